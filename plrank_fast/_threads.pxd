@@ -1,0 +1,18 @@
+"""Threads of a call, the rounds in which a long call looks for Ctrl-C, and memory for each thread."""
+
+from plrank_fast._typedefs cimport int64_t, intp_t
+
+cdef extern from "openmp.h" nogil:
+    int omp_get_thread_num()
+
+cdef int threads_for(int n_threads, intp_t n_tasks) noexcept nogil
+cdef intp_t round_stop(const int64_t[::1] offsets, intp_t start, double ns_per_item, int n_threads) noexcept nogil
+cdef int check_interrupt() except -1
+
+
+cdef class Workspaces:
+    # One aligned block of memory per thread, allocated at the edge of a call and never inside a parallel region.
+    cdef char *_memory
+    cdef size_t _stride
+
+    cdef char *of_thread(self, int thread) noexcept nogil

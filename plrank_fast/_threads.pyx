@@ -1,0 +1,110 @@
+"""Threads of a call, the rounds in which a long call looks for Ctrl-C, and memory for each thread.
+
+A batch is worked off in rounds of about a tenth of a second; between two rounds the calling thread asks Python whether
+a signal has come. Kernels therefore never take the GIL. Results do not depend on rounds or threads.
+"""
+
+import os
+
+from cpython.exc cimport PyErr_CheckSignals
+from libc.stdint cimport uintptr_t
+from libc.stdlib cimport free, malloc
+
+from plrank_fast._typedefs cimport int64_t, intp_t
+
+cdef extern from "openmp.h" nogil:
+    int omp_get_max_threads()
+    int omp_in_parallel()
+
+cdef extern from *:
+    """
+    #include <pthread.h>
+    static int plr_forked = 0;
+    static void plr_in_child(void) { plr_forked = 1; }
+    static int plr_watch_forks(void) { return pthread_atfork(NULL, NULL, plr_in_child); }
+    """
+    int plr_forked
+    int plr_watch_forks() nogil
+
+cdef double ROUND_NS = 1e8  # a tenth of a second: Ctrl-C is promised within half of one
+
+plr_watch_forks()
+
+
+def available_cpus():
+    """Processors this process may use: affinity mask and cgroup quota respected."""
+    try:
+        cpus = len(os.sched_getaffinity(0))
+    except AttributeError:
+        cpus = os.cpu_count() or 1
+    quota = _cgroup_quota()
+    return max(1, min(cpus, quota) if quota else cpus)
+
+
+def _cgroup_quota():
+    """Whole processors that the cgroup's CPU quota allows, or None where there is none."""
+    try:
+        with open("/sys/fs/cgroup/cpu.max") as file:
+            quota, period = file.read().split()
+        return None if quota == "max" else max(1, -(-int(quota) // int(period)))
+    except (OSError, ValueError):
+        return None
+
+
+def default_threads():
+    """Threads when the caller does not say: the processors available, or fewer if OMP_NUM_THREADS says so."""
+    return max(1, min(omp_get_max_threads(), available_cpus()))
+
+
+def resolve_threads(n_threads):
+    """Turn a validated ``n_threads`` (None or a non-zero int) into a positive count, capped by the processors."""
+    if n_threads is None:
+        return default_threads()
+    cpus = available_cpus()
+    if n_threads < 0:
+        return max(1, cpus + 1 + n_threads)
+    return min(n_threads, cpus)
+
+
+cdef int threads_for(int n_threads, intp_t n_tasks) noexcept nogil:
+    """Threads for a region of ``n_tasks``: one in a forked child and inside somebody else's parallel region."""
+    if plr_forked or omp_in_parallel() or n_tasks <= 1:
+        return 1
+    return <int>min(<intp_t>n_threads, n_tasks)
+
+
+cdef intp_t round_stop(const int64_t[::1] offsets, intp_t start, double ns_per_item, int n_threads) noexcept nogil:
+    """First query after ``start`` that no longer fits into this round."""
+    cdef intp_t stop = start
+    cdef double budget = ROUND_NS * n_threads / ns_per_item
+    while stop < offsets.shape[0] - 1:
+        stop += 1
+        if <double>(offsets[stop] - offsets[start]) > budget:
+            break
+    return stop
+
+
+cdef int check_interrupt() except -1:
+    """Run pending Python signal handlers; raises KeyboardInterrupt after Ctrl-C."""
+    return PyErr_CheckSignals()
+
+
+cdef class Workspaces:
+    """One block of ``size`` bytes per thread, each on its own cache lines; MemoryError names the figure."""
+
+    def __cinit__(self, int n_threads, size_t size):
+        self._stride = (size + 127) // 128 * 128 + 128
+        self._memory = NULL
+        if self._stride < size or self._stride > (<size_t>-1) // 2 // <size_t>n_threads:
+            raise MemoryError(f"workspace of {n_threads} x {size} bytes cannot be addressed")
+        self._memory = <char *>malloc(self._stride * n_threads + 128)
+        if self._memory == NULL:
+            raise MemoryError(f"could not allocate a workspace of {self._stride * n_threads} bytes "
+                              f"({n_threads} threads x {self._stride})")
+
+    def __dealloc__(self):
+        free(self._memory)
+
+    cdef char *of_thread(self, int thread) noexcept nogil:
+        cdef uintptr_t base = (<uintptr_t>self._memory + 127) // 128 * 128
+        return <char *>(base + thread * self._stride)

@@ -1,0 +1,173 @@
+"""Build of the compiled core: every compiler flag and Cython directive of the project stands in this file.
+
+Switches (environment variables, read at build time):
+
+``PLRANK_FAST_CHECKS=1``     bounds, None and initialisation checks in all Cython modules (slow; for one CI job).
+``PLRANK_FAST_OPENMP=0``     build without OpenMP even where the compiler has it.
+``PLRANK_FAST_SANITIZE=...`` passed on as ``-fsanitize=...``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from Cython.Build import cythonize
+from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
+
+PACKAGE = Path("plrank_fast")
+KERNELS = PACKAGE / "kernels"
+CHECKED = os.environ.get("PLRANK_FAST_CHECKS", "0") == "1"
+
+DIRECTIVES = {
+    "language_level": 3,
+    "boundscheck": CHECKED,
+    "initializedcheck": CHECKED,
+    "nonecheck": CHECKED,
+    "overflowcheck": False,
+    "wraparound": False,
+    "cdivision": True,
+    "binding": True,
+    "embedsignature": False,
+    "freethreading_compatible": False,
+}
+
+# Neither -march=native nor -ffast-math: a wheel is built once and runs anywhere, and -inf must stay -inf.
+# Contraction into fused multiply-adds is off where the same bits are promised on every machine (the Cython modules)
+# and on in the SIMD kernels, whose results are bit-identical within one level only.
+UNIX_FLAGS = ["-O3", "-std=gnu11", "-fno-math-errno", "-fno-trapping-math", "-fwrapv", "-fvisibility=hidden"]
+MODULE_FLAGS = [*UNIX_FLAGS, "-ffp-contract=off", "-Wno-unused-function", "-Wno-unreachable-code"]
+KERNEL_FLAGS = [*UNIX_FLAGS, "-ffp-contract=fast", "-Wno-psabi"]
+LEVEL_FLAGS = {
+    "baseline": [],
+    "avx2": ["-mavx2", "-mfma", "-mbmi", "-mbmi2", "-mlzcnt", "-mpopcnt"],
+    "avx512": [
+        *("-mavx512f", "-mavx512cd", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mfma"),
+        *("-mbmi", "-mbmi2", "-mlzcnt", "-mpopcnt", "-mprefer-vector-width=512"),
+    ],
+}
+
+# Modules in reading order, which is dependency order. The second entry names kernel sources of
+# plrank_fast/kernels that are compiled once per SIMD level and linked into the module.
+MODULES: dict[str, list[str]] = {
+    "_simd": [],
+    "_threads": [],
+}
+
+
+class BuildKernels(build_ext):
+    """``build_ext`` that compiles each module's kernel sources once per SIMD level and probes for OpenMP."""
+
+    def build_extensions(self) -> None:
+        if self.compiler.compiler_type == "msvc":
+            raise SystemExit("plrank-fast needs GCC or Clang: its kernels use vector extensions that MSVC does not have")
+        self.levels = [level for level in LEVEL_FLAGS if level == "baseline" or self.level_works(level)]
+        openmp_compile, openmp_link = self.probe_openmp()
+        sanitize = [f"-fsanitize={kinds}" for kinds in [os.environ.get("PLRANK_FAST_SANITIZE")] if kinds]
+        have = [f"-DPLR_HAVE_{level.upper()}=1" for level in self.levels]
+        info = {
+            "compiler": self.compiler_version(),
+            "flags": " ".join([*MODULE_FLAGS, *openmp_compile, *sanitize]),
+            "simd_levels": self.levels,
+            "openmp": bool(openmp_compile),
+            "checked": CHECKED,
+        }
+        for extension in self.extensions:
+            extension.extra_compile_args = [*MODULE_FLAGS, *openmp_compile, *sanitize, *have]
+            extension.extra_link_args = [*openmp_link, *sanitize]
+            if extension.name.endswith("._simd"):
+                extension.define_macros.append(("PLR_BUILD_INFO", json.dumps(json.dumps(info))))
+            for source in MODULES[extension.name.rpartition(".")[2]]:
+                extension.extra_objects += self.compile_kernel(source, extension, [*openmp_compile, *sanitize])
+        super().build_extensions()
+
+    def compile_kernel(self, source: str, extension: Extension, flags: list[str]) -> list[str]:
+        """Compile one kernel source for every level; return the object files."""
+        objects = []
+        for level in self.levels:
+            folder = os.path.join(self.build_temp, extension.name, level)
+            define = [f"-DPLR_ISA={level}", f"-DPLR_ISA_{level.upper()}=1"]
+            objects += self.compiler.compile(
+                [str(KERNELS / source)],
+                output_dir=folder,
+                include_dirs=[str(KERNELS)],
+                extra_postargs=[*KERNEL_FLAGS, *LEVEL_FLAGS[level], *define, *flags],
+                depends=extension.depends,
+            )
+        return objects
+
+    def try_compile(self, code: str, compile_args: list[str], link_args: list[str] | None = None) -> bool:
+        """Whether ``code`` compiles (and links, when ``link_args`` is given); the compiler's words are swallowed."""
+        folder = tempfile.mkdtemp()
+        stderr = os.dup(2)
+        devnull = os.open(os.devnull, os.O_WRONLY)
+        try:
+            os.dup2(devnull, 2)
+            source = os.path.join(folder, "probe.c")
+            Path(source).write_text(code)
+            objects = self.compiler.compile([source], output_dir=folder, extra_postargs=compile_args)
+            if link_args is not None:
+                self.compiler.link_shared_object(objects, os.path.join(folder, "probe.so"), extra_postargs=link_args)
+            return True
+        except Exception:
+            return False
+        finally:
+            os.dup2(stderr, 2)
+            os.close(stderr)
+            os.close(devnull)
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def level_works(self, level: str) -> bool:
+        """Whether target and compiler know this SIMD level (an ARM target has only its baseline, NEON)."""
+        code = "#if !defined(__x86_64__)\n#error not this architecture\n#endif\nint probe(void) { return 0; }\n"
+        return self.try_compile(code, ["-Werror", *LEVEL_FLAGS[level]])
+
+    def probe_openmp(self) -> tuple[list[str], list[str]]:
+        """Flags for OpenMP, or none where it is absent or unwanted: every loop then runs on one thread."""
+        if os.environ.get("PLRANK_FAST_OPENMP", "1") == "0":
+            return [], []
+        code = "#include <omp.h>\nint probe(void) { return omp_get_max_threads(); }\n"
+        candidates = [(["-fopenmp"], ["-fopenmp"])]
+        if sys.platform == "darwin":
+            candidates.append((["-Xpreprocessor", "-fopenmp"], ["-lomp"]))
+        for compile_args, link_args in candidates:
+            if self.try_compile(code, compile_args, link_args):
+                return compile_args, link_args
+        return [], []
+
+    def compiler_version(self) -> str:
+        """First line of the compiler's ``--version``."""
+        command = self.compiler.compiler_so[0]
+        try:
+            return subprocess.run([command, "--version"], capture_output=True, text=True).stdout.splitlines()[0]
+        except (OSError, IndexError):
+            return f"{command} ({platform.machine()})"
+
+
+def extension(module: str, kernel_sources: list[str]) -> Extension:
+    """Describe one Cython module; any header or shared ``.pxd`` that changes rebuilds it."""
+    headers = [str(path) for path in [*KERNELS.glob("*.h"), *PACKAGE.glob("*.pxd")]]
+    return Extension(
+        f"plrank_fast.{module}",
+        [str(PACKAGE / f"{module}.pyx")],
+        include_dirs=[str(KERNELS)],
+        depends=[*headers, *(str(KERNELS / source) for source in kernel_sources), "setup.py"],
+    )
+
+
+if __name__ == "__main__":
+    setup(
+        ext_modules=cythonize(
+            [extension(module, sources) for module, sources in MODULES.items()],
+            compiler_directives=DIRECTIVES,
+            force=CHECKED,
+        ),
+        cmdclass={"build_ext": BuildKernels},
+    )
