@@ -59,6 +59,14 @@ LEVEL_FLAGS = {
 MODULES: dict[str, list[str]] = {
     "_simd": [],
     "_threads": [],
+    "_random": [],
+    "_selection": [],
+    "_samplers": ["clocks.c"],
+    "_remaining": [],
+    "_plrank": ["rank_pass.c"],
+    "_rankings": [],
+    "_sampled": [],
+    "_metrics": [],
 }
 
 

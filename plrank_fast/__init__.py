@@ -1,0 +1,44 @@
+"""Gradients of expected ranking metrics under Plackett-Luce, at C speed.
+
+Imports point down only, and reading order is import order::
+
+    scalar types, SIMD level, threads     _typedefs  _simd  _threads
+    random streams, selection             _random  _selection
+    samplers                              _samplers
+    estimators, metrics                   _remaining  _plrank  _sampled  _metrics
+    ------------------------------------  compiled above, thin Python below
+    arguments and errors                  validation
+    public functions                      rank_weights  offsets  sampling  gradients  probabilities  metrics
+    oracle in readable NumPy              reference
+    data, training, command line          data  training  __main__
+
+Inside every compiled module the same floors, top to bottom: per item, per query, batch, entry point.
+"""
+
+from plrank_fast.build import build_info
+from plrank_fast.gradients import pl_rank_1, pl_rank_2, pl_rank_3
+from plrank_fast.metrics import dcg, ndcg
+from plrank_fast.offsets import offsets_from_group, offsets_from_qid
+from plrank_fast.probabilities import expected_metric
+from plrank_fast.rank_weights import dcg_weights, gains, precision_weights, rbp_weights
+from plrank_fast.sampling import ranking_log_prob, sample_rankings
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "build_info",
+    "dcg",
+    "dcg_weights",
+    "expected_metric",
+    "gains",
+    "ndcg",
+    "offsets_from_group",
+    "offsets_from_qid",
+    "pl_rank_1",
+    "pl_rank_2",
+    "pl_rank_3",
+    "precision_weights",
+    "ranking_log_prob",
+    "rbp_weights",
+    "sample_rankings",
+]

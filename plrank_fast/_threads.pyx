@@ -10,6 +10,7 @@ from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport uintptr_t
 from libc.stdlib cimport free, malloc
 
+from plrank_fast._random cimport BLOCK
 from plrank_fast._typedefs cimport int64_t, intp_t
 
 cdef extern from "openmp.h" nogil:
@@ -82,6 +83,25 @@ cdef intp_t round_stop(const int64_t[::1] offsets, intp_t start, double ns_per_i
         if <double>(offsets[stop] - offsets[start]) > budget:
             break
     return stop
+
+
+cdef bint is_long(const int64_t[::1] offsets, intp_t start, intp_t stop, double ns_per_item) noexcept nogil:
+    """Whether the round holds a single query long enough to be worth several threads of its own."""
+    return stop - start == 1 and <double>(offsets[stop] - offsets[start]) * ns_per_item > ROUND_NS / 50
+
+
+cdef intp_t blocks_per_round(intp_t n_items, double ns_per_item, intp_t n_blocks, int n_threads) noexcept nogil:
+    """Blocks of samples of one long query that a thread works off in a round; at least one."""
+    cdef double fitting = ROUND_NS / (ns_per_item * BLOCK * (n_items + 1))
+    cdef intp_t fair_share = (n_blocks + n_threads - 1) // n_threads
+    return max(<intp_t>1, min(fair_share, <intp_t>min(fitting, 1e9)))
+
+
+cdef intp_t longest_query(const int64_t[::1] offsets) noexcept nogil:
+    cdef intp_t q, longest = 0
+    for q in range(offsets.shape[0] - 1):
+        longest = max(longest, offsets[q + 1] - offsets[q])
+    return longest
 
 
 cdef int check_interrupt() except -1:

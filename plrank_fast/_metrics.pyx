@@ -1,0 +1,191 @@
+"""Metrics of given scores and rankings: the deterministic ranking of each query, DCG of it, log-probabilities."""
+
+from cython.parallel cimport prange
+from libc.math cimport log
+
+from plrank_fast._remaining cimport Remaining, analyse_ranking, prepare_remaining, remaining_workspace
+from plrank_fast._selection cimport select_smallest, sort_pairs
+from plrank_fast._threads cimport (
+    Workspaces,
+    check_interrupt,
+    longest_query,
+    omp_get_thread_num,
+    round_stop,
+    threads_for,
+)
+from plrank_fast._typedefs cimport int32_t, int64_t, intp_t
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Per query
+# ---------------------------------------------------------------------------------------------------------------------
+
+cdef inline void order_ties_by_item(double *keys, int32_t *items, intp_t n) noexcept nogil:
+    """Within runs of equal keys (already sorted by key) put lower items first. Overwrites the keys of the runs."""
+    cdef intp_t first = 0, last, i
+    while first < n:
+        last = first + 1
+        while last < n and keys[last] == keys[first]:
+            last += 1
+        if last - first > 1:
+            for i in range(first, last):
+                keys[i] = <double>items[i]
+            sort_pairs(keys + first, items + first, last - first)
+        first = last
+
+
+cdef void rank_query(
+    const double *scores, intp_t n_items, intp_t cutoff, double *keys, int32_t *items
+) noexcept nogil:
+    """First ``cutoff`` items by descending score into ``items``; of equal scores the lower item comes first."""
+    cdef intp_t d, before = 0, tied = 0
+    cdef double last
+    for d in range(n_items):
+        keys[d] = -scores[d]
+        items[d] = <int32_t>d
+    if 0 < cutoff < n_items:
+        select_smallest(keys, items, n_items, cutoff)
+        last = keys[0]
+        for d in range(cutoff):
+            last = max(last, keys[d])
+        # introselect takes any of the items tied with the last one; take the lowest of them
+        for d in range(n_items):
+            if -scores[d] < last:
+                keys[before] = -scores[d]
+                items[before] = <int32_t>d
+                before += 1
+        d = 0
+        while before + tied < cutoff:
+            if -scores[d] == last:
+                keys[before + tied] = last
+                items[before + tied] = <int32_t>d
+                tied += 1
+            d += 1
+    sort_pairs(keys, items, cutoff)
+    order_ties_by_item(keys, items, cutoff)
+
+
+cdef double dcg_of_query(
+    const double *scores, const double *relevance, const double *rank_weights, intp_t n_items, intp_t cutoff,
+    char *workspace
+) noexcept nogil:
+    cdef double *keys = <double *>workspace
+    cdef int32_t *items = <int32_t *>(keys + n_items)
+    cdef double total = 0.0
+    cdef intp_t k
+    rank_query(scores, n_items, cutoff, keys, items)
+    for k in range(cutoff):
+        total += rank_weights[k] * relevance[items[k]]
+    return total
+
+
+cdef void log_prob_of_query(
+    const double *scores, intp_t n_items, intp_t cutoff, const int32_t *rankings, intp_t n_rankings, intp_t stride,
+    char *workspace, double *log_prob
+) noexcept nogil:
+    """log of the product over ranks of w_{y_k} / S_k, each ratio in its rank's own unit."""
+    cdef Remaining remaining
+    cdef intp_t i, k
+    cdef const int32_t *ranking
+    cdef double total, unit_score
+    prepare_remaining(&remaining, scores, n_items, cutoff, workspace)
+    for i in range(n_rankings):
+        ranking = rankings + i * stride
+        analyse_ranking(&remaining, ranking)
+        total = 0.0
+        for k in range(cutoff):
+            unit_score = scores[remaining.leading[remaining.unit_position[k] if remaining.wide else 0]]
+            total += (scores[ranking[k]] - unit_score) - log(remaining.sums[k])
+        log_prob[i] = total
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Batch
+# ---------------------------------------------------------------------------------------------------------------------
+
+cdef size_t ranking_workspace(intp_t n_items) noexcept nogil:
+    return <size_t>n_items * (sizeof(double) + sizeof(int32_t))
+
+
+cdef void dcg_in_batch(
+    const double[::1] scores, const double[::1] relevance, const double[:, ::1] rank_weights,
+    const int64_t[::1] offsets, intp_t q, char *workspace, double[::1] out
+) noexcept nogil:
+    cdef intp_t first = offsets[q], n_items = offsets[q + 1] - offsets[q]
+    if n_items > 0:
+        out[q] = dcg_of_query(
+            &scores[first], &relevance[first], &rank_weights[q if rank_weights.shape[0] > 1 else 0, 0], n_items,
+            min(n_items, rank_weights.shape[1]), workspace)
+
+
+cdef void log_prob_in_batch(
+    const double[::1] scores, const int64_t[::1] offsets, const int32_t[:, :, ::1] rankings, intp_t q, char *workspace,
+    double[:, ::1] out
+) noexcept nogil:
+    cdef intp_t first = offsets[q], n_items = offsets[q + 1] - offsets[q]
+    if n_items > 0:
+        log_prob_of_query(
+            &scores[first], n_items, min(n_items, rankings.shape[2]), &rankings[q, 0, 0], rankings.shape[1],
+            rankings.shape[2], workspace, &out[q, 0])
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Entry points
+# ---------------------------------------------------------------------------------------------------------------------
+
+def dcg(
+    const double[::1] scores, const double[::1] relevance, const double[:, ::1] rank_weights,
+    const int64_t[::1] offsets, int n_threads, double[::1] out
+):
+    """Fill ``out`` (n_queries,), preset to 0, with the metric of each query's deterministic ranking."""
+    cdef intp_t n_queries = offsets.shape[0] - 1
+    cdef intp_t start = 0, stop, q
+    cdef int threads
+    if rank_weights.shape[1] == 0:
+        return
+    cdef Workspaces workspaces = Workspaces(n_threads, ranking_workspace(longest_query(offsets)))
+    while start < n_queries:
+        stop = round_stop(offsets, start, 30.0, n_threads)
+        threads = threads_for(n_threads, stop - start)
+        with nogil:
+            for q in prange(start, stop, schedule="dynamic", num_threads=threads):
+                dcg_in_batch(
+                    scores, relevance, rank_weights, offsets, q, workspaces.of_thread(omp_get_thread_num()), out)
+        check_interrupt()
+        start = stop
+
+
+def ranking_log_prob(
+    const double[::1] scores, const int64_t[::1] offsets, const int32_t[:, :, ::1] rankings, int n_threads,
+    double[:, ::1] out
+):
+    """Fill ``out`` (n_queries, n_rankings), preset to 0."""
+    cdef intp_t n_queries = offsets.shape[0] - 1
+    cdef intp_t start = 0, stop, q
+    cdef intp_t longest = longest_query(offsets)
+    cdef intp_t cutoff = min(rankings.shape[2], longest)
+    cdef int threads
+    if cutoff == 0 or rankings.shape[1] == 0:
+        return
+    cdef Workspaces workspaces = Workspaces(n_threads, remaining_workspace(longest, cutoff))
+    while start < n_queries:
+        stop = round_stop(offsets, start, 10.0 + rankings.shape[1], n_threads)
+        threads = threads_for(n_threads, stop - start)
+        with nogil:
+            for q in prange(start, stop, schedule="dynamic", num_threads=threads):
+                log_prob_in_batch(scores, offsets, rankings, q, workspaces.of_thread(omp_get_thread_num()), out)
+        check_interrupt()
+        start = stop
+
+
+def deterministic_rankings(const double[::1] scores, intp_t cutoff, int32_t[::1] out):
+    """Fill ``out`` (cutoff,) with one query's items in descending order of score; for tests and callers in Python."""
+    cdef Workspaces workspaces = Workspaces(1, ranking_workspace(scores.shape[0]))
+    cdef double *keys = <double *>workspaces.of_thread(0)
+    cdef int32_t *items = <int32_t *>(keys + scores.shape[0])
+    cdef intp_t k
+    if cutoff == 0:
+        return
+    rank_query(&scores[0], scores.shape[0], cutoff, keys, items)
+    for k in range(cutoff):
+        out[k] = items[k]

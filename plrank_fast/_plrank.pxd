@@ -1,0 +1,33 @@
+"""The estimators PL-Rank-1, PL-Rank-2 and PL-Rank-3, each as three steps over the rankings of one query."""
+
+from plrank_fast._remaining cimport Remaining
+from plrank_fast._typedefs cimport int32_t, intp_t
+
+cdef struct Estimate:
+    # one query
+    intp_t n_items
+    intp_t cutoff                    # ranks that count: min(number of rank weights, n_items)
+    const double *scores
+    const double *relevance
+    const double *rank_weights
+    double *gradient                 # (n_items,) OUT
+    Remaining remaining
+    double *active                   # (n_items,) weights of the items not placed yet
+    double *reward                   # (cutoff + 1,) rank weight times relevance, summed from each rank on
+    double *unplaced_direct          # (n_leading,) sums of theta / S and of reward / S over whole rankings,
+    double *unplaced_reward          #     by the leading position of the first item left over
+
+ctypedef void (*begin_step)(Estimate *estimate, char *workspace) noexcept nogil
+ctypedef void (*accumulate_step)(
+    Estimate *estimate, const int32_t *rankings, intp_t n_rankings, intp_t stride) noexcept nogil
+ctypedef void (*finish_step)(Estimate *estimate, intp_t n_samples) noexcept nogil
+
+cdef struct Estimator:
+    begin_step begin
+    accumulate_step accumulate
+    finish_step finish
+    double ns_per_item               # rough cost per sample and item, and per sample, item and rank
+    double ns_per_item_and_rank
+
+cdef size_t estimate_workspace(intp_t n_items, intp_t cutoff) noexcept nogil
+cdef Estimator pl_rank_estimator(int variant) noexcept nogil

@@ -1,0 +1,45 @@
+"""Counter-keyed random streams (``kernels/random_stream.h``), opened up for the known-answer tests.
+
+The generator is xoshiro256++ in eight lanes; a stream is seeded from the 128-bit key of a call, the index of the query
+and the index of the block of samples, and from nothing else.
+"""
+
+import numpy as np
+
+from plrank_fast._typedefs cimport uint64_t
+
+
+def stream_words(const uint64_t[::1] key, uint64_t query, uint64_t block, Py_ssize_t steps):
+    """First ``steps`` rows of eight words of the stream of (key, query, block)."""
+    cdef plr_stream stream
+    cdef Py_ssize_t i
+    out = np.empty((steps, PLR_STREAM_LANES), dtype=np.uint64)
+    cdef uint64_t[:, ::1] view = out
+    plr_stream_init(&stream, &key[0], query, block)
+    for i in range(steps):
+        plr_stream_next(&stream, &view[i, 0])
+    return out
+
+
+def xoshiro_words(const uint64_t[::1] state, Py_ssize_t steps):
+    """Outputs of xoshiro256++ from a given state of four words (all lanes run it; they must agree)."""
+    cdef plr_stream stream
+    cdef Py_ssize_t i, lane
+    out = np.empty((steps, PLR_STREAM_LANES), dtype=np.uint64)
+    cdef uint64_t[:, ::1] view = out
+    for i in range(4):
+        for lane in range(PLR_STREAM_LANES):
+            stream.word[i][lane] = state[i]
+    for i in range(steps):
+        plr_stream_next(&stream, &view[i, 0])
+    return out
+
+
+def splitmix_words(uint64_t seed, Py_ssize_t steps):
+    """Outputs of SplitMix64 from ``seed``."""
+    cdef Py_ssize_t i
+    out = np.empty(steps, dtype=np.uint64)
+    cdef uint64_t[::1] view = out
+    for i in range(steps):
+        view[i] = plr_splitmix64(&seed)
+    return out

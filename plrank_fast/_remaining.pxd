@@ -1,0 +1,30 @@
+"""The weight not yet placed before each rank of a ranking, exact at every gap of the scores."""
+
+from plrank_fast._typedefs cimport int32_t, int64_t, intp_t
+
+cdef struct Remaining:
+    intp_t n_items
+    intp_t cutoff              # ranks in use, at most n_items
+    bint wide                  # weights span more than a double: every rank has its own unit
+    const double *scores
+    double *weights            # exp(score - highest score), (n_items,); 0 where that underflows
+    intp_t n_leading           # min(cutoff + 1, n_items)
+    int32_t *leading           # the n_leading items of highest score, in descending order
+    int32_t *position          # of each item among the leading ones; n_leading for the others
+    double *leading_weights    # weights of the leading items
+    double *step               # exp(score[leading[p]] - score[leading[p - 1]]) if wide, else 1
+    double other_weight        # sum over the items that do not lead, in units of the last leading item
+    # of the ranking last analysed:
+    int64_t *stamp             # of a leading position: the number of the last ranking that placed it
+    int64_t ranking_number
+    intp_t first_unplaced      # leading position of the highest-scored item left over; n_leading if none is
+    intp_t *unit_position      # (cutoff + 1,) leading position that is the unit before each rank
+    double *sums               # (cutoff + 1,) weight not placed before each rank, in that rank's unit
+
+cdef size_t remaining_workspace(intp_t n_items, intp_t cutoff) noexcept nogil
+cdef char *prepare_remaining(
+    Remaining *remaining, const double *scores, intp_t n_items, intp_t cutoff, char *workspace
+) noexcept nogil
+cdef void analyse_ranking(Remaining *remaining, const int32_t *ranking) noexcept nogil
+cdef double weight_in_unit(const Remaining *remaining, intp_t item, intp_t unit_position) noexcept nogil
+cdef double unit_ratio(const Remaining *remaining, intp_t position, intp_t earlier) noexcept nogil

@@ -1,0 +1,131 @@
+"""The weight not yet placed before each rank of a ranking, exact at every gap of the scores.
+
+Every Plackett-Luce formula divides by S_k, the sum of exp(score) over the items not placed before rank k. Taking it as
+"all minus placed" cancels, and exp underflows at gaps over 745. Here nothing is subtracted that could cancel and no
+sum is ever small in its unit:
+
+- Of one query, the K + 1 items of highest score are singled out (the *leading* items). At most K are placed, so the
+  highest-scored item that a ranking leaves over is always a leading one.
+- The mass left over after rank K is the direct sum over the leading items left over, plus the others' total minus
+  those of them that were placed. When t others are placed, t leading items are left over (t + 1, if there are
+  others at all), each heavier than any of the placed others, so this difference cannot cancel against the sum.
+- S_K, ..., S_1 then grow from the tail by adding placed weights.
+- If the scores span more than a double's range, each rank has a unit of its own: the highest-scored item not placed
+  before it. S_k is at least 1 in that unit, and changing units only ever multiplies by factors <= 1.
+
+Per ranking this is O(K); per query O(D), as the leading items come from introselect.
+"""
+
+from libc.math cimport INFINITY, exp
+
+from plrank_fast._selection cimport select_smallest, sort_pairs
+from plrank_fast._typedefs cimport int32_t, int64_t, intp_t
+
+cdef double ONE_UNIT_SPREAD = 600.0  # nats; sums of weights and their reciprocals stay far inside a double's range
+
+
+cdef size_t remaining_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
+    """Bytes that ``prepare_remaining`` carves out."""
+    cdef size_t doubles = 2 * <size_t>n_items + 5 * (<size_t>cutoff + 2)
+    return doubles * sizeof(double) + 2 * <size_t>n_items * sizeof(int32_t)
+
+
+cdef char *prepare_remaining(
+    Remaining *remaining, const double *scores, intp_t n_items, intp_t cutoff, char *workspace
+) noexcept nogil:
+    """Single out the leading items of one query. Returns the first byte of ``workspace`` not used. O(D + K log K)."""
+    cdef double *keys
+    cdef double highest, lowest
+    cdef intp_t d, p
+    remaining.n_items = n_items
+    remaining.cutoff = cutoff
+    remaining.scores = scores
+    remaining.n_leading = min(cutoff + 1, n_items)
+
+    remaining.weights = <double *>workspace
+    keys = remaining.weights + n_items
+    remaining.leading_weights = keys + n_items
+    remaining.step = remaining.leading_weights + cutoff + 2
+    remaining.sums = remaining.step + cutoff + 2
+    remaining.unit_position = <intp_t *>(remaining.sums + cutoff + 2)
+    remaining.stamp = <int64_t *>(remaining.unit_position + cutoff + 2)
+    remaining.leading = <int32_t *>(remaining.stamp + cutoff + 2)
+    remaining.position = remaining.leading + n_items
+    workspace = <char *>(remaining.position + n_items)
+
+    for d in range(n_items):
+        keys[d] = -scores[d]
+        remaining.leading[d] = <int32_t>d
+    select_smallest(keys, remaining.leading, n_items, remaining.n_leading)
+    sort_pairs(keys, remaining.leading, remaining.n_leading)
+    highest = scores[remaining.leading[0]]
+    lowest = INFINITY
+    for d in range(n_items):
+        lowest = min(lowest, scores[d])
+        remaining.weights[d] = exp(scores[d] - highest)
+        remaining.position[d] = <int32_t>remaining.n_leading
+    remaining.wide = not (highest - lowest <= ONE_UNIT_SPREAD)
+
+    for p in range(remaining.n_leading):
+        d = remaining.leading[p]
+        remaining.position[d] = <int32_t>p
+        remaining.leading_weights[p] = remaining.weights[d]
+        remaining.stamp[p] = 0
+        remaining.step[p] = exp(keys[p - 1] - keys[p]) if remaining.wide and p > 0 else 1.0
+    remaining.ranking_number = 0
+    remaining.other_weight = 0.0
+    for p in range(remaining.n_leading, n_items):
+        d = remaining.leading[p]
+        remaining.other_weight += weight_in_unit(remaining, d, remaining.n_leading - 1)
+    return workspace
+
+
+cdef inline double weight_in_unit(const Remaining *remaining, intp_t item, intp_t unit_position) noexcept nogil:
+    """Weight of an item in the unit of a leading position (in a query of normal spread all units are the same)."""
+    if not remaining.wide:
+        return remaining.weights[item]
+    return exp(remaining.scores[item] - remaining.scores[remaining.leading[unit_position]])
+
+
+cdef inline double unit_ratio(const Remaining *remaining, intp_t position, intp_t earlier) noexcept nogil:
+    """Factor (<= 1) that takes a sum of reciprocals, or of weights the other way, from one unit to a later one."""
+    if not remaining.wide or position == earlier:
+        return 1.0
+    return exp(remaining.scores[remaining.leading[position]] - remaining.scores[remaining.leading[earlier]])
+
+
+cdef void analyse_ranking(Remaining *remaining, const int32_t *ranking) noexcept nogil:
+    """Fill ``first_unplaced``, ``unit_position`` and ``sums`` for the first ``cutoff`` items of a ranking. O(K)."""
+    cdef intp_t cutoff = remaining.cutoff, n_leading = remaining.n_leading
+    cdef intp_t k, p, unit = 0
+    cdef int64_t number = remaining.ranking_number + 1
+    cdef double placed_others = 0.0, left_over = 0.0
+    remaining.ranking_number = number
+    for k in range(cutoff):
+        while remaining.stamp[unit] == number:
+            unit += 1
+        remaining.unit_position[k] = unit
+        p = remaining.position[ranking[k]]
+        if p < n_leading:
+            remaining.stamp[p] = number
+        else:
+            placed_others += weight_in_unit(remaining, ranking[k], n_leading - 1)
+    while unit < n_leading and remaining.stamp[unit] == number:
+        unit += 1
+    remaining.first_unplaced = unit
+    remaining.unit_position[cutoff] = unit
+
+    if unit < n_leading:
+        # from the lightest up, so that in a wide query each change of unit only shrinks what is already summed
+        left_over = max(0.0, remaining.other_weight - placed_others)
+        for p in range(n_leading - 1, unit - 1, -1):
+            if remaining.stamp[p] != number:
+                left_over += 1.0 if remaining.wide else remaining.leading_weights[p]
+            if p > unit:
+                left_over *= remaining.step[p]
+    remaining.sums[cutoff] = left_over
+    for k in range(cutoff - 1, -1, -1):
+        if remaining.unit_position[k + 1] < n_leading:
+            left_over *= unit_ratio(remaining, remaining.unit_position[k + 1], remaining.unit_position[k])
+        left_over += weight_in_unit(remaining, ranking[k], remaining.unit_position[k])
+        remaining.sums[k] = left_over

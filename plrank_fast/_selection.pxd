@@ -1,0 +1,9 @@
+"""Introselect and sort over (key, item) pairs, smallest key first."""
+
+from plrank_fast._typedefs cimport int32_t, intp_t
+
+cdef void select_smallest(double *keys, int32_t *items, intp_t n, intp_t k) noexcept nogil
+cdef void sort_pairs(double *keys, int32_t *items, intp_t n) noexcept nogil
+cdef intp_t keep_below(
+    const double *keys, intp_t n, double pivot, double *kept_keys, int32_t *kept_items
+) noexcept nogil

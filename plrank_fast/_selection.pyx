@@ -1,0 +1,187 @@
+"""Introselect and sort over (key, item) pairs, smallest key first.
+
+Quickselect whose pivot is the median of keys at scattered positions, so that no order of the input is special; should
+partitions be unbalanced all the same, the median of medians of five takes over and keeps the total at O(n)
+(Musser 1997; Blum et al. 1973). Partitions are three-way and free of branches: equal keys cost one pass.
+"""
+
+from plrank_fast._typedefs cimport int32_t, intp_t, uint64_t
+
+cdef intp_t INSERTION_SORT = 20  # below this length a partition costs more than it saves
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Pairs
+# ---------------------------------------------------------------------------------------------------------------------
+
+cdef inline void swap(double *keys, int32_t *items, intp_t i, intp_t j) noexcept nogil:
+    cdef double key = keys[i]
+    cdef int32_t item = items[i]
+    keys[i] = keys[j]
+    items[i] = items[j]
+    keys[j] = key
+    items[j] = item
+
+
+cdef inline intp_t partition_below(double *keys, int32_t *items, intp_t n, double pivot) noexcept nogil:
+    """Move keys < pivot to the front; return how many there are. Every step writes, no step branches."""
+    cdef intp_t i, stored = 0
+    for i in range(n):
+        swap(keys, items, i, stored)
+        stored += keys[stored] < pivot
+    return stored
+
+
+cdef inline intp_t partition_equal(double *keys, int32_t *items, intp_t n, double pivot) noexcept nogil:
+    """Move keys <= pivot to the front; return how many there are."""
+    cdef intp_t i, stored = 0
+    for i in range(n):
+        swap(keys, items, i, stored)
+        stored += keys[stored] <= pivot
+    return stored
+
+
+cdef inline intp_t keep_below(
+    const double *keys, intp_t n, double pivot, double *kept_keys, int32_t *kept_items
+) noexcept nogil:
+    """Copy the pairs (keys[i], i) with keys[i] < pivot; return how many there are."""
+    cdef intp_t i, kept = 0
+    for i in range(n):
+        kept_keys[kept] = keys[i]
+        kept_items[kept] = <int32_t>i
+        kept += keys[i] < pivot
+    return kept
+
+
+cdef inline double median_of_3(double a, double b, double c) noexcept nogil:
+    return max(min(a, b), min(max(a, b), c))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Pivots
+# ---------------------------------------------------------------------------------------------------------------------
+
+cdef inline double scattered_key(const double *keys, intp_t n, uint64_t *state) noexcept nogil:
+    state[0] = state[0] * <uint64_t>6364136223846793005 + <uint64_t>1442695040888963407
+    return keys[(state[0] >> 33) % <uint64_t>n]
+
+
+cdef inline double scattered_median(const double *keys, intp_t n, uint64_t *state) noexcept nogil:
+    """Median of three keys at scattered positions, of three such medians for long input."""
+    cdef double medians[3]
+    cdef intp_t i
+    if n < 128:
+        return median_of_3(
+            scattered_key(keys, n, state), scattered_key(keys, n, state), scattered_key(keys, n, state))
+    for i in range(3):
+        medians[i] = median_of_3(
+            scattered_key(keys, n, state), scattered_key(keys, n, state), scattered_key(keys, n, state))
+    return median_of_3(medians[0], medians[1], medians[2])
+
+
+cdef double median_of_medians(double *keys, int32_t *items, intp_t n) noexcept nogil:
+    """A key with at least 3/10 of all keys on either side, in O(n)."""
+    cdef intp_t group, groups = n // 5
+    if groups == 0:
+        return keys[0]
+    for group in range(groups):
+        insertion_sort(keys + 5 * group, items + 5 * group, 5)
+    for group in range(groups):
+        swap(keys, items, group, 5 * group + 2)
+    select_with_budget(keys, items, groups, groups // 2, 0)
+    return keys[groups // 2]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Select and sort
+# ---------------------------------------------------------------------------------------------------------------------
+
+cdef void insertion_sort(double *keys, int32_t *items, intp_t n) noexcept nogil:
+    cdef intp_t i, j
+    cdef double key
+    cdef int32_t item
+    for i in range(1, n):
+        key = keys[i]
+        item = items[i]
+        j = i
+        while j > 0 and keys[j - 1] > key:
+            keys[j] = keys[j - 1]
+            items[j] = items[j - 1]
+            j -= 1
+        keys[j] = key
+        items[j] = item
+
+
+cdef void select_with_budget(double *keys, int32_t *items, intp_t n, intp_t k, intp_t budget) noexcept nogil:
+    """Bring the k-th smallest (from 0) into place, smaller ones before it.
+
+    ``budget`` counts the keys that scattered pivots may still look at; once it is spent the guaranteed pivot is used.
+    """
+    cdef uint64_t state = <uint64_t>n
+    cdef intp_t below, equal
+    cdef double pivot
+    while n > INSERTION_SORT:
+        if budget > 0:
+            pivot = scattered_median(keys, n, &state)
+        else:
+            pivot = median_of_medians(keys, items, n)
+        budget -= n
+        below = partition_below(keys, items, n, pivot)
+        if k < below:
+            n = below
+            continue
+        equal = partition_equal(keys + below, items + below, n - below, pivot)
+        if k < below + equal:
+            return
+        keys += below + equal
+        items += below + equal
+        n -= below + equal
+        k -= below + equal
+    insertion_sort(keys, items, n)
+
+
+cdef void select_smallest(double *keys, int32_t *items, intp_t n, intp_t k) noexcept nogil:
+    """Bring the k pairs with the smallest keys to the front, in no particular order. O(n)."""
+    if 0 < k < n:
+        select_with_budget(keys, items, n, k - 1, 8 * n)
+
+
+cdef void sort_pairs(double *keys, int32_t *items, intp_t n) noexcept nogil:
+    """Sort pairs by key. O(n log n): a part that fails to shrink is halved by its guaranteed median."""
+    cdef uint64_t state = <uint64_t>n
+    cdef intp_t below, equal
+    cdef double pivot
+    while n > INSERTION_SORT:
+        pivot = scattered_median(keys, n, &state)
+        below = partition_below(keys, items, n, pivot)
+        equal = partition_equal(keys + below, items + below, n - below, pivot)
+        if below > n - n // 8 or equal + below < n // 8:
+            select_smallest(keys, items, n, n // 2)
+            below = n // 2
+            equal = 0
+        # recurse into the shorter side, so that the stack stays logarithmic
+        if below < n - below - equal:
+            sort_pairs(keys, items, below)
+            keys += below + equal
+            items += below + equal
+            n -= below + equal
+        else:
+            sort_pairs(keys + below + equal, items + below + equal, n - below - equal)
+            n = below
+    insertion_sort(keys, items, n)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# For tests
+# ---------------------------------------------------------------------------------------------------------------------
+
+def smallest(double[::1] keys, int32_t[::1] items, intp_t k, bint only_guaranteed=False):
+    """Select and sort the ``k`` smallest in place; ``only_guaranteed`` runs on the median of medians alone."""
+    if keys.shape[0] == 0 or k <= 0:
+        return
+    with nogil:
+        if only_guaranteed and k < keys.shape[0]:
+            select_with_budget(&keys[0], &items[0], keys.shape[0], k - 1, 0)
+        else:
+            select_smallest(&keys[0], &items[0], keys.shape[0], k)
+        sort_pairs(&keys[0], &items[0], min(k, keys.shape[0]))

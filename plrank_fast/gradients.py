@@ -1,0 +1,194 @@
+"""Gradients of the expected metric of a Plackett-Luce policy with respect to its scores."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from plrank_fast import _sampled, _threads, validation
+from plrank_fast.sampling import SAMPLERS
+from plrank_fast.validation import FloatArray, RandomState
+
+
+def sampled_estimate(
+    variant: int,
+    scores: ArrayLike,
+    relevance: ArrayLike,
+    rank_weights: ArrayLike,
+    *,
+    offsets: ArrayLike | None,
+    n_samples: int,
+    rankings: ArrayLike | None,
+    rng: RandomState,
+    sampler: str,
+    n_threads: int | None,
+    out: Any,
+    first_query: int,
+) -> FloatArray:
+    """Check all arguments, then run the estimator ``variant`` of ``_sampled`` over the batch."""
+    scores_ = validation.real_array(scores, "scores")
+    relevance_ = validation.same_length(validation.real_array(relevance, "relevance"), "relevance", scores_)
+    offsets_ = validation.query_offsets(offsets, scores_.size)
+    weights = validation.weights_of_ranks(rank_weights, offsets_.size - 1)
+    given = None
+    if rankings is not None:
+        given = validation.given_rankings(rankings, offsets_, weights.shape[1], batch=offsets is not None)
+        n_samples = given.shape[1]
+    n_samples = validation.count(n_samples, "n_samples", 1)
+    validation.choice(sampler, "sampler", SAMPLERS)
+    threads = _threads.resolve_threads(validation.threads(n_threads))
+    first_query = validation.count(first_query, "first_query", 0)
+    result = np.zeros(offsets_.size - 1 if variant == _sampled.METRIC else scores_.size)
+    out = validation.output(out, result.shape)
+    rng = validation.check_random_state(rng)
+    key = validation.stream_key(rng) if given is None else np.zeros(2, dtype=np.uint64)
+    _sampled.sampled_estimate(
+        variant, scores_, relevance_, weights, offsets_, n_samples, given, key, first_query, threads, result
+    )
+    return validation.deliver(result, out)
+
+
+def pl_rank_3(
+    scores: ArrayLike,
+    relevance: ArrayLike,
+    rank_weights: ArrayLike,
+    *,
+    offsets: ArrayLike | None = None,
+    n_samples: int = 100,
+    rankings: ArrayLike | None = None,
+    rng: RandomState = None,
+    sampler: str = "auto",
+    n_threads: int | None = None,
+    out: FloatArray | None = None,
+    first_query: int = 0,
+) -> FloatArray:
+    """Estimate the gradient of the expected metric with PL-Rank-3.
+
+    The metric of a ranking y is sum_k theta_k rho_{y_k}; its expectation is over rankings drawn from the
+    Plackett-Luce distribution of ``scores``. With PR_k = sum_{x >= k} theta_x rho_{y_x} and S_k the sum of
+    w = exp(score) over the items not placed before rank k, one ranking contributes ::
+
+        g_d = PR_{rank(d) + 1} + w_d (rho_d DR_rank(d) - RI_rank(d)),
+        DR_k = sum_{j <= k} theta_j / S_j,   RI_k = sum_{j <= k} PR_j / S_j
+
+    to item d, and an item that is not placed the same with PR = 0 and k = K. The mean over the rankings is unbiased.
+
+    Parameters
+    ----------
+    scores : array_like, shape (n_docs,)
+        Log-weights of the documents, all queries one after another; any finite values at any distance.
+    relevance : array_like, shape (n_docs,)
+        Gain rho of each document (see ``gains``); any finite value, negative ones too.
+    rank_weights : array_like, shape (K,) or (n_queries, K)
+        Weight theta of each rank (see ``dcg_weights``), for all queries or one row for each; any finite values.
+        Ranks past the end of a query do not count.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    n_samples : int
+        Rankings drawn for each query, N.
+    rankings : array_like of int, shape (N, length), or (n_queries, N, length) with ``offsets``, optional
+        Rankings made elsewhere, used instead of drawing; of length K or more (or of all documents, if fewer).
+    rng : None, int, SeedSequence, BitGenerator or Generator
+        Source of the key of this call's random streams. The same key gives the same bits for any number of threads.
+    sampler : {"auto", "introselect"}
+        Which algorithm draws the rankings; all have the same distribution.
+    n_threads : int, optional
+        None: all available processors; negative: that many fewer than all, plus one.
+    out : ndarray, shape (n_docs,), float64, optional
+        Where to write the result. It is untouched if the call fails or is interrupted.
+    first_query : int
+        Number of the first query in the numbering of random streams, for batches cut into chunks.
+
+    Returns
+    -------
+    ndarray, shape (n_docs,), float64
+        Gradient of the sum over queries of the expected metric: the direction of ascent.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described; the message names it.
+
+    Notes
+    -----
+    After sampling O(D + N K) per query, below the O(N D) of the published algorithm: items that a ranking leaves out
+    share two sums. The error against exact arithmetic, for given rankings, is below 1e-12 of the sum of the absolute
+    terms at every distance of the scores. Source: Oosterhuis, "Learning-to-Rank at the Speed of Sampling",
+    SIGIR 2022 (whose pseudo-code divides by S where the running S' is meant).
+
+    Examples
+    --------
+    >>> import plrank_fast as plr
+    >>> gradient = plr.pl_rank_3([0.5, 0.1, -0.2], [0, 1, 3], plr.dcg_weights(2), n_samples=1000, rng=0)
+    >>> bool(gradient[2] > 0 > gradient[0])
+    True
+    """
+    return sampled_estimate(
+        _sampled.PL_RANK_3, scores, relevance, rank_weights, offsets=offsets, n_samples=n_samples, rankings=rankings,
+        rng=rng, sampler=sampler, n_threads=n_threads, out=out, first_query=first_query,
+    )  # fmt: skip
+
+
+def pl_rank_2(
+    scores: ArrayLike,
+    relevance: ArrayLike,
+    rank_weights: ArrayLike,
+    *,
+    offsets: ArrayLike | None = None,
+    n_samples: int = 100,
+    rankings: ArrayLike | None = None,
+    rng: RandomState = None,
+    sampler: str = "auto",
+    n_threads: int | None = None,
+    out: FloatArray | None = None,
+    first_query: int = 0,
+) -> FloatArray:
+    """Estimate the gradient of the expected metric with PL-Rank-2.
+
+    The same numbers as ``pl_rank_3`` (to rounding, on the same rankings), by the algorithm of its paper ::
+
+        g_d = PR_{rank(d) + 1} + sum_{k <= rank(d)} w_d / S_k (theta_k rho_d - PR_k)
+
+    which costs O(N D K) after sampling. It is kept as the baseline that people compare with.
+
+    Parameters, return value and errors are those of ``pl_rank_3``. Source: Oosterhuis, "Computationally Efficient
+    Optimization of Plackett-Luce Ranking Models for Relevance and Fairness", SIGIR 2021.
+    """
+    return sampled_estimate(
+        _sampled.PL_RANK_2, scores, relevance, rank_weights, offsets=offsets, n_samples=n_samples, rankings=rankings,
+        rng=rng, sampler=sampler, n_threads=n_threads, out=out, first_query=first_query,
+    )  # fmt: skip
+
+
+def pl_rank_1(
+    scores: ArrayLike,
+    relevance: ArrayLike,
+    rank_weights: ArrayLike,
+    *,
+    offsets: ArrayLike | None = None,
+    n_samples: int = 100,
+    rankings: ArrayLike | None = None,
+    rng: RandomState = None,
+    sampler: str = "auto",
+    n_threads: int | None = None,
+    out: FloatArray | None = None,
+    first_query: int = 0,
+) -> FloatArray:
+    """Estimate the gradient of the expected metric with PL-Rank-1.
+
+    ::
+
+        g_d = PR_{rank(d)} - sum_{k <= rank(d)} w_d / S_k PR_k
+
+    It agrees with ``pl_rank_2`` and ``pl_rank_3`` in expectation only, with more variance; its entries sum to zero
+    for every single ranking. O(N D K) after sampling, as in its paper.
+
+    Parameters, return value and errors are those of ``pl_rank_3``. Source: Oosterhuis, "Computationally Efficient
+    Optimization of Plackett-Luce Ranking Models for Relevance and Fairness", SIGIR 2021.
+    """
+    return sampled_estimate(
+        _sampled.PL_RANK_1, scores, relevance, rank_weights, offsets=offsets, n_samples=n_samples, rankings=rankings,
+        rng=rng, sampler=sampler, n_threads=n_threads, out=out, first_query=first_query,
+    )  # fmt: skip

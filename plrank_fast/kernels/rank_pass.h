@@ -1,0 +1,17 @@
+/* One rank's share of the gradient of every item: the inner loops of PL-Rank-1 and PL-Rank-2. */
+#ifndef PLR_RANK_PASS_H
+#define PLR_RANK_PASS_H
+
+#include "isa.h"
+
+typedef struct {
+    /* gradient[d] -= weights[d] * reward */
+    void (*reward_share)(double *gradient, const double *weights, double reward, size_t n);
+    /* gradient[d] += weights[d] * (relevance[d] * direct - reward) */
+    void (*direct_and_reward)(double *gradient, const double *weights, const double *relevance, double direct,
+                              double reward, size_t n);
+} rank_pass_kernels;
+
+PLR_DECLARE_KERNELS(rank_pass_kernels)
+
+#endif

@@ -1,0 +1,104 @@
+"""What a rank is worth and what a document is worth: rank weights (theta) and gains (rho)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from plrank_fast import validation
+from plrank_fast.validation import FloatArray
+
+LARGEST_LABEL = 1024  # 2**1024 is no double
+
+
+def dcg_weights(cutoff: int) -> FloatArray:
+    """Rank weights of discounted cumulative gain, 1 / log2(rank + 1).
+
+    Parameters
+    ----------
+    cutoff : int
+        Number of ranks K, at least 0.
+
+    Returns
+    -------
+    ndarray, shape (K,), float64
+
+    Examples
+    --------
+    >>> import plrank_fast as plr
+    >>> plr.dcg_weights(3).round(3)
+    array([1.   , 0.631, 0.5  ])
+    """
+    return 1.0 / np.log2(np.arange(validation.count(cutoff, "cutoff", 0)) + 2.0)
+
+
+def precision_weights(cutoff: int) -> FloatArray:
+    """Rank weights of precision at K: 1 / K at each of the first K ranks.
+
+    Parameters
+    ----------
+    cutoff : int
+        Number of ranks K, at least 0.
+
+    Returns
+    -------
+    ndarray, shape (K,), float64
+    """
+    number = validation.count(cutoff, "cutoff", 0)
+    return np.full(number, 1.0 / max(number, 1))
+
+
+def rbp_weights(cutoff: int, persistence: float = 0.8) -> FloatArray:
+    """Rank weights of rank-biased precision, (1 - p) p**(rank - 1) (Moffat and Zobel, 2008).
+
+    Parameters
+    ----------
+    cutoff : int
+        Number of ranks K, at least 0.
+    persistence : float
+        Probability p that the user looks at the next rank, 0 <= p < 1.
+
+    Returns
+    -------
+    ndarray, shape (K,), float64
+    """
+    number = validation.count(cutoff, "cutoff", 0)
+    if isinstance(persistence, (bool, str)) or not hasattr(persistence, "__float__"):
+        raise TypeError(f"persistence must be a real number, got {persistence!r}")
+    p = float(persistence)
+    if not 0.0 <= p < 1.0:
+        raise ValueError(f"persistence must be at least 0 and less than 1, got {p}")
+    return (1.0 - p) * p ** np.arange(number, dtype=np.float64)
+
+
+def gains(labels: ArrayLike) -> FloatArray:
+    """Exponential gain of graded labels, 2**label - 1.
+
+    Parameters
+    ----------
+    labels : array_like of real numbers
+        Grades, at least 0 and less than 1024; fractional ones are allowed.
+
+    Returns
+    -------
+    ndarray of float64, same shape
+
+    Raises
+    ------
+    ValueError
+        If a label is negative, 1024 or more, or not finite.
+
+    Examples
+    --------
+    >>> import plrank_fast as plr
+    >>> plr.gains([0, 1, 2, 4])
+    array([ 0.,  1.,  3., 15.])
+    """
+    ndim: Any = np.ndim(labels) if not isinstance(labels, (str, bytes)) else 0
+    array = validation.real_array(labels, "labels", ndim=(ndim,))
+    if array.size and (array.min() < 0 or array.max() >= LARGEST_LABEL):
+        wrong = array.min() if array.min() < 0 else array.max()
+        raise ValueError(f"labels must be at least 0 and less than {LARGEST_LABEL}, got {wrong}")
+    return np.exp2(array) - 1.0

@@ -1,0 +1,161 @@
+"""The readable NumPy twin of every kernel: one query at a time, written from the formulas.
+
+These functions are the oracle of the tests and the "before" of the benchmarks. They take and return plain arrays of
+one query, check nothing, and are exact while the scores lie within a few hundred nats of each other. Symbols: f scores,
+w = exp(f), rho relevance, theta rank weights, y a ranking, N rankings, D documents, K ranks.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+
+import numpy as np
+
+from plrank_fast.validation import FloatArray, IntArray
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Rankings
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def sample_rankings(scores: FloatArray, n_samples: int, cutoff: int, rng: np.random.Generator) -> IntArray:
+    """Draw rankings, (N, K): perturb with Gumbel noise, select the K best, sort them. O(N D)."""
+    cutoff = min(cutoff, scores.size)
+    clocks = rng.standard_exponential((n_samples, scores.size)) * np.exp(scores.max() - scores)
+    first = np.argpartition(clocks, cutoff - 1, axis=1)[:, :cutoff]
+    order = np.argsort(np.take_along_axis(clocks, first, axis=1), axis=1)
+    return np.take_along_axis(first, order, axis=1)
+
+
+def all_rankings(n_docs: int) -> IntArray:
+    """Every ranking of ``n_docs`` documents, (n_docs!, n_docs)."""
+    return np.array(list(itertools.permutations(range(n_docs))), dtype=np.int64).reshape(-1, n_docs)
+
+
+def weight_not_placed(scores: FloatArray, rankings: IntArray) -> FloatArray:
+    """S_k = sum of w over the items not placed before rank k, (N, K), summed from the tail."""
+    weights = np.exp(scores - scores.max())
+    left_over = np.ones((len(rankings), scores.size), dtype=bool)
+    np.put_along_axis(left_over, rankings, False, axis=1)
+    after = np.where(left_over, weights, 0.0).sum(axis=1, keepdims=True)
+    return after + np.cumsum(weights[rankings][:, ::-1], axis=1)[:, ::-1]
+
+
+def ranking_log_prob(scores: FloatArray, rankings: IntArray) -> FloatArray:
+    """Log-probability of each ranking, (N,): sum over ranks of f_{y_k} - log S_k."""
+    shifted = scores - scores.max()
+    result: FloatArray = (shifted[rankings] - np.log(weight_not_placed(scores, rankings))).sum(axis=1)
+    return result
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Metrics
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def metric(relevance: FloatArray, rank_weights: FloatArray, rankings: IntArray) -> FloatArray:
+    """Metric of each ranking, (N,): sum over k of theta_k rho_{y_k}."""
+    cutoff = min(rank_weights.size, rankings.shape[1])
+    return relevance[rankings[:, :cutoff]] @ rank_weights[:cutoff]
+
+
+def dcg(scores: FloatArray, relevance: FloatArray, rank_weights: FloatArray) -> float:
+    """Metric of the ranking by descending score; of equal scores the lower index comes first."""
+    return float(metric(relevance, rank_weights, np.argsort(-scores, kind="stable")[np.newaxis])[0])
+
+
+def expected_metric(scores: FloatArray, relevance: FloatArray, rank_weights: FloatArray) -> float:
+    """Expected metric, by enumeration of all rankings. O(D!)."""
+    rankings = all_rankings(scores.size)
+    return float(np.exp(ranking_log_prob(scores, rankings)) @ metric(relevance, rank_weights, rankings))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Gradients of the expected metric
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def exact_gradient(scores: FloatArray, relevance: FloatArray, rank_weights: FloatArray) -> FloatArray:
+    """Gradient of the expected metric by enumeration: sum over y of pi(y) metric(y) d log pi(y) / df. O(D! D^2)."""
+    rankings = all_rankings(scores.size)
+    probabilities = np.exp(ranking_log_prob(scores, rankings))
+    weights = np.exp(scores - scores.max())
+    sums = weight_not_placed(scores, rankings)
+    ranks = np.argsort(rankings, axis=1)
+    # d log pi(y) / df_d = 1 - sum over k <= rank(d) of w_d / S_k
+    inverse_sums = np.cumsum(1.0 / sums, axis=1)
+    score_function = 1.0 - weights * np.take_along_axis(inverse_sums, ranks, axis=1)
+    return (probabilities * metric(relevance, rank_weights, rankings)) @ score_function
+
+
+def expectation(
+    estimator: Callable[..., FloatArray], scores: FloatArray, relevance: FloatArray, rank_weights: FloatArray
+) -> FloatArray:
+    """Exact expectation of ``estimator(scores, relevance, rank_weights, rankings=...)`` over all rankings."""
+    rankings = all_rankings(scores.size)
+    probabilities = np.exp(ranking_log_prob(scores, rankings))
+    total = np.zeros(scores.size)
+    for probability, ranking in zip(probabilities, rankings, strict=True):
+        total += probability * estimator(scores, relevance, rank_weights, rankings=ranking[np.newaxis])
+    return total
+
+
+def reward_from(relevance: FloatArray, rank_weights: FloatArray, rankings: IntArray) -> FloatArray:
+    """PR_k = sum over x >= k of theta_x rho_{y_x}, (N, K + 1); the last column is 0."""
+    placed = rank_weights * relevance[rankings]
+    reward = np.cumsum(placed[:, ::-1], axis=1)[:, ::-1]
+    return np.concatenate([reward, np.zeros((len(rankings), 1))], axis=1)
+
+
+def pl_rank_1(
+    scores: FloatArray, relevance: FloatArray, rank_weights: FloatArray, rankings: IntArray
+) -> FloatArray:
+    """PL-Rank-1, mean over the rankings: PR_rank(d) - sum over k <= rank(d) of w_d / S_k PR_k. O(N D K)."""
+    rank_weights, rankings = rank_weights[: scores.size], rankings[:, : rank_weights.size]
+    weights = np.exp(scores - scores.max())
+    reward = reward_from(relevance, rank_weights, rankings)
+    sums = weight_not_placed(scores, rankings)
+    gradient = np.zeros((len(rankings), scores.size))
+    active = np.tile(weights, (len(rankings), 1))
+    each = np.arange(len(rankings))
+    for k in range(rankings.shape[1]):
+        gradient -= active * (reward[:, k] / sums[:, k])[:, np.newaxis]
+        gradient[each, rankings[:, k]] += reward[:, k]
+        active[each, rankings[:, k]] = 0.0
+    return gradient.mean(axis=0)
+
+
+def pl_rank_2(
+    scores: FloatArray, relevance: FloatArray, rank_weights: FloatArray, rankings: IntArray
+) -> FloatArray:
+    """PL-Rank-2: PR_rank(d)+1 + sum over k <= rank(d) of w_d / S_k (theta_k rho_d - PR_k). O(N D K)."""
+    rank_weights, rankings = rank_weights[: scores.size], rankings[:, : rank_weights.size]
+    weights = np.exp(scores - scores.max())
+    reward = reward_from(relevance, rank_weights, rankings)
+    sums = weight_not_placed(scores, rankings)
+    gradient = np.zeros((len(rankings), scores.size))
+    active = np.tile(weights, (len(rankings), 1))
+    each = np.arange(len(rankings))
+    for k in range(rankings.shape[1]):
+        share = rank_weights[k] * relevance - reward[:, k, np.newaxis]
+        gradient += active / sums[:, k, np.newaxis] * share
+        gradient[each, rankings[:, k]] += reward[:, k + 1]
+        active[each, rankings[:, k]] = 0.0
+    return gradient.mean(axis=0)
+
+
+def pl_rank_3(
+    scores: FloatArray, relevance: FloatArray, rank_weights: FloatArray, rankings: IntArray
+) -> FloatArray:
+    """PL-Rank-3: PR_rank(d)+1 + w_d (rho_d DR_rank(d) - RI_rank(d)), the sums DR and RI over ranks shared. O(N D)."""
+    rank_weights, rankings = rank_weights[: scores.size], rankings[:, : rank_weights.size]
+    weights = np.exp(scores - scores.max())
+    reward = reward_from(relevance, rank_weights, rankings)
+    sums = weight_not_placed(scores, rankings)
+    direct = np.cumsum(rank_weights / sums, axis=1)
+    risk = np.cumsum(reward[:, :-1] / sums, axis=1)
+    gradient = weights * (relevance * direct[:, -1:] - risk[:, -1:])
+    placed = reward[:, 1:] + weights[rankings] * (relevance[rankings] * direct - risk)
+    np.put_along_axis(gradient, rankings, placed, axis=1)
+    return gradient.mean(axis=0)

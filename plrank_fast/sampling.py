@@ -1,0 +1,135 @@
+"""Rankings drawn from a Plackett-Luce policy, and how probable given rankings are under it."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from plrank_fast import _metrics, _samplers, _threads, validation
+from plrank_fast.validation import FloatArray, RandomState, RankingArray
+
+SAMPLERS = ("auto", "introselect")
+
+
+def sample_rankings(
+    scores: ArrayLike,
+    n_samples: int,
+    cutoff: int | None = None,
+    *,
+    offsets: ArrayLike | None = None,
+    rng: RandomState = None,
+    sampler: str = "auto",
+    n_threads: int | None = None,
+    first_query: int = 0,
+) -> RankingArray:
+    """Draw rankings from the Plackett-Luce distribution of ``scores``.
+
+    The first item is drawn with probability proportional to exp(score), the next from the items left over, and so
+    on for ``cutoff`` ranks.
+
+    Parameters
+    ----------
+    scores : array_like, shape (n_docs,)
+        Log-weights, the documents of all queries one after another; any finite values at any distance.
+    n_samples : int
+        Rankings for each query, N.
+    cutoff : int, optional
+        Ranks to draw, K; all of the longest query by default.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    rng : None, int, SeedSequence, BitGenerator or Generator
+        Source of the key of this call's random streams. The same key gives the same rankings for any number of
+        threads. A generator is advanced by one draw; None is fresh entropy.
+    sampler : {"auto", "introselect"}
+        Which algorithm draws; all have the same distribution. "introselect" perturbs all scores with Gumbel noise and
+        selects the K best.
+    n_threads : int, optional
+        None: all available processors; negative: that many fewer than all, plus one.
+    first_query : int
+        Number of the first query in the numbering of random streams. Query q of a call draws from stream
+        ``first_query + q``, so a batch that is cut into chunks gives the same rankings as the whole.
+
+    Returns
+    -------
+    ndarray of int32
+        Indices into the query's documents: shape (n_samples, min(K, n_docs)) without ``offsets``; with them
+        (n_queries, n_samples, K), K at most the length of the longest query, filled up with -1 where a query is
+        shorter.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described; the message names it. Nothing is drawn from ``rng`` then.
+
+    Notes
+    -----
+    O(D + K log K) per ranking. Source: Gumbel (1954); Kool, van Hoof and Welling (2019) for the top K.
+
+    Examples
+    --------
+    >>> import plrank_fast as plr
+    >>> plr.sample_rankings([2.0, 0.0, 1.0], n_samples=4, cutoff=2, rng=0).shape
+    (4, 2)
+    """
+    scores_ = validation.real_array(scores, "scores")
+    offsets_ = validation.query_offsets(offsets, scores_.size)
+    longest = int(np.diff(offsets_).max(initial=0))
+    n_samples = validation.count(n_samples, "n_samples", 1)
+    ranks = longest if cutoff is None else min(validation.count(cutoff, "cutoff", 0), longest)
+    validation.choice(sampler, "sampler", SAMPLERS)
+    threads = _threads.resolve_threads(validation.threads(n_threads))
+    first_query = validation.count(first_query, "first_query", 0)
+    rng = validation.check_random_state(rng)
+    shape = validation.addressable((offsets_.size - 1, n_samples, ranks), 4, "n_samples")
+    rankings = np.full(shape, -1, dtype=np.int32)
+    key = validation.stream_key(rng)
+    _samplers.sample_rankings(scores_, offsets_, n_samples, ranks, key, first_query, threads, rankings)
+    return rankings[0] if offsets is None else rankings
+
+
+def ranking_log_prob(
+    scores: ArrayLike, rankings: ArrayLike, *, offsets: ArrayLike | None = None, n_threads: int | None = None
+) -> FloatArray:
+    """Log-probability of rankings under the Plackett-Luce distribution of ``scores``.
+
+    log pi(y) = sum over the ranks k of f_{y_k} - log(sum of exp(f_d) over the items d not placed before k). A ranking
+    shorter than its query is a prefix; what follows is left open.
+
+    Parameters
+    ----------
+    scores : array_like, shape (n_docs,)
+        Log-weights.
+    rankings : array_like of int, shape (n_rankings, length), or (n_queries, n_rankings, length) with ``offsets``
+        Items by rank, as ``sample_rankings`` returns them.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    n_threads : int, optional
+        None: all available processors.
+
+    Returns
+    -------
+    ndarray, shape (n_rankings,), or (n_queries, n_rankings) with ``offsets``
+        An empty ranking, or one of an empty query, has log-probability 0.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described, or a ranking repeats an item or holds one that its query does not have.
+
+    Notes
+    -----
+    O(D + K log K) per query and O(K) per ranking; exact at any distance of the scores.
+
+    Examples
+    --------
+    >>> import numpy as np, plrank_fast as plr
+    >>> np.exp(plr.ranking_log_prob([0.0, 0.0, 0.0], [[2, 0]])).round(4)
+    array([0.1667])
+    """
+    scores_ = validation.real_array(scores, "scores")
+    offsets_ = validation.query_offsets(offsets, scores_.size)
+    rankings_ = validation.given_rankings(rankings, offsets_, None, batch=offsets is not None)
+    threads = _threads.resolve_threads(validation.threads(n_threads))
+    result = np.zeros(rankings_.shape[:2])
+    _metrics.ranking_log_prob(scores_, offsets_, rankings_, threads, result)
+    return result[0] if offsets is None else result

@@ -1,0 +1,248 @@
+"""Coercion of arguments and every error the ranking functions raise.
+
+Each function takes what a user passed and the name of the argument, and returns what the kernels take. Arrays are
+copied: a kernel must not see them change, or be reused for ``out``, while it runs without the GIL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from plrank_fast import _rankings
+
+FloatArray: TypeAlias = NDArray[np.float64]
+IntArray: TypeAlias = NDArray[np.int64]
+RankingArray: TypeAlias = NDArray[np.int32]
+KeyArray: TypeAlias = NDArray[np.uint64]
+RandomState: TypeAlias = "int | np.random.SeedSequence | np.random.BitGenerator | np.random.Generator | None"
+
+LARGEST_COUNT = 2**62
+
+
+def real_array(values: ArrayLike, name: str, ndim: tuple[int, ...] = (1,)) -> FloatArray:
+    """Return a finite, C-contiguous float64 copy of ``values``.
+
+    Raises
+    ------
+    TypeError
+        If ``values`` is None, masked, requires a gradient, or is not of real numbers.
+    ValueError
+        If the number of dimensions is wrong or a value is not finite.
+    """
+    array = _as_array(values, name)
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"{name} must hold real numbers, got dtype {array.dtype}")
+    if array.ndim not in ndim:
+        expected = " or ".join(f"{n}-dimensional" for n in ndim)
+        raise ValueError(f"{name} must be {expected}, got shape {array.shape}")
+    with np.errstate(over="ignore"):
+        copy = np.array(array, dtype=np.float64, order="C")
+    if not np.isfinite(copy).all():
+        first = tuple(int(i) for i in np.argwhere(~np.isfinite(copy))[0])
+        where = first[0] if len(first) == 1 else first
+        raise ValueError(f"{name} must be finite, got {copy[first]} at index {where}")
+    return copy
+
+
+def same_length(array: FloatArray, name: str, scores: FloatArray) -> FloatArray:
+    """Return ``array`` if it has one entry per document."""
+    if array.shape != scores.shape:
+        raise ValueError(f"{name} must have one entry per score, got shape {array.shape} for {scores.size} scores")
+    return array
+
+
+def query_offsets(offsets: ArrayLike | None, n_docs: int) -> IntArray:
+    """Return CSR offsets (n_queries + 1,) as int64; None means a single query of all documents."""
+    if offsets is None:
+        return np.array([0, n_docs], dtype=np.int64)
+    array = integer_array(offsets, "offsets")
+    if array.ndim != 1 or array.size == 0:
+        raise ValueError(f"offsets must be 1-dimensional and start with 0, got shape {array.shape}")
+    if array[0] != 0:
+        raise ValueError(f"offsets must start with 0, got {array[0]}")
+    if array[-1] != n_docs:
+        raise ValueError(f"offsets must end with the number of documents, {n_docs}, got {array[-1]}")
+    if (array[1:] < array[:-1]).any():
+        first = int(np.argmax(array[1:] < array[:-1])) + 1
+        raise ValueError(f"offsets must not decrease, got {array[first]} after {array[first - 1]} at index {first}")
+    return array
+
+
+def integer_array(values: ArrayLike, name: str) -> IntArray:
+    """Return an int64 copy of an array of integers that fit."""
+    array = _as_array(values, name)
+    if array.dtype.kind not in "iu":
+        if array.size or array.dtype.kind == "b":
+            raise ValueError(f"{name} must hold integers, got dtype {array.dtype}")
+        array = array.astype(np.int64)
+    if array.dtype.kind == "u" and array.size and array.max() > np.iinfo(np.int64).max:
+        raise ValueError(f"{name} must fit 64-bit signed integers, got {array.max()}")
+    return np.array(array, dtype=np.int64, order="C")
+
+
+def weights_of_ranks(rank_weights: ArrayLike, n_queries: int) -> FloatArray:
+    """Return rank weights as rows: (1, K) for all queries, or (n_queries, K)."""
+    array = real_array(rank_weights, "rank_weights", ndim=(1, 2))
+    if array.ndim == 1:
+        return array[np.newaxis, :]
+    if array.shape[0] != n_queries:
+        raise ValueError(
+            f"rank_weights must have shape (K,) or one row for each of the {n_queries} queries, got {array.shape}"
+        )
+    return array
+
+
+def count(value: Any, name: str, lowest: int) -> int:
+    """Return an integer of at least ``lowest``; bool and float are no integers."""
+    number = integer(value, name)
+    if number < lowest:
+        raise ValueError(f"{name} must be at least {lowest}, got {number}")
+    if number > LARGEST_COUNT:
+        raise ValueError(f"{name} must be at most 2**62, got {number}")
+    return number
+
+
+def integer(value: Any, name: str) -> int:
+    """Return a Python int, from any integer type but bool."""
+    if isinstance(value, (bool, np.bool_)) or not hasattr(value, "__index__"):
+        raise TypeError(f"{name} must be an integer, got {value!r}")
+    try:
+        return int(value.__index__())
+    except TypeError:
+        raise TypeError(f"{name} must be an integer, got {value!r}") from None
+
+
+def threads(n_threads: Any) -> int | None:
+    """Check ``n_threads``: None, or an integer other than 0."""
+    if n_threads is None:
+        return None
+    number = integer(n_threads, "n_threads")
+    if number == 0:
+        raise ValueError("n_threads must be None, positive, or negative (-1: all processors), got 0")
+    return max(-(2**30), min(number, 2**30))
+
+
+def choice(value: Any, name: str, choices: Sequence[str]) -> str:
+    """Return ``value`` if it is one of ``choices``."""
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
+    return value
+
+
+def positive_real(value: Any, name: str) -> float:
+    """Return a finite float > 0."""
+    if isinstance(value, (bool, np.bool_, str)) or not hasattr(value, "__float__"):
+        raise TypeError(f"{name} must be a real number, got {value!r}")
+    number = float(value)
+    if not (0.0 < number < np.inf):
+        raise ValueError(f"{name} must be positive and finite, got {number}")
+    return number
+
+
+def check_random_state(rng: Any) -> RandomState:
+    """Check ``rng`` without drawing from it, so that a later error leaves its stream where it was."""
+    if rng is None or isinstance(rng, (np.random.SeedSequence, np.random.BitGenerator, np.random.Generator)):
+        return rng
+    if isinstance(rng, (bool, np.bool_)) or not hasattr(rng, "__index__"):
+        raise TypeError(f"rng must be None, an int, a SeedSequence, a BitGenerator or a Generator, got {rng!r}")
+    seed = int(rng.__index__())
+    if seed < 0:
+        raise ValueError(f"rng must not be negative, got {seed}")
+    return seed
+
+
+def stream_key(rng: RandomState) -> KeyArray:
+    """Return the 128-bit key of one call's random streams; draws it from a generator, under its lock."""
+    if isinstance(rng, np.random.BitGenerator):
+        rng = np.random.Generator(rng)
+    if isinstance(rng, np.random.Generator):
+        return rng.integers(0, 2**64, size=2, dtype=np.uint64)
+    sequence = rng if isinstance(rng, np.random.SeedSequence) else np.random.SeedSequence(rng)
+    return sequence.generate_state(2, np.uint64)
+
+
+def given_rankings(rankings: ArrayLike, offsets: IntArray, cutoff: int | None, batch: bool) -> RankingArray:
+    """Return rankings made elsewhere as (n_queries, n_samples, length), every entry in use checked.
+
+    A ranking may be longer than the cutoff, and entries past the end of a short query are not looked at (they are -1
+    in the output of ``sample_rankings``); it must not be shorter than both the cutoff and the query. With cutoff None
+    all ranks are in use, however many there are.
+    """
+    array = integer_array(rankings, "rankings")
+    n_queries = offsets.size - 1
+    if array.ndim == 2 and n_queries == 1:
+        array = array[np.newaxis]
+    if array.ndim != 3 or array.shape[0] != n_queries:
+        expected = f"({n_queries}, n_samples, length)" if batch else "(n_samples, length)"
+        raise ValueError(f"rankings must have shape {expected}, got {np.shape(rankings)}")
+    if array.shape[1] == 0:
+        raise ValueError("rankings must hold at least one ranking, got none")
+    longest = int(np.diff(offsets).max(initial=0))
+    if cutoff is None:
+        cutoff = array.shape[2]
+    elif array.shape[2] < min(cutoff, longest):
+        raise ValueError(
+            f"rankings must reach rank {min(cutoff, longest)}, got rankings of length {array.shape[2]}"
+        )
+    narrow = np.clip(array, -1, 2**31 - 1).astype(np.int32)
+    fault, (query, sample, rank) = _rankings.find_fault(narrow, offsets, cutoff)
+    if fault:
+        item = array[query, sample, rank]
+        where = f"(query {query}, sample {sample}, rank {rank})" if batch else f"(sample {sample}, rank {rank})"
+        if fault == _rankings.DUPLICATE:
+            raise ValueError(f"rankings must not repeat an item, got {item} a second time at {where}")
+        n_items = int(offsets[query + 1] - offsets[query])
+        raise ValueError(f"rankings must hold items 0 to {n_items - 1}, got {item} at {where}")
+    return narrow
+
+
+def output(out: Any, shape: tuple[int, ...], name: str = "out") -> FloatArray | None:
+    """Check an output array: float64, of the right shape, writeable."""
+    if out is None:
+        return None
+    if not isinstance(out, np.ndarray):
+        raise TypeError(f"{name} must be a NumPy array, got {type(out).__name__}")
+    if out.dtype != np.float64 or not out.dtype.isnative or out.shape != shape:
+        raise ValueError(f"{name} must be float64 of shape {shape}, got {out.dtype} of shape {out.shape}")
+    if not out.flags.writeable:
+        raise ValueError(f"{name} must be writeable, got a read-only array")
+    return out
+
+
+def deliver(result: FloatArray, out: FloatArray | None) -> FloatArray:
+    """Return ``result``, through ``out`` if the caller gave one; only a finished result is ever written."""
+    if out is None:
+        return result
+    np.copyto(out, result)
+    return out
+
+
+def addressable(shape: tuple[int, ...], itemsize: int, name: str) -> tuple[int, ...]:
+    """Return ``shape`` if an array of it could exist at all."""
+    size = itemsize
+    for length in shape:
+        size *= length
+    if size >= 2**63:
+        raise ValueError(f"{name} asks for an array of shape {shape}, {size} bytes: more than can be addressed")
+    return shape
+
+
+def _as_array(values: Any, name: str) -> NDArray[Any]:
+    if values is None:
+        raise TypeError(f"{name} must be an array, got None")
+    if isinstance(values, np.ma.MaskedArray):
+        raise TypeError(f"{name} must not be a masked array: fill or drop the masked entries first")
+    if getattr(values, "requires_grad", False):
+        raise TypeError(f"{name} must not require a gradient: pass {name}.detach()")
+    try:
+        return np.asarray(values)
+    except TypeError as error:
+        raise TypeError(f"{name} cannot be read as an array: {error}") from error
+    except (ValueError, RuntimeError, OverflowError) as error:
+        raise ValueError(f"{name} cannot be read as an array: {error}") from error
