@@ -1,5 +1,7 @@
 """The weight not yet placed before each rank of a ranking, exact at every gap of the scores."""
 
+from libc.math cimport exp
+
 from plrank_fast._typedefs cimport int32_t, int64_t, intp_t
 
 cdef struct Remaining:
@@ -26,5 +28,17 @@ cdef char *prepare_remaining(
     Remaining *remaining, const double *scores, intp_t n_items, intp_t cutoff, char *workspace
 ) noexcept nogil
 cdef void analyse_ranking(Remaining *remaining, const int32_t *ranking) noexcept nogil
-cdef double weight_in_unit(const Remaining *remaining, intp_t item, intp_t unit_position) noexcept nogil
-cdef double unit_ratio(const Remaining *remaining, intp_t position, intp_t earlier) noexcept nogil
+
+
+cdef inline double weight_in_unit(const Remaining *remaining, intp_t item, intp_t unit_position) noexcept nogil:
+    """Weight of an item in the unit of a leading position (in a query of normal spread all units are the same)."""
+    if not remaining.wide:
+        return remaining.weights[item]
+    return exp(remaining.scores[item] - remaining.scores[remaining.leading[unit_position]])
+
+
+cdef inline double unit_ratio(const Remaining *remaining, intp_t position, intp_t earlier) noexcept nogil:
+    """Factor (<= 1) that takes a sum of reciprocals, or of weights the other way, from one unit to a later one."""
+    if not remaining.wide or position == earlier:
+        return 1.0
+    return exp(remaining.scores[remaining.leading[position]] - remaining.scores[remaining.leading[earlier]])

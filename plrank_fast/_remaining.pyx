@@ -80,20 +80,6 @@ cdef char *prepare_remaining(
     return workspace
 
 
-cdef inline double weight_in_unit(const Remaining *remaining, intp_t item, intp_t unit_position) noexcept nogil:
-    """Weight of an item in the unit of a leading position (in a query of normal spread all units are the same)."""
-    if not remaining.wide:
-        return remaining.weights[item]
-    return exp(remaining.scores[item] - remaining.scores[remaining.leading[unit_position]])
-
-
-cdef inline double unit_ratio(const Remaining *remaining, intp_t position, intp_t earlier) noexcept nogil:
-    """Factor (<= 1) that takes a sum of reciprocals, or of weights the other way, from one unit to a later one."""
-    if not remaining.wide or position == earlier:
-        return 1.0
-    return exp(remaining.scores[remaining.leading[position]] - remaining.scores[remaining.leading[earlier]])
-
-
 cdef void analyse_ranking(Remaining *remaining, const int32_t *ranking) noexcept nogil:
     """Fill ``first_unplaced``, ``unit_position`` and ``sums`` for the first ``cutoff`` items of a ranking. O(K)."""
     cdef intp_t cutoff = remaining.cutoff, n_leading = remaining.n_leading

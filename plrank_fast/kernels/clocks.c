@@ -1,36 +1,34 @@
 #include "clocks.h"
 #include "vector_math.h"
 
-/* E ~ Exp(1) for the PLR_STREAM_LANES words of one step, starting at word `lane`. */
-PLR_INLINE vec_f64 exponential(const uint64_t *words, int lane)
+/* E ~ Exp(1) from the random words that start at `lane` of one step. */
+PLR_INLINE vec_f64 exponential(plr_lanes words, int lane)
 {
     vec_u64 random;
-    memcpy(&random, words + lane, sizeof random);
+    memcpy(&random, (const char *)&words + 8 * lane, sizeof random);
     return -vec_log(vec_uniform(random));
 }
 
 static void linear(plr_stream *stream, const double *inverse_weights, double *clocks, size_t n)
 {
-    plr_stream local = *stream;
-    uint64_t words[PLR_STREAM_LANES];
+    plr_stream_state state = plr_stream_load(stream);
     for (size_t i = 0; i < n; i += PLR_STREAM_LANES) {
-        plr_stream_next(&local, words);
+        plr_lanes words = plr_stream_step(&state);
         for (int lane = 0; lane < PLR_STREAM_LANES; lane += PLR_LANES)
             vec_store(clocks + i + lane, exponential(words, lane) * vec_load(inverse_weights + i + lane));
     }
-    *stream = local;
+    plr_stream_store(stream, &state);
 }
 
 static void logarithmic(plr_stream *stream, const double *scores, double *clocks, size_t n)
 {
-    plr_stream local = *stream;
-    uint64_t words[PLR_STREAM_LANES];
+    plr_stream_state state = plr_stream_load(stream);
     for (size_t i = 0; i < n; i += PLR_STREAM_LANES) {
-        plr_stream_next(&local, words);
+        plr_lanes words = plr_stream_step(&state);
         for (int lane = 0; lane < PLR_STREAM_LANES; lane += PLR_LANES)
             vec_store(clocks + i + lane, vec_log(exponential(words, lane)) - vec_load(scores + i + lane));
     }
-    *stream = local;
+    plr_stream_store(stream, &state);
 }
 
 static void logarithm(const double *x, double *out, size_t n)

@@ -8,6 +8,7 @@
 #define PLR_RANDOM_STREAM_H
 
 #include <stdint.h>
+#include <string.h>
 
 #define PLR_STREAM_LANES 8
 
@@ -43,26 +44,46 @@ static inline void plr_stream_init(plr_stream *stream, const uint64_t key[2], ui
             stream->word[i][lane] = plr_mix64(plr_splitmix64(&first) + plr_splitmix64(&second));
 }
 
-/* One step of every lane. */
-static inline void plr_stream_next(plr_stream *stream, uint64_t *restrict out)
+/* The state in registers: word i of all lanes. A loop that draws keeps it there from load to store. */
+typedef uint64_t plr_lanes __attribute__((vector_size(8 * PLR_STREAM_LANES)));
+
+typedef struct {
+    plr_lanes a, b, c, d;
+} plr_stream_state;
+
+static inline __attribute__((always_inline)) plr_stream_state plr_stream_load(const plr_stream *stream)
 {
-    for (int lane = 0; lane < PLR_STREAM_LANES; lane++) {
-        uint64_t a = stream->word[0][lane], b = stream->word[1][lane];
-        uint64_t c = stream->word[2][lane], d = stream->word[3][lane];
-        uint64_t sum = a + d;
-        out[lane] = ((sum << 23) | (sum >> 41)) + a;
-        uint64_t shifted = b << 17;
-        c ^= a;
-        d ^= b;
-        b ^= c;
-        a ^= d;
-        c ^= shifted;
-        d = (d << 45) | (d >> 19);
-        stream->word[0][lane] = a;
-        stream->word[1][lane] = b;
-        stream->word[2][lane] = c;
-        stream->word[3][lane] = d;
-    }
+    plr_stream_state state;
+    memcpy(&state, stream, sizeof state);
+    return state;
+}
+
+static inline __attribute__((always_inline)) void plr_stream_store(plr_stream *stream, const plr_stream_state *state)
+{
+    memcpy(stream, state, sizeof *state);
+}
+
+/* One step of every lane. */
+static inline __attribute__((always_inline)) plr_lanes plr_stream_step(plr_stream_state *state)
+{
+    plr_lanes sum = state->a + state->d;
+    plr_lanes result = ((sum << 23) | (sum >> 41)) + state->a;
+    plr_lanes shifted = state->b << 17;
+    state->c ^= state->a;
+    state->d ^= state->b;
+    state->b ^= state->c;
+    state->a ^= state->d;
+    state->c ^= shifted;
+    state->d = (state->d << 45) | (state->d >> 19);
+    return result;
+}
+
+static inline void plr_stream_next(plr_stream *stream, uint64_t *out)
+{
+    plr_stream_state state = plr_stream_load(stream);
+    plr_lanes words = plr_stream_step(&state);
+    memcpy(out, &words, sizeof words);
+    plr_stream_store(stream, &state);
 }
 
 #endif
