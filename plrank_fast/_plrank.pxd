@@ -14,6 +14,7 @@ cdef struct Estimate:
     Remaining remaining
     double *active                   # (n_items,) weights of the items not placed yet
     double *reward                   # (cutoff + 1,) rank weight times relevance, summed from each rank on
+    double *own_terms                # (cutoff,) absolute terms of each placed item
     double *unplaced_direct          # (n_leading,) sums of theta / S and of reward / S over whole rankings,
     double *unplaced_reward          #     by the leading position of the first item left over
 

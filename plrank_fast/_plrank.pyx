@@ -14,6 +14,7 @@ PL-Rank-3   the same numbers as PL-Rank-2 with the sums over k accumulated once 
 An item that is not placed has PR = 0 and takes part in all K ranks.
 """
 
+from libc.math cimport fabs
 from libc.string cimport memcpy, memset
 
 from plrank_fast._remaining cimport (
@@ -43,7 +44,7 @@ cdef const rank_pass_kernels *rank_pass = rank_pass_kernels_at(simd_level())
 
 cdef size_t estimate_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
     """Bytes that any of the estimators needs for one query."""
-    return remaining_workspace(n_items, cutoff) + (<size_t>n_items + 3 * (<size_t>cutoff + 2)) * sizeof(double)
+    return remaining_workspace(n_items, cutoff) + (<size_t>n_items + 4 * (<size_t>cutoff + 2)) * sizeof(double)
 
 
 cdef void begin(Estimate *estimate, char *workspace) noexcept nogil:
@@ -53,7 +54,8 @@ cdef void begin(Estimate *estimate, char *workspace) noexcept nogil:
         &estimate.remaining, estimate.scores, estimate.n_items, estimate.cutoff, workspace)
     estimate.active = <double *>workspace
     estimate.reward = estimate.active + estimate.n_items
-    estimate.unplaced_direct = estimate.reward + estimate.cutoff + 2
+    estimate.own_terms = estimate.reward + estimate.cutoff + 2
+    estimate.unplaced_direct = estimate.own_terms + estimate.cutoff + 2
     estimate.unplaced_reward = estimate.unplaced_direct + estimate.cutoff + 2
     memset(estimate.unplaced_direct, 0, 2 * (estimate.cutoff + 2) * sizeof(double))
 
@@ -141,47 +143,88 @@ cdef void accumulate_2(
 #
 # Only placed items are touched per ranking. What an unplaced item receives, w_d (rho_d DR_K - RI_K), depends on the
 # ranking through two numbers, which are summed over rankings and handed to all items once, in ``finish_3``; a placed
-# item takes back its share of them. That subtraction would cancel for heavy items that nearly every ranking places
-# (1 / S_K is huge once they are gone), so the two sums are kept apart by ``first_unplaced``, the highest-scored item
-# left over: no item that scores above it can be unplaced, and for all others w_d / S_K <= 1.
+# item takes back its share of them. Two things keep that subtraction from cancelling:
+#
+# - The sums are kept apart by ``first_unplaced``, the highest-scored item left over. No item that scores above it can
+#   be unplaced, and for all others w_d / S_K <= 1.
+# - Where the share outweighs the item's own terms all the same (a light item placed long before heavy ones), the
+#   ranking is not summed up but handed out at once, in O(D). Policies hardly ever draw such a ranking.
+
+cdef double LARGEST_SHARE = 256.0  # times an item's own terms; costs two digits of the sixteen
+
+
+cdef void hand_out(
+    Estimate *estimate, const int32_t *ranking, double direct, double reward_share
+) noexcept nogil:
+    """Give every item that one ranking leaves out its part. O(D)."""
+    cdef intp_t d, k
+    memset(estimate.active, 0, estimate.n_items * sizeof(double))
+    for k in range(estimate.cutoff):
+        estimate.active[ranking[k]] = 1.0
+    for d in range(estimate.n_items):
+        if estimate.active[d] == 0.0:
+            estimate.gradient[d] += weight_in_unit(&estimate.remaining, d, estimate.remaining.first_unplaced) * (
+                estimate.relevance[d] * direct - reward_share)
+
 
 cdef void accumulate_3(
     Estimate *estimate, const int32_t *rankings, intp_t n_rankings, intp_t stride
 ) noexcept nogil:
     cdef Remaining *remaining = &estimate.remaining
     cdef const int32_t *ranking
-    cdef intp_t i, k, unplaced
+    cdef intp_t i, k, d, unplaced
     cdef intp_t cutoff = estimate.cutoff
-    cdef double direct, reward_share, ratio, inverse, weight
+    cdef double direct, reward_share, absolute_direct, absolute_reward, shared, ratio, inverse, weight
+    cdef bint lopsided
     for i in range(n_rankings):
         ranking = rankings + i * stride
         analyse_ranking(remaining, ranking)
         sum_reward(estimate, ranking)
+        unplaced = remaining.first_unplaced
         direct = 0.0
         reward_share = 0.0
+        absolute_direct = 0.0
+        absolute_reward = 0.0
         for k in range(cutoff):
+            d = ranking[k]
             if remaining.wide and k > 0:
                 ratio = unit_ratio(remaining, remaining.unit_position[k], remaining.unit_position[k - 1])
                 direct *= ratio
                 reward_share *= ratio
+                absolute_direct *= ratio
+                absolute_reward *= ratio
             inverse = 1.0 / remaining.sums[k]
             direct += estimate.rank_weights[k] * inverse
             reward_share += estimate.reward[k] * inverse
-            weight = weight_in_unit(remaining, ranking[k], remaining.unit_position[k])
-            estimate.gradient[ranking[k]] += (
-                estimate.reward[k + 1] + weight * (estimate.relevance[ranking[k]] * direct - reward_share))
-        unplaced = remaining.first_unplaced
+            absolute_direct += fabs(estimate.rank_weights[k]) * inverse
+            absolute_reward += fabs(estimate.reward[k]) * inverse
+            weight = weight_in_unit(remaining, d, remaining.unit_position[k])
+            estimate.gradient[d] += (
+                estimate.reward[k + 1] + weight * (estimate.relevance[d] * direct - reward_share))
+            estimate.own_terms[k] = fabs(estimate.reward[k + 1]) + weight * (
+                fabs(estimate.relevance[d]) * absolute_direct + absolute_reward)
         if unplaced == remaining.n_leading:
             continue  # the ranking places every item
         ratio = unit_ratio(remaining, unplaced, remaining.unit_position[cutoff - 1])
         direct *= ratio
         reward_share *= ratio
+        lopsided = False
+        for k in range(cutoff):
+            d = ranking[k]
+            if remaining.position[d] > unplaced:
+                weight = weight_in_unit(remaining, d, unplaced)
+                shared = weight * (fabs(estimate.relevance[d] * direct) + fabs(reward_share))
+                lopsided |= shared > LARGEST_SHARE * estimate.own_terms[k]
+        if lopsided:
+            hand_out(estimate, ranking, direct, reward_share)
+            continue
         estimate.unplaced_direct[unplaced] += direct
         estimate.unplaced_reward[unplaced] += reward_share
         for k in range(cutoff):
-            if remaining.position[ranking[k]] > unplaced:
-                weight = weight_in_unit(remaining, ranking[k], unplaced)
-                estimate.gradient[ranking[k]] -= weight * (estimate.relevance[ranking[k]] * direct - reward_share)
+            d = ranking[k]
+            if remaining.position[d] > unplaced:
+                weight = weight_in_unit(remaining, d, unplaced)
+                estimate.gradient[d] -= weight * (estimate.relevance[d] * direct - reward_share)
 
 
 cdef void finish_3(Estimate *estimate, intp_t n_samples) noexcept nogil:
