@@ -99,7 +99,8 @@ cdef void estimate_in_batch(
     const int64_t[::1] offsets, intp_t query, const Source *source, char *workspace, double[::1] out, bint one_per_query
 ) noexcept nogil:
     cdef Estimate estimate
-    if offsets[query + 1] > offsets[query]:
+    # a query of one item has no gradient, and rounding must not give it one
+    if offsets[query + 1] - offsets[query] > (0 if one_per_query else 1):
         estimate = describe_query(scores, relevance, rank_weights, offsets, query, out, one_per_query)
         estimate_query(estimator, &estimate, source, query, workspace)
 

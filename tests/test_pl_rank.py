@@ -1,0 +1,273 @@
+"""PL-Rank-1, 2 and 3: unbiased by enumeration, equal to their twins, exact at every gap of the scores."""
+
+import mpmath
+import numpy as np
+import pytest
+
+import plrank_fast as plr
+from plrank_fast import reference
+
+ESTIMATORS = {1: plr.pl_rank_1, 2: plr.pl_rank_2, 3: plr.pl_rank_3}
+TWINS = {1: reference.pl_rank_1, 2: reference.pl_rank_2, 3: reference.pl_rank_3}
+
+
+def problem(n_docs, cutoff, seed, spread=1.0):
+    """Scores with a tie, relevance with a zero and a negative value, rank weights that are not monotone."""
+    rng = np.random.default_rng([n_docs, cutoff, seed])
+    scores = spread * rng.normal(size=n_docs)
+    relevance = rng.normal(size=n_docs) * rng.integers(1, 4, size=n_docs)
+    if n_docs > 2:
+        scores[1] = scores[2]
+        relevance[0] = 0.0
+    return scores, relevance, rng.normal(size=cutoff)
+
+
+def expectation(estimator, scores, relevance, rank_weights):
+    """Expectation over all rankings, as one call on all of them with the probabilities as multiplicities."""
+    return reference.expectation(estimator, scores, relevance, rank_weights)
+
+
+class TestEnumeration:
+    """No randomness: the expectation over all D! rankings is the gradient itself.
+
+    Mutants: reward from the own rank on in PL-Rank-3; suffix starting one rank late; an unplaced item taking part in
+    K - 1 ranks; S after instead of before a rank; the share of unplaced items not taken back from placed ones.
+    """
+
+    @pytest.mark.parametrize("variant", ESTIMATORS)
+    @pytest.mark.parametrize("n_docs", [1, 2, 3, 4, 5])
+    def test_every_cutoff(self, n_docs, variant):
+        for cutoff in range(1, n_docs + 2):
+            for spread in (0.0, 1.0, 4.0):
+                scores, relevance, rank_weights = problem(n_docs, cutoff, 0, spread)
+                exact = reference.exact_gradient(scores, relevance, rank_weights)
+                got = expectation(ESTIMATORS[variant], scores, relevance, rank_weights)
+                np.testing.assert_allclose(got, exact, rtol=0, atol=1e-12 * np.abs(relevance).max() * cutoff)
+
+    @pytest.mark.parametrize("variant", ESTIMATORS)
+    @pytest.mark.parametrize("cutoff", [1, 3, 6])
+    def test_six_documents(self, cutoff, variant):
+        scores, relevance, rank_weights = problem(6, cutoff, 1)
+        exact = reference.exact_gradient(scores, relevance, rank_weights)
+        got = expectation(ESTIMATORS[variant], scores, relevance, rank_weights)
+        np.testing.assert_allclose(got, exact, rtol=0, atol=1e-12 * np.abs(relevance).max() * cutoff)
+
+    def test_oracle_against_finite_differences(self):
+        """The enumeration itself, by central differences of the enumerated value."""
+        scores, relevance, rank_weights = problem(4, 3, 2)
+        step = 1e-5
+        for d in range(4):
+            shift = step * np.eye(4)[d]
+            difference = reference.expected_metric(scores + shift, relevance, rank_weights)
+            difference -= reference.expected_metric(scores - shift, relevance, rank_weights)
+            exact = reference.exact_gradient(scores, relevance, rank_weights)[d]
+            assert difference / (2 * step) == pytest.approx(exact, abs=1e-9)
+
+    def test_sampled_mean_converges(self):
+        """2e5 drawn rankings against the exact gradient, within 7 standard errors. Mutant: mean over N + 1."""
+        scores, relevance, rank_weights = problem(6, 3, 3)
+        exact = reference.exact_gradient(scores, relevance, rank_weights)
+        parts = np.array([
+            plr.pl_rank_3(scores, relevance, rank_weights, n_samples=1000, rng=seed) for seed in range(200)
+        ])  # fmt: skip
+        z = (parts.mean(axis=0) - exact) / (parts.std(axis=0, ddof=1) / np.sqrt(len(parts)))
+        assert np.abs(z).max() < 7
+
+    def test_expected_metric(self):
+        scores, relevance, rank_weights = problem(5, 3, 4)
+        every = reference.all_rankings(5)
+        probabilities = np.exp(plr.ranking_log_prob(scores, every))
+        total = sum(
+            p * plr.expected_metric(scores, relevance, rank_weights, method="sample", rankings=y[None])[0]
+            for p, y in zip(probabilities, every, strict=True)
+        )
+        assert total == pytest.approx(reference.expected_metric(scores, relevance, rank_weights), abs=1e-12)
+
+
+class TestTwins:
+    @pytest.mark.parametrize("variant", ESTIMATORS)
+    @pytest.mark.parametrize(("n_docs", "cutoff"), [(1, 1), (7, 7), (24, 10), (120, 25), (300, 400)])
+    def test_against_reference(self, n_docs, cutoff, variant):
+        scores, relevance, rank_weights = problem(n_docs, cutoff, 0, 2.0)
+        rankings = plr.sample_rankings(scores, 50, cutoff, rng=0)
+        twin = TWINS[variant](scores, relevance, rank_weights, rankings)
+        got = ESTIMATORS[variant](scores, relevance, rank_weights, rankings=rankings)
+        np.testing.assert_allclose(got, twin, rtol=0, atol=1e-12 * max(1.0, np.abs(twin).max()) * n_docs)
+
+    def test_2_equals_3_on_shared_rankings(self):
+        for spread in (0.1, 1.0, 3.0, 8.0):
+            scores, relevance, rank_weights = problem(60, 20, 0, spread)
+            rankings = plr.sample_rankings(scores, 200, 20, rng=1)
+            second = plr.pl_rank_2(scores, relevance, rank_weights, rankings=rankings)
+            third = plr.pl_rank_3(scores, relevance, rank_weights, rankings=rankings)
+            np.testing.assert_allclose(second, third, rtol=0, atol=1e-12 * np.abs(relevance).max() * 20)
+
+    def test_1_sums_to_zero_and_the_others_do_not(self):
+        scores, relevance, rank_weights = problem(30, 10, 0)
+        ranking = plr.sample_rankings(scores, 1, 10, rng=1)
+        sums = {v: f(scores, relevance, rank_weights, rankings=ranking).sum() for v, f in ESTIMATORS.items()}
+        assert abs(sums[1]) < 1e-12
+        assert abs(sums[3]) > 1e-3
+
+
+def exact_estimate(variant, scores, relevance, rank_weights, rankings):
+    """(sum, sum of absolute terms) of one estimator over given rankings, per item, in 40 digits."""
+    n_docs, cutoff = scores.size, min(rank_weights.size, scores.size)
+    f, rho = [mpmath.mpf(float(x)) for x in scores], [mpmath.mpf(float(x)) for x in relevance]
+    theta = [mpmath.mpf(float(x)) for x in rank_weights[:cutoff]]
+    total, absolute = [mpmath.mpf(0)] * n_docs, [mpmath.mpf(0)] * n_docs
+    for y in rankings.tolist():
+        reward = [sum((theta[x] * rho[y[x]] for x in range(k, cutoff)), mpmath.mpf(0)) for k in range(cutoff + 1)]
+        for d in range(n_docs):
+            last = y.index(d) if d in y[:cutoff] else cutoff - 1
+            if d in y[:cutoff]:
+                direct = reward[last] if variant == 1 else reward[last + 1]
+                total[d], absolute[d] = total[d] + direct, absolute[d] + abs(direct)
+            for k in range(last + 1):
+                left_over = [i for i in range(n_docs) if i not in y[:k]]
+                share = 1 / sum(mpmath.exp(f[i] - f[d]) for i in left_over)
+                first = theta[k] * rho[d] if variant != 1 else mpmath.mpf(0)
+                total[d] += share * (first - reward[k])
+                absolute[d] += share * (abs(first) + abs(reward[k]))
+    return total, absolute
+
+
+class TestEveryGap:
+    """Error below 1e-12 of the sum of an item's absolute terms, for likely and for absurd rankings.
+
+    Mutants: S_k as total minus placed; one unit for all ranks; the sums of unplaced shares not kept apart by the
+    first unplaced item; lopsided rankings not handed out (LARGEST_SHARE infinite).
+    """
+
+    @pytest.mark.parametrize("variant", ESTIMATORS)
+    @pytest.mark.parametrize("gap", [0, 10, 20, 36, 100, 760, 1e6, 1e308])
+    def test_against_40_digits(self, gap, variant):
+        rng = np.random.default_rng(int(min(gap, 1e9)))
+        with mpmath.workdps(40):
+            for trial in range(12):
+                n_docs = int(rng.integers(2, 8))
+                cutoff = int(rng.integers(1, n_docs + 1))
+                if trial % 3 == 0:
+                    scores = rng.permutation(np.linspace(-0.5, 0.5, n_docs)) * float(gap)
+                else:
+                    scores = rng.choice([0.0, -0.3, 1.0], n_docs) + rng.choice([0, 0, -0.5, 0.5], n_docs) * float(gap)
+                relevance = rng.choice([0, 0, 1.0, 3.0, -2.0], n_docs)
+                rank_weights = rng.normal(size=cutoff)
+                rankings = np.array([rng.permutation(n_docs)[:cutoff] for _ in range(3)])
+                got = ESTIMATORS[variant](scores, relevance, rank_weights, rankings=rankings) * len(rankings)
+                total, absolute = exact_estimate(variant, scores, relevance, rank_weights, rankings)
+                assert np.isfinite(got).all()
+                for d in range(n_docs):
+                    assert abs(mpmath.mpf(float(got[d])) - total[d]) <= 1e-12 * absolute[d] + mpmath.mpf(10) ** -290
+
+    def test_wide_and_narrow_paths_agree(self):
+        """The same problem just below and just above the spread at which ranks get units of their own."""
+        scores, relevance, rank_weights = problem(40, 15, 0)
+        rankings = plr.sample_rankings(scores, 64, 15, rng=0)
+        far = np.append(scores, -100.0)
+        farther = np.append(scores, -1000.0)
+        relevance = np.append(relevance, 1.0)
+        for estimator in ESTIMATORS.values():
+            narrow = estimator(far, relevance, rank_weights, rankings=rankings)
+            wide = estimator(farther, relevance, rank_weights, rankings=rankings)
+            np.testing.assert_allclose(narrow[:-1], wide[:-1], rtol=0, atol=1e-13 * 15 * np.abs(relevance).max())
+
+
+@pytest.mark.parametrize("variant", ESTIMATORS)
+class TestInvariants:
+    def test_shift(self, variant):
+        scores, relevance, rank_weights = problem(50, 10, 0)
+        rankings = plr.sample_rankings(scores, 30, 10, rng=0)
+        here = ESTIMATORS[variant](scores, relevance, rank_weights, rankings=rankings)
+        there = ESTIMATORS[variant](scores + 64.0, relevance, rank_weights, rankings=rankings)
+        np.testing.assert_allclose(here, there, rtol=0, atol=1e-12 * np.abs(relevance).max())
+
+    def test_permutation(self, variant):
+        scores, relevance, rank_weights = problem(50, 10, 0)
+        rankings = plr.sample_rankings(scores, 30, 10, rng=0)
+        order = np.random.default_rng(0).permutation(50)
+        here = ESTIMATORS[variant](scores, relevance, rank_weights, rankings=rankings)
+        there = ESTIMATORS[variant](scores[order], relevance[order], rank_weights, rankings=np.argsort(order)[rankings])
+        np.testing.assert_allclose(here[order], there, rtol=0, atol=1e-12 * np.abs(relevance).max())
+
+    def test_batch_is_loop(self, variant):
+        """Bit for bit, with empty and one-document queries between. Mutants: an empty query shifts its neighbours;
+        rank weights of the first query used for all."""  # fmt: skip
+        offsets = np.array([0, 0, 5, 6, 6, 40, 47, 47])
+        scores, relevance, _ = problem(47, 1, 0)
+        rank_weights = np.random.default_rng(1).normal(size=(7, 6))
+        rankings = plr.sample_rankings(scores, 9, 6, offsets=offsets, rng=2)
+        batch = ESTIMATORS[variant](scores, relevance, rank_weights, offsets=offsets, rankings=rankings)
+        drawn = ESTIMATORS[variant](scores, relevance, rank_weights, offsets=offsets, n_samples=9, rng=2)
+        for q in range(7):
+            part = slice(offsets[q], offsets[q + 1])
+            if offsets[q] == offsets[q + 1]:
+                continue
+            alone = ESTIMATORS[variant](
+                scores[part], relevance[part], rank_weights[q], rankings=rankings[q][:, : offsets[q + 1] - offsets[q]]
+            )
+            np.testing.assert_array_equal(batch[part], alone)
+            chunk = ESTIMATORS[variant](
+                scores[part], relevance[part], rank_weights[q], n_samples=9, rng=2, first_query=q
+            )
+            np.testing.assert_array_equal(drawn[part], chunk)
+        assert batch[5] == 0.0  # the query of one document
+
+    def test_threads(self, variant, monkeypatch):
+        """Bit for bit. Mutant: one workspace shared by all threads."""
+        monkeypatch.setattr("plrank_fast._threads.available_cpus", lambda: 64)
+        offsets = np.cumsum([0, *np.random.default_rng(0).integers(0, 90, size=150)])
+        scores, relevance, rank_weights = problem(offsets[-1], 10, 0)
+        call = ESTIMATORS[variant]
+        one = call(scores, relevance, rank_weights, offsets=offsets, n_samples=150, rng=1, n_threads=1)
+        for n_threads in (2, 3, 7, 64, None, -1):
+            some = call(scores, relevance, rank_weights, offsets=offsets, n_samples=150, rng=1, n_threads=n_threads)
+            np.testing.assert_array_equal(one, some)
+
+    def test_one_long_query(self, variant, monkeypatch):
+        """A query that outlasts a round: drawn by several threads, the same bits as block by block.
+
+        Mutant: a round's rankings used up in the order in which threads finish.
+        """
+        monkeypatch.setattr("plrank_fast._threads.available_cpus", lambda: 8)
+        scores, relevance, rank_weights = problem(3000, 5, 0)
+        call = ESTIMATORS[variant]
+        rankings = plr.sample_rankings(scores, 3000, 5, rng=1)
+        given = call(scores, relevance, rank_weights, rankings=rankings)
+        for n_threads in (1, 2, 7):
+            drawn = call(scores, relevance, rank_weights, n_samples=3000, rng=1, n_threads=n_threads)
+            np.testing.assert_array_equal(given, drawn)
+
+    def test_trivial_sizes(self, variant):
+        """D = 0, D = 1, K = 0, K > D, all-zero relevance. Mutant: 0 / 0 where every item is placed."""
+        call = ESTIMATORS[variant]
+        assert call([], [], [1.0]).shape == (0,)
+        assert call([], [], [1.0], offsets=[0, 0, 0]).shape == (0,)
+        assert call([3.0], [2.0], plr.dcg_weights(5), n_samples=7) == 0.0
+        assert (call([3.0, 1.0], [2.0, 1.0], []) == 0).all()
+        assert (call([3.0, 1.0, 0.0], [0.0, 0.0, 0.0], [1.0, 0.5]) == 0).all()
+        scores, relevance, _ = problem(4, 1, 0)
+        rankings = plr.sample_rankings(scores, 20, rng=0)
+        weights = np.array([1.0, 0.5, 0.3, 0.2, 9.0, 9.0])
+        np.testing.assert_array_equal(
+            call(scores, relevance, weights, rankings=rankings), call(scores, relevance, weights[:4], rankings=rankings)
+        )
+
+    def test_longer_rankings_than_needed(self, variant):
+        scores, relevance, rank_weights = problem(9, 3, 0)
+        rankings = plr.sample_rankings(scores, 20, rng=0)
+        np.testing.assert_array_equal(
+            ESTIMATORS[variant](scores, relevance, rank_weights, rankings=rankings),
+            ESTIMATORS[variant](scores, relevance, rank_weights, rankings=rankings[:, :3]),
+        )
+
+    def test_out(self, variant):
+        scores, relevance, rank_weights = problem(9, 3, 0)
+        out = np.full(18, 7.0)
+        result = ESTIMATORS[variant](scores, relevance, rank_weights, rng=0, out=out[::2])
+        assert result.base is out
+        np.testing.assert_array_equal(result, ESTIMATORS[variant](scores, relevance, rank_weights, rng=0))
+        assert (out[1::2] == 7.0).all()
+        overlapping = scores.copy()
+        ESTIMATORS[variant](overlapping, relevance, rank_weights, rng=0, out=overlapping)
+        np.testing.assert_array_equal(result, overlapping)

@@ -1,0 +1,98 @@
+"""The generator against published vectors, and which streams a call draws from."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import plrank_fast as plr
+from plrank_fast import _random, validation
+
+
+def test_xoshiro256plusplus_known_answers():
+    """Vectors of the reference implementation from the state (1, 2, 3, 4). Mutant: rotation by 22 instead of 23."""
+    expected = [
+        *(41943041, 58720359, 3588806011781223, 3591011842654386, 9228616714210784205),
+        *(9973669472204895162, 14011001112246962877, 12406186145184390807, 15849039046786891736, 10450023813501588000),
+    ]
+    words = _random.xoshiro_words(np.array([1, 2, 3, 4], dtype=np.uint64), len(expected))
+    assert words.shape == (10, 8)
+    for lane in range(8):
+        assert words[:, lane].tolist() == expected
+
+
+def test_splitmix64_known_answers():
+    """Vectors of the reference implementation from the seed 1234567. Mutant: shift by 26 instead of 27."""
+    expected = [6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431, 16408922859458223821]
+    assert _random.splitmix_words(1234567, 5).tolist() == expected
+
+
+def test_streams_of_queries_and_blocks_differ():
+    """Mutant: the block left out of the seed (every block of a query repeats the first)."""
+    key = np.array([1, 2], dtype=np.uint64)
+    streams = {
+        _random.stream_words(key, query, block, 4).tobytes() for query in range(20) for block in range(20)
+    }
+    assert len(streams) == 400
+    swapped = _random.stream_words(key, 3, 5, 4), _random.stream_words(key, 5, 3, 4)
+    assert (swapped[0] != swapped[1]).all()
+
+
+def test_words_look_uniform():
+    """Mean of each of the 64 bits over 2e5 words within 6 standard errors (false positives: 64 x 2e-9)."""
+    words = _random.stream_words(np.array([7, 8], dtype=np.uint64), 0, 0, 25_000).ravel()
+    ones = np.array([((words >> np.uint64(bit)) & np.uint64(1)).sum() for bit in range(64)], dtype=float)
+    z = (ones - words.size / 2) / np.sqrt(words.size / 4)
+    assert np.abs(z).max() < 6
+
+
+def test_blocks_do_not_repeat_samples():
+    """Mutant: the stream not keyed by the block, so that samples 0 and 128 coincide."""
+    rankings = plr.sample_rankings(np.zeros(50), 512, 10, rng=1)
+    assert len({ranking.tobytes() for ranking in rankings}) == 512
+
+
+def test_key_of_every_kind_of_rng():
+    sequence = np.random.SeedSequence(5)
+    from_int = validation.stream_key(5)
+    assert (validation.stream_key(sequence) == from_int).all()
+    assert (validation.stream_key(np.random.PCG64(3)) == validation.stream_key(np.random.default_rng(3))).all()
+    assert (validation.stream_key(None) != validation.stream_key(None)).any()
+
+
+def test_generator_advances_by_one_key_per_call():
+    """Mutant: the key taken from the generator's seed instead of its stream (both calls would agree)."""
+    rng, twin = np.random.default_rng(0), np.random.default_rng(0)
+    first = plr.sample_rankings(np.zeros(9), 5, rng=rng)
+    second = plr.sample_rankings(np.zeros(9), 5, rng=rng)
+    assert (first != second).any()
+    validation.stream_key(twin), validation.stream_key(twin)
+    assert rng.integers(2**62) == twin.integers(2**62)
+
+
+def test_generator_not_advanced_by_an_error():
+    """Mutant: the key drawn before the arguments are checked."""
+    rng, twin = np.random.default_rng(0), np.random.default_rng(0)
+    with pytest.raises(ValueError, match="relevance"):
+        plr.pl_rank_3([0.0, 1.0], [1.0], [1.0], rng=rng)
+    with pytest.raises(ValueError, match="out"):
+        plr.pl_rank_3([0.0, 1.0], [1.0, 0.0], [1.0], rng=rng, out=np.zeros(3))
+    with pytest.raises(ValueError, match="sampler"):
+        plr.sample_rankings([0.0, 1.0], 3, rng=rng, sampler="no such")
+    assert rng.integers(2**62) == twin.integers(2**62)
+
+
+def test_generator_shared_by_threads_never_gives_the_same_draws():
+    """Mutant: the key read without the generator's lock (a copy of its state per call)."""
+    rng = np.random.default_rng(0)
+    results = []
+
+    def draw():
+        results.extend(plr.sample_rankings(np.zeros(40), 1, rng=rng)[0].tobytes() for _ in range(50))
+
+    workers = [threading.Thread(target=draw) for _ in range(8)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert len(set(results)) == len(results) == 400

@@ -1,0 +1,227 @@
+"""Rankings are Plackett-Luce: against the probabilities of all rankings, against marginals, at extreme gaps."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import plrank_fast as plr
+from plrank_fast import reference
+
+ALPHA = 1e-9  # false positives per test; seeds are fixed, so a test that passes once always does
+SAMPLERS = [name for name in plr.sampling.SAMPLERS if name != "auto"]
+
+
+def g_test(counts, probabilities):
+    """p-value of the log-likelihood ratio test, cells with fewer than 10 expected counts pooled."""
+    expected = counts.sum() * probabilities
+    small = expected < 10
+    if small.any():
+        counts = np.append(counts[~small], counts[small].sum())
+        expected = np.append(expected[~small], expected[small].sum())
+    seen = counts > 0
+    statistic = 2 * (counts[seen] * np.log(counts[seen] / expected[seen])).sum()
+    return stats.chi2.sf(statistic, counts.size - 1)
+
+
+def prefix_numbers(rankings, n_docs):
+    """One integer per ranking, from its items as digits."""
+    return rankings @ n_docs ** np.arange(rankings.shape[1])
+
+
+WEIGHTS = {
+    "equal": np.zeros(4),
+    "spread": np.array([0.3, -1.2, 2.0, 0.0]),
+    "a gap of 10": np.array([0.0, 10.0, 10.5, -0.5]),
+    "a gap of 700": np.array([0.0, 700.0, 701.0, 0.7]),
+    "a gap of 1e308": np.array([-1e308, 1e308, 1e308, -1e308]),
+}
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+@pytest.mark.parametrize("name", WEIGHTS)
+def test_all_24_rankings(name, sampler):
+    """G-test, 2e6 draws. Mutants: Exp(1) * w for Exp(1) / w; two ranks swapped in 1 % of the samples; a tie broken
+    towards the lower index (clocks rounded to 8 bits)."""  # fmt: skip
+    scores = WEIGHTS[name]
+    every = reference.all_rankings(4)
+    if name == "a gap of 1e308":  # the exact limit: either of the high ones first, then either of the low ones
+        probabilities = np.array([0.25 if set(ranking[:2]) == {1, 2} else 0.0 for ranking in every])
+    else:
+        probabilities = np.exp(plr.ranking_log_prob(scores, every))
+    rankings = plr.sample_rankings(scores, 2_000_000, rng=11, sampler=sampler)
+    numbers, counts = np.unique(prefix_numbers(rankings, 4), return_counts=True)
+    possible = prefix_numbers(every, 4)
+    assert set(numbers) <= set(possible)
+    full = np.zeros(24)
+    full[np.searchsorted(np.sort(possible), numbers)] = counts
+    assert g_test(full, probabilities[np.argsort(possible)]) > ALPHA
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_prefixes_of_five(sampler):
+    """Every cutoff draws the prefixes of its own distribution. Mutant: a sort of K - 1 instead of K."""
+    scores = np.array([1.0, 0.2, -0.4, 2.0, 0.0])
+    for cutoff in (1, 2, 3, 5):
+        prefixes = np.array(list(itertools.permutations(range(5), cutoff)))
+        rankings = plr.sample_rankings(scores, 300_000, cutoff, rng=cutoff, sampler=sampler)
+        numbers, counts = np.unique(prefix_numbers(rankings, 5), return_counts=True)
+        full = dict(zip(numbers.tolist(), counts.tolist(), strict=True))
+        observed = np.array([full.pop(int(number), 0) for number in prefix_numbers(prefixes, 5)])
+        assert not full
+        assert g_test(observed, np.exp(plr.ranking_log_prob(scores, prefixes))) > ALPHA
+
+
+def rank_marginals(scores, cutoff):
+    """P(rank of d = k), (D, K), from the clocks: integral of the density of d's clock times P(k - 1 others ring)."""
+    weights = np.exp(scores - scores.max())
+    nodes, node_weights = np.polynomial.legendre.leggauss(400)
+    first, last = np.log(1e-9 / weights.sum()), np.log(40 / weights.min())
+    time = np.exp(first + (nodes + 1) / 2 * (last - first))
+    measure = node_weights * (last - first) / 2 * time
+    probabilities = np.zeros((scores.size, cutoff))
+    for d in range(scores.size):
+        others = np.delete(weights, d)
+        arrived = np.zeros((cutoff, time.size))  # arrived[m] = P(m of the others have rung by time)
+        arrived[0] = 1.0
+        for weight in others:
+            rung = -np.expm1(-weight * time)
+            arrived[1:] = arrived[1:] * (1 - rung) + arrived[:-1] * rung
+            arrived[0] *= 1 - rung
+        probabilities[d] = arrived @ (measure * weights[d] * np.exp(-weights[d] * time))
+    return probabilities
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+@pytest.mark.parametrize("spread", [1.0, 3.0])
+def test_marginals_of_fifty(sampler, spread):
+    """Rank-by-item counts within 7 standard errors in all 500 cells (false positives below 1.3e-9).
+
+    Mutants: the last item never placed; 1 % of the samples with ranks 1 and 2 swapped.
+    """
+    scores = spread * np.random.default_rng(4).normal(size=50)
+    exact = rank_marginals(scores, 10)
+    np.testing.assert_allclose(exact.sum(axis=0), 1.0, atol=1e-7)
+    n = 400_000
+    rankings = plr.sample_rankings(scores, n, 10, rng=5, sampler=sampler)
+    counts = np.stack([np.bincount(rankings[:, k], minlength=50) for k in range(10)], axis=1)
+    z = (counts - n * exact) / np.sqrt(n * exact * (1 - exact) + 1e-6 * n + 1)
+    assert np.abs(z).max() < 7
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_equal_scores_prefer_nobody(sampler):
+    """All scores equal, also at 1e300: the first place is uniform over 1000 items. Mutant: noise added to scores of
+    1e300 without closing the gaps (item 0 always wins)."""  # fmt: skip
+    for level in (0.0, 1e300):
+        first = plr.sample_rankings(np.full(1000, level), 100_000, 1, rng=2, sampler=sampler)[:, 0]
+        assert g_test(np.bincount(first, minlength=1000), np.full(1000, 1e-3)) > ALPHA
+        assert abs(first.mean() - 499.5) < 7 * 289 / np.sqrt(100_000)
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+@pytest.mark.parametrize("gap", [20, 36, 100, 760, 1e6, 1e308])
+def test_exact_limit_of_large_gaps(gap, sampler):
+    """Far apart, scores leave no choice. At a gap of 20 a swap has probability 2e-9 per pair."""
+    scores = np.array([0.0, gap, -gap / 2, gap / 2])
+    rankings = plr.sample_rankings(scores, 1000, rng=3, sampler=sampler)
+    assert (rankings[:, 0] == 1).all()
+    if gap > 40:
+        assert (rankings == [1, 3, 0, 2]).all()
+
+
+def test_million_items_with_a_dominant_one():
+    """Mutant: a first pivot that leaves fewer than K survivors and is not noticed."""
+    scores = np.zeros(1_000_000)
+    scores[123_456] = 100.0
+    rankings = plr.sample_rankings(scores, 20, 50, rng=1)
+    assert (rankings[:, 0] == 123_456).all()
+    assert all(len(set(ranking)) == 50 for ranking in rankings.tolist())
+    others = rankings[:, 1:].ravel()
+    assert stats.kstest(others / 1e6, "uniform").pvalue > ALPHA
+
+
+class TestShapes:
+    def test_single_query(self):
+        assert plr.sample_rankings(np.zeros(5), 7).shape == (7, 5)
+        assert plr.sample_rankings(np.zeros(5), 7, 3).shape == (7, 3)
+        assert plr.sample_rankings(np.zeros(5), 7, 9).shape == (7, 5)
+        assert plr.sample_rankings(np.zeros(5), 7, 0).shape == (7, 0)
+        assert plr.sample_rankings([], 7, 3).shape == (7, 0)
+        assert plr.sample_rankings(np.zeros(5), 7).dtype == np.int32
+
+    def test_batch_is_padded_with_minus_one(self):
+        rankings = plr.sample_rankings(np.zeros(7), 4, 3, offsets=[0, 2, 2, 3, 7], rng=0)
+        assert rankings.shape == (4, 4, 3)
+        assert (rankings[0, :, 2] == -1).all()
+        assert (rankings[1] == -1).all()
+        assert (rankings[2] == [0, -1, -1]).all()
+        for ranking in rankings[3].tolist():
+            assert len(set(ranking)) == 3
+            assert set(ranking) <= {0, 1, 2, 3}
+
+
+class TestReproducibility:
+    scores = np.random.default_rng(0).normal(size=2000)
+    offsets = np.array([0, 1, 1, 30, 400, 407, 1300, 2000])
+
+    def test_more_samples_extend_fewer(self):
+        """Mutant: the stream of a block continued from the block before it."""
+        few = plr.sample_rankings(self.scores[:60], 130, 5, rng=9, sampler="introselect")
+        many = plr.sample_rankings(self.scores[:60], 500, 5, rng=9, sampler="introselect")
+        np.testing.assert_array_equal(few, many[:130])
+
+    def test_chunks_of_a_batch(self):
+        """Mutant: ``first_query`` ignored."""
+        whole = plr.sample_rankings(self.scores, 300, 5, offsets=self.offsets, rng=4)
+        for q in range(7):
+            part = self.scores[self.offsets[q] : self.offsets[q + 1]]
+            alone = plr.sample_rankings(part, 300, 5, offsets=[0, part.size], rng=4, first_query=q)[0]
+            np.testing.assert_array_equal(alone, whole[q][:, : alone.shape[1]])
+            assert (whole[q][:, alone.shape[1] :] == -1).all()
+
+    @pytest.mark.parametrize("n_threads", [2, 3, 7, 64])
+    def test_threads(self, n_threads, monkeypatch):
+        """Mutant: streams keyed by thread. The cap by processors is lifted, so that 64 threads really run."""
+        monkeypatch.setattr("plrank_fast._threads.available_cpus", lambda: 64)
+        one = plr.sample_rankings(self.scores, 300, 5, offsets=self.offsets, rng=4, n_threads=1)
+        some = plr.sample_rankings(self.scores, 300, 5, offsets=self.offsets, rng=4, n_threads=n_threads)
+        np.testing.assert_array_equal(one, some)
+
+    def test_one_long_query_on_several_threads(self, monkeypatch):
+        """A query that outlasts a round is cut into blocks. Mutant: a task's blocks counted from the wrong end."""
+        monkeypatch.setattr("plrank_fast._threads.available_cpus", lambda: 64)
+        scores = np.random.default_rng(1).normal(size=30_000)
+        one = plr.sample_rankings(scores, 1500, 3, rng=4, n_threads=1)
+        for n_threads in (2, 7):
+            np.testing.assert_array_equal(one, plr.sample_rankings(scores, 1500, 3, rng=4, n_threads=n_threads))
+
+
+class TestLogProb:
+    def test_against_reference_and_hand(self):
+        scores = np.array([0.0, np.log(2.0), np.log(3.0)])
+        by_hand = np.log([3 / 6 * 2 / 3, 1 / 6 * 3 / 5])
+        np.testing.assert_allclose(plr.ranking_log_prob(scores, [[2, 1, 0], [0, 2, 1]]), by_hand, rtol=1e-14)
+        every = reference.all_rankings(5)
+        scores = np.random.default_rng(0).normal(size=5)
+        np.testing.assert_allclose(
+            plr.ranking_log_prob(scores, every), reference.ranking_log_prob(scores, every), rtol=1e-12
+        )
+        assert np.exp(plr.ranking_log_prob(scores, every)).sum() == pytest.approx(1.0, abs=1e-13)
+
+    def test_prefixes_and_batches(self):
+        scores = np.random.default_rng(0).normal(size=9)
+        offsets = [0, 4, 4, 9]
+        rankings = plr.sample_rankings(scores, 6, 5, offsets=offsets, rng=0)
+        batch = plr.ranking_log_prob(scores, rankings, offsets=offsets)
+        assert (batch[1] == 0).all()
+        np.testing.assert_array_equal(batch[0], plr.ranking_log_prob(scores[:4], rankings[0][:, :4]))
+        np.testing.assert_array_equal(batch[2], plr.ranking_log_prob(scores[4:], rankings[2]))
+
+    @pytest.mark.parametrize("gap", [760.0, 1e6, 1e300])
+    def test_unlikely_rankings_keep_all_digits(self, gap):
+        """Mutant: one unit for all ranks (0 / 0 once the high items are gone)."""
+        scores = np.array([gap, 0.0, np.log(3.0)])
+        expected = [np.log(0.75), -gap + np.log(3.0) - np.log1p(3.0 / np.inf)]
+        np.testing.assert_allclose(plr.ranking_log_prob(scores, [[0, 2, 1], [2, 0, 1]]), expected, rtol=1e-14)

@@ -1,0 +1,56 @@
+"""Introselect and the sort of the K best, on keys of every shape."""
+
+import numpy as np
+import pytest
+
+from plrank_fast import _selection
+
+
+def median_of_three_killer(n):
+    """Musser's sequence: quadratic for quickselect with the median of first, middle and last."""
+    half = n // 2
+    keys = np.zeros(n)
+    for i in range(1, half + 1):
+        if i % 2 == 1:
+            keys[i - 1] = i
+            keys[min(i, n - 1)] = half + i
+        keys[half + i - 1] = 2 * i
+    return keys
+
+
+SHAPES = {
+    "random": lambda n: np.random.default_rng(n).permutation(n).astype(float),
+    "sorted": lambda n: np.arange(n, dtype=float),
+    "reversed": lambda n: np.arange(n, dtype=float)[::-1].copy(),
+    "organ pipe": lambda n: np.minimum(np.arange(n), n - np.arange(n)).astype(float),
+    "all equal": lambda n: np.zeros(n),
+    "two values": lambda n: (np.arange(n) % 2).astype(float),
+    "median-of-three killer": median_of_three_killer,
+    "infinite": lambda n: np.where(np.arange(n) % 3 == 0, np.inf, -np.arange(n, dtype=float)),
+}
+
+
+@pytest.mark.parametrize("only_guaranteed", [False, True], ids=["introselect", "median of medians"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_k_smallest_in_order(shape, only_guaranteed):
+    """Mutants: `<=` for `<` in partition_below (never ends on equal keys), k instead of k - 1, no swap of items."""
+    for n in (1, 2, 3, 19, 20, 21, 22, 50, 127, 128, 129, 1000, 4321):
+        keys = SHAPES[shape](n)
+        for k in sorted({1, 2, n // 3, n // 2, n - 1, n} - {0}):
+            if k > n:
+                continue
+            shuffled, items = keys.copy(), np.arange(n, dtype=np.int32)
+            _selection.smallest(shuffled, items, k, only_guaranteed)
+            np.testing.assert_array_equal(shuffled[:k], np.sort(keys)[:k])
+            np.testing.assert_array_equal(keys[items], shuffled)
+            assert sorted(items) == list(range(n))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_million_keys(shape):
+    """Quadratic behaviour would take hours here; the timed comparison of the shapes is a benchmark."""
+    keys = SHAPES[shape](1_000_000)
+    shuffled, items = keys.copy(), np.arange(keys.size, dtype=np.int32)
+    _selection.smallest(shuffled, items, keys.size // 2)
+    np.testing.assert_array_equal(shuffled[: keys.size // 2], np.sort(keys)[: keys.size // 2])
+    np.testing.assert_array_equal(keys[items], shuffled)
