@@ -1,0 +1,210 @@
+"""Living with others: threads of all kinds, forks, signals, input that changes under way."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import plrank_fast as plr
+from plrank_fast import _threads
+
+OPENMP = plr.build_info()["openmp"]
+
+
+def run(code, timeout=60, **environment):
+    """Run a program in a process of its own; its output."""
+    answer = subprocess.run(
+        [sys.executable, "-W", "ignore::DeprecationWarning", "-c", textwrap.dedent(code)],
+        env={**os.environ, **environment}, capture_output=True, text=True, timeout=timeout,
+    )  # fmt: skip
+    assert answer.returncode == 0, answer.stderr
+    return answer.stdout
+
+
+class TestCount:
+    def test_resolution(self, monkeypatch):
+        monkeypatch.setattr("plrank_fast._threads.available_cpus", lambda: 6)
+        assert [_threads.resolve_threads(n) for n in (1, 6, 7, 10**9, -1, -2, -6, -100)] == [1, 6, 6, 6, 6, 5, 1, 1]
+        assert 1 <= _threads.resolve_threads(None) <= 6
+
+    @pytest.mark.skipif(not OPENMP, reason="built without OpenMP")
+    def test_omp_num_threads_is_respected(self):
+        program = "import plrank_fast as plr; print(plr.build_info()['n_threads'])"
+        assert int(run(program, OMP_NUM_THREADS="1")) == 1
+
+    @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="no processor affinity on this system")
+    def test_affinity_is_respected(self):
+        cpu = min(os.sched_getaffinity(0))
+        program = f"import os; os.sched_setaffinity(0, [{cpu}]); import plrank_fast as plr; print(plr.build_info()['n_threads'])"
+        assert int(run(program)) == 1
+
+
+def test_many_python_threads_at_once():
+    """32 threads, each in a parallel region of its own. Mutant: a workspace kept in a global."""
+    rng = np.random.default_rng(0)
+    offsets = plr.offsets_from_group(rng.integers(1, 60, size=60))
+    scores, relevance = rng.normal(size=(2, offsets[-1]))
+
+    def call(seed):
+        return plr.pl_rank_3(scores, relevance, plr.dcg_weights(5), offsets=offsets, n_samples=50, rng=seed)
+
+    alone = [call(seed) for seed in range(32)]
+    with ThreadPoolExecutor(32) as pool:
+        together = list(pool.map(call, range(32)))
+    np.testing.assert_array_equal(alone, together)
+
+
+def test_the_gil_is_released():
+    """Another thread gets on with its work during a call. Mutant: `with nogil` removed."""
+    ticks = []
+    stop = threading.Event()
+
+    def tick():
+        while not stop.is_set():
+            ticks.append(time.perf_counter())
+            time.sleep(0.001)
+
+    other = threading.Thread(target=tick)
+    other.start()
+    start = time.perf_counter()
+    while time.perf_counter() - start < 0.3:
+        plr.sample_rankings(np.zeros(20_000), 300, 10, n_threads=1)
+        if time.perf_counter() - start > 0.3:
+            break
+    stop.set()
+    other.join()
+    assert len([t for t in ticks if t > start]) > 20
+
+
+def test_input_that_changes_during_a_call():
+    """Scores, offsets and rankings scribbled over by another thread: no crash, as calls work on copies."""
+    scores, relevance = np.zeros(3000), np.ones(3000)
+    offsets = np.arange(0, 3001, 30)
+    rankings = np.tile(np.arange(10), (100, 40, 1))
+    stop = threading.Event()
+
+    def scribble():
+        rng = np.random.default_rng(0)
+        while not stop.is_set():
+            scores[:] = rng.choice([0.0, np.nan, np.inf])
+            rankings[:] = rng.choice([0, 10**9, -(10**9)])
+            offsets[1:-1] = rng.integers(0, 10**12)
+
+    other = threading.Thread(target=scribble)
+    other.start()
+    try:
+        for _ in range(300):
+            for given in (None, rankings):
+                try:
+                    plr.pl_rank_3(scores, relevance, plr.dcg_weights(10), offsets=offsets, rankings=given, n_samples=3)
+                except ValueError:
+                    pass
+    finally:
+        stop.set()
+        other.join()
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no interval timers on this system")
+@pytest.mark.parametrize(
+    "call",
+    [
+        "plr.pl_rank_3(np.zeros(500), np.ones(500), plr.dcg_weights(10), n_samples=10**9, out=out)",
+        "plr.pl_rank_2(np.zeros(200_000), np.ones(200_000), plr.dcg_weights(100), n_samples=10**6, out=big)",
+        "plr.pl_rank_3(np.zeros(3000), np.ones(3000), plr.dcg_weights(5), offsets=np.arange(0, 3001, 3),"
+        " n_samples=10**7)",
+        "plr.sample_rankings(np.zeros(1_000_000), 5000, 10)",
+    ],
+)
+def test_ctrl_c_within_half_a_second(call):
+    """KeyboardInterrupt soon after the signal, `out` untouched, next call fine. Mutant: no check between rounds."""
+    answer = run(f"""
+        import signal, time, numpy as np, plrank_fast as plr
+        out, big = np.full(500, 7.0), np.full(200_000, 7.0)
+        handler = signal.getsignal(signal.SIGINT)
+        sent = []
+        signal.signal(signal.SIGALRM, lambda *_: (sent.append(time.perf_counter()), signal.raise_signal(signal.SIGINT)))
+        signal.setitimer(signal.ITIMER_REAL, 0.7)
+        start = time.perf_counter()
+        try:
+            {call}
+        except KeyboardInterrupt:
+            print(time.perf_counter() - start - 0.7)
+        assert (out == 7).all() and (big == 7).all()
+        assert signal.getsignal(signal.SIGINT) is handler
+        assert plr.pl_rank_3([0.0, 1.0], [1.0, 0.0], [1.0], n_samples=5).shape == (2,)
+    """)
+    assert float(answer) < 0.5
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_fork_after_a_parallel_region():
+    """Children of a process that has run parallel regions answer with the same bits. Mutant: the atfork handler
+    removed (libgomp waits for threads that the child does not have)."""  # fmt: skip
+    answer = run("""
+        import os, sys, numpy as np, plrank_fast as plr
+        offsets = np.arange(0, 1001, 20)
+        scores = np.random.default_rng(0).normal(size=1000)
+        call = lambda: plr.pl_rank_3(scores, scores, plr.dcg_weights(5), offsets=offsets, rng=1, n_threads=2)
+        expected = call()
+        for _ in range(40):
+            child = os.fork()
+            if child == 0:
+                os._exit(0 if (call() == expected).all() else 1)
+            assert os.waitpid(child, 0)[1] == 0
+        call()
+        print("all answered")
+    """)
+    assert answer == "all answered\n"
+
+
+def test_forked_siblings_draw_differently():
+    """An implicit stream is fresh entropy in each child. Mutant: one generator for all implicit streams."""
+    answer = run("""
+        import os, numpy as np, plrank_fast as plr
+        plr.sample_rankings(np.zeros(50), 1)
+        for _ in range(3):
+            child = os.fork()
+            if child == 0:
+                os.write(1, (plr.sample_rankings(np.zeros(50), 1)[0].tobytes().hex() + "\\n").encode())
+                os._exit(0)
+            os.waitpid(child, 0)
+    """)
+    assert len(set(answer.split())) == 3
+
+
+def test_after_another_openmp_runtime():
+    """torch brings a runtime of its own. Skipped where torch is not installed."""
+    pytest.importorskip("torch")
+    answer = run("""
+        import torch
+        torch.randn(300, 300) @ torch.randn(300, 300)
+        import numpy as np, plrank_fast as plr
+        offsets = np.arange(0, 1001, 20)
+        call = lambda n: plr.pl_rank_3(np.zeros(1000), np.arange(1000.0), [1.0], offsets=offsets, rng=1, n_threads=n)
+        torch.randn(300, 300) @ torch.randn(300, 300)
+        print((call(1) == call(2)).all())
+    """)
+    assert answer == "True\n"
+
+
+def test_memory_does_not_grow_with_the_number_of_samples():
+    """D = 1e5, N = 1000, K = 10: less than 16 MB more at the peak. Mutant: all rankings, or all noise, kept."""
+    resource = pytest.importorskip("resource")
+    assert resource
+    answer = run("""
+        import resource, numpy as np, plrank_fast as plr
+        scores = np.random.default_rng(0).normal(size=100_000)
+        call = lambda n: plr.pl_rank_3(scores, scores, plr.dcg_weights(10), n_samples=n, rng=0, n_threads=1)
+        call(1)
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        call(1000)
+        print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+    """)
+    assert int(answer) < 16 * 1024 * (1024 if sys.platform == "darwin" else 1)
