@@ -74,8 +74,11 @@ class BuildKernels(build_ext):
     """``build_ext`` that compiles each module's kernel sources once per SIMD level and probes for OpenMP."""
 
     def build_extensions(self) -> None:
+        """Compile the kernels, then the modules they are linked into."""
         if self.compiler.compiler_type == "msvc":
-            raise SystemExit("plrank-fast needs GCC or Clang: its kernels use vector extensions that MSVC does not have")
+            raise SystemExit(
+                "plrank-fast needs GCC or Clang: its kernels use vector extensions that MSVC does not have"
+            )
         self.levels = [level for level in LEVEL_FLAGS if level == "baseline" or self.level_works(level)]
         openmp_compile, openmp_link = self.probe_openmp()
         sanitize = [f"-fsanitize={kinds}" for kinds in [os.environ.get("PLRANK_FAST_SANITIZE")] if kinds]

@@ -176,16 +176,3 @@ def ranking_log_prob(
                 log_prob_in_batch(scores, offsets, rankings, q, workspaces.of_thread(omp_get_thread_num()), out)
         check_interrupt()
         start = stop
-
-
-def deterministic_rankings(const double[::1] scores, intp_t cutoff, int32_t[::1] out):
-    """Fill ``out`` (cutoff,) with one query's items in descending order of score; for tests and callers in Python."""
-    cdef Workspaces workspaces = Workspaces(1, ranking_workspace(scores.shape[0]))
-    cdef double *keys = <double *>workspaces.of_thread(0)
-    cdef int32_t *items = <int32_t *>(keys + scores.shape[0])
-    cdef intp_t k
-    if cutoff == 0:
-        return
-    rank_query(&scores[0], scores.shape[0], cutoff, keys, items)
-    for k in range(cutoff):
-        out[k] = items[k]

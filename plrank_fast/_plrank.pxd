@@ -15,8 +15,8 @@ cdef struct Estimate:
     double *active                   # (n_items,) weights of the items not placed yet
     double *reward                   # (cutoff + 1,) rank weight times relevance, summed from each rank on
     double *own_terms                # (cutoff,) absolute terms of each placed item
-    double *unplaced_direct          # (n_leading,) sums of theta / S and of reward / S over whole rankings,
-    double *unplaced_reward          #     by the leading position of the first item left over
+    double *unplaced_direct          # (n_leading,) sums of theta / S, and of reward / S, over
+    double *unplaced_reward          # whole rankings, by the first item these leave over
 
 ctypedef void (*begin_step)(Estimate *estimate, char *workspace) noexcept nogil
 ctypedef void (*accumulate_step)(

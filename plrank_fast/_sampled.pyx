@@ -95,8 +95,9 @@ cdef Estimate describe_query(
 # ---------------------------------------------------------------------------------------------------------------------
 
 cdef void estimate_in_batch(
-    const Estimator *estimator, const double[::1] scores, const double[::1] relevance, const double[:, ::1] rank_weights,
-    const int64_t[::1] offsets, intp_t query, const Source *source, char *workspace, double[::1] out, bint one_per_query
+    const Estimator *estimator, const double[::1] scores, const double[::1] relevance,
+    const double[:, ::1] rank_weights, const int64_t[::1] offsets, intp_t query, const Source *source, char *workspace,
+    double[::1] out, bint one_per_query
 ) noexcept nogil:
     cdef Estimate estimate
     # a query of one item has no gradient, and rounding must not give it one

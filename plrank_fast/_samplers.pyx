@@ -115,10 +115,10 @@ cdef double time_of_arrivals(Sampler *sampler, double arrivals) noexcept nogil:
     Newton's method on the concave sum of 1 - exp(-w t), which approaches the root from below.
     """
     cdef double time = 0.0, arrived, rate, still_silent
-    cdef intp_t d, iteration
+    cdef intp_t d, _
     if arrivals > 0.6 * sampler.n_items:
         return 0.0
-    for iteration in range(12):
+    for _ in range(12):
         arrived = 0.0
         rate = 0.0
         for d in range(sampler.n_items):

@@ -41,7 +41,7 @@ cdef inline intp_t partition_equal(double *keys, int32_t *items, intp_t n, doubl
     return stored
 
 
-cdef inline intp_t keep_below(
+cdef intp_t keep_below(
     const double *keys, intp_t n, double pivot, double *kept_keys, int32_t *kept_items
 ) noexcept nogil:
     """Copy the pairs (keys[i], i) with keys[i] < pivot; return how many there are."""

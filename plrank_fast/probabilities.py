@@ -26,7 +26,7 @@ def expected_metric(
     out: FloatArray | None = None,
     first_query: int = 0,
 ) -> FloatArray:
-    """Expected metric of each query: E[sum_k theta_k rho_{y_k}] over rankings y drawn from the policy.
+    """Compute the expected metric of each query: E[sum_k theta_k rho_{y_k}] over rankings y drawn from the policy.
 
     Parameters
     ----------

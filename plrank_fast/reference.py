@@ -66,7 +66,7 @@ def dcg(scores: FloatArray, relevance: FloatArray, rank_weights: FloatArray) -> 
 
 
 def expected_metric(scores: FloatArray, relevance: FloatArray, rank_weights: FloatArray) -> float:
-    """Expected metric, by enumeration of all rankings. O(D!)."""
+    """Compute the expected metric by enumeration of all rankings. O(D!)."""
     rankings = all_rankings(scores.size)
     return float(np.exp(ranking_log_prob(scores, rankings)) @ metric(relevance, rank_weights, rankings))
 
@@ -108,9 +108,7 @@ def reward_from(relevance: FloatArray, rank_weights: FloatArray, rankings: IntAr
     return np.concatenate([reward, np.zeros((len(rankings), 1))], axis=1)
 
 
-def pl_rank_1(
-    scores: FloatArray, relevance: FloatArray, rank_weights: FloatArray, rankings: IntArray
-) -> FloatArray:
+def pl_rank_1(scores: FloatArray, relevance: FloatArray, rank_weights: FloatArray, rankings: IntArray) -> FloatArray:
     """PL-Rank-1, mean over the rankings: PR_rank(d) - sum over k <= rank(d) of w_d / S_k PR_k. O(N D K)."""
     rank_weights, rankings = rank_weights[: scores.size], rankings[:, : rank_weights.size]
     weights = np.exp(scores - scores.max())
@@ -126,9 +124,7 @@ def pl_rank_1(
     return gradient.mean(axis=0)
 
 
-def pl_rank_2(
-    scores: FloatArray, relevance: FloatArray, rank_weights: FloatArray, rankings: IntArray
-) -> FloatArray:
+def pl_rank_2(scores: FloatArray, relevance: FloatArray, rank_weights: FloatArray, rankings: IntArray) -> FloatArray:
     """PL-Rank-2: PR_rank(d)+1 + sum over k <= rank(d) of w_d / S_k (theta_k rho_d - PR_k). O(N D K)."""
     rank_weights, rankings = rank_weights[: scores.size], rankings[:, : rank_weights.size]
     weights = np.exp(scores - scores.max())
@@ -145,9 +141,7 @@ def pl_rank_2(
     return gradient.mean(axis=0)
 
 
-def pl_rank_3(
-    scores: FloatArray, relevance: FloatArray, rank_weights: FloatArray, rankings: IntArray
-) -> FloatArray:
+def pl_rank_3(scores: FloatArray, relevance: FloatArray, rank_weights: FloatArray, rankings: IntArray) -> FloatArray:
     """PL-Rank-3: PR_rank(d)+1 + w_d (rho_d DR_rank(d) - RI_rank(d)), the sums DR and RI over ranks shared. O(N D)."""
     rank_weights, rankings = rank_weights[: scores.size], rankings[:, : rank_weights.size]
     weights = np.exp(scores - scores.max())

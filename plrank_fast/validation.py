@@ -164,7 +164,7 @@ def stream_key(rng: RandomState) -> KeyArray:
     if isinstance(rng, np.random.Generator):
         return rng.integers(0, 2**64, size=2, dtype=np.uint64)
     sequence = rng if isinstance(rng, np.random.SeedSequence) else np.random.SeedSequence(rng)
-    return sequence.generate_state(2, np.uint64)
+    return sequence.generate_state(2, np.uint64).astype(np.uint64)
 
 
 def given_rankings(rankings: ArrayLike, offsets: IntArray, cutoff: int | None, batch: bool) -> RankingArray:
@@ -187,9 +187,7 @@ def given_rankings(rankings: ArrayLike, offsets: IntArray, cutoff: int | None, b
     if cutoff is None:
         cutoff = array.shape[2]
     elif array.shape[2] < min(cutoff, longest):
-        raise ValueError(
-            f"rankings must reach rank {min(cutoff, longest)}, got rankings of length {array.shape[2]}"
-        )
+        raise ValueError(f"rankings must reach rank {min(cutoff, longest)}, got rankings of length {array.shape[2]}")
     narrow = np.clip(array, -1, 2**31 - 1).astype(np.int32)
     fault, (query, sample, rank) = _rankings.find_fault(narrow, offsets, cutoff)
     if fault:

@@ -21,7 +21,9 @@ def test_docstrings(name):
     assert doctest.testmod(importlib.import_module(name), optionflags=doctest.NORMALIZE_WHITESPACE).failed == 0
 
 
-@pytest.mark.parametrize("path", [path.relative_to(ROOT) for path in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]])
+@pytest.mark.parametrize(
+    "path", [path.relative_to(ROOT) for path in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]]
+)
 def test_documents(path):
     text = (ROOT / path).read_text()
     test = doctest.DocTestParser().get_doctest(text, {}, str(path), str(path), 0)

@@ -189,7 +189,8 @@ class TestSizes:
         ("bad", "error"), [(-1, ValueError), (1.0, TypeError), (True, TypeError), ("2", TypeError)], ids=str
     )
     @pytest.mark.parametrize(
-        "function", [lambda c: plr.sample_rankings(SCORES, 2, c), plr.dcg_weights, plr.precision_weights, plr.rbp_weights]
+        "function",
+        [lambda c: plr.sample_rankings(SCORES, 2, c), plr.dcg_weights, plr.precision_weights, plr.rbp_weights],
     )
     def test_cutoff(self, function, bad, error):
         with pytest.raises(error, match="cutoff"):
@@ -304,8 +305,15 @@ class TestOutputAndSeeds:
     def test_any_number_of_threads_is_survived(self, n_threads):
         plr.pl_rank_3(SCORES, RELEVANCE, WEIGHTS, offsets=[0, 1, 3, 5], n_threads=n_threads)
 
-    @pytest.mark.parametrize(("name", "option"), [("ndcg", "normalize"), ("expected_metric", "method"),
-                                                   ("pl_rank_3", "sampler"), ("sample_rankings", "sampler")])  # fmt: skip
+    @pytest.mark.parametrize(
+        ("name", "option"),
+        [
+            ("ndcg", "normalize"),
+            ("expected_metric", "method"),
+            ("pl_rank_3", "sampler"),
+            ("sample_rankings", "sampler"),
+        ],
+    )
     def test_choices(self, name, option):
         with pytest.raises(ValueError, match=f"{option} must be one of .*, got 'nonsense'"):
             CALLS[name][0](**{option: "nonsense"})

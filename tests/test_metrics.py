@@ -1,5 +1,7 @@
 """DCG and NDCG of the deterministic ranking, rank weights, gains, offsets."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -70,7 +72,7 @@ class TestDcg:
         for cutoff in (1, 2, 5, 30, 500, 2000):
             weights = rng.normal(size=cutoff)
             got = plr.dcg(scores, relevance, weights, offsets=offsets)
-            for q, (start, stop) in enumerate(zip(offsets[:-1], offsets[1:], strict=True)):
+            for q, (start, stop) in enumerate(itertools.pairwise(offsets)):
                 expected = reference.dcg(scores[start:stop], relevance[start:stop], weights) if stop > start else 0.0
                 assert got[q] == pytest.approx(expected, abs=1e-12)
 
@@ -110,4 +112,6 @@ class TestDcg:
         offsets = plr.offsets_from_group(rng.integers(0, 50, size=300))
         scores, relevance = rng.normal(size=(2, offsets[-1]))
         one = plr.dcg(scores, relevance, plr.dcg_weights(10), offsets=offsets, n_threads=1)
-        np.testing.assert_array_equal(one, plr.dcg(scores, relevance, plr.dcg_weights(10), offsets=offsets, n_threads=8))
+        np.testing.assert_array_equal(
+            one, plr.dcg(scores, relevance, plr.dcg_weights(10), offsets=offsets, n_threads=8)
+        )

@@ -23,16 +23,20 @@ def test_xoshiro256plusplus_known_answers():
 
 def test_splitmix64_known_answers():
     """Vectors of the reference implementation from the seed 1234567. Mutant: shift by 26 instead of 27."""
-    expected = [6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431, 16408922859458223821]
+    expected = [
+        6457827717110365317,
+        3203168211198807973,
+        9817491932198370423,
+        4593380528125082431,
+        16408922859458223821,
+    ]
     assert _random.splitmix_words(1234567, 5).tolist() == expected
 
 
 def test_streams_of_queries_and_blocks_differ():
     """Mutant: the block left out of the seed (every block of a query repeats the first)."""
     key = np.array([1, 2], dtype=np.uint64)
-    streams = {
-        _random.stream_words(key, query, block, 4).tobytes() for query in range(20) for block in range(20)
-    }
+    streams = {_random.stream_words(key, query, block, 4).tobytes() for query in range(20) for block in range(20)}
     assert len(streams) == 400
     swapped = _random.stream_words(key, 3, 5, 4), _random.stream_words(key, 5, 3, 4)
     assert (swapped[0] != swapped[1]).all()

@@ -1,0 +1,18 @@
+import numpy as np
+from numpy.typing import NDArray
+
+def dcg(
+    scores: NDArray[np.float64],
+    relevance: NDArray[np.float64],
+    rank_weights: NDArray[np.float64],
+    offsets: NDArray[np.int64],
+    n_threads: int,
+    out: NDArray[np.float64],
+) -> None: ...
+def ranking_log_prob(
+    scores: NDArray[np.float64],
+    offsets: NDArray[np.int64],
+    rankings: NDArray[np.int32],
+    n_threads: int,
+    out: NDArray[np.float64],
+) -> None: ...

@@ -1,0 +1,9 @@
+import numpy as np
+from numpy.typing import NDArray
+
+OUT_OF_RANGE: int
+DUPLICATE: int
+
+def find_fault(
+    rankings: NDArray[np.int32], offsets: NDArray[np.int64], cutoff: int
+) -> tuple[int, tuple[int, int, int]]: ...

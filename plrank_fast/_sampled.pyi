@@ -1,0 +1,21 @@
+import numpy as np
+from numpy.typing import NDArray
+
+METRIC: int
+PL_RANK_1: int
+PL_RANK_2: int
+PL_RANK_3: int
+
+def sampled_estimate(
+    variant: int,
+    scores: NDArray[np.float64],
+    relevance: NDArray[np.float64],
+    rank_weights: NDArray[np.float64],
+    offsets: NDArray[np.int64],
+    n_samples: int,
+    rankings: NDArray[np.int32] | None,
+    key: NDArray[np.uint64],
+    first_query: int,
+    n_threads: int,
+    out: NDArray[np.float64],
+) -> None: ...

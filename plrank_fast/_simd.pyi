@@ -1,0 +1,6 @@
+from typing import Any
+
+LEVELS: tuple[str, ...]
+
+def build_record() -> dict[str, Any]: ...
+def level_name() -> str: ...
