@@ -118,7 +118,7 @@ cdef int estimate_long_query(
         blocks_per_round(n_items, NS_PER_ITEM, n_blocks, n_threads),
         max(<intp_t>1, <intp_t>((1 << 20) // block_bytes(cutoff))))
     cdef intp_t rankings_per_check = max(
-        <intp_t>1, <intp_t>(1e8 / (n_items * cutoff * estimator.ns_per_item_and_rank + 10.0 * cutoff)))
+        <intp_t>1, <intp_t>(5e7 / (n_items * cutoff * estimator.ns_per_item_and_rank + 10.0 * cutoff)))
     cdef size_t drawing = 0 if source.given != NULL else sampler_workspace(n_items)
     cdef Workspaces estimating = Workspaces(1, estimate_workspace(n_items, cutoff))
     cdef Workspaces drawers = Workspaces(n_threads, drawing)

@@ -1,6 +1,6 @@
 """Threads of a call, the rounds in which a long call looks for Ctrl-C, and memory for each thread.
 
-A batch is worked off in rounds of about a tenth of a second; between two rounds the calling thread asks Python whether
+A batch is worked off in rounds of about a twentieth of a second; between two rounds the calling thread asks Python whether
 a signal has come. Kernels therefore never take the GIL. Results do not depend on rounds or threads.
 """
 
@@ -27,7 +27,8 @@ cdef extern from *:
     int plr_forked
     int plr_watch_forks() nogil
 
-cdef double ROUND_NS = 1e8  # a tenth of a second: Ctrl-C is promised within half of one
+cdef double ROUND_NS = 5e7  # a twentieth of a second: Ctrl-C is promised within half of one, on a busy machine too
+cdef double OVERHEAD_ITEMS = 25.0  # a ranking costs as much as this many items, whatever its length
 
 plr_watch_forks()
 
@@ -80,19 +81,19 @@ cdef intp_t round_stop(const int64_t[::1] offsets, intp_t start, double ns_per_i
     cdef double budget = ROUND_NS * n_threads / ns_per_item
     while stop < offsets.shape[0] - 1:
         stop += 1
-        if <double>(offsets[stop] - offsets[start]) > budget:
+        if <double>(offsets[stop] - offsets[start]) + OVERHEAD_ITEMS * (stop - start) > budget:
             break
     return stop
 
 
 cdef bint is_long(const int64_t[::1] offsets, intp_t start, intp_t stop, double ns_per_item) noexcept nogil:
     """Whether the round holds a single query long enough to be worth several threads of its own."""
-    return stop - start == 1 and <double>(offsets[stop] - offsets[start]) * ns_per_item > ROUND_NS / 50
+    return stop - start == 1 and (offsets[stop] - offsets[start] + OVERHEAD_ITEMS) * ns_per_item > ROUND_NS / 25
 
 
 cdef intp_t blocks_per_round(intp_t n_items, double ns_per_item, intp_t n_blocks, int n_threads) noexcept nogil:
     """Blocks of samples of one long query that a thread works off in a round; at least one."""
-    cdef double fitting = ROUND_NS / (ns_per_item * BLOCK * (n_items + 1))
+    cdef double fitting = ROUND_NS / (ns_per_item * BLOCK * (n_items + OVERHEAD_ITEMS))
     cdef intp_t fair_share = (n_blocks + n_threads - 1) // n_threads
     return max(<intp_t>1, min(fair_share, <intp_t>min(fitting, 1e9)))
 
