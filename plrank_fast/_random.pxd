@@ -1,6 +1,6 @@
 """Counter-keyed random streams: one per (query, block of samples)."""
 
-from plrank_fast._typedefs cimport uint64_t
+from plrank_fast._typedefs cimport intp_t, uint64_t
 
 cdef extern from "random_stream.h" nogil:
     int PLR_STREAM_LANES
@@ -10,6 +10,14 @@ cdef extern from "random_stream.h" nogil:
     void plr_stream_next(plr_stream *stream, uint64_t *out)
     uint64_t plr_splitmix64(uint64_t *state)
 
-# Samples that share a stream: the unit in which samples are drawn, accumulated and reproduced.
+# Most samples that share a stream. A block is the unit in which samples are drawn, accumulated and reproduced.
 cdef enum:
     BLOCK = 128
+
+
+cdef inline intp_t block_size(intp_t n_items) noexcept nogil:
+    """Samples per block of a query: fewer in very long lists, so that no block outlasts a fraction of a second."""
+    cdef intp_t size = BLOCK
+    while size > 1 and size * n_items > (1 << 23):
+        size //= 2
+    return size

@@ -6,7 +6,7 @@ A block is drawn and used up before the next one, so memory is O(D + K) per thre
 from cython.parallel cimport prange
 
 from plrank_fast._plrank cimport Estimate, Estimator, estimate_workspace, pl_rank_estimator
-from plrank_fast._random cimport BLOCK
+from plrank_fast._random cimport BLOCK, block_size
 from plrank_fast._samplers cimport NS_PER_ITEM, Sampler, draw_block, draw_query, prepare_sampler, sampler_workspace
 from plrank_fast._threads cimport (
     Workspaces,
@@ -56,7 +56,7 @@ cdef void estimate_query(
 ) noexcept nogil:
     """The whole estimate of one query."""
     cdef Sampler sampler
-    cdef intp_t block, n_rankings
+    cdef intp_t block, n_rankings, block_length = block_size(estimate.n_items)
     cdef int32_t *rankings = <int32_t *>workspace
     cdef intp_t cutoff = estimate.cutoff
     if source.given != NULL:
@@ -67,8 +67,8 @@ cdef void estimate_query(
         workspace += block_bytes(cutoff)
         prepare_sampler(&sampler, estimate.scores, estimate.n_items, cutoff, source.n_samples, workspace)
         estimator.begin(estimate, workspace + sampler_workspace(estimate.n_items))
-        for block in range((source.n_samples + BLOCK - 1) // BLOCK):
-            n_rankings = min(<intp_t>BLOCK, source.n_samples - block * BLOCK)
+        for block in range((source.n_samples + block_length - 1) // block_length):
+            n_rankings = min(block_length, source.n_samples - block * block_length)
             draw_block(&sampler, source.key, source.first_query + query, block, n_rankings, rankings, cutoff)
             estimator.accumulate(estimate, rankings, n_rankings, cutoff)
     estimator.finish(estimate, source.n_samples)
@@ -111,7 +111,8 @@ cdef int estimate_long_query(
 ) except -1:
     """One query that outlasts a round: its blocks are drawn in parallel and used up in order, the same bits as ever."""
     cdef intp_t n_items = estimate.n_items, cutoff = estimate.cutoff
-    cdef intp_t n_blocks = (source.n_samples + BLOCK - 1) // BLOCK
+    cdef intp_t block_length = block_size(n_items)
+    cdef intp_t n_blocks = (source.n_samples + block_length - 1) // block_length
     cdef intp_t first, stop, task, tasks, i
     # bounded by the length of a round, and by a megabyte of rankings per thread
     cdef intp_t blocks_per_task = min(
@@ -130,9 +131,9 @@ cdef int estimate_long_query(
     estimator.begin(estimate, estimating.of_thread(0))
     for first in range(0, n_blocks, blocks_per_task * n_threads):
         stop = min(first + blocks_per_task * n_threads, n_blocks)
-        n_rankings = min(stop * BLOCK, source.n_samples) - first * BLOCK
+        n_rankings = min(stop * block_length, source.n_samples) - first * block_length
         if source.given != NULL:
-            next_ranking = source.given + (query * source.n_samples + first * BLOCK) * source.length
+            next_ranking = source.given + (query * source.n_samples + first * block_length) * source.length
         else:
             next_ranking = drawn
             tasks = (stop - first + blocks_per_task - 1) // blocks_per_task
@@ -141,7 +142,8 @@ cdef int estimate_long_query(
                     draw_query(
                         estimate.scores, n_items, cutoff, source.n_samples, source.key, source.first_query + query,
                         first + task * blocks_per_task, min(first + (task + 1) * blocks_per_task, stop),
-                        drawers.of_thread(omp_get_thread_num()), drawn + task * blocks_per_task * BLOCK * cutoff)
+                        drawers.of_thread(omp_get_thread_num()),
+                        drawn + task * blocks_per_task * block_length * cutoff)
             check_interrupt()
         for i in range(0, n_rankings, rankings_per_check):
             with nogil:

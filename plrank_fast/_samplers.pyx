@@ -8,7 +8,7 @@ a sort puts them in order: O(D + K log K) per ranking.
 from libc.float cimport DBL_MAX
 from libc.math cimport INFINITY, exp, sqrt
 
-from plrank_fast._random cimport BLOCK, PLR_STREAM_LANES, plr_stream, plr_stream_init
+from plrank_fast._random cimport PLR_STREAM_LANES, block_size, plr_stream, plr_stream_init
 from plrank_fast._selection cimport keep_below, select_smallest, sort_pairs
 from plrank_fast._simd cimport simd_level
 from plrank_fast._threads cimport (
@@ -154,7 +154,7 @@ cdef void draw_block(
     Sampler *sampler, const uint64_t *key, uint64_t query, uint64_t block, intp_t n_rankings,
     int32_t *rankings, intp_t stride
 ) noexcept nogil:
-    """Draw rankings of one block (the first ``n_rankings`` of its BLOCK) into rows of ``rankings``."""
+    """Draw rankings of one block (the first ``n_rankings`` of it) into rows of ``rankings``."""
     cdef plr_stream stream
     cdef intp_t i
     plr_stream_init(&stream, key, query, block)
@@ -170,16 +170,16 @@ cdef void draw_query(
     const double *scores, intp_t n_items, intp_t cutoff, intp_t n_samples, const uint64_t *key, uint64_t query,
     intp_t first_block, intp_t last_block, char *workspace, int32_t *rankings
 ) noexcept nogil:
-    """Draw blocks [first_block, last_block) of a query into consecutive rows of ``cutoff`` items."""
+    """Draw blocks [first_block, last_block) of a query (or as many as there are) into rows of ``cutoff`` items."""
     cdef Sampler sampler
-    cdef intp_t block
+    cdef intp_t block, block_length = block_size(n_items)
     if n_items == 0 or cutoff == 0:
         return
     prepare_sampler(&sampler, scores, n_items, min(cutoff, n_items), n_samples, workspace)
-    for block in range(first_block, last_block):
+    for block in range(first_block, min(last_block, (n_samples + block_length - 1) // block_length)):
         draw_block(
-            &sampler, key, query, block, min(<intp_t>BLOCK, n_samples - block * BLOCK),
-            rankings + (block - first_block) * BLOCK * cutoff, cutoff)
+            &sampler, key, query, block, min(block_length, n_samples - block * block_length),
+            rankings + (block - first_block) * block_length * cutoff, cutoff)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -192,7 +192,7 @@ def sample_rankings(
 ):
     """Fill ``rankings`` (n_queries, n_samples, cutoff), preset to -1."""
     cdef intp_t n_queries = offsets.shape[0] - 1
-    cdef intp_t n_blocks = (n_samples + BLOCK - 1) // BLOCK
+    cdef intp_t block_length, n_blocks
     cdef intp_t start = 0, stop, q, task, first, last, blocks_per_task
     cdef int threads
     if cutoff == 0:
@@ -206,9 +206,11 @@ def sample_rankings(
                 for q in prange(start, stop, schedule="dynamic", num_threads=threads):
                     draw_query(
                         &scores[0] + offsets[q], offsets[q + 1] - offsets[q], cutoff, n_samples, &key[0],
-                        first_query + q, 0, n_blocks, workspaces.of_thread(omp_get_thread_num()), &rankings[q, 0, 0])
+                        first_query + q, 0, n_samples, workspaces.of_thread(omp_get_thread_num()), &rankings[q, 0, 0])
             check_interrupt()
         else:
+            block_length = block_size(offsets[stop] - offsets[start])
+            n_blocks = (n_samples + block_length - 1) // block_length
             # one long query: ranges of its blocks are the tasks, and each round gives every thread one
             blocks_per_task = blocks_per_round(offsets[stop] - offsets[start], NS_PER_ITEM, n_blocks, n_threads)
             for first in range(0, n_blocks, blocks_per_task * n_threads):
@@ -224,7 +226,7 @@ def sample_rankings(
                             first_query + start, first + task * blocks_per_task,
                             min(first + (task + 1) * blocks_per_task, last),
                             workspaces.of_thread(omp_get_thread_num()),
-                            &rankings[start, (first + task * blocks_per_task) * BLOCK, 0])
+                            &rankings[start, (first + task * blocks_per_task) * block_length, 0])
                 check_interrupt()
         start = stop
 

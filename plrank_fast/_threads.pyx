@@ -10,7 +10,7 @@ from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport uintptr_t
 from libc.stdlib cimport free, malloc
 
-from plrank_fast._random cimport BLOCK
+from plrank_fast._random cimport block_size
 from plrank_fast._typedefs cimport int64_t, intp_t
 
 cdef extern from "openmp.h" nogil:
@@ -93,7 +93,7 @@ cdef bint is_long(const int64_t[::1] offsets, intp_t start, intp_t stop, double 
 
 cdef intp_t blocks_per_round(intp_t n_items, double ns_per_item, intp_t n_blocks, int n_threads) noexcept nogil:
     """Blocks of samples of one long query that a thread works off in a round; at least one."""
-    cdef double fitting = ROUND_NS / (ns_per_item * BLOCK * (n_items + OVERHEAD_ITEMS))
+    cdef double fitting = ROUND_NS / (ns_per_item * block_size(n_items) * (n_items + OVERHEAD_ITEMS))
     cdef intp_t fair_share = (n_blocks + n_threads - 1) // n_threads
     return max(<intp_t>1, min(fair_share, <intp_t>min(fitting, 1e9)))
 
