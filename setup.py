@@ -65,6 +65,8 @@ MODULES: dict[str, list[str]] = {
     "_remaining": [],
     "_plrank": ["rank_pass.c"],
     "_rankings": [],
+    "_hessian": [],
+    "_conditional": ["conditional.c"],
     "_sampled": [],
     "_metrics": [],
 }

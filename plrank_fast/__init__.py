@@ -5,7 +5,7 @@ Imports point down only, and reading order is import order::
     scalar types, SIMD level, threads     _typedefs  _simd  _threads
     random streams, selection             _random  _selection
     samplers                              _samplers
-    estimators, metrics                   _remaining  _plrank  _sampled  _metrics
+    estimators, metrics                   _remaining  _plrank  _hessian  _conditional  _sampled  _metrics
     ------------------------------------  compiled above, thin Python below
     arguments and errors                  validation
     public functions                      rank_weights  offsets  sampling  gradients  probabilities  metrics
@@ -16,7 +16,7 @@ Inside every compiled module the same floors, top to bottom: per item, per query
 """
 
 from plrank_fast.build import build_info
-from plrank_fast.gradients import pl_rank_1, pl_rank_2, pl_rank_3
+from plrank_fast.gradients import pl_rank_1, pl_rank_2, pl_rank_3, pl_rank_cmc
 from plrank_fast.metrics import dcg, ndcg
 from plrank_fast.offsets import offsets_from_group, offsets_from_qid
 from plrank_fast.probabilities import expected_metric
@@ -37,6 +37,7 @@ __all__ = [
     "pl_rank_1",
     "pl_rank_2",
     "pl_rank_3",
+    "pl_rank_cmc",
     "precision_weights",
     "ranking_log_prob",
     "rbp_weights",

@@ -11,6 +11,8 @@ cdef struct Estimate:
     const double *relevance
     const double *rank_weights
     double *gradient                 # (n_items,) OUT
+    double *hessian                  # (n_items,) OUT, or NULL
+    void *state                      # of estimators that keep more than what follows
     Remaining remaining
     double *active                   # (n_items,) weights of the items not placed yet
     double *reward                   # (cutoff + 1,) rank weight times relevance, summed from each rank on
@@ -18,17 +20,31 @@ cdef struct Estimate:
     double *unplaced_direct          # (n_leading,) sums of theta / S, and of reward / S, over
     double *unplaced_reward          # whole rankings, by the first item these leave over
 
+ctypedef size_t (*workspace_size)(intp_t n_items, intp_t cutoff) noexcept nogil
 ctypedef void (*begin_step)(Estimate *estimate, char *workspace) noexcept nogil
 ctypedef void (*accumulate_step)(
     Estimate *estimate, const int32_t *rankings, intp_t n_rankings, intp_t stride) noexcept nogil
 ctypedef void (*finish_step)(Estimate *estimate, intp_t n_samples) noexcept nogil
 
 cdef struct Estimator:
+    workspace_size workspace
     begin_step begin
     accumulate_step accumulate
     finish_step finish
     double ns_per_item               # rough cost per sample and item, and per sample, item and rank
     double ns_per_item_and_rank
 
-cdef size_t estimate_workspace(intp_t n_items, intp_t cutoff) noexcept nogil
+cdef size_t workspace_of_all(intp_t n_items, intp_t cutoff) noexcept nogil
+cdef void begin(Estimate *estimate, char *workspace) noexcept nogil
+cdef void finish(Estimate *estimate, intp_t n_samples) noexcept nogil
 cdef Estimator pl_rank_estimator(int variant) noexcept nogil
+
+
+cdef inline void sum_reward(Estimate *estimate, const int32_t *ranking) noexcept nogil:
+    """reward[k] = PR_k, from the tail."""
+    cdef intp_t k
+    cdef double reward = 0.0
+    estimate.reward[estimate.cutoff] = 0.0
+    for k in range(estimate.cutoff - 1, -1, -1):
+        reward += estimate.rank_weights[k] * estimate.relevance[ranking[k]]
+        estimate.reward[k] = reward

@@ -42,7 +42,7 @@ cdef const rank_pass_kernels *rank_pass = rank_pass_kernels_at(simd_level())
 # Shared by all
 # ---------------------------------------------------------------------------------------------------------------------
 
-cdef size_t estimate_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
+cdef size_t workspace_of_all(intp_t n_items, intp_t cutoff) noexcept nogil:
     """Bytes that any of the estimators needs for one query."""
     return remaining_workspace(n_items, cutoff) + (<size_t>n_items + 4 * (<size_t>cutoff + 2)) * sizeof(double)
 
@@ -58,16 +58,6 @@ cdef void begin(Estimate *estimate, char *workspace) noexcept nogil:
     estimate.unplaced_direct = estimate.own_terms + estimate.cutoff + 2
     estimate.unplaced_reward = estimate.unplaced_direct + estimate.cutoff + 2
     memset(estimate.unplaced_direct, 0, 2 * (estimate.cutoff + 2) * sizeof(double))
-
-
-cdef inline void sum_reward(Estimate *estimate, const int32_t *ranking) noexcept nogil:
-    """reward[k] = PR_k, from the tail."""
-    cdef intp_t k
-    cdef double reward = 0.0
-    estimate.reward[estimate.cutoff] = 0.0
-    for k in range(estimate.cutoff - 1, -1, -1):
-        reward += estimate.rank_weights[k] * estimate.relevance[ranking[k]]
-        estimate.reward[k] = reward
 
 
 cdef inline void activate(Estimate *estimate, const int32_t *ranking, intp_t rank) noexcept nogil:
@@ -87,6 +77,9 @@ cdef void finish(Estimate *estimate, intp_t n_samples) noexcept nogil:
     cdef intp_t d
     for d in range(estimate.n_items):
         estimate.gradient[d] /= n_samples
+    if estimate.hessian != NULL:
+        for d in range(estimate.n_items):
+            estimate.hessian[d] /= n_samples
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -272,6 +265,7 @@ cdef void finish_metric(Estimate *estimate, intp_t n_samples) noexcept nogil:
 cdef Estimator pl_rank_estimator(int variant) noexcept nogil:
     """PL-Rank-1, 2 or 3; 0 is the sampled value of the metric, whose "gradient" is one number per query."""
     cdef Estimator estimator
+    estimator.workspace = workspace_of_all
     estimator.begin = begin
     estimator.finish = finish
     estimator.ns_per_item = 0.0

@@ -5,6 +5,7 @@ METRIC: int
 PL_RANK_1: int
 PL_RANK_2: int
 PL_RANK_3: int
+CONDITIONAL: int
 
 def sampled_estimate(
     variant: int,
@@ -18,4 +19,5 @@ def sampled_estimate(
     first_query: int,
     n_threads: int,
     out: NDArray[np.float64],
+    hessian: NDArray[np.float64],
 ) -> None: ...

@@ -5,7 +5,9 @@ A block is drawn and used up before the next one, so memory is O(D + K) per thre
 
 from cython.parallel cimport prange
 
-from plrank_fast._plrank cimport Estimate, Estimator, estimate_workspace, pl_rank_estimator
+from plrank_fast._conditional cimport conditional_estimator
+from plrank_fast._hessian cimport hessian_estimator
+from plrank_fast._plrank cimport Estimate, Estimator, pl_rank_estimator
 from plrank_fast._random cimport BLOCK, block_size
 from plrank_fast._samplers cimport NS_PER_ITEM, Sampler, draw_block, draw_query, prepare_sampler, sampler_workspace
 from plrank_fast._threads cimport (
@@ -20,11 +22,7 @@ from plrank_fast._threads cimport (
 )
 from plrank_fast._typedefs cimport int32_t, int64_t, intp_t, uint64_t
 
-# what is estimated, as ``pl_rank_estimator`` numbers it
-METRIC = 0  # its value, one number per query
-PL_RANK_1 = 1
-PL_RANK_2 = 2
-PL_RANK_3 = 3
+METRIC, PL_RANK_1, PL_RANK_2, PL_RANK_3, CONDITIONAL = range(5)
 
 cdef struct Source:
     # where the rankings of a batch come from: given, or drawn
@@ -43,9 +41,16 @@ cdef inline size_t block_bytes(intp_t cutoff) noexcept nogil:
     return (BLOCK * <size_t>cutoff * sizeof(int32_t) + 63) // 64 * 64
 
 
-cdef size_t query_workspace(intp_t n_items, intp_t cutoff, bint drawn) noexcept nogil:
+cdef inline Estimator estimator_of(int variant, bint with_hessian) noexcept nogil:
+    """Metric (0), PL-Rank-1, 2, 3, conditional Monte Carlo (4)."""
+    if variant == 4:
+        return conditional_estimator()
+    return hessian_estimator() if variant == 3 and with_hessian else pl_rank_estimator(variant)
+
+
+cdef size_t query_workspace(const Estimator *estimator, intp_t n_items, intp_t cutoff, bint drawn) noexcept nogil:
     """Bytes for one query: the estimator's own, and a sampler and a block of rankings if these are to be drawn."""
-    cdef size_t size = (estimate_workspace(n_items, cutoff) + 63) // 64 * 64
+    cdef size_t size = (estimator.workspace(n_items, cutoff) + 63) // 64 * 64
     if drawn:
         size += block_bytes(cutoff) + sampler_workspace(n_items)
     return size
@@ -76,7 +81,7 @@ cdef void estimate_query(
 
 cdef Estimate describe_query(
     const double[::1] scores, const double[::1] relevance, const double[:, ::1] rank_weights,
-    const int64_t[::1] offsets, intp_t query, double[::1] out, bint one_per_query
+    const int64_t[::1] offsets, intp_t query, double[::1] out, double[::1] hessian, bint one_per_query
 ) noexcept nogil:
     """Point at one query of a batch (which must not be empty)."""
     cdef Estimate estimate
@@ -87,6 +92,7 @@ cdef Estimate describe_query(
     estimate.relevance = &relevance[first]
     estimate.rank_weights = &rank_weights[query if rank_weights.shape[0] > 1 else 0, 0]
     estimate.gradient = &out[query if one_per_query else first]
+    estimate.hessian = &hessian[first] if hessian.shape[0] > 0 else NULL
     return estimate
 
 
@@ -97,12 +103,13 @@ cdef Estimate describe_query(
 cdef void estimate_in_batch(
     const Estimator *estimator, const double[::1] scores, const double[::1] relevance,
     const double[:, ::1] rank_weights, const int64_t[::1] offsets, intp_t query, const Source *source, char *workspace,
-    double[::1] out, bint one_per_query
+    double[::1] out, double[::1] hessian, bint one_per_query
 ) noexcept nogil:
     cdef Estimate estimate
     # a query of one item has no gradient, and rounding must not give it one
     if offsets[query + 1] - offsets[query] > (0 if one_per_query else 1):
-        estimate = describe_query(scores, relevance, rank_weights, offsets, query, out, one_per_query)
+        estimate = describe_query(
+            scores, relevance, rank_weights, offsets, query, out, hessian, one_per_query)
         estimate_query(estimator, &estimate, source, query, workspace)
 
 
@@ -121,7 +128,7 @@ cdef int estimate_long_query(
     cdef intp_t rankings_per_check = max(
         <intp_t>1, <intp_t>(5e7 / (n_items * cutoff * estimator.ns_per_item_and_rank + 10.0 * cutoff)))
     cdef size_t drawing = 0 if source.given != NULL else sampler_workspace(n_items)
-    cdef Workspaces estimating = Workspaces(1, estimate_workspace(n_items, cutoff))
+    cdef Workspaces estimating = Workspaces(1, estimator.workspace(n_items, cutoff))
     cdef Workspaces drawers = Workspaces(n_threads, drawing)
     cdef Workspaces rankings = Workspaces(
         1, 0 if source.given != NULL else block_bytes(cutoff) * blocks_per_task * n_threads)
@@ -161,14 +168,16 @@ cdef int estimate_long_query(
 def sampled_estimate(
     int variant, const double[::1] scores, const double[::1] relevance, const double[:, ::1] rank_weights,
     const int64_t[::1] offsets, intp_t n_samples, const int32_t[:, :, ::1] rankings, const uint64_t[::1] key,
-    uint64_t first_query, int n_threads, double[::1] out
+    uint64_t first_query, int n_threads, double[::1] out, double[::1] hessian
 ):
-    """Fill ``out`` with the estimate of ``variant`` (1, 2, 3: PL-Rank; 0: the metric, one value per query).
+    """Fill ``out`` with the estimate of ``variant``, and ``hessian`` (empty if not wanted) with its diagonal.
 
+    Variants are METRIC (one value per query), PL_RANK_1, PL_RANK_2, PL_RANK_3, CONDITIONAL; a Hessian diagonal comes
+    with the last two.
     ``rankings`` (n_queries, n_samples, length >= cutoff) are used if given, else drawn from the streams of ``key``.
     ``out`` must be zero where queries are empty.
     """
-    cdef Estimator estimator = pl_rank_estimator(variant)
+    cdef Estimator estimator = estimator_of(variant, hessian.shape[0] > 0)
     cdef Estimate estimate
     cdef Source source
     cdef bint one_per_query = variant == 0
@@ -189,7 +198,7 @@ def sampled_estimate(
         source.given = &rankings[0, 0, 0]
         source.length = rankings.shape[2]
     ns_per_item = n_samples * (NS_PER_ITEM + estimator.ns_per_item_and_rank * cutoff)
-    cdef Workspaces workspaces = Workspaces(n_threads, query_workspace(longest, cutoff, rankings is None))
+    cdef Workspaces workspaces = Workspaces(n_threads, query_workspace(&estimator, longest, cutoff, rankings is None))
     while start < n_queries:
         stop = round_stop(offsets, start, ns_per_item, n_threads)
         if not is_long(offsets, start, stop, ns_per_item):
@@ -198,9 +207,10 @@ def sampled_estimate(
                 for q in prange(start, stop, schedule="dynamic", num_threads=threads):
                     estimate_in_batch(
                         &estimator, scores, relevance, rank_weights, offsets, q, &source,
-                        workspaces.of_thread(omp_get_thread_num()), out, one_per_query)
+                        workspaces.of_thread(omp_get_thread_num()), out, hessian, one_per_query)
             check_interrupt()
         else:
-            estimate = describe_query(scores, relevance, rank_weights, offsets, start, out, one_per_query)
+            estimate = describe_query(
+                scores, relevance, rank_weights, offsets, start, out, hessian, one_per_query)
             estimate_long_query(&estimator, &estimate, &source, start, n_threads)
         start = stop

@@ -1,7 +1,7 @@
 """Threads of a call, the rounds in which a long call looks for Ctrl-C, and memory for each thread.
 
-A batch is worked off in rounds of about a twentieth of a second; between two rounds the calling thread asks Python whether
-a signal has come. Kernels therefore never take the GIL. Results do not depend on rounds or threads.
+A batch is worked off in rounds of about a twentieth of a second; between two rounds the calling thread asks Python
+whether a signal has come. Kernels therefore never take the GIL. Results do not depend on rounds or threads.
 """
 
 import os
@@ -27,7 +27,7 @@ cdef extern from *:
     int plr_forked
     int plr_watch_forks() nogil
 
-cdef double ROUND_NS = 5e7  # a twentieth of a second: Ctrl-C is promised within half of one, on a busy machine too
+cdef double ROUND_NS = 5e7  # a twentieth of a second: Ctrl-C is promised within half of one
 cdef double OVERHEAD_ITEMS = 25.0  # a ranking costs as much as this many items, whatever its length
 
 plr_watch_forks()

@@ -26,7 +26,8 @@ def sampled_estimate(
     n_threads: int | None,
     out: Any,
     first_query: int,
-) -> FloatArray:
+    hessian: bool = False,
+) -> Any:
     """Check all arguments, then run the estimator ``variant`` of ``_sampled`` over the batch."""
     scores_ = validation.real_array(scores, "scores")
     relevance_ = validation.same_length(validation.real_array(relevance, "relevance"), "relevance", scores_)
@@ -40,14 +41,18 @@ def sampled_estimate(
     validation.choice(sampler, "sampler", SAMPLERS)
     threads = _threads.resolve_threads(validation.threads(n_threads))
     first_query = validation.count(first_query, "first_query", 0)
+    hessian = validation.flag(hessian, "hessian")
     result = np.zeros(offsets_.size - 1 if variant == _sampled.METRIC else scores_.size)
-    out = validation.output(out, result.shape)
+    diagonal = np.zeros(scores_.size if hessian else 0)
+    outputs = validation.output_pair(out, result.shape) if hessian else (validation.output(out, result.shape), None)
     rng = validation.check_random_state(rng)
     key = validation.stream_key(rng) if given is None else np.zeros(2, dtype=np.uint64)
     _sampled.sampled_estimate(
-        variant, scores_, relevance_, weights, offsets_, n_samples, given, key, first_query, threads, result
+        variant, scores_, relevance_, weights, offsets_, n_samples, given, key, first_query, threads, result, diagonal
     )
-    return validation.deliver(result, out)
+    if hessian:
+        return validation.deliver(result, outputs[0]), validation.deliver(diagonal, outputs[1])
+    return validation.deliver(result, outputs[0])
 
 
 def pl_rank_3(
@@ -60,10 +65,11 @@ def pl_rank_3(
     rankings: ArrayLike | None = None,
     rng: RandomState = None,
     sampler: str = "auto",
+    hessian: bool = False,
     n_threads: int | None = None,
-    out: FloatArray | None = None,
+    out: FloatArray | tuple[FloatArray, FloatArray] | None = None,
     first_query: int = 0,
-) -> FloatArray:
+) -> FloatArray | tuple[FloatArray, FloatArray]:
     """Estimate the gradient of the expected metric with PL-Rank-3.
 
     The metric of a ranking y is sum_k theta_k rho_{y_k}; its expectation is over rankings drawn from the
@@ -94,17 +100,21 @@ def pl_rank_3(
         Source of the key of this call's random streams. The same key gives the same bits for any number of threads.
     sampler : {"auto", "introselect"}
         Which algorithm draws the rankings; all have the same distribution.
+    hessian : bool
+        Whether to estimate the diagonal of the Hessian too, unbiased as the gradient but with far more variance than
+        that of ``pl_rank_cmc``; O(N D) after sampling.
     n_threads : int, optional
         None: all available processors; negative: that many fewer than all, plus one.
     out : ndarray, shape (n_docs,), float64, optional
-        Where to write the result. It is untouched if the call fails or is interrupted.
+        Where to write the result; with ``hessian`` a pair of arrays. Untouched if the call fails or is interrupted.
     first_query : int
         Number of the first query in the numbering of random streams, for batches cut into chunks.
 
     Returns
     -------
     ndarray, shape (n_docs,), float64
-        Gradient of the sum over queries of the expected metric: the direction of ascent.
+        Gradient of the sum over queries of the expected metric: the direction of ascent. With ``hessian`` a pair
+        (gradient, Hessian diagonal).
 
     Raises
     ------
@@ -127,7 +137,7 @@ def pl_rank_3(
     """
     return sampled_estimate(
         _sampled.PL_RANK_3, scores, relevance, rank_weights, offsets=offsets, n_samples=n_samples, rankings=rankings,
-        rng=rng, sampler=sampler, n_threads=n_threads, out=out, first_query=first_query,
+        rng=rng, sampler=sampler, n_threads=n_threads, out=out, first_query=first_query, hessian=hessian,
     )  # fmt: skip
 
 
@@ -191,4 +201,71 @@ def pl_rank_1(
     return sampled_estimate(
         _sampled.PL_RANK_1, scores, relevance, rank_weights, offsets=offsets, n_samples=n_samples, rankings=rankings,
         rng=rng, sampler=sampler, n_threads=n_threads, out=out, first_query=first_query,
+    )  # fmt: skip
+
+
+def pl_rank_cmc(
+    scores: ArrayLike,
+    relevance: ArrayLike,
+    rank_weights: ArrayLike,
+    *,
+    offsets: ArrayLike | None = None,
+    n_samples: int = 1,
+    rankings: ArrayLike | None = None,
+    rng: RandomState = None,
+    sampler: str = "auto",
+    hessian: bool = False,
+    n_threads: int | None = None,
+    out: FloatArray | tuple[FloatArray, FloatArray] | None = None,
+    first_query: int = 0,
+) -> FloatArray | tuple[FloatArray, FloatArray]:
+    """Estimate the gradient of the expected metric by conditional Monte Carlo: one ranking is enough.
+
+    Given the order of all other documents, the position of a document can be integrated out exactly, and each label
+    still to come be replaced by its mean. With S_j and R_j the sums of w = exp(score) and of w rho over the documents
+    not in the first j - 1 places, and c_j = theta_j - theta_{j+1}, a document that is not placed gets ::
+
+        g_d = sum_{j <= K} c_j F_j A_j (rho_d - R_j / S_j),
+        A_j = sum_{i <= j} w_d / S_i,   F_j = prod_{i < j} (1 - w_d / S_i)
+
+    and a placed one the same from its own rank on with itself counted among those left over.
+
+    Parameters
+    ----------
+    scores, relevance, rank_weights, offsets, rankings, rng, sampler, n_threads, first_query
+        As in ``pl_rank_3``.
+    n_samples : int
+        Rankings for each query, N; 1 has less error than ``pl_rank_3`` with 1000 in nearly all settings.
+    hessian : bool
+        Whether to estimate the diagonal of the Hessian too; it comes from the same rankings and is unbiased as well.
+    out : ndarray, shape (n_docs,), float64, optional
+        Where to write the result; with ``hessian`` a pair of arrays. Untouched if the call fails or is interrupted.
+
+    Returns
+    -------
+    ndarray, shape (n_docs,), float64
+        Gradient of the sum over queries of the expected metric: the direction of ascent. With ``hessian`` a pair
+        (gradient, Hessian diagonal).
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described; the message names it.
+
+    Notes
+    -----
+    O(N D K) after sampling, without exponentials, in vector registers. Unbiased at N = 1 for any rank weights and
+    relevance. Its variance is 100 (peaked scores) to 1,000,000 times below that of ``pl_rank_3`` at equal N.
+
+    Examples
+    --------
+    >>> import plrank_fast as plr
+    >>> scores, relevance = [0.5, 0.1, -0.2], [0, 1, 3]
+    >>> gradient, diagonal = plr.pl_rank_cmc(scores, relevance, plr.dcg_weights(2), rng=0, hessian=True)
+    >>> bool(gradient[2] > 0 > gradient[0])
+    True
+    """
+    return sampled_estimate(
+        _sampled.CONDITIONAL, scores, relevance, rank_weights, offsets=offsets, n_samples=n_samples, rankings=rankings,
+        rng=rng, sampler=sampler, n_threads=n_threads, out=out, first_query=first_query, hessian=hessian,
     )  # fmt: skip

@@ -153,3 +153,49 @@ def pl_rank_3(scores: FloatArray, relevance: FloatArray, rank_weights: FloatArra
     placed = reward[:, 1:] + weights[rankings] * (relevance[rankings] * direct - risk)
     np.put_along_axis(gradient, rankings, placed, axis=1)
     return gradient.mean(axis=0)
+
+
+def conditional_monte_carlo(
+    scores: FloatArray, relevance: FloatArray, rank_weights: FloatArray, rankings: IntArray
+) -> tuple[FloatArray, FloatArray]:
+    """Gradient and Hessian diagonal by conditional Monte Carlo, mean over the rankings. O(N D K).
+
+    Item d is taken out of a ranking; at place j the others left over, and d, have the sums S_j and R_j of w and w rho.
+    """
+    cutoff = min(rank_weights.size, scores.size)
+    drops = rank_weights[:cutoff] - np.append(rank_weights[1:cutoff], 0.0)
+    weights = np.exp(scores - scores.max())
+    gradient, hessian = np.zeros((2, scores.size))
+    for ranking in rankings:
+        for d in range(scores.size):
+            left_over = np.ones(scores.size, dtype=bool)
+            not_yet, chances, spread = 1.0, 0.0, 0.0
+            others = [item for item in ranking if item != d]
+            for j in range(cutoff):
+                total = weights[left_over].sum()
+                mean = (weights * relevance)[left_over].sum() / total
+                chance = weights[d] / total
+                chances += chance
+                spread += chance * (1.0 - chance)
+                share = drops[j] * not_yet * (relevance[d] - mean)
+                gradient[d] += share * chances
+                hessian[d] += share * (spread - chances**2)
+                not_yet *= 1.0 - chance
+                if j < len(others):
+                    left_over[others[j]] = False
+    return gradient / len(rankings), hessian / len(rankings)
+
+
+def exact_hessian_diagonal(scores: FloatArray, relevance: FloatArray, rank_weights: FloatArray) -> FloatArray:
+    """Diagonal of the Hessian of the expected metric by enumeration. O(D! D^2).
+
+    Sum over y of pi(y) metric(y) (s_d^2 + ds_d / df_d) with s_d = d log pi(y) / df_d.
+    """
+    rankings = all_rankings(scores.size)
+    probabilities = np.exp(ranking_log_prob(scores, rankings))
+    weights = np.exp(scores - scores.max())
+    sums = weight_not_placed(scores, rankings)
+    ranks = np.argsort(rankings, axis=1)
+    chances = weights * np.take_along_axis(np.cumsum(1.0 / sums, axis=1), ranks, axis=1)
+    squares = weights**2 * np.take_along_axis(np.cumsum(1.0 / sums**2, axis=1), ranks, axis=1)
+    return (probabilities * metric(relevance, rank_weights, rankings)) @ ((1.0 - chances) ** 2 - chances + squares)

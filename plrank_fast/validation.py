@@ -221,6 +221,25 @@ def deliver(result: FloatArray, out: FloatArray | None) -> FloatArray:
     return out
 
 
+def output_pair(out: Any, shape: tuple[int, ...]) -> tuple[FloatArray | None, FloatArray | None]:
+    """Check the output of a gradient with its Hessian diagonal: a pair of arrays."""
+    if out is None:
+        return None, None
+    if not isinstance(out, (tuple, list)) or len(out) != 2:
+        raise TypeError(f"out must be a pair of arrays, for gradient and Hessian diagonal, got {type(out).__name__}")
+    pair = output(out[0], shape, "out[0]"), output(out[1], shape, "out[1]")
+    if pair[0] is not None and pair[1] is not None and np.shares_memory(pair[0], pair[1]):
+        raise ValueError("out must be a pair of separate arrays, got two that share memory")
+    return pair
+
+
+def flag(value: Any, name: str) -> bool:
+    """Return a bool; nothing else is taken for one."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name} must be True or False, got {value!r}")
+    return bool(value)
+
+
 def addressable(shape: tuple[int, ...], itemsize: int, name: str) -> tuple[int, ...]:
     """Return ``shape`` if an array of it could exist at all."""
     size = itemsize

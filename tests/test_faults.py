@@ -7,7 +7,7 @@ import pytest
 
 import plrank_fast as plr
 
-GRADIENTS = [plr.pl_rank_1, plr.pl_rank_2, plr.pl_rank_3]
+GRADIENTS = [plr.pl_rank_1, plr.pl_rank_2, plr.pl_rank_3, plr.pl_rank_cmc]
 SCORES = np.array([0.5, -1.0, 2.0, 0.0, 1.0])
 RELEVANCE = np.array([1.0, 0.0, 3.0, 0.0, 7.0])
 WEIGHTS = np.array([1.0, 0.5, 0.25])
@@ -44,7 +44,7 @@ CALLS = {
         for function in [*GRADIENTS, plr.expected_metric]
     },
 }
-SAMPLED = ["sample_rankings", "pl_rank_1", "pl_rank_2", "pl_rank_3", "expected_metric"]
+SAMPLED = ["sample_rankings", "pl_rank_1", "pl_rank_2", "pl_rank_3", "pl_rank_cmc", "expected_metric"]
 EVERY_ARRAY = [(name, argument) for name, (_, arguments) in CALLS.items() for argument in sorted(arguments)]
 
 

@@ -160,6 +160,19 @@ class TestEveryGap:
                 for d in range(n_docs):
                     assert abs(mpmath.mpf(float(got[d])) - total[d]) <= 1e-12 * absolute[d] + mpmath.mpf(10) ** -290
 
+    @pytest.mark.parametrize("gap", [30.0, 300.0, 3000.0])
+    def test_light_items_before_heavy_ones(self, gap):
+        """A ranking that all but cannot happen, in which an item's own terms are far below its share of the rest."""
+        scores = np.array([0.0, gap, gap, 0.1, -0.1, 0.2])
+        relevance, rank_weights = np.array([1.0, 0.0, 0.0, 0.5, 2.0, 0.0]), np.array([1.0, 0.8, 0.6, 0.4])
+        rankings = np.array([[0, 1, 2, 3]])
+        with mpmath.workdps(40):
+            total, absolute = exact_estimate(3, scores, relevance, rank_weights, rankings)
+        for estimator in (plr.pl_rank_2, plr.pl_rank_3):
+            got = estimator(scores, relevance, rank_weights, rankings=rankings)
+            for d in range(6):
+                assert abs(mpmath.mpf(float(got[d])) - total[d]) <= 1e-12 * absolute[d]
+
     def test_wide_and_narrow_paths_agree(self):
         """The same problem just below and just above the spread at which ranks get units of their own."""
         scores, relevance, rank_weights = problem(40, 15, 0)

@@ -11,6 +11,8 @@
 typedef double vec_f64 __attribute__((vector_size(8 * PLR_LANES)));
 typedef uint64_t vec_u64 __attribute__((vector_size(8 * PLR_LANES)));
 
+typedef int64_t vec_i64 __attribute__((vector_size(8 * PLR_LANES))); /* also the result of a comparison */
+
 PLR_INLINE vec_f64 vec_load(const double *from)
 {
     vec_f64 v;
@@ -21,6 +23,12 @@ PLR_INLINE vec_f64 vec_load(const double *from)
 PLR_INLINE void vec_store(double *to, vec_f64 v)
 {
     memcpy(to, &v, sizeof v);
+}
+
+/* Lane by lane: a where the comparison held, else b. */
+PLR_INLINE vec_f64 vec_select(vec_i64 held, vec_f64 a, vec_f64 b)
+{
+    return (vec_f64)(((vec_i64)a & held) | ((vec_i64)b & ~held));
 }
 
 /* Uniform on the odd multiples of 2^-53 in (0, 1), from the upper 52 bits of a random word: neither 0 nor 1. */

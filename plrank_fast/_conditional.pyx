@@ -1,0 +1,235 @@
+"""Conditional Monte Carlo: the gradient of each item given the order of the others.
+
+The order of all items but d does not depend on the score of d, so d's own position can be integrated out exactly, and
+every label still to come can be replaced by its mean given what has been placed. One ranking then does what thousands
+do for PL-Rank-3. With S_j and R_j the sums of w and w rho over the items not in the first j places,
+c_j = theta_j - theta_{j+1}, F_j the chance that d comes after place j, and q_j = w_d / S_j the chance that it is next::
+
+    g_d = sum over j of c_j F_{j-1} A_j (rho_d - R_j / S_j),   A_j = q_1 + ... + q_j
+
+(for an item that the ranking places at rank r, the others are one place further up from r on, and d is counted in).
+Unbiased for any rank weights; O(D K) per ranking, in vector registers (``kernels/conditional.c``). The Hessian diagonal
+is the derivative of F A under the sum and comes with it.
+"""
+
+from libc.string cimport memset
+
+from plrank_fast._plrank cimport Estimate, Estimator, finish
+from plrank_fast._remaining cimport (
+    Remaining,
+    analyse_ranking,
+    prepare_remaining,
+    remaining_workspace,
+    unit_ratio,
+    weight_in_unit,
+)
+from plrank_fast._simd cimport simd_level
+from plrank_fast._typedefs cimport int32_t, intp_t
+
+cdef extern from "conditional.h" nogil:
+    ctypedef struct conditional_ranking:
+        size_t cutoff
+        const double *sums
+        const double *inverse_sums
+        const double *gains
+        const double *means
+        const double *drops
+    ctypedef struct conditional_kernels:
+        void (*unplaced)(
+            const conditional_ranking *ranking, const double *weights, const double *relevance, size_t n,
+            double *gradient, double *hessian) noexcept nogil
+        void (*placed)(
+            const conditional_ranking *ranking, const double *weights, const double *relevance, size_t first, size_t n,
+            double *gradient, double *hessian) noexcept nogil
+    const conditional_kernels *conditional_kernels_at(int level)
+
+cdef const conditional_kernels *kernels = conditional_kernels_at(simd_level())
+
+cdef struct Conditional:
+    # the state of one query; arrays over items or ranks are padded to whole vectors
+    Remaining remaining
+    double *weights
+    double *relevance
+    double *item_gradient        # of one ranking
+    double *item_hessian
+    double *inverse_sums
+    double *gains
+    double *means
+    double *drops
+    double *placed_weights
+    double *placed_relevance
+    double *placed_gradient
+    double *placed_hessian
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Per item, where the weights span more than a double: the recurrence of the kernel with a unit for every rank
+# ---------------------------------------------------------------------------------------------------------------------
+
+cdef inline void item_gradient_in_units(
+    const Estimate *estimate, const Conditional *state, intp_t d, intp_t rank, double *gradient, double *hessian
+) noexcept nogil:
+    """Item d, placed at ``rank`` (the cutoff if it is not)."""
+    cdef const Remaining *remaining = &state.remaining
+    cdef double not_yet = 1.0, chances = 0.0, spread = 0.0, q, mean, share, weight, total
+    cdef double rho = estimate.relevance[d]
+    cdef intp_t j, unit
+    gradient[0] = 0.0
+    hessian[0] = 0.0
+    for j in range(estimate.cutoff):
+        if j < rank:
+            q = weight_in_unit(remaining, d, remaining.unit_position[j]) / remaining.sums[j]
+            mean = state.means[j]
+        else:
+            unit = remaining.unit_position[j + 1]
+            if unit == remaining.n_leading or remaining.position[d] < unit:
+                # the item outweighs whatever is left: measure in its own weight
+                total = 1.0
+                if unit < remaining.n_leading:
+                    total += remaining.sums[j + 1] * unit_ratio(remaining, unit, remaining.position[d])
+                q = 1.0 / total
+            else:
+                weight = weight_in_unit(remaining, d, unit)
+                q = weight / (remaining.sums[j + 1] + weight)
+            mean = q * rho + (1.0 - q) * (state.means[j + 1] if unit < remaining.n_leading else 0.0)
+        chances += q
+        share = state.drops[j] * not_yet * (rho - mean)
+        gradient[0] += share * chances
+        spread += q - q * q
+        hessian[0] += share * (spread - chances * chances)
+        not_yet -= not_yet * q
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Per query
+# ---------------------------------------------------------------------------------------------------------------------
+
+cdef inline intp_t padded(intp_t n) noexcept nogil:
+    return (n + 7) // 8 * 8
+
+
+cdef size_t workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
+    return (
+        (sizeof(Conditional) + 63) // 64 * 64 + remaining_workspace(n_items, cutoff)
+        + (4 * <size_t>padded(n_items) + 8 * <size_t>padded(cutoff + 1)) * sizeof(double))
+
+
+cdef void begin(Estimate *estimate, char *memory) noexcept nogil:
+    cdef Conditional *state = <Conditional *>memory
+    cdef intp_t items = padded(estimate.n_items), ranks = padded(estimate.cutoff + 1), d, k
+    cdef double *doubles
+    estimate.state = state
+    memset(estimate.gradient, 0, estimate.n_items * sizeof(double))
+    if estimate.hessian != NULL:
+        memset(estimate.hessian, 0, estimate.n_items * sizeof(double))
+    doubles = <double *>prepare_remaining(
+        &state.remaining, estimate.scores, estimate.n_items, estimate.cutoff,
+        memory + (sizeof(Conditional) + 63) // 64 * 64)
+    memset(doubles, 0, (4 * items + 8 * ranks) * sizeof(double))
+    state.weights = doubles
+    state.relevance = doubles + items
+    state.item_gradient = doubles + 2 * items
+    state.item_hessian = doubles + 3 * items
+    doubles += 4 * items
+    state.inverse_sums = doubles
+    state.gains = doubles + ranks
+    state.means = doubles + 2 * ranks
+    state.drops = doubles + 3 * ranks
+    state.placed_weights = doubles + 4 * ranks
+    state.placed_relevance = doubles + 5 * ranks
+    state.placed_gradient = doubles + 6 * ranks
+    state.placed_hessian = doubles + 7 * ranks
+    for d in range(estimate.n_items):
+        state.weights[d] = state.remaining.weights[d]
+        state.relevance[d] = estimate.relevance[d]
+    for k in range(estimate.cutoff):
+        state.drops[k] = estimate.rank_weights[k]
+        if k + 1 < estimate.cutoff:
+            state.drops[k] -= estimate.rank_weights[k + 1]
+
+
+cdef void sum_gains(Estimate *estimate, Conditional *state, const int32_t *ranking) noexcept nogil:
+    """gains[j] = R_j and means[j] = R_j / S_j, from the tail; each in the unit of its rank. O(D) for the tail."""
+    cdef Remaining *remaining = &state.remaining
+    cdef intp_t cutoff = estimate.cutoff, d, k, unit = remaining.first_unplaced
+    cdef double gain = 0.0, weight
+    if unit < remaining.n_leading:
+        for k in range(cutoff):
+            state.placed_weights[k] = state.weights[ranking[k]]
+            state.weights[ranking[k]] = 0.0
+        if not remaining.wide:
+            for d in range(estimate.n_items):
+                gain += state.weights[d] * estimate.relevance[d]
+        else:
+            for d in range(estimate.n_items):
+                if remaining.position[d] >= unit:
+                    gain += weight_in_unit(remaining, d, unit) * estimate.relevance[d]
+            for k in range(cutoff):
+                if remaining.position[ranking[k]] >= unit:
+                    gain -= weight_in_unit(remaining, ranking[k], unit) * estimate.relevance[ranking[k]]
+        for k in range(cutoff):
+            state.weights[ranking[k]] = state.placed_weights[k]
+    state.gains[cutoff] = gain
+    state.means[cutoff] = gain / remaining.sums[cutoff] if remaining.sums[cutoff] > 0.0 else 0.0
+    for k in range(cutoff - 1, -1, -1):
+        if remaining.unit_position[k + 1] < remaining.n_leading:
+            gain *= unit_ratio(remaining, remaining.unit_position[k + 1], remaining.unit_position[k])
+        weight = weight_in_unit(remaining, ranking[k], remaining.unit_position[k])
+        gain += weight * estimate.relevance[ranking[k]]
+        state.gains[k] = gain
+        state.inverse_sums[k] = 1.0 / remaining.sums[k]
+        state.means[k] = gain * state.inverse_sums[k]
+
+
+cdef void accumulate(Estimate *estimate, const int32_t *rankings, intp_t n_rankings, intp_t stride) noexcept nogil:
+    cdef Conditional *state = <Conditional *>estimate.state
+    cdef conditional_ranking description
+    cdef const int32_t *ranking
+    cdef intp_t i, d, k, cutoff = estimate.cutoff
+    cdef bint with_hessian = estimate.hessian != NULL
+    for i in range(n_rankings):
+        ranking = rankings + i * stride
+        analyse_ranking(&state.remaining, ranking)
+        sum_gains(estimate, state, ranking)
+        if state.remaining.wide:
+            for d in range(estimate.n_items):
+                item_gradient_in_units(
+                    estimate, state, d, cutoff, &state.item_gradient[d], &state.item_hessian[d])
+            for k in range(cutoff):
+                d = ranking[k]
+                item_gradient_in_units(estimate, state, d, k, &state.item_gradient[d], &state.item_hessian[d])
+        else:
+            description.cutoff = cutoff
+            description.sums = state.remaining.sums
+            description.inverse_sums = state.inverse_sums
+            description.gains = state.gains
+            description.means = state.means
+            description.drops = state.drops
+            for k in range(cutoff):
+                state.placed_weights[k] = state.weights[ranking[k]]
+                state.placed_relevance[k] = estimate.relevance[ranking[k]]
+            kernels.unplaced(
+                &description, state.weights, state.relevance, estimate.n_items, state.item_gradient,
+                state.item_hessian if with_hessian else NULL)
+            kernels.placed(
+                &description, state.placed_weights, state.placed_relevance, 0, cutoff, state.placed_gradient,
+                state.placed_hessian if with_hessian else NULL)
+            for k in range(cutoff):
+                state.item_gradient[ranking[k]] = state.placed_gradient[k]
+                state.item_hessian[ranking[k]] = state.placed_hessian[k]
+        for d in range(estimate.n_items):
+            estimate.gradient[d] += state.item_gradient[d]
+        if with_hessian:
+            for d in range(estimate.n_items):
+                estimate.hessian[d] += state.item_hessian[d]
+
+
+cdef Estimator conditional_estimator() noexcept nogil:
+    cdef Estimator estimator
+    estimator.workspace = workspace
+    estimator.begin = begin
+    estimator.accumulate = accumulate
+    estimator.finish = finish
+    estimator.ns_per_item = 2.0
+    estimator.ns_per_item_and_rank = 0.5
+    return estimator

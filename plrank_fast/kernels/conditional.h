@@ -1,0 +1,29 @@
+/* Conditional Monte Carlo: the gradient of each item given the order of all others, its own position integrated out. */
+#ifndef PLR_CONDITIONAL_H
+#define PLR_CONDITIONAL_H
+
+#include "isa.h"
+
+/* One ranking, seen from any of its items. S_j and R_j are sums of w and of w rho over the items not in the first j
+ * places, j = 0..K; drop_j is the rank weight of place j less that of place j + 1. */
+typedef struct {
+    size_t cutoff;
+    const double *sums;         /* (K + 1,) S */
+    const double *inverse_sums; /* (K,) 1 / S */
+    const double *gains;        /* (K + 1,) R */
+    const double *means;        /* (K,) R / S */
+    const double *drops;        /* (K,) */
+} conditional_ranking;
+
+typedef struct {
+    /* For n items that the ranking does not place: gradient[i] and, if hessian is not NULL, hessian[i]. */
+    void (*unplaced)(const conditional_ranking *ranking, const double *weights, const double *relevance, size_t n,
+                     double *gradient, double *hessian);
+    /* For items placed at ranks first, first + 1, ...: weights[i] is of the item at rank first + i. */
+    void (*placed)(const conditional_ranking *ranking, const double *weights, const double *relevance, size_t first,
+                   size_t n, double *gradient, double *hessian);
+} conditional_kernels;
+
+PLR_DECLARE_KERNELS(conditional_kernels)
+
+#endif

@@ -1,0 +1,172 @@
+"""Conditional Monte Carlo and the sampled Hessian diagonals: unbiased by enumeration, small variance, wide scores."""
+
+import numpy as np
+import pytest
+
+import plrank_fast as plr
+from plrank_fast import reference
+
+WITH_HESSIAN = {"cmc": plr.pl_rank_cmc, "pl_rank_3": plr.pl_rank_3}
+
+
+def problem(n_docs, cutoff, seed, spread=1.0):
+    rng = np.random.default_rng([n_docs, cutoff, seed])
+    scores = spread * rng.normal(size=n_docs)
+    relevance = rng.normal(size=n_docs)
+    if n_docs > 2:
+        scores[1] = scores[2]
+        relevance[0] = 0.0
+    return scores, relevance, rng.normal(size=cutoff)
+
+
+def expectation(estimator, scores, relevance, rank_weights):
+    """(gradient, Hessian diagonal) averaged over all rankings with their probabilities."""
+    rankings = reference.all_rankings(scores.size)
+    probabilities = np.exp(reference.ranking_log_prob(scores, rankings))
+    total = np.zeros((2, scores.size))
+    for probability, ranking in zip(probabilities, rankings, strict=True):
+        total += probability * np.array(
+            estimator(scores, relevance, rank_weights, rankings=ranking[np.newaxis], hessian=True)
+        )
+    return total
+
+
+class TestEnumeration:
+    """Mutants: a placed item not counted in at its own rank; the conditional mean without the item itself; the last
+    drop left out; A_j before instead of after q_j; in PL-Rank-3's Hessian the term X s left out for unplaced items."""
+
+    @pytest.mark.parametrize("name", WITH_HESSIAN)
+    @pytest.mark.parametrize("n_docs", [1, 2, 3, 5])
+    def test_every_cutoff(self, n_docs, name):
+        for cutoff in range(1, n_docs + 2):
+            for spread in (0.0, 1.0, 3.0):
+                scores, relevance, rank_weights = problem(n_docs, cutoff, 0, spread)
+                gradient, hessian = expectation(WITH_HESSIAN[name], scores, relevance, rank_weights)
+                scale = np.abs(relevance).max() * np.abs(rank_weights).sum()
+                exact = reference.exact_gradient(scores, relevance, rank_weights[:n_docs])
+                np.testing.assert_allclose(gradient, exact, rtol=0, atol=1e-12 * scale)
+                exact = reference.exact_hessian_diagonal(scores, relevance, rank_weights[:n_docs])
+                np.testing.assert_allclose(hessian, exact, rtol=0, atol=1e-12 * scale)
+
+    @pytest.mark.parametrize("name", WITH_HESSIAN)
+    def test_six_documents(self, name):
+        scores, relevance, rank_weights = problem(6, 4, 1)
+        gradient, hessian = expectation(WITH_HESSIAN[name], scores, relevance, rank_weights)
+        np.testing.assert_allclose(gradient, reference.exact_gradient(scores, relevance, rank_weights), atol=1e-12)
+        np.testing.assert_allclose(
+            hessian, reference.exact_hessian_diagonal(scores, relevance, rank_weights), atol=1e-12
+        )
+
+    def test_hessian_oracle_by_differences(self):
+        scores, relevance, rank_weights = problem(4, 3, 2)
+        for d in range(4):
+            shift = 1e-5 * np.eye(4)[d]
+            up = reference.exact_gradient(scores + shift, relevance, rank_weights)[d]
+            down = reference.exact_gradient(scores - shift, relevance, rank_weights)[d]
+            exact = reference.exact_hessian_diagonal(scores, relevance, rank_weights)[d]
+            assert (up - down) / 2e-5 == pytest.approx(exact, abs=1e-8)
+
+
+@pytest.mark.parametrize(("n_docs", "cutoff"), [(1, 1), (2, 2), (9, 9), (24, 10), (67, 33), (130, 100)])
+def test_against_twin(n_docs, cutoff):
+    """All vector widths and remainders. Mutant: lanes past the last rank taken for items."""
+    scores, relevance, rank_weights = problem(n_docs, cutoff, 0, 2.0)
+    rankings = plr.sample_rankings(scores, 3, rng=0)
+    gradient, hessian = plr.pl_rank_cmc(scores, relevance, rank_weights, rankings=rankings, hessian=True)
+    twin = reference.conditional_monte_carlo(scores, relevance, rank_weights, rankings)
+    np.testing.assert_allclose(gradient, twin[0], rtol=0, atol=1e-12 * cutoff)
+    np.testing.assert_allclose(hessian, twin[1], rtol=0, atol=1e-12 * cutoff)
+    np.testing.assert_array_equal(gradient, plr.pl_rank_cmc(scores, relevance, rank_weights, rankings=rankings))
+
+
+@pytest.mark.parametrize("name", WITH_HESSIAN)
+@pytest.mark.parametrize("gap", [36.0, 100.0, 760.0, 1e6, 1e308])
+def test_far_items_change_nothing(name, gap):
+    """Items far below the rest, and the rest's numbers with and without them. Mutant: one unit for all ranks."""
+    scores, relevance, rank_weights = problem(12, 6, 0)
+    rankings = plr.sample_rankings(scores, 5, 6, rng=0)
+    near = WITH_HESSIAN[name](scores, relevance, rank_weights, rankings=rankings, hessian=True)
+    far_scores = np.concatenate([scores, [-gap, -gap]])
+    far = WITH_HESSIAN[name](
+        far_scores, np.append(relevance, [3.0, -1.0]), rank_weights, rankings=rankings, hessian=True
+    )
+    for a, b in zip(near, far, strict=True):
+        assert np.isfinite(b).all()
+        np.testing.assert_allclose(a, b[:-2], rtol=0, atol=1e-12)
+        np.testing.assert_allclose(b[-2:], 0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("gap", [30.0, 760.0, 1e6])
+def test_cmc_of_separated_blocks(gap):
+    """Two blocks of items far apart: the lower one sees only the ranks that the upper one leaves."""
+    upper, lower = np.array([0.3, -0.2, 0.0]), np.array([0.5, 0.1, -0.4, 0.0])
+    rank_weights = plr.dcg_weights(6)
+    relevance = np.array([1.0, 0.0, 3.0, 7.0, 1.0, 0.0, 3.0])
+    rankings = np.array([[2, 0, 1, 4, 3, 6], [0, 1, 2, 3, 4, 5]])
+    whole = plr.pl_rank_cmc(np.append(upper + gap, lower), relevance, rank_weights, rankings=rankings, hessian=True)
+    top = plr.pl_rank_cmc(
+        upper, relevance[:3], rank_weights[:3] - rank_weights[3], rankings=rankings[:, :3], hessian=True
+    )
+    rest = plr.pl_rank_cmc(lower, relevance[3:], rank_weights[3:], rankings=rankings[:, 3:] - 3, hessian=True)
+    for i in range(2):
+        np.testing.assert_allclose(whole[i][3:], rest[i], rtol=0, atol=1e-11)
+        assert np.isfinite(whole[i]).all()
+    np.testing.assert_allclose(whole[0][:3].sum(), top[0].sum(), atol=1e-11)
+
+
+@pytest.mark.parametrize(("n_docs", "cutoff"), [(30, 5), (120, 10), (300, 100)])
+def test_variance_far_below_pl_rank_3(n_docs, cutoff):
+    """At N = 1, summed over items, at least 100 times. Mutant: sampled labels instead of conditional means."""
+    scores, relevance, _ = problem(n_docs, 1, 5)
+    relevance = plr.gains(np.random.default_rng(0).integers(0, 5, size=n_docs))
+    rank_weights = plr.dcg_weights(cutoff)
+    rankings = plr.sample_rankings(scores, 400, cutoff, rng=0)
+
+    def variance(estimator):
+        return np.var([estimator(scores, relevance, rank_weights, rankings=y[None]) for y in rankings], axis=0).sum()
+
+    assert variance(plr.pl_rank_3) > 100 * variance(plr.pl_rank_cmc)
+
+
+@pytest.mark.parametrize("name", WITH_HESSIAN)
+class TestInvariants:
+    def test_threads_and_batches(self, name, monkeypatch):
+        monkeypatch.setattr("plrank_fast._threads.available_cpus", lambda: 64)
+        call = WITH_HESSIAN[name]
+        offsets = np.array([0, 0, 5, 6, 6, 40, 47, 47, 300])
+        scores, relevance, _ = problem(300, 1, 0)
+        rank_weights = np.random.default_rng(1).normal(size=(8, 6))
+        options = {"offsets": offsets, "n_samples": 30, "rng": 2, "hessian": True}
+        one = call(scores, relevance, rank_weights, n_threads=1, **options)
+        for n_threads in (2, 3, 7, 64):
+            np.testing.assert_array_equal(one, call(scores, relevance, rank_weights, n_threads=n_threads, **options))
+        for q in range(8):
+            part = slice(offsets[q], offsets[q + 1])
+            alone = call(
+                scores[part], relevance[part], rank_weights[q], n_samples=30, rng=2, first_query=q, hessian=True
+            )
+            np.testing.assert_array_equal(np.array(one)[:, part], alone)
+        assert (np.array(one)[:, 5] == 0).all()
+
+    def test_trivial_sizes(self, name):
+        call = WITH_HESSIAN[name]
+        for arguments in (([], [], [1.0]), ([3.0], [2.0], plr.dcg_weights(5)), ([3.0, 1.0], [2.0, 1.0], [])):
+            gradient, hessian = call(*arguments, hessian=True)
+            assert gradient.shape == hessian.shape == (len(arguments[0]),)
+            assert (gradient == 0).all()
+            assert (hessian == 0).all()
+        assert (np.array(call([3.0, 1.0, 0.0], [0.0, 0.0, 0.0], [1.0, 0.5], hessian=True)) == 0).all()
+
+    def test_out(self, name):
+        call = WITH_HESSIAN[name]
+        scores, relevance, rank_weights = problem(9, 3, 0)
+        pair = np.zeros(9), np.zeros(9)
+        result = call(scores, relevance, rank_weights, rng=0, hessian=True, out=pair)
+        assert result[0] is pair[0]
+        assert result[1] is pair[1]
+        np.testing.assert_array_equal(pair, call(scores, relevance, rank_weights, rng=0, hessian=True))
+        for bad in (pair[0], (pair[0],), (pair[0], np.zeros(8)), (pair[0], pair[0]), (pair[0], [0.0] * 9)):
+            with pytest.raises((TypeError, ValueError), match="out"):
+                call(scores, relevance, rank_weights, rng=0, hessian=True, out=bad)
+        with pytest.raises(TypeError, match="hessian must be True or False, got 1"):
+            call(scores, relevance, rank_weights, hessian=1)
