@@ -235,7 +235,7 @@ class TestGivenRankings:
             ([[0, 1, 2], [0, 5, 1]], r"got 5 at \(sample 1, rank 1\)"),
             ([[0, 1, 0]], r"rankings must not repeat an item, got 0 a second time at \(sample 0, rank 2\)"),
             (np.array([[0, 1, 2**64 - 1]], dtype=np.uint64), "rankings"),
-            (np.array([[0, 1, 2**32]], dtype=np.uint64), "got 4294967296"),
+            (np.array([[0, 1, 2**32]], dtype=np.uint64), "must hold items 0 to 4, got 4294967296"),
             ([0, 1, 2], "rankings must have shape"),
             (np.zeros((2, 1, 3), dtype=int), "rankings must have shape"),
             (np.zeros((0, 3), dtype=int), "at least one ranking"),
