@@ -258,8 +258,25 @@ def _as_array(values: Any, name: str) -> NDArray[Any]:
     if getattr(values, "requires_grad", False):
         raise TypeError(f"{name} must not require a gradient: pass {name}.detach()")
     try:
+        _check_array_interface(values, name)
         return np.asarray(values)
     except TypeError as error:
         raise TypeError(f"{name} cannot be read as an array: {error}") from error
     except (ValueError, RuntimeError, OverflowError) as error:
         raise ValueError(f"{name} cannot be read as an array: {error}") from error
+
+
+def _check_array_interface(values: Any, name: str) -> None:
+    """Refuse an ``__array_interface__`` whose shape claims more than its buffer holds; NumPy would read past its end."""
+    interface = None if isinstance(values, np.ndarray) else getattr(values, "__array_interface__", None)
+    if not isinstance(interface, dict) or isinstance(interface.get("data"), (tuple, type(None))):
+        return  # a bare address has no length to check
+    itemsize = np.dtype(interface["typestr"]).itemsize
+    end = interface.get("offset", 0) + itemsize
+    strides = interface.get("strides")
+    for axis, length in enumerate(interface["shape"]):
+        step = strides[axis] if strides else itemsize * int(np.prod(interface["shape"][axis + 1 :], dtype=object))
+        end += max(0, step * (length - 1)) if length else -itemsize
+    held = memoryview(interface["data"]).nbytes
+    if end > held:
+        raise ValueError(f"its array interface claims {end} bytes of a buffer of {held}")
