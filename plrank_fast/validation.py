@@ -267,7 +267,7 @@ def _as_array(values: Any, name: str) -> NDArray[Any]:
 
 
 def _check_array_interface(values: Any, name: str) -> None:
-    """Refuse an ``__array_interface__`` whose shape claims more than its buffer holds; NumPy would read past its end."""
+    """Refuse an ``__array_interface__`` that claims more than its buffer holds: NumPy would read past its end."""
     interface = None if isinstance(values, np.ndarray) else getattr(values, "__array_interface__", None)
     if not isinstance(interface, dict) or isinstance(interface.get("data"), (tuple, type(None))):
         return  # a bare address has no length to check
