@@ -1,0 +1,1 @@
+"""Benchmarks of plrank_fast, for airspeed velocity (``make bench``)."""

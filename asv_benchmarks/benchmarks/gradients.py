@@ -1,0 +1,74 @@
+"""Every gradient on batches of equal lists: time, peak memory, error."""
+
+import numpy as np
+
+import plrank_fast as plr
+
+from .workloads import batch, call
+
+METHODS = ["pl_rank_1", "pl_rank_2", "pl_rank_3", "pl_rank_cmc", "pl_rank_exact"]
+
+
+class Gradients:
+    """A batch of 64 queries, one thread."""
+
+    params = (METHODS, [24, 120, 316], [5, 10, 100], [100, 1000], [1.0, 3.0])
+    param_names = ("method", "n_docs", "cutoff", "n_samples", "spread")
+
+    def setup(self, method, n_docs, cutoff, n_samples, spread):
+        if not hasattr(plr, method):
+            raise NotImplementedError(f"this version has no {method}")
+        if method in ("pl_rank_1", "pl_rank_2") and (n_samples > 100 or n_docs > 120):
+            raise NotImplementedError("too slow to be tracked at this size")
+        if method == "pl_rank_exact" and n_samples > 100:
+            raise NotImplementedError("does not sample")
+        self.batch = batch([n_docs] * 64, spread)
+        self.rank_weights = plr.dcg_weights(cutoff)
+
+    def time_gradient(self, method, n_docs, cutoff, n_samples, spread):
+        scores, relevance, offsets = self.batch
+        call(method, scores, relevance, self.rank_weights, offsets, n_samples)
+
+
+class LongList:
+    """One query of many documents; memory must not grow with the number of samples."""
+
+    params = (["pl_rank_3", "pl_rank_cmc", "pl_rank_exact"], [1_000, 100_000, 1_000_000], [10, 100])
+    param_names = ("method", "n_docs", "cutoff")
+    timeout = 300
+
+    def setup(self, method, n_docs, cutoff):
+        if not hasattr(plr, method):
+            raise NotImplementedError(f"this version has no {method}")
+        self.batch = batch([n_docs])
+        self.rank_weights = plr.dcg_weights(cutoff)
+        self.n_samples = 1 if method == "pl_rank_cmc" else 100
+
+    def time_gradient(self, method, n_docs, cutoff):
+        scores, relevance, offsets = self.batch
+        call(method, scores, relevance, self.rank_weights, offsets, self.n_samples)
+
+    def peakmem_gradient(self, method, n_docs, cutoff):
+        scores, relevance, offsets = self.batch
+        call(method, scores, relevance, self.rank_weights, offsets, self.n_samples)
+
+
+class Accuracy:
+    """Norm of the error over the norm of the gradient, against 2e5 conditioned samples: smaller is better."""
+
+    params = (["pl_rank_1", "pl_rank_2", "pl_rank_3", "pl_rank_cmc", "pl_rank_exact"], [1, 10, 100, 1000])
+    param_names = ("method", "n_samples")
+    timeout = 300
+
+    def setup_cache(self):
+        scores, relevance, offsets = batch([60], 1.0, seed=3)
+        return plr.pl_rank_cmc(scores, relevance, plr.dcg_weights(10), offsets=offsets, n_samples=200_000, rng=1)
+
+    def track_error(self, exact, method, n_samples):
+        if not hasattr(plr, method) or (method == "pl_rank_exact" and n_samples > 1):
+            raise NotImplementedError
+        scores, relevance, offsets = batch([60], 1.0, seed=3)
+        got = call(method, scores, relevance, plr.dcg_weights(10), offsets, n_samples)
+        return float(np.linalg.norm(got - exact) / np.linalg.norm(exact))
+
+    track_error.unit = "relative error"

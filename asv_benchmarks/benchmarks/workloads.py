@@ -1,0 +1,33 @@
+"""Scores, relevance and list lengths that the benchmarks share; no benchmark itself."""
+
+import numpy as np
+
+import plrank_fast as plr
+
+# queries, mean and largest number of documents of the public sets' training parts
+SHAPES = {"yahoo": (19_944, 23.7, 139), "mslr": (18_919, 119.8, 1_251), "istella": (20_901, 315.9, 439)}
+
+
+def list_lengths(shape, n_queries, rng):
+    """List lengths with the mean and the maximum of a public set: 1 + beta-binomial, of a fixed concentration."""
+    _, mean, longest = SHAPES[shape]
+    share = (mean - 1) / (longest - 1)
+    return 1 + rng.binomial(longest - 1, rng.beta(9 * share, 9 * (1 - share), size=n_queries))
+
+
+def batch(lengths, spread=1.0, seed=0):
+    """``(scores, relevance, offsets)`` of queries of these lengths, scores normal with a standard deviation."""
+    rng = np.random.default_rng(seed)
+    offsets = plr.offsets_from_group(lengths)
+    scores = spread * rng.normal(size=offsets[-1])
+    labels = rng.choice(5, p=[0.52, 0.32, 0.13, 0.02, 0.01], size=offsets[-1])
+    return scores, plr.gains(labels), offsets
+
+
+def call(method, scores, relevance, rank_weights, offsets, n_samples):
+    """Run the public function named ``method`` on one thread: the name is what is measured."""
+    function = getattr(plr, method, None)
+    if function is None:
+        raise NotImplementedError(f"this version has no {method}")
+    options = {} if method == "pl_rank_exact" else {"n_samples": n_samples, "rng": 0}
+    return function(scores, relevance, rank_weights, offsets=offsets, n_threads=1, **options)
