@@ -22,9 +22,7 @@ class Sampling:
             raise NotImplementedError(str(error)) from None
 
     def time_sample_rankings(self, sampler, n_docs, cutoff, spread):
-        plr.sample_rankings(
-            self.scores, 1000, cutoff, offsets=self.offsets, rng=0, sampler=sampler, n_threads=1
-        )
+        plr.sample_rankings(self.scores, 1000, cutoff, offsets=self.offsets, rng=0, sampler=sampler, n_threads=1)
 
 
 class Introselect:
