@@ -10,7 +10,7 @@ from .workloads import batch, list_lengths
 class Evaluation:
     """2000 queries with the list lengths of MSLR, one thread."""
 
-    params = [10, 100]
+    params = (10, 100)
     param_names = ("cutoff",)
 
     def setup(self, cutoff):

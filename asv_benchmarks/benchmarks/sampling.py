@@ -28,7 +28,7 @@ class Sampling:
 class Introselect:
     """A million keys in orders that break naive selection; all should stay within 3 times the random order."""
 
-    params = ["random", "sorted", "reversed", "organ pipe", "all equal", "two values"]
+    params = ("random", "sorted", "reversed", "organ pipe", "all equal", "two values")
     param_names = ("order",)
 
     def setup(self, order):
