@@ -73,6 +73,24 @@ class RankingData:
         """Documents per query, shape (n_queries,)."""
         return np.diff(self.offsets)
 
+    def rows_of(self, queries: npt.NDArray[np.integer[Any]]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Rows of some queries, in the order asked for, and the offsets that these queries have among them.
+
+        Parameters
+        ----------
+        queries : ndarray of int, shape (n_selected,)
+            Positions of queries, not their identifiers.
+
+        Returns
+        -------
+        rows : ndarray of int64, shape (n_selected_docs,)
+        offsets : ndarray of int64, shape (n_selected + 1,)
+        """
+        lengths = self.list_lengths[queries]
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        rows = np.arange(offsets[-1]) + np.repeat(self.offsets[queries] - offsets[:-1], lengths)
+        return rows, offsets
+
     def fingerprint(self) -> str:
         """Hash of everything but the name: equal data give equal fingerprints."""
         digest = hashlib.blake2b(digest_size=16)
