@@ -6,6 +6,7 @@ import argparse
 import re
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NoReturn
 
 from plrank_fast.training.commands import add_evaluate, add_train
@@ -43,16 +44,27 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return int(arguments.run(arguments))
     except (ValueError, OSError, MemoryError, ImportError) as error:
-        parser.error(_in_command_line_terms(" ".join(str(error).split()), parser))
+        parser.error(_in_command_line_terms(error, arguments, parser))
     except KeyboardInterrupt:
         print("aborted", file=sys.stderr)
         return 130
 
 
-def _in_command_line_terms(message: str, parser: argparse.ArgumentParser) -> str:
-    """Messages of the library begin with a parameter's name; here that is an option."""
-    options = {action.dest: action.option_strings[0] for action in parser._actions if action.option_strings}
-    return re.sub(r"^\w+", lambda word: options.get(word[0], word[0]), message)
+def _in_command_line_terms(error: Exception, arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> str:
+    """Say which option is to blame: the one that names the file, or the parameter that the message begins with."""
+    message = " ".join(str(error).split())
+    options = {action.dest: (action.option_strings or [action.metavar])[0] for action in parser._actions}
+    filename = getattr(error, "filename", None)
+    if filename is None:
+        return re.sub(r"^\w+(?= )", lambda word: str(options.get(word[0], word[0])), message)
+    if isinstance(error, OSError):
+        message = f"{filename}: {error.strerror}"
+    for name, option in options.items():
+        values = getattr(arguments, name, None)
+        for value in values if isinstance(values, list) else [values]:
+            if isinstance(value, str) and Path(value) in (Path(filename), *Path(filename).parents):
+                return f"argument {option}: {message}"
+    return message
 
 
 if __name__ == "__main__":

@@ -105,6 +105,10 @@ def load_letor(
 class LetorError(ValueError):
     """What is wrong with which line of which file."""
 
+    def __init__(self, filename: str, line_number: int, what: str) -> None:
+        super().__init__(f"{filename}, line {line_number}: {what}")
+        self.filename = filename
+
 
 class _CheckedLines(io.BufferedIOBase):
     """The lines of a file, each checked before anyone else sees it, and counted."""
@@ -123,7 +127,7 @@ class _CheckedLines(io.BufferedIOBase):
 
     def error(self, what: str, line_number: int | None = None) -> LetorError:
         """Build the error for a line, by default the one read last."""
-        return LetorError(f"{self.path}, line {max(1, line_number or self._line_number)}: {what}")
+        return LetorError(self.path, max(1, line_number or self._line_number), what)
 
     def readable(self) -> bool:
         """Say that this is a file to read from, as `io` asks."""

@@ -6,6 +6,7 @@ bit and every truncation is found before a byte is interpreted.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import json
@@ -46,7 +47,7 @@ def write_archive(path: Path, kind: str, header: Mapping[str, Any], arrays: Mapp
     """
     buffer = io.BytesIO()
     text = json.dumps(header, allow_nan=False, sort_keys=True).encode()
-    np.savez(buffer, allow_pickle=False, **{"/header": np.frombuffer(text, np.uint8)}, **arrays)
+    np.savez(buffer, header=np.frombuffer(text, np.uint8), **arrays)
     payload = buffer.getvalue()
     digest = hashlib.sha256(payload).hexdigest()
     write_atomically(path, f"plrank-fast {kind} {FORMAT_VERSION} {digest}\n".encode() + payload)
@@ -78,19 +79,19 @@ def read_archive(path: Path, kind: str) -> tuple[dict[str, Any], Arrays]:
     words = first.decode("ascii", "replace").split(" ")
     expected = f"this plrank-fast ({__version__}) reads {kind} format version {FORMAT_VERSION}"
     if not newline or len(words) != 4 or words[0] != "plrank-fast":
-        raise ValueError(f"{path} is not a {kind} file, or its beginning is damaged; {expected}")
+        raise ValueError(f"{kind} {path} is no such file, or its beginning is damaged; {expected}")
     if words[1] != kind:
-        raise ValueError(f"{path} is a {words[1]} file and not a {kind} file; {expected}")
+        raise ValueError(f"{kind} {path} is a {words[1]} file; {expected}")
     if words[2] != str(FORMAT_VERSION):
-        raise ValueError(f"{path} has format version {words[2]}; {expected}")
+        raise ValueError(f"{kind} {path} has format version {words[2]}; {expected}")
     if hashlib.sha256(payload).hexdigest() != words[3]:
-        raise ValueError(f"{path} is damaged: its contents do not match its SHA-256; {expected}")
+        raise ValueError(f"{kind} {path} is damaged: its contents do not match its SHA-256; {expected}")
     try:
         with np.load(io.BytesIO(payload), allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
-        header = json.loads(arrays.pop("/header").tobytes())
+        header = json.loads(arrays.pop("header").tobytes())
     except (KeyError, ValueError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{path} cannot be read ({error}); {expected}") from error
+        raise ValueError(f"{kind} {path} cannot be read ({error}); {expected}") from error
     return header, arrays
 
 
@@ -107,7 +108,8 @@ def write_atomically(path: Path, content: bytes) -> None:
             os.fsync(file.fileno())
         os.replace(temporary, path)
     except BaseException:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # the first error is the one to report
+            temporary.unlink(missing_ok=True)
         raise
     if os.name == "posix":  # elsewhere a folder cannot be opened
         folder = os.open(path.parent, os.O_RDONLY)

@@ -16,8 +16,7 @@ from plrank_fast.training.gradient_methods import available_methods
 from plrank_fast.training.sources import Source
 
 DEFAULT_EPOCHS = 100
-MODEL, RESULTS, PICTURE = "model.plrank", "results.json", "learning_curve.png"
-CHECKPOINT = "checkpoint.plrank"
+MODEL, RESULTS, PICTURE = "model.plrank", "results.json", "learning_curve.png"  # beside the checkpoint
 
 
 def add_train(commands: Any) -> None:
@@ -36,7 +35,10 @@ def add_train(commands: Any) -> None:
     data.add_argument("--test", nargs="+", metavar="FILE", help="LETOR test files (optional)")
     data.add_argument("--profile", choices=list(PROFILES), help="generate data with the shape of this set")
     data.add_argument(
-        "--queries", type=int, metavar="N", help="training queries of the profile (default: as published)"
+        "--queries",
+        type=int,
+        metavar="N",
+        help="training queries of the profile (default: as published); a quarter for each of the others",
     )
     data.add_argument("--features", type=int, metavar="N", help="features of the profile (default: as published)")
     data.add_argument("--data-seed", type=int, metavar="N", help="seed of the profile (default 0)")
@@ -102,22 +104,16 @@ def add_evaluate(commands: Any) -> None:
 def train(arguments: argparse.Namespace) -> int:
     """Run the command ``train``."""
     given = vars(arguments)
-    epochs, minutes = given.get("epochs"), given.get("minutes")
-    for name, value in (("epochs", epochs), ("minutes", minutes), ("model_threads", given.get("model_threads"))):
-        if value is not None and not value >= (1 if name == "model_threads" else 0):
-            raise ValueError(f"{name} must not be below {1 if name == 'model_threads' else 0}, got {value}")
     if given.get("n_threads") == 0:
         raise ValueError("n_threads must be positive, or negative to count from the end, got 0")
-    if epochs is None and minutes is None:
-        epochs = DEFAULT_EPOCHS
 
     from plrank_fast.training.interruption import deferred_interrupt
     from plrank_fast.training.progress_bar import progress_bar
 
     run = _resumed_run(given) if "resume" in given else _new_run(given)
     with deferred_interrupt() as interrupted:
-        with progress_bar(run, epochs, quiet="quiet" in given) as observer:
-            stopped = run.train(epochs=epochs, minutes=minutes, interrupted=interrupted, observer=observer)
+        with progress_bar(run, quiet="quiet" in given) as observer:
+            stopped = run.train(interrupted=interrupted, observer=observer)
         _report(run, stopped)
     return 0
 
@@ -161,7 +157,7 @@ def evaluate(arguments: argparse.Namespace) -> int:
 
 
 def _new_run(given: dict[str, Any]) -> Any:
-    from plrank_fast.training.loop import TrainingRun
+    from plrank_fast.training.loop import CHECKPOINT, TrainingRun
 
     config, source = TrainingConfig(**_settings(TrainingConfig, given)), Source(**_settings(Source, given))
     folder = Path(given.get("output", "runs/train"))
@@ -169,8 +165,8 @@ def _new_run(given: dict[str, Any]) -> Any:
         raise ValueError(f"output {folder} already holds a run: --resume or --overwrite it, or choose another folder")
     splits = source.load(normalize=config.normalize_features)
     folder.mkdir(parents=True, exist_ok=True)
-    threads = {"n_threads": given.get("n_threads"), "model_threads": given.get("model_threads", 1)}
-    return TrainingRun(config, source, splits, folder, **threads)
+    limits = _pick(given, "epochs", "minutes") or {"epochs": DEFAULT_EPOCHS}
+    return TrainingRun(config, source, splits, folder, **limits, **_pick(given, "n_threads", "model_threads"))
 
 
 def _resumed_run(given: dict[str, Any]) -> Any:
@@ -180,7 +176,7 @@ def _resumed_run(given: dict[str, Any]) -> Any:
     for name in ("output", "overwrite"):
         if name in given:
             raise ValueError(f"{name} does not go with --resume, which continues in its own folder")
-    run = TrainingRun.resume(folder, n_threads=given.get("n_threads"), model_threads=given.get("model_threads"))
+    run = TrainingRun.resume(folder, **_pick(given, "epochs", "minutes", "n_threads", "model_threads"))
     for kind, earlier in ((TrainingConfig, run.config), (Source, run.source)):
         for name, value in _settings(kind, given).items():
             if value != getattr(earlier, name):
@@ -188,10 +184,14 @@ def _resumed_run(given: dict[str, Any]) -> Any:
     return run
 
 
+def _pick(given: dict[str, Any], *names: str) -> dict[str, Any]:
+    return {name: given[name] for name in names if name in given}
+
+
 def _settings(kind: type[Any], given: dict[str, Any]) -> dict[str, Any]:
     """Those of the given arguments that are fields of a dataclass; lists become tuples, as in its fields."""
-    names = [field.name for field in fields(kind) if field.name in given]
-    return {name: tuple(given[name]) if isinstance(given[name], list) else given[name] for name in names}
+    values = _pick(given, *(field.name for field in fields(kind)))
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
 
 
 def _report(run: Any, stopped: str) -> None:
@@ -215,4 +215,7 @@ def _report(run: Any, stopped: str) -> None:
 
 
 def _samples(text: str) -> int | str:
-    return text if text == "dynamic" else int(text)
+    try:
+        return text if text == "dynamic" else int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be a whole number or 'dynamic', got {text!r}") from None

@@ -59,6 +59,10 @@ class TrainingRun:
         The data themselves.
     folder : Path
         Where the checkpoints go; must exist.
+    epochs : int, optional
+        How many epochs to train, those before a resume included.
+    minutes : float, optional
+        How long to train, likewise; at least one of the two.
     n_threads : int, optional
         Threads of the gradient; changes nothing but the time.
     model_threads : int
@@ -67,7 +71,7 @@ class TrainingRun:
     Raises
     ------
     ValueError
-        If the training labels are negative, or none is above 0.
+        If a limit is missing or negative, the training labels are negative, or none is above 0.
     """
 
     def __init__(
@@ -77,14 +81,23 @@ class TrainingRun:
         splits: Splits,
         folder: Path,
         *,
+        epochs: int | None = None,
+        minutes: float | None = None,
         n_threads: int | None = None,
         model_threads: int = 1,
     ) -> None:
+        if epochs is None and minutes is None:
+            raise ValueError("epochs or minutes must be given")
+        for name, value, least in (("epochs", epochs, 0), ("minutes", minutes, 0), ("model_threads", model_threads, 1)):
+            if value is not None and not value >= least:
+                raise ValueError(f"{name} must be at least {least}, got {value}")
         set_model_threads(model_threads)
         self.config = config
         self.source = source
         self.splits = splits
         self.folder = folder
+        self.epochs = epochs
+        self.minutes = minutes
         self.n_threads = n_threads
         self.model_threads = model_threads
         self.progress = Progress()
@@ -96,13 +109,23 @@ class TrainingRun:
         self._fingerprints = splits.fingerprints()
 
     @classmethod
-    def resume(cls, folder: Path, *, n_threads: int | None = None, model_threads: int | None = None) -> TrainingRun:
+    def resume(
+        cls,
+        folder: Path,
+        *,
+        epochs: int | None = None,
+        minutes: float | None = None,
+        n_threads: int | None = None,
+        model_threads: int | None = None,
+    ) -> TrainingRun:
         """Continue from the checkpoint in a folder.
 
         Parameters
         ----------
         folder : Path
             Of the earlier run.
+        epochs, minutes : int or float, optional
+            New limits; without any, those of the earlier run.
         n_threads, model_threads : int, optional
             As above; PyTorch's are by default those of the earlier run.
 
@@ -115,13 +138,17 @@ class TrainingRun:
         """
         header, arrays = read_archive(folder / CHECKPOINT, "checkpoint")
         config, source = TrainingConfig.from_json(header["config"]), Source.from_json(header["source"])
+        if epochs is None and minutes is None:
+            epochs, minutes = header["epochs"], header["minutes"]
         run = cls(
             config,
             source,
             source.load(normalize=config.normalize_features),
             folder,
+            epochs=epochs,
+            minutes=minutes,
             n_threads=n_threads,
-            model_threads=model_threads or header["model_threads"],
+            model_threads=header["model_threads"] if model_threads is None else model_threads,
         )
         for name, fingerprint in header["fingerprints"].items():
             if run._fingerprints[name] != fingerprint:
@@ -137,22 +164,11 @@ class TrainingRun:
         """Steps of one pass over the training queries."""
         return -(-self.splits.train.n_queries // self.config.batch_queries)
 
-    def train(
-        self,
-        *,
-        epochs: int | None = None,
-        minutes: float | None = None,
-        interrupted: Callable[[], bool] = lambda: False,
-        observer: Observer = lambda run: None,
-    ) -> str:
+    def train(self, *, interrupted: Callable[[], bool] = lambda: False, observer: Observer = lambda run: None) -> str:
         """Train until something ends it; writes a checkpoint after every epoch and at the end.
 
         Parameters
         ----------
-        epochs : int, optional
-            Total number of epochs, those before a resume included.
-        minutes : float, optional
-            Total time, likewise.
         interrupted : callable
             Asked after every batch whether to stop.
         observer : callable
@@ -166,22 +182,21 @@ class TrainingRun:
         Raises
         ------
         ValueError
-            If there is neither limit, or the training diverges.
+            If the training diverges.
         OSError
             If a checkpoint cannot be written; the one before is still there.
         """
-        if epochs is None and minutes is None:
-            raise ValueError("epochs or minutes must be given")
-        limit = np.inf if minutes is None else 60.0 * minutes
         start = time.perf_counter() - self.progress.total_seconds
 
         def finished() -> str | None:
             self.progress.total_seconds = time.perf_counter() - start
             if interrupted():
                 return "interrupted"
-            if epochs is not None and self.progress.epoch >= epochs:
+            if self.epochs is not None and self.progress.epoch >= self.epochs:
                 return "epochs"
-            return "minutes" if self.progress.total_seconds >= limit else None
+            if self.minutes is not None and self.progress.total_seconds >= 60 * self.minutes:
+                return "minutes"
+            return None
 
         if not self.progress.history:
             self._record_epoch()
@@ -206,6 +221,8 @@ class TrainingRun:
             "config": self.config.to_json(),
             "source": self.source.to_json(),
             "fingerprints": self._fingerprints,
+            "epochs": self.epochs,
+            "minutes": self.minutes,
             "model_threads": self.model_threads,
             "progress": vars(self.progress),
         }

@@ -11,21 +11,19 @@ from plrank_fast.training.loop import Observer, TrainingRun
 
 
 @contextmanager
-def progress_bar(run: TrainingRun, epochs: int | None, *, quiet: bool = False) -> Iterator[Observer]:
+def progress_bar(run: TrainingRun, *, quiet: bool = False) -> Iterator[Observer]:
     """Show a bar over the batches, with NDCG on validation and the time split between gradient and network.
 
     Parameters
     ----------
     run : TrainingRun
-        Where it stands gives the start of the bar.
-    epochs : int, optional
-        Where the bar ends; without it there is a count and no bar.
+        Its epochs are the length of the bar; without that limit there is a count and no bar.
     quiet : bool
         Show nothing.
     """
     per_epoch = run.batches_per_epoch
     bar = import_extra("tqdm", "train").tqdm(
-        total=None if epochs is None else epochs * per_epoch,
+        total=None if run.epochs is None else run.epochs * per_epoch,
         initial=run.progress.epoch * per_epoch + run.progress.batch,
         unit="batch",
         disable=quiet,

@@ -62,6 +62,10 @@ class Source:
 
     def __post_init__(self) -> None:
         files = {"train": self.train, "vali": self.vali, "test": self.test}
+        for name, least in (("queries", 1), ("features", 1), ("data_seed", 0)):
+            value = getattr(self, name)
+            if value is not None and value < least:
+                raise ValueError(f"{name} must be at least {least}, got {value}")
         given = [name for name, paths in files.items() if paths]
         if self.profile is not None and given:
             raise ValueError(f"{given[0]} files and a profile exclude each other")
