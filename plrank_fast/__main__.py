@@ -53,10 +53,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _in_command_line_terms(error: Exception, arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> str:
     """Say which option is to blame: the one that names the file, or the parameter that the message begins with."""
     message = " ".join(str(error).split())
-    options = {action.dest: (action.option_strings or [action.metavar])[0] for action in parser._actions}
+    options = {action.dest: str((*action.option_strings, action.metavar)[0]) for action in parser._actions}
     filename = getattr(error, "filename", None)
     if filename is None:
-        return re.sub(r"^\w+(?= )", lambda word: str(options.get(word[0], word[0])), message)
+        return re.sub(r"^\w+(?= )", lambda word: options.get(word[0], word[0]), message)
     if isinstance(error, OSError):
         message = f"{filename}: {error.strerror}"
     for name, option in options.items():

@@ -47,7 +47,8 @@ def write_archive(path: Path, kind: str, header: Mapping[str, Any], arrays: Mapp
     """
     buffer = io.BytesIO()
     text = json.dumps(header, allow_nan=False, sort_keys=True).encode()
-    np.savez(buffer, header=np.frombuffer(text, np.uint8), **arrays)
+    contents: dict[str, Any] = {"header": np.frombuffer(text, np.uint8), **arrays}
+    np.savez(buffer, **contents)
     payload = buffer.getvalue()
     digest = hashlib.sha256(payload).hexdigest()
     write_atomically(path, f"plrank-fast {kind} {FORMAT_VERSION} {digest}\n".encode() + payload)
