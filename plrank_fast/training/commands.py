@@ -95,7 +95,7 @@ def add_evaluate(commands: Any) -> None:
     parser.add_argument("--cutoff", type=int, metavar="K", help="NDCG@K (default: the one trained for)")
     parser.add_argument("--evaluation-samples", type=int, default=100, metavar="N", help="default 100")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of these samples (default 0)")
-    parser.add_argument("--threads", dest="n_threads", type=int, metavar="N", help="default: all")
+    parser.add_argument("--threads", dest="n_threads", type=int, default=-1, metavar="N", help="default: all")
     parser.add_argument("--json", metavar="FILE", help="write the metrics here")
     parser.add_argument("--scores", metavar="FILE", help="write one score per document here, in the order of the files")
     parser.set_defaults(run=evaluate, parser=parser)

@@ -63,8 +63,8 @@ class TrainingRun:
         How many epochs to train, those before a resume included.
     minutes : float, optional
         How long to train, likewise; at least one of the two.
-    n_threads : int, optional
-        Threads of the gradient; changes nothing but the time.
+    n_threads : int
+        Threads of the gradient, by default all; changes nothing but the time.
     model_threads : int
         Threads of PyTorch. More than one may change the last bits of the result.
 
@@ -83,7 +83,7 @@ class TrainingRun:
         *,
         epochs: int | None = None,
         minutes: float | None = None,
-        n_threads: int | None = None,
+        n_threads: int = -1,
         model_threads: int = 1,
     ) -> None:
         if epochs is None and minutes is None:
@@ -115,7 +115,7 @@ class TrainingRun:
         *,
         epochs: int | None = None,
         minutes: float | None = None,
-        n_threads: int | None = None,
+        n_threads: int = -1,
         model_threads: int | None = None,
     ) -> TrainingRun:
         """Continue from the checkpoint in a folder.
@@ -126,7 +126,7 @@ class TrainingRun:
             Of the earlier run.
         epochs, minutes : int or float, optional
             New limits; without any, those of the earlier run.
-        n_threads, model_threads : int, optional
+        n_threads, model_threads : int
             As above; PyTorch's are by default those of the earlier run.
 
         Raises

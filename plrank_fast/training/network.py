@@ -111,5 +111,6 @@ def set_model_threads(n_threads: int) -> None:
     """Set the threads of PyTorch's own products.
 
     With more than one, the sums inside a product are split differently, and the last bits of the weights with them.
+    PyTorch sets OpenMP's default along with its own: from here on, say -1 to the library for all processors, not None.
     """
     torch.set_num_threads(n_threads)

@@ -1,0 +1,52 @@
+# Everything is installed into .venv, and stamps there make the next run quick.
+# Needs Python 3.10 or later, a C compiler and make; choose another Python with `make PYTHON=python3.12 ...`.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+METADATA := pyproject.toml setup.py constraints-test.txt
+PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
+
+# Settings of the papers; the size is half of the real set's, for the memory of small machines.
+TRAIN_FLAGS ?= --profile yahoo --queries 10000 --epochs 40 --minutes 1.5 --output runs/train --overwrite
+
+.PHONY: help train test lint build clean
+
+help:  ## show this list
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 8
+
+train: $(VENV)/train  ## train a ranker on generated data, print its NDCG, draw the learning curve (TRAIN_FLAGS=...)
+	$(BIN)/python setup.py -q build_ext --inplace
+	$(BIN)/python -m plrank_fast train $(TRAIN_FLAGS)
+
+test: build  ## run the tests (TEST_FLAGS=... go to pytest)
+	$(BIN)/python -m pytest $(TEST_FLAGS)
+
+lint: build  ## check style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/cython-lint plrank_fast
+	$(BIN)/mypy
+
+build: $(VENV)/test  ## compile in place what has changed
+	$(BIN)/python setup.py -q build_ext --inplace
+
+clean:  ## remove the environment and everything built
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find plrank_fast -name '*.so' -delete
+	find plrank_fast -maxdepth 1 -name '*.c' -delete
+	find . -name __pycache__ -prune -exec rm -rf {} +
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit("Python 3.10 or later is needed: make PYTHON=..." if sys.version_info < (3, 10) else 0)'
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) "setuptools>=77" "Cython>=3.1"
+
+# Without build isolation the first build leaves its objects to the later ones.
+$(VENV)/train: $(BIN)/python $(METADATA)
+	$(PIP) --no-build-isolation -e ".[train]" -c constraints-test.txt
+	@touch $@
+
+$(VENV)/test: $(BIN)/python $(METADATA)
+	$(PIP) --no-build-isolation -e ".[train,test]" -c constraints-test.txt
+	@touch $(VENV)/train $@
