@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from plrank_fast.data import PROFILES
+from plrank_fast.extras import import_extra
 from plrank_fast.training.config import NORMALIZATIONS, OPTIMIZERS, TrainingConfig
 from plrank_fast.training.gradient_methods import available_methods
 from plrank_fast.training.sources import Source
@@ -104,8 +105,9 @@ def add_evaluate(commands: Any) -> None:
 def train(arguments: argparse.Namespace) -> int:
     """Run the command ``train``."""
     given = vars(arguments)
-    if given.get("n_threads") == 0:
-        raise ValueError("n_threads must be positive, or negative to count from the end, got 0")
+    _check_threads(given.get("n_threads"))
+    for module in ("torch", "tqdm", "matplotlib.figure"):  # what is missing is told now and not after the training
+        import_extra(module, "train")
 
     from plrank_fast.training.interruption import deferred_interrupt
     from plrank_fast.training.progress_bar import progress_bar
@@ -124,6 +126,7 @@ def evaluate(arguments: argparse.Namespace) -> int:
         value = getattr(arguments, name)
         if value is not None and value < 1:
             raise ValueError(f"{name} must be at least 1, got {value}")
+    _check_threads(arguments.n_threads)
 
     from plrank_fast.training.evaluation import evaluate_scores
     from plrank_fast.training.network import set_model_threads
@@ -164,9 +167,10 @@ def _new_run(given: dict[str, Any]) -> Any:
     if (folder / CHECKPOINT).exists() and "overwrite" not in given:
         raise ValueError(f"output {folder} already holds a run: --resume or --overwrite it, or choose another folder")
     splits = source.load(normalize=config.normalize_features)
-    folder.mkdir(parents=True, exist_ok=True)
     limits = _pick(given, "epochs", "minutes") or {"epochs": DEFAULT_EPOCHS}
-    return TrainingRun(config, source, splits, folder, **limits, **_pick(given, "n_threads", "model_threads"))
+    run = TrainingRun(config, source, splits, folder, **limits, **_pick(given, "n_threads", "model_threads"))
+    folder.mkdir(parents=True, exist_ok=True)
+    return run
 
 
 def _resumed_run(given: dict[str, Any]) -> Any:
@@ -182,6 +186,11 @@ def _resumed_run(given: dict[str, Any]) -> Any:
             if value != getattr(earlier, name):
                 raise ValueError(f"{name} contradicts the run in {folder}, which has {getattr(earlier, name)!r}")
     return run
+
+
+def _check_threads(n_threads: int | None) -> None:
+    if n_threads == 0:
+        raise ValueError("n_threads must be positive, or negative to count from the end, got 0")
 
 
 def _pick(given: dict[str, Any], *names: str) -> dict[str, Any]:

@@ -58,7 +58,7 @@ class TrainingRun:
     splits : Splits
         The data themselves.
     folder : Path
-        Where the checkpoints go; must exist.
+        Where the checkpoints go; must exist when training begins.
     epochs : int, optional
         How many epochs to train, those before a resume included.
     minutes : float, optional
