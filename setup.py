@@ -75,6 +75,11 @@ MODULES: dict[str, list[str]] = {
 class BuildKernels(build_ext):
     """``build_ext`` that compiles each module's kernel sources once per SIMD level and probes for OpenMP."""
 
+    def finalize_options(self) -> None:
+        """Compile on all processors unless told otherwise."""
+        super().finalize_options()
+        self.parallel = self.parallel or os.cpu_count()
+
     def build_extensions(self) -> None:
         """Compile the kernels, then the modules they are linked into."""
         if self.compiler.compiler_type == "msvc":

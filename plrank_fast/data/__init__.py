@@ -1,0 +1,16 @@
+"""Ranking data: LETOR files, normalisation within queries, and generated sets.
+
+=================== =================================================================
+`ranking_data`      the container that everything else takes and gives
+`letor`             LETOR (SVMlight) text, checked line by line
+`normalization`     min-max normalisation of the features of each query
+`generated`         seeded sets with the shapes of Yahoo!, MSLR-Web30k and Istella
+=================== =================================================================
+"""
+
+from plrank_fast.data.generated import PROFILES, Profile, generate
+from plrank_fast.data.letor import load_letor
+from plrank_fast.data.normalization import normalize_queries
+from plrank_fast.data.ranking_data import RankingData, concatenate
+
+__all__ = ["PROFILES", "Profile", "RankingData", "concatenate", "generate", "load_letor", "normalize_queries"]

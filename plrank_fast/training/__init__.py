@@ -1,0 +1,18 @@
+"""Training of neural rankers by the library's gradients.
+
+====================== ==========================================================
+`gradient_methods`     the estimators, by name
+`config`               the settings that determine a result
+`sources`              where the data come from
+`archive`              files that survive a crash and show every flipped bit
+`evaluation`           NDCG, deterministic and expected, in both normalisations
+`network`              the scoring network; the only module that knows PyTorch
+`loop`                 the training loop and its checkpoints
+`saved_model`          the trained network on disk
+`interruption`         Ctrl-C
+`progress_bar`, `report`, `learning_curve`   what the user sees
+`commands`             the commands ``train`` and ``evaluate``
+====================== ==========================================================
+
+Nothing is imported here, so that the command line starts without PyTorch.
+"""

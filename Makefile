@@ -1,0 +1,60 @@
+# Everything is installed into .venv, and stamps there make the next run quick.
+# Needs Python 3.10 or later, a C compiler and make; choose another Python with `make PYTHON=python3.12 ...`.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+METADATA := pyproject.toml setup.py constraints-test.txt
+SOURCES := setup.py $(wildcard plrank_fast/*.pyx plrank_fast/*.pxd plrank_fast/kernels/*.[ch])
+PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
+
+# Settings of the papers; the size is half of the real set's, for the memory of small machines.
+TRAIN_FLAGS ?= --profile yahoo --queries 10000 --epochs 40 --minutes 1.5 --output runs/train --overwrite
+
+.PHONY: help train test lint build clean compiled
+
+.NOTPARALLEL:
+
+help:  ## show this list
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 8
+
+train: $(VENV)/train compiled  ## train a ranker on generated data, print its NDCG, draw the learning curve (TRAIN_FLAGS=...)
+	$(BIN)/python -m plrank_fast train $(TRAIN_FLAGS)
+
+test: build  ## run the tests (TEST_FLAGS=... go to pytest)
+	$(BIN)/python -m pytest $(TEST_FLAGS)
+
+lint: build  ## check style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/cython-lint plrank_fast
+	$(BIN)/mypy
+
+build: $(VENV)/test compiled  ## install for development and compile what has changed
+
+clean:  ## remove the environment and everything built
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find plrank_fast -name '*.so' -delete
+	find plrank_fast -maxdepth 1 -name '*.c' -delete
+	find . -name __pycache__ -prune -exec rm -rf {} +
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit("Python 3.10 or later is needed: make PYTHON=..." if sys.version_info < (3, 10) else 0)'
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) "setuptools>=77" "Cython>=3.1"
+
+# A make of its own, because the installation before it may have compiled everything already.
+compiled: $(BIN)/python
+	@$(MAKE) --no-print-directory $(VENV)/compiled
+
+$(VENV)/compiled: $(SOURCES)
+	$(BIN)/python setup.py -q build_ext --inplace
+	@touch $@
+
+$(VENV)/train: $(BIN)/python $(METADATA)
+	$(PIP) --no-build-isolation -e ".[train]" -c constraints-test.txt
+	@touch $@ $(VENV)/compiled
+
+$(VENV)/test: $(BIN)/python $(METADATA)
+	$(PIP) --no-build-isolation -e ".[train,test]" -c constraints-test.txt
+	@touch $(VENV)/train $@ $(VENV)/compiled

@@ -1,0 +1,71 @@
+"""The command line: ``python -m plrank_fast COMMAND``."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from plrank_fast.training.commands import add_evaluate, add_train
+
+COMMANDS = (add_train, add_evaluate)
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors are one line."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: error: {message}\n")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        Arguments, by default those of the process.
+
+    Returns
+    -------
+    int
+        Exit status: 0, or 130 after an abort by Ctrl-C. Mistakes of the user end the process with status 2 and one
+        line that names the argument.
+    """
+    command_line = _Parser(prog="python -m plrank_fast", description="Gradients of expected ranking metrics.")
+    commands = command_line.add_subparsers(required=True, metavar="COMMAND")
+    for add in COMMANDS:
+        add(commands)
+    arguments = command_line.parse_args(argv)
+    parser: _Parser = arguments.parser
+    try:
+        return int(arguments.run(arguments))
+    except (ValueError, OSError, MemoryError, ImportError) as error:
+        parser.error(_in_command_line_terms(error, arguments, parser))
+    except KeyboardInterrupt:
+        print("aborted", file=sys.stderr)
+        return 130
+
+
+def _in_command_line_terms(error: Exception, arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> str:
+    """Say which option is to blame: the one that names the file, or the parameter that the message begins with."""
+    message = " ".join(str(error).split())
+    options = {action.dest: str((*action.option_strings, action.metavar)[0]) for action in parser._actions}
+    filename = getattr(error, "filename", None)
+    if filename is None:
+        return re.sub(r"^\w+(?= )", lambda word: options.get(word[0], word[0]), message)
+    if isinstance(error, OSError):
+        message = f"{filename}: {error.strerror}"
+    for name, option in options.items():
+        values = getattr(arguments, name, None)
+        for value in values if isinstance(values, list) else [values]:
+            if isinstance(value, str) and Path(value) in (Path(filename), *Path(filename).parents):
+                return f"argument {option}: {message}"
+    return message
+
+
+if __name__ == "__main__":
+    sys.exit(main())

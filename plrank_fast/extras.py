@@ -1,0 +1,33 @@
+"""Packages that only some parts need: imported when used, and named with their extra when absent."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+
+def import_extra(module: str, extra: str) -> Any:
+    """Import ``module``, which comes with the optional dependencies called ``extra``.
+
+    Parameters
+    ----------
+    module : str
+        Dotted name, for instance ``"sklearn.datasets"``.
+    extra : str
+        Name of the extra in the project's metadata.
+
+    Returns
+    -------
+    module
+        The imported module.
+
+    Raises
+    ------
+    ImportError
+        In one line that says how to install the extra.
+    """
+    try:
+        return import_module(module)
+    except ImportError as error:
+        package = module.partition(".")[0]
+        raise ImportError(f'{package} is needed here ({error}): pip install "plrank-fast[{extra}]"') from error

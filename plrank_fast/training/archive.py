@@ -1,0 +1,120 @@
+"""Files that hold arrays and a JSON header, written so that a crash at any instant leaves the old or the new one.
+
+One line of text (kind, format version, SHA-256 of the rest), then a NumPy ``.npz``. Nothing is pickled; every flipped
+bit and every truncation is found before a byte is interpreted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import json
+import os
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from plrank_fast import __version__
+
+FORMAT_VERSION = 1
+
+Arrays = dict[str, npt.NDArray[Any]]
+
+
+def write_archive(path: Path, kind: str, header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+    """Write an archive atomically; equal content gives equal bytes.
+
+    Parameters
+    ----------
+    path : Path
+        Replaced in one step once the new file is safely on the disk.
+    kind : str
+        One word, checked on reading.
+    header : mapping
+        Anything that JSON can hold.
+    arrays : mapping of str to ndarray
+        No object arrays.
+
+    Raises
+    ------
+    OSError
+        If the folder cannot be written or the disk is full; an earlier file at ``path`` is untouched.
+    """
+    buffer = io.BytesIO()
+    text = json.dumps(header, allow_nan=False, sort_keys=True).encode()
+    contents: dict[str, Any] = {"header": np.frombuffer(text, np.uint8), **arrays}
+    np.savez(buffer, **contents)
+    payload = buffer.getvalue()
+    digest = hashlib.sha256(payload).hexdigest()
+    write_atomically(path, f"plrank-fast {kind} {FORMAT_VERSION} {digest}\n".encode() + payload)
+
+
+def read_archive(path: Path, kind: str) -> tuple[dict[str, Any], Arrays]:
+    """Read an archive.
+
+    Parameters
+    ----------
+    path : Path
+        A file that `write_archive` wrote.
+    kind : str
+        The expected kind.
+
+    Returns
+    -------
+    header : dict
+    arrays : dict of str to ndarray
+
+    Raises
+    ------
+    ValueError
+        If the file is not of this kind, of another format version (the message names both), or damaged.
+    OSError
+        If it cannot be read.
+    """
+    first, newline, payload = path.read_bytes().partition(b"\n")
+    words = first.decode("ascii", "replace").split(" ")
+    expected = f"this plrank-fast ({__version__}) reads {kind} format version {FORMAT_VERSION}"
+    if not newline or len(words) != 4 or words[0] != "plrank-fast":
+        raise ValueError(f"{kind} {path} is no such file, or its beginning is damaged; {expected}")
+    if words[1] != kind:
+        raise ValueError(f"{kind} {path} is a {words[1]} file; {expected}")
+    if words[2] != str(FORMAT_VERSION):
+        raise ValueError(f"{kind} {path} has format version {words[2]}; {expected}")
+    if hashlib.sha256(payload).hexdigest() != words[3]:
+        raise ValueError(f"{kind} {path} is damaged: its contents do not match its SHA-256; {expected}")
+    try:
+        with np.load(io.BytesIO(payload), allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+        header = json.loads(arrays.pop("header").tobytes())
+    except (KeyError, ValueError, zipfile.BadZipFile) as error:
+        raise ValueError(f"{kind} {path} cannot be read ({error}); {expected}") from error
+    return header, arrays
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Replace a file in one step: temporary file in the same folder, fsync, rename, fsync of the folder.
+
+    The temporary file has a fixed name, so that kills leave at most one behind; a folder has one writer.
+    """
+    temporary = path.with_name(path.name + ".tmp")
+    try:
+        with open(temporary, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):  # the first error is the one to report
+            temporary.unlink(missing_ok=True)
+        raise
+    if os.name == "posix":  # elsewhere a folder cannot be opened
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)

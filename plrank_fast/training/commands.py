@@ -1,0 +1,230 @@
+"""The commands ``train`` and ``evaluate`` of the command line.
+
+Importing this module loads neither PyTorch nor scikit-learn; running a command does.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from plrank_fast.data import PROFILES
+from plrank_fast.extras import import_extra
+from plrank_fast.training.config import NORMALIZATIONS, OPTIMIZERS, TrainingConfig
+from plrank_fast.training.gradient_methods import available_methods
+from plrank_fast.training.sources import Source
+
+DEFAULT_EPOCHS = 100
+MODEL, RESULTS, PICTURE = "model.plrank", "results.json", "learning_curve.png"  # beside the checkpoint
+
+
+def add_train(commands: Any) -> None:
+    """Add the command ``train`` to the subparsers of the command line."""
+    # Nothing has a default here: what was not given is absent, and `--resume` can tell what was.
+    parser = commands.add_parser(
+        "train",
+        help="train a scoring network by the gradient of an expected ranking metric",
+        description="Train a neural ranker; write its checkpoint, model, results and learning curve to a folder.",
+        argument_default=argparse.SUPPRESS,
+        allow_abbrev=False,
+    )
+    data = parser.add_argument_group("data (files or a profile)")
+    data.add_argument("--train", nargs="+", metavar="FILE", help="LETOR training files, plain or gzipped")
+    data.add_argument("--vali", nargs="+", metavar="FILE", help="LETOR validation files; they choose the best epoch")
+    data.add_argument("--test", nargs="+", metavar="FILE", help="LETOR test files (optional)")
+    data.add_argument("--profile", choices=list(PROFILES), help="generate data with the shape of this set")
+    data.add_argument(
+        "--queries",
+        type=int,
+        metavar="N",
+        help="training queries of the profile (default: as published); a quarter for each of the others",
+    )
+    data.add_argument("--features", type=int, metavar="N", help="features of the profile (default: as published)")
+    data.add_argument("--data-seed", type=int, metavar="N", help="seed of the profile (default 0)")
+    data.add_argument(
+        "--no-normalize",
+        dest="normalize_features",
+        action="store_false",
+        help="leave features as they are (default: min-max normalisation within each query)",
+    )
+    metric = parser.add_argument_group("gradient")
+    metric.add_argument("--method", choices=available_methods(), help="estimator (default pl_rank_3)")
+    metric.add_argument("--cutoff", type=int, metavar="K", help="train and evaluate NDCG@K (default 10)")
+    metric.add_argument(
+        "--samples",
+        type=_samples,
+        metavar="N|dynamic",
+        help="rankings per query and gradient; dynamic, the default: 10, plus 90 every 40 epochs, up to 1000",
+    )
+    metric.add_argument("--objective", choices=NORMALIZATIONS, help="how NDCG is normalised (default dataset)")
+    metric.add_argument("--threads", dest="n_threads", type=int, metavar="N", help="of the gradient (default: all)")
+    network = parser.add_argument_group("network")
+    network.add_argument("--hidden", nargs="*", type=int, metavar="UNITS", help="sigmoid layers (default 32 32)")
+    network.add_argument("--optimizer", choices=OPTIMIZERS, help="default sgd")
+    network.add_argument("--learning-rate", type=float, metavar="RATE", help="default 0.01")
+    network.add_argument("--batch-queries", type=int, metavar="N", help="queries per step (default 256)")
+    network.add_argument("--seed", type=int, metavar="N", help="of weights, order and samples (default 0)")
+    network.add_argument(
+        "--model-threads",
+        type=int,
+        metavar="N",
+        help="of PyTorch (default 1, with which results are the same bits everywhere)",
+    )
+    run = parser.add_argument_group("run")
+    run.add_argument("--epochs", type=int, metavar="N", help=f"default {DEFAULT_EPOCHS}, or no limit with --minutes")
+    run.add_argument("--minutes", type=float, metavar="M", help="stop after this long, time before a resume included")
+    run.add_argument("--evaluation-samples", type=int, metavar="N", help="rankings behind expected NDCG (default 100)")
+    run.add_argument("--output", metavar="FOLDER", help="default runs/train")
+    run.add_argument("--overwrite", action="store_true", help="replace an earlier run in the folder")
+    run.add_argument("--resume", metavar="FOLDER", help="continue the run in this folder; its settings hold")
+    run.add_argument("--quiet", action="store_true", help="no progress bar")
+    parser.set_defaults(run=train, parser=parser)
+
+
+def add_evaluate(commands: Any) -> None:
+    """Add the command ``evaluate`` to the subparsers of the command line."""
+    parser = commands.add_parser(
+        "evaluate",
+        help="score LETOR files with a trained network",
+        description="Score LETOR files with a trained network and compute NDCG.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("model", metavar="MODEL", help=f"the {MODEL} of a run")
+    parser.add_argument("file", nargs="+", metavar="FILE", help="LETOR files, plain or gzipped")
+    parser.add_argument("--cutoff", type=int, metavar="K", help="NDCG@K (default: the one trained for)")
+    parser.add_argument("--evaluation-samples", type=int, default=100, metavar="N", help="default 100")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of these samples (default 0)")
+    parser.add_argument("--threads", dest="n_threads", type=int, default=-1, metavar="N", help="default: all")
+    parser.add_argument("--json", metavar="FILE", help="write the metrics here")
+    parser.add_argument("--scores", metavar="FILE", help="write one score per document here, in the order of the files")
+    parser.set_defaults(run=evaluate, parser=parser)
+
+
+def train(arguments: argparse.Namespace) -> int:
+    """Run the command ``train``."""
+    given = vars(arguments)
+    _check_threads(given.get("n_threads"))
+    for module in ("torch", "tqdm", "matplotlib.figure"):  # what is missing is told now and not after the training
+        import_extra(module, "train")
+
+    from plrank_fast.training.interruption import deferred_interrupt
+    from plrank_fast.training.progress_bar import progress_bar
+
+    run = _resumed_run(given) if "resume" in given else _new_run(given)
+    with deferred_interrupt() as interrupted:
+        with progress_bar(run, quiet="quiet" in given) as observer:
+            stopped = run.train(interrupted=interrupted, observer=observer)
+        _report(run, stopped)
+    return 0
+
+
+def evaluate(arguments: argparse.Namespace) -> int:
+    """Run the command ``evaluate``."""
+    for name in ("cutoff", "evaluation_samples"):
+        value = getattr(arguments, name)
+        if value is not None and value < 1:
+            raise ValueError(f"{name} must be at least 1, got {value}")
+    _check_threads(arguments.n_threads)
+
+    from plrank_fast.training.evaluation import evaluate_scores
+    from plrank_fast.training.network import set_model_threads
+    from plrank_fast.training.report import metrics_table, write_json
+    from plrank_fast.training.saved_model import load_model
+    from plrank_fast.training.sources import load_files
+
+    set_model_threads(1)
+    network, header = load_model(Path(arguments.model))
+    config = TrainingConfig.from_json(header["config"])
+    cutoff = arguments.cutoff or config.cutoff
+    data = load_files(arguments.file, n_features=header["n_features"], normalize=config.normalize_features)
+    scores = network.scores(data.features)
+    metrics = evaluate_scores(
+        scores,
+        data.labels,
+        data.offsets,
+        cutoff=cutoff,
+        n_samples=arguments.evaluation_samples,
+        rng=arguments.seed,
+        n_threads=arguments.n_threads,
+    )
+    print(f"{data.n_queries} queries, {data.n_docs} documents")
+    print(metrics_table([(data.name, f"epoch {header['epoch']}", metrics)], cutoff))
+    if arguments.json:
+        content = {"model": arguments.model, "files": arguments.file, "cutoff": cutoff, "metrics": metrics}
+        write_json(Path(arguments.json), {**content, "queries": data.n_queries, "documents": data.n_docs})
+    if arguments.scores:
+        Path(arguments.scores).write_text("".join(f"{score!r}\n" for score in scores.tolist()))
+    return 0
+
+
+def _new_run(given: dict[str, Any]) -> Any:
+    from plrank_fast.training.loop import CHECKPOINT, TrainingRun
+
+    config, source = TrainingConfig(**_settings(TrainingConfig, given)), Source(**_settings(Source, given))
+    folder = Path(given.get("output", "runs/train"))
+    if (folder / CHECKPOINT).exists() and "overwrite" not in given:
+        raise ValueError(f"output {folder} already holds a run: --resume or --overwrite it, or choose another folder")
+    splits = source.load(normalize=config.normalize_features)
+    limits = _pick(given, "epochs", "minutes") or {"epochs": DEFAULT_EPOCHS}
+    run = TrainingRun(config, source, splits, folder, **limits, **_pick(given, "n_threads", "model_threads"))
+    folder.mkdir(parents=True, exist_ok=True)
+    return run
+
+
+def _resumed_run(given: dict[str, Any]) -> Any:
+    from plrank_fast.training.loop import TrainingRun
+
+    folder = Path(given["resume"])
+    for name in ("output", "overwrite"):
+        if name in given:
+            raise ValueError(f"{name} does not go with --resume, which continues in its own folder")
+    run = TrainingRun.resume(folder, **_pick(given, "epochs", "minutes", "n_threads", "model_threads"))
+    for kind, earlier in ((TrainingConfig, run.config), (Source, run.source)):
+        for name, value in _settings(kind, given).items():
+            if value != getattr(earlier, name):
+                raise ValueError(f"{name} contradicts the run in {folder}, which has {getattr(earlier, name)!r}")
+    return run
+
+
+def _check_threads(n_threads: int | None) -> None:
+    if n_threads == 0:
+        raise ValueError("n_threads must be positive, or negative to count from the end, got 0")
+
+
+def _pick(given: dict[str, Any], *names: str) -> dict[str, Any]:
+    return {name: given[name] for name in names if name in given}
+
+
+def _settings(kind: type[Any], given: dict[str, Any]) -> dict[str, Any]:
+    """Those of the given arguments that are fields of a dataclass; lists become tuples, as in its fields."""
+    values = _pick(given, *(field.name for field in fields(kind)))
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
+
+
+def _report(run: Any, stopped: str) -> None:
+    from plrank_fast.training.learning_curve import draw_learning_curve
+    from plrank_fast.training.report import results_table, summarize, write_json
+    from plrank_fast.training.saved_model import save_model
+
+    results = summarize(run, stopped)
+    save_model(run.folder / MODEL, run)
+    write_json(run.folder / RESULTS, results)
+    draw_learning_curve(run.folder / PICTURE, results)
+    print()
+    print(results_table(results))
+    print()
+    for what, name in (("learning curve", PICTURE), ("results", RESULTS), ("model", MODEL)):
+        print(f"{what + ':':16}{run.folder / name}")
+    if run.progress.batch:
+        print(f"epoch {run.progress.epoch + 1} was left after {run.progress.batch} of {run.batches_per_epoch} batches")
+    if stopped != "epochs":
+        print(f"to continue:    python -m plrank_fast train --resume {run.folder}")
+
+
+def _samples(text: str) -> int | str:
+    try:
+        return text if text == "dynamic" else int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be a whole number or 'dynamic', got {text!r}") from None

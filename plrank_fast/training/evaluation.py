@@ -1,0 +1,83 @@
+"""NDCG of scores: of the deterministic ranking and expected under Plackett-Luce, normalised in both customary ways."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+import plrank_fast as plr
+
+METRICS = ("ndcg_query", "ndcg_dataset", "expected_ndcg_query", "expected_ndcg_dataset")
+
+Metrics = dict[str, float]
+
+
+def ideal_dcg(
+    relevance: npt.NDArray[np.float64], rank_weights: npt.NDArray[np.float64], offsets: npt.NDArray[np.int64]
+) -> npt.NDArray[np.float64]:
+    """DCG of each query when its documents are sorted by relevance, shape (n_queries,)."""
+    ideal: npt.NDArray[np.float64] = plr.dcg(relevance, relevance, rank_weights, offsets=offsets)
+    return ideal
+
+
+def evaluate_scores(
+    scores: npt.NDArray[np.float64],
+    labels: npt.NDArray[np.float64],
+    offsets: npt.NDArray[np.int64],
+    *,
+    cutoff: int,
+    n_samples: int = 100,
+    rng: int | np.random.SeedSequence = 0,
+    n_threads: int | None = None,
+) -> Metrics:
+    """Compute NDCG@K in four ways.
+
+    Parameters
+    ----------
+    scores, labels : ndarray, shape (n_docs,)
+        Gains are ``2**label - 1``.
+    offsets : ndarray of int64, shape (n_queries + 1,)
+        Where queries begin and end.
+    cutoff : int
+        K.
+    n_samples : int
+        Rankings per query for the expectation.
+    rng : int or SeedSequence
+        Where these come from.
+    n_threads : int, optional
+        As everywhere in the library.
+
+    Returns
+    -------
+    dict of str to float
+        ``ndcg_query``: mean over the queries of DCG / ideal DCG, 0 for a query without relevant documents;
+        ``ndcg_dataset``: summed DCG / summed ideal DCG; and ``expected_...``, with the expected DCG instead.
+
+    Raises
+    ------
+    ValueError
+        If a label is negative, or no document is relevant.
+    """
+    relevance = plr.gains(labels)
+    rank_weights = plr.dcg_weights(cutoff)
+    ideal = ideal_dcg(relevance, rank_weights, offsets)
+    if not ideal.sum() > 0:
+        raise ValueError("labels must include a relevant document (above 0); NDCG is not defined without one")
+    expected = plr.expected_metric(
+        scores,
+        relevance,
+        rank_weights,
+        offsets=offsets,
+        method="sample",
+        n_samples=n_samples,
+        rng=rng,
+        n_threads=n_threads,
+    )
+    actual = plr.dcg(scores, relevance, rank_weights, offsets=offsets)
+    answered = ideal > 0
+    metrics: Metrics = {}
+    for prefix, values in (("ndcg", actual), ("expected_ndcg", expected)):
+        per_query = np.divide(values, ideal, out=np.zeros(len(ideal)), where=answered)
+        metrics[f"{prefix}_query"] = float(per_query.mean())
+        metrics[f"{prefix}_dataset"] = float(values.sum() / ideal.sum())
+    return metrics

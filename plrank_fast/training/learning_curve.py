@@ -1,0 +1,69 @@
+"""The picture of a run: NDCG on the validation data, and where the time went, by epoch."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from plrank_fast.extras import import_extra
+from plrank_fast.training.archive import write_atomically
+
+ACTIVITIES = {"gradient": "sampling and gradient", "model": "network", "evaluation": "evaluation"}
+
+
+def draw_learning_curve(path: Path, results: Mapping[str, Any]) -> None:
+    """Draw the learning curve into a PNG file.
+
+    Parameters
+    ----------
+    path : Path
+        Replaced in one step.
+    results : mapping
+        What `plrank_fast.training.report.summarize` gave.
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is absent.
+    OSError
+        If the file cannot be written.
+    """
+    figure_module = import_extra("matplotlib.figure", "train")
+    config, history = results["config"], results["history"]
+    epochs = [entry["epoch"] for entry in history]
+    # Figure without pyplot: no window system is looked for, no global state changed
+    figure = figure_module.Figure(figsize=(11, 4.2), layout="constrained")
+    quality, cost = figure.subplots(1, 2, width_ratios=[3, 2])
+
+    for prefix, title, style in (("ndcg", "deterministic ranking", "C0"), ("expected_ndcg", "expected", "C1")):
+        values = [entry["vali"][f"{prefix}_{config['objective']}"] for entry in history]
+        quality.plot(epochs, values, style, label=title, marker="." if len(epochs) < 40 else None)
+        quality.axhline(values[0], color=style, linestyle=":", linewidth=1)
+    quality.axvline(results["best_epoch"], color="0.7", linewidth=1, zorder=0, label="best epoch")
+    quality.plot([], [], "k:", linewidth=1, label="untrained")
+    quality.set(
+        xlabel="epoch",
+        ylabel=f"NDCG@{config['cutoff']} on validation, normalised by {config['objective']}",
+        title=f"{config['method']}, {results['data']['train']['name']}",
+    )
+    quality.legend()
+    quality.grid(alpha=0.3)
+
+    trained = history[1:]
+    seconds = [[entry["seconds"][what] for entry in trained] for what in ACTIVITIES]
+    if trained:
+        # the stack is drawn as steps: an epoch's cost belongs to the epoch, not between two
+        cost.stackplot(epochs[1:], np.array(seconds), labels=list(ACTIVITIES.values()), step="mid")
+        cost.legend(loc="upper left")
+        cost.set_ylim(top=1.3 * np.sum(seconds, axis=0).max())  # room for the legend
+    cost.set(xlabel="epoch", ylabel="seconds", title="time per epoch")
+    cost.set_ylim(bottom=0)
+    cost.grid(alpha=0.3)
+
+    picture = io.BytesIO()
+    figure.savefig(picture, format="png", dpi=120)
+    write_atomically(path, picture.getvalue())

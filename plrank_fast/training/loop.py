@@ -1,0 +1,308 @@
+"""The training loop: one gradient of all documents of a batch, one step of the network, again.
+
+All randomness is keyed by (seed, epoch, batch) and none is carried along, so a run that was interrupted anywhere
+continues as if nothing had happened, on any number of threads.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import plrank_fast as plr
+from plrank_fast.data import RankingData
+from plrank_fast.training.archive import Arrays, read_archive, write_archive
+from plrank_fast.training.config import TrainingConfig
+from plrank_fast.training.evaluation import Metrics, evaluate_scores, ideal_dcg
+from plrank_fast.training.gradient_methods import gradient
+from plrank_fast.training.network import Optimizer, ScoringNetwork, set_model_threads
+from plrank_fast.training.sources import Source, Splits
+
+CHECKPOINT = "checkpoint.plrank"
+ORDER, SAMPLING, EVALUATION = range(3)  # keys of the random streams
+
+Observer = Callable[["TrainingRun"], None]
+
+
+@dataclass
+class Progress:
+    """How far a run has come; with the weights, all that a checkpoint has to hold.
+
+    ``seconds`` are those of the current epoch by activity, ``history`` has one entry per whole epoch, and one for the
+    untrained network before them.
+    """
+
+    epoch: int = 0
+    batch: int = 0
+    total_seconds: float = 0.0
+    seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(("gradient", "model", "evaluation"), 0.0))
+    history: list[dict[str, Any]] = field(default_factory=list)
+    best_epoch: int = 0
+
+
+class TrainingRun:
+    """A network in training, with its data, settings and folder.
+
+    Parameters
+    ----------
+    config : TrainingConfig
+        What determines the result.
+    source : Source
+        Where the data come from; kept for `resume`.
+    splits : Splits
+        The data themselves.
+    folder : Path
+        Where the checkpoints go; must exist when training begins.
+    epochs : int, optional
+        How many epochs to train, those before a resume included.
+    minutes : float, optional
+        How long to train, likewise; at least one of the two.
+    n_threads : int
+        Threads of the gradient, by default all; changes nothing but the time.
+    model_threads : int
+        Threads of PyTorch. More than one may change the last bits of the result.
+
+    Raises
+    ------
+    ValueError
+        If a limit is missing or negative, the training labels are negative, or none is above 0.
+    """
+
+    def __init__(
+        self,
+        config: TrainingConfig,
+        source: Source,
+        splits: Splits,
+        folder: Path,
+        *,
+        epochs: int | None = None,
+        minutes: float | None = None,
+        n_threads: int = -1,
+        model_threads: int = 1,
+    ) -> None:
+        if epochs is None and minutes is None:
+            raise ValueError("epochs or minutes must be given")
+        for name, value, least in (("epochs", epochs, 0), ("minutes", minutes, 0), ("model_threads", model_threads, 1)):
+            if value is not None and not value >= least:
+                raise ValueError(f"{name} must be at least {least}, got {value}")
+        set_model_threads(model_threads)
+        self.config = config
+        self.source = source
+        self.splits = splits
+        self.folder = folder
+        self.epochs = epochs
+        self.minutes = minutes
+        self.n_threads = n_threads
+        self.model_threads = model_threads
+        self.progress = Progress()
+        self.network = ScoringNetwork(splits.train.n_features, config.hidden, config.seed)
+        self.best_weights = self.network.weights()
+        self._optimizer = Optimizer(config.optimizer, self.network, config.learning_rate)
+        self._rank_weights = plr.dcg_weights(config.cutoff)
+        self._relevance = self._training_relevance()
+        self._fingerprints = splits.fingerprints()
+
+    @classmethod
+    def resume(
+        cls,
+        folder: Path,
+        *,
+        epochs: int | None = None,
+        minutes: float | None = None,
+        n_threads: int = -1,
+        model_threads: int | None = None,
+    ) -> TrainingRun:
+        """Continue from the checkpoint in a folder.
+
+        Parameters
+        ----------
+        folder : Path
+            Of the earlier run.
+        epochs, minutes : int or float, optional
+            New limits; without any, those of the earlier run.
+        n_threads, model_threads : int
+            As above; PyTorch's are by default those of the earlier run.
+
+        Raises
+        ------
+        ValueError
+            If the checkpoint is damaged or of another version, or the data have changed since.
+        OSError
+            If there is no checkpoint, or a data file is gone.
+        """
+        header, arrays = read_archive(folder / CHECKPOINT, "checkpoint")
+        config, source = TrainingConfig.from_json(header["config"]), Source.from_json(header["source"])
+        if epochs is None and minutes is None:
+            epochs, minutes = header["epochs"], header["minutes"]
+        run = cls(
+            config,
+            source,
+            source.load(normalize=config.normalize_features),
+            folder,
+            epochs=epochs,
+            minutes=minutes,
+            n_threads=n_threads,
+            model_threads=header["model_threads"] if model_threads is None else model_threads,
+        )
+        for name, fingerprint in header["fingerprints"].items():
+            if run._fingerprints[name] != fingerprint:
+                raise ValueError(f"{name} data are not those that {folder / CHECKPOINT} was trained with")
+        run.progress = Progress(**header["progress"])
+        run.network.set_weights(_group(arrays, "network"))
+        run.best_weights = _group(arrays, "best")
+        run._optimizer.set_state(_group(arrays, "optimizer"))
+        return run
+
+    @property
+    def batches_per_epoch(self) -> int:
+        """Steps of one pass over the training queries."""
+        return -(-self.splits.train.n_queries // self.config.batch_queries)
+
+    def train(self, *, interrupted: Callable[[], bool] = lambda: False, observer: Observer = lambda run: None) -> str:
+        """Train until something ends it; writes a checkpoint after every epoch and at the end.
+
+        Parameters
+        ----------
+        interrupted : callable
+            Asked after every batch whether to stop.
+        observer : callable
+            Called with the run after every batch and every evaluation.
+
+        Returns
+        -------
+        {"epochs", "minutes", "interrupted"}
+            What ended it.
+
+        Raises
+        ------
+        ValueError
+            If the training diverges.
+        OSError
+            If a checkpoint cannot be written; the one before is still there.
+        """
+        start = time.perf_counter() - self.progress.total_seconds
+
+        def finished() -> str | None:
+            self.progress.total_seconds = time.perf_counter() - start
+            if interrupted():
+                return "interrupted"
+            if self.epochs is not None and self.progress.epoch >= self.epochs:
+                return "epochs"
+            if self.minutes is not None and self.progress.total_seconds >= 60 * self.minutes:
+                return "minutes"
+            return None
+
+        if not self.progress.history:
+            self._record_epoch()
+            self.save()  # before any work: an output folder that cannot be written should say so now
+        order = self._query_order()
+        while not (reason := finished()):
+            self._step(order)
+            if self.progress.batch == self.batches_per_epoch:
+                self.progress.epoch += 1
+                self.progress.batch = 0
+                self._record_epoch()
+                order = self._query_order()
+                finished()  # brings the clock up to date
+                self.save()
+            observer(self)
+        self.save()
+        return reason
+
+    def save(self) -> None:
+        """Write the checkpoint, replacing the one before in one step."""
+        header = {
+            "config": self.config.to_json(),
+            "source": self.source.to_json(),
+            "fingerprints": self._fingerprints,
+            "epochs": self.epochs,
+            "minutes": self.minutes,
+            "model_threads": self.model_threads,
+            "progress": vars(self.progress),
+        }
+        groups = {"network": self.network.weights(), "best": self.best_weights, "optimizer": self._optimizer.state()}
+        arrays = {f"{group}/{name}": array for group, members in groups.items() for name, array in members.items()}
+        write_archive(self.folder / CHECKPOINT, "checkpoint", header, arrays)
+
+    def evaluate(self, data: RankingData) -> Metrics:
+        """Metrics of the network as it is, on one of the splits."""
+        return evaluate_scores(
+            self.network.scores(data.features),
+            data.labels,
+            data.offsets,
+            cutoff=self.config.cutoff,
+            n_samples=self.config.evaluation_samples,
+            rng=self._key(EVALUATION),  # the same at every epoch: differences are the network's
+            n_threads=self.n_threads,
+        )
+
+    def _training_relevance(self) -> npt.NDArray[np.float64]:
+        """Gains over the ideal DCG, so that the expected metric summed over the queries is their summed NDCG."""
+        train = self.splits.train
+        relevance: npt.NDArray[np.float64] = plr.gains(train.labels)
+        ideal = ideal_dcg(relevance, self._rank_weights, train.offsets)
+        if not ideal.sum() > 0:
+            raise ValueError(f"labels of {train.name} must include a relevant document (above 0)")
+        if self.config.objective == "dataset":
+            ideal = np.full(train.n_queries, ideal.mean())
+        relevance /= np.repeat(np.where(ideal > 0, ideal, 1.0), train.list_lengths)
+        return relevance
+
+    def _query_order(self) -> npt.NDArray[np.int64]:
+        key = self._key(ORDER, self.progress.epoch)
+        return np.random.Generator(np.random.PCG64(key)).permutation(self.splits.train.n_queries)
+
+    def _step(self, order: npt.NDArray[np.int64]) -> None:
+        config, progress, train = self.config, self.progress, self.splits.train
+        started = time.perf_counter()
+        first = progress.batch * config.batch_queries
+        rows, offsets = train.rows_of(order[first : first + config.batch_queries])
+        scores = self.network.scores_with_graph(train.features[rows])
+        values = scores.detach().numpy().astype(np.float64)
+        if not np.isfinite(values).all():
+            raise ValueError(
+                f"learning_rate {config.learning_rate} made training diverge in epoch {progress.epoch + 1}"
+            )
+        before = time.perf_counter()
+        ascent = gradient(
+            config.method,
+            values,
+            self._relevance[rows],
+            self._rank_weights,
+            offsets=offsets,
+            n_samples=config.samples_in_epoch(progress.epoch),
+            rng=self._key(SAMPLING, progress.epoch, progress.batch),
+            n_threads=self.n_threads,
+        )
+        after = time.perf_counter()
+        self._optimizer.ascend(scores, ascent)
+        progress.batch += 1
+        progress.seconds["gradient"] += after - before
+        progress.seconds["model"] += time.perf_counter() - after + before - started
+
+    def _record_epoch(self) -> None:
+        """Evaluate, and keep the weights if they are the best by what training maximises."""
+        started = time.perf_counter()
+        progress = self.progress
+        metrics = self.evaluate(self.splits.vali)
+        progress.seconds["evaluation"] += time.perf_counter() - started
+        progress.history.append({"epoch": progress.epoch, "seconds": dict(progress.seconds), "vali": metrics})
+        progress.seconds = dict.fromkeys(progress.seconds, 0.0)
+        metric = f"expected_ndcg_{self.config.objective}"
+        if metrics[metric] >= max(entry["vali"][metric] for entry in progress.history):
+            progress.best_epoch = progress.epoch
+            self.best_weights = self.network.weights()
+
+    def _key(self, *key: int) -> np.random.SeedSequence:
+        return np.random.SeedSequence(self.config.seed, spawn_key=key)
+
+
+def _group(arrays: Arrays, group: str) -> Arrays:
+    """Members of one group of a checkpoint, by their own names."""
+    return {name[len(group) + 1 :]: array for name, array in arrays.items() if name.startswith(f"{group}/")}

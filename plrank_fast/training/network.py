@@ -1,0 +1,116 @@
+"""The scoring network; the only module of the project's own training that knows PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from plrank_fast.extras import import_extra
+
+torch = import_extra("torch", "train")
+
+DOCS_PER_CHUNK = 65_536  # documents scored at once outside training; bounds the memory of the hidden layers
+
+
+class ScoringNetwork:
+    """Multi-layer perceptron with sigmoid units that gives every document a score.
+
+    Parameters
+    ----------
+    n_features : int
+        Inputs.
+    hidden : tuple of int
+        Units of each hidden layer.
+    seed : int
+        Of the initial weights; PyTorch's global generator is left as it was.
+    """
+
+    def __init__(self, n_features: int, hidden: tuple[int, ...], seed: int) -> None:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            layers = []
+            for inputs, units in zip((n_features, *hidden), hidden, strict=False):
+                layers += [torch.nn.Linear(inputs, units), torch.nn.Sigmoid()]
+            self._layers = torch.nn.Sequential(*layers, torch.nn.Linear((n_features, *hidden)[-1], 1))
+
+    def parameters(self) -> Any:
+        """Parameters, for an optimizer of PyTorch."""
+        return self._layers.parameters()
+
+    def scores_with_graph(self, features: npt.NDArray[np.float32]) -> Any:
+        """Scores as a tensor of shape (n_docs,) through which gradients flow back."""
+        return self._layers(torch.from_numpy(features)).squeeze(1)
+
+    def scores(self, features: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+        """Scores of documents, shape (n_docs,)."""
+        with torch.no_grad():
+            chunks = [
+                self.scores_with_graph(np.ascontiguousarray(features[start : start + DOCS_PER_CHUNK], dtype=np.float32))
+                for start in range(0, len(features), DOCS_PER_CHUNK)
+            ]
+        return np.concatenate([np.zeros(0), *(chunk.numpy() for chunk in chunks)])
+
+    def weights(self) -> dict[str, npt.NDArray[np.float32]]:
+        """Return copies of all weights by name."""
+        return {name: tensor.numpy().copy() for name, tensor in self._layers.state_dict().items()}
+
+    def set_weights(self, weights: Mapping[str, npt.NDArray[np.float32]]) -> None:
+        """Take over weights that `weights` gave, of a network of the same shape."""
+        try:
+            self._layers.load_state_dict({name: torch.tensor(array) for name, array in weights.items()})
+        except RuntimeError as error:
+            raise ValueError(f"weights do not fit the network: {error}".replace("\n", " ")) from error
+
+
+class Optimizer:
+    """Steps along a gradient with respect to the scores, with a state that can be saved.
+
+    Parameters
+    ----------
+    name : {"sgd", "adam"}
+        Which of PyTorch's.
+    network : ScoringNetwork
+        Whose weights it changes.
+    learning_rate : float
+        Step size.
+    """
+
+    def __init__(self, name: str, network: ScoringNetwork, learning_rate: float) -> None:
+        kinds = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam}
+        self._optimizer = kinds[name](network.parameters(), lr=learning_rate)
+
+    def ascend(self, scores: Any, gradient: npt.NDArray[np.float64]) -> None:
+        """Change the weights so that ``scores`` (from `scores_with_graph`) move along ``gradient``."""
+        self._optimizer.zero_grad()
+        scores.backward(torch.from_numpy(-gradient.astype(np.float32)))  # optimizers minimise
+        self._optimizer.step()
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """Moments and step counts by name; empty for plain SGD."""
+        state = self._optimizer.state_dict()["state"]
+        return {
+            f"{index}/{name}": tensor.numpy().copy()
+            for index, entry in state.items()
+            for name, tensor in entry.items()
+            if tensor is not None  # the momentum of an SGD without momentum, in some versions
+        }
+
+    def set_state(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Take over a state that `state` gave."""
+        state: dict[int, dict[str, Any]] = {}
+        for key, array in arrays.items():
+            index, _, name = key.partition("/")
+            state.setdefault(int(index), {})[name] = torch.tensor(array)
+        self._optimizer.load_state_dict({**self._optimizer.state_dict(), "state": state})
+
+
+def set_model_threads(n_threads: int) -> None:
+    """Set the threads of PyTorch's own products.
+
+    With more than one, the sums inside a product are split differently, and the last bits of the weights with them.
+    PyTorch sets OpenMP's default along with its own: from here on, say -1 to the library for all processors, not None.
+    """
+    torch.set_num_threads(n_threads)

@@ -1,0 +1,126 @@
+"""What is left of a run: the table on the screen, and the results file."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from plrank_fast import __version__
+from plrank_fast.extras import import_extra
+from plrank_fast.training.archive import write_atomically
+from plrank_fast.training.evaluation import METRICS, Metrics
+from plrank_fast.training.loop import TrainingRun
+from plrank_fast.training.network import ScoringNetwork
+
+SPLIT_TITLES = {"vali": "validation", "test": "test"}
+
+
+def summarize(run: TrainingRun, stopped: str) -> dict[str, Any]:
+    """Evaluate the best and the untrained network on all held-out data, and collect what there is to say.
+
+    Parameters
+    ----------
+    run : TrainingRun
+        Its network is given the best weights.
+    stopped : str
+        What ended the training.
+
+    Returns
+    -------
+    dict
+        Plain values, ready for JSON.
+    """
+    history = run.progress.history
+    untrained = ScoringNetwork(run.splits.train.n_features, run.config.hidden, run.config.seed).weights()
+    held_out = {name: part for name, part in run.splits.named().items() if name != "train"}
+    metrics: dict[str, dict[str, Metrics]] = {name: {} for name in held_out}
+    for state, weights in (("untrained", untrained), ("trained", run.best_weights)):
+        run.network.set_weights(weights)
+        for name, part in held_out.items():
+            metrics[name][state] = run.evaluate(part)
+    epochs = history[1:]
+    return {
+        "config": run.config.to_json(),
+        "source": run.source.to_json(),
+        "data": {
+            name: {"queries": part.n_queries, "documents": part.n_docs, "features": part.n_features, "name": part.name}
+            for name, part in run.splits.named().items()
+        },
+        "stopped": stopped,
+        "epochs": run.progress.epoch,
+        "best_epoch": run.progress.best_epoch,
+        "metrics": metrics,
+        "seconds": run.progress.total_seconds,
+        "seconds_per_epoch": {
+            what: float(np.mean([entry["seconds"][what] for entry in epochs])) if epochs else 0.0
+            for what in history[0]["seconds"]
+        },
+        "history": history,
+        "environment": {
+            "plrank_fast": __version__,
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+            "torch": import_extra("torch", "train").__version__,
+            "threads": run.n_threads,
+            "model_threads": run.model_threads,
+        },
+    }
+
+
+def write_json(path: Path, content: Mapping[str, Any]) -> None:
+    """Write plain values as readable JSON, replacing an earlier file in one step."""
+    write_atomically(path, (json.dumps(content, indent=2, allow_nan=False) + "\n").encode())
+
+
+def results_table(results: Mapping[str, Any]) -> str:
+    """Format the outcome of a run.
+
+    Parameters
+    ----------
+    results : mapping
+        What `summarize` gave.
+
+    Returns
+    -------
+    str
+        Several lines.
+    """
+    rows = [
+        (SPLIT_TITLES[split], f"best epoch ({results['best_epoch']})" if state == "trained" else state, metrics)
+        for split, states in results["metrics"].items()
+        for state, metrics in states.items()
+    ]
+    seconds = results["seconds_per_epoch"]
+    data = results["data"]["train"]
+    config = results["config"]
+    return "\n".join(
+        [
+            f"{config['method']} on {data['name']}: {data['queries']} queries, {data['documents']} documents, "
+            f"{results['epochs']} epochs in {results['seconds']:.1f} s",
+            "",
+            metrics_table(rows, config["cutoff"]),
+            "",
+            f"seconds per epoch: {seconds['gradient']:.3f} sampling and gradient, {seconds['model']:.3f} network, "
+            f"{seconds['evaluation']:.3f} evaluation",
+        ]
+    )
+
+
+def metrics_table(rows: list[tuple[str, str, Metrics]], cutoff: int) -> str:
+    """Format metrics, one row for each (data, network): both kinds of NDCG in both normalisations."""
+    left = max(len(first) for first, _, _ in rows)
+    right = max(len(second) for _, second, _ in rows)
+    groups = f"{'NDCG@' + str(cutoff):^19}  {'expected NDCG@' + str(cutoff):^19}"
+    lines = [
+        f"{'':{left}}  {'':{right}}  {groups}".rstrip(),
+        f"{'':{left}}  {'':{right}}  {'query':>9} {'dataset':>9}  {'query':>9} {'dataset':>9}",
+    ]
+    for first, second, metrics in rows:
+        a, b, c, d = (f"{metrics[name]:9.4f}" for name in METRICS)
+        lines.append(f"{first:{left}}  {second:{right}}  {a} {b}  {c} {d}")
+    return "\n".join(lines)

@@ -1,0 +1,139 @@
+"""Where a run takes its data from: LETOR files, or a generated profile."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from plrank_fast.data import RankingData, concatenate, generate, load_letor, normalize_queries
+
+
+@dataclass(frozen=True, eq=False)
+class Splits:
+    """Training, validation and (perhaps) test data with the same feature columns."""
+
+    train: RankingData
+    vali: RankingData
+    test: RankingData | None
+
+    def named(self) -> dict[str, RankingData]:
+        """Give the parts that exist, by name."""
+        parts = {"train": self.train, "vali": self.vali, "test": self.test}
+        return {name: part for name, part in parts.items() if part is not None}
+
+    def fingerprints(self) -> dict[str, str]:
+        """Hashes by which a resumed run knows its data again."""
+        return {name: part.fingerprint() for name, part in self.named().items()}
+
+
+@dataclass(frozen=True)
+class Source:
+    """Files of each split (several files of one split are put after one another), or a profile to generate.
+
+    Parameters
+    ----------
+    train, vali, test : tuple of str
+        LETOR files; ``test`` may be empty. All empty when there is a profile.
+    profile : str, optional
+        A name of `plrank_fast.data.PROFILES`.
+    queries : int, optional
+        Training queries of the profile; validation and test get a quarter of that each.
+    features : int, optional
+        Feature columns of the profile.
+    data_seed : int
+        Of the generated data.
+
+    Raises
+    ------
+    ValueError
+        Naming what is missing or contradictory.
+    """
+
+    train: tuple[str, ...] = ()
+    vali: tuple[str, ...] = ()
+    test: tuple[str, ...] = ()
+    profile: str | None = None
+    queries: int | None = None
+    features: int | None = None
+    data_seed: int = 0
+
+    def __post_init__(self) -> None:
+        files = {"train": self.train, "vali": self.vali, "test": self.test}
+        for name, least in (("queries", 1), ("features", 1), ("data_seed", 0)):
+            value = getattr(self, name)
+            if value is not None and value < least:
+                raise ValueError(f"{name} must be at least {least}, got {value}")
+        given = [name for name, paths in files.items() if paths]
+        if self.profile is not None and given:
+            raise ValueError(f"{given[0]} files and a profile exclude each other")
+        if self.profile is None:
+            for name in ("train", "vali"):
+                if not files[name]:
+                    raise ValueError(f"{name} files or a profile must be given")
+            for name in ("queries", "features"):
+                if getattr(self, name) is not None:
+                    raise ValueError(f"{name} only goes with a profile, got {getattr(self, name)}")
+
+    def load(self, *, normalize: bool) -> Splits:
+        """Read or generate all splits.
+
+        Parameters
+        ----------
+        normalize : bool
+            Min-max normalisation within each query.
+        """
+        splits = self._load_files() if self.profile is None else self._generate(self.profile)
+        if not normalize:
+            return splits
+        parts = {name: normalize_queries(part) for name, part in splits.named().items()}
+        return replace(splits, **parts)
+
+    def _load_files(self) -> Splits:
+        files = {"train": self.train, "vali": self.vali, "test": self.test}
+        parts = {name: [load_letor(path, dtype=np.float32) for path in paths] for name, paths in files.items()}
+        n_features = max(part.n_features for split in parts.values() for part in split)
+        joined = {
+            name: concatenate([with_columns(part, n_features) for part in split])
+            for name, split in parts.items()
+            if split
+        }
+        return Splits(joined["train"], joined["vali"], joined.get("test"))
+
+    def _generate(self, profile: str) -> Splits:
+        train = generate(profile, self.queries, seed=self.data_seed, n_features=self.features)
+        vali, test = (
+            generate(profile, max(1, train.n_queries // 4), seed=self.data_seed, split=split, n_features=self.features)
+            for split in ("vali", "test")
+        )
+        return Splits(train, vali, test)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values for a file; `from_json` takes them back."""
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Source:
+        """Rebuild the source from `to_json`."""
+        arguments: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in values.items()}
+        return cls(**arguments)
+
+
+def with_columns(data: RankingData, n_features: int) -> RankingData:
+    """Append zero columns up to ``n_features``: files need not mention the last features."""
+    missing = n_features - data.n_features
+    return replace(data, features=np.pad(data.features, ((0, 0), (0, missing)))) if missing else data
+
+
+def load_files(paths: Sequence[str], *, n_features: int, normalize: bool) -> RankingData:
+    """Read LETOR files for a network that takes ``n_features`` inputs.
+
+    Raises
+    ------
+    ValueError
+        If a file is not valid or has more columns, naming file and line.
+    """
+    data = concatenate([load_letor(path, n_features=n_features, dtype=np.float32) for path in paths])
+    return normalize_queries(data) if normalize else data

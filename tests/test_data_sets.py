@@ -1,0 +1,177 @@
+"""The container, normalisation within queries, and generated sets."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LinearRegression
+from sklearn.metrics import ndcg_score
+
+from plrank_fast.data import PROFILES, RankingData, concatenate, generate, normalization, normalize_queries
+
+
+def small(features, offsets, labels=None, name="small"):
+    features = np.asarray(features, dtype=float)
+    labels = np.zeros(len(features)) if labels is None else np.asarray(labels, dtype=float)
+    return RankingData(features, labels, np.asarray(offsets), np.arange(len(offsets) - 1), name)
+
+
+# --- container
+
+
+def test_shapes_are_checked():
+    """Mutants: each check of `__post_init__` left out."""
+    data = small([[1, 2], [3, 4], [5, 6]], [0, 2, 2, 3])
+    assert (data.n_docs, data.n_features, data.n_queries) == (3, 2, 3)
+    assert data.list_lengths.tolist() == [2, 0, 1]
+    good = dict(features=np.zeros((2, 1)), labels=np.zeros(2), offsets=np.array([0, 2]), qids=np.array([1]), name="")
+    for name, wrong in {
+        "features": np.zeros(2),
+        "labels": np.zeros(3),
+        "offsets": np.array([0, 1]),
+        "qids": np.array([1, 2]),
+    }.items():
+        with pytest.raises(ValueError, match=f"^{name} must"):
+            RankingData(**{**good, name: wrong})
+    with pytest.raises(ValueError, match=r"^offsets must not decrease"):
+        small(np.zeros((2, 1)), [0, 3, 2])
+
+
+def test_rows_of_queries():
+    """Mutants: offsets of the whole set returned; empty queries dropped; order of the queries sorted."""
+    data = small(np.zeros((6, 1)), [0, 2, 2, 5, 6])
+    rows, offsets = data.rows_of(np.array([2, 1, 0]))
+    assert rows.tolist() == [2, 3, 4, 0, 1]
+    assert offsets.tolist() == [0, 3, 3, 5]
+    assert data.rows_of(np.array([], dtype=int))[0].tolist() == []
+
+
+def test_concatenate():
+    """Mutants: the same qid in two parts merged; offsets not shifted."""
+    first, second = small([[1], [2]], [0, 1, 2], [0, 1], "a"), small([[3], [4]], [0, 2], [2, 3], "b")
+    both = concatenate([first, second])
+    assert both.features.ravel().tolist() == [1, 2, 3, 4]
+    assert both.labels.tolist() == [0, 1, 2, 3]
+    assert both.offsets.tolist() == [0, 1, 2, 4]
+    assert both.qids.tolist() == [0, 1, 0]
+    assert both.name == "a, b"
+    with pytest.raises(ValueError, match=r"same n_features, got \[1, 2\]"):
+        concatenate([first, small([[1, 2]], [0, 1])])
+    with pytest.raises(ValueError, match="got none"):
+        concatenate([])
+
+
+def test_fingerprint_sees_every_part():
+    """Mutants: an array left out of the hash; the shape left out."""
+    data = small([[1, 2], [3, 4]], [0, 1, 2], [0, 1])
+    others = [
+        small([[1, 2], [3, 5]], [0, 1, 2], [0, 1]),
+        small([[1, 2], [3, 4]], [0, 1, 2], [0, 2]),
+        small([[1, 2], [3, 4]], [0, 0, 2], [0, 1]),
+        RankingData(data.features, data.labels, data.offsets, data.qids + 1, data.name),
+    ]
+    prints = {other.fingerprint() for other in [data, *others]}
+    assert len(prints) == 5
+    assert small([[1, 2], [3, 4]], [0, 1, 2], [0, 1], "another name").fingerprint() in prints
+
+
+# --- normalisation
+
+
+@pytest.mark.parametrize("chunk_bytes", [1, 100, 2**26])
+def test_normalization_equals_a_loop(monkeypatch, chunk_bytes):
+    """Mutants: constant features to NaN or 1; an empty query takes its neighbour's minimum; chunks off by one row."""
+    monkeypatch.setattr(normalization, "CHUNK_BYTES", chunk_bytes)
+    rng = np.random.default_rng(5)
+    features = rng.normal(size=(40, 3))
+    features[:, 1] = np.repeat(rng.normal(size=8), 5)
+    data = small(features, [0, 0, 5, 5, 6, 20, 39, 40, 40])
+    before = features.copy()
+    normalized = normalize_queries(data)
+    for start, stop in pairwise(data.offsets):
+        for column in range(3):
+            values = features[start:stop, column]
+            expected = [
+                (v - min(values)) / (max(values) - min(values)) if max(values) > min(values) else 0 for v in values
+            ]
+            np.testing.assert_allclose(normalized.features[start:stop, column], expected, rtol=1e-14, atol=1e-14)
+    assert np.array_equal(features, before)
+    assert normalize_queries(small(np.zeros((0, 2)), [0, 0])).n_docs == 0
+
+
+def test_normalization_of_extremes():
+    """Mutant: the plain formula, whose range overflows to infinity."""
+    data = small([[-1.7e308], [1.7e308], [0]], [0, 3])
+    assert normalize_queries(data).features.ravel().tolist() == [0, 1, 0.5]
+    assert normalize_queries(small(np.ones((2, 1), np.float32), [0, 2])).features.dtype == np.float64
+    single = RankingData(np.eye(2, dtype=np.float32), np.zeros(2), np.array([0, 2]), np.array([1]), "")
+    assert normalize_queries(single).features.dtype == np.float32
+
+
+# --- generated sets
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_profiles_have_their_shapes(profile):
+    """Mutants: mean off by the one that every query has; maximum not kept; shares of another profile."""
+    shape = PROFILES[profile]
+    data = generate(profile, 400, seed=3, n_features=4)
+    lengths = data.list_lengths
+    assert data.n_queries == 400
+    assert 1 <= lengths.min() <= lengths.max() <= shape.max_length
+    assert lengths.mean() == pytest.approx(shape.mean_length, abs=5 * lengths.std() / 20)
+    shares = np.bincount(data.labels.astype(int), minlength=5) / data.n_docs
+    np.testing.assert_allclose(shares, shape.label_shares, atol=0.05)
+    assert data.features.min() >= 0
+    assert data.features.max() <= 1
+    assert data.features.dtype == np.float32
+
+
+def test_full_width_and_published_sizes():
+    """Mutant: n_features ignored."""
+    assert {name: shape.n_queries for name, shape in PROFILES.items()} == dict(yahoo=19944, mslr=18919, istella=20901)
+    assert {name: generate(name, 1).n_features for name in PROFILES} == dict(yahoo=501, mslr=131, istella=193)
+    assert generate("yahoo", 1, n_features=7).n_features == 7
+
+
+def test_seeds_and_splits():
+    """Mutants: split not in the key (test equals train); seed not in the key; global random state used."""
+    base = generate("yahoo", 300, seed=1, n_features=5)
+    assert generate("yahoo", 300, seed=1, n_features=5).fingerprint() == base.fingerprint()
+    others = [
+        generate("yahoo", 300, seed=2, n_features=5),
+        generate("yahoo", 300, seed=1, n_features=5, split="vali"),
+        generate("yahoo", 300, seed=1, n_features=5, split="test"),
+        generate("mslr", 300, seed=1, n_features=5),
+    ]
+    assert len({data.fingerprint() for data in [base, *others]}) == 5
+
+
+def test_splits_share_the_ground_truth():
+    """A linear model fitted on train ranks test well, that of another seed does not. Mutant: truth from the split."""
+    train, test = (generate("yahoo", 300, seed=1, n_features=60, split=split) for split in ("train", "test"))
+    foreign = generate("yahoo", 300, seed=9, n_features=60)
+
+    def quality(model):
+        scores = model.predict(test.features)
+        queries = [slice(a, b) for a, b in pairwise(test.offsets) if b - a > 1]
+        return np.mean([ndcg_score([2 ** test.labels[q] - 1], [scores[q]], k=10) for q in queries])
+
+    own, other = (quality(LinearRegression().fit(data.features, data.labels)) for data in (train, foreign))
+    assert own > other + 0.1
+
+
+@pytest.mark.parametrize(
+    ("wrong", "name"),
+    [
+        (dict(profile="bing"), "profile"),
+        (dict(n_queries=0), "n_queries"),
+        (dict(n_features=0), "n_features"),
+        (dict(seed=-1), "seed"),
+        (dict(split="all"), "split"),
+    ],
+)
+def test_arguments(wrong, name):
+    """Mutant: a check left out."""
+    with pytest.raises(ValueError, match=f"^{name} must"):
+        generate(**{"profile": "yahoo", "n_queries": 3, **wrong})

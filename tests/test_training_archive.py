@@ -1,0 +1,162 @@
+"""Archives: the old or the new file always loads, and whatever is wrong with one is seen."""
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from plrank_fast.training import archive
+from plrank_fast.training.archive import read_archive, write_archive
+
+HEADER = {"epoch": 3, "text": "naïve", "share": 0.1 + 0.2}
+ARRAYS = {"network/0.weight": np.arange(6, dtype=np.float32).reshape(2, 3), "optimizer/0/step": np.array(7.5)}
+
+
+def test_round_trip(tmp_path):
+    """Mutants: 0-d arrays flattened; floats rounded."""
+    path = tmp_path / "file"
+    write_archive(path, "checkpoint", HEADER, ARRAYS)
+    header, arrays = read_archive(path, "checkpoint")
+    assert header == HEADER
+    assert arrays.keys() == ARRAYS.keys()
+    for name, array in arrays.items():
+        assert array.dtype == ARRAYS[name].dtype
+        np.testing.assert_array_equal(array, ARRAYS[name], strict=True)
+    assert os.listdir(tmp_path) == ["file"]
+
+
+def test_equal_contents_give_equal_bytes(tmp_path):
+    """Mutant: the time of writing inside (as zip files have it)."""
+    write_archive(tmp_path / "a", "model", HEADER, ARRAYS)
+    time.sleep(2.1)  # zip files count in steps of two seconds
+    write_archive(tmp_path / "b", "model", dict(reversed(HEADER.items())), ARRAYS)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_every_flipped_bit_and_every_truncation_raises(tmp_path):
+    """Mutants: no digest; digest of the first kilobyte; an unknown kind or version read all the same."""
+    path = tmp_path / "file"
+    write_archive(path, "model", HEADER, ARRAYS)
+    content = path.read_bytes()
+    for position in range(len(content)):
+        damaged = bytearray(content)
+        damaged[position] ^= 1 << position % 8
+        path.write_bytes(damaged)
+        with pytest.raises(ValueError, match=r"model .* reads model format version 1"):
+            read_archive(path, "model")
+    for length in range(0, len(content), 7):
+        path.write_bytes(content[:length])
+        with pytest.raises(ValueError, match="model format version 1"):
+            read_archive(path, "model")
+
+
+def test_other_versions_and_kinds_are_named(tmp_path, monkeypatch):
+    """Mutant: the version compared with >= only, so that a newer file is misread."""
+    path = tmp_path / "file"
+    for version in (0, 2):
+        monkeypatch.setattr(archive, "FORMAT_VERSION", version)
+        write_archive(path, "checkpoint", HEADER, ARRAYS)
+        monkeypatch.undo()
+        with pytest.raises(ValueError, match=rf"has format version {version}; this plrank-fast .* version 1$"):
+            read_archive(path, "checkpoint")
+    write_archive(path, "model", HEADER, ARRAYS)
+    with pytest.raises(ValueError, match="is a model file"):
+        read_archive(path, "checkpoint")
+    path.write_bytes(b"\x80\x04\x95 a pickle")
+    with pytest.raises(ValueError, match="is no such file"):
+        read_archive(path, "checkpoint")
+
+
+def test_nothing_is_unpickled(tmp_path):
+    """Mutant: `allow_pickle=True`. Such a file is made by hand, with a correct digest."""
+    path = tmp_path / "file"
+    bomb = np.array([os], dtype=object)
+    bomb[0] = {"an": "object"}
+    write_archive(path, "model", HEADER, {"weights": bomb})
+    with pytest.raises(ValueError, match="pickle"):
+        read_archive(path, "model")
+
+
+@pytest.mark.parametrize("failing", ["fsync", "replace"])
+def test_failed_write_leaves_the_old_file(tmp_path, monkeypatch, failing):
+    """Mutants: written in place; rename before fsync; temporary file left behind."""
+    path = tmp_path / "file"
+    write_archive(path, "model", HEADER, ARRAYS)
+    before = path.read_bytes()
+
+    def fail(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(archive.os, failing, fail)
+    with pytest.raises(OSError, match="No space left"):
+        write_archive(path, "model", {"epoch": 4}, ARRAYS)
+    assert path.read_bytes() == before
+    assert os.listdir(tmp_path) == ["file"]
+
+
+def test_order_of_system_calls(tmp_path, monkeypatch):
+    """Data are on the disk before the rename, the rename before the return. Mutants: either fsync left out."""
+    calls = []
+    for name in ("fsync", "replace"):
+        real = getattr(os, name)
+        monkeypatch.setattr(archive.os, name, lambda *args, name=name, real=real: (calls.append(name), real(*args)))
+    write_archive(tmp_path / "file", "model", HEADER, ARRAYS)
+    assert calls == ["fsync", "replace", "fsync"]
+
+
+def test_disk_full(tmp_path):
+    """A file size limit stands for the full disk. Mutant: the error swallowed, a short file renamed."""
+    program = f"""
+import resource, numpy as np
+from pathlib import Path
+from plrank_fast.training.archive import read_archive, write_archive
+path = Path({str(tmp_path / "file")!r})
+write_archive(path, "model", {{"epoch": 1}}, {{"w": np.zeros(10)}})
+resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+try:
+    write_archive(path, "model", {{"epoch": 2}}, {{"w": np.zeros(10_000)}})
+except OSError as error:
+    print("raised", error.errno)
+print(read_archive(path, "model")[0])
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert done.stdout.split("\n")[:2] == [f"raised {errno.EFBIG}", "{'epoch': 1}"], done.stderr
+    assert os.listdir(tmp_path) == ["file"]
+
+
+WRITER = """
+import sys, numpy as np
+from pathlib import Path
+from plrank_fast.training.archive import write_archive
+path = Path(sys.argv[1])
+for epoch in range(10**9):
+    write_archive(path, "checkpoint", {"epoch": epoch}, {"w": np.full(100_000, float(epoch))})
+    if epoch == 0:
+        print("ready", flush=True)
+"""
+
+
+def test_kill_at_random_instants(tmp_path):
+    """24 kills of a process that does nothing but write. Mutants: written in place; no temporary file but a copy."""
+    path = tmp_path / "checkpoint"
+    rng = np.random.default_rng(11)
+    for _ in range(24):
+        with subprocess.Popen([sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE, text=True) as writer:
+            assert writer.stdout.readline() == "ready\n"
+            time.sleep(rng.uniform(0, 0.05))
+            writer.send_signal(signal.SIGKILL)
+        header, arrays = read_archive(path, "checkpoint")
+        assert np.all(arrays["w"] == header["epoch"])
+    assert set(os.listdir(tmp_path)) <= {"checkpoint", "checkpoint.tmp"}  # kills leave one file behind, not 24
+
+
+def test_header_must_be_json(tmp_path):
+    """Mutant: NaN written, which no other JSON reader takes; and nothing is begun before the error."""
+    with pytest.raises(ValueError, match="Out of range float values"):
+        write_archive(tmp_path / "file", "model", {"loss": float("nan")}, {})
+    assert os.listdir(tmp_path) == []

@@ -1,0 +1,412 @@
+"""Training: what is learned, and that interruptions, thread counts and evaluations change nothing of it."""
+
+import json
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import torch
+from sklearn.metrics import ndcg_score
+
+import plrank_fast as plr
+from plrank_fast import reference
+from plrank_fast.data import RankingData
+from plrank_fast.training import loop
+from plrank_fast.training.config import TrainingConfig
+from plrank_fast.training.evaluation import METRICS, evaluate_scores
+from plrank_fast.training.gradient_methods import SAMPLE_FREE, available_methods, gradient
+from plrank_fast.training.learning_curve import draw_learning_curve
+from plrank_fast.training.loop import CHECKPOINT, TrainingRun
+from plrank_fast.training.network import Optimizer, ScoringNetwork
+from plrank_fast.training.report import results_table, summarize
+from plrank_fast.training.saved_model import load_model, save_model
+from plrank_fast.training.sources import Source, Splits
+
+SOURCE = Source(profile="yahoo", queries=80, features=12)
+SETTINGS = dict(samples=10, batch_queries=16, evaluation_samples=10)
+
+
+@pytest.fixture(scope="module")
+def splits():
+    return SOURCE.load(normalize=True)
+
+
+def stop_after(batches):
+    """A stop request that comes after so many batches."""
+    asked = iter(range(10**9))
+    return lambda: next(asked) >= batches
+
+
+def outcome(run):
+    """All that must not depend on how a run came about: weights, and metrics of every epoch."""
+    weights = {**run.network.weights(), **{f"best {name}": array for name, array in run.best_weights.items()}}
+    metrics = [(entry["epoch"], entry["vali"]) for entry in run.progress.history]
+    return {name: array.tobytes() for name, array in weights.items()}, metrics, run.progress.best_epoch
+
+
+# --- evaluation
+
+
+def naive_metrics(scores, labels, offsets, cutoff):
+    dcgs, ideals = [], []
+    for start, stop in pairwise(offsets):
+        gain = 2.0 ** labels[start:stop] - 1
+        discount = 1 / np.log2(np.arange(2, stop - start + 2)) * (np.arange(stop - start) < cutoff)
+        dcgs.append(np.sum(gain[np.argsort(-scores[start:stop], kind="stable")] * discount))
+        ideals.append(np.sum(np.sort(gain)[::-1] * discount))
+    dcgs, ideals = np.array(dcgs), np.array(ideals)
+    return np.mean(np.where(ideals > 0, dcgs / np.where(ideals > 0, ideals, 1), 0)), dcgs.sum() / ideals.sum()
+
+
+def test_metrics(splits):
+    """Mutants: normalisations exchanged; queries without relevant documents left out of the mean; cutoff off by one."""
+    data = splits.vali
+    labels = data.labels.copy()
+    labels[: data.offsets[1]] = 0  # a query without relevant documents
+    scores = np.random.default_rng(1).normal(size=data.n_docs)
+    metrics = evaluate_scores(scores, labels, data.offsets, cutoff=5)
+    query, dataset = naive_metrics(scores, labels, data.offsets, 5)
+    assert metrics["ndcg_query"] == pytest.approx(query, rel=1e-12)
+    assert metrics["ndcg_dataset"] == pytest.approx(dataset, rel=1e-12)
+    by_sklearn = [
+        ndcg_score([2 ** labels[a:b] - 1], [scores[a:b]], k=5)
+        for a, b in pairwise(data.offsets)
+        if b - a > 1 and labels[a:b].any()
+    ]
+    assert metrics["ndcg_query"] * data.n_queries == pytest.approx(sum(by_sklearn), abs=1.001)  # lists of one: 0 or 1
+
+
+def test_expected_metrics():
+    """Against enumeration, alpha 1e-9. Mutants: deterministic value given; divided by the expected ideal."""
+    rng = np.random.default_rng(2)
+    offsets, scores, labels = np.array([0, 4, 8]), rng.normal(size=8), rng.integers(0, 4, 8).astype(float)
+    weights = plr.dcg_weights(3)
+    metrics = evaluate_scores(scores, labels, offsets, cutoff=3, n_samples=40_000)
+    values, ideals = [], []
+    for query in (slice(0, 4), slice(4, 8)):
+        values.append(reference.expected_metric(scores[query], 2 ** labels[query] - 1, weights))
+        ideals.append(np.sort(2 ** labels[query] - 1)[::-1][:3] @ weights)
+    values, ideals = np.array(values), np.array(ideals)
+    tolerance = 6.1 * 0.5 / np.sqrt(40_000)  # NDCG is within [0, 1]: its standard deviation is at most 1/2
+    assert metrics["expected_ndcg_query"] == pytest.approx(np.mean(values / ideals), abs=tolerance)
+    assert metrics["expected_ndcg_dataset"] == pytest.approx(values.sum() / ideals.sum(), abs=tolerance)
+
+
+def test_nothing_relevant():
+    """Mutant: 0/0 in the metrics."""
+    with pytest.raises(ValueError, match=r"^labels must include a relevant document"):
+        evaluate_scores(np.zeros(3), np.zeros(3), np.array([0, 3]), cutoff=2)
+    with pytest.raises(ValueError, match="labels"):
+        evaluate_scores(np.zeros(3), np.array([1.0, -1, 0]), np.array([0, 3]), cutoff=2)
+
+
+# --- settings
+
+
+def test_dynamic_samples():
+    """10 at the start, 90 more every 40 epochs, at most 1000. Mutants: steps of 40 epochs; no limit; start left out."""
+    config = TrainingConfig(samples="dynamic")
+    assert [config.samples_in_epoch(epoch) for epoch in (0, 20, 40, 80, 439, 440, 10_000)] == [
+        *(10, 55, 100, 190, 997, 1000, 1000)
+    ]
+    assert TrainingConfig(samples=7).samples_in_epoch(400) == 7
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("method", "pl_rank_9"),
+        ("cutoff", 0),
+        ("samples", 0),
+        ("samples", "many"),
+        ("objective", "mean"),
+        ("hidden", (32, 0)),
+        ("optimizer", "lbfgs"),
+        ("learning_rate", 0.0),
+        ("learning_rate", float("nan")),
+        ("batch_queries", 0),
+        ("evaluation_samples", -1),
+        ("seed", -1),
+    ],
+)
+def test_settings_are_checked(name, value):
+    """Mutant: a check left out."""
+    with pytest.raises(ValueError, match=f"^{name} must .*{value if not isinstance(value, tuple) else '32, 0'}"):
+        TrainingConfig(**{name: value})
+
+
+def test_settings_survive_json():
+    """Mutants: hidden comes back as a list; samples as a string."""
+    config = TrainingConfig(hidden=(8,), samples=5, learning_rate=0.1 + 0.2)
+    assert TrainingConfig.from_json(json.loads(json.dumps(config.to_json()))) == config
+    assert Source.from_json(json.loads(json.dumps(SOURCE.to_json()))) == SOURCE
+
+
+def test_sources_are_checked(tmp_path):
+    """Mutant: a check left out."""
+    for wrong, name in [
+        (dict(), "train"),
+        (dict(train=("a",)), "vali"),
+        (dict(train=("a",), profile="yahoo"), "train"),
+        (dict(train=("a",), vali=("b",), queries=3), "queries"),
+        (dict(profile="yahoo", queries=0), "queries"),
+        (dict(profile="yahoo", features=0), "features"),
+        (dict(profile="yahoo", data_seed=-1), "data_seed"),
+    ]:
+        with pytest.raises(ValueError, match=f"^{name} "):
+            Source(**wrong)
+
+
+def test_files_get_the_same_columns(tmp_path):
+    """Mutants: columns of the first file only; several files of a split reduced to one."""
+    for name, content in {"a": "1 qid:1 1:1\n0 qid:1 2:1\n", "b": "1 qid:1 3:1\n", "c": "1 qid:4 4:2\n"}.items():
+        (tmp_path / name).write_text(content)
+    a, b, c = (str(tmp_path / name) for name in "abc")
+    loaded = Source(train=(a, b), vali=(a,), test=(c,)).load(normalize=False)
+    assert loaded.train.features.tolist() == [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]]
+    assert loaded.train.offsets.tolist() == [0, 2, 3]
+    assert loaded.vali.features.shape == (2, 4)
+    assert loaded.test.features.tolist() == [[0, 0, 0, 2]]
+    assert Source(train=(a,), vali=(b,)).load(normalize=True).test is None
+
+
+# --- learning
+
+
+@pytest.mark.parametrize("method", available_methods())
+def test_every_method_by_its_name(method):
+    """Mutants: arguments exchanged; a name that calls another estimator."""
+    rng = np.random.default_rng(3)
+    scores, relevance, offsets = rng.normal(size=9), rng.integers(0, 3, 9).astype(float), np.array([0, 4, 9])
+    options = dict(offsets=offsets, n_threads=1)
+    sampling = {} if method in SAMPLE_FREE else dict(n_samples=5, rng=np.random.SeedSequence(4))
+    expected = getattr(plr, method)(scores, relevance, plr.dcg_weights(3), **options, **sampling)
+    actual = gradient(
+        method, scores, relevance, plr.dcg_weights(3), n_samples=5, rng=np.random.SeedSequence(4), **options
+    )
+    assert np.array_equal(actual, expected)
+
+
+def test_step_follows_the_gradient():
+    """A linear network moves by learning rate times the chain rule. Mutants: sign; mean for sum; stale gradients."""
+    network = ScoringNetwork(2, (), seed=0)
+    optimizer = Optimizer("sgd", network, learning_rate=0.5)
+    features = np.array([[1, 2], [3, 4], [5, 6]], dtype=np.float32)
+    for ascent in (np.array([1.0, 0, 0]), np.array([0, -2.0, 1])):
+        before = network.weights()
+        optimizer.ascend(network.scores_with_graph(features), ascent)
+        after = network.weights()
+        np.testing.assert_allclose((after["0.weight"] - before["0.weight"])[0], 0.5 * ascent @ features, rtol=1e-5)
+        np.testing.assert_allclose(after["0.bias"] - before["0.bias"], [0.5 * ascent.sum()], rtol=1e-5)
+
+
+@pytest.mark.parametrize("objective", ["dataset", "query"])
+def test_relevance_makes_the_metric_ndcg(tmp_path, splits, objective):
+    """What is maximised, summed over the queries, is their NDCG. Mutants: the other normalisation; none; no gains."""
+    run = TrainingRun(TrainingConfig(objective=objective, cutoff=4), SOURCE, splits, tmp_path, epochs=1)
+    train = splits.train
+    scores = np.random.default_rng(6).normal(size=train.n_docs)
+    total = plr.dcg(scores, run._relevance, plr.dcg_weights(4), offsets=train.offsets).sum()
+    expected = evaluate_scores(scores, train.labels, train.offsets, cutoff=4)[f"ndcg_{objective}"]
+    assert total / train.n_queries == pytest.approx(expected, rel=1e-12)
+
+
+def test_profile_is_learned(tmp_path):
+    """Margin: half of what was measured. Mutants: sign; documents paired with others' gradients; query order lost."""
+    source = Source(profile="yahoo", queries=400, features=40)
+    config = TrainingConfig(samples=20, batch_queries=32, learning_rate=0.2)
+    run = TrainingRun(config, source, source.load(normalize=True), tmp_path, epochs=15)
+    assert run.train() == "epochs"
+    results = summarize(run, "epochs")
+    for split in ("vali", "test"):
+        for metric in METRICS:
+            gain = results["metrics"][split]["trained"][metric] - results["metrics"][split]["untrained"][metric]
+            assert gain > 0.1, (split, metric)
+    assert results["seconds_per_epoch"]["gradient"] > 0
+    table = results_table(results)
+    assert "untrained" in table
+    assert f"{results['metrics']['test']['trained']['ndcg_query']:.4f}" in table
+    assert f"best epoch ({run.progress.best_epoch})" in table
+
+
+@pytest.mark.parametrize(
+    ("train", "vali", "gain"),
+    [
+        (("mq2008/S1.txt", "mq2008/S2.txt"), "mq2008/S3.txt", 0.15),
+        (("graded300/train.txt",), "graded300/test.txt", 0.12),
+    ],
+    ids=["mq2008", "graded300"],
+)
+def test_real_data_are_learned(tmp_path, real_data, train, vali, gain):
+    """NDCG@10 on held-out queries, last epoch and not the best one. Mutants: as for the profile."""
+    source = Source(train=tuple(str(real_data / file) for file in train), vali=(str(real_data / vali),))
+    config = TrainingConfig(samples=50, batch_queries=64, optimizer="adam")
+    run = TrainingRun(config, source, source.load(normalize=True), tmp_path, epochs=40)
+    run.train()
+    first, last = run.progress.history[0]["vali"], run.progress.history[-1]["vali"]
+    for metric in METRICS:
+        assert last[metric] > first[metric] + gain, metric
+
+
+def test_divergence_is_an_error(tmp_path, splits):
+    """Mutant: NaN scores handed on."""
+    run = TrainingRun(TrainingConfig(learning_rate=1e38, **SETTINGS), SOURCE, splits, tmp_path, epochs=3)
+    with pytest.raises(ValueError, match=r"^learning_rate 1e\+38 made training diverge in epoch 1"):
+        run.train()
+
+
+# --- the same bits
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+def test_interruptions_change_nothing(tmp_path, splits, optimizer):
+    """Stopped after 1, 4, 5 and 8 batches, resumed on other thread counts: bit for bit the uninterrupted run.
+
+    Mutants: moments of Adam not restored; random streams not keyed by epoch, or by batch; a partial epoch begun anew;
+    the order of an epoch drawn again after a resume; best weights not restored.
+    """
+    config = TrainingConfig(optimizer=optimizer, **SETTINGS)
+    (tmp_path / "whole").mkdir()
+    (tmp_path / "parts").mkdir()
+    whole = TrainingRun(config, SOURCE, splits, tmp_path / "whole", epochs=4, n_threads=1)
+    assert whole.train() == "epochs"
+    run = TrainingRun(config, SOURCE, splits, tmp_path / "parts", epochs=4, n_threads=3)
+    for batches, threads in ((1, 2), (4, 7), (5, 1), (8, 2)):
+        assert run.train(interrupted=stop_after(batches)) == "interrupted"
+        run = TrainingRun.resume(tmp_path / "parts", n_threads=threads)
+    assert run.epochs == 4
+    assert run.train() == "epochs"
+    assert outcome(run) == outcome(whole)
+    for folder, part in (("whole", whole), ("parts", run)):
+        save_model(tmp_path / folder / "model", part)
+    assert (tmp_path / "whole/model").read_bytes() == (tmp_path / "parts/model").read_bytes()
+
+
+def test_longer_run_equals_continued_run(tmp_path, splits):
+    """Mutant: anything that depends on the final number of epochs."""
+    config = TrainingConfig(**{**SETTINGS, "samples": "dynamic"})
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    long = TrainingRun(config, SOURCE, splits, tmp_path / "a", epochs=3)
+    long.train()
+    TrainingRun(config, SOURCE, splits, tmp_path / "b", epochs=1).train()
+    continued = TrainingRun.resume(tmp_path / "b", epochs=3)
+    continued.train()
+    assert outcome(continued) == outcome(long)
+
+
+def test_seed_decides(tmp_path, splits):
+    """Mutants: initial weights from the global generator; order or samples without the seed."""
+    outcomes = []
+    for seed in (0, 0, 1):
+        torch.manual_seed(len(outcomes))  # the global generator must not matter
+        run = TrainingRun(TrainingConfig(seed=seed, **SETTINGS), SOURCE, splits, tmp_path, epochs=1)
+        run.train()
+        outcomes.append(outcome(run))
+    assert outcomes[0] == outcomes[1] != outcomes[2]
+    assert sorted(run._query_order()) == list(range(80))
+    keys = [run._key(loop.SAMPLING, *key).generate_state(4).tolist() for key in ((0, 0), (0, 1), (1, 0))]
+    assert keys[0] != keys[1] != keys[2] != keys[0]
+
+
+def test_time_before_a_resume_counts(tmp_path, splits):
+    """Mutants: the clock begins anew; the time limit asked for only after an epoch."""
+    config = TrainingConfig(**SETTINGS)
+    run = TrainingRun(config, SOURCE, splits, tmp_path, minutes=1)
+    run.train(interrupted=stop_after(2))
+    assert run.progress.batch == 2
+    run.progress.total_seconds = 60.0
+    run.save()
+    again = TrainingRun.resume(tmp_path)
+    assert (again.minutes, again.epochs) == (1, None)
+    assert again.train() == "minutes"
+    assert (again.progress.epoch, again.progress.batch) == (0, 2)
+    assert TrainingRun.resume(tmp_path, epochs=1).train() == "epochs"
+
+
+def test_changed_data_are_noticed(tmp_path):
+    """Mutant: fingerprints not compared."""
+    files = tmp_path / "train.txt", tmp_path / "vali.txt"
+    for file in files:
+        file.write_text("1 qid:1 1:1\n0 qid:1 1:2\n")
+    source = Source(train=(str(files[0]),), vali=(str(files[1]),))
+    TrainingRun(TrainingConfig(**SETTINGS), source, source.load(normalize=True), tmp_path, epochs=1).train()
+    TrainingRun.resume(tmp_path)
+    files[1].write_text("1 qid:1 1:1\n0 qid:1 1:2\n0 qid:1 1:3\n")
+    with pytest.raises(ValueError, match=r"^vali data are not those"):
+        TrainingRun.resume(tmp_path)
+
+
+def test_damaged_checkpoint(tmp_path, splits):
+    """Mutant: the digest not asked for."""
+    run = TrainingRun(TrainingConfig(**SETTINGS), SOURCE, splits, tmp_path, epochs=0)
+    run.train()
+    path = tmp_path / CHECKPOINT
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(ValueError, match=r"^checkpoint .* is damaged.* format version 1"):
+        TrainingRun.resume(tmp_path)
+    with pytest.raises(FileNotFoundError):
+        TrainingRun.resume(tmp_path / "nowhere")
+
+
+# --- the rest
+
+
+def test_best_epoch_is_kept(tmp_path, splits, monkeypatch):
+    """Mutants: last weights kept; smallest value kept; best forgotten when a later epoch is worse."""
+    values = iter([0.1, 0.3, 0.2, 0.25])
+    metrics = {name: 0.5 for name in METRICS}
+    monkeypatch.setattr(TrainingRun, "evaluate", lambda run, data: {**metrics, "expected_ndcg_dataset": next(values)})
+    run = TrainingRun(TrainingConfig(**SETTINGS), SOURCE, splits, tmp_path, epochs=3)
+    seen = {}
+    run.train(observer=lambda run: seen.setdefault(run.progress.epoch, run.network.weights()))
+    assert run.progress.best_epoch == 1
+    assert all(np.array_equal(run.best_weights[name], array) for name, array in seen[1].items())
+
+
+def test_saved_model_scores_alike(tmp_path, splits):
+    """Mutants: last weights saved; weights of one layer for another's; untrained network returned."""
+    run = TrainingRun(TrainingConfig(**SETTINGS), SOURCE, splits, tmp_path, epochs=2)
+    run.train()
+    save_model(tmp_path / "model", run)
+    network, header = load_model(tmp_path / "model")
+    run.network.set_weights(run.best_weights)
+    assert np.array_equal(network.scores(splits.vali.features), run.network.scores(splits.vali.features))
+    assert header["n_features"] == 12
+    assert TrainingConfig.from_json(header["config"]) == run.config
+    with pytest.raises(ValueError, match=r"^weights do not fit"):
+        ScoringNetwork(11, (32, 32), 0).set_weights(network.weights())
+
+
+def test_chunks_of_scores(monkeypatch, splits):
+    """Mutants: the last chunk lost; no document at all crashes."""
+    network = ScoringNetwork(12, (4,), 0)
+    whole = network.scores(splits.vali.features)
+    monkeypatch.setattr("plrank_fast.training.network.DOCS_PER_CHUNK", 7)
+    np.testing.assert_allclose(network.scores(splits.vali.features), whole, rtol=1e-5)
+    assert network.scores(np.zeros((0, 12))).shape == (0,)
+
+
+def test_training_without_relevant_documents(tmp_path):
+    """Mutant: division by an ideal of zero."""
+    data = RankingData(np.eye(3, dtype=np.float32), np.zeros(3), np.array([0, 3]), np.array([1]), "empty.txt")
+    with pytest.raises(ValueError, match=r"^labels of empty\.txt must include a relevant document"):
+        TrainingRun(TrainingConfig(), SOURCE, Splits(data, data, None), tmp_path, epochs=1)
+
+
+def test_limits_are_checked(tmp_path, splits):
+    """Mutant: no limit runs for ever."""
+    for limits, name in [({}, "epochs"), (dict(epochs=-1), "epochs"), (dict(minutes=float("nan")), "minutes")]:
+        with pytest.raises(ValueError, match=f"^{name} "):
+            TrainingRun(TrainingConfig(), SOURCE, splits, tmp_path, **limits)
+
+
+@pytest.mark.parametrize("epochs", [0, 3])
+def test_learning_curve(tmp_path, splits, epochs):
+    """Mutants: a run without a whole epoch crashes the drawing; an empty picture."""
+    run = TrainingRun(TrainingConfig(**SETTINGS), SOURCE, splits, tmp_path, epochs=epochs)
+    run.train()
+    draw_learning_curve(tmp_path / "curve.png", summarize(run, "epochs"))
+    picture = (tmp_path / "curve.png").read_bytes()
+    assert picture.startswith(b"\x89PNG")
+    assert len(picture) > 20_000
