@@ -69,6 +69,7 @@ MODULES: dict[str, list[str]] = {
     "_conditional": ["conditional.c"],
     "_sampled": [],
     "_metrics": [],
+    "_exact": ["exact.c"],
 }
 
 

@@ -1,0 +1,409 @@
+/* One query: scores to panels of arrival time, panels to quadrature nodes, nodes to gradient, Hessian diagonal and value.
+ *
+ * A panel is a stretch of time with its own map of nodes. One panel serves a list without large gaps between
+ * neighbouring scores. Where scores have a gap, all items above it have rung before those below it matter, to within the
+ * tolerance: time is cut there, the items above leave (the next panel starts at the rank after them) and the items far
+ * below have not entered yet. Every panel works with weights relative to its own heaviest item, so that scores may be
+ * further apart than the exponents of float64 reach.
+ */
+#include "exact.h"
+
+#include "arrival_polynomial.h"
+#include "quadrature_plan.h"
+
+#define GAP 7.0          /* nats between neighbouring scores from which a cut saves nodes */
+#define WIDEST 250.0     /* nats that one panel may span */
+#define SORTED_FROM 17   /* rank weights from which sorting the light items pays: their series differ in length */
+#define KEYS 256
+#define ATTEMPTS 4
+
+/* ------------------------------------------------------------------------------------------------------- memory */
+
+typedef struct {
+    double *f, *w_in, *rho_in;  /* of the panel, as they come */
+    double *w, *rho;            /* in the order of the evaluator */
+    double *theta, *delta;      /* of the query */
+    double *panel_theta, *panel_delta; /* the K from the first rank of the panel, MARGIN zeros on either side */
+    double *key, *key_buffer;
+    intptr_t *rank_order, *order_buffer; /* all items by falling score, only where there are gaps */
+    intptr_t *panel_item;       /* of the panel as it comes: item of the query */
+    intptr_t *item;             /* in the order of the evaluator: item of the panel, -1 for null items */
+    histogram *bins;
+    quadrature *plan;
+    integrals at;
+} workspace;
+
+static char *carve(char **free_memory, size_t bytes)
+{
+    char *block = *free_memory;
+    *free_memory += (bytes + 63) / 64 * 64;
+    return block;
+}
+
+static size_t lay_out(workspace *ws, char *memory, intptr_t D, intptr_t K)
+{
+    char *start = memory;
+    const size_t items = D + 2 * QUARTET, real = sizeof(double), index = sizeof(intptr_t);
+    const size_t ranks_padded = K + 2 * MARGIN + 2, coefficients = items + 2 * MARGIN;
+    ws->f = (double *)carve(&memory, items * real + 64);
+    ws->w_in = (double *)carve(&memory, items * real + 64);
+    ws->rho_in = (double *)carve(&memory, items * real);
+    ws->w = (double *)carve(&memory, items * real);
+    ws->rho = (double *)carve(&memory, items * real);
+    ws->theta = (double *)carve(&memory, ranks_padded * real);
+    ws->delta = (double *)carve(&memory, ranks_padded * real);
+    ws->panel_theta = (double *)carve(&memory, ranks_padded * real);
+    ws->panel_delta = (double *)carve(&memory, ranks_padded * real);
+    ws->key = (double *)carve(&memory, items * real);
+    ws->key_buffer = (double *)carve(&memory, items * real);
+    ws->rank_order = (intptr_t *)carve(&memory, items * index);
+    ws->order_buffer = (intptr_t *)carve(&memory, items * index);
+    ws->panel_item = (intptr_t *)carve(&memory, items * index);
+    ws->item = (intptr_t *)carve(&memory, items * index);
+    ws->bins = (histogram *)carve(&memory, sizeof(histogram));
+    ws->plan = (quadrature *)carve(&memory, sizeof(quadrature));
+    ws->at.r = (lanes *)carve(&memory, items * sizeof(lanes));
+    ws->at.gradient = (lanes *)carve(&memory, items * sizeof(lanes));
+    ws->at.hessian = (lanes *)carve(&memory, items * sizeof(lanes));
+    lanes **polynomials[] = {&ws->at.P, &ws->at.B, &ws->at.y, &ws->at.c, &ws->at.e, &ws->at.y_late, &ws->at.c_late,
+                             &ws->at.e_late, &ws->at.s, &ws->at.b};
+    for (size_t i = 0; i < sizeof polynomials / sizeof *polynomials; i++)
+        *polynomials[i] = (lanes *)carve(&memory, coefficients * sizeof(lanes)) + (i < 2 ? MARGIN : 0);
+    return memory - start;
+}
+
+static size_t workspace_bytes(intptr_t D, intptr_t K)
+{
+    workspace ws;
+    return lay_out(&ws, (char *)64, D, K < D ? K : D) + 64;
+}
+
+/* ------------------------------------------------------------------------------------------------ order of the items */
+
+/* Put the n items of a panel into the order that the evaluator wants (see clocks), by a counting sort on the weight:
+ * quarter octaves, or only heavy and light. heavy: weight above which an item is heavy. */
+static void order_items(workspace *ws, intptr_t n, double heavy, int sorted, clocks *items)
+{
+    intptr_t relevant_count[KEYS + 1] = {0}, irrelevant_count[KEYS + 1] = {0};
+    int keys = sorted ? KEYS : 2;
+    uint8_t *key = (uint8_t *)ws->key;
+    int64_t heavy_word;
+    memcpy(&heavy_word, &heavy, sizeof heavy_word);
+    const int64_t one = (int64_t)1023 << 2;
+    int64_t heavy_key = heavy >= 1 ? -1 : one - (heavy_word >> 50);
+    if (!sorted)
+        heavy_key = 0;
+    heavy_key = heavy_key < KEYS - 1 ? heavy_key : KEYS - 1;
+    intptr_t n_relevant = 0;
+    for (intptr_t j = 0; j < n; j++) {
+        int64_t word, k;
+        memcpy(&word, ws->w_in + j, sizeof word);
+        k = sorted ? one - (word >> 50) : !(ws->w_in[j] > heavy);
+        k = k < 0 ? 0 : k < keys - 1 ? k : keys - 1;
+        key[j] = (uint8_t)k;
+        int relevant = ws->rho_in[j] != 0;
+        n_relevant += relevant;
+        (relevant ? relevant_count : irrelevant_count)[k]++;
+    }
+    const intptr_t total = (n + QUARTET - 1) / QUARTET * QUARTET;
+    intptr_t place = 0, heavy_relevant = 0, heavy_irrelevant = 0;
+    for (int k = 0; k < keys; k++) {
+        intptr_t count = relevant_count[k];
+        relevant_count[k] = place;
+        place += count;
+        if (k <= heavy_key)
+            heavy_relevant += count;
+    }
+    place += total - n;
+    for (int k = keys - 1; k >= 0; k--) {
+        intptr_t count = irrelevant_count[k];
+        irrelevant_count[k] = place;
+        place += count;
+        if (k <= heavy_key)
+            heavy_irrelevant += count;
+    }
+    for (intptr_t j = n_relevant; j < n_relevant + total - n; j++) {
+        ws->item[j] = -1;
+        ws->w[j] = ws->rho[j] = 0;
+    }
+    for (intptr_t j = 0; j < n; j++) {
+        intptr_t *next = (ws->rho_in[j] != 0 ? relevant_count : irrelevant_count) + key[j];
+        intptr_t to = (*next)++;
+        ws->item[to] = j;
+        ws->w[to] = ws->w_in[j];
+        ws->rho[to] = ws->rho_in[j];
+    }
+    items->quartets = total / QUARTET;
+    items->relevant = (n_relevant + QUARTET - 1) / QUARTET;
+    items->light_begin = (heavy_relevant + QUARTET - 1) / QUARTET;
+    items->light_end = (total - heavy_irrelevant) / QUARTET;
+    if (items->light_end < items->light_begin)
+        items->light_end = items->light_begin;
+    items->w = ws->w;
+    items->rho = ws->rho;
+    items->sorted = sorted;
+    items->light_weight = 0;
+    items->heaviest_light = 0;
+    double heaviest = -1;
+    for (intptr_t j = QUARTET * items->light_begin; j < QUARTET * items->light_end; j++) {
+        items->light_weight += ws->w[j];
+        if (ws->w[j] > heaviest) {
+            heaviest = ws->w[j];
+            items->heaviest_light = j;
+        }
+    }
+}
+
+/* Indices of keys by falling key; stable (merge sort). */
+static void sort_by_score(intptr_t n, double *key, intptr_t *order, double *key_buffer, intptr_t *order_buffer)
+{
+    for (intptr_t width = 1; width < n; width *= 2) {
+        for (intptr_t begin = 0; begin < n; begin += 2 * width) {
+            intptr_t middle = begin + width < n ? begin + width : n, end = middle + width < n ? middle + width : n;
+            intptr_t a = begin, b = middle;
+            for (intptr_t to = begin; to < end; to++) {
+                intptr_t from = b >= end || (a < middle && key[a] >= key[b]) ? a++ : b++;
+                key_buffer[to] = key[from];
+                order_buffer[to] = order[from];
+            }
+        }
+        memcpy(key, key_buffer, n * sizeof *key);
+        memcpy(order, order_buffer, n * sizeof *order);
+    }
+}
+
+/* ---------------------------------------------------------------------------------------------------------- panels */
+
+/* Histogram of -f for n scores relative to their maximum. */
+static void fill_histogram(histogram *h, const double *f, intptr_t n, double lowest)
+{
+    h->bins = (int)(fmin(-lowest * BINS_PER_NAT, MOST_BINS - 2)) + 2;
+    for (int i = 0; i < h->bins + PLR_LANES; i++)
+        h->count[i] = 0;
+    for (intptr_t j = 0; j < n; j++) {
+        double x = -f[j] * BINS_PER_NAT;
+        x = x < MOST_BINS - 2 ? x : MOST_BINS - 2;
+        int i = (int)x;
+        h->count[i] += 1 - (x - i);
+        h->count[i + 1] += x - i;
+    }
+    h->above[0] = 0;
+    for (int i = 0; i < h->bins; i++)
+        h->above[i + 1] = h->above[i] + h->count[i];
+}
+
+typedef struct {
+    double nodes, cut;     /* absolute errors, for an integral of order 1 */
+} tolerances;
+
+/* Integrate one panel over [t0, t1] and add to the outputs. ws->f, rho_in, panel_item hold its n items, bins their
+ * histogram; arrived: items that have left before. Returns whether all ranks are filled at its end. */
+static int solve_panel(workspace *ws, const exact_query *query, intptr_t n, intptr_t arrived, intptr_t K, double t0, double t1,
+                       tolerances tolerance, double *value, int *nodes)
+{
+    double S = 0;
+    for (intptr_t j = 0; j < n; j += PLR_LANES) {
+        lanes w = exp_lanes(load_lanes(ws->f + j));
+        memcpy(ws->w_in + j, &w, sizeof w);
+    }
+    for (intptr_t j = 0; j < n; j++)
+        S += ws->w_in[j];
+    quadrature *plan = ws->plan;
+    plan_quadrature(ws->bins, S, K, t0, t1, tolerance.nodes, tolerance.cut, plan);
+    *nodes += plan->nodes;
+
+    memset(ws->panel_theta, 0, (K + 2 * MARGIN) * sizeof(double));
+    memset(ws->panel_delta, 0, (K + 2 * MARGIN) * sizeof(double));
+    memcpy(ws->panel_theta + MARGIN, ws->theta + arrived, K * sizeof(double));
+    memcpy(ws->panel_delta + MARGIN, ws->delta + arrived, K * sizeof(double));
+    ranks k = {K, ws->panel_theta + MARGIN, ws->panel_delta + MARGIN, 1e300, 10 - log2(tolerance.nodes)};
+    if (K > 1)
+        k.most_early = fmax(1, pow(1e14 * tolerance.nodes, 1.0 / (double)(K - 1)));
+    const double heavy = log1p(k.most_early) / plan->time[plan->nodes - 1];
+    clocks items;
+    order_items(ws, n, heavy, K >= SORTED_FROM, &items);
+
+    integrals *at = &ws->at;
+    const intptr_t padded = QUARTET * items.quartets;
+    at->value = (lanes){0};
+    for (intptr_t j = 0; j < padded; j++)
+        at->gradient[j] = at->hessian[j] = (lanes){0};
+    for (int i = 0; i < plan->nodes; i += PLR_LANES) {
+        lanes t = load_lanes(plan->time + i), dt = load_lanes(plan->weight + i);
+        if (query->hessian)
+            integrate_at(&items, &k, t, dt, at, 1, 1);
+        else if (query->gradient)
+            integrate_at(&items, &k, t, dt, at, 1, 0);
+        else
+            integrate_at(&items, &k, t, dt, at, 0, 0);
+    }
+    *value += sum_lanes(at->value);
+    for (intptr_t j = 0; query->gradient && j < padded; j++)
+        if (ws->item[j] >= 0)
+            query->gradient[ws->panel_item[ws->item[j]]] += sum_lanes(at->gradient[j]);
+    for (intptr_t j = 0; query->hessian && j < padded; j++)
+        if (ws->item[j] >= 0)
+            query->hessian[ws->panel_item[ws->item[j]]] += sum_lanes(at->hessian[j]);
+    return plan->ended;
+}
+
+/* Whether a gap of scores lies above which fewer than K items are. */
+static int has_gap(const histogram *h, intptr_t K)
+{
+    int empty = 0;
+    for (int i = 0; i < h->bins && h->above[i] < (double)K; i++) {
+        empty = h->count[i] == 0 ? empty + 1 : 0;
+        if (empty >= (int)(GAP * BINS_PER_NAT) - 1)
+            return 1;
+    }
+    return 0;
+}
+
+/* Time, relative to the clock of the last of n items, when all n have rung but for a chance of cut. */
+static double all_rung(intptr_t n, double cut)
+{
+    return log(log((double)n / cut));
+}
+
+static void solve_with_gaps(workspace *ws, const exact_query *query, double common, intptr_t K, tolerances tolerance,
+                            double *value, int *nodes)
+{
+    const intptr_t D = query->D;
+    double *f = ws->key;
+    for (intptr_t j = 0; j < D; j++) {
+        ws->rank_order[j] = j;
+        f[j] = query->scores[j];
+    }
+    sort_by_score(D, f, ws->rank_order, ws->key_buffer, ws->order_buffer);
+    double *sorted = ws->key_buffer;
+    memcpy(sorted, f, D * sizeof *f);
+    double start_reference = 0, start_delay = 0;
+    intptr_t arrived = 0;
+    while (arrived < K) {
+        intptr_t next = arrived + 1;
+        while (next < D && sorted[next - 1] - sorted[next] < GAP && sorted[arrived] - sorted[next] < WIDEST)
+            next++;
+        const double top = sorted[arrived];
+        const double delay = all_rung(next - arrived, tolerance.cut);
+        double t0 = arrived ? exp(top - start_reference + start_delay) : 0, t1 = INFINITY;
+        intptr_t n = D - arrived;
+        if (next < D) {
+            t1 = exp(top - sorted[next - 1] + delay);
+            double entered = log(tolerance.cut / (double)(D - next)) - delay;
+            for (n = next - arrived; arrived + n < D && sorted[arrived + n] - sorted[next - 1] > entered; n++)
+                ;
+        }
+        for (intptr_t j = 0; j < n; j++) {
+            ws->panel_item[j] = ws->rank_order[arrived + j];
+            ws->rho_in[j] = query->relevance[ws->panel_item[j]] - common;
+            ws->f[j] = sorted[arrived + j] - top;
+        }
+        intptr_t ranks_left = K - arrived < n ? K - arrived : n;
+        fill_histogram(ws->bins, ws->f, n, ws->f[n - 1]);
+        if (solve_panel(ws, query, n, arrived, ranks_left, t0, t1, tolerance, value, nodes) && ranks_left == K - arrived)
+            return;
+        start_reference = sorted[next - 1];
+        start_delay = delay;
+        arrived = next;
+    }
+}
+
+/* ----------------------------------------------------------------------------------------------------------- query */
+
+static void solve(exact_query *query, void *memory)
+{
+    const intptr_t D = query->D;
+    intptr_t K = query->K < D ? query->K : D;
+    workspace layout, *ws = &layout;
+    lay_out(ws, memory, D, K);
+    query->value = 0;
+    query->attempts = query->nodes = 0;
+    for (intptr_t j = 0; j < D; j++) {
+        if (query->gradient)
+            query->gradient[j] = 0;
+        if (query->hessian)
+            query->hessian[j] = 0;
+    }
+    if (D == 0 || K <= 0)
+        return;
+
+    double highest = query->scores[0], lowest = highest, least = query->relevance[0], most = least;
+    for (intptr_t j = 1; j < D; j++) {
+        highest = fmax(highest, query->scores[j]);
+        lowest = fmin(lowest, query->scores[j]);
+        least = fmin(least, query->relevance[j]);
+        most = fmax(most, query->relevance[j]);
+    }
+    /* A constant added to all relevance changes no gradient, nor does one added to all rank weights when every item is
+       placed. The second removes the slow wait for the last item. */
+    const double common = least > 0 ? least : most < 0 ? most : 0;
+    const double last_theta = K == D ? query->rank_weights[D - 1] : 0;
+    const double largest_rho = fmax(fabs(least), fabs(most));
+    double total_theta = 0, largest_theta = 0, total_rho = 0;
+    for (intptr_t m = 0; m < K; m++) {
+        double theta = query->rank_weights[m];
+        total_theta += theta;
+        largest_theta = fmax(largest_theta, fabs(theta));
+        ws->theta[m] = theta - last_theta;
+        ws->delta[m] = (m + 1 < K ? query->rank_weights[m + 1] : last_theta) - theta;
+    }
+    for (intptr_t j = 0; j < D; j++)
+        total_rho += query->relevance[j] - common;
+    const double known_value = common * total_theta + last_theta * total_rho;
+    query->value = known_value;
+    if (K == D)
+        K = D - 1;
+    if (K == 0 || least == most || largest_theta == 0)
+        return;
+
+    const double scale = largest_theta * largest_rho, floor_share = 1e-3;
+    double accuracy = query->rtol;
+    for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
+        tolerances tolerance = {query->hessian ? accuracy / 30 : accuracy, accuracy / 100};
+        double integral = 0;
+        query->attempts = attempt + 1;
+        query->nodes = 0;
+        int gaps = !(highest - lowest < WIDEST);
+        if (!gaps) {
+            for (intptr_t j = 0; j < D; j++)
+                ws->f[j] = query->scores[j] - highest;
+            fill_histogram(ws->bins, ws->f, D, lowest - highest);
+            gaps = has_gap(ws->bins, K);
+        }
+        if (gaps) {
+            solve_with_gaps(ws, query, common, K, tolerance, &integral, &query->nodes);
+        } else {
+            for (intptr_t j = 0; j < D; j++) {
+                ws->panel_item[j] = j;
+                ws->rho_in[j] = query->relevance[j] - common;
+            }
+            solve_panel(ws, query, D, 0, K, 0, INFINITY, tolerance, &integral, &query->nodes);
+        }
+        query->value = known_value + integral;
+        if (!query->gradient)
+            return;
+        /* The gradient's entries sum to zero: what they do sum to measures the error of the quadrature (0.1 to 40 times
+           it). Choose the nodes anew where it is too large, or where the gradient is so small that it needs more. */
+        double sum = 0, squares = 0;
+        for (intptr_t j = 0; j < D; j++) {
+            sum += query->gradient[j];
+            squares += query->gradient[j] * query->gradient[j];
+        }
+        double share = fmax(sqrt(squares) / scale, floor_share), allowed = query->rtol * share;
+        if (accuracy <= 50 * allowed && fabs(sum) <= 0.3 * allowed * scale)
+            return;
+        double wanted = fmin(accuracy, 10 * allowed);
+        if (fabs(sum) > 0.3 * allowed * scale)
+            wanted = fmin(wanted, accuracy * fmax(1e-4, 0.1 * allowed * scale / fabs(sum)));
+        if (attempt + 1 == ATTEMPTS || accuracy <= 1e-14)
+            return;
+        accuracy = fmax(wanted, 1e-15);
+        for (intptr_t j = 0; j < D; j++) {
+            query->gradient[j] = 0;
+            if (query->hessian)
+                query->hessian[j] = 0;
+        }
+    }
+}
+
+const exact_kernels ISA(exact_kernels) = {prepare_quadrature, workspace_bytes, solve};

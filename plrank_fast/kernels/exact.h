@@ -1,0 +1,24 @@
+/* Exact expected metric under Plackett-Luce, its gradient and Hessian diagonal, by quadrature over arrival times. */
+#ifndef PLR_EXACT_H
+#define PLR_EXACT_H
+
+#include "isa.h"
+
+typedef struct {
+    intptr_t D, K;             /* items; rank weights (may exceed D) */
+    const double *scores, *relevance, *rank_weights;
+    double rtol;
+    double *gradient, *hessian; /* (D,), either may be NULL */
+    double value;               /* out */
+    int attempts, nodes;        /* out: how often the nodes were chosen anew, how many there were in the end */
+} exact_query;
+
+typedef struct {
+    void (*prepare)(void);                         /* tables of this level, once per process */
+    size_t (*workspace)(intptr_t D, intptr_t K);   /* bytes, for the longest list and the most rank weights */
+    void (*solve)(exact_query *query, void *workspace);
+} exact_kernels;
+
+PLR_DECLARE_KERNELS(exact_kernels)
+
+#endif

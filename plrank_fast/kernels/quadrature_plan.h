@@ -1,0 +1,246 @@
+/* Where to put the quadrature nodes of an integral over arrival times.
+ *
+ * Item j has a clock that rings at an Exp(w_j) time, p_j = 1 - exp(-w_j t) being the chance that it has rung by t and
+ * q_j = 1 - p_j. The integrands live where the first K arrivals happen: Lambda(t) = sum p_j arrivals are expected by t,
+ * with variance V = sum p_j q_j. On a logarithmic axis of t they turn from "not yet" to "already" over a width of
+ * sqrt(V) / Lambda', Lambda' = dLambda / d ln t, so nodes have to be that dense: b, the largest Lambda' / sqrt(V).
+ *
+ *     t = t0 + (b sinh v)^2 / S,   0 <= v <= asinh(sqrt(S (t1 - t0)) / b),   S = sum of the weights
+ *
+ * runs like sqrt(t) at the start, where arrivals are Poisson (sqrt makes their width constant), and like log(t) later.
+ * Everything is read off a histogram of -f with linearly split counts, so that planning costs as much per distinct
+ * score and not per item.
+ */
+#ifndef PLR_QUADRATURE_PLAN_H
+#define PLR_QUADRATURE_PLAN_H
+
+#include <math.h>
+
+#include "node_lanes.h"
+
+#define BINS_PER_NAT 2
+#define MOST_BINS 640
+#define MOST_NODES 512
+#define PROFILE_TABLE (4 * MOST_BINS)
+
+/* exp(-k / BINS_PER_NAT) = w t for all k that a bin and a time can be apart, with its p and q. */
+static double table_wt[PROFILE_TABLE], table_p[PROFILE_TABLE], table_q[PROFILE_TABLE];
+
+/* ------------------------------------------------------------------------------------------------ Gauss-Legendre rules */
+
+/* Nodes come in multiples of 8 up to 128 and of 32 up to 512, whatever the SIMD level. */
+#define RULES (16 + 12)
+static double *rule_node[RULES], *rule_weight[RULES];
+static double rule_storage[2 * (8 * 16 * 17 / 2 + 32 * (5 + 16) * 12 / 2)];
+
+PLR_INLINE int rounded_nodes(double wanted)
+{
+    int nodes = wanted < MOST_NODES ? (int)ceil(wanted) : MOST_NODES;
+    if (nodes <= 128)
+        return nodes <= 8 ? 8 : (nodes + 7) / 8 * 8;
+    return (nodes + 31) / 32 * 32;
+}
+
+PLR_INLINE int rule_index(int nodes)
+{
+    return nodes <= 128 ? nodes / 8 - 1 : 15 + (nodes - 128) / 32;
+}
+
+/* Nodes on [0, 1], ascending. Gauss-Legendre crowds its nodes at both ends; the truncated arcsine polynomial
+ * x -> sum c_k x^(2k+1) / sum c_k (degree 9) spreads them nearly evenly, which saves a fifth of them. */
+static void fill_rule(int nodes, double *node, double *weight)
+{
+    double spread[5], term = 1, total = 0;
+    for (int k = 0; k < 5; k++) {
+        spread[k] = term / (2 * k + 1);
+        total += spread[k];
+        term *= (2 * k + 1.0) / (2 * k + 2);
+    }
+    for (int i = 0; i < nodes; i++) {
+        double z = cos(M_PI * (i + 0.75) / (nodes + 0.5)), slope = 1;
+        for (int step = 0; step < 20; step++) {
+            double p1 = 1, p2 = 0;
+            for (int j = 0; j < nodes; j++) {
+                double p3 = p2;
+                p2 = p1;
+                p1 = ((2.0 * j + 1) * z * p2 - j * p3) / (j + 1);
+            }
+            slope = nodes * (z * p1 - p2) / (z * z - 1);
+            double change = p1 / slope;
+            z -= change;
+            if (fabs(change) < 1e-15)
+                break;
+        }
+        double x = 0, dx = 0, power = 1;
+        for (int k = 0; k < 5; k++) {
+            x += spread[k] / total * power * z;
+            dx += spread[k] / total * power * (2 * k + 1);
+            power *= z * z;
+        }
+        node[nodes - 1 - i] = (1 + x) / 2;
+        weight[nodes - 1 - i] = dx / ((1 - z * z) * slope * slope);
+    }
+}
+
+static void prepare_quadrature(void)
+{
+    double *free_storage = rule_storage;
+    for (int i = 0; i < RULES; i++) {
+        int nodes = i < 16 ? 8 * (i + 1) : 128 + 32 * (i - 15);
+        rule_node[i] = free_storage;
+        rule_weight[i] = free_storage + nodes;
+        free_storage += 2 * nodes;
+        fill_rule(nodes, rule_node[i], rule_weight[i]);
+    }
+    for (int k = 0; k < PROFILE_TABLE; k++) {
+        double log_wt = -(double)(k - PROFILE_TABLE / 2) / BINS_PER_NAT;
+        double wt = exp(log_wt > -700 ? (log_wt < 7 ? log_wt : 7) : -700);
+        table_wt[k] = wt;
+        table_p[k] = -expm1(-wt);
+        table_q[k] = exp(-wt);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------- profile of the arrivals */
+
+typedef struct {
+    int bins;                                /* used ones; the rest of a vector is zero */
+    double count[MOST_BINS + PLR_LANES];     /* items with -f around bin / BINS_PER_NAT, linearly split */
+    double above[MOST_BINS + PLR_LANES + 1]; /* items in the bins before this one */
+} histogram;
+
+/* The first bins have rung for certain once w t exceeds e^5. */
+PLR_INLINE int first_unsettled(int step)
+{
+    return step > 5 * BINS_PER_NAT ? step - 5 * BINS_PER_NAT : 0;
+}
+
+typedef struct {
+    double arrivals, slope, variance; /* Lambda, Lambda', V */
+} profile;
+
+PLR_INLINE profile profile_at(const histogram *h, int step)
+{
+    int first = first_unsettled(step) < h->bins ? first_unsettled(step) : h->bins;
+    const int shift = PROFILE_TABLE / 2 - step;
+    lanes arrivals = {0}, slope = {0}, variance = {0};
+    for (int i = first; i < h->bins; i += PLR_LANES) {
+        lanes count = load_lanes(h->count + i), p = load_lanes(table_p + shift + i);
+        lanes q = load_lanes(table_q + shift + i), wt = load_lanes(table_wt + shift + i);
+        arrivals += count * p;
+        slope += count * q * wt;
+        variance += count * p * q;
+    }
+    return (profile){h->above[first] + sum_lanes(arrivals), sum_lanes(slope), sum_lanes(variance)};
+}
+
+/* ln of a bound on the rate at which arrivals of rank <= K still come in at this time (Chernoff: for any 0 < z <= 1,
+ * P(N < K) <= E[z^N] z^(1-K)), minimised over z by Newton's method from *log_z, which is left at the last z. */
+PLR_INLINE double log_late_flux(const histogram *h, int step, double earlier, double *log_z)
+{
+    int first = first_unsettled(step) < h->bins ? first_unsettled(step) : h->bins;
+    const int shift = PROFILE_TABLE / 2 - step;
+    double best = INFINITY;
+    for (int iteration = 0; iteration < 8; iteration++) {
+        double z = exp(*log_z);
+        lanes log_moment = {0}, mean = {0}, spread = {0}, flux = {0};
+        for (int i = first; i < h->bins; i += PLR_LANES) {
+            lanes count = load_lanes(h->count + i), p = load_lanes(table_p + shift + i);
+            lanes q = load_lanes(table_q + shift + i), wt = load_lanes(table_wt + shift + i);
+            lanes factor = q + p * z, inverse = 1.0 / factor, share = count * p * z * inverse;
+            log_moment += count * rough_log_lanes(factor);
+            mean += share;
+            spread += share * q * inverse;
+            flux += count * wt * q * inverse;
+        }
+        double settled = h->above[first], centre = settled + sum_lanes(mean), target = earlier > 0.5 ? earlier : 0.5;
+        double rate = sum_lanes(flux);
+        double bound = sum_lanes(log_moment) + (settled - earlier) * *log_z + log(rate > 1e-300 ? rate : 1e-300);
+        if (bound > best - 0.05) {
+            best = bound < best ? bound : best;
+            break;
+        }
+        best = bound;
+        double change = (centre - target) / (sum_lanes(spread) + 0.1 * target);
+        *log_z -= change > 2 ? 2 : change;
+        if (*log_z > 0)
+            *log_z = 0;
+        if (*log_z < -60)
+            *log_z = -60;
+    }
+    return best;
+}
+
+/* ---------------------------------------------------------------------------------------------------------- the plan */
+
+typedef struct {
+    int nodes;
+    int ended;                             /* no rank <= K is left open after the last node */
+    double time[MOST_NODES], weight[MOST_NODES];
+} quadrature;
+
+/* Plan the integral over [t0, t1] (t1 may be infinite: the end is then where no arrival of rank <= K is left).
+ *
+ * h: histogram of -f, f being relative to its maximum; S: sum of the weights; K: ranks still to fill; tolerance: of the
+ * integral, absolute, for an integrand whose integral is of order 1; cut: what may be lost after the end. */
+static void plan_quadrature(const histogram *h, double S, double K, double t0, double t1, double tolerance, double cut,
+                            quadrature *plan)
+{
+    const double log_S = log(S), log_cut = log(cut), earlier = K - 1;
+    int step = (int)floor((-log_S - 1) * BINS_PER_NAT);
+    const int last = h->bins + 6 * BINS_PER_NAT;
+    if (t0 > 0) {
+        int begin = (int)floor(log(t0) * BINS_PER_NAT);
+        step = begin > step ? begin : step;
+    }
+    const double log_t1 = log(t1);
+    double steepest = 0, log_end = log_t1, log_z = 0, flux_before = 0;
+    int dead_before = 0, dead_since = 0;
+    plan->ended = 0;
+    for (; step <= last && step < log_t1 * BINS_PER_NAT + 1; step++) {
+        profile at = profile_at(h, step);
+        double ahead = at.arrivals - earlier, flux = 0;
+        int dead = 0;
+        if (ahead > 0.5 && (ahead * ahead > -log_cut * at.variance || at.slope < cut)) {
+            flux = log_late_flux(h, step, earlier, &log_z);
+            dead = flux < log_cut;
+        }
+        if (dead) {
+            if (!dead_before) {
+                double share = flux_before < 0 && flux_before > flux ? (flux_before - log_cut) / (flux_before - flux) : 1;
+                log_end = (step - 1 + share) / BINS_PER_NAT;
+                plan->ended = 1;
+            }
+            dead_since++;
+            if (ahead > 1 && dead_since >= 2)
+                break;
+        } else {
+            plan->ended = 0;
+            log_end = (double)step / BINS_PER_NAT;
+            dead_since = 0;
+            double squared = at.slope * at.slope / (at.variance > 1e-300 ? at.variance : 1e-300);
+            steepest = squared > steepest ? squared : steepest;
+        }
+        dead_before = dead;
+        flux_before = flux;
+    }
+    if (log_end >= log_t1) {
+        log_end = log_t1;
+        plan->ended = 0;
+    }
+    const double b = sqrt(steepest + 1.6 * 1.6), end = fmax(exp(log_end) - t0, 1e-3 * t0);
+    const double v_end = asinh(sqrt(S * end) / b), length = 2 * b * v_end, digits = -log(tolerance);
+    const double per_length = sqrt(digits / 8) * (0.72 + 0.2 * (K < 300 ? K / 300 : 1)), least = 0.2 * digits / b;
+    plan->nodes = rounded_nodes((digits > 14 ? 0.25 * digits : 3.5) + length * (per_length > least ? per_length : least));
+    const double *node = rule_node[rule_index(plan->nodes)], *weight = rule_weight[rule_index(plan->nodes)];
+    for (int i = 0; i < plan->nodes; i += PLR_LANES) {
+        lanes v = load_lanes(node + i) * v_end, grow = expm1_lanes(v), shrink = -grow / (1.0 + grow);
+        lanes sinh_v = 0.5 * (grow - shrink), cosh_v = 1.0 + 0.5 * (grow + shrink);
+        lanes t = t0 + b * b / S * (sinh_v * sinh_v);
+        lanes dt = (2 * b * b / S * v_end) * (sinh_v * cosh_v) * load_lanes(weight + i);
+        memcpy(plan->time + i, &t, sizeof t);
+        memcpy(plan->weight + i, &dt, sizeof dt);
+    }
+}
+
+#endif
