@@ -7,16 +7,16 @@
  *     d2E/df_j2 = integral of  w_j q_j { rho_j [(1 - x)^2 - x] Y_j + t (1 - x) X_j } dt
  *     Y_j = <theta, P / L_j>,   X_j = <delta, B / L_j - a_j P / L_j^2>,   delta_m = theta_(m+1) - theta_m, theta_(K+1) = 0.
  *
- * No polynomial is ever divided. 1 / L_j is a power series, in z for p_j < q_j and in 1 / z otherwise, and its inner
- * products with P and B are polynomials in r_j = p_j / q_j = expm1(x), or in s_j = 1 / r_j, with coefficients common to
- * all items:
+ * with polynomials cut after K terms. What is left without j has two forms. In terms of r_j = p_j / q_j = expm1(x),
  *
- *     q_j <theta, P / L_j> = sum_i (-r_j)^i y_i,   y_i = sum_m theta_(m+i) P_m           (z^-1 ... series "early")
- *     p_j <theta, P / L_j> = sum_i (-s_j)^i y'_i,  y'_i = sum_m theta_m P_(m+1+i)        (series "late")
+ *     q_j Y_j = sum_i (-r_j)^i y_i,   y_i = sum_m theta_(m+i) P_m,
+ *     q_j X_j = sum_i (-r_j)^i c_i - rho_j w_j sum_i (-r_j)^i e_i,   c_i = sum_m delta_(m+i) B_m,  e_i = (i+1) sum_m delta_(m+i) P_m:
  *
- * and likewise for B (c_i) and 1 / L_j^2 (e_i). A relevant item costs three Horner schemes, an irrelevant one (rho = 0)
- * only that of c. The series stops where r^i no longer matters, which is soon for light items. Items are worked off in
- * quartets so that four chains of multiply-adds run at once; lanes are quadrature nodes.
+ * polynomials in r_j whose coefficients all items share. A relevant item costs three Horner schemes, an irrelevant one
+ * (rho = 0) only that of c, and they stop where r^i no longer matters, which is soon for a light item. Heavy items, and
+ * all items when there are too few of them to share coefficients, divide: P / L_j by the recurrence
+ * x_m = P_m - r_j x_(m-1) upwards, or in terms of s_j = 1 / r_j downwards where r_j is large; likewise B.
+ * Items are worked off in quartets so that enough chains of multiply-adds run at once; lanes are quadrature nodes.
  */
 #ifndef PLR_ARRIVAL_POLYNOMIAL_H
 #define PLR_ARRIVAL_POLYNOMIAL_H
@@ -28,32 +28,32 @@
 #define QUARTET 4
 #define SMALL 0.3       /* largest r of an item that may enter P through power sums */
 #define FEWEST_SMALL 5  /* quartets from which power sums are cheaper than products */
+#define BANDED_FROM 32  /* rank weights from which looking for negligible coefficients pays */
 #define MARGIN 8 /* zeros before and after theta, delta and the coefficients of P and B */
 
 /* Items of one integral, in the order: relevant ones by falling weight, null items (w = 0) that fill up the last quartet,
  * irrelevant ones by rising weight. Heavy items are thus at both ends and light ones in the middle. */
 typedef struct {
     intptr_t quartets;
-    intptr_t relevant;          /* quartets with a relevant item come first */
-    intptr_t light_begin, light_end; /* quartets whose series is the early one at every node */
-    int sorted;                 /* whether the order by weight is kept among the light ones too */
+    intptr_t relevant;               /* quartets with a relevant item come first */
+    intptr_t light_begin, light_end; /* quartets whose r never exceeds most_early */
+    double light_weight;             /* sum of w over them */
+    int sorted;                      /* whether the order by weight is kept among the light ones too */
     const double *w, *rho;
-    double light_weight;        /* sum of w over the light quartets */
-    intptr_t heaviest_light;    /* an item of the light quartets */
 } clocks;
 
 typedef struct {
     intptr_t K;
-    const double *theta, *delta; /* K + 1 entries, MARGIN zeros on either side */
-    double most_early;           /* largest r for which the early series is used, >= 1 */
+    const double *theta, *delta; /* K entries, MARGIN zeros on either side */
+    double most_early;           /* largest r for which powers of r may be used upwards, >= 1 */
     double bits;                 /* a series stops after -log2 of its ratio has added up to this */
+    int divide_all;
 } ranks;
 
 typedef struct {
     lanes *r;                   /* of each item */
     lanes *P, *B;               /* coefficients, MARGIN zeros before them */
-    lanes *y, *c, *e;           /* series coefficients, early */
-    lanes *y_late, *c_late, *e_late;
+    lanes *y, *c, *e;           /* coefficients of the polynomials in r */
     lanes *s, *b;               /* power sums */
     lanes *gradient, *hessian;  /* of each item; hessian may be NULL */
     lanes value;
@@ -84,8 +84,8 @@ PLR_INLINE double largest_of_quartet(const lanes *r)
 
 /* --------------------------------------------------------------------------------------------------------- P and B */
 
-/* Multiply P (and B = sum a P / L) by four factors q + p z; monic: all q are 1. */
-PLR_INLINE void multiply_quartet(lanes *restrict P, lanes *restrict B, intptr_t top, const lanes *q, const lanes *p,
+/* Multiply P (and B = sum a P / L) by four factors q + p z, coefficients low to top; monic: all q are 1. */
+PLR_INLINE void multiply_quartet(lanes *restrict P, lanes *restrict B, intptr_t low, intptr_t top, const lanes *q, const lanes *p,
                                  const lanes *a, const int monic, const int relevant)
 {
     lanes l12[3], l34[3], l[5], a12[2] = {{0}}, a34[2] = {{0}}, n[4] = {{0}};
@@ -115,7 +115,7 @@ PLR_INLINE void multiply_quartet(lanes *restrict P, lanes *restrict B, intptr_t 
         n[2] = a12[0] * l34[2] + a12[1] * l34[1] + a34[0] * l12[2] + a34[1] * l12[1];
         n[3] = a12[1] * l34[2] + a34[1] * l12[2];
     }
-    for (intptr_t m = top; m >= 0; m--) {
+    for (intptr_t m = top; m >= low; m--) {
         lanes head = monic ? P[m] : l[0] * P[m];
         if (relevant) {
             lanes base = monic ? B[m] : l[0] * B[m];
@@ -171,29 +171,23 @@ PLR_INLINE void multiply_by_power_sums(lanes *P, const lanes *s, intptr_t terms,
     }
 }
 
-/* ------------------------------------------------------------------------------------------------ series coefficients */
+/* --------------------------------------------------------------------------------------------- all items without one */
 
-/* y_i = sum_m theta_(sign (m - first - i)) P_m and so on, four i at a time (theta is zero outside its K entries):
- * sign = -1, first = 0 gives the early series, where the index is m + i; sign = +1, first = 1 the late one. */
-PLR_INLINE void correlate(const ranks *k, const lanes *P, const lanes *B, intptr_t low, intptr_t high, intptr_t terms,
-                          const int late, const int relevant, lanes *y, lanes *c, lanes *e)
+/* y_i = sum_m theta_(m+i) P_m and so on for low <= m < high, four i at a time (theta is zero past its K entries). */
+PLR_INLINE void correlate(const ranks *k, const integrals *at, intptr_t low, intptr_t high, intptr_t terms)
 {
+    const lanes *restrict P = at->P, *restrict B = at->B;
+    lanes *restrict y = at->y, *restrict c = at->c, *restrict e = at->e;
     for (intptr_t i = 0; i < terms; i += 4) {
         lanes sum_y[4] = {{0}}, sum_c[4] = {{0}}, sum_e[4] = {{0}};
-        intptr_t begin = late && i + 1 > low ? i + 1 : low;
-        intptr_t last = late ? k->K + i + 5 : k->K - i;
-        intptr_t end = last < high ? last : high;
-        for (intptr_t m = begin; m < end; m++) {
-            lanes p = P[m], b = B[m];
+        const double *theta = k->theta + i, *delta = k->delta + i;
+        const intptr_t end = k->K - i < high ? k->K - i : high;
+        for (intptr_t m = low; m < end; m++)
             for (int n = 0; n < 4; n++) {
-                intptr_t index = late ? m - 1 - i - n : m + i + n;
-                sum_c[n] += k->delta[index] * b;
-                if (relevant) {
-                    sum_y[n] += k->theta[index] * p;
-                    sum_e[n] += k->delta[late ? index - 1 : index] * p;
-                }
+                sum_c[n] += delta[m + n] * B[m];
+                sum_y[n] += theta[m + n] * P[m];
+                sum_e[n] += delta[m + n] * P[m];
             }
-        }
         for (int n = 0; n < 4; n++) {
             c[i + n] = sum_c[n];
             y[i + n] = sum_y[n];
@@ -202,111 +196,153 @@ PLR_INLINE void correlate(const ranks *k, const lanes *P, const lanes *B, intptr
     }
 }
 
-/* Y, C and E at z = -r (or -s) for a group of items at once; an irrelevant group needs only C. */
-PLR_INLINE void horner(const lanes *y, const lanes *c, const lanes *e, intptr_t terms, const lanes *z, const int items,
-                       const int relevant, lanes *Y, lanes *C, lanes *E)
+/* Add the integrand of one item; qY = q_j Y_j, qX = q_j X_j. */
+PLR_INLINE void add_item(const clocks *items, intptr_t j, lanes t, lanes dt, lanes qY, lanes qX, const int relevant,
+                         const int with_hessian, integrals *at)
 {
-    for (int n = 0; n < items; n++) {
+    const double w = items->w[j], rho = items->rho[j];
+    lanes x = w * t, weight = w * dt, X = t * qX;
+    at->gradient[j] += weight * (relevant ? rho * (1.0 - x) * qY + X : X);
+    if (with_hessian) {
+        lanes rest = (1.0 - x) * X;
+        at->hessian[j] += weight * (relevant ? rho * ((1.0 - x) * (1.0 - x) - x) * qY + rest : rest);
+    }
+}
+
+/* A group of light items: polynomials in r. */
+PLR_INLINE void add_by_polynomial(const clocks *items, const ranks *k, integrals *at, intptr_t quartet, const int quartets,
+                                  lanes t, lanes dt, const int relevant, const int with_hessian)
+{
+    enum { MOST = 2 * QUARTET };
+    const int group = QUARTET * quartets;
+    const intptr_t j = QUARTET * quartet;
+    double largest = largest_of_quartet(at->r + j);
+    if (quartets > 1)
+        largest = fmax(largest, largest_of_quartet(at->r + j + QUARTET));
+    const intptr_t terms = series_terms(largest, k->bits, k->K);
+    const lanes *restrict y = at->y, *restrict c = at->c, *restrict e = at->e;
+    lanes z[MOST], Y[MOST], C[MOST], E[MOST];
+    for (int n = 0; n < group; n++) {
+        z[n] = -at->r[j + n];
+        Y[n] = y[terms - 1];
         C[n] = c[terms - 1];
-        if (relevant) {
-            Y[n] = y[terms - 1];
-            E[n] = e[terms - 1];
-        }
+        E[n] = e[terms - 1];
     }
     for (intptr_t i = terms - 2; i >= 0; i--)
-        for (int n = 0; n < items; n++) {
+        for (int n = 0; n < group; n++) {
             C[n] = C[n] * z[n] + c[i];
             if (relevant) {
                 Y[n] = Y[n] * z[n] + y[i];
                 E[n] = E[n] * z[n] + e[i];
             }
         }
+    for (int n = 0; n < group; n++)
+        add_item(items, j + n, t, dt, Y[n], relevant ? C[n] - (items->rho[j + n] * items->w[j + n]) * E[n] : C[n], relevant,
+                 with_hessian, at);
 }
 
-/* Add one item's integrand; Y, C, E come as q Y_j, q <delta, B / L_j>, q^2 <delta, P / L_j^2>. */
-PLR_INLINE void add_item(double w, double rho, lanes t, lanes dt, lanes Y, lanes C, lanes E, const int relevant,
-                         lanes *gradient, lanes *hessian)
+/* Upwards: x = P / (1 + r z), v = (B - rho w x) / (1 + r z) over the coefficients low to high. */
+PLR_INLINE void divide_upwards(const ranks *k, const integrals *at, intptr_t low, intptr_t high, const lanes *r,
+                               const lanes *a, const int group, const int relevant, lanes *qY, lanes *qX)
 {
-    lanes x = w * t, weight = w * dt, X = t * (relevant ? C - (rho * w) * E : C);
-    if (!relevant) {
-        *gradient += weight * X;
-        if (hessian)
-            *hessian += weight * (1.0 - x) * X;
-        return;
+    enum { MOST = 2 * QUARTET };
+    const lanes *restrict P = at->P, *restrict B = at->B;
+    lanes x[MOST] = {{0}}, v[MOST] = {{0}};
+    const intptr_t end = high < k->K ? high : k->K;
+    for (intptr_t m = low; m < end; m++)
+        for (int n = 0; n < group; n++) {
+            if (relevant) {
+                x[n] = P[m] - r[n] * x[n];
+                v[n] = (B[m] - r[n] * v[n]) - a[n] * x[n];
+                qY[n] += k->theta[m] * x[n];
+            } else {
+                v[n] = B[m] - r[n] * v[n];
+            }
+            qX[n] += k->delta[m] * v[n];
+        }
+}
+
+/* Downwards: u = P / (z + s), v = (B - rho w s u) / (z + s); s u and s v are x and v from above. */
+PLR_INLINE void divide_downwards(const ranks *k, const integrals *at, intptr_t low, intptr_t high, const lanes *s,
+                                 const lanes *a, const int group, const int relevant, lanes *qY, lanes *qX)
+{
+    enum { MOST = 2 * QUARTET };
+    const lanes *restrict P = at->P, *restrict B = at->B;
+    lanes u[MOST] = {{0}}, v[MOST] = {{0}}, Y[MOST] = {{0}}, X[MOST] = {{0}}, as[MOST];
+    for (int n = 0; n < group; n++)
+        as[n] = relevant ? a[n] * s[n] : s[n];
+    intptr_t m = high - 1;
+    const intptr_t last = low > 1 ? low : 1;
+    for (; m > k->K && m >= last; m--)
+        for (int n = 0; n < group; n++) {
+            v[n] = B[m] - s[n] * v[n];
+            if (relevant) {
+                v[n] -= as[n] * u[n];
+                u[n] = P[m] - s[n] * u[n];
+            }
+        }
+    for (; m >= last; m--)
+        for (int n = 0; n < group; n++) {
+            v[n] = B[m] - s[n] * v[n];
+            if (relevant) {
+                v[n] -= as[n] * u[n];
+                u[n] = P[m] - s[n] * u[n];
+                Y[n] += k->theta[m - 1] * u[n];
+            }
+            X[n] += k->delta[m - 1] * v[n];
+        }
+    for (int n = 0; n < group; n++) {
+        qX[n] += s[n] * X[n];
+        if (relevant)
+            qY[n] += s[n] * Y[n];
     }
-    *gradient += weight * (rho * (1.0 - x) * Y + X);
-    if (hessian)
-        *hessian += weight * (rho * ((1.0 - x) * (1.0 - x) - x) * Y + (1.0 - x) * X);
 }
 
-/* Light items: the early series at every node. */
-PLR_INLINE void add_light_items(const clocks *items, const ranks *k, integrals *at, intptr_t quartet, const int quartets,
-                                lanes t, lanes dt, const int relevant, const int with_hessian)
+/* A group of any items: upwards at the nodes where r is small enough, downwards at the others. */
+PLR_INLINE void add_by_division(const clocks *items, const ranks *k, integrals *at, intptr_t quartet, const int quartets,
+                                intptr_t low, intptr_t high, lanes t, lanes dt, const int relevant, const int with_hessian)
 {
-    const intptr_t j = QUARTET * quartet;
+    enum { MOST = 2 * QUARTET };
     const int group = QUARTET * quartets;
-    lanes z[2 * QUARTET], Y[2 * QUARTET] = {{0}}, C[2 * QUARTET], E[2 * QUARTET] = {{0}};
-    double largest = largest_of_quartet(at->r + j);
-    if (quartets > 1)
-        largest = fmax(largest, largest_of_quartet(at->r + j + QUARTET));
-    for (int n = 0; n < group; n++)
-        z[n] = -at->r[j + n];
-    horner(at->y, at->c, at->e, series_terms(largest, k->bits, k->K), z, group, relevant, Y, C, E);
-    for (int n = 0; n < group; n++)
-        add_item(items->w[j + n], items->rho[j + n], t, dt, Y[n], C[n], E[n], relevant, at->gradient + j + n,
-                 with_hessian ? at->hessian + j + n : NULL);
-}
-
-/* Heavy items: early series at the nodes where r is small enough, late series at the others. */
-PLR_INLINE void add_heavy_items(const clocks *items, const ranks *k, integrals *at, intptr_t quartet, intptr_t late_terms,
-                                lanes t, lanes dt, const int relevant, const int with_hessian)
-{
     const intptr_t j = QUARTET * quartet;
-    lanes zero = {0}, Y[QUARTET] = {{0}}, C[QUARTET] = {{0}}, E[QUARTET] = {{0}}, z[QUARTET], s[QUARTET], late_ratio = {0};
-    int_lanes early[QUARTET];
-    double early_ratio = 0;
-    int some_early = 0, some_late = 0;
-    for (int n = 0; n < QUARTET; n++) {
-        lanes r = at->r[j + n];
-        early[n] = r <= k->most_early;
-        z[n] = blend(early[n], -r, zero);
-        s[n] = blend(early[n], zero, 1.0 / r);
-        late_ratio = blend(s[n] > late_ratio, s[n], late_ratio);
-        early_ratio = fmax(early_ratio, -z[n][0]);
-        for (int lane = 1; lane < PLR_LANES; lane++)
-            early_ratio = fmax(early_ratio, -z[n][lane]);
-        some_early |= r[0] <= k->most_early;
-        some_late |= !(last_lane(&r) <= k->most_early);
+    const lanes zero = {0};
+    lanes qY[MOST] = {{0}}, qX[MOST] = {{0}}, r[MOST], s[MOST], a[MOST];
+    int_lanes early[MOST];
+    double first = INFINITY, last = 0;
+    for (int n = 0; n < group; n++) {
+        r[n] = at->r[j + n];
+        a[n] = all_lanes(items->rho[j + n] * items->w[j + n]);
+        first = fmin(first, r[n][0]);
+        last = fmax(last, last_lane(r + n));
     }
-    if (some_early) {
-        horner(at->y, at->c, at->e, series_terms(early_ratio, k->bits, k->K), z, QUARTET, relevant, Y, C, E);
-        for (int n = 0; n < QUARTET; n++) {
-            Y[n] = blend(early[n], Y[n], zero);
-            C[n] = blend(early[n], C[n], zero);
-            E[n] = blend(early[n], E[n], zero);
+    /* Both directions are safe while 1 / most_early < r < most_early: with all coefficients at hand, one of them often
+       serves all lanes. */
+    const double border = k->divide_all && last > k->most_early && first * k->most_early >= 1 ? 0 : k->most_early;
+    const int upwards = first <= border, downwards = last > border;
+    for (int n = 0; n < group; n++)
+        early[n] = r[n] <= border;
+    if (upwards) {
+        for (int n = 0; n < group; n++)
+            s[n] = keep(early[n], r[n]);
+        divide_upwards(k, at, low, high, s, a, group, relevant, qY, qX);
+        for (int n = 0; n < group && downwards; n++) {
+            qY[n] = keep(early[n], qY[n]);
+            qX[n] = keep(early[n], qX[n]);
         }
     }
-    if (some_late) {
-        lanes Y_late[QUARTET] = {{0}}, C_late[QUARTET], E_late[QUARTET] = {{0}}, minus_s[QUARTET];
-        for (int n = 0; n < QUARTET; n++)
-            minus_s[n] = -s[n];
-        horner(at->y_late, at->c_late, at->e_late, series_terms(max_lanes(late_ratio), k->bits, late_terms), minus_s,
-               QUARTET, relevant, Y_late, C_late, E_late);
-        for (int n = 0; n < QUARTET; n++) {
-            Y[n] += s[n] * Y_late[n];
-            C[n] += s[n] * C_late[n];
-            E[n] += s[n] * s[n] * E_late[n];
-        }
+    if (downwards) {
+        for (int n = 0; n < group; n++)
+            s[n] = blend(early[n], zero, 1.0 / r[n]);
+        divide_downwards(k, at, low, high, s, a, group, relevant, qY, qX);
     }
-    for (int n = 0; n < QUARTET; n++)
-        add_item(items->w[j + n], items->rho[j + n], t, dt, Y[n], C[n], E[n], relevant, at->gradient + j + n,
-                 with_hessian ? at->hessian + j + n : NULL);
+    for (int n = 0; n < group; n++)
+        add_item(items, j + n, t, dt, qY[n], qX[n], relevant, with_hessian, at);
 }
 
 /* ------------------------------------------------------------------------------------------ one vector of nodes at once */
 
-PLR_INLINE void include_quartet(const clocks *items, integrals *at, intptr_t quartet, intptr_t top, const int monic,
-                                const int relevant)
+PLR_INLINE void include_quartet(const clocks *items, integrals *at, intptr_t quartet, intptr_t low, intptr_t top,
+                                const int monic, const int relevant)
 {
     const intptr_t j = QUARTET * quartet;
     lanes q[QUARTET], p[QUARTET], a[QUARTET] = {{0}};
@@ -316,49 +352,76 @@ PLR_INLINE void include_quartet(const clocks *items, integrals *at, intptr_t qua
         if (relevant)
             a[n] = (items->rho[j + n] * items->w[j + n]) * q[n];
     }
-    multiply_quartet(at->P, at->B, top, q, p, a, monic, relevant);
+    multiply_quartet(at->P, at->B, low, top, q, p, a, monic, relevant);
+}
+
+/* The coefficients of P, low to high, outside which its mass is below 2^-bits (Bernstein, at the first and last node). */
+PLR_INLINE void find_band(const integrals *at, intptr_t n_items, double bits, intptr_t *low, intptr_t *high)
+{
+    lanes arrivals = {0}, variance = {0};
+    for (intptr_t j = 0; j < n_items; j++) {
+        lanes q = 1.0 / (1.0 + at->r[j]), p = at->r[j] * q;
+        arrivals += p;
+        variance += p * q;
+    }
+    const double z2 = 2 * 0.6931471805599453 * bits;
+    double below = arrivals[0] - z2 / 6 - sqrt(z2 * z2 / 36 + z2 * variance[0]);
+    double v = last_lane(&variance), above = last_lane(&arrivals) + z2 / 6 + sqrt(z2 * z2 / 36 + z2 * v);
+    *low = below > 1 ? (intptr_t)below - 1 : 0;
+    *high = above + 2 < (double)*high ? (intptr_t)(above + 2) : *high;
 }
 
 /* Add the integrands at the times t, with quadrature weights dt. */
-PLR_INLINE void integrate_at(const clocks *items, const ranks *k, lanes t, lanes dt, integrals *at, const int with_gradient,
+PLR_INLINE void integrate_at(const clocks *all, const ranks *k, lanes t, lanes dt, integrals *at, const int with_gradient,
                              const int with_hessian)
 {
-    const intptr_t n_items = QUARTET * items->quartets, K = k->K;
-    lanes late_ratio = {0};
-    int any_late = 0;
+    clocks here = *all;
+    const clocks *items = &here;
+    const intptr_t n_items = QUARTET * here.quartets, K = k->K;
     for (intptr_t j = 0; j < n_items; j++)
-        at->r[j] = expm1_lanes(items->w[j] * t);
-    /* Coefficients of P: the early series need K, the late ones as many more as they have terms. */
-    for (int end = 0; end < 2; end++) {
-        intptr_t from = end ? items->light_end : 0, to = end ? items->quartets : items->light_begin;
-        for (intptr_t j = QUARTET * from; j < QUARTET * to; j++) {
-            lanes r = at->r[j], s = 1.0 / r;
-            s = keep(r > k->most_early, s);
-            late_ratio = blend(s > late_ratio, s, late_ratio);
-            any_late |= last_lane(&r) > k->most_early;
-        }
+        at->r[j] = expm1_lanes(here.w[j] * t);
+    /* At early nodes more items are light. */
+    while (here.light_begin > 0 && largest_of_quartet(at->r + QUARTET * (here.light_begin - 1)) <= k->most_early) {
+        here.light_begin--;
+        for (int n = 0; n < QUARTET; n++)
+            here.light_weight += here.w[QUARTET * here.light_begin + n];
     }
-    intptr_t late_terms = 0, coefficients = K;
-    if (any_late) {
-        late_terms = series_terms(max_lanes(late_ratio), k->bits, n_items + 1);
-        coefficients = K + late_terms + 2;
+    while (here.light_end < here.quartets && largest_of_quartet(at->r + QUARTET * here.light_end) <= k->most_early) {
+        for (int n = 0; n < QUARTET; n++)
+            here.light_weight += here.w[QUARTET * here.light_end + n];
+        here.light_end++;
     }
+    /* Divisions upwards need K coefficients; those downwards as many more as it takes to forget how they started. */
+    intptr_t coefficients = K, low = 0;
+    double smallest_r = INFINITY; /* that is divided by downwards */
+    for (intptr_t j = 0; j < n_items; j++) {
+        if (j == QUARTET * here.light_begin)
+            j = QUARTET * here.light_end;
+        if (j == n_items)
+            break;
+        const double *r = (const double *)(at->r + j);
+        for (int lane = PLR_LANES - 1; lane >= 0 && r[lane] > k->most_early; lane--)
+            smallest_r = fmin(smallest_r, r[lane]);
+    }
+    if (smallest_r < INFINITY)
+        coefficients = k->divide_all ? n_items + 1 : K + 1 + series_terms(1 / smallest_r, k->bits, n_items);
     if (coefficients > n_items + 1)
         coefficients = n_items + 1;
-    if (any_late && late_terms > coefficients)
-        late_terms = coefficients;
+    if (K >= BANDED_FROM)
+        find_band(at, n_items, k->bits, &low, &coefficients);
+    if (low >= K)
+        return;
 
-    const double light_exponent = items->light_weight * last_lane(&t);
-    const int monic = light_exponent < 600; /* exp(-600) and its inverse are far from underflow */
+    const int monic = here.light_weight * last_lane(&t) < 600; /* exp(-600) and its inverse are far from underflow */
     lanes *restrict P = at->P, *restrict B = at->B;
     for (intptr_t m = -MARGIN; m < coefficients; m++)
         P[m] = B[m] = (lanes){0};
-    P[0] = monic ? exp_lanes(-items->light_weight * t) : all_lanes(1);
+    P[0] = monic ? exp_lanes(-here.light_weight * t) : all_lanes(1);
 
-    intptr_t small_begin = items->relevant, small_end = items->relevant, terms = 0, top = 0;
-    if (monic && items->sorted) {
-        small_begin = items->light_begin;
-        small_end = items->light_end;
+    intptr_t small_begin = here.relevant, small_end = here.relevant, terms = 0, top = 0;
+    if (monic && here.sorted) {
+        small_begin = here.light_begin;
+        small_end = here.light_end;
         while (small_begin < small_end && largest_of_quartet(at->r + QUARTET * small_begin) > SMALL)
             small_begin++;
         while (small_begin < small_end && largest_of_quartet(at->r + QUARTET * (small_end - 1)) > SMALL)
@@ -367,74 +430,77 @@ PLR_INLINE void integrate_at(const clocks *items, const ranks *k, lanes t, lanes
             small_begin = small_end;
     }
     if (small_begin < small_end) {
-        intptr_t border = items->relevant < small_begin ? small_begin : items->relevant;
+        intptr_t border = here.relevant < small_begin ? small_begin : here.relevant;
         border = border > small_end ? small_end : border;
         for (intptr_t i = 0; i < coefficients; i++)
             at->s[i] = at->b[i] = (lanes){0};
-        intptr_t terms_relevant = add_power_sums(items, k, small_begin, border, 1, coefficients, at);
-        intptr_t terms_irrelevant = add_power_sums(items, k, border, small_end, 0, coefficients, at);
-        terms = terms_relevant > terms_irrelevant ? terms_relevant : terms_irrelevant;
-        multiply_by_power_sums(P, at->s, terms, coefficients);
+        terms = add_power_sums(items, k, small_begin, border, 1, coefficients, at);
+        intptr_t irrelevant_terms = add_power_sums(items, k, border, small_end, 0, coefficients, at);
+        multiply_by_power_sums(P, at->s, terms > irrelevant_terms ? terms : irrelevant_terms, coefficients);
         top = coefficients - 1;
-        terms = terms_relevant;
     }
-    for (intptr_t quartet = items->quartets - 1; quartet >= 0; quartet--) {
+    intptr_t left = here.quartets - (small_end - small_begin);
+    for (intptr_t quartet = here.quartets - 1; quartet >= 0; quartet--) {
         if (quartet >= small_begin && quartet < small_end) {
             quartet = small_begin;
             continue;
         }
+        left--;
         top = top + QUARTET < coefficients - 1 ? top + QUARTET : coefficients - 1;
-        const int light = monic && quartet >= items->light_begin && quartet < items->light_end;
-        if (quartet >= items->relevant) {
+        const intptr_t bottom = low > QUARTET * left ? low - QUARTET * left : 0;
+        const int light = monic && quartet >= here.light_begin && quartet < here.light_end;
+        if (quartet >= here.relevant) {
             if (light)
-                include_quartet(items, at, quartet, top, 1, 0);
+                include_quartet(items, at, quartet, bottom, top, 1, 0);
             else
-                include_quartet(items, at, quartet, top, 0, 0);
+                include_quartet(items, at, quartet, bottom, top, 0, 0);
         } else {
             if (light)
-                include_quartet(items, at, quartet, top, 1, 1);
+                include_quartet(items, at, quartet, bottom, top, 1, 1);
             else
-                include_quartet(items, at, quartet, top, 0, 1);
+                include_quartet(items, at, quartet, bottom, top, 0, 1);
         }
     }
-    for (intptr_t m = coefficients - 1; m >= 0 && terms > 0; m--) {
+    for (intptr_t m = coefficients - 1; m >= low && terms > 0; m--) {
         lanes sum = {0};
-        intptr_t most = m < terms - 1 ? m : terms - 1;
+        const intptr_t most = m < terms - 1 ? m : terms - 1;
         for (intptr_t i = 0; i <= most; i++)
             sum += at->b[i] * P[m - i];
         B[m] += sum;
     }
     lanes value = {0};
-    for (intptr_t m = 0; m < K && m < coefficients; m++)
+    for (intptr_t m = low; m < K && m < coefficients; m++)
         value += k->theta[m] * B[m];
     at->value += value * dt;
     if (!with_gradient)
         return;
 
-    intptr_t early_terms = K;
-    if (items->light_begin == 0 && items->light_end == items->quartets)
-        early_terms = series_terms(last_lane(at->r + items->heaviest_light), k->bits, K);
-    correlate(k, P, B, 0, coefficients, early_terms, 0, 1, at->y, at->c, at->e);
-    if (any_late)
-        correlate(k, P, B, 0, coefficients, late_terms, 1, 1, at->y_late, at->c_late, at->e_late);
-    for (intptr_t quartet = 0; quartet < items->light_begin; quartet++) {
-        if (quartet < items->relevant)
-            add_heavy_items(items, k, at, quartet, late_terms, t, dt, 1, with_hessian);
-        else
-            add_heavy_items(items, k, at, quartet, late_terms, t, dt, 0, with_hessian);
+    if (k->divide_all)
+        here.light_begin = here.light_end = 0;
+    intptr_t longest = 0;
+    for (intptr_t quartet = here.light_begin; quartet < here.light_end; quartet++) {
+        intptr_t terms_here = series_terms(largest_of_quartet(at->r + QUARTET * quartet), k->bits, K);
+        longest = terms_here > longest ? terms_here : longest;
     }
-    intptr_t quartet = items->light_begin;
-    for (; quartet < items->relevant && quartet < items->light_end; quartet++)
-        add_light_items(items, k, at, quartet, 1, t, dt, 1, with_hessian);
-    for (; quartet + 1 < items->light_end; quartet += 2)
-        add_light_items(items, k, at, quartet, 2, t, dt, 0, with_hessian);
-    for (; quartet < items->light_end; quartet++)
-        add_light_items(items, k, at, quartet, 1, t, dt, 0, with_hessian);
-    for (; quartet < items->quartets; quartet++) {
-        if (quartet < items->relevant)
-            add_heavy_items(items, k, at, quartet, late_terms, t, dt, 1, with_hessian);
+    correlate(k, at, low, coefficients, longest);
+    intptr_t quartet = 0;
+    while (quartet < here.quartets) {
+        const int light = quartet >= here.light_begin && quartet < here.light_end, relevant = quartet < here.relevant;
+        const int alike_end = !light && quartet < here.light_begin ? here.light_begin : light ? here.light_end : here.quartets;
+        const int pair = !relevant && quartet + 1 < alike_end;
+        if (light && relevant)
+            add_by_polynomial(items, k, at, quartet, 1, t, dt, 1, with_hessian);
+        else if (light && pair)
+            add_by_polynomial(items, k, at, quartet, 2, t, dt, 0, with_hessian);
+        else if (light)
+            add_by_polynomial(items, k, at, quartet, 1, t, dt, 0, with_hessian);
+        else if (relevant)
+            add_by_division(items, k, at, quartet, 1, low, coefficients, t, dt, 1, with_hessian);
+        else if (pair)
+            add_by_division(items, k, at, quartet, 2, low, coefficients, t, dt, 0, with_hessian);
         else
-            add_heavy_items(items, k, at, quartet, late_terms, t, dt, 0, with_hessian);
+            add_by_division(items, k, at, quartet, 1, low, coefficients, t, dt, 0, with_hessian);
+        quartet += 1 + pair;
     }
 }
 

@@ -65,8 +65,8 @@ static size_t lay_out(workspace *ws, char *memory, intptr_t D, intptr_t K)
     ws->at.r = (lanes *)carve(&memory, items * sizeof(lanes));
     ws->at.gradient = (lanes *)carve(&memory, items * sizeof(lanes));
     ws->at.hessian = (lanes *)carve(&memory, items * sizeof(lanes));
-    lanes **polynomials[] = {&ws->at.P, &ws->at.B, &ws->at.y, &ws->at.c, &ws->at.e, &ws->at.y_late, &ws->at.c_late,
-                             &ws->at.e_late, &ws->at.s, &ws->at.b};
+    lanes **polynomials[] = {&ws->at.P, &ws->at.B, &ws->at.y, &ws->at.c, &ws->at.e,
+                             &ws->at.s, &ws->at.b};
     for (size_t i = 0; i < sizeof polynomials / sizeof *polynomials; i++)
         *polynomials[i] = (lanes *)carve(&memory, coefficients * sizeof(lanes)) + (i < 2 ? MARGIN : 0);
     return memory - start;
@@ -143,15 +143,8 @@ static void order_items(workspace *ws, intptr_t n, double heavy, int sorted, clo
     items->rho = ws->rho;
     items->sorted = sorted;
     items->light_weight = 0;
-    items->heaviest_light = 0;
-    double heaviest = -1;
-    for (intptr_t j = QUARTET * items->light_begin; j < QUARTET * items->light_end; j++) {
+    for (intptr_t j = QUARTET * items->light_begin; j < QUARTET * items->light_end; j++)
         items->light_weight += ws->w[j];
-        if (ws->w[j] > heaviest) {
-            heaviest = ws->w[j];
-            items->heaviest_light = j;
-        }
-    }
 }
 
 /* Indices of keys by falling key; stable (merge sort). */
@@ -216,7 +209,7 @@ static int solve_panel(workspace *ws, const exact_query *query, intptr_t n, intp
     memset(ws->panel_delta, 0, (K + 2 * MARGIN) * sizeof(double));
     memcpy(ws->panel_theta + MARGIN, ws->theta + arrived, K * sizeof(double));
     memcpy(ws->panel_delta + MARGIN, ws->delta + arrived, K * sizeof(double));
-    ranks k = {K, ws->panel_theta + MARGIN, ws->panel_delta + MARGIN, 1e300, 10 - log2(tolerance.nodes)};
+    ranks k = {K, ws->panel_theta + MARGIN, ws->panel_delta + MARGIN, 1e300, 10 - log2(tolerance.nodes), 2 * n < 5 * K};
     if (K > 1)
         k.most_early = fmax(1, pow(1e14 * tolerance.nodes, 1.0 / (double)(K - 1)));
     const double heavy = log1p(k.most_early) / plan->time[plan->nodes - 1];
@@ -359,7 +352,7 @@ static void solve(exact_query *query, void *memory)
     const double scale = largest_theta * largest_rho, floor_share = 1e-3;
     double accuracy = query->rtol;
     for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
-        tolerances tolerance = {query->hessian ? accuracy / 30 : accuracy, accuracy / 100};
+        tolerances tolerance = {query->hessian ? accuracy / 30 : accuracy, accuracy / 1000};
         double integral = 0;
         query->attempts = attempt + 1;
         query->nodes = 0;
@@ -390,9 +383,9 @@ static void solve(exact_query *query, void *memory)
             squares += query->gradient[j] * query->gradient[j];
         }
         double share = fmax(sqrt(squares) / scale, floor_share), allowed = query->rtol * share;
-        if (accuracy <= 50 * allowed && fabs(sum) <= 0.3 * allowed * scale)
+        if (accuracy <= 300 * allowed && fabs(sum) <= 0.3 * allowed * scale)
             return;
-        double wanted = fmin(accuracy, 10 * allowed);
+        double wanted = fmin(accuracy, 100 * allowed);
         if (fabs(sum) > 0.3 * allowed * scale)
             wanted = fmin(wanted, accuracy * fmax(1e-4, 0.1 * allowed * scale / fabs(sum)));
         if (attempt + 1 == ATTEMPTS || accuracy <= 1e-14)
