@@ -78,8 +78,8 @@ PLR_INLINE intptr_t series_terms(double ratio, double bits, intptr_t most)
 
 PLR_INLINE double largest_of_quartet(const lanes *r)
 {
-    double a = fmax(last_lane(r), last_lane(r + 1)), b = fmax(last_lane(r + 2), last_lane(r + 3));
-    return fmax(a, b);
+    double a = larger(last_lane(r), last_lane(r + 1)), b = larger(last_lane(r + 2), last_lane(r + 3));
+    return larger(a, b);
 }
 
 /* --------------------------------------------------------------------------------------------------------- P and B */
@@ -218,7 +218,7 @@ PLR_INLINE void add_by_polynomial(const clocks *items, const ranks *k, integrals
     const intptr_t j = QUARTET * quartet;
     double largest = largest_of_quartet(at->r + j);
     if (quartets > 1)
-        largest = fmax(largest, largest_of_quartet(at->r + j + QUARTET));
+        largest = larger(largest, largest_of_quartet(at->r + j + QUARTET));
     const intptr_t terms = series_terms(largest, k->bits, k->K);
     const lanes *restrict y = at->y, *restrict c = at->c, *restrict e = at->e;
     lanes z[MOST], Y[MOST], C[MOST], E[MOST];
@@ -312,8 +312,8 @@ PLR_INLINE void add_by_division(const clocks *items, const ranks *k, integrals *
     for (int n = 0; n < group; n++) {
         r[n] = at->r[j + n];
         a[n] = all_lanes(items->rho[j + n] * items->w[j + n]);
-        first = fmin(first, r[n][0]);
-        last = fmax(last, last_lane(r + n));
+        first = smaller(first, r[n][0]);
+        last = larger(last, last_lane(r + n));
     }
     /* Both directions are safe while 1 / most_early < r < most_early: with all coefficients at hand, one of them often
        serves all lanes. */
@@ -378,8 +378,15 @@ PLR_INLINE void integrate_at(const clocks *all, const ranks *k, lanes t, lanes d
     clocks here = *all;
     const clocks *items = &here;
     const intptr_t n_items = QUARTET * here.quartets, K = k->K;
-    for (intptr_t j = 0; j < n_items; j++)
-        at->r[j] = expm1_lanes(here.w[j] * t);
+    if (last_lane(&t) < 700) {
+        for (intptr_t j = 0; j < n_items; j++)
+            at->r[j] = expm1_lanes(here.w[j] * t);
+    } else { /* w <= 1, so that only now e^(w t) may overflow; beyond e^700 an item has rung all the same */
+        for (intptr_t j = 0; j < n_items; j++) {
+            lanes x = here.w[j] * t;
+            at->r[j] = expm1_lanes(blend(x < 700.0, x, all_lanes(700.0)));
+        }
+    }
     /* At early nodes more items are light. */
     while (here.light_begin > 0 && largest_of_quartet(at->r + QUARTET * (here.light_begin - 1)) <= k->most_early) {
         here.light_begin--;
@@ -401,7 +408,7 @@ PLR_INLINE void integrate_at(const clocks *all, const ranks *k, lanes t, lanes d
             break;
         const double *r = (const double *)(at->r + j);
         for (int lane = PLR_LANES - 1; lane >= 0 && r[lane] > k->most_early; lane--)
-            smallest_r = fmin(smallest_r, r[lane]);
+            smallest_r = smaller(smallest_r, r[lane]);
     }
     if (smallest_r < INFINITY)
         coefficients = k->divide_all ? n_items + 1 : K + 1 + series_terms(1 / smallest_r, k->bits, n_items);

@@ -43,7 +43,7 @@ static char *carve(char **free_memory, size_t bytes)
 static size_t lay_out(workspace *ws, char *memory, intptr_t D, intptr_t K)
 {
     char *start = memory;
-    const size_t items = D + 2 * QUARTET, real = sizeof(double), index = sizeof(intptr_t);
+    const size_t items = D + 2 * PLR_LANES + QUARTET, real = sizeof(double), index = sizeof(intptr_t);
     const size_t ranks_padded = K + 2 * MARGIN + 2, coefficients = items + 2 * MARGIN;
     ws->f = (double *)carve(&memory, items * real + 64);
     ws->w_in = (double *)carve(&memory, items * real + 64);
@@ -84,26 +84,28 @@ static size_t workspace_bytes(intptr_t D, intptr_t K)
  * quarter octaves, or only heavy and light. heavy: weight above which an item is heavy. */
 static void order_items(workspace *ws, intptr_t n, double heavy, int sorted, clocks *items)
 {
-    intptr_t relevant_count[KEYS + 1] = {0}, irrelevant_count[KEYS + 1] = {0};
-    int keys = sorted ? KEYS : 2;
-    uint8_t *key = (uint8_t *)ws->key;
-    int64_t heavy_word;
-    memcpy(&heavy_word, &heavy, sizeof heavy_word);
-    const int64_t one = (int64_t)1023 << 2;
-    int64_t heavy_key = heavy >= 1 ? -1 : one - (heavy_word >> 50);
-    if (!sorted)
-        heavy_key = 0;
-    heavy_key = heavy_key < KEYS - 1 ? heavy_key : KEYS - 1;
+    intptr_t counts[2 * KEYS] = {0}, *irrelevant_count = counts, *relevant_count = counts + KEYS;
+    const int keys = sorted ? KEYS : 2;
+    const int64_t one = (int64_t)1023 << 2; /* exponent and two bits of the mantissa of 1.0 */
+    uint16_t *key = (uint16_t *)ws->key;
+    int64_t heavy_key = 0;
+    if (sorted) {
+        memcpy(&heavy_key, &heavy, sizeof heavy_key);
+        heavy_key = heavy >= 1 ? -1 : one - (heavy_key >> 50);
+        heavy_key = heavy_key < KEYS - 1 ? heavy_key : KEYS - 1;
+    }
     intptr_t n_relevant = 0;
     for (intptr_t j = 0; j < n; j++) {
-        int64_t word, k;
-        memcpy(&word, ws->w_in + j, sizeof word);
-        k = sorted ? one - (word >> 50) : !(ws->w_in[j] > heavy);
-        k = k < 0 ? 0 : k < keys - 1 ? k : keys - 1;
-        key[j] = (uint8_t)k;
-        int relevant = ws->rho_in[j] != 0;
+        int64_t k = !(ws->w_in[j] > heavy);
+        if (sorted) {
+            memcpy(&k, ws->w_in + j, sizeof k);
+            k = one - (k >> 50);
+            k = k < KEYS - 1 ? k : KEYS - 1;
+        }
+        const int relevant = ws->rho_in[j] != 0;
         n_relevant += relevant;
-        (relevant ? relevant_count : irrelevant_count)[k]++;
+        key[j] = (uint16_t)(k + KEYS * relevant);
+        counts[key[j]]++;
     }
     const intptr_t total = (n + QUARTET - 1) / QUARTET * QUARTET;
     intptr_t place = 0, heavy_relevant = 0, heavy_irrelevant = 0;
@@ -127,8 +129,7 @@ static void order_items(workspace *ws, intptr_t n, double heavy, int sorted, clo
         ws->w[j] = ws->rho[j] = 0;
     }
     for (intptr_t j = 0; j < n; j++) {
-        intptr_t *next = (ws->rho_in[j] != 0 ? relevant_count : irrelevant_count) + key[j];
-        intptr_t to = (*next)++;
+        intptr_t to = counts[key[j]]++;
         ws->item[to] = j;
         ws->w[to] = ws->w_in[j];
         ws->rho[to] = ws->rho_in[j];
@@ -170,7 +171,7 @@ static void sort_by_score(intptr_t n, double *key, intptr_t *order, double *key_
 /* Histogram of -f for n scores relative to their maximum. */
 static void fill_histogram(histogram *h, const double *f, intptr_t n, double lowest)
 {
-    h->bins = (int)(fmin(-lowest * BINS_PER_NAT, MOST_BINS - 2)) + 2;
+    h->bins = (int)(smaller(-lowest * BINS_PER_NAT, MOST_BINS - 2)) + 2;
     for (int i = 0; i < h->bins + PLR_LANES; i++)
         h->count[i] = 0;
     for (intptr_t j = 0; j < n; j++) {
@@ -194,13 +195,15 @@ typedef struct {
 static int solve_panel(workspace *ws, const exact_query *query, intptr_t n, intptr_t arrived, intptr_t K, double t0, double t1,
                        tolerances tolerance, double *value, int *nodes)
 {
-    double S = 0;
+    lanes sum = {0};
+    for (intptr_t j = n; j % PLR_LANES; j++)
+        ws->f[j] = -INFINITY;
     for (intptr_t j = 0; j < n; j += PLR_LANES) {
-        lanes w = exp_lanes(load_lanes(ws->f + j));
+        lanes f = load_lanes(ws->f + j), w = keep(f > -708.0, exp_lanes(f));
         memcpy(ws->w_in + j, &w, sizeof w);
+        sum += w;
     }
-    for (intptr_t j = 0; j < n; j++)
-        S += ws->w_in[j];
+    const double S = sum_lanes(sum);
     quadrature *plan = ws->plan;
     plan_quadrature(ws->bins, S, K, t0, t1, tolerance.nodes, tolerance.cut, plan);
     *nodes += plan->nodes;
@@ -211,7 +214,7 @@ static int solve_panel(workspace *ws, const exact_query *query, intptr_t n, intp
     memcpy(ws->panel_delta + MARGIN, ws->delta + arrived, K * sizeof(double));
     ranks k = {K, ws->panel_theta + MARGIN, ws->panel_delta + MARGIN, 1e300, 10 - log2(tolerance.nodes), 2 * n < 5 * K};
     if (K > 1)
-        k.most_early = fmax(1, pow(1e14 * tolerance.nodes, 1.0 / (double)(K - 1)));
+        k.most_early = larger(1, pow(1e14 * tolerance.nodes, 1.0 / (double)(K - 1)));
     const double heavy = log1p(k.most_early) / plan->time[plan->nodes - 1];
     clocks items;
     order_items(ws, n, heavy, K >= SORTED_FROM, &items);
@@ -322,21 +325,21 @@ static void solve(exact_query *query, void *memory)
 
     double highest = query->scores[0], lowest = highest, least = query->relevance[0], most = least;
     for (intptr_t j = 1; j < D; j++) {
-        highest = fmax(highest, query->scores[j]);
-        lowest = fmin(lowest, query->scores[j]);
-        least = fmin(least, query->relevance[j]);
-        most = fmax(most, query->relevance[j]);
+        highest = larger(highest, query->scores[j]);
+        lowest = smaller(lowest, query->scores[j]);
+        least = smaller(least, query->relevance[j]);
+        most = larger(most, query->relevance[j]);
     }
     /* A constant added to all relevance changes no gradient, nor does one added to all rank weights when every item is
        placed. The second removes the slow wait for the last item. */
     const double common = least > 0 ? least : most < 0 ? most : 0;
     const double last_theta = K == D ? query->rank_weights[D - 1] : 0;
-    const double largest_rho = fmax(fabs(least), fabs(most));
+    const double largest_rho = larger(fabs(least), fabs(most));
     double total_theta = 0, largest_theta = 0, total_rho = 0;
     for (intptr_t m = 0; m < K; m++) {
         double theta = query->rank_weights[m];
         total_theta += theta;
-        largest_theta = fmax(largest_theta, fabs(theta));
+        largest_theta = larger(largest_theta, fabs(theta));
         ws->theta[m] = theta - last_theta;
         ws->delta[m] = (m + 1 < K ? query->rank_weights[m + 1] : last_theta) - theta;
     }
@@ -377,20 +380,22 @@ static void solve(exact_query *query, void *memory)
             return;
         /* The gradient's entries sum to zero: what they do sum to measures the error of the quadrature (0.1 to 40 times
            it). Choose the nodes anew where it is too large, or where the gradient is so small that it needs more. */
-        double sum = 0, squares = 0;
+        double sum = 0, absolute = 0, squares = 0;
         for (intptr_t j = 0; j < D; j++) {
             sum += query->gradient[j];
+            absolute += fabs(query->gradient[j]);
             squares += query->gradient[j] * query->gradient[j];
         }
-        double share = fmax(sqrt(squares) / scale, floor_share), allowed = query->rtol * share;
-        if (accuracy <= 300 * allowed && fabs(sum) <= 0.3 * allowed * scale)
+        const double share = larger(sqrt(squares) / scale, floor_share), allowed = query->rtol * share;
+        const double sum_allowed = 0.1 * query->rtol * larger(absolute, floor_share * scale);
+        if (accuracy <= 300 * allowed && fabs(sum) <= sum_allowed)
             return;
-        double wanted = fmin(accuracy, 100 * allowed);
-        if (fabs(sum) > 0.3 * allowed * scale)
-            wanted = fmin(wanted, accuracy * fmax(1e-4, 0.1 * allowed * scale / fabs(sum)));
+        double wanted = smaller(accuracy, 100 * allowed);
+        if (fabs(sum) > sum_allowed)
+            wanted = smaller(wanted, accuracy * larger(1e-4, 0.3 * sum_allowed / fabs(sum)));
         if (attempt + 1 == ATTEMPTS || accuracy <= 1e-14)
             return;
-        accuracy = fmax(wanted, 1e-15);
+        accuracy = larger(wanted, 1e-15);
         for (intptr_t j = 0; j < D; j++) {
             query->gradient[j] = 0;
             if (query->hessian)

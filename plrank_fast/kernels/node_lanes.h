@@ -24,6 +24,16 @@ PLR_INLINE lanes load_lanes(const double *from)
     return x;
 }
 
+PLR_INLINE double larger(double a, double b) /* fmax is a call: it has to look for NaN */
+{
+    return a > b ? a : b;
+}
+
+PLR_INLINE double smaller(double a, double b)
+{
+    return a < b ? a : b;
+}
+
 /* mask ? yes : no, lane by lane; the mask is the result of a comparison. */
 PLR_INLINE lanes blend(int_lanes mask, lanes yes, lanes no)
 {
@@ -67,12 +77,10 @@ PLR_INLINE double max_lanes(lanes x)
 }
 
 /* x = n ln 2 + r with |r| <= ln(2) / 2: returns 2^n in *power and e^r - 1 by its Taylor polynomial of degree 12 (remainder
- * 2e-16 of e^r). Adding 1.5 * 2^52 rounds to an integer and leaves n in the low bits. x is clamped to [-708, 708]. */
+ * 2e-16 of e^r). Adding 1.5 * 2^52 rounds to an integer and leaves n in the low bits. |x| <= 708. */
 PLR_INLINE lanes split_exp(lanes x, lanes *power)
 {
     const double magic = 0x1.8p52;
-    x = blend(x < 708.0, x, all_lanes(708.0));
-    x = blend(x > -708.0, x, all_lanes(-708.0));
     lanes shifted = x * 0x1.71547652b82fep0 + magic;
     lanes n = shifted - magic;
     lanes r = x - n * 0x1.62e42fefa3800p-1;
@@ -85,13 +93,15 @@ PLR_INLINE lanes split_exp(lanes x, lanes *power)
     return r + r2 * (low + r4 * (mid + r4 * high));
 }
 
+/* exp(x) for x <= 708; below -708 it stays at exp(-708). */
 PLR_INLINE lanes exp_lanes(lanes x)
 {
+    x = blend(x > -708.0, x, all_lanes(-708.0));
     lanes power, tail = split_exp(x, &power);
     return power * tail + power;
 }
 
-/* exp(x) - 1 with full relative accuracy. */
+/* exp(x) - 1 with full relative accuracy, |x| <= 708. */
 PLR_INLINE lanes expm1_lanes(lanes x)
 {
     lanes power, tail = split_exp(x, &power);

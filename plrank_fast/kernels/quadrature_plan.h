@@ -228,7 +228,7 @@ static void plan_quadrature(const histogram *h, double S, double K, double t0, d
         log_end = log_t1;
         plan->ended = 0;
     }
-    const double b = sqrt(steepest + 1.6 * 1.6), end = fmax(exp(log_end) - t0, 1e-3 * t0);
+    const double b = sqrt(steepest + 1.6 * 1.6), end = larger(exp(log_end) - t0, 1e-3 * t0);
     const double v_end = asinh(sqrt(S * end) / b), length = 2 * b * v_end, digits = -log(tolerance);
     const double per_length = sqrt(digits / 8) * (0.72 + 0.2 * (K < 300 ? K / 300 : 1)), least = 0.2 * digits / b;
     plan->nodes = rounded_nodes((digits > 14 ? 0.25 * digits : 3.5) + length * (per_length > least ? per_length : least));
