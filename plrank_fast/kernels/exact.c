@@ -212,9 +212,9 @@ static int solve_panel(workspace *ws, const exact_query *query, intptr_t n, intp
     memset(ws->panel_delta, 0, (K + 2 * MARGIN) * sizeof(double));
     memcpy(ws->panel_theta + MARGIN, ws->theta + arrived, K * sizeof(double));
     memcpy(ws->panel_delta + MARGIN, ws->delta + arrived, K * sizeof(double));
-    ranks k = {K, ws->panel_theta + MARGIN, ws->panel_delta + MARGIN, 1e300, 10 - log2(tolerance.nodes), 2 * n < 5 * K};
+    ranks k = {K, ws->panel_theta + MARGIN, ws->panel_delta + MARGIN, 1e300, 13 - log2(tolerance.nodes), 2 * n < 5 * K};
     if (K > 1)
-        k.most_early = larger(1, pow(1e14 * tolerance.nodes, 1.0 / (double)(K - 1)));
+        k.most_early = larger(1, pow(1e12 * tolerance.nodes, 1.0 / (double)(K - 1)));
     const double heavy = log1p(k.most_early) / plan->time[plan->nodes - 1];
     clocks items;
     order_items(ws, n, heavy, K >= SORTED_FROM, &items);
@@ -378,21 +378,17 @@ static void solve(exact_query *query, void *memory)
         query->value = known_value + integral;
         if (!query->gradient)
             return;
-        /* The gradient's entries sum to zero: what they do sum to measures the error of the quadrature (0.1 to 40 times
-           it). Choose the nodes anew where it is too large, or where the gradient is so small that it needs more. */
-        double sum = 0, absolute = 0, squares = 0;
+        /* The gradient's entries sum to zero: what they do sum to measures the error of the quadrature. Choose more nodes
+           where it is too large. */
+        double sum = 0, absolute = 0;
         for (intptr_t j = 0; j < D; j++) {
             sum += query->gradient[j];
             absolute += fabs(query->gradient[j]);
-            squares += query->gradient[j] * query->gradient[j];
         }
-        const double share = larger(sqrt(squares) / scale, floor_share), allowed = query->rtol * share;
         const double sum_allowed = 0.1 * query->rtol * larger(absolute, floor_share * scale);
-        if (accuracy <= 300 * allowed && fabs(sum) <= sum_allowed)
+        if (fabs(sum) <= sum_allowed)
             return;
-        double wanted = smaller(accuracy, 100 * allowed);
-        if (fabs(sum) > sum_allowed)
-            wanted = smaller(wanted, accuracy * larger(1e-4, 0.3 * sum_allowed / fabs(sum)));
+        const double wanted = accuracy * smaller(3e-2, larger(1e-4, 0.3 * sum_allowed / fabs(sum)));
         if (attempt + 1 == ATTEMPTS || accuracy <= 1e-14)
             return;
         accuracy = larger(wanted, 1e-15);
