@@ -371,12 +371,11 @@ PLR_INLINE void find_band(const integrals *at, intptr_t n_items, double bits, in
     *high = above + 2 < (double)*high ? (intptr_t)(above + 2) : *high;
 }
 
-/* Add the integrands at the times t, with quadrature weights dt. */
-PLR_INLINE void integrate_at(const clocks *all, const ranks *k, lanes t, lanes dt, integrals *at, const int with_gradient,
-                             const int with_hessian)
+/* Compute r of each item and the coefficients of P and B that matter at the times t, which are *low to *high; none if
+ * all ranks are filled by then. The light quartets of *items are those of these times on return. */
+static void arrivals_at(clocks *items, const ranks *k, lanes t, integrals *at, intptr_t *band_low, intptr_t *band_high)
 {
-    clocks here = *all;
-    const clocks *items = &here;
+    clocks here = *items;
     const intptr_t n_items = QUARTET * here.quartets, K = k->K;
     if (last_lane(&t) < 700) {
         for (intptr_t j = 0; j < n_items; j++)
@@ -416,6 +415,10 @@ PLR_INLINE void integrate_at(const clocks *all, const ranks *k, lanes t, lanes d
         coefficients = n_items + 1;
     if (K >= BANDED_FROM)
         find_band(at, n_items, k->bits, &low, &coefficients);
+    items->light_begin = here.light_begin;
+    items->light_end = here.light_end;
+    *band_low = low;
+    *band_high = coefficients;
     if (low >= K)
         return;
 
@@ -475,9 +478,22 @@ PLR_INLINE void integrate_at(const clocks *all, const ranks *k, lanes t, lanes d
             sum += at->b[i] * P[m - i];
         B[m] += sum;
     }
+}
+
+/* Add the integrands at the times t, with quadrature weights dt. */
+PLR_INLINE void integrate_at(const clocks *all, const ranks *k, lanes t, lanes dt, integrals *at, const int with_gradient,
+                             const int with_hessian)
+{
+    clocks here = *all;
+    const clocks *items = &here;
+    const intptr_t K = k->K;
+    intptr_t low, coefficients;
+    arrivals_at(&here, k, t, at, &low, &coefficients);
+    if (low >= K)
+        return;
     lanes value = {0};
     for (intptr_t m = low; m < K && m < coefficients; m++)
-        value += k->theta[m] * B[m];
+        value += k->theta[m] * at->B[m];
     at->value += value * dt;
     if (!with_gradient)
         return;
@@ -508,6 +524,69 @@ PLR_INLINE void integrate_at(const clocks *all, const ranks *k, lanes t, lanes d
         else
             add_by_division(items, k, at, quartet, 1, low, coefficients, t, dt, 0, with_hessian);
         quartet += 1 + pair;
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------ rank probabilities */
+
+/* P at the times t, kept for all items to divide by their factors. */
+typedef struct {
+    lanes t, dt;
+    intptr_t low, high;
+    lanes *P;
+} arrivals;
+
+/* P(rank of j = m + 1) = integral of w_j q_j [z^m] P / L_j dt for the four items of a quartet; K sums of each item. */
+PLR_INLINE void place_quartet(const clocks *items, const ranks *k, intptr_t quartet, const arrivals *nodes, intptr_t blocks,
+                              lanes *restrict sums)
+{
+    const intptr_t K = k->K;
+    const lanes zero = {0};
+    const double *w = items->w + QUARTET * quartet;
+    for (intptr_t m = 0; m < QUARTET * K; m++)
+        sums[m] = zero;
+    for (intptr_t block = 0; block < blocks; block++) {
+        const lanes *restrict P = nodes[block].P;
+        const intptr_t low = nodes[block].low, end = nodes[block].high < K ? nodes[block].high : K;
+        lanes r[QUARTET], s[QUARTET], weight[QUARTET], x[QUARTET];
+        int_lanes early[QUARTET];
+        double first = INFINITY, last = 0;
+        for (int n = 0; n < QUARTET; n++) {
+            lanes exponent = w[n] * nodes[block].t;
+            r[n] = expm1_lanes(blend(exponent < 700.0, exponent, all_lanes(700.0)));
+            first = smaller(first, r[n][0]);
+            last = larger(last, last_lane(r + n));
+        }
+        const double border = k->divide_all && last > k->most_early && first * k->most_early >= 1 ? 0 : k->most_early;
+        for (int n = 0; n < QUARTET; n++) {
+            early[n] = r[n] <= border;
+            s[n] = keep(early[n], r[n]);
+            weight[n] = keep(early[n], w[n] * nodes[block].dt);
+            x[n] = zero;
+        }
+        if (first <= border)
+            for (intptr_t m = low; m < end; m++)
+                for (int n = 0; n < QUARTET; n++) {
+                    x[n] = P[m] - s[n] * x[n];
+                    sums[QUARTET * m + n] += weight[n] * x[n];
+                }
+        if (!(last > border))
+            continue;
+        for (int n = 0; n < QUARTET; n++) {
+            s[n] = blend(early[n], zero, 1.0 / r[n]);
+            weight[n] = s[n] * (w[n] * nodes[block].dt);
+            x[n] = zero;
+        }
+        intptr_t m = nodes[block].high - 1;
+        const intptr_t down_to = low > 1 ? low : 1;
+        for (; m > K && m >= down_to; m--)
+            for (int n = 0; n < QUARTET; n++)
+                x[n] = P[m] - s[n] * x[n];
+        for (; m >= down_to; m--)
+            for (int n = 0; n < QUARTET; n++) {
+                x[n] = P[m] - s[n] * x[n];
+                sums[QUARTET * (m - 1) + n] += weight[n] * x[n];
+            }
     }
 }
 

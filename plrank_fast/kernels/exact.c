@@ -31,6 +31,8 @@ typedef struct {
     histogram *bins;
     quadrature *plan;
     integrals at;
+    arrivals *nodes;            /* only for rank probabilities: P at all nodes, and the sums of a quartet */
+    lanes *kept, *sums;
 } workspace;
 
 static char *carve(char **free_memory, size_t bytes)
@@ -40,7 +42,7 @@ static char *carve(char **free_memory, size_t bytes)
     return block;
 }
 
-static size_t lay_out(workspace *ws, char *memory, intptr_t D, intptr_t K)
+static size_t lay_out(workspace *ws, char *memory, intptr_t D, intptr_t K, int probabilities)
 {
     char *start = memory;
     const size_t items = D + 2 * PLR_LANES + QUARTET, real = sizeof(double), index = sizeof(intptr_t);
@@ -69,13 +71,18 @@ static size_t lay_out(workspace *ws, char *memory, intptr_t D, intptr_t K)
                              &ws->at.s, &ws->at.b};
     for (size_t i = 0; i < sizeof polynomials / sizeof *polynomials; i++)
         *polynomials[i] = (lanes *)carve(&memory, coefficients * sizeof(lanes)) + (i < 2 ? MARGIN : 0);
+    if (probabilities) {
+        ws->nodes = (arrivals *)carve(&memory, MOST_NODES / PLR_LANES * sizeof(arrivals));
+        ws->kept = (lanes *)carve(&memory, MOST_NODES / PLR_LANES * coefficients * sizeof(lanes));
+        ws->sums = (lanes *)carve(&memory, QUARTET * (K + 1) * sizeof(lanes));
+    }
     return memory - start;
 }
 
-static size_t workspace_bytes(intptr_t D, intptr_t K)
+static size_t workspace_bytes(intptr_t D, intptr_t K, int probabilities)
 {
     workspace ws;
-    return lay_out(&ws, (char *)64, D, K < D ? K : D) + 64;
+    return lay_out(&ws, (char *)64, D, K < D ? K : D, probabilities) + 64;
 }
 
 /* ------------------------------------------------------------------------------------------------ order of the items */
@@ -190,6 +197,65 @@ typedef struct {
     double nodes, cut;     /* absolute errors, for an integral of order 1 */
 } tolerances;
 
+/* Gradient, Hessian diagonal and value of a panel's items, added to those of the query. */
+static void integrate_items(workspace *ws, const exact_query *query, const clocks *items, const ranks *k, double *value)
+{
+    const quadrature *plan = ws->plan;
+    integrals *at = &ws->at;
+    const intptr_t padded = QUARTET * items->quartets;
+    at->value = (lanes){0};
+    for (intptr_t j = 0; j < padded; j++)
+        at->gradient[j] = at->hessian[j] = (lanes){0};
+    for (int i = 0; i < plan->nodes; i += PLR_LANES) {
+        lanes t = load_lanes(plan->time + i), dt = load_lanes(plan->weight + i);
+        if (query->hessian)
+            integrate_at(items, k, t, dt, at, 1, 1);
+        else if (query->gradient)
+            integrate_at(items, k, t, dt, at, 1, 0);
+        else
+            integrate_at(items, k, t, dt, at, 0, 0);
+    }
+    *value += sum_lanes(at->value);
+    for (intptr_t j = 0; query->gradient && j < padded; j++)
+        if (ws->item[j] >= 0)
+            query->gradient[ws->panel_item[ws->item[j]]] += sum_lanes(at->gradient[j]);
+    for (intptr_t j = 0; query->hessian && j < padded; j++)
+        if (ws->item[j] >= 0)
+            query->hessian[ws->panel_item[ws->item[j]]] += sum_lanes(at->hessian[j]);
+}
+
+/* Rank probabilities of a panel's items, added to those of the query; its first rank is the one after the arrived. */
+static void place_items(workspace *ws, const exact_query *query, const clocks *items, const ranks *k, intptr_t arrived)
+{
+    const quadrature *plan = ws->plan;
+    intptr_t blocks = 0;
+    lanes *kept = ws->kept;
+    for (int i = 0; i < plan->nodes; i += PLR_LANES) {
+        arrivals *node = ws->nodes + blocks;
+        clocks here = *items;
+        node->t = load_lanes(plan->time + i);
+        node->dt = load_lanes(plan->weight + i);
+        arrivals_at(&here, k, node->t, &ws->at, &node->low, &node->high);
+        if (node->low >= k->K)
+            break;
+        memcpy(kept, ws->at.P, node->high * sizeof(lanes));
+        node->P = kept;
+        kept += node->high;
+        blocks++;
+    }
+    for (intptr_t quartet = 0; quartet < items->quartets; quartet++) {
+        place_quartet(items, k, quartet, ws->nodes, blocks, ws->sums);
+        for (int n = 0; n < QUARTET; n++) {
+            const intptr_t item = ws->item[QUARTET * quartet + n];
+            if (item < 0)
+                continue;
+            double *row = query->probabilities + ws->panel_item[item] * query->columns + arrived;
+            for (intptr_t m = 0; m < k->K; m++)
+                row[m] += sum_lanes(ws->sums[QUARTET * m + n]);
+        }
+    }
+}
+
 /* Integrate one panel over [t0, t1] and add to the outputs. ws->f, rho_in, panel_item hold its n items, bins their
  * histogram; arrived: items that have left before. Returns whether all ranks are filled at its end. */
 static int solve_panel(workspace *ws, const exact_query *query, intptr_t n, intptr_t arrived, intptr_t K, double t0, double t1,
@@ -206,8 +272,7 @@ static int solve_panel(workspace *ws, const exact_query *query, intptr_t n, intp
     const double S = sum_lanes(sum);
     quadrature *plan = ws->plan;
     plan_quadrature(ws->bins, S, K, t0, t1, tolerance.nodes, tolerance.cut, plan);
-    *nodes += plan->nodes;
-
+    *nodes += plan->pieces * plan->nodes;
     memset(ws->panel_theta, 0, (K + 2 * MARGIN) * sizeof(double));
     memset(ws->panel_delta, 0, (K + 2 * MARGIN) * sizeof(double));
     memcpy(ws->panel_theta + MARGIN, ws->theta + arrived, K * sizeof(double));
@@ -215,31 +280,16 @@ static int solve_panel(workspace *ws, const exact_query *query, intptr_t n, intp
     ranks k = {K, ws->panel_theta + MARGIN, ws->panel_delta + MARGIN, 1e300, 13 - log2(tolerance.nodes), 2 * n < 5 * K};
     if (K > 1)
         k.most_early = larger(1, pow(1e12 * tolerance.nodes, 1.0 / (double)(K - 1)));
-    const double heavy = log1p(k.most_early) / plan->time[plan->nodes - 1];
-    clocks items;
-    order_items(ws, n, heavy, K >= SORTED_FROM, &items);
-
-    integrals *at = &ws->at;
-    const intptr_t padded = QUARTET * items.quartets;
-    at->value = (lanes){0};
-    for (intptr_t j = 0; j < padded; j++)
-        at->gradient[j] = at->hessian[j] = (lanes){0};
-    for (int i = 0; i < plan->nodes; i += PLR_LANES) {
-        lanes t = load_lanes(plan->time + i), dt = load_lanes(plan->weight + i);
-        if (query->hessian)
-            integrate_at(&items, &k, t, dt, at, 1, 1);
-        else if (query->gradient)
-            integrate_at(&items, &k, t, dt, at, 1, 0);
+    for (int piece = 0; piece < plan->pieces; piece++) {
+        place_nodes(plan, piece);
+        const double heavy = log1p(k.most_early) / plan->time[plan->nodes - 1];
+        clocks items;
+        order_items(ws, n, heavy, K >= SORTED_FROM, &items);
+        if (query->probabilities)
+            place_items(ws, query, &items, &k, arrived);
         else
-            integrate_at(&items, &k, t, dt, at, 0, 0);
+            integrate_items(ws, query, &items, &k, value);
     }
-    *value += sum_lanes(at->value);
-    for (intptr_t j = 0; query->gradient && j < padded; j++)
-        if (ws->item[j] >= 0)
-            query->gradient[ws->panel_item[ws->item[j]]] += sum_lanes(at->gradient[j]);
-    for (intptr_t j = 0; query->hessian && j < padded; j++)
-        if (ws->item[j] >= 0)
-            query->hessian[ws->panel_item[ws->item[j]]] += sum_lanes(at->hessian[j]);
     return plan->ended;
 }
 
@@ -291,7 +341,7 @@ static void solve_with_gaps(workspace *ws, const exact_query *query, double comm
         }
         for (intptr_t j = 0; j < n; j++) {
             ws->panel_item[j] = ws->rank_order[arrived + j];
-            ws->rho_in[j] = query->relevance[ws->panel_item[j]] - common;
+            ws->rho_in[j] = query->probabilities ? 0 : query->relevance[ws->panel_item[j]] - common;
             ws->f[j] = sorted[arrived + j] - top;
         }
         intptr_t ranks_left = K - arrived < n ? K - arrived : n;
@@ -304,6 +354,28 @@ static void solve_with_gaps(workspace *ws, const exact_query *query, double comm
     }
 }
 
+static void solve_panels(workspace *ws, const exact_query *query, double highest, double lowest, double common, intptr_t K,
+                         tolerances tolerance, double *value, int *nodes)
+{
+    const intptr_t D = query->D;
+    int gaps = !(highest - lowest < WIDEST);
+    if (!gaps) {
+        for (intptr_t j = 0; j < D; j++)
+            ws->f[j] = query->scores[j] - highest;
+        fill_histogram(ws->bins, ws->f, D, lowest - highest);
+        gaps = has_gap(ws->bins, K);
+    }
+    if (gaps) {
+        solve_with_gaps(ws, query, common, K, tolerance, value, nodes);
+        return;
+    }
+    for (intptr_t j = 0; j < D; j++) {
+        ws->panel_item[j] = j;
+        ws->rho_in[j] = query->probabilities ? 0 : query->relevance[j] - common;
+    }
+    solve_panel(ws, query, D, 0, K, 0, INFINITY, tolerance, value, nodes);
+}
+
 /* ----------------------------------------------------------------------------------------------------------- query */
 
 static void solve(exact_query *query, void *memory)
@@ -311,7 +383,7 @@ static void solve(exact_query *query, void *memory)
     const intptr_t D = query->D;
     intptr_t K = query->K < D ? query->K : D;
     workspace layout, *ws = &layout;
-    lay_out(ws, memory, D, K);
+    lay_out(ws, memory, D, K, 0);
     query->value = 0;
     query->attempts = query->nodes = 0;
     for (intptr_t j = 0; j < D; j++) {
@@ -362,26 +434,11 @@ static void solve(exact_query *query, void *memory)
     if (!query->gradient)
         accuracy /= 100; /* nothing checks a value that comes alone */
     for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
-        tolerances tolerance = {accuracy / (query->hessian ? 1000 : 1), accuracy / (query->hessian ? 1e6 : 1e3)};
+        tolerances tolerance = {accuracy / (query->hessian ? 1000 : 1), accuracy / (query->hessian ? 1e8 : 1e3)};
         double integral = 0;
         query->attempts = attempt + 1;
         query->nodes = 0;
-        int gaps = !(highest - lowest < WIDEST);
-        if (!gaps) {
-            for (intptr_t j = 0; j < D; j++)
-                ws->f[j] = query->scores[j] - highest;
-            fill_histogram(ws->bins, ws->f, D, lowest - highest);
-            gaps = has_gap(ws->bins, K);
-        }
-        if (gaps) {
-            solve_with_gaps(ws, query, common, K, tolerance, &integral, &query->nodes);
-        } else {
-            for (intptr_t j = 0; j < D; j++) {
-                ws->panel_item[j] = j;
-                ws->rho_in[j] = query->relevance[j] - common;
-            }
-            solve_panel(ws, query, D, 0, K, 0, INFINITY, tolerance, &integral, &query->nodes);
-        }
+        solve_panels(ws, query, highest, lowest, common, K, tolerance, &integral, &query->nodes);
         query->value = known_value + integral;
         if (!query->gradient)
             return;
@@ -407,4 +464,51 @@ static void solve(exact_query *query, void *memory)
     }
 }
 
-const exact_kernels ISA(exact_kernels) = {prepare_quadrature, workspace_bytes, solve};
+/* Each column sums to one: what is missing measures the error. When every item is placed, the last column is what the
+ * others leave of each row. */
+static void rank_probabilities(exact_query *query, void *memory)
+{
+    const intptr_t D = query->D, columns = query->columns;
+    intptr_t K = columns < D ? columns : D;
+    workspace layout, *ws = &layout;
+    lay_out(ws, memory, D, K, 1);
+    const int complete = K == D;
+    K -= complete;
+    double highest = query->scores[0], lowest = highest;
+    for (intptr_t j = 1; j < D; j++) {
+        highest = larger(highest, query->scores[j]);
+        lowest = smaller(lowest, query->scores[j]);
+    }
+    memset(ws->theta, 0, (K + 1) * sizeof(double));
+    memset(ws->delta, 0, (K + 1) * sizeof(double));
+    double *column = ws->theta, accuracy = 1e-9;
+    for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
+        double value = 0, missing = 0;
+        query->nodes = 0;
+        query->attempts = attempt + 1;
+        memset(query->probabilities, 0, D * columns * sizeof(double));
+        if (K > 0)
+            solve_panels(ws, query, highest, lowest, 0, K, (tolerances){accuracy, 1e-11}, &value, &query->nodes);
+        for (intptr_t m = 0; m < K; m++)
+            column[m] = -1;
+        for (intptr_t j = 0; j < D; j++)
+            for (intptr_t m = 0; m < K; m++)
+                column[m] += query->probabilities[j * columns + m];
+        for (intptr_t m = 0; m < K; m++)
+            missing = larger(missing, fabs(column[m]));
+        if (missing < 1e-9)
+            break;
+        accuracy *= 1e-3;
+    }
+    for (intptr_t j = 0; j < D; j++) {
+        double *row = query->probabilities + j * columns, left = 1;
+        for (intptr_t m = 0; m < K; m++) {
+            row[m] = larger(row[m], 0);
+            left -= row[m];
+        }
+        if (complete)
+            row[K] = larger(left, 0);
+    }
+}
+
+const exact_kernels ISA(exact_kernels) = {prepare_quadrature, workspace_bytes, solve, rank_probabilities};

@@ -9,14 +9,17 @@ typedef struct {
     const double *scores, *relevance, *rank_weights;
     double rtol;
     double *gradient, *hessian; /* (D,), either may be NULL */
+    double *probabilities;      /* (D, columns), instead of the above; relevance and rank_weights are then not read */
+    intptr_t columns;
     double value;               /* out */
     int attempts, nodes;        /* out: how often the nodes were chosen anew, how many there were in the end */
 } exact_query;
 
 typedef struct {
     void (*prepare)(void);                         /* tables of this level, once per process */
-    size_t (*workspace)(intptr_t D, intptr_t K);   /* bytes, for the longest list and the most rank weights */
+    size_t (*workspace)(intptr_t D, intptr_t K, int probabilities); /* bytes, for the longest list and the largest K */
     void (*solve)(exact_query *query, void *workspace);
+    void (*rank_probabilities)(exact_query *query, void *workspace);
 } exact_kernels;
 
 PLR_DECLARE_KERNELS(exact_kernels)

@@ -174,9 +174,10 @@ PLR_INLINE double log_late_flux(const histogram *h, int step, double earlier, do
 /* ---------------------------------------------------------------------------------------------------------- the plan */
 
 typedef struct {
-    int nodes;
+    int pieces, nodes;                     /* pieces of equal length in v, each of so many nodes */
     int ended;                             /* no rank <= K is left open after the last node */
-    double time[MOST_NODES], weight[MOST_NODES];
+    double t0, b, S, v_end;                /* of the map */
+    double time[MOST_NODES], weight[MOST_NODES]; /* of one piece */
 } quadrature;
 
 /* Plan the integral over [t0, t1] (t1 may be infinite: the end is then where no arrival of rank <= K is left).
@@ -233,13 +234,25 @@ static void plan_quadrature(const histogram *h, double S, double K, double t0, d
     /* Measured: what each unit of length needs grows a little with K, and falls by a fifth where all items ring. */
     const double share = (K > 0.8 * h->above[h->bins] ? 0.6 : 0.72) + 0.2 * (K < 120 ? K / 120 : 1);
     const double per_length = sqrt(digits / 8) * share, least = 0.2 * digits / b;
-    plan->nodes = rounded_nodes((digits > 14 ? 0.25 * digits : 3.5) + length * (per_length > least ? per_length : least));
+    const double edges = digits > 14 ? 0.25 * digits : 3.5, wanted = length * larger(per_length, least);
+    plan->pieces = wanted + edges > MOST_NODES ? (int)(wanted / (MOST_NODES - 2 * edges)) + 1 : 1;
+    plan->nodes = rounded_nodes((plan->pieces > 1 ? 2 : 1) * edges + wanted / plan->pieces);
+    plan->t0 = t0;
+    plan->b = b;
+    plan->S = S;
+    plan->v_end = v_end;
+}
+
+/* The nodes of one piece. */
+static void place_nodes(quadrature *plan, int piece)
+{
     const double *node = rule_node[rule_index(plan->nodes)], *weight = rule_weight[rule_index(plan->nodes)];
+    const double v_length = plan->v_end / plan->pieces, v_begin = piece * v_length, scale = plan->b * plan->b / plan->S;
     for (int i = 0; i < plan->nodes; i += PLR_LANES) {
-        lanes v = load_lanes(node + i) * v_end, grow = expm1_lanes(v), shrink = -grow / (1.0 + grow);
+        lanes v = v_begin + load_lanes(node + i) * v_length, grow = expm1_lanes(v), shrink = -grow / (1.0 + grow);
         lanes sinh_v = 0.5 * (grow - shrink), cosh_v = 1.0 + 0.5 * (grow + shrink);
-        lanes t = t0 + b * b / S * (sinh_v * sinh_v);
-        lanes dt = (2 * b * b / S * v_end) * (sinh_v * cosh_v) * load_lanes(weight + i);
+        lanes t = plan->t0 + scale * (sinh_v * sinh_v);
+        lanes dt = (2 * scale * v_length) * (sinh_v * cosh_v) * load_lanes(weight + i);
         memcpy(plan->time + i, &t, sizeof t);
         memcpy(plan->weight + i, &dt, sizeof dt);
     }

@@ -1,0 +1,17 @@
+import numpy as np
+from numpy.typing import NDArray
+
+def solve_batch(
+    scores: NDArray[np.float64],
+    relevance: NDArray[np.float64],
+    rank_weights: NDArray[np.float64],
+    offsets: NDArray[np.int64],
+    rtol: float,
+    n_threads: int,
+    gradient: NDArray[np.float64] | None,
+    hessian: NDArray[np.float64] | None,
+    value: NDArray[np.float64] | None,
+) -> None: ...
+def place_batch(
+    scores: NDArray[np.float64], offsets: NDArray[np.int64], n_threads: int, probabilities: NDArray[np.float64]
+) -> None: ...
