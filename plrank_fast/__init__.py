@@ -6,6 +6,7 @@ Imports point down only, and reading order is import order::
     random streams, selection             _random  _selection
     samplers                              _samplers
     estimators, metrics                   _remaining  _plrank  _hessian  _conditional  _sampled  _metrics
+    expectations without sampling         _exact
     ------------------------------------  compiled above, thin Python below
     arguments and errors                  validation
     public functions                      rank_weights  offsets  sampling  gradients  probabilities  metrics
@@ -16,10 +17,10 @@ Inside every compiled module the same floors, top to bottom: per item, per query
 """
 
 from plrank_fast.build import build_info
-from plrank_fast.gradients import pl_rank_1, pl_rank_2, pl_rank_3, pl_rank_cmc
+from plrank_fast.gradients import pl_rank_1, pl_rank_2, pl_rank_3, pl_rank_cmc, pl_rank_exact
 from plrank_fast.metrics import dcg, ndcg
 from plrank_fast.offsets import offsets_from_group, offsets_from_qid
-from plrank_fast.probabilities import expected_metric
+from plrank_fast.probabilities import expected_metric, exposure, exposure_vjp, rank_probabilities
 from plrank_fast.rank_weights import dcg_weights, gains, precision_weights, rbp_weights
 from plrank_fast.sampling import ranking_log_prob, sample_rankings
 
@@ -30,6 +31,8 @@ __all__ = [
     "dcg",
     "dcg_weights",
     "expected_metric",
+    "exposure",
+    "exposure_vjp",
     "gains",
     "ndcg",
     "offsets_from_group",
@@ -38,7 +41,9 @@ __all__ = [
     "pl_rank_2",
     "pl_rank_3",
     "pl_rank_cmc",
+    "pl_rank_exact",
     "precision_weights",
+    "rank_probabilities",
     "ranking_log_prob",
     "rbp_weights",
     "sample_rankings",

@@ -52,8 +52,8 @@ cdef double NS_PER_ITEM_AND_RANK = 4.0
 # ---------------------------------------------------------------------------------------------------------------------
 
 cdef void solve_query(
-    const double[::1] scores, const double[::1] relevance, const double[:, ::1] rank_weights, const int64_t[::1] offsets,
-    intp_t query, double rtol, double *gradient, double *hessian, double *value, char *workspace
+    const double[::1] scores, const double[::1] relevance, const double[:, ::1] rank_weights,
+    const int64_t[::1] offsets, intp_t query, double rtol, double *gradient, double *hessian, double *value, char *workspace
 ) noexcept nogil:
     """Outputs that are NULL are not asked for; those of an empty query are left alone."""
     cdef exact_query task
@@ -94,8 +94,8 @@ cdef void place_query(
 # ---------------------------------------------------------------------------------------------------------------------
 
 def solve_batch(
-    const double[::1] scores, const double[::1] relevance, const double[:, ::1] rank_weights, const int64_t[::1] offsets,
-    double rtol, int n_threads, double[::1] gradient, double[::1] hessian, double[::1] value
+    const double[::1] scores, const double[::1] relevance, const double[:, ::1] rank_weights,
+    const int64_t[::1] offsets, double rtol, int n_threads, double[::1] gradient, double[::1] hessian, double[::1] value
 ):
     """Fill those of ``gradient``, ``hessian`` (n_docs,) and ``value`` (n_queries,) that are not None.
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from plrank_fast import _sampled, _threads, validation
+from plrank_fast import _exact, _sampled, _threads, validation
 from plrank_fast.sampling import SAMPLERS
 from plrank_fast.validation import FloatArray, RandomState
 
@@ -269,3 +269,79 @@ def pl_rank_cmc(
         _sampled.CONDITIONAL, scores, relevance, rank_weights, offsets=offsets, n_samples=n_samples, rankings=rankings,
         rng=rng, sampler=sampler, n_threads=n_threads, out=out, first_query=first_query, hessian=hessian,
     )  # fmt: skip
+
+
+def pl_rank_exact(
+    scores: ArrayLike,
+    relevance: ArrayLike,
+    rank_weights: ArrayLike,
+    *,
+    offsets: ArrayLike | None = None,
+    rtol: float = 1e-6,
+    hessian: bool = False,
+    n_threads: int | None = None,
+    out: FloatArray | tuple[FloatArray, FloatArray] | None = None,
+) -> FloatArray | tuple[FloatArray, FloatArray]:
+    """Compute the gradient of the expected metric, and its Hessian diagonal, without sampling.
+
+    The first K of independent clocks that ring after Exp(w_d) times, w = exp(score), are a Plackett-Luce ranking. Given
+    the time t, the other items have rung independently of each other, with chances p_j = 1 - exp(-w_j t); the
+    expectation is a one-dimensional integral over t of polynomials in z (z^m: m of them have rung)::
+
+        E = int sum_d rho_d w_d q_d <theta, prod_{i != d} (q_i + p_i z)> dt,   <theta, P> = sum_m theta_{m + 1} [z^m] P
+
+    and so are its derivatives. It is integrated by Gauss-Legendre quadrature on a map of t that follows the arrivals.
+
+    Parameters
+    ----------
+    scores, relevance, rank_weights, offsets, n_threads
+        As in ``pl_rank_3``.
+    rtol : float
+        Promised accuracy, for each query: the norm of the gradient's error is at most ``rtol`` times the norm of the
+        gradient, or times max|theta| max|rho| / 1000 where the gradient is smaller than that. The same holds for the
+        Hessian diagonal and its norm. Rounding sets a limit at about 1e-10.
+    hessian : bool
+        Whether to compute the diagonal of the Hessian too; costs about a quarter more nodes.
+    out : ndarray, shape (n_docs,), float64, optional
+        Where to write the gradient; a pair of arrays with ``hessian``.
+
+    Returns
+    -------
+    gradient : ndarray, shape (n_docs,), float64
+        Gradient of the sum over queries of the expected metric: the direction of ascent.
+    hessian : ndarray, shape (n_docs,), float64
+        Second derivative by each score; only with ``hessian=True``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described; the message names it.
+    MemoryError
+        If there is no room for O(D + K) per thread; the message has the figure.
+
+    Notes
+    -----
+    O(Q D K) with Q = 16 to 40 nodes at ``rtol=1e-6`` and scores of unit variance, more for wide spreads and for K near
+    D. Bits do not depend on the number of threads or on the other queries of the batch. They may differ from one SIMD
+    level to another.
+
+    Examples
+    --------
+    >>> import plrank_fast as plr
+    >>> plr.pl_rank_exact([0.0, 0.0], [1.0, 0.0], [1.0])
+    array([ 0.25, -0.25])
+    """
+    scores_ = validation.real_array(scores, "scores")
+    relevance_ = validation.same_length(validation.real_array(relevance, "relevance"), "relevance", scores_)
+    offsets_ = validation.query_offsets(offsets, scores_.size)
+    weights = validation.weights_of_ranks(rank_weights, offsets_.size - 1)
+    rtol = validation.positive_real(rtol, "rtol")
+    threads = _threads.resolve_threads(validation.threads(n_threads))
+    hessian = validation.flag(hessian, "hessian")
+    gradient = np.zeros_like(scores_)
+    diagonal = np.zeros_like(scores_) if hessian else None
+    outputs = validation.output_pair(out, gradient.shape) if hessian else (validation.output(out, gradient.shape), None)
+    _exact.solve_batch(scores_, relevance_, weights, offsets_, rtol, threads, gradient, diagonal, None)
+    if diagonal is not None:
+        return validation.deliver(gradient, outputs[0]), validation.deliver(diagonal, outputs[1])
+    return validation.deliver(gradient, outputs[0])

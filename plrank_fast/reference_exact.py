@@ -1,13 +1,18 @@
-"""Readable NumPy twins of the exact quantities, slow on purpose: written from the formulas, with far more nodes than needed."""
+"""Readable NumPy twins of the exact quantities: written from the formulas, with far more nodes than needed."""
 
 from __future__ import annotations
 
 import itertools
 
 import numpy as np
+from numpy.typing import ArrayLike
+
+from plrank_fast.validation import FloatArray
 
 
-def _leave_one_out(w, q, relevance, rank_weights, t):
+def _leave_one_out(
+    w: FloatArray, q: FloatArray, relevance: FloatArray, rank_weights: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Y_j and X_j (see ``pl_rank_exact``) and the value's integrand, for all times at once, without dividing.
 
     Prefix products of ``L_j(z) = q_j + p_j z`` and of ``B`` going forward; their adjoints going backward.
@@ -29,13 +34,13 @@ def _leave_one_out(w, q, relevance, rank_weights, t):
     X = np.empty((n_nodes, n_items))
     Y = np.empty((n_nodes, n_items))
 
-    def minus_one(polynomial):
-        shifted = -polynomial
+    def minus_one(polynomial: FloatArray) -> FloatArray:
+        shifted: FloatArray = -polynomial
         shifted[:, 1:] += polynomial[:, :-1]
         return shifted
 
-    def transposed(j, adjoint):
-        result = q[:, j, None] * adjoint
+    def transposed(j: int, adjoint: FloatArray) -> FloatArray:
+        result: FloatArray = q[:, j, None] * adjoint
         result[:, :-1] += p[:, j, None] * adjoint[:, 1:]
         return result
 
@@ -48,7 +53,9 @@ def _leave_one_out(w, q, relevance, rank_weights, t):
     return Y, X, B[n_items] @ rank_weights
 
 
-def exact_by_trapezoid(scores, relevance, rank_weights, step=0.02):
+def exact_by_trapezoid(
+    scores: ArrayLike, relevance: ArrayLike, rank_weights: ArrayLike, step: float = 0.02
+) -> tuple[float, FloatArray, FloatArray]:
     """Value, gradient and Hessian diagonal of one query by the trapezoid rule in ln t (exponentially convergent)."""
     scores = np.asarray(scores, float)
     relevance = np.asarray(relevance, float)
@@ -56,20 +63,23 @@ def exact_by_trapezoid(scores, relevance, rank_weights, step=0.02):
     rank_weights = np.asarray(rank_weights, float)[:n_items]
     f = scores - scores.max()
     w = np.exp(f)
-    value, gradient, hessian = 0.0, np.zeros(n_items), np.zeros(n_items)
+    value = 0.0
+    gradient, hessian = np.zeros(n_items), np.zeros(n_items)
     times = np.exp(np.arange(-np.log(w.sum()) - 37.0, 4.0 - f.min(), step))
     for t in np.array_split(times, max(1, len(times) * n_items * len(rank_weights) // 2_000_000)):
         x = t[:, None] * w
         q = np.exp(-x)
-        Y, X, integrand = _leave_one_out(w, q, relevance, rank_weights, t)
+        Y, X, integrand = _leave_one_out(w, q, relevance, rank_weights)
         dt = t * step
-        value += dt @ integrand
+        value += float(dt @ integrand)
         gradient += dt @ (w * q * (relevance * (1 - x) * Y + t[:, None] * X))
         hessian += dt @ (w * q * (relevance * ((1 - x) ** 2 - x) * Y + t[:, None] * (1 - x) * X))
     return value, gradient, hessian
 
 
-def exact_by_enumeration(scores, relevance, rank_weights):
+def exact_by_enumeration(
+    scores: ArrayLike, relevance: ArrayLike, rank_weights: ArrayLike
+) -> tuple[float, FloatArray, FloatArray, FloatArray]:
     """Value, gradient, Hessian diagonal and rank probabilities of one query by enumerating all rankings (D <= 7)."""
     scores = np.asarray(scores, float)
     relevance = np.asarray(relevance, float)

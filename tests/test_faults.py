@@ -41,8 +41,17 @@ CALLS = {
             ),
             {"scores", "relevance"},
         )
-        for function in [*GRADIENTS, plr.expected_metric]
+        for function in [*GRADIENTS, plr.pl_rank_exact]
     },
+    "expected_metric": (
+        lambda **kw: plr.expected_metric(
+            kw.pop("scores", SCORES),
+            kw.pop("relevance", RELEVANCE),
+            kw.pop("rank_weights", WEIGHTS),
+            **{"method": "sample", **kw},
+        ),
+        {"scores", "relevance"},
+    ),
 }
 SAMPLED = ["sample_rankings", "pl_rank_1", "pl_rank_2", "pl_rank_3", "pl_rank_cmc", "expected_metric"]
 EVERY_ARRAY = [(name, argument) for name, (_, arguments) in CALLS.items() for argument in sorted(arguments)]
@@ -222,7 +231,9 @@ class TestSizes:
 
     def test_indices_past_2_to_the_31(self):
         """N D and N K beyond 32 bits: 3e9 ranks drawn in all, none of them stored."""
-        value = plr.expected_metric(np.zeros(2), [1.0, 0.0], [1.0], n_samples=2**26, rng=0, n_threads=None)
+        value = plr.expected_metric(
+            np.zeros(2), [1.0, 0.0], [1.0], method="sample", n_samples=2**26, rng=0, n_threads=None
+        )
         assert abs(value[0] - 0.5) < 7 * 0.5 / 2**13
 
 

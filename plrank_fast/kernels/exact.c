@@ -449,7 +449,7 @@ static void solve(exact_query *query, void *memory)
             sum += query->gradient[j];
             absolute += fabs(query->gradient[j]);
         }
-        const double sum_allowed = 0.05 * query->rtol * larger(absolute, floor_share * scale);
+        const double sum_allowed = 0.03 * query->rtol * larger(absolute, floor_share * scale);
         if (fabs(sum) <= sum_allowed)
             return;
         const double wanted = accuracy * smaller(3e-2, larger(1e-4, 0.3 * sum_allowed / fabs(sum)));

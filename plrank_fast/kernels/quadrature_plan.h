@@ -232,7 +232,7 @@ static void plan_quadrature(const histogram *h, double S, double K, double t0, d
     const double b = sqrt(steepest + 1.6 * 1.6), end = larger(exp(log_end) - t0, 1e-3 * t0);
     const double v_end = asinh(sqrt(S * end) / b), length = 2 * b * v_end, digits = -log(tolerance);
     /* Measured: what each unit of length needs grows a little with K, and falls by a fifth where all items ring. */
-    const double share = (K > 0.8 * h->above[h->bins] ? 0.6 : 0.72) + 0.2 * (K < 120 ? K / 120 : 1);
+    const double share = (K > 0.8 * h->above[h->bins] ? 0.64 : 0.72) + 0.2 * (K < 120 ? K / 120 : 1);
     const double per_length = sqrt(digits / 8) * share, least = 0.2 * digits / b;
     const double edges = digits > 14 ? 0.25 * digits : 3.5, wanted = length * larger(per_length, least);
     plan->pieces = wanted + edges > MOST_NODES ? (int)(wanted / (MOST_NODES - 2 * edges)) + 1 : 1;

@@ -1,0 +1,302 @@
+"""The exact gradient, Hessian diagonal, value and rank probabilities: every promise, in every regime."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import plrank_fast as plr
+from plrank_fast import reference_exact
+
+
+def promised(gradient, reference, relevance, rank_weights):
+    """Error over what is promised for rtol = 1."""
+    scale = np.abs(rank_weights).max() * np.abs(relevance).max()
+    return np.linalg.norm(gradient - reference) / max(np.linalg.norm(reference), 1e-3 * scale)
+
+
+def spread_scores(rng, n_docs, regime):
+    """Scores of one of the regimes that a plan of nodes must survive."""
+    normal = rng.normal(size=n_docs)
+    return {
+        "equal": np.zeros(n_docs),
+        "std 1": normal,
+        "std 3": 3 * normal,
+        "std 10": 10 * normal,
+        "dominant": normal + np.where(np.arange(n_docs) == 0, rng.uniform(2, 40), 0),
+        "clusters": 0.5 * normal + rng.integers(0, 3, size=n_docs) * rng.uniform(5, 40),
+        "uniform": rng.uniform(0, rng.uniform(1, 60), size=n_docs),
+        "light tail": normal - rng.exponential(size=n_docs) * rng.uniform(0, 20),
+    }[regime]
+
+
+REGIMES = ["equal", "std 1", "std 3", "std 10", "dominant", "clusters", "uniform", "light tail"]
+
+
+def random_relevance(rng, n_docs):
+    kind = rng.integers(4)
+    if kind == 0:
+        return rng.normal(size=n_docs)
+    if kind == 1:
+        return 2.0 ** rng.integers(0, 5, size=n_docs) - 1
+    if kind == 2:
+        return (rng.random(n_docs) < 0.1) * 1.0
+    return rng.normal(size=n_docs) * (rng.random(n_docs) < 0.5)
+
+
+def random_weights(rng, cutoff):
+    kind = rng.integers(4)
+    if kind == 0:
+        return plr.dcg_weights(cutoff)
+    if kind == 1:
+        return rng.normal(size=cutoff)
+    if kind == 2:
+        return np.ones(cutoff)
+    return (rng.random(cutoff) < 0.3) * 1.0
+
+
+class TestEnumeration:
+    """All D! rankings at rtol = 1e-11.
+
+    Mutants: theta_K not taken off when every item is placed; theta of the ranks before a panel left in its margin;
+    one coefficient of P too few for division downwards; x instead of x^2 in the Hessian; a null item counted.
+    """
+
+    @pytest.mark.parametrize("spread", [0.0, 0.3, 1.0, 3.0, 10.0, 30.0])
+    @pytest.mark.parametrize("n_docs", [1, 2, 3, 4, 5, 6])
+    def test_every_cutoff(self, n_docs, spread):
+        rng = np.random.default_rng([n_docs, int(10 * spread)])
+        for cutoff in range(1, n_docs + 2):
+            scores = spread * rng.normal(size=n_docs)
+            relevance = rng.normal(size=n_docs) * rng.integers(0, 2, size=n_docs)
+            weights = rng.normal(size=cutoff)
+            value, gradient, hessian, probabilities = reference_exact.exact_by_enumeration(scores, relevance, weights)
+            got, diagonal = plr.pl_rank_exact(scores, relevance, weights, rtol=1e-11, hessian=True)
+            np.testing.assert_allclose(got, gradient, rtol=0, atol=1e-10)
+            np.testing.assert_allclose(diagonal, hessian, rtol=0, atol=1e-10)
+            np.testing.assert_allclose(plr.expected_metric(scores, relevance, weights, rtol=1e-11), value, atol=1e-10)
+            shown = plr.rank_probabilities(scores, cutoff)
+            np.testing.assert_allclose(shown[:, :n_docs], probabilities, rtol=0, atol=1e-9)
+            assert (shown[:, n_docs:] == 0).all()
+            exposure = plr.exposure(scores, weights)
+            np.testing.assert_allclose(exposure, probabilities @ weights[:n_docs], rtol=0, atol=1e-8)
+
+
+class TestPromise:
+    def test_seeded_sweep(self):
+        """10,000 problems against the same call at rtol = 1e-14 (which test_trapezoid checks independently).
+
+        Mutants: a third of the nodes taken away; no second look at the sum of the gradient; tolerance of the nodes not
+        tightened for rank weights that go up and down; Chernoff's bound without the settled items.
+        """
+        rng = np.random.default_rng(7)
+        worst = worst_hessian = worst_value = 0.0
+        for i in range(10_000):
+            n_docs = int(rng.choice([2, 3, 5, 9, 24, 50, 120], p=[0.1, 0.15, 0.2, 0.2, 0.2, 0.1, 0.05]))
+            cutoff = int(rng.integers(1, n_docs + 1)) if rng.random() < 0.7 else n_docs
+            scores = spread_scores(rng, n_docs, REGIMES[i % len(REGIMES)])
+            relevance, weights = random_relevance(rng, n_docs), random_weights(rng, cutoff)
+            rtol = 10.0 ** -rng.integers(3, 11) if rng.random() < 0.5 else 1e-6
+            if not relevance.any() or not weights.any():
+                continue
+            gradient = plr.pl_rank_exact(scores, relevance, weights, rtol=rtol)
+            value = plr.expected_metric(scores, relevance, weights, rtol=rtol)
+            best, best_hessian = plr.pl_rank_exact(scores, relevance, weights, rtol=1e-14, hessian=True)
+            best_value = plr.expected_metric(scores, relevance, weights, rtol=1e-14)
+            worst = max(worst, promised(gradient, best, relevance, weights) / rtol)
+            scale = np.abs(weights).sum() * np.abs(relevance).max()
+            worst_value = max(worst_value, abs(value - best_value)[0] / scale / rtol)
+            if i % 4 == 0:
+                _, hessian = plr.pl_rank_exact(scores, relevance, weights, rtol=rtol, hessian=True)
+                worst_hessian = max(worst_hessian, promised(hessian, best_hessian, relevance, weights) / rtol)
+        print(f"worst error / promise: gradient {worst:.3f}, Hessian {worst_hessian:.3f}, value {worst_value:.3f}")
+        assert worst <= 1
+        assert worst_hessian <= 1
+        assert worst_value <= 1
+
+    @pytest.mark.parametrize("regime", REGIMES)
+    def test_trapezoid(self, regime):
+        """Against another rule, another map and another evaluator (adjoints instead of series)."""
+        rng = np.random.default_rng(REGIMES.index(regime))
+        for n_docs, cutoff in [(9, 4), (24, 10), (24, 24), (40, 33), (60, 3)]:
+            scores = spread_scores(rng, n_docs, regime)
+            relevance, weights = rng.normal(size=n_docs), plr.dcg_weights(cutoff)
+            value, gradient, hessian = reference_exact.exact_by_trapezoid(scores, relevance, weights, step=0.04)
+            got, diagonal = plr.pl_rank_exact(scores, relevance, weights, rtol=1e-10, hessian=True)
+            assert promised(got, gradient, relevance, weights) < 1e-10
+            assert promised(diagonal, hessian, relevance, weights) < 1e-10
+            assert abs(plr.expected_metric(scores, relevance, weights, rtol=1e-10)[0] - value) < 1e-9
+
+    @pytest.mark.parametrize(("n_docs", "cutoff"), [(316, 100), (316, 316), (1000, 10), (1000, 300), (2000, 50)])
+    @pytest.mark.parametrize("spread", [0.0, 1.0, 4.0])
+    def test_long_lists(self, n_docs, cutoff, spread):
+        """Mutants: band of coefficients a third as wide; power sums one term short."""
+        rng = np.random.default_rng([n_docs, cutoff])
+        scores, relevance = spread * rng.normal(size=n_docs), 2.0 ** rng.integers(0, 5, size=n_docs) - 1
+        weights = plr.dcg_weights(cutoff)
+        best = plr.pl_rank_exact(scores, relevance, weights, rtol=1e-13)
+        for rtol in (1e-4, 1e-6, 1e-8):
+            assert promised(plr.pl_rank_exact(scores, relevance, weights, rtol=rtol), best, relevance, weights) <= rtol
+
+    def test_derivatives(self):
+        """The gradient is the slope of the value, the Hessian that of the gradient."""
+        rng = np.random.default_rng(3)
+        scores, relevance, weights = rng.normal(size=30), rng.normal(size=30), plr.dcg_weights(12)
+        gradient, hessian = plr.pl_rank_exact(scores, relevance, weights, rtol=1e-12, hessian=True)
+        for d in (0, 7, 29):
+            step = np.where(np.arange(30) == d, 1e-4, 0)
+            up, down = (plr.pl_rank_exact(scores + s, relevance, weights, rtol=1e-12) for s in (step, -step))
+            assert (up[d] - down[d]) / 2e-4 == pytest.approx(hessian[d], abs=1e-7)
+            up, down = (plr.expected_metric(scores + s, relevance, weights, rtol=1e-12) for s in (step, -step))
+            assert (up - down)[0] / 2e-4 == pytest.approx(gradient[d], abs=1e-7)
+
+
+class TestGaps:
+    """Mutants: weights relative to the heaviest item of the list instead of the panel; a panel ending too early."""
+
+    @pytest.mark.parametrize("gap", [20.0, 36.0, 100.0, 760.0, 1e6, 1e15, 1e308])
+    def test_blocks_far_apart_are_lists_of_their_own(self, gap):
+        rng = np.random.default_rng(1)
+        above, below = rng.normal(size=4) * (gap < 1e15), rng.normal(size=7) * (gap < 1e15)
+        relevance, weights = rng.normal(size=11), rng.normal(size=8)
+        gradient, hessian = plr.pl_rank_exact(
+            np.concatenate([above + gap, below - (gap if gap > 1e300 else 0)]), relevance, weights, rtol=1e-10,
+            hessian=True,
+        )  # fmt: skip
+        first = plr.pl_rank_exact(above, relevance[:4], weights[:4], rtol=1e-10, hessian=True)
+        second = plr.pl_rank_exact(below, relevance[4:], weights[4:], rtol=1e-10, hessian=True)
+        tolerance = 1e-8 + 200 * np.exp(-gap)
+        np.testing.assert_allclose(gradient, np.concatenate([first[0], second[0]]), rtol=0, atol=tolerance)
+        np.testing.assert_allclose(hessian, np.concatenate([first[1], second[1]]), rtol=0, atol=tolerance)
+
+    def test_ladder_longer_than_the_exponent_of_a_double(self):
+        """300 items 12 nats apart; each pair of neighbours trades places with chance e^-12 or so."""
+        scores = -12.0 * np.arange(300)
+        relevance = np.random.default_rng(0).normal(size=300)
+        gradient = plr.pl_rank_exact(scores, relevance, plr.dcg_weights(300), rtol=1e-9)
+        best = np.zeros(300)
+        weights = plr.dcg_weights(300)
+        for start in range(0, 300, 10):  # windows overlap so that what is cut off is 60 nats away
+            low, high = max(0, start - 5), min(300, start + 15)
+            window = plr.pl_rank_exact(scores[low:high], relevance[low:high], weights[low:high], rtol=1e-12)
+            best[start : start + 10] = window[start - low : start - low + 10]
+        assert promised(gradient, best, relevance, weights) < 1e-9
+        assert np.abs(gradient).max() > 1e-7
+
+    def test_more_spread_than_one_rule_has_nodes_for(self):
+        probabilities = plr.rank_probabilities(30 * np.random.default_rng(0).normal(size=300), 300)
+        np.testing.assert_allclose(probabilities.sum(axis=0), 1, rtol=0, atol=1e-8)
+
+
+class TestEdges:
+    def test_zeros_are_exact(self):
+        rng = np.random.default_rng(0)
+        scores = rng.normal(size=20)
+        for relevance, weights in [(np.zeros(20), np.ones(5)), (np.ones(20), np.ones(5)), (scores, np.zeros(5))]:
+            for result in plr.pl_rank_exact(scores, relevance, weights, hessian=True):
+                assert (result == 0).all()
+        assert plr.pl_rank_exact([3.0], [2.0], [1.0, 0.5])[0] == 0
+        assert plr.expected_metric([3.0], [2.0], [1.5, 0.5])[0] == 3.0
+        assert plr.pl_rank_exact(scores, scores, np.zeros(0)).sum() == 0
+        assert plr.rank_probabilities(scores, 0).shape == (20, 0)
+        assert plr.rank_probabilities([], 3).shape == (0, 3)
+        np.testing.assert_array_equal(plr.rank_probabilities([5.0], 3), [[1, 0, 0]])
+
+    def test_constants_do_not_matter(self):
+        """Mutant: max|rho| after instead of before the shift; shift of the scores not undone."""
+        rng = np.random.default_rng(0)
+        scores, relevance, weights = rng.normal(size=20), rng.random(20), plr.dcg_weights(7)
+        gradient = plr.pl_rank_exact(scores, relevance, weights, rtol=1e-10)
+        np.testing.assert_allclose(plr.pl_rank_exact(scores + 4, relevance, weights, rtol=1e-10), gradient, atol=1e-12)
+        np.testing.assert_allclose(plr.pl_rank_exact(scores, relevance + 4, weights, rtol=1e-10), gradient, atol=1e-9)
+
+    def test_order_of_items_does_not_matter(self):
+        rng = np.random.default_rng(0)
+        scores, relevance, order = rng.normal(size=40), rng.normal(size=40), rng.permutation(40)
+        gradient = plr.pl_rank_exact(scores, relevance, plr.dcg_weights(9))
+        shuffled = plr.pl_rank_exact(scores[order], relevance[order], plr.dcg_weights(9))
+        np.testing.assert_allclose(shuffled, gradient[order], rtol=0, atol=1e-13)
+
+    def test_more_ranks_than_items(self):
+        rng = np.random.default_rng(0)
+        scores, relevance = rng.normal(size=9), rng.normal(size=9)
+        short = plr.pl_rank_exact(scores, relevance, plr.dcg_weights(9))
+        assert (plr.pl_rank_exact(scores, relevance, plr.dcg_weights(30)) == short).all()
+
+
+class TestBatch:
+    """Mutants: workspace not reset between queries; row of rank weights of the wrong query."""
+
+    def batch(self):
+        rng = np.random.default_rng(0)
+        sizes = np.array([3, 0, 40, 1, 130, 7, 0, 25, 90, 2] * 6)
+        offsets = np.concatenate([[0], np.cumsum(sizes)])
+        scores = rng.normal(size=offsets[-1]) * rng.choice([0.1, 1, 10], size=offsets[-1])
+        return scores, rng.normal(size=scores.size), rng.random((sizes.size, 30)), offsets
+
+    @pytest.mark.parametrize("n_threads", [1, 2, 3, 7, 64])
+    def test_bits_do_not_depend_on_threads_or_neighbours(self, n_threads):
+        scores, relevance, weights, offsets = self.batch()
+        gradient, hessian = plr.pl_rank_exact(
+            scores, relevance, weights, offsets=offsets, hessian=True, n_threads=n_threads
+        )
+        values = plr.expected_metric(scores, relevance, weights, offsets=offsets, n_threads=n_threads)
+        probabilities = plr.rank_probabilities(scores, 12, offsets=offsets, n_threads=n_threads)
+        exposure = plr.exposure(scores, weights, offsets=offsets, n_threads=n_threads)
+        for query, (first, last) in enumerate(itertools.pairwise(offsets)):
+            part = slice(first, last)
+            if first == last:
+                assert values[query] == 0
+                continue
+            alone = plr.pl_rank_exact(scores[part], relevance[part], weights[query], hessian=True)
+            assert (gradient[part] == alone[0]).all()
+            assert (hessian[part] == alone[1]).all()
+            assert values[query] == plr.expected_metric(scores[part], relevance[part], weights[query])[0]
+            assert (probabilities[part] == plr.rank_probabilities(scores[part], 12)).all()
+            np.testing.assert_allclose(exposure[part], plr.exposure(scores[part], weights[query]), rtol=1e-13, atol=0)
+
+    def test_out(self):
+        scores, relevance, weights, offsets = self.batch()
+        expected = plr.pl_rank_exact(scores, relevance, weights, offsets=offsets, hessian=True)
+        outs = np.empty_like(scores), np.empty_like(scores)
+        returned = plr.pl_rank_exact(scores, relevance, weights, offsets=offsets, hessian=True, out=outs)
+        for got, out, want in zip(returned, outs, expected, strict=True):
+            assert got is out
+            assert (got == want).all()
+        for bad in (outs[0], (outs[0],), (outs[0], outs[0]), (outs[0], 1), 3):
+            with pytest.raises((ValueError, TypeError), match="out"):
+                plr.pl_rank_exact(scores, relevance, weights, offsets=offsets, hessian=True, out=bad)
+        for bad in (0.0, -1.0, np.nan, np.inf, "x", True):
+            with pytest.raises((ValueError, TypeError), match="rtol"):
+                plr.pl_rank_exact(scores, relevance, weights, offsets=offsets, rtol=bad)
+        with pytest.raises(ValueError, match="rankings"):
+            plr.expected_metric(scores, relevance, weights, offsets=offsets, rankings=[[0]])
+
+
+class TestRankProbabilities:
+    @pytest.mark.parametrize("regime", REGIMES)
+    def test_sums(self, regime):
+        """Mutants: division upwards for heavy items; the mixed lanes of a quartet not masked."""
+        rng = np.random.default_rng(REGIMES.index(regime))
+        for n_docs, cutoff in [(2, 2), (24, 10), (24, 24), (120, 60), (120, 120), (316, 20)]:
+            probabilities = plr.rank_probabilities(spread_scores(rng, n_docs, regime), cutoff)
+            assert (probabilities >= 0).all()
+            np.testing.assert_allclose(probabilities.sum(axis=0), 1, rtol=0, atol=1e-8)
+            if cutoff == n_docs:
+                np.testing.assert_allclose(probabilities.sum(axis=1), 1, rtol=0, atol=1e-8)
+
+    def test_metric_from_probabilities(self):
+        rng = np.random.default_rng(0)
+        scores, relevance, weights = 2 * rng.normal(size=50), rng.normal(size=50), plr.dcg_weights(20)
+        value = relevance @ plr.rank_probabilities(scores, 20) @ weights
+        assert value == pytest.approx(plr.expected_metric(scores, relevance, weights, rtol=1e-10)[0], abs=1e-8)
+        assert relevance @ plr.exposure(scores, weights) == pytest.approx(value, abs=1e-12)
+
+    def test_exposure_vjp(self):
+        rng = np.random.default_rng(0)
+        scores, cotangent, weights = rng.normal(size=12), rng.normal(size=12), plr.dcg_weights(5)
+        vjp = plr.exposure_vjp(scores, weights, cotangent, rtol=1e-10)
+        for d in range(12):
+            step = np.where(np.arange(12) == d, 1e-3, 0)
+            slope = cotangent @ (plr.exposure(scores + step, weights) - plr.exposure(scores - step, weights)) / 2e-3
+            assert slope == pytest.approx(vjp[d], abs=1e-5)
