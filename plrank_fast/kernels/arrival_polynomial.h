@@ -40,6 +40,10 @@ typedef struct {
     double light_weight;             /* sum of w over them */
     int sorted;                      /* whether the order by weight is kept among the light ones too */
     const double *w, *rho;
+    /* Nodes that stand in for a crowd of light items (crowd.h); a multiple of QUARTET, usually none. */
+    intptr_t crowd;
+    const double *crowd_w, *crowd_mass, *crowd_rho_mass; /* rho_mass has the factor w in it */
+    double crowd_weight;             /* sum of w over the items they stand for */
 } clocks;
 
 typedef struct {
@@ -48,6 +52,7 @@ typedef struct {
     double most_early;           /* largest r for which powers of r may be used upwards, >= 1 */
     double bits;                 /* a series stops after -log2 of its ratio has added up to this */
     int divide_all;
+    intptr_t most_coefficients;  /* that there is room for: more than any band has */
 } ranks;
 
 typedef struct {
@@ -56,6 +61,8 @@ typedef struct {
     lanes *y, *c, *e;           /* coefficients of the polynomials in r */
     lanes *s, *b;               /* power sums */
     lanes *gradient, *hessian;  /* of each item; hessian may be NULL */
+    lanes *crowd_r;             /* of each node of the crowd, and what its items get back (see add_crowd) */
+    lanes *crowd_plain, *crowd_relevant, *crowd_plain_hessian, *crowd_relevant_hessian;
     lanes value;
 } integrals;
 
@@ -128,24 +135,31 @@ PLR_INLINE void multiply_quartet(lanes *restrict P, lanes *restrict B, intptr_t 
     }
 }
 
-/* Power sums of light items: s_i = sum (-r)^i, b_i = sum rho w (-r)^i; returns the number of terms that matter. */
-PLR_INLINE intptr_t add_power_sums(const clocks *items, const ranks *k, intptr_t begin, intptr_t end, const int relevant,
-                                   intptr_t most, integrals *at)
+/* Add power sums of light items: s_i = sum mass (-r)^i, b_i = sum share (-r)^i, share = rho w; returns the number of terms
+ * that matter. mass is NULL where all are 1; share is rho_mass where that is given, and not read for irrelevant items. */
+PLR_INLINE intptr_t add_power_sums(const ranks *k, intptr_t items, const lanes *r, const double *w, const double *rho,
+                                   const double *mass, const double *rho_mass, const int relevant, intptr_t most,
+                                   integrals *at)
 {
     intptr_t longest = 1;
-    for (intptr_t j = QUARTET * begin; j < QUARTET * end; j += QUARTET) {
-        intptr_t terms = series_terms(largest_of_quartet(at->r + j), k->bits, most);
+    for (intptr_t j = 0; j < items; j += QUARTET) {
+        const intptr_t terms = series_terms(largest_of_quartet(r + j), k->bits, most);
         longest = terms > longest ? terms : longest;
-        lanes power[QUARTET], ratio[QUARTET], share[QUARTET];
-        for (int i = 0; i < QUARTET; i++) {
-            ratio[i] = -at->r[j + i];
-            power[i] = ratio[i];
-            share[i] = all_lanes(items->rho[j + i] * items->w[j + i]);
+        lanes power[QUARTET], ratio[QUARTET];
+        double share[QUARTET], number[QUARTET];
+        for (int n = 0; n < QUARTET; n++) {
+            ratio[n] = -r[j + n];
+            power[n] = ratio[n];
+            number[n] = mass ? mass[j + n] : 1;
+            share[n] = !relevant ? 0 : rho_mass ? rho_mass[j + n] : rho[j + n] * w[j + n];
         }
         if (relevant)
             at->b[0] += (share[0] + share[1]) + (share[2] + share[3]);
         for (intptr_t i = 1; i < terms; i++) {
-            at->s[i] += (power[0] + power[1]) + (power[2] + power[3]);
+            if (mass)
+                at->s[i] += (number[0] * power[0] + number[1] * power[1]) + (number[2] * power[2] + number[3] * power[3]);
+            else
+                at->s[i] += (power[0] + power[1]) + (power[2] + power[3]);
             if (relevant)
                 at->b[i] += (share[0] * power[0] + share[1] * power[1]) + (share[2] * power[2] + share[3] * power[3]);
             for (int n = 0; n < QUARTET; n++)
@@ -209,21 +223,12 @@ PLR_INLINE void add_item(const clocks *items, intptr_t j, lanes t, lanes dt, lan
     }
 }
 
-/* A group of light items: polynomials in r. */
-PLR_INLINE void add_by_polynomial(const clocks *items, const ranks *k, integrals *at, intptr_t quartet, const int quartets,
-                                  lanes t, lanes dt, const int relevant, const int with_hessian)
+/* Y, C and E, the polynomials with coefficients y, c and e, for a group of items; only C if they are irrelevant. */
+PLR_INLINE void evaluate_polynomials(const integrals *at, intptr_t terms, const lanes *z, const int group, const int relevant,
+                                     lanes *Y, lanes *C, lanes *E)
 {
-    enum { MOST = 2 * QUARTET };
-    const int group = QUARTET * quartets;
-    const intptr_t j = QUARTET * quartet;
-    double largest = largest_of_quartet(at->r + j);
-    if (quartets > 1)
-        largest = larger(largest, largest_of_quartet(at->r + j + QUARTET));
-    const intptr_t terms = series_terms(largest, k->bits, k->K);
     const lanes *restrict y = at->y, *restrict c = at->c, *restrict e = at->e;
-    lanes z[MOST], Y[MOST], C[MOST], E[MOST];
     for (int n = 0; n < group; n++) {
-        z[n] = -at->r[j + n];
         Y[n] = y[terms - 1];
         C[n] = c[terms - 1];
         E[n] = e[terms - 1];
@@ -236,9 +241,46 @@ PLR_INLINE void add_by_polynomial(const clocks *items, const ranks *k, integrals
                 E[n] = E[n] * z[n] + e[i];
             }
         }
+}
+
+/* A group of light items: polynomials in r. */
+PLR_INLINE void add_by_polynomial(const clocks *items, const ranks *k, integrals *at, intptr_t quartet, const int quartets,
+                                  lanes t, lanes dt, const int relevant, const int with_hessian)
+{
+    enum { MOST = 2 * QUARTET };
+    const int group = QUARTET * quartets;
+    const intptr_t j = QUARTET * quartet;
+    double largest = largest_of_quartet(at->r + j);
+    if (quartets > 1)
+        largest = larger(largest, largest_of_quartet(at->r + j + QUARTET));
+    lanes z[MOST], Y[MOST], C[MOST], E[MOST];
+    for (int n = 0; n < group; n++)
+        z[n] = -at->r[j + n];
+    evaluate_polynomials(at, series_terms(largest, k->bits, k->K), z, group, relevant, Y, C, E);
     for (int n = 0; n < group; n++)
         add_item(items, j + n, t, dt, Y[n], relevant ? C[n] - (items->rho[j + n] * items->w[j + n]) * E[n] : C[n], relevant,
                  with_hessian, at);
+}
+
+/* What items of weight w get back, over w: plain + rho relevant; Hessian diagonal likewise. */
+PLR_INLINE void add_crowd(const clocks *items, const ranks *k, integrals *at, lanes t, lanes dt, const int with_hessian)
+{
+    for (intptr_t j = 0; j < items->crowd; j += QUARTET) {
+        const intptr_t terms = series_terms(largest_of_quartet(at->crowd_r + j), k->bits, k->K);
+        lanes z[QUARTET], Y[QUARTET], C[QUARTET], E[QUARTET];
+        for (int n = 0; n < QUARTET; n++)
+            z[n] = -at->crowd_r[j + n];
+        evaluate_polynomials(at, terms, z, QUARTET, 1, Y, C, E);
+        for (int n = 0; n < QUARTET; n++) {
+            const lanes x = items->crowd_w[j + n] * t;
+            at->crowd_plain[j + n] += dt * t * C[n];
+            at->crowd_relevant[j + n] += dt * ((1.0 - x) * Y[n] - x * E[n]);
+            if (with_hessian) {
+                at->crowd_plain_hessian[j + n] += dt * t * (1.0 - x) * C[n];
+                at->crowd_relevant_hessian[j + n] += dt * (((1.0 - x) * (1.0 - x) - x) * Y[n] - (1.0 - x) * x * E[n]);
+            }
+        }
+    }
 }
 
 /* Upwards: x = P / (1 + r z), v = (B - rho w x) / (1 + r z) over the coefficients low to high. */
@@ -356,11 +398,16 @@ PLR_INLINE void include_quartet(const clocks *items, integrals *at, intptr_t qua
 }
 
 /* The coefficients of P, low to high, outside which its mass is below 2^-bits (Bernstein, at the first and last node). */
-PLR_INLINE void find_band(const integrals *at, intptr_t n_items, double bits, intptr_t *low, intptr_t *high)
+PLR_INLINE void find_band(const clocks *items, const integrals *at, double bits, intptr_t *low, intptr_t *high)
 {
     lanes arrivals = {0}, variance = {0};
-    for (intptr_t j = 0; j < n_items; j++) {
+    for (intptr_t j = 0; j < QUARTET * items->quartets; j++) {
         lanes q = 1.0 / (1.0 + at->r[j]), p = at->r[j] * q;
+        arrivals += p;
+        variance += p * q;
+    }
+    for (intptr_t j = 0; j < items->crowd; j++) {
+        lanes q = 1.0 / (1.0 + at->crowd_r[j]), p = items->crowd_mass[j] * (at->crowd_r[j] * q);
         arrivals += p;
         variance += p * q;
     }
@@ -386,6 +433,8 @@ static void arrivals_at(clocks *items, const ranks *k, lanes t, integrals *at, i
             at->r[j] = expm1_lanes(blend(x < 700.0, x, all_lanes(700.0)));
         }
     }
+    for (intptr_t j = 0; j < here.crowd; j++)
+        at->crowd_r[j] = expm1_lanes(here.crowd_w[j] * t);
     /* At early nodes more items are light. */
     while (here.light_begin > 0 && largest_of_quartet(at->r + QUARTET * (here.light_begin - 1)) <= k->most_early) {
         here.light_begin--;
@@ -399,6 +448,7 @@ static void arrivals_at(clocks *items, const ranks *k, lanes t, integrals *at, i
     }
     /* Divisions upwards need K coefficients; those downwards as many more as it takes to forget how they started. */
     intptr_t coefficients = K, low = 0;
+    const intptr_t most = here.crowd ? k->most_coefficients : n_items;
     double smallest_r = INFINITY; /* that is divided by downwards */
     for (intptr_t j = 0; j < n_items; j++) {
         if (j == QUARTET * here.light_begin)
@@ -410,11 +460,13 @@ static void arrivals_at(clocks *items, const ranks *k, lanes t, integrals *at, i
             smallest_r = smaller(smallest_r, r[lane]);
     }
     if (smallest_r < INFINITY)
-        coefficients = k->divide_all ? n_items + 1 : K + 1 + series_terms(1 / smallest_r, k->bits, n_items);
-    if (coefficients > n_items + 1)
-        coefficients = n_items + 1;
-    if (K >= BANDED_FROM)
-        find_band(at, n_items, k->bits, &low, &coefficients);
+        coefficients = k->divide_all ? n_items + 1 : K + 1 + series_terms(1 / smallest_r, k->bits, most);
+    if (coefficients > most + 1)
+        coefficients = most + 1;
+    if (K >= BANDED_FROM || coefficients > K + BANDED_FROM)
+        find_band(items, at, k->bits, &low, &coefficients);
+    if (coefficients > k->most_coefficients)
+        coefficients = k->most_coefficients;
     items->light_begin = here.light_begin;
     items->light_end = here.light_end;
     *band_low = low;
@@ -422,11 +474,12 @@ static void arrivals_at(clocks *items, const ranks *k, lanes t, integrals *at, i
     if (low >= K)
         return;
 
-    const int monic = here.light_weight * last_lane(&t) < 600; /* exp(-600) and its inverse are far from underflow */
+    const double light_weight = here.light_weight + here.crowd_weight;
+    const int monic = here.crowd || light_weight * last_lane(&t) < 600; /* far from underflow; a crowd sees to it itself */
     lanes *restrict P = at->P, *restrict B = at->B;
     for (intptr_t m = -MARGIN; m < coefficients; m++)
         P[m] = B[m] = (lanes){0};
-    P[0] = monic ? exp_lanes(-here.light_weight * t) : all_lanes(1);
+    P[0] = monic ? exp_lanes(-light_weight * t) : all_lanes(1);
 
     intptr_t small_begin = here.relevant, small_end = here.relevant, terms = 0, top = 0;
     if (monic && here.sorted) {
@@ -439,14 +492,21 @@ static void arrivals_at(clocks *items, const ranks *k, lanes t, integrals *at, i
         if (small_end - small_begin < FEWEST_SMALL)
             small_begin = small_end;
     }
-    if (small_begin < small_end) {
+    if (small_begin < small_end || here.crowd) {
         intptr_t border = here.relevant < small_begin ? small_begin : here.relevant;
         border = border > small_end ? small_end : border;
         for (intptr_t i = 0; i < coefficients; i++)
             at->s[i] = at->b[i] = (lanes){0};
-        terms = add_power_sums(items, k, small_begin, border, 1, coefficients, at);
-        intptr_t irrelevant_terms = add_power_sums(items, k, border, small_end, 0, coefficients, at);
-        multiply_by_power_sums(P, at->s, terms > irrelevant_terms ? terms : irrelevant_terms, coefficients);
+        const intptr_t first = QUARTET * small_begin, middle = QUARTET * border, last = QUARTET * small_end;
+        terms = add_power_sums(k, middle - first, at->r + first, here.w + first, here.rho + first, NULL, NULL, 1,
+                               coefficients, at);
+        intptr_t all_terms = add_power_sums(k, last - middle, at->r + middle, NULL, NULL, NULL, NULL, 0, coefficients, at);
+        if (here.crowd) {
+            const intptr_t more = add_power_sums(k, here.crowd, at->crowd_r, NULL, NULL, here.crowd_mass,
+                                                 here.crowd_rho_mass, 1, coefficients, at);
+            terms = more > terms ? more : terms;
+        }
+        multiply_by_power_sums(P, at->s, terms > all_terms ? terms : all_terms, coefficients);
         top = coefficients - 1;
     }
     intptr_t left = here.quartets - (small_end - small_begin);
@@ -505,7 +565,13 @@ PLR_INLINE void integrate_at(const clocks *all, const ranks *k, lanes t, lanes d
         intptr_t terms_here = series_terms(largest_of_quartet(at->r + QUARTET * quartet), k->bits, K);
         longest = terms_here > longest ? terms_here : longest;
     }
+    for (intptr_t j = 0; j < here.crowd; j += QUARTET) {
+        intptr_t terms_here = series_terms(largest_of_quartet(at->crowd_r + j), k->bits, K);
+        longest = terms_here > longest ? terms_here : longest;
+    }
     correlate(k, at, low, coefficients, longest);
+    if (here.crowd)
+        add_crowd(items, k, at, t, dt, with_hessian);
     intptr_t quartet = 0;
     while (quartet < here.quartets) {
         const int light = quartet >= here.light_begin && quartet < here.light_end, relevant = quartet < here.relevant;

@@ -9,11 +9,13 @@
 #include "exact.h"
 
 #include "arrival_polynomial.h"
+#include "crowd.h"
 #include "quadrature_plan.h"
 
 #define GAP 7.0          /* nats between neighbouring scores from which a cut saves nodes */
 #define WIDEST 250.0     /* nats that one panel may span */
 #define SORTED_FROM 17   /* rank weights from which sorting the light items pays: their series differ in length */
+#define CROWD_FROM 800   /* items from which those that are light at all times become a crowd */
 #define KEYS 256
 #define ATTEMPTS 4
 
@@ -30,6 +32,8 @@ typedef struct {
     intptr_t *item;             /* in the order of the evaluator: item of the panel, -1 for null items */
     histogram *bins;
     quadrature *plan;
+    octave_sums *octaves;
+    double *crowd_w;            /* then mass, rho_mass and two outputs of the crowd's nodes */
     integrals at;
     arrivals *nodes;            /* only for rank probabilities: P at all nodes, and the sums of a quartet */
     lanes *kept, *sums;
@@ -42,11 +46,20 @@ static char *carve(char **free_memory, size_t bytes)
     return block;
 }
 
+/* Room for coefficients of P: a band ends at a few standard deviations above the arrivals that are expected at the end of
+ * the plan, which are K and a few of its square roots. */
+static intptr_t most_coefficients(intptr_t D, intptr_t K)
+{
+    const intptr_t all = D + 2 * PLR_LANES + QUARTET, band = 8 * K + 2000;
+    return all < band ? all : band;
+}
+
 static size_t lay_out(workspace *ws, char *memory, intptr_t D, intptr_t K, int probabilities)
 {
     char *start = memory;
     const size_t items = D + 2 * PLR_LANES + QUARTET, real = sizeof(double), index = sizeof(intptr_t);
-    const size_t ranks_padded = K + 2 * MARGIN + 2, coefficients = items + 2 * MARGIN;
+    const size_t ranks_padded = K + 2 * MARGIN + 2, coefficients = most_coefficients(D, K) + 2 * MARGIN;
+    const size_t crowd = OCTAVES * CROWD_NODES;
     ws->f = (double *)carve(&memory, items * real + 64);
     ws->w_in = (double *)carve(&memory, items * real + 64);
     ws->rho_in = (double *)carve(&memory, items * real);
@@ -67,6 +80,12 @@ static size_t lay_out(workspace *ws, char *memory, intptr_t D, intptr_t K, int p
     ws->at.r = (lanes *)carve(&memory, items * sizeof(lanes));
     ws->at.gradient = (lanes *)carve(&memory, items * sizeof(lanes));
     ws->at.hessian = (lanes *)carve(&memory, items * sizeof(lanes));
+    ws->octaves = (octave_sums *)carve(&memory, D >= CROWD_FROM ? sizeof(octave_sums) : 0);
+    ws->crowd_w = (double *)carve(&memory, 5 * crowd * real);
+    lanes **nodes[] = {&ws->at.crowd_r, &ws->at.crowd_plain, &ws->at.crowd_relevant, &ws->at.crowd_plain_hessian,
+                       &ws->at.crowd_relevant_hessian};
+    for (int i = 0; i < 5; i++)
+        *nodes[i] = (lanes *)carve(&memory, crowd * sizeof(lanes));
     lanes **polynomials[] = {&ws->at.P, &ws->at.B, &ws->at.y, &ws->at.c, &ws->at.e,
                              &ws->at.s, &ws->at.b};
     for (size_t i = 0; i < sizeof polynomials / sizeof *polynomials; i++)
@@ -150,7 +169,8 @@ static void order_items(workspace *ws, intptr_t n, double heavy, int sorted, clo
     items->w = ws->w;
     items->rho = ws->rho;
     items->sorted = sorted;
-    items->light_weight = 0;
+    items->light_weight = items->crowd_weight = 0;
+    items->crowd = 0;
     for (intptr_t j = QUARTET * items->light_begin; j < QUARTET * items->light_end; j++)
         items->light_weight += ws->w[j];
 }
@@ -256,6 +276,21 @@ static void place_items(workspace *ws, const exact_query *query, const clocks *i
     }
 }
 
+/* The K ranks from the one after the arrived items, for a panel of n items. */
+static ranks panel_ranks(workspace *ws, const exact_query *query, intptr_t n, intptr_t arrived, intptr_t K,
+                         tolerances tolerance)
+{
+    memset(ws->panel_theta, 0, (K + 2 * MARGIN) * sizeof(double));
+    memset(ws->panel_delta, 0, (K + 2 * MARGIN) * sizeof(double));
+    memcpy(ws->panel_theta + MARGIN, ws->theta + arrived, K * sizeof(double));
+    memcpy(ws->panel_delta + MARGIN, ws->delta + arrived, K * sizeof(double));
+    ranks k = {K, ws->panel_theta + MARGIN, ws->panel_delta + MARGIN, 1e300, 13 - log2(tolerance.nodes), 2 * n < 5 * K,
+               most_coefficients(query->D, K)};
+    if (K > 1)
+        k.most_early = larger(1, pow(1e12 * tolerance.nodes, 1.0 / (double)(K - 1)));
+    return k;
+}
+
 /* Integrate one panel over [t0, t1] and add to the outputs. ws->f, rho_in, panel_item hold its n items, bins their
  * histogram; arrived: items that have left before. Returns whether all ranks are filled at its end. */
 static int solve_panel(workspace *ws, const exact_query *query, intptr_t n, intptr_t arrived, intptr_t K, double t0, double t1,
@@ -273,13 +308,7 @@ static int solve_panel(workspace *ws, const exact_query *query, intptr_t n, intp
     quadrature *plan = ws->plan;
     plan_quadrature(ws->bins, S, K, t0, t1, tolerance.nodes, tolerance.cut, plan);
     *nodes += plan->pieces * plan->nodes;
-    memset(ws->panel_theta, 0, (K + 2 * MARGIN) * sizeof(double));
-    memset(ws->panel_delta, 0, (K + 2 * MARGIN) * sizeof(double));
-    memcpy(ws->panel_theta + MARGIN, ws->theta + arrived, K * sizeof(double));
-    memcpy(ws->panel_delta + MARGIN, ws->delta + arrived, K * sizeof(double));
-    ranks k = {K, ws->panel_theta + MARGIN, ws->panel_delta + MARGIN, 1e300, 13 - log2(tolerance.nodes), 2 * n < 5 * K};
-    if (K > 1)
-        k.most_early = larger(1, pow(1e12 * tolerance.nodes, 1.0 / (double)(K - 1)));
+    const ranks k = panel_ranks(ws, query, n, arrived, K, tolerance);
     for (int piece = 0; piece < plan->pieces; piece++) {
         place_nodes(plan, piece);
         const double heavy = log1p(k.most_early) / plan->time[plan->nodes - 1];
@@ -354,10 +383,111 @@ static void solve_with_gaps(workspace *ws, const exact_query *query, double comm
     }
 }
 
+/* Histogram of -f from the octaves: their items at the mean weight. */
+static void histogram_of_octaves(histogram *h, const octave_sums *sums)
+{
+    memset(h->count, 0, sizeof h->count);
+    h->bins = 2;
+    for (int octave = 0; octave < OCTAVES; octave++) {
+        const moments plain = sums->plain[COPIES * octave];
+        if (plain[0] == 0)
+            continue;
+        const double mantissa = 1.5 + 0.5 * plain[1] / plain[0];
+        const double x = larger(0, (octave * 0.6931471805599453 - log(mantissa)) * BINS_PER_NAT);
+        const int i = (int)x;
+        h->count[i] += plain[0] * (1 - (x - i));
+        h->count[i + 1] += plain[0] * (x - i);
+        h->bins = i + 2;
+    }
+    h->above[0] = 0;
+    for (int i = 0; i < h->bins; i++)
+        h->above[i + 1] = h->above[i] + h->count[i];
+}
+
+/* A long list: light items as a crowd, the others one by one. Returns 0, having done nothing, where that is not the way:
+ * gaps between the scores, or hardly any light items. */
+static int solve_with_crowd(workspace *ws, const exact_query *query, double highest, double common, intptr_t K,
+                            tolerances tolerance, double *value, int *nodes)
+{
+    const intptr_t D = query->D;
+    if (D < CROWD_FROM || D < 8 * K || query->probabilities)
+        return 0;
+    double *weights = ws->f;
+    lanes sum = {0};
+    for (intptr_t j = D; j % PLR_LANES; j++)
+        weights[j] = -INFINITY;
+    for (intptr_t j = 0; j < D; j++)
+        weights[j] = query->scores[j] - highest;
+    for (intptr_t j = 0; j < D; j += PLR_LANES) {
+        lanes f = load_lanes(weights + j), w = keep(f > -708.0, exp_lanes(f));
+        memcpy(weights + j, &w, sizeof w);
+        sum += w;
+    }
+    add_to_octaves(ws->octaves, D, weights, query->relevance, common);
+    histogram_of_octaves(ws->bins, ws->octaves);
+    if (has_gap(ws->bins, K))
+        return 0;
+    const double S = sum_lanes(sum);
+    quadrature *plan = ws->plan;
+    plan_quadrature(ws->bins, S, (double)K, 0, INFINITY, tolerance.nodes, tolerance.cut, plan);
+    place_nodes(plan, 0);
+    const double end = plan->time[plan->nodes - 1];
+    if (plan->pieces > 1 || S * end > 600)
+        return 0;
+    /* The error of the crowd is about 1e-7 r^8 where r is largest. */
+    const double r_cut = 0.5 * smaller(1, pow(1e6 * tolerance.nodes, 1.0 / 8)), w_cut = log1p(r_cut) / end;
+    const int first_octave = w_cut >= 2 ? 0 : (int)ceil(1 - log2(w_cut));
+    if (first_octave >= OCTAVES)
+        return 0;
+    const double heaviest_of_crowd = ldexp(1, 1 - first_octave);
+    intptr_t n = 0;
+    for (intptr_t j = 0; j < D; j++) {
+        ws->panel_item[n] = j;
+        n += weights[j] >= heaviest_of_crowd;
+    }
+    if (n > D / 8)
+        return 0;
+    for (intptr_t i = 0; i < n; i++) {
+        ws->w_in[i] = weights[ws->panel_item[i]];
+        ws->rho_in[i] = query->relevance[ws->panel_item[i]] - common;
+    }
+    ranks k = panel_ranks(ws, query, D, 0, K, tolerance);
+    clocks items;
+    order_items(ws, n, log1p(k.most_early) / end, 0, &items);
+
+    const intptr_t room = OCTAVES * CROWD_NODES;
+    double *mass = ws->crowd_w + room, *rho_mass = mass + room, *plain = rho_mass + room, *relevant = plain + room;
+    int octaves[OCTAVES];
+    items.crowd = place_crowd(ws->octaves, first_octave, ws->crowd_w, mass, rho_mass, octaves);
+    items.crowd_w = ws->crowd_w;
+    items.crowd_mass = mass;
+    items.crowd_rho_mass = rho_mass;
+    integrals *at = &ws->at;
+    for (intptr_t c = 0; c < items.crowd; c++) {
+        items.crowd_weight += mass[c] * ws->crowd_w[c];
+        at->crowd_plain[c] = at->crowd_relevant[c] = (lanes){0};
+        at->crowd_plain_hessian[c] = at->crowd_relevant_hessian[c] = (lanes){0};
+    }
+    *nodes += plan->nodes;
+    integrate_items(ws, query, &items, &k, value);
+    for (int second = 0; second < 2; second++) {
+        double *to = second ? query->hessian : query->gradient;
+        for (intptr_t c = 0; c < items.crowd; c++) {
+            plain[c] = sum_lanes((second ? at->crowd_plain_hessian : at->crowd_plain)[c]);
+            relevant[c] = sum_lanes((second ? at->crowd_relevant_hessian : at->crowd_relevant)[c]);
+        }
+        if (to)
+            return_to_items(first_octave, octaves, plain, relevant, D, weights, query->relevance, common, to);
+    }
+    return 1;
+}
+
 static void solve_panels(workspace *ws, const exact_query *query, double highest, double lowest, double common, intptr_t K,
                          tolerances tolerance, double *value, int *nodes)
 {
     const intptr_t D = query->D;
+    if (solve_with_crowd(ws, query, highest, common, K, tolerance, value, nodes))
+        return;
     int gaps = !(highest - lowest < WIDEST);
     if (!gaps) {
         for (intptr_t j = 0; j < D; j++)
@@ -511,4 +641,10 @@ static void rank_probabilities(exact_query *query, void *memory)
     }
 }
 
-const exact_kernels ISA(exact_kernels) = {prepare_quadrature, workspace_bytes, solve, rank_probabilities};
+static void prepare(void)
+{
+    prepare_quadrature();
+    prepare_crowd();
+}
+
+const exact_kernels ISA(exact_kernels) = {prepare, workspace_bytes, solve, rank_probabilities};
