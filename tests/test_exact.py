@@ -138,6 +138,34 @@ class TestPromise:
         for rtol in (1e-4, 1e-6, 1e-8):
             assert promised(plr.pl_rank_exact(scores, relevance, weights, rtol=rtol), best, relevance, weights) <= rtol
 
+    @pytest.mark.parametrize(("n_docs", "cutoff", "spread"), [(900, 3, 1.0), (900, 8, 3.0), (850, 20, 0.3)])
+    def test_crowd(self, n_docs, cutoff, spread):
+        """Light items of a long list are interpolated; the oracle takes every item for itself.
+
+        Mutants: one moment fewer; explicit items counted in the crowd too; rho_mass without the shift of the relevance.
+        """
+        rng = np.random.default_rng([n_docs, cutoff])
+        scores, relevance = spread * rng.normal(size=n_docs), 1 + rng.random(n_docs)
+        weights = plr.dcg_weights(cutoff)
+        value, gradient, hessian = reference_exact.exact_by_trapezoid(scores, relevance, weights, step=0.1)
+        for rtol in (1e-4, 1e-6, 1e-10):
+            got, diagonal = plr.pl_rank_exact(scores, relevance, weights, rtol=rtol, hessian=True)
+            assert promised(got, gradient, relevance, weights) <= rtol
+            assert promised(diagonal, hessian, relevance, weights) <= rtol
+            got = plr.expected_metric(scores, relevance, weights, rtol=rtol)[0]
+            assert abs(got - value) <= rtol * np.abs(weights).sum() * relevance.max()
+
+    def test_crowd_with_very_light_items(self):
+        """Weights down to denormal and beyond; the heaviest alone decide."""
+        rng = np.random.default_rng(0)
+        scores = np.concatenate([rng.normal(size=40), -rng.uniform(0, 5, size=800), -np.linspace(5, 900, 400)])
+        relevance = rng.normal(size=scores.size)
+        gradient = plr.pl_rank_exact(scores, relevance, plr.dcg_weights(5), rtol=1e-9)
+        keep = scores > -45
+        alone = plr.pl_rank_exact(scores[keep], relevance[keep], plr.dcg_weights(5), rtol=1e-9)
+        np.testing.assert_allclose(gradient[keep], alone, rtol=0, atol=1e-10)
+        assert np.abs(gradient[~keep]).max() < 1e-17
+
     def test_derivatives(self):
         """The gradient is the slope of the value, the Hessian that of the gradient."""
         rng = np.random.default_rng(3)

@@ -414,12 +414,14 @@ static int solve_with_crowd(workspace *ws, const exact_query *query, double high
         return 0;
     double *weights = ws->f;
     lanes sum = {0};
-    for (intptr_t j = D; j % PLR_LANES; j++)
-        weights[j] = -INFINITY;
-    for (intptr_t j = 0; j < D; j++)
-        weights[j] = query->scores[j] - highest;
     for (intptr_t j = 0; j < D; j += PLR_LANES) {
-        lanes f = load_lanes(weights + j), w = keep(f > -708.0, exp_lanes(f));
+        lanes f = all_lanes(-INFINITY);
+        if (D - j >= PLR_LANES)
+            f = load_lanes(query->scores + j) - highest;
+        else
+            for (intptr_t i = j; i < D; i++)
+                f[i - j] = query->scores[i] - highest;
+        const lanes w = keep(f > -708.0, exp_lanes(f));
         memcpy(weights + j, &w, sizeof w);
         sum += w;
     }
@@ -429,7 +431,8 @@ static int solve_with_crowd(workspace *ws, const exact_query *query, double high
         return 0;
     const double S = sum_lanes(sum);
     quadrature *plan = ws->plan;
-    plan_quadrature(ws->bins, S, (double)K, 0, INFINITY, tolerance.nodes, tolerance.cut, plan);
+    /* Nodes cost next to nothing here, and a second attempt as much as the first. */
+    plan_quadrature(ws->bins, S, (double)K, 0, INFINITY, tolerance.nodes / 1e3, tolerance.cut, plan);
     place_nodes(plan, 0);
     const double end = plan->time[plan->nodes - 1];
     if (plan->pieces > 1 || S * end > 600)
@@ -508,6 +511,31 @@ static void solve_panels(workspace *ws, const exact_query *query, double highest
 
 /* ----------------------------------------------------------------------------------------------------------- query */
 
+static void find_range(const double *x, intptr_t n, double *least, double *most)
+{
+    lanes low = all_lanes(x[0]), high = low;
+    intptr_t j = 0;
+    for (; j + PLR_LANES <= n; j += PLR_LANES) {
+        const lanes here = load_lanes(x + j);
+        low = blend(here < low, here, low);
+        high = blend(here > high, here, high);
+    }
+    *most = max_lanes(high);
+    *least = -max_lanes(-low);
+    for (; j < n; j++) {
+        *most = larger(*most, x[j]);
+        *least = smaller(*least, x[j]);
+    }
+}
+
+static void clear(const exact_query *query)
+{
+    if (query->gradient)
+        memset(query->gradient, 0, query->D * sizeof(double));
+    if (query->hessian)
+        memset(query->hessian, 0, query->D * sizeof(double));
+}
+
 static void solve(exact_query *query, void *memory)
 {
     const intptr_t D = query->D;
@@ -516,22 +544,13 @@ static void solve(exact_query *query, void *memory)
     lay_out(ws, memory, D, K, 0);
     query->value = 0;
     query->attempts = query->nodes = 0;
-    for (intptr_t j = 0; j < D; j++) {
-        if (query->gradient)
-            query->gradient[j] = 0;
-        if (query->hessian)
-            query->hessian[j] = 0;
-    }
+    clear(query);
     if (D == 0 || K <= 0)
         return;
 
-    double highest = query->scores[0], lowest = highest, least = query->relevance[0], most = least;
-    for (intptr_t j = 1; j < D; j++) {
-        highest = larger(highest, query->scores[j]);
-        lowest = smaller(lowest, query->scores[j]);
-        least = smaller(least, query->relevance[j]);
-        most = larger(most, query->relevance[j]);
-    }
+    double highest, lowest, least, most;
+    find_range(query->scores, D, &lowest, &highest);
+    find_range(query->relevance, D, &least, &most);
     /* A constant added to all relevance changes no gradient, nor does one added to all rank weights when every item is
        placed. The second removes the slow wait for the last item. */
     const double common = least > 0 ? least : most < 0 ? most : 0;
@@ -547,7 +566,7 @@ static void solve(exact_query *query, void *memory)
     }
     for (intptr_t m = 0; m < K; m++)
         variation += fabs(ws->delta[m]);
-    for (intptr_t j = 0; j < D; j++)
+    for (intptr_t j = 0; j < D && last_theta != 0; j++)
         total_rho += query->relevance[j] - common;
     const double known_value = common * total_theta + last_theta * total_rho;
     query->value = known_value;
@@ -574,8 +593,15 @@ static void solve(exact_query *query, void *memory)
             return;
         /* The gradient's entries sum to zero: what they do sum to measures the error of the quadrature. Choose more nodes
            where it is too large. */
-        double sum = 0, absolute = 0;
-        for (intptr_t j = 0; j < D; j++) {
+        lanes sums = {0}, absolutes = {0};
+        intptr_t j = 0;
+        for (; j + PLR_LANES <= D; j += PLR_LANES) {
+            const lanes g = load_lanes(query->gradient + j);
+            sums += g;
+            absolutes += (lanes)((int_lanes)g & INT64_MAX);
+        }
+        double sum = sum_lanes(sums), absolute = sum_lanes(absolutes);
+        for (; j < D; j++) {
             sum += query->gradient[j];
             absolute += fabs(query->gradient[j]);
         }
@@ -586,11 +612,7 @@ static void solve(exact_query *query, void *memory)
         if (attempt + 1 == ATTEMPTS || accuracy <= 1e-14)
             return;
         accuracy = larger(wanted, 1e-15);
-        for (intptr_t j = 0; j < D; j++) {
-            query->gradient[j] = 0;
-            if (query->hessian)
-                query->hessian[j] = 0;
-        }
+        clear(query);
     }
 }
 
@@ -604,11 +626,8 @@ static void rank_probabilities(exact_query *query, void *memory)
     lay_out(ws, memory, D, K, 1);
     const int complete = K == D;
     K -= complete;
-    double highest = query->scores[0], lowest = highest;
-    for (intptr_t j = 1; j < D; j++) {
-        highest = larger(highest, query->scores[j]);
-        lowest = smaller(lowest, query->scores[j]);
-    }
+    double highest, lowest;
+    find_range(query->scores, D, &lowest, &highest);
     memset(ws->theta, 0, (K + 1) * sizeof(double));
     memset(ws->delta, 0, (K + 1) * sizeof(double));
     double *column = ws->theta, accuracy = 1e-9;
