@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from plrank_fast.bench import add_bench
 from plrank_fast.training.commands import add_evaluate, add_train
 
-COMMANDS = (add_train, add_evaluate)
+COMMANDS = (add_train, add_evaluate, add_bench)
 
 
 class _Parser(argparse.ArgumentParser):

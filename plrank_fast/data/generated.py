@@ -106,7 +106,7 @@ def generate(
     key = [list(PROFILES).index(profile), seed]
     truth = _GroundTruth(_generator(*key, 0), n_features, shape.label_shares)
     rng = _generator(*key, 1 + SPLITS.index(split))
-    lengths = _list_lengths(rng, shape, n_queries)
+    lengths = list_lengths(rng, shape, n_queries)
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     features = np.empty((offsets[-1], n_features), dtype=np.float32)
     labels = np.empty(offsets[-1])
@@ -164,7 +164,7 @@ class _GroundTruth:
         return relevance
 
 
-def _list_lengths(rng: np.random.Generator, shape: Profile, n_queries: int) -> npt.NDArray[np.int64]:
+def list_lengths(rng: np.random.Generator, shape: Profile, n_queries: int) -> npt.NDArray[np.int64]:
     """1 + beta-binomial: exactly the profile's mean in expectation, and never past its maximum."""
     mean = (shape.mean_length - 1) / (shape.max_length - 1)
     chance = rng.beta(shape.length_concentration * mean, shape.length_concentration * (1 - mean), n_queries)

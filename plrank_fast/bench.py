@@ -1,0 +1,212 @@
+"""The command ``bench``: what one epoch of gradients costs, against the cutoff K, with the NumPy twin beside it.
+
+The seconds are those of one thread for a whole epoch over a data set of a public set's shape, measured on a sample of
+queries with its list lengths and scaled up. Every ratio is taken within one run: our call and the twin's are timed in
+turn, and the fastest of each counts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import plrank_fast as plr
+from plrank_fast import reference
+from plrank_fast.data import PROFILES
+from plrank_fast.data.generated import list_lengths
+from plrank_fast.extras import import_extra
+from plrank_fast.validation import FloatArray, IntArray
+
+METHODS = ("pl_rank_1", "pl_rank_2", "pl_rank_3", "pl_rank_cmc", "pl_rank_exact")
+ONE_ANSWER = {"pl_rank_cmc": 1, "pl_rank_exact": 0}  # methods whose answer does not need N, and the samples they take
+TWIN_QUERIES = 2  # the twin is slow; its cost per query is steady
+CUTOFFS, SAMPLES = (5, 10, 25, 50, 100), (100, 1000)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One measurement: seconds per epoch of a method, and of NumPy's PL-Rank-3 with the same N and K."""
+
+    shape: str
+    method: str
+    n_samples: int
+    cutoff: int
+    seconds: float
+    numpy_seconds: float
+
+    @property
+    def ratio(self) -> float:
+        """How many times faster than NumPy's PL-Rank-3."""
+        return self.numpy_seconds / self.seconds
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A batch with the list lengths of a public set, and how many of its kind make an epoch."""
+
+    scores: FloatArray
+    relevance: FloatArray
+    offsets: IntArray
+    batches_per_epoch: float
+
+    @classmethod
+    def of(cls, shape: str, n_queries: int, spread: float) -> Workload:
+        """Draw a batch: normal scores with standard deviation ``spread``, the label shares of the profile."""
+        profile = PROFILES[shape]
+        rng = np.random.default_rng(0)
+        offsets = plr.offsets_from_group(list_lengths(rng, profile, n_queries))
+        labels = rng.choice(len(profile.label_shares), p=profile.label_shares, size=offsets[-1])
+        scores = spread * rng.normal(size=offsets[-1])
+        return cls(scores, plr.gains(labels), offsets, profile.n_queries / n_queries)
+
+
+def measure(shape: str, method: str, n_samples: int, cutoff: int, workload: Workload, seconds: float) -> Cell:
+    """Time one cell for about ``seconds``, ours and the twin's in turn."""
+    weights = plr.dcg_weights(cutoff)
+    options = {"offsets": workload.offsets, "n_threads": 1}
+    if method != "pl_rank_exact":
+        options |= {"n_samples": ONE_ANSWER.get(method, n_samples), "rng": 0}
+    rng = np.random.default_rng(0)
+    typical = np.argsort(np.abs(np.diff(workload.offsets) - np.diff(workload.offsets).mean()))[:TWIN_QUERIES]
+    docs = np.diff(workload.offsets)
+
+    def ours() -> None:
+        getattr(plr, method)(workload.scores, workload.relevance, weights, **options)
+
+    def twin() -> None:
+        for q in typical:
+            part = slice(workload.offsets[q], workload.offsets[q + 1])
+            scores, relevance = workload.scores[part], workload.relevance[part]
+            rankings = reference.sample_rankings(scores, n_samples, cutoff, rng)
+            reference.pl_rank_3(scores, relevance, weights, rankings)
+
+    own, other = _fastest_in_turn(ours, twin, seconds)
+    return Cell(
+        shape, method, n_samples, cutoff,
+        own * workload.batches_per_epoch,
+        # the twin's cost is proportional to the number of documents, so it is scaled by them
+        other * docs.sum() / docs[typical].sum() * workload.batches_per_epoch,
+    )  # fmt: skip
+
+
+def _fastest_in_turn(first: Callable[[], None], second: Callable[[], None], seconds: float) -> tuple[float, float]:
+    fastest = [np.inf, np.inf]
+    begin = time.perf_counter()
+    while True:
+        for i, run in enumerate((first, second)):
+            start = time.perf_counter()
+            run()
+            fastest[i] = min(fastest[i], time.perf_counter() - start)
+        if time.perf_counter() - begin > seconds:
+            return fastest[0], fastest[1]
+
+
+def cells(arguments: argparse.Namespace) -> Iterator[Cell]:
+    """Measure every cell that the arguments ask for."""
+    for shape in arguments.shapes:
+        workload = Workload.of(shape, arguments.queries, arguments.spread)
+        for method in arguments.methods:
+            for n_samples in [max(arguments.samples)] if method in ONE_ANSWER else arguments.samples:
+                for cutoff in arguments.cutoffs:
+                    yield measure(shape, method, n_samples, cutoff, workload, arguments.seconds)
+
+
+def table(measured: list[Cell], cutoffs: list[int]) -> str:
+    """Seconds per epoch, and in brackets how many times faster than NumPy's PL-Rank-3, a column per cutoff."""
+    lines = []
+    for shape in dict.fromkeys(cell.shape for cell in measured):
+        lines += ["", f"{shape}, seconds per epoch on one thread (times faster than NumPy's PL-Rank-3)"]
+        lines.append(f"{'method':<16}{'N':>6}" + "".join(f"{f'K = {cutoff}':>18}" for cutoff in cutoffs))
+        rows = [cell for cell in measured if cell.shape == shape]
+        for method, n_samples in dict.fromkeys((cell.method, cell.n_samples) for cell in rows):
+            row = {cell.cutoff: cell for cell in rows if (cell.method, cell.n_samples) == (method, n_samples)}
+            shown = [f"{row[k].seconds:.3g} ({row[k].ratio:.3g})" if k in row else "" for k in cutoffs]
+            taken = ONE_ANSWER.get(method, n_samples)
+            lines.append(f"{method:<16}{taken or '-':>6}" + "".join(f"{text:>18}" for text in shown))
+        for n_samples in sorted({cell.n_samples for cell in rows}):
+            twin = {cell.cutoff: cell.numpy_seconds for cell in rows if cell.n_samples == n_samples}
+            shown = [f"{twin[k]:.3g}" if k in twin else "" for k in cutoffs]
+            lines.append(f"{'NumPy PL-Rank-3':<16}{n_samples:>6}" + "".join(f"{text:>18}" for text in shown))
+    return "\n".join(lines[1:])
+
+
+def draw(measured: list[Cell], path: Path) -> None:
+    """Draw cost against K, a panel per shape, into a PNG file."""
+    figure_module = import_extra("matplotlib.figure", "bench")
+    shapes = list(dict.fromkeys(cell.shape for cell in measured))
+    figure = figure_module.Figure(figsize=(5 * len(shapes), 4.2), layout="constrained")
+    panels = figure.subplots(1, len(shapes), squeeze=False, sharey=True)[0]
+    for panel, shape in zip(panels, shapes, strict=True):
+        rows = [cell for cell in measured if cell.shape == shape]
+        for method, n_samples in dict.fromkeys((cell.method, cell.n_samples) for cell in rows):
+            line = [cell for cell in rows if (cell.method, cell.n_samples) == (method, n_samples)]
+            label = method if method in ONE_ANSWER else f"{method}, N = {n_samples}"
+            panel.plot([c.cutoff for c in line], [c.seconds for c in line], marker=".", label=label)
+        for n_samples, style in zip(sorted({cell.n_samples for cell in rows}), (":", "--", "-."), strict=False):
+            twin = sorted({cell.cutoff: cell.numpy_seconds for cell in rows if cell.n_samples == n_samples}.items())
+            panel.plot(*zip(*twin, strict=True), "k" + style, label=f"NumPy PL-Rank-3, N = {n_samples}")
+        panel.set(xscale="log", yscale="log", xlabel="cutoff K", title=shape)
+        panel.set_xticks(sorted({c.cutoff for c in rows}), labels=[str(k) for k in sorted({c.cutoff for c in rows})])
+        panel.minorticks_off()
+        panel.grid(alpha=0.3)
+    panels[0].set_ylabel("seconds per epoch, one thread")
+    panels[-1].legend(fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5))
+    figure.savefig(path, dpi=120)
+
+
+def add_bench(commands: Any) -> None:
+    """Add the command ``bench`` to the subparsers of the command line."""
+    parser = commands.add_parser(
+        "bench",
+        help="measure what an epoch of gradients costs against the cutoff, NumPy beside it",
+        description="Time sampling and gradients on one thread; print seconds per epoch and ratios, draw a picture.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--shapes", nargs="+", choices=list(PROFILES), default=list(PROFILES), help="data shapes")
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS[2:]), help="gradients")
+    parser.add_argument("--cutoffs", nargs="+", type=_positive, default=list(CUTOFFS), metavar="K")
+    parser.add_argument("--samples", nargs="+", type=_positive, default=list(SAMPLES), metavar="N")
+    parser.add_argument("--queries", type=_positive, default=96, metavar="N", help="sample to measure on (default 96)")
+    parser.add_argument("--spread", type=float, default=1.0, metavar="STD", help="of the scores (default 1)")
+    parser.add_argument("--seconds", type=float, default=0.2, metavar="S", help="per cell (default 0.2)")
+    parser.add_argument("--picture", metavar="PNG", help="where to draw cost against K")
+    parser.add_argument("--json", metavar="FILE", help="where to write the figures")
+    parser.set_defaults(run=run, parser=parser)
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"must be at least 1, got {number}")
+    return number
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Measure, print, draw; Ctrl-C keeps what was measured."""
+    tqdm: Any = import_extra("tqdm", "bench").tqdm
+    measured: list[Cell] = []
+    try:
+        with tqdm(cells(arguments), unit="cell", leave=False) as progress:
+            for cell in progress:
+                measured.append(cell)
+                progress.set_postfix_str(f"{cell.shape} {cell.method} K = {cell.cutoff}: {cell.ratio:.0f} times")
+    except KeyboardInterrupt:
+        print("interrupted: this is what was measured")
+    if not measured:
+        return 130
+    info = plr.build_info()
+    print(f"SIMD {info['simd']}, {info['compiler']}, scores of standard deviation {arguments.spread:g}\n")
+    print(table(measured, arguments.cutoffs))
+    if arguments.json:
+        Path(arguments.json).write_text(json.dumps({"build": info, "cells": [asdict(cell) for cell in measured]}))
+    if arguments.picture:
+        draw(measured, Path(arguments.picture))
+        print(f"\npicture: {arguments.picture}")
+    return 0
