@@ -53,7 +53,8 @@ cdef double NS_PER_ITEM_AND_RANK = 4.0
 
 cdef void solve_query(
     const double[::1] scores, const double[::1] relevance, const double[:, ::1] rank_weights,
-    const int64_t[::1] offsets, intp_t query, double rtol, double *gradient, double *hessian, double *value, char *workspace
+    const int64_t[::1] offsets, intp_t query, double rtol, double *gradient, double *hessian, double *value,
+    char *workspace
 ) noexcept nogil:
     """Outputs that are NULL are not asked for; those of an empty query are left alone."""
     cdef exact_query task

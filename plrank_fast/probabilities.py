@@ -245,4 +245,8 @@ def exposure_vjp(
     """
     scores_ = validation.real_array(scores, "scores")
     cotangent_ = validation.same_length(validation.real_array(cotangent, "cotangent"), "cotangent", scores_)
-    return pl_rank_exact(scores_, cotangent_, rank_weights, offsets=offsets, rtol=rtol, n_threads=n_threads, out=out)
+    gradient = pl_rank_exact(
+        scores_, cotangent_, rank_weights, offsets=offsets, rtol=rtol, n_threads=n_threads, out=out
+    )
+    assert isinstance(gradient, np.ndarray)
+    return gradient

@@ -2,6 +2,7 @@
 
 import gzip
 import re
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -29,7 +30,7 @@ def written(tmp_path, content):
         GOOD.replace(b"\n", b"\n\n  \n# a comment of its own\n"),
         GOOD.replace(b" ", b"\t  "),
         gzip.compress(GOOD),
-        GOOD.replace(b"0.5", b"+5e-1").replace(b"qid:7", b"qid:007"),
+        GOOD.replace(b"0.5", b"+5e-1").replace(b"0 qid:1", b"0 qid:01"),
     ],
     ids=["plain", "no final newline", "CRLF", "comments", "blank lines", "tabs", "gzip", "spellings"],
 )
@@ -73,6 +74,7 @@ FAULTS = [
     ("1:inf", GOOD + b"1 qid:8 1:inf\n", 4),
     ("1:1_0", GOOD + b"1 qid:8 1:1_0\n", 4),
     ("range", GOOD + b"\n# note\n1 qid:8 1:1 2:1e999 3:1\n1 qid:8 1:2\n", 6),
+    ("range", GOOD + b"1 qid:8 1:1e999 2:1\n", 4),
     ("label beyond", b"\n" + GOOD + b"1e999 qid:8 1:1\n", 5),
     ("numbers", GOOD + b"x qid:8 1:1\n", 4),
     ("float", GOOD + b"1-1 qid:8 1:1\n", 4),
@@ -101,8 +103,12 @@ def test_line_of_a_hundred_megabytes(tmp_path):
     path = written(tmp_path, GOOD + b"1 qid:8 1:1 ")
     with open(path, "r+b") as file:
         file.truncate(10**8)  # a hole, not 100 MB on the disk
+    tracemalloc.start()
     with pytest.raises(ValueError, match=r"line 4: longer than 33554432 bytes"):
         load_letor(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 9e7
 
 
 def test_number_of_columns(tmp_path):

@@ -72,6 +72,9 @@ def test_fingerprint_sees_every_part():
     ]
     prints = {other.fingerprint() for other in [data, *others]}
     assert len(prints) == 5
+    zeros = small(np.zeros((2, 2)), [0, 2])
+    wide = RankingData(np.zeros((2, 4), np.float32), zeros.labels, zeros.offsets, zeros.qids, zeros.name)
+    assert zeros.fingerprint() != wide.fingerprint()  # the same bytes
     assert small([[1, 2], [3, 4]], [0, 1, 2], [0, 1], "another name").fingerprint() in prints
 
 

@@ -305,8 +305,27 @@ def test_seed_decides(tmp_path, splits):
         outcomes.append(outcome(run))
     assert outcomes[0] == outcomes[1] != outcomes[2]
     assert sorted(run._query_order()) == list(range(80))
-    keys = [run._key(loop.SAMPLING, *key).generate_state(4).tolist() for key in ((0, 0), (0, 1), (1, 0))]
-    assert keys[0] != keys[1] != keys[2] != keys[0]
+
+
+def test_every_document_once_per_epoch(tmp_path, splits, monkeypatch):
+    """And every batch of every epoch has a random stream of its own. Mutants: the first batch again and again; the
+    last, smaller batch left out; streams keyed by the epoch or the batch alone."""
+    config = TrainingConfig(**{**SETTINGS, "batch_queries": 30})
+    run = TrainingRun(config, SOURCE, splits, tmp_path, epochs=2)
+    batches, streams = [], set()
+
+    def record(method, scores, relevance, rank_weights, *, offsets, rng, **_):
+        batches.append((len(offsets) - 1, relevance))
+        streams.add(tuple(rng.generate_state(4)))
+        return np.zeros(len(scores))
+
+    monkeypatch.setattr(loop, "gradient", record)
+    run.train()
+    assert [queries for queries, _ in batches] == [30, 30, 20] * 2
+    assert len(streams) == 6
+    for epoch in (batches[:3], batches[3:]):
+        assert np.array_equal(np.sort(np.concatenate([part for _, part in epoch])), np.sort(run._relevance))
+    assert not np.array_equal(batches[0][1], batches[3][1])
 
 
 def test_time_before_a_resume_counts(tmp_path, splits):
@@ -353,21 +372,25 @@ def test_damaged_checkpoint(tmp_path, splits):
 
 
 def test_best_epoch_is_kept(tmp_path, splits, monkeypatch):
-    """Mutants: last weights kept; smallest value kept; best forgotten when a later epoch is worse."""
-    values = iter([0.1, 0.3, 0.2, 0.25])
+    """Mutants: last weights kept; smallest value kept; best forgotten when a later epoch is worse, or by a resume."""
+    values = iter([0.1, 0.3, 0.2, 0.25, 0.28])
     metrics = {name: 0.5 for name in METRICS}
     monkeypatch.setattr(TrainingRun, "evaluate", lambda run, data: {**metrics, "expected_ndcg_dataset": next(values)})
     run = TrainingRun(TrainingConfig(**SETTINGS), SOURCE, splits, tmp_path, epochs=3)
     seen = {}
     run.train(observer=lambda run: seen.setdefault(run.progress.epoch, run.network.weights()))
     assert run.progress.best_epoch == 1
-    assert all(np.array_equal(run.best_weights[name], array) for name, array in seen[1].items())
+    resumed = TrainingRun.resume(tmp_path, epochs=4)
+    resumed.train()
+    for late in (run, resumed):
+        assert all(np.array_equal(late.best_weights[name], array) for name, array in seen[1].items())
 
 
 def test_saved_model_scores_alike(tmp_path, splits):
     """Mutants: last weights saved; weights of one layer for another's; untrained network returned."""
     run = TrainingRun(TrainingConfig(**SETTINGS), SOURCE, splits, tmp_path, epochs=2)
     run.train()
+    run.network.set_weights(ScoringNetwork(12, (32, 32), seed=9).weights())  # not the best
     save_model(tmp_path / "model", run)
     network, header = load_model(tmp_path / "model")
     run.network.set_weights(run.best_weights)
