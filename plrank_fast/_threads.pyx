@@ -39,8 +39,7 @@ def available_cpus():
         cpus = len(os.sched_getaffinity(0))
     except AttributeError:
         cpus = os.cpu_count() or 1
-    quota = _cgroup_quota()
-    return max(1, min(cpus, quota) if quota else cpus)
+    return max(1, min(cpus, CGROUP_QUOTA) if CGROUP_QUOTA else cpus)
 
 
 def _cgroup_quota():
@@ -53,6 +52,9 @@ def _cgroup_quota():
         return None
 
 
+CGROUP_QUOTA = _cgroup_quota()  # read once: a file is too slow to open in every call
+
+
 def default_threads():
     """Threads when the caller does not say: the processors available, or fewer if OMP_NUM_THREADS says so."""
     return max(1, min(omp_get_max_threads(), available_cpus()))
@@ -62,6 +64,8 @@ def resolve_threads(n_threads):
     """Turn a validated ``n_threads`` (None or a non-zero int) into a positive count, capped by the processors."""
     if n_threads is None:
         return default_threads()
+    if n_threads == 1:
+        return 1
     cpus = available_cpus()
     if n_threads < 0:
         return max(1, cpus + 1 + n_threads)

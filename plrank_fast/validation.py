@@ -39,8 +39,11 @@ def real_array(values: ArrayLike, name: str, ndim: tuple[int, ...] = (1,)) -> Fl
     if array.ndim not in ndim:
         expected = " or ".join(f"{n}-dimensional" for n in ndim)
         raise ValueError(f"{name} must be {expected}, got shape {array.shape}")
-    with np.errstate(over="ignore"):
+    if array.dtype == np.float64:
         copy = np.array(array, dtype=np.float64, order="C")
+    else:
+        with np.errstate(over="ignore"):
+            copy = np.array(array, dtype=np.float64, order="C")
     if not np.isfinite(copy).all():
         first = tuple(int(i) for i in np.argwhere(~np.isfinite(copy))[0])
         where = first[0] if len(first) == 1 else first
