@@ -76,7 +76,6 @@ def letor(tmp_path):
         (["train", *SMALL, "--batch-queries", "0"], "--batch-queries"),
         (["train", *SMALL, "--hidden", "0"], "--hidden"),
         (["train", *SMALL, "--optimizer", "lbfgs"], "--optimizer"),
-        (["train", *SMALL, "--evaluation-samples", "0"], "--evaluation-samples"),
         (["train", *SMALL, "--output", "/dev/null/x"], "--output"),
         (["train", "--resume", "nowhere"], "--resume"),
         (["train", "--resume", "nowhere", "--output", "x"], "--output"),
@@ -84,7 +83,6 @@ def letor(tmp_path):
         (["evaluate"], "MODEL"),
         (["evaluate", "nowhere", "x"], "MODEL"),
         (["evaluate", "nowhere", "x", "--cutoff", "0"], "--cutoff"),
-        (["evaluate", "nowhere", "x", "--evaluation-samples", "0"], "--evaluation-samples"),
         (["evaluate", "nowhere", "x", "--threads", "0"], "--threads"),
     ],
 )
@@ -189,9 +187,9 @@ def test_train_and_evaluate(letor, tmp_path, capsys):
     assert main(["evaluate", model, str(test), "--json", str(metrics_file), "--scores", str(scores_file)]) == 0
     content, out = json.loads(metrics_file.read_text()), capsys.readouterr().out
     assert content["documents"] == 120
-    for name in ("ndcg_query", "ndcg_dataset"):
-        assert content["metrics"][name] == results["metrics"]["test"]["trained"][name]
-        assert f"{content['metrics'][name]:.4f}" in out
+    assert content["metrics"] == results["metrics"]["test"]["trained"]
+    for value in content["metrics"].values():
+        assert f"{value:.4f}" in out
     scores = np.array(scores_file.read_text().split(), dtype=float)
     labels = np.array([line.split()[0] for line in test.read_text().splitlines()], dtype=float)
     assert scores.shape == (120,)
@@ -261,14 +259,14 @@ sys.exit(main(["train", *{SMALL!r}, "--quiet", "--output", {str(tmp_path)!r}]))
 
 
 def test_kill_and_resume(tmp_path):
-    """Killed three times at random: the model is that of the uninterrupted run, bit for bit.
+    """Killed twice at random: the model is that of the uninterrupted run, bit for bit.
 
     Mutant: checkpoint and weights written separately, so that a kill leaves them of different epochs.
     """
     run, epochs = tmp_path / "run", 200
     arguments = [*SMALL, "--output", run, "--epochs", epochs]
     rng = np.random.default_rng(8)
-    for threads in (1, 2, 3):
+    for threads in (1, 2):
         process = python("-m", "plrank_fast", "train", *arguments, "--threads", threads, "--quiet")
         wait_for(run / "checkpoint.plrank", process)
         time.sleep(rng.uniform(0.0, 0.3) + (1.5 if threads > 1 else 0))

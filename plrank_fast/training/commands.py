@@ -75,7 +75,6 @@ def add_train(commands: Any) -> None:
     run = parser.add_argument_group("run")
     run.add_argument("--epochs", type=int, metavar="N", help=f"default {DEFAULT_EPOCHS}, or no limit with --minutes")
     run.add_argument("--minutes", type=float, metavar="M", help="stop after this long, time before a resume included")
-    run.add_argument("--evaluation-samples", type=int, metavar="N", help="rankings behind expected NDCG (default 100)")
     run.add_argument("--output", metavar="FOLDER", help="default runs/train")
     run.add_argument("--overwrite", action="store_true", help="replace an earlier run in the folder")
     run.add_argument("--resume", metavar="FOLDER", help="continue the run in this folder; its settings hold")
@@ -94,8 +93,6 @@ def add_evaluate(commands: Any) -> None:
     parser.add_argument("model", metavar="MODEL", help=f"the {MODEL} of a run")
     parser.add_argument("file", nargs="+", metavar="FILE", help="LETOR files, plain or gzipped")
     parser.add_argument("--cutoff", type=int, metavar="K", help="NDCG@K (default: the one trained for)")
-    parser.add_argument("--evaluation-samples", type=int, default=100, metavar="N", help="default 100")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of these samples (default 0)")
     parser.add_argument("--threads", dest="n_threads", type=int, default=-1, metavar="N", help="default: all")
     parser.add_argument("--json", metavar="FILE", help="write the metrics here")
     parser.add_argument("--scores", metavar="FILE", help="write one score per document here, in the order of the files")
@@ -122,10 +119,8 @@ def train(arguments: argparse.Namespace) -> int:
 
 def evaluate(arguments: argparse.Namespace) -> int:
     """Run the command ``evaluate``."""
-    for name in ("cutoff", "evaluation_samples"):
-        value = getattr(arguments, name)
-        if value is not None and value < 1:
-            raise ValueError(f"{name} must be at least 1, got {value}")
+    if arguments.cutoff is not None and arguments.cutoff < 1:
+        raise ValueError(f"cutoff must be at least 1, got {arguments.cutoff}")
     _check_threads(arguments.n_threads)
 
     from plrank_fast.training.evaluation import evaluate_scores
@@ -140,15 +135,7 @@ def evaluate(arguments: argparse.Namespace) -> int:
     cutoff = arguments.cutoff or config.cutoff
     data = load_files(arguments.file, n_features=header["n_features"], normalize=config.normalize_features)
     scores = network.scores(data.features)
-    metrics = evaluate_scores(
-        scores,
-        data.labels,
-        data.offsets,
-        cutoff=cutoff,
-        n_samples=arguments.evaluation_samples,
-        rng=arguments.seed,
-        n_threads=arguments.n_threads,
-    )
+    metrics = evaluate_scores(scores, data.labels, data.offsets, cutoff=cutoff, n_threads=arguments.n_threads)
     print(f"{data.n_queries} queries, {data.n_docs} documents")
     print(metrics_table([(data.name, f"epoch {header['epoch']}", metrics)], cutoff))
     if arguments.json:

@@ -38,8 +38,6 @@ class TrainingConfig:
         Step size; the gradient of a batch is the sum over its queries.
     batch_queries : int
         Queries per step.
-    evaluation_samples : int
-        Rankings per query for expected metrics, where these have to be sampled.
     seed : int
         Of the initial weights, the order of the queries, and the sampled rankings.
 
@@ -58,7 +56,6 @@ class TrainingConfig:
     optimizer: str = "sgd"
     learning_rate: float = 0.01
     batch_queries: int = 256
-    evaluation_samples: int = 100
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -66,7 +63,7 @@ class TrainingConfig:
         for name, allowed in choices.items():
             if getattr(self, name) not in allowed:
                 raise ValueError(f"{name} must be one of {', '.join(allowed)}, got {getattr(self, name)!r}")
-        for name in ("cutoff", "batch_queries", "evaluation_samples"):
+        for name in ("cutoff", "batch_queries"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
         if self.samples != "dynamic" and (not isinstance(self.samples, int) or self.samples < 1):

@@ -26,8 +26,6 @@ def evaluate_scores(
     offsets: npt.NDArray[np.int64],
     *,
     cutoff: int,
-    n_samples: int = 100,
-    rng: int | np.random.SeedSequence = 0,
     n_threads: int | None = None,
 ) -> Metrics:
     """Compute NDCG@K in four ways.
@@ -40,10 +38,6 @@ def evaluate_scores(
         Where queries begin and end.
     cutoff : int
         K.
-    n_samples : int
-        Rankings per query for the expectation.
-    rng : int or SeedSequence
-        Where these come from.
     n_threads : int, optional
         As everywhere in the library.
 
@@ -51,7 +45,7 @@ def evaluate_scores(
     -------
     dict of str to float
         ``ndcg_query``: mean over the queries of DCG / ideal DCG, 0 for a query without relevant documents;
-        ``ndcg_dataset``: summed DCG / summed ideal DCG; and ``expected_...``, with the expected DCG instead.
+        ``ndcg_dataset``: summed DCG / summed ideal DCG; and ``expected_...``, with the exact expected DCG instead.
 
     Raises
     ------
@@ -63,16 +57,7 @@ def evaluate_scores(
     ideal = ideal_dcg(relevance, rank_weights, offsets)
     if not ideal.sum() > 0:
         raise ValueError("labels must include a relevant document (above 0); NDCG is not defined without one")
-    expected = plr.expected_metric(
-        scores,
-        relevance,
-        rank_weights,
-        offsets=offsets,
-        method="sample",
-        n_samples=n_samples,
-        rng=rng,
-        n_threads=n_threads,
-    )
+    expected = plr.expected_metric(scores, relevance, rank_weights, offsets=offsets, n_threads=n_threads)
     actual = plr.dcg(scores, relevance, rank_weights, offsets=offsets)
     answered = ideal > 0
     metrics: Metrics = {}

@@ -25,7 +25,7 @@ from plrank_fast.training.network import Optimizer, ScoringNetwork, set_model_th
 from plrank_fast.training.sources import Source, Splits
 
 CHECKPOINT = "checkpoint.plrank"
-ORDER, SAMPLING, EVALUATION = range(3)  # keys of the random streams
+ORDER, SAMPLING = range(2)  # keys of the random streams
 
 Observer = Callable[["TrainingRun"], None]
 
@@ -232,15 +232,8 @@ class TrainingRun:
 
     def evaluate(self, data: RankingData) -> Metrics:
         """Metrics of the network as it is, on one of the splits."""
-        return evaluate_scores(
-            self.network.scores(data.features),
-            data.labels,
-            data.offsets,
-            cutoff=self.config.cutoff,
-            n_samples=self.config.evaluation_samples,
-            rng=self._key(EVALUATION),  # the same at every epoch: differences are the network's
-            n_threads=self.n_threads,
-        )
+        scores = self.network.scores(data.features)
+        return evaluate_scores(scores, data.labels, data.offsets, cutoff=self.config.cutoff, n_threads=self.n_threads)
 
     def _training_relevance(self) -> npt.NDArray[np.float64]:
         """Gains over the ideal DCG, so that the expected metric summed over the queries is their summed NDCG."""
