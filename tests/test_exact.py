@@ -142,7 +142,7 @@ class TestPromise:
     def test_crowd(self, n_docs, cutoff, spread):
         """Light items of a long list are interpolated; the oracle takes every item for itself.
 
-        Mutants: one moment fewer; explicit items counted in the crowd too; rho_mass without the shift of the relevance.
+        Mutants: three moments fewer; explicit items counted in the crowd too; rho_mass without the shift of the relevance.
         """
         rng = np.random.default_rng([n_docs, cutoff])
         scores, relevance = spread * rng.normal(size=n_docs), 1 + rng.random(n_docs)
@@ -180,7 +180,7 @@ class TestPromise:
 
 
 class TestGaps:
-    """Mutants: weights relative to the heaviest item of the list instead of the panel; a panel ending too early."""
+    """Mutants: theta of the ranks before a panel left in its margin; a panel ending too early."""
 
     @pytest.mark.parametrize("gap", [20.0, 36.0, 100.0, 760.0, 1e6, 1e15, 1e308])
     def test_blocks_far_apart_are_lists_of_their_own(self, gap):
@@ -231,7 +231,6 @@ class TestEdges:
         np.testing.assert_array_equal(plr.rank_probabilities([5.0], 3), [[1, 0, 0]])
 
     def test_constants_do_not_matter(self):
-        """Mutant: max|rho| after instead of before the shift; shift of the scores not undone."""
         rng = np.random.default_rng(0)
         scores, relevance, weights = rng.normal(size=20), rng.random(20), plr.dcg_weights(7)
         gradient = plr.pl_rank_exact(scores, relevance, weights, rtol=1e-10)
@@ -253,7 +252,7 @@ class TestEdges:
 
 
 class TestBatch:
-    """Mutants: workspace not reset between queries; row of rank weights of the wrong query."""
+    """Mutants: row of rank weights of the wrong query; outputs not cleared for another attempt."""
 
     def batch(self):
         rng = np.random.default_rng(0)
