@@ -284,7 +284,7 @@ static ranks panel_ranks(workspace *ws, const exact_query *query, intptr_t n, in
     memset(ws->panel_delta, 0, (K + 2 * MARGIN) * sizeof(double));
     memcpy(ws->panel_theta + MARGIN, ws->theta + arrived, K * sizeof(double));
     memcpy(ws->panel_delta + MARGIN, ws->delta + arrived, K * sizeof(double));
-    ranks k = {K, ws->panel_theta + MARGIN, ws->panel_delta + MARGIN, 1e300, 13 - log2(tolerance.nodes), 2 * n < 5 * K,
+    ranks k = {K, ws->panel_theta + MARGIN, ws->panel_delta + MARGIN, 1e300, 13 - log2(tolerance.nodes), n < 2 * K,
                most_coefficients(query->D, K)};
     if (K > 1)
         k.most_early = larger(1, pow(1e12 * tolerance.nodes, 1.0 / (double)(K - 1)));
