@@ -49,7 +49,7 @@ def main(picture: str) -> None:
         "pl_rank_cmc": [(f"N = {n}", sampled(plr.pl_rank_cmc, n)) for n in (1, 10)],
         "pl_rank_exact": [
             (f"rtol = {rtol:g}", lambda rtol=rtol: plr.pl_rank_exact(scores, relevance, weights, rtol=rtol, **options))
-            for rtol in (1e-2, 1e-4, 1e-6, 1e-8, 1e-10)
+            for rtol in (1e-6, 1e-8, 1e-10)
         ],
     }
     figure = Figure(figsize=(7.5, 5), layout="constrained")
@@ -67,6 +67,7 @@ def main(picture: str) -> None:
         ylabel="relative error of the gradient",
         title=f"D = {DOCS} documents, cutoff K = {CUTOFF}, scores of standard deviation 1",
     )
+    axes.margins(x=0.15)
     axes.grid(alpha=0.3)
     axes.legend()
     figure.savefig(picture, dpi=110)

@@ -37,7 +37,7 @@ cdef extern from "conditional.h" nogil:
     ctypedef struct conditional_kernels:
         void (*unplaced)(
             const conditional_ranking *ranking, const double *weights, const double *relevance, size_t n,
-            double *gradient, double *hessian) noexcept nogil
+            double heaviest, double *gradient, double *hessian) noexcept nogil
         void (*placed)(
             const conditional_ranking *ranking, const double *weights, const double *relevance, size_t first, size_t n,
             double *gradient, double *hessian) noexcept nogil
@@ -209,8 +209,10 @@ cdef void accumulate(Estimate *estimate, const int32_t *rankings, intp_t n_ranki
                 state.placed_weights[k] = state.weights[ranking[k]]
                 state.placed_relevance[k] = estimate.relevance[ranking[k]]
             kernels.unplaced(
-                &description, state.weights, state.relevance, estimate.n_items, state.item_gradient,
-                state.item_hessian if with_hessian else NULL)
+                &description, state.weights, state.relevance, estimate.n_items,
+                0.0 if state.remaining.first_unplaced == state.remaining.n_leading
+                else state.remaining.leading_weights[state.remaining.first_unplaced],
+                state.item_gradient, state.item_hessian if with_hessian else NULL)
             kernels.placed(
                 &description, state.placed_weights, state.placed_relevance, 0, cutoff, state.placed_gradient,
                 state.placed_hessian if with_hessian else NULL)

@@ -79,6 +79,22 @@ def test_against_twin(n_docs, cutoff):
     np.testing.assert_array_equal(gradient, plr.pl_rank_cmc(scores, relevance, rank_weights, rankings=rankings))
 
 
+@pytest.mark.parametrize("spread", [0.0, 1.0, 6.0])
+def test_long_lists_are_interpolated(spread):
+    """Gradient and Hessian through Chebyshev nodes in the weight. Mutants: 8 nodes and no look at the coefficients;
+    f instead of f / w interpolated, which light items notice."""
+    n_docs, cutoff = 530, 50
+    scores, _, rank_weights = problem(n_docs, cutoff, 0, spread)
+    scores[-3:] -= 20.0
+    relevance = 1e3 * plr.gains(np.random.default_rng(1).integers(0, 5, size=n_docs))
+    rankings = plr.sample_rankings(scores, 1, cutoff, rng=0)
+    got = plr.pl_rank_cmc(scores, relevance, rank_weights, rankings=rankings, hessian=True)
+    twin = reference.conditional_monte_carlo(scores, relevance, rank_weights, rankings)
+    for a, b in zip(got, twin, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12 * np.abs(b).max())
+        np.testing.assert_allclose(a[-3:], b[-3:], rtol=1e-11, atol=1e-13 * np.exp(-20) * np.abs(b).max())
+
+
 @pytest.mark.parametrize("name", WITH_HESSIAN)
 @pytest.mark.parametrize("gap", [36.0, 100.0, 760.0, 1e6, 1e308])
 def test_far_items_change_nothing(name, gap):

@@ -10,6 +10,8 @@
 #include "conditional.h"
 #include "vector_math.h"
 
+#include <math.h>
+
 #define WIDE 4 /* vectors in flight: hides the latency of the recurrences */
 
 typedef struct {
@@ -57,9 +59,9 @@ PLR_INLINE void unplaced_items(const conditional_ranking *ranking, const double 
     }
 }
 
-/* The arrays hold n rounded up to whole vectors. */
-static void unplaced(const conditional_ranking *ranking, const double *weights, const double *relevance, size_t n,
-                     double *gradient, double *hessian)
+/* O(n K). The arrays hold n rounded up to whole vectors. */
+static void unplaced_one_by_one(const conditional_ranking *ranking, const double *weights, const double *relevance,
+                                size_t n, double *gradient, double *hessian)
 {
     size_t i = 0;
     if (hessian) {
@@ -73,6 +75,99 @@ static void unplaced(const conditional_ranking *ranking, const double *weights, 
         for (; i < n; i += PLR_LANES)
             unplaced_items(ranking, weights + i, relevance + i, 1, gradient + i, NULL, 0);
     }
+}
+
+/* Many items, many ranks: the gradient of an item is rho G(w) - M(w) with G(w) / w and M(w) / w smooth functions of its
+ * weight, polynomials of degree K, but near exp(-w sum 1/S). They are interpolated at Chebyshev nodes in [0, heaviest],
+ * so that an item costs O(NODES). The quotient by w keeps the relative accuracy of light items. */
+enum { NODES = 32 };
+
+/* Chebyshev coefficients of values[i] = f(x_i). Returns whether the last ones have died out: is f resolved? */
+static int chebyshev(const double *nodes, const double *values, double *coefficients)
+{
+    double before[NODES], now[NODES], total = 0, tail = 0;
+    for (int i = 0; i < NODES; i++) {
+        before[i] = nodes[i]; /* T_{-1} = T_1 */
+        now[i] = 1.0;
+    }
+    for (int k = 0; k < NODES; k++) {
+        double sum = 0;
+        for (int i = 0; i < NODES; i++)
+            sum += values[i] * now[i];
+        coefficients[k] = sum * (k ? 2.0 : 1.0) / NODES;
+        for (int i = 0; i < NODES; i++) {
+            double next = 2.0 * nodes[i] * now[i] - before[i];
+            before[i] = now[i];
+            now[i] = next;
+        }
+        double size = fabs(coefficients[k]);
+        total += size;
+        tail = k >= NODES - 4 && size > tail ? size : tail;
+    }
+    return tail <= 1e-14 * total;
+}
+
+/* Clenshaw's recurrence for two series at once. */
+PLR_INLINE void evaluate(const double *first, const double *second, vec_f64 x, vec_f64 *value_1, vec_f64 *value_2)
+{
+    vec_f64 zero = {0}, a1 = zero, a2 = zero, b1 = zero, b2 = zero, twice = 2.0 * x;
+    for (int k = NODES - 1; k > 0; k--) {
+        vec_f64 a = twice * a1 - a2 + first[k], b = twice * b1 - b2 + second[k];
+        a2 = a1, a1 = a;
+        b2 = b1, b1 = b;
+    }
+    *value_1 = x * a1 - a2 + first[0];
+    *value_2 = x * b1 - b2 + second[0];
+}
+
+static int unplaced_by_interpolation(const conditional_ranking *ranking, const double *weights,
+                                     const double *relevance, size_t n, double heaviest, double *gradient,
+                                     double *hessian)
+{
+    const double pi = 3.14159265358979323846;
+    double nodes[NODES], at[NODES], rho[NODES], value[2][2][NODES], series[2][2][NODES];
+    double scale = 0; /* of the means: G is the difference of the answers for rho = scale and rho = 0 */
+    for (size_t j = 0; j < ranking->cutoff; j++)
+        scale = fabs(ranking->means[j]) > scale ? fabs(ranking->means[j]) : scale;
+    scale = scale > 0 ? scale : 1.0;
+    for (int i = 0; i < NODES; i++) {
+        nodes[i] = cos(pi * (i + 0.5) / NODES);
+        at[i] = heaviest * (1.0 + nodes[i]) / 2.0;
+    }
+    for (int probe = 0; probe < 2; probe++) {
+        for (int i = 0; i < NODES; i++)
+            rho[i] = probe ? scale : 0.0;
+        unplaced_one_by_one(ranking, at, rho, NODES, value[0][probe], hessian ? value[1][probe] : NULL);
+    }
+    for (int order = 0; order < (hessian ? 2 : 1); order++) {
+        for (int i = 0; i < NODES; i++) {
+            value[order][1][i] = (value[order][1][i] - value[order][0][i]) / (scale * at[i]);
+            value[order][0][i] /= at[i];
+        }
+        for (int part = 0; part < 2; part++)
+            if (!chebyshev(nodes, value[order][part], series[order][part]))
+                return 0;
+    }
+    for (size_t i = 0; i < n; i += PLR_LANES) {
+        vec_f64 w = vec_load(weights + i), x = w * (2.0 / heaviest) - 1.0, slope, level;
+        evaluate(series[0][1], series[0][0], x, &slope, &level);
+        vec_store(gradient + i, w * (vec_load(relevance + i) * slope + level));
+        if (hessian) {
+            evaluate(series[1][1], series[1][0], x, &slope, &level);
+            vec_store(hessian + i, w * (vec_load(relevance + i) * slope + level));
+        }
+    }
+    return 1;
+}
+
+static void unplaced(const conditional_ranking *ranking, const double *weights, const double *relevance, size_t n,
+                     double heaviest, double *gradient, double *hessian)
+{
+    /* below this it takes longer to set up than it saves */
+    if (n >= 512 && ranking->cutoff >= 48 && heaviest > 0 &&
+        unplaced_by_interpolation(ranking, weights, relevance, n, heaviest, gradient, hessian))
+        return;
+    unplaced_one_by_one(ranking, weights, relevance, n, gradient, hessian);
 }
 
 /* Lanes are consecutive ranks. Before its own rank an item sees the ranking as it is; from there on the others have

@@ -16,9 +16,10 @@ typedef struct {
 } conditional_ranking;
 
 typedef struct {
-    /* For n items that the ranking does not place: gradient[i] and, if hessian is not NULL, hessian[i]. */
+    /* For n items as if the ranking did not place them: gradient[i] and, if hessian is not NULL, hessian[i]. Items
+     * with weights above `heaviest`, that of the heaviest item not placed, get numbers without meaning. */
     void (*unplaced)(const conditional_ranking *ranking, const double *weights, const double *relevance, size_t n,
-                     double *gradient, double *hessian);
+                     double heaviest, double *gradient, double *hessian);
     /* For items placed at ranks first, first + 1, ...: weights[i] is of the item at rank first + i. */
     void (*placed)(const conditional_ranking *ranking, const double *weights, const double *relevance, size_t first,
                    size_t n, double *gradient, double *hessian);
