@@ -1,16 +1,19 @@
 /* The integrands of the exact gradient: polynomials in z whose coefficient of z^m belongs to m arrivals.
  *
- * At time t item j has rung with chance p_j = 1 - exp(-w_j t), q_j = 1 - p_j. With L_j(z) = q_j + p_j z and a_j = rho_j w_j q_j,
+ * At time t item j has rung with chance p_j = 1 - exp(-w_j t), q_j = 1 - p_j. With L_j(z) = q_j + p_j z and
+ * a_j = rho_j w_j q_j,
  *
- *     P = prod_j L_j,   B = sum_j a_j P / L_j,   E[metric] = integral of <theta, B> dt,   <theta, B> = sum_m theta_(m+1) B_m
+ *     P = prod_j L_j,   B = sum_j a_j P / L_j,   <theta, B> = sum_m theta_(m+1) B_m,   E[metric] = integral of <theta, B> dt
  *     dE/df_j   = integral of  w_j q_j { rho_j (1 - x) Y_j + t X_j } dt,                      x = w_j t
  *     d2E/df_j2 = integral of  w_j q_j { rho_j [(1 - x)^2 - x] Y_j + t (1 - x) X_j } dt
- *     Y_j = <theta, P / L_j>,   X_j = <delta, B / L_j - a_j P / L_j^2>,   delta_m = theta_(m+1) - theta_m, theta_(K+1) = 0.
+ *     Y_j = <theta, P / L_j>,   X_j = <delta, B / L_j - a_j P / L_j^2>
+ *     delta_m = theta_(m+1) - theta_m, theta_(K+1) = 0
  *
  * with polynomials cut after K terms. What is left without j has two forms. In terms of r_j = p_j / q_j = expm1(x),
  *
  *     q_j Y_j = sum_i (-r_j)^i y_i,   y_i = sum_m theta_(m+i) P_m,
- *     q_j X_j = sum_i (-r_j)^i c_i - rho_j w_j sum_i (-r_j)^i e_i,   c_i = sum_m delta_(m+i) B_m,  e_i = (i+1) sum_m delta_(m+i) P_m:
+ *     q_j X_j = sum_i (-r_j)^i c_i - rho_j w_j sum_i (-r_j)^i e_i,
+ *         c_i = sum_m delta_(m+i) B_m,   e_i = (i+1) sum_m delta_(m+i) P_m:
  *
  * polynomials in r_j whose coefficients all items share. A relevant item costs three Horner schemes, an irrelevant one
  * (rho = 0) only that of c, and they stop where r^i no longer matters, which is soon for a light item. Heavy items, and
@@ -31,7 +34,7 @@
 #define BANDED_FROM 32  /* rank weights from which looking for negligible coefficients pays */
 #define MARGIN 8 /* zeros before and after theta, delta and the coefficients of P and B */
 
-/* Items of one integral, in the order: relevant ones by falling weight, null items (w = 0) that fill up the last quartet,
+/* Items of one integral, in the order: relevant ones by falling weight, null items (w = 0) to fill up the last quartet,
  * irrelevant ones by rising weight. Heavy items are thus at both ends and light ones in the middle. */
 typedef struct {
     intptr_t quartets;
@@ -89,11 +92,11 @@ PLR_INLINE double largest_of_quartet(const lanes *r)
     return larger(a, b);
 }
 
-/* --------------------------------------------------------------------------------------------------------- P and B */
+/* ----------------------------------------------------------------------------------------------- P and B */
 
 /* Multiply P (and B = sum a P / L) by four factors q + p z, coefficients low to top; monic: all q are 1. */
-PLR_INLINE void multiply_quartet(lanes *restrict P, lanes *restrict B, intptr_t low, intptr_t top, const lanes *q, const lanes *p,
-                                 const lanes *a, const int monic, const int relevant)
+PLR_INLINE void multiply_quartet(lanes *restrict P, lanes *restrict B, intptr_t low, intptr_t top, const lanes *q,
+                                 const lanes *p, const lanes *a, const int monic, const int relevant)
 {
     lanes l12[3], l34[3], l[5], a12[2] = {{0}}, a34[2] = {{0}}, n[4] = {{0}};
     if (monic) {
@@ -135,8 +138,8 @@ PLR_INLINE void multiply_quartet(lanes *restrict P, lanes *restrict B, intptr_t 
     }
 }
 
-/* Add power sums of light items: s_i = sum mass (-r)^i, b_i = sum share (-r)^i, share = rho w; returns the number of terms
- * that matter. mass is NULL where all are 1; share is rho_mass where that is given, and not read for irrelevant items. */
+/* Add power sums of light items: s_i = sum mass (-r)^i, b_i = sum share (-r)^i, share = rho w; returns the number of
+ * terms that matter. mass is NULL where all are 1; share is rho_mass where that is given. */
 PLR_INLINE intptr_t add_power_sums(const ranks *k, intptr_t items, const lanes *r, const double *w, const double *rho,
                                    const double *mass, const double *rho_mass, const int relevant, intptr_t most,
                                    integrals *at)
@@ -157,7 +160,8 @@ PLR_INLINE intptr_t add_power_sums(const ranks *k, intptr_t items, const lanes *
             at->b[0] += (share[0] + share[1]) + (share[2] + share[3]);
         for (intptr_t i = 1; i < terms; i++) {
             if (mass)
-                at->s[i] += (number[0] * power[0] + number[1] * power[1]) + (number[2] * power[2] + number[3] * power[3]);
+                at->s[i] += (number[0] * power[0] + number[1] * power[1]) +
+                            (number[2] * power[2] + number[3] * power[3]);
             else
                 at->s[i] += (power[0] + power[1]) + (power[2] + power[3]);
             if (relevant)
@@ -169,7 +173,7 @@ PLR_INLINE intptr_t add_power_sums(const ranks *k, intptr_t items, const lanes *
     return longest;
 }
 
-/* P *= prod (1 + r z) from the power sums of r (Newton's identities): m P_m = -sum_i s_i P_(m-i). P is a constant before. */
+/* P, a constant before, times prod (1 + r z) from the power sums of r (Newton): m P_m = -sum_i s_i P_(m-i). */
 PLR_INLINE void multiply_by_power_sums(lanes *P, const lanes *s, intptr_t terms, intptr_t coefficients)
 {
     for (intptr_t m = 1; m < coefficients; m++) {
@@ -185,7 +189,7 @@ PLR_INLINE void multiply_by_power_sums(lanes *P, const lanes *s, intptr_t terms,
     }
 }
 
-/* --------------------------------------------------------------------------------------------- all items without one */
+/* ----------------------------------------------------------------------------------- all items without one */
 
 /* y_i = sum_m theta_(m+i) P_m and so on for low <= m < high, four i at a time (theta is zero past its K entries). */
 PLR_INLINE void correlate(const ranks *k, const integrals *at, intptr_t low, intptr_t high, intptr_t terms)
@@ -381,7 +385,7 @@ PLR_INLINE void add_by_division(const clocks *items, const ranks *k, integrals *
         add_item(items, j + n, t, dt, qY[n], qX[n], relevant, with_hessian, at);
 }
 
-/* ------------------------------------------------------------------------------------------ one vector of nodes at once */
+/* -------------------------------------------------------------------------------- one vector of nodes at once */
 
 PLR_INLINE void include_quartet(const clocks *items, integrals *at, intptr_t quartet, intptr_t low, intptr_t top,
                                 const int monic, const int relevant)
@@ -593,7 +597,7 @@ PLR_INLINE void integrate_at(const clocks *all, const ranks *k, lanes t, lanes d
     }
 }
 
-/* ------------------------------------------------------------------------------------------------ rank probabilities */
+/* -------------------------------------------------------------------------------------- rank probabilities */
 
 /* P at the times t, kept for all items to divide by their factors. */
 typedef struct {

@@ -19,7 +19,7 @@
 #define KEYS 256
 #define ATTEMPTS 4
 
-/* ------------------------------------------------------------------------------------------------------- memory */
+/* --------------------------------------------------------------------------------------------- memory */
 
 typedef struct {
     double *f, *w_in, *rho_in;  /* of the panel, as they come */
@@ -104,7 +104,7 @@ static size_t workspace_bytes(intptr_t D, intptr_t K, int probabilities)
     return lay_out(&ws, (char *)64, D, K < D ? K : D, probabilities) + 64;
 }
 
-/* ------------------------------------------------------------------------------------------------ order of the items */
+/* -------------------------------------------------------------------------------------- order of the items */
 
 /* Put the n items of a panel into the order that the evaluator wants (see clocks), by a counting sort on the weight:
  * quarter octaves, or only heavy and light. heavy: weight above which an item is heavy. */
@@ -193,7 +193,7 @@ static void sort_by_score(intptr_t n, double *key, intptr_t *order, double *key_
     }
 }
 
-/* ---------------------------------------------------------------------------------------------------------- panels */
+/* ------------------------------------------------------------------------------------------------ panels */
 
 /* Histogram of -f for n scores relative to their maximum. */
 static void fill_histogram(histogram *h, const double *f, intptr_t n, double lowest)
@@ -509,7 +509,7 @@ static void solve_panels(workspace *ws, const exact_query *query, double highest
     solve_panel(ws, query, D, 0, K, 0, INFINITY, tolerance, value, nodes);
 }
 
-/* ----------------------------------------------------------------------------------------------------------- query */
+/* ------------------------------------------------------------------------------------------------- query */
 
 static void find_range(const double *x, intptr_t n, double *least, double *most)
 {

@@ -26,7 +26,7 @@
 /* exp(-k / BINS_PER_NAT) = w t for all k that a bin and a time can be apart, with its p and q. */
 static double table_wt[PROFILE_TABLE], table_p[PROFILE_TABLE], table_q[PROFILE_TABLE];
 
-/* ------------------------------------------------------------------------------------------------ Gauss-Legendre rules */
+/* -------------------------------------------------------------------------------------- Gauss-Legendre rules */
 
 /* Nodes come in multiples of 8 up to 128 and of 32 up to 512, whatever the SIMD level. */
 #define RULES (16 + 12)
@@ -101,7 +101,7 @@ static void prepare_quadrature(void)
     }
 }
 
-/* ------------------------------------------------------------------------------------------- profile of the arrivals */
+/* --------------------------------------------------------------------------------- profile of the arrivals */
 
 typedef struct {
     int bins;                                /* used ones; the rest of a vector is zero */
@@ -171,7 +171,7 @@ PLR_INLINE double log_late_flux(const histogram *h, int step, double earlier, do
     return best;
 }
 
-/* ---------------------------------------------------------------------------------------------------------- the plan */
+/* ------------------------------------------------------------------------------------------------ the plan */
 
 typedef struct {
     int pieces, nodes;                     /* pieces of equal length in v, each of so many nodes */
