@@ -4,6 +4,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# cython-lint calls pycodestyle by its name
+export PATH := $(CURDIR)/$(BIN):$(PATH)
 METADATA := pyproject.toml setup.py constraints-test.txt
 SOURCES := setup.py $(wildcard plrank_fast/*.pyx plrank_fast/*.pxd plrank_fast/kernels/*.[ch])
 PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
@@ -45,7 +47,7 @@ $(BIN)/python:
 
 # A make of its own, because the installation before it may have compiled everything already.
 compiled: $(BIN)/python
-	@$(MAKE) --no-print-directory $(VENV)/compiled
+	@$(MAKE) -s $(VENV)/compiled
 
 $(VENV)/compiled: $(SOURCES)
 	$(BIN)/python setup.py -q build_ext --inplace
