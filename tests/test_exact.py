@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import plrank_fast as plr
-from plrank_fast import reference_exact
+from plrank_fast import reference
 
 
 def promised(gradient, reference, relevance, rank_weights):
@@ -70,7 +70,7 @@ class TestEnumeration:
             scores = spread * rng.normal(size=n_docs)
             relevance = rng.normal(size=n_docs) * rng.integers(0, 2, size=n_docs)
             weights = rng.normal(size=cutoff)
-            value, gradient, hessian, probabilities = reference_exact.exact_by_enumeration(scores, relevance, weights)
+            value, gradient, hessian, probabilities = reference.exact_by_enumeration(scores, relevance, weights)
             got, diagonal = plr.pl_rank_exact(scores, relevance, weights, rtol=1e-11, hessian=True)
             np.testing.assert_allclose(got, gradient, rtol=0, atol=1e-10)
             np.testing.assert_allclose(diagonal, hessian, rtol=0, atol=1e-10)
@@ -121,7 +121,7 @@ class TestPromise:
         for n_docs, cutoff in [(9, 4), (24, 10), (24, 24), (40, 33), (60, 3)]:
             scores = spread_scores(rng, n_docs, regime)
             relevance, weights = rng.normal(size=n_docs), plr.dcg_weights(cutoff)
-            value, gradient, hessian = reference_exact.exact_by_trapezoid(scores, relevance, weights, step=0.04)
+            value, gradient, hessian = reference.exact_by_trapezoid(scores, relevance, weights, step=0.04)
             got, diagonal = plr.pl_rank_exact(scores, relevance, weights, rtol=1e-10, hessian=True)
             assert promised(got, gradient, relevance, weights) < 1e-10
             assert promised(diagonal, hessian, relevance, weights) < 1e-10
@@ -148,7 +148,7 @@ class TestPromise:
         rng = np.random.default_rng([n_docs, cutoff])
         scores, relevance = spread * rng.normal(size=n_docs), 1 + rng.random(n_docs)
         weights = plr.dcg_weights(cutoff)
-        value, gradient, hessian = reference_exact.exact_by_trapezoid(scores, relevance, weights, step=0.1)
+        value, gradient, hessian = reference.exact_by_trapezoid(scores, relevance, weights, step=0.1)
         for rtol in (1e-4, 1e-6, 1e-10):
             got, diagonal = plr.pl_rank_exact(scores, relevance, weights, rtol=rtol, hessian=True)
             assert promised(got, gradient, relevance, weights) <= rtol
