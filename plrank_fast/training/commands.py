@@ -50,7 +50,11 @@ def add_train(commands: Any) -> None:
         help="leave features as they are (default: min-max normalisation within each query)",
     )
     metric = parser.add_argument_group("gradient")
-    metric.add_argument("--method", choices=available_methods(), help="estimator (default pl_rank_3)")
+    metric.add_argument(
+        "--method",
+        choices=available_methods(),
+        help="estimator; auto, the default: pl_rank_exact, or one sample of pl_rank_cmc where that costs far less",
+    )
     metric.add_argument("--cutoff", type=int, metavar="K", help="train and evaluate NDCG@K (default 10)")
     metric.add_argument(
         "--samples",
@@ -110,6 +114,8 @@ def train(arguments: argparse.Namespace) -> int:
     from plrank_fast.training.progress_bar import progress_bar
 
     run = _resumed_run(given) if "resume" in given else _new_run(given)
+    if run.method != run.config.method:
+        print(f"method: {run.method}, chosen by what it costs at these list lengths and cutoff {run.config.cutoff}")
     with deferred_interrupt() as interrupted:
         with progress_bar(run, quiet="quiet" in given) as observer:
             stopped = run.train(interrupted=interrupted, observer=observer)

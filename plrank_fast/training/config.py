@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from plrank_fast.training.gradient_methods import available_methods
+from plrank_fast.training.gradient_methods import AUTO, available_methods
 
 OPTIMIZERS = ("sgd", "adam")
 NORMALIZATIONS = ("dataset", "query")
@@ -47,7 +47,7 @@ class TrainingConfig:
         Naming the first setting that is out of its range.
     """
 
-    method: str = "pl_rank_3"
+    method: str = "auto"
     cutoff: int = 10
     samples: int | Literal["dynamic"] = "dynamic"
     objective: str = "dataset"
@@ -76,7 +76,9 @@ class TrainingConfig:
             raise ValueError(f"seed must be from 0 to 2**63 - 1, got {self.seed}")
 
     def samples_in_epoch(self, epoch: int) -> int:
-        """Rankings per query in an epoch, counted from 0."""
+        """Rankings per query in an epoch, counted from 0; one is enough for what "auto" may choose."""
+        if self.method == AUTO:
+            return 1
         if self.samples == "dynamic":
             return min(DYNAMIC_LIMIT, DYNAMIC_START + DYNAMIC_GROWTH * epoch // DYNAMIC_EPOCHS)
         return self.samples

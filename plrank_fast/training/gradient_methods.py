@@ -8,17 +8,24 @@ import numpy as np
 import numpy.typing as npt
 
 import plrank_fast as plr
+from plrank_fast.cost_model import choose_method
 
 SAMPLED = (
     *("pl_rank_3", "pl_rank_2", "pl_rank_1", "pl_rank_cmc"),
     *("stochastic_rank", "policy_gradient", "placement_policy_gradient"),
 )
 SAMPLE_FREE = ("pl_rank_exact",)
+AUTO = "auto"  # exact or one conditioned sample, by what they cost on the data
 
 
 def available_methods() -> tuple[str, ...]:
     """Names of the estimators that this build of the library has."""
-    return tuple(name for name in (*SAMPLED, *SAMPLE_FREE) if hasattr(plr, name))
+    return (AUTO, *(name for name in (*SAMPLED, *SAMPLE_FREE) if hasattr(plr, name)))
+
+
+def resolve_method(method: str, offsets: npt.NDArray[np.int64], cutoff: int) -> str:
+    """Name the estimator behind ``method``: itself, or for "auto" what the cost model chooses for these lists."""
+    return choose_method(offsets, cutoff) if method == AUTO else method
 
 
 def gradient(
@@ -37,7 +44,7 @@ def gradient(
     Parameters
     ----------
     method : str
-        One of `available_methods`.
+        One of `available_methods`, but not "auto".
     scores, relevance : ndarray, shape (n_docs,)
         Of all queries of the batch, one after another.
     rank_weights : ndarray, shape (K,)

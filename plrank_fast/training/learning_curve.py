@@ -48,7 +48,7 @@ def draw_learning_curve(path: Path, results: Mapping[str, Any]) -> None:
     quality.set(
         xlabel="epoch",
         ylabel=f"NDCG@{config['cutoff']} on validation, normalised by {config['objective']}",
-        title=f"{config['method']}, {results['data']['train']['name']}",
+        title=f"{results['method']}, {results['data']['train']['name']}",
     )
     quality.legend()
     quality.grid(alpha=0.3)

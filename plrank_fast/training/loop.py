@@ -20,7 +20,7 @@ from plrank_fast.data import RankingData
 from plrank_fast.training.archive import Arrays, read_archive, write_archive
 from plrank_fast.training.config import TrainingConfig
 from plrank_fast.training.evaluation import Metrics, evaluate_scores, ideal_dcg
-from plrank_fast.training.gradient_methods import gradient
+from plrank_fast.training.gradient_methods import gradient, resolve_method
 from plrank_fast.training.network import Optimizer, ScoringNetwork, set_model_threads
 from plrank_fast.training.sources import Source, Splits
 
@@ -104,6 +104,7 @@ class TrainingRun:
         self.network = ScoringNetwork(splits.train.n_features, config.hidden, config.seed)
         self.best_weights = self.network.weights()
         self._optimizer = Optimizer(config.optimizer, self.network, config.learning_rate)
+        self.method = resolve_method(config.method, splits.train.offsets, config.cutoff)
         self._rank_weights = plr.dcg_weights(config.cutoff)
         self._relevance = self._training_relevance()
         self._fingerprints = splits.fingerprints()
@@ -264,7 +265,7 @@ class TrainingRun:
             )
         before = time.perf_counter()
         ascent = gradient(
-            config.method,
+            self.method,
             values,
             self._relevance[rows],
             self._rank_weights,

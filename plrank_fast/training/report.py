@@ -60,6 +60,7 @@ def summarize(run: TrainingRun, stopped: str) -> dict[str, Any]:
             what: float(np.mean([entry["seconds"][what] for entry in epochs])) if epochs else 0.0
             for what in history[0]["seconds"]
         },
+        "method": run.method,
         "history": history,
         "environment": {
             "plrank_fast": __version__,
@@ -100,7 +101,7 @@ def results_table(results: Mapping[str, Any]) -> str:
     config = results["config"]
     return "\n".join(
         [
-            f"{config['method']} on {data['name']}: {data['queries']} queries, {data['documents']} documents, "
+            f"{results['method']} on {data['name']}: {data['queries']} queries, {data['documents']} documents, "
             f"{results['epochs']} epochs in {results['seconds']:.1f} s",
             "",
             metrics_table(rows, config["cutoff"]),

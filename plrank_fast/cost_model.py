@@ -1,0 +1,103 @@
+"""What a gradient costs by list length and cutoff, measured, and the choice between exact and conditioned sampling.
+
+The tables hold nanoseconds per document of one thread at scores of standard deviation 1; only their ratios matter.
+``python -m plrank_fast.cost_model`` measures them again and prints them in the form in which they stand here.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+import plrank_fast as plr
+from plrank_fast import validation
+from plrank_fast.validation import FloatArray
+
+LENGTHS = (8, 24, 120, 316, 1000, 10_000)
+CUTOFFS = (1, 5, 10, 25, 50, 100)
+NANOSECONDS = {
+    "pl_rank_exact": (
+        (90, 111, 150, 150, 150, 150),
+        (60, 83, 142, 820, 820, 820),
+        (28, 40, 60, 159, 302, 472),
+        (25, 35, 51, 91, 234, 418),
+        (22, 30, 30, 60, 70, 120),
+        (12, 12, 12, 14, 16, 20),
+    ),
+    "pl_rank_cmc": (
+        (40, 60, 70, 70, 70, 70),
+        (30, 40, 50, 60, 60, 60),
+        (20, 24, 27, 35, 50, 70),
+        (20, 24, 26, 32, 45, 66),
+        (20, 24, 25, 28, 32, 36),
+        (20, 22, 22, 23, 25, 25),
+    ),
+}
+# A sample of pl_rank_cmc errs by a few per cent, the exact gradient does not: it is worth some more time.
+WORTH_OF_EXACTNESS = 3.0
+
+
+def nanoseconds(method: str, lengths: FloatArray, cutoff: int) -> FloatArray:
+    """Cost per query, (n_queries,), interpolated linearly in the logarithms of length, cutoff and cost."""
+    table = np.log(np.asarray(NANOSECONDS[method], dtype=np.float64))
+    known = np.log(np.asarray(LENGTHS, dtype=np.float64))
+    at = np.log(np.maximum(lengths, 1.0))
+    by_length = np.array([np.interp(at, known, column) for column in table.T])  # (cutoffs, queries)
+    place = np.interp(np.log(max(cutoff, 1)), np.log(CUTOFFS), np.arange(len(CUTOFFS)))
+    low = min(int(place), len(CUTOFFS) - 2)
+    per_document = (low + 1 - place) * by_length[low] + (place - low) * by_length[low + 1]
+    return lengths * np.exp(per_document)
+
+
+def choose_method(offsets: ArrayLike, cutoff: int) -> str:
+    """Choose between ``pl_rank_exact`` and one sample of ``pl_rank_cmc`` for training on these queries.
+
+    Parameters
+    ----------
+    offsets : array_like of int, shape (n_queries + 1,)
+        Where each query's documents start.
+    cutoff : int
+        Number of rank weights, K.
+
+    Returns
+    -------
+    str
+        "pl_rank_exact", unless it costs more than ``WORTH_OF_EXACTNESS`` times as much as "pl_rank_cmc".
+
+    Examples
+    --------
+    >>> from plrank_fast.cost_model import choose_method
+    >>> choose_method([0, 20, 45], cutoff=10)
+    'pl_rank_exact'
+    """
+    array = validation.integer_array(offsets, "offsets")
+    lengths = np.diff(validation.query_offsets(array, int(array[-1]) if array.size else 0)).astype(np.float64)
+    cutoff = validation.count(cutoff, "cutoff", 0)
+    exact, sampled = (nanoseconds(method, lengths, cutoff).sum() for method in ("pl_rank_exact", "pl_rank_cmc"))
+    return "pl_rank_exact" if exact <= WORTH_OF_EXACTNESS * sampled else "pl_rank_cmc"
+
+
+def measure(method: str, length: int, cutoff: int) -> float:
+    """Nanoseconds per document of one thread, the fastest of a few calls on a batch."""
+    n_queries = max(2, 40_000 // length)
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=n_queries * length)
+    relevance = plr.gains(rng.choice(5, p=[0.52, 0.32, 0.13, 0.02, 0.01], size=scores.size))
+    options = {"offsets": np.arange(n_queries + 1) * length, "n_threads": 1}
+    if method == "pl_rank_cmc":
+        options |= {"n_samples": 1, "rng": 0}
+    fastest, begin = np.inf, time.perf_counter()
+    while time.perf_counter() - begin < 0.2:
+        start = time.perf_counter()
+        getattr(plr, method)(scores, relevance, plr.dcg_weights(cutoff), **options)
+        fastest = min(fastest, time.perf_counter() - start)
+    return 1e9 * fastest / scores.size
+
+
+if __name__ == "__main__":
+    for name in NANOSECONDS:
+        rows = [tuple(round(measure(name, length, cutoff)) for cutoff in CUTOFFS) for length in LENGTHS]
+        print(f'    "{name}": (')
+        print("".join(f"        {row},\n" for row in rows) + "    ),")

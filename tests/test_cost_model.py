@@ -1,0 +1,42 @@
+"""The cost model: it reproduces its table, grows with the work, and chooses by total cost."""
+
+import numpy as np
+import pytest
+
+import plrank_fast as plr
+from plrank_fast import cost_model
+from plrank_fast.cost_model import choose_method, nanoseconds
+
+
+@pytest.mark.parametrize("method", cost_model.NANOSECONDS)
+def test_interpolation(method):
+    """Mutants: columns and rows swapped; the cost per document not multiplied by the documents."""
+    table = cost_model.NANOSECONDS[method]
+    for i, length in enumerate(cost_model.LENGTHS):
+        for j, cutoff in enumerate(cost_model.CUTOFFS):
+            got = nanoseconds(method, np.array([float(length)]), cutoff)
+            assert got[0] == pytest.approx(table[i][j] * length)
+    between = nanoseconds(method, np.array([60.0]), 17)[0] / 60
+    around = [table[i][j] for i in (1, 2) for j in (2, 3)]
+    assert min(around) <= between <= max(around)
+    beyond = nanoseconds(method, np.array([0.0, 1.0, 1e6]), 1000)
+    assert np.isfinite(beyond).all()
+    assert beyond[0] == 0.0
+
+
+def test_choice():
+    """Short cutoffs: exact. Mutant: the two methods swapped."""
+    assert choose_method(np.arange(0, 1001, 20), 5) == "pl_rank_exact"
+    assert choose_method(np.arange(0, 10_001, 100), 10) == "pl_rank_exact"
+    assert choose_method(np.arange(0, 3001, 300), 100) == "pl_rank_cmc"
+    assert choose_method([0], 10) == "pl_rank_exact"
+    with pytest.raises(ValueError, match="offsets"):
+        choose_method([1, 2], 10)
+    with pytest.raises(ValueError, match="cutoff"):
+        choose_method([0, 2], -1)
+
+
+def test_measurement():
+    for method in cost_model.NANOSECONDS:
+        assert 0 < cost_model.measure(method, 8, 1) < 1e6
+        assert hasattr(plr, method)
