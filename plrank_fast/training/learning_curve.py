@@ -64,6 +64,8 @@ def draw_learning_curve(path: Path, results: Mapping[str, Any]) -> None:
     cost.set_ylim(bottom=0)
     cost.grid(alpha=0.3)
 
+    for panel in (quality, cost):
+        panel.xaxis.get_major_locator().set_params(integer=True)
     picture = io.BytesIO()
     figure.savefig(picture, format="png", dpi=120)
     write_atomically(path, picture.getvalue())
