@@ -17,7 +17,20 @@ from plrank_fast.training.loop import TrainingRun
 from plrank_fast.training.saved_model import save_model
 from plrank_fast.training.sources import Source
 
-SMALL = ["--profile", "yahoo", "--queries", "40", "--features", "8", "--batch-queries", "8", "--samples", "5"]
+SMALL = [
+    "--method",
+    "pl_rank_3",
+    "--profile",
+    "yahoo",
+    "--queries",
+    "40",
+    "--features",
+    "8",
+    "--batch-queries",
+    "8",
+    "--samples",
+    "5",
+]
 
 
 def python(*arguments, **options):
@@ -203,7 +216,7 @@ def test_train_and_evaluate(letor, tmp_path, capsys):
 def uninterrupted(folder, epochs):
     """Bytes of the model that the runs below must arrive at, trained in one go on one thread."""
     source = Source(profile="yahoo", queries=40, features=8)
-    config = TrainingConfig(batch_queries=8, samples=5)
+    config = TrainingConfig(method="pl_rank_3", batch_queries=8, samples=5)
     run = TrainingRun(config, source, source.load(normalize=True), folder, epochs=epochs, n_threads=1)
     run.train()
     save_model(folder / "whole", run)

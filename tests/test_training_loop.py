@@ -14,7 +14,7 @@ from plrank_fast.data import RankingData
 from plrank_fast.training import loop
 from plrank_fast.training.config import TrainingConfig
 from plrank_fast.training.evaluation import METRICS, evaluate_scores
-from plrank_fast.training.gradient_methods import SAMPLE_FREE, available_methods, gradient
+from plrank_fast.training.gradient_methods import AUTO, SAMPLE_FREE, available_methods, gradient, resolve_method
 from plrank_fast.training.learning_curve import draw_learning_curve
 from plrank_fast.training.loop import CHECKPOINT, TrainingRun
 from plrank_fast.training.network import Optimizer, ScoringNetwork
@@ -23,7 +23,7 @@ from plrank_fast.training.saved_model import load_model, save_model
 from plrank_fast.training.sources import Source, Splits
 
 SOURCE = Source(profile="yahoo", queries=80, features=12)
-SETTINGS = dict(samples=10, batch_queries=16)
+SETTINGS = dict(method="pl_rank_3", samples=10, batch_queries=16)
 
 
 @pytest.fixture(scope="module")
@@ -104,11 +104,11 @@ def test_nothing_relevant():
 
 def test_dynamic_samples():
     """10 at the start, 90 more every 40 epochs, at most 1000. Mutants: steps of 40 epochs; no limit; start left out."""
-    config = TrainingConfig(samples="dynamic")
+    config = TrainingConfig(method="pl_rank_3", samples="dynamic")
     assert [config.samples_in_epoch(epoch) for epoch in (0, 20, 40, 80, 439, 440, 10_000)] == [
         *(10, 55, 100, 190, 997, 1000, 1000)
     ]
-    assert TrainingConfig(samples=7).samples_in_epoch(400) == 7
+    assert TrainingConfig(method="pl_rank_3", samples=7).samples_in_epoch(400) == 7
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_files_get_the_same_columns(tmp_path):
 # --- learning
 
 
-@pytest.mark.parametrize("method", available_methods())
+@pytest.mark.parametrize("method", [name for name in available_methods() if name != AUTO])
 def test_every_method_by_its_name(method):
     """Mutants: arguments exchanged; a name that calls another estimator."""
     rng = np.random.default_rng(3)
@@ -183,6 +183,17 @@ def test_every_method_by_its_name(method):
         method, scores, relevance, plr.dcg_weights(3), n_samples=5, rng=np.random.SeedSequence(4), **options
     )
     assert np.array_equal(actual, expected)
+
+
+def test_auto_takes_what_the_cost_model_chooses(tmp_path, splits):
+    """One sample where sampling is chosen. Mutants: "auto" handed on as a name; the cutoff ignored."""
+    assert resolve_method("auto", np.arange(0, 101, 20), 10) == "pl_rank_exact"
+    assert resolve_method("auto", np.arange(0, 3001, 300), 100) == "pl_rank_cmc"
+    assert resolve_method("pl_rank_1", np.arange(0, 3001, 300), 100) == "pl_rank_1"
+    assert TrainingConfig(method="auto").samples_in_epoch(100) == 1
+    run = TrainingRun(TrainingConfig(method="auto", batch_queries=16), SOURCE, splits, tmp_path, epochs=1)
+    run.train()
+    assert run.method == "pl_rank_exact"
 
 
 def test_step_follows_the_gradient():

@@ -114,7 +114,7 @@ def train(arguments: argparse.Namespace) -> int:
     from plrank_fast.training.progress_bar import progress_bar
 
     run = _resumed_run(given) if "resume" in given else _new_run(given)
-    if run.method != run.config.method:
+    if run.method != run.config.method and "quiet" not in given:
         print(f"method: {run.method}, chosen by what it costs at these list lengths and cutoff {run.config.cutoff}")
     with deferred_interrupt() as interrupted:
         with progress_bar(run, quiet="quiet" in given) as observer:
