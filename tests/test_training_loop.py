@@ -377,6 +377,15 @@ def test_damaged_checkpoint(tmp_path, splits):
         TrainingRun.resume(tmp_path / "nowhere")
 
 
+def test_checkpoint_with_other_settings(tmp_path, splits, monkeypatch):
+    """Mutant: the TypeError of the constructor let through."""
+    settings = TrainingConfig.to_json
+    monkeypatch.setattr(TrainingConfig, "to_json", lambda config: {**settings(config), "momentum": 0.9})
+    TrainingRun(TrainingConfig(**SETTINGS), SOURCE, splits, tmp_path, epochs=0).train()
+    with pytest.raises(ValueError, match=rf"is of another version than this plrank-fast {plr.__version__}: .*momentum"):
+        TrainingRun.resume(tmp_path)
+
+
 # --- the rest
 
 

@@ -138,7 +138,13 @@ class TrainingRun:
             If there is no checkpoint, or a data file is gone.
         """
         header, arrays = read_archive(folder / CHECKPOINT, "checkpoint")
-        config, source = TrainingConfig.from_json(header["config"]), Source.from_json(header["source"])
+        try:
+            config, source = TrainingConfig.from_json(header["config"]), Source.from_json(header["source"])
+            progress = Progress(**header["progress"])
+        except (KeyError, TypeError) as error:  # a setting has come or gone and the format version was not raised
+            raise ValueError(
+                f"checkpoint {folder / CHECKPOINT} is of another version than this plrank-fast {plr.__version__}: {error}"
+            ) from error
         if epochs is None and minutes is None:
             epochs, minutes = header["epochs"], header["minutes"]
         run = cls(
@@ -154,7 +160,7 @@ class TrainingRun:
         for name, fingerprint in header["fingerprints"].items():
             if run._fingerprints[name] != fingerprint:
                 raise ValueError(f"{name} data are not those that {folder / CHECKPOINT} was trained with")
-        run.progress = Progress(**header["progress"])
+        run.progress = progress
         run.network.set_weights(_group(arrays, "network"))
         run.best_weights = _group(arrays, "best")
         run._optimizer.set_state(_group(arrays, "optimizer"))
