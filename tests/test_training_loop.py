@@ -382,7 +382,7 @@ def test_checkpoint_with_other_settings(tmp_path, splits, monkeypatch):
     settings = TrainingConfig.to_json
     monkeypatch.setattr(TrainingConfig, "to_json", lambda config: {**settings(config), "momentum": 0.9})
     TrainingRun(TrainingConfig(**SETTINGS), SOURCE, splits, tmp_path, epochs=0).train()
-    with pytest.raises(ValueError, match=rf"is of another version than this plrank-fast {plr.__version__}: .*momentum"):
+    with pytest.raises(ValueError, match=rf"is of another version than plrank-fast {plr.__version__}: .*momentum"):
         TrainingRun.resume(tmp_path)
 
 

@@ -143,7 +143,7 @@ class TrainingRun:
             progress = Progress(**header["progress"])
         except (KeyError, TypeError) as error:  # a setting has come or gone and the format version was not raised
             raise ValueError(
-                f"checkpoint {folder / CHECKPOINT} is of another version than this plrank-fast {plr.__version__}: {error}"
+                f"checkpoint {folder / CHECKPOINT} is of another version than plrank-fast {plr.__version__}: {error}"
             ) from error
         if epochs is None and minutes is None:
             epochs, minutes = header["epochs"], header["minutes"]
