@@ -43,7 +43,7 @@ DIRECTIVES = {
 # Contraction into fused multiply-adds is off where the same bits are promised on every machine (the Cython modules)
 # and on in the SIMD kernels, whose results are bit-identical within one level only.
 UNIX_FLAGS = ["-O3", "-g0", "-std=gnu11", "-fno-math-errno", "-fno-trapping-math", "-fwrapv", "-fvisibility=hidden"]
-MODULE_FLAGS = [*UNIX_FLAGS, "-ffp-contract=off", "-Wno-unused-function", "-Wno-unreachable-code"]
+MODULE_FLAGS = [*UNIX_FLAGS, "-ffp-contract=off", "-Wno-psabi", "-Wno-unused-function", "-Wno-unreachable-code"]
 KERNEL_FLAGS = [*UNIX_FLAGS, "-ffp-contract=fast", "-Wno-psabi"]
 LEVEL_FLAGS = {
     "baseline": [],

@@ -11,6 +11,7 @@ from plrank_fast._simd cimport simd_level
 from plrank_fast._threads cimport (
     Workspaces,
     check_interrupt,
+    is_long,
     longest_query,
     omp_get_thread_num,
     round_stop,
@@ -18,7 +19,16 @@ from plrank_fast._threads cimport (
 )
 from plrank_fast._typedefs cimport int64_t, intp_t
 
+cdef extern from "Python.h":
+    # not as Cython declares it: the exception must stay set until the entry point lets it out
+    int check_signals "PyErr_CheckSignals" () noexcept
+
 cdef extern from "exact.h" nogil:
+    ctypedef struct patience:
+        int (*interrupted)() noexcept nogil
+        int stopped
+        double work
+
     ctypedef struct exact_query:
         intptr_t D, K
         const double *scores
@@ -29,6 +39,7 @@ cdef extern from "exact.h" nogil:
         double *hessian
         double *probabilities
         intptr_t columns
+        patience patience
         double value
 
     ctypedef struct exact_kernels:
@@ -47,21 +58,36 @@ cdef double NS_PER_ITEM = 40.0
 cdef double NS_PER_ITEM_AND_RANK = 4.0
 
 
+cdef inline void be_patient(patience *how, bint interruptible) noexcept nogil:
+    how.interrupted = NULL
+    if interruptible:
+        how.interrupted = signal_came
+    how.stopped = 0
+    how.work = 0.0
+
+
+cdef int signal_came() noexcept nogil:
+    """Run pending Python signal handlers; 1 if one raised, and then its exception is set."""
+    with gil:
+        return check_signals() != 0
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # Per query
 # ---------------------------------------------------------------------------------------------------------------------
 
-cdef void solve_query(
+cdef int solve_query(
     const double[::1] scores, const double[::1] relevance, const double[:, ::1] rank_weights,
     const int64_t[::1] offsets, intp_t query, double rtol, double *gradient, double *hessian, double *value,
-    char *workspace
+    char *workspace, bint interruptible
 ) noexcept nogil:
-    """Outputs that are NULL are not asked for; those of an empty query are left alone."""
+    """Outputs that are NULL are not asked for; those of an empty query are left alone. Returns -1 if interrupted."""
     cdef exact_query task
     cdef intp_t first = offsets[query]
     task.D = offsets[query + 1] - first
     if task.D == 0:
-        return
+        return 0
+    be_patient(&task.patience, interruptible)
     task.K = rank_weights.shape[1]
     task.scores = &scores[first]
     task.relevance = &relevance[first]
@@ -73,21 +99,31 @@ cdef void solve_query(
     kernels.solve(&task, workspace)
     if value != NULL:
         value[query] = task.value
+    return -1 if task.patience.stopped else 0
 
 
-cdef void place_query(
-    const double[::1] scores, const int64_t[::1] offsets, intp_t query, double[:, ::1] probabilities, char *workspace
+cdef int place_query(
+    const double[::1] scores, const int64_t[::1] offsets, intp_t query, double[:, ::1] probabilities, char *workspace,
+    bint interruptible
 ) noexcept nogil:
+    """Returns -1 if interrupted."""
     cdef exact_query task
     cdef intp_t first = offsets[query]
     task.D = offsets[query + 1] - first
     if task.D == 0:
-        return
+        return 0
+    be_patient(&task.patience, interruptible)
     task.scores = &scores[first]
     task.columns = probabilities.shape[1]
     task.probabilities = &probabilities[first, 0]
     task.gradient = task.hessian = NULL
     kernels.rank_probabilities(&task, workspace)
+    return -1 if task.patience.stopped else 0
+
+
+cdef int raise_if(int fault) except -1:
+    """Let the exception of an interrupted kernel, which is set already, take its course."""
+    return fault
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -103,7 +139,7 @@ def solve_batch(
     They must be zero where queries are empty. Empty arrays and K = 0 are fine.
     """
     cdef intp_t n_queries = offsets.shape[0] - 1, longest = longest_query(offsets), start = 0, stop, q
-    cdef int threads
+    cdef int threads, fault
     if scores.shape[0] == 0 or rank_weights.shape[1] == 0:
         return
     cdef double *to_gradient = NULL if gradient is None else &gradient[0]
@@ -115,19 +151,26 @@ def solve_batch(
     while start < n_queries:
         stop = round_stop(offsets, start, ns_per_item, n_threads)
         threads = threads_for(n_threads, stop - start)
-        with nogil:
-            for q in prange(start, stop, schedule="dynamic", num_threads=threads):
-                solve_query(
-                    scores, relevance, rank_weights, offsets, q, rtol, to_gradient, to_hessian, to_value,
-                    workspaces.of_thread(omp_get_thread_num()))
-        check_interrupt()
+        if is_long(offsets, start, stop, ns_per_item):
+            with nogil:
+                fault = solve_query(
+                    scores, relevance, rank_weights, offsets, start, rtol, to_gradient, to_hessian, to_value,
+                    workspaces.of_thread(0), True)
+            raise_if(fault)
+        else:
+            with nogil:
+                for q in prange(start, stop, schedule="dynamic", num_threads=threads):
+                    solve_query(
+                        scores, relevance, rank_weights, offsets, q, rtol, to_gradient, to_hessian, to_value,
+                        workspaces.of_thread(omp_get_thread_num()), False)
+            check_interrupt()
         start = stop
 
 
 def place_batch(const double[::1] scores, const int64_t[::1] offsets, int n_threads, double[:, ::1] probabilities):
     """Fill ``probabilities`` (n_docs, K): of each item to be at each rank. Empty arrays and K = 0 are fine."""
     cdef intp_t n_queries = offsets.shape[0] - 1, longest = longest_query(offsets), start = 0, stop, q
-    cdef int threads
+    cdef int threads, fault
     if scores.shape[0] == 0 or probabilities.shape[1] == 0:
         return
     cdef double ns_per_item = NS_PER_ITEM + 2 * NS_PER_ITEM_AND_RANK * min(probabilities.shape[1], longest)
@@ -136,8 +179,13 @@ def place_batch(const double[::1] scores, const int64_t[::1] offsets, int n_thre
     while start < n_queries:
         stop = round_stop(offsets, start, ns_per_item, n_threads)
         threads = threads_for(n_threads, stop - start)
-        with nogil:
-            for q in prange(start, stop, schedule="dynamic", num_threads=threads):
-                place_query(scores, offsets, q, probabilities, workspaces.of_thread(omp_get_thread_num()))
-        check_interrupt()
+        if is_long(offsets, start, stop, ns_per_item):
+            with nogil:
+                fault = place_query(scores, offsets, start, probabilities, workspaces.of_thread(0), True)
+            raise_if(fault)
+        else:
+            with nogil:
+                for q in prange(start, stop, schedule="dynamic", num_threads=threads):
+                    place_query(scores, offsets, q, probabilities, workspaces.of_thread(omp_get_thread_num()), False)
+            check_interrupt()
         start = stop

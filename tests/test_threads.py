@@ -119,6 +119,8 @@ def test_input_that_changes_during_a_call():
         "plr.pl_rank_3(np.zeros(3000), np.ones(3000), plr.dcg_weights(5), offsets=np.arange(0, 3001, 3),"
         " n_samples=10**7)",
         "plr.sample_rankings(np.zeros(1_000_000), 5000, 10)",
+        "plr.pl_rank_exact(np.arange(30_000) / 1e3, np.ones(30_000).cumsum(), plr.dcg_weights(20_000))",
+        "plr.rank_probabilities(np.arange(8000) / 1e3, 8000)",
     ],
 )
 def test_ctrl_c_within_half_a_second(call):

@@ -67,7 +67,21 @@ typedef struct {
     lanes *crowd_r;             /* of each node of the crowd, and what its items get back (see add_crowd) */
     lanes *crowd_plain, *crowd_relevant, *crowd_plain_hessian, *crowd_relevant_hessian;
     lanes value;
+    patience *patience;
 } integrals;
+
+/* Whether to give up, after so many more coefficients of a quartet; asked about every twentieth of a second. */
+PLR_INLINE int give_up(patience *p, double work)
+{
+    if (!p->interrupted)
+        return 0;
+    p->work += work;
+    if (p->work > 5e6 && !p->stopped) {
+        p->work = 0;
+        p->stopped = p->interrupted();
+    }
+    return p->stopped;
+}
 
 PLR_INLINE double last_lane(const lanes *x)
 {
@@ -519,6 +533,8 @@ static void arrivals_at(clocks *items, const ranks *k, lanes t, integrals *at, i
             quartet = small_begin;
             continue;
         }
+        if (give_up(at->patience, (double)coefficients))
+            return;
         left--;
         top = top + QUARTET < coefficients - 1 ? top + QUARTET : coefficients - 1;
         const intptr_t bottom = low > QUARTET * left ? low - QUARTET * left : 0;
@@ -577,7 +593,7 @@ PLR_INLINE void integrate_at(const clocks *all, const ranks *k, lanes t, lanes d
     if (here.crowd)
         add_crowd(items, k, at, t, dt, with_hessian);
     intptr_t quartet = 0;
-    while (quartet < here.quartets) {
+    while (quartet < here.quartets && !give_up(at->patience, (double)K)) {
         const int light = quartet >= here.light_begin && quartet < here.light_end, relevant = quartet < here.relevant;
         const int alike_end = !light && quartet < here.light_begin ? here.light_begin : light ? here.light_end : here.quartets;
         const int pair = !relevant && quartet + 1 < alike_end;

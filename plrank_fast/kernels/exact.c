@@ -218,7 +218,7 @@ typedef struct {
 } tolerances;
 
 /* Gradient, Hessian diagonal and value of a panel's items, added to those of the query. */
-static void integrate_items(workspace *ws, const exact_query *query, const clocks *items, const ranks *k, double *value)
+static void integrate_items(workspace *ws, exact_query *query, const clocks *items, const ranks *k, double *value)
 {
     const quadrature *plan = ws->plan;
     integrals *at = &ws->at;
@@ -226,7 +226,7 @@ static void integrate_items(workspace *ws, const exact_query *query, const clock
     at->value = (lanes){0};
     for (intptr_t j = 0; j < padded; j++)
         at->gradient[j] = at->hessian[j] = (lanes){0};
-    for (int i = 0; i < plan->nodes; i += PLR_LANES) {
+    for (int i = 0; i < plan->nodes && !query->patience.stopped; i += PLR_LANES) {
         lanes t = load_lanes(plan->time + i), dt = load_lanes(plan->weight + i);
         if (query->hessian)
             integrate_at(items, k, t, dt, at, 1, 1);
@@ -245,12 +245,12 @@ static void integrate_items(workspace *ws, const exact_query *query, const clock
 }
 
 /* Rank probabilities of a panel's items, added to those of the query; its first rank is the one after the arrived. */
-static void place_items(workspace *ws, const exact_query *query, const clocks *items, const ranks *k, intptr_t arrived)
+static void place_items(workspace *ws, exact_query *query, const clocks *items, const ranks *k, intptr_t arrived)
 {
     const quadrature *plan = ws->plan;
     intptr_t blocks = 0;
     lanes *kept = ws->kept;
-    for (int i = 0; i < plan->nodes; i += PLR_LANES) {
+    for (int i = 0; i < plan->nodes && !query->patience.stopped; i += PLR_LANES) {
         arrivals *node = ws->nodes + blocks;
         clocks here = *items;
         node->t = load_lanes(plan->time + i);
@@ -264,6 +264,8 @@ static void place_items(workspace *ws, const exact_query *query, const clocks *i
         blocks++;
     }
     for (intptr_t quartet = 0; quartet < items->quartets; quartet++) {
+        if (give_up(&query->patience, (double)blocks * k->K))
+            return;
         place_quartet(items, k, quartet, ws->nodes, blocks, ws->sums);
         for (int n = 0; n < QUARTET; n++) {
             const intptr_t item = ws->item[QUARTET * quartet + n];
@@ -293,7 +295,7 @@ static ranks panel_ranks(workspace *ws, const exact_query *query, intptr_t n, in
 
 /* Integrate one panel over [t0, t1] and add to the outputs. ws->f, rho_in, panel_item hold its n items, bins their
  * histogram; arrived: items that have left before. Returns whether all ranks are filled at its end. */
-static int solve_panel(workspace *ws, const exact_query *query, intptr_t n, intptr_t arrived, intptr_t K, double t0, double t1,
+static int solve_panel(workspace *ws, exact_query *query, intptr_t n, intptr_t arrived, intptr_t K, double t0, double t1,
                        tolerances tolerance, double *value, int *nodes)
 {
     lanes sum = {0};
@@ -340,7 +342,7 @@ static double all_rung(intptr_t n, double cut)
     return log(log((double)n / cut));
 }
 
-static void solve_with_gaps(workspace *ws, const exact_query *query, double common, intptr_t K, tolerances tolerance,
+static void solve_with_gaps(workspace *ws, exact_query *query, double common, intptr_t K, tolerances tolerance,
                             double *value, int *nodes)
 {
     const intptr_t D = query->D;
@@ -406,7 +408,7 @@ static void histogram_of_octaves(histogram *h, const octave_sums *sums)
 
 /* A long list: light items as a crowd, the others one by one. Returns 0, having done nothing, where that is not the way:
  * gaps between the scores, or hardly any light items. */
-static int solve_with_crowd(workspace *ws, const exact_query *query, double highest, double common, intptr_t K,
+static int solve_with_crowd(workspace *ws, exact_query *query, double highest, double common, intptr_t K,
                             tolerances tolerance, double *value, int *nodes)
 {
     const intptr_t D = query->D;
@@ -485,7 +487,7 @@ static int solve_with_crowd(workspace *ws, const exact_query *query, double high
     return 1;
 }
 
-static void solve_panels(workspace *ws, const exact_query *query, double highest, double lowest, double common, intptr_t K,
+static void solve_panels(workspace *ws, exact_query *query, double highest, double lowest, double common, intptr_t K,
                          tolerances tolerance, double *value, int *nodes)
 {
     const intptr_t D = query->D;
@@ -544,6 +546,7 @@ static void solve(exact_query *query, void *memory)
     lay_out(ws, memory, D, K, 0);
     query->value = 0;
     query->attempts = query->nodes = 0;
+    ws->at.patience = &query->patience;
     clear(query);
     if (D == 0 || K <= 0)
         return;
@@ -582,7 +585,7 @@ static void solve(exact_query *query, void *memory)
     double accuracy = smaller(query->rtol, 1e-5) / (ups_and_downs * ups_and_downs);
     if (!query->gradient)
         accuracy /= 100; /* nothing checks a value that comes alone */
-    for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
+    for (int attempt = 0; attempt < ATTEMPTS && !query->patience.stopped; attempt++) {
         tolerances tolerance = {accuracy / (query->hessian ? 1000 : 1), accuracy / (query->hessian ? 1e8 : 1e3)};
         double integral = 0;
         query->attempts = attempt + 1;
@@ -624,6 +627,7 @@ static void rank_probabilities(exact_query *query, void *memory)
     intptr_t K = columns < D ? columns : D;
     workspace layout, *ws = &layout;
     lay_out(ws, memory, D, K, 1);
+    ws->at.patience = &query->patience;
     const int complete = K == D;
     K -= complete;
     double highest, lowest;
@@ -631,7 +635,7 @@ static void rank_probabilities(exact_query *query, void *memory)
     memset(ws->theta, 0, (K + 1) * sizeof(double));
     memset(ws->delta, 0, (K + 1) * sizeof(double));
     double *column = ws->theta, accuracy = 1e-9;
-    for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
+    for (int attempt = 0; attempt < ATTEMPTS && !query->patience.stopped; attempt++) {
         double value = 0, missing = 0;
         query->nodes = 0;
         query->attempts = attempt + 1;

@@ -4,6 +4,14 @@
 
 #include "isa.h"
 
+/* How a long query gives up: `interrupted`, unless NULL, is asked now and then, and once it said yes, `stopped` stays
+ * set, nothing more is computed and the outputs mean nothing. */
+typedef struct {
+    int (*interrupted)(void);
+    int stopped;
+    double work; /* since it was last asked */
+} patience;
+
 typedef struct {
     intptr_t D, K;             /* items; rank weights (may exceed D) */
     const double *scores, *relevance, *rank_weights;
@@ -11,6 +19,7 @@ typedef struct {
     double *gradient, *hessian; /* (D,), either may be NULL */
     double *probabilities;      /* (D, columns), instead of the above; relevance and rank_weights are then not read */
     intptr_t columns;
+    patience patience;
     double value;               /* out */
     int attempts, nodes;        /* out: how often the nodes were chosen anew, how many there were in the end */
 } exact_query;
