@@ -67,6 +67,7 @@ MODULES: dict[str, list[str]] = {
     "_rankings": [],
     "_hessian": [],
     "_conditional": ["conditional.c"],
+    "_policy_gradient": ["rank_pass.c"],
     "_sampled": [],
     "_metrics": [],
     "_exact": ["exact.c"],

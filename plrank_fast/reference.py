@@ -155,6 +155,33 @@ def pl_rank_3(scores: FloatArray, relevance: FloatArray, rank_weights: FloatArra
     return gradient.mean(axis=0)
 
 
+def policy_gradient(
+    scores: FloatArray,
+    relevance: FloatArray,
+    rank_weights: FloatArray,
+    rankings: IntArray,
+    *,
+    to_go: bool = False,
+    baseline: bool = False,
+) -> FloatArray:
+    """REINFORCE: rewards of whole rankings, or ``to_go`` from each rank on, times d log pi / df. O(N D K)."""
+    rank_weights, rankings = rank_weights[: scores.size], rankings[:, : rank_weights.size]
+    weights = np.exp(scores - scores.max())
+    reward = reward_from(relevance, rank_weights, rankings)[:, :-1]
+    advantage = reward if to_go else np.repeat(reward[:, :1], reward.shape[1], axis=1)
+    if baseline:
+        advantage = advantage - (advantage.sum(axis=0) - advantage) / (len(rankings) - 1)
+    sums = weight_not_placed(scores, rankings)
+    gradient = np.zeros((len(rankings), scores.size))
+    active = np.tile(weights, (len(rankings), 1))
+    each = np.arange(len(rankings))
+    for k in range(rankings.shape[1]):
+        gradient -= active * (advantage[:, k] / sums[:, k])[:, np.newaxis]
+        gradient[each, rankings[:, k]] += advantage[:, k]
+        active[each, rankings[:, k]] = 0.0
+    return gradient.mean(axis=0)
+
+
 def conditional_monte_carlo(
     scores: FloatArray, relevance: FloatArray, rank_weights: FloatArray, rankings: IntArray
 ) -> tuple[FloatArray, FloatArray]:
