@@ -8,15 +8,18 @@ Imports point down only, and reading order is import order::
     estimators, metrics                   _remaining  _plrank  _hessian  _conditional
                                           _policy_gradient  _sampled  _metrics
     expectations without sampling         _exact
+    losses                                _likelihood_losses  _pair_losses  _rank_losses  _losses
     ------------------------------------  compiled above, thin Python below
     arguments and errors                  validation
-    public functions                      rank_weights  offsets  sampling  gradients  probabilities  metrics
-    oracle in readable NumPy              reference
+    public functions                      rank_weights  offsets  sampling  gradients  policy_gradients
+                                          probabilities  metrics  losses
+    oracle in readable NumPy              reference  reference_exact  reference_losses
     data, training, command line          data  training  __main__
 
 Inside every compiled module the same floors, top to bottom: per item, per query, batch, entry point.
 """
 
+from plrank_fast import losses
 from plrank_fast.build import build_info
 from plrank_fast.gradients import pl_rank_1, pl_rank_2, pl_rank_3, pl_rank_cmc, pl_rank_exact
 from plrank_fast.metrics import dcg, ndcg
@@ -36,6 +39,7 @@ __all__ = [
     "exposure",
     "exposure_vjp",
     "gains",
+    "losses",
     "ndcg",
     "offsets_from_group",
     "offsets_from_qid",

@@ -12,7 +12,44 @@ from collections.abc import Callable
 
 import numpy as np
 
+from plrank_fast.reference_losses import (
+    approx_ndcg,
+    lambda_loss,
+    list_mle,
+    pairwise_logistic,
+    pointwise_logistic,
+    pointwise_squared,
+    soft_rank,
+    softmax_cross_entropy,
+)
 from plrank_fast.validation import FloatArray, IntArray
+
+__all__ = [
+    "all_rankings",
+    "approx_ndcg",
+    "conditional_monte_carlo",
+    "dcg",
+    "exact_gradient",
+    "exact_hessian_diagonal",
+    "expectation",
+    "expected_metric",
+    "lambda_loss",
+    "list_mle",
+    "metric",
+    "pairwise_logistic",
+    "pl_rank_1",
+    "pl_rank_2",
+    "pl_rank_3",
+    "pointwise_logistic",
+    "pointwise_squared",
+    "policy_gradient",
+    "ranking_log_prob",
+    "reward_from",
+    "sample_rankings",
+    "soft_rank",
+    "softmax_cross_entropy",
+    "weight_not_placed",
+]
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Rankings

@@ -45,9 +45,7 @@ class TestEnumeration:
             total += probability[chosen].prod() * ESTIMATORS[name](
                 scores, relevance, rank_weights, rankings=every[chosen], baseline=True
             )
-        np.testing.assert_allclose(
-            total, reference.exact_gradient(scores, relevance, rank_weights), rtol=0, atol=1e-12
-        )
+        np.testing.assert_allclose(total, reference.exact_gradient(scores, relevance, rank_weights), rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("baseline", [False, True])
