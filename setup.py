@@ -67,8 +67,13 @@ MODULES: dict[str, list[str]] = {
     "_rankings": [],
     "_hessian": [],
     "_conditional": ["conditional.c"],
+    "_policy_gradient": ["rank_pass.c"],
     "_sampled": [],
     "_metrics": [],
+    "_likelihood_losses": ["likelihood_losses.c"],
+    "_pair_losses": ["pair_losses.c"],
+    "_rank_losses": ["rank_losses.c"],
+    "_losses": [],
     "_exact": ["exact.c"],
 }
 

@@ -5,21 +5,26 @@ Imports point down only, and reading order is import order::
     scalar types, SIMD level, threads     _typedefs  _simd  _threads
     random streams, selection             _random  _selection
     samplers                              _samplers
-    estimators, metrics                   _remaining  _plrank  _hessian  _conditional  _sampled  _metrics
+    estimators, metrics                   _remaining  _plrank  _hessian  _conditional
+                                          _policy_gradient  _sampled  _metrics
     expectations without sampling         _exact
+    losses                                _likelihood_losses  _pair_losses  _rank_losses  _losses
     ------------------------------------  compiled above, thin Python below
     arguments and errors                  validation
-    public functions                      rank_weights  offsets  sampling  gradients  probabilities  metrics
-    oracle in readable NumPy              reference
+    public functions                      rank_weights  offsets  sampling  gradients  policy_gradients
+                                          probabilities  metrics  losses
+    oracle in readable NumPy              reference  reference_exact  reference_losses
     data, training, command line          data  training  __main__
 
 Inside every compiled module the same floors, top to bottom: per item, per query, batch, entry point.
 """
 
+from plrank_fast import losses
 from plrank_fast.build import build_info
 from plrank_fast.gradients import pl_rank_1, pl_rank_2, pl_rank_3, pl_rank_cmc, pl_rank_exact
 from plrank_fast.metrics import dcg, ndcg
 from plrank_fast.offsets import offsets_from_group, offsets_from_qid
+from plrank_fast.policy_gradients import placement_policy_gradient, policy_gradient
 from plrank_fast.probabilities import expected_metric, exposure, exposure_vjp, rank_probabilities
 from plrank_fast.rank_weights import dcg_weights, gains, precision_weights, rbp_weights
 from plrank_fast.sampling import ranking_log_prob, sample_rankings
@@ -34,6 +39,7 @@ __all__ = [
     "exposure",
     "exposure_vjp",
     "gains",
+    "losses",
     "ndcg",
     "offsets_from_group",
     "offsets_from_qid",
@@ -42,6 +48,8 @@ __all__ = [
     "pl_rank_3",
     "pl_rank_cmc",
     "pl_rank_exact",
+    "placement_policy_gradient",
+    "policy_gradient",
     "precision_weights",
     "rank_probabilities",
     "ranking_log_prob",

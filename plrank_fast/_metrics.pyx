@@ -1,7 +1,7 @@
 """Metrics of given scores and rankings: the deterministic ranking of each query, DCG of it, log-probabilities."""
 
 from cython.parallel cimport prange
-from libc.math cimport log
+from libc.math cimport INFINITY, log
 
 from plrank_fast._remaining cimport Remaining, analyse_ranking, prepare_remaining, remaining_workspace
 from plrank_fast._selection cimport select_smallest, sort_pairs
@@ -63,6 +63,21 @@ cdef void rank_query(
             d += 1
     sort_pairs(keys, items, cutoff)
     order_ties_by_item(keys, items, cutoff)
+
+
+cdef void rank_all(const double *scores, intp_t n_items, intp_t cutoff, double *keys, int32_t *items) noexcept nogil:
+    """As ``rank_query``, then all other items after the first ``cutoff``, in the order of their numbers."""
+    cdef intp_t d, last_item, next_place = cutoff
+    cdef double last
+    rank_query(scores, n_items, cutoff, keys, items)
+    if cutoff == n_items:
+        return
+    last = scores[items[cutoff - 1]] if cutoff > 0 else INFINITY
+    last_item = items[cutoff - 1] if cutoff > 0 else n_items
+    for d in range(n_items):
+        if scores[d] < last or (scores[d] == last and d > last_item):
+            items[next_place] = <int32_t>d
+            next_place += 1
 
 
 cdef double dcg_of_query(

@@ -12,6 +12,7 @@ cdef struct Estimate:
     const double *rank_weights
     double *gradient                 # (n_items,) OUT
     double *hessian                  # (n_items,) OUT, or NULL
+    int passes_to_come               # over the same rankings, after the one at hand
     void *state                      # of estimators that keep more than what follows
     Remaining remaining
     double *active                   # (n_items,) weights of the items not placed yet
@@ -31,6 +32,7 @@ cdef struct Estimator:
     begin_step begin
     accumulate_step accumulate
     finish_step finish
+    int passes                       # over the rankings; ``_sampled`` says how many
     double ns_per_item               # rough cost per sample and item, and per sample, item and rank
     double ns_per_item_and_rank
 

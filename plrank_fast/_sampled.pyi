@@ -6,6 +6,10 @@ PL_RANK_1: int
 PL_RANK_2: int
 PL_RANK_3: int
 CONDITIONAL: int
+POLICY: int
+PLACEMENT: int
+POLICY_WITH_BASELINE: int
+PLACEMENT_WITH_BASELINE: int
 
 def sampled_estimate(
     variant: int,

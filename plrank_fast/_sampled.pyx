@@ -8,6 +8,7 @@ from cython.parallel cimport prange
 from plrank_fast._conditional cimport conditional_estimator
 from plrank_fast._hessian cimport hessian_estimator
 from plrank_fast._plrank cimport Estimate, Estimator, pl_rank_estimator
+from plrank_fast._policy_gradient cimport policy_gradient_estimator
 from plrank_fast._random cimport BLOCK, block_size
 from plrank_fast._samplers cimport NS_PER_ITEM, Sampler, draw_block, draw_query, prepare_sampler, sampler_workspace
 from plrank_fast._threads cimport (
@@ -23,6 +24,8 @@ from plrank_fast._threads cimport (
 from plrank_fast._typedefs cimport int32_t, int64_t, intp_t, uint64_t
 
 METRIC, PL_RANK_1, PL_RANK_2, PL_RANK_3, CONDITIONAL = range(5)
+# the last two see every ranking twice, first for their baseline
+POLICY, PLACEMENT, POLICY_WITH_BASELINE, PLACEMENT_WITH_BASELINE = range(5, 9)
 
 cdef struct Source:
     # where the rankings of a batch come from: given, or drawn
@@ -42,10 +45,16 @@ cdef inline size_t block_bytes(intp_t cutoff) noexcept nogil:
 
 
 cdef inline Estimator estimator_of(int variant, bint with_hessian) noexcept nogil:
-    """Metric (0), PL-Rank-1, 2, 3, conditional Monte Carlo (4)."""
-    if variant == 4:
-        return conditional_estimator()
-    return hessian_estimator() if variant == 3 and with_hessian else pl_rank_estimator(variant)
+    """Metric (0), PL-Rank-1, 2, 3, conditional Monte Carlo (4), policy gradients (5 to 8)."""
+    cdef Estimator estimator
+    if variant >= 5:
+        estimator = policy_gradient_estimator(reward_to_go=variant == 6 or variant == 8)
+    elif variant == 4:
+        estimator = conditional_estimator()
+    else:
+        estimator = hessian_estimator() if variant == 3 and with_hessian else pl_rank_estimator(variant)
+    estimator.passes = 2 if variant >= 7 else 1
+    return estimator
 
 
 cdef size_t query_workspace(const Estimator *estimator, intp_t n_items, intp_t cutoff, bint drawn) noexcept nogil:
@@ -64,18 +73,24 @@ cdef void estimate_query(
     cdef intp_t block, n_rankings, block_length = block_size(estimate.n_items)
     cdef int32_t *rankings = <int32_t *>workspace
     cdef intp_t cutoff = estimate.cutoff
+    cdef int later
     if source.given != NULL:
         estimator.begin(estimate, workspace)
-        estimator.accumulate(
-            estimate, source.given + query * source.n_samples * source.length, source.n_samples, source.length)
+        for later in range(estimator.passes - 1, -1, -1):
+            estimate.passes_to_come = later
+            estimator.accumulate(
+                estimate, source.given + query * source.n_samples * source.length, source.n_samples, source.length)
     else:
         workspace += block_bytes(cutoff)
         prepare_sampler(&sampler, estimate.scores, estimate.n_items, cutoff, source.n_samples, workspace)
         estimator.begin(estimate, workspace + sampler_workspace(estimate.n_items))
-        for block in range((source.n_samples + block_length - 1) // block_length):
-            n_rankings = min(block_length, source.n_samples - block * block_length)
-            draw_block(&sampler, source.key, source.first_query + query, block, n_rankings, rankings, cutoff)
-            estimator.accumulate(estimate, rankings, n_rankings, cutoff)
+        for later in range(estimator.passes - 1, -1, -1):
+            estimate.passes_to_come = later
+            for block in range((source.n_samples + block_length - 1) // block_length):
+                n_rankings = min(block_length, source.n_samples - block * block_length)
+                if later == estimator.passes - 1 or source.n_samples > block_length:  # else the block is still there
+                    draw_block(&sampler, source.key, source.first_query + query, block, n_rankings, rankings, cutoff)
+                estimator.accumulate(estimate, rankings, n_rankings, cutoff)
     estimator.finish(estimate, source.n_samples)
 
 
@@ -135,28 +150,31 @@ cdef int estimate_long_query(
     cdef int32_t *drawn = <int32_t *>rankings.of_thread(0)
     cdef const int32_t *next_ranking
     cdef intp_t n_rankings, stride = cutoff if source.given == NULL else source.length
+    cdef int later
     estimator.begin(estimate, estimating.of_thread(0))
-    for first in range(0, n_blocks, blocks_per_task * n_threads):
-        stop = min(first + blocks_per_task * n_threads, n_blocks)
-        n_rankings = min(stop * block_length, source.n_samples) - first * block_length
-        if source.given != NULL:
-            next_ranking = source.given + (query * source.n_samples + first * block_length) * source.length
-        else:
-            next_ranking = drawn
-            tasks = (stop - first + blocks_per_task - 1) // blocks_per_task
-            with nogil:
-                for task in prange(tasks, schedule="dynamic", num_threads=threads_for(n_threads, tasks)):
-                    draw_query(
-                        estimate.scores, n_items, cutoff, source.n_samples, source.key, source.first_query + query,
-                        first + task * blocks_per_task, min(first + (task + 1) * blocks_per_task, stop),
-                        drawers.of_thread(omp_get_thread_num()),
-                        drawn + task * blocks_per_task * block_length * cutoff)
-            check_interrupt()
-        for i in range(0, n_rankings, rankings_per_check):
-            with nogil:
-                estimator.accumulate(
-                    estimate, next_ranking + i * stride, min(rankings_per_check, n_rankings - i), stride)
-            check_interrupt()
+    for later in range(estimator.passes - 1, -1, -1):
+        estimate.passes_to_come = later
+        for first in range(0, n_blocks, blocks_per_task * n_threads):
+            stop = min(first + blocks_per_task * n_threads, n_blocks)
+            n_rankings = min(stop * block_length, source.n_samples) - first * block_length
+            if source.given != NULL:
+                next_ranking = source.given + (query * source.n_samples + first * block_length) * source.length
+            else:
+                next_ranking = drawn
+                tasks = (stop - first + blocks_per_task - 1) // blocks_per_task
+                with nogil:
+                    for task in prange(tasks, schedule="dynamic", num_threads=threads_for(n_threads, tasks)):
+                        draw_query(
+                            estimate.scores, n_items, cutoff, source.n_samples, source.key, source.first_query + query,
+                            first + task * blocks_per_task, min(first + (task + 1) * blocks_per_task, stop),
+                            drawers.of_thread(omp_get_thread_num()),
+                            drawn + task * blocks_per_task * block_length * cutoff)
+                check_interrupt()
+            for i in range(0, n_rankings, rankings_per_check):
+                with nogil:
+                    estimator.accumulate(
+                        estimate, next_ranking + i * stride, min(rankings_per_check, n_rankings - i), stride)
+                check_interrupt()
     estimator.finish(estimate, source.n_samples)
     return 0
 
@@ -172,8 +190,8 @@ def sampled_estimate(
 ):
     """Fill ``out`` with the estimate of ``variant``, and ``hessian`` (empty if not wanted) with its diagonal.
 
-    Variants are METRIC (one value per query), PL_RANK_1, PL_RANK_2, PL_RANK_3, CONDITIONAL; a Hessian diagonal comes
-    with the last two.
+    Variants are METRIC (one value per query), PL_RANK_1, PL_RANK_2, PL_RANK_3, CONDITIONAL, the last two with a Hessian
+    diagonal if wanted, and POLICY, PLACEMENT, POLICY_WITH_BASELINE, PLACEMENT_WITH_BASELINE.
     ``rankings`` (n_queries, n_samples, length >= cutoff) are used if given, else drawn from the streams of ``key``.
     ``out`` must be zero where queries are empty.
     """
@@ -197,7 +215,7 @@ def sampled_estimate(
     if rankings is not None:
         source.given = &rankings[0, 0, 0]
         source.length = rankings.shape[2]
-    ns_per_item = n_samples * (NS_PER_ITEM + estimator.ns_per_item_and_rank * cutoff)
+    ns_per_item = n_samples * estimator.passes * (NS_PER_ITEM + estimator.ns_per_item_and_rank * cutoff)
     cdef Workspaces workspaces = Workspaces(n_threads, query_workspace(&estimator, longest, cutoff, rankings is None))
     while start < n_queries:
         stop = round_stop(offsets, start, ns_per_item, n_threads)

@@ -27,6 +27,7 @@ def sampled_estimate(
     out: Any,
     first_query: int,
     hessian: bool = False,
+    fewest_samples: int = 1,
 ) -> Any:
     """Check all arguments, then run the estimator ``variant`` of ``_sampled`` over the batch."""
     scores_ = validation.real_array(scores, "scores")
@@ -37,7 +38,7 @@ def sampled_estimate(
     if rankings is not None:
         given = validation.given_rankings(rankings, offsets_, weights.shape[1], batch=offsets is not None)
         n_samples = given.shape[1]
-    n_samples = validation.count(n_samples, "n_samples", 1)
+    n_samples = validation.count(n_samples, "n_samples", fewest_samples)
     validation.choice(sampler, "sampler", SAMPLERS)
     threads = _threads.resolve_threads(validation.threads(n_threads))
     first_query = validation.count(first_query, "first_query", 0)

@@ -13,7 +13,44 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
+from plrank_fast.reference_losses import (
+    approx_ndcg,
+    lambda_loss,
+    list_mle,
+    pairwise_logistic,
+    pointwise_logistic,
+    pointwise_squared,
+    soft_rank,
+    softmax_cross_entropy,
+)
 from plrank_fast.validation import FloatArray, IntArray
+
+__all__ = [
+    "all_rankings",
+    "approx_ndcg",
+    "conditional_monte_carlo",
+    "dcg",
+    "exact_gradient",
+    "exact_hessian_diagonal",
+    "expectation",
+    "expected_metric",
+    "lambda_loss",
+    "list_mle",
+    "metric",
+    "pairwise_logistic",
+    "pl_rank_1",
+    "pl_rank_2",
+    "pl_rank_3",
+    "pointwise_logistic",
+    "pointwise_squared",
+    "policy_gradient",
+    "ranking_log_prob",
+    "reward_from",
+    "sample_rankings",
+    "soft_rank",
+    "softmax_cross_entropy",
+    "weight_not_placed",
+]
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Rankings
@@ -153,6 +190,33 @@ def pl_rank_3(scores: FloatArray, relevance: FloatArray, rank_weights: FloatArra
     gradient = weights * (relevance * direct[:, -1:] - risk[:, -1:])
     placed = reward[:, 1:] + weights[rankings] * (relevance[rankings] * direct - risk)
     np.put_along_axis(gradient, rankings, placed, axis=1)
+    return gradient.mean(axis=0)
+
+
+def policy_gradient(
+    scores: FloatArray,
+    relevance: FloatArray,
+    rank_weights: FloatArray,
+    rankings: IntArray,
+    *,
+    to_go: bool = False,
+    baseline: bool = False,
+) -> FloatArray:
+    """REINFORCE: rewards of whole rankings, or ``to_go`` from each rank on, times d log pi / df. O(N D K)."""
+    rank_weights, rankings = rank_weights[: scores.size], rankings[:, : rank_weights.size]
+    weights = np.exp(scores - scores.max())
+    reward = reward_from(relevance, rank_weights, rankings)[:, :-1]
+    advantage = reward if to_go else np.repeat(reward[:, :1], reward.shape[1], axis=1)
+    if baseline:
+        advantage = advantage - (advantage.sum(axis=0) - advantage) / (len(rankings) - 1)
+    sums = weight_not_placed(scores, rankings)
+    gradient = np.zeros((len(rankings), scores.size))
+    active = np.tile(weights, (len(rankings), 1))
+    each = np.arange(len(rankings))
+    for k in range(rankings.shape[1]):
+        gradient -= active * (advantage[:, k] / sums[:, k])[:, np.newaxis]
+        gradient[each, rankings[:, k]] += advantage[:, k]
+        active[each, rankings[:, k]] = 0.0
     return gradient.mean(axis=0)
 
 

@@ -58,6 +58,16 @@ def same_length(array: FloatArray, name: str, scores: FloatArray) -> FloatArray:
     return array
 
 
+def within(array: FloatArray, name: str, lowest: float, highest: float) -> FloatArray:
+    """Return ``array`` if all its values lie in [lowest, highest]."""
+    wrong = (array < lowest) | (array > highest)
+    if wrong.any():
+        first = int(np.argmax(wrong))
+        limits = f"at least {lowest:g}" if highest == np.inf else f"from {lowest:g} to {highest:g}"
+        raise ValueError(f"{name} must be {limits}, got {array[first]} at index {first}")
+    return array
+
+
 def query_offsets(offsets: ArrayLike | None, n_docs: int) -> IntArray:
     """Return CSR offsets (n_queries + 1,) as int64; None means a single query of all documents."""
     if offsets is None:
@@ -224,13 +234,15 @@ def deliver(result: FloatArray, out: FloatArray | None) -> FloatArray:
     return out
 
 
-def output_pair(out: Any, shape: tuple[int, ...]) -> tuple[FloatArray | None, FloatArray | None]:
-    """Check the output of a gradient with its Hessian diagonal: a pair of arrays."""
+def output_pair(
+    out: Any, shape: tuple[int, ...], second_shape: tuple[int, ...] | None = None
+) -> tuple[FloatArray | None, FloatArray | None]:
+    """Check the output of two results, such as a gradient and its Hessian diagonal: a pair of arrays."""
     if out is None:
         return None, None
     if not isinstance(out, (tuple, list)) or len(out) != 2:
-        raise TypeError(f"out must be a pair of arrays, for gradient and Hessian diagonal, got {type(out).__name__}")
-    pair = output(out[0], shape, "out[0]"), output(out[1], shape, "out[1]")
+        raise TypeError(f"out must be a pair of arrays, one for each result, got {type(out).__name__}")
+    pair = output(out[0], shape, "out[0]"), output(out[1], second_shape or shape, "out[1]")
     if pair[0] is not None and pair[1] is not None and np.shares_memory(pair[0], pair[1]):
         raise ValueError("out must be a pair of separate arrays, got two that share memory")
     return pair

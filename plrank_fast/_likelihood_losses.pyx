@@ -1,0 +1,184 @@
+"""Losses that are likelihoods: pointwise, softmax cross-entropy, ListMLE. O(D), the last one O(D + K log K)."""
+
+from libc.math cimport INFINITY, log
+
+from plrank_fast._losses cimport Loss, LossQuery, loss_rows
+from plrank_fast._metrics cimport rank_all
+from plrank_fast._simd cimport simd_level
+from plrank_fast._typedefs cimport int32_t, intp_t
+
+cdef extern from "likelihood_losses.h" nogil:
+    ctypedef struct likelihood_kernels:
+        double (*logistic)(const double *scores, const double *labels, double *gradient, size_t n) noexcept nogil
+        double (*exponentials)(const double *x, double shift, double *out, size_t n) noexcept nogil
+        double (*sum_of_logarithms)(const double *x, size_t n) noexcept nogil
+    const likelihood_kernels *likelihood_kernels_at(int level)
+
+cdef const likelihood_kernels *kernels = likelihood_kernels_at(simd_level())
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Shared
+# ---------------------------------------------------------------------------------------------------------------------
+
+cdef size_t no_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
+    return 0
+
+
+cdef void begin_one_row(LossQuery *query, char *workspace) noexcept nogil:
+    query.state = workspace
+    query.n_rows = 1
+
+
+cdef void finish_nothing(LossQuery *query) noexcept nogil:
+    pass
+
+
+cdef double no_row_ns(intp_t n_items, intp_t cutoff) noexcept nogil:
+    return 0.0
+
+
+cdef Loss loss_in_one_row(loss_rows rows, double ns_per_item) noexcept nogil:
+    cdef Loss loss
+    loss.workspace = no_workspace
+    loss.begin = begin_one_row
+    loss.rows = rows
+    loss.finish = finish_nothing
+    loss.ns_per_item = ns_per_item
+    loss.row_ns = no_row_ns
+    loss.rows_are_ranks = False
+    return loss
+
+
+cdef double highest(const double *x, intp_t n) noexcept nogil:
+    cdef double result = -INFINITY
+    cdef intp_t i
+    for i in range(n):
+        result = max(result, x[i])
+    return result
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Pointwise: every document for itself
+# ---------------------------------------------------------------------------------------------------------------------
+
+cdef void squared_rows(LossQuery *query, intp_t first, intp_t last) noexcept nogil:
+    cdef intp_t d
+    cdef double error
+    for d in range(query.n_items):
+        error = query.scores[d] - query.labels[d]
+        query.value[0] += error * error
+        query.gradient[d] = 2.0 * error
+
+
+cdef Loss pointwise_squared() noexcept nogil:
+    return loss_in_one_row(squared_rows, 2.0)
+
+
+cdef void logistic_rows(LossQuery *query, intp_t first, intp_t last) noexcept nogil:
+    query.value[0] = kernels.logistic(query.scores, query.labels, query.gradient, query.n_items)
+
+
+cdef Loss pointwise_logistic() noexcept nogil:
+    return loss_in_one_row(logistic_rows, 6.0)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Softmax cross-entropy
+# ---------------------------------------------------------------------------------------------------------------------
+
+cdef void softmax_rows(LossQuery *query, intp_t first, intp_t last) noexcept nogil:
+    """sum of p_d (log sum exp f - f_d) with p the labels over their sum: nothing where there are no labels."""
+    cdef intp_t d
+    cdef double shift, total, log_total, mass = 0.0, share
+    for d in range(query.n_items):
+        mass += query.labels[d]
+    if mass == 0.0 or query.n_items == 1:
+        return
+    shift = highest(query.scores, query.n_items)
+    total = kernels.exponentials(query.scores, shift, query.gradient, query.n_items)
+    log_total = log(total)
+    for d in range(query.n_items):
+        share = query.labels[d] / mass
+        if share > 0.0:
+            query.value[0] += share * ((shift - query.scores[d]) + log_total)
+        query.gradient[d] = query.gradient[d] / total - share
+
+
+cdef Loss softmax_cross_entropy() noexcept nogil:
+    return loss_in_one_row(softmax_rows, 5.0)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# ListMLE: the log-probability of the ranking by label, as far as the cutoff
+# ---------------------------------------------------------------------------------------------------------------------
+#
+# S_k, the weight left over before rank k, is measured in exp(M_k), M_k the highest score left over, so that nothing
+# overflows, vanishes or cancels at any distance of the scores:
+#
+#     a_k = exp(f_k - M_k),  b_k = exp(M_{k+1} - M_k),  S_k = a_k + b_k S_{k+1}
+#     value = sum over k of (M_k - f_k) + log S_k
+#     gradient of the document at rank k = a_k / S_k A_k - 1,  A_k = 1 + A_{k-1} b_{k-1} S_k / S_{k-1}
+
+cdef struct Likelihood:
+    double *keys                 # (n_items,) scores in ranking order
+    double *highest              # (n_items,) M, from each rank on
+    double *left_over            # (n_items,) S, in exp(M)
+    double *own                  # (n_items,) a
+    double *step                 # (n_items,) b
+    int32_t *items               # by descending label
+
+
+cdef size_t list_mle_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
+    return <size_t>n_items * (5 * sizeof(double) + sizeof(int32_t))
+
+
+cdef Likelihood carve_likelihood(LossQuery *query) noexcept nogil:
+    cdef Likelihood state
+    state.keys = <double *>query.state
+    state.highest = state.keys + query.n_items
+    state.left_over = state.highest + query.n_items
+    state.own = state.left_over + query.n_items
+    state.step = state.own + query.n_items
+    state.items = <int32_t *>(state.step + query.n_items)
+    return state
+
+
+cdef void list_mle_rows(LossQuery *query, intp_t first, intp_t last) noexcept nogil:
+    cdef Likelihood state = carve_likelihood(query)
+    cdef intp_t n_items = query.n_items, cutoff = query.cutoff, n_others = query.n_items - query.cutoff, k
+    cdef double others = 0.0, sum_of_gaps = 0.0, repeated = 0.0
+    if cutoff == 0:
+        return
+    rank_all(query.labels, n_items, cutoff, state.keys, state.items)
+    for k in range(n_items):
+        state.keys[k] = query.scores[state.items[k]]
+    state.highest[n_items - 1] = state.keys[n_items - 1]
+    for k in range(n_items - 2, -1, -1):
+        state.highest[k] = max(state.keys[k], state.highest[k + 1])
+    # the documents past the cutoff, and the last one before it, share a unit
+    others = kernels.exponentials(
+        state.keys + cutoff, state.highest[cutoff - 1], state.own + cutoff, n_others)
+    for k in range(cutoff):
+        state.own[k] = state.keys[k] - state.highest[k]
+        state.step[k] = state.highest[k + 1] - state.highest[k] if k + 1 < cutoff else 0.0
+        sum_of_gaps -= state.own[k]
+    kernels.exponentials(state.own, 0.0, state.own, cutoff)
+    kernels.exponentials(state.step, 0.0, state.step, cutoff)
+    state.left_over[cutoff - 1] = state.own[cutoff - 1] + others
+    for k in range(cutoff - 2, -1, -1):
+        state.left_over[k] = state.own[k] + state.step[k] * state.left_over[k + 1]
+    query.value[0] = sum_of_gaps + kernels.sum_of_logarithms(state.left_over, cutoff)
+    for k in range(cutoff):
+        if k > 0:
+            repeated *= state.step[k - 1] * state.left_over[k] / state.left_over[k - 1]
+        repeated += 1.0
+        query.gradient[state.items[k]] = state.own[k] / state.left_over[k] * repeated - 1.0
+    for k in range(cutoff, n_items):
+        query.gradient[state.items[k]] = state.own[k] / state.left_over[cutoff - 1] * repeated
+
+
+cdef Loss list_mle() noexcept nogil:
+    cdef Loss loss = loss_in_one_row(list_mle_rows, 20.0)
+    loss.workspace = list_mle_workspace
+    return loss

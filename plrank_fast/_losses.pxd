@@ -1,0 +1,30 @@
+"""What every loss consists of: three steps over the rows of one query."""
+
+from plrank_fast._typedefs cimport intp_t
+
+cdef struct LossQuery:
+    intp_t n_items
+    intp_t cutoff                # ranks that count, at most n_items
+    const double *scores
+    const double *labels         # grades, or gains for the losses that approach NDCG
+    double scale                 # of differences of scores: slope of a pair, 1 / temperature, 1 / deviation
+    double distance_weight       # of LambdaLoss
+    double *gradient             # (n_items,) OUT, zero before
+    double *value                # OUT, zero before
+    intp_t n_rows                # set by the begin step; rows are worked off in order
+    void *state
+
+ctypedef size_t (*loss_workspace)(intp_t n_items, intp_t cutoff) noexcept nogil
+ctypedef double (*loss_cost)(intp_t n_items, intp_t cutoff) noexcept nogil
+ctypedef void (*loss_begin)(LossQuery *query, char *workspace) noexcept nogil
+ctypedef void (*loss_rows)(LossQuery *query, intp_t first, intp_t last) noexcept nogil
+ctypedef void (*loss_finish)(LossQuery *query) noexcept nogil
+
+cdef struct Loss:
+    loss_workspace workspace
+    loss_begin begin
+    loss_rows rows
+    loss_finish finish
+    double ns_per_item           # rough cost of begin and finish
+    loss_cost row_ns             # rough cost of a row
+    bint rows_are_ranks          # as many rows as ranks count, else at most as many as documents

@@ -1,0 +1,5 @@
+"""Policy gradients: the log-probability of each ranking, weighted by what the ranking is worth."""
+
+from plrank_fast._plrank cimport Estimator
+
+cdef Estimator policy_gradient_estimator(bint reward_to_go) noexcept nogil

@@ -1,0 +1,143 @@
+"""Policy gradients: the log-probability of each ranking, weighted by what the ranking is worth.
+
+With S_k the weight not placed before rank k, one ranking y contributes to item d::
+
+    g_d = a_rank(d) - sum over k <= rank(d) of a_k w_d / S_k
+
+(without the first term, and over all K ranks, if d is not placed). The advantage a_k is the reward of the whole
+ranking, sum_x theta_x rho_{y_x}, or, as a choice at rank k moves nothing above it, only the reward from rank k on.
+
+A baseline that does not depend on the ranking may be taken off a_k without biasing the mean. The mean reward of the
+other N - 1 rankings is one: a_k - (sum - a_k) / (N - 1) = N / (N - 1) (a_k - mean). That mean is known after a first
+pass over the rankings, and drawing them again costs less than keeping them would.
+"""
+
+from libc.string cimport memset
+
+from plrank_fast._plrank cimport Estimate, Estimator, sum_reward
+from plrank_fast._remaining cimport (
+    Remaining,
+    analyse_ranking,
+    prepare_remaining,
+    remaining_workspace,
+    unit_ratio,
+    weight_in_unit,
+)
+from plrank_fast._simd cimport simd_level
+from plrank_fast._typedefs cimport int32_t, intp_t
+
+cdef extern from "rank_pass.h" nogil:
+    ctypedef struct rank_pass_kernels:
+        void (*reward_share)(double *gradient, const double *weights, double reward, size_t n) noexcept nogil
+    const rank_pass_kernels *rank_pass_kernels_at(int level)
+
+cdef const rank_pass_kernels *rank_pass = rank_pass_kernels_at(simd_level())
+
+cdef struct PolicyGradient:
+    # the state of one query
+    Remaining remaining
+    bint reward_to_go
+    intp_t n_first_pass        # rankings of the first pass, 0 without a baseline
+    double *baseline           # (cutoff,) mean of a_k
+    double *active             # (n_items,) weights of the items that a ranking leaves out, 0 for the placed ones
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Per ranking
+# ---------------------------------------------------------------------------------------------------------------------
+
+cdef inline double reward_at(const Estimate *estimate, const PolicyGradient *state, intp_t k) noexcept nogil:
+    return estimate.reward[k if state.reward_to_go else 0]
+
+
+cdef void add_ranking(Estimate *estimate, PolicyGradient *state, const int32_t *ranking) noexcept nogil:
+    cdef Remaining *remaining = &state.remaining
+    cdef intp_t cutoff = estimate.cutoff, d, k, unit = remaining.first_unplaced
+    cdef double share = 0.0, advantage
+    for k in range(cutoff):
+        if k > 0:
+            share *= unit_ratio(remaining, remaining.unit_position[k], remaining.unit_position[k - 1])
+        advantage = reward_at(estimate, state, k) - state.baseline[k]
+        share += advantage / remaining.sums[k]
+        d = ranking[k]
+        estimate.gradient[d] += advantage - weight_in_unit(remaining, d, remaining.unit_position[k]) * share
+    if unit == remaining.n_leading:
+        return  # the ranking places every item
+    share *= unit_ratio(remaining, unit, remaining.unit_position[cutoff - 1])
+    if remaining.wide:
+        for d in range(estimate.n_items):
+            state.active[d] = weight_in_unit(remaining, d, unit) if remaining.position[d] >= unit else 0.0
+    for k in range(cutoff):
+        state.active[ranking[k]] = 0.0
+    rank_pass.reward_share(estimate.gradient, state.active, share, estimate.n_items)
+    for k in range(cutoff):
+        state.active[ranking[k]] = remaining.weights[ranking[k]]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Per query
+# ---------------------------------------------------------------------------------------------------------------------
+
+cdef size_t workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
+    return (
+        (sizeof(PolicyGradient) + 63) // 64 * 64 + remaining_workspace(n_items, cutoff)
+        + (<size_t>n_items + 2 * (<size_t>cutoff + 1)) * sizeof(double))
+
+
+cdef void begin(Estimate *estimate, char *memory) noexcept nogil:
+    cdef PolicyGradient *state = <PolicyGradient *>memory
+    cdef intp_t d
+    estimate.state = state
+    memset(estimate.gradient, 0, estimate.n_items * sizeof(double))
+    memory = prepare_remaining(
+        &state.remaining, estimate.scores, estimate.n_items, estimate.cutoff,
+        memory + (sizeof(PolicyGradient) + 63) // 64 * 64)
+    estimate.reward = <double *>memory
+    state.baseline = estimate.reward + estimate.cutoff + 1
+    state.active = state.baseline + estimate.cutoff + 1
+    state.reward_to_go = False
+    state.n_first_pass = 0
+    memset(state.baseline, 0, estimate.cutoff * sizeof(double))
+    for d in range(estimate.n_items):
+        state.active[d] = state.remaining.weights[d]
+
+
+cdef void begin_to_go(Estimate *estimate, char *memory) noexcept nogil:
+    begin(estimate, memory)
+    (<PolicyGradient *>estimate.state).reward_to_go = True
+
+
+cdef void accumulate(Estimate *estimate, const int32_t *rankings, intp_t n_rankings, intp_t stride) noexcept nogil:
+    """In a first pass, the running mean of the rewards; in the last, the gradient."""
+    cdef PolicyGradient *state = <PolicyGradient *>estimate.state
+    cdef const int32_t *ranking
+    cdef intp_t i, k
+    for i in range(n_rankings):
+        ranking = rankings + i * stride
+        sum_reward(estimate, ranking)
+        if estimate.passes_to_come > 0:
+            state.n_first_pass += 1
+            for k in range(estimate.cutoff):
+                state.baseline[k] += (reward_at(estimate, state, k) - state.baseline[k]) / state.n_first_pass
+        else:
+            analyse_ranking(&state.remaining, ranking)
+            add_ranking(estimate, state, ranking)
+
+
+cdef void finish(Estimate *estimate, intp_t n_samples) noexcept nogil:
+    """Mean over the samples; with a baseline times N / (N - 1), as it was to be that of the others."""
+    cdef PolicyGradient *state = <PolicyGradient *>estimate.state
+    cdef intp_t d, denominator = n_samples - (1 if state.n_first_pass > 0 else 0)
+    for d in range(estimate.n_items):
+        estimate.gradient[d] /= denominator
+
+
+cdef Estimator policy_gradient_estimator(bint reward_to_go) noexcept nogil:
+    cdef Estimator estimator
+    estimator.workspace = workspace
+    estimator.begin = begin_to_go if reward_to_go else begin
+    estimator.accumulate = accumulate
+    estimator.finish = finish
+    estimator.ns_per_item = 0.5
+    estimator.ns_per_item_and_rank = 0.1
+    return estimator

@@ -1,0 +1,159 @@
+"""Losses that make ranks smooth: ApproxNDCG and SoftRank.
+
+Both need the smooth rank of a document only if it has a gain, so the rows are those documents: O(R D) for ApproxNDCG
+and O(R D K) for SoftRank with R relevant documents.
+"""
+
+from libc.math cimport log2
+
+from plrank_fast._losses cimport Loss, LossQuery
+from plrank_fast._metrics cimport rank_query
+from plrank_fast._simd cimport simd_level
+from plrank_fast._typedefs cimport int32_t, intp_t
+
+cdef extern from "rank_losses.h" nogil:
+    int PLR_SOFT_RANK_TARGETS
+    ctypedef struct rank_kernels:
+        double (*logistic_rank)(double score, const double *scores, double *slopes, size_t n) noexcept nogil
+        double (*add_slopes)(double factor, const double *slopes, double *gradient, size_t n) noexcept nogil
+        double (*soft_rank)(
+            const double *scores, size_t n, const double *discounts, size_t cutoff, const int32_t *targets,
+            size_t n_targets, const double *factors, double *memory, double *gradient) noexcept nogil
+    const rank_kernels *rank_kernels_at(int level)
+
+cdef const rank_kernels *kernels = rank_kernels_at(simd_level())
+
+cdef double LOG_2 = 0.693147180559945309
+
+cdef struct SmoothRanks:
+    double ideal                 # DCG of the ranking by gain
+    double *scores               # (n_items,) times the scale
+    double *factors              # (n_relevant,) gains over the ideal DCG
+    double *discounts            # (cutoff,)
+    double *memory
+    int32_t *items               # (n_items,) first the relevant ones, in the order of their numbers
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Shared
+# ---------------------------------------------------------------------------------------------------------------------
+
+cdef inline size_t state_bytes() noexcept nogil:
+    return (sizeof(SmoothRanks) + 63) // 64 * 64
+
+
+cdef inline size_t fixed_bytes(intp_t n_items, intp_t cutoff) noexcept nogil:
+    cdef size_t size = (2 * <size_t>n_items + cutoff) * sizeof(double) + <size_t>n_items * sizeof(int32_t)
+    return state_bytes() + (size + 63) // 64 * 64
+
+
+cdef void begin(LossQuery *query, char *memory) noexcept nogil:
+    cdef SmoothRanks *state = <SmoothRanks *>memory
+    cdef intp_t n_items = query.n_items, cutoff = query.cutoff, n_relevant = 0, d, k
+    query.state = state
+    state.scores = <double *>(memory + state_bytes())
+    state.factors = state.scores + n_items
+    state.discounts = state.factors + n_items
+    state.items = <int32_t *>(state.discounts + cutoff)
+    state.memory = <double *>(memory + fixed_bytes(n_items, cutoff))
+    state.ideal = 0.0
+    rank_query(query.labels, n_items, cutoff, state.scores, state.items)
+    for k in range(cutoff):
+        state.discounts[k] = 1.0 / log2(k + 2.0)
+        state.ideal += state.discounts[k] * query.labels[state.items[k]]
+    for d in range(n_items):
+        state.scores[d] = query.scale * query.scores[d]
+        if query.labels[d] > 0.0:
+            state.items[n_relevant] = <int32_t>d
+            state.factors[n_relevant] = query.labels[d] / state.ideal
+            n_relevant += 1
+    if state.ideal > 0.0 and n_items > 1:
+        query.value[0] = 1.0
+        query.n_rows = n_relevant
+    else:
+        query.n_rows = 0
+
+
+cdef void finish(LossQuery *query) noexcept nogil:
+    cdef intp_t d
+    for d in range(query.n_items):
+        query.gradient[d] *= query.scale
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# ApproxNDCG
+# ---------------------------------------------------------------------------------------------------------------------
+
+cdef size_t approx_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
+    return fixed_bytes(n_items, cutoff) + <size_t>n_items * sizeof(double)
+
+
+cdef void approx_rows(LossQuery *query, intp_t first, intp_t last) noexcept nogil:
+    cdef SmoothRanks *state = <SmoothRanks *>query.state
+    cdef intp_t row, d
+    cdef double after_rank, logarithm, slope
+    for row in range(first, last):
+        d = state.items[row]
+        # the document itself adds 1/2 to the sum: rank + 1 = 1 + 1 + sum - 1/2
+        after_rank = 1.5 + kernels.logistic_rank(
+            state.scores[d], state.scores, state.memory, query.n_items)
+        logarithm = log2(after_rank)
+        query.value[0] -= state.factors[row] / logarithm
+        slope = state.factors[row] / (LOG_2 * after_rank * logarithm * logarithm)
+        slope = kernels.add_slopes(slope, state.memory, query.gradient, query.n_items)
+        query.gradient[d] -= slope  # in two steps, as the first one writes this entry too
+
+
+cdef double approx_row_ns(intp_t n_items, intp_t cutoff) noexcept nogil:
+    return 3.0 * n_items
+
+
+cdef Loss approx_ndcg() noexcept nogil:
+    cdef Loss loss
+    loss.workspace = approx_workspace
+    loss.begin = begin
+    loss.rows = approx_rows
+    loss.finish = finish
+    loss.ns_per_item = 20.0
+    loss.row_ns = approx_row_ns
+    loss.rows_are_ranks = False
+    return loss
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# SoftRank
+# ---------------------------------------------------------------------------------------------------------------------
+
+cdef size_t soft_rank_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
+    # saturating, so that a size beyond all memory is refused with its figure and does not wrap
+    cdef double doubles = PLR_SOFT_RANK_TARGETS * (<double>n_items * (cutoff + 2) + cutoff)
+    if doubles > 1e17:
+        return <size_t>1 << 60
+    return fixed_bytes(n_items, cutoff) + <size_t>doubles * sizeof(double)
+
+
+cdef void soft_rank_rows(LossQuery *query, intp_t first, intp_t last) noexcept nogil:
+    """Groups of targets share the registers; a call for part of the rows must begin with a group."""
+    cdef SmoothRanks *state = <SmoothRanks *>query.state
+    cdef intp_t row, group
+    for group in range((last - first + PLR_SOFT_RANK_TARGETS - 1) // PLR_SOFT_RANK_TARGETS):
+        row = first + group * PLR_SOFT_RANK_TARGETS
+        query.value[0] -= kernels.soft_rank(
+            state.scores, query.n_items, state.discounts, query.cutoff, state.items + row,
+            min(last - row, <intp_t>PLR_SOFT_RANK_TARGETS), state.factors + row, state.memory, query.gradient)
+
+
+cdef double soft_rank_row_ns(intp_t n_items, intp_t cutoff) noexcept nogil:
+    return (5.0 + 2.0 * cutoff) * n_items
+
+
+cdef Loss soft_rank() noexcept nogil:
+    cdef Loss loss
+    loss.workspace = soft_rank_workspace
+    loss.begin = begin
+    loss.rows = soft_rank_rows
+    loss.finish = finish
+    loss.ns_per_item = 20.0
+    loss.row_ns = soft_rank_row_ns
+    loss.rows_are_ranks = False
+    return loss

@@ -1,0 +1,43 @@
+#include "likelihood_losses.h"
+#include "vector_functions.h"
+
+static double logistic(const double *scores, const double *labels, double *gradient, size_t n)
+{
+    vec_f64 total = {0};
+    for (size_t i = 0; i < n; i += PLR_LANES) {
+        /* a score of -DBL_MAX and a label of 0 add nothing */
+        vec_f64 f = vec_load_some(scores + i, n - i, -0x1.fffffffffffffp1023), y = vec_load_some(labels + i, n - i, 0.0);
+        vec_f64 e = vec_exp_flush(-vec_abs(f));
+        vec_i64 positive = f > 0.0;
+        /* log(1 + exp(f)) = max(f, 0) + log(1 + exp(-|f|)); the part linear in f without inf - inf at f = 1e308 */
+        total += vec_select(positive, (1.0 - y) * f, -y * f) + vec_log1p_unit(e);
+        vec_store_some(gradient + i, vec_select(positive, 1.0 + (vec_f64){0}, e) / (1.0 + e) - y, n - i);
+    }
+    return vec_sum(total);
+}
+
+static double exponentials(const double *x, double shift, double *out, size_t n)
+{
+    vec_f64 total = {0};
+    for (size_t i = 0; i < n; i += PLR_LANES) {
+        vec_f64 e = vec_exp_flush(vec_load_some(x + i, n - i, -0x1.fffffffffffffp1023) - shift);
+        /* filled lanes are exp(-huge) = 0 unless the shift is as far down */
+        vec_store_some(out + i, e, n - i);
+        if (n - i >= PLR_LANES)
+            total += e;
+        else
+            for (size_t lane = 0; lane < n - i; lane++)
+                total[0] += e[lane];
+    }
+    return vec_sum(total);
+}
+
+static double sum_of_logarithms(const double *x, size_t n)
+{
+    vec_f64 total = {0};
+    for (size_t i = 0; i < n; i += PLR_LANES)
+        total += vec_log(vec_load_some(x + i, n - i, 1.0));
+    return vec_sum(total);
+}
+
+const likelihood_kernels ISA(likelihood_kernels) = {logistic, exponentials, sum_of_logarithms};

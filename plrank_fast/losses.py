@@ -1,0 +1,587 @@
+"""Losses of the methods that PL-Rank is compared with, for labels at hand: values per query, and the gradient to descend.
+
+Every function takes ``(scores, labels, *, offsets=None, ..., n_threads=None, out=None)`` and returns ``(values,
+gradient)``: one value for each query, shape (n_queries,), and the derivative of their sum by each score, shape
+(n_docs,). These are to be minimised, unlike the gradients of ``plrank_fast`` itself, which point uphill.
+
+==========================  ==============================================  =========================================
+loss                        optimises                                       cost per query
+==========================  ==============================================  =========================================
+``pointwise``               labels as regression or click probability       O(D)
+``softmax_cross_entropy``   the document that comes first                   O(D)
+``list_mle``                likelihood of the ranking by label              O(D + K log K)
+``pairwise_logistic``       order of pairs                                  O(D log D + pairs of unequal labels)
+``lambda_rank``             order of pairs, weighted by what a swap is worth  O(D K)
+``lambda_loss``             a bound on NDCG                                 O(D log D + D K)
+``approx_ndcg``             NDCG at smooth ranks                            O(R D)
+``soft_rank``               NDCG under noise, ranks as if independent       O(R D K)
+==========================  ==============================================  =========================================
+
+D documents, R of them relevant, K ranks that count. Queries are worked off in parallel and give the same bits for any
+number of threads; a batch gives the same bits as its queries one by one. NumPy twins: ``plrank_fast.reference``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from plrank_fast import _losses, _threads, validation
+from plrank_fast.rank_weights import gains
+from plrank_fast.validation import FloatArray
+
+LossAndGradient = tuple[FloatArray, FloatArray]
+OutputPair = tuple[FloatArray, FloatArray]
+
+POINTWISE_KINDS = {"squared": _losses.POINTWISE_SQUARED, "logistic": _losses.POINTWISE_LOGISTIC}
+
+
+def evaluate_loss(
+    loss: int,
+    scores: ArrayLike,
+    labels: ArrayLike,
+    *,
+    offsets: ArrayLike | None,
+    n_threads: int | None,
+    out: OutputPair | None,
+    label_range: tuple[float, float] | None = None,
+    as_gains: bool = False,
+    cutoff: int | None = None,
+    scale: float = 1.0,
+    distance_weight: float = 0.0,
+) -> LossAndGradient:
+    """Check all arguments, then evaluate the loss of ``_losses`` over the batch."""
+    scores_ = validation.real_array(scores, "scores")
+    labels_ = validation.same_length(validation.real_array(labels, "labels"), "labels", scores_)
+    if label_range is not None:
+        validation.within(labels_, "labels", *label_range)
+    if as_gains:
+        labels_ = gains(labels_)
+    offsets_ = validation.query_offsets(offsets, scores_.size)
+    ranks = validation.LARGEST_COUNT if cutoff is None else validation.count(cutoff, "cutoff", 0)
+    threads = _threads.resolve_threads(validation.threads(n_threads))
+    values, gradient = np.zeros(offsets_.size - 1), np.zeros(scores_.size)
+    outputs = validation.output_pair(out, values.shape, gradient.shape)
+    _losses.evaluate_loss(
+        loss, scores_, labels_, offsets_, ranks, scale, distance_weight, threads, values, gradient
+    )  # fmt: skip
+    return validation.deliver(values, outputs[0]), validation.deliver(gradient, outputs[1])
+
+
+def pointwise(
+    scores: ArrayLike,
+    labels: ArrayLike,
+    *,
+    offsets: ArrayLike | None = None,
+    kind: str = "squared",
+    n_threads: int | None = None,
+    out: OutputPair | None = None,
+) -> LossAndGradient:
+    """Pointwise loss: each document's score against its own label.
+
+    ::
+
+        squared    sum_d (f_d - y_d)^2
+        logistic   sum_d log(1 + exp(f_d)) - y_d f_d
+
+    Parameters
+    ----------
+    scores : array_like, shape (n_docs,)
+        The documents of all queries one after another; any finite values.
+    labels : array_like, shape (n_docs,)
+        Any finite values for "squared"; probabilities, 0 to 1, for "logistic".
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    kind : {"squared", "logistic"}
+        Regression on the labels, or cross-entropy of a click or relevance probability.
+    n_threads : int, optional
+        None: all available processors; negative: that many fewer than all, plus one.
+    out : pair of ndarray, shapes (n_queries,) and (n_docs,), float64, optional
+        Where to write values and gradient.
+
+    Returns
+    -------
+    values : ndarray, shape (n_queries,), float64
+        0 for an empty query.
+    gradient : ndarray, shape (n_docs,), float64
+        Derivative of the sum of the values by each score, to be descended.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described; the message names it.
+
+    Notes
+    -----
+    O(D). Sources: Cossock and Zhang, "Subset ranking using regression", COLT 2006, equation 8 without its weights; Li,
+    Burges and Wu, "McRank", NIPS 2007, for classification.
+
+    Examples
+    --------
+    >>> from plrank_fast import losses
+    >>> losses.pointwise([0.5, 2.0], [1.0, 1.0])
+    (array([1.25]), array([-1.,  2.]))
+    """
+    validation.choice(kind, "kind", tuple(POINTWISE_KINDS))
+    return evaluate_loss(
+        POINTWISE_KINDS[kind], scores, labels, offsets=offsets, n_threads=n_threads, out=out,
+        label_range=(0.0, 1.0) if kind == "logistic" else None,
+    )  # fmt: skip
+
+
+def softmax_cross_entropy(
+    scores: ArrayLike,
+    labels: ArrayLike,
+    *,
+    offsets: ArrayLike | None = None,
+    n_threads: int | None = None,
+    out: OutputPair | None = None,
+) -> LossAndGradient:
+    """Softmax cross-entropy: the labels as a distribution over the document that comes first.
+
+    ::
+
+        - sum_d p_d log(exp(f_d) / sum_i exp(f_i)),   p_d = y_d / sum_i y_i
+
+    Parameters
+    ----------
+    scores : array_like, shape (n_docs,)
+        The documents of all queries one after another; any finite values.
+    labels : array_like, shape (n_docs,)
+        Not negative.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    n_threads : int, optional
+        None: all available processors; negative: that many fewer than all, plus one.
+    out : pair of ndarray, shapes (n_queries,) and (n_docs,), float64, optional
+        Where to write values and gradient.
+
+    Returns
+    -------
+    values : ndarray, shape (n_queries,), float64
+        0 for a query without labels above 0 or of one document.
+    gradient : ndarray, shape (n_docs,), float64
+        Derivative of the sum of the values by each score, to be descended.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described; the message names it.
+
+    Notes
+    -----
+    O(D); exact at any distance of the scores. Sources: Cao et al., "Learning to rank: from pairwise approach to listwise
+    approach" (ListNet), ICML 2007, with the softmax of the labels; with labels as weights, as here, Bruch et al., "An
+    analysis of the softmax cross entropy loss for learning-to-rank with binary relevance", ICTIR 2019, definition 2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from plrank_fast import losses
+    >>> values, gradient = losses.softmax_cross_entropy([0.0, 0.0], [0, 1])
+    >>> bool(np.isclose(values[0], np.log(2))), gradient
+    (True, array([ 0.5, -0.5]))
+    """
+    return evaluate_loss(
+        _losses.SOFTMAX_CROSS_ENTROPY, scores, labels, offsets=offsets, n_threads=n_threads, out=out,
+        label_range=(0.0, np.inf),
+    )  # fmt: skip
+
+
+def list_mle(
+    scores: ArrayLike,
+    labels: ArrayLike,
+    *,
+    offsets: ArrayLike | None = None,
+    cutoff: int | None = None,
+    n_threads: int | None = None,
+    out: OutputPair | None = None,
+) -> LossAndGradient:
+    """ListMLE: minus the log-probability of the ranking by label under Plackett-Luce.
+
+    ::
+
+        sum_{k <= K} log(sum_{i >= k} exp(f_{y_i})) - f_{y_k}
+
+    where y is the ranking by descending label, of equal labels the lower index first.
+
+    Parameters
+    ----------
+    scores : array_like, shape (n_docs,)
+        The documents of all queries one after another; any finite values.
+    labels : array_like, shape (n_docs,)
+        Any finite values; only their order counts.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    cutoff : int, optional
+        Only the first K ranks count (top-K ListMLE); all by default.
+    n_threads : int, optional
+        None: all available processors; negative: that many fewer than all, plus one.
+    out : pair of ndarray, shapes (n_queries,) and (n_docs,), float64, optional
+        Where to write values and gradient.
+
+    Returns
+    -------
+    values : ndarray, shape (n_queries,), float64
+        0 for a query of fewer than two documents.
+    gradient : ndarray, shape (n_docs,), float64
+        Derivative of the sum of the values by each score, to be descended.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described; the message names it.
+
+    Notes
+    -----
+    O(D + K log K); exact at any distance of the scores. Sources: Xia et al., "Listwise approach to learning to rank:
+    theory and algorithm", ICML 2008, equation 9; the cutoff: Xia, Liu and Li, "Top-k consistency of learning to rank
+    methods", NIPS 2009.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from plrank_fast import losses
+    >>> values, gradient = losses.list_mle([0.0, 0.0, 0.0], [2, 1, 0])
+    >>> bool(np.isclose(values[0], np.log(6)))
+    True
+    """
+    return evaluate_loss(_losses.LIST_MLE, scores, labels, offsets=offsets, n_threads=n_threads, out=out, cutoff=cutoff)
+
+
+def pairwise_logistic(
+    scores: ArrayLike,
+    labels: ArrayLike,
+    *,
+    offsets: ArrayLike | None = None,
+    slope: float = 1.0,
+    n_threads: int | None = None,
+    out: OutputPair | None = None,
+) -> LossAndGradient:
+    """Pairwise logistic loss (RankNet): every document with a higher label should have the higher score.
+
+    ::
+
+        sum_{i, j: y_i > y_j} log(1 + exp(-slope (f_i - f_j)))
+
+    Parameters
+    ----------
+    scores : array_like, shape (n_docs,)
+        The documents of all queries one after another; any finite values.
+    labels : array_like, shape (n_docs,)
+        Any finite values; only their order counts.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    slope : float
+        Steepness of the logistic function, positive.
+    n_threads : int, optional
+        None: all available processors; negative: that many fewer than all, plus one.
+    out : pair of ndarray, shapes (n_queries,) and (n_docs,), float64, optional
+        Where to write values and gradient.
+
+    Returns
+    -------
+    values : ndarray, shape (n_queries,), float64
+        0 for a query whose labels are all equal.
+    gradient : ndarray, shape (n_docs,), float64
+        Derivative of the sum of the values by each score, to be descended.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described; the message names it.
+
+    Notes
+    -----
+    O(D log D) for the sort by label, then one step for each pair of unequal labels. Source: Burges et al., "Learning to
+    rank using gradient descent" (RankNet), ICML 2005, equation 3 at target probability 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from plrank_fast import losses
+    >>> values, gradient = losses.pairwise_logistic([0.0, 0.0], [0, 1])
+    >>> bool(np.isclose(values[0], np.log(2))), gradient
+    (True, array([ 0.5, -0.5]))
+    """
+    return evaluate_loss(
+        _losses.PAIRWISE_LOGISTIC, scores, labels, offsets=offsets, n_threads=n_threads, out=out,
+        scale=validation.positive_real(slope, "slope"),
+    )  # fmt: skip
+
+
+def lambda_rank(
+    scores: ArrayLike,
+    labels: ArrayLike,
+    *,
+    offsets: ArrayLike | None = None,
+    cutoff: int | None = None,
+    slope: float = 1.0,
+    n_threads: int | None = None,
+    out: OutputPair | None = None,
+) -> LossAndGradient:
+    """LambdaRank: pairs weighted by how much swapping them would change NDCG@K.
+
+    ::
+
+        sum_{i, j: y_i > y_j} w_ij log(1 + exp(-slope (f_i - f_j))),
+        w_ij = |g_i - g_j| |c(rank_i) - c(rank_j)| / ideal DCG@K
+
+    with gains g = 2^y - 1 and c(r) = 1 / log2(1 + r) for r <= K, else 0. Ranks are by descending score, of equal scores
+    the lower index first. The gradient is LambdaRank's: the weights are held fixed, and the value is the loss of which
+    it is the gradient then.
+
+    Parameters
+    ----------
+    scores : array_like, shape (n_docs,)
+        The documents of all queries one after another; any finite values.
+    labels : array_like, shape (n_docs,)
+        Grades, at least 0 and less than 1024; gains are 2^label - 1.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    cutoff : int, optional
+        K; all ranks by default. Only pairs with a document among the first K have a weight.
+    slope : float
+        Steepness of the logistic function, positive.
+    n_threads : int, optional
+        None: all available processors; negative: that many fewer than all, plus one.
+    out : pair of ndarray, shapes (n_queries,) and (n_docs,), float64, optional
+        Where to write values and gradient.
+
+    Returns
+    -------
+    values : ndarray, shape (n_queries,), float64
+        0 for a query whose labels are all equal.
+    gradient : ndarray, shape (n_docs,), float64
+        The lambdas: derivative of the sum of the values by each score, weights held fixed; to be descended.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described; the message names it.
+
+    Notes
+    -----
+    O(D + K log K + D K). Sources: Burges, Ragno and Le, "Learning to rank with nonsmooth cost functions", NIPS 2006;
+    Burges, "From RankNet to LambdaRank to LambdaMART: an overview", 2010, section 4.
+
+    Examples
+    --------
+    >>> from plrank_fast import losses
+    >>> values, gradient = losses.lambda_rank([1.0, 0.0, 2.0], [1, 2, 0], cutoff=2)
+    >>> bool(gradient[1] < 0 < gradient[2])
+    True
+    """
+    return evaluate_loss(
+        _losses.LAMBDA_LOSS, scores, labels, offsets=offsets, n_threads=n_threads, out=out, as_gains=True,
+        cutoff=cutoff, scale=validation.positive_real(slope, "slope"),
+    )  # fmt: skip
+
+
+def lambda_loss(
+    scores: ArrayLike,
+    labels: ArrayLike,
+    *,
+    offsets: ArrayLike | None = None,
+    cutoff: int | None = None,
+    slope: float = 1.0,
+    mu: float = 10.0,
+    n_threads: int | None = None,
+    out: OutputPair | None = None,
+) -> LossAndGradient:
+    """LambdaLoss with the weights NDCG-Loss2++.
+
+    ::
+
+        sum_{i, j: y_i > y_j} (w_ij + mu v_ij) log2(1 + exp(-slope (f_i - f_j))),
+        v_ij = |g_i - g_j| |1 / log2(1 + m) - 1 / log2(2 + m)| / ideal DCG@K,   m = |rank_i - rank_j|
+
+    with w_ij, g and the ranks of ``lambda_rank``. Pairs without a document among the first K are left out. As there,
+    the gradient holds the weights fixed (the maximisation step of the paper's EM procedure).
+
+    Parameters
+    ----------
+    scores : array_like, shape (n_docs,)
+        The documents of all queries one after another; any finite values.
+    labels : array_like, shape (n_docs,)
+        Grades, at least 0 and less than 1024; gains are 2^label - 1.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    cutoff : int, optional
+        K; all ranks by default.
+    slope : float
+        Steepness of the logistic function, positive.
+    mu : float
+        Weight of the second term, positive; 10 in the paper.
+    n_threads : int, optional
+        None: all available processors; negative: that many fewer than all, plus one.
+    out : pair of ndarray, shapes (n_queries,) and (n_docs,), float64, optional
+        Where to write values and gradient.
+
+    Returns
+    -------
+    values : ndarray, shape (n_queries,), float64
+        0 for a query whose labels are all equal.
+    gradient : ndarray, shape (n_docs,), float64
+        Derivative of the sum of the values by each score, weights held fixed; to be descended.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described; the message names it.
+
+    Notes
+    -----
+    O(D log D + D K). Source: Wang et al., "The LambdaLoss framework for ranking metric optimization", CIKM 2018,
+    section 5.4 (NDCG-Loss2++), with its base-2 logarithm.
+
+    Examples
+    --------
+    >>> from plrank_fast import losses
+    >>> values, gradient = losses.lambda_loss([1.0, 0.0, 2.0], [1, 2, 0])
+    >>> bool(gradient[1] < 0 < gradient[2])
+    True
+    """
+    values, gradient = evaluate_loss(
+        _losses.LAMBDA_LOSS, scores, labels, offsets=offsets, n_threads=n_threads, out=None, as_gains=True,
+        cutoff=cutoff, scale=validation.positive_real(slope, "slope"),
+        distance_weight=validation.positive_real(mu, "mu"),
+    )  # fmt: skip
+    outputs = validation.output_pair(out, values.shape, gradient.shape)
+    base_2 = 1.0 / np.log(2.0)
+    return validation.deliver(base_2 * values, outputs[0]), validation.deliver(base_2 * gradient, outputs[1])
+
+
+def approx_ndcg(
+    scores: ArrayLike,
+    labels: ArrayLike,
+    *,
+    offsets: ArrayLike | None = None,
+    temperature: float = 0.1,
+    n_threads: int | None = None,
+    out: OutputPair | None = None,
+) -> LossAndGradient:
+    """ApproxNDCG: one minus NDCG at smooth ranks.
+
+    ::
+
+        1 - 1 / ideal DCG sum_i g_i / log2(1 + rank_i),   rank_i = 1 + sum_{j != i} sigmoid((f_j - f_i) / temperature)
+
+    with gains g = 2^y - 1.
+
+    Parameters
+    ----------
+    scores : array_like, shape (n_docs,)
+        The documents of all queries one after another; any finite values.
+    labels : array_like, shape (n_docs,)
+        Grades, at least 0 and less than 1024; gains are 2^label - 1.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    temperature : float
+        Positive; towards 0 the smooth ranks become the ranks, and the gradient vanishes.
+    n_threads : int, optional
+        None: all available processors; negative: that many fewer than all, plus one.
+    out : pair of ndarray, shapes (n_queries,) and (n_docs,), float64, optional
+        Where to write values and gradient.
+
+    Returns
+    -------
+    values : ndarray, shape (n_queries,), float64
+        0 for a query without labels above 0.
+    gradient : ndarray, shape (n_docs,), float64
+        Derivative of the sum of the values by each score, to be descended.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described; the message names it.
+
+    Notes
+    -----
+    O(R D) for R relevant documents: only their ranks are needed. Sources: Qin, Liu and Li, "A general approximation
+    framework for direct optimization of information retrieval measures", Information Retrieval 2010, equations 9 and 15
+    (their alpha is 1 / temperature); Bruch et al., "Revisiting approximate metric optimization", SIGIR 2019.
+
+    Examples
+    --------
+    >>> from plrank_fast import losses
+    >>> values, gradient = losses.approx_ndcg([1.0, 0.0], [0, 1])
+    >>> bool(gradient[1] < 0 < values[0])
+    True
+    """
+    return evaluate_loss(
+        _losses.APPROX_NDCG, scores, labels, offsets=offsets, n_threads=n_threads, out=out, as_gains=True,
+        scale=1.0 / validation.positive_real(temperature, "temperature"),
+    )  # fmt: skip
+
+
+def soft_rank(
+    scores: ArrayLike,
+    labels: ArrayLike,
+    *,
+    offsets: ArrayLike | None = None,
+    cutoff: int | None = None,
+    sigma: float = 1.0,
+    n_threads: int | None = None,
+    out: OutputPair | None = None,
+) -> LossAndGradient:
+    """SoftRank: one minus the NDCG@K expected under normal noise, ranks taken for sums of independent defeats.
+
+    ::
+
+        1 - 1 / ideal DCG@K sum_j g_j sum_{r <= K} p_j(r) / log2(1 + r)
+
+    with gains g = 2^y - 1. Scores have normal noise of deviation sigma, so that document i beats j with probability
+    b_ij = Phi((f_i - f_j) / (sigma sqrt 2)); p_j comes from taking the other documents in, one after another ::
+
+        p(r) <- p(r) (1 - b_ij) + p(r - 1) b_ij
+
+    which treats the defeats of j as independent, although they share the noise of j. ``stochastic_rank`` with normal
+    noise needs no such assumption.
+
+    Parameters
+    ----------
+    scores : array_like, shape (n_docs,)
+        The documents of all queries one after another; any finite values.
+    labels : array_like, shape (n_docs,)
+        Grades, at least 0 and less than 1024; gains are 2^label - 1.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    cutoff : int, optional
+        K; all ranks by default.
+    sigma : float
+        Standard deviation of the noise, positive.
+    n_threads : int, optional
+        None: all available processors; negative: that many fewer than all, plus one.
+    out : pair of ndarray, shapes (n_queries,) and (n_docs,), float64, optional
+        Where to write values and gradient.
+
+    Returns
+    -------
+    values : ndarray, shape (n_queries,), float64
+        0 for a query without labels above 0.
+    gradient : ndarray, shape (n_docs,), float64
+        Derivative of the sum of the values by each score, to be descended.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described; the message names it.
+
+    Notes
+    -----
+    O(R D K) time, gradient included, for R relevant documents, below the O(D^3) of the paper; O(D K) memory per thread.
+    Source: Taylor et al., "SoftRank: optimizing non-smooth rank metrics", WSDM 2008, equations 8 to 16.
+
+    Examples
+    --------
+    >>> from plrank_fast import losses
+    >>> values, gradient = losses.soft_rank([1.0, 0.0], [0, 1])
+    >>> bool(gradient[1] < 0 < values[0])
+    True
+    """
+    deviation = validation.positive_real(sigma, "sigma")
+    return evaluate_loss(
+        _losses.SOFT_RANK, scores, labels, offsets=offsets, n_threads=n_threads, out=out, as_gains=True, cutoff=cutoff,
+        scale=1.0 / (deviation * 2.0**0.5),
+    )  # fmt: skip

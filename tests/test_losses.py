@@ -1,0 +1,352 @@
+"""Losses: equal to their twins, gradients by finite differences, edge cases, batches, threads."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+import plrank_fast as plr
+from plrank_fast import losses, reference
+
+
+def gain_twin(twin, *arguments):
+    return lambda f, y: twin(f, plr.gains(y), *arguments)
+
+
+# name: (the loss, its twin, whether its gradient holds weights fixed)
+LOSSES = {
+    "pointwise": (losses.pointwise, reference.pointwise_squared, False),
+    "pointwise_logistic": (
+        lambda f, y, **kw: losses.pointwise(f, np.divide(y, 4), kind="logistic", **kw),
+        lambda f, y: reference.pointwise_logistic(f, y / 4),
+        False,
+    ),
+    "softmax_cross_entropy": (losses.softmax_cross_entropy, reference.softmax_cross_entropy, False),
+    "list_mle": (losses.list_mle, lambda f, y: reference.list_mle(f, y, f.size), False),
+    "list_mle@3": (
+        lambda *a, **kw: losses.list_mle(*a, cutoff=3, **kw), lambda f, y: reference.list_mle(f, y, 3), False
+    ),
+    "pairwise_logistic": (
+        lambda *a, **kw: losses.pairwise_logistic(*a, slope=0.7, **kw),
+        lambda f, y: reference.pairwise_logistic(f, y, 0.7),
+        False,
+    ),
+    "lambda_rank": (losses.lambda_rank, lambda f, y: reference.lambda_loss(f, plr.gains(y), f.size, 1.0, 0.0), True),
+    "lambda_rank@3": (
+        lambda *a, **kw: losses.lambda_rank(*a, cutoff=3, slope=2.0, **kw),
+        gain_twin(reference.lambda_loss, 3, 2.0, 0.0),
+        True,
+    ),
+    "lambda_loss": (
+        losses.lambda_loss,
+        lambda f, y: [x / np.log(2) for x in reference.lambda_loss(f, plr.gains(y), f.size, 1.0, 10.0)],
+        True,
+    ),
+    "lambda_loss@3": (
+        lambda *a, **kw: losses.lambda_loss(*a, cutoff=3, mu=2.5, **kw),
+        lambda f, y: [x / np.log(2) for x in reference.lambda_loss(f, plr.gains(y), 3, 1.0, 2.5)],
+        True,
+    ),
+    "approx_ndcg": (
+        lambda *a, **kw: losses.approx_ndcg(*a, temperature=0.5, **kw), gain_twin(reference.approx_ndcg, 0.5), False
+    ),
+    "soft_rank": (
+        lambda *a, **kw: losses.soft_rank(*a, sigma=0.8, **kw),
+        lambda f, y: reference.soft_rank(f, plr.gains(y), f.size, 0.8),
+        False,
+    ),
+    "soft_rank@3": (
+        lambda *a, **kw: losses.soft_rank(*a, cutoff=3, **kw), gain_twin(reference.soft_rank, 3, 1.0), False
+    ),
+}  # fmt: skip
+NEED_GRADES = ("lambda", "approx", "soft_rank")
+
+
+def problem(n_docs, spread=1.0, seed=0):
+    """Scores with a tie, labels with ties, fractions among them."""
+    rng = np.random.default_rng([n_docs, seed])
+    scores = spread * rng.normal(size=n_docs)
+    labels = rng.choice([0.0, 0.0, 1.0, 2.0, 2.5, 4.0], size=n_docs)
+    if n_docs > 2:
+        scores[1] = scores[2]
+    return scores, labels
+
+
+@pytest.mark.parametrize("name", LOSSES)
+class TestAgainstTheTwin:
+    """Mutants: the suffix sum without the document itself; equal labels taken as pairs; discounts not cut; ideal DCG of
+    all ranks; a distance off by one; ranks of ApproxNDCG that count the document itself; SoftRank's adjoint taken after
+    instead of before a document; lanes past the end not blanked."""
+
+    @pytest.mark.parametrize("n_docs", [1, 2, 3, 8, 9, 17, 33])
+    def test_ordinary(self, n_docs, name):
+        for spread in (0.0, 0.3, 3.0, 20.0):
+            scores, labels = problem(n_docs, spread)
+            value, gradient = LOSSES[name][0](scores, labels)
+            twin_value, twin_gradient = LOSSES[name][1](scores, labels)
+            assert value.shape == (1,)
+            scale = max(1.0, abs(twin_value))
+            np.testing.assert_allclose(value[0], twin_value, rtol=0, atol=1e-12 * scale)
+            np.testing.assert_allclose(gradient, twin_gradient, rtol=0, atol=1e-12 * scale)
+
+    def test_long(self, name):
+        n_docs = 60 if name.startswith("soft_rank") else 300
+        scores, labels = problem(n_docs, 2.0)
+        value, gradient = LOSSES[name][0](scores, labels)
+        twin_value, twin_gradient = LOSSES[name][1](scores, labels)
+        assert value[0] == pytest.approx(twin_value, rel=1e-12)
+        np.testing.assert_allclose(gradient, twin_gradient, rtol=0, atol=1e-11 * max(1.0, np.abs(twin_gradient).max()))
+
+    @pytest.mark.parametrize("size", [1e3, 1e6])
+    def test_far_apart(self, size, name):
+        """Scores at +-1e3 and +-1e6: finite, and as the twin has it. Mutants: exp(f) without its maximum taken off;
+        log(1 + exp(x)) as it stands."""  # fmt: skip
+        rng = np.random.default_rng(0)
+        scores = rng.choice([-size, 0.0, size], size=12) + rng.normal(size=12)
+        labels = rng.choice([0.0, 1.0, 3.0], size=12)
+        value, gradient = LOSSES[name][0](scores, labels)
+        twin_value, twin_gradient = LOSSES[name][1](scores, labels)
+        assert np.isfinite(value).all()
+        assert np.isfinite(gradient).all()
+        np.testing.assert_allclose(value[0], twin_value, rtol=1e-10, atol=1e-12)
+        np.testing.assert_allclose(gradient, twin_gradient, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", [name for name in LOSSES if not LOSSES[name][2]])
+def test_finite_differences(name):
+    """Of the value itself. Losses that hold weights fixed have no such derivative; their definition is the twin."""
+    scores, labels = problem(7)
+    step = 1e-5
+    gradient = LOSSES[name][0](scores, labels)[1]
+    for d in range(7):
+        shift = step * np.eye(7)[d]
+        difference = LOSSES[name][0](scores + shift, labels)[0][0] - LOSSES[name][0](scores - shift, labels)[0][0]
+        assert difference / (2 * step) == pytest.approx(gradient[d], abs=1e-8)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+class TestEdges:
+    def test_one_document(self, name):
+        """Mutant: 0 / 0 in a query with nothing to order."""
+        value, gradient = LOSSES[name][0]([3.0], [2.0])
+        if not name.startswith("pointwise"):
+            assert value[0] == gradient[0] == 0.0
+
+    def test_no_document(self, name):
+        value, gradient = LOSSES[name][0]([], [])
+        assert value.tolist() == [0.0]
+        assert gradient.shape == (0,)
+        value, gradient = LOSSES[name][0]([], [], offsets=[0])
+        assert value.shape == gradient.shape == (0,)
+        assert LOSSES[name][0]([1.0, 2.0], [0, 1], offsets=[0, 0, 2, 2])[0][[0, 2]].tolist() == [0.0, 0.0]
+
+    def test_all_labels_zero(self, name):
+        value, gradient = LOSSES[name][0](np.arange(5.0), np.zeros(5))
+        if not name.startswith(("pointwise", "list_mle")):
+            assert value[0] == 0.0
+            assert (gradient == 0.0).all()
+
+    def test_all_labels_equal(self, name):
+        value, gradient = LOSSES[name][0](np.arange(5.0), np.full(5, 2.0))
+        if name.startswith(("pairwise", "lambda")):
+            assert value[0] == 0.0
+            assert (gradient == 0.0).all()
+        assert np.isfinite(value).all()
+
+    def test_negative_labels(self, name):
+        """Valid where labels are regressed on or only ordered, an error elsewhere."""
+        labels = [-1.0, 0.0, 2.5]
+        if name in ("pointwise", "list_mle", "list_mle@3", "pairwise_logistic"):
+            value, gradient = LOSSES[name][0]([0.0, 1.0, 2.0], labels)
+            twin_value, twin_gradient = LOSSES[name][1](np.array([0.0, 1.0, 2.0]), np.array(labels))
+            assert value[0] == pytest.approx(twin_value, rel=1e-13)
+            np.testing.assert_allclose(gradient, twin_gradient, rtol=0, atol=1e-13)
+        else:
+            with pytest.raises(ValueError, match="labels must be"):
+                LOSSES[name][0]([0.0, 1.0, 2.0], labels)
+
+    def test_batch_is_loop(self, name):
+        """Bit for bit, with empty queries and queries of one document between. Mutants: one workspace not reset; the
+        cutoff of the longest query used for all."""  # fmt: skip
+        offsets = np.array([0, 0, 5, 6, 6, 40, 47, 47])
+        scores, labels = problem(47)
+        values, gradient = LOSSES[name][0](scores, labels, offsets=offsets)
+        for q in range(7):
+            part = slice(offsets[q], offsets[q + 1])
+            value, alone = LOSSES[name][0](scores[part], labels[part])
+            assert values[q] == value[0]
+            np.testing.assert_array_equal(gradient[part], alone)
+
+    def test_threads(self, name, monkeypatch):
+        monkeypatch.setattr("plrank_fast._threads.available_cpus", lambda: 64)
+        offsets = np.cumsum([0, *np.random.default_rng(0).integers(0, 50, size=100)])
+        scores, labels = problem(offsets[-1])
+        one = LOSSES[name][0](scores, labels, offsets=offsets, n_threads=1)
+        for n_threads in (2, 3, 7, 64, None):
+            some = LOSSES[name][0](scores, labels, offsets=offsets, n_threads=n_threads)
+            np.testing.assert_array_equal(one[0], some[0])
+            np.testing.assert_array_equal(one[1], some[1])
+
+    def test_shift_and_permutation(self, name):
+        scores, labels = problem(30)
+        scores[1] += 0.25  # no ties: these are broken by position
+        labels = labels + np.arange(30) / 64
+        labels /= labels.max() / 4
+        value, gradient = LOSSES[name][0](scores, labels)
+        order = np.random.default_rng(0).permutation(30)
+        there_value, there = LOSSES[name][0](scores[order], labels[order])
+        assert there_value[0] == pytest.approx(value[0], rel=1e-12)
+        np.testing.assert_allclose(there, gradient[order], rtol=0, atol=1e-11)
+        if not name.startswith("pointwise"):
+            there_value, there = LOSSES[name][0](scores + 64.0, labels)
+            assert there_value[0] == pytest.approx(value[0], rel=1e-12)
+            np.testing.assert_allclose(there, gradient, rtol=0, atol=1e-11)
+            assert abs(gradient.sum()) < 1e-11
+
+    def test_input_and_output(self, name):
+        scores, labels = problem(6)
+        before = scores.copy(), labels.copy()
+        expected = LOSSES[name][0](scores, labels)
+        out = np.full(1, 7.0), np.full(6, 7.0)
+        given = LOSSES[name][0](scores, labels, out=out)
+        assert given[0] is out[0]
+        assert given[1] is out[1]
+        for got, wanted in zip(out, expected, strict=True):
+            np.testing.assert_array_equal(got, wanted)
+        np.testing.assert_array_equal(scores, before[0])
+        np.testing.assert_array_equal(labels, before[1])
+        for layout in (scores[::-1].copy()[::-1], np.repeat(scores, 2)[::2], scores.astype(">f8"), scores.tolist()):
+            np.testing.assert_array_equal(LOSSES[name][0](layout, labels)[1], expected[1])
+
+    @pytest.mark.parametrize(
+        ("arguments", "error", "message"),
+        [
+            ({"scores": [0.0, np.nan]}, ValueError, "scores must be finite, got nan at index 1"),
+            ({"scores": [0.0, np.inf]}, ValueError, "scores must be finite"),
+            ({"scores": None}, TypeError, "scores"),
+            ({"scores": [1j, 0.0]}, TypeError, "scores"),
+            ({"scores": [[0.0, 1.0]]}, ValueError, "scores"),
+            ({"labels": [0.0, np.nan]}, ValueError, "labels"),
+            ({"labels": [0.0]}, ValueError, "labels must have one entry per score"),
+            ({"offsets": [0, 1]}, ValueError, "offsets"),
+            ({"offsets": [0, 3, 2]}, ValueError, "offsets"),
+            ({"n_threads": 0}, ValueError, "n_threads"),
+            ({"n_threads": 1.0}, TypeError, "n_threads"),
+            ({"out": np.zeros(2)}, TypeError, "out"),
+            ({"out": (np.zeros(2), np.zeros(2))}, ValueError, r"out\[0\]"),
+            ({"out": (np.zeros(1), np.zeros(3))}, ValueError, r"out\[1\]"),
+        ],
+        ids=str,
+    )
+    def test_faults(self, name, arguments, error, message):
+        out = np.full(1, 7.0), np.full(2, 7.0)
+        given = {"scores": [0.0, 1.0], "labels": [0.0, 1.0], "out": out, **arguments}
+        scores, labels = given.pop("scores"), given.pop("labels")
+        if labels != [0.0, 1.0] and name == "pointwise_logistic":
+            labels = np.array(labels)
+        with pytest.raises(error, match=message):
+            LOSSES[name][0](scores, labels, **given)
+        assert (out[0] == 7.0).all()
+        assert (out[1] == 7.0).all()
+
+
+@pytest.mark.parametrize(
+    ("call", "argument"),
+    [
+        (lambda v: losses.pairwise_logistic([0.0], [0.0], slope=v), "slope"),
+        (lambda v: losses.lambda_rank([0.0], [0.0], slope=v), "slope"),
+        (lambda v: losses.lambda_loss([0.0], [0.0], mu=v), "mu"),
+        (lambda v: losses.approx_ndcg([0.0], [0.0], temperature=v), "temperature"),
+        (lambda v: losses.soft_rank([0.0], [0.0], sigma=v), "sigma"),
+    ],
+)
+def test_parameters(call, argument):
+    for bad, error in (
+        (0.0, ValueError),
+        (-1.0, ValueError),
+        (np.inf, ValueError),
+        ("1", TypeError),
+        (True, TypeError),
+    ):
+        with pytest.raises(error, match=argument):
+            call(bad)
+
+
+@pytest.mark.parametrize("loss", [losses.list_mle, losses.lambda_rank, losses.lambda_loss, losses.soft_rank])
+def test_cutoff(loss):
+    scores, labels = problem(5)
+    for bad, error in ((-1, ValueError), (1.0, TypeError), (True, TypeError)):
+        with pytest.raises(error, match="cutoff"):
+            loss(scores, labels, cutoff=bad)
+    nothing = loss(scores, labels, cutoff=0)
+    assert nothing[0][0] == 0.0
+    assert (nothing[1] == 0.0).all()
+    for whole, long in zip(loss(scores, labels), loss(scores, labels, cutoff=50), strict=True):
+        np.testing.assert_array_equal(whole, long)
+
+
+def test_kinds():
+    with pytest.raises(ValueError, match="kind must be one of"):
+        losses.pointwise([0.0], [0.0], kind="cubic")
+    with pytest.raises(ValueError, match="labels must be from 0 to 1, got 2"):
+        losses.pointwise([0.0], [2.0], kind="logistic")
+    with pytest.raises(ValueError, match="labels must be at least 0"):
+        losses.approx_ndcg([0.0], [1024.0])
+
+
+def test_list_mle_is_the_log_probability():
+    """Against another part of the library, at scores for which exp fails."""
+    rng = np.random.default_rng(0)
+    for spread in (1.0, 900.0):
+        scores, labels = spread * rng.normal(size=20), rng.permutation(20)
+        ranking = np.argsort(-labels)
+        for cutoff in (1, 5, 19, 20):
+            expected = -plr.ranking_log_prob(scores, ranking[np.newaxis, :cutoff])[0]
+            assert losses.list_mle(scores, labels, cutoff=cutoff)[0][0] == pytest.approx(expected, rel=1e-12)
+
+
+def test_approx_ndcg_becomes_ndcg():
+    scores, labels = problem(12)
+    scores[1] += 0.3
+    ndcg = plr.ndcg(scores, plr.gains(labels), plr.dcg_weights(12))[0]
+    assert 1.0 - losses.approx_ndcg(scores, labels, temperature=1e-4)[0][0] == pytest.approx(ndcg, abs=1e-12)
+    assert 1.0 - losses.soft_rank(scores, labels, sigma=1e-4)[0][0] == pytest.approx(ndcg, abs=1e-12)
+
+
+def test_soft_rank_of_two_is_exact():
+    """With one other document nothing is assumed: the expected NDCG at P(first) = Phi((f_1 - f_2) / (sigma sqrt 2))."""
+    from math import erf
+
+    first = 0.5 * (1 + erf((0.7 - 0.2) / 2 / 0.9))
+    value = losses.soft_rank([0.7, 0.2], [1, 0], sigma=0.9)[0][0]
+    assert value == pytest.approx(1 - (first + (1 - first) / np.log2(3)), abs=1e-15)
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no interval timers on this system")
+@pytest.mark.parametrize("loss", ["pairwise_logistic", "approx_ndcg", "lambda_rank", "soft_rank"])
+def test_ctrl_c_in_one_long_query(loss):
+    """Within half a second. Mutant: a query's rows in one call."""
+    cutoff = ", cutoff=300" if loss == "soft_rank" else ""
+    program = f"""
+        import signal, time, numpy as np
+        from plrank_fast import losses
+        rng = np.random.default_rng(0)
+        n = 20_000 if "{loss}" == "soft_rank" else 300_000
+        scores, labels = rng.normal(size=n), rng.integers(0, 5, size=n)
+        signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
+        signal.setitimer(signal.ITIMER_REAL, 0.5)
+        start = time.perf_counter()
+        try:
+            losses.{loss}(scores, labels{cutoff})
+        except KeyboardInterrupt:
+            print(time.perf_counter() - start - 0.5)
+    """
+    answer = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=60, env=os.environ
+    )
+    assert answer.returncode == 0, answer.stderr
+    assert float(answer.stdout) < 0.5

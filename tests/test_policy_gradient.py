@@ -1,0 +1,155 @@
+"""Policy gradients of whole rankings and of placements, with and without a leave-one-out baseline."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import plrank_fast as plr
+from plrank_fast import reference
+
+ESTIMATORS = {"policy": plr.policy_gradient, "placement": plr.placement_policy_gradient}
+
+
+def problem(n_docs, cutoff, seed, spread=1.0):
+    rng = np.random.default_rng([n_docs, cutoff, seed])
+    scores = spread * rng.normal(size=n_docs)
+    if n_docs > 2:
+        scores[1] = scores[2]
+    return scores, rng.normal(size=n_docs), rng.normal(size=cutoff)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+class TestEnumeration:
+    """Mutants: the reward from the rank after; S after a rank; no share for unplaced items; a baseline that counts the
+    ranking itself in and divides by N - 1; the mean over N with a baseline."""
+
+    @pytest.mark.parametrize("n_docs", [1, 2, 3, 5])
+    def test_every_cutoff(self, n_docs, name):
+        for cutoff in range(1, n_docs + 2):
+            for spread in (0.0, 1.0, 4.0):
+                scores, relevance, rank_weights = problem(n_docs, cutoff, 0, spread)
+                got = reference.expectation(ESTIMATORS[name], scores, relevance, rank_weights)
+                exact = reference.exact_gradient(scores, relevance, rank_weights)
+                np.testing.assert_allclose(got, exact, rtol=0, atol=1e-12 * cutoff)
+
+    @pytest.mark.parametrize(("n_docs", "n_rankings"), [(2, 2), (2, 3), (3, 2), (3, 3), (4, 2)])
+    def test_baseline(self, n_docs, n_rankings, name):
+        """Expectation over all tuples of rankings."""
+        scores, relevance, rank_weights = problem(n_docs, n_docs, 1)
+        every = reference.all_rankings(n_docs)
+        probability = np.exp(reference.ranking_log_prob(scores, every))
+        total = np.zeros(n_docs)
+        for chosen in itertools.product(range(len(every)), repeat=n_rankings):
+            chosen = list(chosen)
+            total += probability[chosen].prod() * ESTIMATORS[name](
+                scores, relevance, rank_weights, rankings=every[chosen], baseline=True
+            )
+        np.testing.assert_allclose(total, reference.exact_gradient(scores, relevance, rank_weights), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("baseline", [False, True])
+@pytest.mark.parametrize("name", ESTIMATORS)
+class TestAgainstTheTwin:
+    @pytest.mark.parametrize(("n_docs", "cutoff"), [(2, 1), (7, 7), (24, 10), (120, 25), (300, 400)])
+    def test_given_rankings(self, n_docs, cutoff, name, baseline):
+        scores, relevance, rank_weights = problem(n_docs, cutoff, 0, 2.0)
+        rankings = plr.sample_rankings(scores, 50, cutoff, rng=0)
+        twin = reference.policy_gradient(
+            scores, relevance, rank_weights, rankings, to_go=name == "placement", baseline=baseline
+        )
+        got = ESTIMATORS[name](scores, relevance, rank_weights, rankings=rankings, baseline=baseline)
+        np.testing.assert_allclose(got, twin, rtol=0, atol=1e-12 * n_docs * max(1.0, np.abs(twin).max()))
+
+    @pytest.mark.parametrize("n_samples", [2, 100, 128, 129, 300])
+    def test_drawn_is_given(self, n_samples, name, baseline):
+        """One block, and several of which the second pass draws each again. Mutant: the last block used twice."""
+        scores, relevance, rank_weights = problem(40, 6, 0)
+        rankings = plr.sample_rankings(scores, n_samples, 6, rng=3)
+        given = ESTIMATORS[name](scores, relevance, rank_weights, rankings=rankings, baseline=baseline)
+        drawn = ESTIMATORS[name](scores, relevance, rank_weights, n_samples=n_samples, rng=3, baseline=baseline)
+        np.testing.assert_array_equal(given, drawn)
+
+    def test_one_long_query(self, name, baseline, monkeypatch):
+        """Mutant: only one pass over the blocks of a query that several threads share."""
+        monkeypatch.setattr("plrank_fast._threads.available_cpus", lambda: 8)
+        scores, relevance, rank_weights = problem(3000, 5, 0)
+        rankings = plr.sample_rankings(scores, 2000, 5, rng=1)
+        given = ESTIMATORS[name](scores, relevance, rank_weights, rankings=rankings, baseline=baseline)
+        for n_threads in (1, 3):
+            drawn = ESTIMATORS[name](
+                scores, relevance, rank_weights, n_samples=2000, rng=1, n_threads=n_threads, baseline=baseline
+            )
+            np.testing.assert_array_equal(given, drawn)
+
+    def test_wide_scores(self, name, baseline):
+        """Just below and above the spread at which ranks get units of their own; then scores at +-1e3."""
+        scores, relevance, rank_weights = problem(40, 15, 0)
+        rankings = plr.sample_rankings(scores, 64, 15, rng=0)
+        call = ESTIMATORS[name]
+        relevance = np.append(relevance, 1.0)
+        narrow = call(np.append(scores, -100.0), relevance, rank_weights, rankings=rankings, baseline=baseline)
+        wide = call(np.append(scores, -1000.0), relevance, rank_weights, rankings=rankings, baseline=baseline)
+        np.testing.assert_allclose(narrow[:-1], wide[:-1], rtol=0, atol=1e-12)
+        extreme = call([1e3, -1e3, 1e3, 0.0], [1.0, 2.0, 0.0, 3.0], [1.0, 0.5], rng=0, baseline=baseline)
+        assert np.isfinite(extreme).all()
+        assert extreme[1] == extreme[3] == 0.0
+
+    def test_batch_is_loop_and_threads(self, name, baseline, monkeypatch):
+        monkeypatch.setattr("plrank_fast._threads.available_cpus", lambda: 8)
+        offsets = np.array([0, 0, 5, 6, 6, 40, 47, 47])
+        scores, relevance, _ = problem(47, 1, 0)
+        rank_weights = np.random.default_rng(1).normal(size=(7, 6))
+        call = ESTIMATORS[name]
+        drawn = call(scores, relevance, rank_weights, offsets=offsets, n_samples=9, rng=2, baseline=baseline)
+        for n_threads in (1, 2, 7):
+            again = call(
+                scores, relevance, rank_weights, offsets=offsets, n_samples=9, rng=2, baseline=baseline,
+                n_threads=n_threads,
+            )  # fmt: skip
+            np.testing.assert_array_equal(drawn, again)
+        for q in range(7):
+            part = slice(offsets[q], offsets[q + 1])
+            alone = call(
+                scores[part], relevance[part], rank_weights[q], n_samples=9, rng=2, first_query=q, baseline=baseline
+            )
+            np.testing.assert_array_equal(drawn[part], alone)
+        assert drawn[5] == 0.0
+
+    def test_equal_relevance(self, name, baseline):
+        """Every ranking is worth the same if all documents are: with a baseline nothing is left, in every sample."""
+        gradient = ESTIMATORS[name](np.arange(5.0), np.full(5, 2.0), [1.0, 0.5], rng=0, n_samples=10, baseline=baseline)
+        assert (gradient == 0).all() == baseline
+        assert (ESTIMATORS[name](np.arange(5.0), np.zeros(5), [1.0], rng=0, baseline=baseline) == 0).all()
+
+
+def test_placement_is_pl_rank_1():
+    scores, relevance, rank_weights = problem(60, 20, 0, 3.0)
+    rankings = plr.sample_rankings(scores, 50, 20, rng=1)
+    np.testing.assert_allclose(
+        plr.placement_policy_gradient(scores, relevance, rank_weights, rankings=rankings),
+        plr.pl_rank_1(scores, relevance, rank_weights, rankings=rankings), rtol=0, atol=1e-12,
+    )  # fmt: skip
+
+
+def test_each_refinement_lowers_the_variance():
+    scores, relevance, rank_weights = problem(30, 10, 0)
+    relevance = np.abs(relevance)
+    spread = {}
+    for name, estimator in ESTIMATORS.items():
+        for baseline in (False, True):
+            draws = np.array([
+                estimator(scores, relevance, np.abs(rank_weights), n_samples=20, rng=seed, baseline=baseline)
+                for seed in range(200)
+            ])  # fmt: skip
+            spread[name, baseline] = draws.var(axis=0).sum()
+    assert spread["policy", False] > spread["policy", True] > spread["placement", True]
+    assert spread["policy", False] > spread["placement", False] > spread["placement", True]
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_a_baseline_needs_two_rankings(name):
+    with pytest.raises(ValueError, match="n_samples must be at least 2, got 1"):
+        ESTIMATORS[name]([0.0, 1.0], [0, 1], [1.0], n_samples=1, baseline=True)
+    with pytest.raises(TypeError, match="baseline must be True or False"):
+        ESTIMATORS[name]([0.0, 1.0], [0, 1], [1.0], baseline=0.5)
