@@ -5,9 +5,11 @@ METRIC: int
 PL_RANK_1: int
 PL_RANK_2: int
 PL_RANK_3: int
+PL_RANK_3_PLAIN: int
 
 def sampled_estimate(
     variant: int,
+    sampler: int,
     scores: NDArray[np.float64],
     relevance: NDArray[np.float64],
     rank_weights: NDArray[np.float64],

@@ -6,8 +6,31 @@ A block is drawn and used up before the next one, so memory is O(D + K) per thre
 from cython.parallel cimport prange
 
 from plrank_fast._plrank cimport Estimate, Estimator, estimate_workspace, pl_rank_estimator
+from plrank_fast._plrank_pass cimport (
+    PLAIN,
+    accumulate_columns,
+    begin_pass,
+    finish_pass,
+    pack_columns,
+    pass_workspace,
+    plrank_pass,
+)
 from plrank_fast._random cimport BLOCK, block_size
-from plrank_fast._samplers cimport NS_PER_ITEM, Sampler, draw_block, draw_query, prepare_sampler, sampler_workspace
+from plrank_fast._samplers cimport (
+    NS_PER_ITEM,
+    LOCKSTEP,
+    Draw,
+    Sampler,
+    complete_rankings,
+    completes_rankings,
+    deepest,
+    draw_group,
+    draw_row_blocks,
+    draw_rows,
+    prepare_sampler,
+    sampler_workspace,
+    start_block,
+)
 from plrank_fast._threads cimport (
     Workspaces,
     blocks_per_round,
@@ -25,9 +48,11 @@ METRIC = 0  # its value, one number per query
 PL_RANK_1 = 1
 PL_RANK_2 = 2
 PL_RANK_3 = 3
+PL_RANK_3_PLAIN = 4  # one ranking after another, the twin of PL_RANK_3
 
 cdef struct Source:
     # where the rankings of a batch come from: given, or drawn
+    int sampler
     const int32_t *given               # (n_queries, n_samples, length), or NULL
     intp_t length
     intp_t n_samples
@@ -39,39 +64,115 @@ cdef struct Source:
 # Per query
 # ---------------------------------------------------------------------------------------------------------------------
 
-cdef inline size_t block_bytes(intp_t cutoff) noexcept nogil:
-    return (BLOCK * <size_t>cutoff * sizeof(int32_t) + 63) // 64 * 64
+cdef inline size_t rankings_bytes(intp_t n_rankings, intp_t length) noexcept nogil:
+    return (n_rankings * <size_t>length * sizeof(int32_t) + 63) // 64 * 64
+
+
+cdef inline size_t estimator_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
+    return (max(estimate_workspace(n_items, cutoff), pass_workspace(n_items, cutoff)) + 63) // 64 * 64
 
 
 cdef size_t query_workspace(intp_t n_items, intp_t cutoff, bint drawn) noexcept nogil:
-    """Bytes for one query: the estimator's own, and a sampler and a block of rankings if these are to be drawn."""
-    cdef size_t size = (estimate_workspace(n_items, cutoff) + 63) // 64 * 64
+    """Bytes for one query: rankings in lockstep, the estimator's own, and what it takes to draw."""
+    cdef size_t size = rankings_bytes(LOCKSTEP, deepest(n_items, cutoff)) + estimator_workspace(n_items, cutoff)
     if drawn:
-        size += block_bytes(cutoff) + sampler_workspace(n_items)
+        size += rankings_bytes(BLOCK, cutoff) + sampler_workspace(n_items, cutoff)
     return size
 
 
-cdef void estimate_query(
+cdef inline Draw describe_draw(const Estimate *estimate, const Source *source, intp_t query) noexcept nogil:
+    cdef Draw draw
+    draw.sampler = source.sampler
+    draw.scores = estimate.scores
+    draw.n_items = estimate.n_items
+    draw.cutoff = estimate.cutoff
+    draw.n_samples = source.n_samples
+    draw.key = source.key
+    draw.query = source.first_query + query
+    return draw
+
+
+cdef void begin_estimate(
+    const Estimator *estimator, Estimate *estimate, const Source *source, bint can_complete, char *workspace
+) noexcept nogil:
+    """Choose between the estimator and its pass in lockstep, and begin."""
+    estimate.kind = PLAIN
+    if estimator.in_lockstep:
+        estimate.kind = begin_pass(
+            &estimate.in_lockstep, estimate.scores, estimate.relevance, estimate.rank_weights, estimate.n_items,
+            estimate.cutoff, source.n_samples, can_complete, workspace)
+    if estimate.kind == PLAIN:
+        estimator.begin(estimate, workspace)
+
+
+cdef void accumulate_rows(
+    const Estimator *estimator, Estimate *estimate, const int32_t *rankings, intp_t n_rankings, intp_t stride,
+    int32_t *columns
+) noexcept nogil:
+    """Use up rankings in rows, from the start of a block or of a group of one."""
+    cdef intp_t first = 0, n_lanes, group = min(<intp_t>LOCKSTEP, block_size(estimate.n_items))
+    if estimate.kind == PLAIN:
+        estimator.accumulate(estimate, rankings, n_rankings, stride)
+        return
+    while first < n_rankings:
+        n_lanes = min(group, n_rankings - first)
+        pack_columns(rankings + first * stride, n_lanes, stride, estimate.in_lockstep.depth, columns)
+        accumulate_columns(&estimate.in_lockstep, estimate.kind, columns, n_lanes)
+        first += group
+
+
+cdef void finish_estimate(const Estimator *estimator, Estimate *estimate, intp_t n_samples) noexcept nogil:
+    if estimate.kind == PLAIN:
+        estimator.finish(estimate, n_samples)
+    else:
+        finish_pass(&estimate.in_lockstep, estimate.kind, n_samples, estimate.gradient)
+
+
+cdef void estimate_given(
     const Estimator *estimator, Estimate *estimate, const Source *source, intp_t query, char *workspace
 ) noexcept nogil:
-    """The whole estimate of one query."""
+    """The whole estimate of one query from given rankings."""
+    cdef int32_t *columns = <int32_t *>workspace
+    workspace += rankings_bytes(LOCKSTEP, deepest(estimate.n_items, estimate.cutoff))
+    begin_estimate(estimator, estimate, source, estimate.cutoff == estimate.n_items, workspace)
+    accumulate_rows(
+        estimator, estimate, source.given + query * source.n_samples * source.length, source.n_samples, source.length,
+        columns)
+    finish_estimate(estimator, estimate, source.n_samples)
+
+
+cdef void estimate_drawn(
+    const Estimator *estimator, Estimate *estimate, const Source *source, intp_t query, char *workspace
+) noexcept nogil:
+    """The whole estimate of one query, rankings drawn and used up block by block."""
     cdef Sampler sampler
-    cdef intp_t block, n_rankings, block_length = block_size(estimate.n_items)
-    cdef int32_t *rankings = <int32_t *>workspace
+    cdef Draw draw = describe_draw(estimate, source, query)
+    cdef intp_t block, n_rankings, first, n_lanes, block_length = block_size(estimate.n_items)
     cdef intp_t cutoff = estimate.cutoff
-    if source.given != NULL:
-        estimator.begin(estimate, workspace)
-        estimator.accumulate(
-            estimate, source.given + query * source.n_samples * source.length, source.n_samples, source.length)
-    else:
-        workspace += block_bytes(cutoff)
-        prepare_sampler(&sampler, estimate.scores, estimate.n_items, cutoff, source.n_samples, workspace)
-        estimator.begin(estimate, workspace + sampler_workspace(estimate.n_items))
-        for block in range((source.n_samples + block_length - 1) // block_length):
-            n_rankings = min(block_length, source.n_samples - block * block_length)
-            draw_block(&sampler, source.key, source.first_query + query, block, n_rankings, rankings, cutoff)
-            estimator.accumulate(estimate, rankings, n_rankings, cutoff)
-    estimator.finish(estimate, source.n_samples)
+    cdef int32_t *columns = <int32_t *>workspace
+    cdef int32_t *rows
+    workspace += rankings_bytes(LOCKSTEP, deepest(estimate.n_items, cutoff))
+    rows = <int32_t *>workspace
+    workspace += rankings_bytes(BLOCK, cutoff)
+    prepare_sampler(&sampler, &draw, workspace)
+    workspace += sampler_workspace(estimate.n_items, cutoff)
+    begin_estimate(estimator, estimate, source, completes_rankings(&sampler), workspace)
+    if estimate.kind != PLAIN and <intp_t>estimate.in_lockstep.depth > cutoff:
+        complete_rankings(&sampler)
+    for block in range((source.n_samples + block_length - 1) // block_length):
+        n_rankings = min(block_length, source.n_samples - block * block_length)
+        start_block(&sampler, &draw, block)
+        if estimate.kind == PLAIN:
+            draw_rows(&sampler, n_rankings, rows, cutoff)
+            estimator.accumulate(estimate, rows, n_rankings, cutoff)
+            continue
+        first = 0
+        while first < n_rankings:
+            n_lanes = min(<intp_t>LOCKSTEP, n_rankings - first)
+            draw_group(&sampler, n_lanes, columns)
+            accumulate_columns(&estimate.in_lockstep, estimate.kind, columns, n_lanes)
+            first += LOCKSTEP
+    finish_estimate(estimator, estimate, source.n_samples)
 
 
 cdef Estimate describe_query(
@@ -103,7 +204,10 @@ cdef void estimate_in_batch(
     # a query of one item has no gradient, and rounding must not give it one
     if offsets[query + 1] - offsets[query] > (0 if one_per_query else 1):
         estimate = describe_query(scores, relevance, rank_weights, offsets, query, out, one_per_query)
-        estimate_query(estimator, &estimate, source, query, workspace)
+        if source.given != NULL:
+            estimate_given(estimator, &estimate, source, query, workspace)
+        else:
+            estimate_drawn(estimator, &estimate, source, query, workspace)
 
 
 cdef int estimate_long_query(
@@ -114,43 +218,59 @@ cdef int estimate_long_query(
     cdef intp_t block_length = block_size(n_items)
     cdef intp_t n_blocks = (source.n_samples + block_length - 1) // block_length
     cdef intp_t first, stop, task, tasks, i
+    cdef Draw draw = describe_draw(estimate, source, query)
+    cdef Sampler sampler
+    cdef size_t drawing = 0 if source.given != NULL else sampler_workspace(n_items, cutoff)
+    cdef Workspaces estimating = Workspaces(
+        1, rankings_bytes(LOCKSTEP, deepest(n_items, cutoff)) + estimator_workspace(n_items, cutoff))
+    cdef Workspaces drawers = Workspaces(n_threads, drawing)
+    cdef int32_t *columns = <int32_t *>estimating.of_thread(0)
+    cdef bint can_complete = cutoff == n_items  # what given rankings hold past the cutoff has not been checked
+    if source.given == NULL:
+        prepare_sampler(&sampler, &draw, drawers.of_thread(0))
+        can_complete = completes_rankings(&sampler)
+        draw.sampler = sampler.method
+    begin_estimate(
+        estimator, estimate, source, can_complete,
+        estimating.of_thread(0) + rankings_bytes(LOCKSTEP, deepest(n_items, cutoff)))
+    if estimate.kind != PLAIN:
+        draw.cutoff = estimate.in_lockstep.depth
+    cdef intp_t stride = draw.cutoff if source.given == NULL else source.length
     # bounded by the length of a round, and by a megabyte of rankings per thread
     cdef intp_t blocks_per_task = min(
         blocks_per_round(n_items, NS_PER_ITEM, n_blocks, n_threads),
-        max(<intp_t>1, <intp_t>((1 << 20) // block_bytes(cutoff))))
+        max(<intp_t>1, <intp_t>((1 << 20) // rankings_bytes(block_length, draw.cutoff))))
     cdef intp_t rankings_per_check = max(
         <intp_t>1, <intp_t>(5e7 / (n_items * cutoff * estimator.ns_per_item_and_rank + 10.0 * cutoff)))
-    cdef size_t drawing = 0 if source.given != NULL else sampler_workspace(n_items)
-    cdef Workspaces estimating = Workspaces(1, estimate_workspace(n_items, cutoff))
-    cdef Workspaces drawers = Workspaces(n_threads, drawing)
+    if estimate.kind != PLAIN:
+        rankings_per_check = (rankings_per_check + BLOCK - 1) // BLOCK * BLOCK  # whole groups
     cdef Workspaces rankings = Workspaces(
-        1, 0 if source.given != NULL else block_bytes(cutoff) * blocks_per_task * n_threads)
+        1, 0 if source.given != NULL else rankings_bytes(block_length, stride) * blocks_per_task * n_threads)
     cdef int32_t *drawn = <int32_t *>rankings.of_thread(0)
     cdef const int32_t *next_ranking
-    cdef intp_t n_rankings, stride = cutoff if source.given == NULL else source.length
-    estimator.begin(estimate, estimating.of_thread(0))
+    cdef intp_t n_rankings
     for first in range(0, n_blocks, blocks_per_task * n_threads):
         stop = min(first + blocks_per_task * n_threads, n_blocks)
         n_rankings = min(stop * block_length, source.n_samples) - first * block_length
         if source.given != NULL:
-            next_ranking = source.given + (query * source.n_samples + first * block_length) * source.length
+            next_ranking = source.given + (query * source.n_samples + first * block_length) * stride
         else:
             next_ranking = drawn
             tasks = (stop - first + blocks_per_task - 1) // blocks_per_task
             with nogil:
                 for task in prange(tasks, schedule="dynamic", num_threads=threads_for(n_threads, tasks)):
-                    draw_query(
-                        estimate.scores, n_items, cutoff, source.n_samples, source.key, source.first_query + query,
-                        first + task * blocks_per_task, min(first + (task + 1) * blocks_per_task, stop),
+                    draw_row_blocks(
+                        &draw, first + task * blocks_per_task, min(first + (task + 1) * blocks_per_task, stop),
                         drawers.of_thread(omp_get_thread_num()),
-                        drawn + task * blocks_per_task * block_length * cutoff)
+                        drawn + task * blocks_per_task * block_length * stride)
             check_interrupt()
         for i in range(0, n_rankings, rankings_per_check):
             with nogil:
-                estimator.accumulate(
-                    estimate, next_ranking + i * stride, min(rankings_per_check, n_rankings - i), stride)
+                accumulate_rows(
+                    estimator, estimate, next_ranking + i * stride, min(rankings_per_check, n_rankings - i), stride,
+                    columns)
             check_interrupt()
-    estimator.finish(estimate, source.n_samples)
+    finish_estimate(estimator, estimate, source.n_samples)
     return 0
 
 
@@ -159,7 +279,7 @@ cdef int estimate_long_query(
 # ---------------------------------------------------------------------------------------------------------------------
 
 def sampled_estimate(
-    int variant, const double[::1] scores, const double[::1] relevance, const double[:, ::1] rank_weights,
+    int variant, int sampler, const double[::1] scores, const double[::1] relevance, const double[:, ::1] rank_weights,
     const int64_t[::1] offsets, intp_t n_samples, const int32_t[:, :, ::1] rankings, const uint64_t[::1] key,
     uint64_t first_query, int n_threads, double[::1] out
 ):
@@ -180,6 +300,7 @@ def sampled_estimate(
     cdef double ns_per_item
     if cutoff == 0:
         return
+    source.sampler = sampler
     source.n_samples = n_samples
     source.given = NULL
     source.length = 0

@@ -1,29 +1,63 @@
 """Samplers of Plackett-Luce rankings: prepared once per query, then asked for blocks of rankings."""
 
+from plrank_fast._introselect cimport Introselect
 from plrank_fast._random cimport plr_stream
-from plrank_fast._typedefs cimport int32_t, intp_t, uint64_t
+from plrank_fast._typedefs cimport int32_t, intp_t, uint32_t, uint64_t
+
+cdef extern from "network_sampler.h" nogil:
+    const int PLR_NETWORK_ITEMS
+    ctypedef struct network_sampler:
+        size_t n_items
+        size_t depth
+        const double *means
+        float *rounded_means
+        uint32_t *words
+        int32_t *keys
+        double *exact
+        int32_t *order
+
+# rankings drawn and used side by side, as in ``kernels/lockstep.h``
+cdef enum:
+    LOCKSTEP = 16
+
+# how to draw, in the order of ``sampling.SAMPLERS``
+cdef enum:
+    AUTO = 0
+    INTROSELECT = 1
+    NETWORK = 2
 
 cdef struct Sampler:
+    int method
     intp_t n_items
-    intp_t cutoff               # ranks to draw, at most n_items
-    bint logarithmic            # clocks in log-space: the weights span more than a double does
-    double first_pivot          # a time before which about cutoff + 3 sqrt(cutoff) clocks ring; 0 where not worth it
-    double *rates               # 1 / weight of each item, or its score; padded to a whole step of the stream
-    double *clocks              # padded likewise
-    double *keys                # survivors of the first pivot
-    int32_t *items
+    intp_t depth                # ranks to draw: the cutoff, or all items once ``complete_rankings`` has been called
+    Introselect introselect
+    network_sampler network
+    int32_t *columns            # (depth, PLR_LOCKSTEP), for rankings that are wanted as rows
+    # of the block at hand:
+    plr_stream stream
+    uint64_t salt               # of the random bits that only near ties ask for
+    uint64_t n_drawn
+
+cdef struct Draw:
+    # what to draw for one query
+    int sampler
+    const double *scores
+    intp_t n_items
+    intp_t cutoff
+    intp_t n_samples
+    const uint64_t *key
+    uint64_t query
 
 cdef double NS_PER_ITEM  # rough cost of one item in one ranking, for the length of a round
 
-cdef size_t sampler_workspace(intp_t n_items) noexcept nogil
-cdef void prepare_sampler(
-    Sampler *sampler, const double *scores, intp_t n_items, intp_t cutoff, intp_t n_samples, char *workspace
-) noexcept nogil
-cdef void draw_block(
-    Sampler *sampler, const uint64_t *key, uint64_t query, uint64_t block, intp_t n_rankings,
-    int32_t *rankings, intp_t stride
-) noexcept nogil
-cdef void draw_query(
-    const double *scores, intp_t n_items, intp_t cutoff, intp_t n_samples, const uint64_t *key, uint64_t query,
-    intp_t first_block, intp_t last_block, char *workspace, int32_t *rankings
+cdef size_t sampler_workspace(intp_t n_items, intp_t cutoff) noexcept nogil
+cdef void prepare_sampler(Sampler *sampler, const Draw *draw, char *workspace) noexcept nogil
+cdef intp_t deepest(intp_t n_items, intp_t cutoff) noexcept nogil
+cdef bint completes_rankings(const Sampler *sampler) noexcept nogil
+cdef void complete_rankings(Sampler *sampler) noexcept nogil
+cdef void start_block(Sampler *sampler, const Draw *draw, uint64_t block) noexcept nogil
+cdef void draw_group(Sampler *sampler, intp_t n_rankings, int32_t *columns) noexcept nogil
+cdef void draw_rows(Sampler *sampler, intp_t n_rankings, int32_t *rankings, intp_t stride) noexcept nogil
+cdef void draw_row_blocks(
+    const Draw *draw, intp_t first_block, intp_t last_block, char *workspace, int32_t *rankings
 ) noexcept nogil

@@ -1,15 +1,20 @@
-"""Samplers of Plackett-Luce rankings.
+"""Samplers of Plackett-Luce rankings, and the rule that picks one.
 
-``introselect``: every item gets an exponential clock of rate w = exp(score); the order in which the clocks ring is a
-Plackett-Luce ranking (with -log of the clocks this is the Gumbel top-K trick). Introselect finds the K that ring first,
-a sort puts them in order: O(D + K log K) per ranking.
+All of them draw from the same distribution, exactly; they differ in what they cost.
+
+``introselect``  every item's clock, the K that ring first, a sort: the plain one, O(D + K log K) per ranking, for
+                 scores at any distance (``_introselect.pyx``)
+``network``      every item's clock, sixteen rankings in lockstep, a sorting network: up to 1024 items
+                 (``kernels/network_sampler.c``)
+
+A sampler that cannot serve a query leaves it to ``introselect``. Each block of samples has a stream of its own, of
+which every sampler consumes the same words at any SIMD level.
 """
 
-from libc.float cimport DBL_MAX
-from libc.math cimport INFINITY, exp, sqrt
+from libc.math cimport INFINITY
 
-from plrank_fast._random cimport PLR_STREAM_LANES, block_size, plr_stream, plr_stream_init
-from plrank_fast._selection cimport keep_below, select_smallest, sort_pairs
+from plrank_fast._introselect cimport Introselect, draw_ranking, introselect_workspace, prepare_introselect
+from plrank_fast._random cimport block_size, plr_mix64, plr_stream_init
 from plrank_fast._simd cimport simd_level
 from plrank_fast._threads cimport (
     Workspaces,
@@ -21,165 +26,203 @@ from plrank_fast._threads cimport (
     round_stop,
     threads_for,
 )
-from plrank_fast._typedefs cimport int32_t, int64_t, intp_t, uint64_t
-
-import numpy as np
+from plrank_fast._typedefs cimport int32_t, int64_t, intp_t, uint32_t, uint64_t
 
 from cython.parallel cimport prange
 
-cdef extern from "clocks.h" nogil:
-    ctypedef struct clocks_kernels:
-        void (*linear)(plr_stream *stream, const double *inverse_weights, double *clocks, size_t n) noexcept nogil
-        void (*logarithmic)(plr_stream *stream, const double *scores, double *clocks, size_t n) noexcept nogil
-        void (*log)(const double *x, double *out, size_t n) noexcept nogil
-    const clocks_kernels *clocks_kernels_at(int level)
+cdef extern from "network_sampler.h" nogil:
+    ctypedef struct network_kernels:
+        void (*prepare)(network_sampler *sampler) noexcept nogil
+        void (*draw_group)(
+            network_sampler *sampler, plr_stream *stream, uint64_t salt, uint64_t first_sample, int32_t *columns
+        ) noexcept nogil
+    const network_kernels *network_kernels_at(int level)
 
-cdef const clocks_kernels *clocks = clocks_kernels_at(simd_level())
+cdef extern from "weights.h" nogil:
+    ctypedef struct weights_kernels:
+        void (*relative)(const double *scores, double highest, double sign, double *out, size_t n) noexcept nogil
+    const weights_kernels *weights_kernels_at(int level)
 
-cdef double LINEAR_SPREAD = 600.0  # nats between the scores up to which weights and clocks fit a double
-cdef double UNCROSSABLE_GAP = 64.0  # nats: log E lies between -36.8 and 3.7 for the uniforms in use
+cdef const network_kernels *network = network_kernels_at(simd_level())
+cdef const weights_kernels *weights = weights_kernels_at(simd_level())
+
+cdef double FLOAT_SPREAD = 79.0  # nats between the scores up to which mean clocks fit a float32 with room for 2^6
 NS_PER_ITEM = 4.0
-cdef intp_t FIRST_PIVOT_SAMPLES = 16  # fewer samples do not repay the search for the first pivot
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Per item
+# The rule
 # ---------------------------------------------------------------------------------------------------------------------
 
-cdef inline intp_t padded(intp_t n_items) noexcept nogil:
-    return (n_items + PLR_STREAM_LANES - 1) // PLR_STREAM_LANES * PLR_STREAM_LANES
+cdef int choose_sampler(const Draw *draw, double spread) noexcept nogil:
+    """The sampler for one query: what was asked for where it can serve, the fastest for "auto".
+
+    It depends on the query and the arguments of the call alone, so the same call draws the same rankings everywhere.
+    """
+    cdef bint network_serves = draw.n_items <= PLR_NETWORK_ITEMS and spread <= FLOAT_SPREAD
+    if draw.sampler == INTROSELECT:
+        return INTROSELECT
+    return NETWORK if network_serves else INTROSELECT
 
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Per query
 # ---------------------------------------------------------------------------------------------------------------------
 
-cdef size_t sampler_workspace(intp_t n_items) noexcept nogil:
-    """Bytes that ``prepare_sampler`` needs."""
-    return <size_t>padded(n_items) * (3 * sizeof(double) + sizeof(int32_t))
+cdef inline size_t aligned(size_t n_bytes) noexcept nogil:
+    return (n_bytes + 63) // 64 * 64
 
 
-cdef void prepare_sampler(
-    Sampler *sampler, const double *scores, intp_t n_items, intp_t cutoff, intp_t n_samples, char *workspace
-) noexcept nogil:
-    """Ready ``sampler`` to draw the first ``cutoff`` ranks of one query. O(D); O(D log D) at huge score gaps."""
-    cdef intp_t length = padded(n_items)
+cdef inline char *take(char **free_memory, size_t n_bytes) noexcept nogil:
+    """Cut a piece off the front of a workspace; pieces start on cache lines."""
+    cdef char *piece = free_memory[0]
+    free_memory[0] += aligned(n_bytes)
+    return piece
+
+
+cdef inline intp_t network_rows(intp_t n_items) noexcept nogil:
+    """Rows of keys: a power of two."""
+    cdef intp_t rows = 16
+    while rows < n_items:
+        rows *= 2
+    return rows
+
+
+cdef intp_t deepest(intp_t n_items, intp_t cutoff) noexcept nogil:
+    """Ranks of the longest columns that may be asked for."""
+    return max(min(cutoff, n_items), min(n_items, <intp_t>PLR_NETWORK_ITEMS))
+
+
+cdef size_t sampler_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
+    """Bytes that ``prepare_sampler`` needs for a query of at most ``n_items``."""
+    cdef size_t rows = network_rows(min(n_items, <intp_t>PLR_NETWORK_ITEMS))
+    cdef size_t network_bytes = rows * (2 * LOCKSTEP * sizeof(int32_t) + 2 * sizeof(double) + 2 * sizeof(float))
+    cdef size_t columns_bytes = deepest(n_items, cutoff) * LOCKSTEP * sizeof(int32_t)
+    return aligned(columns_bytes) + aligned(max(introselect_workspace(n_items), network_bytes + 6 * 64))
+
+
+cdef void prepare_sampler(Sampler *sampler, const Draw *draw, char *workspace) noexcept nogil:
+    """Ready ``sampler`` to draw the first ranks of one query. O(D); O(D log D) at huge score gaps."""
+    cdef intp_t d, n_items = draw.n_items
     cdef double highest = -INFINITY, lowest = INFINITY
-    cdef intp_t d
+    cdef double *means
     for d in range(n_items):
-        highest = max(highest, scores[d])
-        lowest = min(lowest, scores[d])
+        highest = max(highest, draw.scores[d])
+        lowest = min(lowest, draw.scores[d])
     sampler.n_items = n_items
-    sampler.cutoff = cutoff
-    sampler.rates = <double *>workspace
-    sampler.clocks = sampler.rates + length
-    sampler.keys = sampler.clocks + length
-    sampler.items = <int32_t *>(sampler.keys + length)
-    sampler.logarithmic = not (highest - lowest <= LINEAR_SPREAD)
-    sampler.first_pivot = 0.0
-    if sampler.logarithmic:
-        compress_gaps(sampler, scores)
-        for d in range(n_items, length):
-            sampler.rates[d] = -DBL_MAX
-        return
-    for d in range(n_items):
-        sampler.rates[d] = exp(highest - scores[d])
-    for d in range(n_items, length):
-        sampler.rates[d] = INFINITY
-    if n_samples >= FIRST_PIVOT_SAMPLES:
-        sampler.first_pivot = time_of_arrivals(sampler, <double>cutoff + 3.0 * sqrt(<double>cutoff) + 1.0)
-
-
-cdef void compress_gaps(Sampler *sampler, const double *scores) noexcept nogil:
-    """Scores with every gap between neighbours cut to one that no pair of clocks can cross.
-
-    The rankings are those of the scores themselves, and adding noise no longer rounds it away at scores such as 1e300.
-    """
-    cdef intp_t d
-    cdef double level = 0.0, previous, gap
-    for d in range(sampler.n_items):
-        sampler.keys[d] = -scores[d]
-        sampler.items[d] = <int32_t>d
-    sort_pairs(sampler.keys, sampler.items, sampler.n_items)
-    previous = sampler.keys[0]
-    for d in range(sampler.n_items):
-        gap = sampler.keys[d] - previous
-        previous = sampler.keys[d]
-        level -= min(gap, UNCROSSABLE_GAP)
-        sampler.rates[sampler.items[d]] = level
-
-
-cdef double time_of_arrivals(Sampler *sampler, double arrivals) noexcept nogil:
-    """The time before which this many clocks are expected to ring; 0 when that is most of them.
-
-    Newton's method on the concave sum of 1 - exp(-w t), which approaches the root from below.
-    """
-    cdef double time = 0.0, arrived, rate, still_silent
-    cdef intp_t d, _
-    if arrivals > 0.6 * sampler.n_items:
-        return 0.0
-    for _ in range(12):
-        arrived = 0.0
-        rate = 0.0
-        for d in range(sampler.n_items):
-            still_silent = exp(-time / sampler.rates[d])
-            arrived += 1.0 - still_silent
-            rate += still_silent / sampler.rates[d]
-        if arrived > 0.95 * arrivals:
-            return time
-        time += (arrivals - arrived) / rate
-        if not time < 1e300:
-            return 0.0
-    return 0.0
-
-
-cdef void draw_ranking(Sampler *sampler, plr_stream *stream, int32_t *ranking) noexcept nogil:
-    """The first ``cutoff`` items to ring."""
-    cdef intp_t kept = 0, k
-    if sampler.logarithmic:
-        clocks.logarithmic(stream, sampler.rates, sampler.clocks, sampler.n_items)
+    sampler.depth = min(draw.cutoff, n_items)
+    sampler.columns = <int32_t *>take(
+        &workspace, deepest(n_items, draw.cutoff) * LOCKSTEP * sizeof(int32_t))
+    sampler.method = choose_sampler(draw, highest - lowest)
+    if sampler.method == INTROSELECT:
+        prepare_introselect(
+            &sampler.introselect, draw.scores, n_items, sampler.depth, draw.n_samples, workspace)
     else:
-        clocks.linear(stream, sampler.rates, sampler.clocks, sampler.n_items)
-    if sampler.first_pivot > 0.0:
-        kept = keep_below(sampler.clocks, sampler.n_items, sampler.first_pivot, sampler.keys, sampler.items)
-    if kept < sampler.cutoff:
-        kept = keep_below(sampler.clocks, sampler.n_items, INFINITY, sampler.keys, sampler.items)
-    select_smallest(sampler.keys, sampler.items, kept, sampler.cutoff)
-    sort_pairs(sampler.keys, sampler.items, sampler.cutoff)
-    for k in range(sampler.cutoff):
-        ranking[k] = sampler.items[k]
+        means = <double *>take(&workspace, n_items * sizeof(double))
+        weights.relative(draw.scores, highest, -1.0, means, n_items)
+        sampler.network.n_items = n_items
+        sampler.network.depth = sampler.depth
+        sampler.network.means = means
+        sampler.network.rounded_means = <float *>take(&workspace, n_items * sizeof(float))
+        sampler.network.exact = <double *>take(&workspace, n_items * sizeof(double))
+        sampler.network.order = <int32_t *>take(&workspace, n_items * sizeof(int32_t))
+        sampler.network.words = <uint32_t *>take(&workspace, n_items * LOCKSTEP * sizeof(uint32_t))
+        sampler.network.keys = <int32_t *>workspace
+        network.prepare(&sampler.network)
 
 
-cdef void draw_block(
-    Sampler *sampler, const uint64_t *key, uint64_t query, uint64_t block, intp_t n_rankings,
-    int32_t *rankings, intp_t stride
-) noexcept nogil:
-    """Draw rankings of one block (the first ``n_rankings`` of it) into rows of ``rankings``."""
-    cdef plr_stream stream
+cdef bint completes_rankings(const Sampler *sampler) noexcept nogil:
+    """Whether drawing all ranks costs little more than drawing some."""
+    return sampler.method == NETWORK
+
+
+cdef void complete_rankings(Sampler *sampler) noexcept nogil:
+    """Draw all ranks from now on, the first ones as before. Only where ``completes_rankings``."""
+    sampler.depth = sampler.n_items
+    sampler.network.depth = sampler.n_items
+    network.prepare(&sampler.network)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Per block
+# ---------------------------------------------------------------------------------------------------------------------
+
+cdef void start_block(Sampler *sampler, const Draw *draw, uint64_t block) noexcept nogil:
+    """Turn to the stream of one block."""
+    plr_stream_init(&sampler.stream, draw.key, draw.query, block)
+    sampler.salt = plr_mix64(sampler.stream.word[0][0] + sampler.stream.word[1][1])
+    sampler.n_drawn = 0
+
+
+cdef void draw_group(Sampler *sampler, intp_t n_rankings, int32_t *columns) noexcept nogil:
+    """Draw the next LOCKSTEP rankings of the block rank by rank; only the first ``n_rankings`` are defined."""
     cdef intp_t i
-    plr_stream_init(&stream, key, query, block)
-    for i in range(n_rankings):
-        draw_ranking(sampler, &stream, rankings + i * stride)
+    if sampler.method == INTROSELECT:
+        for i in range(n_rankings):
+            draw_ranking(&sampler.introselect, &sampler.stream, columns + i, LOCKSTEP)
+    else:
+        network.draw_group(&sampler.network, &sampler.stream, sampler.salt, sampler.n_drawn, columns)
+    sampler.n_drawn += LOCKSTEP
+
+
+cdef void draw_rows(Sampler *sampler, intp_t n_rankings, int32_t *rankings, intp_t stride) noexcept nogil:
+    """Draw the first ``n_rankings`` of the block into rows."""
+    cdef intp_t first = 0, i, k, n_lanes
+    if sampler.method == INTROSELECT:
+        for i in range(n_rankings):
+            draw_ranking(&sampler.introselect, &sampler.stream, rankings + i * stride, 1)
+        return
+    while first < n_rankings:
+        n_lanes = min(<intp_t>LOCKSTEP, n_rankings - first)
+        draw_group(sampler, n_lanes, sampler.columns)
+        for i in range(n_lanes):
+            for k in range(sampler.depth):
+                rankings[(first + i) * stride + k] = sampler.columns[k * LOCKSTEP + i]
+        first += LOCKSTEP
 
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Batch
 # ---------------------------------------------------------------------------------------------------------------------
 
-cdef void draw_query(
-    const double *scores, intp_t n_items, intp_t cutoff, intp_t n_samples, const uint64_t *key, uint64_t query,
-    intp_t first_block, intp_t last_block, char *workspace, int32_t *rankings
+cdef void draw_row_blocks(
+    const Draw *draw, intp_t first_block, intp_t last_block, char *workspace, int32_t *rankings
 ) noexcept nogil:
     """Draw blocks [first_block, last_block) of a query (or as many as there are) into rows of ``cutoff`` items."""
     cdef Sampler sampler
-    cdef intp_t block, block_length = block_size(n_items)
-    if n_items == 0 or cutoff == 0:
+    cdef intp_t block, block_length = block_size(draw.n_items)
+    if draw.n_items == 0 or draw.cutoff == 0:
         return
-    prepare_sampler(&sampler, scores, n_items, min(cutoff, n_items), n_samples, workspace)
-    for block in range(first_block, min(last_block, (n_samples + block_length - 1) // block_length)):
-        draw_block(
-            &sampler, key, query, block, min(block_length, n_samples - block * block_length),
-            rankings + (block - first_block) * block_length * cutoff, cutoff)
+    prepare_sampler(&sampler, draw, workspace)
+    for block in range(first_block, min(last_block, (draw.n_samples + block_length - 1) // block_length)):
+        start_block(&sampler, draw, block)
+        draw_rows(
+            &sampler, min(block_length, draw.n_samples - block * block_length),
+            rankings + (block - first_block) * block_length * draw.cutoff, draw.cutoff)
+
+
+cdef inline Draw describe_draw(
+    int sampler, const double[::1] scores, const int64_t[::1] offsets, intp_t query, intp_t cutoff, intp_t n_samples,
+    const uint64_t[::1] key, uint64_t first_query
+) noexcept nogil:
+    cdef Draw draw
+    draw.sampler = sampler
+    draw.scores = &scores[0] + offsets[query]
+    draw.n_items = offsets[query + 1] - offsets[query]
+    draw.cutoff = cutoff
+    draw.n_samples = n_samples
+    draw.key = &key[0]
+    draw.query = first_query + query
+    return draw
+
+
+cdef void draw_in_batch(
+    int sampler, const double[::1] scores, const int64_t[::1] offsets, intp_t query, intp_t cutoff, intp_t n_samples,
+    const uint64_t[::1] key, uint64_t first_query, intp_t first_block, intp_t last_block, char *workspace,
+    int32_t *rankings
+) noexcept nogil:
+    cdef Draw draw = describe_draw(sampler, scores, offsets, query, cutoff, n_samples, key, first_query)
+    draw_row_blocks(&draw, first_block, last_block, workspace, rankings)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -187,8 +230,8 @@ cdef void draw_query(
 # ---------------------------------------------------------------------------------------------------------------------
 
 def sample_rankings(
-    const double[::1] scores, const int64_t[::1] offsets, intp_t n_samples, intp_t cutoff, const uint64_t[::1] key,
-    uint64_t first_query, int n_threads, int32_t[:, :, ::1] rankings
+    int sampler, const double[::1] scores, const int64_t[::1] offsets, intp_t n_samples, intp_t cutoff,
+    const uint64_t[::1] key, uint64_t first_query, int n_threads, int32_t[:, :, ::1] rankings
 ):
     """Fill ``rankings`` (n_queries, n_samples, cutoff), preset to -1."""
     cdef intp_t n_queries = offsets.shape[0] - 1
@@ -197,16 +240,16 @@ def sample_rankings(
     cdef int threads
     if cutoff == 0:
         return
-    cdef Workspaces workspaces = Workspaces(n_threads, sampler_workspace(longest_query(offsets)))
+    cdef Workspaces workspaces = Workspaces(n_threads, sampler_workspace(longest_query(offsets), cutoff))
     while start < n_queries:
         stop = round_stop(offsets, start, NS_PER_ITEM * n_samples, n_threads)
         if not is_long(offsets, start, stop, NS_PER_ITEM * n_samples):
             threads = threads_for(n_threads, stop - start)
             with nogil:
                 for q in prange(start, stop, schedule="dynamic", num_threads=threads):
-                    draw_query(
-                        &scores[0] + offsets[q], offsets[q + 1] - offsets[q], cutoff, n_samples, &key[0],
-                        first_query + q, 0, n_samples, workspaces.of_thread(omp_get_thread_num()), &rankings[q, 0, 0])
+                    draw_in_batch(
+                        sampler, scores, offsets, q, cutoff, n_samples, key, first_query, 0, n_samples,
+                        workspaces.of_thread(omp_get_thread_num()), &rankings[q, 0, 0])
             check_interrupt()
         else:
             block_length = block_size(offsets[stop] - offsets[start])
@@ -221,19 +264,11 @@ def sample_rankings(
                         (last - first + blocks_per_task - 1) // blocks_per_task, schedule="dynamic",
                         num_threads=threads,
                     ):
-                        draw_query(
-                            &scores[0] + offsets[start], offsets[stop] - offsets[start], cutoff, n_samples, &key[0],
-                            first_query + start, first + task * blocks_per_task,
+                        draw_in_batch(
+                            sampler, scores, offsets, start, cutoff, n_samples, key, first_query,
+                            first + task * blocks_per_task,
                             min(first + (task + 1) * blocks_per_task, last),
                             workspaces.of_thread(omp_get_thread_num()),
                             &rankings[start, (first + task * blocks_per_task) * block_length, 0])
                 check_interrupt()
         start = stop
-
-
-def vector_log(const double[::1] x):
-    """log(x) as the kernels compute it, for tests; the length must be a multiple of 8."""
-    out = np.empty(x.shape[0])
-    cdef double[::1] view = out
-    clocks.log(&x[0], &view[0], x.shape[0])
-    return out

@@ -1,0 +1,200 @@
+"""PL-Rank-3 over rankings in lockstep: which of its passes may run, and its two ends around the kernel.
+
+The kernel (``kernels/plrank_pass.c``) takes sixteen rankings at once and is six times faster than the plain estimator
+of ``_plrank``, which remains for scores and rank weights where it could not hold the same 1e-12.
+"""
+
+from libc.math cimport INFINITY, exp, ldexp, sqrt
+from libc.string cimport memset
+
+from plrank_fast._samplers cimport LOCKSTEP, PLR_NETWORK_ITEMS
+from plrank_fast._simd cimport simd_level
+from plrank_fast._typedefs cimport int32_t, intp_t, uint64_t
+
+cdef extern from "plrank_pass.h" nogil:
+    ctypedef struct plrank_pass_kernels:
+        void (*backward)(plrank_pass *columns_pass, const int32_t *columns, size_t n_lanes) noexcept nogil
+        void (*forward)(plrank_pass *columns_pass, const int32_t *columns, size_t n_lanes) noexcept nogil
+    const plrank_pass_kernels *plrank_pass_kernels_at(int level)
+
+cdef extern from "weights.h" nogil:
+    ctypedef struct weights_kernels:
+        void (*relative)(const double *scores, double highest, double sign, double *out, size_t n) noexcept nogil
+    const weights_kernels *weights_kernels_at(int level)
+
+cdef const plrank_pass_kernels *kernels = plrank_pass_kernels_at(simd_level())
+cdef const weights_kernels *weights = weights_kernels_at(simd_level())
+
+cdef double LARGEST_SPREAD = 600.0  # nats; sums of weights and their reciprocals stay far inside a double's range
+cdef double LARGEST_AMPLIFICATION = 1e4  # for one ranking; falls with the root of their number as rounding adds up
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Whether the backward pass is exact enough
+# ---------------------------------------------------------------------------------------------------------------------
+#
+# Its final difference leaves, of sums over whole rankings, the part up to an item's rank. In no ranking is that part
+# less than the first rank's, [PR_1, theta_1] / S_1, nor the whole more than [PR_1, theta_1] times the sum of 1 / S_k,
+# if relevance and rank weights are not negative and theta_1 is the greatest. The amplification of rounding is at most
+# the sum over k of S_1 / S_k, and S_k is at least the weight of the D - k + 1 lightest items.
+
+cdef double amplification(
+    const double *items, intp_t n_items, intp_t cutoff, double total, double lightest
+) noexcept nogil:
+    """Upper bound on the sum over k of S_1 / S_k. O(D + K)."""
+    cdef double[65] mass       # of the items by octave below the heaviest; then of all lighter octaves
+    cdef intp_t[64] count
+    cdef intp_t d, k, octave
+    cdef double bound, left, lower_end = 1.0
+    # often enough: all ranks as bad as the last one, all items as light as the lightest
+    bound = cutoff * total / ((n_items - cutoff + 1) * lightest)
+    if bound <= 64.0:
+        return bound
+    memset(mass, 0, sizeof(mass))
+    memset(count, 0, sizeof(count))
+    for d in range(n_items):
+        # a double's exponent is 1023 for the heaviest weight, 1
+        octave = min(1023 - <intp_t>((<const uint64_t *>(items + 2 * d + 1))[0] >> 52), <intp_t>63)
+        mass[octave] += items[2 * d + 1]
+        count[octave] += 1
+    for octave in range(62, -1, -1):
+        mass[octave] += mass[octave + 1]
+    # take items away from the heaviest octave on; those left in an octave weigh at least its lower end
+    bound = 0.0
+    octave = -1
+    left = 0.0
+    for k in range(cutoff):
+        while left == 0.0:
+            octave += 1
+            left = <double>count[octave]
+            lower_end = ldexp(1.0, -<int>octave) if octave < 63 else lightest
+        bound += total / (mass[octave + 1] + left * lower_end)
+        left -= 1.0
+    return bound
+
+
+cdef bint backward_is_exact(
+    const plrank_pass *columns_pass, const double *relevance, double lightest, intp_t n_samples
+) noexcept nogil:
+    """Whether the backward pass keeps 1e-12 of the sum of absolute terms for every item and ranking."""
+    cdef intp_t d, k
+    cdef double limit = LARGEST_AMPLIFICATION / sqrt(<double>n_samples)
+    for k in range(<intp_t>columns_pass.cutoff):
+        if not 0.0 <= columns_pass.rank_weights[k] <= columns_pass.rank_weights[0]:
+            return False
+    for d in range(<intp_t>columns_pass.n_items):
+        if relevance[d] < 0.0:
+            return False
+    return amplification(
+        columns_pass.items, columns_pass.n_items, columns_pass.cutoff, columns_pass.total_weight, lightest) <= limit
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Per query
+# ---------------------------------------------------------------------------------------------------------------------
+
+cdef size_t pass_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
+    """Bytes that ``begin_pass`` carves out."""
+    cdef size_t deepest = max(min(cutoff, n_items), min(n_items, <intp_t>PLR_NETWORK_ITEMS))
+    cdef size_t states = 16 * (min(n_items, <intp_t>PLR_NETWORK_ITEMS) + 1)
+    return (6 * (<size_t>n_items + 1) + deepest + states) * sizeof(double) + 64
+
+
+cdef int begin_pass(
+    plrank_pass *columns_pass, const double *scores, const double *relevance, const double *rank_weights,
+    intp_t n_items, intp_t cutoff, intp_t n_samples, bint can_complete, char *workspace
+) noexcept nogil:
+    """Prepare the sums of one query; returns which pass may run. O(D + K).
+
+    ``depth`` comes out as the ranks that the pass wants: more than the cutoff only if the rankings can be completed.
+    """
+    cdef intp_t d, k
+    cdef double highest = -INFINITY, lowest = INFINITY
+    cdef double *theta
+    cdef double *own
+    cdef int kind
+    for d in range(n_items):
+        highest = max(highest, scores[d])
+        lowest = min(lowest, scores[d])
+    if not highest - lowest <= LARGEST_SPREAD:
+        return PLAIN
+    can_complete = can_complete and n_items <= PLR_NETWORK_ITEMS
+    columns_pass.n_items = n_items
+    columns_pass.cutoff = cutoff
+    columns_pass.total_reward = 0.0
+    columns_pass.total_direct = 0.0
+    columns_pass.sums = <double *>workspace
+    columns_pass.items = columns_pass.sums + 4 * (n_items + 1)
+    columns_pass.states = columns_pass.items + 2 * (n_items + 1)
+    theta = columns_pass.states + 16 * (min(n_items, <intp_t>PLR_NETWORK_ITEMS) + 1)
+    columns_pass.rank_weights = theta
+
+    own = columns_pass.sums
+    weights.relative(scores, highest, 1.0, own, n_items)
+    columns_pass.total_weight = 0.0
+    for d in range(n_items):
+        columns_pass.items[2 * d] = relevance[d]
+        columns_pass.items[2 * d + 1] = own[d]
+        columns_pass.total_weight += own[d]
+    columns_pass.items[2 * n_items] = 0.0
+    columns_pass.items[2 * n_items + 1] = 0.0
+    for k in range(cutoff):
+        theta[k] = rank_weights[k]
+
+    if backward_is_exact(columns_pass, relevance, exp(lowest - highest), n_samples):
+        kind = BACKWARD
+        # the weight left over is cheaper to sum from the ranks past the cutoff if these are few
+        columns_pass.depth = n_items if can_complete and 2 * cutoff > n_items else cutoff
+    elif can_complete:
+        kind = FORWARD
+        columns_pass.depth = n_items
+    else:
+        return PLAIN
+    for k in range(cutoff, <intp_t>columns_pass.depth):
+        theta[k] = 0.0
+    memset(columns_pass.sums, 0, 4 * (n_items + 1) * sizeof(double))
+    return kind
+
+
+cdef void accumulate_columns(
+    plrank_pass *columns_pass, int kind, int32_t *columns, intp_t n_rankings
+) noexcept nogil:
+    """Add the first ``n_rankings`` of a group; the others are overwritten with the dummy."""
+    cdef intp_t k, i
+    if n_rankings < LOCKSTEP:
+        for k in range(<intp_t>columns_pass.depth):
+            for i in range(n_rankings, LOCKSTEP):
+                columns[k * LOCKSTEP + i] = <int32_t>columns_pass.n_items
+    if kind == FORWARD:
+        kernels.forward(columns_pass, columns, n_rankings)
+    else:
+        kernels.backward(columns_pass, columns, n_rankings)
+
+
+cdef void finish_pass(
+    const plrank_pass *columns_pass, int kind, intp_t n_samples, double *gradient
+) noexcept nogil:
+    """gradient = mean over the rankings. O(D)."""
+    cdef intp_t d
+    cdef double relevance, weight, reward, direct
+    cdef const double *sums
+    cdef double sign = 1.0 if kind == FORWARD else -1.0
+    cdef double total_reward = columns_pass.total_reward, total_direct = columns_pass.total_direct
+    for d in range(<intp_t>columns_pass.n_items):
+        sums = columns_pass.sums + 4 * d
+        relevance = columns_pass.items[2 * d]
+        weight = columns_pass.items[2 * d + 1]
+        # sums over the ranks up to the item's own, or what the ranks after it leave of the total
+        reward = total_reward + sign * sums[0]
+        direct = total_direct + sign * sums[1]
+        gradient[d] = (sums[2] + weight * (relevance * direct - reward)) / n_samples
+
+
+cdef void pack_columns(
+    const int32_t *rankings, intp_t n_rankings, intp_t stride, intp_t depth, int32_t *columns
+) noexcept nogil:
+    """Rows to columns, at most LOCKSTEP of them."""
+    cdef intp_t i, k
+    for i in range(n_rankings):
+        for k in range(depth):
+            columns[k * LOCKSTEP + i] = rankings[i * stride + k]

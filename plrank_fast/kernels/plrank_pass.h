@@ -1,0 +1,29 @@
+/* PL-Rank-3 over rankings in lockstep: eight samples at once, O(K) per ranking. */
+#ifndef PLR_PLRANK_PASS_H
+#define PLR_PLRANK_PASS_H
+
+#include "isa.h"
+
+/* One query. Item n_items is a dummy: rankings that are not wanted consist of it. */
+typedef struct {
+    size_t n_items;
+    size_t cutoff;              /* ranks that count, K */
+    size_t depth;               /* ranks in the columns: cutoff, or all n_items */
+    const double *rank_weights; /* (depth,) theta, 0 past the cutoff */
+    double *items;              /* (n_items + 1, 2) relevance and weight; 0 for the dummy */
+    double *sums;               /* (n_items + 1, 4) sums over rankings that place the item: see plrank_pass.c */
+    double total_weight;
+    double total_reward;        /* sums over all rankings of reward / S and theta / S over their ranks */
+    double total_direct;
+    double *states;             /* (depth + 1, 8, 2), for `forward` only */
+} plrank_pass;
+
+typedef struct {
+    /* Add n_lanes (1 to 16) rankings of columns (depth, 16). */
+    void (*backward)(plrank_pass *pass, const int32_t *columns, size_t n_lanes);
+    void (*forward)(plrank_pass *pass, const int32_t *columns, size_t n_lanes);
+} plrank_pass_kernels;
+
+PLR_DECLARE_KERNELS(plrank_pass_kernels)
+
+#endif
