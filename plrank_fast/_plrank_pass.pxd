@@ -1,6 +1,7 @@
 """PL-Rank-3 over rankings in lockstep: which of its passes may run, and its two ends around the kernel."""
 
 from plrank_fast._typedefs cimport int32_t, intp_t
+from plrank_fast._weights cimport Weights
 
 cdef extern from "plrank_pass.h" nogil:
     ctypedef struct plrank_pass:
@@ -23,8 +24,8 @@ cdef enum:
 
 cdef size_t pass_workspace(intp_t n_items, intp_t cutoff) noexcept nogil
 cdef int begin_pass(
-    plrank_pass *columns_pass, const double *scores, const double *relevance, const double *rank_weights,
-    intp_t n_items, intp_t cutoff, intp_t n_samples, bint can_complete, char *workspace
+    plrank_pass *columns_pass, const Weights *weights, const double *relevance, const double *rank_weights,
+    intp_t cutoff, intp_t n_samples, bint drawn, bint can_complete, char *workspace
 ) noexcept nogil
 cdef void accumulate_columns(
     plrank_pass *columns_pass, int kind, int32_t *columns, intp_t n_rankings

@@ -4,12 +4,13 @@ The kernel (``kernels/plrank_pass.c``) takes sixteen rankings at once and is six
 of ``_plrank``, which remains for scores and rank weights where it could not hold the same 1e-12.
 """
 
-from libc.math cimport INFINITY, exp, ldexp, sqrt
+from libc.math cimport sqrt
 from libc.string cimport memset
 
 from plrank_fast._samplers cimport LOCKSTEP, PLR_NETWORK_ITEMS
 from plrank_fast._simd cimport simd_level
-from plrank_fast._typedefs cimport int32_t, intp_t, uint64_t
+from plrank_fast._typedefs cimport int32_t, intp_t
+from plrank_fast._weights cimport Weights
 
 cdef extern from "plrank_pass.h" nogil:
     ctypedef struct plrank_pass_kernels:
@@ -17,16 +18,7 @@ cdef extern from "plrank_pass.h" nogil:
         void (*forward)(plrank_pass *columns_pass, const int32_t *columns, size_t n_lanes) noexcept nogil
     const plrank_pass_kernels *plrank_pass_kernels_at(int level)
 
-cdef extern from "weights.h" nogil:
-    ctypedef struct weights_kernels:
-        void (*relative)(const double *scores, double highest, double sign, double *out, size_t n) noexcept nogil
-    const weights_kernels *weights_kernels_at(int level)
-
 cdef const plrank_pass_kernels *kernels = plrank_pass_kernels_at(simd_level())
-cdef const weights_kernels *weights = weights_kernels_at(simd_level())
-
-cdef double LARGEST_SPREAD = 600.0  # nats; sums of weights and their reciprocals stay far inside a double's range
-cdef double LARGEST_AMPLIFICATION = 1e4  # for one ranking; falls with the root of their number as rounding adds up
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -35,58 +27,28 @@ cdef double LARGEST_AMPLIFICATION = 1e4  # for one ranking; falls with the root 
 #
 # Its final difference leaves, of sums over whole rankings, the part up to an item's rank. In no ranking is that part
 # less than the first rank's, [PR_1, theta_1] / S_1, nor the whole more than [PR_1, theta_1] times the sum of 1 / S_k,
-# if relevance and rank weights are not negative and theta_1 is the greatest. The amplification of rounding is at most
-# the sum over k of S_1 / S_k, and S_k is at least the weight of the D - k + 1 lightest items.
+# if relevance and rank weights are not negative and theta_1 is the greatest: ``most_draws`` bounds the amplification of
+# rounding.
 
-cdef double amplification(
-    const double *items, intp_t n_items, intp_t cutoff, double total, double lightest
-) noexcept nogil:
-    """Upper bound on the sum over k of S_1 / S_k. O(D + K)."""
-    cdef double[65] mass       # of the items by octave below the heaviest; then of all lighter octaves
-    cdef intp_t[64] count
-    cdef intp_t d, k, octave
-    cdef double bound, left, lower_end = 1.0
-    # often enough: all ranks as bad as the last one, all items as light as the lightest
-    bound = cutoff * total / ((n_items - cutoff + 1) * lightest)
-    if bound <= 64.0:
-        return bound
-    memset(mass, 0, sizeof(mass))
-    memset(count, 0, sizeof(count))
-    for d in range(n_items):
-        # a double's exponent is 1023 for the heaviest weight, 1
-        octave = min(1023 - <intp_t>((<const uint64_t *>(items + 2 * d + 1))[0] >> 52), <intp_t>63)
-        mass[octave] += items[2 * d + 1]
-        count[octave] += 1
-    for octave in range(62, -1, -1):
-        mass[octave] += mass[octave + 1]
-    # take items away from the heaviest octave on; those left in an octave weigh at least its lower end
-    bound = 0.0
-    octave = -1
-    left = 0.0
-    for k in range(cutoff):
-        while left == 0.0:
-            octave += 1
-            left = <double>count[octave]
-            lower_end = ldexp(1.0, -<int>octave) if octave < 63 else lightest
-        bound += total / (mass[octave + 1] + left * lower_end)
-        left -= 1.0
-    return bound
+cdef inline double largest_amplification(double n_samples, bint drawn) noexcept nogil:
+    """Amplification that leaves 1e-12 of the sum of absolute terms, measured with a margin of 5.
+
+    Rounding in sums over N rankings grows like sqrt(N) where they differ and like N where all are the same, as given
+    ones may be; those drawn from equal weights all have the same S.
+    """
+    return min(3e4 / sqrt(n_samples), 1e6 / n_samples) if drawn else 3e5 / n_samples
 
 
-cdef bint backward_is_exact(
-    const plrank_pass *columns_pass, const double *relevance, double lightest, intp_t n_samples
-) noexcept nogil:
-    """Whether the backward pass keeps 1e-12 of the sum of absolute terms for every item and ranking."""
+cdef bint is_descending_reward(const plrank_pass *columns_pass, const double *relevance) noexcept nogil:
+    """Whether rank weights and relevance are such that ``most_draws`` bounds the amplification."""
     cdef intp_t d, k
-    cdef double limit = LARGEST_AMPLIFICATION / sqrt(<double>n_samples)
     for k in range(<intp_t>columns_pass.cutoff):
         if not 0.0 <= columns_pass.rank_weights[k] <= columns_pass.rank_weights[0]:
             return False
     for d in range(<intp_t>columns_pass.n_items):
         if relevance[d] < 0.0:
             return False
-    return amplification(
-        columns_pass.items, columns_pass.n_items, columns_pass.cutoff, columns_pass.total_weight, lightest) <= limit
+    return True
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -101,22 +63,17 @@ cdef size_t pass_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
 
 
 cdef int begin_pass(
-    plrank_pass *columns_pass, const double *scores, const double *relevance, const double *rank_weights,
-    intp_t n_items, intp_t cutoff, intp_t n_samples, bint can_complete, char *workspace
+    plrank_pass *columns_pass, const Weights *weights, const double *relevance, const double *rank_weights,
+    intp_t cutoff, intp_t n_samples, bint drawn, bint can_complete, char *workspace
 ) noexcept nogil:
     """Prepare the sums of one query; returns which pass may run. O(D + K).
 
     ``depth`` comes out as the ranks that the pass wants: more than the cutoff only if the rankings can be completed.
     """
-    cdef intp_t d, k
-    cdef double highest = -INFINITY, lowest = INFINITY
+    cdef intp_t d, k, n_items = weights.n_items
     cdef double *theta
-    cdef double *own
     cdef int kind
-    for d in range(n_items):
-        highest = max(highest, scores[d])
-        lowest = min(lowest, scores[d])
-    if not highest - lowest <= LARGEST_SPREAD:
+    if not weights.representable:
         return PLAIN
     can_complete = can_complete and n_items <= PLR_NETWORK_ITEMS
     columns_pass.n_items = n_items
@@ -129,19 +86,16 @@ cdef int begin_pass(
     theta = columns_pass.states + 16 * (min(n_items, <intp_t>PLR_NETWORK_ITEMS) + 1)
     columns_pass.rank_weights = theta
 
-    own = columns_pass.sums
-    weights.relative(scores, highest, 1.0, own, n_items)
-    columns_pass.total_weight = 0.0
+    columns_pass.total_weight = weights.total
     for d in range(n_items):
         columns_pass.items[2 * d] = relevance[d]
-        columns_pass.items[2 * d + 1] = own[d]
-        columns_pass.total_weight += own[d]
+        columns_pass.items[2 * d + 1] = weights.relative[d]
     columns_pass.items[2 * n_items] = 0.0
     columns_pass.items[2 * n_items + 1] = 0.0
     for k in range(cutoff):
         theta[k] = rank_weights[k]
 
-    if backward_is_exact(columns_pass, relevance, exp(lowest - highest), n_samples):
+    if weights.most_draws <= largest_amplification(n_samples, drawn) and is_descending_reward(columns_pass, relevance):
         kind = BACKWARD
         # the weight left over is cheaper to sum from the ranks past the cutoff if these are few
         columns_pass.depth = n_items if can_complete and 2 * cutoff > n_items else cutoff

@@ -42,6 +42,7 @@ from plrank_fast._threads cimport (
     threads_for,
 )
 from plrank_fast._typedefs cimport int32_t, int64_t, intp_t, uint64_t
+from plrank_fast._weights cimport Weights, weigh, weights_workspace
 
 # what is estimated, as ``pl_rank_estimator`` numbers it
 METRIC = 0  # its value, one number per query
@@ -72,19 +73,19 @@ cdef inline size_t estimator_workspace(intp_t n_items, intp_t cutoff) noexcept n
     return (max(estimate_workspace(n_items, cutoff), pass_workspace(n_items, cutoff)) + 63) // 64 * 64
 
 
-cdef size_t query_workspace(intp_t n_items, intp_t cutoff, bint drawn) noexcept nogil:
-    """Bytes for one query: rankings in lockstep, the estimator's own, and what it takes to draw."""
-    cdef size_t size = rankings_bytes(LOCKSTEP, deepest(n_items, cutoff)) + estimator_workspace(n_items, cutoff)
-    if drawn:
-        size += rankings_bytes(BLOCK, cutoff) + sampler_workspace(n_items, cutoff)
+cdef size_t query_workspace(intp_t n_items, intp_t cutoff, intp_t n_samples, bint drawn) noexcept nogil:
+    """Bytes for one query: its weights, the estimator's own, and what it takes to draw or to turn given rankings."""
+    cdef size_t size = weights_workspace(n_items) + estimator_workspace(n_items, cutoff)
+    if not drawn:
+        size += rankings_bytes(LOCKSTEP, cutoff)
+    else:
+        size += rankings_bytes(BLOCK, cutoff) + sampler_workspace(n_items, cutoff, n_samples)
     return size
 
 
 cdef inline Draw describe_draw(const Estimate *estimate, const Source *source, intp_t query) noexcept nogil:
     cdef Draw draw
     draw.sampler = source.sampler
-    draw.scores = estimate.scores
-    draw.n_items = estimate.n_items
     draw.cutoff = estimate.cutoff
     draw.n_samples = source.n_samples
     draw.key = source.key
@@ -93,14 +94,15 @@ cdef inline Draw describe_draw(const Estimate *estimate, const Source *source, i
 
 
 cdef void begin_estimate(
-    const Estimator *estimator, Estimate *estimate, const Source *source, bint can_complete, char *workspace
+    const Estimator *estimator, Estimate *estimate, const Weights *weights, const Source *source, bint can_complete,
+    char *workspace
 ) noexcept nogil:
     """Choose between the estimator and its pass in lockstep, and begin."""
     estimate.kind = PLAIN
     if estimator.in_lockstep:
         estimate.kind = begin_pass(
-            &estimate.in_lockstep, estimate.scores, estimate.relevance, estimate.rank_weights, estimate.n_items,
-            estimate.cutoff, source.n_samples, can_complete, workspace)
+            &estimate.in_lockstep, weights, estimate.relevance, estimate.rank_weights, estimate.cutoff,
+            source.n_samples, source.given == NULL, can_complete, workspace)
     if estimate.kind == PLAIN:
         estimator.begin(estimate, workspace)
 
@@ -132,9 +134,11 @@ cdef void estimate_given(
     const Estimator *estimator, Estimate *estimate, const Source *source, intp_t query, char *workspace
 ) noexcept nogil:
     """The whole estimate of one query from given rankings."""
+    cdef Weights weights
     cdef int32_t *columns = <int32_t *>workspace
-    workspace += rankings_bytes(LOCKSTEP, deepest(estimate.n_items, estimate.cutoff))
-    begin_estimate(estimator, estimate, source, estimate.cutoff == estimate.n_items, workspace)
+    workspace += rankings_bytes(LOCKSTEP, estimate.cutoff)
+    workspace = weigh(&weights, estimate.scores, estimate.n_items, estimate.cutoff, workspace)
+    begin_estimate(estimator, estimate, &weights, source, estimate.cutoff == estimate.n_items, workspace)
     accumulate_rows(
         estimator, estimate, source.given + query * source.n_samples * source.length, source.n_samples, source.length,
         columns)
@@ -149,14 +153,13 @@ cdef void estimate_drawn(
     cdef Draw draw = describe_draw(estimate, source, query)
     cdef intp_t block, n_rankings, first, n_lanes, block_length = block_size(estimate.n_items)
     cdef intp_t cutoff = estimate.cutoff
-    cdef int32_t *columns = <int32_t *>workspace
-    cdef int32_t *rows
-    workspace += rankings_bytes(LOCKSTEP, deepest(estimate.n_items, cutoff))
-    rows = <int32_t *>workspace
+    cdef Weights weights
+    cdef int32_t *columns
+    cdef int32_t *rows = <int32_t *>workspace
     workspace += rankings_bytes(BLOCK, cutoff)
-    prepare_sampler(&sampler, &draw, workspace)
-    workspace += sampler_workspace(estimate.n_items, cutoff)
-    begin_estimate(estimator, estimate, source, completes_rankings(&sampler), workspace)
+    workspace = weigh(&weights, estimate.scores, estimate.n_items, cutoff, workspace)
+    workspace = prepare_sampler(&sampler, &draw, &weights, workspace)
+    begin_estimate(estimator, estimate, &weights, source, completes_rankings(&sampler), workspace)
     if estimate.kind != PLAIN and <intp_t>estimate.in_lockstep.depth > cutoff:
         complete_rankings(&sampler)
     for block in range((source.n_samples + block_length - 1) // block_length):
@@ -169,7 +172,7 @@ cdef void estimate_drawn(
         first = 0
         while first < n_rankings:
             n_lanes = min(<intp_t>LOCKSTEP, n_rankings - first)
-            draw_group(&sampler, n_lanes, columns)
+            columns = draw_group(&sampler, n_lanes)
             accumulate_columns(&estimate.in_lockstep, estimate.kind, columns, n_lanes)
             first += LOCKSTEP
     finish_estimate(estimator, estimate, source.n_samples)
@@ -220,19 +223,24 @@ cdef int estimate_long_query(
     cdef intp_t first, stop, task, tasks, i
     cdef Draw draw = describe_draw(estimate, source, query)
     cdef Sampler sampler
-    cdef size_t drawing = 0 if source.given != NULL else sampler_workspace(n_items, cutoff)
+    cdef Weights weights
+    cdef size_t drawing = 0
+    if source.given == NULL:
+        drawing = weights_workspace(n_items) + sampler_workspace(n_items, deepest(n_items, cutoff), source.n_samples)
     cdef Workspaces estimating = Workspaces(
-        1, rankings_bytes(LOCKSTEP, deepest(n_items, cutoff)) + estimator_workspace(n_items, cutoff))
+        1, rankings_bytes(LOCKSTEP, deepest(n_items, cutoff)) + weights_workspace(n_items)
+        + estimator_workspace(n_items, cutoff))
     cdef Workspaces drawers = Workspaces(n_threads, drawing)
     cdef int32_t *columns = <int32_t *>estimating.of_thread(0)
+    cdef char *workspace = weigh(
+        &weights, estimate.scores, n_items, cutoff,
+        estimating.of_thread(0) + rankings_bytes(LOCKSTEP, deepest(n_items, cutoff)))
     cdef bint can_complete = cutoff == n_items  # what given rankings hold past the cutoff has not been checked
     if source.given == NULL:
-        prepare_sampler(&sampler, &draw, drawers.of_thread(0))
+        prepare_sampler(&sampler, &draw, &weights, drawers.of_thread(0))
         can_complete = completes_rankings(&sampler)
         draw.sampler = sampler.method
-    begin_estimate(
-        estimator, estimate, source, can_complete,
-        estimating.of_thread(0) + rankings_bytes(LOCKSTEP, deepest(n_items, cutoff)))
+    begin_estimate(estimator, estimate, &weights, source, can_complete, workspace)
     if estimate.kind != PLAIN:
         draw.cutoff = estimate.in_lockstep.depth
     cdef intp_t stride = draw.cutoff if source.given == NULL else source.length
@@ -260,7 +268,7 @@ cdef int estimate_long_query(
             with nogil:
                 for task in prange(tasks, schedule="dynamic", num_threads=threads_for(n_threads, tasks)):
                     draw_row_blocks(
-                        &draw, first + task * blocks_per_task, min(first + (task + 1) * blocks_per_task, stop),
+                        &draw, estimate.scores, n_items, first + task * blocks_per_task, min(first + (task + 1) * blocks_per_task, stop),
                         drawers.of_thread(omp_get_thread_num()),
                         drawn + task * blocks_per_task * block_length * stride)
             check_interrupt()
@@ -310,7 +318,7 @@ def sampled_estimate(
         source.given = &rankings[0, 0, 0]
         source.length = rankings.shape[2]
     ns_per_item = n_samples * (NS_PER_ITEM + estimator.ns_per_item_and_rank * cutoff)
-    cdef Workspaces workspaces = Workspaces(n_threads, query_workspace(longest, cutoff, rankings is None))
+    cdef Workspaces workspaces = Workspaces(n_threads, query_workspace(longest, cutoff, n_samples, rankings is None))
     while start < n_queries:
         stop = round_stop(offsets, start, ns_per_item, n_threads)
         if not is_long(offsets, start, stop, ns_per_item):

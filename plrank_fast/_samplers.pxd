@@ -2,19 +2,36 @@
 
 from plrank_fast._introselect cimport Introselect
 from plrank_fast._random cimport plr_stream
-from plrank_fast._typedefs cimport int32_t, intp_t, uint32_t, uint64_t
+from plrank_fast._typedefs cimport int32_t, intp_t, uint8_t, uint16_t, uint32_t, uint64_t
+from plrank_fast._weights cimport Weights
 
 cdef extern from "network_sampler.h" nogil:
     const int PLR_NETWORK_ITEMS
     ctypedef struct network_sampler:
         size_t n_items
         size_t depth
-        const double *means
-        float *rounded_means
+        const double *weights
+        float *means
         uint32_t *words
         int32_t *keys
         double *exact
         int32_t *order
+
+cdef extern from "slot_table.h" nogil:
+    const int PLR_SLOT_ITEMS
+    size_t plr_slot_count(size_t n_items, size_t cutoff, size_t n_samples)
+    size_t plr_slot_rows(size_t cutoff)
+    ctypedef struct slot_table:
+        size_t n_items
+        size_t cutoff
+        const double *weights
+        double total
+        uint16_t *slots
+        double *left_over
+        uint16_t *guide
+        uint8_t *stamps
+        uint16_t *words
+        double *clocks
 
 # rankings drawn and used side by side, as in ``kernels/lockstep.h``
 cdef enum:
@@ -25,6 +42,7 @@ cdef enum:
     AUTO = 0
     INTROSELECT = 1
     NETWORK = 2
+    TABLE = 3
 
 cdef struct Sampler:
     int method
@@ -32,7 +50,8 @@ cdef struct Sampler:
     intp_t depth                # ranks to draw: the cutoff, or all items once ``complete_rankings`` has been called
     Introselect introselect
     network_sampler network
-    int32_t *columns            # (depth, PLR_LOCKSTEP), for rankings that are wanted as rows
+    slot_table table
+    int32_t *columns            # (at least depth, LOCKSTEP) the group drawn last
     # of the block at hand:
     plr_stream stream
     uint64_t salt               # of the random bits that only near ties ask for
@@ -41,8 +60,6 @@ cdef struct Sampler:
 cdef struct Draw:
     # what to draw for one query
     int sampler
-    const double *scores
-    intp_t n_items
     intp_t cutoff
     intp_t n_samples
     const uint64_t *key
@@ -50,14 +67,16 @@ cdef struct Draw:
 
 cdef double NS_PER_ITEM  # rough cost of one item in one ranking, for the length of a round
 
-cdef size_t sampler_workspace(intp_t n_items, intp_t cutoff) noexcept nogil
-cdef void prepare_sampler(Sampler *sampler, const Draw *draw, char *workspace) noexcept nogil
+cdef size_t sampler_workspace(intp_t n_items, intp_t cutoff, intp_t n_samples) noexcept nogil
+cdef char *prepare_sampler(
+    Sampler *sampler, const Draw *draw, const Weights *weights, char *workspace
+) noexcept nogil
 cdef intp_t deepest(intp_t n_items, intp_t cutoff) noexcept nogil
 cdef bint completes_rankings(const Sampler *sampler) noexcept nogil
 cdef void complete_rankings(Sampler *sampler) noexcept nogil
 cdef void start_block(Sampler *sampler, const Draw *draw, uint64_t block) noexcept nogil
-cdef void draw_group(Sampler *sampler, intp_t n_rankings, int32_t *columns) noexcept nogil
+cdef int32_t *draw_group(Sampler *sampler, intp_t n_rankings) noexcept nogil
 cdef void draw_rows(Sampler *sampler, intp_t n_rankings, int32_t *rankings, intp_t stride) noexcept nogil
 cdef void draw_row_blocks(
-    const Draw *draw, intp_t first_block, intp_t last_block, char *workspace, int32_t *rankings
+    const Draw *draw, const double *scores, intp_t n_items, intp_t first_block, intp_t last_block, char *workspace, int32_t *rankings
 ) noexcept nogil

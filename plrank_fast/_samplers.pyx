@@ -6,12 +6,14 @@ All of them draw from the same distribution, exactly; they differ in what they c
                  scores at any distance (``_introselect.pyx``)
 ``network``      every item's clock, sixteen rankings in lockstep, a sorting network: up to 1024 items
                  (``kernels/network_sampler.c``)
+``alias``        draws with replacement from a table, repeats passed over: up to 4096 items, fast for a short head of a
+                 policy that is not peaked, O(D) per query (``kernels/slot_table.c``)
 
 A sampler that cannot serve a query leaves it to ``introselect``. Each block of samples has a stream of its own, of
 which every sampler consumes the same words at any SIMD level.
 """
 
-from libc.math cimport INFINITY
+from libc.math cimport INFINITY, log2, sqrt
 
 from plrank_fast._introselect cimport Introselect, draw_ranking, introselect_workspace, prepare_introselect
 from plrank_fast._random cimport block_size, plr_mix64, plr_stream_init
@@ -26,7 +28,8 @@ from plrank_fast._threads cimport (
     round_stop,
     threads_for,
 )
-from plrank_fast._typedefs cimport int32_t, int64_t, intp_t, uint32_t, uint64_t
+from plrank_fast._typedefs cimport int32_t, int64_t, intp_t, uint8_t, uint16_t, uint32_t, uint64_t
+from plrank_fast._weights cimport Weights, weigh, weights_workspace
 
 from cython.parallel cimport prange
 
@@ -38,13 +41,16 @@ cdef extern from "network_sampler.h" nogil:
         ) noexcept nogil
     const network_kernels *network_kernels_at(int level)
 
-cdef extern from "weights.h" nogil:
-    ctypedef struct weights_kernels:
-        void (*relative)(const double *scores, double highest, double sign, double *out, size_t n) noexcept nogil
-    const weights_kernels *weights_kernels_at(int level)
+cdef extern from "slot_table.h" nogil:
+    ctypedef struct slot_table_kernels:
+        void (*prepare)(slot_table *table, size_t n_samples) noexcept nogil
+        void (*draw_group)(
+            slot_table *table, plr_stream *stream, uint64_t salt, uint64_t first_sample, int32_t *columns
+        ) noexcept nogil
+    const slot_table_kernels *slot_table_kernels_at(int level)
 
 cdef const network_kernels *network = network_kernels_at(simd_level())
-cdef const weights_kernels *weights = weights_kernels_at(simd_level())
+cdef const slot_table_kernels *table = slot_table_kernels_at(simd_level())
 
 cdef double FLOAT_SPREAD = 79.0  # nats between the scores up to which mean clocks fit a float32 with room for 2^6
 NS_PER_ITEM = 4.0
@@ -54,14 +60,32 @@ NS_PER_ITEM = 4.0
 # The rule
 # ---------------------------------------------------------------------------------------------------------------------
 
-cdef int choose_sampler(const Draw *draw, double spread) noexcept nogil:
+cdef int choose_sampler(const Draw *draw, const Weights *weights) noexcept nogil:
     """The sampler for one query: what was asked for where it can serve, the fastest for "auto".
 
     It depends on the query and the arguments of the call alone, so the same call draws the same rankings everywhere.
+    Costs are in ns per ranking, measured with AVX-512; only their ratios matter.
     """
-    cdef bint network_serves = draw.n_items <= PLR_NETWORK_ITEMS and spread <= FLOAT_SPREAD
-    if draw.sampler == INTROSELECT:
+    cdef intp_t n_items = weights.n_items, cutoff = min(draw.cutoff, weights.n_items)
+    cdef double table_cost = INFINITY, network_cost = INFINITY
+    cdef double draws, sorted_rows
+    cdef bint network_serves = n_items <= PLR_NETWORK_ITEMS and weights.spread <= FLOAT_SPREAD
+    cdef bint table_serves = n_items <= PLR_SLOT_ITEMS and weights.representable
+    if draw.sampler == NETWORK and network_serves:
+        return NETWORK
+    if draw.sampler == TABLE and table_serves:
+        return TABLE
+    if draw.sampler != AUTO:
         return INTROSELECT
+    if network_serves:
+        sorted_rows = max(16.0, cutoff + 1.0)
+        network_cost = n_items * (0.4 + 0.055 * log2(sorted_rows))
+    if table_serves:
+        # the slowest of sixteen rankings takes about two standard deviations more than the mean
+        draws = weights.most_draws
+        table_cost = 1.7 * (draws + 2.0 * sqrt(draws - cutoff) + 1.0) + 7.0 * n_items / draw.n_samples
+    if table_cost < network_cost:
+        return TABLE
     return NETWORK if network_serves else INTROSELECT
 
 
@@ -93,42 +117,84 @@ cdef intp_t deepest(intp_t n_items, intp_t cutoff) noexcept nogil:
     return max(min(cutoff, n_items), min(n_items, <intp_t>PLR_NETWORK_ITEMS))
 
 
-cdef size_t sampler_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
-    """Bytes that ``prepare_sampler`` needs for a query of at most ``n_items``."""
+cdef size_t network_workspace(intp_t n_items) noexcept nogil:
     cdef size_t rows = network_rows(min(n_items, <intp_t>PLR_NETWORK_ITEMS))
-    cdef size_t network_bytes = rows * (2 * LOCKSTEP * sizeof(int32_t) + 2 * sizeof(double) + 2 * sizeof(float))
-    cdef size_t columns_bytes = deepest(n_items, cutoff) * LOCKSTEP * sizeof(int32_t)
-    return aligned(columns_bytes) + aligned(max(introselect_workspace(n_items), network_bytes + 6 * 64))
+    return rows * (2 * LOCKSTEP * sizeof(int32_t) + sizeof(double) + sizeof(int32_t) + sizeof(float)) + 4 * 64
 
 
-cdef void prepare_sampler(Sampler *sampler, const Draw *draw, char *workspace) noexcept nogil:
-    """Ready ``sampler`` to draw the first ranks of one query. O(D); O(D log D) at huge score gaps."""
-    cdef intp_t d, n_items = draw.n_items
-    cdef double highest = -INFINITY, lowest = INFINITY
-    cdef double *means
-    for d in range(n_items):
-        highest = max(highest, draw.scores[d])
-        lowest = min(lowest, draw.scores[d])
+cdef void prepare_network(network_sampler *sampler, const Weights *weights, intp_t depth, char *workspace) noexcept nogil:
+    cdef size_t n_items = weights.n_items
+    sampler.n_items = n_items
+    sampler.depth = depth
+    sampler.weights = weights.relative
+    sampler.means = <float *>take(&workspace, n_items * sizeof(float))
+    sampler.exact = <double *>take(&workspace, n_items * sizeof(double))
+    sampler.order = <int32_t *>take(&workspace, n_items * sizeof(int32_t))
+    sampler.words = <uint32_t *>take(&workspace, n_items * LOCKSTEP * sizeof(uint32_t))
+    sampler.keys = <int32_t *>workspace
+    network.prepare(sampler)
+
+
+cdef size_t table_workspace(intp_t n_items, intp_t cutoff, intp_t n_samples) noexcept nogil:
+    cdef size_t items = min(n_items, <intp_t>PLR_SLOT_ITEMS)
+    cdef size_t ranks = min(cutoff, <intp_t>items)
+    cdef size_t words = (plr_slot_rows(ranks) + 2) * LOCKSTEP * sizeof(uint16_t)
+    return (
+        (plr_slot_count(items, ranks, n_samples) + 64 + items + 4) * sizeof(uint16_t) + words
+        + (items + ranks) * sizeof(double) + items * LOCKSTEP + 6 * 64)
+
+
+cdef void prepare_table(
+    slot_table *sampler, const Weights *weights, intp_t cutoff, intp_t n_samples, char *workspace
+) noexcept nogil:
+    cdef size_t n_items = weights.n_items
+    sampler.n_items = n_items
+    sampler.cutoff = cutoff
+    sampler.weights = weights.relative
+    sampler.total = weights.total
+    sampler.slots = <uint16_t *>take(
+        &workspace, (plr_slot_count(n_items, cutoff, n_samples) + 64) * sizeof(uint16_t))
+    sampler.left_over = <double *>take(&workspace, n_items * sizeof(double))
+    sampler.guide = <uint16_t *>take(&workspace, (n_items + 4) * sizeof(uint16_t))
+    sampler.stamps = <uint8_t *>take(&workspace, n_items * LOCKSTEP)
+    sampler.words = <uint16_t *>take(&workspace, (plr_slot_rows(cutoff) + 2) * LOCKSTEP * sizeof(uint16_t))
+    sampler.clocks = <double *>workspace
+    table.prepare(sampler, n_samples)
+
+
+cdef inline size_t columns_bytes(intp_t n_items, intp_t cutoff) noexcept nogil:
+    """Bytes of a group's columns; drawing from a table writes as many rows as it may draw."""
+    cdef intp_t ranks = min(min(cutoff, n_items), <intp_t>PLR_SLOT_ITEMS)
+    return max(deepest(n_items, cutoff), <intp_t>plr_slot_rows(ranks) + 2) * LOCKSTEP * sizeof(int32_t)
+
+
+cdef size_t sampler_workspace(intp_t n_items, intp_t cutoff, intp_t n_samples) noexcept nogil:
+    """Bytes that ``prepare_sampler`` carves out for a query of at most ``n_items``."""
+    return aligned(columns_bytes(n_items, cutoff)) + aligned(max(
+        introselect_workspace(n_items), max(network_workspace(n_items), table_workspace(n_items, cutoff, n_samples))))
+
+
+cdef char *prepare_sampler(
+    Sampler *sampler, const Draw *draw, const Weights *weights, char *workspace
+) noexcept nogil:
+    """Ready ``sampler`` to draw the first ranks of one query. O(D); O(D log D) at huge score gaps.
+
+    Returns the first byte of ``workspace`` not used.
+    """
+    cdef intp_t n_items = weights.n_items
+    cdef char *end = workspace + sampler_workspace(n_items, draw.cutoff, draw.n_samples)
     sampler.n_items = n_items
     sampler.depth = min(draw.cutoff, n_items)
-    sampler.columns = <int32_t *>take(
-        &workspace, deepest(n_items, draw.cutoff) * LOCKSTEP * sizeof(int32_t))
-    sampler.method = choose_sampler(draw, highest - lowest)
-    if sampler.method == INTROSELECT:
-        prepare_introselect(
-            &sampler.introselect, draw.scores, n_items, sampler.depth, draw.n_samples, workspace)
+    sampler.columns = <int32_t *>take(&workspace, columns_bytes(n_items, draw.cutoff))
+    sampler.method = choose_sampler(draw, weights)
+    if sampler.method == NETWORK:
+        prepare_network(&sampler.network, weights, sampler.depth, workspace)
+    elif sampler.method == TABLE:
+        prepare_table(&sampler.table, weights, sampler.depth, draw.n_samples, workspace)
     else:
-        means = <double *>take(&workspace, n_items * sizeof(double))
-        weights.relative(draw.scores, highest, -1.0, means, n_items)
-        sampler.network.n_items = n_items
-        sampler.network.depth = sampler.depth
-        sampler.network.means = means
-        sampler.network.rounded_means = <float *>take(&workspace, n_items * sizeof(float))
-        sampler.network.exact = <double *>take(&workspace, n_items * sizeof(double))
-        sampler.network.order = <int32_t *>take(&workspace, n_items * sizeof(int32_t))
-        sampler.network.words = <uint32_t *>take(&workspace, n_items * LOCKSTEP * sizeof(uint32_t))
-        sampler.network.keys = <int32_t *>workspace
-        network.prepare(&sampler.network)
+        prepare_introselect(
+            &sampler.introselect, weights.scores, n_items, sampler.depth, draw.n_samples, workspace)
+    return end
 
 
 cdef bint completes_rankings(const Sampler *sampler) noexcept nogil:
@@ -154,30 +220,34 @@ cdef void start_block(Sampler *sampler, const Draw *draw, uint64_t block) noexce
     sampler.n_drawn = 0
 
 
-cdef void draw_group(Sampler *sampler, intp_t n_rankings, int32_t *columns) noexcept nogil:
-    """Draw the next LOCKSTEP rankings of the block rank by rank; only the first ``n_rankings`` are defined."""
+cdef int32_t *draw_group(Sampler *sampler, intp_t n_rankings) noexcept nogil:
+    """The next LOCKSTEP rankings of the block, rank by rank, (depth, LOCKSTEP); only ``n_rankings`` are defined."""
     cdef intp_t i
-    if sampler.method == INTROSELECT:
-        for i in range(n_rankings):
-            draw_ranking(&sampler.introselect, &sampler.stream, columns + i, LOCKSTEP)
+    if sampler.method == NETWORK:
+        network.draw_group(&sampler.network, &sampler.stream, sampler.salt, sampler.n_drawn, sampler.columns)
+    elif sampler.method == TABLE:
+        table.draw_group(&sampler.table, &sampler.stream, sampler.salt, sampler.n_drawn, sampler.columns)
     else:
-        network.draw_group(&sampler.network, &sampler.stream, sampler.salt, sampler.n_drawn, columns)
+        for i in range(n_rankings):
+            draw_ranking(&sampler.introselect, &sampler.stream, sampler.columns + i, LOCKSTEP)
     sampler.n_drawn += LOCKSTEP
+    return sampler.columns
 
 
 cdef void draw_rows(Sampler *sampler, intp_t n_rankings, int32_t *rankings, intp_t stride) noexcept nogil:
     """Draw the first ``n_rankings`` of the block into rows."""
     cdef intp_t first = 0, i, k, n_lanes
+    cdef const int32_t *columns
     if sampler.method == INTROSELECT:
         for i in range(n_rankings):
             draw_ranking(&sampler.introselect, &sampler.stream, rankings + i * stride, 1)
         return
     while first < n_rankings:
         n_lanes = min(<intp_t>LOCKSTEP, n_rankings - first)
-        draw_group(sampler, n_lanes, sampler.columns)
+        columns = draw_group(sampler, n_lanes)
         for i in range(n_lanes):
             for k in range(sampler.depth):
-                rankings[(first + i) * stride + k] = sampler.columns[k * LOCKSTEP + i]
+                rankings[(first + i) * stride + k] = columns[k * LOCKSTEP + i]
         first += LOCKSTEP
 
 
@@ -186,14 +256,17 @@ cdef void draw_rows(Sampler *sampler, intp_t n_rankings, int32_t *rankings, intp
 # ---------------------------------------------------------------------------------------------------------------------
 
 cdef void draw_row_blocks(
-    const Draw *draw, intp_t first_block, intp_t last_block, char *workspace, int32_t *rankings
+    const Draw *draw, const double *scores, intp_t n_items, intp_t first_block, intp_t last_block, char *workspace,
+    int32_t *rankings
 ) noexcept nogil:
     """Draw blocks [first_block, last_block) of a query (or as many as there are) into rows of ``cutoff`` items."""
+    cdef Weights weights
     cdef Sampler sampler
-    cdef intp_t block, block_length = block_size(draw.n_items)
-    if draw.n_items == 0 or draw.cutoff == 0:
+    cdef intp_t block, block_length = block_size(n_items)
+    if n_items == 0 or draw.cutoff == 0:
         return
-    prepare_sampler(&sampler, draw, workspace)
+    workspace = weigh(&weights, scores, n_items, draw.cutoff, workspace)
+    prepare_sampler(&sampler, draw, &weights, workspace)
     for block in range(first_block, min(last_block, (draw.n_samples + block_length - 1) // block_length)):
         start_block(&sampler, draw, block)
         draw_rows(
@@ -201,28 +274,20 @@ cdef void draw_row_blocks(
             rankings + (block - first_block) * block_length * draw.cutoff, draw.cutoff)
 
 
-cdef inline Draw describe_draw(
-    int sampler, const double[::1] scores, const int64_t[::1] offsets, intp_t query, intp_t cutoff, intp_t n_samples,
-    const uint64_t[::1] key, uint64_t first_query
-) noexcept nogil:
-    cdef Draw draw
-    draw.sampler = sampler
-    draw.scores = &scores[0] + offsets[query]
-    draw.n_items = offsets[query + 1] - offsets[query]
-    draw.cutoff = cutoff
-    draw.n_samples = n_samples
-    draw.key = &key[0]
-    draw.query = first_query + query
-    return draw
-
-
 cdef void draw_in_batch(
     int sampler, const double[::1] scores, const int64_t[::1] offsets, intp_t query, intp_t cutoff, intp_t n_samples,
     const uint64_t[::1] key, uint64_t first_query, intp_t first_block, intp_t last_block, char *workspace,
     int32_t *rankings
 ) noexcept nogil:
-    cdef Draw draw = describe_draw(sampler, scores, offsets, query, cutoff, n_samples, key, first_query)
-    draw_row_blocks(&draw, first_block, last_block, workspace, rankings)
+    cdef Draw draw
+    draw.sampler = sampler
+    draw.cutoff = cutoff
+    draw.n_samples = n_samples
+    draw.key = &key[0]
+    draw.query = first_query + query
+    draw_row_blocks(
+        &draw, &scores[0] + offsets[query], offsets[query + 1] - offsets[query], first_block, last_block, workspace,
+        rankings)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -240,7 +305,9 @@ def sample_rankings(
     cdef int threads
     if cutoff == 0:
         return
-    cdef Workspaces workspaces = Workspaces(n_threads, sampler_workspace(longest_query(offsets), cutoff))
+    cdef intp_t longest = longest_query(offsets)
+    cdef Workspaces workspaces = Workspaces(
+        n_threads, weights_workspace(longest) + sampler_workspace(longest, cutoff, n_samples))
     while start < n_queries:
         stop = round_stop(offsets, start, NS_PER_ITEM * n_samples, n_threads)
         if not is_long(offsets, start, stop, NS_PER_ITEM * n_samples):

@@ -11,8 +11,8 @@ typedef struct {
 static double exact_clock(const group *g, size_t lane, size_t item)
 {
     const network_sampler *sampler = g->sampler;
-    return exact_exponential(sampler->words[item * PLR_LOCKSTEP + lane], g->salt, g->first_sample + lane, item) *
-           sampler->means[item];
+    return exact_exponential(sampler->words[item * PLR_LOCKSTEP + lane], g->salt, g->first_sample + lane, item) /
+           sampler->weights[item];
 }
 
 /* Clocks from words that are almost 0 or 2^32, out of 64 bits. About 1 group of 16 x 120 in 17 has one. */
@@ -96,7 +96,7 @@ static void draw_group(network_sampler *sampler, plr_stream *stream, uint64_t sa
         vec_i32 slot = {0};
         for (size_t d = 0; d < n; d++) {
             vec_i32 word = load_row((int32_t *)sampler->words + lane, d);
-            vec_f32 clock = exponential_clock(word, &rarest) * sampler->rounded_means[d];
+            vec_f32 clock = exponential_clock(word, &rarest) * sampler->means[d];
             store_row(keys + lane, d, clock_key(g.format, clock, slot));
             slot += 1;
         }
@@ -137,8 +137,8 @@ static void prepare(network_sampler *sampler)
         sampler->n_sorted *= 2;
     sampler->largest_mean = 1.0f;
     for (size_t d = 0; d < sampler->n_items; d++) {
-        float mean = (float)sampler->means[d];
-        sampler->rounded_means[d] = mean;
+        float mean = (float)(1.0 / sampler->weights[d]);
+        sampler->means[d] = mean;
         sampler->largest_mean = mean > sampler->largest_mean ? mean : sampler->largest_mean;
     }
 }

@@ -11,8 +11,8 @@ typedef struct {
     size_t n_items;
     size_t depth;         /* ranks to hand out, at most n_items */
     size_t n_sorted;      /* rows of which the network finds the order: all, or a power of two above depth */
-    const double *means;  /* 1 / weight of each item, at least 1 */
-    float *rounded_means;
+    const double *weights; /* of each item, 1 at most */
+    float *means;          /* 1 / weight */
     float largest_mean;
     uint32_t *words;      /* (n_items, 16) random words of the group */
     int32_t *keys;        /* (n_items rounded up to a power of two, 16) */
@@ -21,7 +21,7 @@ typedef struct {
 } network_sampler;
 
 typedef struct {
-    /* From n_items, depth and means: the other numbers. */
+    /* From n_items, depth and weights: the other numbers. */
     void (*prepare)(network_sampler *sampler);
     /* Draw sixteen rankings of samples first_sample, ... of a block into columns (depth, 16). */
     void (*draw_group)(network_sampler *sampler, plr_stream *stream, uint64_t salt, uint64_t first_sample,
