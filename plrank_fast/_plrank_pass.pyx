@@ -17,6 +17,8 @@ cdef extern from "plrank_pass.h" nogil:
         void (*backward)(plrank_pass *columns_pass, const int32_t *columns, size_t n_lanes) noexcept nogil
         void (*forward)(plrank_pass *columns_pass, const int32_t *columns, size_t n_lanes) noexcept nogil
     const plrank_pass_kernels *plrank_pass_kernels_at(int level)
+    const int PLR_COPIED_ITEMS
+    size_t plr_pass_copies(size_t n_items)
 
 cdef const plrank_pass_kernels *kernels = plrank_pass_kernels_at(simd_level())
 
@@ -59,7 +61,9 @@ cdef size_t pass_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
     """Bytes that ``begin_pass`` carves out."""
     cdef size_t deepest = max(min(cutoff, n_items), min(n_items, <intp_t>PLR_NETWORK_ITEMS))
     cdef size_t states = 16 * (min(n_items, <intp_t>PLR_NETWORK_ITEMS) + 1)
-    return (6 * (<size_t>n_items + 1) + deepest + states) * sizeof(double) + 64
+    cdef size_t sums = 4 * max(
+        <size_t>n_items + 1, 4 * (min(n_items, <intp_t>PLR_COPIED_ITEMS) + 1))  # of this or any shorter query
+    return (sums + 2 * (<size_t>n_items + 1) + deepest + states) * sizeof(double) + 64
 
 
 cdef int begin_pass(
@@ -71,6 +75,7 @@ cdef int begin_pass(
     ``depth`` comes out as the ranks that the pass wants: more than the cutoff only if the rankings can be completed.
     """
     cdef intp_t d, k, n_items = weights.n_items
+    cdef size_t copies = plr_pass_copies(n_items)
     cdef double *theta
     cdef int kind
     if not weights.representable:
@@ -81,7 +86,7 @@ cdef int begin_pass(
     columns_pass.total_reward = 0.0
     columns_pass.total_direct = 0.0
     columns_pass.sums = <double *>workspace
-    columns_pass.items = columns_pass.sums + 4 * (n_items + 1)
+    columns_pass.items = columns_pass.sums + 4 * copies * (n_items + 1)
     columns_pass.states = columns_pass.items + 2 * (n_items + 1)
     theta = columns_pass.states + 16 * (min(n_items, <intp_t>PLR_NETWORK_ITEMS) + 1)
     columns_pass.rank_weights = theta
@@ -106,7 +111,7 @@ cdef int begin_pass(
         return PLAIN
     for k in range(cutoff, <intp_t>columns_pass.depth):
         theta[k] = 0.0
-    memset(columns_pass.sums, 0, 4 * (n_items + 1) * sizeof(double))
+    memset(columns_pass.sums, 0, 4 * copies * (n_items + 1) * sizeof(double))
     return kind
 
 
@@ -129,19 +134,26 @@ cdef void finish_pass(
     const plrank_pass *columns_pass, int kind, intp_t n_samples, double *gradient
 ) noexcept nogil:
     """gradient = mean over the rankings. O(D)."""
-    cdef intp_t d
-    cdef double relevance, weight, reward, direct
+    cdef intp_t d, i, copies = plr_pass_copies(columns_pass.n_items)
+    cdef double relevance, weight, reward, direct, own
     cdef const double *sums
     cdef double sign = 1.0 if kind == FORWARD else -1.0
     cdef double total_reward = columns_pass.total_reward, total_direct = columns_pass.total_direct
     for d in range(<intp_t>columns_pass.n_items):
-        sums = columns_pass.sums + 4 * d
         relevance = columns_pass.items[2 * d]
         weight = columns_pass.items[2 * d + 1]
+        reward = 0.0
+        direct = 0.0
+        own = 0.0
+        for i in range(copies):
+            sums = columns_pass.sums + 4 * (copies * d + i)
+            reward += sums[0]
+            direct += sums[1]
+            own += sums[2]
         # sums over the ranks up to the item's own, or what the ranks after it leave of the total
-        reward = total_reward + sign * sums[0]
-        direct = total_direct + sign * sums[1]
-        gradient[d] = (sums[2] + weight * (relevance * direct - reward)) / n_samples
+        reward = total_reward + sign * reward
+        direct = total_direct + sign * direct
+        gradient[d] = (own + weight * (relevance * direct - reward)) / n_samples
 
 
 cdef void pack_columns(

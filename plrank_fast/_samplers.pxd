@@ -33,6 +33,22 @@ cdef extern from "slot_table.h" nogil:
         uint16_t *words
         double *clocks
 
+cdef extern from "threshold_sampler.h" nogil:
+    const int PLR_THRESHOLD_CANDIDATES
+    size_t plr_most_candidates(size_t cutoff)
+    ctypedef struct threshold_sampler:
+        size_t n_items
+        size_t cutoff
+        const double *weights
+        float *means
+        uint32_t *thresholds
+        size_t most_candidates
+        uint32_t *words
+        int32_t *items
+        int32_t *keys
+        double *exact
+        int32_t *order
+
 # rankings drawn and used side by side, as in ``kernels/lockstep.h``
 cdef enum:
     LOCKSTEP = 16
@@ -43,6 +59,7 @@ cdef enum:
     INTROSELECT = 1
     NETWORK = 2
     TABLE = 3
+    THRESHOLD = 4
 
 cdef struct Sampler:
     int method
@@ -51,6 +68,7 @@ cdef struct Sampler:
     Introselect introselect
     network_sampler network
     slot_table table
+    threshold_sampler threshold
     int32_t *columns            # (at least depth, LOCKSTEP) the group drawn last
     # of the block at hand:
     plr_stream stream

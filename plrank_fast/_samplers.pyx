@@ -6,6 +6,8 @@ All of them draw from the same distribution, exactly; they differ in what they c
                  scores at any distance (``_introselect.pyx``)
 ``network``      every item's clock, sixteen rankings in lockstep, a sorting network: up to 1024 items
                  (``kernels/network_sampler.c``)
+``threshold``    clocks of the items whose random word lets them ring early, the same network: a head of up to some 700
+                 ranks of longer lists (``kernels/threshold_sampler.c``)
 ``alias``        draws with replacement from a table, repeats passed over: up to 4096 items, fast for a short head of a
                  policy that is not peaked, O(D) per query (``kernels/slot_table.c``)
 
@@ -49,8 +51,17 @@ cdef extern from "slot_table.h" nogil:
         ) noexcept nogil
     const slot_table_kernels *slot_table_kernels_at(int level)
 
+cdef extern from "threshold_sampler.h" nogil:
+    ctypedef struct threshold_kernels:
+        bint (*prepare)(threshold_sampler *sampler) noexcept nogil
+        void (*draw_group)(
+            threshold_sampler *sampler, plr_stream *stream, uint64_t salt, uint64_t first_sample, int32_t *columns
+        ) noexcept nogil
+    const threshold_kernels *threshold_kernels_at(int level)
+
 cdef const network_kernels *network = network_kernels_at(simd_level())
 cdef const slot_table_kernels *table = slot_table_kernels_at(simd_level())
+cdef const threshold_kernels *threshold = threshold_kernels_at(simd_level())
 
 cdef double FLOAT_SPREAD = 79.0  # nats between the scores up to which mean clocks fit a float32 with room for 2^6
 NS_PER_ITEM = 4.0
@@ -70,11 +81,15 @@ cdef int choose_sampler(const Draw *draw, const Weights *weights) noexcept nogil
     cdef double table_cost = INFINITY, network_cost = INFINITY
     cdef double draws, sorted_rows
     cdef bint network_serves = n_items <= PLR_NETWORK_ITEMS and weights.spread <= FLOAT_SPREAD
+    cdef bint threshold_serves = (
+        <intp_t>plr_most_candidates(cutoff) <= PLR_THRESHOLD_CANDIDATES and weights.spread <= FLOAT_SPREAD)
     cdef bint table_serves = n_items <= PLR_SLOT_ITEMS and weights.representable
     if draw.sampler == NETWORK and network_serves:
         return NETWORK
     if draw.sampler == TABLE and table_serves:
         return TABLE
+    if draw.sampler == THRESHOLD and threshold_serves:
+        return THRESHOLD
     if draw.sampler != AUTO:
         return INTROSELECT
     if network_serves:
@@ -135,6 +150,35 @@ cdef void prepare_network(network_sampler *sampler, const Weights *weights, intp
     network.prepare(sampler)
 
 
+cdef size_t threshold_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
+    cdef size_t candidates = min(plr_most_candidates(cutoff), <size_t>PLR_THRESHOLD_CANDIDATES)
+    return (
+        2 * (n_items + 16) * sizeof(float) + 2 * (LOCKSTEP * (candidates + 16) + 1024) * sizeof(int32_t)
+        + candidates * (sizeof(double) + sizeof(int32_t))
+        + network_rows(candidates) * LOCKSTEP * sizeof(int32_t) + 7 * 64)
+
+
+cdef bint prepare_threshold(
+    threshold_sampler *sampler, const Weights *weights, intp_t cutoff, char *workspace
+) noexcept nogil:
+    """False if too many of the items would be candidates for it to be worth while."""
+    cdef size_t n_items = weights.n_items
+    cdef size_t candidates = plr_most_candidates(cutoff)
+    sampler.n_items = n_items
+    sampler.cutoff = cutoff
+    sampler.weights = weights.relative
+    sampler.most_candidates = candidates
+    sampler.means = <float *>take(&workspace, (n_items + 16) * sizeof(float))
+    sampler.thresholds = <uint32_t *>take(&workspace, (n_items + 16) * sizeof(uint32_t))
+    sampler.words = <uint32_t *>take(&workspace, LOCKSTEP * (candidates + 16) * sizeof(uint32_t))
+    # what a padding key names as its slot may lie behind the candidates
+    sampler.items = <int32_t *>take(&workspace, (LOCKSTEP * (candidates + 16) + 1024) * sizeof(int32_t))
+    sampler.exact = <double *>take(&workspace, candidates * sizeof(double))
+    sampler.order = <int32_t *>take(&workspace, candidates * sizeof(int32_t))
+    sampler.keys = <int32_t *>workspace
+    return threshold.prepare(sampler)
+
+
 cdef size_t table_workspace(intp_t n_items, intp_t cutoff, intp_t n_samples) noexcept nogil:
     cdef size_t items = min(n_items, <intp_t>PLR_SLOT_ITEMS)
     cdef size_t ranks = min(cutoff, <intp_t>items)
@@ -171,7 +215,8 @@ cdef inline size_t columns_bytes(intp_t n_items, intp_t cutoff) noexcept nogil:
 cdef size_t sampler_workspace(intp_t n_items, intp_t cutoff, intp_t n_samples) noexcept nogil:
     """Bytes that ``prepare_sampler`` carves out for a query of at most ``n_items``."""
     return aligned(columns_bytes(n_items, cutoff)) + aligned(max(
-        introselect_workspace(n_items), max(network_workspace(n_items), table_workspace(n_items, cutoff, n_samples))))
+        max(introselect_workspace(n_items), threshold_workspace(n_items, cutoff)),
+        max(network_workspace(n_items), table_workspace(n_items, cutoff, n_samples))))
 
 
 cdef char *prepare_sampler(
@@ -187,11 +232,13 @@ cdef char *prepare_sampler(
     sampler.depth = min(draw.cutoff, n_items)
     sampler.columns = <int32_t *>take(&workspace, columns_bytes(n_items, draw.cutoff))
     sampler.method = choose_sampler(draw, weights)
+    if sampler.method == THRESHOLD and not prepare_threshold(&sampler.threshold, weights, sampler.depth, workspace):
+        sampler.method = NETWORK if n_items <= PLR_NETWORK_ITEMS else INTROSELECT
     if sampler.method == NETWORK:
         prepare_network(&sampler.network, weights, sampler.depth, workspace)
     elif sampler.method == TABLE:
         prepare_table(&sampler.table, weights, sampler.depth, draw.n_samples, workspace)
-    else:
+    elif sampler.method == INTROSELECT:
         prepare_introselect(
             &sampler.introselect, weights.scores, n_items, sampler.depth, draw.n_samples, workspace)
     return end
@@ -227,6 +274,8 @@ cdef int32_t *draw_group(Sampler *sampler, intp_t n_rankings) noexcept nogil:
         network.draw_group(&sampler.network, &sampler.stream, sampler.salt, sampler.n_drawn, sampler.columns)
     elif sampler.method == TABLE:
         table.draw_group(&sampler.table, &sampler.stream, sampler.salt, sampler.n_drawn, sampler.columns)
+    elif sampler.method == THRESHOLD:
+        threshold.draw_group(&sampler.threshold, &sampler.stream, sampler.salt, sampler.n_drawn, sampler.columns)
     else:
         for i in range(n_rankings):
             draw_ranking(&sampler.introselect, &sampler.stream, sampler.columns + i, LOCKSTEP)

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from plrank_fast import _metrics, _samplers, _threads, validation
 from plrank_fast.validation import FloatArray, RandomState, RankingArray
 
-SAMPLERS = ("auto", "introselect", "network", "alias")
+SAMPLERS = ("auto", "introselect", "network", "alias", "threshold")
 
 
 def sample_rankings(

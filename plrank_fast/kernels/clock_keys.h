@@ -79,6 +79,21 @@ PLR_INLINE vec_i32 clock_key(key_format format, vec_f32 clock, vec_i32 slot)
     return ((above << format.shift) & ~format.slot_mask) | slot;
 }
 
+PLR_INLINE int is_rare_word(uint32_t word)
+{
+    return word + PLR_RARE_WORD < 2 * PLR_RARE_WORD;
+}
+
+/* The key of a clock in double precision. */
+static int32_t exact_key(key_format format, double clock, int32_t slot)
+{
+    float rounded = (float)clock;
+    int32_t bits;
+    memcpy(&bits, &rounded, sizeof bits);
+    int32_t above = bits > format.lowest ? bits - format.lowest : 0;
+    return (int32_t)(((uint32_t)above << format.shift) & ~(uint32_t)format.slot_mask) | slot;
+}
+
 /* The same clock from 64 random bits in double precision. */
 static double exact_exponential(uint32_t word, uint64_t salt, uint64_t sample, uint64_t item)
 {

@@ -76,6 +76,11 @@ PLR_INLINE void add_four(double *to, four v)
     memcpy(to, &sum, sizeof sum);
 }
 
+PLR_INLINE double *sums_of(double *sums, int32_t item, int sample, int copies)
+{
+    return sums + 4 * ((size_t)item * copies + sample % copies);
+}
+
 /* What depends on the number of samples in a vector: joining pairs, adding [first, second] to the items' sums, and the
  * masks of the shuffles. */
 #if PLR_LANES >= 4
@@ -90,10 +95,10 @@ PLR_INLINE vec join(const double *table, const int32_t *items)
                                    2, 3);
 }
 
-PLR_INLINE void add_to_sums(double *sums, const int32_t *items, vec first, vec second)
+PLR_INLINE void add_to_sums(double *sums, const int32_t *items, int sample, int copies, vec first, vec second)
 {
-    add_four(sums + 4 * (size_t)items[0], __builtin_shufflevector(first, second, 0, 1, 4, 5));
-    add_four(sums + 4 * (size_t)items[1], __builtin_shufflevector(first, second, 2, 3, 6, 7));
+    add_four(sums_of(sums, items[0], sample, copies), __builtin_shufflevector(first, second, 0, 1, 4, 5));
+    add_four(sums_of(sums, items[1], sample + 1, copies), __builtin_shufflevector(first, second, 2, 3, 6, 7));
 }
 #else
 #define EVEN_OF_A_ODD_OF_B {0, 3}
@@ -106,10 +111,10 @@ PLR_INLINE vec join(const double *table, const int32_t *items)
     return load_two(table + 2 * (size_t)items[0]);
 }
 
-PLR_INLINE void add_to_sums(double *sums, const int32_t *items, vec first, vec second)
+PLR_INLINE void add_to_sums(double *sums, const int32_t *items, int sample, int copies, vec first, vec second)
 {
-    add_two(sums + 4 * (size_t)items[0], first);
-    add_two(sums + 4 * (size_t)items[0] + 2, second);
+    add_two(sums_of(sums, items[0], sample, copies), first);
+    add_two(sums_of(sums, items[0], sample, copies) + 2, second);
 }
 #endif
 
@@ -141,11 +146,12 @@ PLR_INLINE void add_shares(const plrank_pass *pass, size_t rank, const pairs *st
     }
 }
 
-PLR_INLINE void add_to_items(plrank_pass *pass, const int32_t *items, const pairs *shares, const pairs *state)
+PLR_INLINE void add_to_items(plrank_pass *pass, const int32_t *items, int copies, const pairs *shares,
+                             const pairs *state)
 {
     UNROLL
     for (int i = 0; i < VECTORS; i++)
-        add_to_sums(pass->sums, items + i * PER_VECTOR, shares->v[i], state->v[i]);
+        add_to_sums(pass->sums, items + i * PER_VECTOR, i * PER_VECTOR, copies, shares->v[i], state->v[i]);
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
@@ -209,20 +215,20 @@ PLR_INLINE void add_totals(plrank_pass *pass, const pairs *shares)
     }
 }
 
-static void backward_eight(plrank_pass *pass, const int32_t *columns, size_t n_lanes)
+PLR_INLINE void backward_eight(plrank_pass *pass, const int32_t *columns, size_t n_lanes, int copies)
 {
     pairs state = left_over(pass, columns, n_lanes);
     pairs shares = {{{0}}};
     for (size_t k = pass->cutoff; k-- > 0;) {
         const int32_t *items = columns + k * PLR_LOCKSTEP;
-        add_to_items(pass, items, &shares, &state);
+        add_to_items(pass, items, copies, &shares, &state);
         add_items(pass, items, k, &state);
         add_shares(pass, k, &state, &shares);
     }
     add_totals(pass, &shares);
 }
 
-static void forward_eight(plrank_pass *pass, const int32_t *columns, size_t n_lanes)
+PLR_INLINE void forward_eight(plrank_pass *pass, const int32_t *columns, size_t n_lanes, int copies)
 {
     const double nothing[SAMPLES] = {0.0};
     pairs state = start(nothing, n_lanes), shares = {{{0}}};
@@ -236,7 +242,7 @@ static void forward_eight(plrank_pass *pass, const int32_t *columns, size_t n_la
         pairs here = load_pairs(states + 2 * SAMPLES * k);
         pairs after = load_pairs(states + 2 * SAMPLES * (k + 1));
         add_shares(pass, k, &here, &shares);
-        add_to_items(pass, columns + k * PLR_LOCKSTEP, &shares, &after);
+        add_to_items(pass, columns + k * PLR_LOCKSTEP, copies, &shares, &after);
     }
 }
 
@@ -246,16 +252,24 @@ static void forward_eight(plrank_pass *pass, const int32_t *columns, size_t n_la
 
 static void backward(plrank_pass *pass, const int32_t *columns, size_t n_lanes)
 {
-    backward_eight(pass, columns, n_lanes);
-    if (n_lanes > SAMPLES)
-        backward_eight(pass, columns + SAMPLES, n_lanes - SAMPLES);
+    const size_t copies = plr_pass_copies(pass->n_items);
+    for (size_t first = 0; first < n_lanes; first += SAMPLES) {
+        if (copies == 4)
+            backward_eight(pass, columns + first, n_lanes - first, 4);
+        else
+            backward_eight(pass, columns + first, n_lanes - first, 1);
+    }
 }
 
 static void forward(plrank_pass *pass, const int32_t *columns, size_t n_lanes)
 {
-    forward_eight(pass, columns, n_lanes);
-    if (n_lanes > SAMPLES)
-        forward_eight(pass, columns + SAMPLES, n_lanes - SAMPLES);
+    const size_t copies = plr_pass_copies(pass->n_items);
+    for (size_t first = 0; first < n_lanes; first += SAMPLES) {
+        if (copies == 4)
+            forward_eight(pass, columns + first, n_lanes - first, 4);
+        else
+            forward_eight(pass, columns + first, n_lanes - first, 1);
+    }
 }
 
 const plrank_pass_kernels ISA(plrank_pass_kernels) = {backward, forward};

@@ -186,7 +186,7 @@ static void fold_run(int32_t *keys, const int32_t *others, size_t m)
 
 /* Sort the smallest `wanted` of n rows to the front, for all samples. `wanted` is PLR_BLOCK_ROWS times a power of two;
  * the rows from n to the next multiple of `wanted` exist and hold INT32_MAX. */
-static void sort_smallest(int32_t *keys, size_t n, size_t wanted)
+PLR_INLINE void sort_smallest(int32_t *keys, size_t n, size_t wanted)
 {
     for (int32_t *lanes = keys; lanes < keys + PLR_LOCKSTEP; lanes += PLR_LANES_32) {
         for (size_t i = 0; i < n; i += PLR_BLOCK_ROWS)

@@ -72,6 +72,13 @@ PLR_INLINE int vec_any(vec_i32 v)
     return all != 0;
 }
 
+PLR_INLINE vec_f64 vec_clamp(vec_f64 v, double lowest)
+{
+    for (int lane = 0; lane < PLR_LANES; lane++)
+        v[lane] = v[lane] > lowest ? v[lane] : lowest;
+    return v;
+}
+
 /* Uniform on the odd multiples of 2^-53 in (0, 1), from the upper 52 bits of a random word: neither 0 nor 1. */
 PLR_INLINE vec_f64 vec_uniform(vec_u64 random)
 {
