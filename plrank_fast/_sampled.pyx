@@ -95,14 +95,14 @@ cdef inline Draw describe_draw(const Estimate *estimate, const Source *source, i
 
 cdef void begin_estimate(
     const Estimator *estimator, Estimate *estimate, const Weights *weights, const Source *source, bint can_complete,
-    char *workspace
+    bint first_attempt, char *workspace
 ) noexcept nogil:
-    """Choose between the estimator and its pass in lockstep, and begin."""
+    """Choose between the estimator and its passes in lockstep, and begin."""
     estimate.kind = PLAIN
     if estimator.in_lockstep:
         estimate.kind = begin_pass(
             &estimate.in_lockstep, weights, estimate.relevance, estimate.rank_weights, estimate.cutoff,
-            source.n_samples, source.given == NULL, can_complete, workspace)
+            source.n_samples, can_complete, first_attempt, estimate.gradient, workspace)
     if estimate.kind == PLAIN:
         estimator.begin(estimate, workspace)
 
@@ -119,15 +119,16 @@ cdef void accumulate_rows(
     while first < n_rankings:
         n_lanes = min(group, n_rankings - first)
         pack_columns(rankings + first * stride, n_lanes, stride, estimate.in_lockstep.depth, columns)
-        accumulate_columns(&estimate.in_lockstep, estimate.kind, columns, n_lanes)
+        accumulate_columns(&estimate.in_lockstep, estimate.kind, columns, n_lanes, estimate.gradient)
         first += group
 
 
-cdef void finish_estimate(const Estimator *estimator, Estimate *estimate, intp_t n_samples) noexcept nogil:
-    if estimate.kind == PLAIN:
-        estimator.finish(estimate, n_samples)
-    else:
-        finish_pass(&estimate.in_lockstep, estimate.kind, n_samples, estimate.gradient)
+cdef bint finish_estimate(const Estimator *estimator, Estimate *estimate, const Source *source) noexcept nogil:
+    """False if a second attempt must do better."""
+    if estimate.kind != PLAIN:
+        return finish_pass(&estimate.in_lockstep, estimate.kind, source.n_samples, estimate.gradient)
+    estimator.finish(estimate, source.n_samples)
+    return True
 
 
 cdef void estimate_given(
@@ -136,46 +137,61 @@ cdef void estimate_given(
     """The whole estimate of one query from given rankings."""
     cdef Weights weights
     cdef int32_t *columns = <int32_t *>workspace
+    cdef bint finished = False, first_attempt = True
     workspace += rankings_bytes(LOCKSTEP, estimate.cutoff)
     workspace = weigh(&weights, estimate.scores, estimate.n_items, estimate.cutoff, workspace)
-    begin_estimate(estimator, estimate, &weights, source, estimate.cutoff == estimate.n_items, workspace)
-    accumulate_rows(
-        estimator, estimate, source.given + query * source.n_samples * source.length, source.n_samples, source.length,
-        columns)
-    finish_estimate(estimator, estimate, source.n_samples)
+    while not finished:
+        # what the rankings hold past the cutoff has not been checked
+        begin_estimate(
+            estimator, estimate, &weights, source, estimate.cutoff == estimate.n_items, first_attempt, workspace)
+        accumulate_rows(
+            estimator, estimate, source.given + query * source.n_samples * source.length, source.n_samples,
+            source.length, columns)
+        finished = finish_estimate(estimator, estimate, source)
+        first_attempt = False
 
 
-cdef void estimate_drawn(
-    const Estimator *estimator, Estimate *estimate, const Source *source, intp_t query, char *workspace
+cdef void draw_and_accumulate(
+    const Estimator *estimator, Estimate *estimate, Sampler *sampler, const Draw *draw, int32_t *rows
 ) noexcept nogil:
-    """The whole estimate of one query, rankings drawn and used up block by block."""
-    cdef Sampler sampler
-    cdef Draw draw = describe_draw(estimate, source, query)
+    """Draw the rankings of one query and use them up, block by block."""
     cdef intp_t block, n_rankings, first, n_lanes, block_length = block_size(estimate.n_items)
     cdef intp_t cutoff = estimate.cutoff
-    cdef Weights weights
-    cdef int32_t *columns
-    cdef int32_t *rows = <int32_t *>workspace
-    workspace += rankings_bytes(BLOCK, cutoff)
-    workspace = weigh(&weights, estimate.scores, estimate.n_items, cutoff, workspace)
-    workspace = prepare_sampler(&sampler, &draw, &weights, workspace)
-    begin_estimate(estimator, estimate, &weights, source, completes_rankings(&sampler), workspace)
-    if estimate.kind != PLAIN and <intp_t>estimate.in_lockstep.depth > cutoff:
-        complete_rankings(&sampler)
-    for block in range((source.n_samples + block_length - 1) // block_length):
-        n_rankings = min(block_length, source.n_samples - block * block_length)
-        start_block(&sampler, &draw, block)
+    for block in range((draw.n_samples + block_length - 1) // block_length):
+        n_rankings = min(block_length, draw.n_samples - block * block_length)
+        start_block(sampler, draw, block)
         if estimate.kind == PLAIN:
-            draw_rows(&sampler, n_rankings, rows, cutoff)
+            draw_rows(sampler, n_rankings, rows, cutoff)
             estimator.accumulate(estimate, rows, n_rankings, cutoff)
             continue
         first = 0
         while first < n_rankings:
             n_lanes = min(<intp_t>LOCKSTEP, n_rankings - first)
-            columns = draw_group(&sampler, n_lanes)
-            accumulate_columns(&estimate.in_lockstep, estimate.kind, columns, n_lanes)
+            accumulate_columns(
+                &estimate.in_lockstep, estimate.kind, draw_group(sampler, n_lanes), n_lanes, estimate.gradient)
             first += LOCKSTEP
-    finish_estimate(estimator, estimate, source.n_samples)
+
+
+cdef void estimate_drawn(
+    const Estimator *estimator, Estimate *estimate, const Source *source, intp_t query, char *workspace
+) noexcept nogil:
+    """The whole estimate of one query from rankings drawn for it."""
+    cdef Sampler sampler
+    cdef Weights weights
+    cdef Draw draw = describe_draw(estimate, source, query)
+    cdef int32_t *rows = <int32_t *>workspace
+    cdef bint finished = False, first_attempt = True
+    workspace += rankings_bytes(BLOCK, estimate.cutoff)
+    workspace = weigh(&weights, estimate.scores, estimate.n_items, estimate.cutoff, workspace)
+    workspace = prepare_sampler(&sampler, &draw, &weights, workspace)
+    while not finished:
+        begin_estimate(
+            estimator, estimate, &weights, source, completes_rankings(&sampler), first_attempt, workspace)
+        if estimate.kind != PLAIN and <intp_t>estimate.in_lockstep.depth > sampler.depth:
+            complete_rankings(&sampler)
+        draw_and_accumulate(estimator, estimate, &sampler, &draw, rows)
+        finished = finish_estimate(estimator, estimate, source)
+        first_attempt = False
 
 
 cdef Estimate describe_query(
@@ -213,37 +229,16 @@ cdef void estimate_in_batch(
             estimate_drawn(estimator, &estimate, source, query, workspace)
 
 
-cdef int estimate_long_query(
-    const Estimator *estimator, Estimate *estimate, const Source *source, intp_t query, int n_threads
+cdef int draw_and_accumulate_long(
+    const Estimator *estimator, Estimate *estimate, const Source *source, intp_t query, const Draw *draw,
+    int n_threads, Workspaces drawers, int32_t *columns
 ) except -1:
-    """One query that outlasts a round: its blocks are drawn in parallel and used up in order, the same bits as ever."""
+    """Rounds of drawing rows in parallel (or of reading given ones) and using them up."""
     cdef intp_t n_items = estimate.n_items, cutoff = estimate.cutoff
+    cdef intp_t stride = draw.cutoff if source.given == NULL else source.length
     cdef intp_t block_length = block_size(n_items)
     cdef intp_t n_blocks = (source.n_samples + block_length - 1) // block_length
-    cdef intp_t first, stop, task, tasks, i
-    cdef Draw draw = describe_draw(estimate, source, query)
-    cdef Sampler sampler
-    cdef Weights weights
-    cdef size_t drawing = 0
-    if source.given == NULL:
-        drawing = weights_workspace(n_items) + sampler_workspace(n_items, deepest(n_items, cutoff), source.n_samples)
-    cdef Workspaces estimating = Workspaces(
-        1, rankings_bytes(LOCKSTEP, deepest(n_items, cutoff)) + weights_workspace(n_items)
-        + estimator_workspace(n_items, cutoff))
-    cdef Workspaces drawers = Workspaces(n_threads, drawing)
-    cdef int32_t *columns = <int32_t *>estimating.of_thread(0)
-    cdef char *workspace = weigh(
-        &weights, estimate.scores, n_items, cutoff,
-        estimating.of_thread(0) + rankings_bytes(LOCKSTEP, deepest(n_items, cutoff)))
-    cdef bint can_complete = cutoff == n_items  # what given rankings hold past the cutoff has not been checked
-    if source.given == NULL:
-        prepare_sampler(&sampler, &draw, &weights, drawers.of_thread(0))
-        can_complete = completes_rankings(&sampler)
-        draw.sampler = sampler.method
-    begin_estimate(estimator, estimate, &weights, source, can_complete, workspace)
-    if estimate.kind != PLAIN:
-        draw.cutoff = estimate.in_lockstep.depth
-    cdef intp_t stride = draw.cutoff if source.given == NULL else source.length
+    cdef intp_t first, stop, task, tasks, i, n_rankings
     # bounded by the length of a round, and by a megabyte of rankings per thread
     cdef intp_t blocks_per_task = min(
         blocks_per_round(n_items, NS_PER_ITEM, n_blocks, n_threads),
@@ -256,7 +251,6 @@ cdef int estimate_long_query(
         1, 0 if source.given != NULL else rankings_bytes(block_length, stride) * blocks_per_task * n_threads)
     cdef int32_t *drawn = <int32_t *>rankings.of_thread(0)
     cdef const int32_t *next_ranking
-    cdef intp_t n_rankings
     for first in range(0, n_blocks, blocks_per_task * n_threads):
         stop = min(first + blocks_per_task * n_threads, n_blocks)
         n_rankings = min(stop * block_length, source.n_samples) - first * block_length
@@ -268,8 +262,8 @@ cdef int estimate_long_query(
             with nogil:
                 for task in prange(tasks, schedule="dynamic", num_threads=threads_for(n_threads, tasks)):
                     draw_row_blocks(
-                        &draw, estimate.scores, n_items, first + task * blocks_per_task, min(first + (task + 1) * blocks_per_task, stop),
-                        drawers.of_thread(omp_get_thread_num()),
+                        draw, estimate.scores, n_items, first + task * blocks_per_task,
+                        min(first + (task + 1) * blocks_per_task, stop), drawers.of_thread(omp_get_thread_num()),
                         drawn + task * blocks_per_task * block_length * stride)
             check_interrupt()
         for i in range(0, n_rankings, rankings_per_check):
@@ -278,7 +272,39 @@ cdef int estimate_long_query(
                     estimator, estimate, next_ranking + i * stride, min(rankings_per_check, n_rankings - i), stride,
                     columns)
             check_interrupt()
-    finish_estimate(estimator, estimate, source.n_samples)
+    return 0
+
+
+cdef int estimate_long_query(
+    const Estimator *estimator, Estimate *estimate, const Source *source, intp_t query, int n_threads
+) except -1:
+    """One query that outlasts a round: its blocks are drawn in parallel and used up in order, the same bits as ever."""
+    cdef intp_t n_items = estimate.n_items, cutoff = estimate.cutoff
+    cdef intp_t deep = deepest(n_items, cutoff)
+    cdef Draw draw = describe_draw(estimate, source, query)
+    cdef Sampler sampler
+    cdef Weights weights
+    cdef size_t drawing = 0
+    if source.given == NULL:
+        drawing = weights_workspace(n_items) + sampler_workspace(n_items, deep, source.n_samples)
+    cdef Workspaces estimating = Workspaces(
+        1, rankings_bytes(LOCKSTEP, deep) + weights_workspace(n_items) + estimator_workspace(n_items, cutoff))
+    cdef Workspaces drawers = Workspaces(n_threads, drawing)
+    cdef int32_t *columns = <int32_t *>estimating.of_thread(0)
+    cdef char *workspace = weigh(
+        &weights, estimate.scores, n_items, cutoff, estimating.of_thread(0) + rankings_bytes(LOCKSTEP, deep))
+    cdef bint can_complete = cutoff == n_items  # what given rankings hold past the cutoff has not been checked
+    cdef bint finished = False, first_attempt = True
+    if source.given == NULL:
+        prepare_sampler(&sampler, &draw, &weights, drawers.of_thread(0))
+        can_complete = completes_rankings(&sampler)
+        draw.sampler = sampler.method
+    while not finished:
+        begin_estimate(estimator, estimate, &weights, source, can_complete, first_attempt, workspace)
+        draw.cutoff = cutoff if estimate.kind == PLAIN else <intp_t>estimate.in_lockstep.depth
+        draw_and_accumulate_long(estimator, estimate, source, query, &draw, n_threads, drawers, columns)
+        finished = finish_estimate(estimator, estimate, source)
+        first_attempt = False
     return 0
 
 

@@ -155,7 +155,7 @@ cdef size_t threshold_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
     return (
         2 * (n_items + 16) * sizeof(float) + 2 * (LOCKSTEP * (candidates + 16) + 1024) * sizeof(int32_t)
         + candidates * (sizeof(double) + sizeof(int32_t))
-        + network_rows(candidates) * LOCKSTEP * sizeof(int32_t) + 7 * 64)
+        + (network_rows(candidates) + 16) * LOCKSTEP * sizeof(int32_t) + 7 * 64)
 
 
 cdef bint prepare_threshold(

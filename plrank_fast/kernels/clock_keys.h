@@ -85,7 +85,7 @@ PLR_INLINE int is_rare_word(uint32_t word)
 }
 
 /* The key of a clock in double precision. */
-static int32_t exact_key(key_format format, double clock, int32_t slot)
+static inline int32_t exact_key(key_format format, double clock, int32_t slot)
 {
     float rounded = (float)clock;
     int32_t bits;
@@ -95,7 +95,7 @@ static int32_t exact_key(key_format format, double clock, int32_t slot)
 }
 
 /* The same clock from 64 random bits in double precision. */
-static double exact_exponential(uint32_t word, uint64_t salt, uint64_t sample, uint64_t item)
+static inline double exact_exponential(uint32_t word, uint64_t salt, uint64_t sample, uint64_t item)
 {
     uint64_t fresh = plr_mix64(salt + (sample << 32 | item) * UINT64_C(0x9e3779b97f4a7c15));
     uint64_t bits = (uint64_t)word << 32 | fresh >> 32;

@@ -7,7 +7,7 @@
  * backward: one pass from rank K up, in which [PR, S] and [RI, DR] grow together; the latter are then sums over the
  * ranks after r. What they leave out is common to all items, so each ranking adds its whole [RI_K, DR_K] to a total and
  * the finish takes the difference. 0.8 ns per placed item. That difference cancels for items much heavier than what
- * is left at rank K; the caller must not use this pass when the rank weights and S would amplify rounding too much.
+ * is left at rank K; the caller looks at the totals and does not use a result in which rounding is amplified too much.
  *
  * forward: over complete rankings, back for [PR, S], then forth for sums over the ranks up to r. Nothing is
  * subtracted; 1.1 ns per item.
@@ -205,13 +205,15 @@ PLR_INLINE pairs left_over(plrank_pass *pass, const int32_t *columns, size_t n_l
     return start(sum, n_lanes);
 }
 
-PLR_INLINE void add_totals(plrank_pass *pass, const pairs *shares)
+PLR_INLINE void add_totals(plrank_pass *pass, const pairs *shares, const pairs *state)
 {
-    double sums[2 * SAMPLES];
+    double sums[2 * SAMPLES], first[2 * SAMPLES];
     store_pairs(sums, shares);
+    store_pairs(first, state);
     for (int lane = 0; lane < SAMPLES; lane++) {
         pass->total_reward += sums[2 * lane];
         pass->total_direct += sums[2 * lane + 1];
+        pass->first_reward += first[2 * lane];
     }
 }
 
@@ -225,7 +227,7 @@ PLR_INLINE void backward_eight(plrank_pass *pass, const int32_t *columns, size_t
         add_items(pass, items, k, &state);
         add_shares(pass, k, &state, &shares);
     }
-    add_totals(pass, &shares);
+    add_totals(pass, &shares, &state);
 }
 
 PLR_INLINE void forward_eight(plrank_pass *pass, const int32_t *columns, size_t n_lanes, int copies)

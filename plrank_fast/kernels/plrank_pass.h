@@ -15,7 +15,11 @@ typedef struct {
     double total_weight;
     double total_reward;        /* sums over all rankings of reward / S and theta / S over their ranks */
     double total_direct;
+    double first_reward;        /* sum over all rankings of the reward from rank 1 on; by `backward` */
     double *states;             /* (depth + 1, 8, 2), for `forward` only */
+    size_t settle_after;        /* rankings after which the caller moves the sums on to the gradient */
+    size_t unsettled;
+    int inexact;                /* the caller found rounding amplified too much */
 } plrank_pass;
 
 /* Samples side by side often place the same item of a short list, and an addition must wait for the one before it in

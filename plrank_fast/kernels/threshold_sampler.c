@@ -36,6 +36,7 @@ static int prepare(threshold_sampler *sampler)
     if (!(arrived > 0.98 * wanted && time < 1e30))
         return 0;
     sampler->deadline = time;
+    memset(sampler->items, 0, (16 * (sampler->most_candidates + 16) + 1024) * sizeof *sampler->items);
     sampler->largest_mean = 1.0f;
     for (size_t d = 0; d < padded; d += PLR_LANES) {
         vec_f64 w = {0};
@@ -79,7 +80,7 @@ PLR_INLINE size_t append(const threshold_sampler *sampler, plr_lanes step, size_
 #endif
 }
 
-/* Candidates of one ranking; more than most_candidates if there is no room for them. */
+/* Candidates of one ranking, followed by words that are not rare; more than most_candidates if there is no room for them. */
 static size_t find_candidates(const threshold_sampler *sampler, plr_stream_state *state, uint32_t *words, int32_t *items)
 {
     size_t n = 0;
@@ -90,10 +91,25 @@ static size_t find_candidates(const threshold_sampler *sampler, plr_stream_state
     /* the padding's threshold is reached by one word in 4e9; its items are the last */
     while (n > 0 && n <= sampler->most_candidates && (size_t)items[n - 1] >= sampler->n_items)
         n--;
+    if (n <= sampler->most_candidates)
+        for (size_t i = 0; i < 16; i++)
+            words[n + i] = UINT32_C(1) << 30;
     return n;
 }
 
-/* Keys of one ranking's candidates, one column of the group's. */
+PLR_INLINE vec_f32 gather(const float *table, const int32_t *at)
+{
+#if defined(PLR_ISA_AVX512)
+    return (vec_f32)_mm512_i32gather_ps(_mm512_loadu_si512(at), table, 4);
+#else
+    vec_f32 v;
+    for (int lane = 0; lane < PLR_LANES_32; lane++)
+        v[lane] = table[at[lane]];
+    return v;
+#endif
+}
+
+/* Keys of one ranking's candidates, one column of the group's; up to a register's width of rows behind them is spoilt. */
 static void make_keys(const threshold_sampler *sampler, const sorted_group *group, size_t sample, size_t n, int32_t *keys)
 {
     const uint32_t *words = group->words + sample * group->sample_step;
@@ -102,16 +118,12 @@ static void make_keys(const threshold_sampler *sampler, const sorted_group *grou
     for (int lane = 0; lane < PLR_LANES_32; lane++)
         slot[lane] = lane;
     for (size_t i = 0; i < n; i += PLR_LANES_32) {
-        float mean[PLR_LANES_32];
         int32_t key[PLR_LANES_32];
-        vec_f32 means;
+        vec_f32 clock = exponential_clock(vec_load_i32((const int32_t *)words + i), &rarest);
+        vec_store_i32(key, clock_key(group->format, clock * gather(sampler->means, items + i), slot));
+        PLR_UNROLL
         for (size_t lane = 0; lane < PLR_LANES_32; lane++)
-            mean[lane] = sampler->means[i + lane < n ? items[i + lane] : 0];
-        memcpy(&means, mean, sizeof means);
-        vec_f32 clock = exponential_clock(vec_load_i32((const int32_t *)words + i), &rarest) * means;
-        vec_store_i32(key, clock_key(group->format, clock, slot));
-        for (size_t lane = 0; lane < PLR_LANES_32; lane++)
-            keys[(i + lane) * PLR_LOCKSTEP + sample] = i + lane < n ? key[lane] : INT32_MAX;
+            keys[(i + lane) * PLR_LOCKSTEP + sample] = key[lane];
         slot += PLR_LANES_32;
     }
     if (vec_any(rarest < PLR_RARE_WORD))
@@ -171,9 +183,8 @@ static void draw_group(threshold_sampler *sampler, plr_stream *stream, uint64_t 
     size_t padded = (most + n_sorted - 1) / n_sorted * n_sorted;
     padded = padded > 0 ? padded : n_sorted;
     for (size_t sample = 0; sample < PLR_LOCKSTEP; sample++) {
-        size_t n = n_candidates[sample], made = (n + PLR_LANES_32 - 1) / PLR_LANES_32 * PLR_LANES_32;
-        make_keys(sampler, &group, sample, n, keys);
-        for (size_t i = made; i < padded; i++)
+        make_keys(sampler, &group, sample, n_candidates[sample], keys);
+        for (size_t i = n_candidates[sample]; i < padded; i++)
             keys[i * PLR_LOCKSTEP + sample] = INT32_MAX;
     }
     sort_smallest(keys, most, n_sorted);

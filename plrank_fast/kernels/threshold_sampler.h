@@ -17,8 +17,8 @@ typedef struct {
     float largest_mean;
     size_t most_candidates; /* a multiple of 16 */
     uint32_t *words;        /* (16, most_candidates + 16) of the candidates of each ranking */
-    int32_t *items;         /* likewise */
-    int32_t *keys;          /* (most_candidates rounded up to a power of two, 16) */
+    int32_t *items;         /* likewise, and 1024 more; always items of the query or its padding */
+    int32_t *keys;          /* (most_candidates rounded up to a power of two, and 16 more, 16) */
     double *exact;          /* (max(most_candidates, cutoff),) */
     int32_t *order;         /* likewise */
 } threshold_sampler;
