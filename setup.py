@@ -63,7 +63,7 @@ MODULES: dict[str, list[str]] = {
     "_selection": [],
     "_introselect": ["clocks.c", "weights.c"],
     "_weights": ["weights.c"],
-    "_samplers": ["network_sampler.c", "slot_table.c", "threshold_sampler.c"],
+    "_samplers": ["network_sampler.c", "slot_table.c", "guide_table.c", "threshold_sampler.c"],
     "_remaining": [],
     "_plrank_pass": ["plrank_pass.c"],
     "_plrank": ["rank_pass.c"],

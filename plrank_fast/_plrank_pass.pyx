@@ -7,7 +7,7 @@ of ``_plrank``, which remains for scores and rank weights where it could not hol
 from libc.math cimport sqrt
 from libc.string cimport memset
 
-from plrank_fast._samplers cimport LOCKSTEP, PLR_NETWORK_ITEMS
+from plrank_fast._samplers cimport LOCKSTEP, LOCKSTEP_RANKS, PLR_NETWORK_ITEMS, deepest
 from plrank_fast._simd cimport simd_level
 from plrank_fast._typedefs cimport int32_t, intp_t
 from plrank_fast._weights cimport Weights
@@ -73,11 +73,10 @@ cdef bint is_not_negative(const plrank_pass *columns_pass, const double *relevan
 
 cdef size_t pass_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
     """Bytes that ``begin_pass`` carves out."""
-    cdef size_t deepest = max(min(cutoff, n_items), min(n_items, <intp_t>PLR_NETWORK_ITEMS))
     cdef size_t states = 16 * (min(n_items, <intp_t>PLR_NETWORK_ITEMS) + 1)
     cdef size_t sums = 4 * max(
         n_items + 1, 4 * (min(n_items, <intp_t>PLR_COPIED_ITEMS) + 1))  # of this or any shorter query
-    return (sums + 2 * (<size_t>n_items + 1) + deepest + states) * sizeof(double) + 64
+    return (sums + 2 * (<size_t>n_items + 1) + deepest(n_items, cutoff) + states) * sizeof(double) + 64
 
 
 cdef void clear_sums(plrank_pass *columns_pass) noexcept nogil:
@@ -102,7 +101,7 @@ cdef int begin_pass(
     cdef intp_t copies = plr_pass_copies(n_items)
     cdef double *theta
     cdef int kind
-    if not weights.representable:
+    if not weights.representable or cutoff > LOCKSTEP_RANKS:
         return PLAIN
     can_complete = can_complete and n_items <= PLR_NETWORK_ITEMS
     columns_pass.n_items = n_items

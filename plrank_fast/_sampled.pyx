@@ -77,7 +77,7 @@ cdef size_t query_workspace(intp_t n_items, intp_t cutoff, intp_t n_samples, bin
     """Bytes for one query: its weights, the estimator's own, and what it takes to draw or to turn given rankings."""
     cdef size_t size = weights_workspace(n_items) + estimator_workspace(n_items, cutoff)
     if not drawn:
-        size += rankings_bytes(LOCKSTEP, cutoff)
+        size += rankings_bytes(LOCKSTEP, deepest(n_items, cutoff))
     else:
         size += rankings_bytes(BLOCK, cutoff) + sampler_workspace(n_items, cutoff, n_samples)
     return size
@@ -138,7 +138,7 @@ cdef void estimate_given(
     cdef Weights weights
     cdef int32_t *columns = <int32_t *>workspace
     cdef bint finished = False, first_attempt = True
-    workspace += rankings_bytes(LOCKSTEP, estimate.cutoff)
+    workspace += rankings_bytes(LOCKSTEP, deepest(estimate.n_items, estimate.cutoff))
     workspace = weigh(&weights, estimate.scores, estimate.n_items, estimate.cutoff, workspace)
     while not finished:
         # what the rankings hold past the cutoff has not been checked
@@ -286,7 +286,7 @@ cdef int estimate_long_query(
     cdef Weights weights
     cdef size_t drawing = 0
     if source.given == NULL:
-        drawing = weights_workspace(n_items) + sampler_workspace(n_items, deep, source.n_samples)
+        drawing = weights_workspace(n_items) + sampler_workspace(n_items, max(deep, cutoff), source.n_samples)
     cdef Workspaces estimating = Workspaces(
         1, rankings_bytes(LOCKSTEP, deep) + weights_workspace(n_items) + estimator_workspace(n_items, cutoff))
     cdef Workspaces drawers = Workspaces(n_threads, drawing)

@@ -33,6 +33,21 @@ cdef extern from "slot_table.h" nogil:
         uint16_t *words
         double *clocks
 
+cdef extern from "guide_table.h" nogil:
+    int plr_bits_for(size_t n)
+    size_t plr_guide_blocks(size_t n_items)
+    ctypedef struct guide_table:
+        size_t n_items
+        size_t cutoff
+        const double *weights
+        double *cumulative
+        uint32_t *guide
+        uint64_t *seen
+        int seen_bits
+        uint64_t *words
+        int32_t *items
+        double *clocks
+
 cdef extern from "threshold_sampler.h" nogil:
     const int PLR_THRESHOLD_CANDIDATES
     size_t plr_most_candidates(size_t cutoff)
@@ -52,6 +67,7 @@ cdef extern from "threshold_sampler.h" nogil:
 # rankings drawn and used side by side, as in ``kernels/lockstep.h``
 cdef enum:
     LOCKSTEP = 16
+    LOCKSTEP_RANKS = 4096       # most ranks that are; 64 bytes each
 
 # how to draw, in the order of ``sampling.SAMPLERS``
 cdef enum:
@@ -60,6 +76,7 @@ cdef enum:
     NETWORK = 2
     TABLE = 3
     THRESHOLD = 4
+    GUIDE = 5                   # of the same family as TABLE, for longer lists; not asked for by name
 
 cdef struct Sampler:
     int method
@@ -69,6 +86,7 @@ cdef struct Sampler:
     network_sampler network
     slot_table table
     threshold_sampler threshold
+    guide_table guide
     int32_t *columns            # (at least depth, LOCKSTEP) the group drawn last
     # of the block at hand:
     plr_stream stream

@@ -8,8 +8,9 @@ All of them draw from the same distribution, exactly; they differ in what they c
                  (``kernels/network_sampler.c``)
 ``threshold``    clocks of the items whose random word lets them ring early, the same network: a head of up to some 700
                  ranks of longer lists (``kernels/threshold_sampler.c``)
-``alias``        draws with replacement from a table, repeats passed over: up to 4096 items, fast for a short head of a
-                 policy that is not peaked, O(D) per query (``kernels/slot_table.c``)
+``alias``        draws with replacement from a table, repeats passed over: fast for a short head of a policy that is
+                 not peaked, O(D) per query and O(K) per ranking (``kernels/slot_table.c`` up to 4096 items, beyond that
+                 ``kernels/guide_table.c``)
 
 A sampler that cannot serve a query leaves it to ``introselect``. Each block of samples has a stream of its own, of
 which every sampler consumes the same words at any SIMD level.
@@ -59,8 +60,18 @@ cdef extern from "threshold_sampler.h" nogil:
         ) noexcept nogil
     const threshold_kernels *threshold_kernels_at(int level)
 
+cdef extern from "guide_table.h" nogil:
+    ctypedef struct guide_table_kernels:
+        void (*prepare)(guide_table *table) noexcept nogil
+        void (*draw_group)(
+            guide_table *table, plr_stream *stream, uint64_t salt, uint64_t first_sample, size_t n_lanes,
+            int32_t *columns
+        ) noexcept nogil
+    const guide_table_kernels *guide_table_kernels_at(int level)
+
 cdef const network_kernels *network = network_kernels_at(simd_level())
 cdef const slot_table_kernels *table = slot_table_kernels_at(simd_level())
+cdef const guide_table_kernels *guide = guide_table_kernels_at(simd_level())
 cdef const threshold_kernels *threshold = threshold_kernels_at(simd_level())
 
 cdef double FLOAT_SPREAD = 79.0  # nats between the scores up to which mean clocks fit a float32 with room for 2^6
@@ -78,30 +89,42 @@ cdef int choose_sampler(const Draw *draw, const Weights *weights) noexcept nogil
     Costs are in ns per ranking, measured with AVX-512; only their ratios matter.
     """
     cdef intp_t n_items = weights.n_items, cutoff = min(draw.cutoff, weights.n_items)
-    cdef double table_cost = INFINITY, network_cost = INFINITY
-    cdef double draws, sorted_rows
+    cdef double candidates = <double>plr_most_candidates(cutoff)
+    cdef double network_cost = INFINITY, threshold_cost = INFINITY, table_cost = INFINITY
+    cdef int table = TABLE if n_items <= PLR_SLOT_ITEMS else GUIDE
+    cdef double draws
+    # clocks in lockstep are float32, and weights must be representable
     cdef bint network_serves = n_items <= PLR_NETWORK_ITEMS and weights.spread <= FLOAT_SPREAD
-    cdef bint threshold_serves = (
-        <intp_t>plr_most_candidates(cutoff) <= PLR_THRESHOLD_CANDIDATES and weights.spread <= FLOAT_SPREAD)
-    cdef bint table_serves = n_items <= PLR_SLOT_ITEMS and weights.representable
+    cdef bint threshold_serves = candidates <= PLR_THRESHOLD_CANDIDATES and weights.spread <= FLOAT_SPREAD
+    cdef bint table_serves = weights.representable and cutoff <= LOCKSTEP_RANKS
     if draw.sampler == NETWORK and network_serves:
         return NETWORK
-    if draw.sampler == TABLE and table_serves:
-        return TABLE
     if draw.sampler == THRESHOLD and threshold_serves:
         return THRESHOLD
+    if draw.sampler == TABLE and table_serves:
+        return table
     if draw.sampler != AUTO:
         return INTROSELECT
     if network_serves:
-        sorted_rows = max(16.0, cutoff + 1.0)
-        network_cost = n_items * (0.4 + 0.055 * log2(sorted_rows))
+        network_cost = sorting_cost(n_items, cutoff) + 0.4 * n_items
+    if threshold_serves:
+        threshold_cost = (
+            0.24 * n_items + sorting_cost(0.7 * candidates, cutoff) + 1.6 * candidates + 20.0
+            + 4.0 * n_items / draw.n_samples)
     if table_serves:
         # the slowest of sixteen rankings takes about two standard deviations more than the mean
-        draws = weights.most_draws
-        table_cost = 1.7 * (draws + 2.0 * sqrt(draws - cutoff) + 1.0) + 7.0 * n_items / draw.n_samples
-    if table_cost < network_cost:
-        return TABLE
+        draws = weights.most_draws + 2.0 * sqrt(weights.most_draws - cutoff) + 1.0
+        table_cost = (1.7 if table == TABLE else 14.0) * draws + 6.0 * n_items / draw.n_samples
+    if table_cost <= min(network_cost, threshold_cost) and table_cost < INFINITY:
+        return table
+    if threshold_cost < network_cost:
+        return THRESHOLD
     return NETWORK if network_serves else INTROSELECT
+
+
+cdef inline double sorting_cost(double n_rows, double wanted) noexcept nogil:
+    """Of the network: all rows if nearly all are wanted, else the smallest of them."""
+    return n_rows * (0.055 * log2(max(16.0, wanted + 1.0)) + (0.1 if n_rows > 128.0 and wanted > 128.0 else 0.0))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -128,8 +151,8 @@ cdef inline intp_t network_rows(intp_t n_items) noexcept nogil:
 
 
 cdef intp_t deepest(intp_t n_items, intp_t cutoff) noexcept nogil:
-    """Ranks of the longest columns that may be asked for."""
-    return max(min(cutoff, n_items), min(n_items, <intp_t>PLR_NETWORK_ITEMS))
+    """Ranks of the longest columns that may be asked for; deeper rankings are only ever rows, by introselect."""
+    return max(min(min(cutoff, n_items), LOCKSTEP_RANKS), min(n_items, <intp_t>PLR_NETWORK_ITEMS))
 
 
 cdef size_t network_workspace(intp_t n_items) noexcept nogil:
@@ -206,6 +229,34 @@ cdef void prepare_table(
     table.prepare(sampler, n_samples)
 
 
+cdef inline int seen_bits(intp_t cutoff) noexcept nogil:
+    """Four places and more for each rank."""
+    return max(4, plr_bits_for(4 * cutoff))
+
+
+cdef size_t guide_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
+    cdef size_t blocks = plr_guide_blocks(n_items), ranks = min(min(cutoff, n_items), LOCKSTEP_RANKS)
+    return (
+        (blocks + 1) * sizeof(double) + (<size_t>1 << plr_bits_for(blocks)) * sizeof(uint32_t)
+        + (<size_t>1 << seen_bits(ranks)) * sizeof(uint64_t)
+        + ranks * (LOCKSTEP * (2 * sizeof(uint64_t) + sizeof(int32_t)) + sizeof(double)) + 6 * 64)
+
+
+cdef void prepare_guide(guide_table *sampler, const Weights *weights, intp_t cutoff, char *workspace) noexcept nogil:
+    cdef size_t n_items = weights.n_items, blocks = plr_guide_blocks(n_items)
+    sampler.n_items = n_items
+    sampler.cutoff = cutoff
+    sampler.weights = weights.relative
+    sampler.cumulative = <double *>take(&workspace, (blocks + 1) * sizeof(double))
+    sampler.guide = <uint32_t *>take(&workspace, (<size_t>1 << plr_bits_for(blocks)) * sizeof(uint32_t))
+    sampler.seen_bits = seen_bits(cutoff)
+    sampler.seen = <uint64_t *>take(&workspace, (<size_t>1 << sampler.seen_bits) * sizeof(uint64_t))
+    sampler.words = <uint64_t *>take(&workspace, cutoff * LOCKSTEP * 2 * sizeof(uint64_t))
+    sampler.items = <int32_t *>take(&workspace, cutoff * LOCKSTEP * sizeof(int32_t))
+    sampler.clocks = <double *>workspace
+    guide.prepare(sampler)
+
+
 cdef inline size_t columns_bytes(intp_t n_items, intp_t cutoff) noexcept nogil:
     """Bytes of a group's columns; drawing from a table writes as many rows as it may draw."""
     cdef intp_t ranks = min(min(cutoff, n_items), <intp_t>PLR_SLOT_ITEMS)
@@ -215,7 +266,8 @@ cdef inline size_t columns_bytes(intp_t n_items, intp_t cutoff) noexcept nogil:
 cdef size_t sampler_workspace(intp_t n_items, intp_t cutoff, intp_t n_samples) noexcept nogil:
     """Bytes that ``prepare_sampler`` carves out for a query of at most ``n_items``."""
     return aligned(columns_bytes(n_items, cutoff)) + aligned(max(
-        max(introselect_workspace(n_items), threshold_workspace(n_items, cutoff)),
+        max(introselect_workspace(n_items), max(
+            threshold_workspace(n_items, cutoff), guide_workspace(n_items, cutoff))),
         max(network_workspace(n_items), table_workspace(n_items, cutoff, n_samples))))
 
 
@@ -238,6 +290,8 @@ cdef char *prepare_sampler(
         prepare_network(&sampler.network, weights, sampler.depth, workspace)
     elif sampler.method == TABLE:
         prepare_table(&sampler.table, weights, sampler.depth, draw.n_samples, workspace)
+    elif sampler.method == GUIDE:
+        prepare_guide(&sampler.guide, weights, sampler.depth, workspace)
     elif sampler.method == INTROSELECT:
         prepare_introselect(
             &sampler.introselect, weights.scores, n_items, sampler.depth, draw.n_samples, workspace)
@@ -276,6 +330,9 @@ cdef int32_t *draw_group(Sampler *sampler, intp_t n_rankings) noexcept nogil:
         table.draw_group(&sampler.table, &sampler.stream, sampler.salt, sampler.n_drawn, sampler.columns)
     elif sampler.method == THRESHOLD:
         threshold.draw_group(&sampler.threshold, &sampler.stream, sampler.salt, sampler.n_drawn, sampler.columns)
+    elif sampler.method == GUIDE:
+        guide.draw_group(
+            &sampler.guide, &sampler.stream, sampler.salt, sampler.n_drawn, n_rankings, sampler.columns)
     else:
         for i in range(n_rankings):
             draw_ranking(&sampler.introselect, &sampler.stream, sampler.columns + i, LOCKSTEP)

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "clock_keys.h"
+#include "race.h"
 
 #define HALF 8 /* rankings whose positions stay in registers */
 #define UNROLL _Pragma("GCC unroll 8")
@@ -60,26 +61,15 @@ static __attribute__((noinline)) size_t draw_left_over(const slot_table *table, 
     return item;
 }
 
-/* Finish one ranking, n of whose items are placed, by exponential clocks of the others. */
-static void race(slot_table *table, uint64_t salt, uint64_t sample, size_t lane, size_t n, int32_t *columns)
+/* Finish one ranking, n of whose items are placed, by clocks of the others. */
+static void finish_by_race(slot_table *table, uint64_t salt, uint64_t sample, size_t lane, size_t n, int32_t *columns)
 {
-    double *clocks = table->clocks;
-    size_t wanted = table->cutoff - n, found = 0;
-    int32_t *column = columns + n * PLR_LOCKSTEP + lane;
+    race r = {table->clocks, columns + n * PLR_LOCKSTEP + lane, table->cutoff - n, 0};
     for (size_t d = 0; d < table->n_items; d++) {
         if (table->stamps[(lane / HALF * table->n_items + d) * HALF + lane % HALF] == table->group)
             continue;
         uint64_t bits = fresh_bits(~salt, sample, d);
-        double clock = exact_exponential((uint32_t)(bits >> 32), bits, sample, d) / table->weights[d];
-        if (found == wanted && clock >= clocks[found - 1])
-            continue;
-        size_t j = found < wanted ? found++ : found - 1;
-        for (; j > 0 && clocks[j - 1] > clock; j--) {
-            clocks[j] = clocks[j - 1];
-            column[j * PLR_LOCKSTEP] = column[(j - 1) * PLR_LOCKSTEP];
-        }
-        clocks[j] = clock;
-        column[j * PLR_LOCKSTEP] = (int32_t)d;
+        enter_race(&r, exact_exponential((uint32_t)(bits >> 32), bits, sample, d) / table->weights[d], (int32_t)d);
     }
 }
 
@@ -146,7 +136,7 @@ static void draw_group(slot_table *table, plr_stream *stream, uint64_t salt, uin
     if (least < full)
         for (size_t lane = 0; lane < PLR_LOCKSTEP; lane++)
             if (ends[lane] < full)
-                race(table, salt, first_sample + lane, lane, ends[lane] / PLR_LOCKSTEP, columns);
+                finish_by_race(table, salt, first_sample + lane, lane, ends[lane] / PLR_LOCKSTEP, columns);
 }
 
 const slot_table_kernels ISA(slot_table_kernels) = {prepare, draw_group};

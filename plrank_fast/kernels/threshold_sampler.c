@@ -5,6 +5,7 @@
  */
 #include "threshold_sampler.h"
 #include "near_ties.h"
+#include "race.h"
 
 static int prepare(threshold_sampler *sampler)
 {
@@ -136,24 +137,14 @@ static void make_keys(const threshold_sampler *sampler, const sorted_group *grou
 static void draw_exactly(const threshold_sampler *sampler, plr_stream_state state, uint64_t salt, uint64_t sample,
                          int32_t *column)
 {
-    double *clocks = sampler->exact;
-    size_t found = 0;
+    race r = {sampler->exact, column, sampler->cutoff, 0};
+    uint32_t word[16];
     for (size_t d = 0; d < sampler->n_items; d++) {
-        uint32_t word[16];
         if (d % 16 == 0) {
             plr_lanes step = plr_stream_step(&state);
             memcpy(word, &step, sizeof word);
         }
-        double clock = exact_exponential(word[d % 16], salt, sample, d) / sampler->weights[d];
-        if (found == sampler->cutoff && clock >= clocks[found - 1])
-            continue;
-        size_t j = found < sampler->cutoff ? found++ : found - 1;
-        for (; j > 0 && clocks[j - 1] > clock; j--) {
-            clocks[j] = clocks[j - 1];
-            column[j * PLR_LOCKSTEP] = column[(j - 1) * PLR_LOCKSTEP];
-        }
-        clocks[j] = clock;
-        column[j * PLR_LOCKSTEP] = (int32_t)d;
+        enter_race(&r, exact_exponential(word[d % 16], salt, sample, d) / sampler->weights[d], (int32_t)d);
     }
 }
 
