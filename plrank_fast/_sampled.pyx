@@ -25,6 +25,9 @@ from plrank_fast._samplers cimport (
     completes_rankings,
     deepest,
     draw_group,
+    drawer,
+    drawer_workspace,
+    empty_drawer,
     draw_row_blocks,
     draw_rows,
     prepare_sampler,
@@ -231,18 +234,22 @@ cdef void estimate_in_batch(
 
 cdef int draw_and_accumulate_long(
     const Estimator *estimator, Estimate *estimate, const Source *source, intp_t query, const Draw *draw,
-    int n_threads, Workspaces drawers, int32_t *columns
+    const Weights *weights, int n_threads, Workspaces drawers, int32_t *columns
 ) except -1:
     """Rounds of drawing rows in parallel (or of reading given ones) and using them up."""
     cdef intp_t n_items = estimate.n_items, cutoff = estimate.cutoff
-    cdef intp_t stride = draw.cutoff if source.given == NULL else source.length
+    cdef bint complete = estimate.kind != PLAIN and <intp_t>estimate.in_lockstep.depth > cutoff
+    cdef intp_t stride = source.length if source.given != NULL else n_items if complete else cutoff
     cdef intp_t block_length = block_size(n_items)
     cdef intp_t n_blocks = (source.n_samples + block_length - 1) // block_length
     cdef intp_t first, stop, task, tasks, i, n_rankings
     # bounded by the length of a round, and by a megabyte of rankings per thread
+    cdef double ns_per_ranking = NS_PER_ITEM * n_items
+    if source.given == NULL:
+        ns_per_ranking = drawer(draw, weights, complete, drawers.of_thread(0)).ns_per_ranking
     cdef intp_t blocks_per_task = min(
-        blocks_per_round(n_items, NS_PER_ITEM, n_blocks, n_threads),
-        max(<intp_t>1, <intp_t>((1 << 20) // rankings_bytes(block_length, draw.cutoff))))
+        blocks_per_round(n_items, ns_per_ranking / n_items, n_blocks, n_threads),
+        max(<intp_t>1, <intp_t>((1 << 20) // rankings_bytes(block_length, stride))))
     cdef intp_t rankings_per_check = max(
         <intp_t>1, <intp_t>(5e7 / (n_items * cutoff * estimator.ns_per_item_and_rank + 10.0 * cutoff)))
     if estimate.kind != PLAIN:
@@ -262,9 +269,9 @@ cdef int draw_and_accumulate_long(
             with nogil:
                 for task in prange(tasks, schedule="dynamic", num_threads=threads_for(n_threads, tasks)):
                     draw_row_blocks(
-                        draw, estimate.scores, n_items, first + task * blocks_per_task,
-                        min(first + (task + 1) * blocks_per_task, stop), drawers.of_thread(omp_get_thread_num()),
-                        drawn + task * blocks_per_task * block_length * stride)
+                        drawer(draw, weights, complete, drawers.of_thread(omp_get_thread_num())), draw,
+                        first + task * blocks_per_task, min(first + (task + 1) * blocks_per_task, stop),
+                        drawn + task * blocks_per_task * block_length * stride, stride)
             check_interrupt()
         for i in range(0, n_rankings, rankings_per_check):
             with nogil:
@@ -282,11 +289,9 @@ cdef int estimate_long_query(
     cdef intp_t n_items = estimate.n_items, cutoff = estimate.cutoff
     cdef intp_t deep = deepest(n_items, cutoff)
     cdef Draw draw = describe_draw(estimate, source, query)
-    cdef Sampler sampler
     cdef Weights weights
-    cdef size_t drawing = 0
-    if source.given == NULL:
-        drawing = weights_workspace(n_items) + sampler_workspace(n_items, max(deep, cutoff), source.n_samples)
+    cdef size_t drawing = 0 if source.given != NULL else drawer_workspace(n_items, cutoff, source.n_samples)
+    cdef int thread
     cdef Workspaces estimating = Workspaces(
         1, rankings_bytes(LOCKSTEP, deep) + weights_workspace(n_items) + estimator_workspace(n_items, cutoff))
     cdef Workspaces drawers = Workspaces(n_threads, drawing)
@@ -296,13 +301,13 @@ cdef int estimate_long_query(
     cdef bint can_complete = cutoff == n_items  # what given rankings hold past the cutoff has not been checked
     cdef bint finished = False, first_attempt = True
     if source.given == NULL:
-        prepare_sampler(&sampler, &draw, &weights, drawers.of_thread(0))
-        can_complete = completes_rankings(&sampler)
-        draw.sampler = sampler.method
+        for thread in range(n_threads):
+            empty_drawer(drawers.of_thread(thread))
+        can_complete = completes_rankings(drawer(&draw, &weights, False, drawers.of_thread(0)))
     while not finished:
         begin_estimate(estimator, estimate, &weights, source, can_complete, first_attempt, workspace)
-        draw.cutoff = cutoff if estimate.kind == PLAIN else <intp_t>estimate.in_lockstep.depth
-        draw_and_accumulate_long(estimator, estimate, source, query, &draw, n_threads, drawers, columns)
+        draw_and_accumulate_long(
+            estimator, estimate, source, query, &draw, &weights, n_threads, drawers, columns)
         finished = finish_estimate(estimator, estimate, source)
         first_attempt = False
     return 0

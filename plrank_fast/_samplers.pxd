@@ -79,7 +79,9 @@ cdef enum:
     GUIDE = 5                   # of the same family as TABLE, for longer lists; not asked for by name
 
 cdef struct Sampler:
+    bint ready                  # in the workspace of a drawer: whether it has been prepared
     int method
+    double ns_per_ranking       # rough cost, for the length of a round
     intp_t n_items
     intp_t depth                # ranks to draw: the cutoff, or all items once ``complete_rankings`` has been called
     Introselect introselect
@@ -114,5 +116,8 @@ cdef void start_block(Sampler *sampler, const Draw *draw, uint64_t block) noexce
 cdef int32_t *draw_group(Sampler *sampler, intp_t n_rankings) noexcept nogil
 cdef void draw_rows(Sampler *sampler, intp_t n_rankings, int32_t *rankings, intp_t stride) noexcept nogil
 cdef void draw_row_blocks(
-    const Draw *draw, const double *scores, intp_t n_items, intp_t first_block, intp_t last_block, char *workspace, int32_t *rankings
+    Sampler *sampler, const Draw *draw, intp_t first_block, intp_t last_block, int32_t *rankings, intp_t stride
 ) noexcept nogil
+cdef size_t drawer_workspace(intp_t n_items, intp_t cutoff, intp_t n_samples) noexcept nogil
+cdef void empty_drawer(char *workspace) noexcept nogil
+cdef Sampler *drawer(const Draw *draw, const Weights *weights, bint complete, char *workspace) noexcept nogil

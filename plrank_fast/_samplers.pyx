@@ -282,6 +282,7 @@ cdef char *prepare_sampler(
     cdef char *end = workspace + sampler_workspace(n_items, draw.cutoff, draw.n_samples)
     sampler.n_items = n_items
     sampler.depth = min(draw.cutoff, n_items)
+    sampler.ns_per_ranking = NS_PER_ITEM * n_items
     sampler.columns = <int32_t *>take(&workspace, columns_bytes(n_items, draw.cutoff))
     sampler.method = choose_sampler(draw, weights)
     if sampler.method == THRESHOLD and not prepare_threshold(&sampler.threshold, weights, sampler.depth, workspace):
@@ -292,6 +293,8 @@ cdef char *prepare_sampler(
         prepare_table(&sampler.table, weights, sampler.depth, draw.n_samples, workspace)
     elif sampler.method == GUIDE:
         prepare_guide(&sampler.guide, weights, sampler.depth, workspace)
+        if weights.most_draws < 8.0 * sampler.depth:  # else a race over all items may be what it takes
+            sampler.ns_per_ranking = 100.0 * weights.most_draws
     elif sampler.method == INTROSELECT:
         prepare_introselect(
             &sampler.introselect, weights.scores, n_items, sampler.depth, draw.n_samples, workspace)
@@ -362,43 +365,98 @@ cdef void draw_rows(Sampler *sampler, intp_t n_rankings, int32_t *rankings, intp
 # ---------------------------------------------------------------------------------------------------------------------
 
 cdef void draw_row_blocks(
-    const Draw *draw, const double *scores, intp_t n_items, intp_t first_block, intp_t last_block, char *workspace,
-    int32_t *rankings
+    Sampler *sampler, const Draw *draw, intp_t first_block, intp_t last_block, int32_t *rankings, intp_t stride
 ) noexcept nogil:
-    """Draw blocks [first_block, last_block) of a query (or as many as there are) into rows of ``cutoff`` items."""
-    cdef Weights weights
-    cdef Sampler sampler
-    cdef intp_t block, block_length = block_size(n_items)
-    if n_items == 0 or draw.cutoff == 0:
-        return
-    workspace = weigh(&weights, scores, n_items, draw.cutoff, workspace)
-    prepare_sampler(&sampler, draw, &weights, workspace)
+    """Draw blocks [first_block, last_block) of a query (or as many as there are) into rows."""
+    cdef intp_t block, block_length = block_size(sampler.n_items)
     for block in range(first_block, min(last_block, (draw.n_samples + block_length - 1) // block_length)):
-        start_block(&sampler, draw, block)
+        start_block(sampler, draw, block)
         draw_rows(
-            &sampler, min(block_length, draw.n_samples - block * block_length),
-            rankings + (block - first_block) * block_length * draw.cutoff, draw.cutoff)
+            sampler, min(block_length, draw.n_samples - block * block_length),
+            rankings + (block - first_block) * block_length * stride, stride)
 
 
-cdef void draw_in_batch(
-    int sampler, const double[::1] scores, const int64_t[::1] offsets, intp_t query, intp_t cutoff, intp_t n_samples,
-    const uint64_t[::1] key, uint64_t first_query, intp_t first_block, intp_t last_block, char *workspace,
-    int32_t *rankings
+cdef inline Draw describe_draw(
+    int sampler, intp_t cutoff, intp_t n_samples, const uint64_t[::1] key, uint64_t query
 ) noexcept nogil:
     cdef Draw draw
     draw.sampler = sampler
     draw.cutoff = cutoff
     draw.n_samples = n_samples
     draw.key = &key[0]
-    draw.query = first_query + query
-    draw_row_blocks(
-        &draw, &scores[0] + offsets[query], offsets[query + 1] - offsets[query], first_block, last_block, workspace,
-        rankings)
+    draw.query = query
+    return draw
+
+
+cdef void draw_one(
+    int sampler_name, const double[::1] scores, const int64_t[::1] offsets, intp_t query, intp_t cutoff,
+    intp_t n_samples, const uint64_t[::1] key, uint64_t first_query, char *workspace, int32_t *rankings
+) noexcept nogil:
+    """All rankings of one query of a batch."""
+    cdef Draw draw = describe_draw(sampler_name, cutoff, n_samples, key, first_query + query)
+    cdef Weights weights
+    cdef Sampler sampler
+    cdef intp_t n_items = offsets[query + 1] - offsets[query]
+    if n_items > 0:
+        workspace = weigh(&weights, &scores[0] + offsets[query], n_items, cutoff, workspace)
+        prepare_sampler(&sampler, &draw, &weights, workspace)
+        draw_row_blocks(&sampler, &draw, 0, n_samples, rankings, cutoff)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Drawers: a sampler per thread, for the blocks of one long query
+# ---------------------------------------------------------------------------------------------------------------------
+
+cdef size_t drawer_workspace(intp_t n_items, intp_t cutoff, intp_t n_samples) noexcept nogil:
+    return aligned(sizeof(Sampler)) + sampler_workspace(n_items, cutoff, n_samples)
+
+
+cdef void empty_drawer(char *workspace) noexcept nogil:
+    (<Sampler *>workspace).ready = False
+
+
+cdef Sampler *drawer(const Draw *draw, const Weights *weights, bint complete, char *workspace) noexcept nogil:
+    """The sampler in a thread's workspace, prepared by its first use."""
+    cdef Sampler *sampler = <Sampler *>workspace
+    if not sampler.ready:
+        prepare_sampler(sampler, draw, weights, workspace + aligned(sizeof(Sampler)))
+        sampler.ready = True
+    if complete and sampler.depth < sampler.n_items:
+        complete_rankings(sampler)
+    return sampler
 
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Entry points
 # ---------------------------------------------------------------------------------------------------------------------
+
+cdef int draw_long_query(
+    const Draw *draw, const double *scores, intp_t n_items, int n_threads, Workspaces workspaces, int32_t *rankings
+) except -1:
+    """One query that outlasts a round: ranges of its blocks are the tasks, and each round gives every thread one."""
+    cdef Workspaces shared = Workspaces(1, weights_workspace(n_items))
+    cdef Weights weights
+    cdef intp_t block_length = block_size(n_items)
+    cdef intp_t n_blocks = (draw.n_samples + block_length - 1) // block_length
+    cdef intp_t first, last, task, tasks, blocks_per_task
+    cdef double ns_per_ranking
+    for task in range(n_threads):
+        empty_drawer(workspaces.of_thread(task))
+    weigh(&weights, scores, n_items, draw.cutoff, shared.of_thread(0))
+    ns_per_ranking = drawer(draw, &weights, False, workspaces.of_thread(0)).ns_per_ranking
+    blocks_per_task = blocks_per_round(n_items, ns_per_ranking / n_items, n_blocks, n_threads)
+    for first in range(0, n_blocks, blocks_per_task * n_threads):
+        last = min(first + blocks_per_task * n_threads, n_blocks)
+        tasks = (last - first + blocks_per_task - 1) // blocks_per_task
+        with nogil:
+            for task in prange(tasks, schedule="dynamic", num_threads=threads_for(n_threads, tasks)):
+                draw_row_blocks(
+                    drawer(draw, &weights, False, workspaces.of_thread(omp_get_thread_num())), draw,
+                    first + task * blocks_per_task, min(first + (task + 1) * blocks_per_task, last),
+                    rankings + (first + task * blocks_per_task) * block_length * draw.cutoff, draw.cutoff)
+        check_interrupt()
+    return 0
+
 
 def sample_rankings(
     int sampler, const double[::1] scores, const int64_t[::1] offsets, intp_t n_samples, intp_t cutoff,
@@ -406,42 +464,24 @@ def sample_rankings(
 ):
     """Fill ``rankings`` (n_queries, n_samples, cutoff), preset to -1."""
     cdef intp_t n_queries = offsets.shape[0] - 1
-    cdef intp_t block_length, n_blocks
-    cdef intp_t start = 0, stop, q, task, first, last, blocks_per_task
-    cdef int threads
+    cdef intp_t start = 0, stop, q, longest = longest_query(offsets)
+    cdef Draw draw
     if cutoff == 0:
         return
-    cdef intp_t longest = longest_query(offsets)
     cdef Workspaces workspaces = Workspaces(
-        n_threads, weights_workspace(longest) + sampler_workspace(longest, cutoff, n_samples))
+        n_threads, weights_workspace(longest) + drawer_workspace(longest, cutoff, n_samples))
     while start < n_queries:
         stop = round_stop(offsets, start, NS_PER_ITEM * n_samples, n_threads)
         if not is_long(offsets, start, stop, NS_PER_ITEM * n_samples):
-            threads = threads_for(n_threads, stop - start)
             with nogil:
-                for q in prange(start, stop, schedule="dynamic", num_threads=threads):
-                    draw_in_batch(
-                        sampler, scores, offsets, q, cutoff, n_samples, key, first_query, 0, n_samples,
+                for q in prange(start, stop, schedule="dynamic", num_threads=threads_for(n_threads, stop - start)):
+                    draw_one(
+                        sampler, scores, offsets, q, cutoff, n_samples, key, first_query,
                         workspaces.of_thread(omp_get_thread_num()), &rankings[q, 0, 0])
             check_interrupt()
         else:
-            block_length = block_size(offsets[stop] - offsets[start])
-            n_blocks = (n_samples + block_length - 1) // block_length
-            # one long query: ranges of its blocks are the tasks, and each round gives every thread one
-            blocks_per_task = blocks_per_round(offsets[stop] - offsets[start], NS_PER_ITEM, n_blocks, n_threads)
-            for first in range(0, n_blocks, blocks_per_task * n_threads):
-                last = min(first + blocks_per_task * n_threads, n_blocks)
-                threads = threads_for(n_threads, (last - first + blocks_per_task - 1) // blocks_per_task)
-                with nogil:
-                    for task in prange(
-                        (last - first + blocks_per_task - 1) // blocks_per_task, schedule="dynamic",
-                        num_threads=threads,
-                    ):
-                        draw_in_batch(
-                            sampler, scores, offsets, start, cutoff, n_samples, key, first_query,
-                            first + task * blocks_per_task,
-                            min(first + (task + 1) * blocks_per_task, last),
-                            workspaces.of_thread(omp_get_thread_num()),
-                            &rankings[start, (first + task * blocks_per_task) * block_length, 0])
-                check_interrupt()
+            draw = describe_draw(sampler, cutoff, n_samples, key, first_query + start)
+            draw_long_query(
+                &draw, &scores[0] + offsets[start], offsets[stop] - offsets[start], n_threads, workspaces,
+                &rankings[start, 0, 0])
         start = stop
