@@ -228,6 +228,8 @@ cdef void accumulate(Estimate *estimate, const int32_t *rankings, intp_t n_ranki
 
 cdef Estimator conditional_estimator() noexcept nogil:
     cdef Estimator estimator
+    estimator.passes = 1
+    estimator.in_lockstep = False
     estimator.workspace = workspace
     estimator.begin = begin
     estimator.accumulate = accumulate

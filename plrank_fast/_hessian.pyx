@@ -93,6 +93,8 @@ cdef void accumulate(Estimate *estimate, const int32_t *rankings, intp_t n_ranki
 
 cdef Estimator hessian_estimator() noexcept nogil:
     cdef Estimator estimator
+    estimator.passes = 1
+    estimator.in_lockstep = False
     estimator.workspace = workspace_of_all
     estimator.begin = begin_both
     estimator.accumulate = accumulate

@@ -1,5 +1,6 @@
 """The estimators PL-Rank-1, PL-Rank-2 and PL-Rank-3, each as three steps over the rankings of one query."""
 
+from plrank_fast._plrank_pass cimport plrank_pass
 from plrank_fast._remaining cimport Remaining
 from plrank_fast._typedefs cimport int32_t, intp_t
 
@@ -14,6 +15,10 @@ cdef struct Estimate:
     double *hessian                  # (n_items,) OUT, or NULL
     int passes_to_come               # over the same rankings, after the one at hand
     void *state                      # of estimators that keep more than what follows
+    # in lockstep
+    int kind                         # of ``_plrank_pass``, PLAIN if none of its passes serves
+    plrank_pass in_lockstep
+    # one ranking after another
     Remaining remaining
     double *active                   # (n_items,) weights of the items not placed yet
     double *reward                   # (cutoff + 1,) rank weight times relevance, summed from each rank on
@@ -33,6 +38,7 @@ cdef struct Estimator:
     accumulate_step accumulate
     finish_step finish
     int passes                       # over the rankings; ``_sampled`` says how many
+    bint in_lockstep                 # whether the passes of ``_plrank_pass`` compute the same
     double ns_per_item               # rough cost per sample and item, and per sample, item and rank
     double ns_per_item_and_rank
 

@@ -263,8 +263,13 @@ cdef void finish_metric(Estimate *estimate, intp_t n_samples) noexcept nogil:
 # ---------------------------------------------------------------------------------------------------------------------
 
 cdef Estimator pl_rank_estimator(int variant) noexcept nogil:
-    """PL-Rank-1, 2 or 3; 0 is the sampled value of the metric, whose "gradient" is one number per query."""
+    """PL-Rank-1, 2 or 3; 0 is the sampled value of the metric, whose "gradient" is one number per query.
+
+    9 is PL-Rank-3 without its passes in lockstep, the twin that these are tested against.
+    """
     cdef Estimator estimator
+    estimator.passes = 1
+    estimator.in_lockstep = False
     estimator.workspace = workspace_of_all
     estimator.begin = begin
     estimator.finish = finish
@@ -274,7 +279,7 @@ cdef Estimator pl_rank_estimator(int variant) noexcept nogil:
         estimator.accumulate = accumulate_1
     elif variant == 2:
         estimator.accumulate = accumulate_2
-    elif variant == 3:
+    elif variant == 3 or variant == 9:
         estimator.accumulate = accumulate_3
         estimator.finish = finish_3
         estimator.ns_per_item_and_rank = 0.1

@@ -134,6 +134,8 @@ cdef void finish(Estimate *estimate, intp_t n_samples) noexcept nogil:
 
 cdef Estimator policy_gradient_estimator(bint reward_to_go) noexcept nogil:
     cdef Estimator estimator
+    estimator.passes = 1
+    estimator.in_lockstep = False
     estimator.workspace = workspace
     estimator.begin = begin_to_go if reward_to_go else begin
     estimator.accumulate = accumulate

@@ -10,9 +10,11 @@ POLICY: int
 PLACEMENT: int
 POLICY_WITH_BASELINE: int
 PLACEMENT_WITH_BASELINE: int
+PL_RANK_3_PLAIN: int
 
 def sampled_estimate(
     variant: int,
+    sampler: int,
     scores: NDArray[np.float64],
     relevance: NDArray[np.float64],
     rank_weights: NDArray[np.float64],

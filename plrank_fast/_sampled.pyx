@@ -8,9 +8,35 @@ from cython.parallel cimport prange
 from plrank_fast._conditional cimport conditional_estimator
 from plrank_fast._hessian cimport hessian_estimator
 from plrank_fast._plrank cimport Estimate, Estimator, pl_rank_estimator
+from plrank_fast._plrank_pass cimport (
+    PLAIN,
+    accumulate_columns,
+    begin_pass,
+    finish_pass,
+    pack_columns,
+    pass_workspace,
+    plrank_pass,
+)
 from plrank_fast._policy_gradient cimport policy_gradient_estimator
 from plrank_fast._random cimport BLOCK, block_size
-from plrank_fast._samplers cimport NS_PER_ITEM, Sampler, draw_block, draw_query, prepare_sampler, sampler_workspace
+from plrank_fast._samplers cimport (
+    NS_PER_ITEM,
+    LOCKSTEP,
+    Draw,
+    Sampler,
+    complete_rankings,
+    completes_rankings,
+    deepest,
+    draw_group,
+    drawer,
+    drawer_workspace,
+    empty_drawer,
+    draw_row_blocks,
+    draw_rows,
+    prepare_sampler,
+    sampler_workspace,
+    start_block,
+)
 from plrank_fast._threads cimport (
     Workspaces,
     blocks_per_round,
@@ -22,13 +48,16 @@ from plrank_fast._threads cimport (
     threads_for,
 )
 from plrank_fast._typedefs cimport int32_t, int64_t, intp_t, uint64_t
+from plrank_fast._weights cimport Weights, weigh, weights_workspace
 
 METRIC, PL_RANK_1, PL_RANK_2, PL_RANK_3, CONDITIONAL = range(5)
 # the last two see every ranking twice, first for their baseline
 POLICY, PLACEMENT, POLICY_WITH_BASELINE, PLACEMENT_WITH_BASELINE = range(5, 9)
+PL_RANK_3_PLAIN = 9  # one ranking after another, the twin of PL_RANK_3
 
 cdef struct Source:
     # where the rankings of a batch come from: given, or drawn
+    int sampler
     const int32_t *given               # (n_queries, n_samples, length), or NULL
     intp_t length
     intp_t n_samples
@@ -40,58 +69,158 @@ cdef struct Source:
 # Per query
 # ---------------------------------------------------------------------------------------------------------------------
 
-cdef inline size_t block_bytes(intp_t cutoff) noexcept nogil:
-    return (BLOCK * <size_t>cutoff * sizeof(int32_t) + 63) // 64 * 64
+cdef inline size_t rankings_bytes(intp_t n_rankings, intp_t length) noexcept nogil:
+    return (n_rankings * <size_t>length * sizeof(int32_t) + 63) // 64 * 64
 
 
 cdef inline Estimator estimator_of(int variant, bint with_hessian) noexcept nogil:
-    """Metric (0), PL-Rank-1, 2, 3, conditional Monte Carlo (4), policy gradients (5 to 8)."""
+    """Metric (0), PL-Rank-1, 2, 3, conditional Monte Carlo (4), policy gradients (5 to 8), plain PL-Rank-3 (9)."""
     cdef Estimator estimator
-    if variant >= 5:
+    if 5 <= variant <= 8:
         estimator = policy_gradient_estimator(reward_to_go=variant == 6 or variant == 8)
     elif variant == 4:
         estimator = conditional_estimator()
     else:
         estimator = hessian_estimator() if variant == 3 and with_hessian else pl_rank_estimator(variant)
-    estimator.passes = 2 if variant >= 7 else 1
+    estimator.in_lockstep = variant == 3 and not with_hessian
+    estimator.passes = 2 if variant == 7 or variant == 8 else 1
     return estimator
 
 
-cdef size_t query_workspace(const Estimator *estimator, intp_t n_items, intp_t cutoff, bint drawn) noexcept nogil:
-    """Bytes for one query: the estimator's own, and a sampler and a block of rankings if these are to be drawn."""
-    cdef size_t size = (estimator.workspace(n_items, cutoff) + 63) // 64 * 64
-    if drawn:
-        size += block_bytes(cutoff) + sampler_workspace(n_items)
+cdef inline size_t estimator_workspace(const Estimator *estimator, intp_t n_items, intp_t cutoff) noexcept nogil:
+    cdef size_t size = estimator.workspace(n_items, cutoff)
+    if estimator.in_lockstep:
+        size = max(size, pass_workspace(n_items, cutoff))
+    return (size + 63) // 64 * 64
+
+
+cdef size_t query_workspace(
+    const Estimator *estimator, intp_t n_items, intp_t cutoff, intp_t n_samples, bint drawn
+) noexcept nogil:
+    """Bytes for one query: its weights, the estimator's own, and what it takes to draw or to turn given rankings."""
+    cdef size_t size = weights_workspace(n_items) + estimator_workspace(estimator, n_items, cutoff)
+    if not drawn:
+        size += rankings_bytes(LOCKSTEP, deepest(n_items, cutoff))
+    else:
+        size += rankings_bytes(BLOCK, cutoff) + sampler_workspace(n_items, cutoff, n_samples)
     return size
 
 
-cdef void estimate_query(
+cdef inline Draw describe_draw(const Estimate *estimate, const Source *source, intp_t query) noexcept nogil:
+    cdef Draw draw
+    draw.sampler = source.sampler
+    draw.cutoff = estimate.cutoff
+    draw.n_samples = source.n_samples
+    draw.key = source.key
+    draw.query = source.first_query + query
+    return draw
+
+
+cdef void begin_estimate(
+    const Estimator *estimator, Estimate *estimate, const Weights *weights, const Source *source, bint can_complete,
+    bint first_attempt, char *workspace
+) noexcept nogil:
+    """Choose between the estimator and its passes in lockstep, and begin."""
+    estimate.kind = PLAIN
+    if estimator.in_lockstep:
+        estimate.kind = begin_pass(
+            &estimate.in_lockstep, weights, estimate.relevance, estimate.rank_weights, estimate.cutoff,
+            source.n_samples, can_complete, first_attempt, estimate.gradient, workspace)
+    if estimate.kind == PLAIN:
+        estimator.begin(estimate, workspace)
+
+
+cdef void accumulate_rows(
+    const Estimator *estimator, Estimate *estimate, const int32_t *rankings, intp_t n_rankings, intp_t stride,
+    int32_t *columns
+) noexcept nogil:
+    """Use up rankings in rows, from the start of a block or of a group of one."""
+    cdef intp_t first = 0, n_lanes, group = min(<intp_t>LOCKSTEP, block_size(estimate.n_items))
+    if estimate.kind == PLAIN:
+        estimator.accumulate(estimate, rankings, n_rankings, stride)
+        return
+    while first < n_rankings:
+        n_lanes = min(group, n_rankings - first)
+        pack_columns(rankings + first * stride, n_lanes, stride, estimate.in_lockstep.depth, columns)
+        accumulate_columns(&estimate.in_lockstep, estimate.kind, columns, n_lanes, estimate.gradient)
+        first += group
+
+
+cdef bint finish_estimate(const Estimator *estimator, Estimate *estimate, const Source *source) noexcept nogil:
+    """False if a second attempt must do better."""
+    if estimate.kind != PLAIN:
+        return finish_pass(&estimate.in_lockstep, estimate.kind, source.n_samples, estimate.gradient)
+    estimator.finish(estimate, source.n_samples)
+    return True
+
+
+cdef void estimate_given(
     const Estimator *estimator, Estimate *estimate, const Source *source, intp_t query, char *workspace
 ) noexcept nogil:
-    """The whole estimate of one query."""
-    cdef Sampler sampler
-    cdef intp_t block, n_rankings, block_length = block_size(estimate.n_items)
-    cdef int32_t *rankings = <int32_t *>workspace
-    cdef intp_t cutoff = estimate.cutoff
+    """The whole estimate of one query from given rankings."""
+    cdef Weights weights
+    cdef int32_t *columns = <int32_t *>workspace
+    cdef bint finished = False, first_attempt = True
     cdef int later
-    if source.given != NULL:
-        estimator.begin(estimate, workspace)
+    workspace += rankings_bytes(LOCKSTEP, deepest(estimate.n_items, estimate.cutoff))
+    workspace = weigh(&weights, estimate.scores, estimate.n_items, estimate.cutoff, workspace)
+    while not finished:
+        # what the rankings hold past the cutoff has not been checked
+        begin_estimate(
+            estimator, estimate, &weights, source, estimate.cutoff == estimate.n_items, first_attempt, workspace)
         for later in range(estimator.passes - 1, -1, -1):
             estimate.passes_to_come = later
-            estimator.accumulate(
-                estimate, source.given + query * source.n_samples * source.length, source.n_samples, source.length)
-    else:
-        workspace += block_bytes(cutoff)
-        prepare_sampler(&sampler, estimate.scores, estimate.n_items, cutoff, source.n_samples, workspace)
-        estimator.begin(estimate, workspace + sampler_workspace(estimate.n_items))
+            accumulate_rows(
+                estimator, estimate, source.given + query * source.n_samples * source.length, source.n_samples,
+                source.length, columns)
+        finished = finish_estimate(estimator, estimate, source)
+        first_attempt = False
+
+
+cdef void draw_and_accumulate(
+    const Estimator *estimator, Estimate *estimate, Sampler *sampler, const Draw *draw, int32_t *rows
+) noexcept nogil:
+    """Draw the rankings of one query and use them up, block by block."""
+    cdef intp_t block, n_rankings, first, n_lanes, block_length = block_size(estimate.n_items)
+    cdef intp_t cutoff = estimate.cutoff
+    for block in range((draw.n_samples + block_length - 1) // block_length):
+        n_rankings = min(block_length, draw.n_samples - block * block_length)
+        start_block(sampler, draw, block)
+        if estimate.kind == PLAIN:
+            draw_rows(sampler, n_rankings, rows, cutoff)
+            estimator.accumulate(estimate, rows, n_rankings, cutoff)
+            continue
+        first = 0
+        while first < n_rankings:
+            n_lanes = min(<intp_t>LOCKSTEP, n_rankings - first)
+            accumulate_columns(
+                &estimate.in_lockstep, estimate.kind, draw_group(sampler, n_lanes), n_lanes, estimate.gradient)
+            first += LOCKSTEP
+
+
+cdef void estimate_drawn(
+    const Estimator *estimator, Estimate *estimate, const Source *source, intp_t query, char *workspace
+) noexcept nogil:
+    """The whole estimate of one query from rankings drawn for it."""
+    cdef Sampler sampler
+    cdef Weights weights
+    cdef Draw draw = describe_draw(estimate, source, query)
+    cdef int32_t *rows = <int32_t *>workspace
+    cdef bint finished = False, first_attempt = True
+    cdef int later
+    workspace += rankings_bytes(BLOCK, estimate.cutoff)
+    workspace = weigh(&weights, estimate.scores, estimate.n_items, estimate.cutoff, workspace)
+    workspace = prepare_sampler(&sampler, &draw, &weights, workspace)
+    while not finished:
+        begin_estimate(
+            estimator, estimate, &weights, source, completes_rankings(&sampler), first_attempt, workspace)
+        if estimate.kind != PLAIN and <intp_t>estimate.in_lockstep.depth > sampler.depth:
+            complete_rankings(&sampler)
         for later in range(estimator.passes - 1, -1, -1):
             estimate.passes_to_come = later
-            for block in range((source.n_samples + block_length - 1) // block_length):
-                n_rankings = min(block_length, source.n_samples - block * block_length)
-                if later == estimator.passes - 1 or source.n_samples > block_length:  # else the block is still there
-                    draw_block(&sampler, source.key, source.first_query + query, block, n_rankings, rankings, cutoff)
-                estimator.accumulate(estimate, rankings, n_rankings, cutoff)
-    estimator.finish(estimate, source.n_samples)
+            draw_and_accumulate(estimator, estimate, &sampler, &draw, rows)
+        finished = finish_estimate(estimator, estimate, source)
+        first_attempt = False
 
 
 cdef Estimate describe_query(
@@ -125,7 +254,60 @@ cdef void estimate_in_batch(
     if offsets[query + 1] - offsets[query] > (0 if one_per_query else 1):
         estimate = describe_query(
             scores, relevance, rank_weights, offsets, query, out, hessian, one_per_query)
-        estimate_query(estimator, &estimate, source, query, workspace)
+        if source.given != NULL:
+            estimate_given(estimator, &estimate, source, query, workspace)
+        else:
+            estimate_drawn(estimator, &estimate, source, query, workspace)
+
+
+cdef int draw_and_accumulate_long(
+    const Estimator *estimator, Estimate *estimate, const Source *source, intp_t query, const Draw *draw,
+    const Weights *weights, int n_threads, Workspaces drawers, int32_t *columns
+) except -1:
+    """Rounds of drawing rows in parallel (or of reading given ones) and using them up."""
+    cdef intp_t n_items = estimate.n_items, cutoff = estimate.cutoff
+    cdef bint complete = estimate.kind != PLAIN and <intp_t>estimate.in_lockstep.depth > cutoff
+    cdef intp_t stride = source.length if source.given != NULL else n_items if complete else cutoff
+    cdef intp_t block_length = block_size(n_items)
+    cdef intp_t n_blocks = (source.n_samples + block_length - 1) // block_length
+    cdef intp_t first, stop, task, tasks, i, n_rankings
+    # bounded by the length of a round, and by a megabyte of rankings per thread
+    cdef double ns_per_ranking = NS_PER_ITEM * n_items
+    if source.given == NULL:
+        ns_per_ranking = drawer(draw, weights, complete, drawers.of_thread(0)).ns_per_ranking
+    cdef intp_t blocks_per_task = min(
+        blocks_per_round(n_items, ns_per_ranking / n_items, n_blocks, n_threads),
+        max(<intp_t>1, <intp_t>((1 << 20) // rankings_bytes(block_length, stride))))
+    cdef intp_t rankings_per_check = max(
+        <intp_t>1, <intp_t>(5e7 / (n_items * cutoff * estimator.ns_per_item_and_rank + 10.0 * cutoff)))
+    if estimate.kind != PLAIN:
+        rankings_per_check = (rankings_per_check + BLOCK - 1) // BLOCK * BLOCK  # whole groups
+    cdef Workspaces rankings = Workspaces(
+        1, 0 if source.given != NULL else rankings_bytes(block_length, stride) * blocks_per_task * n_threads)
+    cdef int32_t *drawn = <int32_t *>rankings.of_thread(0)
+    cdef const int32_t *next_ranking
+    for first in range(0, n_blocks, blocks_per_task * n_threads):
+        stop = min(first + blocks_per_task * n_threads, n_blocks)
+        n_rankings = min(stop * block_length, source.n_samples) - first * block_length
+        if source.given != NULL:
+            next_ranking = source.given + (query * source.n_samples + first * block_length) * stride
+        else:
+            next_ranking = drawn
+            tasks = (stop - first + blocks_per_task - 1) // blocks_per_task
+            with nogil:
+                for task in prange(tasks, schedule="dynamic", num_threads=threads_for(n_threads, tasks)):
+                    draw_row_blocks(
+                        drawer(draw, weights, complete, drawers.of_thread(omp_get_thread_num())), draw,
+                        first + task * blocks_per_task, min(first + (task + 1) * blocks_per_task, stop),
+                        drawn + task * blocks_per_task * block_length * stride, stride)
+            check_interrupt()
+        for i in range(0, n_rankings, rankings_per_check):
+            with nogil:
+                accumulate_rows(
+                    estimator, estimate, next_ranking + i * stride, min(rankings_per_check, n_rankings - i), stride,
+                    columns)
+            check_interrupt()
+    return 0
 
 
 cdef int estimate_long_query(
@@ -133,49 +315,32 @@ cdef int estimate_long_query(
 ) except -1:
     """One query that outlasts a round: its blocks are drawn in parallel and used up in order, the same bits as ever."""
     cdef intp_t n_items = estimate.n_items, cutoff = estimate.cutoff
-    cdef intp_t block_length = block_size(n_items)
-    cdef intp_t n_blocks = (source.n_samples + block_length - 1) // block_length
-    cdef intp_t first, stop, task, tasks, i
-    # bounded by the length of a round, and by a megabyte of rankings per thread
-    cdef intp_t blocks_per_task = min(
-        blocks_per_round(n_items, NS_PER_ITEM, n_blocks, n_threads),
-        max(<intp_t>1, <intp_t>((1 << 20) // block_bytes(cutoff))))
-    cdef intp_t rankings_per_check = max(
-        <intp_t>1, <intp_t>(5e7 / (n_items * cutoff * estimator.ns_per_item_and_rank + 10.0 * cutoff)))
-    cdef size_t drawing = 0 if source.given != NULL else sampler_workspace(n_items)
-    cdef Workspaces estimating = Workspaces(1, estimator.workspace(n_items, cutoff))
+    cdef intp_t deep = deepest(n_items, cutoff)
+    cdef Draw draw = describe_draw(estimate, source, query)
+    cdef Weights weights
+    cdef size_t drawing = 0 if source.given != NULL else drawer_workspace(n_items, cutoff, source.n_samples)
+    cdef int thread, later
+    cdef Workspaces estimating = Workspaces(
+        1, rankings_bytes(LOCKSTEP, deep) + weights_workspace(n_items)
+        + estimator_workspace(estimator, n_items, cutoff))
     cdef Workspaces drawers = Workspaces(n_threads, drawing)
-    cdef Workspaces rankings = Workspaces(
-        1, 0 if source.given != NULL else block_bytes(cutoff) * blocks_per_task * n_threads)
-    cdef int32_t *drawn = <int32_t *>rankings.of_thread(0)
-    cdef const int32_t *next_ranking
-    cdef intp_t n_rankings, stride = cutoff if source.given == NULL else source.length
-    cdef int later
-    estimator.begin(estimate, estimating.of_thread(0))
-    for later in range(estimator.passes - 1, -1, -1):
-        estimate.passes_to_come = later
-        for first in range(0, n_blocks, blocks_per_task * n_threads):
-            stop = min(first + blocks_per_task * n_threads, n_blocks)
-            n_rankings = min(stop * block_length, source.n_samples) - first * block_length
-            if source.given != NULL:
-                next_ranking = source.given + (query * source.n_samples + first * block_length) * source.length
-            else:
-                next_ranking = drawn
-                tasks = (stop - first + blocks_per_task - 1) // blocks_per_task
-                with nogil:
-                    for task in prange(tasks, schedule="dynamic", num_threads=threads_for(n_threads, tasks)):
-                        draw_query(
-                            estimate.scores, n_items, cutoff, source.n_samples, source.key, source.first_query + query,
-                            first + task * blocks_per_task, min(first + (task + 1) * blocks_per_task, stop),
-                            drawers.of_thread(omp_get_thread_num()),
-                            drawn + task * blocks_per_task * block_length * cutoff)
-                check_interrupt()
-            for i in range(0, n_rankings, rankings_per_check):
-                with nogil:
-                    estimator.accumulate(
-                        estimate, next_ranking + i * stride, min(rankings_per_check, n_rankings - i), stride)
-                check_interrupt()
-    estimator.finish(estimate, source.n_samples)
+    cdef int32_t *columns = <int32_t *>estimating.of_thread(0)
+    cdef char *workspace = weigh(
+        &weights, estimate.scores, n_items, cutoff, estimating.of_thread(0) + rankings_bytes(LOCKSTEP, deep))
+    cdef bint can_complete = cutoff == n_items  # what given rankings hold past the cutoff has not been checked
+    cdef bint finished = False, first_attempt = True
+    if source.given == NULL:
+        for thread in range(n_threads):
+            empty_drawer(drawers.of_thread(thread))
+        can_complete = completes_rankings(drawer(&draw, &weights, False, drawers.of_thread(0)))
+    while not finished:
+        begin_estimate(estimator, estimate, &weights, source, can_complete, first_attempt, workspace)
+        for later in range(estimator.passes - 1, -1, -1):
+            estimate.passes_to_come = later
+            draw_and_accumulate_long(
+                estimator, estimate, source, query, &draw, &weights, n_threads, drawers, columns)
+        finished = finish_estimate(estimator, estimate, source)
+        first_attempt = False
     return 0
 
 
@@ -184,7 +349,7 @@ cdef int estimate_long_query(
 # ---------------------------------------------------------------------------------------------------------------------
 
 def sampled_estimate(
-    int variant, const double[::1] scores, const double[::1] relevance, const double[:, ::1] rank_weights,
+    int variant, int sampler, const double[::1] scores, const double[::1] relevance, const double[:, ::1] rank_weights,
     const int64_t[::1] offsets, intp_t n_samples, const int32_t[:, :, ::1] rankings, const uint64_t[::1] key,
     uint64_t first_query, int n_threads, double[::1] out, double[::1] hessian
 ):
@@ -207,6 +372,7 @@ def sampled_estimate(
     cdef double ns_per_item
     if cutoff == 0:
         return
+    source.sampler = sampler
     source.n_samples = n_samples
     source.given = NULL
     source.length = 0
@@ -216,7 +382,8 @@ def sampled_estimate(
         source.given = &rankings[0, 0, 0]
         source.length = rankings.shape[2]
     ns_per_item = n_samples * estimator.passes * (NS_PER_ITEM + estimator.ns_per_item_and_rank * cutoff)
-    cdef Workspaces workspaces = Workspaces(n_threads, query_workspace(&estimator, longest, cutoff, rankings is None))
+    cdef Workspaces workspaces = Workspaces(
+        n_threads, query_workspace(&estimator, longest, cutoff, n_samples, rankings is None))
     while start < n_queries:
         stop = round_stop(offsets, start, ns_per_item, n_threads)
         if not is_long(offsets, start, stop, ns_per_item):

@@ -1,29 +1,123 @@
 """Samplers of Plackett-Luce rankings: prepared once per query, then asked for blocks of rankings."""
 
+from plrank_fast._introselect cimport Introselect
 from plrank_fast._random cimport plr_stream
-from plrank_fast._typedefs cimport int32_t, intp_t, uint64_t
+from plrank_fast._typedefs cimport int32_t, intp_t, uint8_t, uint16_t, uint32_t, uint64_t
+from plrank_fast._weights cimport Weights
+
+cdef extern from "network_sampler.h" nogil:
+    const int PLR_NETWORK_ITEMS
+    ctypedef struct network_sampler:
+        size_t n_items
+        size_t depth
+        const double *weights
+        float *means
+        uint32_t *words
+        int32_t *keys
+        double *exact
+        int32_t *order
+
+cdef extern from "slot_table.h" nogil:
+    const int PLR_SLOT_ITEMS
+    size_t plr_slot_count(size_t n_items, size_t cutoff, size_t n_samples)
+    size_t plr_slot_rows(size_t cutoff)
+    ctypedef struct slot_table:
+        size_t n_items
+        size_t cutoff
+        const double *weights
+        double total
+        uint16_t *slots
+        double *left_over
+        uint16_t *guide
+        uint8_t *stamps
+        uint16_t *words
+        double *clocks
+
+cdef extern from "guide_table.h" nogil:
+    int plr_bits_for(size_t n)
+    size_t plr_guide_blocks(size_t n_items)
+    ctypedef struct guide_table:
+        size_t n_items
+        size_t cutoff
+        const double *weights
+        double *cumulative
+        uint32_t *guide
+        uint64_t *seen
+        int seen_bits
+        uint64_t *words
+        int32_t *items
+        double *clocks
+
+cdef extern from "threshold_sampler.h" nogil:
+    const int PLR_THRESHOLD_CANDIDATES
+    size_t plr_most_candidates(size_t cutoff)
+    ctypedef struct threshold_sampler:
+        size_t n_items
+        size_t cutoff
+        const double *weights
+        float *means
+        uint32_t *thresholds
+        size_t most_candidates
+        uint32_t *words
+        int32_t *items
+        int32_t *keys
+        double *exact
+        int32_t *order
+
+# rankings drawn and used side by side, as in ``kernels/lockstep.h``
+cdef enum:
+    LOCKSTEP = 16
+    LOCKSTEP_RANKS = 4096       # most ranks that are; 64 bytes each
+
+# how to draw, in the order of ``sampling.SAMPLERS``
+cdef enum:
+    AUTO = 0
+    INTROSELECT = 1
+    NETWORK = 2
+    TABLE = 3
+    THRESHOLD = 4
+    GUIDE = 5                   # of the same family as TABLE, for longer lists; not asked for by name
 
 cdef struct Sampler:
+    bint ready                  # in the workspace of a drawer: whether it has been prepared
+    int method
+    double ns_per_ranking       # rough cost, for the length of a round
     intp_t n_items
-    intp_t cutoff               # ranks to draw, at most n_items
-    bint logarithmic            # clocks in log-space: the weights span more than a double does
-    double first_pivot          # a time before which about cutoff + 3 sqrt(cutoff) clocks ring; 0 where not worth it
-    double *rates               # 1 / weight of each item, or its score; padded to a whole step of the stream
-    double *clocks              # padded likewise
-    double *keys                # survivors of the first pivot
-    int32_t *items
+    intp_t depth                # ranks to draw: the cutoff, or all items once ``complete_rankings`` has been called
+    Introselect introselect
+    network_sampler network
+    slot_table table
+    threshold_sampler threshold
+    guide_table guide
+    int32_t *columns            # (at least depth, LOCKSTEP) the group drawn last
+    # of the block at hand:
+    plr_stream stream
+    uint64_t salt               # of the random bits that only near ties ask for
+    uint64_t n_drawn
+
+cdef struct Draw:
+    # what to draw for one query
+    int sampler
+    intp_t cutoff
+    intp_t n_samples
+    const uint64_t *key
+    uint64_t query
 
 cdef double NS_PER_ITEM  # rough cost of one item in one ranking, for the length of a round
 
-cdef size_t sampler_workspace(intp_t n_items) noexcept nogil
-cdef void prepare_sampler(
-    Sampler *sampler, const double *scores, intp_t n_items, intp_t cutoff, intp_t n_samples, char *workspace
+cdef size_t sampler_workspace(intp_t n_items, intp_t cutoff, intp_t n_samples) noexcept nogil
+cdef char *prepare_sampler(
+    Sampler *sampler, const Draw *draw, const Weights *weights, char *workspace
 ) noexcept nogil
-cdef void draw_block(
-    Sampler *sampler, const uint64_t *key, uint64_t query, uint64_t block, intp_t n_rankings,
-    int32_t *rankings, intp_t stride
+cdef intp_t deepest(intp_t n_items, intp_t cutoff) noexcept nogil
+cdef bint completes_rankings(const Sampler *sampler) noexcept nogil
+cdef void complete_rankings(Sampler *sampler) noexcept nogil
+cdef void start_block(Sampler *sampler, const Draw *draw, uint64_t block) noexcept nogil
+cdef int32_t *draw_group(Sampler *sampler, intp_t n_rankings) noexcept nogil
+cdef void draw_rows(Sampler *sampler, intp_t n_rankings, int32_t *rankings, intp_t stride) noexcept nogil
+cdef void draw_row_blocks(
+    Sampler *sampler, const Draw *draw, intp_t first_block, intp_t last_block, int32_t *rankings, intp_t stride
 ) noexcept nogil
-cdef void draw_query(
-    const double *scores, intp_t n_items, intp_t cutoff, intp_t n_samples, const uint64_t *key, uint64_t query,
-    intp_t first_block, intp_t last_block, char *workspace, int32_t *rankings
-) noexcept nogil
+cdef size_t drawer_workspace(intp_t n_items, intp_t cutoff, intp_t n_samples) noexcept nogil
+cdef void empty_drawer(char *workspace) noexcept nogil
+cdef Sampler *drawer(const Draw *draw, const Weights *weights, bint complete, char *workspace) noexcept nogil

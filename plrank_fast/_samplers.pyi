@@ -2,6 +2,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 def sample_rankings(
+    sampler: int,
     scores: NDArray[np.float64],
     offsets: NDArray[np.int64],
     n_samples: int,
@@ -11,4 +12,3 @@ def sample_rankings(
     n_threads: int,
     rankings: NDArray[np.int32],
 ) -> None: ...
-def vector_log(x: NDArray[np.float64]) -> NDArray[np.float64]: ...

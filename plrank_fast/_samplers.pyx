@@ -1,15 +1,25 @@
-"""Samplers of Plackett-Luce rankings.
+"""Samplers of Plackett-Luce rankings, and the rule that picks one.
 
-``introselect``: every item gets an exponential clock of rate w = exp(score); the order in which the clocks ring is a
-Plackett-Luce ranking (with -log of the clocks this is the Gumbel top-K trick). Introselect finds the K that ring first,
-a sort puts them in order: O(D + K log K) per ranking.
+All of them draw from the same distribution, exactly; they differ in what they cost.
+
+``introselect``  every item's clock, the K that ring first, a sort: the plain one, O(D + K log K) per ranking, for
+                 scores at any distance (``_introselect.pyx``)
+``network``      every item's clock, sixteen rankings in lockstep, a sorting network: up to 1024 items
+                 (``kernels/network_sampler.c``)
+``threshold``    clocks of the items whose random word lets them ring early, the same network: a head of up to some 700
+                 ranks of longer lists (``kernels/threshold_sampler.c``)
+``alias``        draws with replacement from a table, repeats passed over: fast for a short head of a policy that is
+                 not peaked, O(D) per query and O(K) per ranking (``kernels/slot_table.c`` up to 4096 items, beyond that
+                 ``kernels/guide_table.c``)
+
+A sampler that cannot serve a query leaves it to ``introselect``. Each block of samples has a stream of its own, of
+which every sampler consumes the same words at any SIMD level.
 """
 
-from libc.float cimport DBL_MAX
-from libc.math cimport INFINITY, exp, sqrt
+from libc.math cimport INFINITY, log2, sqrt
 
-from plrank_fast._random cimport PLR_STREAM_LANES, block_size, plr_stream, plr_stream_init
-from plrank_fast._selection cimport keep_below, select_smallest, sort_pairs
+from plrank_fast._introselect cimport Introselect, draw_ranking, introselect_workspace, prepare_introselect
+from plrank_fast._random cimport block_size, plr_mix64, plr_stream_init
 from plrank_fast._simd cimport simd_level
 from plrank_fast._threads cimport (
     Workspaces,
@@ -21,219 +31,457 @@ from plrank_fast._threads cimport (
     round_stop,
     threads_for,
 )
-from plrank_fast._typedefs cimport int32_t, int64_t, intp_t, uint64_t
-
-import numpy as np
+from plrank_fast._typedefs cimport int32_t, int64_t, intp_t, uint8_t, uint16_t, uint32_t, uint64_t
+from plrank_fast._weights cimport Weights, weigh, weights_workspace
 
 from cython.parallel cimport prange
 
-cdef extern from "clocks.h" nogil:
-    ctypedef struct clocks_kernels:
-        void (*linear)(plr_stream *stream, const double *inverse_weights, double *clocks, size_t n) noexcept nogil
-        void (*logarithmic)(plr_stream *stream, const double *scores, double *clocks, size_t n) noexcept nogil
-        void (*log)(const double *x, double *out, size_t n) noexcept nogil
-    const clocks_kernels *clocks_kernels_at(int level)
+cdef extern from "network_sampler.h" nogil:
+    ctypedef struct network_kernels:
+        void (*prepare)(network_sampler *sampler) noexcept nogil
+        void (*draw_group)(
+            network_sampler *sampler, plr_stream *stream, uint64_t salt, uint64_t first_sample, int32_t *columns
+        ) noexcept nogil
+    const network_kernels *network_kernels_at(int level)
 
-cdef const clocks_kernels *clocks = clocks_kernels_at(simd_level())
+cdef extern from "slot_table.h" nogil:
+    ctypedef struct slot_table_kernels:
+        void (*prepare)(slot_table *table, size_t n_samples) noexcept nogil
+        void (*draw_group)(
+            slot_table *table, plr_stream *stream, uint64_t salt, uint64_t first_sample, int32_t *columns
+        ) noexcept nogil
+    const slot_table_kernels *slot_table_kernels_at(int level)
 
-cdef double LINEAR_SPREAD = 600.0  # nats between the scores up to which weights and clocks fit a double
-cdef double UNCROSSABLE_GAP = 64.0  # nats: log E lies between -36.8 and 3.7 for the uniforms in use
+cdef extern from "threshold_sampler.h" nogil:
+    ctypedef struct threshold_kernels:
+        bint (*prepare)(threshold_sampler *sampler) noexcept nogil
+        void (*draw_group)(
+            threshold_sampler *sampler, plr_stream *stream, uint64_t salt, uint64_t first_sample, int32_t *columns
+        ) noexcept nogil
+    const threshold_kernels *threshold_kernels_at(int level)
+
+cdef extern from "guide_table.h" nogil:
+    ctypedef struct guide_table_kernels:
+        void (*prepare)(guide_table *table) noexcept nogil
+        void (*draw_group)(
+            guide_table *table, plr_stream *stream, uint64_t salt, uint64_t first_sample, size_t n_lanes,
+            int32_t *columns
+        ) noexcept nogil
+    const guide_table_kernels *guide_table_kernels_at(int level)
+
+cdef const network_kernels *network = network_kernels_at(simd_level())
+cdef const slot_table_kernels *table = slot_table_kernels_at(simd_level())
+cdef const guide_table_kernels *guide = guide_table_kernels_at(simd_level())
+cdef const threshold_kernels *threshold = threshold_kernels_at(simd_level())
+
+cdef double FLOAT_SPREAD = 79.0  # nats between the scores up to which mean clocks fit a float32 with room for 2^6
 NS_PER_ITEM = 4.0
-cdef intp_t FIRST_PIVOT_SAMPLES = 16  # fewer samples do not repay the search for the first pivot
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Per item
+# The rule
 # ---------------------------------------------------------------------------------------------------------------------
 
-cdef inline intp_t padded(intp_t n_items) noexcept nogil:
-    return (n_items + PLR_STREAM_LANES - 1) // PLR_STREAM_LANES * PLR_STREAM_LANES
+cdef int choose_sampler(const Draw *draw, const Weights *weights) noexcept nogil:
+    """The sampler for one query: what was asked for where it can serve, the fastest for "auto".
+
+    It depends on the query and the arguments of the call alone, so the same call draws the same rankings everywhere.
+    Costs are in ns per ranking, measured with AVX-512; only their ratios matter.
+    """
+    cdef intp_t n_items = weights.n_items, cutoff = min(draw.cutoff, weights.n_items)
+    cdef double candidates = <double>plr_most_candidates(cutoff)
+    cdef double network_cost = INFINITY, threshold_cost = INFINITY, table_cost = INFINITY
+    cdef int table = TABLE if n_items <= PLR_SLOT_ITEMS else GUIDE
+    cdef double draws
+    # clocks in lockstep are float32, and weights must be representable
+    cdef bint network_serves = n_items <= PLR_NETWORK_ITEMS and weights.spread <= FLOAT_SPREAD
+    cdef bint threshold_serves = candidates <= PLR_THRESHOLD_CANDIDATES and weights.spread <= FLOAT_SPREAD
+    cdef bint table_serves = weights.representable and cutoff <= LOCKSTEP_RANKS
+    if draw.sampler == NETWORK and network_serves:
+        return NETWORK
+    if draw.sampler == THRESHOLD and threshold_serves:
+        return THRESHOLD
+    if draw.sampler == TABLE and table_serves:
+        return table
+    if draw.sampler != AUTO:
+        return INTROSELECT
+    if network_serves:
+        network_cost = sorting_cost(n_items, cutoff) + 0.4 * n_items
+    if threshold_serves:
+        threshold_cost = (
+            0.24 * n_items + sorting_cost(0.7 * candidates, cutoff) + 1.6 * candidates + 20.0
+            + 4.0 * n_items / draw.n_samples)
+    if table_serves:
+        # the slowest of sixteen rankings takes about two standard deviations more than the mean
+        draws = weights.most_draws + 2.0 * sqrt(weights.most_draws - cutoff) + 1.0
+        table_cost = (1.7 if table == TABLE else 14.0) * draws + 6.0 * n_items / draw.n_samples
+    if table_cost <= min(network_cost, threshold_cost) and table_cost < INFINITY:
+        return table
+    if threshold_cost < network_cost:
+        return THRESHOLD
+    return NETWORK if network_serves else INTROSELECT
+
+
+cdef inline double sorting_cost(double n_rows, double wanted) noexcept nogil:
+    """Of the network: all rows if nearly all are wanted, else the smallest of them."""
+    return n_rows * (0.055 * log2(max(16.0, wanted + 1.0)) + (0.1 if n_rows > 128.0 and wanted > 128.0 else 0.0))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Per query
 # ---------------------------------------------------------------------------------------------------------------------
 
-cdef size_t sampler_workspace(intp_t n_items) noexcept nogil:
-    """Bytes that ``prepare_sampler`` needs."""
-    return <size_t>padded(n_items) * (3 * sizeof(double) + sizeof(int32_t))
+cdef inline size_t aligned(size_t n_bytes) noexcept nogil:
+    return (n_bytes + 63) // 64 * 64
 
 
-cdef void prepare_sampler(
-    Sampler *sampler, const double *scores, intp_t n_items, intp_t cutoff, intp_t n_samples, char *workspace
+cdef inline char *take(char **free_memory, size_t n_bytes) noexcept nogil:
+    """Cut a piece off the front of a workspace; pieces start on cache lines."""
+    cdef char *piece = free_memory[0]
+    free_memory[0] += aligned(n_bytes)
+    return piece
+
+
+cdef inline intp_t network_rows(intp_t n_items) noexcept nogil:
+    """Rows of keys: a power of two."""
+    cdef intp_t rows = 16
+    while rows < n_items:
+        rows *= 2
+    return rows
+
+
+cdef intp_t deepest(intp_t n_items, intp_t cutoff) noexcept nogil:
+    """Ranks of the longest columns that may be asked for; deeper rankings are only ever rows, by introselect."""
+    return max(min(min(cutoff, n_items), LOCKSTEP_RANKS), min(n_items, <intp_t>PLR_NETWORK_ITEMS))
+
+
+cdef size_t network_workspace(intp_t n_items) noexcept nogil:
+    cdef size_t rows = network_rows(min(n_items, <intp_t>PLR_NETWORK_ITEMS))
+    return rows * (2 * LOCKSTEP * sizeof(int32_t) + sizeof(double) + sizeof(int32_t) + sizeof(float)) + 4 * 64
+
+
+cdef void prepare_network(network_sampler *sampler, const Weights *weights, intp_t depth, char *workspace) noexcept nogil:
+    cdef size_t n_items = weights.n_items
+    sampler.n_items = n_items
+    sampler.depth = depth
+    sampler.weights = weights.relative
+    sampler.means = <float *>take(&workspace, n_items * sizeof(float))
+    sampler.exact = <double *>take(&workspace, n_items * sizeof(double))
+    sampler.order = <int32_t *>take(&workspace, n_items * sizeof(int32_t))
+    sampler.words = <uint32_t *>take(&workspace, n_items * LOCKSTEP * sizeof(uint32_t))
+    sampler.keys = <int32_t *>workspace
+    network.prepare(sampler)
+
+
+cdef size_t threshold_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
+    cdef size_t candidates = min(plr_most_candidates(cutoff), <size_t>PLR_THRESHOLD_CANDIDATES)
+    return (
+        2 * (n_items + 16) * sizeof(float) + 2 * (LOCKSTEP * (candidates + 16) + 1024) * sizeof(int32_t)
+        + candidates * (sizeof(double) + sizeof(int32_t))
+        + (network_rows(candidates) + 16) * LOCKSTEP * sizeof(int32_t) + 7 * 64)
+
+
+cdef bint prepare_threshold(
+    threshold_sampler *sampler, const Weights *weights, intp_t cutoff, char *workspace
 ) noexcept nogil:
-    """Ready ``sampler`` to draw the first ``cutoff`` ranks of one query. O(D); O(D log D) at huge score gaps."""
-    cdef intp_t length = padded(n_items)
-    cdef double highest = -INFINITY, lowest = INFINITY
-    cdef intp_t d
-    for d in range(n_items):
-        highest = max(highest, scores[d])
-        lowest = min(lowest, scores[d])
+    """False if too many of the items would be candidates for it to be worth while."""
+    cdef size_t n_items = weights.n_items
+    cdef size_t candidates = plr_most_candidates(cutoff)
     sampler.n_items = n_items
     sampler.cutoff = cutoff
-    sampler.rates = <double *>workspace
-    sampler.clocks = sampler.rates + length
-    sampler.keys = sampler.clocks + length
-    sampler.items = <int32_t *>(sampler.keys + length)
-    sampler.logarithmic = not (highest - lowest <= LINEAR_SPREAD)
-    sampler.first_pivot = 0.0
-    if sampler.logarithmic:
-        compress_gaps(sampler, scores)
-        for d in range(n_items, length):
-            sampler.rates[d] = -DBL_MAX
-        return
-    for d in range(n_items):
-        sampler.rates[d] = exp(highest - scores[d])
-    for d in range(n_items, length):
-        sampler.rates[d] = INFINITY
-    if n_samples >= FIRST_PIVOT_SAMPLES:
-        sampler.first_pivot = time_of_arrivals(sampler, <double>cutoff + 3.0 * sqrt(<double>cutoff) + 1.0)
+    sampler.weights = weights.relative
+    sampler.most_candidates = candidates
+    sampler.means = <float *>take(&workspace, (n_items + 16) * sizeof(float))
+    sampler.thresholds = <uint32_t *>take(&workspace, (n_items + 16) * sizeof(uint32_t))
+    sampler.words = <uint32_t *>take(&workspace, LOCKSTEP * (candidates + 16) * sizeof(uint32_t))
+    # what a padding key names as its slot may lie behind the candidates
+    sampler.items = <int32_t *>take(&workspace, (LOCKSTEP * (candidates + 16) + 1024) * sizeof(int32_t))
+    sampler.exact = <double *>take(&workspace, candidates * sizeof(double))
+    sampler.order = <int32_t *>take(&workspace, candidates * sizeof(int32_t))
+    sampler.keys = <int32_t *>workspace
+    return threshold.prepare(sampler)
 
 
-cdef void compress_gaps(Sampler *sampler, const double *scores) noexcept nogil:
-    """Scores with every gap between neighbours cut to one that no pair of clocks can cross.
-
-    The rankings are those of the scores themselves, and adding noise no longer rounds it away at scores such as 1e300.
-    """
-    cdef intp_t d
-    cdef double level = 0.0, previous, gap
-    for d in range(sampler.n_items):
-        sampler.keys[d] = -scores[d]
-        sampler.items[d] = <int32_t>d
-    sort_pairs(sampler.keys, sampler.items, sampler.n_items)
-    previous = sampler.keys[0]
-    for d in range(sampler.n_items):
-        gap = sampler.keys[d] - previous
-        previous = sampler.keys[d]
-        level -= min(gap, UNCROSSABLE_GAP)
-        sampler.rates[sampler.items[d]] = level
+cdef size_t table_workspace(intp_t n_items, intp_t cutoff, intp_t n_samples) noexcept nogil:
+    cdef size_t items = min(n_items, <intp_t>PLR_SLOT_ITEMS)
+    cdef size_t ranks = min(cutoff, <intp_t>items)
+    cdef size_t words = (plr_slot_rows(ranks) + 2) * LOCKSTEP * sizeof(uint16_t)
+    return (
+        (plr_slot_count(items, ranks, n_samples) + 64 + items + 4) * sizeof(uint16_t) + words
+        + (items + ranks) * sizeof(double) + items * LOCKSTEP + 6 * 64)
 
 
-cdef double time_of_arrivals(Sampler *sampler, double arrivals) noexcept nogil:
-    """The time before which this many clocks are expected to ring; 0 when that is most of them.
-
-    Newton's method on the concave sum of 1 - exp(-w t), which approaches the root from below.
-    """
-    cdef double time = 0.0, arrived, rate, still_silent
-    cdef intp_t d, _
-    if arrivals > 0.6 * sampler.n_items:
-        return 0.0
-    for _ in range(12):
-        arrived = 0.0
-        rate = 0.0
-        for d in range(sampler.n_items):
-            still_silent = exp(-time / sampler.rates[d])
-            arrived += 1.0 - still_silent
-            rate += still_silent / sampler.rates[d]
-        if arrived > 0.95 * arrivals:
-            return time
-        time += (arrivals - arrived) / rate
-        if not time < 1e300:
-            return 0.0
-    return 0.0
-
-
-cdef void draw_ranking(Sampler *sampler, plr_stream *stream, int32_t *ranking) noexcept nogil:
-    """The first ``cutoff`` items to ring."""
-    cdef intp_t kept = 0, k
-    if sampler.logarithmic:
-        clocks.logarithmic(stream, sampler.rates, sampler.clocks, sampler.n_items)
-    else:
-        clocks.linear(stream, sampler.rates, sampler.clocks, sampler.n_items)
-    if sampler.first_pivot > 0.0:
-        kept = keep_below(sampler.clocks, sampler.n_items, sampler.first_pivot, sampler.keys, sampler.items)
-    if kept < sampler.cutoff:
-        kept = keep_below(sampler.clocks, sampler.n_items, INFINITY, sampler.keys, sampler.items)
-    select_smallest(sampler.keys, sampler.items, kept, sampler.cutoff)
-    sort_pairs(sampler.keys, sampler.items, sampler.cutoff)
-    for k in range(sampler.cutoff):
-        ranking[k] = sampler.items[k]
-
-
-cdef void draw_block(
-    Sampler *sampler, const uint64_t *key, uint64_t query, uint64_t block, intp_t n_rankings,
-    int32_t *rankings, intp_t stride
+cdef void prepare_table(
+    slot_table *sampler, const Weights *weights, intp_t cutoff, intp_t n_samples, char *workspace
 ) noexcept nogil:
-    """Draw rankings of one block (the first ``n_rankings`` of it) into rows of ``rankings``."""
-    cdef plr_stream stream
+    cdef size_t n_items = weights.n_items
+    sampler.n_items = n_items
+    sampler.cutoff = cutoff
+    sampler.weights = weights.relative
+    sampler.total = weights.total
+    sampler.slots = <uint16_t *>take(
+        &workspace, (plr_slot_count(n_items, cutoff, n_samples) + 64) * sizeof(uint16_t))
+    sampler.left_over = <double *>take(&workspace, n_items * sizeof(double))
+    sampler.guide = <uint16_t *>take(&workspace, (n_items + 4) * sizeof(uint16_t))
+    sampler.stamps = <uint8_t *>take(&workspace, n_items * LOCKSTEP)
+    sampler.words = <uint16_t *>take(&workspace, (plr_slot_rows(cutoff) + 2) * LOCKSTEP * sizeof(uint16_t))
+    sampler.clocks = <double *>workspace
+    table.prepare(sampler, n_samples)
+
+
+cdef inline int seen_bits(intp_t cutoff) noexcept nogil:
+    """Four places and more for each rank."""
+    return max(4, plr_bits_for(4 * cutoff))
+
+
+cdef size_t guide_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
+    cdef size_t blocks = plr_guide_blocks(n_items), ranks = min(min(cutoff, n_items), LOCKSTEP_RANKS)
+    return (
+        (blocks + 1) * sizeof(double) + (<size_t>1 << plr_bits_for(blocks)) * sizeof(uint32_t)
+        + (<size_t>1 << seen_bits(ranks)) * sizeof(uint64_t)
+        + ranks * (LOCKSTEP * (2 * sizeof(uint64_t) + sizeof(int32_t)) + sizeof(double)) + 6 * 64)
+
+
+cdef void prepare_guide(guide_table *sampler, const Weights *weights, intp_t cutoff, char *workspace) noexcept nogil:
+    cdef size_t n_items = weights.n_items, blocks = plr_guide_blocks(n_items)
+    sampler.n_items = n_items
+    sampler.cutoff = cutoff
+    sampler.weights = weights.relative
+    sampler.cumulative = <double *>take(&workspace, (blocks + 1) * sizeof(double))
+    sampler.guide = <uint32_t *>take(&workspace, (<size_t>1 << plr_bits_for(blocks)) * sizeof(uint32_t))
+    sampler.seen_bits = seen_bits(cutoff)
+    sampler.seen = <uint64_t *>take(&workspace, (<size_t>1 << sampler.seen_bits) * sizeof(uint64_t))
+    sampler.words = <uint64_t *>take(&workspace, cutoff * LOCKSTEP * 2 * sizeof(uint64_t))
+    sampler.items = <int32_t *>take(&workspace, cutoff * LOCKSTEP * sizeof(int32_t))
+    sampler.clocks = <double *>workspace
+    guide.prepare(sampler)
+
+
+cdef inline size_t columns_bytes(intp_t n_items, intp_t cutoff) noexcept nogil:
+    """Bytes of a group's columns; drawing from a table writes as many rows as it may draw."""
+    cdef intp_t ranks = min(min(cutoff, n_items), <intp_t>PLR_SLOT_ITEMS)
+    return max(deepest(n_items, cutoff), <intp_t>plr_slot_rows(ranks) + 2) * LOCKSTEP * sizeof(int32_t)
+
+
+cdef size_t sampler_workspace(intp_t n_items, intp_t cutoff, intp_t n_samples) noexcept nogil:
+    """Bytes that ``prepare_sampler`` carves out for a query of at most ``n_items``."""
+    return aligned(columns_bytes(n_items, cutoff)) + aligned(max(
+        max(introselect_workspace(n_items), max(
+            threshold_workspace(n_items, cutoff), guide_workspace(n_items, cutoff))),
+        max(network_workspace(n_items), table_workspace(n_items, cutoff, n_samples))))
+
+
+cdef char *prepare_sampler(
+    Sampler *sampler, const Draw *draw, const Weights *weights, char *workspace
+) noexcept nogil:
+    """Ready ``sampler`` to draw the first ranks of one query. O(D); O(D log D) at huge score gaps.
+
+    Returns the first byte of ``workspace`` not used.
+    """
+    cdef intp_t n_items = weights.n_items
+    cdef char *end = workspace + sampler_workspace(n_items, draw.cutoff, draw.n_samples)
+    sampler.n_items = n_items
+    sampler.depth = min(draw.cutoff, n_items)
+    sampler.ns_per_ranking = NS_PER_ITEM * n_items
+    sampler.columns = <int32_t *>take(&workspace, columns_bytes(n_items, draw.cutoff))
+    sampler.method = choose_sampler(draw, weights)
+    if sampler.method == THRESHOLD and not prepare_threshold(&sampler.threshold, weights, sampler.depth, workspace):
+        sampler.method = NETWORK if n_items <= PLR_NETWORK_ITEMS else INTROSELECT
+    if sampler.method == NETWORK:
+        prepare_network(&sampler.network, weights, sampler.depth, workspace)
+    elif sampler.method == TABLE:
+        prepare_table(&sampler.table, weights, sampler.depth, draw.n_samples, workspace)
+    elif sampler.method == GUIDE:
+        prepare_guide(&sampler.guide, weights, sampler.depth, workspace)
+        if weights.most_draws < 8.0 * sampler.depth:  # else a race over all items may be what it takes
+            sampler.ns_per_ranking = 100.0 * weights.most_draws
+    elif sampler.method == INTROSELECT:
+        prepare_introselect(
+            &sampler.introselect, weights.scores, n_items, sampler.depth, draw.n_samples, workspace)
+    return end
+
+
+cdef bint completes_rankings(const Sampler *sampler) noexcept nogil:
+    """Whether drawing all ranks costs little more than drawing some."""
+    return sampler.method == NETWORK
+
+
+cdef void complete_rankings(Sampler *sampler) noexcept nogil:
+    """Draw all ranks from now on, the first ones as before. Only where ``completes_rankings``."""
+    sampler.depth = sampler.n_items
+    sampler.network.depth = sampler.n_items
+    network.prepare(&sampler.network)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Per block
+# ---------------------------------------------------------------------------------------------------------------------
+
+cdef void start_block(Sampler *sampler, const Draw *draw, uint64_t block) noexcept nogil:
+    """Turn to the stream of one block."""
+    plr_stream_init(&sampler.stream, draw.key, draw.query, block)
+    sampler.salt = plr_mix64(sampler.stream.word[0][0] + sampler.stream.word[1][1])
+    sampler.n_drawn = 0
+
+
+cdef int32_t *draw_group(Sampler *sampler, intp_t n_rankings) noexcept nogil:
+    """The next LOCKSTEP rankings of the block, rank by rank, (depth, LOCKSTEP); only ``n_rankings`` are defined."""
     cdef intp_t i
-    plr_stream_init(&stream, key, query, block)
-    for i in range(n_rankings):
-        draw_ranking(sampler, &stream, rankings + i * stride)
+    if sampler.method == NETWORK:
+        network.draw_group(&sampler.network, &sampler.stream, sampler.salt, sampler.n_drawn, sampler.columns)
+    elif sampler.method == TABLE:
+        table.draw_group(&sampler.table, &sampler.stream, sampler.salt, sampler.n_drawn, sampler.columns)
+    elif sampler.method == THRESHOLD:
+        threshold.draw_group(&sampler.threshold, &sampler.stream, sampler.salt, sampler.n_drawn, sampler.columns)
+    elif sampler.method == GUIDE:
+        guide.draw_group(
+            &sampler.guide, &sampler.stream, sampler.salt, sampler.n_drawn, n_rankings, sampler.columns)
+    else:
+        for i in range(n_rankings):
+            draw_ranking(&sampler.introselect, &sampler.stream, sampler.columns + i, LOCKSTEP)
+    sampler.n_drawn += LOCKSTEP
+    return sampler.columns
+
+
+cdef void draw_rows(Sampler *sampler, intp_t n_rankings, int32_t *rankings, intp_t stride) noexcept nogil:
+    """Draw the first ``n_rankings`` of the block into rows."""
+    cdef intp_t first = 0, i, k, n_lanes
+    cdef const int32_t *columns
+    if sampler.method == INTROSELECT:
+        for i in range(n_rankings):
+            draw_ranking(&sampler.introselect, &sampler.stream, rankings + i * stride, 1)
+        return
+    while first < n_rankings:
+        n_lanes = min(<intp_t>LOCKSTEP, n_rankings - first)
+        columns = draw_group(sampler, n_lanes)
+        for i in range(n_lanes):
+            for k in range(sampler.depth):
+                rankings[(first + i) * stride + k] = columns[k * LOCKSTEP + i]
+        first += LOCKSTEP
 
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Batch
 # ---------------------------------------------------------------------------------------------------------------------
 
-cdef void draw_query(
-    const double *scores, intp_t n_items, intp_t cutoff, intp_t n_samples, const uint64_t *key, uint64_t query,
-    intp_t first_block, intp_t last_block, char *workspace, int32_t *rankings
+cdef void draw_row_blocks(
+    Sampler *sampler, const Draw *draw, intp_t first_block, intp_t last_block, int32_t *rankings, intp_t stride
 ) noexcept nogil:
-    """Draw blocks [first_block, last_block) of a query (or as many as there are) into rows of ``cutoff`` items."""
+    """Draw blocks [first_block, last_block) of a query (or as many as there are) into rows."""
+    cdef intp_t block, block_length = block_size(sampler.n_items)
+    for block in range(first_block, min(last_block, (draw.n_samples + block_length - 1) // block_length)):
+        start_block(sampler, draw, block)
+        draw_rows(
+            sampler, min(block_length, draw.n_samples - block * block_length),
+            rankings + (block - first_block) * block_length * stride, stride)
+
+
+cdef inline Draw describe_draw(
+    int sampler, intp_t cutoff, intp_t n_samples, const uint64_t[::1] key, uint64_t query
+) noexcept nogil:
+    cdef Draw draw
+    draw.sampler = sampler
+    draw.cutoff = cutoff
+    draw.n_samples = n_samples
+    draw.key = &key[0]
+    draw.query = query
+    return draw
+
+
+cdef void draw_one(
+    int sampler_name, const double[::1] scores, const int64_t[::1] offsets, intp_t query, intp_t cutoff,
+    intp_t n_samples, const uint64_t[::1] key, uint64_t first_query, char *workspace, int32_t *rankings
+) noexcept nogil:
+    """All rankings of one query of a batch."""
+    cdef Draw draw = describe_draw(sampler_name, cutoff, n_samples, key, first_query + query)
+    cdef Weights weights
     cdef Sampler sampler
-    cdef intp_t block, block_length = block_size(n_items)
-    if n_items == 0 or cutoff == 0:
-        return
-    prepare_sampler(&sampler, scores, n_items, min(cutoff, n_items), n_samples, workspace)
-    for block in range(first_block, min(last_block, (n_samples + block_length - 1) // block_length)):
-        draw_block(
-            &sampler, key, query, block, min(block_length, n_samples - block * block_length),
-            rankings + (block - first_block) * block_length * cutoff, cutoff)
+    cdef intp_t n_items = offsets[query + 1] - offsets[query]
+    if n_items > 0:
+        workspace = weigh(&weights, &scores[0] + offsets[query], n_items, cutoff, workspace)
+        prepare_sampler(&sampler, &draw, &weights, workspace)
+        draw_row_blocks(&sampler, &draw, 0, n_samples, rankings, cutoff)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Drawers: a sampler per thread, for the blocks of one long query
+# ---------------------------------------------------------------------------------------------------------------------
+
+cdef size_t drawer_workspace(intp_t n_items, intp_t cutoff, intp_t n_samples) noexcept nogil:
+    return aligned(sizeof(Sampler)) + sampler_workspace(n_items, cutoff, n_samples)
+
+
+cdef void empty_drawer(char *workspace) noexcept nogil:
+    (<Sampler *>workspace).ready = False
+
+
+cdef Sampler *drawer(const Draw *draw, const Weights *weights, bint complete, char *workspace) noexcept nogil:
+    """The sampler in a thread's workspace, prepared by its first use."""
+    cdef Sampler *sampler = <Sampler *>workspace
+    if not sampler.ready:
+        prepare_sampler(sampler, draw, weights, workspace + aligned(sizeof(Sampler)))
+        sampler.ready = True
+    if complete and sampler.depth < sampler.n_items:
+        complete_rankings(sampler)
+    return sampler
 
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Entry points
 # ---------------------------------------------------------------------------------------------------------------------
 
+cdef int draw_long_query(
+    const Draw *draw, const double *scores, intp_t n_items, int n_threads, Workspaces workspaces, int32_t *rankings
+) except -1:
+    """One query that outlasts a round: ranges of its blocks are the tasks, and each round gives every thread one."""
+    cdef Workspaces shared = Workspaces(1, weights_workspace(n_items))
+    cdef Weights weights
+    cdef intp_t block_length = block_size(n_items)
+    cdef intp_t n_blocks = (draw.n_samples + block_length - 1) // block_length
+    cdef intp_t first, last, task, tasks, blocks_per_task
+    cdef double ns_per_ranking
+    for task in range(n_threads):
+        empty_drawer(workspaces.of_thread(task))
+    weigh(&weights, scores, n_items, draw.cutoff, shared.of_thread(0))
+    ns_per_ranking = drawer(draw, &weights, False, workspaces.of_thread(0)).ns_per_ranking
+    blocks_per_task = blocks_per_round(n_items, ns_per_ranking / n_items, n_blocks, n_threads)
+    for first in range(0, n_blocks, blocks_per_task * n_threads):
+        last = min(first + blocks_per_task * n_threads, n_blocks)
+        tasks = (last - first + blocks_per_task - 1) // blocks_per_task
+        with nogil:
+            for task in prange(tasks, schedule="dynamic", num_threads=threads_for(n_threads, tasks)):
+                draw_row_blocks(
+                    drawer(draw, &weights, False, workspaces.of_thread(omp_get_thread_num())), draw,
+                    first + task * blocks_per_task, min(first + (task + 1) * blocks_per_task, last),
+                    rankings + (first + task * blocks_per_task) * block_length * draw.cutoff, draw.cutoff)
+        check_interrupt()
+    return 0
+
+
 def sample_rankings(
-    const double[::1] scores, const int64_t[::1] offsets, intp_t n_samples, intp_t cutoff, const uint64_t[::1] key,
-    uint64_t first_query, int n_threads, int32_t[:, :, ::1] rankings
+    int sampler, const double[::1] scores, const int64_t[::1] offsets, intp_t n_samples, intp_t cutoff,
+    const uint64_t[::1] key, uint64_t first_query, int n_threads, int32_t[:, :, ::1] rankings
 ):
     """Fill ``rankings`` (n_queries, n_samples, cutoff), preset to -1."""
     cdef intp_t n_queries = offsets.shape[0] - 1
-    cdef intp_t block_length, n_blocks
-    cdef intp_t start = 0, stop, q, task, first, last, blocks_per_task
-    cdef int threads
+    cdef intp_t start = 0, stop, q, longest = longest_query(offsets)
+    cdef Draw draw
     if cutoff == 0:
         return
-    cdef Workspaces workspaces = Workspaces(n_threads, sampler_workspace(longest_query(offsets)))
+    cdef Workspaces workspaces = Workspaces(
+        n_threads, weights_workspace(longest) + drawer_workspace(longest, cutoff, n_samples))
     while start < n_queries:
         stop = round_stop(offsets, start, NS_PER_ITEM * n_samples, n_threads)
         if not is_long(offsets, start, stop, NS_PER_ITEM * n_samples):
-            threads = threads_for(n_threads, stop - start)
             with nogil:
-                for q in prange(start, stop, schedule="dynamic", num_threads=threads):
-                    draw_query(
-                        &scores[0] + offsets[q], offsets[q + 1] - offsets[q], cutoff, n_samples, &key[0],
-                        first_query + q, 0, n_samples, workspaces.of_thread(omp_get_thread_num()), &rankings[q, 0, 0])
+                for q in prange(start, stop, schedule="dynamic", num_threads=threads_for(n_threads, stop - start)):
+                    draw_one(
+                        sampler, scores, offsets, q, cutoff, n_samples, key, first_query,
+                        workspaces.of_thread(omp_get_thread_num()), &rankings[q, 0, 0])
             check_interrupt()
         else:
-            block_length = block_size(offsets[stop] - offsets[start])
-            n_blocks = (n_samples + block_length - 1) // block_length
-            # one long query: ranges of its blocks are the tasks, and each round gives every thread one
-            blocks_per_task = blocks_per_round(offsets[stop] - offsets[start], NS_PER_ITEM, n_blocks, n_threads)
-            for first in range(0, n_blocks, blocks_per_task * n_threads):
-                last = min(first + blocks_per_task * n_threads, n_blocks)
-                threads = threads_for(n_threads, (last - first + blocks_per_task - 1) // blocks_per_task)
-                with nogil:
-                    for task in prange(
-                        (last - first + blocks_per_task - 1) // blocks_per_task, schedule="dynamic",
-                        num_threads=threads,
-                    ):
-                        draw_query(
-                            &scores[0] + offsets[start], offsets[stop] - offsets[start], cutoff, n_samples, &key[0],
-                            first_query + start, first + task * blocks_per_task,
-                            min(first + (task + 1) * blocks_per_task, last),
-                            workspaces.of_thread(omp_get_thread_num()),
-                            &rankings[start, (first + task * blocks_per_task) * block_length, 0])
-                check_interrupt()
+            draw = describe_draw(sampler, cutoff, n_samples, key, first_query + start)
+            draw_long_query(
+                &draw, &scores[0] + offsets[start], offsets[stop] - offsets[start], n_threads, workspaces,
+                &rankings[start, 0, 0])
         start = stop
-
-
-def vector_log(const double[::1] x):
-    """log(x) as the kernels compute it, for tests; the length must be a multiple of 8."""
-    out = np.empty(x.shape[0])
-    cdef double[::1] view = out
-    clocks.log(&x[0], &view[0], x.shape[0])
-    return out

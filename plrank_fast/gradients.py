@@ -49,8 +49,9 @@ def sampled_estimate(
     rng = validation.check_random_state(rng)
     key = validation.stream_key(rng) if given is None else np.zeros(2, dtype=np.uint64)
     _sampled.sampled_estimate(
-        variant, scores_, relevance_, weights, offsets_, n_samples, given, key, first_query, threads, result, diagonal
-    )
+        variant, SAMPLERS.index(sampler), scores_, relevance_, weights, offsets_, n_samples, given, key, first_query,
+        threads, result, diagonal,
+    )  # fmt: skip
     if hessian:
         return validation.deliver(result, outputs[0]), validation.deliver(diagonal, outputs[1])
     return validation.deliver(result, outputs[0])

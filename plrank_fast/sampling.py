@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from plrank_fast import _metrics, _samplers, _threads, validation
 from plrank_fast.validation import FloatArray, RandomState, RankingArray
 
-SAMPLERS = ("auto", "introselect")
+SAMPLERS = ("auto", "introselect", "network", "alias", "threshold")
 
 
 def sample_rankings(
@@ -83,7 +83,9 @@ def sample_rankings(
     shape = validation.addressable((offsets_.size - 1, n_samples, ranks), 4, "n_samples")
     rankings = np.full(shape, -1, dtype=np.int32)
     key = validation.stream_key(rng)
-    _samplers.sample_rankings(scores_, offsets_, n_samples, ranks, key, first_query, threads, rankings)
+    _samplers.sample_rankings(
+        SAMPLERS.index(sampler), scores_, offsets_, n_samples, ranks, key, first_query, threads, rankings
+    )
     return rankings[0] if offsets is None else rankings
 
 

@@ -123,10 +123,10 @@ def test_equal_scores_prefer_nobody(sampler):
 @pytest.mark.parametrize("sampler", SAMPLERS)
 @pytest.mark.parametrize("gap", [20, 36, 100, 760, 1e6, 1e308])
 def test_exact_limit_of_large_gaps(gap, sampler):
-    """Far apart, scores leave no choice. At a gap of 20 a swap has probability 2e-9 per pair."""
+    """Far apart, scores leave no choice. At a gap of 20 the two best are 10 apart: one ranking in 22000 swaps them."""
     scores = np.array([0.0, gap, -gap / 2, gap / 2])
     rankings = plr.sample_rankings(scores, 1000, rng=3, sampler=sampler)
-    assert (rankings[:, 0] == 1).all()
+    assert (rankings[:, 0] != 1).sum() <= (5 if gap == 20 else 0)
     if gap > 40:
         assert (rankings == [1, 3, 0, 2]).all()
 

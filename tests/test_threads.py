@@ -118,7 +118,8 @@ def test_input_that_changes_during_a_call():
         "plr.pl_rank_2(np.zeros(200_000), np.ones(200_000), plr.dcg_weights(100), n_samples=10**6, out=big)",
         "plr.pl_rank_3(np.zeros(3000), np.ones(3000), plr.dcg_weights(5), offsets=np.arange(0, 3001, 3),"
         " n_samples=10**7)",
-        "plr.sample_rankings(np.zeros(1_000_000), 5000, 10)",
+        "plr.sample_rankings(np.zeros(1_000_000), 5000, 10, sampler='introselect')",
+        "plr.sample_rankings(np.zeros(1_000_000), 10**6, 100)",
         "plr.pl_rank_exact(np.arange(30_000) / 1e3, np.ones(30_000).cumsum(), plr.dcg_weights(20_000))",
         "plr.rank_probabilities(np.arange(8000) / 1e3, 8000)",
     ],

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import plrank_fast as plr
-from plrank_fast import _samplers
+from plrank_fast import _introselect
 
 LEVELS = ("baseline", "avx2", "avx512")
 
@@ -31,7 +31,7 @@ def largest_error_of_log():
     ])  # fmt: skip
     x = np.concatenate([x, np.full(-x.size % 8, 0.5)])
     exact = np.log(x.astype(np.longdouble))
-    return float(np.max(np.abs((_samplers.vector_log(x) - exact) / exact)))
+    return float(np.max(np.abs((_introselect.vector_log(x) - exact) / exact)))
 
 
 @pytest.mark.skipif(np.finfo(np.longdouble).nmant < 60, reason="needs an extended long double as reference")

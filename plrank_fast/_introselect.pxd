@@ -1,0 +1,20 @@
+"""The plain sampler: exponential clocks, introselect, sort."""
+
+from plrank_fast._random cimport plr_stream
+from plrank_fast._typedefs cimport int32_t, intp_t
+
+cdef struct Introselect:
+    intp_t n_items
+    intp_t cutoff               # ranks to draw, at most n_items
+    bint logarithmic            # clocks in log-space: the weights span more than a double does
+    double first_pivot          # a time before which about cutoff + 3 sqrt(cutoff) clocks ring; 0 where not worth it
+    double *rates               # 1 / weight of each item, or its score; padded to a whole step of the stream
+    double *clocks              # padded likewise
+    double *keys                # survivors of the first pivot
+    int32_t *items
+
+cdef size_t introselect_workspace(intp_t n_items) noexcept nogil
+cdef void prepare_introselect(
+    Introselect *sampler, const double *scores, intp_t n_items, intp_t cutoff, intp_t n_samples, char *workspace
+) noexcept nogil
+cdef void draw_ranking(Introselect *sampler, plr_stream *stream, int32_t *ranking, intp_t stride) noexcept nogil

@@ -1,0 +1,156 @@
+"""The plain sampler, next to which the accelerated ones are tested.
+
+Every item gets an exponential clock of rate w = exp(score); the order in which the clocks ring is a Plackett-Luce
+ranking (with -log of the clocks this is the Gumbel top-K trick). Introselect finds the K that ring first, a sort puts
+them in order: O(D + K log K) per ranking.
+"""
+
+from libc.float cimport DBL_MAX
+from libc.math cimport INFINITY, exp, sqrt
+
+from plrank_fast._random cimport PLR_STREAM_LANES, plr_stream
+from plrank_fast._selection cimport keep_below, select_smallest, sort_pairs
+from plrank_fast._simd cimport simd_level
+from plrank_fast._typedefs cimport int32_t, intp_t
+
+import numpy as np
+
+cdef extern from "clocks.h" nogil:
+    ctypedef struct clocks_kernels:
+        void (*linear)(plr_stream *stream, const double *inverse_weights, double *clocks, size_t n) noexcept nogil
+        void (*logarithmic)(plr_stream *stream, const double *scores, double *clocks, size_t n) noexcept nogil
+        void (*log)(const double *x, double *out, size_t n) noexcept nogil
+    const clocks_kernels *clocks_kernels_at(int level)
+
+cdef extern from "weights.h" nogil:
+    ctypedef struct weights_kernels:
+        void (*relative)(
+            const double *scores, double highest, double sign, double *out, size_t n) noexcept nogil
+    const weights_kernels *weights_kernels_at(int level)
+
+cdef const clocks_kernels *clocks = clocks_kernels_at(simd_level())
+cdef const weights_kernels *weights = weights_kernels_at(simd_level())
+
+cdef double LINEAR_SPREAD = 600.0  # nats between the scores up to which weights and clocks fit a double
+cdef double UNCROSSABLE_GAP = 64.0  # nats: log E lies between -36.8 and 3.7 for the uniforms in use
+cdef intp_t FIRST_PIVOT_SAMPLES = 16  # fewer samples do not repay the search for the first pivot
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Per item
+# ---------------------------------------------------------------------------------------------------------------------
+
+cdef inline intp_t padded(intp_t n_items) noexcept nogil:
+    return (n_items + PLR_STREAM_LANES - 1) // PLR_STREAM_LANES * PLR_STREAM_LANES
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Per query
+# ---------------------------------------------------------------------------------------------------------------------
+
+cdef size_t introselect_workspace(intp_t n_items) noexcept nogil:
+    """Bytes that ``prepare_introselect`` needs."""
+    return <size_t>padded(n_items) * (3 * sizeof(double) + sizeof(int32_t))
+
+
+cdef void prepare_introselect(
+    Introselect *sampler, const double *scores, intp_t n_items, intp_t cutoff, intp_t n_samples, char *workspace
+) noexcept nogil:
+    """Ready ``sampler`` to draw the first ``cutoff`` ranks of one query. O(D); O(D log D) at huge score gaps."""
+    cdef intp_t length = padded(n_items)
+    cdef double highest = -INFINITY, lowest = INFINITY
+    cdef intp_t d
+    for d in range(n_items):
+        highest = max(highest, scores[d])
+        lowest = min(lowest, scores[d])
+    sampler.n_items = n_items
+    sampler.cutoff = cutoff
+    sampler.rates = <double *>workspace
+    sampler.clocks = sampler.rates + length
+    sampler.keys = sampler.clocks + length
+    sampler.items = <int32_t *>(sampler.keys + length)
+    sampler.logarithmic = not (highest - lowest <= LINEAR_SPREAD)
+    sampler.first_pivot = 0.0
+    if sampler.logarithmic:
+        compress_gaps(sampler, scores)
+        for d in range(n_items, length):
+            sampler.rates[d] = -DBL_MAX
+        return
+    weights.relative(scores, highest, -1.0, sampler.rates, n_items)
+    for d in range(n_items, length):
+        sampler.rates[d] = INFINITY
+    if n_samples >= FIRST_PIVOT_SAMPLES:
+        sampler.first_pivot = time_of_arrivals(sampler, <double>cutoff + 3.0 * sqrt(<double>cutoff) + 1.0)
+
+
+cdef void compress_gaps(Introselect *sampler, const double *scores) noexcept nogil:
+    """Scores with every gap between neighbours cut to one that no pair of clocks can cross.
+
+    The rankings are those of the scores themselves, and adding noise no longer rounds it away at scores such as 1e300.
+    """
+    cdef intp_t d
+    cdef double level = 0.0, previous, gap
+    for d in range(sampler.n_items):
+        sampler.keys[d] = -scores[d]
+        sampler.items[d] = <int32_t>d
+    sort_pairs(sampler.keys, sampler.items, sampler.n_items)
+    previous = sampler.keys[0]
+    for d in range(sampler.n_items):
+        gap = sampler.keys[d] - previous
+        previous = sampler.keys[d]
+        level -= min(gap, UNCROSSABLE_GAP)
+        sampler.rates[sampler.items[d]] = level
+
+
+cdef double time_of_arrivals(Introselect *sampler, double arrivals) noexcept nogil:
+    """The time before which this many clocks are expected to ring; 0 when that is most of them.
+
+    Newton's method on the concave sum of 1 - exp(-w t), which approaches the root from below.
+    """
+    cdef double time = 0.0, arrived, rate, still_silent
+    cdef intp_t d, _
+    if arrivals > 0.6 * sampler.n_items:
+        return 0.0
+    for _ in range(12):
+        arrived = 0.0
+        rate = 0.0
+        for d in range(sampler.n_items):
+            still_silent = exp(-time / sampler.rates[d])
+            arrived += 1.0 - still_silent
+            rate += still_silent / sampler.rates[d]
+        if arrived > 0.95 * arrivals:
+            return time
+        time += (arrivals - arrived) / rate
+        if not time < 1e300:
+            return 0.0
+    return 0.0
+
+
+cdef void draw_ranking(Introselect *sampler, plr_stream *stream, int32_t *ranking, intp_t stride) noexcept nogil:
+    """The first ``cutoff`` items to ring; they are written ``stride`` apart."""
+    cdef intp_t kept = 0, k
+    if sampler.logarithmic:
+        clocks.logarithmic(stream, sampler.rates, sampler.clocks, sampler.n_items)
+    else:
+        clocks.linear(stream, sampler.rates, sampler.clocks, sampler.n_items)
+    if sampler.first_pivot > 0.0:
+        kept = keep_below(sampler.clocks, sampler.n_items, sampler.first_pivot, sampler.keys, sampler.items)
+    if kept < sampler.cutoff:
+        kept = keep_below(sampler.clocks, sampler.n_items, INFINITY, sampler.keys, sampler.items)
+    select_smallest(sampler.keys, sampler.items, kept, sampler.cutoff)
+    sort_pairs(sampler.keys, sampler.items, sampler.cutoff)
+    for k in range(sampler.cutoff):
+        ranking[k * stride] = sampler.items[k]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# For tests
+# ---------------------------------------------------------------------------------------------------------------------
+
+def vector_log(const double[::1] x):
+    """log(x) as the kernels compute it, for tests; the length must be a multiple of 8."""
+    out = np.empty(x.shape[0])
+    cdef double[::1] view = out
+    clocks.log(&x[0], &view[0], x.shape[0])
+    return out
+

@@ -1,0 +1,19 @@
+"""Weights of one query's items, which samplers and estimators share, and how peaked they are."""
+
+from plrank_fast._typedefs cimport intp_t
+
+cdef struct Weights:
+    intp_t n_items
+    const double *scores
+    double highest              # score
+    double spread               # nats from the highest score to the lowest
+    bint representable          # whether the spread fits a double; the following are set only then
+    double *relative            # (n_items,) exp(score - highest)
+    double total
+    double lightest
+    # upper bound on the sum over ranks k of S_1 / S_k in any ranking: the mean number of draws with replacement that it
+    # takes to see ``cutoff`` items, and by how much a difference of sums over ranks amplifies rounding
+    double most_draws
+
+cdef size_t weights_workspace(intp_t n_items) noexcept nogil
+cdef char *weigh(Weights *weights, const double *scores, intp_t n_items, intp_t cutoff, char *workspace) noexcept nogil

@@ -1,0 +1,112 @@
+/* From sorted keys to rankings: reads off the items, and orders near ties again by exact clocks.
+ *
+ * Slot s of sample j is a candidate with a random word at words[s * slot_step + j * sample_step]; its item is at the same
+ * place of `items`, or is s itself where `items` is NULL.
+ */
+#ifndef PLR_NEAR_TIES_H
+#define PLR_NEAR_TIES_H
+
+#include "clock_keys.h"
+
+typedef struct {
+    key_format format;
+    const int32_t *keys;    /* (n_sorted, 16), sorted */
+    size_t n_sorted;        /* rows in order; the candidates behind have larger keys, in no order */
+    size_t depth;           /* ranks to read off */
+    const uint32_t *words;
+    const int32_t *items;
+    size_t slot_step, sample_step;
+    const double *weights;
+    uint64_t salt, first_sample;
+    double *clocks;         /* as many as candidates, for the repair */
+    int32_t *order;         /* likewise */
+    int32_t *columns;       /* OUT (depth, 16) */
+} sorted_group;
+
+PLR_INLINE size_t place_of(const sorted_group *group, size_t sample, size_t slot)
+{
+    return slot * group->slot_step + sample * group->sample_step;
+}
+
+PLR_INLINE int32_t item_of(const sorted_group *group, size_t sample, size_t slot)
+{
+    return group->items ? group->items[place_of(group, sample, slot)] : (int32_t)slot;
+}
+
+static double exact_clock(const sorted_group *group, size_t sample, size_t slot)
+{
+    int32_t item = item_of(group, sample, slot);
+    return exact_exponential(group->words[place_of(group, sample, slot)], group->salt, group->first_sample + sample,
+                             item) /
+           group->weights[item];
+}
+
+/* Sort slots by their exact clocks. By insertion: runs are short, and all slots of a sample are seldom asked for. */
+static void sort_exactly(const sorted_group *group, size_t sample, int32_t *slots, size_t n)
+{
+    double *clocks = group->clocks;
+    for (size_t i = 0; i < n; i++) {
+        int32_t slot = slots[i];
+        double clock = exact_clock(group, sample, slot);
+        size_t j = i;
+        for (; j > 0 && clocks[j - 1] > clock; j--) {
+            clocks[j] = clocks[j - 1];
+            slots[j] = slots[j - 1];
+        }
+        clocks[j] = clock;
+        slots[j] = slot;
+    }
+}
+
+/* Order again every run of near ties in one sample with n_candidates slots. */
+static void repair_sample(const sorted_group *group, size_t sample, size_t n_candidates)
+{
+    const uint32_t *keys = (const uint32_t *)group->keys + sample;
+    int32_t *order = group->order;
+    size_t known = group->n_sorted < n_candidates ? group->n_sorted : n_candidates;
+    for (size_t start = 0, stop; start < group->depth; start = stop) {
+        for (stop = start + 1; stop < known; stop++) {
+            uint32_t here = keys[stop * PLR_LOCKSTEP] >> group->format.slot_bits;
+            uint32_t before = keys[(stop - 1) * PLR_LOCKSTEP] >> group->format.slot_bits;
+            if (here - before > group->format.nearest)
+                break;
+        }
+        if (stop - start == 1)
+            continue;
+        int redo = stop == known && known < n_candidates; /* the run may go on among the unsorted */
+        size_t first = redo ? 0 : start;
+        size_t n = redo ? n_candidates : stop - start;
+        for (size_t i = 0; i < n; i++)
+            order[i] = redo ? (int32_t)i : (int32_t)keys[(start + i) * PLR_LOCKSTEP] & group->format.slot_mask;
+        sort_exactly(group, sample, order, n);
+        for (size_t i = 0; i < n && first + i < group->depth; i++)
+            group->columns[(first + i) * PLR_LOCKSTEP + sample] = item_of(group, sample, order[i]);
+    }
+}
+
+/* Read the ranks off the keys; marks the samples in which two of them, or the last and the one behind, are near. */
+PLR_INLINE void read_ranks(const sorted_group *group, int32_t near[PLR_LOCKSTEP], size_t n_behind)
+{
+    const key_format format = group->format;
+    for (size_t lane = 0; lane < PLR_LOCKSTEP; lane += PLR_LANES_32) {
+        vec_u32 before = (vec_u32){0} - (1 << 16);
+        vec_i32 tied = {0};
+        for (size_t k = 0; k < group->depth + n_behind; k++) {
+            vec_i32 key = load_row(group->keys + lane, k);
+            vec_u32 value = (vec_u32)key >> format.slot_bits;
+            tied |= value - before <= format.nearest;
+            before = value;
+            if (k < group->depth)
+                store_row(group->columns + lane, k, key & format.slot_mask);
+        }
+        vec_store_i32(near + lane, tied);
+    }
+    if (group->items)
+        for (size_t k = 0; k < group->depth; k++)
+            for (size_t sample = 0; sample < PLR_LOCKSTEP; sample++) {
+                int32_t *slot = group->columns + k * PLR_LOCKSTEP + sample;
+                *slot = group->items[place_of(group, sample, *slot)];
+            }
+}
+
+#endif

@@ -1,0 +1,67 @@
+#include "network_sampler.h"
+#include "near_ties.h"
+
+static void prepare(network_sampler *sampler)
+{
+    size_t wanted = sampler->depth < sampler->n_items ? sampler->depth + 1 : sampler->n_items;
+    sampler->n_sorted = PLR_BLOCK_ROWS;
+    while (sampler->n_sorted < wanted)
+        sampler->n_sorted *= 2;
+    sampler->largest_mean = 1.0f;
+    for (size_t d = 0; d < sampler->n_items; d++) {
+        float mean = (float)(1.0 / sampler->weights[d]);
+        sampler->means[d] = mean;
+        sampler->largest_mean = mean > sampler->largest_mean ? mean : sampler->largest_mean;
+    }
+}
+
+/* Clocks from words that are almost 0 or 2^32, out of 64 bits. About 1 group of 16 x 120 in 17 has one. */
+static void replace_rare_keys(const sorted_group *group, int32_t *keys, size_t n_items)
+{
+    for (size_t d = 0; d < n_items; d++)
+        for (size_t sample = 0; sample < PLR_LOCKSTEP; sample++)
+            if (is_rare_word(group->words[d * PLR_LOCKSTEP + sample]))
+                keys[d * PLR_LOCKSTEP + sample] = exact_key(group->format, exact_clock(group, sample, d), (int32_t)d);
+}
+
+static void draw_group(network_sampler *sampler, plr_stream *stream, uint64_t salt, uint64_t first_sample,
+                       int32_t *columns)
+{
+    const size_t n = sampler->n_items, depth = sampler->depth;
+    const key_format format = make_key_format(n, sampler->largest_mean);
+    const sorted_group group = {format, sampler->keys, sampler->n_sorted, depth, sampler->words, NULL, PLR_LOCKSTEP, 1,
+                                sampler->weights, salt, first_sample, sampler->exact, sampler->order, columns};
+    int32_t *keys = sampler->keys;
+    plr_stream_state state = plr_stream_load(stream);
+    for (size_t d = 0; d < n; d++) {
+        plr_lanes step = plr_stream_step(&state);
+        memcpy(sampler->words + d * PLR_LOCKSTEP, &step, sizeof step);
+    }
+    plr_stream_store(stream, &state);
+    /* a loop of its own: with 16 registers the generator's state would push the constants of the logarithm out */
+    vec_i32 rarest = (vec_i32){0} + INT32_MAX;
+    for (size_t lane = 0; lane < PLR_LOCKSTEP; lane += PLR_LANES_32) {
+        vec_i32 slot = {0};
+        for (size_t d = 0; d < n; d++) {
+            vec_i32 word = load_row((int32_t *)sampler->words + lane, d);
+            vec_f32 clock = exponential_clock(word, &rarest) * sampler->means[d];
+            store_row(keys + lane, d, clock_key(format, clock, slot));
+            slot += 1;
+        }
+    }
+    if (vec_any(rarest < PLR_RARE_WORD))
+        replace_rare_keys(&group, keys, n);
+    size_t padded = (n + sampler->n_sorted - 1) / sampler->n_sorted * sampler->n_sorted;
+    for (size_t i = n * PLR_LOCKSTEP; i < padded * PLR_LOCKSTEP; i++)
+        keys[i] = INT32_MAX;
+
+    sort_smallest(keys, n, sampler->n_sorted);
+
+    int32_t near[PLR_LOCKSTEP];
+    read_ranks(&group, near, depth < n);
+    for (size_t sample = 0; sample < PLR_LOCKSTEP; sample++)
+        if (near[sample])
+            repair_sample(&group, sample, n);
+}
+
+const network_kernels ISA(network_kernels) = {prepare, draw_group};

@@ -1,0 +1,33 @@
+/* Rankings of up to 1024 items by exponential clocks and a sorting network, sixteen samples in lockstep. */
+#ifndef PLR_NETWORK_SAMPLER_H
+#define PLR_NETWORK_SAMPLER_H
+
+#include "isa.h"
+#include "random_stream.h"
+
+#define PLR_NETWORK_ITEMS 1024
+
+typedef struct {
+    size_t n_items;
+    size_t depth;         /* ranks to hand out, at most n_items */
+    size_t n_sorted;      /* rows of which the network finds the order: all, or a power of two above depth */
+    const double *weights; /* of each item, 1 at most */
+    float *means;          /* 1 / weight */
+    float largest_mean;
+    uint32_t *words;      /* (n_items, 16) random words of the group */
+    int32_t *keys;        /* (n_items rounded up to a power of two, 16) */
+    double *exact;        /* (n_items,) */
+    int32_t *order;       /* (n_items,) */
+} network_sampler;
+
+typedef struct {
+    /* From n_items, depth and weights: the other numbers. */
+    void (*prepare)(network_sampler *sampler);
+    /* Draw sixteen rankings of samples first_sample, ... of a block into columns (depth, 16). */
+    void (*draw_group)(network_sampler *sampler, plr_stream *stream, uint64_t salt, uint64_t first_sample,
+                       int32_t *columns);
+} network_kernels;
+
+PLR_DECLARE_KERNELS(network_kernels)
+
+#endif
