@@ -11,6 +11,7 @@ cdef struct Estimate:
     const double *scores
     const double *relevance
     const double *rank_weights
+    const double *baseline           # (n_items,) taken off the reward after each rank (PL-Rank-3), or NULL
     double *gradient                 # (n_items,) OUT
     # in lockstep
     int kind                         # of ``_plrank_pass``, PLAIN if none of its passes serves

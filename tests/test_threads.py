@@ -118,7 +118,7 @@ def test_input_that_changes_during_a_call():
         "plr.pl_rank_2(np.zeros(200_000), np.ones(200_000), plr.dcg_weights(100), n_samples=10**6, out=big)",
         "plr.pl_rank_3(np.zeros(3000), np.ones(3000), plr.dcg_weights(5), offsets=np.arange(0, 3001, 3),"
         " n_samples=10**7)",
-        "plr.sample_rankings(np.zeros(1_000_000), 5000, 10)",
+        "plr.sample_rankings(np.zeros(1_000_000), 2_000_000, 20)",
     ],
 )
 def test_ctrl_c_within_half_a_second(call):
