@@ -11,6 +11,7 @@ cdef struct Estimate:
     const double *scores
     const double *relevance
     const double *rank_weights
+    const double *baseline           # (n_items,) taken off the reward after each rank (PL-Rank-3), or NULL
     double *gradient                 # (n_items,) OUT
     double *hessian                  # (n_items,) OUT, or NULL
     int passes_to_come               # over the same rankings, after the one at hand

@@ -9,6 +9,7 @@ cdef extern from "plrank_pass.h" nogil:
         size_t cutoff
         size_t depth
         const double *rank_weights
+        const double *baseline
         double *items
         double *sums
         double total_weight
@@ -29,7 +30,7 @@ cdef enum:
 cdef size_t pass_workspace(intp_t n_items, intp_t cutoff) noexcept nogil
 cdef int begin_pass(
     plrank_pass *columns_pass, const Weights *weights, const double *relevance, const double *rank_weights,
-    intp_t cutoff, intp_t n_samples, bint can_complete, bint first_attempt,
+    const double *baseline, intp_t cutoff, intp_t n_samples, bint can_complete, bint first_attempt,
     double *gradient, char *workspace
 ) noexcept nogil
 cdef void accumulate_columns(

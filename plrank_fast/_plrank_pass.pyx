@@ -50,7 +50,7 @@ cdef inline double largest_amplification(double n_rankings) noexcept nogil:
 cdef bint is_exact(const plrank_pass *columns_pass) noexcept nogil:
     """Whether the backward pass has amplified rounding within the limit since the sums were settled last."""
     cdef double limit = largest_amplification(columns_pass.unsettled) / columns_pass.total_weight
-    return (
+    return columns_pass.baseline != NULL or (
         columns_pass.total_direct <= limit * columns_pass.unsettled * columns_pass.rank_weights[0]
         and columns_pass.total_reward <= limit * columns_pass.first_reward)
 
@@ -90,7 +90,7 @@ cdef void clear_sums(plrank_pass *columns_pass) noexcept nogil:
 
 cdef int begin_pass(
     plrank_pass *columns_pass, const Weights *weights, const double *relevance, const double *rank_weights,
-    intp_t cutoff, intp_t n_samples, bint can_complete, bint first_attempt,
+    const double *baseline, intp_t cutoff, intp_t n_samples, bint can_complete, bint first_attempt,
     double *gradient, char *workspace
 ) noexcept nogil:
     """Prepare the sums of one query; returns which pass may run. O(D + K).
@@ -100,6 +100,7 @@ cdef int begin_pass(
     cdef intp_t d, k, n_items = weights.n_items
     cdef intp_t copies = plr_pass_copies(n_items)
     cdef double *theta
+    cdef double limit
     cdef int kind
     if not weights.representable or cutoff > LOCKSTEP_RANKS:
         return PLAIN
@@ -108,6 +109,10 @@ cdef int begin_pass(
     columns_pass.cutoff = cutoff
     columns_pass.settle_after = max(SETTLE_AFTER, 4 * n_items // cutoff // SETTLE_AFTER * SETTLE_AFTER)
     columns_pass.inexact = False
+    columns_pass.baseline = baseline
+    limit = largest_amplification(min(n_samples, <intp_t>columns_pass.settle_after))
+    if baseline == NULL:
+        limit *= HOPELESS  # with a baseline the bound known in advance is all there is
     columns_pass.sums = <double *>workspace
     columns_pass.items = columns_pass.sums + 4 * copies * (n_items + 1)
     columns_pass.states = columns_pass.items + 2 * (n_items + 1)
@@ -125,7 +130,7 @@ cdef int begin_pass(
 
     if (
         first_attempt
-        and weights.most_draws <= HOPELESS * largest_amplification(min(n_samples, <intp_t>columns_pass.settle_after))
+        and weights.most_draws <= limit
         and is_not_negative(columns_pass, relevance)
     ):
         kind = BACKWARD

@@ -15,6 +15,7 @@ PL_RANK_3_PLAIN: int
 def sampled_estimate(
     variant: int,
     sampler: int,
+    pilot: bool,
     scores: NDArray[np.float64],
     relevance: NDArray[np.float64],
     rank_weights: NDArray[np.float64],

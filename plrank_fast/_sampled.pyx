@@ -3,6 +3,8 @@
 A block is drawn and used up before the next one, so memory is O(D + K) per thread however many samples are asked for.
 """
 
+from libc.string cimport memset
+
 from cython.parallel cimport prange
 
 from plrank_fast._conditional cimport conditional_estimator
@@ -63,6 +65,12 @@ cdef struct Source:
     intp_t n_samples
     const uint64_t *key
     uint64_t first_query
+    bint pilot                         # whether PL-Rank-3 takes off a baseline from rankings of its own
+
+# rankings of the pilot, and the number of their block, which no other block has
+cdef enum:
+    PILOT = 16
+cdef uint64_t PILOT_BLOCK = <uint64_t>1 << 63
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -124,8 +132,8 @@ cdef void begin_estimate(
     estimate.kind = PLAIN
     if estimator.in_lockstep:
         estimate.kind = begin_pass(
-            &estimate.in_lockstep, weights, estimate.relevance, estimate.rank_weights, estimate.cutoff,
-            source.n_samples, can_complete, first_attempt, estimate.gradient, workspace)
+            &estimate.in_lockstep, weights, estimate.relevance, estimate.rank_weights, estimate.baseline,
+            estimate.cutoff, source.n_samples, can_complete, first_attempt, estimate.gradient, workspace)
     if estimate.kind == PLAIN:
         estimator.begin(estimate, workspace)
 
@@ -154,6 +162,49 @@ cdef bint finish_estimate(const Estimator *estimator, Estimate *estimate, const 
     return True
 
 
+cdef inline size_t baseline_bytes(intp_t n_items, intp_t cutoff) noexcept nogil:
+    return (max(cutoff, deepest(n_items, cutoff)) * sizeof(double) + 63) // 64 * 64
+
+
+cdef inline size_t baseline_workspace(intp_t n_items, intp_t cutoff, bint pilot) noexcept nogil:
+    """Bytes of the baseline, of the rankings of its pilot and of their sampler."""
+    if not pilot:
+        return 0
+    return baseline_bytes(n_items, cutoff) + rankings_bytes(PILOT, cutoff) + sampler_workspace(n_items, cutoff, PILOT)
+
+
+cdef char *draw_baseline(
+    Estimate *estimate, const Weights *weights, const Source *source, intp_t query, char *workspace
+) noexcept nogil:
+    """Mean reward after each rank over a few rankings of a stream of their own, if a pilot is asked for.
+
+    Returns the first byte of ``workspace`` that is free again.
+    """
+    cdef Draw draw = describe_draw(estimate, source, query)
+    cdef Sampler sampler
+    cdef intp_t cutoff = estimate.cutoff, i, k
+    cdef double *baseline = <double *>workspace
+    cdef int32_t *rows
+    cdef double reward
+    estimate.baseline = NULL
+    if not source.pilot:
+        return workspace
+    estimate.baseline = baseline
+    workspace += baseline_bytes(estimate.n_items, cutoff)
+    rows = <int32_t *>workspace
+    draw.n_samples = PILOT
+    prepare_sampler(&sampler, &draw, weights, workspace + rankings_bytes(PILOT, cutoff))
+    start_block(&sampler, &draw, PILOT_BLOCK)
+    draw_rows(&sampler, PILOT, rows, cutoff)
+    memset(baseline, 0, baseline_bytes(estimate.n_items, cutoff))
+    for i in range(PILOT):
+        reward = 0.0
+        for k in range(cutoff - 1, -1, -1):
+            baseline[k] += reward / PILOT
+            reward += estimate.rank_weights[k] * estimate.relevance[rows[i * cutoff + k]]
+    return workspace
+
+
 cdef void estimate_given(
     const Estimator *estimator, Estimate *estimate, const Source *source, intp_t query, char *workspace
 ) noexcept nogil:
@@ -164,6 +215,7 @@ cdef void estimate_given(
     cdef int later
     workspace += rankings_bytes(LOCKSTEP, deepest(estimate.n_items, estimate.cutoff))
     workspace = weigh(&weights, estimate.scores, estimate.n_items, estimate.cutoff, workspace)
+    workspace = draw_baseline(estimate, &weights, source, query, workspace)
     while not finished:
         # what the rankings hold past the cutoff has not been checked
         begin_estimate(
@@ -210,6 +262,7 @@ cdef void estimate_drawn(
     cdef int later
     workspace += rankings_bytes(BLOCK, estimate.cutoff)
     workspace = weigh(&weights, estimate.scores, estimate.n_items, estimate.cutoff, workspace)
+    workspace = draw_baseline(estimate, &weights, source, query, workspace)
     workspace = prepare_sampler(&sampler, &draw, &weights, workspace)
     while not finished:
         begin_estimate(
@@ -322,11 +375,12 @@ cdef int estimate_long_query(
     cdef int thread, later
     cdef Workspaces estimating = Workspaces(
         1, rankings_bytes(LOCKSTEP, deep) + weights_workspace(n_items)
-        + estimator_workspace(estimator, n_items, cutoff))
+        + estimator_workspace(estimator, n_items, cutoff) + baseline_workspace(n_items, cutoff, source.pilot))
     cdef Workspaces drawers = Workspaces(n_threads, drawing)
     cdef int32_t *columns = <int32_t *>estimating.of_thread(0)
     cdef char *workspace = weigh(
         &weights, estimate.scores, n_items, cutoff, estimating.of_thread(0) + rankings_bytes(LOCKSTEP, deep))
+    workspace = draw_baseline(estimate, &weights, source, query, workspace)
     cdef bint can_complete = cutoff == n_items  # what given rankings hold past the cutoff has not been checked
     cdef bint finished = False, first_attempt = True
     if source.given == NULL:
@@ -349,8 +403,8 @@ cdef int estimate_long_query(
 # ---------------------------------------------------------------------------------------------------------------------
 
 def sampled_estimate(
-    int variant, int sampler, const double[::1] scores, const double[::1] relevance, const double[:, ::1] rank_weights,
-    const int64_t[::1] offsets, intp_t n_samples, const int32_t[:, :, ::1] rankings, const uint64_t[::1] key,
+    int variant, int sampler, bint pilot, const double[::1] scores, const double[::1] relevance,
+    const double[:, ::1] rank_weights, const int64_t[::1] offsets, intp_t n_samples, const int32_t[:, :, ::1] rankings, const uint64_t[::1] key,
     uint64_t first_query, int n_threads, double[::1] out, double[::1] hessian
 ):
     """Fill ``out`` with the estimate of ``variant``, and ``hessian`` (empty if not wanted) with its diagonal.
@@ -373,6 +427,7 @@ def sampled_estimate(
     if cutoff == 0:
         return
     source.sampler = sampler
+    source.pilot = pilot
     source.n_samples = n_samples
     source.given = NULL
     source.length = 0
@@ -383,7 +438,8 @@ def sampled_estimate(
         source.length = rankings.shape[2]
     ns_per_item = n_samples * estimator.passes * (NS_PER_ITEM + estimator.ns_per_item_and_rank * cutoff)
     cdef Workspaces workspaces = Workspaces(
-        n_threads, query_workspace(&estimator, longest, cutoff, n_samples, rankings is None))
+        n_threads, query_workspace(&estimator, longest, cutoff, n_samples, rankings is None)
+        + baseline_workspace(longest, cutoff, pilot))
     while start < n_queries:
         stop = round_stop(offsets, start, ns_per_item, n_threads)
         if not is_long(offsets, start, stop, ns_per_item):

@@ -93,6 +93,8 @@ cdef int choose_sampler(const Draw *draw, const Weights *weights) noexcept nogil
     cdef double network_cost = INFINITY, threshold_cost = INFINITY, table_cost = INFINITY
     cdef int table = TABLE if n_items <= PLR_SLOT_ITEMS else GUIDE
     cdef double draws
+    # a group in lockstep costs the same however few of its lanes are wanted
+    cdef double lanes_per_sample = (draw.n_samples + LOCKSTEP - 1) // LOCKSTEP * LOCKSTEP / <double>draw.n_samples
     # clocks in lockstep are float32, and weights must be representable
     cdef bint network_serves = n_items <= PLR_NETWORK_ITEMS and weights.spread <= FLOAT_SPREAD
     cdef bint threshold_serves = candidates <= PLR_THRESHOLD_CANDIDATES and weights.spread <= FLOAT_SPREAD
@@ -106,15 +108,17 @@ cdef int choose_sampler(const Draw *draw, const Weights *weights) noexcept nogil
     if draw.sampler != AUTO:
         return INTROSELECT
     if network_serves:
-        network_cost = sorting_cost(n_items, cutoff) + 0.4 * n_items
+        network_cost = lanes_per_sample * (sorting_cost(n_items, cutoff) + 0.4 * n_items)
     if threshold_serves:
-        threshold_cost = (
+        threshold_cost = lanes_per_sample * (
             0.24 * n_items + sorting_cost(0.7 * candidates, cutoff) + 1.6 * candidates + 20.0
-            + 4.0 * n_items / draw.n_samples)
+        ) + 4.0 * n_items / draw.n_samples
     if table_serves:
         # the slowest of sixteen rankings takes about two standard deviations more than the mean
         draws = weights.most_draws + 2.0 * sqrt(weights.most_draws - cutoff) + 1.0
-        table_cost = (1.7 if table == TABLE else 14.0) * draws + 6.0 * n_items / draw.n_samples
+        table_cost = lanes_per_sample * (1.7 if table == TABLE else 14.0) * draws + 6.0 * n_items / draw.n_samples
+    if 2.5 * n_items + 15.0 * cutoff + 100.0 < min(network_cost, min(threshold_cost, table_cost)):
+        return INTROSELECT
     if table_cost <= min(network_cost, threshold_cost) and table_cost < INFINITY:
         return table
     if threshold_cost < network_cost:

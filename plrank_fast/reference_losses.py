@@ -86,7 +86,9 @@ def weighted_pairs(scores: FloatArray, better: FloatArray, weights: FloatArray, 
 
 def pairwise_logistic(scores: FloatArray, labels: FloatArray, slope: float) -> Loss:
     """Sum over the pairs with y_i > y_j of softplus(-slope (f_i - f_j)). O(D^2)."""
-    return weighted_pairs(scores, labels[:, np.newaxis] > labels, np.ones((scores.size, scores.size)), slope)
+    return weighted_pairs(
+        scores, (labels[:, np.newaxis] > labels).astype(np.float64), np.ones((scores.size, scores.size)), slope
+    )
 
 
 def lambda_loss(scores: FloatArray, gains: FloatArray, cutoff: int, slope: float, mu: float) -> Loss:
@@ -106,7 +108,9 @@ def lambda_loss(scores: FloatArray, gains: FloatArray, cutoff: int, slope: float
     weights = (
         np.abs(gains[:, np.newaxis] - gains) / ideal * (np.abs(discount[:, np.newaxis] - discount) + mu * distance)
     )
-    return weighted_pairs(scores, gains[:, np.newaxis] > gains, np.where(counts, weights, 0.0), slope)
+    return weighted_pairs(
+        scores, (gains[:, np.newaxis] > gains).astype(np.float64), np.where(counts, weights, 0.0), slope
+    )
 
 
 def approx_ndcg(scores: FloatArray, gains: FloatArray, temperature: float) -> Loss:

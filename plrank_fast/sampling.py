@@ -40,9 +40,13 @@ def sample_rankings(
     rng : None, int, SeedSequence, BitGenerator or Generator
         Source of the key of this call's random streams. The same key gives the same rankings for any number of
         threads. A generator is advanced by one draw; None is fresh entropy.
-    sampler : {"auto", "introselect"}
+    sampler : {"auto", "introselect", "network", "alias", "threshold"}
         Which algorithm draws; all have the same distribution. "introselect" perturbs all scores with Gumbel noise and
-        selects the K best.
+        selects the K best, one ranking after another. The others draw sixteen at once: "network" sorts the noise of up
+        to 1024 documents in a sorting network; "threshold" does so with the documents that pass a threshold, K up to
+        some 700; "alias" draws documents with replacement from a table and passes over repeats. "auto" takes the
+        fastest for each query, by number of documents, K, N and the spread of the scores. A sampler that cannot serve
+        a query leaves it to "introselect".
     n_threads : int, optional
         None: all available processors; negative: that many fewer than all, plus one.
     first_query : int
@@ -63,7 +67,8 @@ def sample_rankings(
 
     Notes
     -----
-    O(D + K log K) per ranking. Source: Gumbel (1954); Kool, van Hoof and Welling (2019) for the top K.
+    O(D + K log K) per ranking, O(K) and O(D) per query with "alias". Source: Gumbel (1954); Kool, van Hoof and Welling
+    (2019) for the top K; Batcher (1968) for the networks; Walker (1977), Chen and Asau (1974) for the tables.
 
     Examples
     --------

@@ -132,6 +132,20 @@ PLR_INLINE void add_items(const plrank_pass *pass, const int32_t *items, size_t 
         state->v[i] += join(pass->items, items + i * PER_VECTOR) * scale;
 }
 
+/* [PR - b, S] with the baseline b of a rank. */
+PLR_INLINE pairs lower(const plrank_pass *pass, size_t rank, const pairs *state, int with_baseline)
+{
+    pairs lowered = *state;
+    if (with_baseline) {
+        const vec zeros = {0};
+        vec baseline = __builtin_shuffle(pass->baseline[rank] + zeros, zeros, (mask)EVEN_OF_A_ODD_OF_B);
+        UNROLL
+        for (int i = 0; i < VECTORS; i++)
+            lowered.v[i] -= baseline;
+    }
+    return lowered;
+}
+
 /* [RI, DR] += [PR, theta] / S: one division for two vectors of samples. */
 PLR_INLINE void add_shares(const plrank_pass *pass, size_t rank, const pairs *state, pairs *shares)
 {
@@ -217,20 +231,24 @@ PLR_INLINE void add_totals(plrank_pass *pass, const pairs *shares, const pairs *
     }
 }
 
-PLR_INLINE void backward_eight(plrank_pass *pass, const int32_t *columns, size_t n_lanes, int copies)
+PLR_INLINE void backward_eight(plrank_pass *pass, const int32_t *columns, size_t n_lanes, int copies,
+                              int with_baseline)
 {
     pairs state = left_over(pass, columns, n_lanes);
     pairs shares = {{{0}}};
     for (size_t k = pass->cutoff; k-- > 0;) {
         const int32_t *items = columns + k * PLR_LOCKSTEP;
-        add_to_items(pass, items, copies, &shares, &state);
+        pairs after = lower(pass, k, &state, with_baseline);
+        add_to_items(pass, items, copies, &shares, &after);
         add_items(pass, items, k, &state);
-        add_shares(pass, k, &state, &shares);
+        pairs here = lower(pass, k, &state, with_baseline);
+        add_shares(pass, k, &here, &shares);
     }
     add_totals(pass, &shares, &state);
 }
 
-PLR_INLINE void forward_eight(plrank_pass *pass, const int32_t *columns, size_t n_lanes, int copies)
+PLR_INLINE void forward_eight(plrank_pass *pass, const int32_t *columns, size_t n_lanes, int copies,
+                              int with_baseline)
 {
     const double nothing[SAMPLES] = {0.0};
     pairs state = start(nothing, n_lanes), shares = {{{0}}};
@@ -243,6 +261,8 @@ PLR_INLINE void forward_eight(plrank_pass *pass, const int32_t *columns, size_t 
     for (size_t k = 0; k < pass->depth; k++) {
         pairs here = load_pairs(states + 2 * SAMPLES * k);
         pairs after = load_pairs(states + 2 * SAMPLES * (k + 1));
+        here = lower(pass, k, &here, with_baseline);
+        after = lower(pass, k, &after, with_baseline);
         add_shares(pass, k, &here, &shares);
         add_to_items(pass, columns + k * PLR_LOCKSTEP, copies, &shares, &after);
     }
@@ -252,26 +272,28 @@ PLR_INLINE void forward_eight(plrank_pass *pass, const int32_t *columns, size_t 
  * Sixteen rankings
  * --------------------------------------------------------------------------------------------------------------- */
 
+/* The loops above with the number of copies, and whether there is a baseline, known to the compiler. */
+#define SPECIALISE(pass_of_eight)                                                        \
+    const size_t copies = plr_pass_copies(pass->n_items);                                \
+    for (size_t first = 0; first < n_lanes; first += SAMPLES) {                          \
+        if (pass->baseline && copies == 4)                                               \
+            pass_of_eight(pass, columns + first, n_lanes - first, 4, 1);                 \
+        else if (pass->baseline)                                                         \
+            pass_of_eight(pass, columns + first, n_lanes - first, 1, 1);                 \
+        else if (copies == 4)                                                            \
+            pass_of_eight(pass, columns + first, n_lanes - first, 4, 0);                 \
+        else                                                                             \
+            pass_of_eight(pass, columns + first, n_lanes - first, 1, 0);                 \
+    }
+
 static void backward(plrank_pass *pass, const int32_t *columns, size_t n_lanes)
 {
-    const size_t copies = plr_pass_copies(pass->n_items);
-    for (size_t first = 0; first < n_lanes; first += SAMPLES) {
-        if (copies == 4)
-            backward_eight(pass, columns + first, n_lanes - first, 4);
-        else
-            backward_eight(pass, columns + first, n_lanes - first, 1);
-    }
+    SPECIALISE(backward_eight)
 }
 
 static void forward(plrank_pass *pass, const int32_t *columns, size_t n_lanes)
 {
-    const size_t copies = plr_pass_copies(pass->n_items);
-    for (size_t first = 0; first < n_lanes; first += SAMPLES) {
-        if (copies == 4)
-            forward_eight(pass, columns + first, n_lanes - first, 4);
-        else
-            forward_eight(pass, columns + first, n_lanes - first, 1);
-    }
+    SPECIALISE(forward_eight)
 }
 
 const plrank_pass_kernels ISA(plrank_pass_kernels) = {backward, forward};

@@ -10,6 +10,7 @@ typedef struct {
     size_t cutoff;              /* ranks that count, K */
     size_t depth;               /* ranks in the columns: cutoff, or all n_items */
     const double *rank_weights; /* (depth,) theta, 0 past the cutoff */
+    const double *baseline;     /* (depth,) taken off the reward after each rank, or NULL */
     double *items;              /* (n_items + 1, 2) relevance and weight; 0 for the dummy */
     double *sums;               /* (n_items + 1, copies, 4) sums over rankings that place the item: see plrank_pass.c */
     double total_weight;
