@@ -20,6 +20,7 @@ from libc.math cimport INFINITY, exp
 
 from plrank_fast._selection cimport select_smallest, sort_pairs
 from plrank_fast._typedefs cimport int32_t, int64_t, intp_t
+from plrank_fast._weights cimport relative_weights_of
 
 cdef double ONE_UNIT_SPREAD = 600.0  # nats; sums of weights and their reciprocals stay far inside a double's range
 
@@ -62,9 +63,13 @@ cdef char *prepare_remaining(
     lowest = INFINITY
     for d in range(n_items):
         lowest = min(lowest, scores[d])
-        remaining.weights[d] = exp(scores[d] - highest)
         remaining.position[d] = <int32_t>remaining.n_leading
     remaining.wide = not (highest - lowest <= ONE_UNIT_SPREAD)
+    if remaining.wide:
+        for d in range(n_items):
+            remaining.weights[d] = exp(scores[d] - highest)
+    else:
+        relative_weights_of(scores, highest, remaining.weights, n_items)
 
     for p in range(remaining.n_leading):
         d = remaining.leading[p]

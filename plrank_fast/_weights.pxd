@@ -15,5 +15,6 @@ cdef struct Weights:
     # takes to see ``cutoff`` items, and by how much a difference of sums over ranks amplifies rounding
     double most_draws
 
+cdef void relative_weights_of(const double *scores, double highest, double *out, intp_t n_items) noexcept nogil
 cdef size_t weights_workspace(intp_t n_items) noexcept nogil
 cdef char *weigh(Weights *weights, const double *scores, intp_t n_items, intp_t cutoff, char *workspace) noexcept nogil

@@ -18,6 +18,11 @@ cdef const weights_kernels *kernels = weights_kernels_at(simd_level())
 cdef double LARGEST_SPREAD = 600.0  # nats; sums of weights and their reciprocals stay far inside a double's range
 
 
+cdef void relative_weights_of(const double *scores, double highest, double *out, intp_t n_items) noexcept nogil:
+    """out[d] = exp(score - highest), in vector registers; the scores lie within 700 of the highest."""
+    kernels.relative(scores, highest, 1.0, out, n_items)
+
+
 cdef size_t weights_workspace(intp_t n_items) noexcept nogil:
     """Bytes that ``weigh`` carves out."""
     return (n_items * sizeof(double) + 63) // 64 * 64
