@@ -12,7 +12,8 @@ Unbiased for any rank weights; O(D K) per ranking, in vector registers (``kernel
 is the derivative of F A under the sum and comes with it.
 """
 
-from libc.string cimport memset
+from libc.math cimport INFINITY, NAN
+from libc.string cimport memcpy, memset
 
 from plrank_fast._plrank cimport Estimate, Estimator, finish
 from plrank_fast._remaining cimport (
@@ -25,6 +26,7 @@ from plrank_fast._remaining cimport (
 )
 from plrank_fast._simd cimport simd_level
 from plrank_fast._typedefs cimport int32_t, intp_t
+from plrank_fast._weights cimport relative_weights_of
 
 cdef extern from "conditional.h" nogil:
     ctypedef struct conditional_ranking:
@@ -41,17 +43,25 @@ cdef extern from "conditional.h" nogil:
         void (*placed)(
             const conditional_ranking *ranking, const double *weights, const double *relevance, size_t first, size_t n,
             double *gradient, double *hessian) noexcept nogil
+        void (*sum)(
+            const double *weights, const double *relevance, size_t n, double *weight, double *gain) noexcept nogil
     const conditional_kernels *conditional_kernels_at(int level)
+    bint conditional_interpolates "plr_conditional_interpolates" (size_t n, size_t cutoff)
 
 cdef const conditional_kernels *kernels = conditional_kernels_at(simd_level())
 
+cdef double ONE_UNIT_SPREAD = 600.0  # nats; sums of weights and their reciprocals stay far inside a double's range
+
 cdef struct Conditional:
     # the state of one query; arrays over items or ranks are padded to whole vectors
+    bint wide                    # weights span more than a double: ranks have units of their own, in ``remaining``
     Remaining remaining
-    double *weights
+    double *weights              # exp(score - highest score); unused if wide
     double *relevance
     double *item_gradient        # of one ranking
     double *item_hessian
+    double heaviest              # weight among the unplaced items, if they are interpolated
+    double *sums
     double *inverse_sums
     double *gains
     double *means
@@ -111,21 +121,29 @@ cdef inline intp_t padded(intp_t n) noexcept nogil:
 cdef size_t workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
     return (
         (sizeof(Conditional) + 63) // 64 * 64 + remaining_workspace(n_items, cutoff)
-        + (4 * <size_t>padded(n_items) + 8 * <size_t>padded(cutoff + 1)) * sizeof(double))
+        + (4 * <size_t>padded(n_items) + 9 * <size_t>padded(cutoff + 1)) * sizeof(double))
 
 
 cdef void begin(Estimate *estimate, char *memory) noexcept nogil:
     cdef Conditional *state = <Conditional *>memory
     cdef intp_t items = padded(estimate.n_items), ranks = padded(estimate.cutoff + 1), d, k
+    cdef double highest = -INFINITY, lowest = INFINITY
     cdef double *doubles
     estimate.state = state
     memset(estimate.gradient, 0, estimate.n_items * sizeof(double))
     if estimate.hessian != NULL:
         memset(estimate.hessian, 0, estimate.n_items * sizeof(double))
-    doubles = <double *>prepare_remaining(
-        &state.remaining, estimate.scores, estimate.n_items, estimate.cutoff,
-        memory + (sizeof(Conditional) + 63) // 64 * 64)
-    memset(doubles, 0, (4 * items + 8 * ranks) * sizeof(double))
+    for d in range(estimate.n_items):
+        highest = max(highest, estimate.scores[d])
+        lowest = min(lowest, estimate.scores[d])
+    state.wide = not (highest - lowest <= ONE_UNIT_SPREAD)
+    doubles = <double *>(memory + (sizeof(Conditional) + 63) // 64 * 64)
+    if state.wide:
+        doubles = <double *>prepare_remaining(
+            &state.remaining, estimate.scores, estimate.n_items, estimate.cutoff, <char *>doubles)
+    memset(doubles + items - 8, 0, 8 * sizeof(double))
+    memset(doubles + 2 * items - 8, 0, 8 * sizeof(double))
+    memset(doubles + 4 * items, 0, 9 * ranks * sizeof(double))
     state.weights = doubles
     state.relevance = doubles + items
     state.item_gradient = doubles + 2 * items
@@ -139,89 +157,115 @@ cdef void begin(Estimate *estimate, char *memory) noexcept nogil:
     state.placed_relevance = doubles + 5 * ranks
     state.placed_gradient = doubles + 6 * ranks
     state.placed_hessian = doubles + 7 * ranks
-    for d in range(estimate.n_items):
-        state.weights[d] = state.remaining.weights[d]
-        state.relevance[d] = estimate.relevance[d]
+    state.sums = doubles + 8 * ranks
+    state.heaviest = 0.0
+    if not state.wide:
+        relative_weights_of(estimate.scores, highest, state.weights, estimate.n_items)
+    memcpy(state.relevance, estimate.relevance, estimate.n_items * sizeof(double))
     for k in range(estimate.cutoff):
         state.drops[k] = estimate.rank_weights[k]
         if k + 1 < estimate.cutoff:
             state.drops[k] -= estimate.rank_weights[k + 1]
 
 
-cdef void sum_gains(Estimate *estimate, Conditional *state, const int32_t *ranking) noexcept nogil:
-    """gains[j] = R_j and means[j] = R_j / S_j, from the tail; each in the unit of its rank. O(D) for the tail."""
-    cdef Remaining *remaining = &state.remaining
-    cdef intp_t cutoff = estimate.cutoff, d, k, unit = remaining.first_unplaced
-    cdef double gain = 0.0, weight
-    if unit < remaining.n_leading:
+cdef void sum_what_is_left(Estimate *estimate, Conditional *state, const int32_t *ranking) noexcept nogil:
+    """sums[j] = S_j, gains[j] = R_j and the quotients, from the tail, in one unit. O(D + K)."""
+    cdef intp_t cutoff = estimate.cutoff, n_items = estimate.n_items, d, k
+    cdef double left_over = 0.0, gain = 0.0
+    for k in range(cutoff):
+        state.placed_weights[k] = state.weights[ranking[k]]
+        state.placed_relevance[k] = estimate.relevance[ranking[k]]
+    if cutoff < n_items:
+        # nothing is subtracted: what is left may be a tiny part of the whole
         for k in range(cutoff):
-            state.placed_weights[k] = state.weights[ranking[k]]
             state.weights[ranking[k]] = 0.0
-        if not remaining.wide:
-            for d in range(estimate.n_items):
-                gain += state.weights[d] * estimate.relevance[d]
-        else:
-            for d in range(estimate.n_items):
-                if remaining.position[d] >= unit:
-                    gain += weight_in_unit(remaining, d, unit) * estimate.relevance[d]
-            for k in range(cutoff):
-                if remaining.position[ranking[k]] >= unit:
-                    gain -= weight_in_unit(remaining, ranking[k], unit) * estimate.relevance[ranking[k]]
+        kernels.sum(state.weights, state.relevance, n_items, &left_over, &gain)
+        state.heaviest = 0.0
+        if conditional_interpolates(n_items, cutoff):
+            for d in range(n_items):
+                state.heaviest = max(state.heaviest, state.weights[d])
         for k in range(cutoff):
             state.weights[ranking[k]] = state.placed_weights[k]
+    state.sums[cutoff] = left_over
     state.gains[cutoff] = gain
-    state.means[cutoff] = gain / remaining.sums[cutoff] if remaining.sums[cutoff] > 0.0 else 0.0
+    for k in range(cutoff - 1, -1, -1):
+        left_over += state.placed_weights[k]
+        gain += state.placed_weights[k] * state.placed_relevance[k]
+        state.sums[k] = left_over
+        state.gains[k] = gain
+        state.inverse_sums[k] = 1.0 / left_over
+        state.means[k] = gain * state.inverse_sums[k]
+
+
+cdef void sum_what_is_left_in_units(Estimate *estimate, Conditional *state, const int32_t *ranking) noexcept nogil:
+    """means[j] = R_j / S_j, each sum in the unit of its rank. O(D + K)."""
+    cdef Remaining *remaining = &state.remaining
+    cdef intp_t cutoff = estimate.cutoff, d, k, unit
+    cdef double gain = 0.0
+    analyse_ranking(remaining, ranking)
+    unit = remaining.first_unplaced
+    state.means[cutoff] = 0.0
+    if unit < remaining.n_leading:
+        for k in range(cutoff):
+            state.item_gradient[ranking[k]] = NAN  # marks the placed ones
+        for d in range(estimate.n_items):
+            if state.item_gradient[d] == state.item_gradient[d]:
+                gain += weight_in_unit(remaining, d, unit) * estimate.relevance[d]
+        state.means[cutoff] = gain / remaining.sums[cutoff]
     for k in range(cutoff - 1, -1, -1):
         if remaining.unit_position[k + 1] < remaining.n_leading:
             gain *= unit_ratio(remaining, remaining.unit_position[k + 1], remaining.unit_position[k])
-        weight = weight_in_unit(remaining, ranking[k], remaining.unit_position[k])
-        gain += weight * estimate.relevance[ranking[k]]
-        state.gains[k] = gain
-        state.inverse_sums[k] = 1.0 / remaining.sums[k]
-        state.means[k] = gain * state.inverse_sums[k]
+        gain += weight_in_unit(remaining, ranking[k], remaining.unit_position[k]) * estimate.relevance[ranking[k]]
+        state.means[k] = gain / remaining.sums[k]
+
+
+cdef void differentiate(Estimate *estimate, Conditional *state, const int32_t *ranking) noexcept nogil:
+    """item_gradient and item_hessian of one ranking, in one unit."""
+    cdef conditional_ranking description
+    cdef double *hessian = state.item_hessian if estimate.hessian != NULL else NULL
+    cdef intp_t k
+    sum_what_is_left(estimate, state, ranking)
+    description.cutoff = estimate.cutoff
+    description.sums = state.sums
+    description.inverse_sums = state.inverse_sums
+    description.gains = state.gains
+    description.means = state.means
+    description.drops = state.drops
+    kernels.unplaced(
+        &description, state.weights, state.relevance, estimate.n_items, state.heaviest, state.item_gradient, hessian)
+    kernels.placed(
+        &description, state.placed_weights, state.placed_relevance, 0, estimate.cutoff, state.placed_gradient,
+        state.placed_hessian if hessian != NULL else NULL)
+    for k in range(estimate.cutoff):
+        state.item_gradient[ranking[k]] = state.placed_gradient[k]
+        state.item_hessian[ranking[k]] = state.placed_hessian[k]
+
+
+cdef void differentiate_in_units(Estimate *estimate, Conditional *state, const int32_t *ranking) noexcept nogil:
+    """The same where the weights span more than a double."""
+    cdef intp_t d, k
+    for d in range(estimate.n_items):
+        state.item_gradient[d] = 0.0
+    sum_what_is_left_in_units(estimate, state, ranking)
+    for d in range(estimate.n_items):
+        item_gradient_in_units(
+            estimate, state, d, estimate.cutoff, &state.item_gradient[d], &state.item_hessian[d])
+    for k in range(estimate.cutoff):
+        d = ranking[k]
+        item_gradient_in_units(estimate, state, d, k, &state.item_gradient[d], &state.item_hessian[d])
 
 
 cdef void accumulate(Estimate *estimate, const int32_t *rankings, intp_t n_rankings, intp_t stride) noexcept nogil:
     cdef Conditional *state = <Conditional *>estimate.state
-    cdef conditional_ranking description
-    cdef const int32_t *ranking
-    cdef intp_t i, d, k, cutoff = estimate.cutoff
-    cdef bint with_hessian = estimate.hessian != NULL
+    cdef intp_t i, d
     for i in range(n_rankings):
-        ranking = rankings + i * stride
-        analyse_ranking(&state.remaining, ranking)
-        sum_gains(estimate, state, ranking)
-        if state.remaining.wide:
-            for d in range(estimate.n_items):
-                item_gradient_in_units(
-                    estimate, state, d, cutoff, &state.item_gradient[d], &state.item_hessian[d])
-            for k in range(cutoff):
-                d = ranking[k]
-                item_gradient_in_units(estimate, state, d, k, &state.item_gradient[d], &state.item_hessian[d])
+        if state.wide:
+            differentiate_in_units(estimate, state, rankings + i * stride)
         else:
-            description.cutoff = cutoff
-            description.sums = state.remaining.sums
-            description.inverse_sums = state.inverse_sums
-            description.gains = state.gains
-            description.means = state.means
-            description.drops = state.drops
-            for k in range(cutoff):
-                state.placed_weights[k] = state.weights[ranking[k]]
-                state.placed_relevance[k] = estimate.relevance[ranking[k]]
-            kernels.unplaced(
-                &description, state.weights, state.relevance, estimate.n_items,
-                0.0 if state.remaining.first_unplaced == state.remaining.n_leading
-                else state.remaining.leading_weights[state.remaining.first_unplaced],
-                state.item_gradient, state.item_hessian if with_hessian else NULL)
-            kernels.placed(
-                &description, state.placed_weights, state.placed_relevance, 0, cutoff, state.placed_gradient,
-                state.placed_hessian if with_hessian else NULL)
-            for k in range(cutoff):
-                state.item_gradient[ranking[k]] = state.placed_gradient[k]
-                state.item_hessian[ranking[k]] = state.placed_hessian[k]
+            differentiate(estimate, state, rankings + i * stride)
         for d in range(estimate.n_items):
             estimate.gradient[d] += state.item_gradient[d]
-        if with_hessian:
+        if estimate.hessian != NULL:
             for d in range(estimate.n_items):
                 estimate.hessian[d] += state.item_hessian[d]
 

@@ -163,8 +163,7 @@ static int unplaced_by_interpolation(const conditional_ranking *ranking, const d
 static void unplaced(const conditional_ranking *ranking, const double *weights, const double *relevance, size_t n,
                      double heaviest, double *gradient, double *hessian)
 {
-    /* below this it takes longer to set up than it saves */
-    if (n >= 512 && ranking->cutoff >= 48 && heaviest > 0 &&
+    if (plr_conditional_interpolates(n, ranking->cutoff) && heaviest > 0 &&
         unplaced_by_interpolation(ranking, weights, relevance, n, heaviest, gradient, hessian))
         return;
     unplaced_one_by_one(ranking, weights, relevance, n, gradient, hessian);
@@ -209,4 +208,19 @@ static void placed(const conditional_ranking *ranking, const double *weights, co
     }
 }
 
-const conditional_kernels ISA(conditional_kernels) = {unplaced, placed};
+static void sum(const double *weights, const double *relevance, size_t n, double *weight, double *gain)
+{
+    vec_f64 total = {0}, gained = {0};
+    for (size_t i = 0; i < n; i += PLR_LANES) {
+        vec_f64 w = vec_load(weights + i);
+        total += w;
+        gained += w * vec_load(relevance + i);
+    }
+    *weight = *gain = 0;
+    for (int lane = 0; lane < PLR_LANES; lane++) {
+        *weight += total[lane];
+        *gain += gained[lane];
+    }
+}
+
+const conditional_kernels ISA(conditional_kernels) = {unplaced, placed, sum};

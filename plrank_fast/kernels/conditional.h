@@ -23,7 +23,16 @@ typedef struct {
     /* For items placed at ranks first, first + 1, ...: weights[i] is of the item at rank first + i. */
     void (*placed)(const conditional_ranking *ranking, const double *weights, const double *relevance, size_t first,
                    size_t n, double *gradient, double *hessian);
+    /* Sums of w and of w rho over n items; the arrays hold n rounded up to whole vectors, with zeros. */
+    void (*sum)(const double *weights, const double *relevance, size_t n, double *weight, double *gain);
 } conditional_kernels;
+
+/* Whether `unplaced` interpolates, and so needs to know the heaviest item: below this it takes longer to set up than it
+ * saves. */
+static inline int plr_conditional_interpolates(size_t n, size_t cutoff)
+{
+    return n >= 512 && cutoff >= 48;
+}
 
 PLR_DECLARE_KERNELS(conditional_kernels)
 
