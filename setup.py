@@ -68,6 +68,7 @@ MODULES: dict[str, list[str]] = {
     "_plrank_pass": ["plrank_pass.c"],
     "_plrank": ["rank_pass.c"],
     "_rankings": [],
+    "_latin_hypercube": [],
     "_hessian": [],
     "_conditional": ["conditional.c"],
     "_policy_gradient": ["rank_pass.c"],

@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from plrank_fast import _exact, _sampled, _threads, validation
+from plrank_fast import _exact, _latin_hypercube, _sampled, _samplers, _threads, validation
 from plrank_fast.sampling import SAMPLERS
-from plrank_fast.validation import FloatArray, RandomState
+from plrank_fast.validation import FloatArray, IntArray, KeyArray, RandomState, RankingArray
 
 BASELINES = ("pilot",)
+LARGEST_SPREAD = 600.0  # nats that the weights of a Latin hypercube's tree may span
+LATIN_HYPERCUBE = "latin_hypercube"  # spreads the rankings of a call by relevance, so only estimators have it
 
 
 def sampled_estimate(
@@ -42,7 +44,7 @@ def sampled_estimate(
         given = validation.given_rankings(rankings, offsets_, weights.shape[1], batch=offsets is not None)
         n_samples = given.shape[1]
     n_samples = validation.count(n_samples, "n_samples", fewest_samples)
-    validation.choice(sampler, "sampler", SAMPLERS)
+    validation.choice(sampler, "sampler", (*SAMPLERS, LATIN_HYPERCUBE))
     if baseline is not None:
         validation.choice(baseline, "baseline", BASELINES)
     threads = _threads.resolve_threads(validation.threads(n_threads))
@@ -55,6 +57,12 @@ def sampled_estimate(
     outputs = validation.output_pair(out, result.shape) if hessian else (validation.output(out, result.shape), None)
     rng = validation.check_random_state(rng)
     key = validation.stream_key(rng) if given is None or baseline else np.zeros(2, dtype=np.uint64)
+    if sampler == LATIN_HYPERCUBE:
+        if given is None:
+            given = _spread_rankings(
+                scores_, relevance_, weights.shape[1], offsets_, n_samples, key, first_query, threads
+            )
+        sampler = "auto"
     _sampled.sampled_estimate(
         variant, SAMPLERS.index(sampler), baseline is not None, scores_, relevance_, weights, offsets_, n_samples, given,
         key, first_query, threads, result, diagonal,
@@ -62,6 +70,38 @@ def sampled_estimate(
     if hessian:
         return validation.deliver(result, outputs[0]), validation.deliver(diagonal, outputs[1])
     return validation.deliver(result, outputs[0])
+
+
+def _spread_rankings(
+    scores: FloatArray,
+    relevance: FloatArray,
+    cutoff: int,
+    offsets: IntArray,
+    n_samples: int,
+    key: KeyArray,
+    first_query: int,
+    n_threads: int,
+) -> RankingArray:
+    """Rankings of a Latin hypercube; queries whose weights span more than a double get independent ones."""
+    lengths = np.diff(offsets)
+    ranks = min(cutoff, int(lengths.max(initial=0)))
+    shape = validation.addressable((lengths.size, n_samples, ranks), 4, "n_samples")
+    rankings = np.full(shape, -1, dtype=np.int32)
+    _latin_hypercube.sample_rankings(
+        scores, relevance, offsets, n_samples, ranks, key, first_query, n_threads, rankings
+    )
+    starts = offsets[:-1][lengths > 0]
+    if starts.size and ranks:
+        spread = np.maximum.reduceat(scores, starts) - np.minimum.reduceat(scores, starts)
+        for query in np.flatnonzero(lengths > 0)[spread > LARGEST_SPREAD]:
+            part = slice(offsets[query], offsets[query + 1])
+            alone, length = np.array([0, lengths[query]]), min(ranks, int(lengths[query]))
+            drawn = np.full((1, n_samples, length), -1, dtype=np.int32)
+            _samplers.sample_rankings(
+                0, scores[part], alone, n_samples, length, key, first_query + int(query), n_threads, drawn
+            )
+            rankings[query, :, :length] = drawn[0]
+    return rankings
 
 
 def pl_rank_3(
@@ -247,8 +287,12 @@ def pl_rank_cmc(
 
     Parameters
     ----------
-    scores, relevance, rank_weights, offsets, rankings, rng, sampler, n_threads, first_query
+    scores, relevance, rank_weights, offsets, rankings, rng, n_threads, first_query
         As in ``pl_rank_3``.
+    sampler : {"auto", "introselect", "network", "alias", "threshold", "latin_hypercube"}
+        As in ``pl_rank_3``, and "latin_hypercube": rankings that cover the distribution evenly, each for itself
+        distributed as ever. From 4 rankings on that takes 1.2 to 10 times off the variance, for more time and a memory
+        of N K integers per query.
     n_samples : int
         Rankings for each query, N; 1 has less error than ``pl_rank_3`` with 1000 in nearly all settings.
     hessian : bool
