@@ -28,6 +28,7 @@ from plrank_fast.policy_gradients import placement_policy_gradient, policy_gradi
 from plrank_fast.probabilities import expected_metric, exposure, exposure_vjp, rank_probabilities
 from plrank_fast.rank_weights import dcg_weights, gains, precision_weights, rbp_weights
 from plrank_fast.sampling import ranking_log_prob, sample_rankings
+from plrank_fast.stochastic_rank import stochastic_rank
 
 __version__ = "0.1.0"
 
@@ -55,4 +56,5 @@ __all__ = [
     "ranking_log_prob",
     "rbp_weights",
     "sample_rankings",
+    "stochastic_rank",
 ]
