@@ -22,7 +22,7 @@ Inside every compiled module the same floors, top to bottom: per item, per query
 from plrank_fast import losses
 from plrank_fast.build import build_info
 from plrank_fast.gradients import pl_rank_1, pl_rank_2, pl_rank_3, pl_rank_cmc, pl_rank_exact
-from plrank_fast.metrics import dcg, ndcg
+from plrank_fast.metrics import average_relevance_position, dcg, err, mrr, ndcg, precision, rbp, recall
 from plrank_fast.offsets import offsets_from_group, offsets_from_qid
 from plrank_fast.policy_gradients import placement_policy_gradient, policy_gradient
 from plrank_fast.probabilities import expected_metric, exposure, exposure_vjp, rank_probabilities
@@ -33,14 +33,17 @@ from plrank_fast.stochastic_rank import stochastic_rank
 __version__ = "0.1.0"
 
 __all__ = [
+    "average_relevance_position",
     "build_info",
     "dcg",
     "dcg_weights",
+    "err",
     "expected_metric",
     "exposure",
     "exposure_vjp",
     "gains",
     "losses",
+    "mrr",
     "ndcg",
     "offsets_from_group",
     "offsets_from_qid",
@@ -51,10 +54,13 @@ __all__ = [
     "pl_rank_exact",
     "placement_policy_gradient",
     "policy_gradient",
+    "precision",
     "precision_weights",
     "rank_probabilities",
     "ranking_log_prob",
+    "rbp",
     "rbp_weights",
+    "recall",
     "sample_rankings",
     "stochastic_rank",
 ]
