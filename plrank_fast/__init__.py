@@ -12,14 +12,14 @@ Imports point down only, and reading order is import order::
     ------------------------------------  compiled above, thin Python below
     arguments and errors                  validation
     public functions                      rank_weights  offsets  sampling  gradients  policy_gradients
-                                          probabilities  metrics  losses
+                                          probabilities  metrics  losses  fairness
     oracle in readable NumPy              reference  reference_exact  reference_losses
     data, training, command line          data  training  __main__
 
 Inside every compiled module the same floors, top to bottom: per item, per query, batch, entry point.
 """
 
-from plrank_fast import losses
+from plrank_fast import fairness, losses
 from plrank_fast.build import build_info
 from plrank_fast.gradients import pl_rank_1, pl_rank_2, pl_rank_3, pl_rank_cmc, pl_rank_exact
 from plrank_fast.metrics import average_relevance_position, dcg, err, mrr, ndcg, precision, rbp, recall
@@ -41,6 +41,7 @@ __all__ = [
     "expected_metric",
     "exposure",
     "exposure_vjp",
+    "fairness",
     "gains",
     "losses",
     "mrr",
