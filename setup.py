@@ -73,6 +73,7 @@ MODULES: dict[str, list[str]] = {
     "_conditional": ["conditional.c"],
     "_policy_gradient": ["rank_pass.c"],
     "_sampled": [],
+    "_stochastic_rank": ["stochastic_rank.c"],
     "_metrics": [],
     "_likelihood_losses": ["likelihood_losses.c"],
     "_pair_losses": ["pair_losses.c"],

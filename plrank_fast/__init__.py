@@ -12,34 +12,39 @@ Imports point down only, and reading order is import order::
     ------------------------------------  compiled above, thin Python below
     arguments and errors                  validation
     public functions                      rank_weights  offsets  sampling  gradients  policy_gradients
-                                          probabilities  metrics  losses
+                                          probabilities  metrics  losses  fairness
     oracle in readable NumPy              reference  reference_exact  reference_losses
     data, training, command line          data  training  __main__
 
 Inside every compiled module the same floors, top to bottom: per item, per query, batch, entry point.
 """
 
-from plrank_fast import losses
+from plrank_fast import fairness, losses
 from plrank_fast.build import build_info
 from plrank_fast.gradients import pl_rank_1, pl_rank_2, pl_rank_3, pl_rank_cmc, pl_rank_exact
-from plrank_fast.metrics import dcg, ndcg
+from plrank_fast.metrics import average_relevance_position, dcg, err, mrr, ndcg, precision, rbp, recall
 from plrank_fast.offsets import offsets_from_group, offsets_from_qid
 from plrank_fast.policy_gradients import placement_policy_gradient, policy_gradient
 from plrank_fast.probabilities import expected_metric, exposure, exposure_vjp, rank_probabilities
 from plrank_fast.rank_weights import dcg_weights, gains, precision_weights, rbp_weights
 from plrank_fast.sampling import ranking_log_prob, sample_rankings
+from plrank_fast.stochastic_rank import stochastic_rank
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "average_relevance_position",
     "build_info",
     "dcg",
     "dcg_weights",
+    "err",
     "expected_metric",
     "exposure",
     "exposure_vjp",
+    "fairness",
     "gains",
     "losses",
+    "mrr",
     "ndcg",
     "offsets_from_group",
     "offsets_from_qid",
@@ -50,9 +55,13 @@ __all__ = [
     "pl_rank_exact",
     "placement_policy_gradient",
     "policy_gradient",
+    "precision",
     "precision_weights",
     "rank_probabilities",
     "ranking_log_prob",
+    "rbp",
     "rbp_weights",
+    "recall",
     "sample_rankings",
+    "stochastic_rank",
 ]

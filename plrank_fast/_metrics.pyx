@@ -16,6 +16,10 @@ from plrank_fast._threads cimport (
 from plrank_fast._typedefs cimport int32_t, int64_t, intp_t
 
 
+PRECISION, RECALL, RECIPROCAL_RANK, EXPECTED_RECIPROCAL_RANK = range(4)
+RANK_BIASED_PRECISION, AVERAGE_RELEVANCE_POSITION = range(4, 6)
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # Per query
 # ---------------------------------------------------------------------------------------------------------------------
@@ -94,6 +98,96 @@ cdef double dcg_of_query(
     return total
 
 
+# each sees the first `cutoff` items by score, fewer than `wanted` ranks only where the query is shorter
+ctypedef double (*ranked_metric)(
+    const double *relevance, const int32_t *items, intp_t n_items, intp_t cutoff, intp_t wanted, double parameter,
+    double empty) noexcept nogil
+
+
+cdef double precision_of(
+    const double *relevance, const int32_t *items, intp_t n_items, intp_t cutoff, intp_t wanted, double parameter,
+    double empty
+) noexcept nogil:
+    cdef intp_t k, found = 0
+    for k in range(cutoff):
+        found += relevance[items[k]] > 0.0
+    return found / <double>wanted if wanted > 0 else 0.0
+
+
+cdef double recall_of(
+    const double *relevance, const int32_t *items, intp_t n_items, intp_t cutoff, intp_t wanted, double parameter,
+    double empty
+) noexcept nogil:
+    cdef intp_t k, found = 0, there_are = 0
+    for k in range(cutoff):
+        found += relevance[items[k]] > 0.0
+    for k in range(n_items):
+        there_are += relevance[k] > 0.0
+    return found / <double>there_are if there_are > 0 else empty
+
+
+cdef double reciprocal_rank_of(
+    const double *relevance, const int32_t *items, intp_t n_items, intp_t cutoff, intp_t wanted, double parameter,
+    double empty
+) noexcept nogil:
+    cdef intp_t k
+    for k in range(cutoff):
+        if relevance[items[k]] > 0.0:
+            return 1.0 / (k + 1)
+    return 0.0
+
+
+cdef double expected_reciprocal_rank_of(
+    const double *relevance, const int32_t *items, intp_t n_items, intp_t cutoff, intp_t wanted, double parameter,
+    double empty
+) noexcept nogil:
+    """``relevance`` holds the chance that a document satisfies."""
+    cdef intp_t k
+    cdef double still_looking = 1.0, total = 0.0
+    for k in range(cutoff):
+        total += still_looking * relevance[items[k]] / (k + 1)
+        still_looking *= 1.0 - relevance[items[k]]
+    return total
+
+
+cdef double rank_biased_precision_of(
+    const double *relevance, const int32_t *items, intp_t n_items, intp_t cutoff, intp_t wanted, double parameter,
+    double empty
+) noexcept nogil:
+    cdef intp_t k
+    cdef double looking = 1.0 - parameter, total = 0.0
+    for k in range(cutoff):
+        total += looking * relevance[items[k]]
+        looking *= parameter
+    return total
+
+
+cdef double average_relevance_position_of(
+    const double *relevance, const int32_t *items, intp_t n_items, intp_t cutoff, intp_t wanted, double parameter,
+    double empty
+) noexcept nogil:
+    cdef intp_t k
+    cdef double mass = 0.0, total = 0.0
+    for k in range(cutoff):
+        mass += relevance[items[k]]
+        total += (k + 1) * relevance[items[k]]
+    return total / mass if mass > 0.0 else empty
+
+
+cdef ranked_metric metric_of_kind(int kind) noexcept nogil:
+    if kind == 0:
+        return precision_of
+    if kind == 1:
+        return recall_of
+    if kind == 2:
+        return reciprocal_rank_of
+    if kind == 3:
+        return expected_reciprocal_rank_of
+    if kind == 4:
+        return rank_biased_precision_of
+    return average_relevance_position_of
+
+
 cdef void log_prob_of_query(
     const double *scores, intp_t n_items, intp_t cutoff, const int32_t *rankings, intp_t n_rankings, intp_t stride,
     char *workspace, double *log_prob
@@ -133,6 +227,18 @@ cdef void dcg_in_batch(
             min(n_items, rank_weights.shape[1]), workspace)
 
 
+cdef void metric_in_batch(
+    ranked_metric metric, const double[::1] scores, const double[::1] relevance, const int64_t[::1] offsets, intp_t q,
+    intp_t wanted, double parameter, double empty, char *workspace, double[::1] out
+) noexcept nogil:
+    cdef intp_t first = offsets[q], n_items = offsets[q + 1] - offsets[q], cutoff = min(wanted, n_items)
+    cdef double *keys = <double *>workspace
+    cdef int32_t *items = <int32_t *>(keys + n_items)
+    if n_items > 0:
+        rank_query(&scores[first], n_items, cutoff, keys, items)
+        out[q] = metric(&relevance[first], items, n_items, cutoff, wanted, parameter, empty)
+
+
 cdef void log_prob_in_batch(
     const double[::1] scores, const int64_t[::1] offsets, const int32_t[:, :, ::1] rankings, intp_t q, char *workspace,
     double[:, ::1] out
@@ -166,6 +272,32 @@ def dcg(
             for q in prange(start, stop, schedule="dynamic", num_threads=threads):
                 dcg_in_batch(
                     scores, relevance, rank_weights, offsets, q, workspaces.of_thread(omp_get_thread_num()), out)
+        check_interrupt()
+        start = stop
+
+
+def metric(
+    int kind, const double[::1] scores, const double[::1] relevance, const int64_t[::1] offsets, intp_t cutoff,
+    double parameter, double empty, int n_threads, double[::1] out
+):
+    """Fill ``out`` (n_queries,), preset for empty queries, with a metric of each query's first ``cutoff`` documents.
+
+    A negative cutoff is all documents of each query.
+    """
+    cdef ranked_metric function = metric_of_kind(kind)
+    cdef intp_t n_queries = offsets.shape[0] - 1
+    cdef intp_t start = 0, stop, q
+    cdef int threads
+    cdef Workspaces workspaces = Workspaces(n_threads, ranking_workspace(longest_query(offsets)))
+    while start < n_queries:
+        stop = round_stop(offsets, start, 50.0, n_threads)
+        threads = threads_for(n_threads, stop - start)
+        with nogil:
+            for q in prange(start, stop, schedule="dynamic", num_threads=threads):
+                metric_in_batch(
+                    function, scores, relevance, offsets, q,
+                    cutoff if cutoff >= 0 else offsets[q + 1] - offsets[q], parameter, empty,
+                    workspaces.of_thread(omp_get_thread_num()), out)
         check_interrupt()
         start = stop
 

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from plrank_fast import _metrics, _threads, validation
+from plrank_fast.rank_weights import gains, rbp_weights
 from plrank_fast.validation import FloatArray, IntArray
 
 NORMALISATIONS = ("query", "dataset")
@@ -118,3 +119,325 @@ def ndcg(
     if normalize == "dataset":
         return float(reached.sum() / ideal.sum()) if ideal.sum() != 0.0 else float(empty)
     return np.divide(reached, ideal, out=np.full_like(reached, float(empty)), where=ideal != 0.0)
+
+
+def _metric(
+    kind: int,
+    scores: ArrayLike,
+    relevance: ArrayLike,
+    cutoff: int | None,
+    offsets: ArrayLike | None,
+    n_threads: int | None,
+    *,
+    parameter: float = 0.0,
+    empty: float = 0.0,
+    name: str = "relevance",
+) -> FloatArray:
+    """Check all arguments, then compute a metric of the first ``cutoff`` documents of each query."""
+    scores_ = validation.real_array(scores, "scores")
+    relevance_ = validation.same_length(validation.real_array(relevance, name), name, scores_)
+    offsets_ = validation.query_offsets(offsets, scores_.size)
+    ranks = -1 if cutoff is None else validation.count(cutoff, "cutoff", 0)
+    threads = _threads.resolve_threads(validation.threads(n_threads))
+    result = np.full(offsets_.size - 1, float(empty))
+    _metrics.metric(kind, scores_, relevance_, offsets_, ranks, parameter, float(empty), threads, result)
+    return result
+
+
+def precision(
+    scores: ArrayLike,
+    relevance: ArrayLike,
+    cutoff: int | None = None,
+    *,
+    offsets: ArrayLike | None = None,
+    n_threads: int | None = None,
+) -> FloatArray:
+    """Share of the first K documents that are relevant.
+
+    K is ``cutoff`` even where a query has fewer documents.
+
+    Parameters
+    ----------
+    scores : array_like, shape (n_docs,)
+        Ranked by descending score; of equal scores the document with the lower index comes first.
+    relevance : array_like, shape (n_docs,)
+        Relevant is what is above 0.
+    cutoff : int, optional
+        Ranks that count, K; all of each query by default.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    n_threads : int, optional
+        None: all available processors.
+
+    Returns
+    -------
+    ndarray, shape (n_queries,), float64
+        0 for an empty query and for K = 0.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described; the message names it.
+
+    Examples
+    --------
+    >>> import plrank_fast as plr
+    >>> plr.precision([0.3, 0.2, 0.1], [0, 1, 2], cutoff=2)
+    array([0.5])
+    """
+    return _metric(_metrics.PRECISION, scores, relevance, cutoff, offsets, n_threads)
+
+
+def recall(
+    scores: ArrayLike,
+    relevance: ArrayLike,
+    cutoff: int | None = None,
+    *,
+    empty: float = 0.0,
+    offsets: ArrayLike | None = None,
+    n_threads: int | None = None,
+) -> FloatArray:
+    """Share of a query's relevant documents that are among the first K.
+
+    The number of relevant documents in the first K ranks, over their number in the query.
+
+    Parameters
+    ----------
+    scores : array_like, shape (n_docs,)
+        Ranked by descending score; of equal scores the document with the lower index comes first.
+    relevance : array_like, shape (n_docs,)
+        Relevant is what is above 0.
+    empty : float
+        Value of a query without relevant documents.
+    cutoff : int, optional
+        Ranks that count, K; all of each query by default.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    n_threads : int, optional
+        None: all available processors.
+
+    Returns
+    -------
+    ndarray, shape (n_queries,), float64
+        One value per query, 0 to 1.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described; the message names it.
+
+    Examples
+    --------
+    >>> import plrank_fast as plr
+    >>> plr.recall([0.3, 0.2, 0.1], [0, 1, 2], cutoff=2)
+    array([0.5])
+    """
+    return _metric(_metrics.RECALL, scores, relevance, cutoff, offsets, n_threads, empty=empty)
+
+
+def mrr(
+    scores: ArrayLike,
+    relevance: ArrayLike,
+    cutoff: int | None = None,
+    *,
+    offsets: ArrayLike | None = None,
+    n_threads: int | None = None,
+) -> FloatArray:
+    """Reciprocal rank of the first relevant document.
+
+    Its mean over the queries is the mean reciprocal rank (Voorhees, TREC-8, 1999).
+
+    Parameters
+    ----------
+    scores : array_like, shape (n_docs,)
+        Ranked by descending score; of equal scores the document with the lower index comes first.
+    relevance : array_like, shape (n_docs,)
+        Relevant is what is above 0.
+    cutoff : int, optional
+        Ranks that count, K; all of each query by default.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    n_threads : int, optional
+        None: all available processors.
+
+    Returns
+    -------
+    ndarray, shape (n_queries,), float64
+        0 where none of the first K documents is relevant.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described; the message names it.
+
+    Examples
+    --------
+    >>> import plrank_fast as plr
+    >>> plr.mrr([0.3, 0.2, 0.1], [0, 1, 2])
+    array([0.5])
+    """
+    return _metric(_metrics.RECIPROCAL_RANK, scores, relevance, cutoff, offsets, n_threads)
+
+
+def err(
+    scores: ArrayLike,
+    labels: ArrayLike,
+    cutoff: int | None = None,
+    *,
+    max_label: float | None = None,
+    offsets: ArrayLike | None = None,
+    n_threads: int | None = None,
+) -> FloatArray:
+    """Expected reciprocal rank: where a user who stops when satisfied is expected to stop.
+
+    ::
+
+        sum_{k <= K} 1 / k  R_{y_k} prod_{i < k} (1 - R_{y_i}),   R_d = (2^label_d - 1) / 2^max_label
+
+    Source: Chapelle et al., "Expected reciprocal rank for graded relevance", CIKM 2009, equation 5.
+
+    Parameters
+    ----------
+    scores : array_like, shape (n_docs,)
+        Ranked by descending score; of equal scores the document with the lower index comes first.
+    labels : array_like, shape (n_docs,)
+        Grades, at least 0.
+    max_label : float, optional
+        Highest grade of the scale; the highest in ``labels`` by default.
+    cutoff : int, optional
+        Ranks that count, K; all of each query by default.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    n_threads : int, optional
+        None: all available processors.
+
+    Returns
+    -------
+    ndarray, shape (n_queries,), float64
+        0 for an empty query.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described; the message names it.
+
+    Examples
+    --------
+    >>> import plrank_fast as plr
+    >>> plr.err([0.3, 0.2, 0.1], [0, 1, 2])
+    array([0.3125])
+    """
+    grades = gains(labels)
+    highest = float(np.log2(grades.max(initial=0.0) + 1.0))
+    if max_label is not None:
+        highest = validation.at_least(max_label, "max_label", highest)
+    chances = grades / 2.0**highest
+    return _metric(_metrics.EXPECTED_RECIPROCAL_RANK, scores, chances, cutoff, offsets, n_threads, name="labels")
+
+
+def rbp(
+    scores: ArrayLike,
+    relevance: ArrayLike,
+    cutoff: int | None = None,
+    *,
+    persistence: float = 0.8,
+    offsets: ArrayLike | None = None,
+    n_threads: int | None = None,
+) -> FloatArray:
+    """Rank-biased precision: what a user who goes on with probability p gets per document seen.
+
+    ::
+
+        (1 - p) sum_{k <= K} p^(k - 1) rho_{y_k}
+
+    Source: Moffat and Zobel, "Rank-biased precision for measurement of retrieval effectiveness", TOIS 2008, equation 2.
+    The same as ``dcg`` with ``rbp_weights``.
+
+    Parameters
+    ----------
+    scores : array_like, shape (n_docs,)
+        Ranked by descending score; of equal scores the document with the lower index comes first.
+    relevance : array_like, shape (n_docs,)
+        Gains, from 0 to 1 if the value is to be; any finite values.
+    persistence : float
+        Probability p that the user looks at the next rank, 0 <= p < 1.
+    cutoff : int, optional
+        Ranks that count, K; all of each query by default.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    n_threads : int, optional
+        None: all available processors.
+
+    Returns
+    -------
+    ndarray, shape (n_queries,), float64
+        0 for an empty query.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described; the message names it.
+
+    Examples
+    --------
+    >>> import plrank_fast as plr
+    >>> plr.rbp([0.3, 0.2, 0.1], [0, 1, 1], persistence=0.5)
+    array([0.375])
+    """
+    rbp_weights(0, persistence)  # checks it
+    return _metric(
+        _metrics.RANK_BIASED_PRECISION, scores, relevance, cutoff, offsets, n_threads, parameter=float(persistence)
+    )
+
+
+def average_relevance_position(
+    scores: ArrayLike,
+    relevance: ArrayLike,
+    cutoff: int | None = None,
+    *,
+    empty: float = 0.0,
+    offsets: ArrayLike | None = None,
+    n_threads: int | None = None,
+) -> FloatArray:
+    """Average rank of the relevant among the first K documents, weighted by relevance.
+
+    ::
+
+        sum_{k <= K} k rho_{y_k} / sum_{k <= K} rho_{y_k}
+
+    Lower is better. Source: Zhu, "Recall, precision and average precision", 2004; as an objective: Joachims, Swaminathan
+    and Schnabel, "Unbiased learning-to-rank with biased feedback", WSDM 2017.
+
+    Parameters
+    ----------
+    scores : array_like, shape (n_docs,)
+        Ranked by descending score; of equal scores the document with the lower index comes first.
+    relevance : array_like, shape (n_docs,)
+        Weights, not negative.
+    empty : float
+        Value where none of the first K documents is relevant.
+    cutoff : int, optional
+        Ranks that count, K; all of each query by default.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    n_threads : int, optional
+        None: all available processors.
+
+    Returns
+    -------
+    ndarray, shape (n_queries,), float64
+        One value per query.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described; the message names it.
+
+    Examples
+    --------
+    >>> import plrank_fast as plr
+    >>> plr.average_relevance_position([0.3, 0.2, 0.1], [0, 1, 1])
+    array([2.5])
+    """
+    weights = validation.within(validation.real_array(relevance, "relevance"), "relevance", 0.0, np.inf)
+    return _metric(_metrics.AVERAGE_RELEVANCE_POSITION, scores, weights, cutoff, offsets, n_threads, empty=empty)

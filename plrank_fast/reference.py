@@ -34,9 +34,11 @@ __all__ = [
     "exact_hessian_diagonal",
     "expectation",
     "expected_metric",
+    "gumbel_density",
     "lambda_loss",
     "list_mle",
     "metric",
+    "normal_density",
     "pairwise_logistic",
     "pl_rank_1",
     "pl_rank_2",
@@ -49,6 +51,7 @@ __all__ = [
     "sample_rankings",
     "soft_rank",
     "softmax_cross_entropy",
+    "stochastic_rank",
     "weight_not_placed",
 ]
 
@@ -218,6 +221,43 @@ def policy_gradient(
         gradient[each, rankings[:, k]] += advantage[:, k]
         active[each, rankings[:, k]] = 0.0
     return gradient.mean(axis=0)
+
+
+def stochastic_rank(
+    scores: FloatArray,
+    relevance: FloatArray,
+    rank_weights: FloatArray,
+    noisy_scores: FloatArray,
+    density: Callable[[FloatArray], FloatArray],
+) -> FloatArray:
+    """StochasticRank: mean over samples of sum over i != j of phi(u_i - f_j) c_k (rho_j - rho_i). O(N D K).
+
+    ``noisy_scores`` u are (N, D), c_k = theta_k - theta_{k+1}, and k <= K is the rank that i has without j: its own
+    rank, or one less if j stands above it.
+    """
+    n_docs, cutoff = scores.size, min(rank_weights.size, scores.size)
+    drops = np.append(rank_weights[:cutoff] - np.append(rank_weights[1:cutoff], 0.0), 0.0)
+    first = np.argsort(-noisy_scores, axis=1)[:, : cutoff + 1]
+    placed_at = np.full(noisy_scores.shape, n_docs)
+    np.put_along_axis(placed_at, first, np.arange(first.shape[1])[np.newaxis], axis=1)
+    gradient = np.zeros(n_docs)
+    for k in range(first.shape[1]):
+        item = first[:, k, np.newaxis]
+        densities = density(np.take_along_axis(noisy_scores, item, axis=1) - scores)
+        drop = np.where(placed_at < k, drops[k - 1], drops[k])
+        gradient += (densities * drop * (relevance - relevance[item])).sum(axis=0)
+    return gradient / len(noisy_scores)
+
+
+def gumbel_density(x: FloatArray) -> FloatArray:
+    """exp(-x - exp(-x)), the density of standard Gumbel noise; 0 where it underflows."""
+    decay = np.exp(-np.maximum(x, -7.0))
+    return np.exp(-x - decay, where=x > -7.0, out=np.zeros_like(x))
+
+
+def normal_density(x: FloatArray) -> FloatArray:
+    """Density of standard normal noise."""
+    return np.exp(-0.5 * x**2) / np.sqrt(2.0 * np.pi)
 
 
 def conditional_monte_carlo(

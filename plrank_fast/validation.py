@@ -158,6 +158,16 @@ def positive_real(value: Any, name: str) -> float:
     return number
 
 
+def at_least(value: Any, name: str, lowest: float) -> float:
+    """Return a finite float that is not below ``lowest``."""
+    if isinstance(value, (bool, np.bool_, str)) or not hasattr(value, "__float__"):
+        raise TypeError(f"{name} must be a real number, got {value!r}")
+    number = float(value)
+    if not lowest <= number < LARGEST_COUNT:
+        raise ValueError(f"{name} must be at least {lowest:g} and finite, got {number}")
+    return number
+
+
 def check_random_state(rng: Any) -> RandomState:
     """Check ``rng`` without drawing from it, so that a later error leaves its stream where it was."""
     if rng is None or isinstance(rng, (np.random.SeedSequence, np.random.BitGenerator, np.random.Generator)):

@@ -115,3 +115,126 @@ class TestDcg:
         np.testing.assert_array_equal(
             one, plr.dcg(scores, relevance, plr.dcg_weights(10), offsets=offsets, n_threads=8)
         )
+
+
+def ordered(scores, values, cutoff):
+    """Values by descending score, of equal scores the lower index first."""
+    return np.asarray(values, dtype=float)[np.argsort(-scores, kind="stable")][:cutoff]
+
+
+def brute_err(y, highest):
+    """Sum over the ranks of the chance to stop there, over the rank."""
+    chance = (2.0**y - 1) / 2.0**highest
+    return sum(chance[k] * np.prod(1 - chance[:k]) / (k + 1) for k in range(y.size))
+
+
+class TestOtherMetrics:
+    """Mutants: ties to the higher index; precision over the documents there are; recall over those found; a product one
+    factor short; positions from 0."""
+
+    BRUTE = {  # noqa: RUF012
+        "precision": lambda y, all_y, cutoff: (y > 0).sum() / cutoff,
+        "recall": lambda y, all_y, cutoff: (y > 0).sum() / (all_y > 0).sum() if (all_y > 0).any() else 0.0,
+        "mrr": lambda y, all_y, cutoff: 1 / (np.flatnonzero(y > 0)[0] + 1) if (y > 0).any() else 0.0,
+        "err": lambda y, all_y, cutoff: brute_err(y, 4),
+        "rbp": lambda y, all_y, cutoff: 0.2 * (0.8 ** np.arange(y.size) @ y),
+        "average_relevance_position": (
+            lambda y, all_y, cutoff: (np.arange(1, y.size + 1) @ y) / y.sum() if y.sum() > 0 else 0.0
+        ),
+    }
+
+    @pytest.mark.parametrize("name", BRUTE)
+    def test_against_brute_force(self, name):
+        rng = np.random.default_rng(0)
+        sizes = [0, 1, 2, 30, 200, 3, 0, 700]
+        offsets = plr.offsets_from_group(sizes)
+        scores = rng.integers(0, 12, size=offsets[-1]).astype(float)
+        labels = rng.choice([0, 0, 0, 1, 2, 4], size=offsets[-1]).astype(float)
+        labels[offsets[4] - 1] = 4.0
+        labels[offsets[5] : offsets[6]] = 0.0
+        for cutoff in (1, 2, 5, 30, 1000):
+            got = getattr(plr, name)(scores, labels, cutoff, offsets=offsets)
+            for q, (start, stop) in enumerate(itertools.pairwise(offsets)):
+                expected = 0.0
+                if stop > start:
+                    first = ordered(scores[start:stop], labels[start:stop], cutoff)
+                    expected = self.BRUTE[name](first, labels[start:stop], cutoff)
+                assert got[q] == pytest.approx(expected, abs=1e-12)
+        whole = getattr(plr, name)(scores, labels, offsets=offsets)
+        if name != "precision":
+            np.testing.assert_allclose(whole, got, rtol=0, atol=1e-15)
+        for q, (start, stop) in enumerate(itertools.pairwise(offsets)):
+            if name != "err":
+                assert whole[q] == getattr(plr, name)(scores[start:stop], labels[start:stop])[0]
+
+    def test_by_hand(self):
+        scores, labels = [0.3, 0.2, 0.1, 0.0], [0, 2, 0, 1]
+        assert plr.precision(scores, labels)[0] == 0.5
+        assert plr.precision(scores, labels, 3)[0] == pytest.approx(1 / 3)
+        assert plr.precision(scores, labels, 8)[0] == 0.25
+        assert plr.recall(scores, labels, 3)[0] == 0.5
+        assert plr.mrr(scores, labels)[0] == 0.5
+        assert plr.mrr(scores, labels, 1)[0] == 0.0
+        # chances to be satisfied 0, 3/4, 0, 1/4
+        assert plr.err(scores, labels)[0] == pytest.approx(0.75 / 2 + 0.25 * 0.25 / 4)
+        assert plr.err(scores, labels, max_label=3)[0] == pytest.approx(0.375 / 2 + 0.625 * 0.125 / 4)
+        assert plr.rbp(scores, labels, persistence=0.5)[0] == pytest.approx(0.5 * (0.5 * 2 + 0.125))
+        assert plr.average_relevance_position(scores, labels)[0] == pytest.approx((2 * 2 + 4) / 3)
+        assert plr.average_relevance_position(scores, labels, 2)[0] == 2.0
+
+    def test_nothing_relevant(self):
+        for function in (plr.recall, plr.average_relevance_position):
+            assert function([1.0, 2.0], [0, 0])[0] == 0.0
+            assert function([1.0, 2.0], [0, 0], empty=0.5)[0] == 0.5
+            assert function([], [], offsets=[0, 0], empty=0.5)[0] == 0.5
+        for function in (plr.precision, plr.mrr, plr.err, plr.rbp):
+            assert function([1.0, 2.0], [0, 0])[0] == 0.0
+            assert function([], [])[0] == 0.0
+        for name in self.BRUTE:
+            assert getattr(plr, name)([1.0, 2.0], [1, 2], 0)[0] == 0.0
+
+    def test_rbp_is_dcg_with_its_weights(self):
+        rng = np.random.default_rng(0)
+        scores, relevance = rng.normal(size=(2, 40))
+        expected = plr.dcg(scores, relevance, plr.rbp_weights(9, 0.7))
+        np.testing.assert_allclose(plr.rbp(scores, relevance, 9, persistence=0.7), expected, rtol=1e-13)
+
+    @pytest.mark.parametrize("name", BRUTE)
+    def test_faults(self, name):
+        function = getattr(plr, name)
+        argument = "labels" if name == "err" else "relevance"
+        for bad, error in ((-1, ValueError), (1.5, TypeError), (True, TypeError)):
+            with pytest.raises(error, match="cutoff"):
+                function([1.0], [1.0], bad)
+        with pytest.raises(ValueError, match="scores must be finite"):
+            function([np.nan], [1.0])
+        with pytest.raises(ValueError, match=argument):
+            function([1.0], [np.nan])
+        with pytest.raises(ValueError, match=argument):
+            function([1.0, 2.0], [1.0])
+        with pytest.raises(ValueError, match="offsets"):
+            function([1.0], [1.0], offsets=[0, 2])
+        with pytest.raises(ValueError, match="n_threads"):
+            function([1.0], [1.0], n_threads=0)
+
+    def test_negative_relevance(self):
+        """Not relevant to those that count, an error where it would be a weight or a grade."""
+        assert plr.precision([1.0, 2.0], [-1.0, 1.0])[0] == 0.5
+        assert plr.recall([1.0, 2.0], [-1.0, 1.0])[0] == 1.0
+        assert plr.mrr([2.0, 1.0], [-1.0, 1.0])[0] == 0.5
+        assert plr.rbp([2.0, 1.0], [-1.0, 1.0], persistence=0.5)[0] == -0.25
+        with pytest.raises(ValueError, match="labels"):
+            plr.err([2.0, 1.0], [-1.0, 1.0])
+        with pytest.raises(ValueError, match="relevance must be at least 0"):
+            plr.average_relevance_position([2.0, 1.0], [-1.0, 1.0])
+        with pytest.raises(ValueError, match="max_label must be at least 2"):
+            plr.err([1.0], [2.0], max_label=1)
+
+    def test_threads(self, monkeypatch):
+        monkeypatch.setattr("plrank_fast._threads.available_cpus", lambda: 8)
+        rng = np.random.default_rng(0)
+        offsets = plr.offsets_from_group(rng.integers(0, 50, size=300))
+        scores, relevance = rng.normal(size=offsets[-1]), rng.integers(0, 3, size=offsets[-1])
+        for name in self.BRUTE:
+            one = getattr(plr, name)(scores, relevance, 10, offsets=offsets, n_threads=1)
+            np.testing.assert_array_equal(one, getattr(plr, name)(scores, relevance, 10, offsets=offsets, n_threads=8))

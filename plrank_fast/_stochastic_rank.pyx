@@ -1,0 +1,594 @@
+"""StochasticRank: the gradient of the expected metric when scores have noise, one term for each item passed.
+
+With noisy scores u = f + noise, phi the density of the noise and k the rank that item i has among all items but j::
+
+    g_j = sum over i != j of phi(u_i - f_j) (theta_k - theta_{k+1}) (rho_j - rho_i)
+
+Only the K + 1 best matter. For an item that is not placed among them this depends on the item through its score and
+its relevance, ``rho_j G1(f_j) - G2(f_j)``, and G1 and G2 are smooth: they are gathered over all samples on Chebyshev
+nodes in the score, 32 for a stretch of 5.5 (Gumbel) or 10 (normal noise), and read off by interpolation once per block of
+samples. What a placed item gets besides, because those below it move up, is a suffix sum over the ranks on the same
+nodes. So a sample costs O(D) to draw and O(K) densities per node, whatever D is; interpolation errs by less than 2e-7
+of the largest density. Stretches with no more items than nodes are computed item by item.
+"""
+
+from libc.float cimport DBL_MAX
+from libc.math cimport INFINITY, M_PI, cos, exp, log, sin
+from libc.string cimport memset
+
+from plrank_fast._random cimport block_size, plr_stream, plr_stream_init
+from plrank_fast._selection cimport keep_below, select_smallest, sort_pairs
+from plrank_fast._simd cimport simd_level
+from plrank_fast._threads cimport (
+    Workspaces,
+    check_interrupt,
+    is_long,
+    longest_query,
+    omp_get_thread_num,
+    round_stop,
+    threads_for,
+)
+from plrank_fast._typedefs cimport int32_t, int64_t, intp_t, uint64_t
+
+from cython.parallel cimport prange
+
+cdef extern from "stochastic_rank.h" nogil:
+    int PLR_GUMBEL
+    int PLR_GUMBEL_WIDE
+    int PLR_NORMAL
+    int PLR_LISTS
+    ctypedef struct noisy_ranking:
+        size_t n_ranks
+        const double *arrivals
+        const double *relevance
+        const double *drops
+        const double *drop_changes
+    ctypedef struct stochastic_rank_kernels:
+        void (*arrivals)(int noise, plr_stream *stream, const double *places, double *arrivals, size_t n) noexcept nogil
+        void (*items)(
+            int noise, const noisy_ranking *ranking, const double *places, const double *relevance,
+            const double *own_ranks, double *gradient, size_t n) noexcept nogil
+        void (*nodes)(
+            int noise, const noisy_ranking *ranking, const double *places, const int32_t *rows, double *sums,
+            double *corrections, size_t n) noexcept nogil
+        double (*interpolate)(
+            double at, double relevance, const double *node_places, const double *node_weights, const double *sums,
+            const double *correction, size_t n) noexcept nogil
+        void (*sort_together)(
+            const double *const *lists, size_t n, uint64_t position_bits, double *keys) noexcept nogil
+    const stochastic_rank_kernels *stochastic_rank_kernels_at(int level)
+
+cdef const stochastic_rank_kernels *kernels = stochastic_rank_kernels_at(simd_level())
+
+GUMBEL = PLR_GUMBEL
+NORMAL = PLR_NORMAL
+
+cdef enum:
+    MOST_NODES = 32
+    NODE_SIZES = 2  # 16, 32: whole pairs of vectors
+    TOGETHER = 8  # samples sorted side by side, PLR_LISTS of the kernels
+
+cdef double LINEAR_SPREAD = 600.0  # between scores, up to which exp(f) fits a double
+# Gaps between neighbours are cut to what no pair can cross and where the density is 0, so that noise is not rounded
+# away at scores such as 1e300
+cdef double GUMBEL_GAP = 800.0
+cdef double NORMAL_GAP = 64.0
+cdef intp_t LONGEST_TOGETHER = 4096  # beyond, the O(n log^2 n) of a sorting network is too much
+cdef double NS_PER_ITEM = 5.0
+cdef double NS_PER_RANK = 30.0
+
+# Chebyshev points of the first kind on [-1, 1] and their barycentric weights, for 16 and 32 nodes
+cdef double[NODE_SIZES][MOST_NODES] node_at
+cdef double[NODE_SIZES][MOST_NODES] node_weight
+
+
+cdef void set_up_nodes() noexcept nogil:
+    cdef int size, m, n
+    for size in range(NODE_SIZES):
+        n = 16 * (size + 1)
+        for m in range(n):
+            node_at[size][m] = cos(M_PI * (2 * m + 1) / (2.0 * n))
+            node_weight[size][m] = sin(M_PI * (2 * m + 1) / (2.0 * n)) * (1.0 if m % 2 == 0 else -1.0)
+
+
+set_up_nodes()
+
+cdef struct Stretch:
+    # a stretch of scores that nodes stand for
+    intp_t n_nodes
+    intp_t size                 # index into node_weight
+    double *scores              # (n_nodes,) where the nodes are, for interpolation
+    double *places              # (n_nodes,) the same as the kernels take it
+    double *sums                # (2, n_nodes)
+    double *corrections         # (items of the stretch, n_nodes)
+    intp_t first                # items order[first..last)
+    intp_t last
+
+cdef struct Problem:
+    # one query; arrays over items are padded to whole steps of the random stream
+    intp_t n_items
+    intp_t n_ranks              # K + 1, or all items
+    int noise
+    double inverse_sigma
+    double *levels              # scores over sigma, relative to the highest, gaps cut
+    double *places              # of each item, as ``arrivals`` takes it
+    double *arrivals            # of one sample
+    double *relevance           # above the lowest, so that equal relevance gives exact zeros
+    # eight samples, sorted side by side: of each those that arrive before a pivot
+    double *kept                # (PLR_LISTS, n_items)
+    int32_t *kept_items         # (PLR_LISTS, n_items)
+    double *keys                # (n_items, PLR_LISTS)
+    # the first n_ranks of one of them
+    double *ranked
+    int32_t *ranked_items
+    int32_t *order              # items by descending score
+    int32_t *row                # of each item in its stretch, -1 if it is computed itself
+    int32_t *stretch_of
+    # ranks
+    double *drops
+    double *drop_changes
+    double *ranked_relevance
+    int32_t *rows
+    # items computed themselves
+    intp_t n_single
+    int32_t *single             # their numbers
+    int32_t *single_of          # of each item, its position among them
+    double *single_places
+    double *single_relevance
+    double *single_ranks
+    double *single_gradient
+    double *block_gradient
+    intp_t n_stretches
+    Stretch *stretches
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Per item
+# ---------------------------------------------------------------------------------------------------------------------
+
+cdef inline intp_t padded(intp_t n) noexcept nogil:
+    return (n + 7) // 8 * 8
+
+
+cdef inline double place_of(const Problem *problem, double level) noexcept nogil:
+    return exp(level) if problem.noise == PLR_GUMBEL else level
+
+
+cdef inline intp_t nodes_for(int noise, double width) noexcept nogil:
+    """Nodes with which the density is interpolated to 2e-7 of its maximum over a stretch."""
+    if noise == PLR_NORMAL:
+        return 16 if width <= 4.0 else 32
+    return 16 if width <= 2.5 else 32
+
+
+cdef inline double widest(int noise) noexcept nogil:
+    return 10.0 if noise == PLR_NORMAL else 5.5
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Per query: layout
+# ---------------------------------------------------------------------------------------------------------------------
+
+cdef size_t workspace_size(intp_t n_items, intp_t cutoff) noexcept nogil:
+    cdef size_t items = padded(n_items), ranks = cutoff + 1
+    # a stretch has more items than nodes, so its nodes cost no more per item than its corrections
+    cdef size_t doubles = (9 + 2 * PLR_LISTS) * items + 4 * (ranks + 1) + items * (MOST_NODES + 4) + 8
+    return (
+        doubles * sizeof(double) + ((5 + PLR_LISTS) * items + 2 * (ranks + 2)) * sizeof(int32_t)
+        + (items // 16 + 1) * sizeof(Stretch))
+
+
+cdef void set_levels(Problem *problem, const double *scores) noexcept nogil:
+    """Order the items and cut the gaps between their scores; decides between exp(f) and f for Gumbel noise."""
+    cdef intp_t i, d, before, n_items = problem.n_items
+    cdef double level = 0.0, gap, widest_gap
+    for d in range(n_items):
+        problem.kept[d] = -scores[d]
+        problem.order[d] = <int32_t>d
+    sort_pairs(problem.kept, problem.order, n_items)
+    gap = (problem.kept[n_items - 1] - problem.kept[0]) * problem.inverse_sigma
+    if problem.noise == PLR_GUMBEL and not (gap <= LINEAR_SPREAD):
+        problem.noise = PLR_GUMBEL_WIDE
+    widest_gap = NORMAL_GAP if problem.noise == PLR_NORMAL else GUMBEL_GAP
+    problem.levels[problem.order[0]] = 0.0
+    for i in range(1, n_items):
+        gap = (problem.kept[i] - problem.kept[i - 1]) * problem.inverse_sigma
+        level -= min(gap, widest_gap)
+        problem.levels[problem.order[i]] = level
+
+
+cdef void set_stretches(Problem *problem, double *memory) noexcept nogil:
+    """From the highest score down: stretches with more items than nodes, and single items."""
+    cdef intp_t first = 0, last, i, m, n_nodes
+    cdef double top, width
+    cdef Stretch *stretch
+    problem.n_stretches = 0
+    problem.n_single = 0
+    while first < problem.n_items:
+        top = problem.levels[problem.order[first]]
+        last = first
+        while last < problem.n_items and top - problem.levels[problem.order[last]] <= widest(problem.noise):
+            last += 1
+        width = max(0.125, top - problem.levels[problem.order[last - 1]])  # nodes must differ where scores do not
+        n_nodes = nodes_for(problem.noise, width)
+        if last - first <= n_nodes:
+            for i in range(first, last):
+                problem.row[problem.order[i]] = -1
+                problem.single_of[problem.order[i]] = <int32_t>problem.n_single
+                problem.single[problem.n_single] = problem.order[i]
+                problem.n_single += 1
+        else:
+            stretch = &problem.stretches[problem.n_stretches]
+            stretch.n_nodes = n_nodes
+            stretch.size = n_nodes // 16 - 1
+            stretch.first = first
+            stretch.last = last
+            stretch.scores = memory
+            stretch.places = memory + n_nodes
+            stretch.sums = memory + 2 * n_nodes
+            stretch.corrections = memory + 4 * n_nodes
+            memory = stretch.corrections + (last - first) * n_nodes
+            for m in range(n_nodes):
+                stretch.scores[m] = top - 0.5 * width * (1.0 - node_at[stretch.size][m])
+                stretch.places[m] = place_of(problem, stretch.scores[m])
+            for i in range(first, last):
+                problem.row[problem.order[i]] = <int32_t>(i - first)
+                problem.stretch_of[problem.order[i]] = <int32_t>problem.n_stretches
+            problem.n_stretches += 1
+        first = last
+
+
+cdef void prepare(
+    Problem *problem, const double *scores, const double *relevance, const double *rank_weights, intp_t n_items,
+    intp_t cutoff, int noise, double inverse_sigma, char *workspace
+) noexcept nogil:
+    """Lay out one query. O(D log D)."""
+    cdef intp_t items = padded(n_items), ranks = cutoff + 1, d, k, s
+    cdef double lowest = INFINITY
+    cdef double *memory = <double *>workspace
+    problem.n_items = n_items
+    problem.n_ranks = min(cutoff + 1, n_items)
+    problem.noise = noise
+    problem.inverse_sigma = inverse_sigma
+    problem.levels = memory
+    problem.places = memory + items
+    problem.relevance = memory + 2 * items
+    problem.arrivals = memory + 3 * items
+    problem.single_places = memory + 4 * items
+    problem.single_relevance = memory + 5 * items
+    problem.single_ranks = memory + 6 * items
+    problem.single_gradient = memory + 7 * items
+    problem.block_gradient = memory + 8 * items
+    problem.kept = memory + 9 * items
+    problem.keys = memory + (9 + PLR_LISTS) * items
+    memory += (9 + 2 * PLR_LISTS) * items
+    problem.drops = memory
+    problem.drop_changes = memory + ranks
+    problem.ranked_relevance = memory + 2 * ranks
+    problem.ranked = memory + 3 * ranks
+    memory += (4 * ranks + 1 + 7) // 8 * 8
+    problem.kept_items = <int32_t *>(memory + items * (MOST_NODES + 4))
+    problem.order = problem.kept_items + PLR_LISTS * items
+    problem.row = problem.order + items
+    problem.stretch_of = problem.row + items
+    problem.single = problem.stretch_of + items
+    problem.single_of = problem.single + items
+    problem.rows = problem.single_of + items
+    problem.ranked_items = problem.rows + (ranks + 1) // 2 * 2
+    problem.stretches = <Stretch *>(problem.ranked_items + (ranks + 2) // 2 * 2)
+
+    set_levels(problem, scores)
+    set_stretches(problem, memory)
+    for d in range(n_items):
+        lowest = min(lowest, relevance[d])
+    for d in range(items):
+        problem.places[d] = 0.0
+    for d in range(n_items):
+        problem.relevance[d] = relevance[d] - lowest
+        problem.places[d] = problem.levels[d] if problem.noise != PLR_GUMBEL else exp(-problem.levels[d])
+    for s in range(padded(problem.n_single)):
+        d = problem.single[s] if s < problem.n_single else problem.order[0]
+        problem.single_places[s] = place_of(problem, problem.levels[d])
+        problem.single_relevance[s] = problem.relevance[d]
+        problem.single_ranks[s] = -1.0
+    for k in range(problem.n_ranks):
+        # a rank below which nobody is left has no drop: when all items are placed, its item is always left out of sums
+        problem.drops[k] = 0.0
+        if k < cutoff and k + 1 < n_items:
+            problem.drops[k] = rank_weights[k] - (rank_weights[k + 1] if k + 1 < cutoff else 0.0)
+        problem.drop_changes[k] = problem.drops[k - 1] - problem.drops[k] if k > 0 else 0.0
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Per query: samples
+# ---------------------------------------------------------------------------------------------------------------------
+
+cdef void draw_arrivals(
+    const Problem *problem, plr_stream *stream, const double *given, double *arrivals
+) noexcept nogil:
+    """One sample of the noise, drawn or given."""
+    cdef intp_t d
+    if given == NULL:
+        kernels.arrivals(problem.noise, stream, problem.places, arrivals, padded(problem.n_items))
+        return
+    for d in range(problem.n_items):
+        if problem.noise == PLR_GUMBEL:
+            arrivals[d] = given[d] * problem.places[d]
+        elif problem.noise == PLR_NORMAL:
+            arrivals[d] = -(problem.places[d] + given[d])
+        else:
+            arrivals[d] = log(given[d]) - problem.places[d]
+
+
+cdef intp_t keep_best(Problem *problem, double pivot, double *kept, int32_t *kept_items) noexcept nogil:
+    """Arrivals before ``pivot``, or all if those are fewer than ranks. Returns how many there are."""
+    cdef intp_t n_kept = keep_below(problem.arrivals, problem.n_items, pivot, kept, kept_items)
+    if n_kept < problem.n_ranks:
+        n_kept = keep_below(problem.arrivals, problem.n_items, INFINITY, kept, kept_items)
+    if n_kept > 3 * problem.n_ranks + 32:
+        select_smallest(kept, kept_items, n_kept, problem.n_ranks)
+        n_kept = problem.n_ranks
+    return n_kept
+
+
+cdef void read_sorted(
+    Problem *problem, intp_t which, intp_t n_kept, uint64_t position_bits
+) noexcept nogil:
+    """Best arrivals of one of the lists sorted together, put into exact order where rounded keys were tied."""
+    cdef const double *kept = problem.kept + which * padded(problem.n_items)
+    cdef const int32_t *items = problem.kept_items + which * padded(problem.n_items)
+    cdef const uint64_t *keys = <const uint64_t *>problem.keys + which
+    cdef intp_t n_ranks = problem.n_ranks, k, j, position
+    for k in range(n_kept):
+        if k >= n_ranks and (keys[k * PLR_LISTS] ^ keys[(n_ranks - 1) * PLR_LISTS]) & ~position_bits:
+            break
+        position = keys[k * PLR_LISTS] & position_bits
+        j = k
+        if k >= n_ranks:
+            if kept[position] >= problem.ranked[n_ranks - 1]:
+                continue
+            j = n_ranks - 1
+        while j > 0 and problem.ranked[j - 1] > kept[position]:
+            problem.ranked[j] = problem.ranked[j - 1]
+            problem.ranked_items[j] = problem.ranked_items[j - 1]
+            j -= 1
+        problem.ranked[j] = kept[position]
+        problem.ranked_items[j] = items[position]
+
+
+cdef void read_alone(Problem *problem, intp_t which, intp_t n_kept) noexcept nogil:
+    """Best arrivals of a list too long for the network."""
+    cdef double *kept = problem.kept + which * padded(problem.n_items)
+    cdef int32_t *items = problem.kept_items + which * padded(problem.n_items)
+    cdef intp_t k
+    sort_pairs(kept, items, n_kept)
+    for k in range(problem.n_ranks):
+        problem.ranked[k] = kept[k]
+        problem.ranked_items[k] = items[k]
+
+
+cdef void add_sample(Problem *problem) noexcept nogil:
+    """What the noisy ranking in ``ranked_items`` gives to single items and to nodes."""
+    cdef noisy_ranking ranking
+    cdef Stretch *stretch
+    cdef intp_t k, s, item
+    ranking.n_ranks = problem.n_ranks
+    ranking.arrivals = problem.ranked
+    ranking.relevance = problem.ranked_relevance
+    ranking.drops = problem.drops
+    ranking.drop_changes = problem.drop_changes
+    for k in range(problem.n_ranks):
+        problem.ranked_relevance[k] = problem.relevance[problem.ranked_items[k]]
+    if problem.n_single > 0:
+        for k in range(problem.n_ranks):
+            item = problem.ranked_items[k]
+            if problem.row[item] < 0:
+                problem.single_ranks[problem.single_of[item]] = <double>k
+        kernels.items(
+            problem.noise, &ranking, problem.single_places, problem.single_relevance, problem.single_ranks,
+            problem.single_gradient, problem.n_single)
+        for k in range(problem.n_ranks):
+            item = problem.ranked_items[k]
+            if problem.row[item] < 0:
+                problem.single_ranks[problem.single_of[item]] = -1.0
+    for s in range(problem.n_stretches):
+        stretch = &problem.stretches[s]
+        for k in range(problem.n_ranks):
+            item = problem.ranked_items[k]
+            problem.rows[k] = (
+                problem.row[item] if problem.row[item] >= 0 and problem.stretch_of[item] == s else -1)
+        kernels.nodes(
+            problem.noise, &ranking, stretch.places, problem.rows, stretch.sums, stretch.corrections, stretch.n_nodes)
+
+
+cdef void add_samples(Problem *problem, plr_stream *stream, intp_t n_samples, const double *given) noexcept nogil:
+    """Eight samples are sorted at a time; the latest arrival that has counted so far is the pivot of the next eight."""
+    cdef const double *lists[TOGETHER]
+    cdef intp_t n_kept[TOGETHER]
+    cdef intp_t first, group, i, j, here, longest, stride = padded(problem.n_items)
+    cdef uint64_t position_bits
+    cdef double pivot = INFINITY, latest = -INFINITY
+    for group in range((n_samples + TOGETHER - 1) // TOGETHER):
+        first = group * TOGETHER
+        here = min(<intp_t>TOGETHER, n_samples - first)
+        longest = 0
+        for i in range(here):
+            draw_arrivals(
+                problem, stream, NULL if given == NULL else given + (first + i) * problem.n_items, problem.arrivals)
+            n_kept[i] = keep_best(problem, pivot, problem.kept + i * stride, problem.kept_items + i * stride)
+            longest = max(longest, n_kept[i])
+        position_bits = 1
+        while position_bits < <uint64_t>longest:
+            position_bits = 2 * position_bits + 1
+        for i in range(TOGETHER):
+            # lists past the last sample repeat the first and are not read
+            lists[i] = problem.kept + (i if i < here else 0) * stride
+        for i in range(here):
+            for j in range(n_kept[i], longest):
+                problem.kept[i * stride + j] = DBL_MAX
+        if longest <= LONGEST_TOGETHER:
+            kernels.sort_together(lists, longest, position_bits, problem.keys)
+        for i in range(here):
+            if longest <= LONGEST_TOGETHER:
+                read_sorted(problem, i, n_kept[i], position_bits)
+            else:
+                read_alone(problem, i, n_kept[i])
+            latest = max(latest, problem.ranked[problem.n_ranks - 1])
+            add_sample(problem)
+        pivot = latest
+
+
+cdef void add_block(
+    Problem *problem, const uint64_t *key, uint64_t query, uint64_t block, intp_t n_samples, const double *given,
+    double *gradient
+) noexcept nogil:
+    """Add a block of samples to the gradient. Noise is drawn, or ``given`` (n_samples, n_items) if not NULL."""
+    cdef plr_stream stream
+    cdef Stretch *stretch
+    cdef intp_t d, s, i
+    memset(problem.single_gradient, 0, padded(problem.n_single) * sizeof(double))
+    for s in range(problem.n_stretches):
+        stretch = &problem.stretches[s]
+        memset(stretch.sums, 0, (2 + stretch.last - stretch.first) * stretch.n_nodes * sizeof(double))
+    plr_stream_init(&stream, key, query, block)
+    add_samples(problem, &stream, n_samples, given)
+    for i in range(problem.n_single):
+        gradient[problem.single[i]] += problem.single_gradient[i]
+    for s in range(problem.n_stretches):
+        stretch = &problem.stretches[s]
+        for i in range(stretch.first, stretch.last):
+            d = problem.order[i]
+            gradient[d] += kernels.interpolate(
+                problem.levels[d], problem.relevance[d], stretch.scores, node_weight[stretch.size], stretch.sums,
+                stretch.corrections + (i - stretch.first) * stretch.n_nodes, stretch.n_nodes)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Batch
+# ---------------------------------------------------------------------------------------------------------------------
+
+cdef struct Call:
+    # what all queries of a call have in common
+    int noise
+    double inverse_sigma
+    intp_t n_samples
+    const double *given         # (n_samples, n_docs) of a single query, or NULL
+    const uint64_t *key
+    uint64_t first_query
+
+
+cdef void add_blocks(
+    const Call *call, const double[::1] scores, const double[::1] relevance, const double[:, ::1] rank_weights,
+    const int64_t[::1] offsets, intp_t q, intp_t first_block, intp_t last_block, char *workspace, double *gradient
+) noexcept nogil:
+    """Add blocks [first_block, last_block) of a query, each summed up for itself and then added in order."""
+    cdef Problem problem
+    cdef intp_t first = offsets[q], n_items = offsets[q + 1] - offsets[q], block, length = block_size(n_items), d
+    cdef double *partial
+    prepare(
+        &problem, &scores[first], &relevance[first], &rank_weights[q if rank_weights.shape[0] > 1 else 0, 0], n_items,
+        min(rank_weights.shape[1], n_items), call.noise, call.inverse_sigma, workspace)
+    partial = problem.block_gradient
+    for block in range(first_block, last_block):
+        memset(partial, 0, n_items * sizeof(double))
+        add_block(
+            &problem, call.key, call.first_query + q, block, min(length, call.n_samples - block * length),
+            NULL if call.given == NULL else call.given + block * length * n_items, partial)
+        for d in range(n_items):
+            gradient[d] += partial[d]
+
+
+cdef inline void finish(const Call *call, double *gradient, intp_t n_items) noexcept nogil:
+    cdef intp_t d
+    for d in range(n_items):
+        gradient[d] *= call.inverse_sigma / call.n_samples
+
+
+cdef inline intp_t number_of_blocks(const Call *call, intp_t n_items) noexcept nogil:
+    return (call.n_samples + block_size(n_items) - 1) // block_size(n_items)
+
+
+cdef void estimate_in_batch(
+    const Call *call, const double[::1] scores, const double[::1] relevance, const double[:, ::1] rank_weights,
+    const int64_t[::1] offsets, intp_t q, char *workspace, double[::1] out
+) noexcept nogil:
+    cdef intp_t n_items = offsets[q + 1] - offsets[q]
+    if n_items > 1:
+        add_blocks(
+            call, scores, relevance, rank_weights, offsets, q, 0, number_of_blocks(call, n_items), workspace,
+            &out[offsets[q]])
+        finish(call, &out[offsets[q]], n_items)
+
+
+cdef int estimate_long_query(
+    const Call *call, const double[::1] scores, const double[::1] relevance, const double[:, ::1] rank_weights,
+    const int64_t[::1] offsets, intp_t q, int n_threads, Workspaces workspaces, double[::1] out
+) except -1:
+    """One query that outlasts a round: each round gives every thread a block, and adds them up in order."""
+    cdef intp_t n_items = offsets[q + 1] - offsets[q], n_blocks = number_of_blocks(call, n_items)
+    cdef intp_t first, task, tasks, d
+    cdef Workspaces partials = Workspaces(n_threads, n_items * sizeof(double))
+    cdef double *partial
+    for first in range(0, n_blocks, n_threads):
+        tasks = min(<intp_t>n_threads, n_blocks - first)
+        with nogil:
+            for task in prange(tasks, schedule="dynamic", num_threads=threads_for(n_threads, tasks)):
+                memset(partials.of_thread(<int>task), 0, n_items * sizeof(double))
+                add_blocks(
+                    call, scores, relevance, rank_weights, offsets, q, first + task, first + task + 1,
+                    workspaces.of_thread(omp_get_thread_num()), <double *>partials.of_thread(<int>task))
+            for task in range(tasks):
+                partial = <double *>partials.of_thread(<int>task)
+                for d in range(n_items):
+                    out[offsets[q] + d] += partial[d]
+        check_interrupt()
+    finish(call, &out[offsets[q]], n_items)
+    return 0
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Entry point
+# ---------------------------------------------------------------------------------------------------------------------
+
+def stochastic_rank(
+    int noise, double inverse_sigma, const double[::1] scores, const double[::1] relevance,
+    const double[:, ::1] rank_weights, const int64_t[::1] offsets, intp_t n_samples, const double[:, ::1] given,
+    const uint64_t[::1] key, uint64_t first_query, int n_threads, double[::1] out
+):
+    """Fill ``out`` (n_docs,), preset to 0, with the mean over samples.
+
+    ``given`` replaces the noise of a single query, for tests: (n_samples, n_docs) standard exponential numbers E for
+    Gumbel noise -log E, or standard normal ones.
+    """
+    cdef Call call
+    cdef intp_t n_queries = offsets.shape[0] - 1
+    cdef intp_t start = 0, stop, q
+    cdef intp_t longest = longest_query(offsets)
+    cdef intp_t cutoff = min(rank_weights.shape[1], longest)
+    cdef int threads
+    cdef double ns_per_item
+    if cutoff == 0:
+        return
+    call.noise = noise
+    call.inverse_sigma = inverse_sigma
+    call.n_samples = n_samples
+    call.given = NULL if given is None else &given[0, 0]
+    call.key = &key[0]
+    call.first_query = first_query
+    # ranks cost by the node and not by the item: about as much as if a list of that cutoff had 10 K items
+    ns_per_item = n_samples * (NS_PER_ITEM + NS_PER_RANK * min(<double>cutoff, 10.0))
+    cdef Workspaces workspaces = Workspaces(n_threads, workspace_size(longest, cutoff))
+    while start < n_queries:
+        stop = round_stop(offsets, start, ns_per_item, n_threads)
+        if not is_long(offsets, start, stop, ns_per_item) or offsets[stop] - offsets[start] < 2:
+            threads = threads_for(n_threads, stop - start)
+            with nogil:
+                for q in prange(start, stop, schedule="dynamic", num_threads=threads):
+                    estimate_in_batch(
+                        &call, scores, relevance, rank_weights, offsets, q, workspaces.of_thread(omp_get_thread_num()),
+                        out)
+            check_interrupt()
+        else:
+            estimate_long_query(
+                &call, scores, relevance, rank_weights, offsets, start, n_threads, workspaces, out)
+        start = stop

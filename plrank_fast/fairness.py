@@ -1,0 +1,312 @@
+"""Fairness of exposure: how far expected exposure is from being in proportion to merit, and the gradient of that.
+
+The exposure of document d is E_d = sum_k theta_k P(rank of d = k), theta_k the attention that rank k gets. It is in
+proportion to merit m if E_i / m_i is the same for all documents of a query. Multiplied out, so that documents without
+merit need no exception, each ordered pair should have E_i m_j - E_j m_i = 0; the disparity of a query of D documents is
+the mean over its pairs of what is there instead ::
+
+    "squared"    1 / (D (D - 1)) sum_{i != j} (E_i m_j - E_j m_i)^2
+    "absolute"   1 / (D (D - 1)) sum_{i != j} |E_i m_j - E_j m_i|
+
+(the published evaluation of the SIGIR 2021 paper has these two labels swapped). As the disparity depends on the policy
+through the exposures alone, its gradient by the scores is that of an expected metric in which
+
+    rho_d = d disparity / d E_d
+
+stands for relevance (the reward trick of that paper): any gradient estimator of this library computes it, and
+``pl_rank_exact``, alias ``exposure_vjp``, through the exact Jacobian of the exposures.
+
+Source: Oosterhuis, "Computationally Efficient Optimization of Plackett-Luce Ranking Models for Relevance and Fairness",
+SIGIR 2021, section 6.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from plrank_fast import gradients, policy_gradients, probabilities, sampling, validation
+from plrank_fast.stochastic_rank import stochastic_rank
+from plrank_fast.validation import FloatArray, IntArray, RandomState
+
+KINDS = ("squared", "absolute")
+EXPOSURE_METHODS = ("exact", "sample")
+ESTIMATORS: dict[str, Any] = {
+    "pl_rank_exact": gradients.pl_rank_exact,
+    "pl_rank_3": gradients.pl_rank_3,
+    "pl_rank_2": gradients.pl_rank_2,
+    "pl_rank_1": gradients.pl_rank_1,
+    "pl_rank_cmc": gradients.pl_rank_cmc,
+    "stochastic_rank": stochastic_rank,
+    "policy_gradient": policy_gradients.policy_gradient,
+    "placement_policy_gradient": policy_gradients.placement_policy_gradient,
+}
+
+RANKS_AT_ONCE = 2**22  # drawn ranks held in memory when exposure is sampled
+
+
+def expected_exposure(
+    scores: ArrayLike,
+    rank_weights: ArrayLike,
+    *,
+    offsets: ArrayLike | None = None,
+    method: str = "exact",
+    n_samples: int = 100,
+    rankings: ArrayLike | None = None,
+    rng: RandomState = None,
+    n_threads: int | None = None,
+    first_query: int = 0,
+) -> FloatArray:
+    """Compute the expected exposure of each document, exactly or from rankings.
+
+    Parameters
+    ----------
+    scores : array_like, shape (n_docs,)
+        Log-weights of the documents, all queries one after another.
+    rank_weights : array_like, shape (K,) or (n_queries, K)
+        Attention theta that each rank gets.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    method : {"exact", "sample"}
+        "exact": ``plrank_fast.exposure``; "sample": the mean over ``n_samples`` drawn rankings, or over ``rankings``.
+    n_samples, rankings, rng, n_threads, first_query
+        As in ``pl_rank_3``; only ``n_threads`` matters to "exact".
+
+    Returns
+    -------
+    ndarray, shape (n_docs,), float64
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described; the message names it.
+
+    Notes
+    -----
+    Sampled: O(N K) per query besides drawing.
+
+    Examples
+    --------
+    >>> from plrank_fast import fairness
+    >>> fairness.expected_exposure([0.0, 0.0], [1.0, 0.5])
+    array([0.75, 0.75])
+    >>> fairness.expected_exposure([0.0, 0.0], [1.0, 0.5], method="sample", rankings=[[0, 1]])
+    array([1. , 0.5])
+    """
+    validation.choice(method, "method", EXPOSURE_METHODS)
+    if method == "exact":
+        if rankings is not None:
+            raise ValueError("rankings can only be given with method='sample'")
+        return probabilities.exposure(scores, rank_weights, offsets=offsets, n_threads=n_threads)
+    scores_ = validation.real_array(scores, "scores")
+    offsets_ = validation.query_offsets(offsets, scores_.size)
+    weights = validation.weights_of_ranks(rank_weights, offsets_.size - 1)
+    n_queries, cutoff = offsets_.size - 1, weights.shape[1]
+    given = None
+    if rankings is not None:
+        given = validation.given_rankings(rankings, offsets_, cutoff, batch=offsets is not None)
+        n_samples = given.shape[1]
+    n_samples = validation.count(n_samples, "n_samples", 1)
+    first_query = validation.count(first_query, "first_query", 0)
+    validation.threads(n_threads)
+    key = np.random.SeedSequence([int(word) for word in validation.stream_key(validation.check_random_state(rng))])
+    result = np.zeros(scores_.size)
+    step = max(1, RANKS_AT_ONCE // max(1, n_samples * cutoff))
+    for start in range(0, n_queries, step):
+        stop = min(start + step, n_queries)
+        part = slice(int(offsets_[start]), int(offsets_[stop]))
+        local = offsets_[start : stop + 1] - offsets_[start]
+        drawn = (
+            given[start:stop]
+            if given is not None
+            else sampling.sample_rankings(
+                scores_[part],
+                n_samples,
+                cutoff,
+                offsets=local,
+                rng=key,
+                n_threads=n_threads,
+                first_query=first_query + start,
+            )  # fmt: skip
+        )
+        used = drawn[:, :, :cutoff]
+        placed = np.arange(used.shape[2]) < np.diff(local)[:, np.newaxis, np.newaxis]
+        attention = np.broadcast_to(weights if weights.shape[0] == 1 else weights[start:stop], (stop - start, cutoff))
+        attention = np.broadcast_to(attention[:, np.newaxis, : used.shape[2]], used.shape)
+        placed = np.broadcast_to(placed, used.shape)
+        documents = (used + local[:-1, np.newaxis, np.newaxis])[placed]
+        result[part] = np.bincount(documents, attention[placed], minlength=part.stop - part.start) / n_samples
+    return result
+
+
+def disparity(
+    exposure: ArrayLike, merit: ArrayLike, *, offsets: ArrayLike | None = None, kind: str = "squared"
+) -> tuple[FloatArray, FloatArray]:
+    """Compute the disparity of exposure of each query, and its derivative by each exposure.
+
+    Parameters
+    ----------
+    exposure : array_like, shape (n_docs,)
+        Exposure of each document, such as ``expected_exposure`` gives.
+    merit : array_like, shape (n_docs,)
+        What each document deserves exposure in proportion to, for instance its relevance; not negative.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    kind : {"squared", "absolute"}
+        Mean over pairs of the square, or of the absolute value, of E_i m_j - E_j m_i.
+
+    Returns
+    -------
+    values : ndarray, shape (n_queries,), float64
+        0 for a query of fewer than two documents.
+    derivative : ndarray, shape (n_docs,), float64
+        Derivative of the sum of the values by each exposure; of "absolute" 0 for pairs exactly in proportion.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described; the message names it.
+
+    Notes
+    -----
+    "squared" is 2 sum m^2 sum (E - b m)^2 / (D (D - 1)) with b = sum E m / sum m^2: O(D). "absolute" sorts by E / m:
+    O(D log D).
+
+    Examples
+    --------
+    >>> from plrank_fast import fairness
+    >>> fairness.disparity([1.0, 0.5], [1.0, 1.0])
+    (array([0.25]), array([ 1., -1.]))
+    >>> fairness.disparity([1.0, 0.5], [2.0, 1.0])
+    (array([0.]), array([0., 0.]))
+    """
+    exposure_ = validation.real_array(exposure, "exposure")
+    merit_ = validation.real_array(merit, "merit")
+    if merit_.shape != exposure_.shape:
+        raise ValueError(
+            f"merit must have one entry per exposure, got shape {merit_.shape} for {exposure_.size} exposures"
+        )
+    validation.within(merit_, "merit", 0.0, np.inf)
+    offsets_ = validation.query_offsets(offsets, exposure_.size)
+    validation.choice(kind, "kind", KINDS)
+    return _squared(exposure_, merit_, offsets_) if kind == "squared" else _absolute(exposure_, merit_, offsets_)
+
+
+def disparity_gradient(
+    scores: ArrayLike,
+    merit: ArrayLike,
+    rank_weights: ArrayLike,
+    *,
+    offsets: ArrayLike | None = None,
+    kind: str = "squared",
+    method: str = "pl_rank_exact",
+    n_samples: int = 100,
+    rng: RandomState = None,
+    n_threads: int | None = None,
+    first_query: int = 0,
+) -> tuple[FloatArray, FloatArray]:
+    """Compute the disparity of expected exposure of each query, and its gradient with respect to the scores.
+
+    Parameters
+    ----------
+    scores : array_like, shape (n_docs,)
+        Log-weights of the documents, all queries one after another.
+    merit : array_like, shape (n_docs,)
+        What each document deserves exposure in proportion to; not negative.
+    rank_weights : array_like, shape (K,) or (n_queries, K)
+        Attention theta that each rank gets.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    kind : {"squared", "absolute"}
+        As in ``disparity``.
+    method : str
+        Gradient estimator: "pl_rank_exact", which takes the exact exposures too, or "pl_rank_3", "pl_rank_2",
+        "pl_rank_1", "pl_rank_cmc", "stochastic_rank", "policy_gradient", "placement_policy_gradient", for which the
+        exposures are sampled as well, from rankings of their own: that makes the gradient of the "squared" disparity
+        unbiased. The value of a sampled disparity is biased upwards.
+    n_samples, rng, n_threads, first_query
+        As in ``pl_rank_3``; ``n_samples`` rankings are drawn for the exposures and again for the gradient.
+
+    Returns
+    -------
+    values : ndarray, shape (n_queries,), float64
+        Disparity of each query.
+    gradient : ndarray, shape (n_docs,), float64
+        Derivative of the sum of the values by each score, to be descended.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described; the message names it.
+
+    Examples
+    --------
+    >>> from plrank_fast import fairness
+    >>> values, gradient = fairness.disparity_gradient([1.0, 0.0], [1.0, 1.0], [1.0, 0.5])
+    >>> bool(gradient[0] > 0 > gradient[1])
+    True
+    """
+    validation.choice(method, "method", tuple(ESTIMATORS))
+    validation.choice(kind, "kind", KINDS)
+    scores_ = validation.real_array(scores, "scores")
+    merit_ = validation.same_length(validation.real_array(merit, "merit"), "merit", scores_)
+    validation.within(merit_, "merit", 0.0, np.inf)
+    offsets_ = validation.query_offsets(offsets, scores_.size)
+    n_samples = validation.count(n_samples, "n_samples", 1)
+    if method == "pl_rank_exact":
+        exposure = expected_exposure(scores_, rank_weights, offsets=offsets_, n_threads=n_threads)
+        values, reward = disparity(exposure, merit_, offsets=offsets_, kind=kind)
+        return values, probabilities.exposure_vjp(scores_, rank_weights, reward, offsets=offsets_, n_threads=n_threads)
+    first_query = validation.count(first_query, "first_query", 0)
+    validation.weights_of_ranks(rank_weights, offsets_.size - 1)
+    validation.threads(n_threads)
+    key = validation.stream_key(validation.check_random_state(rng))
+    of_exposure, of_gradient = np.random.SeedSequence([int(word) for word in key]).spawn(2)
+    exposure = expected_exposure(
+        scores_, rank_weights, offsets=offsets_, method="sample", n_samples=n_samples, rng=of_exposure,
+        n_threads=n_threads, first_query=first_query,
+    )  # fmt: skip
+    values, reward = disparity(exposure, merit_, offsets=offsets_, kind=kind)
+    return values, ESTIMATORS[method](
+        scores_, reward, rank_weights, offsets=offsets_, n_samples=n_samples, rng=of_gradient, n_threads=n_threads,
+        first_query=first_query,
+    )  # fmt: skip
+
+
+def _squared(exposure: FloatArray, merit: FloatArray, offsets: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Mean over ordered pairs of (E_i m_j - E_j m_i)^2, as what is left of E when its part along m is taken off."""
+    lengths = np.diff(offsets)
+    query = np.repeat(np.arange(lengths.size), lengths)
+    pairs = np.maximum(lengths * (lengths - 1.0), 1.0)
+
+    def total(values: FloatArray) -> FloatArray:
+        return np.bincount(query, values, minlength=lengths.size)
+
+    merit_squared = total(merit**2)
+    along = np.divide(total(exposure * merit), merit_squared, out=np.zeros(lengths.size), where=merit_squared > 0.0)
+    rest = exposure - along[query] * merit
+    rest[lengths[query] < 2] = 0.0  # one document is in proportion, and rounding must not say otherwise
+    values = 2.0 * merit_squared * total(rest**2) / pairs
+    return values, 4.0 * (merit_squared / pairs)[query] * rest
+
+
+def _absolute(exposure: FloatArray, merit: FloatArray, offsets: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Mean over ordered pairs of |E_i m_j - E_j m_i|: the sign of a pair is the order of E / m."""
+    values, derivative = np.zeros(offsets.size - 1), np.zeros(exposure.size)
+    for q, (start, stop) in enumerate(itertools.pairwise(offsets.tolist())):
+        n_docs = stop - start
+        if n_docs < 2:
+            continue
+        e, m = exposure[start:stop], merit[start:stop]
+        ratio = np.arctan2(e, m)
+        order = np.argsort(ratio, kind="stable")
+        mass = np.concatenate([[0.0], np.cumsum(m[order])])
+        below = mass[np.searchsorted(ratio[order], ratio, side="left")]
+        above = mass[-1] - mass[np.searchsorted(ratio[order], ratio, side="right")]
+        slope = np.where((e == 0.0) & (m == 0.0), 0.0, below - above) * 2.0 / (n_docs * (n_docs - 1))
+        derivative[start:stop] = slope
+        values[q] = e @ slope  # homogeneous of degree 1
+    return values, derivative

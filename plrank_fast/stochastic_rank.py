@@ -1,0 +1,97 @@
+"""StochasticRank: the gradient of the expected metric of scores with noise."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from plrank_fast import _stochastic_rank, _threads, validation
+from plrank_fast.validation import FloatArray, RandomState
+
+NOISES = {"gumbel": _stochastic_rank.GUMBEL, "normal": _stochastic_rank.NORMAL}
+
+
+def stochastic_rank(
+    scores: ArrayLike,
+    relevance: ArrayLike,
+    rank_weights: ArrayLike,
+    *,
+    noise: str = "gumbel",
+    sigma: float = 1.0,
+    offsets: ArrayLike | None = None,
+    n_samples: int = 100,
+    rng: RandomState = None,
+    n_threads: int | None = None,
+    out: FloatArray | None = None,
+    first_query: int = 0,
+) -> FloatArray:
+    """Estimate the gradient of the expected metric of scores with noise, by StochasticRank.
+
+    Documents are ranked by u = f + sigma noise. The metric of a ranking y is sum_k theta_k rho_{y_k}; its expectation
+    is smooth in f, and one draw of the noise contributes ::
+
+        g_j = sum_{i != j} phi(u_i - f_j) (theta_k - theta_{k+1}) (rho_j - rho_i)
+
+    to document j, with phi the density of the noise and k <= K the rank of i among all documents but j: document j has
+    its own noise integrated out. The mean over the draws is unbiased. (The code that goes with the SIGIR 2022 paper
+    masks the placed documents where it means the others, and is biased by 6 to 54 %.)
+
+    Parameters
+    ----------
+    scores, relevance, rank_weights, offsets, n_threads, first_query
+        As in ``pl_rank_3``.
+    noise : {"gumbel", "normal"}
+        With Gumbel noise and ``sigma`` 1 rankings are drawn from the Plackett-Luce distribution of the scores, and the
+        expectation is the gradient of ``pl_rank_exact``.
+    sigma : float
+        Scale of the noise, positive.
+    n_samples : int
+        Draws of the noise for each query, N.
+    rng : None, int, SeedSequence, BitGenerator or Generator
+        Source of the key of this call's random streams. The same key gives the same bits for any number of threads.
+    out : ndarray, shape (n_docs,), float64, optional
+        Where to write the result. Untouched if the call fails or is interrupted.
+
+    Returns
+    -------
+    ndarray, shape (n_docs,), float64
+        Gradient of the sum over queries of the expected metric: the direction of ascent.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described; the message names it.
+
+    Notes
+    -----
+    O(D log D + N (D + K log K + M K)), below the O(N D K) of the definition: what a draw gives to documents is smooth
+    in their score, and computed for M nodes in place of D documents (32 to a stretch of 5.5 sigma with Gumbel noise and
+    of 10 with normal noise; no more nodes than documents). Interpolation errs by less than 2e-7 of the largest
+    density. Densities that underflow are 0. Source: Ustimenko and Prokhorenkova, "StochasticRank: Global Optimization
+    of Scale-Free Discrete Functions", ICML 2020; with Gumbel noise: Oosterhuis, SIGIR 2022.
+
+    Examples
+    --------
+    >>> import plrank_fast as plr
+    >>> gradient = plr.stochastic_rank([0.5, 0.1, -0.2], [0, 1, 3], plr.dcg_weights(2), n_samples=1000, rng=0)
+    >>> bool(gradient[2] > 0 > gradient[0])
+    True
+    """
+    scores_ = validation.real_array(scores, "scores")
+    relevance_ = validation.same_length(validation.real_array(relevance, "relevance"), "relevance", scores_)
+    offsets_ = validation.query_offsets(offsets, scores_.size)
+    weights = validation.weights_of_ranks(rank_weights, offsets_.size - 1)
+    validation.choice(noise, "noise", tuple(NOISES))
+    sigma = validation.positive_real(sigma, "sigma")
+    n_samples = validation.count(n_samples, "n_samples", 1)
+    threads = _threads.resolve_threads(validation.threads(n_threads))
+    first_query = validation.count(first_query, "first_query", 0)
+    result = np.zeros(scores_.size)
+    out = validation.output(out, result.shape)
+    rng = validation.check_random_state(rng)
+    key = validation.stream_key(rng)
+    _stochastic_rank.stochastic_rank(
+        NOISES[noise], 1.0 / sigma, scores_, relevance_, weights, offsets_, n_samples, None, key, first_query, threads,
+        result,
+    )  # fmt: skip
+    return validation.deliver(result, out)

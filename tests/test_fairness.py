@@ -1,0 +1,173 @@
+"""Exposure, its disparity over pairs, and the gradient through the reward trick and through the exact Jacobian."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import plrank_fast as plr
+from plrank_fast import fairness, reference
+
+KINDS = {"squared": lambda x: x**2, "absolute": np.abs}
+
+
+def brute_force(exposure, merit, kind):
+    pairs = KINDS[kind](np.multiply.outer(exposure, merit) - np.multiply.outer(merit, exposure))
+    return pairs.sum() / max(1, exposure.size * (exposure.size - 1))
+
+
+def enumerated_exposure(scores, rank_weights):
+    rankings = reference.all_rankings(scores.size)
+    probabilities = np.exp(reference.ranking_log_prob(scores, rankings))
+    weights = np.pad(rank_weights, (0, max(0, scores.size - rank_weights.size)))[: scores.size]
+    exposure = np.zeros(scores.size)
+    np.add.at(exposure, rankings, probabilities[:, np.newaxis] * weights)
+    return exposure
+
+
+class TestExposure:
+    """Mutants: a rank weight given to the rank after; padding of a short query counted; the mean over too many."""
+
+    def test_of_given_rankings(self):
+        got = fairness.expected_exposure(
+            np.zeros(4), [1.0, 0.5, 0.25], method="sample", rankings=[[0, 1, 2], [1, 3, 0]], n_samples=7
+        )
+        np.testing.assert_allclose(got, np.array([1.25, 1.5, 0.25, 0.5]) / 2)
+
+    @pytest.mark.parametrize("method", ["exact", "sample"])
+    def test_expectation(self, method):
+        scores, weights = np.random.default_rng(0).normal(size=5), np.array([1.0, 0.6, 0.5])
+        exact = enumerated_exposure(scores, weights)
+        got = fairness.expected_exposure(scores, weights, method=method, n_samples=200_000, rng=0)
+        np.testing.assert_allclose(got, exact, rtol=0, atol=1e-7 if method == "exact" else 7 * 0.5 / np.sqrt(2e5))
+
+    def test_batch_is_loop(self, monkeypatch):
+        """However the batch is cut to save memory. Mutant: the random stream of a chunk's first query used again."""
+        offsets = np.array([0, 0, 5, 6, 40, 43])
+        scores = np.random.default_rng(0).normal(size=43)
+        weights = np.random.default_rng(1).normal(size=(5, 6))
+        whole = fairness.expected_exposure(scores, weights, offsets=offsets, method="sample", rng=3, n_samples=20)
+        monkeypatch.setattr(fairness, "RANKS_AT_ONCE", 1)
+        cut = fairness.expected_exposure(scores, weights, offsets=offsets, method="sample", rng=3, n_samples=20)
+        np.testing.assert_array_equal(whole, cut)
+        for q in range(5):
+            part = slice(offsets[q], offsets[q + 1])
+            alone = fairness.expected_exposure(
+                scores[part], weights[q], method="sample", rng=3, n_samples=20, first_query=q
+            )
+            np.testing.assert_array_equal(whole[part], alone)
+            assert whole[part].sum() == pytest.approx(weights[q][: offsets[q + 1] - offsets[q]].sum(), abs=1e-12)
+
+    def test_rankings_only_with_samples(self):
+        with pytest.raises(ValueError, match="rankings can only be given with method='sample'"):
+            fairness.expected_exposure([0.0], [1.0], rankings=[[0]])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+class TestDisparity:
+    """Mutants: the two kinds swapped, as published; pairs counted once but divided by D (D - 1); merit and exposure
+    exchanged; documents without merit left out."""
+
+    def test_by_hand(self, kind):
+        value = fairness.disparity([1.0, 0.5], [1.0, 3.0], kind=kind)[0]
+        assert value[0] == pytest.approx(KINDS[kind](1.0 * 3.0 - 0.5 * 1.0))
+
+    @pytest.mark.parametrize("n_docs", [2, 3, 10, 50])
+    def test_brute_force_and_differences(self, kind, n_docs):
+        rng = np.random.default_rng(n_docs)
+        exposure, merit = rng.uniform(size=n_docs), rng.choice([0.0, 1.0, 3.0, 7.0], size=n_docs)
+        merit[0] = 1.0
+        values, derivative = fairness.disparity(exposure, merit, kind=kind)
+        assert values[0] == pytest.approx(brute_force(exposure, merit, kind), rel=1e-12)
+        step = 1e-7
+        for d in range(n_docs):
+            shift = step * np.eye(n_docs)[d]
+            difference = brute_force(exposure + shift, merit, kind) - brute_force(exposure - shift, merit, kind)
+            assert difference / (2 * step) == pytest.approx(derivative[d], abs=1e-6)
+
+    def test_in_proportion(self, kind):
+        merit = np.array([0.0, 1.0, 3.0, 7.0])
+        values, derivative = fairness.disparity(0.25 * merit, merit, kind=kind)
+        assert values[0] == 0.0
+        assert (derivative == 0.0).all()
+
+    def test_edges(self, kind):
+        for exposure, merit in (([], []), ([2.0], [3.0]), ([1.0, 2.0], [0.0, 0.0])):
+            values, derivative = fairness.disparity(exposure, merit, kind=kind)
+            assert values.tolist() == [0.0]
+            assert (derivative == 0.0).all()
+
+    def test_batch_is_loop(self, kind):
+        offsets = np.array([0, 0, 5, 6, 40, 43])
+        exposure, merit = np.random.default_rng(0).uniform(size=(2, 43))
+        values, derivative = fairness.disparity(exposure, merit, offsets=offsets, kind=kind)
+        for q, (start, stop) in enumerate(itertools.pairwise(offsets)):
+            value, alone = fairness.disparity(exposure[start:stop], merit[start:stop], kind=kind)
+            assert values[q] == value[0]
+            np.testing.assert_array_equal(derivative[start:stop], alone)
+
+    def test_exact_gradient(self, kind):
+        """By differences of the disparity of enumerated exposures. Mutant: the gradient of the metric with merit."""
+        rng = np.random.default_rng(1)
+        scores, merit, weights = rng.normal(size=5), np.array([0.0, 1.0, 1.0, 3.0, 7.0]), plr.dcg_weights(3)
+
+        def value(f):
+            return brute_force(enumerated_exposure(f, weights), merit, kind)
+
+        values, gradient = fairness.disparity_gradient(scores, merit, weights, kind=kind)
+        assert values[0] == pytest.approx(value(scores), rel=1e-6)
+        for d in range(5):
+            shift = 1e-5 * np.eye(5)[d]
+            difference = (value(scores + shift) - value(scores - shift)) / 2e-5
+            assert difference == pytest.approx(gradient[d], abs=1e-5)
+
+    @pytest.mark.parametrize("method", [name for name in fairness.ESTIMATORS if name != "pl_rank_exact"])
+    def test_sampled_gradient(self, kind, method):
+        """In the mean the exact one. Mutant: one set of rankings for exposure and gradient ("squared" is then biased
+        at N = 4 by much more than the error of the mean)."""
+        rng = np.random.default_rng(1)
+        scores, merit, weights = rng.normal(size=6), np.array([0.0, 1.0, 1.0, 3.0, 7.0, 0.0]), plr.dcg_weights(3)
+        exact = fairness.disparity_gradient(scores, merit, weights, kind=kind)[1]
+        n_samples = 4 if kind == "squared" else 20_000  # the sign of a pair is not linear in its exposure
+        repeats = 3000 if kind == "squared" else 10
+        parts = np.array([
+            fairness.disparity_gradient(
+                scores, merit, weights, kind=kind, method=method, n_samples=n_samples, rng=seed, n_threads=1
+            )[1]
+            for seed in range(repeats)
+        ])  # fmt: skip
+        error = parts.std(axis=0, ddof=1) / np.sqrt(repeats)
+        assert (np.abs(parts.mean(axis=0) - exact) < (6.5 if kind == "squared" else 40) * error + 1e-9).all()
+
+    def test_descent_ends_in_proportion(self, kind):
+        """The gradient followed: disparity falls to nearly nothing where proportion can be had."""
+        merit, weights = np.array([1.0, 1.5, 2.0, 1.2]), plr.dcg_weights(4)
+        scores, first = np.array([2.0, -1.0, 0.0, 0.5]), None
+        for step in range(400):
+            values, gradient = fairness.disparity_gradient(scores, merit, weights, kind=kind)
+            first = values[0] if first is None else first
+            scores = scores - (1.0 if kind == "squared" else 2.0 / (1 + step / 10)) * gradient
+        assert values[0] < 0.1 * first
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: fairness.disparity([0.0], [-1.0]), ValueError, "merit must be at least 0"),
+        (lambda: fairness.disparity([0.0], [1.0, 2.0]), ValueError, "merit must have one entry per exposure"),
+        (lambda: fairness.disparity([np.nan], [1.0]), ValueError, "exposure must be finite"),
+        (lambda: fairness.disparity([0.0], [1.0], kind="cubic"), ValueError, "kind must be one of"),
+        (lambda: fairness.disparity([0.0], [1.0], offsets=[0, 2]), ValueError, "offsets"),
+        (lambda: fairness.disparity_gradient([0.0], [-1.0], [1.0]), ValueError, "merit must be at least 0"),
+        (lambda: fairness.disparity_gradient([0.0], [1.0], [1.0], method="guess"), ValueError, "method must be one of"),
+        (lambda: fairness.disparity_gradient([0.0], [1.0], [1.0], n_samples=0), ValueError, "n_samples"),
+        (lambda: fairness.disparity_gradient([0.0], [1.0], [np.nan]), ValueError, "rank_weights"),
+        (lambda: fairness.expected_exposure([0.0], [1.0], method="guess"), ValueError, "method must be one of"),
+        (lambda: fairness.expected_exposure([0.0], [1.0], method="sample", n_samples=0), ValueError, "n_samples"),
+        (lambda: fairness.expected_exposure([0.0], [1.0], method="sample", rng=-1), ValueError, "rng"),
+        (lambda: fairness.expected_exposure([0.0], [1.0], method="sample", n_threads=0), ValueError, "n_threads"),
+    ],
+)
+def test_faults(call, error, message):
+    with pytest.raises(error, match=message):
+        call()

@@ -1,0 +1,359 @@
+"""StochasticRank: unbiased by quadrature over the noise in every order, equal to its twin, exact at the limits."""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+import plrank_fast as plr
+from plrank_fast import _stochastic_rank, reference
+
+DENSITIES = {"gumbel": reference.gumbel_density, "normal": reference.normal_density}
+
+
+def problem(n_docs, cutoff, seed=0, spread=1.0):
+    """Scores with a tie, relevance with a zero and negative values, rank weights that are not monotone."""
+    rng = np.random.default_rng([n_docs, cutoff, seed])
+    scores = spread * rng.normal(size=n_docs)
+    relevance = rng.normal(size=n_docs)
+    if n_docs > 2:
+        scores[1] = scores[2]
+        relevance[0] = 0.0
+    return scores, relevance, rng.normal(size=cutoff)
+
+
+def of_given_noise(noise, sigma, scores, relevance, rank_weights, given):
+    """The compiled estimator on noise made here: exponential numbers E for Gumbel noise -log E, or normal ones."""
+    out = np.zeros(scores.size)
+    _stochastic_rank.stochastic_rank(
+        _stochastic_rank.GUMBEL if noise == "gumbel" else _stochastic_rank.NORMAL, 1.0 / sigma, scores, relevance,
+        rank_weights[np.newaxis], np.array([0, scores.size]), len(given), given, np.zeros(2, dtype=np.uint64), 0, 1, out,
+    )  # fmt: skip
+    return out
+
+
+def twin_of_given_noise(noise, sigma, scores, relevance, rank_weights, given, estimator=reference.stochastic_rank):
+    noisy = scores + sigma * (-np.log(given) if noise == "gumbel" else given)
+    return estimator(scores, relevance, rank_weights, noisy, lambda x: DENSITIES[noise](x / sigma) / sigma)
+
+
+def gumbel_quadrature(scores, n_nodes):
+    """(weight, E) for every order of arrival and every node: the gaps between arrivals are exponential, of rate S_k."""
+    weights = np.exp(scores)
+    nodes, node_weights = np.polynomial.legendre.leggauss(n_nodes)
+    root = (1 + nodes) / 2  # exp(-gap) = root^3: smooth where the gap is long
+    nodes, node_weights = -3 * np.log(root), node_weights / 2 * 3 * root**2
+    grid = np.stack(np.meshgrid(*[nodes] * scores.size, indexing="ij"), axis=-1).reshape(-1, scores.size)
+    mass = np.prod(
+        np.stack(np.meshgrid(*[node_weights] * scores.size, indexing="ij"), axis=-1).reshape(-1, scores.size), axis=1
+    )
+    every = reference.all_rankings(scores.size)
+    for ranking, probability in zip(every, np.exp(reference.ranking_log_prob(scores, every)), strict=True):
+        left_over = np.cumsum(weights[ranking][::-1])[::-1]
+        arrivals = np.cumsum(grid / left_over, axis=1)
+        clocks = np.empty_like(arrivals)
+        clocks[:, ranking] = arrivals * weights[ranking]
+        yield probability * mass, clocks
+
+
+def normal_quadrature(scores, n_nodes):
+    """(weight, z, ranking) for every order and node: u_1 over a wide range, each next one from below up to the last."""
+    nodes, node_weights = np.polynomial.legendre.leggauss(n_nodes)
+    lowest, highest = scores.min() - 5.5, scores.max() + 5.5
+    for ranking in reference.all_rankings(scores.size):
+        noisy, mass, top = [], np.ones(1), np.full(1, highest)
+        for item in ranking:
+            half = (top - lowest) / 2
+            u = (lowest + half[:, np.newaxis] * (1 + nodes)).ravel()
+            mass = (mass[:, np.newaxis] * half[:, np.newaxis] * node_weights).ravel()
+            mass = mass * reference.normal_density(u - scores[item])
+            noisy = [np.repeat(before, n_nodes) for before in noisy] + [u]
+            top = u
+        z = np.empty((mass.size, scores.size))
+        z[:, ranking] = np.stack(noisy, axis=1) - scores[ranking]
+        yield mass, z, ranking
+
+
+def expectation(estimator, cases, n_docs):
+    total = np.zeros(n_docs)
+    for mass, noise in cases:
+        for m, sample in zip(mass, noise, strict=True):
+            if m > 1e-11:
+                total += m * estimator(sample[np.newaxis])
+    return total
+
+
+def reversed_mask(scores, relevance, rank_weights, noisy_scores, density):
+    """The published error: ranks moved up for the items that stand above the one left out, not for those below."""
+    n_docs, cutoff = scores.size, min(rank_weights.size, scores.size)
+    drops = np.append(rank_weights[:cutoff] - np.append(rank_weights[1:cutoff], 0.0), 0.0)
+    first = np.argsort(-noisy_scores, axis=1)[:, : cutoff + 1]
+    placed_at = np.full(noisy_scores.shape, n_docs)
+    np.put_along_axis(placed_at, first, np.arange(first.shape[1])[np.newaxis], axis=1)
+    gradient = np.zeros(n_docs)
+    for k in range(first.shape[1]):
+        item = first[:, k, np.newaxis]
+        densities = density(np.take_along_axis(noisy_scores, item, axis=1) - scores)
+        drop = np.where((placed_at > k) & (placed_at < n_docs), drops[k - 1], drops[k])
+        gradient += (densities * drop * (relevance - relevance[item])).sum(axis=0)
+    return gradient / len(noisy_scores)
+
+
+class TestUnbiased:
+    """No randomness: every order of the documents, with quadrature over their noise.
+
+    Mutants: the mask of the placed items reversed (below); ranks not moved up when an item is left out; only K and not
+    K + 1 best; the last drop without theta_{K+1} = 0; sigma left out of the density.
+    """
+
+    @pytest.mark.parametrize(("n_docs", "n_nodes"), [(2, 40), (3, 14)])
+    def test_gumbel_is_the_exact_gradient(self, n_docs, n_nodes):
+        for cutoff in range(1, n_docs + 2):
+            scores, relevance, rank_weights = problem(n_docs, cutoff, 1, 0.7)
+            exact = reference.exact_gradient(scores, relevance, rank_weights)
+            cases = list(gumbel_quadrature(scores, n_nodes))
+            got = expectation(
+                lambda e, f=scores, r=relevance, t=rank_weights: of_given_noise("gumbel", 1.0, f, r, t, e),
+                cases, n_docs,
+            )  # fmt: skip
+            np.testing.assert_allclose(got, exact, rtol=0, atol=3e-5 if n_docs == 3 else 1e-8)
+
+    def test_the_reversed_mask_is_caught(self):
+        scores, relevance, rank_weights = problem(3, 2, 1, 0.7)
+        exact = reference.exact_gradient(scores, relevance, rank_weights)
+        biased = expectation(
+            lambda e: twin_of_given_noise("gumbel", 1.0, scores, relevance, rank_weights, e, reversed_mask),
+            gumbel_quadrature(scores, 14), 3,
+        )  # fmt: skip
+        assert np.abs(biased - exact).max() > 0.05 * np.abs(exact).max()
+
+    @pytest.mark.parametrize(("n_docs", "n_nodes"), [(2, 48), (3, 32)])
+    def test_normal(self, n_docs, n_nodes):
+        """The derivative of the expected metric, as the mean of metric times (u - f) over the same quadrature."""
+        sigma = 0.8
+        for cutoff in (1, n_docs):
+            scores, relevance, rank_weights = problem(n_docs, cutoff, 1)
+            cases = list(normal_quadrature(scores / sigma, n_nodes))
+            exact = sum(
+                (mass * reference.metric(relevance, rank_weights, ranking[np.newaxis])) @ z / sigma
+                for mass, z, ranking in cases
+            )
+            got = expectation(
+                lambda z, f=scores, r=relevance, t=rank_weights: of_given_noise("normal", sigma, f, r, t, z),
+                [(mass, z) for mass, z, _ in cases], n_docs,
+            )  # fmt: skip
+            np.testing.assert_allclose(got, exact, rtol=0, atol=1e-5)
+
+    def test_two_documents_in_closed_form(self):
+        """Normal noise: P(first above) = Phi((f_1 - f_2) / (sigma sqrt 2)), so the gradient is a normal density."""
+        scores, sigma = np.array([0.4, -0.3]), 1.3
+        slope = reference.normal_density(np.diff(scores) / sigma / np.sqrt(2)) / (sigma * np.sqrt(2))
+        parts = np.array([
+            plr.stochastic_rank(scores, [1.0, 3.0], [1.0, 0.4], noise="normal", sigma=sigma, n_samples=2000, rng=seed, n_threads=1)
+            for seed in range(50)
+        ])  # fmt: skip
+        error = parts.std(axis=0, ddof=1) / np.sqrt(50)
+        assert (np.abs(parts.mean(axis=0) - 0.6 * 2.0 * slope * [-1, 1]) < 7 * error).all()
+
+    @pytest.mark.parametrize(("n_docs", "cutoff", "sigma"), [(8, 3, 1.0), (60, 10, 1.0), (60, 60, 0.5), (200, 5, 2.0)])
+    def test_drawn_gumbel_agrees_with_pl_rank_exact(self, n_docs, cutoff, sigma):
+        """Within 6.5 standard errors in every coordinate: alpha below 1e-9 each. Mutant: one stream for all blocks."""
+        scores, relevance, rank_weights = problem(n_docs, cutoff, 3)
+        exact = plr.pl_rank_exact(scores / sigma, relevance, rank_weights, rtol=1e-9) / sigma
+        parts = np.array([
+            plr.stochastic_rank(scores, relevance, rank_weights, sigma=sigma, n_samples=1000, rng=seed, n_threads=1)
+            for seed in range(200)
+        ])  # fmt: skip
+        z = (parts.mean(axis=0) - exact) / (parts.std(axis=0, ddof=1) / np.sqrt(len(parts)))
+        assert np.abs(z).max() < 6.5
+
+
+@pytest.mark.parametrize("noise", DENSITIES)
+class TestAgainstTheTwin:
+    """Mutants: nodes of one stretch used for all; corrections of a block not cleared; a list's items read from the next
+    list; samples past the last of eight added; survivors fewer than ranks."""
+
+    @pytest.mark.parametrize(
+        ("n_docs", "cutoff"),
+        [(2, 1), (2, 2), (3, 5), (17, 4), (20, 20), (40, 39), (120, 10), (120, 119), (120, 120), (700, 20)],
+    )
+    @pytest.mark.parametrize("spread", [0.0, 0.1, 1.0, 4.0, 30.0])
+    def test_ordinary(self, n_docs, cutoff, spread, noise):
+        """Item by item to rounding, through nodes to 2e-7 of the density."""
+        scores, relevance, rank_weights = problem(n_docs, cutoff, 0, spread)
+        rng = np.random.default_rng(0)
+        for n_samples, sigma in ((1, 1.0), (8, 1.0), (300, 0.7)):
+            shape = (n_samples, n_docs)
+            given = rng.standard_exponential(shape) if noise == "gumbel" else rng.normal(size=shape)
+            got = of_given_noise(noise, sigma, scores, relevance, rank_weights, given)
+            twin = twin_of_given_noise(noise, sigma, scores, relevance, rank_weights, given)
+            largest = 0.4 / sigma * np.abs(np.diff(rank_weights, append=0.0)).sum() * np.ptp(relevance)
+            np.testing.assert_allclose(got, twin, rtol=0, atol=(1e-12 if n_docs <= 16 else 2e-7) * largest)
+
+    def test_almost_tied_noise(self, noise):
+        """Noisy scores that differ in the last bits only: the order is that of the exact numbers."""
+        scores, relevance = np.zeros(6), np.arange(6.0)
+        given = 1.0 + 2.0**-52 * np.array([[3, 1, 5, 0, 4, 2]])
+        got = of_given_noise(noise, 1.0, scores, relevance, np.array([1.0, 0.5, 0.1]), given)
+        twin = twin_of_given_noise(noise, 1.0, scores, relevance, np.array([1.0, 0.5, 0.1]), given)
+        np.testing.assert_allclose(got, twin, rtol=0, atol=1e-14)
+
+    def test_batch_is_loop_and_threads(self, noise, monkeypatch):
+        """Bit for bit, with empty and one-document queries between."""
+        monkeypatch.setattr("plrank_fast._threads.available_cpus", lambda: 64)
+        offsets = np.array([0, 0, 5, 6, 6, 90, 97, 97, 300])
+        scores, relevance, _ = problem(300, 1)
+        rank_weights = np.random.default_rng(1).normal(size=(8, 6))
+        arguments = {"noise": noise, "n_samples": 150, "rng": 2}
+        batch = plr.stochastic_rank(scores, relevance, rank_weights, offsets=offsets, n_threads=1, **arguments)
+        for n_threads in (2, 3, 7, 64, None):
+            again = plr.stochastic_rank(
+                scores, relevance, rank_weights, offsets=offsets, n_threads=n_threads, **arguments
+            )
+            np.testing.assert_array_equal(batch, again)
+        for q in range(8):
+            part = slice(offsets[q], offsets[q + 1])
+            alone = plr.stochastic_rank(scores[part], relevance[part], rank_weights[q], first_query=q, **arguments)
+            np.testing.assert_array_equal(batch[part], alone)
+        assert batch[5] == 0.0  # the query of one document
+
+    def test_one_long_query(self, noise, monkeypatch):
+        """Blocks in parallel, added up in order: the same bits as in a batch. Mutant: blocks added as they finish."""
+        monkeypatch.setattr("plrank_fast._threads.available_cpus", lambda: 8)
+        scores, relevance, rank_weights = problem(3000, 5)
+        one = plr.stochastic_rank(scores, relevance, rank_weights, n_samples=1000, rng=1, n_threads=1, noise=noise)
+        for n_threads in (2, 7):
+            some = plr.stochastic_rank(
+                scores, relevance, rank_weights, n_samples=1000, rng=1, n_threads=n_threads, noise=noise
+            )
+            np.testing.assert_array_equal(one, some)
+        short = plr.stochastic_rank(scores, relevance, rank_weights, n_samples=100, rng=1, noise=noise)
+        many = plr.stochastic_rank(
+            np.tile(scores, 2), np.tile(relevance, 2), rank_weights, offsets=[0, 3000, 6000], n_samples=100, rng=1,
+            noise=noise,
+        )  # fmt: skip
+        np.testing.assert_array_equal(short, many[:3000])
+
+    @pytest.mark.parametrize("gap", [20.0, 36.0, 100.0, 760.0, 1e3, 1e6, 1e308])
+    def test_far_apart(self, gap, noise):
+        """Documents that never change places give each other exactly nothing; the rest is as without them.
+
+        Mutants: exp(f) without its maximum taken off; noise rounded away at 1e300; 0 times infinity at a density that
+        underflows.
+        """
+        with np.errstate(all="raise"):
+            far = plr.stochastic_rank([gap / 2, -gap / 2], [1.0, 3.0], [1.0, 0.5], noise=noise, n_samples=200, rng=0)
+            close = plr.stochastic_rank(
+                [gap / 2, -gap / 2, gap / 2], [1.0, 3.0, 0.0], [1.0, 0.5], noise=noise, n_samples=200, rng=0
+            )
+        bound = np.exp(-gap / 2) if gap < 700 else 0.0
+        assert np.abs(far).max() <= bound
+        assert np.isfinite(close).all()
+        assert abs(close[1]) <= 1e3 * bound
+        assert close[0] > 0.01 > -0.01 > close[2]
+
+    def test_trivial(self, noise):
+        def call(*arguments, **options):
+            return plr.stochastic_rank(*arguments, noise=noise, rng=0, **options)
+
+        assert call([], [], [1.0]).shape == (0,)
+        assert call([], [], [1.0], offsets=[0, 0]).shape == (0,)
+        assert call([3.0], [2.0], [1.0, 0.5])[0] == 0.0
+        assert (call([3.0, 1.0], [2.0, 1.0], []) == 0.0).all()
+        for n_docs in (5, 100):
+            assert (call(np.linspace(0, 1, n_docs), np.full(n_docs, 0.7), [1.0, 0.5]) == 0.0).all()
+            assert (call(np.linspace(0, 1, n_docs), np.zeros(n_docs), [1.0, 0.5]) == 0.0).all()
+        same = call(np.zeros(100), np.arange(100.0), [1.0, 0.5], n_samples=2000)
+        assert np.corrcoef(same, np.arange(100))[0, 1] > 0.99
+        np.testing.assert_array_equal(
+            call(np.arange(4.0), [0, 1, 0, 2], [1.0, 0.5, 0.2, 0.1, 9.0]),
+            call(np.arange(4.0), [0, 1, 0, 2], [1.0, 0.5, 0.2, 0.1]),
+        )
+
+    def test_shift_and_permutation(self, noise):
+        scores, relevance, rank_weights = problem(90, 7)
+        given = np.random.default_rng(0).standard_exponential((50, 90))
+        order = np.random.default_rng(1).permutation(90)
+        here = of_given_noise(noise, 1.0, scores, relevance, rank_weights, given)
+        there = of_given_noise(noise, 1.0, scores[order], relevance[order], rank_weights, given[:, order].copy())
+        np.testing.assert_allclose(here[order], there, rtol=0, atol=1e-12)
+        if noise == "gumbel":
+            shifted = of_given_noise(noise, 1.0, scores + 64.0, relevance, rank_weights, given)
+            np.testing.assert_allclose(here, shifted, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(
+            here, of_given_noise(noise, 1.0, scores, relevance + 16.0, rank_weights, given), rtol=0, atol=1e-12
+        )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"noise": "laplace"}, ValueError, "noise must be one of 'gumbel', 'normal'"),
+        ({"noise": None}, TypeError, "noise"),
+        ({"sigma": 0.0}, ValueError, "sigma must be positive"),
+        ({"sigma": "1"}, TypeError, "sigma"),
+        ({"n_samples": 0}, ValueError, "n_samples"),
+        ({"n_samples": 2.0}, TypeError, "n_samples"),
+        ({"rng": -1}, ValueError, "rng"),
+        ({"n_threads": 0}, ValueError, "n_threads"),
+        ({"scores": [0.0, np.nan]}, ValueError, "scores must be finite, got nan at index 1"),
+        ({"relevance": [0.0]}, ValueError, "relevance"),
+        ({"rank_weights": [np.inf]}, ValueError, "rank_weights"),
+        ({"offsets": [0, 1]}, ValueError, "offsets"),
+        ({"first_query": -1}, ValueError, "first_query"),
+        ({"out": np.zeros(3)}, ValueError, "out"),
+    ],
+    ids=str,
+)
+def test_faults(arguments, error, message):
+    generator = np.random.default_rng(0)
+    before = generator.bit_generator.state
+    out = np.full(2, 7.0)
+    given = {
+        "scores": [0.0, 1.0], "relevance": [0.0, 1.0], "rank_weights": [1.0], "rng": generator, "out": out, **arguments
+    }  # fmt: skip
+    with pytest.raises(error, match=message):
+        plr.stochastic_rank(**given)
+    assert (out == 7.0).all()
+    assert generator.bit_generator.state == before
+
+
+def test_normal_noise_is_normal():
+    """Drawn noise through a gradient that shows it: of two documents the density at the other's noisy score.
+
+    4e5 draws of phi(z) have mean 1 / (2 sqrt(pi)) and of phi(z)^2 mean 1 / (2 pi sqrt(3)). Mutant: the second normal
+    number of a pair equal to the first.
+    """
+    parts = np.array([
+        plr.stochastic_rank([0.0, 0.0], [0.0, 1.0], [1.0], noise="normal", n_samples=1, rng=seed) for seed in range(4000)
+    ])  # fmt: skip
+    mean, second = 1 / (2 * np.sqrt(np.pi)), 1 / (2 * np.pi * np.sqrt(3))
+    for column in (-parts[:, 0], parts[:, 1]):
+        assert abs(column.mean() - mean) < 6.5 * column.std() / np.sqrt(4000)
+        assert abs((column**2).mean() - second) < 6.5 * (column**2).std() / np.sqrt(4000)
+    assert abs(np.corrcoef(parts.T)[0, 1]) < 6.5 / np.sqrt(4000)
+
+
+def test_every_level_agrees():
+    """SIMD levels to rounding. Mutant: lanes of a narrower register mixed up."""
+    program = """
+        import numpy as np, plrank_fast as plr
+        rng = np.random.default_rng(0)
+        for n, k in ((6, 3), (120, 10), (120, 100)):
+            f, rho = rng.normal(size=(2, n))
+            for noise in ("gumbel", "normal"):
+                print(*plr.stochastic_rank(f, rho, plr.dcg_weights(k), noise=noise, n_samples=200, rng=1))
+    """
+    answers = []
+    for level in plr.build_info()["simd_levels"]:
+        output = subprocess.run(
+            [sys.executable, "-c", textwrap.dedent(program)], env={**os.environ, "PLRANK_FAST_SIMD": level},
+            capture_output=True, text=True, check=True,
+        ).stdout  # fmt: skip
+        answers.append([np.array(line.split(), dtype=float) for line in output.splitlines()])
+    for answer in answers[1:]:
+        for here, there in zip(answers[0], answer, strict=True):
+            np.testing.assert_allclose(here, there, rtol=0, atol=1e-10)
