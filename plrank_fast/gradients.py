@@ -56,8 +56,8 @@ def sampled_estimate(
     rng = validation.check_random_state(rng)
     key = validation.stream_key(rng) if given is None or baseline else np.zeros(2, dtype=np.uint64)
     _sampled.sampled_estimate(
-        variant, SAMPLERS.index(sampler), baseline is not None, scores_, relevance_, weights, offsets_, n_samples, given,
-        key, first_query, threads, result, diagonal,
+        variant, SAMPLERS.index(sampler), baseline is not None, scores_, relevance_, weights, offsets_, n_samples,
+        given, key, first_query, threads, result, diagonal,
     )  # fmt: skip
     if hessian:
         return validation.deliver(result, outputs[0]), validation.deliver(diagonal, outputs[1])
