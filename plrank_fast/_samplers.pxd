@@ -7,6 +7,7 @@ from plrank_fast._weights cimport Weights
 
 cdef extern from "network_sampler.h" nogil:
     const int PLR_NETWORK_ITEMS
+    const double PLR_FLOAT_SPREAD
     ctypedef struct network_sampler:
         size_t n_items
         size_t depth
@@ -51,6 +52,7 @@ cdef extern from "guide_table.h" nogil:
 cdef extern from "threshold_sampler.h" nogil:
     const int PLR_THRESHOLD_CANDIDATES
     size_t plr_most_candidates(size_t cutoff)
+    double plr_mean_candidates(size_t cutoff)
     ctypedef struct threshold_sampler:
         size_t n_items
         size_t cutoff

@@ -74,7 +74,6 @@ cdef const slot_table_kernels *table = slot_table_kernels_at(simd_level())
 cdef const guide_table_kernels *guide = guide_table_kernels_at(simd_level())
 cdef const threshold_kernels *threshold = threshold_kernels_at(simd_level())
 
-cdef double FLOAT_SPREAD = 79.0  # nats between the scores up to which mean clocks fit a float32 with room for 2^6
 NS_PER_ITEM = 4.0
 
 
@@ -89,15 +88,16 @@ cdef int choose_sampler(const Draw *draw, const Weights *weights) noexcept nogil
     Costs are in ns per ranking, measured with AVX-512; only their ratios matter.
     """
     cdef intp_t n_items = weights.n_items, cutoff = min(draw.cutoff, weights.n_items)
-    cdef double candidates = <double>plr_most_candidates(cutoff)
     cdef double network_cost = INFINITY, threshold_cost = INFINITY, table_cost = INFINITY
     cdef int table = TABLE if n_items <= PLR_SLOT_ITEMS else GUIDE
-    cdef double draws
+    cdef double draws, excess
     # a group in lockstep costs the same however few of its lanes are wanted
     cdef double lanes_per_sample = (draw.n_samples + LOCKSTEP - 1) // LOCKSTEP * LOCKSTEP / <double>draw.n_samples
     # clocks in lockstep are float32, and weights must be representable
-    cdef bint network_serves = n_items <= PLR_NETWORK_ITEMS and weights.spread <= FLOAT_SPREAD
-    cdef bint threshold_serves = candidates <= PLR_THRESHOLD_CANDIDATES and weights.spread <= FLOAT_SPREAD
+    cdef bint network_serves = n_items <= PLR_NETWORK_ITEMS and weights.spread <= PLR_FLOAT_SPREAD
+    cdef bint threshold_serves = (
+        <intp_t>plr_most_candidates(cutoff) <= PLR_THRESHOLD_CANDIDATES and plr_mean_candidates(cutoff) < 0.8 * n_items
+        and weights.spread <= PLR_FLOAT_SPREAD)
     cdef bint table_serves = weights.representable and cutoff <= LOCKSTEP_RANKS
     if draw.sampler == NETWORK and network_serves:
         return NETWORK
@@ -108,15 +108,18 @@ cdef int choose_sampler(const Draw *draw, const Weights *weights) noexcept nogil
     if draw.sampler != AUTO:
         return INTROSELECT
     if network_serves:
-        network_cost = lanes_per_sample * (sorting_cost(n_items, cutoff) + 0.4 * n_items)
+        # folding short runs into one saves little once there are many of them
+        network_cost = lanes_per_sample * n_items * (0.3 + 0.095 * log2(max(16.0, cutoff + 1.0))) * (
+            1.2 if n_items > 128 else 1.0)
     if threshold_serves:
         threshold_cost = lanes_per_sample * (
-            0.24 * n_items + sorting_cost(0.7 * candidates, cutoff) + 1.6 * candidates + 20.0
-        ) + 4.0 * n_items / draw.n_samples
+            0.25 * n_items + 2.0 * plr_mean_candidates(cutoff) + 15.0
+        ) + 5.0 * n_items / draw.n_samples
     if table_serves:
-        # the slowest of sixteen rankings takes about two standard deviations more than the mean
-        draws = weights.most_draws + 2.0 * sqrt(weights.most_draws - cutoff) + 1.0
-        table_cost = lanes_per_sample * (1.7 if table == TABLE else 14.0) * draws + 6.0 * n_items / draw.n_samples
+        # rankings take some half of the excess over K that the bound has; the slowest of sixteen two deviations more
+        excess = 0.55 * (weights.most_draws - cutoff)
+        draws = cutoff + excess + 2.0 * sqrt(excess) + 1.0
+        table_cost = lanes_per_sample * (1.9 if table == TABLE else 14.0) * draws + 6.0 * n_items / draw.n_samples
     if 2.5 * n_items + 15.0 * cutoff + 100.0 < min(network_cost, min(threshold_cost, table_cost)):
         return INTROSELECT
     if table_cost <= min(network_cost, threshold_cost) and table_cost < INFINITY:
@@ -124,11 +127,6 @@ cdef int choose_sampler(const Draw *draw, const Weights *weights) noexcept nogil
     if threshold_cost < network_cost:
         return THRESHOLD
     return NETWORK if network_serves else INTROSELECT
-
-
-cdef inline double sorting_cost(double n_rows, double wanted) noexcept nogil:
-    """Of the network: all rows if nearly all are wanted, else the smallest of them."""
-    return n_rows * (0.055 * log2(max(16.0, wanted + 1.0)) + (0.1 if n_rows > 128.0 and wanted > 128.0 else 0.0))
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -17,5 +17,6 @@ cdef class Workspaces:
     # One aligned block of memory per thread, allocated at the edge of a call and never inside a parallel region.
     cdef char *_memory
     cdef size_t _stride
+    cdef size_t _size
 
     cdef char *of_thread(self, int thread) noexcept nogil

@@ -64,8 +64,8 @@ def sampled_estimate(
             )
         sampler = "auto"
     _sampled.sampled_estimate(
-        variant, SAMPLERS.index(sampler), baseline is not None, scores_, relevance_, weights, offsets_, n_samples, given,
-        key, first_query, threads, result, diagonal,
+        variant, SAMPLERS.index(sampler), baseline is not None, scores_, relevance_, weights, offsets_, n_samples,
+        given, key, first_query, threads, result, diagonal,
     )  # fmt: skip
     if hessian:
         return validation.deliver(result, outputs[0]), validation.deliver(diagonal, outputs[1])

@@ -20,26 +20,27 @@
 #define PLR_RARE_WORD (1 << 16)
 
 typedef struct {
-    int32_t lowest;    /* float bits that become key 0 */
-    int shift;         /* left, of what is above the lowest */
+    float scale;       /* takes clocks to where the float bits that are shifted out are the same for all */
+    int shift;
     int32_t slot_mask; /* low bits that hold the slot */
     int slot_bits;
     uint32_t nearest;  /* distance of two keys, slots aside, up to which their order may be wrong */
 } key_format;
 
-/* Keys for n_slots candidates (at most 1024) whose means lie between 1 and largest_mean (at most 2^115).
+/* Keys for n_slots candidates (at most 1024) whose means lie between 1 and largest_mean (at most 2^104).
  *
- * A clock lies below 64 times the largest mean (E < 45 from 64 bits). 64 octaves below that bound are told apart while
- * the means span less than 44 of them, 128 otherwise; what is smaller ties at key 0, and ties are repaired.
- * float32 clocks err by 4e-7 relative: 2 units of 20 bits of mantissa, 1 of fewer. */
+ * A clock lies below 64 times the largest mean (E < 45 from 64 bits), and above 2^-16 unless its word is rare. If that
+ * is 64 octaves, scaling puts them between 2 and 2^65: the sign and the highest bit of the exponent are then 0 and 1
+ * for all and are shifted out. If it is more, they are put below 2, and the sign alone is shifted out. float32 clocks
+ * err by 4e-7 relative: 2 units of 20 bits of mantissa, 1 of fewer. */
 PLR_INLINE key_format make_key_format(size_t n_slots, float largest_mean)
 {
     key_format format;
-    float bound = 64.0f * largest_mean;
-    int32_t bits;
-    memcpy(&bits, &bound, sizeof bits);
-    format.shift = largest_mean < 0x1p44f ? 2 : 1;
-    format.lowest = bits - (format.shift == 2 ? 1 << 29 : 1 << 30) + 1;
+    int octaves = 6;
+    while (octaves < 126 && ldexpf(1.0f, octaves - 6) < largest_mean)
+        octaves++;
+    format.shift = octaves <= 6 + 42 ? 2 : 1;
+    format.scale = ldexpf(1.0f, (format.shift == 2 ? 65 : 1) - octaves);
     format.slot_bits = 5;
     while ((size_t)1 << format.slot_bits < n_slots)
         format.slot_bits++;
@@ -73,10 +74,10 @@ PLR_INLINE vec_f32 exponential_clock(vec_i32 word, vec_i32 *rarest)
     return halvings * 0.693147180559945f + y * p;
 }
 
-PLR_INLINE vec_i32 clock_key(key_format format, vec_f32 clock, vec_i32 slot)
+/* `clock` is scaled; `shift` is the format's, known to the compiler. */
+PLR_INLINE vec_i32 clock_key(vec_f32 clock, int shift, int32_t slot_mask, vec_i32 slot)
 {
-    vec_i32 above = vec_max((vec_i32)clock - format.lowest, (vec_i32){0});
-    return ((above << format.shift) & ~format.slot_mask) | slot;
+    return ((vec_i32)((vec_u32)clock << shift) & ~slot_mask) | slot;
 }
 
 PLR_INLINE int is_rare_word(uint32_t word)
@@ -84,14 +85,15 @@ PLR_INLINE int is_rare_word(uint32_t word)
     return word + PLR_RARE_WORD < 2 * PLR_RARE_WORD;
 }
 
-/* The key of a clock in double precision. */
+/* The key of a clock in double precision; 0 for one below those that have a key. */
 static inline int32_t exact_key(key_format format, double clock, int32_t slot)
 {
-    float rounded = (float)clock;
-    int32_t bits;
-    memcpy(&bits, &rounded, sizeof bits);
-    int32_t above = bits > format.lowest ? bits - format.lowest : 0;
-    return (int32_t)(((uint32_t)above << format.shift) & ~(uint32_t)format.slot_mask) | slot;
+    float scaled = (float)(clock * format.scale);
+    uint32_t bits;
+    memcpy(&bits, &scaled, sizeof bits);
+    if (scaled < (format.shift == 2 ? 2.0f : 0x1p-126f))
+        bits = 0;
+    return (int32_t)((bits << format.shift) & ~(uint32_t)format.slot_mask) | slot;
 }
 
 /* The same clock from 64 random bits in double precision. */

@@ -9,10 +9,12 @@ static void prepare(network_sampler *sampler)
         sampler->n_sorted *= 2;
     sampler->largest_mean = 1.0f;
     for (size_t d = 0; d < sampler->n_items; d++) {
-        float mean = (float)(1.0 / sampler->weights[d]);
-        sampler->means[d] = mean;
-        sampler->largest_mean = mean > sampler->largest_mean ? mean : sampler->largest_mean;
+        sampler->means[d] = (float)(1.0 / sampler->weights[d]);
+        sampler->largest_mean = sampler->means[d] > sampler->largest_mean ? sampler->means[d] : sampler->largest_mean;
     }
+    const float scale = make_key_format(sampler->n_items, sampler->largest_mean).scale;
+    for (size_t d = 0; d < sampler->n_items; d++)
+        sampler->means[d] *= scale;
 }
 
 /* Clocks from words that are almost 0 or 2^32, out of 64 bits. About 1 group of 16 x 120 in 17 has one. */
@@ -22,6 +24,23 @@ static void replace_rare_keys(const sorted_group *group, int32_t *keys, size_t n
         for (size_t sample = 0; sample < PLR_LOCKSTEP; sample++)
             if (is_rare_word(group->words[d * PLR_LOCKSTEP + sample]))
                 keys[d * PLR_LOCKSTEP + sample] = exact_key(group->format, exact_clock(group, sample, d), (int32_t)d);
+}
+
+/* Keys of all items, from words to clocks; returns the rarest word's distance. A loop apart from the one that draws the
+ * words: with 16 registers the generator's state would push the constants of the logarithm out. */
+PLR_INLINE vec_i32 make_keys(const network_sampler *sampler, int shift, int32_t slot_mask)
+{
+    vec_i32 rarest = (vec_i32){0} + INT32_MAX;
+    for (size_t lane = 0; lane < PLR_LOCKSTEP; lane += PLR_LANES_32) {
+        vec_i32 slot = {0};
+        for (size_t d = 0; d < sampler->n_items; d++) {
+            vec_i32 word = load_row((int32_t *)sampler->words + lane, d);
+            vec_f32 clock = exponential_clock(word, &rarest) * sampler->means[d];
+            store_row(sampler->keys + lane, d, clock_key(clock, shift, slot_mask, slot));
+            slot += 1;
+        }
+    }
+    return rarest;
 }
 
 static void draw_group(network_sampler *sampler, plr_stream *stream, uint64_t salt, uint64_t first_sample,
@@ -38,17 +57,8 @@ static void draw_group(network_sampler *sampler, plr_stream *stream, uint64_t sa
         memcpy(sampler->words + d * PLR_LOCKSTEP, &step, sizeof step);
     }
     plr_stream_store(stream, &state);
-    /* a loop of its own: with 16 registers the generator's state would push the constants of the logarithm out */
-    vec_i32 rarest = (vec_i32){0} + INT32_MAX;
-    for (size_t lane = 0; lane < PLR_LOCKSTEP; lane += PLR_LANES_32) {
-        vec_i32 slot = {0};
-        for (size_t d = 0; d < n; d++) {
-            vec_i32 word = load_row((int32_t *)sampler->words + lane, d);
-            vec_f32 clock = exponential_clock(word, &rarest) * sampler->means[d];
-            store_row(keys + lane, d, clock_key(format, clock, slot));
-            slot += 1;
-        }
-    }
+    vec_i32 rarest =
+        format.shift == 2 ? make_keys(sampler, 2, format.slot_mask) : make_keys(sampler, 1, format.slot_mask);
     if (vec_any(rarest < PLR_RARE_WORD))
         replace_rare_keys(&group, keys, n);
     size_t padded = (n + sampler->n_sorted - 1) / sampler->n_sorted * sampler->n_sorted;

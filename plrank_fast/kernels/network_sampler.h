@@ -6,13 +6,14 @@
 #include "random_stream.h"
 
 #define PLR_NETWORK_ITEMS 1024
+#define PLR_FLOAT_SPREAD 72.0 /* nats from the lightest to the heaviest item whose clocks fit a float32: 104 octaves */
 
 typedef struct {
     size_t n_items;
     size_t depth;         /* ranks to hand out, at most n_items */
     size_t n_sorted;      /* rows of which the network finds the order: all, or a power of two above depth */
     const double *weights; /* of each item, 1 at most */
-    float *means;          /* 1 / weight */
+    float *means;          /* 1 / weight, scaled for the keys */
     float largest_mean;
     uint32_t *words;      /* (n_items, 16) random words of the group */
     int32_t *keys;        /* (n_items rounded up to a power of two, 16) */

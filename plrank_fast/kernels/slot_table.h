@@ -34,10 +34,9 @@ PLR_DECLARE_KERNELS(slot_table_kernels)
 /* Slots that pay: more make look-ups in one step likelier, and take longer to fill. */
 static inline size_t plr_slot_count(size_t n_items, size_t cutoff, size_t n_samples)
 {
-    size_t n_slots = 1 << 11;
-    if (n_items > 512 || cutoff * n_samples >= 4096)
-        n_slots *= 2;
-    while (n_slots < 16 * n_items && n_slots < 1 << 16)
+    size_t per_item = cutoff * n_samples >= 4096 ? 16 : 8;
+    size_t n_slots = 1 << 10;
+    while (n_slots < per_item * n_items && n_slots < 1 << 16)
         n_slots *= 2;
     return n_slots;
 }

@@ -53,6 +53,9 @@ static int prepare(threshold_sampler *sampler)
                 sampler->largest_mean = mean;
         }
     }
+    const float scale = make_key_format(sampler->most_candidates, sampler->largest_mean).scale;
+    for (size_t d = 0; d < padded; d++)
+        sampler->means[d] *= scale;
     return 1;
 }
 
@@ -121,7 +124,8 @@ static void make_keys(const threshold_sampler *sampler, const sorted_group *grou
     for (size_t i = 0; i < n; i += PLR_LANES_32) {
         int32_t key[PLR_LANES_32];
         vec_f32 clock = exponential_clock(vec_load_i32((const int32_t *)words + i), &rarest);
-        vec_store_i32(key, clock_key(group->format, clock * gather(sampler->means, items + i), slot));
+        clock *= gather(sampler->means, items + i);
+        vec_store_i32(key, clock_key(clock, group->format.shift, group->format.slot_mask, slot));
         PLR_UNROLL
         for (size_t lane = 0; lane < PLR_LANES_32; lane++)
             keys[(i + lane) * PLR_LOCKSTEP + sample] = key[lane];

@@ -11,7 +11,7 @@ typedef struct {
     size_t n_items;
     size_t cutoff;
     const double *weights;  /* of each item, 1 at most */
-    float *means;           /* (n_items rounded up to 16,) 1 / weight */
+    float *means;           /* (n_items rounded up to 16,) 1 / weight, scaled for the keys */
     uint32_t *thresholds;   /* (n_items rounded up to 16,) 2^32 exp(-weight * deadline); 2^32 - 1 for the padding */
     double deadline;        /* a time before which enough clocks ring in all but one ranking of some thousand */
     float largest_mean;

@@ -1,0 +1,140 @@
+"""PL-Rank-3 in lockstep against the estimator that takes one ranking after another, and its baseline."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import plrank_fast as plr
+from plrank_fast import _sampled, gradients, reference
+
+SIZES = [(2, 1), (2, 2), (9, 3), (24, 5), (24, 23), (24, 24), (120, 10), (120, 60), (120, 119), (300, 150), (1100, 20)]
+
+
+def estimate(variant, scores, relevance, rank_weights, n_samples, sampler="auto", rankings=None):
+    return gradients.sampled_estimate(
+        variant, scores, relevance, rank_weights, offsets=None, n_samples=n_samples, rankings=rankings, rng=3,
+        sampler=sampler, n_threads=1, out=None, first_query=0,
+    )  # fmt: skip
+
+
+def absolute_terms(scores, relevance, rank_weights, rankings):
+    """Mean over the rankings of the sum of absolute terms of each item."""
+    rank_weights = np.abs(rank_weights[: rankings.shape[1]])
+    relevance = np.abs(relevance)
+    weights = np.exp(scores - scores.max())
+    reward = reference.reward_from(relevance, rank_weights, rankings)
+    sums = reference.weight_not_placed(scores, rankings)
+    direct = np.cumsum(rank_weights / sums, axis=1)
+    risk = np.cumsum(reward[:, :-1] / sums, axis=1)
+    terms = weights * (relevance * direct[:, -1:] + risk[:, -1:])
+    np.put_along_axis(terms, rankings, reward[:, 1:] + weights[rankings] * (relevance[rankings] * direct + risk), 1)
+    return terms.mean(axis=0)
+
+
+@pytest.mark.parametrize("spread", [0.0, 1.0, 3.0, 6.0, 12.0])
+@pytest.mark.parametrize(("n_docs", "cutoff"), SIZES)
+@pytest.mark.parametrize("kind", ["dcg", "negative", "last rank", "rare relevance"])
+def test_as_exact_as_one_by_one(kind, n_docs, cutoff, spread):
+    """1e-12 of the sum of absolute terms. Mutants: no check of the amplification; dummy rankings that are counted."""
+    rng = np.random.default_rng(n_docs + cutoff)
+    scores = spread * rng.normal(size=n_docs)
+    relevance = 2.0 ** rng.integers(0, 5, n_docs) - 1.0
+    rank_weights = plr.dcg_weights(cutoff)
+    if kind == "negative":
+        relevance -= 5.0
+    if kind == "last rank":
+        rank_weights[:-1] = 0.0
+    if kind == "rare relevance":
+        relevance *= rng.random(n_docs) < 0.1
+    for n_samples, sampler in [(100, "auto"), (1000, "network"), (37, "introselect")]:
+        fast = estimate(_sampled.PL_RANK_3, scores, relevance, rank_weights, n_samples, sampler)
+        plain = estimate(_sampled.PL_RANK_3_PLAIN, scores, relevance, rank_weights, n_samples, sampler)
+        rankings = plr.sample_rankings(scores, n_samples, cutoff, rng=3, sampler=sampler)
+        bound = 1e-12 * absolute_terms(scores, relevance, rank_weights, rankings)
+        assert (np.abs(fast - plain) <= bound).all()
+        given = estimate(_sampled.PL_RANK_3, scores, relevance, rank_weights, n_samples, rankings=rankings)
+        assert (np.abs(given - plain) <= bound).all()
+
+
+@pytest.mark.parametrize("n_samples", [1, 2, 8, 9, 16, 17, 128, 129, 500])
+def test_groups_that_are_not_full(n_samples):
+    """Mutant: sums settled twice."""
+    scores, relevance = np.random.default_rng(1).normal(size=(2, 40))
+    relevance = np.abs(relevance)
+    fast = estimate(_sampled.PL_RANK_3, scores, relevance, plr.dcg_weights(10), n_samples)
+    plain = estimate(_sampled.PL_RANK_3_PLAIN, scores, relevance, plr.dcg_weights(10), n_samples)
+    np.testing.assert_allclose(fast, plain, rtol=0, atol=1e-13 * np.abs(plain).max() * 10)
+
+
+def test_same_ranking_again_and_again():
+    """Rounding then grows like the number of rankings. Mutant: sums that are settled only at the end."""
+    scores = np.linspace(5.0, -5.0, 60)
+    relevance = np.arange(60.0) % 4
+    rankings = np.tile(np.arange(20), (20_000, 1))
+    many = plr.pl_rank_3(scores, relevance, plr.dcg_weights(20), rankings=rankings)
+    once = plr.pl_rank_3(scores, relevance, plr.dcg_weights(20), rankings=rankings[:1])
+    assert (np.abs(many - once) <= 1e-12 * absolute_terms(scores, relevance, plr.dcg_weights(20), rankings[:1])).all()
+
+
+def test_rankings_past_the_cutoff_are_not_read():
+    """What stands there need not be an item. Mutant: complete rankings taken from given ones."""
+    rankings = np.array([[1, 0, 77, -5], [3, 2, 2**30, 0]])
+    gradient = plr.pl_rank_3([0.0, 30.0, 1.0, 2.0], [1.0, 2.0, 0.0, 1.0], [1.0, 0.5], rankings=rankings)
+    assert np.isfinite(gradient).all()
+
+
+class TestBaseline:
+    @pytest.mark.parametrize("cutoff", [1, 2, 3, 4])
+    @pytest.mark.parametrize("spread", [0.0, 1.0, 8.0, 400.0])
+    def test_unbiased(self, spread, cutoff):
+        """By enumeration of all rankings, the pilot's held fixed. Mutants: the baseline of the next rank; a baseline in
+        one of its two places only; the pilot drawn from the rankings themselves."""  # fmt: skip
+        scores = spread * np.array([0.3, -1.0, 0.8, 0.0])
+        relevance = np.array([3.0, 1.0, 0.0, 7.0])
+        rank_weights = plr.dcg_weights(cutoff)
+        for rng in range(3):
+            with_baseline = reference.expectation(
+                lambda *args, rankings, rng=rng: plr.pl_rank_3(*args, rankings=rankings, rng=rng, baseline="pilot"),
+                scores, relevance, rank_weights,
+            )  # fmt: skip
+            without = reference.expectation(plr.pl_rank_3, scores, relevance, rank_weights)
+            np.testing.assert_allclose(with_baseline, without, rtol=0, atol=1e-13 * 10)
+
+    def test_baseline_is_the_mean_reward_after_each_rank(self):
+        """One ranking, so the pilot is known: reward after rank 1 is theta_2 rho, after rank 2 nothing."""
+        scores, relevance = np.array([800.0, 0.0]), np.array([1.0, 2.0])
+        gradient = plr.pl_rank_3(scores, relevance, [1.0, 0.5], n_samples=3, rng=1, baseline="pilot")
+        np.testing.assert_allclose(gradient, [0.0, 0.0], atol=1e-15)
+
+    @pytest.mark.parametrize(("n_docs", "cutoff", "least"), [(24, 24, 10.0), (120, 10, 3.0), (120, 100, 30.0)])
+    def test_less_variance(self, n_docs, cutoff, least):
+        rng = np.random.default_rng(2)
+        scores, relevance = rng.normal(size=n_docs), 2.0 ** rng.integers(0, 5, n_docs) - 1.0
+        variance = [
+            np.var(
+                [plr.pl_rank_3(scores, relevance, plr.dcg_weights(cutoff), n_samples=64, rng=seed, baseline=baseline)
+                 for seed in range(60)], axis=0,
+            ).sum()
+            for baseline in (None, "pilot")
+        ]  # fmt: skip
+        assert variance[0] > least * variance[1]
+
+    def test_as_exact_as_one_by_one(self):
+        """The same baseline in every pass."""
+        rng = np.random.default_rng(3)
+        for n_docs, cutoff, spread in itertools.product([24, 300], [5, 24], [1.0, 6.0]):
+            scores, relevance = spread * rng.normal(size=n_docs), rng.integers(0, 5, n_docs).astype(float)
+            rankings = plr.sample_rankings(scores, 50, cutoff, rng=4)
+            kinds = [
+                gradients.sampled_estimate(
+                    variant, scores, relevance, plr.dcg_weights(cutoff), offsets=None, n_samples=50, rankings=rankings,
+                    rng=5, sampler="auto", n_threads=1, out=None, first_query=0, baseline="pilot",
+                )
+                for variant in (_sampled.PL_RANK_3, _sampled.PL_RANK_3_PLAIN)
+            ]  # fmt: skip
+            np.testing.assert_allclose(*kinds, rtol=0, atol=1e-12 * np.abs(kinds[1]).max() * 10)
+
+    def test_bad_name(self):
+        with pytest.raises(ValueError, match="baseline"):
+            plr.pl_rank_3([0.0, 1.0], [1, 0], [1.0], baseline="mean")

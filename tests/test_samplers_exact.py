@@ -1,0 +1,233 @@
+"""The accelerated samplers against exact probabilities, where each of them really runs, and against one another."""
+
+import itertools
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from scipy import stats
+from test_sampling import ALPHA, g_test
+
+import plrank_fast as plr
+from plrank_fast import reference
+
+LOCKSTEP = ["network", "alias", "threshold"]
+LEVELS = plr.build_info()["simd_levels"]
+
+
+def prefix_test(scores, rankings):
+    """p-value of all prefixes of the given length."""
+    n_docs, length = scores.size, rankings.shape[1]
+    prefixes = np.array(list(itertools.permutations(range(n_docs), length)))
+    powers = n_docs ** np.arange(length)
+    counts = np.bincount(rankings @ powers, minlength=n_docs**length)[prefixes @ powers]
+    assert counts.sum() == len(rankings)
+    return g_test(counts, np.exp(plr.ranking_log_prob(scores, prefixes)))
+
+
+@pytest.mark.parametrize("sampler", ["network", "alias"])
+@pytest.mark.parametrize("spread", [0.0, 1.0, 4.0, 25.0])
+def test_all_rankings_of_five(spread, sampler):
+    """Mutants: near ties left as the network has them, with 12-bit keys; the race of the slot table over all items."""
+    scores = spread * np.array([0.0, 1.0, -0.4, 0.3, 0.9])
+    rankings = plr.sample_rankings(scores, 1_000_000, rng=5, sampler=sampler)
+    assert prefix_test(scores, rankings) > ALPHA
+
+
+@pytest.mark.parametrize("spread", [0.0, 1.0, 4.0])
+def test_prefixes_where_the_threshold_is_in_use(spread):
+    """Mutants: >= for > at the deadline with a threshold one unit too high; a deadline that is never checked."""
+    scores = spread * np.linspace(-1.0, 1.0, 24)
+    rankings = plr.sample_rankings(scores, 2_000_000, 2, rng=6, sampler="threshold")
+    assert prefix_test(scores, rankings) > ALPHA
+
+
+@pytest.mark.parametrize("sampler", LOCKSTEP)
+def test_marginals_of_a_thousand(sampler):
+    """Four classes of weight, whose share of each rank is known by quadrature over binomial counts.
+
+    Mutant: a slot table whose leftovers go to the first item."""
+    sizes, values = np.array([10, 90, 400, 500]), np.array([3.0, 1.5, 0.0, -2.0])
+    scores = np.repeat(values, sizes)
+    weights = np.exp(values - values.max())
+    cutoff = 20
+    log_time, step = np.linspace(-32, 12, 2000, retstep=True)
+    time = np.exp(log_time)
+    rung = -np.expm1(-weights * time[:, np.newaxis])
+    exact = np.empty((4, cutoff))
+    for c in range(4):
+        before = np.zeros((time.size, cutoff))
+        before[:, 0] = 1.0
+        for other in range(4):
+            count = stats.binom.pmf(np.arange(cutoff), sizes[other] - (other == c), rung[:, [other]])
+            before = np.stack([(before[:, : k + 1] * count[:, k::-1]).sum(axis=1) for k in range(cutoff)], axis=1)
+        density = sizes[c] * weights[c] * np.exp(-weights[c] * time) * time
+        exact[c] = (density[:, np.newaxis] * before).sum(axis=0) * step
+    np.testing.assert_allclose(exact.sum(axis=0), 1.0, atol=1e-9)
+    rankings = plr.sample_rankings(scores, 200_000, cutoff, rng=8, sampler=sampler)
+    classes = np.repeat(np.arange(4), sizes)[rankings]
+    for rank in range(cutoff):
+        assert g_test(np.bincount(classes[:, rank], minlength=4), exact[:, rank]) > ALPHA
+    # within a class no item is preferred
+    counts = np.bincount(rankings.ravel(), minlength=1000)
+    for c in range(4):
+        assert stats.chisquare(counts[classes_of(sizes, c)]).pvalue > ALPHA
+
+
+def classes_of(sizes, c):
+    start = sizes[:c].sum()
+    return slice(start, start + sizes[c])
+
+
+def test_first_ranks_of_a_long_list():
+    """The guide table. Mutant: a guide that starts one block late."""
+    scores = np.random.default_rng(2).normal(size=6000) * 2.0
+    rankings = plr.sample_rankings(scores, 400_000, 3, rng=9, sampler="alias")
+    probabilities = np.exp(scores - scores.max())
+    probabilities /= probabilities.sum()
+    assert g_test(np.bincount(rankings[:, 0], minlength=6000), probabilities) > ALPHA
+    second = probabilities * ((probabilities / (1 - probabilities)).sum() - probabilities / (1 - probabilities))
+    assert g_test(np.bincount(rankings[:, 1], minlength=6000), second) > ALPHA
+    assert (np.diff(np.sort(rankings, axis=1), axis=1) > 0).all()
+
+
+@pytest.mark.parametrize("n_docs", [4, 5000])
+def test_draws_give_way_to_a_race(n_docs):
+    """One item takes all draws, so the other ranks come from clocks of the items not placed (memoryless).
+
+    Mutant: the race starts from rank 1."""
+    scores = np.full(n_docs, -60.0)
+    scores[1] = 0.0
+    scores[3] = -58.0
+    rankings = plr.sample_rankings(scores, 200_000 if n_docs == 4 else 3000, 3, rng=10, sampler="alias")
+    assert (rankings[:, 0] == 1).all()
+    weights = np.exp(scores + 60.0)
+    weights[1] = 0.0
+    counts = np.bincount(rankings[:, 1], minlength=n_docs)
+    assert counts[1] == 0
+    assert stats.binomtest(int(counts[3]), len(rankings), weights[3] / weights.sum()).pvalue > ALPHA
+    assert (np.diff(np.sort(rankings, axis=1), axis=1) > 0).all()
+
+
+@pytest.mark.parametrize("sampler", LOCKSTEP)
+@pytest.mark.parametrize(("n_docs", "cutoff"), [(7, 7), (100, 3), (100, 100), (333, 333), (700, 5)])
+def test_no_preference_among_equals(n_docs, cutoff, sampler):
+    """Mutant: near ties in the order of slots."""
+    rankings = plr.sample_rankings(np.zeros(n_docs), 30_000, cutoff, rng=11, sampler=sampler)
+    for rank in (0, cutoff - 1):
+        assert stats.chisquare(np.bincount(rankings[:, rank], minlength=n_docs)).pvalue > ALPHA
+    assert (np.sort(rankings, axis=1)[:, 1:] > np.sort(rankings, axis=1)[:, :-1]).all()
+
+
+@pytest.mark.parametrize("sampler", ["introselect", "network", "threshold"])
+def test_first_samples_do_not_depend_on_their_number(sampler):
+    """(How many slots "alias" has depends on the number of samples.) Mutant: a last group that draws fewer words."""
+    scores = np.random.default_rng(3).normal(size=90)
+    many = plr.sample_rankings(scores, 300, 9, rng=12, sampler=sampler)
+    for n_samples in (1, 7, 16, 17, 130, 299):
+        few = plr.sample_rankings(scores, n_samples, 9, rng=12, sampler=sampler)
+        np.testing.assert_array_equal(few, many[:n_samples])
+
+
+@pytest.mark.parametrize("sampler", ["auto", *LOCKSTEP])
+def test_chunks_of_a_batch(sampler):
+    scores = np.random.default_rng(4).normal(size=700)
+    offsets = np.array([0, 3, 60, 60, 500, 700])
+    whole = plr.sample_rankings(scores, 70, 8, offsets=offsets, rng=13, sampler=sampler)
+    first = plr.sample_rankings(scores[:60], 70, 8, offsets=offsets[:3], rng=13, sampler=sampler)
+    second = plr.sample_rankings(scores[60:], 70, 8, offsets=offsets[2:] - 60, rng=13, sampler=sampler, first_query=2)
+    np.testing.assert_array_equal(whole, np.concatenate([first, second]))
+
+
+@pytest.mark.parametrize("sampler", LOCKSTEP)
+@pytest.mark.parametrize("n_docs", [30, 900, 20_000])
+def test_threads(n_docs, sampler):
+    """A long query goes through other code than one of a batch; same rankings, same bits.
+
+    Mutant: a second thread's sampler that goes on with the first one's stream."""
+    scores = np.random.default_rng(5).normal(size=n_docs)
+    results, gradients = [], []
+    for n_threads in (1, 2, 7):
+        results.append(plr.sample_rankings(scores, 3000, 10, rng=14, sampler=sampler, n_threads=n_threads))
+        gradients.append(
+            plr.pl_rank_3(
+                np.tile(scores, 2), np.ones(2 * n_docs), plr.dcg_weights(10), offsets=[0, n_docs, 2 * n_docs],
+                n_samples=3000, rng=14, sampler=sampler, n_threads=n_threads,
+            )
+        )  # fmt: skip
+    gradients.append(
+        plr.pl_rank_3(scores, np.ones(n_docs), plr.dcg_weights(10), n_samples=3000, rng=14, sampler=sampler)
+    )
+    for result, gradient in zip(results, gradients, strict=False):
+        np.testing.assert_array_equal(result, results[0])
+        np.testing.assert_array_equal(gradient[:n_docs], gradients[0][:n_docs])
+    np.testing.assert_array_equal(gradients[-1], gradients[0][:n_docs])
+
+
+LEVEL_SCRIPT = """
+import sys
+import numpy as np
+import plrank_fast as plr
+assert plr.build_info()["simd"] == sys.argv[2]
+rng = np.random.default_rng(6)
+result = {}
+for n_docs, cutoff in [(5, 5), (24, 10), (120, 25), (128, 128), (316, 40), (1000, 1000), (6000, 20)]:
+    for spread in (0.5, 3.0):
+        scores = spread * rng.normal(size=n_docs)
+        for sampler in plr.sampling.SAMPLERS:
+            name = f"{n_docs}-{cutoff}-{spread}-{sampler}"
+            result[name] = plr.sample_rankings(scores, 250, cutoff, rng=1, sampler=sampler)
+            result["gradient-" + name] = plr.pl_rank_3(
+                scores, np.arange(n_docs) % 5, plr.dcg_weights(cutoff), n_samples=250, rng=1, sampler=sampler)
+np.savez(sys.argv[1], **result)
+"""
+
+
+def test_simd_levels_agree(tmp_path):
+    """The same words give the same rankings at every level that this machine has, near ties included.
+
+    Mutant: near ties left as they are, which makes float32 rounding of a level visible."""
+    results = {}
+    for level in LEVELS[: LEVELS.index(plr.build_info()["simd"]) + 1]:
+        path = tmp_path / f"{level}.npz"
+        subprocess.run(
+            [sys.executable, "-c", LEVEL_SCRIPT, str(path), level], check=True, timeout=120,
+            env={**os.environ, "PLRANK_FAST_SIMD": level, "PYTHONPATH": os.pathsep.join(sys.path)},
+        )  # fmt: skip
+        results[level] = np.load(path)
+    baseline = results.pop("baseline")
+    for result in results.values():
+        for name in baseline:
+            if name.startswith("gradient"):
+                scale = np.abs(baseline[name]).max() + 1.0
+                np.testing.assert_allclose(result[name], baseline[name], atol=1e-11 * scale, err_msg=name)
+            else:
+                np.testing.assert_array_equal(result[name], baseline[name], err_msg=name)
+
+
+def test_full_rankings_of_a_thousand():
+    """Every item once. Mutant: a merge that loses its last row."""
+    for n_docs in (1, 2, 15, 16, 17, 31, 33, 127, 128, 129, 500, 1024):
+        rankings = plr.sample_rankings(np.linspace(-2, 2, n_docs), 40, rng=15, sampler="network")
+        np.testing.assert_array_equal(np.sort(rankings, axis=1), np.tile(np.arange(n_docs), (40, 1)))
+
+
+@pytest.mark.parametrize("sampler", ["auto", *LOCKSTEP])
+def test_wide_spreads(sampler):
+    """From weights that a float32 holds to ones that no double does, in one list."""
+    for spread in (10.0, 43.0, 78.0, 80.0, 500.0, 700.0, 1e6):
+        scores = np.linspace(0.0, spread, 40)
+        rankings = plr.sample_rankings(scores, 300, 12, rng=16, sampler=sampler)
+        if spread / 39 > 20:
+            np.testing.assert_array_equal(rankings, np.tile(np.arange(39, 27, -1), (300, 1)))
+        exact = np.exp(scores[-1] - np.logaddexp.reduce(scores))
+        assert stats.binomtest(int((rankings[:, 0] == 39).sum()), 300, min(exact, 1.0)).pvalue > ALPHA
+
+
+def test_reference_agrees():
+    """The twin in NumPy has the same marginals."""
+    scores = np.array([1.0, 0.0, -1.0, 0.5, 2.0])
+    rankings = reference.sample_rankings(scores, 200_000, 5, np.random.default_rng(0))
+    assert prefix_test(scores, rankings) > ALPHA
