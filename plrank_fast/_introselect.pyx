@@ -153,4 +153,3 @@ def vector_log(const double[::1] x):
     cdef double[::1] view = out
     clocks.log(&x[0], &view[0], x.shape[0])
     return out
-

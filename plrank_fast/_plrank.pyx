@@ -13,9 +13,9 @@ PL-Rank-3   the same numbers as PL-Rank-2 with the sums over k accumulated once 
 
 An item that is not placed has PR = 0 and takes part in all K ranks.
 
-With a baseline b, PL-Rank-3 puts PR_{k+1} - b_k for the placed item's PR_{k+1} and PR_k - b_k for PR_k in RI. Given what
-is placed before rank k, an item is placed there with probability w_d / S_k: the two changes cancel in expectation for
-any b that does not depend on the ranking.
+With a baseline b, PL-Rank-3 puts PR_{k+1} - b_k for the placed item's PR_{k+1} and PR_k - b_k for PR_k in RI. Given
+what is placed before rank k, an item is placed there with probability w_d / S_k: the two changes cancel in
+expectation for any b that does not depend on the ranking.
 """
 
 from libc.math cimport fabs

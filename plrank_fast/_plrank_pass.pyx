@@ -150,7 +150,7 @@ cdef int begin_pass(
 
 cdef void settle(plrank_pass *columns_pass, int kind, double *gradient) noexcept nogil:
     """Move the sums over the rankings so far on to the gradient. O(D)."""
-    cdef intp_t d, i, copies = plr_pass_copies(columns_pass.n_items)
+    cdef intp_t d, _, copies = plr_pass_copies(columns_pass.n_items)
     cdef double relevance, weight, reward, direct, own
     cdef const double *sums = columns_pass.sums
     cdef double sign = 1.0 if kind == FORWARD else -1.0
@@ -161,7 +161,7 @@ cdef void settle(plrank_pass *columns_pass, int kind, double *gradient) noexcept
         reward = 0.0
         direct = 0.0
         own = 0.0
-        for i in range(copies):
+        for _ in range(copies):
             reward += sums[0]
             direct += sums[1]
             own += sums[2]

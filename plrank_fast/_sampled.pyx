@@ -17,7 +17,6 @@ from plrank_fast._plrank_pass cimport (
     finish_pass,
     pack_columns,
     pass_workspace,
-    plrank_pass,
 )
 from plrank_fast._policy_gradient cimport policy_gradient_estimator
 from plrank_fast._random cimport BLOCK, block_size
@@ -404,7 +403,8 @@ cdef int estimate_long_query(
 
 def sampled_estimate(
     int variant, int sampler, bint pilot, const double[::1] scores, const double[::1] relevance,
-    const double[:, ::1] rank_weights, const int64_t[::1] offsets, intp_t n_samples, const int32_t[:, :, ::1] rankings, const uint64_t[::1] key,
+    const double[:, ::1] rank_weights, const int64_t[::1] offsets, intp_t n_samples,
+    const int32_t[:, :, ::1] rankings, const uint64_t[::1] key,
     uint64_t first_query, int n_threads, double[::1] out, double[::1] hessian
 ):
     """Fill ``out`` with the estimate of ``variant``, and ``hessian`` (empty if not wanted) with its diagonal.

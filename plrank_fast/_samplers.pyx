@@ -18,7 +18,7 @@ which every sampler consumes the same words at any SIMD level.
 
 from libc.math cimport INFINITY, log2, sqrt
 
-from plrank_fast._introselect cimport Introselect, draw_ranking, introselect_workspace, prepare_introselect
+from plrank_fast._introselect cimport draw_ranking, introselect_workspace, prepare_introselect
 from plrank_fast._random cimport block_size, plr_mix64, plr_stream_init
 from plrank_fast._simd cimport simd_level
 from plrank_fast._threads cimport (
@@ -162,7 +162,9 @@ cdef size_t network_workspace(intp_t n_items) noexcept nogil:
     return rows * (2 * LOCKSTEP * sizeof(int32_t) + sizeof(double) + sizeof(int32_t) + sizeof(float)) + 4 * 64
 
 
-cdef void prepare_network(network_sampler *sampler, const Weights *weights, intp_t depth, char *workspace) noexcept nogil:
+cdef void prepare_network(
+    network_sampler *sampler, const Weights *weights, intp_t depth, char *workspace
+) noexcept nogil:
     cdef size_t n_items = weights.n_items
     sampler.n_items = n_items
     sampler.depth = depth

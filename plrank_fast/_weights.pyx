@@ -32,7 +32,7 @@ cdef double bound_draws(const Weights *weights, intp_t cutoff) noexcept nogil:
     """Upper bound on the sum over ranks k of S_1 / S_k: S_k is at least the weight of the D - k + 1 lightest."""
     cdef double[65] mass       # of the items by octave below the heaviest; then of all lighter octaves
     cdef intp_t[64] count
-    cdef intp_t d, k, octave
+    cdef intp_t d, _, octave
     cdef double bound, left, lower_end = 1.0
     memset(mass, 0, sizeof(mass))
     memset(count, 0, sizeof(count))
@@ -47,7 +47,7 @@ cdef double bound_draws(const Weights *weights, intp_t cutoff) noexcept nogil:
     bound = 0.0
     octave = -1
     left = 0.0
-    for k in range(cutoff):
+    for _ in range(cutoff):
         while left == 0.0:
             octave += 1
             left = <double>count[octave]

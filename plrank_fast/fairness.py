@@ -130,7 +130,7 @@ def expected_exposure(
                 rng=key,
                 n_threads=n_threads,
                 first_query=first_query + start,
-            )  # fmt: skip
+            )
         )
         used = drawn[:, :, :cutoff]
         placed = np.arange(used.shape[2]) < np.diff(local)[:, np.newaxis, np.newaxis]
@@ -283,7 +283,8 @@ def _squared(exposure: FloatArray, merit: FloatArray, offsets: IntArray) -> tupl
     pairs = np.maximum(lengths * (lengths - 1.0), 1.0)
 
     def total(values: FloatArray) -> FloatArray:
-        return np.bincount(query, values, minlength=lengths.size)
+        sums: FloatArray = np.bincount(query, values, minlength=lengths.size).astype(np.float64)
+        return sums
 
     merit_squared = total(merit**2)
     along = np.divide(total(exposure * merit), merit_squared, out=np.zeros(lengths.size), where=merit_squared > 0.0)
