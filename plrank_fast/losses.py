@@ -1,4 +1,4 @@
-"""Losses of the methods that PL-Rank is compared with, for labels at hand: values per query, and the gradient to descend.
+"""Losses of the methods that PL-Rank is compared with: values per query, and the gradient to descend.
 
 Every function takes ``(scores, labels, *, offsets=None, ..., n_threads=None, out=None)`` and returns ``(values,
 gradient)``: one value for each query, shape (n_queries,), and the derivative of their sum by each score, shape
@@ -170,9 +170,9 @@ def softmax_cross_entropy(
 
     Notes
     -----
-    O(D); exact at any distance of the scores. Sources: Cao et al., "Learning to rank: from pairwise approach to listwise
-    approach" (ListNet), ICML 2007, with the softmax of the labels; with labels as weights, as here, Bruch et al., "An
-    analysis of the softmax cross entropy loss for learning-to-rank with binary relevance", ICTIR 2019, definition 2.
+    O(D); exact at any distance of the scores. Sources: Cao et al., "Learning to rank: from pairwise approach to
+    listwise approach" (ListNet), ICML 2007, with the softmax of the labels; with labels as weights, as here, Bruch et
+    al., "An analysis of the softmax cross entropy loss for learning-to-rank with binary relevance", ICTIR 2019.
 
     Examples
     --------

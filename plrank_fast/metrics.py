@@ -405,8 +405,8 @@ def average_relevance_position(
 
         sum_{k <= K} k rho_{y_k} / sum_{k <= K} rho_{y_k}
 
-    Lower is better. Source: Zhu, "Recall, precision and average precision", 2004; as an objective: Joachims, Swaminathan
-    and Schnabel, "Unbiased learning-to-rank with biased feedback", WSDM 2017.
+    Lower is better. Source: Zhu, "Recall, precision and average precision", 2004; as an objective: Joachims,
+    Swaminathan and Schnabel, "Unbiased learning-to-rank with biased feedback", WSDM 2017.
 
     Parameters
     ----------
