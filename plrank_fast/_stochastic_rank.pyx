@@ -6,10 +6,10 @@ With noisy scores u = f + noise, phi the density of the noise and k the rank tha
 
 Only the K + 1 best matter. For an item that is not placed among them this depends on the item through its score and
 its relevance, ``rho_j G1(f_j) - G2(f_j)``, and G1 and G2 are smooth: they are gathered over all samples on Chebyshev
-nodes in the score, 32 for a stretch of 5.5 (Gumbel) or 10 (normal noise), and read off by interpolation once per block
-of samples. What a placed item gets besides, because those below it move up, is a suffix sum over the ranks on the same
-nodes. So a sample costs O(D) to draw and O(K) densities per node, whatever D is; interpolation errs by less than 2e-7
-of the largest density. Stretches with no more items than nodes are computed item by item.
+nodes in the score, 32 for a stretch of 5.5 (Gumbel) or 10 (normal noise), and read off by interpolation once per
+block of samples. What a placed item gets besides, because those below it move up, is a suffix sum over the ranks on
+the same nodes. So a sample costs O(D) to draw and O(K) densities per node, whatever D is; interpolation errs by less
+than 2e-7 of the largest density. Stretches with no more items than nodes are computed item by item.
 """
 
 from libc.float cimport DBL_MAX

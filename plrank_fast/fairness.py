@@ -119,19 +119,13 @@ def expected_exposure(
         stop = min(start + step, n_queries)
         part = slice(int(offsets_[start]), int(offsets_[stop]))
         local = offsets_[start : stop + 1] - offsets_[start]
-        drawn = (
-            given[start:stop]
-            if given is not None
-            else sampling.sample_rankings(
-                scores_[part],
-                n_samples,
-                cutoff,
-                offsets=local,
-                rng=key,
-                n_threads=n_threads,
+        if given is not None:
+            drawn = given[start:stop]
+        else:
+            drawn = sampling.sample_rankings(
+                scores_[part], n_samples, cutoff, offsets=local, rng=key, n_threads=n_threads,
                 first_query=first_query + start,
-            )
-        )
+            )  # fmt: skip
         used = drawn[:, :, :cutoff]
         placed = np.arange(used.shape[2]) < np.diff(local)[:, np.newaxis, np.newaxis]
         attention = np.broadcast_to(weights if weights.shape[0] == 1 else weights[start:stop], (stop - start, cutoff))
@@ -283,8 +277,7 @@ def _squared(exposure: FloatArray, merit: FloatArray, offsets: IntArray) -> tupl
     pairs = np.maximum(lengths * (lengths - 1.0), 1.0)
 
     def total(values: FloatArray) -> FloatArray:
-        sums: FloatArray = np.bincount(query, values, minlength=lengths.size).astype(np.float64)
-        return sums
+        return np.bincount(query, values, minlength=lengths.size).astype(np.float64)
 
     merit_squared = total(merit**2)
     along = np.divide(total(exposure * merit), merit_squared, out=np.zeros(lengths.size), where=merit_squared > 0.0)

@@ -171,9 +171,8 @@ def softmax_cross_entropy(
     Notes
     -----
     O(D); exact at any distance of the scores. Sources: Cao et al., "Learning to rank: from pairwise approach to
-    listwise approach" (ListNet), ICML 2007, with the softmax of the labels; with labels as weights, as here,
-    Bruch et al., "An analysis of the softmax cross entropy loss for learning-to-rank with binary relevance", ICTIR
-    2019, definition 2.
+    listwise approach" (ListNet), ICML 2007, with the softmax of the labels; with labels as weights, as here, Bruch et
+    al., "An analysis of the softmax cross entropy loss for learning-to-rank with binary relevance", ICTIR 2019.
 
     Examples
     --------

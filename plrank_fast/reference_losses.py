@@ -7,8 +7,10 @@ Part of ``plrank_fast.reference``. Symbols: f scores, y labels, g gains, D docum
 from __future__ import annotations
 
 from math import erf
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from plrank_fast.validation import FloatArray, IntArray
 
@@ -76,7 +78,7 @@ def list_mle(scores: FloatArray, labels: FloatArray, cutoff: int) -> Loss:
     return float(value), gradient
 
 
-def weighted_pairs(scores: FloatArray, better: FloatArray, weights: FloatArray, slope: float) -> Loss:
+def weighted_pairs(scores: FloatArray, better: NDArray[Any], weights: FloatArray, slope: float) -> Loss:
     """Sum over the pairs with y_i > y_j of weight_ij softplus(-slope (f_i - f_j)), the weights held fixed. O(D^2)."""
     ahead = slope * (scores[:, np.newaxis] - scores)
     weights = np.where(better, weights, 0.0)

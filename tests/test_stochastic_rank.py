@@ -30,8 +30,8 @@ def of_given_noise(noise, sigma, scores, relevance, rank_weights, given):
     out = np.zeros(scores.size)
     _stochastic_rank.stochastic_rank(
         _stochastic_rank.GUMBEL if noise == "gumbel" else _stochastic_rank.NORMAL, 1.0 / sigma, scores, relevance,
-        rank_weights[np.newaxis], np.array([0, scores.size]), len(given), given,
-        np.zeros(2, dtype=np.uint64), 0, 1, out,
+        rank_weights[np.newaxis], np.array([0, scores.size]), len(given), given, np.zeros(2, dtype=np.uint64), 0, 1,
+        out,
     )  # fmt: skip
     return out
 
@@ -152,11 +152,9 @@ class TestUnbiased:
         """Normal noise: P(first above) = Phi((f_1 - f_2) / (sigma sqrt 2)), so the gradient is a normal density."""
         scores, sigma = np.array([0.4, -0.3]), 1.3
         slope = reference.normal_density(np.diff(scores) / sigma / np.sqrt(2)) / (sigma * np.sqrt(2))
+        settings = {"noise": "normal", "sigma": sigma, "n_samples": 2000, "n_threads": 1}
         parts = np.array([
-            plr.stochastic_rank(
-                scores, [1.0, 3.0], [1.0, 0.4], noise="normal", sigma=sigma, n_samples=2000, rng=seed, n_threads=1
-            )
-            for seed in range(50)
+            plr.stochastic_rank(scores, [1.0, 3.0], [1.0, 0.4], rng=seed, **settings) for seed in range(50)
         ])  # fmt: skip
         error = parts.std(axis=0, ddof=1) / np.sqrt(50)
         assert (np.abs(parts.mean(axis=0) - 0.6 * 2.0 * slope * [-1, 1]) < 7 * error).all()

@@ -14,7 +14,15 @@ from plrank_fast.data import RankingData
 from plrank_fast.training import loop
 from plrank_fast.training.config import TrainingConfig
 from plrank_fast.training.evaluation import METRICS, evaluate_scores
-from plrank_fast.training.gradient_methods import AUTO, SAMPLE_FREE, available_methods, gradient, resolve_method
+from plrank_fast.training.gradient_methods import (
+    AUTO,
+    LOSSES,
+    SAMPLE_FREE,
+    WITH_CUTOFF,
+    available_methods,
+    gradient,
+    resolve_method,
+)
 from plrank_fast.training.learning_curve import draw_learning_curve
 from plrank_fast.training.loop import CHECKPOINT, TrainingRun
 from plrank_fast.training.network import Optimizer, ScoringNetwork
@@ -171,7 +179,7 @@ def test_files_get_the_same_columns(tmp_path):
 # --- learning
 
 
-@pytest.mark.parametrize("method", [name for name in available_methods() if name != AUTO])
+@pytest.mark.parametrize("method", [name for name in available_methods() if name not in (AUTO, *LOSSES)])
 def test_every_method_by_its_name(method):
     """Mutants: arguments exchanged; a name that calls another estimator."""
     rng = np.random.default_rng(3)
@@ -451,3 +459,51 @@ def test_learning_curve(tmp_path, splits, epochs):
     picture = (tmp_path / "curve.png").read_bytes()
     assert picture.startswith(b"\x89PNG")
     assert len(picture) > 20_000
+
+
+# --- losses and fairness
+
+
+@pytest.mark.parametrize("method", LOSSES)
+def test_losses_are_descended(tmp_path, splits, method):
+    """A step along what training gets lowers the loss. Mutants: the sign; relevance in place of labels."""
+    train = splits.train
+    scores = np.random.default_rng(3).normal(size=train.n_docs)
+    cutoff = {"cutoff": 4} if method in WITH_CUTOFF else {}
+    loss = getattr(plr.losses, method)
+    ascent = gradient(
+        method, scores, np.zeros(train.n_docs), plr.dcg_weights(4), offsets=train.offsets, n_samples=1,
+        rng=np.random.SeedSequence(0), n_threads=1, labels=train.labels,
+    )  # fmt: skip
+    before = loss(scores, train.labels, offsets=train.offsets, **cutoff)[0].sum()
+    after = loss(scores + 1e-4 * ascent, train.labels, offsets=train.offsets, **cutoff)[0].sum()
+    assert after < before
+    config = TrainingConfig(method=method, batch_queries=16, learning_rate=0.01, optimizer="adam", objective="query")
+    run = TrainingRun(config, SOURCE, splits, tmp_path, epochs=8)
+    run.train()
+    assert config.chosen_by == "ndcg_query"
+    values = [entry["vali"]["ndcg_query"] for entry in run.progress.history]
+    assert run.progress.best_epoch == max(range(9), key=lambda epoch: (values[epoch], epoch))
+    assert max(values) > values[0]
+
+
+@pytest.mark.parametrize("method", ["pl_rank_exact", "pl_rank_cmc"])
+def test_disparity_is_lowered(tmp_path, splits, method):
+    """Mutants: the sign; the best epoch by the highest disparity."""
+    config = TrainingConfig(
+        method=method, objective="disparity", samples=200, batch_queries=16, learning_rate=0.01, optimizer="adam"
+    )
+    run = TrainingRun(config, SOURCE, splits, tmp_path, epochs=15)
+    run.train()
+    values = [entry["vali"]["disparity"] for entry in run.progress.history]
+    assert run.progress.best_epoch == min(range(16), key=lambda epoch: (values[epoch], -epoch))
+    assert min(values) < 0.9 * values[0]
+    results = summarize(run, "epochs")
+    assert "disparity" in results_table(results)
+    draw_learning_curve(tmp_path / "curve.png", results)
+    assert (tmp_path / "curve.png").stat().st_size > 1000
+
+
+def test_losses_know_no_disparity():
+    with pytest.raises(ValueError, match="objective disparity needs a method that estimates gradients"):
+        TrainingConfig(method="lambda_rank", objective="disparity")

@@ -12,7 +12,7 @@ from typing import Any
 
 from plrank_fast.data import PROFILES
 from plrank_fast.extras import import_extra
-from plrank_fast.training.config import NORMALIZATIONS, OPTIMIZERS, TrainingConfig
+from plrank_fast.training.config import OBJECTIVES, OPTIMIZERS, TrainingConfig
 from plrank_fast.training.gradient_methods import available_methods
 from plrank_fast.training.sources import Source
 
@@ -62,7 +62,11 @@ def add_train(commands: Any) -> None:
         metavar="N|dynamic",
         help="rankings per query and gradient; dynamic, the default: 10, plus 90 every 40 epochs, up to 1000",
     )
-    metric.add_argument("--objective", choices=NORMALIZATIONS, help="how NDCG is normalised (default dataset)")
+    metric.add_argument(
+        "--objective",
+        choices=OBJECTIVES,
+        help="NDCG and how it is normalised (default dataset), or disparity of exposure, to be minimised",
+    )
     metric.add_argument("--threads", dest="n_threads", type=int, metavar="N", help="of the gradient (default: all)")
     network = parser.add_argument_group("network")
     network.add_argument("--hidden", nargs="*", type=int, metavar="UNITS", help="sigmoid layers (default 32 32)")

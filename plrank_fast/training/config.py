@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from plrank_fast.training.gradient_methods import AUTO, available_methods
+from plrank_fast.training.gradient_methods import AUTO, LOSSES, available_methods
 
 OPTIMIZERS = ("sgd", "adam")
 NORMALIZATIONS = ("dataset", "query")
+DISPARITY = "disparity"
+OBJECTIVES = (*NORMALIZATIONS, DISPARITY)
 DYNAMIC_START, DYNAMIC_GROWTH, DYNAMIC_EPOCHS, DYNAMIC_LIMIT = 10, 90, 40, 1000
 
 
@@ -26,8 +28,10 @@ class TrainingConfig:
         K: the metric is NDCG@K.
     samples : int or "dynamic"
         Rankings per query and gradient. "dynamic" starts at 10, grows linearly by 90 every 40 epochs and stops at 1000.
-    objective : {"dataset", "query"}
-        NDCG is normalised by the mean ideal DCG of the training set, or by each query's own.
+    objective : {"dataset", "query", "disparity"}
+        NDCG, normalised by the mean ideal DCG of the training set or by each query's own; or, to be minimised, the
+        squared disparity of exposure (`plrank_fast.fairness`), with gains over the query's ideal DCG as merit. Losses
+        bring an objective of their own; for them this is the normalisation of the NDCG that chooses the best epoch.
     normalize_features : bool
         Min-max normalisation of the features within each query.
     hidden : tuple of int
@@ -59,10 +63,12 @@ class TrainingConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        choices = {"method": available_methods(), "objective": NORMALIZATIONS, "optimizer": OPTIMIZERS}
+        choices = {"method": available_methods(), "objective": OBJECTIVES, "optimizer": OPTIMIZERS}
         for name, allowed in choices.items():
             if getattr(self, name) not in allowed:
                 raise ValueError(f"{name} must be one of {', '.join(allowed)}, got {getattr(self, name)!r}")
+        if self.objective == DISPARITY and self.method in LOSSES:
+            raise ValueError(f"objective {DISPARITY} needs a method that estimates gradients, got {self.method!r}")
         for name in ("cutoff", "batch_queries"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
@@ -74,6 +80,18 @@ class TrainingConfig:
             raise ValueError(f"learning_rate must be positive and finite, got {self.learning_rate}")
         if not 0 <= self.seed < 2**63:
             raise ValueError(f"seed must be from 0 to 2**63 - 1, got {self.seed}")
+
+    @property
+    def normalization(self) -> str:
+        """How NDCG is normalised where it is shown."""
+        return "query" if self.objective == DISPARITY else self.objective
+
+    @property
+    def chosen_by(self) -> str:
+        """Metric on the validation data that chooses the best epoch: what training is after, lower for disparity."""
+        if self.objective == DISPARITY:
+            return DISPARITY
+        return f"ndcg_{self.normalization}" if self.method in LOSSES else f"expected_ndcg_{self.normalization}"
 
     def samples_in_epoch(self, epoch: int) -> int:
         """Rankings per query in an epoch, counted from 0; one is enough for what "auto" may choose."""

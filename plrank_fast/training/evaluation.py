@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 import plrank_fast as plr
+from plrank_fast import fairness
 
 METRICS = ("ndcg_query", "ndcg_dataset", "expected_ndcg_query", "expected_ndcg_dataset")
 
@@ -27,8 +28,9 @@ def evaluate_scores(
     *,
     cutoff: int,
     n_threads: int | None = None,
+    with_disparity: bool = False,
 ) -> Metrics:
-    """Compute NDCG@K in four ways.
+    """Compute NDCG@K in four ways, and the disparity of exposure if wanted.
 
     Parameters
     ----------
@@ -40,12 +42,16 @@ def evaluate_scores(
         K.
     n_threads : int, optional
         As everywhere in the library.
+    with_disparity : bool
+        Whether to add ``disparity``.
 
     Returns
     -------
     dict of str to float
         ``ndcg_query``: mean over the queries of DCG / ideal DCG, 0 for a query without relevant documents;
-        ``ndcg_dataset``: summed DCG / summed ideal DCG; and ``expected_...``, with the exact expected DCG instead.
+        ``ndcg_dataset``: summed DCG / summed ideal DCG; and ``expected_...``, with the exact expected DCG instead;
+        ``disparity``: mean over the queries of the squared disparity of expected exposure, with gains over the ideal
+        DCG of the query as merit.
 
     Raises
     ------
@@ -65,4 +71,8 @@ def evaluate_scores(
         per_query = np.divide(values, ideal, out=np.zeros(len(ideal)), where=answered)
         metrics[f"{prefix}_query"] = float(per_query.mean())
         metrics[f"{prefix}_dataset"] = float(values.sum() / ideal.sum())
+    if with_disparity:
+        exposure = plr.exposure(scores, rank_weights, offsets=offsets, n_threads=n_threads)
+        merit = relevance / np.repeat(np.where(answered, ideal, 1.0), np.diff(offsets))
+        metrics["disparity"] = float(fairness.disparity(exposure, merit, offsets=offsets)[0].mean())
     return metrics

@@ -1,4 +1,4 @@
-"""The gradient estimators that training can use, by name."""
+"""The gradients that training can use, by name: estimators of the expected metric, and losses of given labels."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 import plrank_fast as plr
+from plrank_fast import fairness, losses
 from plrank_fast.cost_model import choose_method
 
 SAMPLED = (
@@ -15,12 +16,17 @@ SAMPLED = (
     *("stochastic_rank", "policy_gradient", "placement_policy_gradient"),
 )
 SAMPLE_FREE = ("pl_rank_exact",)
+LOSSES = (
+    *("pointwise", "softmax_cross_entropy", "list_mle", "pairwise_logistic"),
+    *("lambda_rank", "lambda_loss", "approx_ndcg", "soft_rank"),
+)
+WITH_CUTOFF = ("lambda_rank", "lambda_loss", "soft_rank")  # of NDCG; the likelihood of list_mle is that of all ranks
 AUTO = "auto"  # exact or one conditioned sample, by what they cost on the data
 
 
 def available_methods() -> tuple[str, ...]:
-    """Names of the estimators that this build of the library has."""
-    return (AUTO, *(name for name in (*SAMPLED, *SAMPLE_FREE) if hasattr(plr, name)))
+    """Names of the estimators and losses."""
+    return (AUTO, *SAMPLED, *SAMPLE_FREE, *LOSSES)
 
 
 def resolve_method(method: str, offsets: npt.NDArray[np.int64], cutoff: int) -> str:
@@ -38,8 +44,9 @@ def gradient(
     n_samples: int,
     rng: np.random.SeedSequence,
     n_threads: int | None,
+    labels: npt.NDArray[np.float64] | None = None,
 ) -> npt.NDArray[np.float64]:
-    """Gradient of the expected metric, summed over the queries, with respect to the scores.
+    """Gradient of the expected metric, or minus that of a loss, summed over the queries, with respect to the scores.
 
     Parameters
     ----------
@@ -55,15 +62,42 @@ def gradient(
         Not used by methods without sampling.
     n_threads : int or None
         As everywhere in the library; the result does not depend on it.
+    labels : ndarray, shape (n_docs,)
+        What losses are computed from, in place of ``relevance``; only they need it.
 
     Returns
     -------
     ndarray of float64, shape (n_docs,)
         Direction of ascent.
     """
+    if method in LOSSES:
+        cutoff = {"cutoff": rank_weights.size} if method in WITH_CUTOFF else {}
+        loss: Any = getattr(losses, method)
+        descent: npt.NDArray[np.float64] = loss(scores, labels, offsets=offsets, n_threads=n_threads, **cutoff)[1]
+        return -descent
     estimator: Any = getattr(plr, method)
     sampling = {} if method in SAMPLE_FREE else {"n_samples": n_samples, "rng": rng}
     result: npt.NDArray[np.float64] = estimator(
         scores, relevance, rank_weights, offsets=offsets, n_threads=n_threads, **sampling
     )
     return result
+
+
+def disparity_ascent(
+    method: str,
+    scores: npt.NDArray[np.float64],
+    merit: npt.NDArray[np.float64],
+    rank_weights: npt.NDArray[np.float64],
+    *,
+    offsets: npt.NDArray[np.int64],
+    n_samples: int,
+    rng: np.random.SeedSequence,
+    n_threads: int | None,
+) -> npt.NDArray[np.float64]:
+    """Minus the gradient of the squared disparity of exposure, summed over the queries.
+
+    Parameters are those of `gradient`, with ``merit`` in place of ``relevance``; losses know no disparity.
+    """
+    return -fairness.disparity_gradient(
+        scores, merit, rank_weights, offsets=offsets, method=method, n_samples=n_samples, rng=rng, n_threads=n_threads
+    )[1]

@@ -1,4 +1,4 @@
-"""The picture of a run: NDCG on the validation data, and where the time went, by epoch."""
+"""The picture of a run: NDCG or disparity on the validation data, and where the time went, by epoch."""
 
 from __future__ import annotations
 
@@ -39,15 +39,21 @@ def draw_learning_curve(path: Path, results: Mapping[str, Any]) -> None:
     figure = figure_module.Figure(figsize=(11, 4.2), layout="constrained")
     quality, cost = figure.subplots(1, 2, width_ratios=[3, 2])
 
-    for prefix, title, style in (("ndcg", "deterministic ranking", "C0"), ("expected_ndcg", "expected", "C1")):
-        values = [entry["vali"][f"{prefix}_{config['objective']}"] for entry in history]
+    curves = {"disparity": ("disparity", "C2")}
+    label = "squared disparity of exposure on validation"
+    if config["objective"] != "disparity":
+        ndcg = f"ndcg_{config['objective']}"
+        curves = {ndcg: ("deterministic ranking", "C0"), f"expected_{ndcg}": ("expected", "C1")}
+        label = f"NDCG@{config['cutoff']} on validation, normalised by {config['objective']}"
+    for metric, (title, style) in curves.items():
+        values = [entry["vali"][metric] for entry in history]
         quality.plot(epochs, values, style, label=title, marker="." if len(epochs) < 40 else None)
         quality.axhline(values[0], color=style, linestyle=":", linewidth=1)
     quality.axvline(results["best_epoch"], color="0.7", linewidth=1, zorder=0, label="best epoch")
     quality.plot([], [], "k:", linewidth=1, label="untrained")
     quality.set(
         xlabel="epoch",
-        ylabel=f"NDCG@{config['cutoff']} on validation, normalised by {config['objective']}",
+        ylabel=label,
         title=f"{results['method']}, {results['data']['train']['name']}",
     )
     quality.legend()

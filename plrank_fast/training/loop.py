@@ -18,9 +18,9 @@ import numpy.typing as npt
 import plrank_fast as plr
 from plrank_fast.data import RankingData
 from plrank_fast.training.archive import Arrays, read_archive, write_archive
-from plrank_fast.training.config import TrainingConfig
+from plrank_fast.training.config import DISPARITY, TrainingConfig
 from plrank_fast.training.evaluation import Metrics, evaluate_scores, ideal_dcg
-from plrank_fast.training.gradient_methods import gradient, resolve_method
+from plrank_fast.training.gradient_methods import disparity_ascent, gradient, resolve_method
 from plrank_fast.training.network import Optimizer, ScoringNetwork, set_model_threads
 from plrank_fast.training.sources import Source, Splits
 
@@ -240,7 +240,14 @@ class TrainingRun:
     def evaluate(self, data: RankingData) -> Metrics:
         """Metrics of the network as it is, on one of the splits."""
         scores = self.network.scores(data.features)
-        return evaluate_scores(scores, data.labels, data.offsets, cutoff=self.config.cutoff, n_threads=self.n_threads)
+        return evaluate_scores(
+            scores,
+            data.labels,
+            data.offsets,
+            cutoff=self.config.cutoff,
+            n_threads=self.n_threads,
+            with_disparity=self.config.objective == DISPARITY,
+        )
 
     def _training_relevance(self) -> npt.NDArray[np.float64]:
         """Gains over the ideal DCG, so that the expected metric summed over the queries is their summed NDCG."""
@@ -249,7 +256,7 @@ class TrainingRun:
         ideal = ideal_dcg(relevance, self._rank_weights, train.offsets)
         if not ideal.sum() > 0:
             raise ValueError(f"labels of {train.name} must include a relevant document (above 0)")
-        if self.config.objective == "dataset":
+        if self.config.normalization == "dataset":
             ideal = np.full(train.n_queries, ideal.mean())
         relevance /= np.repeat(np.where(ideal > 0, ideal, 1.0), train.list_lengths)
         return relevance
@@ -270,16 +277,18 @@ class TrainingRun:
                 f"learning_rate {config.learning_rate} made training diverge in epoch {progress.epoch + 1}"
             )
         before = time.perf_counter()
-        ascent = gradient(
-            self.method,
-            values,
-            self._relevance[rows],
-            self._rank_weights,
-            offsets=offsets,
-            n_samples=config.samples_in_epoch(progress.epoch),
-            rng=self._key(SAMPLING, progress.epoch, progress.batch),
-            n_threads=self.n_threads,
-        )
+        settings: dict[str, Any] = {
+            "offsets": offsets,
+            "n_samples": config.samples_in_epoch(progress.epoch),
+            "rng": self._key(SAMPLING, progress.epoch, progress.batch),
+            "n_threads": self.n_threads,
+        }
+        relevance = self._relevance[rows]
+        if config.objective == DISPARITY:
+            ascent = disparity_ascent(self.method, values, relevance, self._rank_weights, **settings)
+        else:
+            labels = train.labels[rows]
+            ascent = gradient(self.method, values, relevance, self._rank_weights, labels=labels, **settings)
         after = time.perf_counter()
         self._optimizer.ascend(scores, ascent)
         progress.batch += 1
@@ -294,8 +303,9 @@ class TrainingRun:
         progress.seconds["evaluation"] += time.perf_counter() - started
         progress.history.append({"epoch": progress.epoch, "seconds": dict(progress.seconds), "vali": metrics})
         progress.seconds = dict.fromkeys(progress.seconds, 0.0)
-        metric = f"expected_ndcg_{self.config.objective}"
-        if metrics[metric] >= max(entry["vali"][metric] for entry in progress.history):
+        metric = self.config.chosen_by
+        sign = -1.0 if metric == DISPARITY else 1.0
+        if sign * metrics[metric] >= max(sign * entry["vali"][metric] for entry in progress.history):
             progress.best_epoch = progress.epoch
             self.best_weights = self.network.weights()
 

@@ -31,7 +31,7 @@ def progress_bar(run: TrainingRun, *, quiet: bool = False) -> Iterator[Observer]
         mininterval=0.2 if sys.stderr.isatty() else 5.0,
         dynamic_ncols=True,
     )
-    metric = f"ndcg_{run.config.objective}"
+    metric = f"ndcg_{run.config.normalization}"
 
     def observe(run: TrainingRun) -> None:
         progress = run.progress
@@ -41,9 +41,10 @@ def progress_bar(run: TrainingRun, *, quiet: bool = False) -> Iterator[Observer]
         }
         share = spent["gradient"] / max(sum(spent.values()), 1e-9)
         latest = progress.history[-1]["vali"]
+        disparity = f", disparity {latest['disparity']:.3g}" if "disparity" in latest else ""
         bar.set_postfix_str(
             f"epoch {progress.epoch}, NDCG@{run.config.cutoff} {latest[metric]:.4f} "
-            f"(expected {latest['expected_' + metric]:.4f}), "
+            f"(expected {latest['expected_' + metric]:.4f}){disparity}, "
             f"time {share:.0%} gradient {1 - share:.0%} network",
             refresh=False,
         )

@@ -113,7 +113,7 @@ def results_table(results: Mapping[str, Any]) -> str:
 
 
 def metrics_table(rows: list[tuple[str, str, Metrics]], cutoff: int) -> str:
-    """Format metrics, one row for each (data, network): both kinds of NDCG in both normalisations."""
+    """Format metrics, one row for each (data, network): both kinds of NDCG, both normalisations, disparity if there."""
     left = max(len(first) for first, _, _ in rows)
     right = max(len(second) for _, second, _ in rows)
     groups = f"{'NDCG@' + str(cutoff):^19}  {'expected NDCG@' + str(cutoff):^19}"
@@ -123,5 +123,6 @@ def metrics_table(rows: list[tuple[str, str, Metrics]], cutoff: int) -> str:
     ]
     for first, second, metrics in rows:
         a, b, c, d = (f"{metrics[name]:9.4f}" for name in METRICS)
-        lines.append(f"{first:{left}}  {second:{right}}  {a} {b}  {c} {d}")
+        disparity = f"  disparity {metrics['disparity']:.4g}" if "disparity" in metrics else ""
+        lines.append(f"{first:{left}}  {second:{right}}  {a} {b}  {c} {d}{disparity}")
     return "\n".join(lines)
