@@ -322,14 +322,17 @@ def test_faults(arguments, error, message):
     assert generator.bit_generator.state == before
 
 
-def test_normal_noise_is_normal():
+@pytest.mark.parametrize("other", [1, 8, 15])
+def test_normal_noise_is_normal(other):
     """Drawn noise through a gradient that shows it: of two documents the density at the other's noisy score.
 
-    4e5 draws of phi(z) have mean 1 / (2 sqrt(pi)) and of phi(z)^2 mean 1 / (2 pi sqrt(3)). Mutant: the second normal
-    number of a pair equal to the first.
+    4000 draws of phi(z) have mean 1 / (2 sqrt(pi)) and of phi(z)^2 mean 1 / (2 pi sqrt(3)), and two documents are
+    independent wherever they stand. Mutant: the second normal number of a pair (eight documents on) equal to the first.
     """
+    scores, relevance = np.full(16, -1e3), np.zeros(16)
+    scores[[0, other]], relevance[other] = 0.0, 1.0
     parts = np.array([
-        plr.stochastic_rank([0.0, 0.0], [0.0, 1.0], [1.0], noise="normal", n_samples=1, rng=seed)
+        plr.stochastic_rank(scores, relevance, [1.0], noise="normal", n_samples=1, rng=seed)[[0, other]]
         for seed in range(4000)
     ])  # fmt: skip
     mean, second = 1 / (2 * np.sqrt(np.pi)), 1 / (2 * np.pi * np.sqrt(3))
