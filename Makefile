@@ -4,6 +4,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+ASV = $(abspath $(BIN)/asv)
 # cython-lint calls pycodestyle by its name
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 METADATA := pyproject.toml setup.py constraints-test.txt
@@ -13,12 +14,12 @@ PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 # Settings of the papers; the size is half of the real set's, for the memory of small machines.
 TRAIN_FLAGS ?= --profile yahoo --queries 10000 --epochs 40 --minutes 1.5 --output runs/train --overwrite
 
-.PHONY: help train test lint build clean compiled
+.PHONY: help train test lint bench bench-quick build clean compiled
 
 .NOTPARALLEL:
 
 help:  ## show this list
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 8
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 8
 
 train: $(VENV)/train compiled  ## train a ranker on generated data, print its NDCG, draw the learning curve (TRAIN_FLAGS=...)
 	$(BIN)/python -m plrank_fast train $(TRAIN_FLAGS)
@@ -31,6 +32,13 @@ lint: build  ## check style and types
 	$(BIN)/ruff format --check .
 	$(BIN)/cython-lint plrank_fast
 	$(BIN)/mypy
+
+bench: $(VENV)/bench compiled  ## run the asv benchmarks in this environment (BENCH_FLAGS=... go to asv run)
+	cd asv_benchmarks && $(ASV) machine --yes > /dev/null && $(ASV) run --show-stderr $(BENCH_FLAGS) \
+		--environment existing:$(abspath $(BIN)/python) --set-commit-hash $$(git rev-parse HEAD)
+
+bench-quick:  ## run each asv benchmark once, to see that it works
+	$(MAKE) --no-print-directory bench BENCH_FLAGS="--quick $(BENCH_FLAGS)"
 
 build: $(VENV)/test compiled  ## install for development and compile what has changed
 
@@ -56,6 +64,10 @@ $(VENV)/compiled: $(SOURCES)
 $(VENV)/train: $(BIN)/python $(METADATA)
 	$(PIP) --no-build-isolation -e ".[train]" -c constraints-test.txt
 	@touch $@ $(VENV)/compiled
+
+$(VENV)/bench: $(BIN)/python $(METADATA)
+	$(PIP) --no-build-isolation -e ".[train,bench]" -c constraints-test.txt
+	@touch $(VENV)/train $@ $(VENV)/compiled
 
 $(VENV)/test: $(BIN)/python $(METADATA)
 	$(PIP) --no-build-isolation -e ".[train,test]" -c constraints-test.txt

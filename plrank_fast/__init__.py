@@ -13,7 +13,7 @@ Imports point down only, and reading order is import order::
     arguments and errors                  validation
     public functions                      rank_weights  offsets  sampling  gradients  policy_gradients
                                           probabilities  metrics  losses  fairness
-    oracle in readable NumPy              reference  reference_exact  reference_losses
+    oracle in readable NumPy              reference  reference_losses
     data, training, command line          data  training  __main__
 
 Inside every compiled module the same floors, top to bottom: per item, per query, batch, entry point.
