@@ -118,6 +118,8 @@ cdef struct Problem:
     double *kept                # (PLR_LISTS, n_items)
     int32_t *kept_items         # (PLR_LISTS, n_items)
     double *keys                # (n_items, PLR_LISTS)
+    double pivot                # infinite to begin with
+    double latest               # of all arrivals that have counted
     # the first n_ranks of one of them
     double *ranked
     int32_t *ranked_items
@@ -277,6 +279,8 @@ cdef void prepare(
     problem.ranked_items = problem.rows + (ranks + 1) // 2 * 2
     problem.stretches = <Stretch *>(problem.ranked_items + (ranks + 2) // 2 * 2)
 
+    problem.pivot = INFINITY
+    problem.latest = -INFINITY
     set_levels(problem, scores)
     set_stretches(problem, memory)
     for d in range(n_items):
@@ -402,12 +406,14 @@ cdef void add_sample(Problem *problem) noexcept nogil:
 
 
 cdef void add_samples(Problem *problem, plr_stream *stream, intp_t n_samples, const double *given) noexcept nogil:
-    """Eight samples are sorted at a time; the latest arrival that has counted so far is the pivot of the next eight."""
+    """Eight samples are sorted at a time; the latest arrival that has counted so far is the pivot of the next eight.
+
+    The pivot only spares work: whatever it is, the same arrivals are kept.
+    """
     cdef const double *lists[TOGETHER]
     cdef intp_t n_kept[TOGETHER]
     cdef intp_t first, group, i, j, here, longest, stride = padded(problem.n_items)
     cdef uint64_t position_bits
-    cdef double pivot = INFINITY, latest = -INFINITY
     for group in range((n_samples + TOGETHER - 1) // TOGETHER):
         first = group * TOGETHER
         here = min(<intp_t>TOGETHER, n_samples - first)
@@ -415,7 +421,7 @@ cdef void add_samples(Problem *problem, plr_stream *stream, intp_t n_samples, co
         for i in range(here):
             draw_arrivals(
                 problem, stream, NULL if given == NULL else given + (first + i) * problem.n_items, problem.arrivals)
-            n_kept[i] = keep_best(problem, pivot, problem.kept + i * stride, problem.kept_items + i * stride)
+            n_kept[i] = keep_best(problem, problem.pivot, problem.kept + i * stride, problem.kept_items + i * stride)
             longest = max(longest, n_kept[i])
         position_bits = 1
         while position_bits < <uint64_t>longest:
@@ -433,9 +439,9 @@ cdef void add_samples(Problem *problem, plr_stream *stream, intp_t n_samples, co
                 read_sorted(problem, i, n_kept[i], position_bits)
             else:
                 read_alone(problem, i, n_kept[i])
-            latest = max(latest, problem.ranked[problem.n_ranks - 1])
+            problem.latest = max(problem.latest, problem.ranked[problem.n_ranks - 1])
             add_sample(problem)
-        pivot = latest
+        problem.pivot = problem.latest
 
 
 cdef void add_block(

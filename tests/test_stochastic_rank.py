@@ -161,7 +161,7 @@ class TestUnbiased:
 
     @pytest.mark.parametrize(("n_docs", "cutoff", "sigma"), [(8, 3, 1.0), (60, 10, 1.0), (60, 60, 0.5), (200, 5, 2.0)])
     def test_drawn_gumbel_agrees_with_pl_rank_exact(self, n_docs, cutoff, sigma):
-        """Within 6.5 standard errors in every coordinate: alpha below 1e-9 each. Mutant: one stream for all blocks."""
+        """Within 6.5 standard errors in every coordinate: alpha below 1e-9 each."""
         scores, relevance, rank_weights = problem(n_docs, cutoff, 3)
         exact = plr.pl_rank_exact(scores / sigma, relevance, rank_weights, rtol=1e-9) / sigma
         parts = np.array([
@@ -237,6 +237,20 @@ class TestAgainstTheTwin:
             noise=noise,
         )  # fmt: skip
         np.testing.assert_array_equal(short, many[:3000])
+
+    def test_blocks_and_queries_have_streams_of_their_own(self, noise):
+        """Mutant: the stream of the first block for all of them, which no mean over seeds would show."""
+        scores, relevance, rank_weights = problem(40, 5)
+        settings = {"noise": noise, "rng": 1}
+        one = plr.stochastic_rank(scores, relevance, rank_weights, n_samples=128, **settings)
+        two = plr.stochastic_rank(scores, relevance, rank_weights, n_samples=256, **settings)
+        second = 2 * two - one
+        assert np.abs(second - one).max() > 1e-3
+        both = plr.stochastic_rank(
+            np.tile(scores, 2), np.tile(relevance, 2), rank_weights, offsets=[0, 40, 80], n_samples=128, **settings
+        )
+        np.testing.assert_array_equal(both[:40], one)
+        assert np.abs(both[40:] - one).max() > 1e-3
 
     @pytest.mark.parametrize("gap", [20.0, 36.0, 100.0, 760.0, 1e3, 1e6, 1e308])
     def test_far_apart(self, gap, noise):
