@@ -68,7 +68,7 @@ def test_groups_that_are_not_full(n_samples):
 
 
 def test_same_ranking_again_and_again():
-    """Rounding then grows like the number of rankings. Mutant: sums that are settled only at the end."""
+    """Rounding then grows like the number of rankings. Mutant: amplification not checked, sums settled at the end."""
     scores = np.linspace(5.0, -5.0, 60)
     relevance = np.arange(60.0) % 4
     rankings = np.tile(np.arange(20), (20_000, 1))
@@ -88,8 +88,8 @@ class TestBaseline:
     @pytest.mark.parametrize("cutoff", [1, 2, 3, 4])
     @pytest.mark.parametrize("spread", [0.0, 1.0, 8.0, 400.0])
     def test_unbiased(self, spread, cutoff):
-        """By enumeration of all rankings, the pilot's held fixed. Mutants: the baseline of the next rank; a baseline in
-        one of its two places only; the pilot drawn from the rankings themselves."""  # fmt: skip
+        """By enumeration of all rankings, the pilot's held fixed. Mutants: a baseline in one of its two places only, in
+        the pass and in the plain estimator."""  # fmt: skip
         scores = spread * np.array([0.3, -1.0, 0.8, 0.0])
         relevance = np.array([3.0, 1.0, 0.0, 7.0])
         rank_weights = plr.dcg_weights(cutoff)
@@ -101,6 +101,18 @@ class TestBaseline:
             without = reference.expectation(plr.pl_rank_3, scores, relevance, rank_weights)
             np.testing.assert_allclose(with_baseline, without, rtol=0, atol=1e-13 * 10)
 
+    def test_pilot_is_independent_of_the_rankings(self):
+        """40000 estimates from as many rankings as the pilot has. Mutant: the pilot drawn from the first block."""
+        scores, relevance = np.array([0.3, -1.0, 0.8, 0.0]), np.array([3.0, 1.0, 0.0, 7.0])
+        rank_weights, n_queries = plr.dcg_weights(3), 40_000
+        estimates = plr.pl_rank_3(
+            np.tile(scores, n_queries), np.tile(relevance, n_queries), rank_weights,
+            offsets=4 * np.arange(n_queries + 1), n_samples=16, rng=6, baseline="pilot",
+        ).reshape(n_queries, 4)  # fmt: skip
+        exact = reference.exact_gradient(scores, relevance, rank_weights)
+        z = (estimates.mean(axis=0) - exact) / (estimates.std(axis=0) / np.sqrt(n_queries))
+        assert np.abs(z).max() < 6.5
+
     def test_baseline_is_the_mean_reward_after_each_rank(self):
         """One ranking, so the pilot is known: reward after rank 1 is theta_2 rho, after rank 2 nothing."""
         scores, relevance = np.array([800.0, 0.0]), np.array([1.0, 2.0])
@@ -109,6 +121,7 @@ class TestBaseline:
 
     @pytest.mark.parametrize(("n_docs", "cutoff", "least"), [(24, 24, 10.0), (120, 10, 3.0), (120, 100, 30.0)])
     def test_less_variance(self, n_docs, cutoff, least):
+        """Mutant: a baseline of zeros."""
         rng = np.random.default_rng(2)
         scores, relevance = rng.normal(size=n_docs), 2.0 ** rng.integers(0, 5, n_docs) - 1.0
         variance = [
