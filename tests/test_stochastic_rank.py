@@ -256,8 +256,8 @@ class TestAgainstTheTwin:
     def test_far_apart(self, gap, noise):
         """Documents that never change places give each other exactly nothing; the rest is as without them.
 
-        Mutants: exp(f) without its maximum taken off; gaps not cut, so that noise is rounded away; 0 times infinity at a density that
-        underflows.
+        Mutants: exp(f) without its maximum taken off; gaps not cut, so that noise is rounded away; 0 times
+        infinity at a density that underflows.
         """
         with np.errstate(all="raise"):
             far = plr.stochastic_rank([gap / 2, -gap / 2], [1.0, 3.0], [1.0, 0.5], noise=noise, n_samples=200, rng=0)
