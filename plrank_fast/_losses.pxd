@@ -7,6 +7,7 @@ cdef struct LossQuery:
     intp_t cutoff                # ranks that count, at most n_items
     const double *scores
     const double *labels         # grades, or gains for the losses that approach NDCG
+    const double *discounts      # (n_items + 1,) 1 / log2(rank + 1)
     double scale                 # of differences of scores: slope of a pair, 1 / temperature, 1 / deviation
     double distance_weight       # of LambdaLoss
     double *gradient             # (n_items,) OUT, zero before

@@ -16,6 +16,7 @@ def evaluate_loss(
     labels: NDArray[np.float64],
     offsets: NDArray[np.int64],
     cutoff: int,
+    discounts: NDArray[np.float64],
     scale: float,
     distance_weight: float,
     n_threads: int,

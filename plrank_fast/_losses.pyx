@@ -56,7 +56,7 @@ cdef double query_ns(const Loss *loss, intp_t n_items, intp_t cutoff) noexcept n
 
 cdef LossQuery describe_query(
     const double[::1] scores, const double[::1] labels, const int64_t[::1] offsets, intp_t q, intp_t cutoff,
-    double scale, double distance_weight, double[::1] values, double[::1] gradient
+    const double[::1] discounts, double scale, double distance_weight, double[::1] values, double[::1] gradient
 ) noexcept nogil:
     """Point at one query of a batch (which must not be empty)."""
     cdef LossQuery query
@@ -64,6 +64,7 @@ cdef LossQuery describe_query(
     query.cutoff = min(cutoff, query.n_items)
     query.scores = &scores[offsets[q]]
     query.labels = &labels[offsets[q]]
+    query.discounts = &discounts[0]
     query.scale = scale
     query.distance_weight = distance_weight
     query.gradient = &gradient[offsets[q]]
@@ -86,11 +87,13 @@ cdef void evaluate_query(const Loss *loss, LossQuery *query, char *workspace) no
 
 cdef void evaluate_in_batch(
     const Loss *loss, const double[::1] scores, const double[::1] labels, const int64_t[::1] offsets, intp_t q,
-    intp_t cutoff, double scale, double distance_weight, char *workspace, double[::1] values, double[::1] gradient
+    intp_t cutoff, const double[::1] discounts, double scale, double distance_weight, char *workspace,
+    double[::1] values, double[::1] gradient
 ) noexcept nogil:
     cdef LossQuery query
     if offsets[q + 1] > offsets[q]:
-        query = describe_query(scores, labels, offsets, q, cutoff, scale, distance_weight, values, gradient)
+        query = describe_query(
+            scores, labels, offsets, q, cutoff, discounts, scale, distance_weight, values, gradient)
         loss.begin(&query, workspace)
         if query.n_rows > 0:
             loss.rows(&query, 0, query.n_rows)
@@ -118,9 +121,13 @@ cdef int evaluate_long_query(const Loss *loss, LossQuery *query, char *workspace
 
 def evaluate_loss(
     int kind, const double[::1] scores, const double[::1] labels, const int64_t[::1] offsets, intp_t cutoff,
-    double scale, double distance_weight, int n_threads, double[::1] values, double[::1] gradient
+    const double[::1] discounts, double scale, double distance_weight, int n_threads, double[::1] values,
+    double[::1] gradient
 ):
-    """Fill ``values`` (n_queries,) and ``gradient`` (n_docs,), both preset to 0. ``labels`` are gains where NDCG is."""
+    """Fill ``values`` (n_queries,) and ``gradient`` (n_docs,), both preset to 0. ``labels`` are gains where NDCG is.
+
+    ``discounts``, 1 / log2(rank + 1), must reach one rank past the end of the longest query.
+    """
     cdef Loss loss = loss_of_kind(kind)
     cdef LossQuery query
     cdef intp_t n_queries = offsets.shape[0] - 1
@@ -140,14 +147,15 @@ def evaluate_loss(
             budget -= cost
             stop += 1
         if stop - start == 1 and cost > ROUND_NS:
-            query = describe_query(scores, labels, offsets, start, cutoff, scale, distance_weight, values, gradient)
+            query = describe_query(
+                scores, labels, offsets, start, cutoff, discounts, scale, distance_weight, values, gradient)
             evaluate_long_query(&loss, &query, workspaces.of_thread(0))
         else:
             threads = threads_for(n_threads, stop - start)
             with nogil:
                 for q in prange(start, stop, schedule="dynamic", num_threads=threads):
                     evaluate_in_batch(
-                        &loss, scores, labels, offsets, q, cutoff, scale, distance_weight,
+                        &loss, scores, labels, offsets, q, cutoff, discounts, scale, distance_weight,
                         workspaces.of_thread(omp_get_thread_num()), values, gradient)
             check_interrupt()
         start = stop

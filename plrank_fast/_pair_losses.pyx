@@ -5,7 +5,6 @@ looked at. Ranked by score, the pairs that can change DCG@K are the rows of the 
 pairs of equal gains take part with weight 0.
 """
 
-from libc.math cimport log2
 from libc.string cimport memset
 
 from plrank_fast._losses cimport Loss, LossQuery
@@ -137,7 +136,7 @@ cdef void begin_lambda(LossQuery *query, char *memory) noexcept nogil:
     cdef double ideal = 0.0
     query.n_rows = 0
     for k in range(cutoff):
-        state.discounts[k] = 1.0 / log2(k + 2.0)
+        state.discounts[k] = query.discounts[k]
     rank_query(query.labels, n_items, cutoff, state.keys, state.items)
     for k in range(cutoff):
         ideal += state.discounts[k] * query.labels[state.items[k]]
@@ -154,7 +153,7 @@ cdef void begin_lambda(LossQuery *query, char *memory) noexcept nogil:
     if query.distance_weight > 0.0:
         state.distance[0] = 0.0
         for k in range(1, n_items):
-            state.distance[k] = query.distance_weight * (1.0 / log2(k + 1.0) - 1.0 / log2(k + 2.0))
+            state.distance[k] = query.distance_weight * (query.discounts[k - 1] - query.discounts[k])
 
 
 cdef void lambda_rows(LossQuery *query, intp_t first, intp_t last) noexcept nogil:

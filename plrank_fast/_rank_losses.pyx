@@ -29,7 +29,6 @@ cdef struct SmoothRanks:
     double ideal                 # DCG of the ranking by gain
     double *scores               # (n_items,) times the scale
     double *factors              # (n_relevant,) gains over the ideal DCG
-    double *discounts            # (cutoff,)
     double *memory
     int32_t *items               # (n_items,) first the relevant ones, in the order of their numbers
 
@@ -42,8 +41,8 @@ cdef inline size_t state_bytes() noexcept nogil:
     return (sizeof(SmoothRanks) + 63) // 64 * 64
 
 
-cdef inline size_t fixed_bytes(intp_t n_items, intp_t cutoff) noexcept nogil:
-    cdef size_t size = (2 * <size_t>n_items + cutoff) * sizeof(double) + <size_t>n_items * sizeof(int32_t)
+cdef inline size_t fixed_bytes(intp_t n_items) noexcept nogil:
+    cdef size_t size = 2 * <size_t>n_items * sizeof(double) + <size_t>n_items * sizeof(int32_t)
     return state_bytes() + (size + 63) // 64 * 64
 
 
@@ -53,14 +52,12 @@ cdef void begin(LossQuery *query, char *memory) noexcept nogil:
     query.state = state
     state.scores = <double *>(memory + state_bytes())
     state.factors = state.scores + n_items
-    state.discounts = state.factors + n_items
-    state.items = <int32_t *>(state.discounts + cutoff)
-    state.memory = <double *>(memory + fixed_bytes(n_items, cutoff))
+    state.items = <int32_t *>(state.factors + n_items)
+    state.memory = <double *>(memory + fixed_bytes(n_items))
     state.ideal = 0.0
     rank_query(query.labels, n_items, cutoff, state.scores, state.items)
     for k in range(cutoff):
-        state.discounts[k] = 1.0 / log2(k + 2.0)
-        state.ideal += state.discounts[k] * query.labels[state.items[k]]
+        state.ideal += query.discounts[k] * query.labels[state.items[k]]
     for d in range(n_items):
         state.scores[d] = query.scale * query.scores[d]
         if query.labels[d] > 0.0:
@@ -85,7 +82,7 @@ cdef void finish(LossQuery *query) noexcept nogil:
 # ---------------------------------------------------------------------------------------------------------------------
 
 cdef size_t approx_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
-    return fixed_bytes(n_items, cutoff) + <size_t>n_items * sizeof(double)
+    return fixed_bytes(n_items) + <size_t>n_items * sizeof(double)
 
 
 cdef void approx_rows(LossQuery *query, intp_t first, intp_t last) noexcept nogil:
@@ -129,7 +126,7 @@ cdef size_t soft_rank_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
     cdef double doubles = PLR_SOFT_RANK_TARGETS * (<double>n_items * (cutoff + 2) + cutoff)
     if doubles > 1e17:
         return <size_t>1 << 60
-    return fixed_bytes(n_items, cutoff) + <size_t>doubles * sizeof(double)
+    return fixed_bytes(n_items) + <size_t>doubles * sizeof(double)
 
 
 cdef void soft_rank_rows(LossQuery *query, intp_t first, intp_t last) noexcept nogil:
@@ -139,7 +136,7 @@ cdef void soft_rank_rows(LossQuery *query, intp_t first, intp_t last) noexcept n
     for group in range((last - first + PLR_SOFT_RANK_TARGETS - 1) // PLR_SOFT_RANK_TARGETS):
         row = first + group * PLR_SOFT_RANK_TARGETS
         query.value[0] -= kernels.soft_rank(
-            state.scores, query.n_items, state.discounts, query.cutoff, state.items + row,
+            state.scores, query.n_items, query.discounts, query.cutoff, state.items + row,
             min(last - row, <intp_t>PLR_SOFT_RANK_TARGETS), state.factors + row, state.memory, query.gradient)
 
 

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from plrank_fast import _losses, _threads, validation
-from plrank_fast.rank_weights import gains
+from plrank_fast.rank_weights import dcg_weights, gains
 from plrank_fast.validation import FloatArray
 
 LossAndGradient = tuple[FloatArray, FloatArray]
@@ -62,8 +62,9 @@ def evaluate_loss(
     threads = _threads.resolve_threads(validation.threads(n_threads))
     values, gradient = np.zeros(offsets_.size - 1), np.zeros(scores_.size)
     outputs = validation.output_pair(out, values.shape, gradient.shape)
+    discounts = dcg_weights(int(np.diff(offsets_).max(initial=0)) + 1)
     _losses.evaluate_loss(
-        loss, scores_, labels_, offsets_, ranks, scale, distance_weight, threads, values, gradient
+        loss, scores_, labels_, offsets_, ranks, discounts, scale, distance_weight, threads, values, gradient
     )  # fmt: skip
     return validation.deliver(values, outputs[0]), validation.deliver(gradient, outputs[1])
 
