@@ -1,7 +1,7 @@
 """PL-Rank-3 over rankings in lockstep: which of its passes may run, and its two ends around the kernel.
 
-The kernel (``kernels/plrank_pass.c``) takes sixteen rankings at once and is six times faster than the plain estimator
-of ``_plrank``, which remains for scores and rank weights where it could not hold the same 1e-12.
+The kernel (``kernels/plrank_pass.c``) takes sixteen rankings at once: at D = 120 it is 7 times faster than the plain
+estimator of ``_plrank`` with K = 10 and 30 times with K = 100. That one remains for scores and rank weights where it could not hold the same 1e-12.
 """
 
 from libc.math cimport sqrt

@@ -64,7 +64,8 @@ PLR_INLINE size_t append(const threshold_sampler *sampler, plr_lanes step, size_
                          int32_t *items, size_t n)
 {
 #ifdef PLR_ISA_AVX512
-    /* compression has no generic vector form; against the loop below it takes D = 316 from 214 to 61 ns */
+    /* compression has no generic vector form; a ranking of D = 316, K = 10 takes 120 ns,
+     * with the loop below 390 */
     const __m512i sixteen = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
     __m512i word = (__m512i)step.part[0];
     __mmask16 rings = _mm512_cmpge_epu32_mask(word, _mm512_loadu_si512(sampler->thresholds + first_item));
