@@ -1,7 +1,8 @@
 """PL-Rank-3 over rankings in lockstep: which of its passes may run, and its two ends around the kernel.
 
-The kernel (``kernels/plrank_pass.c``) takes sixteen rankings at once and is six times faster than the plain estimator
-of ``_plrank``, which remains for scores and rank weights where it could not hold the same 1e-12.
+The kernel (``kernels/plrank_pass.c``) takes sixteen rankings at once: at D = 120 it is 7 times faster than the plain
+estimator of ``_plrank`` with K = 10 and 30 times with K = 100. That one remains
+for scores and rank weights where it could not hold the same 1e-12.
 """
 
 from libc.math cimport sqrt
@@ -40,7 +41,7 @@ cdef intp_t SETTLE_AFTER = 128  # rankings, or as many as place four items for e
 
 
 cdef inline double largest_amplification(double n_rankings) noexcept nogil:
-    """Amplification that leaves 1e-12 of the sum of absolute terms, measured with a margin of 2 to 5.
+    """Amplification that leaves 1e-12 of the sum of absolute terms, measured with a margin of 4 on drawn rankings.
 
     Rounding in sums over n rankings grows like sqrt(n) where they differ and like n where all are the same.
     """

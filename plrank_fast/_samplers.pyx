@@ -119,7 +119,7 @@ cdef int choose_sampler(const Draw *draw, const Weights *weights) noexcept nogil
         # rankings take some half of the excess over K that the bound has; the slowest of sixteen two deviations more
         excess = max(0.0, 0.55 * (weights.most_draws - cutoff))
         draws = cutoff + excess + 2.0 * sqrt(excess) + 1.0
-        table_cost = lanes_per_sample * (1.9 if table == TABLE else 14.0) * draws + 6.0 * n_items / draw.n_samples
+        table_cost = lanes_per_sample * (1.9 if table == TABLE else 25.0) * draws + 6.0 * n_items / draw.n_samples
     if 2.5 * n_items + 15.0 * cutoff + 100.0 < min(network_cost, min(threshold_cost, table_cost)):
         return INTROSELECT
     if table_cost <= min(network_cost, threshold_cost) and table_cost < INFINITY:

@@ -1,7 +1,7 @@
 /* From sorted keys to rankings: reads off the items, and orders near ties again by exact clocks.
  *
- * Slot s of sample j is a candidate with a random word at words[s * slot_step + j * sample_step]; its item is at the same
- * place of `items`, or is s itself where `items` is NULL.
+ * Slot s of sample j is a candidate with a random word at words[s * slot_step + j * sample_step]; its item is at the
+ * same place of `items`, or is s itself where `items` is NULL.
  */
 #ifndef PLR_NEAR_TIES_H
 #define PLR_NEAR_TIES_H

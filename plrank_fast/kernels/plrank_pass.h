@@ -24,8 +24,8 @@ typedef struct {
 } plrank_pass;
 
 /* Samples side by side often place the same item of a short list, and an addition must wait for the one before it in
- * memory: each of four neighbouring samples has sums of its own then (D = 24: 1.5 times faster), as long as all of
- * them stay in the first-level cache. */
+ * memory: each of four neighbouring samples has sums of its own then, as long as all of them stay in the first-level
+ * cache. Sampling included it saves 7 % at D = 24, K = 10 and 16 % at D = 120, K = 100. */
 #define PLR_COPIED_ITEMS 160
 
 static inline size_t plr_pass_copies(size_t n_items)
