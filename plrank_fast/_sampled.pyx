@@ -146,7 +146,7 @@ cdef void accumulate_rows(
     if estimate.kind == PLAIN:
         estimator.accumulate(estimate, rankings, n_rankings, stride)
         return
-    while first < n_rankings:
+    while first < n_rankings and not estimate.in_lockstep.inexact:
         n_lanes = min(group, n_rankings - first)
         pack_columns(rankings + first * stride, n_lanes, stride, estimate.in_lockstep.depth, columns)
         accumulate_columns(&estimate.in_lockstep, estimate.kind, columns, n_lanes, estimate.gradient)
@@ -241,6 +241,8 @@ cdef void draw_and_accumulate(
             draw_rows(sampler, n_rankings, rows, cutoff)
             estimator.accumulate(estimate, rows, n_rankings, cutoff)
             continue
+        if estimate.in_lockstep.inexact:
+            return
         first = 0
         while first < n_rankings:
             n_lanes = min(<intp_t>LOCKSTEP, n_rankings - first)
@@ -339,6 +341,8 @@ cdef int draw_and_accumulate_long(
     cdef int32_t *drawn = <int32_t *>rankings.of_thread(0)
     cdef const int32_t *next_ranking
     for first in range(0, n_blocks, blocks_per_task * n_threads):
+        if estimate.kind != PLAIN and estimate.in_lockstep.inexact:
+            return 0
         stop = min(first + blocks_per_task * n_threads, n_blocks)
         n_rankings = min(stop * block_length, source.n_samples) - first * block_length
         if source.given != NULL:
