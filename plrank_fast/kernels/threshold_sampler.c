@@ -186,7 +186,7 @@ static void draw_group(threshold_sampler *sampler, plr_stream *stream, uint64_t 
     for (size_t sample = 0; sample < PLR_LOCKSTEP; sample++) {
         make_keys(sampler, &group, sample, n_candidates[sample], keys);
         for (size_t i = n_candidates[sample]; i < padded; i++)
-            keys[i * PLR_LOCKSTEP + sample] = INT32_MAX;
+            keys[i * PLR_LOCKSTEP + sample] = PLR_NO_KEY;
     }
     sort_smallest(keys, most, n_sorted);
 
