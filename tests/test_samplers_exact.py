@@ -225,6 +225,15 @@ def test_full_rankings_of_a_thousand():
                 assert (rankings[:, -1] == 0).all()
 
 
+def test_first_ranks_do_not_depend_on_the_cutoff():
+    """With 15 bits of a clock in the keys of 1000 items, some forty of these rankings have the last rank and the one
+    behind so near that only exact clocks tell. Mutant: the rank behind the cutoff not compared with the last."""
+    scores = np.zeros(1000)
+    short = plr.sample_rankings(scores, 30_000, 20, rng=17, sampler="network")
+    whole = plr.sample_rankings(scores, 30_000, 100, rng=17, sampler="network")
+    np.testing.assert_array_equal(short, whole[:, :20])
+
+
 @pytest.mark.parametrize("sampler", ["auto", *LOCKSTEP])
 def test_wide_spreads(sampler):
     """From weights that a float32 holds to ones that no double does, in one list; about the limits of both key formats.
