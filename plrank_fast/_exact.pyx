@@ -16,6 +16,7 @@ from plrank_fast._threads cimport (
     omp_get_thread_num,
     round_stop,
     threads_for,
+    threads_worth,
 )
 from plrank_fast._typedefs cimport int64_t, intp_t
 
@@ -150,7 +151,7 @@ def solve_batch(
     cdef Workspaces workspaces = Workspaces(n_threads, kernels.workspace(longest, rank_weights.shape[1], 0))
     while start < n_queries:
         stop = round_stop(offsets, start, ns_per_item, n_threads)
-        threads = threads_for(n_threads, stop - start)
+        threads = threads_worth(n_threads, offsets, start, stop, ns_per_item)
         if is_long(offsets, start, stop, ns_per_item):
             with nogil:
                 fault = solve_query(
@@ -178,7 +179,7 @@ def place_batch(const double[::1] scores, const int64_t[::1] offsets, int n_thre
     cdef Workspaces workspaces = Workspaces(n_threads, kernels.workspace(longest, probabilities.shape[1], 1))
     while start < n_queries:
         stop = round_stop(offsets, start, ns_per_item, n_threads)
-        threads = threads_for(n_threads, stop - start)
+        threads = threads_worth(n_threads, offsets, start, stop, ns_per_item)
         if is_long(offsets, start, stop, ns_per_item):
             with nogil:
                 fault = place_query(scores, offsets, start, probabilities, workspaces.of_thread(0), True)

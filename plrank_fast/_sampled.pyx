@@ -47,6 +47,7 @@ from plrank_fast._threads cimport (
     omp_get_thread_num,
     round_stop,
     threads_for,
+    threads_worth,
 )
 from plrank_fast._typedefs cimport int32_t, int64_t, intp_t, uint64_t
 from plrank_fast._weights cimport Weights, weigh, weights_workspace
@@ -447,7 +448,7 @@ def sampled_estimate(
     while start < n_queries:
         stop = round_stop(offsets, start, ns_per_item, n_threads)
         if not is_long(offsets, start, stop, ns_per_item):
-            threads = threads_for(n_threads, stop - start)
+            threads = threads_worth(n_threads, offsets, start, stop, ns_per_item)
             with nogil:
                 for q in prange(start, stop, schedule="dynamic", num_threads=threads):
                     estimate_in_batch(

@@ -108,9 +108,9 @@ cdef int choose_sampler(const Draw *draw, const Weights *weights) noexcept nogil
     if draw.sampler != AUTO:
         return INTROSELECT
     if network_serves:
-        # folding short runs into one saves little once there are many of them
-        network_cost = lanes_per_sample * n_items * (0.3 + 0.095 * log2(max(16.0, cutoff + 1.0))) * (
-            1.2 if n_items > 128 else 1.0)
+        # half of it clocks; beyond 128 ranks the rows leave the first-level cache
+        network_cost = lanes_per_sample * n_items * (0.1 + 0.08 * log2(max(16.0, cutoff + 1.0))) * (
+            1.7 if cutoff >= 128 else 1.0)
     if threshold_serves:
         threshold_cost = lanes_per_sample * (
             0.25 * n_items + 2.0 * plr_mean_candidates(cutoff) + 15.0

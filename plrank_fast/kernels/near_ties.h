@@ -93,12 +93,12 @@ PLR_INLINE int read_ranks(const sorted_group *group, int32_t near[PLR_LOCKSTEP],
     int any = 0;
     for (size_t lane = 0; lane < PLR_LOCKSTEP; lane += PLR_LANES_32) {
         vec_u32 before = (vec_u32)load_row(group->keys + lane, 0), least = far;
-        store_row(group->columns + lane, 0, (vec_f32)(before & (uint32_t)format.slot_mask));
+        store_row(group->columns + lane, 0, (vec_i32)before & format.slot_mask);
         for (size_t k = 1; k < group->depth; k++) {
             vec_u32 key = (vec_u32)load_row(group->keys + lane, k);
             least = vec_min_u32(least, key - before);
             before = key;
-            store_row(group->columns + lane, k, (vec_f32)(key & (uint32_t)format.slot_mask));
+            store_row(group->columns + lane, k, (vec_i32)key & format.slot_mask);
         }
         if (n_behind)
             least = vec_min_u32(least, (vec_u32)load_row(group->keys + lane, group->depth) - before);

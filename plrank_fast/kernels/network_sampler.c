@@ -41,9 +41,9 @@ PLR_INLINE vec_i32 make_keys(const network_sampler *sampler, int shift, int32_t 
     for (size_t lane = 0; lane < PLR_LOCKSTEP; lane += PLR_LANES_32) {
         vec_i32 slot = {0};
         for (size_t d = 0; d < sampler->n_items; d++) {
-            vec_i32 word = (vec_i32)load_row((int32_t *)sampler->words + lane, d);
+            vec_i32 word = load_row((int32_t *)sampler->words + lane, d);
             vec_f32 clock = exponential_clock(word, &rarest) * sampler->means[d];
-            store_row(sampler->keys + lane, d, (vec_f32)clock_key(clock, shift, slot_mask, slot));
+            store_row(sampler->keys + lane, d, clock_key(clock, shift, slot_mask, slot));
             slot += 1;
         }
     }

@@ -84,17 +84,8 @@ PLR_INLINE void sort_bitonic_rows(vec_f32 *v, int n)
     exchange_stage(v, n, 1);
 }
 
-PLR_INLINE vec_f32 load_row(const int32_t *keys, size_t row)
-{
-    vec_f32 v;
-    memcpy(&v, keys + PLR_LOCKSTEP * row, sizeof v);
-    return v;
-}
-
-PLR_INLINE void store_row(int32_t *keys, size_t row, vec_f32 v)
-{
-    memcpy(keys + PLR_LOCKSTEP * row, &v, sizeof v);
-}
+PLR_INLINE vec_i32 load_row(const int32_t *keys, size_t row) { return vec_load_i32(keys + PLR_LOCKSTEP * row); }
+PLR_INLINE void store_row(int32_t *keys, size_t row, vec_i32 v) { vec_store_i32(keys + PLR_LOCKSTEP * row, v); }
 
 /* The following work on the PLR_LANES_32 samples of one register; rows are PLR_LOCKSTEP keys apart. */
 
@@ -102,14 +93,14 @@ PLR_INLINE void load_rows(vec_f32 *v, const int32_t *keys, int n)
 {
     PLR_UNROLL
     for (int i = 0; i < n; i++)
-        v[i] = load_row(keys, i);
+        v[i] = (vec_f32)load_row(keys, i);
 }
 
 PLR_INLINE void store_rows(int32_t *keys, const vec_f32 *v, int n)
 {
     PLR_UNROLL
     for (int i = 0; i < n; i++)
-        store_row(keys, i, v[i]);
+        store_row(keys, i, (vec_i32)v[i]);
 }
 
 PLR_INLINE void sort_in_registers(int32_t *keys, int n)
@@ -133,7 +124,7 @@ static void fold_block(int32_t *keys, const int32_t *others)
     sort_rows(v, PLR_BLOCK_ROWS);
     PLR_UNROLL
     for (int i = 0; i < PLR_BLOCK_ROWS; i++)
-        v[i] = vec_smaller(v[i], load_row(keys, PLR_BLOCK_ROWS - 1 - i));
+        v[i] = vec_smaller(v[i], (vec_f32)load_row(keys, PLR_BLOCK_ROWS - 1 - i));
     sort_bitonic_rows(v, PLR_BLOCK_ROWS);
     store_rows(keys, v, PLR_BLOCK_ROWS);
 }
@@ -171,14 +162,14 @@ PLR_INLINE void sort_across(int32_t *keys, const int32_t *others, size_t m, int 
         vec_f32 v[8];
         PLR_UNROLL
         for (int j = 0; j < ways; j++) {
-            v[j] = load_row(keys, i + j * spacing);
+            v[j] = (vec_f32)load_row(keys, i + j * spacing);
             if (others)
-                v[j] = vec_smaller(v[j], load_row(others, m - 1 - i - j * spacing));
+                v[j] = vec_smaller(v[j], (vec_f32)load_row(others, m - 1 - i - j * spacing));
         }
         sort_bitonic_rows(v, ways);
         PLR_UNROLL
         for (int j = 0; j < ways; j++)
-            store_row(keys, i + j * spacing, v[j]);
+            store_row(keys, i + j * spacing, (vec_i32)v[j]);
     }
 }
 
@@ -215,8 +206,8 @@ PLR_INLINE void merge_across(int32_t *keys, size_t m, int ways)
         int32_t *opposite = keys + PLR_LOCKSTEP * (m + spacing - 1 - i);
         PLR_UNROLL
         for (int j = 0; j < ways; j++) {
-            low[j] = load_row(keys, i + j * spacing);
-            high[j] = load_row(opposite, j * spacing);
+            low[j] = (vec_f32)load_row(keys, i + j * spacing);
+            high[j] = (vec_f32)load_row(opposite, j * spacing);
         }
         PLR_UNROLL
         for (int j = 0; j < ways; j++)
@@ -225,8 +216,8 @@ PLR_INLINE void merge_across(int32_t *keys, size_t m, int ways)
         sort_bitonic_rows(high, ways);
         PLR_UNROLL
         for (int j = 0; j < ways; j++) {
-            store_row(keys, i + j * spacing, low[j]);
-            store_row(opposite, j * spacing, high[j]);
+            store_row(keys, i + j * spacing, (vec_i32)low[j]);
+            store_row(opposite, j * spacing, (vec_i32)high[j]);
         }
     }
 }
@@ -237,10 +228,10 @@ static void merge_blocks(int32_t *keys)
     vec_f32 high[PLR_BLOCK_ROWS];
     PLR_UNROLL
     for (int i = 0; i < PLR_BLOCK_ROWS; i++) {
-        vec_f32 low = load_row(keys, PLR_BLOCK_ROWS - 1 - i);
-        high[i] = load_row(keys, PLR_BLOCK_ROWS + i);
+        vec_f32 low = (vec_f32)load_row(keys, PLR_BLOCK_ROWS - 1 - i);
+        high[i] = (vec_f32)load_row(keys, PLR_BLOCK_ROWS + i);
         exchange(&low, high + i);
-        store_row(keys, PLR_BLOCK_ROWS - 1 - i, low);
+        store_row(keys, PLR_BLOCK_ROWS - 1 - i, (vec_i32)low);
     }
     sort_bitonic_rows(high, PLR_BLOCK_ROWS);
     store_rows(keys + PLR_LOCKSTEP * PLR_BLOCK_ROWS, high, PLR_BLOCK_ROWS);
