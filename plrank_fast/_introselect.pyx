@@ -24,8 +24,7 @@ cdef extern from "clocks.h" nogil:
 
 cdef extern from "weights.h" nogil:
     ctypedef struct weights_kernels:
-        void (*relative)(
-            const double *scores, double highest, double sign, double *out, size_t n) noexcept nogil
+        double (*relative)(const double *scores, double highest, double sign, double *out, size_t n) noexcept nogil
     const weights_kernels *weights_kernels_at(int level)
 
 cdef const clocks_kernels *clocks = clocks_kernels_at(simd_level())
