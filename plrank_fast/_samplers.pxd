@@ -62,9 +62,11 @@ cdef extern from "threshold_sampler.h" nogil:
         size_t n_items
         size_t cutoff
         const double *weights
+        double deadline
+        size_t most_candidates
         float *means
         uint32_t *thresholds
-        size_t most_candidates
+        uint32_t *found
         uint32_t *words
         int32_t *items
         int32_t *keys

@@ -54,7 +54,7 @@ cdef extern from "slot_table.h" nogil:
 
 cdef extern from "threshold_sampler.h" nogil:
     ctypedef struct threshold_kernels:
-        bint (*prepare)(threshold_sampler *sampler) noexcept nogil
+        void (*prepare)(threshold_sampler *sampler) noexcept nogil
         void (*draw_group)(
             threshold_sampler *sampler, plr_stream *stream, uint64_t salt, uint64_t first_sample, int32_t *columns
         ) noexcept nogil
@@ -211,10 +211,10 @@ cdef void prepare_network(
 
 cdef size_t threshold_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
     cdef size_t candidates = min(plr_most_candidates(cutoff), <size_t>PLR_THRESHOLD_CANDIDATES)
+    cdef size_t rows = LOCKSTEP * (candidates + 64)
     return (
-        2 * (n_items + 16) * sizeof(float) + 2 * (LOCKSTEP * (candidates + 16) + 1024) * sizeof(int32_t)
-        + candidates * (sizeof(double) + sizeof(int32_t))
-        + (network_rows(candidates) + 16) * LOCKSTEP * sizeof(int32_t) + 7 * 64)
+        (2 * (n_items + 32) + 3 * rows + 1024 + network_rows(candidates) * LOCKSTEP)
+        * sizeof(int32_t) + candidates * (sizeof(double) + sizeof(int32_t)) + 9 * 64)
 
 
 cdef bint prepare_threshold(
@@ -223,19 +223,24 @@ cdef bint prepare_threshold(
     """False if too many of the items would be candidates for it to be worth while."""
     cdef size_t n_items = weights.n_items
     cdef size_t candidates = plr_most_candidates(cutoff)
+    cdef size_t rows = LOCKSTEP * (candidates + 64)
+    sampler.deadline = await_arrivals(weights, plr_mean_candidates(cutoff), 1e30).time
+    if not sampler.deadline < INFINITY:
+        return False
     sampler.n_items = n_items
     sampler.cutoff = cutoff
     sampler.weights = weights.relative
     sampler.most_candidates = candidates
-    sampler.means = <float *>take(&workspace, (n_items + 16) * sizeof(float))
-    sampler.thresholds = <uint32_t *>take(&workspace, (n_items + 16) * sizeof(uint32_t))
-    sampler.words = <uint32_t *>take(&workspace, LOCKSTEP * (candidates + 16) * sizeof(uint32_t))
-    # what a padding key names as its slot may lie behind the candidates
-    sampler.items = <int32_t *>take(&workspace, (LOCKSTEP * (candidates + 16) + 1024) * sizeof(int32_t))
+    sampler.means = <float *>take(&workspace, (n_items + 32) * sizeof(float))
+    sampler.thresholds = <uint32_t *>take(&workspace, (n_items + 32) * sizeof(uint32_t))
+    sampler.found = <uint32_t *>take(&workspace, rows * sizeof(uint32_t))
+    sampler.words = <uint32_t *>take(&workspace, rows * sizeof(uint32_t))
+    sampler.items = <int32_t *>take(&workspace, (rows + 1024) * sizeof(int32_t))
+    sampler.keys = <int32_t *>take(&workspace, network_rows(candidates) * LOCKSTEP * sizeof(int32_t))
     sampler.exact = <double *>take(&workspace, candidates * sizeof(double))
-    sampler.order = <int32_t *>take(&workspace, candidates * sizeof(int32_t))
-    sampler.keys = <int32_t *>workspace
-    return threshold.prepare(sampler)
+    sampler.order = <int32_t *>workspace
+    threshold.prepare(sampler)
+    return True
 
 
 cdef size_t table_workspace(intp_t n_items, intp_t cutoff, intp_t n_samples) noexcept nogil:
