@@ -32,6 +32,7 @@ cdef extern from "slot_table.h" nogil:
         double total
         double mean_draws
         double deviation
+        double draws_per_item
         uint32_t *slots
         double *ends
         uint32_t *draws
@@ -91,8 +92,10 @@ cdef struct Sampler:
     bint ready                  # in the workspace of a drawer: whether it has been prepared
     int method
     double ns_per_ranking       # rough cost, for the length of a round
-    double mean_draws           # with replacement that it takes a ranking, and their deviation; set if ``method`` needs it
+    # draws with replacement that it takes a ranking, their deviation, and how many for the last item; set for a table
+    double mean_draws
     double deviation
+    double draws_per_item
     intp_t n_items
     intp_t depth                # ranks to draw: the cutoff, or all items once ``complete_rankings`` has been called
     Introselect introselect

@@ -93,16 +93,16 @@ cdef inline double network_cost(intp_t n_items, intp_t cutoff) noexcept nogil:
 
 
 cdef inline double threshold_cost(intp_t n_items, intp_t cutoff, intp_t n_samples) noexcept nogil:
-    return 0.25 * n_items + 2.0 * plr_mean_candidates(cutoff) + 15.0 + 5.0 * n_items / n_samples
+    return 0.12 * n_items + max(40.0, 1.6 * plr_mean_candidates(cutoff)) - 5.0 + 2.5 * n_items / n_samples
 
 
-cdef inline double table_cost(intp_t n_items, double rows, intp_t n_samples) noexcept nogil:
+cdef inline double table_cost(intp_t n_items, intp_t cutoff, double rows, intp_t n_samples) noexcept nogil:
     cdef double filling = 2.5 * n_items / n_samples
     if n_items > PLR_SLOT_ITEMS:
         return filling + 25.0 * rows
     if rows <= PLR_MOST_COMPARED:
-        return filling + (0.6 + 0.004 * rows) * rows  # compared with all rows before
-    return filling + 1.2 * rows
+        return filling + (0.65 + 0.0075 * rows) * rows  # compared with all rows before
+    return filling + 1.2 * rows if rows < plr_slot_rows(cutoff) else INFINITY
 
 
 cdef void expect_draws(Sampler *sampler, const Weights *weights, intp_t cutoff, double most) noexcept nogil:
@@ -111,9 +111,11 @@ cdef void expect_draws(Sampler *sampler, const Weights *weights, intp_t cutoff, 
     sampler.mean_draws = last.time * weights.total
     # draws come at the rate of the total weight; of the variance of the different ones among them, part is that of
     # how many there are
+    sampler.draws_per_item = 1.0
     sampler.deviation = 0.0
     if last.time < INFINITY:
-        sampler.deviation = weights.total / last.rate * sqrt(
+        sampler.draws_per_item = weights.total / last.rate
+        sampler.deviation = sampler.draws_per_item * sqrt(
             max(0.0, last.variance - last.time * last.rate * last.rate / weights.total))
 
 
@@ -155,7 +157,7 @@ cdef int choose_sampler(Sampler *sampler, const Draw *draw, const Weights *weigh
         expect_draws(sampler, weights, cutoff, least)
         # the slowest of sixteen rankings
         cost = lanes_per_sample * table_cost(
-            n_items, sampler.mean_draws + 2.0 * sampler.deviation + 1.0, draw.n_samples)
+            n_items, cutoff, sampler.mean_draws + 2.0 * sampler.deviation + 1.0, draw.n_samples)
         if cost < least:
             return TABLE if n_items <= PLR_SLOT_ITEMS else GUIDE
     return fastest
@@ -253,17 +255,15 @@ cdef size_t table_workspace(intp_t n_items, intp_t cutoff, intp_t n_samples) noe
 
 
 cdef void prepare_table(
-    slot_table *sampler, const Weights *weights, intp_t cutoff, intp_t n_samples, double mean_draws, double deviation,
-    char *workspace
+    slot_table *sampler, const Weights *weights, intp_t cutoff, intp_t n_samples, char *workspace
 ) noexcept nogil:
+    """All but the draws that it is expected to take."""
     cdef size_t n_items = weights.n_items
     cdef size_t slots = (<size_t>1 << plr_slot_bits(n_items, cutoff, n_samples)) + PLR_SLOTS_AT_ONCE + 1
     sampler.n_items = n_items
     sampler.cutoff = cutoff
     sampler.weights = weights.relative
     sampler.total = weights.total
-    sampler.mean_draws = mean_draws
-    sampler.deviation = deviation
     sampler.slots = <uint32_t *>take(&workspace, slots * sizeof(uint32_t))
     sampler.ends = <double *>take(&workspace, n_items * sizeof(double))
     sampler.draws = <uint32_t *>take(&workspace, plr_rows_at_once(cutoff) * LOCKSTEP * sizeof(uint32_t))
@@ -334,8 +334,10 @@ cdef char *prepare_sampler(
     if sampler.method == NETWORK:
         prepare_network(&sampler.network, weights, sampler.depth, workspace)
     elif sampler.method == TABLE:
-        prepare_table(
-            &sampler.table, weights, sampler.depth, draw.n_samples, sampler.mean_draws, sampler.deviation, workspace)
+        sampler.table.mean_draws = sampler.mean_draws
+        sampler.table.deviation = sampler.deviation
+        sampler.table.draws_per_item = sampler.draws_per_item
+        prepare_table(&sampler.table, weights, sampler.depth, draw.n_samples, workspace)
     elif sampler.method == GUIDE:
         prepare_guide(&sampler.guide, weights, sampler.depth, workspace)
         if weights.most_draws < 8.0 * sampler.depth:  # else a race over all items may be what it takes

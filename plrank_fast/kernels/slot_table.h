@@ -16,6 +16,7 @@ typedef struct {
     double total;        /* of the weights */
     double mean_draws;    /* draws that it takes a ranking on average, and their standard deviation */
     double deviation;
+    double draws_per_item; /* that it takes on average for the last item */
     size_t first_rows;   /* to draw before looking whether they suffice; an even number */
     size_t most_rows;    /* before a ranking is finished by a race of clocks */
     int slot_bits;
@@ -29,7 +30,7 @@ typedef struct {
 } slot_table;
 
 typedef struct {
-    /* From n_items, cutoff, weights, total, mean_draws and deviation: the other numbers. */
+    /* From n_items, cutoff, weights, total, mean_draws, deviation and draws_per_item: the other numbers. */
     void (*prepare)(slot_table *table, size_t n_samples);
     /* Draw sixteen rankings into columns (plr_slot_rows + 2, 16); the ranks past the cutoff hold nothing of use. */
     void (*draw_group)(slot_table *table, plr_stream *stream, uint64_t salt, uint64_t first_sample, int32_t *columns);

@@ -87,6 +87,21 @@ PLR_INLINE int vec_any(vec_i32 v)
 #endif
 }
 
+/* The sign bits of all lanes, the first one lowest. */
+PLR_INLINE uint32_t vec_signs(vec_i32 v)
+{
+#if defined(PLR_ISA_AVX512)
+    return _mm512_movepi32_mask((__m512i)v);
+#elif defined(PLR_ISA_AVX2)
+    return (uint32_t)_mm256_movemask_ps((__m256)v);
+#else
+    uint32_t signs = 0;
+    for (int lane = 0; lane < PLR_LANES_32; lane++)
+        signs |= ((uint32_t)v[lane] >> 31) << lane;
+    return signs;
+#endif
+}
+
 /* Lane by lane the 32 bits at table[at]: one instruction where there is one, which takes 16 cycles for sixteen entries
  * in the nearest cache. */
 PLR_INLINE vec_u32 vec_gather(const void *table, vec_u32 at)
