@@ -22,7 +22,7 @@ cdef extern from "slot_table.h" nogil:
     const int PLR_SLOT_ITEMS
     const int PLR_SLOTS_AT_ONCE
     const int PLR_MOST_COMPARED
-    int plr_slot_bits(size_t n_items, size_t cutoff, size_t n_samples)
+    int plr_slot_bits(size_t n_items, bint peaked)
     size_t plr_slot_rows(size_t cutoff)
     size_t plr_rows_at_once(size_t cutoff)
     ctypedef struct slot_table:
@@ -33,6 +33,7 @@ cdef extern from "slot_table.h" nogil:
         double mean_draws
         double deviation
         double draws_per_item
+        int slot_bits
         uint32_t *slots
         double *ends
         uint32_t *draws

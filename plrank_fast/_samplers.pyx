@@ -46,7 +46,7 @@ cdef extern from "network_sampler.h" nogil:
 
 cdef extern from "slot_table.h" nogil:
     ctypedef struct slot_table_kernels:
-        void (*prepare)(slot_table *table, size_t n_samples) noexcept nogil
+        void (*prepare)(slot_table *table) noexcept nogil
         void (*draw_group)(
             slot_table *table, plr_stream *stream, uint64_t salt, uint64_t first_sample, int32_t *columns
         ) noexcept nogil
@@ -245,32 +245,36 @@ cdef bint prepare_threshold(
     return True
 
 
-cdef size_t table_workspace(intp_t n_items, intp_t cutoff, intp_t n_samples) noexcept nogil:
+cdef inline size_t slots_bytes(int slot_bits) noexcept nogil:
+    return ((<size_t>1 << slot_bits) + PLR_SLOTS_AT_ONCE + 1) * sizeof(uint32_t)
+
+
+cdef size_t table_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
     cdef size_t items = min(n_items, <intp_t>PLR_SLOT_ITEMS)
     cdef size_t ranks = min(cutoff, <intp_t>items)
-    cdef size_t slots = (<size_t>1 << plr_slot_bits(items, ranks, n_samples)) + PLR_SLOTS_AT_ONCE + 1
     return (
-        (slots + (plr_rows_at_once(ranks) + PLR_MOST_COMPARED) * LOCKSTEP) * sizeof(uint32_t)
+        slots_bytes(plr_slot_bits(items, True))
+        + (plr_rows_at_once(ranks) + PLR_MOST_COMPARED) * LOCKSTEP * sizeof(uint32_t)
         + (items + ranks) * sizeof(double) + items * LOCKSTEP + 6 * 64)
 
 
-cdef void prepare_table(
-    slot_table *sampler, const Weights *weights, intp_t cutoff, intp_t n_samples, char *workspace
-) noexcept nogil:
-    """All but the draws that it is expected to take."""
-    cdef size_t n_items = weights.n_items
-    cdef size_t slots = (<size_t>1 << plr_slot_bits(n_items, cutoff, n_samples)) + PLR_SLOTS_AT_ONCE + 1
-    sampler.n_items = n_items
-    sampler.cutoff = cutoff
-    sampler.weights = weights.relative
-    sampler.total = weights.total
-    sampler.slots = <uint32_t *>take(&workspace, slots * sizeof(uint32_t))
-    sampler.ends = <double *>take(&workspace, n_items * sizeof(double))
-    sampler.draws = <uint32_t *>take(&workspace, plr_rows_at_once(cutoff) * LOCKSTEP * sizeof(uint32_t))
-    sampler.twins = <uint32_t *>take(&workspace, PLR_MOST_COMPARED * LOCKSTEP * sizeof(uint32_t))
-    sampler.stamps = <uint8_t *>take(&workspace, n_items * LOCKSTEP)
-    sampler.clocks = <double *>workspace
-    table.prepare(sampler, n_samples)
+cdef void prepare_table(Sampler *sampler, const Weights *weights, char *workspace) noexcept nogil:
+    cdef slot_table *self = &sampler.table
+    self.n_items = weights.n_items
+    self.cutoff = sampler.depth
+    self.weights = weights.relative
+    self.total = weights.total
+    self.mean_draws = sampler.mean_draws
+    self.deviation = sampler.deviation
+    self.draws_per_item = sampler.draws_per_item
+    self.slot_bits = plr_slot_bits(self.n_items, sampler.draws_per_item > 1.5)
+    self.slots = <uint32_t *>take(&workspace, slots_bytes(self.slot_bits))
+    self.ends = <double *>take(&workspace, self.n_items * sizeof(double))
+    self.draws = <uint32_t *>take(&workspace, plr_rows_at_once(self.cutoff) * LOCKSTEP * sizeof(uint32_t))
+    self.twins = <uint32_t *>take(&workspace, PLR_MOST_COMPARED * LOCKSTEP * sizeof(uint32_t))
+    self.stamps = <uint8_t *>take(&workspace, self.n_items * LOCKSTEP)
+    self.clocks = <double *>workspace
+    table.prepare(self)
 
 
 cdef inline int seen_bits(intp_t cutoff) noexcept nogil:
@@ -312,7 +316,7 @@ cdef size_t sampler_workspace(intp_t n_items, intp_t cutoff, intp_t n_samples) n
     return aligned(columns_bytes(n_items, cutoff)) + aligned(max(
         max(introselect_workspace(n_items), max(
             threshold_workspace(n_items, cutoff), guide_workspace(n_items, cutoff))),
-        max(network_workspace(n_items), table_workspace(n_items, cutoff, n_samples))))
+        max(network_workspace(n_items), table_workspace(n_items, cutoff))))
 
 
 cdef char *prepare_sampler(
@@ -334,10 +338,7 @@ cdef char *prepare_sampler(
     if sampler.method == NETWORK:
         prepare_network(&sampler.network, weights, sampler.depth, workspace)
     elif sampler.method == TABLE:
-        sampler.table.mean_draws = sampler.mean_draws
-        sampler.table.deviation = sampler.deviation
-        sampler.table.draws_per_item = sampler.draws_per_item
-        prepare_table(&sampler.table, weights, sampler.depth, draw.n_samples, workspace)
+        prepare_table(sampler, weights, workspace)
     elif sampler.method == GUIDE:
         prepare_guide(&sampler.guide, weights, sampler.depth, workspace)
         if weights.most_draws < 8.0 * sampler.depth:  # else a race over all items may be what it takes

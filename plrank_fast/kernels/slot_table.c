@@ -39,9 +39,8 @@ static void fill_slots(slot_table *table)
     }
 }
 
-static void prepare(slot_table *table, size_t n_samples)
+static void prepare(slot_table *table)
 {
-    table->slot_bits = plr_slot_bits(table->n_items, table->cutoff, n_samples);
     fill_slots(table);
     table->most_rows = plr_slot_rows(table->cutoff);
     /* Half of the groups take another round. What that takes, and how much more the first takes if it is longer, is

@@ -17,9 +17,9 @@ typedef struct {
     double mean_draws;    /* draws that it takes a ranking on average, and their standard deviation */
     double deviation;
     double draws_per_item; /* that it takes on average for the last item */
+    int slot_bits;
     size_t first_rows;   /* to draw before looking whether they suffice; an even number */
     size_t most_rows;    /* before a ranking is finished by a race of clocks */
-    int slot_bits;
     uint32_t *slots;     /* (2^slot_bits + PLR_SLOTS_AT_ONCE + 1,), see slot_table.c */
     double *ends;        /* (n_items,) where each item's share of the line of slots ends, in 2^-16 of a slot */
     uint32_t *draws;     /* (plr_rows_at_once, 16) */
@@ -30,21 +30,21 @@ typedef struct {
 } slot_table;
 
 typedef struct {
-    /* From n_items, cutoff, weights, total, mean_draws, deviation and draws_per_item: the other numbers. */
-    void (*prepare)(slot_table *table, size_t n_samples);
+    /* From the numbers up to slot_bits: the others. */
+    void (*prepare)(slot_table *table);
     /* Draw sixteen rankings into columns (plr_slot_rows + 2, 16); the ranks past the cutoff hold nothing of use. */
     void (*draw_group)(slot_table *table, plr_stream *stream, uint64_t salt, uint64_t first_sample, int32_t *columns);
 } slot_table_kernels;
 
 PLR_DECLARE_KERNELS(slot_table_kernels)
 
-/* Slots that pay: more leave fewer draws to a search, and take longer to fill. Of 316 items at a standard deviation of
- * 1, 0.4 % of the draws go by 2^11 slots into a search and 0.03 % by 2^12. */
-static inline int plr_slot_bits(size_t n_items, size_t cutoff, size_t n_samples)
+/* Slots that pay: more leave fewer draws undecided, and take longer to fill. With twelve for each of 316 items 0.03 % of
+ * the draws are at a standard deviation of 1, and 2 % at 3, where twice as many still save a fifth of the time. */
+static inline int plr_slot_bits(size_t n_items, int peaked)
 {
-    size_t per_item = cutoff * n_samples >= 4096 ? 12 : 6;
+    const size_t wanted = (peaked ? 24 : 12) * n_items;
     int bits = 8;
-    while ((size_t)1 << bits < per_item * n_items && bits < 16)
+    while ((size_t)1 << bits < wanted && bits < 16)
         bits++;
     return bits;
 }

@@ -53,20 +53,27 @@ static double relative(const double *scores, double highest, double sign, double
     return sum(total);
 }
 
+/* Two sums of each octave, for every other item, so that an addition need not wait for the one before. */
 static void sort_into_octaves(const double *weights, size_t n, double spread, weight_octaves *octaves)
 {
     const double deepest = spread * 1.4426950408889634 + 2.0;
+    double count[2][PLR_OCTAVES], mass[2][PLR_OCTAVES];
     octaves->n = deepest < PLR_OCTAVES ? (size_t)deepest : PLR_OCTAVES;
     /* whole registers */
-    memset(octaves->count, 0, (octaves->n + PLR_LANES - 1) / PLR_LANES * PLR_LANES * sizeof(double));
-    memset(octaves->mass, 0, (octaves->n + PLR_LANES - 1) / PLR_LANES * PLR_LANES * sizeof(double));
+    const size_t cleared = (octaves->n + PLR_LANES - 1) / PLR_LANES * PLR_LANES;
+    for (size_t i = 0; i < cleared; i++)
+        count[0][i] = count[1][i] = mass[0][i] = mass[1][i] = 0.0;
     for (size_t d = 0; d < n; d++) {
         uint64_t bits;
         memcpy(&bits, weights + d, sizeof bits);
         size_t octave = (size_t)(1023 - (bits >> 52));
         octave = octave < octaves->n ? octave : octaves->n - 1;
-        octaves->count[octave] += 1.0;
-        octaves->mass[octave] += weights[d];
+        count[d % 2][octave] += 1.0;
+        mass[d % 2][octave] += weights[d];
+    }
+    for (size_t i = 0; i < cleared; i++) {
+        octaves->count[i] = count[0][i] + count[1][i];
+        octaves->mass[i] = mass[0][i] + mass[1][i];
     }
 }
 
