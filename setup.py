@@ -24,6 +24,7 @@ from setuptools.command.build_ext import build_ext
 
 PACKAGE = Path("plrank_fast")
 KERNELS = PACKAGE / "kernels"
+INCLUDE = PACKAGE / "include"
 CHECKED = os.environ.get("PLRANK_FAST_CHECKS", "0") == "1"
 
 DIRECTIVES = {
@@ -80,6 +81,7 @@ MODULES: dict[str, list[str]] = {
     "_rank_losses": ["rank_losses.c"],
     "_losses": [],
     "_exact": ["exact.c"],
+    "cython_plrank": [],
 }
 
 
@@ -182,11 +184,11 @@ class BuildKernels(build_ext):
 
 def extension(module: str, kernel_sources: list[str]) -> Extension:
     """Describe one Cython module; any header or shared ``.pxd`` that changes rebuilds it."""
-    headers = [str(path) for path in [*KERNELS.glob("*.h"), *PACKAGE.glob("*.pxd")]]
+    headers = [str(path) for path in [*KERNELS.glob("*.h"), *INCLUDE.glob("*.h"), *PACKAGE.glob("*.pxd")]]
     return Extension(
         f"plrank_fast.{module}",
         [str(PACKAGE / f"{module}.pyx")],
-        include_dirs=[str(KERNELS)],
+        include_dirs=[str(KERNELS), str(INCLUDE)],
         depends=[*headers, *(str(KERNELS / source) for source in kernel_sources), "setup.py"],
     )
 
