@@ -8,7 +8,7 @@ ASV = $(abspath $(BIN)/asv)
 # cython-lint calls pycodestyle by its name
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 METADATA := pyproject.toml setup.py constraints-test.txt
-SOURCES := setup.py $(wildcard plrank_fast/*.pyx plrank_fast/*.pxd plrank_fast/kernels/*.[ch])
+SOURCES := setup.py $(wildcard plrank_fast/*.pyx plrank_fast/*.pxd plrank_fast/kernels/*.[ch] plrank_fast/include/*.h)
 PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 
 # Settings of the papers; the size is half of the real set's, for the memory of small machines.

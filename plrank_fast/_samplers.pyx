@@ -379,7 +379,7 @@ cdef void draw_row_blocks(
 cdef void draw_query(
     const Draw *draw, const double *scores, intp_t n_items, char *workspace, int32_t *rankings
 ) noexcept nogil:
-    """All rankings of one query, as rows ``draw.cutoff`` apart. It needs ``weights_workspace`` and ``sampler_workspace``."""
+    """All rankings of one query, in rows of ``draw.cutoff`` ranks."""
     cdef Weights weights
     cdef Sampler sampler
     workspace = weigh(&weights, scores, n_items, draw.cutoff, workspace)

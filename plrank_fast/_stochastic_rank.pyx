@@ -482,7 +482,8 @@ cdef void add_blocks(
     for block in range(first_block, last_block):
         memset(partial, 0, n_items * sizeof(double))
         add_block(
-            &problem, call.key, call.first_query + q, call.first_block + block, min(length, call.n_samples - block * length),
+            &problem, call.key, call.first_query + q, call.first_block + block,
+            min(length, call.n_samples - block * length),
             NULL if call.given == NULL else call.given + block * length * n_items, partial)
         for d in range(n_items):
             gradient[d] += partial[d]

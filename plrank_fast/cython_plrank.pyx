@@ -25,7 +25,13 @@ from plrank_fast._sampled cimport (
     query_workspace,
 )
 from plrank_fast._samplers cimport Draw, draw_query, sampler_workspace
-from plrank_fast._stochastic_rank cimport PLR_GUMBEL, PLR_NORMAL, Call, estimate_query, workspace_size as noisy_workspace
+from plrank_fast._stochastic_rank cimport (
+    PLR_GUMBEL,
+    PLR_NORMAL,
+    Call,
+    estimate_query,
+    workspace_size as noisy_workspace,
+)
 from plrank_fast._weights cimport weights_workspace
 
 cdef extern from "plrank.h":

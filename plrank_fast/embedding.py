@@ -13,7 +13,7 @@ from typing import Any
 from plrank_fast import cython_plrank, validation
 from plrank_fast.validation import KeyArray, RandomState
 
-CTYPES = {
+CTYPES: dict[str, Any] = {
     "double": ctypes.c_double,
     "int32_t": ctypes.c_int32,
     "int64_t": ctypes.c_int64,

@@ -76,7 +76,7 @@ class Query:
 
 QUERIES = [
     (24, 5, 100), (24, 24, 260), (1, 1, 3), (0, 3, 2), (0, 0, 1), (5, 0, 4), (3, 10, 7), (2, 1, 1), (316, 50, 130),
-    (1500, 20, 33), (6000, 40, 20),
+    (1500, 20, 33), (6000, 40, 20), (3000, 8, 1500),  # the last one in rounds of several threads, in Python
 ]  # fmt: skip
 SPREADS = [1.0, 50.0, 1e5]
 
@@ -446,6 +446,16 @@ def test_a_call_draws_from_where_the_last_one_stopped():
                 results.append(output.copy())
         assert np.array_equal(results[1], results[2]), name
         assert not np.array_equal(results[0], results[1]), name
+
+
+def test_workspace_of_the_longest_query_serves_all():
+    rng = np.random.default_rng(4)
+    for name in SIZED:
+        size, n_arguments = C[f"{name}_workspace"], SIGNATURES[f"plrank_{name}_workspace"].count(",") + 1
+        for _ in range(2000):
+            small = 2.0 ** rng.uniform(0, (20, 14, 20)[:n_arguments])
+            large = small + rng.integers(0, 2, n_arguments) * 2.0 ** rng.uniform(0, 10)
+            assert size(*map(int, small)) <= size(*map(int, large)), name
 
 
 def test_many_threads():
