@@ -321,10 +321,15 @@ def arguments_of(name, query, stream):
     }[name]  # fmt: skip
 
 
-def with_value(array, value):
+def with_value(array, where, value):
     changed = array.copy()
-    changed[array.size // 2] = value
+    changed[where] = value
     return changed
+
+
+def not_finite(array):
+    """Copies with a value that is not finite: the first one, one in the middle, the last one."""
+    return [with_value(array, 0, np.nan), with_value(array, 2, np.inf), with_value(array, -1, -np.inf)]
 
 
 def faults(name):
@@ -334,12 +339,9 @@ def faults(name):
     no_stream = np.zeros(CODES["STREAM_SIZE"], dtype=np.uint8)
     bad = {
         "stream": [(None, "NULL_POINTER"), (no_stream, "BAD_STREAM")],
-        "scores": [(None, "NULL_POINTER")]
-        + [(with_value(query.scores, x), "SCORES_NOT_FINITE") for x in (np.nan, np.inf, -np.inf)],
-        "relevance": [(None, "NULL_POINTER")]
-        + [(with_value(query.relevance, x), "RELEVANCE_NOT_FINITE") for x in (np.nan, np.inf)],
-        "rank_weights": [(None, "NULL_POINTER")]
-        + [(with_value(query.theta, x), "RANK_WEIGHTS_NOT_FINITE") for x in (np.nan, -np.inf)],
+        "scores": [(None, "NULL_POINTER"), *((a, "SCORES_NOT_FINITE") for a in not_finite(query.scores))],
+        "relevance": [(None, "NULL_POINTER"), *((a, "RELEVANCE_NOT_FINITE") for a in not_finite(query.relevance))],
+        "rank_weights": [(None, "NULL_POINTER"), *((a, "RANK_WEIGHTS_NOT_FINITE") for a in not_finite(query.theta))],
         "n_items": [(-1, "BAD_N_ITEMS"), (2**31, "BAD_N_ITEMS"), (-(2**63), "BAD_N_ITEMS")],
         "cutoff": [(-1, "BAD_CUTOFF"), (2**62, "BAD_CUTOFF")],
         "n_samples": [(0, "BAD_N_SAMPLES"), (-5, "BAD_N_SAMPLES"), (2**63 - 1, "BAD_N_SAMPLES")],
@@ -356,8 +358,8 @@ def faults(name):
     if name == "dcg":
         bad["value"] = [(None, "NULL_POINTER")]
     for argument, number in position.items():
-        for value, status in bad.get(argument, []):
-            yield pytest.param(name, number, value, status, id=f"{name}-{argument}-{value}"[:60])
+        for i, (value, status) in enumerate(bad.get(argument, [])):
+            yield pytest.param(name, number, value, status, id=f"{name}-{argument}-{i}")
 
 
 def header_members():
