@@ -33,3 +33,6 @@ cdef size_t baseline_workspace(intp_t n_items, intp_t cutoff, bint pilot) noexce
 cdef void estimate_drawn(
     const Estimator *estimator, Estimate *estimate, const Source *source, intp_t query, char *workspace
 ) noexcept nogil
+cdef void estimate_given(
+    const Estimator *estimator, Estimate *estimate, const Source *source, intp_t query, char *workspace
+) noexcept nogil

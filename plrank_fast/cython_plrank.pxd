@@ -27,6 +27,7 @@ cdef enum:  # status
     PLRANK_BAD_RTOL = -13
     PLRANK_BAD_NOISE = -14
     PLRANK_BAD_SIGMA = -15
+    PLRANK_BAD_RANKINGS = -16
 
 cdef enum:  # sampler
     PLRANK_AUTO = 0
@@ -62,6 +63,12 @@ cdef int32_t plrank_sample_rankings(
     int32_t *rankings, void *workspace, int64_t workspace_size
 ) noexcept nogil
 
+cdef int64_t plrank_ranking_log_prob_workspace(int64_t n_items, int64_t length) noexcept nogil
+cdef int32_t plrank_ranking_log_prob(
+    const double *scores, int64_t n_items, const int32_t *rankings, int64_t n_rankings, int64_t length,
+    double *log_prob, void *workspace, int64_t workspace_size
+) noexcept nogil
+
 cdef int64_t plrank_pl_rank_3_workspace(int64_t n_items, int64_t cutoff, int64_t n_samples) noexcept nogil
 cdef int32_t plrank_pl_rank_3(
     void *stream, const double *scores, const double *relevance, int64_t n_items, const double *rank_weights,
@@ -73,6 +80,20 @@ cdef int64_t plrank_pl_rank_cmc_workspace(int64_t n_items, int64_t cutoff, int64
 cdef int32_t plrank_pl_rank_cmc(
     void *stream, const double *scores, const double *relevance, int64_t n_items, const double *rank_weights,
     int64_t cutoff, int64_t n_samples, int32_t sampler, double *gradient, double *hessian,
+    void *workspace, int64_t workspace_size
+) noexcept nogil
+
+cdef int64_t plrank_pl_rank_3_of_rankings_workspace(int64_t n_items, int64_t cutoff) noexcept nogil
+cdef int32_t plrank_pl_rank_3_of_rankings(
+    const double *scores, const double *relevance, int64_t n_items, const double *rank_weights, int64_t cutoff,
+    const int32_t *rankings, int64_t n_rankings, int64_t length, double *gradient, double *hessian,
+    void *workspace, int64_t workspace_size
+) noexcept nogil
+
+cdef int64_t plrank_pl_rank_cmc_of_rankings_workspace(int64_t n_items, int64_t cutoff) noexcept nogil
+cdef int32_t plrank_pl_rank_cmc_of_rankings(
+    const double *scores, const double *relevance, int64_t n_items, const double *rank_weights, int64_t cutoff,
+    const int32_t *rankings, int64_t n_rankings, int64_t length, double *gradient, double *hessian,
     void *workspace, int64_t workspace_size
 ) noexcept nogil
 

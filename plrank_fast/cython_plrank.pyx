@@ -12,15 +12,18 @@ from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint64_t, uintptr_t
 from libc.string cimport memcpy, memset
 
 from plrank_fast._exact cimport exact_workspace, place, solve
-from plrank_fast._metrics cimport dcg_of_query, rank_query, ranking_workspace
+from plrank_fast._metrics cimport dcg_of_query, log_prob_of_query, rank_query, ranking_workspace
 from plrank_fast._plrank cimport Estimate, Estimator
 from plrank_fast._random cimport block_size
+from plrank_fast._rankings cimport fault_in_query
+from plrank_fast._remaining cimport remaining_workspace
 from plrank_fast._sampled cimport (
     CONDITIONAL,
     PL_RANK_3,
     Source,
     baseline_workspace,
     estimate_drawn,
+    estimate_given,
     estimator_of,
     query_workspace,
 )
@@ -44,9 +47,12 @@ cdef extern from *:
     """
     #define PLR_FUNCTIONS(F)                                                                                           \
         F(strerror) F(stream_size) F(stream_init) F(stream_seek) F(samples_per_block) F(top_k_workspace) F(top_k)      \
-        F(sample_rankings_workspace) F(sample_rankings) F(pl_rank_3_workspace) F(pl_rank_3) F(pl_rank_cmc_workspace)   \
-        F(pl_rank_cmc) F(pl_rank_exact_workspace) F(pl_rank_exact) F(rank_probabilities_workspace)                     \
-        F(rank_probabilities) F(stochastic_rank_workspace) F(stochastic_rank) F(dcg_workspace) F(dcg)
+        F(sample_rankings_workspace) F(sample_rankings) F(ranking_log_prob_workspace) F(ranking_log_prob)              \
+        F(pl_rank_3_workspace) F(pl_rank_3) F(pl_rank_cmc_workspace) F(pl_rank_cmc)                                    \
+        F(pl_rank_3_of_rankings_workspace) F(pl_rank_3_of_rankings)                                                    \
+        F(pl_rank_cmc_of_rankings_workspace) F(pl_rank_cmc_of_rankings)                                                \
+        F(pl_rank_exact_workspace) F(pl_rank_exact) F(rank_probabilities_workspace) F(rank_probabilities)              \
+        F(stochastic_rank_workspace) F(stochastic_rank) F(dcg_workspace) F(dcg)
     #define PLR_DECLARE(name) static __typeof__(*((plrank_api *)0)->name) PLR_NAME(name);
     #define PLR_FILL(name) .name = PLR_NAME(name),
     #define PLR_NAME(name) __pyx_f_11plrank_fast_13cython_plrank_plrank_##name
@@ -133,6 +139,31 @@ cdef inline char *aligned(void *workspace) noexcept nogil:
     return <char *>((<uintptr_t>workspace + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT)
 
 
+cdef inline size_t seen_bytes(int64_t n_items) noexcept nogil:
+    """What ``check_rankings`` needs; it is done with it when it returns."""
+    return n_items * sizeof(int64_t)
+
+
+cdef inline int32_t check_rankings(
+    const int32_t *rankings, int64_t n_rankings, int64_t length, int64_t used, int64_t n_items, char *workspace
+) noexcept nogil:
+    """Look at the first ``used`` ranks of each ranking. O(D + N K)."""
+    cdef int64_t number = 0
+    cdef int64_t[2] where
+    if length < used:
+        return PLRANK_BAD_RANKINGS
+    if length > LARGEST_COUNT // n_rankings:
+        return PLRANK_BAD_N_SAMPLES
+    if used == 0:
+        return PLRANK_OK
+    if rankings == NULL:
+        return PLRANK_NULL_POINTER
+    memset(workspace, 0, seen_bytes(n_items))
+    if fault_in_query(rankings, n_rankings, length, used, n_items, <int64_t *>workspace, &number, where):
+        return PLRANK_BAD_RANKINGS
+    return PLRANK_OK
+
+
 cdef inline void clear(double *values, int64_t n) noexcept nogil:
     if n > 0 and values != NULL:
         memset(values, 0, n * sizeof(double))
@@ -175,6 +206,8 @@ cdef const char *plrank_strerror(int32_t status) noexcept nogil:
         return "there is no such noise"
     if status == PLRANK_BAD_SIGMA:
         return "sigma must be positive and finite"
+    if status == PLRANK_BAD_RANKINGS:
+        return "rankings must reach the cutoff and hold items of the query, none of them twice"
     return "unknown status"
 
 
@@ -300,14 +333,47 @@ cdef int32_t plrank_sample_rankings(
     return PLRANK_OK
 
 
+cdef int64_t plrank_ranking_log_prob_workspace(int64_t n_items, int64_t length) noexcept nogil:
+    cdef int32_t status = check_sizes(n_items, length, 1)
+    if status == PLRANK_BAD_CUTOFF:
+        return PLRANK_BAD_RANKINGS
+    if status != PLRANK_OK or n_items == 0 or length == 0:
+        return status
+    return with_alignment(max(seen_bytes(n_items), remaining_workspace(n_items, min(length, n_items))))
+
+
+cdef int32_t plrank_ranking_log_prob(
+    const double *scores, int64_t n_items, const int32_t *rankings, int64_t n_rankings, int64_t length,
+    double *log_prob, void *workspace, int64_t workspace_size
+) noexcept nogil:
+    cdef int64_t needed = plrank_ranking_log_prob_workspace(n_items, length)
+    cdef int32_t status = check_workspace(workspace, workspace_size, needed)
+    cdef int64_t used = min(length, n_items)
+    if status == PLRANK_OK:
+        status = check_sizes(n_items, length, n_rankings)
+    if status == PLRANK_OK:
+        status = check_scores(scores, n_items)
+    if status == PLRANK_OK and log_prob == NULL:
+        status = PLRANK_NULL_POINTER
+    if status == PLRANK_OK:
+        status = check_rankings(rankings, n_rankings, length, used, n_items, aligned(workspace))
+    if status != PLRANK_OK:
+        return status
+    clear(log_prob, n_rankings)
+    if needed > 0:
+        log_prob_of_query(
+            scores, n_items, used, rankings, n_rankings, length, aligned(workspace), log_prob)
+    return PLRANK_OK
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # Sampled gradients
 # ---------------------------------------------------------------------------------------------------------------------
 
 cdef inline int64_t estimator_size(
-    int variant, bint pilot, int64_t n_items, int64_t cutoff, int64_t n_samples
+    int variant, bint drawn, bint pilot, int64_t n_items, int64_t cutoff, int64_t n_samples
 ) noexcept nogil:
-    """Workspace of an estimator, with and without Hessian."""
+    """Workspace of an estimator, with and without Hessian; of rankings that are ``drawn`` or given."""
     cdef int32_t status = check_sizes(n_items, cutoff, n_samples)
     cdef Estimator alone, with_hessian
     if status != PLRANK_OK or n_items == 0 or cutoff == 0:
@@ -316,8 +382,24 @@ cdef inline int64_t estimator_size(
     alone = estimator_of(variant, False)
     with_hessian = estimator_of(variant, True)
     return with_alignment(baseline_workspace(n_items, cutoff, pilot) + max(
-        query_workspace(&alone, n_items, cutoff, n_samples, True),
-        query_workspace(&with_hessian, n_items, cutoff, n_samples, True)))
+        <size_t>0 if drawn else seen_bytes(n_items),
+        max(query_workspace(&alone, n_items, cutoff, n_samples, drawn),
+            query_workspace(&with_hessian, n_items, cutoff, n_samples, drawn))))
+
+
+cdef inline Estimate describe_query(
+    const double *scores, const double *relevance, int64_t n_items, const double *rank_weights, int64_t cutoff,
+    double *gradient, double *hessian
+) noexcept nogil:
+    cdef Estimate query
+    query.n_items = n_items
+    query.cutoff = min(cutoff, n_items)
+    query.scores = scores
+    query.relevance = relevance
+    query.rank_weights = rank_weights
+    query.gradient = gradient
+    query.hessian = hessian
+    return query
 
 
 cdef inline int32_t estimate(
@@ -351,13 +433,7 @@ cdef inline int32_t estimate(
         source.first_query = content.query
         source.first_block = content.block
         source.pilot = baseline == PLRANK_PILOT
-        query.n_items = n_items
-        query.cutoff = min(cutoff, n_items)
-        query.scores = scores
-        query.relevance = relevance
-        query.rank_weights = rank_weights
-        query.gradient = gradient
-        query.hessian = hessian
+        query = describe_query(scores, relevance, n_items, rank_weights, cutoff, gradient, hessian)
         estimator = estimator_of(variant, hessian != NULL)
         estimate_drawn(&estimator, &query, &source, 0, aligned(workspace))
     else:
@@ -369,7 +445,7 @@ cdef inline int32_t estimate(
 
 
 cdef int64_t plrank_pl_rank_3_workspace(int64_t n_items, int64_t cutoff, int64_t n_samples) noexcept nogil:
-    return estimator_size(PL_RANK_3, True, n_items, cutoff, n_samples)
+    return estimator_size(PL_RANK_3, True, True, n_items, cutoff, n_samples)
 
 
 cdef int32_t plrank_pl_rank_3(
@@ -383,7 +459,7 @@ cdef int32_t plrank_pl_rank_3(
 
 
 cdef int64_t plrank_pl_rank_cmc_workspace(int64_t n_items, int64_t cutoff, int64_t n_samples) noexcept nogil:
-    return estimator_size(CONDITIONAL, False, n_items, cutoff, n_samples)
+    return estimator_size(CONDITIONAL, True, False, n_items, cutoff, n_samples)
 
 
 cdef int32_t plrank_pl_rank_cmc(
@@ -394,6 +470,72 @@ cdef int32_t plrank_pl_rank_cmc(
     return estimate(
         CONDITIONAL, plrank_pl_rank_cmc_workspace(n_items, cutoff, n_samples), stream, scores, relevance, n_items,
         rank_weights, cutoff, n_samples, sampler, PLRANK_NO_BASELINE, gradient, hessian, workspace, workspace_size)
+
+
+cdef inline int32_t estimate_of_rankings(
+    int variant, const double *scores, const double *relevance, int64_t n_items, const double *rank_weights,
+    int64_t cutoff, const int32_t *rankings, int64_t n_rankings, int64_t length, double *gradient, double *hessian,
+    void *workspace, int64_t workspace_size
+) noexcept nogil:
+    cdef int64_t needed = estimator_size(variant, False, False, n_items, cutoff, 1)
+    cdef int32_t status = check_workspace(workspace, workspace_size, needed)
+    cdef Estimator estimator
+    cdef Estimate query
+    cdef Source source
+    if status == PLRANK_OK:
+        status = check_sizes(n_items, cutoff, n_rankings)
+    if status == PLRANK_OK:
+        status = check_metric(scores, relevance, n_items, rank_weights, cutoff)
+    if status == PLRANK_OK and gradient == NULL and n_items > 0:
+        status = PLRANK_NULL_POINTER
+    if status == PLRANK_OK:
+        status = check_rankings(rankings, n_rankings, length, min(cutoff, n_items), n_items, aligned(workspace))
+    if status != PLRANK_OK:
+        return status
+    if n_items > 1 and cutoff > 0:
+        source.sampler = PLRANK_AUTO
+        source.given = rankings
+        source.length = length
+        source.n_samples = n_rankings
+        source.key = NULL
+        source.first_query = 0
+        source.first_block = 0
+        source.pilot = False
+        query = describe_query(scores, relevance, n_items, rank_weights, cutoff, gradient, hessian)
+        estimator = estimator_of(variant, hessian != NULL)
+        estimate_given(&estimator, &query, &source, 0, aligned(workspace))
+    else:
+        clear(gradient, n_items)
+        clear(hessian, n_items)
+    return PLRANK_OK
+
+
+cdef int64_t plrank_pl_rank_3_of_rankings_workspace(int64_t n_items, int64_t cutoff) noexcept nogil:
+    return estimator_size(PL_RANK_3, False, False, n_items, cutoff, 1)
+
+
+cdef int32_t plrank_pl_rank_3_of_rankings(
+    const double *scores, const double *relevance, int64_t n_items, const double *rank_weights, int64_t cutoff,
+    const int32_t *rankings, int64_t n_rankings, int64_t length, double *gradient, double *hessian,
+    void *workspace, int64_t workspace_size
+) noexcept nogil:
+    return estimate_of_rankings(
+        PL_RANK_3, scores, relevance, n_items, rank_weights, cutoff, rankings, n_rankings, length, gradient, hessian,
+        workspace, workspace_size)
+
+
+cdef int64_t plrank_pl_rank_cmc_of_rankings_workspace(int64_t n_items, int64_t cutoff) noexcept nogil:
+    return estimator_size(CONDITIONAL, False, False, n_items, cutoff, 1)
+
+
+cdef int32_t plrank_pl_rank_cmc_of_rankings(
+    const double *scores, const double *relevance, int64_t n_items, const double *rank_weights, int64_t cutoff,
+    const int32_t *rankings, int64_t n_rankings, int64_t length, double *gradient, double *hessian,
+    void *workspace, int64_t workspace_size
+) noexcept nogil:
+    return estimate_of_rankings(
+        CONDITIONAL, scores, relevance, n_items, rank_weights, cutoff, rankings, n_rankings, length, gradient, hessian,
+        workspace, workspace_size)
 
 
 cdef int64_t plrank_stochastic_rank_workspace(int64_t n_items, int64_t cutoff) noexcept nogil:

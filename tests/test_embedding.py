@@ -140,6 +140,38 @@ def check_pl_rank_cmc(query):
             assert np.array_equal(result, expected)
 
 
+def drawn_rankings(query, length):
+    """Rows of ``length``, -1 where there are no more items."""
+    rankings = np.full((query.n_samples, length), -1, dtype=np.int32)
+    drawn = plr.sample_rankings(query.scores, query.n_samples, length, rng=SEED)
+    rankings[:, : drawn.shape[1]] = drawn
+    return rankings
+
+
+def check_of_rankings(name):
+    def check(query):
+        longer = query.cutoff + 2
+        rankings = drawn_rankings(query, longer)
+        function = getattr(plr, name.removesuffix("_of_rankings"))
+        for hessian in (None, query.hessian):
+            arguments = (*query.metric, rankings, query.n_samples, longer, query.gradient, hessian)
+            assert call(name, arguments, (query.n_items, query.cutoff)) == 0
+            expected = function(
+                query.scores, query.relevance, query.theta, rankings=rankings, hessian=hessian is not None
+            )
+            assert np.array_equal(query.gradient if hessian is None else (query.gradient, hessian), expected)
+
+    return check
+
+
+def check_ranking_log_prob(query):
+    rankings = drawn_rankings(query, query.cutoff)
+    log_prob = np.full(query.n_samples, 7.0)
+    arguments = query.scores, query.n_items, rankings, query.n_samples, query.cutoff, log_prob
+    assert call("ranking_log_prob", arguments, (query.n_items, query.cutoff)) == 0
+    assert np.array_equal(log_prob, plr.ranking_log_prob(query.scores, rankings))
+
+
 def check_pl_rank_exact(query):
     sizes = query.n_items, query.cutoff
     for rtol in (1e-6, 1e-9):
@@ -203,8 +235,9 @@ def check_size(name):
                 assert np.array_equal(array, before)
         assert C[f"{name}_workspace"](-1, *sizes[1:]) == CODES["BAD_N_ITEMS"]
         assert C[f"{name}_workspace"](2**31, *sizes[1:]) == CODES["BAD_N_ITEMS"]
-        assert C[f"{name}_workspace"](sizes[0], -1, *sizes[2:]) == CODES["BAD_CUTOFF"]
-        assert C[f"{name}_workspace"](sizes[0], 2**62, *sizes[2:]) == CODES["BAD_CUTOFF"]
+        too_deep = CODES["BAD_RANKINGS" if name == "ranking_log_prob" else "BAD_CUTOFF"]
+        assert C[f"{name}_workspace"](sizes[0], -1, *sizes[2:]) == too_deep
+        assert C[f"{name}_workspace"](sizes[0], 2**62, *sizes[2:]) == too_deep
         if len(sizes) == 3:
             assert C[f"{name}_workspace"](*sizes[:2], 0) == CODES["BAD_N_SAMPLES"]
             assert C[f"{name}_workspace"](*sizes[:2], 2**62) == CODES["BAD_N_SAMPLES"]
@@ -267,8 +300,8 @@ def check_stream_seek(query):
 
 
 SIZED = [
-    "top_k", "sample_rankings", "pl_rank_3", "pl_rank_cmc", "pl_rank_exact", "rank_probabilities", "stochastic_rank",
-    "dcg",
+    "top_k", "sample_rankings", "ranking_log_prob", "pl_rank_3", "pl_rank_cmc", "pl_rank_3_of_rankings",
+    "pl_rank_cmc_of_rankings", "pl_rank_exact", "rank_probabilities", "stochastic_rank", "dcg",
 ]  # fmt: skip
 TABLE = {
     "strerror": check_strerror,
@@ -280,6 +313,9 @@ TABLE = {
     "sample_rankings": check_sample_rankings,
     "pl_rank_3": check_pl_rank_3,
     "pl_rank_cmc": check_pl_rank_cmc,
+    "ranking_log_prob": check_ranking_log_prob,
+    "pl_rank_3_of_rankings": check_of_rankings("pl_rank_3_of_rankings"),
+    "pl_rank_cmc_of_rankings": check_of_rankings("pl_rank_cmc_of_rankings"),
     "pl_rank_exact": check_pl_rank_exact,
     "rank_probabilities": check_rank_probabilities,
     "stochastic_rank": check_stochastic_rank,
@@ -305,6 +341,8 @@ STATUSES = {name: value for name, value in CODES.items() if value < 0 or name ==
 def arguments_of(name, query, stream):
     """Everything but the workspace."""
     n_samples = query.n_samples
+    ranking = np.argsort(-query.scores).astype(np.int32)
+    rankings = np.tile(np.resize(ranking, query.cutoff), (n_samples, 1))
     return {
         "top_k": [query.scores, query.n_items, query.cutoff, np.full(query.n_items, -7, dtype=np.int32)],
         "sample_rankings": [
@@ -312,6 +350,11 @@ def arguments_of(name, query, stream):
         ],
         "pl_rank_3": [stream, *query.metric, n_samples, 0, 0, query.gradient, None],
         "pl_rank_cmc": [stream, *query.metric, n_samples, 0, query.gradient, query.hessian],
+        "ranking_log_prob": [
+            query.scores, query.n_items, rankings, n_samples, query.cutoff, np.full(n_samples, 7.0)
+        ],
+        "pl_rank_3_of_rankings": [*query.metric, rankings, n_samples, query.cutoff, query.gradient, None],
+        "pl_rank_cmc_of_rankings": [*query.metric, rankings, n_samples, query.cutoff, query.gradient, query.hessian],
         "pl_rank_exact": [*query.metric, 1e-6, query.value, query.gradient, query.hessian],
         "rank_probabilities": [
             query.scores, query.n_items, query.cutoff, np.full((query.n_items, max(1, query.cutoff)), 7.0)
@@ -344,6 +387,9 @@ def faults(name):
         "rank_weights": [(None, "NULL_POINTER"), *((a, "RANK_WEIGHTS_NOT_FINITE") for a in not_finite(query.theta))],
         "n_items": [(-1, "BAD_N_ITEMS"), (2**31, "BAD_N_ITEMS"), (-(2**63), "BAD_N_ITEMS")],
         "cutoff": [(-1, "BAD_CUTOFF"), (2**62, "BAD_CUTOFF")],
+        "n_rankings": [(0, "BAD_N_SAMPLES"), (-5, "BAD_N_SAMPLES"), (2**63 - 1, "BAD_N_SAMPLES")],
+        "length": [(-1, "BAD_RANKINGS"), (2**62, "BAD_N_SAMPLES" if "of_rankings" in name else "BAD_RANKINGS")],
+        "log_prob": [(None, "NULL_POINTER")],
         "n_samples": [(0, "BAD_N_SAMPLES"), (-5, "BAD_N_SAMPLES"), (2**63 - 1, "BAD_N_SAMPLES")],
         "sampler": [(-1, "BAD_SAMPLER"), (5, "BAD_SAMPLER")],
         "baseline": [(-1, "BAD_BASELINE"), (2, "BAD_BASELINE")],
@@ -355,6 +401,12 @@ def faults(name):
         "rankings": [(None, "NULL_POINTER")],
         "probabilities": [(None, "NULL_POINTER")],
     }
+    if "cutoff" in position and "length" in position:
+        bad["length"].append((query.cutoff - 1, "BAD_RANKINGS"))
+    if "length" in position:
+        good = arguments_of(name, query, None)[position["rankings"]]
+        for row, rank, item in [(0, 0, -1), (9, 4, 24), (3, 2, -(2**31)), (5, 4, good[5, 0]), (9, 1, good[9, 0])]:
+            bad["rankings"].append((with_value(good, (row, rank), item), "BAD_RANKINGS"))
     if name == "dcg":
         bad["value"] = [(None, "NULL_POINTER")]
     for argument, number in position.items():
@@ -377,7 +429,7 @@ PARAMETERS = {name: [re.findall(r"\w+", p)[-1] for p in header_members()[name][1
 
 @pytest.mark.parametrize(("name", "number", "value", "status"), [f for name in SIZED for f in faults(name)])
 def test_refused(name, number, value, status):
-    """A status, and nothing is written: neither outputs, nor the workspace, nor the stream."""
+    """A status, and nothing is written: neither outputs nor the stream."""
     query = Query(24, 5, 10)
     memory, stream = stream_for()
     before = memory.copy()
@@ -387,7 +439,6 @@ def test_refused(name, number, value, status):
     workspace = np.full(1 << 20, 0xA5, dtype=np.uint8)
     passed = [address(a) if isinstance(a, np.ndarray) else a for a in arguments]
     assert C[name](*passed, address(workspace), workspace.size) == CODES[status]
-    assert (workspace == 0xA5).all()
     assert np.array_equal(memory, before)
     for array, copy in arrays:
         assert np.array_equal(array, copy)
@@ -460,6 +511,25 @@ def test_workspace_of_the_longest_query_serves_all():
             assert size(*map(int, small)) <= size(*map(int, large)), name
 
 
+@pytest.mark.parametrize("name", SIZED)
+def test_a_used_workspace_serves_again(name):
+    """What a workspace holds does not matter; mutant: ``check_rankings`` without its memset."""
+    query = Query(24, 5, 100)
+    sizes = query.sizes[: SIGNATURES[f"plrank_{name}_workspace"].count(",") + 1]
+    memory, where = guarded(C[f"{name}_workspace"](*sizes))
+    words = memory[-address(memory) % 8 :][: memory.size // 8 * 8 - 8].view(np.int64)
+    results = []
+    for fill in (0, 1, 100, -1):
+        words[:] = fill
+        _, stream = stream_for()
+        arguments = arguments_of(name, query, stream)
+        passed = [address(a) if isinstance(a, np.ndarray) else a for a in arguments]
+        assert C[name](*passed, where, memory.size - 2 * GUARD) == 0
+        output = [a for a in arguments if isinstance(a, np.ndarray)][-1]
+        results.append(output.copy())
+    assert all(np.array_equal(result, results[0]) for result in results)
+
+
 def test_many_threads():
     """ctypes lets go of the GIL; threads share nothing but the functions."""
     rng = np.random.default_rng(3)
@@ -504,15 +574,15 @@ def test_frozen_file_is_complete():
 def test_header_and_cython_declarations_agree():
     """(For the table itself the compiler compares them.)"""
 
-    def as_cython(parameter):
-        kind = parameter.rpartition(" ")[0] + ("*" if "*" in parameter.rpartition(" ")[2] else "")
-        kind = {"": "void", "const double*": "double const *", "const char*": "char const *"}.get(kind, kind)
-        return re.sub(r" ?\*$", " *", kind) if kind.endswith("*") else kind
+    def cython_type(declaration):
+        """``const double *scores`` is ``double const *``."""
+        constant, kind, star = re.match(r"(const )?(\w+) ?(\*?)", declaration).groups()
+        return kind + (" const" if constant else "") + (" *" if star else "")
 
     for name, (result, parameters) in header_members().items():
-        kinds = ["void"] if parameters == ["void"] else [as_cython(p.replace(" *", " *")) for p in parameters]
-        result = "char const *" if result == "const char *" else f"{result} "
-        assert f"{result}({', '.join(kinds)})" == SIGNATURES[f"plrank_{name}"], name
+        space = "" if "*" in result else " "
+        kinds = ", ".join(map(cython_type, parameters))
+        assert f"{cython_type(result)}{space}({kinds})" == SIGNATURES[f"plrank_{name}"], name
     pxd = (Path(embedding.__file__).parent / "cython_plrank.pxd").read_text()
     declared = {name: int(value) for name, value in re.findall(r"^    (PLRANK_\w+) = (-?\d+)$", pxd, re.MULTILINE)}
     assert declared == embedding.constants()

@@ -5,7 +5,7 @@
  *
  * scores (n_items,), relevance (n_items,) and rank_weights (cutoff,) are what the Python functions of the same names take
  * for a single query, and outputs get the same bits. Outputs and the workspace overlap nothing else. A function returns
- * PLRANK_OK, or a negative status and then has written nothing and left the stream where it was.
+ * PLRANK_OK, or a negative status and then has written no output and left the stream where it was.
  */
 #ifndef PLRANK_H
 #define PLRANK_H
@@ -37,7 +37,8 @@ enum { /* status */
     PLRANK_BAD_BASELINE = -12,
     PLRANK_BAD_RTOL = -13,
     PLRANK_BAD_NOISE = -14,
-    PLRANK_BAD_SIGMA = -15
+    PLRANK_BAD_SIGMA = -15,
+    PLRANK_BAD_RANKINGS = -16
 };
 
 enum { /* sampler */
@@ -88,6 +89,11 @@ typedef struct plrank_api {
                                int64_t n_samples, int32_t sampler, int32_t *rankings,
                                void *workspace, int64_t workspace_size);
 
+    /* log_prob (n_rankings,): of rankings (n_rankings, length), whose first min(length, n_items) items count. */
+    int64_t (*ranking_log_prob_workspace)(int64_t n_items, int64_t length);
+    int32_t (*ranking_log_prob)(const double *scores, int64_t n_items, const int32_t *rankings, int64_t n_rankings,
+                                int64_t length, double *log_prob, void *workspace, int64_t workspace_size);
+
     /* gradient, hessian (n_items,): hessian is NULL if it is not wanted, and goes with PLRANK_NO_BASELINE only. */
     int64_t (*pl_rank_3_workspace)(int64_t n_items, int64_t cutoff, int64_t n_samples);
     int32_t (*pl_rank_3)(void *stream, const double *scores, const double *relevance, int64_t n_items,
@@ -99,6 +105,20 @@ typedef struct plrank_api {
     int32_t (*pl_rank_cmc)(void *stream, const double *scores, const double *relevance, int64_t n_items,
                            const double *rank_weights, int64_t cutoff, int64_t n_samples, int32_t sampler,
                            double *gradient, double *hessian, void *workspace, int64_t workspace_size);
+
+    /* The same from rankings (n_rankings, length) of one's own: the first min(cutoff, n_items) items of each row count,
+     * which must be different items of the query. */
+    int64_t (*pl_rank_3_of_rankings_workspace)(int64_t n_items, int64_t cutoff);
+    int32_t (*pl_rank_3_of_rankings)(const double *scores, const double *relevance, int64_t n_items,
+                                     const double *rank_weights, int64_t cutoff, const int32_t *rankings,
+                                     int64_t n_rankings, int64_t length, double *gradient, double *hessian,
+                                     void *workspace, int64_t workspace_size);
+
+    int64_t (*pl_rank_cmc_of_rankings_workspace)(int64_t n_items, int64_t cutoff);
+    int32_t (*pl_rank_cmc_of_rankings)(const double *scores, const double *relevance, int64_t n_items,
+                                       const double *rank_weights, int64_t cutoff, const int32_t *rankings,
+                                       int64_t n_rankings, int64_t length, double *gradient, double *hessian,
+                                       void *workspace, int64_t workspace_size);
 
     /* value (1,), gradient, hessian: NULL if not wanted, but hessian comes with gradient only. */
     int64_t (*pl_rank_exact_workspace)(int64_t n_items, int64_t cutoff);
