@@ -161,8 +161,8 @@ def pl_rank_3(
         Number of the first query in the numbering of random streams, for batches cut into chunks.
     baseline : {None, "pilot"}
         "pilot" takes off the mean reward that follows each rank in 16 rankings of a stream of their own: as unbiased
-        as without, the variance 7 times smaller at D = 120, K = 10 and 145 times at K = 100, for 3 to 24 % of the time. Not part of
-        the published method, hence not the default.
+        as without, the variance 7 times smaller at D = 120, K = 10 and 145 times at K = 100, for 3 to 24 % of the
+        time. Not part of the published method, hence not the default.
 
     Returns
     -------
