@@ -65,14 +65,13 @@ PLR_INLINE vec_f64 vec_log1p_unit(vec_f64 e)
     return vec_log(u) + (e - (u - 1.0)) / u;
 }
 
-/* Density and distribution function of the standard normal distribution; relative error of both below 1e-15 max(1, x^2).
+/* Phi(-size), size >= 0, and the density there; relative error of both below 1e-15 max(1, size^2).
  *
- * Phi(-|x|) = exp(-x^2 / 2) P(t) / (|x| + 5), t = (|x| - 5) / (|x| + 5) in [-1, 1), P the degree-20 Chebyshev
- * interpolant (error 1e-15).
+ * Phi(-x) = exp(-x^2 / 2) P(t) / (x + 5), t = (x - 5) / (x + 5) in [-1, 1), P the degree-20 Chebyshev interpolant
+ * (error 1e-15).
  */
-PLR_INLINE vec_f64 vec_normal(vec_f64 x, vec_f64 *density)
+PLR_INLINE vec_f64 vec_normal_tail(vec_f64 size, vec_f64 *density)
 {
-    vec_f64 size = vec_abs(x);
     vec_f64 decay = vec_exp_flush(-0.5 * size * size);
     vec_f64 inverse = 1.0 / (size + 5.0);
     vec_f64 t = vec_select(size < 1e100, (size - 5.0) * inverse, 1.0 + (vec_f64){0});
@@ -97,8 +96,14 @@ PLR_INLINE vec_f64 vec_normal(vec_f64 x, vec_f64 *density)
     p = p * t + 0.49530561596999375;
     p = p * t - 0.66538250289006841;
     p = p * t + 0.76919304975006296;
-    vec_f64 tail = decay * p * inverse;
     *density = 0.3989422804014326779 * decay;
+    return decay * p * inverse;
+}
+
+/* Density and distribution function of the standard normal distribution, as exact. */
+PLR_INLINE vec_f64 vec_normal(vec_f64 x, vec_f64 *density)
+{
+    vec_f64 tail = vec_normal_tail(vec_abs(x), density);
     return vec_select(x < 0.0, tail, 1.0 - tail);
 }
 
