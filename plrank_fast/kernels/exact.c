@@ -798,7 +798,7 @@ static void solve_thurstonian(exact_query *query, double inverse_sigma, void *me
     for (intptr_t j = 0; query->gradient && j < query->D; j++)
         query->gradient[j] *= inverse_sigma;
     for (intptr_t j = 0; query->hessian && j < query->D; j++)
-        query->hessian[j] *= inverse_sigma * inverse_sigma;
+        query->hessian[j] = query->hessian[j] * inverse_sigma * inverse_sigma;
 }
 
 /* Each column sums to one: what is missing measures the error. When every item is placed, the last column is what the
