@@ -65,7 +65,7 @@ NORMAL = PLR_NORMAL
 
 cdef enum:
     MOST_NODES = 32
-    NODE_SIZES = 2  # 16, 32: whole pairs of vectors
+    NODE_SIZES = 3  # 16, 24, 32: two, three or twice two vectors of eight
     TOGETHER = 8  # samples sorted side by side, PLR_LISTS of the kernels
 
 cdef double LINEAR_SPREAD = 600.0  # between scores, up to which exp(f) fits a double
@@ -85,7 +85,7 @@ cdef double[NODE_SIZES][MOST_NODES] node_weight
 cdef void set_up_nodes() noexcept nogil:
     cdef int size, m, n
     for size in range(NODE_SIZES):
-        n = 16 * (size + 1)
+        n = 16 + 8 * size
         for m in range(n):
             node_at[size][m] = cos(M_PI * (2 * m + 1) / (2.0 * n))
             node_weight[size][m] = sin(M_PI * (2 * m + 1) / (2.0 * n)) * (1.0 if m % 2 == 0 else -1.0)
@@ -159,8 +159,8 @@ cdef inline double place_of(const Problem *problem, double level) noexcept nogil
 cdef inline intp_t nodes_for(int noise, double width) noexcept nogil:
     """Nodes with which the density is interpolated to 2e-7 of its maximum over a stretch."""
     if noise == PLR_NORMAL:
-        return 16 if width <= 4.0 else 32
-    return 16 if width <= 2.5 else 32
+        return 16 if width <= 4.0 else 24 if width <= 7.0 else 32
+    return 16 if width <= 2.25 else 24 if width <= 3.75 else 32
 
 
 cdef inline double widest(int noise) noexcept nogil:
@@ -222,7 +222,7 @@ cdef void set_stretches(Problem *problem, double *memory) noexcept nogil:
         else:
             stretch = &problem.stretches[problem.n_stretches]
             stretch.n_nodes = n_nodes
-            stretch.size = n_nodes // 16 - 1
+            stretch.size = n_nodes // 8 - 2
             stretch.first = first
             stretch.last = last
             stretch.scores = memory

@@ -60,22 +60,32 @@ PLR_INLINE vec_f64 density(int noise, vec_f64 place, double arrival)
     return vec_exp_flush(x - vec_exp_flush(x));
 }
 
-/* 2^y for y <= 0, 0 below -1000; relative error below 6e-9, which is far less than that of the interpolation between
- * nodes and costs half of what vec_exp_flush does. */
+/* p 2^n for whole n <= 0 (`shifted` is n + 1.5 2^52, so n stands in its low bits), 0 where that underflows. */
+PLR_INLINE vec_f64 scale_down(vec_f64 p, vec_f64 n, vec_f64 shifted)
+{
+#if defined(PLR_ISA_AVX512)
+    (void)shifted;
+    return (vec_f64)_mm512_scalef_pd((__m512d)p, (__m512d)n); /* one instruction for the four below */
+#else
+    p = (vec_f64)((vec_u64)p + ((vec_u64)shifted << 52));
+    return vec_select(n > -1000.0, p, (vec_f64){0});
+#endif
+}
+
+/* 2^y for y <= 0, 0 where it underflows; relative error below 2e-9 (the minimax polynomial of degree 6), which is far less
+ * than that of the interpolation between nodes and costs half of what vec_exp_flush does. */
 PLR_INLINE vec_f64 rough_exp2(vec_f64 y)
 {
     const double shift = 0x1.8p52;
-    vec_f64 shifted = y + shift, r = y - (shifted - shift);
-    vec_f64 p = 1.5252733804059838e-05 + (vec_f64){0};
-    p = p * r + 0.00015403530393381606;
-    p = p * r + 0.0013333558146428441;
-    p = p * r + 0.0096181291076284769;
-    p = p * r + 0.055504108664821576;
-    p = p * r + 0.24022650695910069;
-    p = p * r + 0.69314718055994529;
-    p = p * r + 1;
-    p = (vec_f64)((vec_u64)p + ((vec_u64)shifted << 52));
-    return vec_select(y > -1000.0, p, (vec_f64){0});
+    vec_f64 shifted = y + shift, n = shifted - shift, r = y - n;
+    vec_f64 p = 0.00015345811891695425 + (vec_f64){0};
+    p = p * r + 0.0013399931218233876;
+    p = p * r + 0.009618488957521243;
+    p = p * r + 0.05550328776967989;
+    p = p * r + 0.24022646890630409;
+    p = p * r + 0.6931472057372671;
+    p = p * r + 1.0000000005541676;
+    return scale_down(p, n, shifted);
 }
 
 /* Density at a node, roughly. */
@@ -110,41 +120,49 @@ PLR_INLINE void items_of(int noise, const noisy_ranking *ranking, const double *
     }
 }
 
-/* Two vectors of nodes in flight, as the exponentials have long chains of dependent steps; more would not fit the
- * registers (at four the loop is slower by half). */
-PLR_INLINE void nodes_of(int noise, const noisy_ranking *ranking, const double *places, const int32_t *rows,
-                         double *sums, double *corrections, size_t n)
+/* Some vectors of nodes in flight, as the exponentials have long chains of dependent steps: two, or three where that is
+ * what there is. Four would not fit the registers (the loop is slower by half). */
+PLR_INLINE void nodes_of(int noise, const int group, const noisy_ranking *ranking, const double *places,
+                         const int32_t *rows, double *sums, double *corrections, size_t n)
 {
-    for (size_t i = 0; i < n; i += 2 * PLR_LANES) {
-        vec_f64 place = vec_load(places + i), place_2 = vec_load(places + i + PLR_LANES);
-        vec_f64 plain = {0}, plain_2 = {0}, weighted = {0}, weighted_2 = {0};
-        vec_f64 below = {0}, below_2 = {0}, below_weighted = {0}, below_weighted_2 = {0};
+    for (size_t i = 0; i < n; i += group * PLR_LANES) {
+        vec_f64 place[3], plain[3], weighted[3], below[3], below_weighted[3];
+        for (int v = 0; v < group; v++) {
+            place[v] = vec_load(places + i + v * PLR_LANES);
+            plain[v] = weighted[v] = below[v] = below_weighted[v] = (vec_f64){0};
+        }
         for (size_t k = ranking->n_ranks; k-- > 0;) {
             double rho = ranking->relevance[k], drop = ranking->drops[k], change = ranking->drop_changes[k];
             if (rows[k] >= 0) {
                 double *row = corrections + (size_t)rows[k] * n + i;
-                vec_store(row, (vec_load(row) - below_weighted) + rho * below);
-                row += PLR_LANES;
-                vec_store(row, (vec_load(row) - below_weighted_2) + rho * below_2);
+                for (int v = 0; v < group; v++)
+                    vec_store(row + v * PLR_LANES,
+                              (vec_load(row + v * PLR_LANES) - below_weighted[v]) + rho * below[v]);
             }
-            vec_f64 e = node_density(noise, place, ranking->arrivals[k]);
-            vec_f64 e_2 = node_density(noise, place_2, ranking->arrivals[k]);
-            plain += drop * e;
-            plain_2 += drop * e_2;
-            below += change * e;
-            below_2 += change * e_2;
-            e *= rho;
-            e_2 *= rho;
-            weighted += drop * e;
-            weighted_2 += drop * e_2;
-            below_weighted += change * e;
-            below_weighted_2 += change * e_2;
+            for (int v = 0; v < group; v++) {
+                vec_f64 e = node_density(noise, place[v], ranking->arrivals[k]);
+                plain[v] += drop * e;
+                below[v] += change * e;
+                e *= rho;
+                weighted[v] += drop * e;
+                below_weighted[v] += change * e;
+            }
         }
-        vec_store(sums + i, vec_load(sums + i) + plain);
-        vec_store(sums + i + PLR_LANES, vec_load(sums + i + PLR_LANES) + plain_2);
-        vec_store(sums + n + i, vec_load(sums + n + i) + weighted);
-        vec_store(sums + n + i + PLR_LANES, vec_load(sums + n + i + PLR_LANES) + weighted_2);
+        for (int v = 0; v < group; v++) {
+            double *to = sums + i + v * PLR_LANES;
+            vec_store(to, vec_load(to) + plain[v]);
+            vec_store(to + n, vec_load(to + n) + weighted[v]);
+        }
     }
+}
+
+PLR_INLINE void nodes_of_noise(int noise, const noisy_ranking *ranking, const double *places, const int32_t *rows,
+                               double *sums, double *corrections, size_t n)
+{
+    if (n % (2 * PLR_LANES) == 0)
+        nodes_of(noise, 2, ranking, places, rows, sums, corrections, n);
+    else
+        nodes_of(noise, 3, ranking, places, rows, sums, corrections, n);
 }
 
 static void items(int noise, const noisy_ranking *ranking, const double *places, const double *relevance,
@@ -162,11 +180,11 @@ static void nodes(int noise, const noisy_ranking *ranking, const double *places,
                   double *corrections, size_t n)
 {
     if (noise == PLR_GUMBEL)
-        nodes_of(PLR_GUMBEL, ranking, places, rows, sums, corrections, n);
+        nodes_of_noise(PLR_GUMBEL, ranking, places, rows, sums, corrections, n);
     else if (noise == PLR_GUMBEL_WIDE)
-        nodes_of(PLR_GUMBEL_WIDE, ranking, places, rows, sums, corrections, n);
+        nodes_of_noise(PLR_GUMBEL_WIDE, ranking, places, rows, sums, corrections, n);
     else
-        nodes_of(PLR_NORMAL, ranking, places, rows, sums, corrections, n);
+        nodes_of_noise(PLR_NORMAL, ranking, places, rows, sums, corrections, n);
 }
 
 /* Barycentric interpolation (Berrut and Trefethen, 2004): coefficients weight / (x - node), over their sum. */
