@@ -17,7 +17,7 @@ from libc.math cimport INFINITY, M_PI, cos, exp, log, sin
 from libc.string cimport memset
 
 from plrank_fast._random cimport block_size, plr_stream, plr_stream_init
-from plrank_fast._selection cimport keep_below, select_smallest, sort_pairs
+from plrank_fast._selection cimport select_smallest, sort_pairs
 from plrank_fast._simd cimport simd_level
 from plrank_fast._threads cimport (
     Workspaces,
@@ -45,6 +45,12 @@ cdef extern from "stochastic_rank.h" nogil:
         const double *drop_changes
     ctypedef struct stochastic_rank_kernels:
         void (*arrivals)(int noise, plr_stream *stream, const double *places, double *arrivals, size_t n) noexcept nogil
+        size_t (*keep_before)(
+            const double *arrivals, size_t n, double pivot, double *kept, int32_t *items) noexcept nogil
+        void (*early_words)(const double *places, size_t n, double pivot, uint64_t *thresholds) noexcept nogil
+        size_t (*early_arrivals)(
+            plr_stream *stream, const double *places, const uint64_t *thresholds, size_t n, double pivot,
+            double *kept, int32_t *items) noexcept nogil
         void (*items)(
             int noise, const noisy_ranking *ranking, const double *places, const double *relevance,
             const double *own_ranks, double *gradient, size_t n) noexcept nogil
@@ -67,6 +73,7 @@ cdef enum:
     MOST_NODES = 32
     NODE_SIZES = 3  # 16, 24, 32: two, three or twice two vectors of eight
     TOGETHER = 8  # samples sorted side by side, PLR_LISTS of the kernels
+    RECENT = 4    # groups of samples whose latest arrival is the pivot of the next: 1 sample in 33 goes beyond
 
 cdef double LINEAR_SPREAD = 600.0  # between scores, up to which exp(f) fits a double
 # Gaps between neighbours are cut to what no pair can cross and where the density is 0, so that noise is not rounded
@@ -119,7 +126,9 @@ cdef struct Problem:
     int32_t *kept_items         # (PLR_LISTS, n_items)
     double *keys                # (n_items, PLR_LISTS)
     double pivot                # infinite to begin with
-    double latest               # of all arrivals that have counted
+    double recent[RECENT]       # latest arrivals that have counted in these groups
+    intp_t n_groups
+    uint64_t *thresholds        # of random words, for the pivot
     # the first n_ranks of one of them
     double *ranked
     int32_t *ranked_items
@@ -160,11 +169,11 @@ cdef inline intp_t nodes_for(int noise, double width) noexcept nogil:
     """Nodes with which the density is interpolated to 2e-7 of its maximum over a stretch."""
     if noise == PLR_NORMAL:
         return 16 if width <= 4.0 else 24 if width <= 7.0 else 32
-    return 16 if width <= 2.25 else 24 if width <= 3.75 else 32
+    return 16 if width <= 2.25 else 24 if width <= 3.6 else 32
 
 
 cdef inline double widest(int noise) noexcept nogil:
-    return 10.0 if noise == PLR_NORMAL else 5.5
+    return 10.0 if noise == PLR_NORMAL else 5.25
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -174,7 +183,7 @@ cdef inline double widest(int noise) noexcept nogil:
 cdef size_t workspace_size(intp_t n_items, intp_t cutoff) noexcept nogil:
     cdef size_t items = padded(n_items), ranks = cutoff + 1
     # a stretch has more items than nodes, so its nodes cost no more per item than its corrections
-    cdef size_t doubles = (9 + 2 * PLR_LISTS) * items + 4 * (ranks + 1) + items * (MOST_NODES + 4) + 8
+    cdef size_t doubles = (10 + 2 * PLR_LISTS) * items + 4 * (ranks + 1) + items * (MOST_NODES + 4) + 8
     return (
         doubles * sizeof(double) + ((5 + PLR_LISTS) * items + 2 * (ranks + 2)) * sizeof(int32_t)
         + (items // 16 + 1) * sizeof(Stretch))
@@ -261,9 +270,10 @@ cdef void prepare(
     problem.single_ranks = memory + 6 * items
     problem.single_gradient = memory + 7 * items
     problem.block_gradient = memory + 8 * items
-    problem.kept = memory + 9 * items
-    problem.keys = memory + (9 + PLR_LISTS) * items
-    memory += (9 + 2 * PLR_LISTS) * items
+    problem.thresholds = <uint64_t *>(memory + 9 * items)
+    problem.kept = memory + 10 * items
+    problem.keys = memory + (10 + PLR_LISTS) * items
+    memory += (10 + 2 * PLR_LISTS) * items
     problem.drops = memory
     problem.drop_changes = memory + ranks
     problem.ranked_relevance = memory + 2 * ranks
@@ -280,7 +290,9 @@ cdef void prepare(
     problem.stretches = <Stretch *>(problem.ranked_items + (ranks + 2) // 2 * 2)
 
     problem.pivot = INFINITY
-    problem.latest = -INFINITY
+    problem.n_groups = 0
+    for k in range(RECENT):
+        problem.recent[k] = -INFINITY
     set_levels(problem, scores)
     set_stretches(problem, memory)
     for d in range(n_items):
@@ -324,11 +336,27 @@ cdef void draw_arrivals(
             arrivals[d] = log(given[d]) - problem.places[d]
 
 
-cdef intp_t keep_best(Problem *problem, double pivot, double *kept, int32_t *kept_items) noexcept nogil:
-    """Arrivals before ``pivot``, or all if those are fewer than ranks. Returns how many there are."""
-    cdef intp_t n_kept = keep_below(problem.arrivals, problem.n_items, pivot, kept, kept_items)
+cdef intp_t keep_best(
+    Problem *problem, plr_stream *stream, const double *given, double *kept, int32_t *kept_items
+) noexcept nogil:
+    """Draw a sample; keep arrivals before the pivot, or enough others if fewer than ranks. Returns how many.
+
+    Where a random word alone tells that an item comes after the pivot, no logarithm is taken of it.
+    """
+    cdef intp_t n_kept = 0
+    cdef plr_stream before = stream[0]
+    if given == NULL and problem.noise == PLR_GUMBEL and problem.pivot < INFINITY:
+        n_kept = kernels.early_arrivals(
+            stream, problem.places, problem.thresholds, problem.n_items, problem.pivot, kept, kept_items)
+        if n_kept >= problem.n_ranks:
+            return n_kept
+        draw_arrivals(problem, &before, given, problem.arrivals)
+        n_kept = 0
+    else:
+        draw_arrivals(problem, stream, given, problem.arrivals)
+        n_kept = kernels.keep_before(problem.arrivals, problem.n_items, problem.pivot, kept, kept_items)
     if n_kept < problem.n_ranks:
-        n_kept = keep_below(problem.arrivals, problem.n_items, INFINITY, kept, kept_items)
+        n_kept = kernels.keep_before(problem.arrivals, problem.n_items, INFINITY, kept, kept_items)
     if n_kept > 3 * problem.n_ranks + 32:
         select_smallest(kept, kept_items, n_kept, problem.n_ranks)
         n_kept = problem.n_ranks
@@ -382,7 +410,9 @@ cdef void add_sample(Problem *problem) noexcept nogil:
     ranking.drops = problem.drops
     ranking.drop_changes = problem.drop_changes
     for k in range(problem.n_ranks):
-        problem.ranked_relevance[k] = problem.relevance[problem.ranked_items[k]]
+        item = problem.ranked_items[k]
+        problem.ranked_relevance[k] = problem.relevance[item]
+        problem.rows[k] = problem.row[item]
     if problem.n_single > 0:
         for k in range(problem.n_ranks):
             item = problem.ranked_items[k]
@@ -397,19 +427,35 @@ cdef void add_sample(Problem *problem) noexcept nogil:
                 problem.single_ranks[problem.single_of[item]] = -1.0
     for s in range(problem.n_stretches):
         stretch = &problem.stretches[s]
-        for k in range(problem.n_ranks):
-            item = problem.ranked_items[k]
-            problem.rows[k] = (
-                problem.row[item] if problem.row[item] >= 0 and problem.stretch_of[item] == s else -1)
+        if problem.n_stretches > 1:
+            for k in range(problem.n_ranks):
+                item = problem.ranked_items[k]
+                problem.rows[k] = (
+                    problem.row[item] if problem.row[item] >= 0 and problem.stretch_of[item] == s else -1)
         kernels.nodes(
             problem.noise, &ranking, stretch.places, problem.rows, stretch.sums, stretch.corrections, stretch.n_nodes)
 
 
-cdef void add_samples(Problem *problem, plr_stream *stream, intp_t n_samples, const double *given) noexcept nogil:
-    """Eight samples are sorted at a time; the latest arrival that has counted so far is the pivot of the next eight.
+cdef void set_pivot(Problem *problem, double latest) noexcept nogil:
+    """The pivot for the next samples, after a group whose last arrival to count was this."""
+    cdef intp_t i
+    cdef double pivot = -INFINITY
+    problem.recent[problem.n_groups % RECENT] = latest
+    problem.n_groups += 1
+    for i in range(RECENT):
+        pivot = max(pivot, problem.recent[i])
+    if pivot != problem.pivot:
+        problem.pivot = pivot
+        if problem.noise == PLR_GUMBEL:
+            kernels.early_words(problem.places, problem.n_items, pivot, problem.thresholds)
 
-    The pivot only spares work: whatever it is, the same arrivals are kept.
+
+cdef void add_samples(Problem *problem, plr_stream *stream, intp_t n_samples, const double *given) noexcept nogil:
+    """Eight samples are sorted at a time; the latest arrival that has counted lately is the pivot of the next eight.
+
+    The pivot only spares work: whatever it is, the same arrivals are ranked.
     """
+    cdef double latest
     cdef const double *lists[TOGETHER]
     cdef intp_t n_kept[TOGETHER]
     cdef intp_t first, group, i, j, here, longest, stride = padded(problem.n_items)
@@ -418,10 +464,11 @@ cdef void add_samples(Problem *problem, plr_stream *stream, intp_t n_samples, co
         first = group * TOGETHER
         here = min(<intp_t>TOGETHER, n_samples - first)
         longest = 0
+        latest = -INFINITY
         for i in range(here):
-            draw_arrivals(
-                problem, stream, NULL if given == NULL else given + (first + i) * problem.n_items, problem.arrivals)
-            n_kept[i] = keep_best(problem, problem.pivot, problem.kept + i * stride, problem.kept_items + i * stride)
+            n_kept[i] = keep_best(
+                problem, stream, NULL if given == NULL else given + (first + i) * problem.n_items,
+                problem.kept + i * stride, problem.kept_items + i * stride)
             longest = max(longest, n_kept[i])
         position_bits = 1
         while position_bits < <uint64_t>longest:
@@ -439,9 +486,9 @@ cdef void add_samples(Problem *problem, plr_stream *stream, intp_t n_samples, co
                 read_sorted(problem, i, n_kept[i], position_bits)
             else:
                 read_alone(problem, i, n_kept[i])
-            problem.latest = max(problem.latest, problem.ranked[problem.n_ranks - 1])
+            latest = max(latest, problem.ranked[problem.n_ranks - 1])
             add_sample(problem)
-        problem.pivot = problem.latest
+        set_pivot(problem, latest)
 
 
 cdef void add_block(

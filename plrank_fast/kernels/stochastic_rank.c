@@ -46,6 +46,84 @@ static void arrivals(int noise, plr_stream *stream, const double *places, double
     plr_stream_store(stream, &state);
 }
 
+/* Lanes of `key` and their numbers, from `first` on, where `held`, appended to n of each; room for a whole vector. */
+PLR_INLINE size_t append(vec_i64 held, vec_u64 key, size_t first, uint64_t *keys, int32_t *items, size_t n)
+{
+#ifdef PLR_ISA_AVX512
+    /* compression has no generic vector form */
+    const __m256i eight = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    __mmask8 mask = _mm512_movepi64_mask((__m512i)held);
+    __m256i item = _mm256_add_epi32(eight, _mm256_set1_epi32((int)first));
+    _mm512_storeu_si512(keys + n, _mm512_maskz_compress_epi64(mask, (__m512i)key));
+    _mm256_storeu_si256((__m256i *)(items + n), _mm256_maskz_compress_epi32(mask, item));
+    return n + (size_t)__builtin_popcount(mask);
+#else
+    for (int lane = 0; lane < PLR_LANES; lane++) {
+        keys[n] = key[lane];
+        items[n] = (int32_t)first + lane;
+        n -= (size_t)held[lane];
+    }
+    return n;
+#endif
+}
+
+static size_t keep_before(const double *arrivals, size_t n, double pivot, double *kept, int32_t *items)
+{
+    size_t n_kept = 0;
+    for (size_t i = 0; i < n; i += PLR_LANES) {
+        vec_f64 arrival = vec_load(arrivals + i);
+        n_kept = append(arrival < pivot, (vec_u64)arrival, i, (uint64_t *)kept, items, n_kept);
+    }
+    while (n_kept > 0 && (size_t)items[n_kept - 1] >= n) /* what stands behind the last item */
+        n_kept--;
+    return n_kept;
+}
+
+/* A clock of Gumbel noise rings before the pivot where -log(u) place < pivot, that is from some random word on. The
+ * thresholds are a little low, so that rounding leaves out none. */
+static void early_words(const double *places, size_t n, double pivot, uint64_t *thresholds)
+{
+    for (size_t i = 0; i < n; i += PLR_LANES) {
+        vec_f64 silent = vec_exp_flush(-pivot / vec_load(places + i)) * (1.0 - 1e-11);
+        for (int lane = 0; lane < PLR_LANES; lane++)
+            thresholds[i + lane] = i + lane < n ? (uint64_t)(silent[lane] * 0x1p64) : UINT64_MAX;
+    }
+}
+
+static size_t early_arrivals(plr_stream *stream, const double *places, const uint64_t *thresholds, size_t n,
+                             double pivot, double *kept, int32_t *items)
+{
+    plr_stream_state state = plr_stream_load(stream);
+    size_t n_early = 0, n_kept = 0;
+    for (size_t i = 0; i < n; i += PLR_STREAM_LANES) {
+        plr_lanes words = plr_stream_step(&state);
+        for (int lane = 0; lane < PLR_STREAM_LANES; lane += PLR_LANES) {
+            vec_u64 word = words_at(&words, lane), threshold;
+            memcpy(&threshold, thresholds + i + lane, sizeof threshold);
+            n_early = append(word >= threshold, word, i + lane, (uint64_t *)kept, items, n_early);
+        }
+    }
+    plr_stream_store(stream, &state);
+    while (n_early > 0 && (size_t)items[n_early - 1] >= n)
+        n_early--;
+    for (size_t i = 0; i < n_early; i += PLR_LANES) {
+        vec_u64 word;
+        vec_f64 place;
+        int32_t item[PLR_LANES];
+        memcpy(&word, kept + i, sizeof word);
+        memcpy(item, items + i, sizeof item);
+        for (int lane = 0; lane < PLR_LANES; lane++)
+            place[lane] = i + lane < n_early ? places[item[lane]] : 0.0;
+        vec_f64 arrival = -vec_log(vec_uniform(word)) * place;
+        for (int lane = 0; lane < PLR_LANES && i + lane < n_early; lane++) {
+            kept[n_kept] = arrival[lane];
+            items[n_kept] = item[lane];
+            n_kept += arrival[lane] < pivot;
+        }
+    }
+    return n_kept;
+}
+
 /* Density of the noise that takes an item from its place to an arrival; 0 where it underflows. */
 PLR_INLINE vec_f64 density(int noise, vec_f64 place, double arrival)
 {
@@ -72,34 +150,44 @@ PLR_INLINE vec_f64 scale_down(vec_f64 p, vec_f64 n, vec_f64 shifted)
 #endif
 }
 
-/* 2^y for y <= 0, 0 where it underflows; relative error below 2e-9 (the minimax polynomial of degree 6), which is far less
- * than that of the interpolation between nodes and costs half of what vec_exp_flush does. */
+/* 2^y for y <= 0, 0 where it underflows; relative error below 7.5e-8 (the minimax polynomial of degree 5), less than that
+ * of the interpolation between nodes, for less than half of what vec_exp_flush costs. */
 PLR_INLINE vec_f64 rough_exp2(vec_f64 y)
 {
     const double shift = 0x1.8p52;
     vec_f64 shifted = y + shift, n = shifted - shift, r = y - n;
-    vec_f64 p = 0.00015345811891695425 + (vec_f64){0};
-    p = p * r + 0.0013399931218233876;
-    p = p * r + 0.009618488957521243;
-    p = p * r + 0.05550328776967989;
-    p = p * r + 0.24022646890630409;
-    p = p * r + 0.6931472057372671;
-    p = p * r + 1.0000000005541676;
+    vec_f64 p = 0.00132764718741439 + (vec_f64){0};
+    p = p * r + 0.00967554133351439;
+    p = p * r + 0.055507132738645125;
+    p = p * r + 0.240221197238634;
+    p = p * r + 0.6931469670645358;
+    p = p * r + 1.000000071654678;
     return scale_down(p, n, shifted);
 }
 
-/* Density at a node, roughly. */
+/* Density at a node, roughly, over node_unit(noise); place and arrival are node_scale(noise) times what they were. */
 PLR_INLINE vec_f64 node_density(int noise, vec_f64 place, double arrival)
 {
-    const double log2_e = 1.4426950408889634;
     if (noise == PLR_GUMBEL) {
-        vec_f64 z = place * arrival;
-        return z * rough_exp2(-log2_e * z);
+        vec_f64 y = place * -arrival;
+        return y * rough_exp2(y);
     }
-    vec_f64 x = place + arrival;
-    if (noise == PLR_NORMAL)
-        return 0.3989422804014326779 * rough_exp2((-0.5 * log2_e) * (x * x));
+    if (noise == PLR_NORMAL) {
+        vec_f64 x = place + arrival;
+        return rough_exp2(-(x * x));
+    }
     return density(noise, place, arrival);
+}
+
+/* For a power of two in place of an exponential; arrivals are scaled but for PLR_GUMBEL, where place times arrival is. */
+PLR_INLINE double node_scale(int noise)
+{
+    return noise == PLR_GUMBEL ? 1.4426950408889634 : noise == PLR_NORMAL ? 0.84932180028801905 : 1.0;
+}
+
+PLR_INLINE double node_unit(int noise)
+{
+    return noise == PLR_GUMBEL ? -0.69314718055994531 : noise == PLR_NORMAL ? 0.3989422804014326779 : 1.0;
 }
 
 /* `below` sums, over the ranks below the one at hand, what they are worth more to an item that stands above them than
@@ -128,11 +216,14 @@ PLR_INLINE void nodes_of(int noise, const int group, const noisy_ranking *rankin
     for (size_t i = 0; i < n; i += group * PLR_LANES) {
         vec_f64 place[3], plain[3], weighted[3], below[3], below_weighted[3];
         for (int v = 0; v < group; v++) {
-            place[v] = vec_load(places + i + v * PLR_LANES);
+            place[v] = node_scale(noise) * vec_load(places + i + v * PLR_LANES);
             plain[v] = weighted[v] = below[v] = below_weighted[v] = (vec_f64){0};
         }
         for (size_t k = ranking->n_ranks; k-- > 0;) {
-            double rho = ranking->relevance[k], drop = ranking->drops[k], change = ranking->drop_changes[k];
+            const double rho = ranking->relevance[k], drop = node_unit(noise) * ranking->drops[k];
+            const double change = node_unit(noise) * ranking->drop_changes[k], drop_rho = drop * rho;
+            const double change_rho = change * rho;
+            const double arrival = (noise == PLR_NORMAL ? node_scale(noise) : 1.0) * ranking->arrivals[k];
             if (rows[k] >= 0) {
                 double *row = corrections + (size_t)rows[k] * n + i;
                 for (int v = 0; v < group; v++)
@@ -140,12 +231,11 @@ PLR_INLINE void nodes_of(int noise, const int group, const noisy_ranking *rankin
                               (vec_load(row + v * PLR_LANES) - below_weighted[v]) + rho * below[v]);
             }
             for (int v = 0; v < group; v++) {
-                vec_f64 e = node_density(noise, place[v], ranking->arrivals[k]);
+                const vec_f64 e = node_density(noise, place[v], arrival);
                 plain[v] += drop * e;
                 below[v] += change * e;
-                e *= rho;
-                weighted[v] += drop * e;
-                below_weighted[v] += change * e;
+                weighted[v] += drop_rho * e;
+                below_weighted[v] += change_rho * e;
             }
         }
         for (int v = 0; v < group; v++) {
@@ -225,11 +315,17 @@ static void sort_together(const double *const *lists, size_t n, uint64_t positio
                     double *low = keys + i * PLR_LISTS, *high = low + k * PLR_LISTS;
                     for (int part = 0; part < PLR_LISTS; part += PLR_LANES) {
                         vec_f64 a = vec_load(low + part), b = vec_load(high + part);
+#if defined(PLR_ISA_AVX512) /* one instruction each in place of three for both */
+                        vec_store(low + part, (vec_f64)_mm512_min_pd((__m512d)a, (__m512d)b));
+                        vec_store(high + part, (vec_f64)_mm512_max_pd((__m512d)a, (__m512d)b));
+#else
                         vec_i64 ordered = a < b;
                         vec_store(low + part, vec_select(ordered, a, b));
                         vec_store(high + part, vec_select(ordered, b, a));
+#endif
                     }
                 }
 }
 
-const stochastic_rank_kernels ISA(stochastic_rank_kernels) = {arrivals, items, nodes, interpolate, sort_together};
+const stochastic_rank_kernels ISA(stochastic_rank_kernels) = {
+    arrivals, keep_before, early_words, early_arrivals, items, nodes, interpolate, sort_together};
