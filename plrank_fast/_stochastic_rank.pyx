@@ -43,6 +43,7 @@ cdef extern from "stochastic_rank.h" nogil:
         const double *relevance
         const double *drops
         const double *drop_changes
+        double *factors
     ctypedef struct stochastic_rank_kernels:
         void (*arrivals)(int noise, plr_stream *stream, const double *places, double *arrivals, size_t n) noexcept nogil
         size_t (*keep_before)(
@@ -73,7 +74,7 @@ cdef enum:
     MOST_NODES = 32
     NODE_SIZES = 3  # 16, 24, 32: two, three or twice two vectors of eight
     TOGETHER = 8  # samples sorted side by side, PLR_LISTS of the kernels
-    RECENT = 4    # groups of samples whose latest arrival is the pivot of the next: 1 sample in 33 goes beyond
+    RECENT = 8    # groups of samples whose latest arrival is the pivot of the next: 1 sample in 65 goes beyond
 
 cdef double LINEAR_SPREAD = 600.0  # between scores, up to which exp(f) fits a double
 # Gaps between neighbours are cut to what no pair can cross and where the density is 0, so that noise is not rounded
@@ -127,6 +128,7 @@ cdef struct Problem:
     double *keys                # (n_items, PLR_LISTS)
     double pivot                # infinite to begin with
     double recent[RECENT]       # latest arrivals that have counted in these groups
+    double latest               # in all groups, infinite to begin with
     intp_t n_groups
     uint64_t *thresholds        # of random words, for the pivot
     # the first n_ranks of one of them
@@ -139,6 +141,7 @@ cdef struct Problem:
     double *drops
     double *drop_changes
     double *ranked_relevance
+    double *factors
     int32_t *rows
     # items computed themselves
     intp_t n_single
@@ -181,9 +184,9 @@ cdef inline double widest(int noise) noexcept nogil:
 # ---------------------------------------------------------------------------------------------------------------------
 
 cdef size_t workspace_size(intp_t n_items, intp_t cutoff) noexcept nogil:
-    cdef size_t items = padded(n_items), ranks = cutoff + 1
+    cdef size_t items = padded(n_items), ranks = padded(cutoff + 1)
     # a stretch has more items than nodes, so its nodes cost no more per item than its corrections
-    cdef size_t doubles = (10 + 2 * PLR_LISTS) * items + 4 * (ranks + 1) + items * (MOST_NODES + 4) + 8
+    cdef size_t doubles = (10 + 2 * PLR_LISTS) * items + 9 * ranks + items * (MOST_NODES + 4) + 8
     return (
         doubles * sizeof(double) + ((5 + PLR_LISTS) * items + 2 * (ranks + 2)) * sizeof(int32_t)
         + (items // 16 + 1) * sizeof(Stretch))
@@ -254,7 +257,7 @@ cdef void prepare(
     intp_t cutoff, int noise, double inverse_sigma, char *workspace
 ) noexcept nogil:
     """Lay out one query. O(D log D)."""
-    cdef intp_t items = padded(n_items), ranks = cutoff + 1, d, k, s
+    cdef intp_t items = padded(n_items), ranks = padded(cutoff + 1), d, k, s
     cdef double lowest = INFINITY
     cdef double *memory = <double *>workspace
     problem.n_items = n_items
@@ -278,7 +281,9 @@ cdef void prepare(
     problem.drop_changes = memory + ranks
     problem.ranked_relevance = memory + 2 * ranks
     problem.ranked = memory + 3 * ranks
-    memory += (4 * ranks + 1 + 7) // 8 * 8
+    problem.factors = memory + 4 * ranks
+    memset(memory, 0, 9 * ranks * sizeof(double))
+    memory += 9 * ranks
     problem.kept_items = <int32_t *>(memory + items * (MOST_NODES + 4))
     problem.order = problem.kept_items + PLR_LISTS * items
     problem.row = problem.order + items
@@ -289,7 +294,7 @@ cdef void prepare(
     problem.ranked_items = problem.rows + (ranks + 1) // 2 * 2
     problem.stretches = <Stretch *>(problem.ranked_items + (ranks + 2) // 2 * 2)
 
-    problem.pivot = INFINITY
+    problem.pivot = problem.latest = INFINITY
     problem.n_groups = 0
     for k in range(RECENT):
         problem.recent[k] = -INFINITY
@@ -351,10 +356,11 @@ cdef intp_t keep_best(
         if n_kept >= problem.n_ranks:
             return n_kept
         draw_arrivals(problem, &before, given, problem.arrivals)
-        n_kept = 0
     else:
         draw_arrivals(problem, stream, given, problem.arrivals)
         n_kept = kernels.keep_before(problem.arrivals, problem.n_items, problem.pivot, kept, kept_items)
+    if n_kept < problem.n_ranks and problem.latest < INFINITY:
+        n_kept = kernels.keep_before(problem.arrivals, problem.n_items, problem.latest, kept, kept_items)
     if n_kept < problem.n_ranks:
         n_kept = kernels.keep_before(problem.arrivals, problem.n_items, INFINITY, kept, kept_items)
     if n_kept > 3 * problem.n_ranks + 32:
@@ -409,6 +415,7 @@ cdef void add_sample(Problem *problem) noexcept nogil:
     ranking.relevance = problem.ranked_relevance
     ranking.drops = problem.drops
     ranking.drop_changes = problem.drop_changes
+    ranking.factors = problem.factors
     for k in range(problem.n_ranks):
         item = problem.ranked_items[k]
         problem.ranked_relevance[k] = problem.relevance[item]
@@ -440,6 +447,7 @@ cdef void set_pivot(Problem *problem, double latest) noexcept nogil:
     """The pivot for the next samples, after a group whose last arrival to count was this."""
     cdef intp_t i
     cdef double pivot = -INFINITY
+    problem.latest = latest if problem.n_groups == 0 else max(problem.latest, latest)
     problem.recent[problem.n_groups % RECENT] = latest
     problem.n_groups += 1
     for i in range(RECENT):

@@ -108,18 +108,26 @@ static size_t early_arrivals(plr_stream *stream, const double *places, const uin
         n_early--;
     for (size_t i = 0; i < n_early; i += PLR_LANES) {
         vec_u64 word;
-        vec_f64 place;
-        int32_t item[PLR_LANES];
         memcpy(&word, kept + i, sizeof word);
-        memcpy(item, items + i, sizeof item);
-        for (int lane = 0; lane < PLR_LANES; lane++)
-            place[lane] = i + lane < n_early ? places[item[lane]] : 0.0;
-        vec_f64 arrival = -vec_log(vec_uniform(word)) * place;
+        vec_f64 clock = -vec_log(vec_uniform(word));
+#ifdef PLR_ISA_AVX512
+        const size_t here = n_early - i < PLR_LANES ? n_early - i : PLR_LANES;
+        __mmask8 mask = (__mmask8)((1u << here) - 1);
+        __m256i item = _mm256_loadu_si256((const __m256i *)(items + i));
+        __m512d place = _mm512_mask_i32gather_pd(_mm512_setzero_pd(), mask, item, places, 8);
+        __m512d arrival = _mm512_mul_pd((__m512d)clock, place);
+        mask = _mm512_mask_cmp_pd_mask(mask, arrival, _mm512_set1_pd(pivot), _CMP_LT_OQ);
+        _mm512_storeu_pd(kept + n_kept, _mm512_maskz_compress_pd(mask, arrival));
+        _mm256_storeu_si256((__m256i *)(items + n_kept), _mm256_maskz_compress_epi32(mask, item));
+        n_kept += (size_t)__builtin_popcount(mask);
+#else
         for (int lane = 0; lane < PLR_LANES && i + lane < n_early; lane++) {
-            kept[n_kept] = arrival[lane];
-            items[n_kept] = item[lane];
-            n_kept += arrival[lane] < pivot;
+            const int32_t item = items[i + lane];
+            kept[n_kept] = clock[lane] * places[item];
+            items[n_kept] = item;
+            n_kept += kept[n_kept] < pivot;
         }
+#endif
     }
     return n_kept;
 }
@@ -165,11 +173,12 @@ PLR_INLINE vec_f64 rough_exp2(vec_f64 y)
     return scale_down(p, n, shifted);
 }
 
-/* Density at a node, roughly, over node_unit(noise); place and arrival are node_scale(noise) times what they were. */
+/* Density at a node, roughly, over node_unit(noise); place (of PLR_GUMBEL, its negative) and, but for PLR_GUMBEL, arrival
+ * are node_scale(noise) times what they were. */
 PLR_INLINE vec_f64 node_density(int noise, vec_f64 place, double arrival)
 {
     if (noise == PLR_GUMBEL) {
-        vec_f64 y = place * -arrival;
+        vec_f64 y = place * arrival;
         return y * rough_exp2(y);
     }
     if (noise == PLR_NORMAL) {
@@ -179,7 +188,7 @@ PLR_INLINE vec_f64 node_density(int noise, vec_f64 place, double arrival)
     return density(noise, place, arrival);
 }
 
-/* For a power of two in place of an exponential; arrivals are scaled but for PLR_GUMBEL, where place times arrival is. */
+/* For a power of two in place of an exponential. */
 PLR_INLINE double node_scale(int noise)
 {
     return noise == PLR_GUMBEL ? 1.4426950408889634 : noise == PLR_NORMAL ? 0.84932180028801905 : 1.0;
@@ -213,17 +222,18 @@ PLR_INLINE void items_of(int noise, const noisy_ranking *ranking, const double *
 PLR_INLINE void nodes_of(int noise, const int group, const noisy_ranking *ranking, const double *places,
                          const int32_t *rows, double *sums, double *corrections, size_t n)
 {
+    const size_t ranks = (ranking->n_ranks + 7) / 8 * 8;
+    const double *factors = ranking->factors;
     for (size_t i = 0; i < n; i += group * PLR_LANES) {
         vec_f64 place[3], plain[3], weighted[3], below[3], below_weighted[3];
         for (int v = 0; v < group; v++) {
-            place[v] = node_scale(noise) * vec_load(places + i + v * PLR_LANES);
+            place[v] = (noise == PLR_GUMBEL ? -1.0 : 1.0) * node_scale(noise) * vec_load(places + i + v * PLR_LANES);
             plain[v] = weighted[v] = below[v] = below_weighted[v] = (vec_f64){0};
         }
         for (size_t k = ranking->n_ranks; k-- > 0;) {
-            const double rho = ranking->relevance[k], drop = node_unit(noise) * ranking->drops[k];
-            const double change = node_unit(noise) * ranking->drop_changes[k], drop_rho = drop * rho;
-            const double change_rho = change * rho;
-            const double arrival = (noise == PLR_NORMAL ? node_scale(noise) : 1.0) * ranking->arrivals[k];
+            const double arrival = factors[k], rho = ranking->relevance[k];
+            const double drop = factors[ranks + k], drop_rho = factors[2 * ranks + k];
+            const double change = factors[3 * ranks + k], change_rho = factors[4 * ranks + k];
             if (rows[k] >= 0) {
                 double *row = corrections + (size_t)rows[k] * n + i;
                 for (int v = 0; v < group; v++)
@@ -246,9 +256,28 @@ PLR_INLINE void nodes_of(int noise, const int group, const noisy_ranking *rankin
     }
 }
 
+/* What the nodes need of each rank, in memory: from there a factor is spread over a vector for nothing, while spreading
+ * products made on the way took an eighth of the time. */
+PLR_INLINE void make_factors(int noise, const noisy_ranking *ranking)
+{
+    const size_t ranks = (ranking->n_ranks + 7) / 8 * 8;
+    double *factors = ranking->factors;
+    for (size_t k = 0; k < ranking->n_ranks; k += PLR_LANES) {
+        vec_f64 rho = vec_load(ranking->relevance + k), drop = node_unit(noise) * vec_load(ranking->drops + k);
+        vec_f64 change = node_unit(noise) * vec_load(ranking->drop_changes + k);
+        vec_f64 arrival = vec_load(ranking->arrivals + k);
+        vec_store(factors + k, noise == PLR_NORMAL ? node_scale(noise) * arrival : arrival);
+        vec_store(factors + ranks + k, drop);
+        vec_store(factors + 2 * ranks + k, drop * rho);
+        vec_store(factors + 3 * ranks + k, change);
+        vec_store(factors + 4 * ranks + k, change * rho);
+    }
+}
+
 PLR_INLINE void nodes_of_noise(int noise, const noisy_ranking *ranking, const double *places, const int32_t *rows,
                                double *sums, double *corrections, size_t n)
 {
+    make_factors(noise, ranking);
     if (n % (2 * PLR_LANES) == 0)
         nodes_of(noise, 2, ranking, places, rows, sums, corrections, n);
     else

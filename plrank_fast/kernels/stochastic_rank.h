@@ -23,6 +23,8 @@ typedef struct {
     const double *relevance;    /* of the item at each rank */
     const double *drops;        /* c_k */
     const double *drop_changes; /* c_{k-1} - c_k, 0 at rank 0 */
+    double *factors;            /* room to work in, of 5 numbers to a rank; this and all the others have room for n_ranks
+                                   rounded up to a multiple of 8 */
 } noisy_ranking;
 
 typedef struct {
