@@ -231,15 +231,15 @@ PLR_INLINE void nodes_of(int noise, const int group, const noisy_ranking *rankin
             plain[v] = weighted[v] = below[v] = below_weighted[v] = (vec_f64){0};
         }
         for (size_t k = ranking->n_ranks; k-- > 0;) {
-            const double arrival = factors[k], rho = ranking->relevance[k];
-            const double drop = factors[ranks + k], drop_rho = factors[2 * ranks + k];
-            const double change = factors[3 * ranks + k], change_rho = factors[4 * ranks + k];
             if (rows[k] >= 0) {
+                const double rho = ranking->relevance[k];
                 double *row = corrections + (size_t)rows[k] * n + i;
                 for (int v = 0; v < group; v++)
                     vec_store(row + v * PLR_LANES,
                               (vec_load(row + v * PLR_LANES) - below_weighted[v]) + rho * below[v]);
             }
+            const double arrival = factors[k], drop = factors[ranks + k], drop_rho = factors[2 * ranks + k];
+            const double change = factors[3 * ranks + k], change_rho = factors[4 * ranks + k];
             for (int v = 0; v < group; v++) {
                 const vec_f64 e = node_density(noise, place[v], arrival);
                 plain[v] += drop * e;
@@ -257,7 +257,7 @@ PLR_INLINE void nodes_of(int noise, const int group, const noisy_ranking *rankin
 }
 
 /* What the nodes need of each rank, in memory: from there a factor is spread over a vector for nothing, while spreading
- * products made on the way took an eighth of the time. */
+ * products made on the way takes a port of the processor that the densities need. */
 PLR_INLINE void make_factors(int noise, const noisy_ranking *ranking)
 {
     const size_t ranks = (ranking->n_ranks + 7) / 8 * 8;
