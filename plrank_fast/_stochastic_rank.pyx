@@ -341,16 +341,36 @@ cdef void draw_arrivals(
             arrivals[d] = log(given[d]) - problem.places[d]
 
 
+cdef void set_pivot(Problem *problem, double latest) noexcept nogil:
+    """The pivot for the next samples, after a group whose last arrival to count was this."""
+    cdef intp_t i
+    cdef double pivot = -INFINITY
+    problem.latest = latest if problem.n_groups == 0 else max(problem.latest, latest)
+    problem.recent[problem.n_groups % RECENT] = latest
+    problem.n_groups += 1
+    for i in range(RECENT):
+        pivot = max(pivot, problem.recent[i])
+    if pivot != problem.pivot:
+        problem.pivot = pivot
+        if problem.noise == PLR_GUMBEL:
+            kernels.early_words(problem.places, problem.n_items, pivot, problem.thresholds)
+
+
 cdef intp_t keep_best(
     Problem *problem, plr_stream *stream, const double *given, double *kept, int32_t *kept_items
 ) noexcept nogil:
     """Draw a sample; keep arrivals before the pivot, or enough others if fewer than ranks. Returns how many.
 
-    Where a random word alone tells that an item comes after the pivot, no logarithm is taken of it.
+    Where a random word alone tells that an item comes after the pivot, no logarithm is taken of it; that pays if few
+    items are kept.
     """
-    cdef intp_t n_kept = 0
+    cdef intp_t n_kept = 0, k
+    cdef double latest = -INFINITY
     cdef plr_stream before = stream[0]
-    if given == NULL and problem.noise == PLR_GUMBEL and problem.pivot < INFINITY:
+    if (
+        given == NULL and problem.noise == PLR_GUMBEL and problem.pivot < INFINITY
+        and 2 * problem.n_ranks < problem.n_items
+    ):
         n_kept = kernels.early_arrivals(
             stream, problem.places, problem.thresholds, problem.n_items, problem.pivot, kept, kept_items)
         if n_kept >= problem.n_ranks:
@@ -366,6 +386,10 @@ cdef intp_t keep_best(
     if n_kept > 3 * problem.n_ranks + 32:
         select_smallest(kept, kept_items, n_kept, problem.n_ranks)
         n_kept = problem.n_ranks
+        if problem.pivot == INFINITY and given == NULL:  # for the rest of the first group
+            for k in range(n_kept):
+                latest = max(latest, kept[k])
+            set_pivot(problem, latest)
     return n_kept
 
 
@@ -441,21 +465,6 @@ cdef void add_sample(Problem *problem) noexcept nogil:
                     problem.row[item] if problem.row[item] >= 0 and problem.stretch_of[item] == s else -1)
         kernels.nodes(
             problem.noise, &ranking, stretch.places, problem.rows, stretch.sums, stretch.corrections, stretch.n_nodes)
-
-
-cdef void set_pivot(Problem *problem, double latest) noexcept nogil:
-    """The pivot for the next samples, after a group whose last arrival to count was this."""
-    cdef intp_t i
-    cdef double pivot = -INFINITY
-    problem.latest = latest if problem.n_groups == 0 else max(problem.latest, latest)
-    problem.recent[problem.n_groups % RECENT] = latest
-    problem.n_groups += 1
-    for i in range(RECENT):
-        pivot = max(pivot, problem.recent[i])
-    if pivot != problem.pivot:
-        problem.pivot = pivot
-        if problem.noise == PLR_GUMBEL:
-            kernels.early_words(problem.places, problem.n_items, pivot, problem.thresholds)
 
 
 cdef void add_samples(Problem *problem, plr_stream *stream, intp_t n_samples, const double *given) noexcept nogil:

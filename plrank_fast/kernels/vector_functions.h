@@ -36,25 +36,10 @@ PLR_INLINE vec_f64 vec_abs(vec_f64 x)
     return (vec_f64)((vec_u64)x & UINT64_C(0x7fffffffffffffff));
 }
 
-/* exp(x) for x <= 708, 0 below -708; relative error below 4e-16.
- *
- * x = n ln 2 + r with |r| <= ln(2) / 2; exp r by its Taylor polynomial of degree 12 (remainder 2e-16), in pairs, so
- * that its steps overlap.
- */
+/* exp(x) for x <= 708, 0 below -708. */
 PLR_INLINE vec_f64 vec_exp_flush(vec_f64 x)
 {
-    const double shift = 0x1.8p52; /* adding it rounds to an integer, which then stands in the low bits */
-    const double ln2_high = 0x1.62e42fefa3800p-1, ln2_low = 0x1.ef35793c76730p-45;
-    vec_f64 shifted = x * 0x1.71547652b82fep0 + shift;
-    vec_f64 n = shifted - shift;
-    vec_f64 r = (x - n * ln2_high) - n * ln2_low;
-    vec_f64 r2 = r * r, r4 = r2 * r2;
-    vec_f64 low = (1.0 + r) + r2 * (0.5 + r * (1.0 / 6));
-    vec_f64 mid = (1.0 / 24 + r * (1.0 / 120)) + r2 * (1.0 / 720 + r * (1.0 / 5040));
-    vec_f64 high = (1.0 / 40320 + r * (1.0 / 362880)) + r2 * (1.0 / 3628800 + r * (1.0 / 39916800));
-    vec_f64 p = low + r4 * (mid + r4 * (high + r4 * (1.0 / 479001600)));
-    vec_f64 result = p * (vec_f64)(((vec_u64)shifted + 1023) << 52);
-    return vec_select(x < -708.0, (vec_f64){0}, result);
+    return vec_select(x < -708.0, (vec_f64){0}, vec_exp(x));
 }
 
 /* log(1 + e) for 0 <= e <= 1, with full relative accuracy: the logarithm of the rounded sum, corrected to first order
