@@ -104,6 +104,7 @@ cdef struct Draw:
     intp_t n_samples
     const uint64_t *key
     uint64_t query
+    uint64_t first_block         # blocks of the query's stream that earlier calls have used up
 
 cdef double NS_PER_ITEM  # rough cost of one item in one ranking, for the length of a round
 
@@ -119,6 +120,9 @@ cdef int32_t *draw_group(Sampler *sampler, intp_t n_rankings) noexcept nogil
 cdef void draw_rows(Sampler *sampler, intp_t n_rankings, int32_t *rankings, intp_t stride) noexcept nogil
 cdef void draw_row_blocks(
     Sampler *sampler, const Draw *draw, intp_t first_block, intp_t last_block, int32_t *rankings, intp_t stride
+) noexcept nogil
+cdef void draw_query(
+    const Draw *draw, const double *scores, intp_t n_items, char *workspace, int32_t *rankings
 ) noexcept nogil
 cdef size_t drawer_workspace(intp_t n_items, intp_t cutoff, intp_t n_samples) noexcept nogil
 cdef void empty_drawer(char *workspace) noexcept nogil

@@ -322,8 +322,8 @@ cdef void complete_rankings(Sampler *sampler) noexcept nogil:
 # ---------------------------------------------------------------------------------------------------------------------
 
 cdef void start_block(Sampler *sampler, const Draw *draw, uint64_t block) noexcept nogil:
-    """Turn to the stream of one block."""
-    plr_stream_init(&sampler.stream, draw.key, draw.query, block)
+    """Turn to the stream of one block of the draw."""
+    plr_stream_init(&sampler.stream, draw.key, draw.query, draw.first_block + block)
     sampler.salt = plr_mix64(sampler.stream.word[0][0] + sampler.stream.word[1][1])
     sampler.n_drawn = 0
 
@@ -364,10 +364,6 @@ cdef void draw_rows(Sampler *sampler, intp_t n_rankings, int32_t *rankings, intp
         first += LOCKSTEP
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Batch
-# ---------------------------------------------------------------------------------------------------------------------
-
 cdef void draw_row_blocks(
     Sampler *sampler, const Draw *draw, intp_t first_block, intp_t last_block, int32_t *rankings, intp_t stride
 ) noexcept nogil:
@@ -380,6 +376,21 @@ cdef void draw_row_blocks(
             rankings + (block - first_block) * block_length * stride, stride)
 
 
+cdef void draw_query(
+    const Draw *draw, const double *scores, intp_t n_items, char *workspace, int32_t *rankings
+) noexcept nogil:
+    """All rankings of one query, in rows of ``draw.cutoff`` ranks."""
+    cdef Weights weights
+    cdef Sampler sampler
+    workspace = weigh(&weights, scores, n_items, draw.cutoff, workspace)
+    prepare_sampler(&sampler, draw, &weights, workspace)
+    draw_row_blocks(&sampler, draw, 0, draw.n_samples, rankings, draw.cutoff)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Batch
+# ---------------------------------------------------------------------------------------------------------------------
+
 cdef inline Draw describe_draw(
     int sampler, intp_t cutoff, intp_t n_samples, const uint64_t[::1] key, uint64_t query
 ) noexcept nogil:
@@ -389,6 +400,7 @@ cdef inline Draw describe_draw(
     draw.n_samples = n_samples
     draw.key = &key[0]
     draw.query = query
+    draw.first_block = 0
     return draw
 
 
@@ -398,13 +410,9 @@ cdef void draw_one(
 ) noexcept nogil:
     """All rankings of one query of a batch."""
     cdef Draw draw = describe_draw(sampler_name, cutoff, n_samples, key, first_query + query)
-    cdef Weights weights
-    cdef Sampler sampler
     cdef intp_t n_items = offsets[query + 1] - offsets[query]
     if n_items > 0:
-        workspace = weigh(&weights, &scores[0] + offsets[query], n_items, cutoff, workspace)
-        prepare_sampler(&sampler, &draw, &weights, workspace)
-        draw_row_blocks(&sampler, &draw, 0, n_samples, rankings, cutoff)
+        draw_query(&draw, &scores[0] + offsets[query], n_items, workspace, rankings)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

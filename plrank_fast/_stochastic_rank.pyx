@@ -33,9 +33,7 @@ from plrank_fast._typedefs cimport int32_t, int64_t, intp_t, uint64_t
 from cython.parallel cimport prange
 
 cdef extern from "stochastic_rank.h" nogil:
-    int PLR_GUMBEL
     int PLR_GUMBEL_WIDE
-    int PLR_NORMAL
     int PLR_LISTS
     ctypedef struct noisy_ranking:
         size_t n_ranks
@@ -533,36 +531,23 @@ cdef void add_block(
                 stretch.corrections + (i - stretch.first) * stretch.n_nodes, stretch.n_nodes)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Batch
-# ---------------------------------------------------------------------------------------------------------------------
-
-cdef struct Call:
-    # what all queries of a call have in common
-    int noise
-    double inverse_sigma
-    intp_t n_samples
-    const double *given         # (n_samples, n_docs) of a single query, or NULL
-    const uint64_t *key
-    uint64_t first_query
-
-
 cdef void add_blocks(
-    const Call *call, const double[::1] scores, const double[::1] relevance, const double[:, ::1] rank_weights,
-    const int64_t[::1] offsets, intp_t q, intp_t first_block, intp_t last_block, char *workspace, double *gradient
+    const Call *call, const double *scores, const double *relevance, intp_t n_items, const double *rank_weights,
+    intp_t cutoff, intp_t q, intp_t first_block, intp_t last_block, char *workspace, double *gradient
 ) noexcept nogil:
     """Add blocks [first_block, last_block) of a query, each summed up for itself and then added in order."""
     cdef Problem problem
-    cdef intp_t first = offsets[q], n_items = offsets[q + 1] - offsets[q], block, length = block_size(n_items), d
+    cdef intp_t block, length = block_size(n_items), d
     cdef double *partial
     prepare(
-        &problem, &scores[first], &relevance[first], &rank_weights[q if rank_weights.shape[0] > 1 else 0, 0], n_items,
-        min(rank_weights.shape[1], n_items), call.noise, call.inverse_sigma, workspace)
+        &problem, scores, relevance, rank_weights, n_items, min(cutoff, n_items), call.noise, call.inverse_sigma,
+        workspace)
     partial = problem.block_gradient
     for block in range(first_block, last_block):
         memset(partial, 0, n_items * sizeof(double))
         add_block(
-            &problem, call.key, call.first_query + q, block, min(length, call.n_samples - block * length),
+            &problem, call.key, call.first_query + q, call.first_block + block,
+            min(length, call.n_samples - block * length),
             NULL if call.given == NULL else call.given + block * length * n_items, partial)
         for d in range(n_items):
             gradient[d] += partial[d]
@@ -578,16 +563,31 @@ cdef inline intp_t number_of_blocks(const Call *call, intp_t n_items) noexcept n
     return (call.n_samples + block_size(n_items) - 1) // block_size(n_items)
 
 
+cdef void estimate_query(
+    const Call *call, const double *scores, const double *relevance, intp_t n_items, const double *rank_weights,
+    intp_t cutoff, intp_t q, char *workspace, double *gradient
+) noexcept nogil:
+    """Add the estimate of one query to ``gradient``, which must be zero; that of a single item stays so."""
+    if n_items > 1:
+        add_blocks(
+            call, scores, relevance, n_items, rank_weights, cutoff, q, 0, number_of_blocks(call, n_items), workspace,
+            gradient)
+        finish(call, gradient, n_items)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Batch
+# ---------------------------------------------------------------------------------------------------------------------
+
 cdef void estimate_in_batch(
     const Call *call, const double[::1] scores, const double[::1] relevance, const double[:, ::1] rank_weights,
     const int64_t[::1] offsets, intp_t q, char *workspace, double[::1] out
 ) noexcept nogil:
-    cdef intp_t n_items = offsets[q + 1] - offsets[q]
-    if n_items > 1:
-        add_blocks(
-            call, scores, relevance, rank_weights, offsets, q, 0, number_of_blocks(call, n_items), workspace,
-            &out[offsets[q]])
-        finish(call, &out[offsets[q]], n_items)
+    cdef intp_t first = offsets[q], n_items = offsets[q + 1] - first
+    if n_items > 0:
+        estimate_query(
+            call, &scores[first], &relevance[first], n_items,
+            &rank_weights[q if rank_weights.shape[0] > 1 else 0, 0], rank_weights.shape[1], q, workspace, &out[first])
 
 
 cdef int estimate_long_query(
@@ -597,6 +597,7 @@ cdef int estimate_long_query(
     """One query that outlasts a round: each round gives every thread a block, and adds them up in order."""
     cdef intp_t n_items = offsets[q + 1] - offsets[q], n_blocks = number_of_blocks(call, n_items)
     cdef intp_t first, task, tasks, d
+    cdef const double *weights = &rank_weights[q if rank_weights.shape[0] > 1 else 0, 0]
     cdef Workspaces partials = Workspaces(n_threads, n_items * sizeof(double))
     cdef double *partial
     for first in range(0, n_blocks, n_threads):
@@ -605,8 +606,9 @@ cdef int estimate_long_query(
             for task in prange(tasks, schedule="dynamic", num_threads=threads_for(n_threads, tasks)):
                 memset(partials.of_thread(<int>task), 0, n_items * sizeof(double))
                 add_blocks(
-                    call, scores, relevance, rank_weights, offsets, q, first + task, first + task + 1,
-                    workspaces.of_thread(omp_get_thread_num()), <double *>partials.of_thread(<int>task))
+                    call, &scores[offsets[q]], &relevance[offsets[q]], n_items, weights, rank_weights.shape[1], q,
+                    first + task, first + task + 1, workspaces.of_thread(omp_get_thread_num()),
+                    <double *>partials.of_thread(<int>task))
             for task in range(tasks):
                 partial = <double *>partials.of_thread(<int>task)
                 for d in range(n_items):
@@ -645,6 +647,7 @@ def stochastic_rank(
     call.given = NULL if given is None else &given[0, 0]
     call.key = &key[0]
     call.first_query = first_query
+    call.first_block = 0
     # ranks cost by the node and not by the item: about as much as if a list of that cutoff had 10 K items
     ns_per_item = n_samples * (NS_PER_ITEM + NS_PER_RANK * min(<double>cutoff, 10.0))
     cdef Workspaces workspaces = Workspaces(n_threads, workspace_size(longest, cutoff))

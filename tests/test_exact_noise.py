@@ -56,7 +56,7 @@ def by_enumeration(scores, relevance, rank_weights):
 
 
 class TestEnumeration:
-    """Mutants: x^2 in place of x^2 - 1; B without theta_{K+1} = 0; hazards of neighbours swapped; sigma once too few."""
+    """Mutants: x^2 in place of x^2 - 1; B without theta_{K+1} = 0; hazards of neighbours swapped."""
 
     @pytest.mark.parametrize("spread", [0.0, 1.0, 4.0])
     @pytest.mark.parametrize("n_docs", [1, 2, 3, 4])
