@@ -8,13 +8,13 @@ ASV = $(abspath $(BIN)/asv)
 # cython-lint calls pycodestyle by its name
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 METADATA := pyproject.toml setup.py constraints-test.txt
-SOURCES := setup.py $(wildcard plrank_fast/*.pyx plrank_fast/*.pxd plrank_fast/kernels/*.[ch])
+SOURCES := setup.py $(wildcard plrank_fast/*.pyx plrank_fast/*.pxd plrank_fast/kernels/*.[ch] plrank_fast/include/*.h)
 PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 
 # Settings of the papers; the size is half of the real set's, for the memory of small machines.
 TRAIN_FLAGS ?= --profile yahoo --queries 10000 --epochs 40 --minutes 1.5 --output runs/train --overwrite
 
-.PHONY: help train test lint bench bench-quick build clean compiled
+.PHONY: help train test lint bench bench-quick bench-instructions build clean compiled
 
 .NOTPARALLEL:
 
@@ -39,6 +39,9 @@ bench: $(VENV)/bench compiled  ## run the asv benchmarks in this environment (BE
 
 bench-quick:  ## run each asv benchmark once, to see that it works
 	$(MAKE) --no-print-directory bench BENCH_FLAGS="--quick $(BENCH_FLAGS)"
+
+bench-instructions: $(VENV)/bench compiled  ## count instructions per kernel, fail where one has grown (needs valgrind)
+	$(BIN)/python asv_benchmarks/instructions.py $(INSTRUCTIONS_FLAGS)
 
 build: $(VENV)/test compiled  ## install for development and compile what has changed
 

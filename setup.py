@@ -21,9 +21,11 @@ from pathlib import Path
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
+from setuptools.modified import newer_group
 
 PACKAGE = Path("plrank_fast")
 KERNELS = PACKAGE / "kernels"
+INCLUDE = PACKAGE / "include"
 CHECKED = os.environ.get("PLRANK_FAST_CHECKS", "0") == "1"
 
 DIRECTIVES = {
@@ -60,7 +62,7 @@ MODULES: dict[str, list[str]] = {
     "_simd": [],
     "_threads": [],
     "_random": [],
-    "_selection": [],
+    "_selection": ["selection.c"],
     "_introselect": ["clocks.c", "weights.c"],
     "_weights": ["weights.c"],
     "_samplers": ["network_sampler.c", "slot_table.c", "guide_table.c", "threshold_sampler.c"],
@@ -80,6 +82,7 @@ MODULES: dict[str, list[str]] = {
     "_rank_losses": ["rank_losses.c"],
     "_losses": [],
     "_exact": ["exact.c"],
+    "cython_plrank": [],
 }
 
 
@@ -113,9 +116,17 @@ class BuildKernels(build_ext):
             extension.extra_link_args = [*openmp_link, *sanitize]
             if extension.name.endswith("._simd"):
                 extension.define_macros.append(("PLR_BUILD_INFO", json.dumps(json.dumps(info))))
-            for source in MODULES[extension.name.rpartition(".")[2]]:
-                extension.extra_objects += self.compile_kernel(source, extension, [*openmp_compile, *sanitize])
+        self.kernel_flags = [*openmp_compile, *sanitize]
         super().build_extensions()
+
+    def build_extension(self, extension: Extension) -> None:
+        """Compile the kernels of one module, then the module, if anything it is made of has changed."""
+        if self.force or newer_group(
+            [*extension.sources, *extension.depends], self.get_ext_fullpath(extension.name), "newer"
+        ):
+            for source in MODULES[extension.name.rpartition(".")[2]]:
+                extension.extra_objects += self.compile_kernel(source, extension, self.kernel_flags)
+        super().build_extension(extension)
 
     def compile_kernel(self, source: str, extension: Extension, flags: list[str]) -> list[str]:
         """Compile one kernel source for every level; return the object files."""
@@ -182,11 +193,11 @@ class BuildKernels(build_ext):
 
 def extension(module: str, kernel_sources: list[str]) -> Extension:
     """Describe one Cython module; any header or shared ``.pxd`` that changes rebuilds it."""
-    headers = [str(path) for path in [*KERNELS.glob("*.h"), *PACKAGE.glob("*.pxd")]]
+    headers = [str(path) for path in [*KERNELS.glob("*.h"), *INCLUDE.glob("*.h"), *PACKAGE.glob("*.pxd")]]
     return Extension(
         f"plrank_fast.{module}",
         [str(PACKAGE / f"{module}.pyx")],
-        include_dirs=[str(KERNELS)],
+        include_dirs=[str(KERNELS), str(INCLUDE)],
         depends=[*headers, *(str(KERNELS / source) for source in kernel_sources), "setup.py"],
     )
 

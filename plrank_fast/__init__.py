@@ -9,10 +9,11 @@ Imports point down only, and reading order is import order::
                                           _policy_gradient  _sampled  _metrics
     expectations without sampling         _exact
     losses                                _likelihood_losses  _pair_losses  _rank_losses  _losses
+    the C interface                       cython_plrank
     ------------------------------------  compiled above, thin Python below
     arguments and errors                  validation
     public functions                      rank_weights  offsets  sampling  gradients  policy_gradients
-                                          probabilities  metrics  losses  fairness
+                                          probabilities  metrics  losses  fairness  embedding
     oracle in readable NumPy              reference  reference_losses
     data, training, command line          data  training  __main__
 
@@ -21,6 +22,7 @@ Inside every compiled module the same floors, top to bottom: per item, per query
 
 from plrank_fast import fairness, losses
 from plrank_fast.build import build_info
+from plrank_fast.embedding import get_include, stream_key
 from plrank_fast.gradients import pl_rank_1, pl_rank_2, pl_rank_3, pl_rank_cmc, pl_rank_exact
 from plrank_fast.metrics import average_relevance_position, dcg, err, mrr, ndcg, precision, rbp, recall
 from plrank_fast.offsets import offsets_from_group, offsets_from_qid
@@ -43,6 +45,7 @@ __all__ = [
     "exposure_vjp",
     "fairness",
     "gains",
+    "get_include",
     "losses",
     "mrr",
     "ndcg",
@@ -64,4 +67,5 @@ __all__ = [
     "recall",
     "sample_rankings",
     "stochastic_rank",
+    "stream_key",
 ]

@@ -43,11 +43,16 @@ cdef extern from "exact.h" nogil:
         patience patience
         double value
 
+    int PLR_EXACT_GRADIENT
+    int PLR_EXACT_PROBABILITIES
+    int PLR_EXACT_NORMAL
+
     ctypedef struct exact_kernels:
         void (*prepare)() noexcept nogil
-        size_t (*workspace)(intptr_t D, intptr_t K, int probabilities) noexcept nogil
+        size_t (*workspace)(intptr_t D, intptr_t K, int purpose) noexcept nogil
         void (*solve)(exact_query *query, void *workspace) noexcept nogil
         void (*rank_probabilities)(exact_query *query, void *workspace) noexcept nogil
+        void (*solve_normal)(exact_query *query, double inverse_sigma, void *workspace) noexcept nogil
 
     const exact_kernels *exact_kernels_at(int level)
 
@@ -77,30 +82,78 @@ cdef int signal_came() noexcept nogil:
 # Per query
 # ---------------------------------------------------------------------------------------------------------------------
 
+cdef size_t exact_workspace(intp_t n_items, intp_t cutoff, bint probabilities) noexcept nogil:
+    """Bytes for one query, on cache lines."""
+    return kernels.workspace(n_items, cutoff, PLR_EXACT_PROBABILITIES if probabilities else PLR_EXACT_GRADIENT)
+
+
+cdef int solve(
+    const double *scores, const double *relevance, intp_t n_items, const double *rank_weights, intp_t cutoff,
+    double rtol, double *gradient, double *hessian, double *value, char *workspace, bint interruptible
+) noexcept nogil:
+    """Outputs that are NULL are not asked for. Returns -1 if interrupted."""
+    return solve_with_noise(
+        0.0, scores, relevance, n_items, rank_weights, cutoff, rtol, gradient, hessian, value, workspace, interruptible)
+
+
+cdef int solve_with_noise(
+    double inverse_sigma, const double *scores, const double *relevance, intp_t n_items, const double *rank_weights,
+    intp_t cutoff, double rtol, double *gradient, double *hessian, double *value, char *workspace, bint interruptible
+) noexcept nogil:
+    """As ``solve``, for scores with normal noise if ``inverse_sigma`` is above 0."""
+    cdef exact_query task
+    be_patient(&task.patience, interruptible)
+    task.D = n_items
+    task.K = cutoff
+    task.scores = scores
+    task.relevance = relevance
+    task.rank_weights = rank_weights
+    task.rtol = rtol
+    task.gradient = gradient
+    task.hessian = hessian
+    task.probabilities = NULL
+    if inverse_sigma > 0.0:
+        kernels.solve_normal(&task, inverse_sigma, workspace)
+    else:
+        kernels.solve(&task, workspace)
+    if value != NULL:
+        value[0] = task.value
+    return -1 if task.patience.stopped else 0
+
+
+cdef int place(
+    const double *scores, intp_t n_items, intp_t cutoff, double *probabilities, char *workspace, bint interruptible
+) noexcept nogil:
+    """Fill ``probabilities`` (n_items, cutoff). Returns -1 if interrupted."""
+    cdef exact_query task
+    be_patient(&task.patience, interruptible)
+    task.D = n_items
+    task.scores = scores
+    task.columns = cutoff
+    task.probabilities = probabilities
+    task.gradient = task.hessian = NULL
+    kernels.rank_probabilities(&task, workspace)
+    return -1 if task.patience.stopped else 0
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Batch
+# ---------------------------------------------------------------------------------------------------------------------
+
 cdef int solve_query(
     const double[::1] scores, const double[::1] relevance, const double[:, ::1] rank_weights,
-    const int64_t[::1] offsets, intp_t query, double rtol, double *gradient, double *hessian, double *value,
-    char *workspace, bint interruptible
+    const int64_t[::1] offsets, intp_t query, double rtol, double inverse_sigma, double *gradient, double *hessian,
+    double *value, char *workspace, bint interruptible
 ) noexcept nogil:
     """Outputs that are NULL are not asked for; those of an empty query are left alone. Returns -1 if interrupted."""
-    cdef exact_query task
-    cdef intp_t first = offsets[query]
-    task.D = offsets[query + 1] - first
-    if task.D == 0:
+    cdef intp_t first = offsets[query], n_items = offsets[query + 1] - first
+    if n_items == 0:
         return 0
-    be_patient(&task.patience, interruptible)
-    task.K = rank_weights.shape[1]
-    task.scores = &scores[first]
-    task.relevance = &relevance[first]
-    task.rank_weights = &rank_weights[query if rank_weights.shape[0] > 1 else 0, 0]
-    task.rtol = rtol
-    task.gradient = gradient + first if gradient != NULL else NULL
-    task.hessian = hessian + first if hessian != NULL else NULL
-    task.probabilities = NULL
-    kernels.solve(&task, workspace)
-    if value != NULL:
-        value[query] = task.value
-    return -1 if task.patience.stopped else 0
+    return solve_with_noise(
+        inverse_sigma, &scores[first], &relevance[first], n_items,
+        &rank_weights[query if rank_weights.shape[0] > 1 else 0, 0], rank_weights.shape[1], rtol,
+        gradient + first if gradient != NULL else NULL, hessian + first if hessian != NULL else NULL,
+        value + query if value != NULL else NULL, workspace, interruptible)
 
 
 cdef int place_query(
@@ -108,18 +161,10 @@ cdef int place_query(
     bint interruptible
 ) noexcept nogil:
     """Returns -1 if interrupted."""
-    cdef exact_query task
-    cdef intp_t first = offsets[query]
-    task.D = offsets[query + 1] - first
-    if task.D == 0:
+    cdef intp_t first = offsets[query], n_items = offsets[query + 1] - first
+    if n_items == 0:
         return 0
-    be_patient(&task.patience, interruptible)
-    task.scores = &scores[first]
-    task.columns = probabilities.shape[1]
-    task.probabilities = &probabilities[first, 0]
-    task.gradient = task.hessian = NULL
-    kernels.rank_probabilities(&task, workspace)
-    return -1 if task.patience.stopped else 0
+    return place(&scores[first], n_items, probabilities.shape[1], &probabilities[first, 0], workspace, interruptible)
 
 
 cdef int raise_if(int fault) except -1:
@@ -133,11 +178,13 @@ cdef int raise_if(int fault) except -1:
 
 def solve_batch(
     const double[::1] scores, const double[::1] relevance, const double[:, ::1] rank_weights,
-    const int64_t[::1] offsets, double rtol, int n_threads, double[::1] gradient, double[::1] hessian, double[::1] value
+    const int64_t[::1] offsets, double rtol, int n_threads, double[::1] gradient, double[::1] hessian,
+    double[::1] value, double inverse_sigma=0.0
 ):
     """Fill those of ``gradient``, ``hessian`` (n_docs,) and ``value`` (n_queries,) that are not None.
 
-    They must be zero where queries are empty. Empty arrays and K = 0 are fine.
+    They must be zero where queries are empty. Empty arrays and K = 0 are fine. With ``inverse_sigma`` above 0 for the
+    ranking of scores with normal noise in place of Plackett-Luce.
     """
     cdef intp_t n_queries = offsets.shape[0] - 1, longest = longest_query(offsets), start = 0, stop, q
     cdef int threads, fault
@@ -148,21 +195,22 @@ def solve_batch(
     cdef double *to_value = NULL if value is None else &value[0]
     cdef double ns_per_item = NS_PER_ITEM + NS_PER_ITEM_AND_RANK * min(rank_weights.shape[1], longest)
     n_threads = threads_for(n_threads, n_queries)
-    cdef Workspaces workspaces = Workspaces(n_threads, kernels.workspace(longest, rank_weights.shape[1], 0))
+    cdef Workspaces workspaces = Workspaces(n_threads, kernels.workspace(
+        longest, rank_weights.shape[1], PLR_EXACT_NORMAL if inverse_sigma > 0.0 else PLR_EXACT_GRADIENT))
     while start < n_queries:
         stop = round_stop(offsets, start, ns_per_item, n_threads)
         threads = threads_worth(n_threads, offsets, start, stop, ns_per_item)
         if is_long(offsets, start, stop, ns_per_item):
             with nogil:
                 fault = solve_query(
-                    scores, relevance, rank_weights, offsets, start, rtol, to_gradient, to_hessian, to_value,
+                    scores, relevance, rank_weights, offsets, start, rtol, inverse_sigma, to_gradient, to_hessian, to_value,
                     workspaces.of_thread(0), True)
             raise_if(fault)
         else:
             with nogil:
                 for q in prange(start, stop, schedule="dynamic", num_threads=threads):
                     solve_query(
-                        scores, relevance, rank_weights, offsets, q, rtol, to_gradient, to_hessian, to_value,
+                        scores, relevance, rank_weights, offsets, q, rtol, inverse_sigma, to_gradient, to_hessian, to_value,
                         workspaces.of_thread(omp_get_thread_num()), False)
             check_interrupt()
         start = stop
@@ -176,7 +224,7 @@ def place_batch(const double[::1] scores, const int64_t[::1] offsets, int n_thre
         return
     cdef double ns_per_item = NS_PER_ITEM + 2 * NS_PER_ITEM_AND_RANK * min(probabilities.shape[1], longest)
     n_threads = threads_for(n_threads, n_queries)
-    cdef Workspaces workspaces = Workspaces(n_threads, kernels.workspace(longest, probabilities.shape[1], 1))
+    cdef Workspaces workspaces = Workspaces(n_threads, exact_workspace(longest, probabilities.shape[1], True))
     while start < n_queries:
         stop = round_stop(offsets, start, ns_per_item, n_threads)
         threads = threads_worth(n_threads, offsets, start, stop, ns_per_item)

@@ -1,8 +1,17 @@
-"""The deterministic ranking of a query."""
+"""The deterministic ranking of a query and its metric; log-probabilities of rankings."""
 
 from plrank_fast._typedefs cimport int32_t, intp_t
 
+cdef size_t ranking_workspace(intp_t n_items) noexcept nogil
 cdef void rank_query(
     const double *scores, intp_t n_items, intp_t cutoff, double *keys, int32_t *items
 ) noexcept nogil
 cdef void rank_all(const double *scores, intp_t n_items, intp_t cutoff, double *keys, int32_t *items) noexcept nogil
+cdef double dcg_of_query(
+    const double *scores, const double *relevance, const double *rank_weights, intp_t n_items, intp_t cutoff,
+    char *workspace
+) noexcept nogil
+cdef void log_prob_of_query(
+    const double *scores, intp_t n_items, intp_t cutoff, const int32_t *rankings, intp_t n_rankings, intp_t stride,
+    char *workspace, double *log_prob
+) noexcept nogil

@@ -9,27 +9,48 @@ OUT_OF_RANGE = 1
 DUPLICATE = 2
 
 
+cdef int fault_in_query(
+    const int32_t *rankings, intp_t n_rankings, intp_t length, intp_t used, intp_t n_items, int64_t *last_seen,
+    int64_t *number, int64_t *where
+) noexcept nogil:
+    """Find the first entry among the ``used`` first ranks that is no item of the query or is there twice; 0 if none.
+
+    ``number`` counts rankings and ``last_seen`` (n_items,) says in which one an item was; all are 0 to begin with.
+    ``where`` becomes (ranking, rank).
+    """
+    cdef intp_t i, k
+    cdef int32_t item
+    for i in range(n_rankings):
+        number[0] += 1
+        for k in range(used):
+            item = rankings[i * length + k]
+            where[0], where[1] = i, k
+            if item < 0 or item >= n_items:
+                return 1
+            if last_seen[item] == number[0]:
+                return 2
+            last_seen[item] = number[0]
+    return 0
+
+
 cdef int first_fault(
     const int32_t[:, :, ::1] rankings, const int64_t[::1] offsets, intp_t cutoff, int64_t[::1] last_seen, int64_t *where
 ) noexcept nogil:
-    """Find the first entry among the ranks in use that is no item of its query or is there twice; 0 if all are good."""
-    cdef intp_t q, i, k, n_items, used
+    """The first fault of a batch; ``where`` becomes (query, ranking, rank)."""
+    cdef intp_t q, n_items, used
     cdef int64_t number = 0
-    cdef int32_t item
+    cdef int fault = 0
     for q in range(rankings.shape[0]):
         n_items = offsets[q + 1] - offsets[q]
         used = min(min(rankings.shape[2], n_items), cutoff)
-        for i in range(rankings.shape[1]):
-            number += 1
-            for k in range(used):
-                item = rankings[q, i, k]
-                where[0], where[1], where[2] = q, i, k
-                if item < 0 or item >= n_items:
-                    return 1
-                if last_seen[item] == number:
-                    return 2
-                last_seen[item] = number
-    return 0
+        where[0] = q
+        if used > 0 and rankings.shape[1] > 0:
+            fault = fault_in_query(
+                &rankings[q, 0, 0], rankings.shape[1], rankings.shape[2], used, n_items, &last_seen[0], &number,
+                where + 1)
+        if fault:
+            break
+    return fault
 
 
 def find_fault(const int32_t[:, :, ::1] rankings, const int64_t[::1] offsets, intp_t cutoff):

@@ -52,21 +52,6 @@ from plrank_fast._threads cimport (
 from plrank_fast._typedefs cimport int32_t, int64_t, intp_t, uint64_t
 from plrank_fast._weights cimport Weights, weigh, weights_workspace
 
-METRIC, PL_RANK_1, PL_RANK_2, PL_RANK_3, CONDITIONAL = range(5)
-# the last two see every ranking twice, first for their baseline
-POLICY, PLACEMENT, POLICY_WITH_BASELINE, PLACEMENT_WITH_BASELINE = range(5, 9)
-PL_RANK_3_PLAIN = 9  # one ranking after another, the twin of PL_RANK_3
-
-cdef struct Source:
-    # where the rankings of a batch come from: given, or drawn
-    int sampler
-    const int32_t *given               # (n_queries, n_samples, length), or NULL
-    intp_t length
-    intp_t n_samples
-    const uint64_t *key
-    uint64_t first_query
-    bint pilot                         # whether PL-Rank-3 takes off a baseline from rankings of its own
-
 # rankings of the pilot, and the number of their block, which no other block has
 cdef enum:
     PILOT = 16
@@ -81,7 +66,7 @@ cdef inline size_t rankings_bytes(intp_t n_rankings, intp_t length) noexcept nog
     return (n_rankings * <size_t>length * sizeof(int32_t) + 63) // 64 * 64
 
 
-cdef inline Estimator estimator_of(int variant, bint with_hessian) noexcept nogil:
+cdef Estimator estimator_of(int variant, bint with_hessian) noexcept nogil:
     """Metric (0), PL-Rank-1, 2, 3, conditional Monte Carlo (4), policy gradients (5 to 8), plain PL-Rank-3 (9)."""
     cdef Estimator estimator
     if 5 <= variant <= 8:
@@ -121,6 +106,7 @@ cdef inline Draw describe_draw(const Estimate *estimate, const Source *source, i
     draw.n_samples = source.n_samples
     draw.key = source.key
     draw.query = source.first_query + query
+    draw.first_block = source.first_block
     return draw
 
 
@@ -166,7 +152,7 @@ cdef inline size_t baseline_bytes(intp_t n_items, intp_t cutoff) noexcept nogil:
     return (max(cutoff, deepest(n_items, cutoff)) * sizeof(double) + 63) // 64 * 64
 
 
-cdef inline size_t baseline_workspace(intp_t n_items, intp_t cutoff, bint pilot) noexcept nogil:
+cdef size_t baseline_workspace(intp_t n_items, intp_t cutoff, bint pilot) noexcept nogil:
     """Bytes of the baseline, of the rankings of its pilot and of their sampler."""
     if not pilot:
         return 0
@@ -438,6 +424,7 @@ def sampled_estimate(
     source.length = 0
     source.key = &key[0]
     source.first_query = first_query
+    source.first_block = 0
     if rankings is not None:
         source.given = &rankings[0, 0, 0]
         source.length = rankings.shape[2]

@@ -30,6 +30,11 @@ from plrank_fast import _losses, _threads, validation
 from plrank_fast.rank_weights import dcg_weights, gains
 from plrank_fast.validation import FloatArray
 
+__all__ = [
+    "approx_ndcg", "lambda_loss", "lambda_rank", "list_mle", "pairwise_logistic", "pointwise", "soft_rank",
+    "softmax_cross_entropy",
+]  # fmt: skip
+
 LossAndGradient = tuple[FloatArray, FloatArray]
 OutputPair = tuple[FloatArray, FloatArray]
 

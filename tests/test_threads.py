@@ -1,4 +1,4 @@
-"""Living with others: threads of all kinds, forks, signals, input that changes under way."""
+"""Threads of all kinds, Ctrl-C, input that changes under way, memory."""
 
 import contextlib
 import os
@@ -121,7 +121,7 @@ def test_input_that_changes_during_a_call():
         "plr.sample_rankings(np.zeros(1_000_000), 5000, 10, sampler='introselect')",
         "plr.sample_rankings(np.zeros(1_000_000), 10**6, 100)",
         "plr.pl_rank_exact(np.arange(30_000) / 1e3, np.ones(30_000).cumsum(), plr.dcg_weights(20_000))",
-        "plr.rank_probabilities(np.arange(8000) / 1e3, 8000)",
+        "plr.rank_probabilities(np.arange(6000) / 1e3, 6000)",
     ],
 )
 def test_ctrl_c_within_half_a_second(call):
@@ -143,42 +143,6 @@ def test_ctrl_c_within_half_a_second(call):
         assert plr.pl_rank_3([0.0, 1.0], [1.0, 0.0], [1.0], n_samples=5).shape == (2,)
     """)
     assert float(answer) < 0.5
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
-def test_fork_after_a_parallel_region():
-    """Children of a process that has run parallel regions answer with the same bits. Mutant: the atfork handler
-    removed (libgomp waits for threads that the child does not have)."""  # fmt: skip
-    answer = run("""
-        import os, sys, numpy as np, plrank_fast as plr
-        offsets = np.arange(0, 1001, 20)
-        scores = np.random.default_rng(0).normal(size=1000)
-        call = lambda: plr.pl_rank_3(scores, scores, plr.dcg_weights(5), offsets=offsets, rng=1, n_threads=2)
-        expected = call()
-        for _ in range(40):
-            child = os.fork()
-            if child == 0:
-                os._exit(0 if (call() == expected).all() else 1)
-            assert os.waitpid(child, 0)[1] == 0
-        call()
-        print("all answered")
-    """)
-    assert answer == "all answered\n"
-
-
-def test_forked_siblings_draw_differently():
-    """An implicit stream is fresh entropy in each child. Mutant: one generator for all implicit streams."""
-    answer = run("""
-        import os, numpy as np, plrank_fast as plr
-        plr.sample_rankings(np.zeros(50), 1)
-        for _ in range(3):
-            child = os.fork()
-            if child == 0:
-                os.write(1, (plr.sample_rankings(np.zeros(50), 1)[0].tobytes().hex() + "\\n").encode())
-                os._exit(0)
-            os.waitpid(child, 0)
-    """)
-    assert len(set(answer.split())) == 3
 
 
 def test_after_another_openmp_runtime():

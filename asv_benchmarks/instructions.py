@@ -1,0 +1,153 @@
+"""Instructions per kernel, counted by valgrind's callgrind: an alarm that a busy machine does not set off.
+
+``make bench-instructions`` compares with the figures kept in ``instructions.json`` and fails where a kernel has grown
+by more than 3 %; ``make bench-instructions INSTRUCTIONS_FLAGS=--update`` writes them anew, to be committed with the
+change that is worth it. Counted at the AVX2 level, which valgrind understands, on one thread, with the
+instructions that the Python call takes (``call overhead``). Two counts of the same build differ by less than 0.2 %, but
+another compiler or Python has other instructions: where it is not the file's, nothing fails.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from benchmarks.workloads import batch
+
+import plrank_fast as plr
+from plrank_fast import losses
+
+FIGURES = Path(__file__).with_name("instructions.json")
+GROWTH = 0.03
+WARM_UP = 3  # calls before the one that counts: Python specialises its bytecode in the first ones
+
+
+def workloads():
+    """``{name: call}``, each of some millions of instructions and always the same ones."""
+    short, middle, long = batch([24] * 32), batch([120] * 8), batch([1000] * 2)
+    many, peaked, huge = batch([120] * 100), batch([120] * 8, spread=8.0), batch([50_000])
+
+    def gradient(method, data, cutoff, **options):
+        scores, relevance, offsets = data
+        weights = plr.dcg_weights(cutoff)
+        return lambda: getattr(plr, method)(scores, relevance, weights, offsets=offsets, n_threads=1, **options)
+
+    def sampled(method, data, cutoff, n_samples, **options):
+        return gradient(method, data, cutoff, n_samples=n_samples, rng=1, **options)
+
+    def sampling(sampler, data, cutoff, n_samples):
+        scores, _, offsets = data
+        return lambda: plr.sample_rankings(
+            scores, n_samples, cutoff, offsets=offsets, rng=1, sampler=sampler, n_threads=1
+        )
+
+    def loss(name):
+        scores, relevance, offsets = middle if name == "soft_rank" else many
+        labels = np.log2(relevance + 1)
+        return lambda: getattr(losses, name)(scores, labels, offsets=offsets, n_threads=1)
+
+    def metric(name):
+        scores, relevance, offsets = many
+        return lambda: getattr(plr, name)(scores, relevance, plr.dcg_weights(10), offsets=offsets, n_threads=1)
+
+    calls = {
+        "call overhead": sampled("pl_rank_3", batch([2]), 1, 1),
+        "sample_rankings introselect": sampling("introselect", middle, 10, 100),
+        "sample_rankings network D=24": sampling("network", short, 10, 100),
+        "sample_rankings network D=120": sampling("network", middle, 100, 100),
+        "sample_rankings threshold": sampling("threshold", long, 100, 100),
+        "sample_rankings alias": sampling("alias", middle, 10, 300),
+        "sample_rankings alias, huge list": sampling("alias", huge, 100, 50),
+        "pl_rank_1": sampled("pl_rank_1", short, 10, 50),
+        "pl_rank_2": sampled("pl_rank_2", short, 10, 50),
+        "pl_rank_3 D=24": sampled("pl_rank_3", short, 10, 100),
+        "pl_rank_3 D=120": sampled("pl_rank_3", middle, 100, 100),
+        "pl_rank_3 D=1000": sampled("pl_rank_3", long, 10, 1000),
+        "pl_rank_3 peaked": sampled("pl_rank_3", peaked, 10, 100),
+        "pl_rank_3 pilot": sampled("pl_rank_3", middle, 10, 300, baseline="pilot"),
+        "pl_rank_3 introselect": sampled("pl_rank_3", middle, 10, 50, sampler="introselect"),
+        "pl_rank_cmc D=120": sampled("pl_rank_cmc", middle, 10, 16),
+        "pl_rank_cmc D=1000, K=100": sampled("pl_rank_cmc", long, 100, 8),
+        "pl_rank_cmc hessian": sampled("pl_rank_cmc", middle, 10, 16, hessian=True),
+        "pl_rank_exact D=24": gradient("pl_rank_exact", short, 5),
+        "pl_rank_exact D=120": gradient("pl_rank_exact", middle, 10),
+        "pl_rank_exact D=120, K=100": gradient("pl_rank_exact", middle, 100),
+        "pl_rank_exact hessian": gradient("pl_rank_exact", middle, 10, hessian=True),
+        "rank_probabilities": lambda: plr.rank_probabilities(middle[0], 10, offsets=middle[2], n_threads=1),
+        "stochastic_rank gumbel": sampled("stochastic_rank", middle, 10, 50),
+        "stochastic_rank normal": sampled("stochastic_rank", middle, 10, 50, noise="normal"),
+        "policy_gradient": sampled("policy_gradient", middle, 10, 50),
+        "placement_policy_gradient": sampled("placement_policy_gradient", middle, 10, 50),
+        "dcg": metric("dcg"),
+        "ndcg": metric("ndcg"),
+    }
+    return calls | {f"losses.{name}": loss(name) for name in losses.__all__}
+
+
+def run_all():
+    """Run every workload; a call of ``getppid`` on either side is where callgrind writes its counts down."""
+    for call in workloads().values():
+        for _ in range(WARM_UP):
+            call()
+        os.getppid()
+        call()
+        os.getppid()
+
+
+def count():
+    """``{name: instructions}``, from this program run under callgrind."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [
+            *("valgrind", "-q", "--tool=callgrind", "--dump-before=getppid", f"--callgrind-out-file={folder}/out"),
+            *(sys.executable, __file__, "--run"),
+        ]
+        environment = {"PLRANK_FAST_SIMD": "avx2", "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
+        subprocess.run(command, env={**os.environ, **environment}, check=True)
+        totals = {
+            int(path.suffix[1:]): int(re.search(r"^totals: (\d+)", path.read_text(), re.MULTILINE)[1])
+            for path in Path(folder).glob("out.*")
+        }
+    # numbered from 1: odd ones end a warm-up, even ones the call that counts
+    return {name: totals[2 * i + 2] for i, name in enumerate(workloads())}
+
+
+def main():
+    """Count, compare, and write the figures down where asked to."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--update", action="store_true", help="write the figures down")
+    parser.add_argument("--run", action="store_true", help="only run the workloads, as callgrind is made to do")
+    options = parser.parse_args()
+    if options.run:
+        return run_all()
+    if shutil.which("valgrind") is None:
+        raise SystemExit("valgrind is not installed: its callgrind is what counts the instructions")
+    kept = json.loads(FIGURES.read_text()) if FIGURES.exists() else {"built with": None, "instructions": {}}
+    built_with = f"{plr.build_info()['compiler']}, Python {sys.version_info.major}.{sys.version_info.minor}"
+    counts = count()
+    grown = []
+    print(f"{'kernel':36} {'instructions':>14} {'change':>8}")
+    for name, instructions in counts.items():
+        before = kept["instructions"].get(name)
+        change = f"{100 * (instructions / before - 1):+.1f} %" if before else "new"
+        print(f"{name:36} {instructions:14,d} {change:>8}")
+        if before is None or instructions > (1 + GROWTH) * before:
+            grown.append(name)
+    if options.update:
+        FIGURES.write_text(json.dumps({"built with": built_with, "instructions": counts}, indent=2) + "\n")
+    elif built_with != kept["built with"]:
+        print(f"not judged: the figures are of {kept['built with']}, this is {built_with}")
+    elif grown:
+        raise SystemExit(f"grown by more than {GROWTH:.0%}, or new: {', '.join(grown)}; see --update")
+    return None
+
+
+if __name__ == "__main__":
+    main()

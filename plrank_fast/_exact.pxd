@@ -1,0 +1,12 @@
+"""Exact expectations of one query by quadrature: metric, gradient, Hessian diagonal, rank probabilities."""
+
+from plrank_fast._typedefs cimport intp_t
+
+cdef size_t exact_workspace(intp_t n_items, intp_t cutoff, bint probabilities) noexcept nogil
+cdef int solve(
+    const double *scores, const double *relevance, intp_t n_items, const double *rank_weights, intp_t cutoff,
+    double rtol, double *gradient, double *hessian, double *value, char *workspace, bint interruptible
+) noexcept nogil
+cdef int place(
+    const double *scores, intp_t n_items, intp_t cutoff, double *probabilities, char *workspace, bint interruptible
+) noexcept nogil

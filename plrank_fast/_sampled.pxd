@@ -1,0 +1,38 @@
+"""Sampled estimates: the gradient, and the Hessian diagonal, of one query."""
+
+from plrank_fast._plrank cimport Estimate, Estimator
+from plrank_fast._typedefs cimport int32_t, intp_t, uint64_t
+
+cpdef enum:
+    METRIC = 0
+    PL_RANK_1 = 1
+    PL_RANK_2 = 2
+    PL_RANK_3 = 3
+    CONDITIONAL = 4
+    POLICY = 5
+    PLACEMENT = 6
+    POLICY_WITH_BASELINE = 7    # these two see every ranking twice, first for their baseline
+    PLACEMENT_WITH_BASELINE = 8
+    PL_RANK_3_PLAIN = 9         # one ranking after another, the twin of PL_RANK_3
+
+cdef struct Source:
+    # where the rankings of a batch come from: given, or drawn
+    int sampler
+    const int32_t *given        # (n_queries, n_samples, length), or NULL
+    intp_t length
+    intp_t n_samples
+    const uint64_t *key
+    uint64_t first_query
+    uint64_t first_block        # of every query, as in ``Draw``
+    bint pilot                  # whether PL-Rank-3 takes off a baseline from rankings of its own
+
+cdef Estimator estimator_of(int variant, bint with_hessian) noexcept nogil
+cdef size_t query_workspace(
+    const Estimator *estimator, intp_t n_items, intp_t cutoff, intp_t n_samples, bint drawn) noexcept nogil
+cdef size_t baseline_workspace(intp_t n_items, intp_t cutoff, bint pilot) noexcept nogil
+cdef void estimate_drawn(
+    const Estimator *estimator, Estimate *estimate, const Source *source, intp_t query, char *workspace
+) noexcept nogil
+cdef void estimate_given(
+    const Estimator *estimator, Estimate *estimate, const Source *source, intp_t query, char *workspace
+) noexcept nogil

@@ -1,0 +1,23 @@
+"""StochasticRank: the estimate of one query."""
+
+from plrank_fast._typedefs cimport intp_t, uint64_t
+
+cdef extern from "stochastic_rank.h" nogil:
+    int PLR_GUMBEL
+    int PLR_NORMAL
+
+cdef struct Call:
+    # what all queries of a call have in common
+    int noise
+    double inverse_sigma
+    intp_t n_samples
+    const double *given         # (n_samples, n_docs) of a single query, or NULL
+    const uint64_t *key
+    uint64_t first_query
+    uint64_t first_block        # blocks of each query's stream that earlier calls have used up
+
+cdef size_t workspace_size(intp_t n_items, intp_t cutoff) noexcept nogil
+cdef void estimate_query(
+    const Call *call, const double *scores, const double *relevance, intp_t n_items, const double *rank_weights,
+    intp_t cutoff, intp_t q, char *workspace, double *gradient
+) noexcept nogil

@@ -1,0 +1,6 @@
+from typing import Any
+
+_C_API: Any
+
+def table_address() -> int: ...
+def exported_functions() -> dict[str, tuple[int, str]]: ...

@@ -1,0 +1,690 @@
+"""The stable C-level interface: the kernels of one query behind checks of their arguments.
+
+``cython_plrank.pxd`` is the interface for Cython, ``include/plrank.h`` the one for everybody else; docs/embedding.md
+describes both. The functions here check, cut the caller's memory to size and hand over to the kernels that serve the
+Python functions, so there is nothing to compute below.
+"""
+
+from cpython.pycapsule cimport PyCapsule_GetName, PyCapsule_GetPointer, PyCapsule_New
+from libc.float cimport DBL_MAX
+from libc.math cimport fabs
+from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint64_t, uintptr_t
+from libc.string cimport memcpy, memset
+
+from plrank_fast._exact cimport exact_workspace, place, solve
+from plrank_fast._metrics cimport dcg_of_query, log_prob_of_query, rank_query, ranking_workspace
+from plrank_fast._plrank cimport Estimate, Estimator
+from plrank_fast._random cimport block_size
+from plrank_fast._rankings cimport fault_in_query
+from plrank_fast._remaining cimport remaining_workspace
+from plrank_fast._sampled cimport (
+    CONDITIONAL,
+    PL_RANK_3,
+    Source,
+    baseline_workspace,
+    estimate_drawn,
+    estimate_given,
+    estimator_of,
+    query_workspace,
+)
+from plrank_fast._samplers cimport Draw, draw_query, sampler_workspace
+from plrank_fast._stochastic_rank cimport (
+    PLR_GUMBEL,
+    PLR_NORMAL,
+    Call,
+    estimate_query,
+    workspace_size as noisy_workspace,
+)
+from plrank_fast._weights cimport weights_workspace
+
+cdef extern from "plrank.h":
+    ctypedef struct plrank_api:
+        pass
+
+# The table of the C header. Each function is declared, by the name that Cython gives it in C, with the type that the
+# header gives it: a function that differs from the header does not compile.
+cdef extern from *:
+    """
+    #define PLR_FUNCTIONS(F)                                                                                           \
+        F(strerror) F(stream_size) F(stream_init) F(stream_seek) F(samples_per_block) F(top_k_workspace) F(top_k)      \
+        F(sample_rankings_workspace) F(sample_rankings) F(ranking_log_prob_workspace) F(ranking_log_prob)              \
+        F(pl_rank_3_workspace) F(pl_rank_3) F(pl_rank_cmc_workspace) F(pl_rank_cmc)                                    \
+        F(pl_rank_3_of_rankings_workspace) F(pl_rank_3_of_rankings)                                                    \
+        F(pl_rank_cmc_of_rankings_workspace) F(pl_rank_cmc_of_rankings)                                                \
+        F(pl_rank_exact_workspace) F(pl_rank_exact) F(rank_probabilities_workspace) F(rank_probabilities)              \
+        F(stochastic_rank_workspace) F(stochastic_rank) F(dcg_workspace) F(dcg)
+    #define PLR_DECLARE(name) static __typeof__(*((plrank_api *)0)->name) PLR_NAME(name);
+    #define PLR_FILL(name) .name = PLR_NAME(name),
+    #define PLR_NAME(name) __pyx_f_11plrank_fast_13cython_plrank_plrank_##name
+    PLR_FUNCTIONS(PLR_DECLARE)
+    static const plrank_api plr_api = {
+        .abi_version = PLRANK_ABI_VERSION, .size = sizeof(plrank_api), PLR_FUNCTIONS(PLR_FILL)};
+    """
+    const plrank_api plr_api
+
+cdef struct Stream:
+    # what the opaque bytes of a stream hold
+    uint64_t mark               # tells a stream from memory that was never initialised
+    uint64_t[2] key
+    int64_t query
+    int64_t block               # the first that has not been used
+
+cdef enum:
+    ALIGNMENT = 64  # the kernels load whole cache lines
+
+cdef uint64_t MARK = <uint64_t>0x706c72616e6b0001
+cdef int64_t LARGEST_COUNT = <int64_t>1 << 59  # products with the size of a double can be computed
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Checks
+# ---------------------------------------------------------------------------------------------------------------------
+
+cdef inline bint all_finite(const double *values, int64_t n) noexcept nogil:
+    cdef bint finite = True
+    cdef int64_t i
+    for i in range(n):
+        finite &= fabs(values[i]) <= DBL_MAX
+    return finite
+
+
+cdef inline int32_t check_sizes(int64_t n_items, int64_t cutoff, int64_t n_samples) noexcept nogil:
+    if not 0 <= n_items <= INT32_MAX:
+        return PLRANK_BAD_N_ITEMS
+    if not 0 <= cutoff <= LARGEST_COUNT:
+        return PLRANK_BAD_CUTOFF
+    if not 0 < n_samples <= LARGEST_COUNT:
+        return PLRANK_BAD_N_SAMPLES
+    return PLRANK_OK
+
+
+cdef inline int32_t check_scores(const double *scores, int64_t n_items) noexcept nogil:
+    if scores == NULL and n_items > 0:
+        return PLRANK_NULL_POINTER
+    return PLRANK_OK if all_finite(scores, n_items) else PLRANK_SCORES_NOT_FINITE
+
+
+cdef inline int32_t check_metric(
+    const double *scores, const double *relevance, int64_t n_items, const double *rank_weights, int64_t cutoff
+) noexcept nogil:
+    cdef int32_t status = check_scores(scores, n_items)
+    if status != PLRANK_OK:
+        return status
+    if (relevance == NULL and n_items > 0) or (rank_weights == NULL and cutoff > 0):
+        return PLRANK_NULL_POINTER
+    if not all_finite(relevance, n_items):
+        return PLRANK_RELEVANCE_NOT_FINITE
+    return PLRANK_OK if all_finite(rank_weights, cutoff) else PLRANK_RANK_WEIGHTS_NOT_FINITE
+
+
+cdef inline int32_t check_stream(const void *stream, Stream *content) noexcept nogil:
+    """Read a stream, which may stand at any address."""
+    if stream == NULL:
+        return PLRANK_NULL_POINTER
+    memcpy(content, stream, sizeof(Stream))
+    return PLRANK_OK if content.mark == MARK else PLRANK_BAD_STREAM
+
+
+cdef inline int32_t check_workspace(const void *workspace, int64_t size, int64_t needed) noexcept nogil:
+    if needed < 0:
+        return <int32_t>needed
+    if workspace == NULL and needed > 0:
+        return PLRANK_NULL_POINTER
+    return PLRANK_OK if size >= needed else PLRANK_WORKSPACE_TOO_SMALL
+
+
+cdef inline int64_t with_alignment(size_t size) noexcept nogil:
+    return <int64_t>size + ALIGNMENT
+
+
+cdef inline char *aligned(void *workspace) noexcept nogil:
+    return <char *>((<uintptr_t>workspace + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT)
+
+
+cdef inline size_t seen_bytes(int64_t n_items) noexcept nogil:
+    """What ``check_rankings`` needs; it is done with it when it returns."""
+    return n_items * sizeof(int64_t)
+
+
+cdef inline int32_t check_rankings(
+    const int32_t *rankings, int64_t n_rankings, int64_t length, int64_t used, int64_t n_items, char *workspace
+) noexcept nogil:
+    """Look at the first ``used`` ranks of each ranking. O(D + N K)."""
+    cdef int64_t number = 0
+    cdef int64_t[2] where
+    if length < used:
+        return PLRANK_BAD_RANKINGS
+    if length > LARGEST_COUNT // n_rankings:
+        return PLRANK_BAD_N_SAMPLES
+    if used == 0:
+        return PLRANK_OK
+    if rankings == NULL:
+        return PLRANK_NULL_POINTER
+    memset(workspace, 0, seen_bytes(n_items))
+    if fault_in_query(rankings, n_rankings, length, used, n_items, <int64_t *>workspace, &number, where):
+        return PLRANK_BAD_RANKINGS
+    return PLRANK_OK
+
+
+cdef inline void clear(double *values, int64_t n) noexcept nogil:
+    if n > 0 and values != NULL:
+        memset(values, 0, n * sizeof(double))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Status
+# ---------------------------------------------------------------------------------------------------------------------
+
+cdef const char *plrank_strerror(int32_t status) noexcept nogil:
+    if status == PLRANK_OK:
+        return "success"
+    if status == PLRANK_NULL_POINTER:
+        return "a pointer is NULL that must not be"
+    if status == PLRANK_BAD_N_ITEMS:
+        return "n_items must be 0 to 2**31 - 1"
+    if status == PLRANK_BAD_CUTOFF:
+        return "cutoff must not be negative, and its arrays must be addressable"
+    if status == PLRANK_BAD_N_SAMPLES:
+        return "n_samples must be at least 1, and its arrays must be addressable"
+    if status == PLRANK_SCORES_NOT_FINITE:
+        return "scores must be finite"
+    if status == PLRANK_RELEVANCE_NOT_FINITE:
+        return "relevance must be finite"
+    if status == PLRANK_RANK_WEIGHTS_NOT_FINITE:
+        return "rank_weights must be finite"
+    if status == PLRANK_WORKSPACE_TOO_SMALL:
+        return "the workspace, or the memory for a stream, is smaller than the function that returns its size says"
+    if status == PLRANK_BAD_STREAM:
+        return "the stream has not been initialised"
+    if status == PLRANK_BAD_QUERY:
+        return "query and block must be 0 to 2**59"
+    if status == PLRANK_BAD_SAMPLER:
+        return "there is no such sampler"
+    if status == PLRANK_BAD_BASELINE:
+        return "there is no such baseline, or it does not go with a Hessian"
+    if status == PLRANK_BAD_RTOL:
+        return "rtol must be positive and finite"
+    if status == PLRANK_BAD_NOISE:
+        return "there is no such noise"
+    if status == PLRANK_BAD_SIGMA:
+        return "sigma must be positive and finite"
+    if status == PLRANK_BAD_RANKINGS:
+        return "rankings must reach the cutoff and hold items of the query, none of them twice"
+    return "unknown status"
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Streams
+# ---------------------------------------------------------------------------------------------------------------------
+
+cdef int64_t plrank_stream_size() noexcept nogil:
+    return sizeof(Stream)
+
+
+cdef int32_t plrank_stream_init(
+    void *stream, int64_t stream_size, uint64_t key0, uint64_t key1, int64_t query
+) noexcept nogil:
+    cdef Stream content
+    if stream == NULL:
+        return PLRANK_NULL_POINTER
+    if stream_size < <int64_t>sizeof(Stream):
+        return PLRANK_WORKSPACE_TOO_SMALL
+    if not 0 <= query <= LARGEST_COUNT:
+        return PLRANK_BAD_QUERY
+    content.mark = MARK
+    content.key[0] = key0
+    content.key[1] = key1
+    content.query = query
+    content.block = 0
+    memcpy(stream, &content, sizeof(Stream))
+    return PLRANK_OK
+
+
+cdef int32_t plrank_stream_seek(void *stream, int64_t query, int64_t block) noexcept nogil:
+    cdef Stream content
+    cdef int32_t status = check_stream(stream, &content)
+    if status != PLRANK_OK:
+        return status
+    if not (0 <= query <= LARGEST_COUNT and 0 <= block <= LARGEST_COUNT):
+        return PLRANK_BAD_QUERY
+    content.query = query
+    content.block = block
+    memcpy(stream, &content, sizeof(Stream))
+    return PLRANK_OK
+
+
+cdef int64_t plrank_samples_per_block(int64_t n_items) noexcept nogil:
+    cdef int32_t status = check_sizes(n_items, 0, 1)
+    return block_size(n_items) if status == PLRANK_OK else status
+
+
+cdef inline void advance(void *stream, Stream *content, int64_t n_items, int64_t n_samples) noexcept nogil:
+    """Put the stream behind the blocks of ``n_samples``."""
+    content.block += (n_samples - 1) // block_size(n_items) + 1
+    memcpy(stream, content, sizeof(Stream))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Rankings
+# ---------------------------------------------------------------------------------------------------------------------
+
+cdef int64_t plrank_top_k_workspace(int64_t n_items, int64_t cutoff) noexcept nogil:
+    cdef int32_t status = check_sizes(n_items, cutoff, 1)
+    if status != PLRANK_OK or n_items == 0 or cutoff == 0:
+        return status
+    return with_alignment(ranking_workspace(n_items))
+
+
+cdef int32_t plrank_top_k(
+    const double *scores, int64_t n_items, int64_t cutoff, int32_t *ranking, void *workspace, int64_t workspace_size
+) noexcept nogil:
+    cdef int64_t needed = plrank_top_k_workspace(n_items, cutoff)
+    cdef int32_t status = check_workspace(workspace, workspace_size, needed)
+    cdef double *keys = <double *>aligned(workspace)
+    cdef int32_t *items
+    if status == PLRANK_OK:
+        status = check_scores(scores, n_items)
+    if status != PLRANK_OK or needed == 0:
+        return status
+    if ranking == NULL:
+        return PLRANK_NULL_POINTER
+    items = <int32_t *>(keys + n_items)
+    cutoff = min(cutoff, n_items)
+    rank_query(scores, n_items, cutoff, keys, items)
+    memcpy(ranking, items, cutoff * sizeof(int32_t))
+    return PLRANK_OK
+
+
+cdef int64_t plrank_sample_rankings_workspace(int64_t n_items, int64_t cutoff, int64_t n_samples) noexcept nogil:
+    cdef int32_t status = check_sizes(n_items, cutoff, n_samples)
+    if status != PLRANK_OK or n_items == 0 or cutoff == 0:
+        return status
+    cutoff = min(cutoff, n_items)
+    if n_samples > LARGEST_COUNT // cutoff:
+        return PLRANK_BAD_N_SAMPLES
+    return with_alignment(weights_workspace(n_items) + sampler_workspace(n_items, cutoff, n_samples))
+
+
+cdef int32_t plrank_sample_rankings(
+    void *stream, const double *scores, int64_t n_items, int64_t cutoff, int64_t n_samples, int32_t sampler,
+    int32_t *rankings, void *workspace, int64_t workspace_size
+) noexcept nogil:
+    cdef int64_t needed = plrank_sample_rankings_workspace(n_items, cutoff, n_samples)
+    cdef int32_t status = check_workspace(workspace, workspace_size, needed)
+    cdef Stream content
+    cdef Draw draw
+    if status == PLRANK_OK:
+        status = check_stream(stream, &content)
+    if status == PLRANK_OK:
+        status = check_scores(scores, n_items)
+    if status != PLRANK_OK:
+        return status
+    if not PLRANK_AUTO <= sampler <= PLRANK_THRESHOLD:
+        return PLRANK_BAD_SAMPLER
+    if needed > 0:
+        if rankings == NULL:
+            return PLRANK_NULL_POINTER
+        draw.sampler = sampler
+        draw.cutoff = min(cutoff, n_items)
+        draw.n_samples = n_samples
+        draw.key = content.key
+        draw.query = content.query
+        draw.first_block = content.block
+        draw_query(&draw, scores, n_items, aligned(workspace), rankings)
+    advance(stream, &content, n_items, n_samples)
+    return PLRANK_OK
+
+
+cdef int64_t plrank_ranking_log_prob_workspace(int64_t n_items, int64_t length) noexcept nogil:
+    cdef int32_t status = check_sizes(n_items, length, 1)
+    if status == PLRANK_BAD_CUTOFF:
+        return PLRANK_BAD_RANKINGS
+    if status != PLRANK_OK or n_items == 0 or length == 0:
+        return status
+    return with_alignment(max(seen_bytes(n_items), remaining_workspace(n_items, min(length, n_items))))
+
+
+cdef int32_t plrank_ranking_log_prob(
+    const double *scores, int64_t n_items, const int32_t *rankings, int64_t n_rankings, int64_t length,
+    double *log_prob, void *workspace, int64_t workspace_size
+) noexcept nogil:
+    cdef int64_t needed = plrank_ranking_log_prob_workspace(n_items, length)
+    cdef int32_t status = check_workspace(workspace, workspace_size, needed)
+    cdef int64_t used = min(length, n_items)
+    if status == PLRANK_OK:
+        status = check_sizes(n_items, length, n_rankings)
+    if status == PLRANK_OK:
+        status = check_scores(scores, n_items)
+    if status == PLRANK_OK and log_prob == NULL:
+        status = PLRANK_NULL_POINTER
+    if status == PLRANK_OK:
+        status = check_rankings(rankings, n_rankings, length, used, n_items, aligned(workspace))
+    if status != PLRANK_OK:
+        return status
+    clear(log_prob, n_rankings)
+    if needed > 0:
+        log_prob_of_query(
+            scores, n_items, used, rankings, n_rankings, length, aligned(workspace), log_prob)
+    return PLRANK_OK
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Sampled gradients
+# ---------------------------------------------------------------------------------------------------------------------
+
+cdef inline int64_t estimator_size(
+    int variant, bint drawn, bint pilot, int64_t n_items, int64_t cutoff, int64_t n_samples
+) noexcept nogil:
+    """Workspace of an estimator, with and without Hessian; of rankings that are ``drawn`` or given."""
+    cdef int32_t status = check_sizes(n_items, cutoff, n_samples)
+    cdef Estimator alone, with_hessian
+    if status != PLRANK_OK or n_items == 0 or cutoff == 0:
+        return status
+    cutoff = min(cutoff, n_items)
+    alone = estimator_of(variant, False)
+    with_hessian = estimator_of(variant, True)
+    return with_alignment(baseline_workspace(n_items, cutoff, pilot) + max(
+        <size_t>0 if drawn else seen_bytes(n_items),
+        max(query_workspace(&alone, n_items, cutoff, n_samples, drawn),
+            query_workspace(&with_hessian, n_items, cutoff, n_samples, drawn))))
+
+
+cdef inline Estimate describe_query(
+    const double *scores, const double *relevance, int64_t n_items, const double *rank_weights, int64_t cutoff,
+    double *gradient, double *hessian
+) noexcept nogil:
+    cdef Estimate query
+    query.n_items = n_items
+    query.cutoff = min(cutoff, n_items)
+    query.scores = scores
+    query.relevance = relevance
+    query.rank_weights = rank_weights
+    query.gradient = gradient
+    query.hessian = hessian
+    return query
+
+
+cdef inline int32_t estimate(
+    int variant, int64_t needed, void *stream, const double *scores, const double *relevance, int64_t n_items,
+    const double *rank_weights, int64_t cutoff, int64_t n_samples, int32_t sampler, int32_t baseline,
+    double *gradient, double *hessian, void *workspace, int64_t workspace_size
+) noexcept nogil:
+    cdef int32_t status = check_workspace(workspace, workspace_size, needed)
+    cdef Stream content
+    cdef Estimator estimator
+    cdef Estimate query
+    cdef Source source
+    if status == PLRANK_OK:
+        status = check_stream(stream, &content)
+    if status == PLRANK_OK:
+        status = check_metric(scores, relevance, n_items, rank_weights, cutoff)
+    if status != PLRANK_OK:
+        return status
+    if gradient == NULL and n_items > 0:
+        return PLRANK_NULL_POINTER
+    if not PLRANK_AUTO <= sampler <= PLRANK_THRESHOLD:
+        return PLRANK_BAD_SAMPLER
+    if baseline != PLRANK_NO_BASELINE and (baseline != PLRANK_PILOT or hessian != NULL):
+        return PLRANK_BAD_BASELINE
+    if n_items > 1 and cutoff > 0:
+        source.sampler = sampler
+        source.given = NULL
+        source.length = 0
+        source.n_samples = n_samples
+        source.key = content.key
+        source.first_query = content.query
+        source.first_block = content.block
+        source.pilot = baseline == PLRANK_PILOT
+        query = describe_query(scores, relevance, n_items, rank_weights, cutoff, gradient, hessian)
+        estimator = estimator_of(variant, hessian != NULL)
+        estimate_drawn(&estimator, &query, &source, 0, aligned(workspace))
+    else:
+        # a single item has no gradient, and rounding must not give it one
+        clear(gradient, n_items)
+        clear(hessian, n_items)
+    advance(stream, &content, n_items, n_samples)
+    return PLRANK_OK
+
+
+cdef int64_t plrank_pl_rank_3_workspace(int64_t n_items, int64_t cutoff, int64_t n_samples) noexcept nogil:
+    return estimator_size(PL_RANK_3, True, True, n_items, cutoff, n_samples)
+
+
+cdef int32_t plrank_pl_rank_3(
+    void *stream, const double *scores, const double *relevance, int64_t n_items, const double *rank_weights,
+    int64_t cutoff, int64_t n_samples, int32_t sampler, int32_t baseline, double *gradient, double *hessian,
+    void *workspace, int64_t workspace_size
+) noexcept nogil:
+    return estimate(
+        PL_RANK_3, plrank_pl_rank_3_workspace(n_items, cutoff, n_samples), stream, scores, relevance, n_items,
+        rank_weights, cutoff, n_samples, sampler, baseline, gradient, hessian, workspace, workspace_size)
+
+
+cdef int64_t plrank_pl_rank_cmc_workspace(int64_t n_items, int64_t cutoff, int64_t n_samples) noexcept nogil:
+    return estimator_size(CONDITIONAL, True, False, n_items, cutoff, n_samples)
+
+
+cdef int32_t plrank_pl_rank_cmc(
+    void *stream, const double *scores, const double *relevance, int64_t n_items, const double *rank_weights,
+    int64_t cutoff, int64_t n_samples, int32_t sampler, double *gradient, double *hessian,
+    void *workspace, int64_t workspace_size
+) noexcept nogil:
+    return estimate(
+        CONDITIONAL, plrank_pl_rank_cmc_workspace(n_items, cutoff, n_samples), stream, scores, relevance, n_items,
+        rank_weights, cutoff, n_samples, sampler, PLRANK_NO_BASELINE, gradient, hessian, workspace, workspace_size)
+
+
+cdef inline int32_t estimate_of_rankings(
+    int variant, const double *scores, const double *relevance, int64_t n_items, const double *rank_weights,
+    int64_t cutoff, const int32_t *rankings, int64_t n_rankings, int64_t length, double *gradient, double *hessian,
+    void *workspace, int64_t workspace_size
+) noexcept nogil:
+    cdef int64_t needed = estimator_size(variant, False, False, n_items, cutoff, 1)
+    cdef int32_t status = check_workspace(workspace, workspace_size, needed)
+    cdef Estimator estimator
+    cdef Estimate query
+    cdef Source source
+    if status == PLRANK_OK:
+        status = check_sizes(n_items, cutoff, n_rankings)
+    if status == PLRANK_OK:
+        status = check_metric(scores, relevance, n_items, rank_weights, cutoff)
+    if status == PLRANK_OK and gradient == NULL and n_items > 0:
+        status = PLRANK_NULL_POINTER
+    if status == PLRANK_OK:
+        status = check_rankings(rankings, n_rankings, length, min(cutoff, n_items), n_items, aligned(workspace))
+    if status != PLRANK_OK:
+        return status
+    if n_items > 1 and cutoff > 0:
+        source.sampler = PLRANK_AUTO
+        source.given = rankings
+        source.length = length
+        source.n_samples = n_rankings
+        source.key = NULL
+        source.first_query = 0
+        source.first_block = 0
+        source.pilot = False
+        query = describe_query(scores, relevance, n_items, rank_weights, cutoff, gradient, hessian)
+        estimator = estimator_of(variant, hessian != NULL)
+        estimate_given(&estimator, &query, &source, 0, aligned(workspace))
+    else:
+        clear(gradient, n_items)
+        clear(hessian, n_items)
+    return PLRANK_OK
+
+
+cdef int64_t plrank_pl_rank_3_of_rankings_workspace(int64_t n_items, int64_t cutoff) noexcept nogil:
+    return estimator_size(PL_RANK_3, False, False, n_items, cutoff, 1)
+
+
+cdef int32_t plrank_pl_rank_3_of_rankings(
+    const double *scores, const double *relevance, int64_t n_items, const double *rank_weights, int64_t cutoff,
+    const int32_t *rankings, int64_t n_rankings, int64_t length, double *gradient, double *hessian,
+    void *workspace, int64_t workspace_size
+) noexcept nogil:
+    return estimate_of_rankings(
+        PL_RANK_3, scores, relevance, n_items, rank_weights, cutoff, rankings, n_rankings, length, gradient, hessian,
+        workspace, workspace_size)
+
+
+cdef int64_t plrank_pl_rank_cmc_of_rankings_workspace(int64_t n_items, int64_t cutoff) noexcept nogil:
+    return estimator_size(CONDITIONAL, False, False, n_items, cutoff, 1)
+
+
+cdef int32_t plrank_pl_rank_cmc_of_rankings(
+    const double *scores, const double *relevance, int64_t n_items, const double *rank_weights, int64_t cutoff,
+    const int32_t *rankings, int64_t n_rankings, int64_t length, double *gradient, double *hessian,
+    void *workspace, int64_t workspace_size
+) noexcept nogil:
+    return estimate_of_rankings(
+        CONDITIONAL, scores, relevance, n_items, rank_weights, cutoff, rankings, n_rankings, length, gradient, hessian,
+        workspace, workspace_size)
+
+
+cdef int64_t plrank_stochastic_rank_workspace(int64_t n_items, int64_t cutoff) noexcept nogil:
+    cdef int32_t status = check_sizes(n_items, cutoff, 1)
+    if status != PLRANK_OK or n_items == 0 or cutoff == 0:
+        return status
+    return with_alignment(noisy_workspace(n_items, min(cutoff, n_items)))
+
+
+cdef int32_t plrank_stochastic_rank(
+    void *stream, const double *scores, const double *relevance, int64_t n_items, const double *rank_weights,
+    int64_t cutoff, int64_t n_samples, int32_t noise, double sigma, double *gradient,
+    void *workspace, int64_t workspace_size
+) noexcept nogil:
+    cdef int64_t needed = plrank_stochastic_rank_workspace(n_items, cutoff)
+    cdef int32_t status = check_workspace(workspace, workspace_size, needed)
+    cdef Stream content
+    cdef Call call
+    if status == PLRANK_OK:
+        status = check_sizes(n_items, cutoff, n_samples)
+    if status == PLRANK_OK:
+        status = check_stream(stream, &content)
+    if status == PLRANK_OK:
+        status = check_metric(scores, relevance, n_items, rank_weights, cutoff)
+    if status != PLRANK_OK:
+        return status
+    if gradient == NULL and n_items > 0:
+        return PLRANK_NULL_POINTER
+    if noise != PLRANK_GUMBEL and noise != PLRANK_NORMAL:
+        return PLRANK_BAD_NOISE
+    if not 0.0 < sigma <= DBL_MAX:
+        return PLRANK_BAD_SIGMA
+    clear(gradient, n_items)
+    if needed > 0:
+        call.noise = PLR_GUMBEL if noise == PLRANK_GUMBEL else PLR_NORMAL
+        call.inverse_sigma = 1.0 / sigma
+        call.n_samples = n_samples
+        call.given = NULL
+        call.key = content.key
+        call.first_query = content.query
+        call.first_block = content.block
+        estimate_query(
+            &call, scores, relevance, n_items, rank_weights, min(cutoff, n_items), 0, aligned(workspace), gradient)
+    advance(stream, &content, n_items, n_samples)
+    return PLRANK_OK
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Without sampling
+# ---------------------------------------------------------------------------------------------------------------------
+
+cdef int64_t plrank_pl_rank_exact_workspace(int64_t n_items, int64_t cutoff) noexcept nogil:
+    cdef int32_t status = check_sizes(n_items, cutoff, 1)
+    if status != PLRANK_OK or n_items == 0 or cutoff == 0:
+        return status
+    return with_alignment(exact_workspace(n_items, cutoff, False))
+
+
+cdef int32_t plrank_pl_rank_exact(
+    const double *scores, const double *relevance, int64_t n_items, const double *rank_weights, int64_t cutoff,
+    double rtol, double *value, double *gradient, double *hessian, void *workspace, int64_t workspace_size
+) noexcept nogil:
+    cdef int64_t needed = plrank_pl_rank_exact_workspace(n_items, cutoff)
+    cdef int32_t status = check_workspace(workspace, workspace_size, needed)
+    if status == PLRANK_OK:
+        status = check_metric(scores, relevance, n_items, rank_weights, cutoff)
+    if status != PLRANK_OK:
+        return status
+    if gradient == NULL and n_items > 0 and (value == NULL or hessian != NULL):
+        return PLRANK_NULL_POINTER
+    if not 0.0 < rtol <= DBL_MAX:
+        return PLRANK_BAD_RTOL
+    if needed > 0:
+        solve(
+            scores, relevance, n_items, rank_weights, cutoff, rtol, gradient, hessian, value, aligned(workspace), False)
+        return PLRANK_OK
+    clear(value, 1)
+    clear(gradient, n_items)
+    clear(hessian, n_items)
+    return PLRANK_OK
+
+
+cdef int64_t plrank_rank_probabilities_workspace(int64_t n_items, int64_t cutoff) noexcept nogil:
+    cdef int32_t status = check_sizes(n_items, cutoff, 1)
+    if status != PLRANK_OK or n_items == 0 or cutoff == 0:
+        return status
+    if cutoff > LARGEST_COUNT // n_items:
+        return PLRANK_BAD_CUTOFF
+    return with_alignment(exact_workspace(n_items, cutoff, True))
+
+
+cdef int32_t plrank_rank_probabilities(
+    const double *scores, int64_t n_items, int64_t cutoff, double *probabilities,
+    void *workspace, int64_t workspace_size
+) noexcept nogil:
+    cdef int64_t needed = plrank_rank_probabilities_workspace(n_items, cutoff)
+    cdef int32_t status = check_workspace(workspace, workspace_size, needed)
+    if status == PLRANK_OK:
+        status = check_scores(scores, n_items)
+    if status != PLRANK_OK or needed == 0:
+        return status
+    if probabilities == NULL:
+        return PLRANK_NULL_POINTER
+    place(scores, n_items, cutoff, probabilities, aligned(workspace), False)
+    return PLRANK_OK
+
+
+cdef int64_t plrank_dcg_workspace(int64_t n_items, int64_t cutoff) noexcept nogil:
+    return plrank_top_k_workspace(n_items, cutoff)
+
+
+cdef int32_t plrank_dcg(
+    const double *scores, const double *relevance, int64_t n_items, const double *rank_weights, int64_t cutoff,
+    double *value, void *workspace, int64_t workspace_size
+) noexcept nogil:
+    cdef int64_t needed = plrank_dcg_workspace(n_items, cutoff)
+    cdef int32_t status = check_workspace(workspace, workspace_size, needed)
+    if status == PLRANK_OK:
+        status = check_metric(scores, relevance, n_items, rank_weights, cutoff)
+    if status != PLRANK_OK:
+        return status
+    if value == NULL:
+        return PLRANK_NULL_POINTER
+    value[0] = 0.0
+    if needed > 0:
+        value[0] = dcg_of_query(
+            scores, relevance, rank_weights, n_items, min(cutoff, n_items), aligned(workspace))
+    return PLRANK_OK
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# For Python
+# ---------------------------------------------------------------------------------------------------------------------
+
+_C_API = PyCapsule_New(<void *>&plr_api, "plrank_fast.cython_plrank._C_API", NULL)
+
+
+def table_address():
+    """Address of the table of functions that ``include/plrank.h`` declares, ``const plrank_api *``."""
+    return <uintptr_t>&plr_api
+
+
+def exported_functions():
+    """Address and C signature of each function by its name."""
+    cdef const char *signature
+    functions = {}
+    for name, capsule in globals()["__pyx_capi__"].items():
+        signature = PyCapsule_GetName(capsule)
+        functions[name] = (<uintptr_t>PyCapsule_GetPointer(capsule, signature), signature.decode())
+    return functions

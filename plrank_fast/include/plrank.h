@@ -1,0 +1,175 @@
+/* The C interface of plrank-fast: Plackett-Luce rankings and gradients of one query per call.
+ *
+ * Every function may run on any thread, without Python, and allocates nothing: streams and workspaces are memory of the
+ * caller. docs/embedding.md says how to import it from C, C++, Cython, Numba and cffi, and which rules it is under.
+ *
+ * scores (n_items,), relevance (n_items,) and rank_weights (cutoff,) are what the Python functions of the same names
+ * take for a single query, and outputs get the same bits. Outputs and the workspace overlap nothing else. A function
+ * returns PLRANK_OK, or a negative status and then has written no output and left the stream where it was.
+ */
+#ifndef PLRANK_H
+#define PLRANK_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* -------------------------------------------------------------------------------------------------- declarations */
+
+#define PLRANK_ABI_VERSION 1
+#define PLRANK_STREAM_SIZE 64 /* bytes that suffice for a stream in all of this ABI version */
+
+enum { /* status */
+    PLRANK_OK = 0,
+    PLRANK_NULL_POINTER = -1,
+    PLRANK_BAD_N_ITEMS = -2,
+    PLRANK_BAD_CUTOFF = -3,
+    PLRANK_BAD_N_SAMPLES = -4,
+    PLRANK_SCORES_NOT_FINITE = -5,
+    PLRANK_RELEVANCE_NOT_FINITE = -6,
+    PLRANK_RANK_WEIGHTS_NOT_FINITE = -7,
+    PLRANK_WORKSPACE_TOO_SMALL = -8,
+    PLRANK_BAD_STREAM = -9,
+    PLRANK_BAD_QUERY = -10,
+    PLRANK_BAD_SAMPLER = -11,
+    PLRANK_BAD_BASELINE = -12,
+    PLRANK_BAD_RTOL = -13,
+    PLRANK_BAD_NOISE = -14,
+    PLRANK_BAD_SIGMA = -15,
+    PLRANK_BAD_RANKINGS = -16
+};
+
+enum { /* sampler */
+    PLRANK_AUTO = 0,        /* the fastest for the query at hand */
+    PLRANK_INTROSELECT = 1, /* Gumbel noise, selection, sort: serves every query, and those that the next ones do not */
+    PLRANK_NETWORK = 2,     /* the same, sixteen rankings at once in a sorting network */
+    PLRANK_ALIAS = 3,       /* draws from a table, repeats passed over */
+    PLRANK_THRESHOLD = 4    /* the network, for items that pass a threshold */
+};
+
+enum { /* baseline */
+    PLRANK_NO_BASELINE = 0,
+    PLRANK_PILOT = 1 /* the mean reward of 16 rankings of a stream of their own */
+};
+
+enum { /* noise */
+    PLRANK_GUMBEL = 0,
+    PLRANK_NORMAL = 1
+};
+
+/* Later versions add functions at the end, and nothing else changes while PLRANK_ABI_VERSION stays. */
+typedef struct plrank_api {
+    int32_t abi_version;
+    int32_t size; /* of this struct in bytes: tells which functions there are */
+
+    /* What a status means, in English; never NULL. */
+    const char *(*strerror)(int32_t status);
+
+    /* A stream of random numbers: opaque bytes at any address, which may be copied and need no release. */
+    int64_t (*stream_size)(void);
+    /* Start of the stream that the Python functions use for query number `query` under this key. */
+    int32_t (*stream_init)(void *stream, int64_t stream_size, uint64_t key0, uint64_t key1, int64_t query);
+    /* Go to a block of samples of a query. A call that draws moves on to the first block that it has not touched. */
+    int32_t (*stream_seek)(void *stream, int64_t query, int64_t block);
+    int64_t (*samples_per_block)(int64_t n_items);
+
+    /* Each function is told how much workspace it has, and refuses less than what the one before it returns. A negative
+     * size is a status. */
+
+    /* ranking (min(cutoff, n_items),): items by falling score, of equal ones the lower first. */
+    int64_t (*top_k_workspace)(int64_t n_items, int64_t cutoff);
+    int32_t (*top_k)(const double *scores, int64_t n_items, int64_t cutoff, int32_t *ranking,
+                     void *workspace, int64_t workspace_size);
+
+    /* rankings (n_samples, min(cutoff, n_items)). */
+    int64_t (*sample_rankings_workspace)(int64_t n_items, int64_t cutoff, int64_t n_samples);
+    int32_t (*sample_rankings)(void *stream, const double *scores, int64_t n_items, int64_t cutoff,
+                               int64_t n_samples, int32_t sampler, int32_t *rankings,
+                               void *workspace, int64_t workspace_size);
+
+    /* log_prob (n_rankings,): of rankings (n_rankings, length), whose first min(length, n_items) items count. */
+    int64_t (*ranking_log_prob_workspace)(int64_t n_items, int64_t length);
+    int32_t (*ranking_log_prob)(const double *scores, int64_t n_items, const int32_t *rankings, int64_t n_rankings,
+                                int64_t length, double *log_prob, void *workspace, int64_t workspace_size);
+
+    /* gradient, hessian (n_items,): hessian is NULL if it is not wanted, and goes with PLRANK_NO_BASELINE only. */
+    int64_t (*pl_rank_3_workspace)(int64_t n_items, int64_t cutoff, int64_t n_samples);
+    int32_t (*pl_rank_3)(void *stream, const double *scores, const double *relevance, int64_t n_items,
+                         const double *rank_weights, int64_t cutoff, int64_t n_samples, int32_t sampler,
+                         int32_t baseline, double *gradient, double *hessian,
+                         void *workspace, int64_t workspace_size);
+
+    int64_t (*pl_rank_cmc_workspace)(int64_t n_items, int64_t cutoff, int64_t n_samples);
+    int32_t (*pl_rank_cmc)(void *stream, const double *scores, const double *relevance, int64_t n_items,
+                           const double *rank_weights, int64_t cutoff, int64_t n_samples, int32_t sampler,
+                           double *gradient, double *hessian, void *workspace, int64_t workspace_size);
+
+    /* The same from rankings (n_rankings, length) of one's own: the first min(cutoff, n_items) items of each row count,
+     * which must be different items of the query. */
+    int64_t (*pl_rank_3_of_rankings_workspace)(int64_t n_items, int64_t cutoff);
+    int32_t (*pl_rank_3_of_rankings)(const double *scores, const double *relevance, int64_t n_items,
+                                     const double *rank_weights, int64_t cutoff, const int32_t *rankings,
+                                     int64_t n_rankings, int64_t length, double *gradient, double *hessian,
+                                     void *workspace, int64_t workspace_size);
+
+    int64_t (*pl_rank_cmc_of_rankings_workspace)(int64_t n_items, int64_t cutoff);
+    int32_t (*pl_rank_cmc_of_rankings)(const double *scores, const double *relevance, int64_t n_items,
+                                       const double *rank_weights, int64_t cutoff, const int32_t *rankings,
+                                       int64_t n_rankings, int64_t length, double *gradient, double *hessian,
+                                       void *workspace, int64_t workspace_size);
+
+    /* value (1,), gradient, hessian: NULL if not wanted, but hessian comes with gradient only. */
+    int64_t (*pl_rank_exact_workspace)(int64_t n_items, int64_t cutoff);
+    int32_t (*pl_rank_exact)(const double *scores, const double *relevance, int64_t n_items,
+                             const double *rank_weights, int64_t cutoff, double rtol, double *value,
+                             double *gradient, double *hessian, void *workspace, int64_t workspace_size);
+
+    /* probabilities (n_items, cutoff). */
+    int64_t (*rank_probabilities_workspace)(int64_t n_items, int64_t cutoff);
+    int32_t (*rank_probabilities)(const double *scores, int64_t n_items, int64_t cutoff, double *probabilities,
+                                  void *workspace, int64_t workspace_size);
+
+    int64_t (*stochastic_rank_workspace)(int64_t n_items, int64_t cutoff);
+    int32_t (*stochastic_rank)(void *stream, const double *scores, const double *relevance, int64_t n_items,
+                               const double *rank_weights, int64_t cutoff, int64_t n_samples, int32_t noise,
+                               double sigma, double *gradient, void *workspace, int64_t workspace_size);
+
+    /* value (1,): sum over ranks of rank weight times relevance, items by falling score. */
+    int64_t (*dcg_workspace)(int64_t n_items, int64_t cutoff);
+    int32_t (*dcg)(const double *scores, const double *relevance, int64_t n_items, const double *rank_weights,
+                   int64_t cutoff, double *value, void *workspace, int64_t workspace_size);
+} plrank_api;
+
+/* ---------------------------------------------------------------------------------------------- end of declarations */
+
+#ifdef Py_PYTHON_H /* Python.h comes first */
+/* The functions of the installed plrank-fast, or NULL with an exception set; call it once, with the GIL. */
+static inline const plrank_api *import_plrank(void)
+{
+    PyObject *module = PyImport_ImportModule("plrank_fast.cython_plrank");
+    PyObject *capsule = module ? PyObject_GetAttrString(module, "_C_API") : NULL;
+    const plrank_api *api = NULL;
+    if (capsule)
+        api = (const plrank_api *)PyCapsule_GetPointer(capsule, "plrank_fast.cython_plrank._C_API");
+    Py_XDECREF(capsule);
+    Py_XDECREF(module);
+    if (api && api->abi_version != PLRANK_ABI_VERSION) {
+        PyErr_Format(PyExc_ImportError, "compiled for ABI version %d of plrank_fast, but version %d is installed",
+                     PLRANK_ABI_VERSION, (int)api->abi_version);
+        return NULL;
+    }
+    if (api && api->size < (int32_t)sizeof(plrank_api)) {
+        PyErr_SetString(PyExc_ImportError, "compiled for a newer plrank_fast than the one that is installed");
+        return NULL;
+    }
+    return api;
+}
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,624 @@
+"""The C interface, called by address: frozen signatures, the bits of the Python functions, and what it refuses."""
+
+import ctypes
+import json
+import re
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import plrank_fast as plr
+from plrank_fast import cython_plrank, embedding
+
+FROZEN = json.loads((Path(__file__).parent / "embedding_signatures.json").read_text())
+SIGNATURES = embedding.signatures()
+C = {name.removeprefix("plrank_"): embedding.ctypes_function(name) for name in SIGNATURES}
+CODES = {name.removeprefix("PLRANK_"): value for name, value in embedding.constants().items()}
+SAMPLERS = ["auto", "introselect", "network", "alias", "threshold"]
+GUARD = 256
+SEED = 20220711
+
+
+# ------------------------------------------------------------------------------------------------ calls
+
+
+def address(array):
+    return None if array is None else array.ctypes.data
+
+
+def guarded(n_bytes, shift=0):
+    """Memory with a known pattern on both sides; ``shift`` takes it off its alignment."""
+    memory = np.full(n_bytes + 2 * GUARD + shift, 0xA5, dtype=np.uint8)
+    return memory, address(memory) + GUARD + shift
+
+
+def intact(memory, n_bytes, shift=0):
+    before, after = memory[: GUARD + shift], memory[GUARD + shift + n_bytes :]
+    return (before == 0xA5).all() and (after == 0xA5).all()
+
+
+def stream_for(query=0, block=0, seed=SEED):
+    """A stream at an odd address (and the memory that it is in)."""
+    memory, where = guarded(CODES["STREAM_SIZE"], 1)
+    key = plr.stream_key(seed)
+    assert C["stream_init"](where, CODES["STREAM_SIZE"], int(key[0]), int(key[1]), query) == 0
+    assert C["stream_seek"](where, query, block) == 0
+    assert intact(memory, CODES["STREAM_SIZE"], 1)
+    return memory, where
+
+
+def call(name, arguments, sizes, stream=None):
+    """Call with exactly the workspace asked for, at an odd address, and check that nothing around it is touched."""
+    n_bytes = C[f"{name}_workspace"](*sizes)
+    assert n_bytes >= 0
+    memory, where = guarded(n_bytes, 3)
+    first = [] if stream is None else [stream]
+    passed = [address(argument) if isinstance(argument, np.ndarray) else argument for argument in arguments]
+    status = C[name](*first, *passed, where, n_bytes)
+    assert intact(memory, n_bytes, 3)
+    return status
+
+
+class Query:
+    def __init__(self, n_items, cutoff, n_samples, spread=1.0):
+        rng = np.random.default_rng([n_items, cutoff, n_samples])
+        self.n_items, self.cutoff, self.n_samples = n_items, cutoff, n_samples
+        self.scores = rng.normal(size=n_items) * spread
+        self.relevance = rng.normal(size=n_items)
+        self.theta = rng.normal(size=cutoff)
+        self.gradient, self.hessian = np.full(n_items, 7.0), np.full(n_items, 7.0)
+        self.value = np.full(1, 7.0)
+        self.sizes = n_items, cutoff, n_samples
+        self.metric = self.scores, self.relevance, n_items, self.theta, cutoff
+
+
+QUERIES = [
+    (24, 5, 100), (24, 24, 260), (1, 1, 3), (0, 3, 2), (0, 0, 1), (5, 0, 4), (3, 10, 7), (2, 1, 1), (316, 50, 130),
+    (1500, 20, 33), (6000, 40, 20),
+]  # fmt: skip
+SPREADS = [1.0, 50.0, 1e5]
+LONG = (3000, 8, 1500, 1.0)  # which Python works off in rounds of several threads
+
+
+@pytest.fixture(params=[*((*q, s) for q in QUERIES for s in SPREADS), LONG], ids=str)
+def query(request):
+    return Query(*request.param)
+
+
+# ------------------------------------------------------------------------------------------------ equal bits
+
+
+def check_top_k(query):
+    ranking = np.full(min(query.cutoff, query.n_items), -7, dtype=np.int32)
+    scores = np.round(query.scores, 1)  # with ties
+    arguments = scores, query.n_items, query.cutoff, ranking
+    assert call("top_k", arguments, (query.n_items, query.cutoff)) == 0
+    assert np.array_equal(ranking, np.argsort(-scores, kind="stable")[: query.cutoff])
+
+
+def check_sample_rankings(query):
+    for number, sampler in enumerate(SAMPLERS):
+        rankings = np.full((query.n_samples, min(query.cutoff, query.n_items)), -7, dtype=np.int32)
+        _, stream = stream_for(query=5)
+        arguments = query.scores, *query.sizes, number, rankings
+        assert call("sample_rankings", arguments, query.sizes, stream) == 0
+        expected = plr.sample_rankings(
+            query.scores, query.n_samples, query.cutoff, rng=SEED, sampler=sampler, first_query=5
+        )
+        assert np.array_equal(rankings, expected), sampler
+
+
+def check_pl_rank_3(query):
+    for number, sampler in enumerate(SAMPLERS):
+        for baseline in (None, "pilot"):
+            _, stream = stream_for(query=2)
+            choices = query.n_samples, number, int(baseline == "pilot")
+            assert call("pl_rank_3", (*query.metric, *choices, query.gradient, None), query.sizes, stream) == 0
+            options = {"n_samples": query.n_samples, "rng": SEED, "first_query": 2, "sampler": sampler}
+            expected = plr.pl_rank_3(query.scores, query.relevance, query.theta, baseline=baseline, **options)
+            assert np.array_equal(query.gradient, expected)
+        _, stream = stream_for(query=2)
+        arguments = (*query.metric, query.n_samples, number, 0, query.gradient, query.hessian)
+        assert call("pl_rank_3", arguments, query.sizes, stream) == 0
+        expected, diagonal = plr.pl_rank_3(query.scores, query.relevance, query.theta, hessian=True, **options)
+        assert np.array_equal(query.gradient, expected)
+        assert np.array_equal(query.hessian, diagonal)
+
+
+def check_pl_rank_cmc(query):
+    for number, sampler in enumerate(SAMPLERS):
+        for hessian in (None, query.hessian):
+            _, stream = stream_for()
+            arguments = (*query.metric, query.n_samples, number, query.gradient, hessian)
+            assert call("pl_rank_cmc", arguments, query.sizes, stream) == 0
+            expected = plr.pl_rank_cmc(
+                query.scores, query.relevance, query.theta, n_samples=query.n_samples, rng=SEED, sampler=sampler,
+                hessian=hessian is not None,
+            )  # fmt: skip
+            result = query.gradient if hessian is None else (query.gradient, hessian)
+            assert np.array_equal(result, expected)
+
+
+def drawn_rankings(query, length):
+    """Rows of ``length``, -1 where there are no more items."""
+    rankings = np.full((query.n_samples, length), -1, dtype=np.int32)
+    drawn = plr.sample_rankings(query.scores, query.n_samples, length, rng=SEED)
+    rankings[:, : drawn.shape[1]] = drawn
+    return rankings
+
+
+def check_of_rankings(name):
+    def check(query):
+        longer = query.cutoff + 2
+        rankings = drawn_rankings(query, longer)
+        function = getattr(plr, name.removesuffix("_of_rankings"))
+        for hessian in (None, query.hessian):
+            arguments = (*query.metric, rankings, query.n_samples, longer, query.gradient, hessian)
+            assert call(name, arguments, (query.n_items, query.cutoff)) == 0
+            expected = function(
+                query.scores, query.relevance, query.theta, rankings=rankings, hessian=hessian is not None
+            )
+            assert np.array_equal(query.gradient if hessian is None else (query.gradient, hessian), expected)
+
+    return check
+
+
+def check_ranking_log_prob(query):
+    rankings = drawn_rankings(query, query.cutoff)
+    log_prob = np.full(query.n_samples, 7.0)
+    arguments = query.scores, query.n_items, rankings, query.n_samples, query.cutoff, log_prob
+    assert call("ranking_log_prob", arguments, (query.n_items, query.cutoff)) == 0
+    assert np.array_equal(log_prob, plr.ranking_log_prob(query.scores, rankings))
+
+
+def check_pl_rank_exact(query):
+    sizes = query.n_items, query.cutoff
+    for rtol in (1e-6, 1e-9):
+        assert call("pl_rank_exact", (*query.metric, rtol, query.value, None, None), sizes) == 0
+        assert np.array_equal(query.value, plr.expected_metric(query.scores, query.relevance, query.theta, rtol=rtol))
+        assert call("pl_rank_exact", (*query.metric, rtol, None, query.gradient, None), sizes) == 0
+        expected = plr.pl_rank_exact(query.scores, query.relevance, query.theta, rtol=rtol)
+        assert np.array_equal(query.gradient, expected)
+        value = np.full(1, 7.0)
+        assert call("pl_rank_exact", (*query.metric, rtol, value, query.gradient, query.hessian), sizes) == 0
+        expected = plr.pl_rank_exact(query.scores, query.relevance, query.theta, rtol=rtol, hessian=True)
+        assert np.array_equal((query.gradient, query.hessian), expected)
+        scale = np.abs(query.theta).sum() * np.abs(query.relevance).max(initial=0.0)
+        assert abs(value - query.value) <= 10 * rtol * scale
+
+
+def check_rank_probabilities(query):
+    probabilities = np.full((query.n_items, query.cutoff), 7.0)
+    arguments = query.scores, query.n_items, query.cutoff, probabilities
+    assert call("rank_probabilities", arguments, (query.n_items, query.cutoff)) == 0
+    assert np.array_equal(probabilities, plr.rank_probabilities(query.scores, query.cutoff))
+
+
+def check_stochastic_rank(query):
+    for number, noise in enumerate(["gumbel", "normal"]):
+        for sigma in (1.0, 0.3):
+            _, stream = stream_for(query=1)
+            arguments = (*query.metric, query.n_samples, number, sigma, query.gradient)
+            assert call("stochastic_rank", arguments, (query.n_items, query.cutoff), stream) == 0
+            expected = plr.stochastic_rank(
+                query.scores, query.relevance, query.theta, noise=noise, sigma=sigma, n_samples=query.n_samples,
+                rng=SEED, first_query=1,
+            )  # fmt: skip
+            assert np.array_equal(query.gradient, expected)
+
+
+def check_dcg(query):
+    assert call("dcg", (*query.metric, query.value), (query.n_items, query.cutoff)) == 0
+    assert np.array_equal(query.value, plr.dcg(query.scores, query.relevance, query.theta))
+
+
+def check_size(name):
+    """A size of 0 where there is nothing to do, else exactly what the function insists on; bad sizes are a status."""
+
+    def check(query):
+        sizes = (
+            query.sizes if "int64_t, int64_t, int64_t" in SIGNATURES[f"plrank_{name}_workspace"] else query.sizes[:2]
+        )
+        size = C[f"{name}_workspace"](*sizes)
+        assert (size == 0) == (query.n_items == 0 or query.cutoff == 0)
+        _, stream = stream_for()
+        memory, where = guarded(size)
+        arguments = arguments_of(name, query, stream)
+        outputs = [a.copy() for a in arguments if isinstance(a, np.ndarray)]
+        if size > 0:
+            passed = [address(a) if isinstance(a, np.ndarray) else a for a in arguments]
+            assert C[name](*passed, where, size - 1) == CODES["WORKSPACE_TOO_SMALL"]
+            assert C[name](*passed, None, size) == CODES["NULL_POINTER"]
+            assert (memory == 0xA5).all()
+            for array, before in zip([a for a in arguments if isinstance(a, np.ndarray)], outputs, strict=True):
+                assert np.array_equal(array, before)
+        assert C[f"{name}_workspace"](-1, *sizes[1:]) == CODES["BAD_N_ITEMS"]
+        assert C[f"{name}_workspace"](2**31, *sizes[1:]) == CODES["BAD_N_ITEMS"]
+        too_deep = CODES["BAD_RANKINGS" if name == "ranking_log_prob" else "BAD_CUTOFF"]
+        assert C[f"{name}_workspace"](sizes[0], -1, *sizes[2:]) == too_deep
+        assert C[f"{name}_workspace"](sizes[0], 2**62, *sizes[2:]) == too_deep
+        if len(sizes) == 3:
+            assert C[f"{name}_workspace"](*sizes[:2], 0) == CODES["BAD_N_SAMPLES"]
+            assert C[f"{name}_workspace"](*sizes[:2], 2**62) == CODES["BAD_N_SAMPLES"]
+
+    return check
+
+
+def check_strerror(query):
+    messages = [C["strerror"](code).decode() for name, code in STATUSES.items()]
+    assert len(set(messages)) == len(messages)
+    assert messages[0] == "success"
+    unknown = {C["strerror"](code) for code in (1, min(STATUSES.values()) - 1, -(2**31), 2**31 - 1)}
+    assert unknown == {b"unknown status"}
+
+
+def check_stream_size(query):
+    assert 0 < C["stream_size"]() <= CODES["STREAM_SIZE"]
+
+
+def check_stream_init(query):
+    """Bytes that are copied are a stream of their own; a query has the stream that the Python functions give it."""
+    memory, where = stream_for(query=9)
+    twin = memory.copy()
+    one, other = (np.empty((3, min(2, query.n_items)), dtype=np.int32) for _ in range(2))
+    for stream, rankings in [(where, one), (address(twin) + GUARD + 1, other)]:
+        assert (
+            call("sample_rankings", (query.scores, query.n_items, 2, 3, 0, rankings), (query.n_items, 2, 3), stream)
+            == 0
+        )
+    assert np.array_equal(one, other)
+    assert np.array_equal(one, plr.sample_rankings(query.scores, 3, 2, rng=SEED, first_query=9))
+
+
+def check_samples_per_block(query):
+    n = C["samples_per_block"](query.n_items)
+    assert n >= 1
+    assert n & (n - 1) == 0
+    assert C["samples_per_block"](-1) == CODES["BAD_N_ITEMS"]
+
+
+def check_stream_seek(query):
+    """Slices of whole blocks are the rankings of one call, in turn or by seeking; the last block may be cut short."""
+    block = C["samples_per_block"](query.n_items)
+    n_samples, depth = 2 * block + 3, min(4, query.n_items)
+    for number, sampler in enumerate(SAMPLERS):
+        if sampler in ("auto", "alias"):
+            continue  # these look at the number of samples
+        whole = plr.sample_rankings(query.scores, n_samples, 4, rng=SEED, sampler=sampler, first_query=6)
+        rankings = np.empty((n_samples, depth), dtype=np.int32)
+        _, stream = stream_for(query=6)
+        for first, stop in [(0, block), (block, n_samples)]:
+            part = rankings[first:stop]
+            sizes = query.n_items, 4, stop - first
+            assert call("sample_rankings", (query.scores, *sizes, number, part), sizes, stream) == 0
+        assert np.array_equal(rankings, whole), sampler
+        assert C["stream_seek"](stream, 6, 2) == 0
+        part, sizes = np.empty((3, depth), dtype=np.int32), (query.n_items, 4, 3)
+        assert call("sample_rankings", (query.scores, *sizes, number, part), sizes, stream) == 0
+        assert np.array_equal(part, whole[2 * block :]), sampler
+
+
+SIZED = [
+    "top_k", "sample_rankings", "ranking_log_prob", "pl_rank_3", "pl_rank_cmc", "pl_rank_3_of_rankings",
+    "pl_rank_cmc_of_rankings", "pl_rank_exact", "rank_probabilities", "stochastic_rank", "dcg",
+]  # fmt: skip
+TABLE = {
+    "strerror": check_strerror,
+    "stream_size": check_stream_size,
+    "stream_init": check_stream_init,
+    "stream_seek": check_stream_seek,
+    "samples_per_block": check_samples_per_block,
+    "top_k": check_top_k,
+    "sample_rankings": check_sample_rankings,
+    "pl_rank_3": check_pl_rank_3,
+    "pl_rank_cmc": check_pl_rank_cmc,
+    "ranking_log_prob": check_ranking_log_prob,
+    "pl_rank_3_of_rankings": check_of_rankings("pl_rank_3_of_rankings"),
+    "pl_rank_cmc_of_rankings": check_of_rankings("pl_rank_cmc_of_rankings"),
+    "pl_rank_exact": check_pl_rank_exact,
+    "rank_probabilities": check_rank_probabilities,
+    "stochastic_rank": check_stochastic_rank,
+    "dcg": check_dcg,
+    **{f"{name}_workspace": check_size(name) for name in SIZED},
+}
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_function(name, query):
+    TABLE[name](query)
+
+
+def test_every_function_is_in_the_table():
+    assert {f"plrank_{name}" for name in TABLE} == set(SIGNATURES)
+
+
+# ------------------------------------------------------------------------------------------------ statuses
+
+STATUSES = {name: value for name, value in CODES.items() if value < 0 or name == "OK"}
+
+
+def arguments_of(name, query, stream):
+    """Everything but the workspace."""
+    n_samples = query.n_samples
+    ranking = np.argsort(-query.scores).astype(np.int32)
+    rankings = np.tile(np.resize(ranking, query.cutoff), (n_samples, 1))
+    return {
+        "top_k": [query.scores, query.n_items, query.cutoff, np.full(query.n_items, -7, dtype=np.int32)],
+        "sample_rankings": [
+            stream, query.scores, *query.sizes, 0, np.full((n_samples, max(1, query.cutoff)), -7, dtype=np.int32)
+        ],
+        "pl_rank_3": [stream, *query.metric, n_samples, 0, 0, query.gradient, None],
+        "pl_rank_cmc": [stream, *query.metric, n_samples, 0, query.gradient, query.hessian],
+        "ranking_log_prob": [
+            query.scores, query.n_items, rankings, n_samples, query.cutoff, np.full(n_samples, 7.0)
+        ],
+        "pl_rank_3_of_rankings": [*query.metric, rankings, n_samples, query.cutoff, query.gradient, None],
+        "pl_rank_cmc_of_rankings": [*query.metric, rankings, n_samples, query.cutoff, query.gradient, query.hessian],
+        "pl_rank_exact": [*query.metric, 1e-6, query.value, query.gradient, query.hessian],
+        "rank_probabilities": [
+            query.scores, query.n_items, query.cutoff, np.full((query.n_items, max(1, query.cutoff)), 7.0)
+        ],
+        "stochastic_rank": [stream, *query.metric, n_samples, 0, 1.0, query.gradient],
+        "dcg": [*query.metric, query.value],
+    }[name]  # fmt: skip
+
+
+def with_value(array, where, value):
+    changed = array.copy()
+    changed[where] = value
+    return changed
+
+
+def not_finite(array):
+    """Copies with a value that is not finite: the first one, one in the middle, the last one."""
+    return [with_value(array, 0, np.nan), with_value(array, 2, np.inf), with_value(array, -1, -np.inf)]
+
+
+def faults(name):
+    """(argument number, bad value, status) of each argument that can be wrong."""
+    query = Query(24, 5, 10)
+    position = {argument: i for i, argument in enumerate(PARAMETERS[name])}
+    no_stream = np.zeros(CODES["STREAM_SIZE"], dtype=np.uint8)
+    bad = {
+        "stream": [(None, "NULL_POINTER"), (no_stream, "BAD_STREAM")],
+        "scores": [(None, "NULL_POINTER"), *((a, "SCORES_NOT_FINITE") for a in not_finite(query.scores))],
+        "relevance": [(None, "NULL_POINTER"), *((a, "RELEVANCE_NOT_FINITE") for a in not_finite(query.relevance))],
+        "rank_weights": [(None, "NULL_POINTER"), *((a, "RANK_WEIGHTS_NOT_FINITE") for a in not_finite(query.theta))],
+        "n_items": [(-1, "BAD_N_ITEMS"), (2**31, "BAD_N_ITEMS"), (-(2**63), "BAD_N_ITEMS")],
+        "cutoff": [(-1, "BAD_CUTOFF"), (2**62, "BAD_CUTOFF")],
+        "n_rankings": [(0, "BAD_N_SAMPLES"), (-5, "BAD_N_SAMPLES"), (2**63 - 1, "BAD_N_SAMPLES")],
+        "length": [(-1, "BAD_RANKINGS"), (2**62, "BAD_N_SAMPLES" if "of_rankings" in name else "BAD_RANKINGS")],
+        "log_prob": [(None, "NULL_POINTER")],
+        "n_samples": [(0, "BAD_N_SAMPLES"), (-5, "BAD_N_SAMPLES"), (2**63 - 1, "BAD_N_SAMPLES")],
+        "sampler": [(-1, "BAD_SAMPLER"), (5, "BAD_SAMPLER")],
+        "baseline": [(-1, "BAD_BASELINE"), (2, "BAD_BASELINE")],
+        "noise": [(-1, "BAD_NOISE"), (2, "BAD_NOISE")],
+        "rtol": [(x, "BAD_RTOL") for x in (0.0, -1.0, np.nan, np.inf)],
+        "sigma": [(x, "BAD_SIGMA") for x in (0.0, -1.0, np.nan, np.inf)],
+        "gradient": [(None, "NULL_POINTER")],
+        "ranking": [(None, "NULL_POINTER")],
+        "rankings": [(None, "NULL_POINTER")],
+        "probabilities": [(None, "NULL_POINTER")],
+    }
+    if "cutoff" in position and "length" in position:
+        bad["length"].append((query.cutoff - 1, "BAD_RANKINGS"))
+    if "length" in position:
+        good = arguments_of(name, query, None)[position["rankings"]]
+        for row, rank, item in [(0, 0, -1), (9, 4, 24), (3, 2, -(2**31)), (5, 4, good[5, 0]), (9, 1, good[9, 0])]:
+            bad["rankings"].append((with_value(good, (row, rank), item), "BAD_RANKINGS"))
+    if name == "dcg":
+        bad["value"] = [(None, "NULL_POINTER")]
+    for argument, number in position.items():
+        for i, (value, status) in enumerate(bad.get(argument, [])):
+            yield pytest.param(name, number, value, status, id=f"{name}-{argument}-{i}")
+
+
+def header_members():
+    """Names of the members of the C header's table, each with its result and its parameters."""
+    table = re.sub(r"/\*.*?\*/", "", embedding.declarations(), flags=re.DOTALL)
+    members = re.findall(r"([\w ]+\*?) ?\(\*(\w+)\)\(([^)]*)\);", table)
+    return {
+        name: (result.strip(), [" ".join(p.split()) for p in parameters.split(",")])
+        for result, name, parameters in members
+    }
+
+
+PARAMETERS = {name: [re.findall(r"\w+", p)[-1] for p in header_members()[name][1]] for name in SIZED}
+
+
+@pytest.mark.parametrize(("name", "number", "value", "status"), [f for name in SIZED for f in faults(name)])
+def test_refused(name, number, value, status):
+    """A status, and nothing is written: neither outputs nor the stream."""
+    query = Query(24, 5, 10)
+    memory, stream = stream_for()
+    before = memory.copy()
+    arguments = arguments_of(name, query, stream)
+    arrays = [(a, a.copy()) for a in arguments if isinstance(a, np.ndarray)]
+    arguments[number] = value
+    workspace = np.full(1 << 20, 0xA5, dtype=np.uint8)
+    passed = [address(a) if isinstance(a, np.ndarray) else a for a in arguments]
+    assert C[name](*passed, address(workspace), workspace.size) == CODES[status]
+    assert np.array_equal(memory, before)
+    for array, copy in arrays:
+        assert np.array_equal(array, copy)
+
+
+def test_refused_combinations():
+    query = Query(24, 5, 10)
+    _, stream = stream_for()
+    pilot_with_hessian = (*query.metric, 10, 0, CODES["PILOT"], query.gradient, query.hessian)
+    assert call("pl_rank_3", pilot_with_hessian, query.sizes, stream) == CODES["BAD_BASELINE"]
+    hessian_alone = (*query.metric, 1e-6, query.value, None, query.hessian)
+    assert call("pl_rank_exact", hessian_alone, (24, 5)) == CODES["NULL_POINTER"]
+    nothing = (*query.metric, 1e-6, None, None, None)
+    assert call("pl_rank_exact", nothing, (24, 5)) == CODES["NULL_POINTER"]
+    assert C["rank_probabilities_workspace"](2**31 - 1, 2**40) == CODES["BAD_CUTOFF"]
+    assert C["sample_rankings_workspace"](2**31 - 1, 2**31 - 1, 2**40) == CODES["BAD_N_SAMPLES"]
+
+
+def test_refused_streams():
+    memory = np.zeros(64, dtype=np.uint8)
+    size = C["stream_size"]()
+    assert C["stream_init"](None, 64, 0, 0, 0) == CODES["NULL_POINTER"]
+    assert C["stream_init"](address(memory), size - 1, 0, 0, 0) == CODES["WORKSPACE_TOO_SMALL"]
+    assert C["stream_init"](address(memory), 64, 0, 0, -1) == CODES["BAD_QUERY"]
+    assert C["stream_seek"](address(memory), 0, 0) == CODES["BAD_STREAM"]
+    assert not memory.any()
+    assert C["stream_init"](address(memory), size, 0, 0, 0) == 0
+    assert not memory[size:].any()
+    before = memory.copy()
+    assert C["stream_seek"](None, 0, 0) == CODES["NULL_POINTER"]
+    assert C["stream_seek"](address(memory), -1, 0) == CODES["BAD_QUERY"]
+    assert C["stream_seek"](address(memory), 0, -1) == CODES["BAD_QUERY"]
+    assert np.array_equal(memory, before)
+
+
+def test_pointers_to_nothing_may_be_null():
+    _, stream = stream_for()
+    assert C["sample_rankings"](stream, None, 0, 5, 3, 0, None, None, 0) == 0
+    assert C["pl_rank_3"](stream, None, None, 0, None, 0, 3, 0, 0, None, None, None, 0) == 0
+    value = np.full(1, 7.0)
+    assert C["pl_rank_exact"](None, None, 0, None, 0, 1e-6, address(value), None, None, None, 0) == 0
+    assert value[0] == 0.0
+
+
+def test_a_call_draws_from_where_the_last_one_stopped():
+    """Every method that draws leaves the stream behind its last block; mutant: ``advance`` removed."""
+    query = Query(24, 5, 200)  # two blocks
+    for name in ("sample_rankings", "pl_rank_3", "pl_rank_cmc", "stochastic_rank"):
+        results = []
+        for block in (0, 2):
+            _, stream = stream_for(block=block)
+            calls = 2 if block == 0 else 1
+            for _ in range(calls):
+                arguments = arguments_of(name, query, stream)
+                sizes = query.sizes[:2] if name == "stochastic_rank" else query.sizes
+                assert call(name, arguments[1:], sizes, stream) == 0
+                output = arguments[-1] if arguments[-1] is not None else arguments[-2]
+                results.append(output.copy())
+        assert np.array_equal(results[1], results[2]), name
+        assert not np.array_equal(results[0], results[1]), name
+
+
+def test_workspace_of_the_longest_query_serves_all():
+    rng = np.random.default_rng(4)
+    for name in SIZED:
+        size, n_arguments = C[f"{name}_workspace"], SIGNATURES[f"plrank_{name}_workspace"].count(",") + 1
+        for _ in range(2000):
+            small = 2.0 ** rng.uniform(0, (20, 14, 20)[:n_arguments])
+            large = small + rng.integers(0, 2, n_arguments) * 2.0 ** rng.uniform(0, 10)
+            assert size(*map(int, small)) <= size(*map(int, large)), name
+
+
+@pytest.mark.parametrize("name", SIZED)
+def test_a_used_workspace_serves_again(name):
+    """What a workspace holds does not matter; mutant: ``check_rankings`` without its memset."""
+    query = Query(24, 5, 100)
+    sizes = query.sizes[: SIGNATURES[f"plrank_{name}_workspace"].count(",") + 1]
+    memory, where = guarded(C[f"{name}_workspace"](*sizes))
+    words = memory[-address(memory) % 8 :][: memory.size // 8 * 8 - 8].view(np.int64)
+    results = []
+    for fill in (0, 1, 100, -1):
+        words[:] = fill
+        _, stream = stream_for()
+        arguments = arguments_of(name, query, stream)
+        passed = [address(a) if isinstance(a, np.ndarray) else a for a in arguments]
+        assert C[name](*passed, where, memory.size - 2 * GUARD) == 0
+        output = [a for a in arguments if isinstance(a, np.ndarray)][-1]
+        results.append(output.copy())
+    assert all(np.array_equal(result, results[0]) for result in results)
+
+
+def test_many_threads():
+    """ctypes lets go of the GIL; threads share nothing but the functions."""
+    rng = np.random.default_rng(3)
+    offsets = plr.offsets_from_group(rng.integers(2, 200, size=400))
+    scores, relevance = rng.normal(size=offsets[-1]), rng.random(offsets[-1])
+    theta, gradient = plr.dcg_weights(10), np.empty(offsets[-1])
+    expected = plr.pl_rank_3(scores, relevance, theta, offsets=offsets, rng=SEED)
+
+    def one(q):
+        part = slice(offsets[q], offsets[q + 1])
+        n_items = int(offsets[q + 1] - offsets[q])
+        out = gradient[part]
+        _, stream = stream_for(query=q)
+        metric = scores[part], relevance[part], n_items, theta, 10
+        return call("pl_rank_3", (*metric, 100, 0, 0, out, None), (n_items, 10, 100), stream)
+
+    with ThreadPoolExecutor(8) as pool:
+        assert not any(pool.map(one, range(400)))
+    assert np.array_equal(gradient, expected)
+
+
+# ------------------------------------------------------------------------------------------------ frozen
+
+
+def test_signatures_are_frozen():
+    """Additions pass, changes and removals fail: they need a new ABI version, and this file made anew."""
+    assert CODES["ABI_VERSION"] == FROZEN["abi_version"]
+    assert {name: SIGNATURES.get(name) for name in FROZEN["functions"]} == FROZEN["functions"]
+    constants = embedding.constants()
+    assert {name: constants.get(name) for name in FROZEN["constants"]} == FROZEN["constants"]
+    # the order of the table is part of what compiled code relies on
+    assert list(header_members())[: len(FROZEN["table"])] == FROZEN["table"]
+
+
+def test_additions_are_frozen():
+    """With the release that brings them; until then a reminder."""
+    added = set(SIGNATURES) - set(FROZEN["functions"]) | set(embedding.constants()) - set(FROZEN["constants"])
+    if added:
+        pytest.skip(f"not in embedding_signatures.json yet: {', '.join(sorted(added))}")
+
+
+def test_header_and_cython_declarations_agree():
+    """(For the table itself the compiler compares them.)"""
+
+    def cython_type(declaration):
+        """``const double *scores`` is ``double const *``."""
+        constant, kind, star = re.match(r"(const )?(\w+) ?(\*?)", declaration).groups()
+        return kind + (" const" if constant else "") + (" *" if star else "")
+
+    for name, (result, parameters) in header_members().items():
+        space = "" if "*" in result else " "
+        kinds = ", ".join(map(cython_type, parameters))
+        assert f"{cython_type(result)}{space}({kinds})" == SIGNATURES[f"plrank_{name}"], name
+    pxd = (Path(embedding.__file__).parent / "cython_plrank.pxd").read_text()
+    declared = {name: int(value) for name, value in re.findall(r"^    (PLRANK_\w+) = (-?\d+)$", pxd, re.MULTILINE)}
+    assert declared == embedding.constants()
+
+
+def test_table_by_address():
+    """The table that C imports holds the functions that Python finds by name, and its version and size."""
+    n_functions = len(header_members())
+    pointers = (ctypes.c_void_p * n_functions).from_address(embedding.table_address() + 8)
+    version, size = (ctypes.c_int32 * 2).from_address(embedding.table_address())
+    assert version == CODES["ABI_VERSION"]
+    assert size == 8 + 8 * n_functions
+    assert list(pointers) == [embedding.function_address(f"plrank_{name}") for name in header_members()]
+    assert "plrank_fast.cython_plrank._C_API" in repr(cython_plrank._C_API)
+
+
+# ------------------------------------------------------------------------------------------------ Python side
+
+
+def test_stream_key():
+    assert plr.stream_key(5).dtype == np.uint64
+    assert plr.stream_key(5).shape == (2,)
+    generator, twin = np.random.default_rng(1), np.random.default_rng(1)
+    plr.stream_key(generator)
+    plr.sample_rankings([0.0, 1.0], 1, rng=twin)
+    assert generator.bit_generator.state == twin.bit_generator.state
+    assert not np.array_equal(plr.stream_key(None), plr.stream_key(None))
+    with pytest.raises(TypeError, match="rng"):
+        plr.stream_key("seed")
+    with pytest.raises(ValueError, match="rng"):
+        plr.stream_key(-1)
+
+
+def test_unknown_function():
+    with pytest.raises(ValueError, match="plrank_top_k"):
+        embedding.function_address("top_k")
+    with pytest.raises(TypeError, match="name"):
+        embedding.ctypes_function(3)

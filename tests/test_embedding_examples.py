@@ -1,0 +1,143 @@
+"""The embedding examples, in an empty folder, against the wheel; and the document that quotes them."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+EXAMPLES = ROOT / "examples" / "embedding"
+
+
+def run(*command, cwd, site, expect=0, **environment):
+    """Run Python on ``command`` with the wheel in front of everything else on the path."""
+    environment = {**os.environ, "PYTHONPATH": str(site), **environment}
+    finished = subprocess.run([sys.executable, *command], cwd=cwd, env=environment, capture_output=True, text=True)
+    assert finished.returncode == expect, finished.stdout + finished.stderr
+    return finished.stdout + finished.stderr
+
+
+def make_wheel(folder):
+    """Wheel of this checkout, from a copy of it; what is compiled already is not compiled again."""
+    ignored = shutil.ignore_patterns(".*", "build", "dist", "runs", "*.egg-info", "__pycache__", "*.so")
+    shutil.copytree(ROOT, folder / "source", ignore=ignored)
+    for compiled in (ROOT / "build").glob("lib.*/plrank_fast/*.so"):
+        copy = folder / "source" / compiled.relative_to(ROOT)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(compiled, copy)
+    options = "-q", "--no-build-isolation", "--no-deps", "--disable-pip-version-check"
+    run("-m", "pip", "wheel", *options, "-w", "dist", "./source", cwd=folder, site="")
+    (wheel,) = (folder / "dist").glob("*.whl")
+    return wheel
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory):
+    """A folder with nothing in it but the installed wheel."""
+    folder = tmp_path_factory.mktemp("wheel")
+    wheel = make_wheel(folder)
+    options = "-q", "--no-deps", "--no-index", "--disable-pip-version-check"
+    run("-m", "pip", "install", *options, "--target", "site", str(wheel), cwd=folder, site="")
+    shutil.rmtree(folder / "source")
+    where = run("-c", "import plrank_fast; print(plrank_fast.__file__)", cwd=folder, site=folder / "site")
+    assert Path(where.strip()).is_relative_to(folder)
+    return folder / "site"
+
+
+@pytest.fixture
+def project(request, tmp_path):
+    """A copy of an example, away from the checkout."""
+    shutil.copytree(EXAMPLES / request.param, tmp_path, dirs_exist_ok=True)
+    return tmp_path
+
+
+WARNINGS_ARE_ERRORS = "-Wall -Wextra -Werror"
+
+
+@pytest.mark.parametrize("project", ["cython_prange"], indirect=True)
+def test_cython_module(project, site):
+    run("setup.py", "-q", "build_ext", "--inplace", cwd=project, site=site)
+    assert "equal to the last bit" in run("check.py", cwd=project, site=site)
+
+
+@pytest.mark.parametrize("project", ["c_worker_pool"], indirect=True)
+def test_c_extension(project, site):
+    run("setup.py", "-q", "build_ext", "--inplace", cwd=project, site=site, CFLAGS=WARNINGS_ARE_ERRORS)
+    assert "equal to the last bit" in run("check.py", cwd=project, site=site)
+
+
+@pytest.mark.parametrize("project", ["c_worker_pool"], indirect=True)
+@pytest.mark.skipif(shutil.which("g++") is None, reason="no C++ compiler")
+def test_c_extension_as_cpp(project, site):
+    """The same file as C++11, the header too."""
+    setup = project / "setup.py"
+    (project / "worker_pool.c").rename(project / "worker_pool.cpp")
+    setup.write_text(setup.read_text().replace("worker_pool.c", "worker_pool.cpp"))
+    flags = f"{WARNINGS_ARE_ERRORS} -std=c++11"
+    run("setup.py", "-q", "build_ext", "--inplace", cwd=project, site=site, CC="g++", CXX="g++", CFLAGS=flags)
+    assert "equal to the last bit" in run("check.py", cwd=project, site=site)
+
+
+@pytest.mark.parametrize("script", ["numba_loop.py", "cffi_call.py"])
+def test_script(script, site, tmp_path):
+    pytest.importorskip(script.partition("_")[0])
+    assert "equal to the last bit" in run(shutil.copy(EXAMPLES / script, tmp_path), cwd=tmp_path, site=site)
+
+
+def test_overhead(site, tmp_path):
+    """That the script runs; its figures are no business of a test."""
+    pytest.importorskip("numba")
+    script = Path(shutil.copy(EXAMPLES / "overhead.py", tmp_path))
+    script.write_text(script.read_text().replace("REPEATS = 24, 5, 2048, 100, 40", "REPEATS = 24, 5, 64, 2, 1"))
+    rows = run("overhead.py", cwd=tmp_path, site=site).splitlines()
+    assert len(rows) == 9
+    assert all(float(number) > 0 for row in rows[3:] for number in row.split()[-6:])
+
+
+@pytest.mark.parametrize("project", ["c_worker_pool"], indirect=True)
+@pytest.mark.parametrize(
+    ("change", "replacement", "message"),
+    [
+        ("#define PLRANK_ABI_VERSION 1", "#define PLRANK_ABI_VERSION 2", "version 2 of plrank_fast, but version 1 is"),
+        ("} plrank_api;", "void (*from_the_future)(void); } plrank_api;", "a newer plrank_fast than the one"),
+    ],
+)
+def test_other_version(project, site, change, replacement, message):
+    """An extension made for another version is refused when it is imported."""
+    header = (site / "plrank_fast" / "include" / "plrank.h").read_text()
+    assert change in header
+    (project / "plrank.h").write_text(header.replace(change, replacement))
+    run("setup.py", "-q", "build_ext", "--inplace", cwd=project, site=site)
+    assert message in run("-c", "import worker_pool", cwd=project, site=site, expect=1)
+
+
+def test_declarations_without_python(tmp_path, site):
+    """The header is of use to C code that is handed the table and does not know Python."""
+    source = tmp_path / "plugin.c"
+    source.write_text(
+        '#include "plrank.h"\n'
+        "int64_t plugin_workspace(const plrank_api *plrank) { return plrank->top_k_workspace(24, 5); }\n"
+    )
+    compiler = os.environ.get("CC", "cc").split()
+    include = f"-I{site / 'plrank_fast' / 'include'}"
+    for language in ("c", "c++"):
+        command = [*compiler, "-x", language, *WARNINGS_ARE_ERRORS.split(), "-pedantic", include, "-c", str(source)]
+        subprocess.run(command, check=True, cwd=tmp_path)
+
+
+def test_document_quotes_the_examples():
+    """Every block of code stands in the example that was linked last before it, and every example is quoted."""
+    text = (ROOT / "docs" / "embedding.md").read_text()
+    parts = re.split(r"\n```\w*\n", text)
+    before, blocks = parts[0], list(zip(parts[1::2], parts[2::2], strict=True))
+    linked, quoted = [], set()
+    for code, after in blocks:
+        linked += re.findall(r"\]\(\.\./(examples/embedding/[^)]+)\)", before)
+        assert code.strip("\n") in (ROOT / linked[-1]).read_text(), linked[-1]
+        quoted.add(Path(linked[-1]).parts[2])
+        before = after
+    assert quoted == {path.name for path in EXAMPLES.iterdir()} - {"overhead.py"}

@@ -1,0 +1,246 @@
+"""Worker processes, forks, signals, memory that runs out, interpreters that end: calls answer, or fail cleanly."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+
+# a batch whose gradient by two threads is `expected`, and a call that says whether it comes out again
+BATCH = """
+import os, sys, time, threading
+import numpy as np, plrank_fast as plr
+
+offsets = np.arange(0, 1001, 20)
+scores = np.random.default_rng(0).normal(size=1000)
+
+def call(n_threads=2):
+    return plr.pl_rank_3(scores, scores, plr.dcg_weights(5), offsets=offsets, rng=1, n_threads=n_threads)
+
+expected = call()
+"""
+
+
+def run(code, timeout=120, **environment):
+    """Run ``BATCH`` and ``code`` in a process of its own; its output."""
+    answer = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", BATCH + textwrap.dedent(code)],
+        env={**os.environ, **environment}, capture_output=True, text=True, timeout=timeout,
+    )  # fmt: skip
+    assert answer.returncode == 0, answer.stderr
+    return answer.stdout
+
+
+@needs_fork
+def test_a_thousand_forks_after_a_parallel_region():
+    """Every child answers with the same bits. Mutant: the atfork handler removed (libgomp then waits for threads that
+    the child does not have)."""  # fmt: skip
+    assert run("""
+        for _ in range(1000):
+            child = os.fork()
+            if child == 0:
+                os._exit(0 if (call() == expected).all() else 1)
+            assert os.waitpid(child, 0)[1] == 0
+        assert (call() == expected).all()
+        print("all answered")
+    """) == "all answered\n"  # fmt: skip
+
+
+@needs_fork
+def test_fork_while_another_thread_is_inside_a_region():
+    """The child has neither that thread nor its helpers, and answers."""
+    assert run("""
+        stop = threading.Event()
+        def busy():
+            while not stop.is_set():
+                call()
+        other = threading.Thread(target=busy)
+        other.start()
+        for _ in range(50):
+            child = os.fork()
+            if child == 0:
+                os._exit(0 if (call() == expected).all() else 1)
+            assert os.waitpid(child, 0)[1] == 0
+        stop.set()
+        other.join()
+        print("all answered")
+    """) == "all answered\n"  # fmt: skip
+
+
+@needs_fork
+def test_forked_siblings_draw_differently():
+    """An implicit stream is fresh entropy in each child. Mutant: one generator for all implicit streams."""
+    answer = run("""
+        plr.sample_rankings(np.zeros(50), 1)
+        for _ in range(3):
+            child = os.fork()
+            if child == 0:
+                os.write(1, (plr.sample_rankings(np.zeros(50), 1)[0].tobytes().hex() + "\\n").encode())
+                os._exit(0)
+            os.waitpid(child, 0)
+    """)
+    assert len(set(answer.split())) == 3
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_pools_of_processes(method):
+    """Same bits from the workers of a pool, however they are started."""
+    multiprocessing = pytest.importorskip("multiprocessing")
+    if method not in multiprocessing.get_all_start_methods():
+        pytest.skip(f"no {method} on this system")
+    assert run(f"""
+        import functools, multiprocessing
+        weights = plr.dcg_weights(5)
+        work = functools.partial(plr.pl_rank_3, scores, scores, weights, offsets=offsets, rng=1, n_threads=2)
+        with multiprocessing.get_context("{method}").Pool(2) as pool:
+            answers = [pool.apply_async(work) for _ in range(6)]
+            print(all((answer.get(60) == expected).all() for answer in answers))
+    """) == "True\n"  # fmt: skip
+
+
+def test_workers_of_a_data_loader():
+    """Gradients inside torch's worker processes, forked after parallel regions of torch and of ours."""
+    pytest.importorskip("torch")
+    assert run("""
+        import torch
+        torch.randn(500, 500) @ torch.randn(500, 500)
+        class Gradients(torch.utils.data.Dataset):
+            def __len__(self):
+                return 8
+            def __getitem__(self, i):
+                return call()
+        loader = torch.utils.data.DataLoader(Gradients(), batch_size=None, num_workers=2)
+        print(all((np.asarray(gradient) == expected).all() for gradient in loader))
+    """) == "True\n"  # fmt: skip
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="processors cannot be counted here")
+def test_workers_of_joblib_share_the_processors():
+    """As many processes as processors leave one thread to each: joblib says so by OMP_NUM_THREADS."""
+    pytest.importorskip("joblib")
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("one processor")
+    assert run("""
+        import joblib
+        n = len(os.sched_getaffinity(0))
+        threads = lambda: __import__("plrank_fast").build_info()["n_threads"]
+        print(set(joblib.Parallel(n_jobs=n)(joblib.delayed(threads)() for _ in range(4))))
+    """) == "{1}\n"  # fmt: skip
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no interval timers on this system")
+def test_signal_storm():
+    """A handler that runs a thousand times a second changes no bit."""
+    assert run("""
+        import signal
+        caught = []
+        signal.signal(signal.SIGALRM, lambda *_: caught.append(1))
+        signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+        stop = time.perf_counter() + 1.0
+        while time.perf_counter() < stop:
+            assert (call() == expected).all()
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        print(len(caught) > 10)
+    """) == "True\n"  # fmt: skip
+
+
+FAILING_MALLOC = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Every malloc by a module of the package fails from the n-th on, once armed. */
+static long left = -1;
+void arm(long n) { left = n; }
+
+void *malloc(size_t size)
+{
+    static void *(*real)(size_t);
+    Dl_info info;
+    if (!real)
+        real = (void *(*)(size_t))dlsym(RTLD_NEXT, "malloc");
+    if (left >= 0 && dladdr(__builtin_return_address(0), &info) && strstr(info.dli_fname, "/plrank_fast/"))
+        if (left-- == 0)
+            return NULL;
+    return real(size);
+}
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="malloc is replaced as Linux does it")
+def test_memory_runs_out(tmp_path):
+    """Each allocation of a call fails in turn: MemoryError that names the size, `out` untouched, the next call fine.
+    Mutant: the check for NULL in Workspaces removed."""  # fmt: skip
+    compiler = shutil.which("cc") or pytest.skip("no C compiler")
+    (tmp_path / "failing.c").write_text(FAILING_MALLOC)
+    shim = tmp_path / "failing.so"
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", shim, tmp_path / "failing.c", "-ldl"], check=True)
+    answer = run(
+        """
+        import ctypes
+        arm = ctypes.CDLL(None).arm
+        arm.argtypes = [ctypes.c_long]
+        weights, out = plr.dcg_weights(5), np.full(2_000_000, 7.0)
+        long = np.linspace(0, 1, 2_000_000)  # workspaces of this size are not kept from call to call
+        calls = {
+            "pl_rank_3": lambda: plr.pl_rank_3(long, long, weights, out=out, n_samples=3),
+            "pl_rank_cmc": lambda: plr.pl_rank_cmc(long, long, weights, out=out, n_samples=3),
+            "stochastic_rank": lambda: plr.stochastic_rank(long, long, weights, out=out, n_samples=3),
+            "pl_rank_exact": lambda: plr.pl_rank_exact(long, long, weights, out=out),
+            "sample_rankings": lambda: plr.sample_rankings(long, 3, 5),
+        }
+        for name, call_it in calls.items():
+            failures = 0
+            for n in range(100):
+                out[:] = 7.0
+                arm(n)
+                try:
+                    call_it()
+                except MemoryError as error:
+                    assert "bytes" in str(error), error
+                    assert (out == 7).all()
+                    failures += 1
+                else:
+                    break
+                finally:
+                    arm(-1)
+            print(name, failures >= 1)
+        assert (call() == expected).all()
+        """,
+        LD_PRELOAD=str(shim),
+    )
+    assert answer.count("True") == 5, answer
+
+
+def test_daemon_thread_inside_a_call_at_exit():
+    """The interpreter ends while a thread is inside a kernel."""
+    run("""
+        long = np.zeros(1000)
+        work = lambda: plr.pl_rank_3(long, long, plr.dcg_weights(10), n_samples=10**8)
+        threading.Thread(target=work, daemon=True).start()
+        time.sleep(0.2)
+    """)
+
+
+def test_subinterpreters():
+    """A second interpreter in the process imports the package, or is told cleanly that it cannot."""
+    answer = run("""
+        try:
+            import _interpreters as interpreters
+        except ImportError:
+            import _xxsubinterpreters as interpreters
+        other = interpreters.create()
+        try:
+            failure = interpreters.run_string(other, "import plrank_fast; plrank_fast.dcg_weights(3)")
+            print(failure is None or "ImportError" in str(failure))
+        except interpreters.RunFailedError as error:
+            print("ImportError" in str(error))
+        assert (call() == expected).all()
+    """)
+    assert answer == "True\n"
