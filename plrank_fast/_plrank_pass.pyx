@@ -32,8 +32,9 @@ cdef const plrank_pass_kernels *kernels = plrank_pass_kernels_at(simd_level())
 # at least the first rank's, [PR_1, theta_1] / S_1, if neither relevance nor rank weights are negative. So the totals
 # over that bound by how much rounding is amplified. It is known at the end: the bound that ``most_draws`` gives in
 # advance is some ten times larger (it takes the worst order, and all rank weights and rewards as large as the first),
-# so a query below ten times the limit is tried, and done again by another pass as soon as it comes out above it. Where
-# complete rankings cost little more (half of the ranks count anyway) they are taken at once.
+# so a query below ten times the limit is tried, and done again by another pass as soon as it comes out above it, which
+# is after SETTLE_AFTER rankings. Trying is worth while even where complete rankings cost little more: D = 120, K = 100
+# takes 18.6 us for 96 rankings of scores with deviation 2, and 21.6 if it is not tried.
 
 # Sums are moved on to the gradient every so many rankings, which keeps their own rounding small.
 
@@ -115,7 +116,7 @@ cdef int begin_pass(
     columns_pass.inexact = False
     columns_pass.baseline = baseline
     limit = largest_amplification(min(n_samples, <intp_t>columns_pass.settle_after))
-    if baseline == NULL and not (can_complete and 2 * cutoff > n_items):
+    if baseline == NULL:
         limit *= HOPELESS  # with a baseline the bound known in advance is all there is
     columns_pass.records = record
     columns_pass.states = record + length * (n_items + 1)
