@@ -162,7 +162,8 @@ PLR_INLINE vec_f64 vec_log(vec_f64 x)
 
 /* exp(x) for |x| <= 708; relative error below 4e-16 (tests/test_vector_math.py).
  *
- * x = n ln 2 + r with |r| <= ln(2) / 2; exp r by its Taylor polynomial of degree 12 (remainder 2e-16).
+ * x = n ln 2 + r with |r| <= ln(2) / 2; exp r by its Taylor polynomial of degree 12 (remainder 2e-16), in pairs, so
+ * that its steps overlap.
  */
 PLR_INLINE vec_f64 vec_exp(vec_f64 x)
 {
@@ -171,19 +172,11 @@ PLR_INLINE vec_f64 vec_exp(vec_f64 x)
     vec_f64 shifted = x * 0x1.71547652b82fep0 + shift;
     vec_f64 n = shifted - shift;
     vec_f64 r = (x - n * ln2_high) - n * ln2_low;
-    vec_f64 p = 1.0 / 479001600 + (vec_f64){0};
-    p = p * r + 1.0 / 39916800;
-    p = p * r + 1.0 / 3628800;
-    p = p * r + 1.0 / 362880;
-    p = p * r + 1.0 / 40320;
-    p = p * r + 1.0 / 5040;
-    p = p * r + 1.0 / 720;
-    p = p * r + 1.0 / 120;
-    p = p * r + 1.0 / 24;
-    p = p * r + 1.0 / 6;
-    p = p * r + 0.5;
-    p = p * r + 1.0;
-    p = p * r + 1.0;
+    vec_f64 r2 = r * r, r4 = r2 * r2;
+    vec_f64 low = (1.0 + r) + r2 * (0.5 + r * (1.0 / 6));
+    vec_f64 mid = (1.0 / 24 + r * (1.0 / 120)) + r2 * (1.0 / 720 + r * (1.0 / 5040));
+    vec_f64 high = (1.0 / 40320 + r * (1.0 / 362880)) + r2 * (1.0 / 3628800 + r * (1.0 / 39916800));
+    vec_f64 p = low + r4 * (mid + r4 * (high + r4 * (1.0 / 479001600)));
     return p * (vec_f64)(((vec_u64)shifted + 1023) << 52);
 }
 
