@@ -11,6 +11,7 @@ def solve_batch(
     gradient: NDArray[np.float64] | None,
     hessian: NDArray[np.float64] | None,
     value: NDArray[np.float64] | None,
+    inverse_sigma: float = 0.0,
 ) -> None: ...
 def place_batch(
     scores: NDArray[np.float64], offsets: NDArray[np.int64], n_threads: int, probabilities: NDArray[np.float64]

@@ -42,11 +42,16 @@ cdef extern from "exact.h" nogil:
         patience patience
         double value
 
+    int PLR_EXACT_GRADIENT
+    int PLR_EXACT_PROBABILITIES
+    int PLR_EXACT_NORMAL
+
     ctypedef struct exact_kernels:
         void (*prepare)() noexcept nogil
-        size_t (*workspace)(intptr_t D, intptr_t K, int probabilities) noexcept nogil
+        size_t (*workspace)(intptr_t D, intptr_t K, int purpose) noexcept nogil
         void (*solve)(exact_query *query, void *workspace) noexcept nogil
         void (*rank_probabilities)(exact_query *query, void *workspace) noexcept nogil
+        void (*solve_normal)(exact_query *query, double inverse_sigma, void *workspace) noexcept nogil
 
     const exact_kernels *exact_kernels_at(int level)
 
@@ -78,7 +83,7 @@ cdef int signal_came() noexcept nogil:
 
 cdef size_t exact_workspace(intp_t n_items, intp_t cutoff, bint probabilities) noexcept nogil:
     """Bytes for one query, on cache lines."""
-    return kernels.workspace(n_items, cutoff, probabilities)
+    return kernels.workspace(n_items, cutoff, PLR_EXACT_PROBABILITIES if probabilities else PLR_EXACT_GRADIENT)
 
 
 cdef int solve(
@@ -86,6 +91,15 @@ cdef int solve(
     double rtol, double *gradient, double *hessian, double *value, char *workspace, bint interruptible
 ) noexcept nogil:
     """Outputs that are NULL are not asked for. Returns -1 if interrupted."""
+    return solve_with_noise(
+        0.0, scores, relevance, n_items, rank_weights, cutoff, rtol, gradient, hessian, value, workspace, interruptible)
+
+
+cdef int solve_with_noise(
+    double inverse_sigma, const double *scores, const double *relevance, intp_t n_items, const double *rank_weights,
+    intp_t cutoff, double rtol, double *gradient, double *hessian, double *value, char *workspace, bint interruptible
+) noexcept nogil:
+    """As ``solve``, for scores with normal noise if ``inverse_sigma`` is above 0."""
     cdef exact_query task
     be_patient(&task.patience, interruptible)
     task.D = n_items
@@ -97,7 +111,10 @@ cdef int solve(
     task.gradient = gradient
     task.hessian = hessian
     task.probabilities = NULL
-    kernels.solve(&task, workspace)
+    if inverse_sigma > 0.0:
+        kernels.solve_normal(&task, inverse_sigma, workspace)
+    else:
+        kernels.solve(&task, workspace)
     if value != NULL:
         value[0] = task.value
     return -1 if task.patience.stopped else 0
@@ -124,18 +141,18 @@ cdef int place(
 
 cdef int solve_query(
     const double[::1] scores, const double[::1] relevance, const double[:, ::1] rank_weights,
-    const int64_t[::1] offsets, intp_t query, double rtol, double *gradient, double *hessian, double *value,
-    char *workspace, bint interruptible
+    const int64_t[::1] offsets, intp_t query, double rtol, double inverse_sigma, double *gradient, double *hessian,
+    double *value, char *workspace, bint interruptible
 ) noexcept nogil:
     """Outputs that are NULL are not asked for; those of an empty query are left alone. Returns -1 if interrupted."""
     cdef intp_t first = offsets[query], n_items = offsets[query + 1] - first
     if n_items == 0:
         return 0
-    return solve(
-        &scores[first], &relevance[first], n_items, &rank_weights[query if rank_weights.shape[0] > 1 else 0, 0],
-        rank_weights.shape[1], rtol, gradient + first if gradient != NULL else NULL,
-        hessian + first if hessian != NULL else NULL, value + query if value != NULL else NULL, workspace,
-        interruptible)
+    return solve_with_noise(
+        inverse_sigma, &scores[first], &relevance[first], n_items,
+        &rank_weights[query if rank_weights.shape[0] > 1 else 0, 0], rank_weights.shape[1], rtol,
+        gradient + first if gradient != NULL else NULL, hessian + first if hessian != NULL else NULL,
+        value + query if value != NULL else NULL, workspace, interruptible)
 
 
 cdef int place_query(
@@ -160,11 +177,13 @@ cdef int raise_if(int fault) except -1:
 
 def solve_batch(
     const double[::1] scores, const double[::1] relevance, const double[:, ::1] rank_weights,
-    const int64_t[::1] offsets, double rtol, int n_threads, double[::1] gradient, double[::1] hessian, double[::1] value
+    const int64_t[::1] offsets, double rtol, int n_threads, double[::1] gradient, double[::1] hessian,
+    double[::1] value, double inverse_sigma=0.0
 ):
     """Fill those of ``gradient``, ``hessian`` (n_docs,) and ``value`` (n_queries,) that are not None.
 
-    They must be zero where queries are empty. Empty arrays and K = 0 are fine.
+    They must be zero where queries are empty. Empty arrays and K = 0 are fine. With ``inverse_sigma`` above 0 for the
+    ranking of scores with normal noise in place of Plackett-Luce.
     """
     cdef intp_t n_queries = offsets.shape[0] - 1, longest = longest_query(offsets), start = 0, stop, q
     cdef int threads, fault
@@ -175,21 +194,22 @@ def solve_batch(
     cdef double *to_value = NULL if value is None else &value[0]
     cdef double ns_per_item = NS_PER_ITEM + NS_PER_ITEM_AND_RANK * min(rank_weights.shape[1], longest)
     n_threads = threads_for(n_threads, n_queries)
-    cdef Workspaces workspaces = Workspaces(n_threads, exact_workspace(longest, rank_weights.shape[1], False))
+    cdef Workspaces workspaces = Workspaces(n_threads, kernels.workspace(
+        longest, rank_weights.shape[1], PLR_EXACT_NORMAL if inverse_sigma > 0.0 else PLR_EXACT_GRADIENT))
     while start < n_queries:
         stop = round_stop(offsets, start, ns_per_item, n_threads)
         threads = threads_for(n_threads, stop - start)
         if is_long(offsets, start, stop, ns_per_item):
             with nogil:
                 fault = solve_query(
-                    scores, relevance, rank_weights, offsets, start, rtol, to_gradient, to_hessian, to_value,
+                    scores, relevance, rank_weights, offsets, start, rtol, inverse_sigma, to_gradient, to_hessian, to_value,
                     workspaces.of_thread(0), True)
             raise_if(fault)
         else:
             with nogil:
                 for q in prange(start, stop, schedule="dynamic", num_threads=threads):
                     solve_query(
-                        scores, relevance, rank_weights, offsets, q, rtol, to_gradient, to_hessian, to_value,
+                        scores, relevance, rank_weights, offsets, q, rtol, inverse_sigma, to_gradient, to_hessian, to_value,
                         workspaces.of_thread(omp_get_thread_num()), False)
             check_interrupt()
         start = stop

@@ -17,7 +17,7 @@ from libc.math cimport INFINITY, M_PI, cos, exp, log, sin
 from libc.string cimport memset
 
 from plrank_fast._random cimport block_size, plr_stream, plr_stream_init
-from plrank_fast._selection cimport keep_below, select_smallest, sort_pairs
+from plrank_fast._selection cimport select_smallest, sort_pairs
 from plrank_fast._simd cimport simd_level
 from plrank_fast._threads cimport (
     Workspaces,
@@ -41,8 +41,15 @@ cdef extern from "stochastic_rank.h" nogil:
         const double *relevance
         const double *drops
         const double *drop_changes
+        double *factors
     ctypedef struct stochastic_rank_kernels:
         void (*arrivals)(int noise, plr_stream *stream, const double *places, double *arrivals, size_t n) noexcept nogil
+        size_t (*keep_before)(
+            const double *arrivals, size_t n, double pivot, double *kept, int32_t *items) noexcept nogil
+        void (*early_words)(const double *places, size_t n, double pivot, uint64_t *thresholds) noexcept nogil
+        size_t (*early_arrivals)(
+            plr_stream *stream, const double *places, const uint64_t *thresholds, size_t n, double pivot,
+            double *kept, int32_t *items) noexcept nogil
         void (*items)(
             int noise, const noisy_ranking *ranking, const double *places, const double *relevance,
             const double *own_ranks, double *gradient, size_t n) noexcept nogil
@@ -63,8 +70,9 @@ NORMAL = PLR_NORMAL
 
 cdef enum:
     MOST_NODES = 32
-    NODE_SIZES = 2  # 16, 32: whole pairs of vectors
+    NODE_SIZES = 3  # 16, 24, 32: two, three or twice two vectors of eight
     TOGETHER = 8  # samples sorted side by side, PLR_LISTS of the kernels
+    RECENT = 8    # groups of samples whose latest arrival is the pivot of the next: 1 sample in 65 goes beyond
 
 cdef double LINEAR_SPREAD = 600.0  # between scores, up to which exp(f) fits a double
 # Gaps between neighbours are cut to what no pair can cross and where the density is 0, so that noise is not rounded
@@ -83,7 +91,7 @@ cdef double[NODE_SIZES][MOST_NODES] node_weight
 cdef void set_up_nodes() noexcept nogil:
     cdef int size, m, n
     for size in range(NODE_SIZES):
-        n = 16 * (size + 1)
+        n = 16 + 8 * size
         for m in range(n):
             node_at[size][m] = cos(M_PI * (2 * m + 1) / (2.0 * n))
             node_weight[size][m] = sin(M_PI * (2 * m + 1) / (2.0 * n)) * (1.0 if m % 2 == 0 else -1.0)
@@ -117,7 +125,10 @@ cdef struct Problem:
     int32_t *kept_items         # (PLR_LISTS, n_items)
     double *keys                # (n_items, PLR_LISTS)
     double pivot                # infinite to begin with
-    double latest               # of all arrivals that have counted
+    double recent[RECENT]       # latest arrivals that have counted in these groups
+    double latest               # in all groups, infinite to begin with
+    intp_t n_groups
+    uint64_t *thresholds        # of random words, for the pivot
     # the first n_ranks of one of them
     double *ranked
     int32_t *ranked_items
@@ -128,6 +139,7 @@ cdef struct Problem:
     double *drops
     double *drop_changes
     double *ranked_relevance
+    double *factors
     int32_t *rows
     # items computed themselves
     intp_t n_single
@@ -157,12 +169,12 @@ cdef inline double place_of(const Problem *problem, double level) noexcept nogil
 cdef inline intp_t nodes_for(int noise, double width) noexcept nogil:
     """Nodes with which the density is interpolated to 2e-7 of its maximum over a stretch."""
     if noise == PLR_NORMAL:
-        return 16 if width <= 4.0 else 32
-    return 16 if width <= 2.5 else 32
+        return 16 if width <= 4.0 else 24 if width <= 7.0 else 32
+    return 16 if width <= 2.25 else 24 if width <= 3.6 else 32
 
 
 cdef inline double widest(int noise) noexcept nogil:
-    return 10.0 if noise == PLR_NORMAL else 5.5
+    return 10.0 if noise == PLR_NORMAL else 5.25
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -170,9 +182,9 @@ cdef inline double widest(int noise) noexcept nogil:
 # ---------------------------------------------------------------------------------------------------------------------
 
 cdef size_t workspace_size(intp_t n_items, intp_t cutoff) noexcept nogil:
-    cdef size_t items = padded(n_items), ranks = cutoff + 1
+    cdef size_t items = padded(n_items), ranks = padded(cutoff + 1)
     # a stretch has more items than nodes, so its nodes cost no more per item than its corrections
-    cdef size_t doubles = (9 + 2 * PLR_LISTS) * items + 4 * (ranks + 1) + items * (MOST_NODES + 4) + 8
+    cdef size_t doubles = (10 + 2 * PLR_LISTS) * items + 9 * ranks + items * (MOST_NODES + 4) + 8
     return (
         doubles * sizeof(double) + ((5 + PLR_LISTS) * items + 2 * (ranks + 2)) * sizeof(int32_t)
         + (items // 16 + 1) * sizeof(Stretch))
@@ -220,7 +232,7 @@ cdef void set_stretches(Problem *problem, double *memory) noexcept nogil:
         else:
             stretch = &problem.stretches[problem.n_stretches]
             stretch.n_nodes = n_nodes
-            stretch.size = n_nodes // 16 - 1
+            stretch.size = n_nodes // 8 - 2
             stretch.first = first
             stretch.last = last
             stretch.scores = memory
@@ -243,7 +255,7 @@ cdef void prepare(
     intp_t cutoff, int noise, double inverse_sigma, char *workspace
 ) noexcept nogil:
     """Lay out one query. O(D log D)."""
-    cdef intp_t items = padded(n_items), ranks = cutoff + 1, d, k, s
+    cdef intp_t items = padded(n_items), ranks = padded(cutoff + 1), d, k, s
     cdef double lowest = INFINITY
     cdef double *memory = <double *>workspace
     problem.n_items = n_items
@@ -259,14 +271,17 @@ cdef void prepare(
     problem.single_ranks = memory + 6 * items
     problem.single_gradient = memory + 7 * items
     problem.block_gradient = memory + 8 * items
-    problem.kept = memory + 9 * items
-    problem.keys = memory + (9 + PLR_LISTS) * items
-    memory += (9 + 2 * PLR_LISTS) * items
+    problem.thresholds = <uint64_t *>(memory + 9 * items)
+    problem.kept = memory + 10 * items
+    problem.keys = memory + (10 + PLR_LISTS) * items
+    memory += (10 + 2 * PLR_LISTS) * items
     problem.drops = memory
     problem.drop_changes = memory + ranks
     problem.ranked_relevance = memory + 2 * ranks
     problem.ranked = memory + 3 * ranks
-    memory += (4 * ranks + 1 + 7) // 8 * 8
+    problem.factors = memory + 4 * ranks
+    memset(memory, 0, 9 * ranks * sizeof(double))
+    memory += 9 * ranks
     problem.kept_items = <int32_t *>(memory + items * (MOST_NODES + 4))
     problem.order = problem.kept_items + PLR_LISTS * items
     problem.row = problem.order + items
@@ -277,8 +292,10 @@ cdef void prepare(
     problem.ranked_items = problem.rows + (ranks + 1) // 2 * 2
     problem.stretches = <Stretch *>(problem.ranked_items + (ranks + 2) // 2 * 2)
 
-    problem.pivot = INFINITY
-    problem.latest = -INFINITY
+    problem.pivot = problem.latest = INFINITY
+    problem.n_groups = 0
+    for k in range(RECENT):
+        problem.recent[k] = -INFINITY
     set_levels(problem, scores)
     set_stretches(problem, memory)
     for d in range(n_items):
@@ -322,14 +339,55 @@ cdef void draw_arrivals(
             arrivals[d] = log(given[d]) - problem.places[d]
 
 
-cdef intp_t keep_best(Problem *problem, double pivot, double *kept, int32_t *kept_items) noexcept nogil:
-    """Arrivals before ``pivot``, or all if those are fewer than ranks. Returns how many there are."""
-    cdef intp_t n_kept = keep_below(problem.arrivals, problem.n_items, pivot, kept, kept_items)
+cdef void set_pivot(Problem *problem, double latest) noexcept nogil:
+    """The pivot for the next samples, after a group whose last arrival to count was this."""
+    cdef intp_t i
+    cdef double pivot = -INFINITY
+    problem.latest = latest if problem.n_groups == 0 else max(problem.latest, latest)
+    problem.recent[problem.n_groups % RECENT] = latest
+    problem.n_groups += 1
+    for i in range(RECENT):
+        pivot = max(pivot, problem.recent[i])
+    if pivot != problem.pivot:
+        problem.pivot = pivot
+        if problem.noise == PLR_GUMBEL:
+            kernels.early_words(problem.places, problem.n_items, pivot, problem.thresholds)
+
+
+cdef intp_t keep_best(
+    Problem *problem, plr_stream *stream, const double *given, double *kept, int32_t *kept_items
+) noexcept nogil:
+    """Draw a sample; keep arrivals before the pivot, or enough others if fewer than ranks. Returns how many.
+
+    Where a random word alone tells that an item comes after the pivot, no logarithm is taken of it; that pays if few
+    items are kept.
+    """
+    cdef intp_t n_kept = 0, k
+    cdef double latest = -INFINITY
+    cdef plr_stream before = stream[0]
+    if (
+        given == NULL and problem.noise == PLR_GUMBEL and problem.pivot < INFINITY
+        and 2 * problem.n_ranks < problem.n_items
+    ):
+        n_kept = kernels.early_arrivals(
+            stream, problem.places, problem.thresholds, problem.n_items, problem.pivot, kept, kept_items)
+        if n_kept >= problem.n_ranks:
+            return n_kept
+        draw_arrivals(problem, &before, given, problem.arrivals)
+    else:
+        draw_arrivals(problem, stream, given, problem.arrivals)
+        n_kept = kernels.keep_before(problem.arrivals, problem.n_items, problem.pivot, kept, kept_items)
+    if n_kept < problem.n_ranks and problem.latest < INFINITY:
+        n_kept = kernels.keep_before(problem.arrivals, problem.n_items, problem.latest, kept, kept_items)
     if n_kept < problem.n_ranks:
-        n_kept = keep_below(problem.arrivals, problem.n_items, INFINITY, kept, kept_items)
+        n_kept = kernels.keep_before(problem.arrivals, problem.n_items, INFINITY, kept, kept_items)
     if n_kept > 3 * problem.n_ranks + 32:
         select_smallest(kept, kept_items, n_kept, problem.n_ranks)
         n_kept = problem.n_ranks
+        if problem.pivot == INFINITY and given == NULL:  # for the rest of the first group
+            for k in range(n_kept):
+                latest = max(latest, kept[k])
+            set_pivot(problem, latest)
     return n_kept
 
 
@@ -379,8 +437,11 @@ cdef void add_sample(Problem *problem) noexcept nogil:
     ranking.relevance = problem.ranked_relevance
     ranking.drops = problem.drops
     ranking.drop_changes = problem.drop_changes
+    ranking.factors = problem.factors
     for k in range(problem.n_ranks):
-        problem.ranked_relevance[k] = problem.relevance[problem.ranked_items[k]]
+        item = problem.ranked_items[k]
+        problem.ranked_relevance[k] = problem.relevance[item]
+        problem.rows[k] = problem.row[item]
     if problem.n_single > 0:
         for k in range(problem.n_ranks):
             item = problem.ranked_items[k]
@@ -395,19 +456,21 @@ cdef void add_sample(Problem *problem) noexcept nogil:
                 problem.single_ranks[problem.single_of[item]] = -1.0
     for s in range(problem.n_stretches):
         stretch = &problem.stretches[s]
-        for k in range(problem.n_ranks):
-            item = problem.ranked_items[k]
-            problem.rows[k] = (
-                problem.row[item] if problem.row[item] >= 0 and problem.stretch_of[item] == s else -1)
+        if problem.n_stretches > 1:
+            for k in range(problem.n_ranks):
+                item = problem.ranked_items[k]
+                problem.rows[k] = (
+                    problem.row[item] if problem.row[item] >= 0 and problem.stretch_of[item] == s else -1)
         kernels.nodes(
             problem.noise, &ranking, stretch.places, problem.rows, stretch.sums, stretch.corrections, stretch.n_nodes)
 
 
 cdef void add_samples(Problem *problem, plr_stream *stream, intp_t n_samples, const double *given) noexcept nogil:
-    """Eight samples are sorted at a time; the latest arrival that has counted so far is the pivot of the next eight.
+    """Eight samples are sorted at a time; the latest arrival that has counted lately is the pivot of the next eight.
 
-    The pivot only spares work: whatever it is, the same arrivals are kept.
+    The pivot only spares work: whatever it is, the same arrivals are ranked.
     """
+    cdef double latest
     cdef const double *lists[TOGETHER]
     cdef intp_t n_kept[TOGETHER]
     cdef intp_t first, group, i, j, here, longest, stride = padded(problem.n_items)
@@ -416,10 +479,11 @@ cdef void add_samples(Problem *problem, plr_stream *stream, intp_t n_samples, co
         first = group * TOGETHER
         here = min(<intp_t>TOGETHER, n_samples - first)
         longest = 0
+        latest = -INFINITY
         for i in range(here):
-            draw_arrivals(
-                problem, stream, NULL if given == NULL else given + (first + i) * problem.n_items, problem.arrivals)
-            n_kept[i] = keep_best(problem, problem.pivot, problem.kept + i * stride, problem.kept_items + i * stride)
+            n_kept[i] = keep_best(
+                problem, stream, NULL if given == NULL else given + (first + i) * problem.n_items,
+                problem.kept + i * stride, problem.kept_items + i * stride)
             longest = max(longest, n_kept[i])
         position_bits = 1
         while position_bits < <uint64_t>longest:
@@ -437,9 +501,9 @@ cdef void add_samples(Problem *problem, plr_stream *stream, intp_t n_samples, co
                 read_sorted(problem, i, n_kept[i], position_bits)
             else:
                 read_alone(problem, i, n_kept[i])
-            problem.latest = max(problem.latest, problem.ranked[problem.n_ranks - 1])
+            latest = max(latest, problem.ranked[problem.n_ranks - 1])
             add_sample(problem)
-        problem.pivot = problem.latest
+        set_pivot(problem, latest)
 
 
 cdef void add_block(

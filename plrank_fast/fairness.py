@@ -22,7 +22,6 @@ SIGIR 2021, section 6.
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 import numpy as np
@@ -288,19 +287,29 @@ def _squared(exposure: FloatArray, merit: FloatArray, offsets: IntArray) -> tupl
 
 
 def _absolute(exposure: FloatArray, merit: FloatArray, offsets: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Mean over ordered pairs of |E_i m_j - E_j m_i|: the sign of a pair is the order of E / m."""
+    """Mean over ordered pairs of |E_i m_j - E_j m_i|: the sign of a pair is the order of E / m.
+
+    Queries of the same length are rows of one array: each is summed for itself, whatever stands beside it in the batch.
+    """
     values, derivative = np.zeros(offsets.size - 1), np.zeros(exposure.size)
-    for q, (start, stop) in enumerate(itertools.pairwise(offsets.tolist())):
-        n_docs = stop - start
-        if n_docs < 2:
-            continue
-        e, m = exposure[start:stop], merit[start:stop]
+    lengths = np.diff(offsets)
+    for n_docs in np.unique(lengths[lengths > 1]).tolist():
+        queries = np.flatnonzero(lengths == n_docs)
+        documents = offsets[queries, np.newaxis] + np.arange(n_docs)
+        ratio = np.arctan2(exposure[documents], merit[documents])
+        documents = np.take_along_axis(documents, np.argsort(ratio, axis=1, kind="stable"), axis=1)
+        e, m = exposure[documents], merit[documents]
         ratio = np.arctan2(e, m)
-        order = np.argsort(ratio, kind="stable")
-        mass = np.concatenate([[0.0], np.cumsum(m[order])])
-        below = mass[np.searchsorted(ratio[order], ratio, side="left")]
-        above = mass[-1] - mass[np.searchsorted(ratio[order], ratio, side="right")]
+        mass = np.concatenate([np.zeros((queries.size, 1)), np.cumsum(m, axis=1)], axis=1)
+        # where each run of equal ratios begins, and where the next one does
+        changes = ratio[:, 1:] != ratio[:, :-1]
+        place = np.arange(1, n_docs)
+        begin, end = np.zeros(ratio.shape, dtype=np.intp), np.full(ratio.shape, n_docs)
+        begin[:, 1:] = np.maximum.accumulate(np.where(changes, place, 0), axis=1)
+        end[:, :-1] = np.minimum.accumulate(np.where(changes, place, n_docs)[:, ::-1], axis=1)[:, ::-1]
+        below = np.take_along_axis(mass, begin, axis=1)
+        above = mass[:, -1:] - np.take_along_axis(mass, end, axis=1)
         slope = np.where((e == 0.0) & (m == 0.0), 0.0, below - above) * 2.0 / (n_docs * (n_docs - 1))
-        derivative[start:stop] = slope
-        values[q] = e @ slope  # homogeneous of degree 1
+        derivative[documents] = slope
+        values[queries] = (e * slope).sum(axis=1)  # homogeneous of degree 1
     return values, derivative

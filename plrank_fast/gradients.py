@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import sys
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,8 @@ from plrank_fast.sampling import SAMPLERS
 from plrank_fast.validation import FloatArray, IntArray, KeyArray, RandomState, RankingArray
 
 BASELINES = ("pilot",)
+NOISES = ("gumbel", "normal")
+WIDEST_GAP = 1e4  # between scores with Gumbel noise; the chance to cross it is exp(-1e4)
 LARGEST_SPREAD = 600.0  # nats that the weights of a Latin hypercube's tree may span
 LATIN_HYPERCUBE = "latin_hypercube"  # spreads the rankings of a call by relevance, so only estimators have it
 
@@ -330,6 +334,28 @@ def pl_rank_cmc(
     )  # fmt: skip
 
 
+def noisy_scores(scores: FloatArray, offsets: IntArray, noise: str, sigma: float) -> tuple[FloatArray, float, float]:
+    """Check the noise; return scores and ``inverse_sigma`` for ``_exact.solve_batch``, and the factor of its gradient.
+
+    Gumbel noise of any scale is the Plackett-Luce model of scores over sigma; the kernel knows of the scale of normal
+    noise.
+    """
+    validation.choice(noise, "noise", NOISES)
+    inverse_sigma = min(1.0 / validation.positive_real(sigma, "sigma"), sys.float_info.max)
+    if noise == "normal":
+        return scores, inverse_sigma, 1.0
+    if sigma == 1.0:
+        return scores, 0.0, 1.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        scaled = scores * inverse_sigma
+        if not np.isfinite(scaled).all():  # gaps between neighbours are cut to what no pair can cross
+            for start, stop in itertools.pairwise(offsets.tolist()):
+                order = np.argsort(scores[start:stop], kind="stable")
+                gaps = np.diff(scores[start:stop][order], prepend=scores[start:stop][order][:1])
+                scaled[start:stop][order] = np.cumsum(np.minimum(gaps * inverse_sigma, WIDEST_GAP))
+    return scaled, 0.0, inverse_sigma
+
+
 def pl_rank_exact(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -338,6 +364,8 @@ def pl_rank_exact(
     offsets: ArrayLike | None = None,
     rtol: float = 1e-6,
     hessian: bool = False,
+    noise: str = "gumbel",
+    sigma: float = 1.0,
     n_threads: int | None = None,
     out: FloatArray | tuple[FloatArray, FloatArray] | None = None,
 ) -> FloatArray | tuple[FloatArray, FloatArray]:
@@ -351,6 +379,11 @@ def pl_rank_exact(
 
     and so are its derivatives. It is integrated by Gauss-Legendre quadrature on a map of t that follows the arrivals.
 
+    With ``noise="normal"`` rankings are the descending order of u = score + sigma z instead, z independent standard
+    normal (Thurstone's model, Case V): the clocks ring at t = -u, with normal densities in place of w q and
+    p_j = Phi((score_j + t) / sigma), and nodes come from a trapezoid rule. This is the expectation that
+    ``stochastic_rank(noise="normal")`` estimates, and SoftRank's objective without its assumption of independence.
+
     Parameters
     ----------
     scores, relevance, rank_weights, offsets, n_threads
@@ -358,9 +391,14 @@ def pl_rank_exact(
     rtol : float
         Promised accuracy, for each query: the norm of the gradient's error is at most ``rtol`` times the norm of the
         gradient, or times max|theta| max|rho| / 1000 where the gradient is smaller than that. The same holds for the
-        Hessian diagonal and its norm. Rounding sets a limit at about 1e-10.
+        Hessian diagonal and its norm. Rounding sets a limit at about 1e-10. With another ``sigma`` than 1 the promise
+        is of sigma times the gradient, and sigma squared times the Hessian diagonal.
     hessian : bool
         Whether to compute the diagonal of the Hessian too; costs about a quarter more nodes.
+    noise : {"gumbel", "normal"}
+        Noise of the scores. Gumbel noise with ``sigma`` 1 is the Plackett-Luce model.
+    sigma : float
+        Scale of the noise, positive.
     out : ndarray, shape (n_docs,), float64, optional
         Where to write the gradient; a pair of arrays with ``hessian``.
 
@@ -381,26 +419,36 @@ def pl_rank_exact(
     Notes
     -----
     O(Q D K) with Q = 16 to 40 nodes at ``rtol=1e-6`` and scores of unit variance, more for wide spreads and for K near
-    D. Bits do not depend on the number of threads or on the other queries of the batch. They may differ from one SIMD
-    level to another.
+    D. Normal noise takes as long as Gumbel noise up to 300 documents, and longer lists more: ten times at D = 1000,
+    K = 10, where Gumbel noise has light documents share their cost. Bits do not depend on the number of threads or on the
+    other queries of the batch. They may differ from one SIMD level to another.
 
     Examples
     --------
     >>> import plrank_fast as plr
     >>> plr.pl_rank_exact([0.0, 0.0], [1.0, 0.0], [1.0])
     array([ 0.25, -0.25])
+    >>> plr.pl_rank_exact([0.0, 0.0], [1.0, 0.0], [1.0], noise="normal").round(6)  # 1 / sqrt(4 pi)
+    array([ 0.282095, -0.282095])
     """
     scores_ = validation.real_array(scores, "scores")
     relevance_ = validation.same_length(validation.real_array(relevance, "relevance"), "relevance", scores_)
     offsets_ = validation.query_offsets(offsets, scores_.size)
     weights = validation.weights_of_ranks(rank_weights, offsets_.size - 1)
     rtol = validation.positive_real(rtol, "rtol")
+    scores_, inverse_sigma, factor = noisy_scores(scores_, offsets_, noise, sigma)
     threads = _threads.resolve_threads(validation.threads(n_threads))
     hessian = validation.flag(hessian, "hessian")
     gradient = np.zeros_like(scores_)
     diagonal = np.zeros_like(scores_) if hessian else None
     outputs = validation.output_pair(out, gradient.shape) if hessian else (validation.output(out, gradient.shape), None)
-    _exact.solve_batch(scores_, relevance_, weights, offsets_, rtol, threads, gradient, diagonal, None)
+    _exact.solve_batch(scores_, relevance_, weights, offsets_, rtol, threads, gradient, diagonal, None, inverse_sigma)
+    if factor != 1.0:
+        gradient *= factor
+        if diagonal is not None:
+            with np.errstate(over="ignore"):
+                diagonal *= factor
+                diagonal *= factor
     if diagonal is not None:
         return validation.deliver(gradient, outputs[0]), validation.deliver(diagonal, outputs[1])
     return validation.deliver(gradient, outputs[0])

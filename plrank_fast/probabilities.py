@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from plrank_fast import _exact, _sampled, _threads, validation
-from plrank_fast.gradients import pl_rank_exact, sampled_estimate
+from plrank_fast.gradients import NOISES, noisy_scores, pl_rank_exact, sampled_estimate
 from plrank_fast.validation import FloatArray, RandomState
 
 METHODS = ("exact", "sample")
@@ -21,6 +21,8 @@ def exact_expectation(
     *,
     offsets: ArrayLike | None,
     rtol: float,
+    noise: str,
+    sigma: float,
     n_threads: int | None,
     out: Any,
 ) -> FloatArray:
@@ -30,10 +32,11 @@ def exact_expectation(
     offsets_ = validation.query_offsets(offsets, scores_.size)
     weights = validation.weights_of_ranks(rank_weights, offsets_.size - 1)
     rtol = validation.positive_real(rtol, "rtol")
+    scores_, inverse_sigma, _ = noisy_scores(scores_, offsets_, noise, sigma)
     threads = _threads.resolve_threads(validation.threads(n_threads))
     value = np.zeros(offsets_.size - 1)
     out = validation.output(out, value.shape)
-    _exact.solve_batch(scores_, relevance_, weights, offsets_, rtol, threads, None, None, value)
+    _exact.solve_batch(scores_, relevance_, weights, offsets_, rtol, threads, None, None, value, inverse_sigma)
     return validation.deliver(value, out)
 
 
@@ -45,6 +48,8 @@ def expected_metric(
     offsets: ArrayLike | None = None,
     method: str = "exact",
     rtol: float = 1e-6,
+    noise: str = "gumbel",
+    sigma: float = 1.0,
     n_samples: int = 100,
     rankings: ArrayLike | None = None,
     rng: RandomState = None,
@@ -63,6 +68,8 @@ def expected_metric(
         "exact": by quadrature, as ``pl_rank_exact``; "sample": the mean over ``n_samples`` rankings.
     rtol : float
         For "exact": the error is at most ``rtol`` times sum|theta| max|rho|.
+    noise, sigma
+        For "exact": as in ``pl_rank_exact``.
     n_samples, rankings, rng, sampler, first_query
         For "sample": as in ``pl_rank_3``.
     n_threads
@@ -91,8 +98,12 @@ def expected_metric(
         if rankings is not None:
             raise ValueError("rankings can only be given with method='sample'")
         return exact_expectation(
-            scores, relevance, rank_weights, offsets=offsets, rtol=rtol, n_threads=n_threads, out=out
-        )
+            scores, relevance, rank_weights, offsets=offsets, rtol=rtol, noise=noise, sigma=sigma, n_threads=n_threads,
+            out=out,
+        )  # fmt: skip
+    validation.choice(noise, "noise", NOISES)
+    if noise != "gumbel" or validation.positive_real(sigma, "sigma") != 1.0:
+        raise ValueError(f"noise and sigma can only be set with method='exact', got {noise!r} and {sigma}")
     return sampled_estimate(
         _sampled.METRIC, scores, relevance, rank_weights, offsets=offsets, n_samples=n_samples, rankings=rankings,
         rng=rng, sampler=sampler, n_threads=n_threads, out=out, first_query=first_query,

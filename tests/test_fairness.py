@@ -106,6 +106,20 @@ class TestDisparity:
             assert values[q] == value[0]
             np.testing.assert_array_equal(derivative[start:stop], alone)
 
+    def test_many_queries_with_ties(self, kind):
+        """Queries of few lengths, of documents with few ratios. Mutants: rows of another query's documents; a run of
+        equal ratios that ends at its first document."""
+        rng = np.random.default_rng(2)
+        offsets = np.concatenate([[0], np.cumsum(rng.choice([0, 1, 2, 7, 12], size=60))])
+        exposure, merit = rng.integers(0, 4, size=(2, offsets[-1])).astype(float)
+        values, derivative = fairness.disparity(exposure, merit, offsets=offsets, kind=kind)
+        for q, (start, stop) in enumerate(itertools.pairwise(offsets)):
+            e, m = exposure[start:stop], merit[start:stop]
+            pairs = np.multiply.outer(e, m) - np.multiply.outer(m, e)
+            assert values[q] == pytest.approx(brute_force(e, m, kind), rel=1e-12, abs=1e-14)
+            slope = (2 * pairs if kind == "squared" else np.sign(pairs)) @ m * 2 / max(1, e.size * (e.size - 1))
+            np.testing.assert_allclose(derivative[start:stop], slope, rtol=0, atol=1e-12)
+
     def test_exact_gradient(self, kind):
         """By differences of the disparity of enumerated exposures. Mutant: the gradient of the metric with merit."""
         rng = np.random.default_rng(1)

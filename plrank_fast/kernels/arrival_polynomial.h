@@ -20,6 +20,13 @@
  * all items when there are too few of them to share coefficients, divide: P / L_j by the recurrence
  * x_m = P_m - r_j x_(m-1) upwards, or in terms of s_j = 1 / r_j downwards where r_j is large; likewise B.
  * Items are worked off in quartets so that enough chains of multiply-adds run at once; lanes are quadrature nodes.
+ *
+ * Normal clocks: item j rings at -u_j, u_j normal around its score f_j, so that p_j = Phi(y), y = f_j + t (in units of
+ * sigma). Only what depends on the clock itself is another: the hazard h_j (density of ringing over q_j), which is w_j
+ * above, and its derivatives by the score,
+ *
+ *     a_j = rho_j h_j q_j,   dE/df_j = integral of  h_j q_j { rho_j (-y) Y_j + X_j } dt
+ *     d2E/df_j2 = integral of  h_j q_j { rho_j (y^2 - 1) Y_j - y X_j } dt
  */
 #ifndef PLR_ARRIVAL_POLYNOMIAL_H
 #define PLR_ARRIVAL_POLYNOMIAL_H
@@ -27,6 +34,7 @@
 #include <math.h>
 
 #include "node_lanes.h"
+#include "vector_functions.h"
 
 #define QUARTET 4
 #define SMALL 0.3       /* largest r of an item that may enter P through power sums */
@@ -43,6 +51,7 @@ typedef struct {
     double light_weight;             /* sum of w over them */
     int sorted;                      /* whether the order by weight is kept among the light ones too */
     const double *w, *rho;
+    const double *place;             /* of normal clocks: f over sigma, very low for null items */
     /* Nodes that stand in for a crowd of light items (crowd.h); a multiple of QUARTET, usually none. */
     intptr_t crowd;
     const double *crowd_w, *crowd_mass, *crowd_rho_mass; /* rho_mass has the factor w in it */
@@ -60,6 +69,7 @@ typedef struct {
 
 typedef struct {
     lanes *r;                   /* of each item */
+    lanes *hazard;              /* of each item; only of normal clocks, those of exponential ones are w */
     lanes *P, *B;               /* coefficients, MARGIN zeros before them */
     lanes *y, *c, *e;           /* coefficients of the polynomials in r */
     lanes *s, *b;               /* power sums */
@@ -104,6 +114,11 @@ PLR_INLINE double largest_of_quartet(const lanes *r)
 {
     double a = larger(last_lane(r), last_lane(r + 1)), b = larger(last_lane(r + 2), last_lane(r + 3));
     return larger(a, b);
+}
+
+PLR_INLINE lanes hazard_of(const clocks *items, const integrals *at, intptr_t j, const int normal)
+{
+    return normal ? at->hazard[j] : all_lanes(items->w[j]);
 }
 
 /* ----------------------------------------------------------------------------------------------- P and B */
@@ -153,22 +168,26 @@ PLR_INLINE void multiply_quartet(lanes *restrict P, lanes *restrict B, intptr_t 
 }
 
 /* Add power sums of light items: s_i = sum mass (-r)^i, b_i = sum share (-r)^i, share = rho w; returns the number of
- * terms that matter. mass is NULL where all are 1; share is rho_mass where that is given. */
-PLR_INLINE intptr_t add_power_sums(const ranks *k, intptr_t items, const lanes *r, const double *w, const double *rho,
-                                   const double *mass, const double *rho_mass, const int relevant, intptr_t most,
-                                   integrals *at)
+ * terms that matter. share is rho h for normal clocks. mass is NULL where all are 1; share is rho_mass where that is
+ * given. */
+PLR_INLINE intptr_t add_power_sums(const ranks *k, intptr_t items, const lanes *r, const double *w, const lanes *hazard,
+                                   const double *rho, const double *mass, const double *rho_mass, const int relevant,
+                                   const int normal, intptr_t most, integrals *at)
 {
     intptr_t longest = 1;
     for (intptr_t j = 0; j < items; j += QUARTET) {
         const intptr_t terms = series_terms(largest_of_quartet(r + j), k->bits, most);
         longest = terms > longest ? terms : longest;
-        lanes power[QUARTET], ratio[QUARTET];
-        double share[QUARTET], number[QUARTET];
+        lanes power[QUARTET], ratio[QUARTET], share[QUARTET];
+        double number[QUARTET];
         for (int n = 0; n < QUARTET; n++) {
             ratio[n] = -r[j + n];
             power[n] = ratio[n];
             number[n] = mass ? mass[j + n] : 1;
-            share[n] = !relevant ? 0 : rho_mass ? rho_mass[j + n] : rho[j + n] * w[j + n];
+            if (relevant)
+                share[n] = normal     ? rho[j + n] * hazard[j + n]
+                           : rho_mass ? all_lanes(rho_mass[j + n])
+                                      : all_lanes(rho[j + n] * w[j + n]);
         }
         if (relevant)
             at->b[0] += (share[0] + share[1]) + (share[2] + share[3]);
@@ -230,9 +249,16 @@ PLR_INLINE void correlate(const ranks *k, const integrals *at, intptr_t low, int
 
 /* Add the integrand of one item; qY = q_j Y_j, qX = q_j X_j. */
 PLR_INLINE void add_item(const clocks *items, intptr_t j, lanes t, lanes dt, lanes qY, lanes qX, const int relevant,
-                         const int with_hessian, integrals *at)
+                         const int with_hessian, const int normal, integrals *at)
 {
     const double w = items->w[j], rho = items->rho[j];
+    if (normal) {
+        const lanes y = items->place[j] + t, weight = at->hazard[j] * dt;
+        at->gradient[j] += weight * (relevant ? qX - rho * y * qY : qX);
+        if (with_hessian)
+            at->hessian[j] += weight * (relevant ? rho * (y * y - 1.0) * qY - y * qX : -y * qX);
+        return;
+    }
     lanes x = w * t, weight = w * dt, X = t * qX;
     at->gradient[j] += weight * (relevant ? rho * (1.0 - x) * qY + X : X);
     if (with_hessian) {
@@ -263,7 +289,7 @@ PLR_INLINE void evaluate_polynomials(const integrals *at, intptr_t terms, const 
 
 /* A group of light items: polynomials in r. */
 PLR_INLINE void add_by_polynomial(const clocks *items, const ranks *k, integrals *at, intptr_t quartet, const int quartets,
-                                  lanes t, lanes dt, const int relevant, const int with_hessian)
+                                  lanes t, lanes dt, const int relevant, const int with_hessian, const int normal)
 {
     enum { MOST = 2 * QUARTET };
     const int group = QUARTET * quartets;
@@ -276,8 +302,9 @@ PLR_INLINE void add_by_polynomial(const clocks *items, const ranks *k, integrals
         z[n] = -at->r[j + n];
     evaluate_polynomials(at, series_terms(largest, k->bits, k->K), z, group, relevant, Y, C, E);
     for (int n = 0; n < group; n++)
-        add_item(items, j + n, t, dt, Y[n], relevant ? C[n] - (items->rho[j + n] * items->w[j + n]) * E[n] : C[n], relevant,
-                 with_hessian, at);
+        add_item(items, j + n, t, dt, Y[n],
+                 relevant ? C[n] - (items->rho[j + n] * hazard_of(items, at, j + n, normal)) * E[n] : C[n], relevant,
+                 with_hessian, normal, at);
 }
 
 /* What items of weight w get back, over w: plain + rho relevant; Hessian diagonal likewise. */
@@ -360,7 +387,8 @@ PLR_INLINE void divide_downwards(const ranks *k, const integrals *at, intptr_t l
 
 /* A group of any items: upwards at the nodes where r is small enough, downwards at the others. */
 PLR_INLINE void add_by_division(const clocks *items, const ranks *k, integrals *at, intptr_t quartet, const int quartets,
-                                intptr_t low, intptr_t high, lanes t, lanes dt, const int relevant, const int with_hessian)
+                                intptr_t low, intptr_t high, lanes t, lanes dt, const int relevant, const int with_hessian,
+                                const int normal)
 {
     enum { MOST = 2 * QUARTET };
     const int group = QUARTET * quartets;
@@ -371,7 +399,7 @@ PLR_INLINE void add_by_division(const clocks *items, const ranks *k, integrals *
     double first = INFINITY, last = 0;
     for (int n = 0; n < group; n++) {
         r[n] = at->r[j + n];
-        a[n] = all_lanes(items->rho[j + n] * items->w[j + n]);
+        a[n] = items->rho[j + n] * hazard_of(items, at, j + n, normal);
         first = smaller(first, r[n][0]);
         last = larger(last, last_lane(r + n));
     }
@@ -396,13 +424,13 @@ PLR_INLINE void add_by_division(const clocks *items, const ranks *k, integrals *
         divide_downwards(k, at, low, high, s, a, group, relevant, qY, qX);
     }
     for (int n = 0; n < group; n++)
-        add_item(items, j + n, t, dt, qY[n], qX[n], relevant, with_hessian, at);
+        add_item(items, j + n, t, dt, qY[n], qX[n], relevant, with_hessian, normal, at);
 }
 
 /* -------------------------------------------------------------------------------- one vector of nodes at once */
 
 PLR_INLINE void include_quartet(const clocks *items, integrals *at, intptr_t quartet, intptr_t low, intptr_t top,
-                                const int monic, const int relevant)
+                                const int monic, const int relevant, const int normal)
 {
     const intptr_t j = QUARTET * quartet;
     lanes q[QUARTET], p[QUARTET], a[QUARTET] = {{0}};
@@ -410,7 +438,7 @@ PLR_INLINE void include_quartet(const clocks *items, integrals *at, intptr_t qua
         q[n] = monic ? all_lanes(1) : 1.0 / (1.0 + at->r[j + n]);
         p[n] = monic ? at->r[j + n] : at->r[j + n] * q[n];
         if (relevant)
-            a[n] = (items->rho[j + n] * items->w[j + n]) * q[n];
+            a[n] = (items->rho[j + n] * hazard_of(items, at, j + n, normal)) * q[n];
     }
     multiply_quartet(at->P, at->B, low, top, q, p, a, monic, relevant);
 }
@@ -436,13 +464,42 @@ PLR_INLINE void find_band(const clocks *items, const integrals *at, double bits,
     *high = above + 2 < (double)*high ? (intptr_t)(above + 2) : *high;
 }
 
+/* r and hazard of normal clocks; beyond y = 37, where q is e^-690, a clock has rung all the same. */
+PLR_INLINE void ring_normal_clocks(const clocks *items, lanes t, integrals *at)
+{
+    for (intptr_t j = 0; j < QUARTET * items->quartets; j++) {
+        lanes y = items->place[j] + t, density;
+        y = blend(y < 37.0, y, all_lanes(37.0));
+        const lanes tail = vec_normal_tail(vec_abs(y), &density);
+        const int_lanes early = y < 0.0;
+        const lanes inverse_q = 1.0 / blend(early, 1.0 - tail, tail);
+        at->r[j] = blend(early, tail, 1.0 - tail) * inverse_q;
+        at->hazard[j] = density * inverse_q;
+    }
+}
+
+/* Product of q over light items, whose r is known; 0 where it underflows. */
+PLR_INLINE lanes all_silent(const clocks *items, const integrals *at)
+{
+    lanes inverse[QUARTET];
+    for (int n = 0; n < QUARTET; n++)
+        inverse[n] = all_lanes(1);
+    for (intptr_t quartet = items->light_begin; quartet < items->light_end; quartet++)
+        for (int n = 0; n < QUARTET; n++)
+            inverse[n] *= 1.0 + at->r[QUARTET * quartet + n];
+    return 1.0 / ((inverse[0] * inverse[1]) * (inverse[2] * inverse[3]));
+}
+
 /* Compute r of each item and the coefficients of P and B that matter at the times t, which are *low to *high; none if
  * all ranks are filled by then. The light quartets of *items are those of these times on return. */
-static void arrivals_at(clocks *items, const ranks *k, lanes t, integrals *at, intptr_t *band_low, intptr_t *band_high)
+PLR_INLINE void arrivals_of(clocks *items, const ranks *k, lanes t, integrals *at, intptr_t *band_low,
+                            intptr_t *band_high, const int normal)
 {
     clocks here = *items;
     const intptr_t n_items = QUARTET * here.quartets, K = k->K;
-    if (last_lane(&t) < 700) {
+    if (normal) {
+        ring_normal_clocks(&here, t, at);
+    } else if (last_lane(&t) < 700) {
         for (intptr_t j = 0; j < n_items; j++)
             at->r[j] = expm1_lanes(here.w[j] * t);
     } else { /* w <= 1, so that only now e^(w t) may overflow; beyond e^700 an item has rung all the same */
@@ -493,11 +550,13 @@ static void arrivals_at(clocks *items, const ranks *k, lanes t, integrals *at, i
         return;
 
     const double light_weight = here.light_weight + here.crowd_weight;
-    const int monic = here.crowd || light_weight * last_lane(&t) < 600; /* far from underflow; a crowd sees to it itself */
+    const lanes silent = normal ? all_silent(&here, at) : exp_lanes(-light_weight * t);
+    /* far from underflow; a crowd sees to it itself */
+    const int monic = normal ? last_lane(&silent) > 1e-260 : here.crowd || light_weight * last_lane(&t) < 600;
     lanes *restrict P = at->P, *restrict B = at->B;
     for (intptr_t m = -MARGIN; m < coefficients; m++)
         P[m] = B[m] = (lanes){0};
-    P[0] = monic ? exp_lanes(-light_weight * t) : all_lanes(1);
+    P[0] = monic ? silent : all_lanes(1);
 
     intptr_t small_begin = here.relevant, small_end = here.relevant, terms = 0, top = 0;
     if (monic && here.sorted) {
@@ -516,12 +575,13 @@ static void arrivals_at(clocks *items, const ranks *k, lanes t, integrals *at, i
         for (intptr_t i = 0; i < coefficients; i++)
             at->s[i] = at->b[i] = (lanes){0};
         const intptr_t first = QUARTET * small_begin, middle = QUARTET * border, last = QUARTET * small_end;
-        terms = add_power_sums(k, middle - first, at->r + first, here.w + first, here.rho + first, NULL, NULL, 1,
-                               coefficients, at);
-        intptr_t all_terms = add_power_sums(k, last - middle, at->r + middle, NULL, NULL, NULL, NULL, 0, coefficients, at);
+        terms = add_power_sums(k, middle - first, at->r + first, here.w + first, at->hazard + first, here.rho + first, NULL,
+                               NULL, 1, normal, coefficients, at);
+        intptr_t all_terms = add_power_sums(k, last - middle, at->r + middle, NULL, NULL, NULL, NULL, NULL, 0, normal,
+                                            coefficients, at);
         if (here.crowd) {
-            const intptr_t more = add_power_sums(k, here.crowd, at->crowd_r, NULL, NULL, here.crowd_mass,
-                                                 here.crowd_rho_mass, 1, coefficients, at);
+            const intptr_t more = add_power_sums(k, here.crowd, at->crowd_r, NULL, NULL, NULL, here.crowd_mass,
+                                                 here.crowd_rho_mass, 1, 0, coefficients, at);
             terms = more > terms ? more : terms;
         }
         multiply_by_power_sums(P, at->s, terms > all_terms ? terms : all_terms, coefficients);
@@ -541,14 +601,14 @@ static void arrivals_at(clocks *items, const ranks *k, lanes t, integrals *at, i
         const int light = monic && quartet >= here.light_begin && quartet < here.light_end;
         if (quartet >= here.relevant) {
             if (light)
-                include_quartet(items, at, quartet, bottom, top, 1, 0);
+                include_quartet(items, at, quartet, bottom, top, 1, 0, normal);
             else
-                include_quartet(items, at, quartet, bottom, top, 0, 0);
+                include_quartet(items, at, quartet, bottom, top, 0, 0, normal);
         } else {
             if (light)
-                include_quartet(items, at, quartet, bottom, top, 1, 1);
+                include_quartet(items, at, quartet, bottom, top, 1, 1, normal);
             else
-                include_quartet(items, at, quartet, bottom, top, 0, 1);
+                include_quartet(items, at, quartet, bottom, top, 0, 1, normal);
         }
     }
     for (intptr_t m = coefficients - 1; m >= low && terms > 0; m--) {
@@ -560,15 +620,28 @@ static void arrivals_at(clocks *items, const ranks *k, lanes t, integrals *at, i
     }
 }
 
+static void exponential_arrivals_at(clocks *items, const ranks *k, lanes t, integrals *at, intptr_t *low, intptr_t *high)
+{
+    arrivals_of(items, k, t, at, low, high, 0);
+}
+
+static void normal_arrivals_at(clocks *items, const ranks *k, lanes t, integrals *at, intptr_t *low, intptr_t *high)
+{
+    arrivals_of(items, k, t, at, low, high, 1);
+}
+
 /* Add the integrands at the times t, with quadrature weights dt. */
 PLR_INLINE void integrate_at(const clocks *all, const ranks *k, lanes t, lanes dt, integrals *at, const int with_gradient,
-                             const int with_hessian)
+                             const int with_hessian, const int normal)
 {
     clocks here = *all;
     const clocks *items = &here;
     const intptr_t K = k->K;
     intptr_t low, coefficients;
-    arrivals_at(&here, k, t, at, &low, &coefficients);
+    if (normal)
+        normal_arrivals_at(&here, k, t, at, &low, &coefficients);
+    else
+        exponential_arrivals_at(&here, k, t, at, &low, &coefficients);
     if (low >= K)
         return;
     lanes value = {0};
@@ -598,17 +671,17 @@ PLR_INLINE void integrate_at(const clocks *all, const ranks *k, lanes t, lanes d
         const int alike_end = !light && quartet < here.light_begin ? here.light_begin : light ? here.light_end : here.quartets;
         const int pair = !relevant && quartet + 1 < alike_end;
         if (light && relevant)
-            add_by_polynomial(items, k, at, quartet, 1, t, dt, 1, with_hessian);
+            add_by_polynomial(items, k, at, quartet, 1, t, dt, 1, with_hessian, normal);
         else if (light && pair)
-            add_by_polynomial(items, k, at, quartet, 2, t, dt, 0, with_hessian);
+            add_by_polynomial(items, k, at, quartet, 2, t, dt, 0, with_hessian, normal);
         else if (light)
-            add_by_polynomial(items, k, at, quartet, 1, t, dt, 0, with_hessian);
+            add_by_polynomial(items, k, at, quartet, 1, t, dt, 0, with_hessian, normal);
         else if (relevant)
-            add_by_division(items, k, at, quartet, 1, low, coefficients, t, dt, 1, with_hessian);
+            add_by_division(items, k, at, quartet, 1, low, coefficients, t, dt, 1, with_hessian, normal);
         else if (pair)
-            add_by_division(items, k, at, quartet, 2, low, coefficients, t, dt, 0, with_hessian);
+            add_by_division(items, k, at, quartet, 2, low, coefficients, t, dt, 0, with_hessian, normal);
         else
-            add_by_division(items, k, at, quartet, 1, low, coefficients, t, dt, 0, with_hessian);
+            add_by_division(items, k, at, quartet, 1, low, coefficients, t, dt, 0, with_hessian, normal);
         quartet += 1 + pair;
     }
 }

@@ -5,11 +5,15 @@
  * tolerance: time is cut there, the items above leave (the next panel starts at the rank after them) and the items far
  * below have not entered yet. Every panel works with weights relative to its own heaviest item, so that scores may be
  * further apart than the exponents of float64 reach.
+ *
+ * With normal clocks (scores with normal noise) a panel is a chain of items without a gap that the noise could not bridge,
+ * and has no end but those of its items.
  */
 #include "exact.h"
 
 #include "arrival_polynomial.h"
 #include "crowd.h"
+#include "normal_plan.h"
 #include "quadrature_plan.h"
 
 #define GAP 7.0          /* nats between neighbouring scores from which a cut saves nodes */
@@ -18,6 +22,9 @@
 #define CROWD_FROM 800   /* items from which those that are light at all times become a crowd */
 #define KEYS 256
 #define ATTEMPTS 4
+#define NORMAL_GAP 12.0  /* sigmas between neighbouring scores that noise bridges with a chance of 1e-17 */
+#define WINDOW 200.0     /* of time, in a chain of normal clocks wider than WIDEST */
+#define REACH 10.0       /* sigmas from its score at which a normal clock rings with a chance of 1e-23 */
 
 /* --------------------------------------------------------------------------------------------- memory */
 
@@ -30,6 +37,8 @@ typedef struct {
     intptr_t *rank_order, *order_buffer; /* all items by falling score, only where there are gaps */
     intptr_t *panel_item;       /* of the panel as it comes: item of the query */
     intptr_t *item;             /* in the order of the evaluator: item of the panel, -1 for null items */
+    double *place;              /* likewise: where its normal clock stands */
+    normal_plan *normal;
     histogram *bins;
     quadrature *plan;
     octave_sums *octaves;
@@ -54,7 +63,7 @@ static intptr_t most_coefficients(intptr_t D, intptr_t K)
     return all < band ? all : band;
 }
 
-static size_t lay_out(workspace *ws, char *memory, intptr_t D, intptr_t K, int probabilities)
+static size_t lay_out(workspace *ws, char *memory, intptr_t D, intptr_t K, int purpose)
 {
     char *start = memory;
     const size_t items = D + 2 * PLR_LANES + QUARTET, real = sizeof(double), index = sizeof(intptr_t);
@@ -90,7 +99,12 @@ static size_t lay_out(workspace *ws, char *memory, intptr_t D, intptr_t K, int p
                              &ws->at.s, &ws->at.b};
     for (size_t i = 0; i < sizeof polynomials / sizeof *polynomials; i++)
         *polynomials[i] = (lanes *)carve(&memory, coefficients * sizeof(lanes)) + (i < 2 ? MARGIN : 0);
-    if (probabilities) {
+    if (purpose == PLR_EXACT_NORMAL) {
+        ws->place = (double *)carve(&memory, items * real);
+        ws->at.hazard = (lanes *)carve(&memory, items * sizeof(lanes));
+        ws->normal = (normal_plan *)carve(&memory, sizeof(normal_plan));
+    }
+    if (purpose == PLR_EXACT_PROBABILITIES) {
         ws->nodes = (arrivals *)carve(&memory, MOST_NODES / PLR_LANES * sizeof(arrivals));
         ws->kept = (lanes *)carve(&memory, MOST_NODES / PLR_LANES * coefficients * sizeof(lanes));
         ws->sums = (lanes *)carve(&memory, QUARTET * (K + 1) * sizeof(lanes));
@@ -98,10 +112,10 @@ static size_t lay_out(workspace *ws, char *memory, intptr_t D, intptr_t K, int p
     return memory - start;
 }
 
-static size_t workspace_bytes(intptr_t D, intptr_t K, int probabilities)
+static size_t workspace_bytes(intptr_t D, intptr_t K, int purpose)
 {
     workspace ws;
-    return lay_out(&ws, (char *)64, D, K < D ? K : D, probabilities) + 64;
+    return lay_out(&ws, (char *)64, D, K < D ? K : D, purpose) + 64;
 }
 
 /* -------------------------------------------------------------------------------------- order of the items */
@@ -171,6 +185,7 @@ static void order_items(workspace *ws, intptr_t n, double heavy, int sorted, clo
     items->sorted = sorted;
     items->light_weight = items->crowd_weight = 0;
     items->crowd = 0;
+    items->place = NULL;
     for (intptr_t j = QUARTET * items->light_begin; j < QUARTET * items->light_end; j++)
         items->light_weight += ws->w[j];
 }
@@ -217,6 +232,17 @@ typedef struct {
     double nodes, cut;     /* absolute errors, for an integral of order 1 */
 } tolerances;
 
+PLR_INLINE void integrate_outputs(const exact_query *query, const clocks *items, const ranks *k, lanes t, lanes dt,
+                                  integrals *at, const int normal)
+{
+    if (query->hessian)
+        integrate_at(items, k, t, dt, at, 1, 1, normal);
+    else if (query->gradient)
+        integrate_at(items, k, t, dt, at, 1, 0, normal);
+    else
+        integrate_at(items, k, t, dt, at, 0, 0, normal);
+}
+
 /* Gradient, Hessian diagonal and value of a panel's items, added to those of the query. */
 static void integrate_items(workspace *ws, exact_query *query, const clocks *items, const ranks *k, double *value)
 {
@@ -228,12 +254,10 @@ static void integrate_items(workspace *ws, exact_query *query, const clocks *ite
         at->gradient[j] = at->hessian[j] = (lanes){0};
     for (int i = 0; i < plan->nodes && !query->patience.stopped; i += PLR_LANES) {
         lanes t = load_lanes(plan->time + i), dt = load_lanes(plan->weight + i);
-        if (query->hessian)
-            integrate_at(items, k, t, dt, at, 1, 1);
-        else if (query->gradient)
-            integrate_at(items, k, t, dt, at, 1, 0);
+        if (items->place)
+            integrate_outputs(query, items, k, t, dt, at, 1);
         else
-            integrate_at(items, k, t, dt, at, 0, 0);
+            integrate_outputs(query, items, k, t, dt, at, 0);
     }
     *value += sum_lanes(at->value);
     for (intptr_t j = 0; query->gradient && j < padded; j++)
@@ -255,7 +279,7 @@ static void place_items(workspace *ws, exact_query *query, const clocks *items, 
         clocks here = *items;
         node->t = load_lanes(plan->time + i);
         node->dt = load_lanes(plan->weight + i);
-        arrivals_at(&here, k, node->t, &ws->at, &node->low, &node->high);
+        exponential_arrivals_at(&here, k, node->t, &ws->at, &node->low, &node->high);
         if (node->low >= k->K)
             break;
         memcpy(kept, ws->at.P, node->high * sizeof(lanes));
@@ -325,12 +349,12 @@ static int solve_panel(workspace *ws, exact_query *query, intptr_t n, intptr_t a
 }
 
 /* Whether a gap of scores lies above which fewer than K items are. */
-static int has_gap(const histogram *h, intptr_t K)
+static int has_gap(const histogram *h, intptr_t K, double gap)
 {
     int empty = 0;
     for (int i = 0; i < h->bins && h->above[i] < (double)K; i++) {
         empty = h->count[i] == 0 ? empty + 1 : 0;
-        if (empty >= (int)(GAP * BINS_PER_NAT) - 1)
+        if (empty >= (int)(gap * BINS_PER_NAT) - 1)
             return 1;
     }
     return 0;
@@ -342,18 +366,24 @@ static double all_rung(intptr_t n, double cut)
     return log(log((double)n / cut));
 }
 
+/* All items by falling score: their scores, and themselves in ws->rank_order. */
+static const double *sort_query(workspace *ws, const exact_query *query)
+{
+    double *f = ws->key;
+    for (intptr_t j = 0; j < query->D; j++) {
+        ws->rank_order[j] = j;
+        f[j] = query->scores[j];
+    }
+    sort_by_score(query->D, f, ws->rank_order, ws->key_buffer, ws->order_buffer);
+    memcpy(ws->key_buffer, f, query->D * sizeof *f);
+    return ws->key_buffer;
+}
+
 static void solve_with_gaps(workspace *ws, exact_query *query, double common, intptr_t K, tolerances tolerance,
                             double *value, int *nodes)
 {
     const intptr_t D = query->D;
-    double *f = ws->key;
-    for (intptr_t j = 0; j < D; j++) {
-        ws->rank_order[j] = j;
-        f[j] = query->scores[j];
-    }
-    sort_by_score(D, f, ws->rank_order, ws->key_buffer, ws->order_buffer);
-    double *sorted = ws->key_buffer;
-    memcpy(sorted, f, D * sizeof *f);
+    const double *sorted = sort_query(ws, query);
     double start_reference = 0, start_delay = 0;
     intptr_t arrived = 0;
     while (arrived < K) {
@@ -429,7 +459,7 @@ static int solve_with_crowd(workspace *ws, exact_query *query, double highest, d
     }
     add_to_octaves(ws->octaves, D, weights, query->relevance, common);
     histogram_of_octaves(ws->bins, ws->octaves);
-    if (has_gap(ws->bins, K))
+    if (has_gap(ws->bins, K, GAP))
         return 0;
     const double S = sum_lanes(sum);
     quadrature *plan = ws->plan;
@@ -498,7 +528,7 @@ static void solve_panels(workspace *ws, exact_query *query, double highest, doub
         for (intptr_t j = 0; j < D; j++)
             ws->f[j] = query->scores[j] - highest;
         fill_histogram(ws->bins, ws->f, D, lowest - highest);
-        gaps = has_gap(ws->bins, K);
+        gaps = has_gap(ws->bins, K, GAP);
     }
     if (gaps) {
         solve_with_gaps(ws, query, common, K, tolerance, value, nodes);
@@ -509,6 +539,140 @@ static void solve_panels(workspace *ws, exact_query *query, double highest, doub
         ws->rho_in[j] = query->probabilities ? 0 : query->relevance[j] - common;
     }
     solve_panel(ws, query, D, 0, K, 0, INFINITY, tolerance, value, nodes);
+}
+
+/* ---------------------------------------------------------------------------------------- normal clocks */
+
+/* y at which Phi(y) / Phi(-y) is about this ratio, >= 1: Newton's method on ln ratio = 1.5976 y + 0.070566 y^3. */
+static double place_of_ratio(double ratio)
+{
+    const double target = log(ratio);
+    double y = target < 2 ? 0.6 * target : cbrt(14 * target);
+    for (int i = 0; i < 6; i++)
+        y -= (1.5976 * y + 0.070566 * y * y * y - target) / (1.5976 + 0.211698 * y * y);
+    return y;
+}
+
+/* Integrate over the nodes of ws->plan, for n items of ws->f, rho_in and panel_item. */
+static void integrate_normal_nodes(workspace *ws, exact_query *query, intptr_t n, const ranks *k, double *value)
+{
+    const quadrature *plan = ws->plan;
+    const double early = place_of_ratio(k->most_early) - plan->time[plan->nodes - 1];
+    for (intptr_t j = n; j % PLR_LANES; j++)
+        ws->f[j] = 0;
+    for (intptr_t j = 0; j < n; j += PLR_LANES) { /* in place of weights: any function that rises with the score */
+        const lanes w = exp_lanes(load_lanes(ws->f + j));
+        memcpy(ws->w_in + j, &w, sizeof w);
+    }
+    clocks items;
+    order_items(ws, n, early < 0 ? exp(larger(early, -700)) : 1, k->K >= SORTED_FROM, &items);
+    for (intptr_t j = 0; j < QUARTET * items.quartets; j++)
+        ws->place[j] = ws->item[j] < 0 ? -1e30 : ws->f[ws->item[j]];
+    items.place = ws->place;
+    integrate_items(ws, query, &items, k, value);
+}
+
+static void integrate_normal_plan(workspace *ws, exact_query *query, intptr_t n, intptr_t arrived, intptr_t K,
+                                  tolerances tolerance, double *value, int *nodes)
+{
+    plan_normal(ws->bins, (double)n, (double)K, tolerance.nodes, tolerance.cut, ws->normal);
+    const ranks k = panel_ranks(ws, query, n, arrived, K, tolerance);
+    const intptr_t all = count_normal_nodes(ws->normal);
+    *nodes += (int)all;
+    for (intptr_t first = 0; first < all && !query->patience.stopped; first += MOST_NODES) {
+        ws->plan->nodes = all - first < MOST_NODES ? (int)(all - first) : MOST_NODES;
+        place_normal_nodes(ws->normal, all, first, ws->plan->nodes, ws->plan->time, ws->plan->weight);
+        integrate_normal_nodes(ws, query, n, &k, value);
+    }
+}
+
+/* Items [first, end) of those sorted by score, relative to the first of them, which lies at `top`. */
+static void take_sorted(workspace *ws, const exact_query *query, const double *sorted, intptr_t first, intptr_t end,
+                        double inverse_sigma, double common)
+{
+    for (intptr_t i = first; i < end; i++) {
+        ws->panel_item[i - first] = ws->rank_order[i];
+        ws->rho_in[i - first] = query->relevance[ws->rank_order[i]] - common;
+        ws->f[i - first] = (sorted[i] - sorted[first]) * inverse_sigma;
+    }
+    fill_histogram(ws->bins, ws->f, end - first, ws->f[end - first - 1]);
+}
+
+/* A chain of items [arrived, next), wider than the histogram: windows of time, each with the items that may ring in it,
+ * and one rule with the spacing that the densest of them needs. */
+static void solve_long_chain(workspace *ws, exact_query *query, const double *sorted, intptr_t arrived, intptr_t next,
+                             double inverse_sigma, double common, intptr_t K, tolerances tolerance, double *value,
+                             int *nodes)
+{
+    const double top = sorted[arrived], span = (top - sorted[next - 1]) * inverse_sigma;
+    double spacing = 1;
+    for (int integrating = 0; integrating < 2; integrating++) {
+        intptr_t first = arrived, end = arrived;
+        double until = -REACH;
+        for (double from = -REACH; from < span + REACH && !query->patience.stopped; from = until) {
+            until = from + WINDOW;
+            while ((top - sorted[first]) * inverse_sigma < from - REACH && first < next - 1)
+                first++;
+            while (end < next && (top - sorted[end]) * inverse_sigma < until + REACH)
+                end++;
+            if (first >= K)
+                break;
+            const intptr_t n = end - first, ranks_left = K - first < n ? K - first : n;
+            take_sorted(ws, query, sorted, first, end, inverse_sigma, common);
+            if (!integrating) {
+                plan_normal(ws->bins, (double)n, (double)ranks_left, tolerance.nodes, tolerance.cut, ws->normal);
+                for (int i = 0; i < ws->normal->sections; i++)
+                    spacing = smaller(spacing, ws->normal->spacing[i]);
+                continue;
+            }
+            const ranks k = panel_ranks(ws, query, n, first, ranks_left, tolerance);
+            const double shift = (top - sorted[first]) * inverse_sigma; /* time at which the first of these stands */
+            intptr_t node = (intptr_t)ceil((from + REACH) / spacing);
+            const intptr_t last = (intptr_t)ceil((until + REACH) / spacing);
+            for (; node < last; node += ws->plan->nodes) {
+                ws->plan->nodes = last - node < MOST_NODES ? (int)((last - node + 7) / 8 * 8) : MOST_NODES;
+                for (int i = 0; i < ws->plan->nodes; i++) {
+                    ws->plan->time[i] = (double)(node + i) * spacing - REACH - shift;
+                    ws->plan->weight[i] = node + i < last ? spacing : 0;
+                }
+                *nodes += ws->plan->nodes;
+                integrate_normal_nodes(ws, query, n, &k, value);
+            }
+        }
+    }
+}
+
+static void solve_normal(workspace *ws, exact_query *query, double inverse_sigma, double highest, double lowest,
+                         double common, intptr_t K, tolerances tolerance, double *value, int *nodes)
+{
+    const intptr_t D = query->D;
+    int gaps = !((highest - lowest) * inverse_sigma < WIDEST);
+    if (!gaps) {
+        for (intptr_t j = 0; j < D; j++) {
+            ws->f[j] = (query->scores[j] - highest) * inverse_sigma;
+            ws->panel_item[j] = j;
+            ws->rho_in[j] = query->relevance[j] - common;
+        }
+        fill_histogram(ws->bins, ws->f, D, (lowest - highest) * inverse_sigma);
+        gaps = has_gap(ws->bins, K, NORMAL_GAP);
+    }
+    if (!gaps) {
+        integrate_normal_plan(ws, query, D, 0, K, tolerance, value, nodes);
+        return;
+    }
+    const double *sorted = sort_query(ws, query);
+    for (intptr_t arrived = 0, next; arrived < K && !query->patience.stopped; arrived = next) {
+        next = arrived + 1;
+        while (next < D && (sorted[next - 1] - sorted[next]) * inverse_sigma < NORMAL_GAP)
+            next++;
+        const intptr_t n = next - arrived, ranks_left = K - arrived < n ? K - arrived : n;
+        if (!((sorted[arrived] - sorted[next - 1]) * inverse_sigma < WIDEST)) {
+            solve_long_chain(ws, query, sorted, arrived, next, inverse_sigma, common, K, tolerance, value, nodes);
+            continue;
+        }
+        take_sorted(ws, query, sorted, arrived, next, inverse_sigma, common);
+        integrate_normal_plan(ws, query, n, arrived, ranks_left, tolerance, value, nodes);
+    }
 }
 
 /* ------------------------------------------------------------------------------------------------- query */
@@ -538,12 +702,13 @@ static void clear(const exact_query *query)
         memset(query->hessian, 0, query->D * sizeof(double));
 }
 
-static void solve(exact_query *query, void *memory)
+/* inverse_sigma is that of normal clocks, or 0 for exponential ones. */
+static void solve_query(exact_query *query, double inverse_sigma, void *memory)
 {
     const intptr_t D = query->D;
     intptr_t K = query->K < D ? query->K : D;
     workspace layout, *ws = &layout;
-    lay_out(ws, memory, D, K, 0);
+    lay_out(ws, memory, D, K, inverse_sigma > 0 ? PLR_EXACT_NORMAL : PLR_EXACT_GRADIENT);
     query->value = 0;
     query->attempts = query->nodes = 0;
     ws->at.patience = &query->patience;
@@ -590,7 +755,10 @@ static void solve(exact_query *query, void *memory)
         double integral = 0;
         query->attempts = attempt + 1;
         query->nodes = 0;
-        solve_panels(ws, query, highest, lowest, common, K, tolerance, &integral, &query->nodes);
+        if (inverse_sigma > 0)
+            solve_normal(ws, query, inverse_sigma, highest, lowest, common, K, tolerance, &integral, &query->nodes);
+        else
+            solve_panels(ws, query, highest, lowest, common, K, tolerance, &integral, &query->nodes);
         query->value = known_value + integral;
         if (!query->gradient)
             return;
@@ -619,6 +787,20 @@ static void solve(exact_query *query, void *memory)
     }
 }
 
+static void solve_exponential(exact_query *query, void *memory)
+{
+    solve_query(query, 0, memory);
+}
+
+static void solve_thurstonian(exact_query *query, double inverse_sigma, void *memory)
+{
+    solve_query(query, inverse_sigma, memory);
+    for (intptr_t j = 0; query->gradient && j < query->D; j++)
+        query->gradient[j] *= inverse_sigma;
+    for (intptr_t j = 0; query->hessian && j < query->D; j++)
+        query->hessian[j] = query->hessian[j] * inverse_sigma * inverse_sigma;
+}
+
 /* Each column sums to one: what is missing measures the error. When every item is placed, the last column is what the
  * others leave of each row. */
 static void rank_probabilities(exact_query *query, void *memory)
@@ -626,7 +808,7 @@ static void rank_probabilities(exact_query *query, void *memory)
     const intptr_t D = query->D, columns = query->columns;
     intptr_t K = columns < D ? columns : D;
     workspace layout, *ws = &layout;
-    lay_out(ws, memory, D, K, 1);
+    lay_out(ws, memory, D, K, PLR_EXACT_PROBABILITIES);
     ws->at.patience = &query->patience;
     const int complete = K == D;
     K -= complete;
@@ -668,6 +850,7 @@ static void prepare(void)
 {
     prepare_quadrature();
     prepare_crowd();
+    prepare_normal_clocks();
 }
 
-const exact_kernels ISA(exact_kernels) = {prepare, workspace_bytes, solve, rank_probabilities};
+const exact_kernels ISA(exact_kernels) = {prepare, workspace_bytes, solve_exponential, rank_probabilities, solve_thurstonian};

@@ -24,11 +24,15 @@ typedef struct {
     int attempts, nodes;        /* out: how often the nodes were chosen anew, how many there were in the end */
 } exact_query;
 
+enum { PLR_EXACT_GRADIENT, PLR_EXACT_PROBABILITIES, PLR_EXACT_NORMAL }; /* purposes of a workspace */
+
 typedef struct {
     void (*prepare)(void);                         /* tables of this level, once per process */
-    size_t (*workspace)(intptr_t D, intptr_t K, int probabilities); /* bytes, for the longest list and the largest K */
+    size_t (*workspace)(intptr_t D, intptr_t K, int purpose); /* bytes, for the longest list and the largest K */
     void (*solve)(exact_query *query, void *workspace);
     void (*rank_probabilities)(exact_query *query, void *workspace);
+    /* As solve, for the ranking by scores with independent normal noise; promises of sigma times the gradient. */
+    void (*solve_normal)(exact_query *query, double inverse_sigma, void *workspace);
 } exact_kernels;
 
 PLR_DECLARE_KERNELS(exact_kernels)

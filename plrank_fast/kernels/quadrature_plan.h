@@ -23,8 +23,15 @@
 #define MOST_NODES 512
 #define PROFILE_TABLE (4 * MOST_BINS)
 
-/* exp(-k / BINS_PER_NAT) = w t for all k that a bin and a time can be apart, with its p and q. */
-static double table_wt[PROFILE_TABLE], table_p[PROFILE_TABLE], table_q[PROFILE_TABLE];
+/* For all k that a bin and a time can be apart (the time is k bins before the clock's place): the chance p that the clock
+ * has rung, q = 1 - p, and its hazard, the density of ringing now over q. */
+typedef struct {
+    int settled; /* bins that a clock lies back when it has rung for certain */
+    double hazard[PROFILE_TABLE], p[PROFILE_TABLE], q[PROFILE_TABLE];
+} clock_table;
+
+/* Exponential clocks on the axis ln t: w t = exp(-k / BINS_PER_NAT) is the hazard too, and e^5 settles it. */
+static clock_table exponential_clocks = {.settled = 5 * BINS_PER_NAT};
 
 /* -------------------------------------------------------------------------------------- Gauss-Legendre rules */
 
@@ -95,9 +102,9 @@ static void prepare_quadrature(void)
     for (int k = 0; k < PROFILE_TABLE; k++) {
         double log_wt = -(double)(k - PROFILE_TABLE / 2) / BINS_PER_NAT;
         double wt = exp(log_wt > -700 ? (log_wt < 7 ? log_wt : 7) : -700);
-        table_wt[k] = wt;
-        table_p[k] = -expm1(-wt);
-        table_q[k] = exp(-wt);
+        exponential_clocks.hazard[k] = wt;
+        exponential_clocks.p[k] = -expm1(-wt);
+        exponential_clocks.q[k] = exp(-wt);
     }
 }
 
@@ -109,26 +116,27 @@ typedef struct {
     double above[MOST_BINS + PLR_LANES + 1]; /* items in the bins before this one */
 } histogram;
 
-/* The first bins have rung for certain once w t exceeds e^5. */
-PLR_INLINE int first_unsettled(int step)
+/* The first bin that has not rung for certain. */
+PLR_INLINE int first_unsettled(const clock_table *clock, const histogram *h, int step)
 {
-    return step > 5 * BINS_PER_NAT ? step - 5 * BINS_PER_NAT : 0;
+    const int first = step > clock->settled ? step - clock->settled : 0;
+    return first < h->bins ? first : h->bins;
 }
 
 typedef struct {
-    double arrivals, slope, variance; /* Lambda, Lambda', V */
+    double arrivals, slope, variance; /* Lambda, Lambda' (by the axis of the bins), V */
 } profile;
 
-PLR_INLINE profile profile_at(const histogram *h, int step)
+PLR_INLINE profile profile_at(const clock_table *clock, const histogram *h, int step)
 {
-    int first = first_unsettled(step) < h->bins ? first_unsettled(step) : h->bins;
+    const int first = first_unsettled(clock, h, step);
     const int shift = PROFILE_TABLE / 2 - step;
     lanes arrivals = {0}, slope = {0}, variance = {0};
     for (int i = first; i < h->bins; i += PLR_LANES) {
-        lanes count = load_lanes(h->count + i), p = load_lanes(table_p + shift + i);
-        lanes q = load_lanes(table_q + shift + i), wt = load_lanes(table_wt + shift + i);
+        lanes count = load_lanes(h->count + i), p = load_lanes(clock->p + shift + i);
+        lanes q = load_lanes(clock->q + shift + i), hazard = load_lanes(clock->hazard + shift + i);
         arrivals += count * p;
-        slope += count * q * wt;
+        slope += count * q * hazard;
         variance += count * p * q;
     }
     return (profile){h->above[first] + sum_lanes(arrivals), sum_lanes(slope), sum_lanes(variance)};
@@ -136,22 +144,22 @@ PLR_INLINE profile profile_at(const histogram *h, int step)
 
 /* ln of a bound on the rate at which arrivals of rank <= K still come in at this time (Chernoff: for any 0 < z <= 1,
  * P(N < K) <= E[z^N] z^(1-K)), minimised over z by Newton's method from *log_z, which is left at the last z. */
-PLR_INLINE double log_late_flux(const histogram *h, int step, double earlier, double *log_z)
+PLR_INLINE double log_late_flux(const clock_table *clock, const histogram *h, int step, double earlier, double *log_z)
 {
-    int first = first_unsettled(step) < h->bins ? first_unsettled(step) : h->bins;
+    const int first = first_unsettled(clock, h, step);
     const int shift = PROFILE_TABLE / 2 - step;
     double best = INFINITY;
     for (int iteration = 0; iteration < 8; iteration++) {
         double z = exp(*log_z);
         lanes log_moment = {0}, mean = {0}, spread = {0}, flux = {0};
         for (int i = first; i < h->bins; i += PLR_LANES) {
-            lanes count = load_lanes(h->count + i), p = load_lanes(table_p + shift + i);
-            lanes q = load_lanes(table_q + shift + i), wt = load_lanes(table_wt + shift + i);
+            lanes count = load_lanes(h->count + i), p = load_lanes(clock->p + shift + i);
+            lanes q = load_lanes(clock->q + shift + i), hazard = load_lanes(clock->hazard + shift + i);
             lanes factor = q + p * z, inverse = 1.0 / factor, share = count * p * z * inverse;
             log_moment += count * rough_log_lanes(factor);
             mean += share;
             spread += share * q * inverse;
-            flux += count * wt * q * inverse;
+            flux += count * hazard * q * inverse;
         }
         double settled = h->above[first], centre = settled + sum_lanes(mean), target = earlier > 0.5 ? earlier : 0.5;
         double rate = sum_lanes(flux);
@@ -199,11 +207,11 @@ static void plan_quadrature(const histogram *h, double S, double K, double t0, d
     int dead_before = 0, dead_since = 0;
     plan->ended = 0;
     for (; step <= last && step < log_t1 * BINS_PER_NAT + 1; step++) {
-        profile at = profile_at(h, step);
+        profile at = profile_at(&exponential_clocks, h, step);
         double ahead = at.arrivals - earlier, flux = 0;
         int dead = 0;
         if (ahead > 0.5 && (ahead * ahead > -log_cut * at.variance || at.slope < cut)) {
-            flux = log_late_flux(h, step, earlier, &log_z);
+            flux = log_late_flux(&exponential_clocks, h, step, earlier, &log_z);
             dead = flux < log_cut;
         }
         if (dead) {

@@ -46,6 +46,92 @@ static void arrivals(int noise, plr_stream *stream, const double *places, double
     plr_stream_store(stream, &state);
 }
 
+/* Lanes of `key` and their numbers, from `first` on, where `held`, appended to n of each; room for a whole vector. */
+PLR_INLINE size_t append(vec_i64 held, vec_u64 key, size_t first, uint64_t *keys, int32_t *items, size_t n)
+{
+#ifdef PLR_ISA_AVX512
+    /* compression has no generic vector form */
+    const __m256i eight = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    __mmask8 mask = _mm512_movepi64_mask((__m512i)held);
+    __m256i item = _mm256_add_epi32(eight, _mm256_set1_epi32((int)first));
+    _mm512_storeu_si512(keys + n, _mm512_maskz_compress_epi64(mask, (__m512i)key));
+    _mm256_storeu_si256((__m256i *)(items + n), _mm256_maskz_compress_epi32(mask, item));
+    return n + (size_t)__builtin_popcount(mask);
+#else
+    for (int lane = 0; lane < PLR_LANES; lane++) {
+        keys[n] = key[lane];
+        items[n] = (int32_t)first + lane;
+        n -= (size_t)held[lane];
+    }
+    return n;
+#endif
+}
+
+static size_t keep_before(const double *arrivals, size_t n, double pivot, double *kept, int32_t *items)
+{
+    size_t n_kept = 0;
+    for (size_t i = 0; i < n; i += PLR_LANES) {
+        vec_f64 arrival = vec_load(arrivals + i);
+        n_kept = append(arrival < pivot, (vec_u64)arrival, i, (uint64_t *)kept, items, n_kept);
+    }
+    while (n_kept > 0 && (size_t)items[n_kept - 1] >= n) /* what stands behind the last item */
+        n_kept--;
+    return n_kept;
+}
+
+/* A clock of Gumbel noise rings before the pivot where -log(u) place < pivot, that is from some random word on. The
+ * thresholds are a little low, so that rounding leaves out none. */
+static void early_words(const double *places, size_t n, double pivot, uint64_t *thresholds)
+{
+    for (size_t i = 0; i < n; i += PLR_LANES) {
+        vec_f64 silent = vec_exp_flush(-pivot / vec_load(places + i)) * (1.0 - 1e-11);
+        for (int lane = 0; lane < PLR_LANES; lane++)
+            thresholds[i + lane] = i + lane < n ? (uint64_t)(silent[lane] * 0x1p64) : UINT64_MAX;
+    }
+}
+
+static size_t early_arrivals(plr_stream *stream, const double *places, const uint64_t *thresholds, size_t n,
+                             double pivot, double *kept, int32_t *items)
+{
+    plr_stream_state state = plr_stream_load(stream);
+    size_t n_early = 0, n_kept = 0;
+    for (size_t i = 0; i < n; i += PLR_STREAM_LANES) {
+        plr_lanes words = plr_stream_step(&state);
+        for (int lane = 0; lane < PLR_STREAM_LANES; lane += PLR_LANES) {
+            vec_u64 word = words_at(&words, lane), threshold;
+            memcpy(&threshold, thresholds + i + lane, sizeof threshold);
+            n_early = append(word >= threshold, word, i + lane, (uint64_t *)kept, items, n_early);
+        }
+    }
+    plr_stream_store(stream, &state);
+    while (n_early > 0 && (size_t)items[n_early - 1] >= n)
+        n_early--;
+    for (size_t i = 0; i < n_early; i += PLR_LANES) {
+        vec_u64 word;
+        memcpy(&word, kept + i, sizeof word);
+        vec_f64 clock = -vec_log(vec_uniform(word));
+#ifdef PLR_ISA_AVX512
+        const size_t here = n_early - i < PLR_LANES ? n_early - i : PLR_LANES;
+        __mmask8 mask = (__mmask8)((1u << here) - 1);
+        __m256i item = _mm256_loadu_si256((const __m256i *)(items + i));
+        __m512d place = _mm512_mask_i32gather_pd(_mm512_setzero_pd(), mask, item, places, 8);
+        __m512d arrival = _mm512_mul_pd((__m512d)clock, place);
+        mask = _mm512_mask_cmp_pd_mask(mask, arrival, _mm512_set1_pd(pivot), _CMP_LT_OQ);
+        _mm512_storeu_pd(kept + n_kept, _mm512_maskz_compress_pd(mask, arrival));
+        _mm256_storeu_si256((__m256i *)(items + n_kept), _mm256_maskz_compress_epi32(mask, item));
+        n_kept += (size_t)__builtin_popcount(mask);
+#else
+        for (int lane = 0; lane < PLR_LANES && i + lane < n_early; lane++) {
+            const int32_t item = items[i + lane];
+            kept[n_kept] = clock[lane] * places[item];
+            items[n_kept] = item;
+            n_kept += kept[n_kept] < pivot;
+        }
+#endif
+    }
+    return n_kept;
+}
+
 /* Density of the noise that takes an item from its place to an arrival; 0 where it underflows. */
 PLR_INLINE vec_f64 density(int noise, vec_f64 place, double arrival)
 {
@@ -60,36 +146,57 @@ PLR_INLINE vec_f64 density(int noise, vec_f64 place, double arrival)
     return vec_exp_flush(x - vec_exp_flush(x));
 }
 
-/* 2^y for y <= 0, 0 below -1000; relative error below 6e-9, which is far less than that of the interpolation between
- * nodes and costs half of what vec_exp_flush does. */
+/* p 2^n for whole n <= 0 (`shifted` is n + 1.5 2^52, so n stands in its low bits), 0 where that underflows. */
+PLR_INLINE vec_f64 scale_down(vec_f64 p, vec_f64 n, vec_f64 shifted)
+{
+#if defined(PLR_ISA_AVX512)
+    (void)shifted;
+    return (vec_f64)_mm512_scalef_pd((__m512d)p, (__m512d)n); /* one instruction for the four below */
+#else
+    p = (vec_f64)((vec_u64)p + ((vec_u64)shifted << 52));
+    return vec_select(n > -1000.0, p, (vec_f64){0});
+#endif
+}
+
+/* 2^y for y <= 0, 0 where it underflows; relative error below 7.5e-8 (the minimax polynomial of degree 5), less than that
+ * of the interpolation between nodes, for less than half of what vec_exp_flush costs. */
 PLR_INLINE vec_f64 rough_exp2(vec_f64 y)
 {
     const double shift = 0x1.8p52;
-    vec_f64 shifted = y + shift, r = y - (shifted - shift);
-    vec_f64 p = 1.5252733804059838e-05 + (vec_f64){0};
-    p = p * r + 0.00015403530393381606;
-    p = p * r + 0.0013333558146428441;
-    p = p * r + 0.0096181291076284769;
-    p = p * r + 0.055504108664821576;
-    p = p * r + 0.24022650695910069;
-    p = p * r + 0.69314718055994529;
-    p = p * r + 1;
-    p = (vec_f64)((vec_u64)p + ((vec_u64)shifted << 52));
-    return vec_select(y > -1000.0, p, (vec_f64){0});
+    vec_f64 shifted = y + shift, n = shifted - shift, r = y - n;
+    vec_f64 p = 0.00132764718741439 + (vec_f64){0};
+    p = p * r + 0.00967554133351439;
+    p = p * r + 0.055507132738645125;
+    p = p * r + 0.240221197238634;
+    p = p * r + 0.6931469670645358;
+    p = p * r + 1.000000071654678;
+    return scale_down(p, n, shifted);
 }
 
-/* Density at a node, roughly. */
+/* Density at a node, roughly, over node_unit(noise); place (of PLR_GUMBEL, its negative) and, but for PLR_GUMBEL, arrival
+ * are node_scale(noise) times what they were. */
 PLR_INLINE vec_f64 node_density(int noise, vec_f64 place, double arrival)
 {
-    const double log2_e = 1.4426950408889634;
     if (noise == PLR_GUMBEL) {
-        vec_f64 z = place * arrival;
-        return z * rough_exp2(-log2_e * z);
+        vec_f64 y = place * arrival;
+        return y * rough_exp2(y);
     }
-    vec_f64 x = place + arrival;
-    if (noise == PLR_NORMAL)
-        return 0.3989422804014326779 * rough_exp2((-0.5 * log2_e) * (x * x));
+    if (noise == PLR_NORMAL) {
+        vec_f64 x = place + arrival;
+        return rough_exp2(-(x * x));
+    }
     return density(noise, place, arrival);
+}
+
+/* For a power of two in place of an exponential. */
+PLR_INLINE double node_scale(int noise)
+{
+    return noise == PLR_GUMBEL ? 1.4426950408889634 : noise == PLR_NORMAL ? 0.84932180028801905 : 1.0;
+}
+
+PLR_INLINE double node_unit(int noise)
+{
+    return noise == PLR_GUMBEL ? -0.69314718055994531 : noise == PLR_NORMAL ? 0.3989422804014326779 : 1.0;
 }
 
 /* `below` sums, over the ranks below the one at hand, what they are worth more to an item that stands above them than
@@ -110,41 +217,71 @@ PLR_INLINE void items_of(int noise, const noisy_ranking *ranking, const double *
     }
 }
 
-/* Two vectors of nodes in flight, as the exponentials have long chains of dependent steps; more would not fit the
- * registers (at four the loop is slower by half). */
-PLR_INLINE void nodes_of(int noise, const noisy_ranking *ranking, const double *places, const int32_t *rows,
-                         double *sums, double *corrections, size_t n)
+/* Some vectors of nodes in flight, as the exponentials have long chains of dependent steps: two, or three where that is
+ * what there is. Four would not fit the registers (the loop is slower by half). */
+PLR_INLINE void nodes_of(int noise, const int group, const noisy_ranking *ranking, const double *places,
+                         const int32_t *rows, double *sums, double *corrections, size_t n)
 {
-    for (size_t i = 0; i < n; i += 2 * PLR_LANES) {
-        vec_f64 place = vec_load(places + i), place_2 = vec_load(places + i + PLR_LANES);
-        vec_f64 plain = {0}, plain_2 = {0}, weighted = {0}, weighted_2 = {0};
-        vec_f64 below = {0}, below_2 = {0}, below_weighted = {0}, below_weighted_2 = {0};
-        for (size_t k = ranking->n_ranks; k-- > 0;) {
-            double rho = ranking->relevance[k], drop = ranking->drops[k], change = ranking->drop_changes[k];
-            if (rows[k] >= 0) {
-                double *row = corrections + (size_t)rows[k] * n + i;
-                vec_store(row, (vec_load(row) - below_weighted) + rho * below);
-                row += PLR_LANES;
-                vec_store(row, (vec_load(row) - below_weighted_2) + rho * below_2);
-            }
-            vec_f64 e = node_density(noise, place, ranking->arrivals[k]);
-            vec_f64 e_2 = node_density(noise, place_2, ranking->arrivals[k]);
-            plain += drop * e;
-            plain_2 += drop * e_2;
-            below += change * e;
-            below_2 += change * e_2;
-            e *= rho;
-            e_2 *= rho;
-            weighted += drop * e;
-            weighted_2 += drop * e_2;
-            below_weighted += change * e;
-            below_weighted_2 += change * e_2;
+    const size_t ranks = (ranking->n_ranks + 7) / 8 * 8;
+    const double *factors = ranking->factors;
+    for (size_t i = 0; i < n; i += group * PLR_LANES) {
+        vec_f64 place[3], plain[3], weighted[3], below[3], below_weighted[3];
+        for (int v = 0; v < group; v++) {
+            place[v] = (noise == PLR_GUMBEL ? -1.0 : 1.0) * node_scale(noise) * vec_load(places + i + v * PLR_LANES);
+            plain[v] = weighted[v] = below[v] = below_weighted[v] = (vec_f64){0};
         }
-        vec_store(sums + i, vec_load(sums + i) + plain);
-        vec_store(sums + i + PLR_LANES, vec_load(sums + i + PLR_LANES) + plain_2);
-        vec_store(sums + n + i, vec_load(sums + n + i) + weighted);
-        vec_store(sums + n + i + PLR_LANES, vec_load(sums + n + i + PLR_LANES) + weighted_2);
+        for (size_t k = ranking->n_ranks; k-- > 0;) {
+            if (rows[k] >= 0) {
+                const double rho = ranking->relevance[k];
+                double *row = corrections + (size_t)rows[k] * n + i;
+                for (int v = 0; v < group; v++)
+                    vec_store(row + v * PLR_LANES,
+                              (vec_load(row + v * PLR_LANES) - below_weighted[v]) + rho * below[v]);
+            }
+            const double arrival = factors[k], drop = factors[ranks + k], drop_rho = factors[2 * ranks + k];
+            const double change = factors[3 * ranks + k], change_rho = factors[4 * ranks + k];
+            for (int v = 0; v < group; v++) {
+                const vec_f64 e = node_density(noise, place[v], arrival);
+                plain[v] += drop * e;
+                below[v] += change * e;
+                weighted[v] += drop_rho * e;
+                below_weighted[v] += change_rho * e;
+            }
+        }
+        for (int v = 0; v < group; v++) {
+            double *to = sums + i + v * PLR_LANES;
+            vec_store(to, vec_load(to) + plain[v]);
+            vec_store(to + n, vec_load(to + n) + weighted[v]);
+        }
     }
+}
+
+/* What the nodes need of each rank, in memory: from there a factor is spread over a vector for nothing, while spreading
+ * products made on the way takes a port of the processor that the densities need. */
+PLR_INLINE void make_factors(int noise, const noisy_ranking *ranking)
+{
+    const size_t ranks = (ranking->n_ranks + 7) / 8 * 8;
+    double *factors = ranking->factors;
+    for (size_t k = 0; k < ranking->n_ranks; k += PLR_LANES) {
+        vec_f64 rho = vec_load(ranking->relevance + k), drop = node_unit(noise) * vec_load(ranking->drops + k);
+        vec_f64 change = node_unit(noise) * vec_load(ranking->drop_changes + k);
+        vec_f64 arrival = vec_load(ranking->arrivals + k);
+        vec_store(factors + k, noise == PLR_NORMAL ? node_scale(noise) * arrival : arrival);
+        vec_store(factors + ranks + k, drop);
+        vec_store(factors + 2 * ranks + k, drop * rho);
+        vec_store(factors + 3 * ranks + k, change);
+        vec_store(factors + 4 * ranks + k, change * rho);
+    }
+}
+
+PLR_INLINE void nodes_of_noise(int noise, const noisy_ranking *ranking, const double *places, const int32_t *rows,
+                               double *sums, double *corrections, size_t n)
+{
+    make_factors(noise, ranking);
+    if (n % (2 * PLR_LANES) == 0)
+        nodes_of(noise, 2, ranking, places, rows, sums, corrections, n);
+    else
+        nodes_of(noise, 3, ranking, places, rows, sums, corrections, n);
 }
 
 static void items(int noise, const noisy_ranking *ranking, const double *places, const double *relevance,
@@ -162,11 +299,11 @@ static void nodes(int noise, const noisy_ranking *ranking, const double *places,
                   double *corrections, size_t n)
 {
     if (noise == PLR_GUMBEL)
-        nodes_of(PLR_GUMBEL, ranking, places, rows, sums, corrections, n);
+        nodes_of_noise(PLR_GUMBEL, ranking, places, rows, sums, corrections, n);
     else if (noise == PLR_GUMBEL_WIDE)
-        nodes_of(PLR_GUMBEL_WIDE, ranking, places, rows, sums, corrections, n);
+        nodes_of_noise(PLR_GUMBEL_WIDE, ranking, places, rows, sums, corrections, n);
     else
-        nodes_of(PLR_NORMAL, ranking, places, rows, sums, corrections, n);
+        nodes_of_noise(PLR_NORMAL, ranking, places, rows, sums, corrections, n);
 }
 
 /* Barycentric interpolation (Berrut and Trefethen, 2004): coefficients weight / (x - node), over their sum. */
@@ -207,11 +344,17 @@ static void sort_together(const double *const *lists, size_t n, uint64_t positio
                     double *low = keys + i * PLR_LISTS, *high = low + k * PLR_LISTS;
                     for (int part = 0; part < PLR_LISTS; part += PLR_LANES) {
                         vec_f64 a = vec_load(low + part), b = vec_load(high + part);
+#if defined(PLR_ISA_AVX512) /* one instruction each in place of three for both */
+                        vec_store(low + part, (vec_f64)_mm512_min_pd((__m512d)a, (__m512d)b));
+                        vec_store(high + part, (vec_f64)_mm512_max_pd((__m512d)a, (__m512d)b));
+#else
                         vec_i64 ordered = a < b;
                         vec_store(low + part, vec_select(ordered, a, b));
                         vec_store(high + part, vec_select(ordered, b, a));
+#endif
                     }
                 }
 }
 
-const stochastic_rank_kernels ISA(stochastic_rank_kernels) = {arrivals, items, nodes, interpolate, sort_together};
+const stochastic_rank_kernels ISA(stochastic_rank_kernels) = {
+    arrivals, keep_before, early_words, early_arrivals, items, nodes, interpolate, sort_together};

@@ -23,11 +23,21 @@ typedef struct {
     const double *relevance;    /* of the item at each rank */
     const double *drops;        /* c_k */
     const double *drop_changes; /* c_{k-1} - c_k, 0 at rank 0 */
+    double *factors;            /* room to work in, of 5 numbers to a rank; this and all the others have room for n_ranks
+                                   rounded up to a multiple of 8 */
 } noisy_ranking;
 
 typedef struct {
     /* arrivals[i] of all items from their places (for GUMBEL 1 / w) and new noise; n a multiple of 8. */
     void (*arrivals)(int noise, plr_stream *stream, const double *places, double *arrivals, size_t n);
+    /* Arrivals before the pivot and their items, in the order of the items; returns how many. Both have room for n rounded
+     * up to a multiple of 8, and so have the arrivals. */
+    size_t (*keep_before)(const double *arrivals, size_t n, double pivot, double *kept, int32_t *items);
+    /* For GUMBEL: the random words from which on an item may arrive before the pivot, for n items; and the arrivals before
+     * it of a sample, as those of `arrivals` with the same words. thresholds like arrivals. */
+    void (*early_words)(const double *places, size_t n, double pivot, uint64_t *thresholds);
+    size_t (*early_arrivals)(plr_stream *stream, const double *places, const uint64_t *thresholds, size_t n,
+                             double pivot, double *kept, int32_t *items);
     /* gradient[i] += sum over ranks k of density c (rho_i - rho_k) for n items (rounded up to a multiple of 8), with c
      * that of the rank which the item at k has if item i is left out. own_ranks[i] is -1 if i is not placed. */
     void (*items)(int noise, const noisy_ranking *ranking, const double *places, const double *relevance,

@@ -36,25 +36,10 @@ PLR_INLINE vec_f64 vec_abs(vec_f64 x)
     return (vec_f64)((vec_u64)x & UINT64_C(0x7fffffffffffffff));
 }
 
-/* exp(x) for x <= 708, 0 below -708; relative error below 4e-16.
- *
- * x = n ln 2 + r with |r| <= ln(2) / 2; exp r by its Taylor polynomial of degree 12 (remainder 2e-16), in pairs, so
- * that its steps overlap.
- */
+/* exp(x) for x <= 708, 0 below -708. */
 PLR_INLINE vec_f64 vec_exp_flush(vec_f64 x)
 {
-    const double shift = 0x1.8p52; /* adding it rounds to an integer, which then stands in the low bits */
-    const double ln2_high = 0x1.62e42fefa3800p-1, ln2_low = 0x1.ef35793c76730p-45;
-    vec_f64 shifted = x * 0x1.71547652b82fep0 + shift;
-    vec_f64 n = shifted - shift;
-    vec_f64 r = (x - n * ln2_high) - n * ln2_low;
-    vec_f64 r2 = r * r, r4 = r2 * r2;
-    vec_f64 low = (1.0 + r) + r2 * (0.5 + r * (1.0 / 6));
-    vec_f64 mid = (1.0 / 24 + r * (1.0 / 120)) + r2 * (1.0 / 720 + r * (1.0 / 5040));
-    vec_f64 high = (1.0 / 40320 + r * (1.0 / 362880)) + r2 * (1.0 / 3628800 + r * (1.0 / 39916800));
-    vec_f64 p = low + r4 * (mid + r4 * (high + r4 * (1.0 / 479001600)));
-    vec_f64 result = p * (vec_f64)(((vec_u64)shifted + 1023) << 52);
-    return vec_select(x < -708.0, (vec_f64){0}, result);
+    return vec_select(x < -708.0, (vec_f64){0}, vec_exp(x));
 }
 
 /* log(1 + e) for 0 <= e <= 1, with full relative accuracy: the logarithm of the rounded sum, corrected to first order
@@ -65,14 +50,13 @@ PLR_INLINE vec_f64 vec_log1p_unit(vec_f64 e)
     return vec_log(u) + (e - (u - 1.0)) / u;
 }
 
-/* Density and distribution function of the standard normal distribution; relative error of both below 1e-15 max(1, x^2).
+/* Phi(-size), size >= 0, and the density there; relative error of both below 1e-15 max(1, size^2).
  *
- * Phi(-|x|) = exp(-x^2 / 2) P(t) / (|x| + 5), t = (|x| - 5) / (|x| + 5) in [-1, 1), P the degree-20 Chebyshev
- * interpolant (error 1e-15).
+ * Phi(-x) = exp(-x^2 / 2) P(t) / (x + 5), t = (x - 5) / (x + 5) in [-1, 1), P the degree-20 Chebyshev interpolant
+ * (error 1e-15).
  */
-PLR_INLINE vec_f64 vec_normal(vec_f64 x, vec_f64 *density)
+PLR_INLINE vec_f64 vec_normal_tail(vec_f64 size, vec_f64 *density)
 {
-    vec_f64 size = vec_abs(x);
     vec_f64 decay = vec_exp_flush(-0.5 * size * size);
     vec_f64 inverse = 1.0 / (size + 5.0);
     vec_f64 t = vec_select(size < 1e100, (size - 5.0) * inverse, 1.0 + (vec_f64){0});
@@ -97,8 +81,14 @@ PLR_INLINE vec_f64 vec_normal(vec_f64 x, vec_f64 *density)
     p = p * t + 0.49530561596999375;
     p = p * t - 0.66538250289006841;
     p = p * t + 0.76919304975006296;
-    vec_f64 tail = decay * p * inverse;
     *density = 0.3989422804014326779 * decay;
+    return decay * p * inverse;
+}
+
+/* Density and distribution function of the standard normal distribution, as exact. */
+PLR_INLINE vec_f64 vec_normal(vec_f64 x, vec_f64 *density)
+{
+    vec_f64 tail = vec_normal_tail(vec_abs(x), density);
     return vec_select(x < 0.0, tail, 1.0 - tail);
 }
 

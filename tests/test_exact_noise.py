@@ -1,0 +1,325 @@
+"""Exact gradient, Hessian diagonal and value for scores with normal noise, and with Gumbel noise of any scale."""
+
+import itertools
+import os
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+from numpy.polynomial import chebyshev
+from test_exact import REGIMES, promised, random_relevance, random_weights, spread_scores
+
+import plrank_fast as plr
+from plrank_fast import reference
+
+
+def normal(*arguments, **options):
+    return plr.pl_rank_exact(*arguments, noise="normal", **options)
+
+
+def by_enumeration(scores, relevance, rank_weights):
+    """Value, gradient and Hessian diagonal from the probability of every ranking and its derivatives.
+
+    P(u_a > u_b > ..) is an iterated integral, int phi(u - f_a) int_{v < u} phi(v - f_b) .., each taken as the
+    antiderivative of a Chebyshev series; derivatives by a score are those of its density. Nothing is shared with the
+    library: no chance p, no polynomial in z.
+    """
+    n_docs, cutoff = scores.size, min(rank_weights.size, scores.size)
+    lowest, width = scores.min() - 8.5, np.ptp(scores) + 17.0
+    n_points = 60 + int(6 * width)
+    angles = np.pi * (np.arange(n_points) + 0.5) / n_points
+    points = lowest + 0.5 * width * (1.0 + np.cos(angles))
+    to_series = np.cos(np.outer(np.arange(n_points), angles)) * 2.0 / n_points
+    to_series[0] /= 2.0
+    integral = chebyshev.chebint(to_series, lbnd=-1.0, scl=0.5 * width)
+    up_to = chebyshev.chebval(np.append(np.cos(angles), 1.0), integral).T  # last row: the whole integral
+    x = points - scores[:, np.newaxis]
+    density = reference.normal_density(x)
+    shapes = density, density * x, density * (x**2 - 1.0)
+
+    def probability(ranking, kinds):
+        below = np.ones(n_points + 1)
+        for item in reversed(ranking):
+            below = up_to @ (shapes[kinds[item]][item] * below[:-1])
+        return below[-1]
+
+    value, gradient, hessian = 0.0, np.zeros(n_docs), np.zeros(n_docs)
+    for ranking in itertools.permutations(range(n_docs)):
+        metric = rank_weights[:cutoff] @ relevance[list(ranking[:cutoff])]
+        value += metric * probability(ranking, [0] * n_docs)
+        for d in range(n_docs):
+            gradient[d] += metric * probability(ranking, [int(i == d) for i in range(n_docs)])
+            hessian[d] += metric * probability(ranking, [2 * int(i == d) for i in range(n_docs)])
+    return value, gradient, hessian
+
+
+class TestEnumeration:
+    """Mutants: x^2 in place of x^2 - 1; B without theta_{K+1} = 0; hazards of neighbours swapped."""
+
+    @pytest.mark.parametrize("spread", [0.0, 1.0, 4.0])
+    @pytest.mark.parametrize("n_docs", [1, 2, 3, 4])
+    def test_every_cutoff(self, n_docs, spread):
+        rng = np.random.default_rng([n_docs, int(10 * spread)])
+        for cutoff in [n_docs - 1, n_docs] if n_docs == 4 else range(n_docs + 2):
+            scores = spread * rng.normal(size=n_docs)
+            relevance = rng.normal(size=n_docs) * rng.integers(0, 2, size=n_docs)
+            weights = rng.normal(size=cutoff)
+            value, gradient, hessian = by_enumeration(scores, relevance, weights)
+            for sigma in (1.0, 0.3):
+                got, diagonal = normal(sigma * scores, relevance, weights, rtol=1e-11, hessian=True, sigma=sigma)
+                np.testing.assert_allclose(sigma * got, gradient, rtol=0, atol=2e-10)
+                np.testing.assert_allclose(sigma**2 * diagonal, hessian, rtol=0, atol=2e-10)
+                shown = plr.expected_metric(sigma * scores, relevance, weights, rtol=1e-11, noise="normal", sigma=sigma)
+                np.testing.assert_allclose(shown, value, rtol=0, atol=2e-10)
+
+    def test_two_documents_in_closed_form(self):
+        """P(first above second) = Phi(x / sqrt 2), x the distance over sigma, whatever the distance."""
+        for distance, sigma in itertools.product([0.0, 0.3, -2.0, 5.0, -9.0, 30.0], [0.1, 1.0, 7.0]):
+            x = distance / np.sqrt(2)
+            slope = reference.normal_density(x) / np.sqrt(2)
+            scores, relevance, weights = [distance * sigma + 3.0, 3.0], [2.0, 1.0], [1.0, 0.25]
+            got, diagonal = normal(scores, relevance, weights, rtol=1e-10, sigma=sigma, hessian=True)
+            np.testing.assert_allclose(got * sigma, 0.75 * slope * np.array([1, -1]), rtol=0, atol=1e-12)
+            curvature = -0.75 * x / np.sqrt(2) * slope
+            np.testing.assert_allclose(diagonal * sigma**2, [curvature, curvature], rtol=0, atol=1e-12)
+            value = plr.expected_metric(scores, relevance, weights, rtol=1e-10, noise="normal", sigma=sigma)[0]
+            above = reference.normal_cdf(np.array([x]))[0]
+            assert value == pytest.approx(0.25 * 2 + 1 + 0.75 * (2 - 1) * above - 0.0, abs=1e-9)
+
+
+class TestPromise:
+    def test_seeded_sweep(self):
+        """3,000 problems against the same call at rtol = 1e-13 (which test_trapezoid checks independently).
+
+        Mutants: spacing of the nodes times 1.6; no second look at the sum of the gradient together with 1.35; sections
+        ending at a flux of 1e-3.
+        """
+        rng = np.random.default_rng(11)
+        worst = worst_hessian = worst_value = 0.0
+        for i in range(3000):
+            n_docs = int(rng.choice([2, 3, 5, 9, 24, 50, 120], p=[0.1, 0.15, 0.2, 0.2, 0.2, 0.1, 0.05]))
+            cutoff = int(rng.integers(1, n_docs + 1)) if rng.random() < 0.7 else n_docs
+            scores = spread_scores(rng, n_docs, REGIMES[i % len(REGIMES)])
+            relevance, weights = random_relevance(rng, n_docs), random_weights(rng, cutoff)
+            rtol = 10.0 ** -rng.integers(3, 11) if rng.random() < 0.5 else 1e-6
+            if not relevance.any() or not weights.any():
+                continue
+            gradient = normal(scores, relevance, weights, rtol=rtol)
+            value = plr.expected_metric(scores, relevance, weights, rtol=rtol, noise="normal")
+            best, best_hessian = normal(scores, relevance, weights, rtol=1e-13, hessian=True)
+            best_value = plr.expected_metric(scores, relevance, weights, rtol=1e-13, noise="normal")
+            worst = max(worst, promised(gradient, best, relevance, weights) / rtol)
+            scale = np.abs(weights).sum() * np.abs(relevance).max()
+            worst_value = max(worst_value, abs(value - best_value)[0] / scale / rtol)
+            _, hessian = normal(scores, relevance, weights, rtol=rtol, hessian=True)
+            worst_hessian = max(worst_hessian, promised(hessian, best_hessian, relevance, weights) / rtol)
+        print(f"worst error / promise: gradient {worst:.3f}, Hessian {worst_hessian:.3f}, value {worst_value:.3f}")
+        assert worst <= 1
+        assert worst_hessian <= 1
+        assert worst_value <= 1
+
+    @pytest.mark.parametrize("regime", REGIMES)
+    def test_trapezoid(self, regime):
+        """Against an even rule of far more nodes and another evaluator (adjoints instead of series and division)."""
+        rng = np.random.default_rng(REGIMES.index(regime))
+        for n_docs, cutoff in [(9, 4), (24, 10), (24, 24), (40, 33), (60, 3), (60, 1)]:
+            scores = spread_scores(rng, n_docs, regime)
+            relevance, weights = rng.normal(size=n_docs) * (rng.random(n_docs) < 0.7), plr.dcg_weights(cutoff)
+            relevance[0] = 1.0
+            value, gradient, hessian = reference.exact_normal_by_trapezoid(scores, relevance, weights)
+            got, diagonal = normal(scores, relevance, weights, rtol=1e-10, hessian=True)
+            assert promised(got, gradient, relevance, weights) < 1e-10
+            assert promised(diagonal, hessian, relevance, weights) < 1e-10
+            got = plr.expected_metric(scores, relevance, weights, rtol=1e-10, noise="normal")[0]
+            assert abs(got - value) < 1e-9
+
+    @pytest.mark.parametrize(("n_docs", "cutoff"), [(316, 100), (316, 316), (1000, 10), (1000, 300)])
+    @pytest.mark.parametrize("spread", [0.0, 1.0, 4.0])
+    def test_long_lists(self, n_docs, cutoff, spread):
+        rng = np.random.default_rng([n_docs, cutoff])
+        scores, relevance = spread * rng.normal(size=n_docs), 2.0 ** rng.integers(0, 5, size=n_docs) - 1
+        weights = plr.dcg_weights(cutoff)
+        best = normal(scores, relevance, weights, rtol=1e-12)
+        for rtol in (1e-4, 1e-6, 1e-8):
+            assert promised(normal(scores, relevance, weights, rtol=rtol), best, relevance, weights) <= rtol
+
+    def test_derivatives(self):
+        """The gradient is the slope of the value, the Hessian that of the gradient."""
+        rng = np.random.default_rng(3)
+        scores, relevance, weights = rng.normal(size=30), rng.normal(size=30), plr.dcg_weights(12)
+        options = {"rtol": 1e-12, "noise": "normal", "sigma": 0.7}
+        gradient, hessian = plr.pl_rank_exact(scores, relevance, weights, hessian=True, **options)
+        for d in (0, 7, 29):
+            step = np.where(np.arange(30) == d, 1e-4, 0)
+            up, down = (plr.pl_rank_exact(scores + s, relevance, weights, **options) for s in (step, -step))
+            assert (up[d] - down[d]) / 2e-4 == pytest.approx(hessian[d], abs=1e-7)
+            up, down = (plr.expected_metric(scores + s, relevance, weights, **options) for s in (step, -step))
+            assert (up - down)[0] / 2e-4 == pytest.approx(gradient[d], abs=1e-7)
+
+    @pytest.mark.parametrize(("n_docs", "cutoff", "sigma"), [(8, 3, 1.0), (60, 10, 1.0), (60, 60, 0.5), (200, 5, 2.0)])
+    def test_drawn_noise_agrees(self, n_docs, cutoff, sigma):
+        """Within 6.5 standard errors in every coordinate: alpha below 1e-9 each."""
+        rng = np.random.default_rng([n_docs, cutoff])
+        scores, relevance, weights = rng.normal(size=n_docs), rng.normal(size=n_docs), rng.normal(size=cutoff)
+        exact = normal(scores, relevance, weights, rtol=1e-9, sigma=sigma)
+        options = {"noise": "normal", "sigma": sigma, "n_samples": 1000, "n_threads": 1}
+        parts = np.array([plr.stochastic_rank(scores, relevance, weights, rng=seed, **options) for seed in range(200)])
+        z = (parts.mean(axis=0) - exact) / (parts.std(axis=0, ddof=1) / np.sqrt(len(parts)))
+        assert np.abs(z).max() < 6.5
+
+
+class TestGaps:
+    """Mutants: a chain's first rank not moved by those above it; windows that forget who rang before they start."""
+
+    @pytest.mark.parametrize("gap", [14.0, 16.0, 36.0, 100.0, 760.0, 1e6, 1e15, 1e308])
+    def test_blocks_far_apart_are_lists_of_their_own(self, gap):
+        rng = np.random.default_rng(1)
+        above, below = rng.normal(size=4) * (gap < 1e15), rng.normal(size=7) * (gap < 1e15)
+        relevance, weights = rng.normal(size=11), rng.normal(size=8)
+        scores = np.concatenate([above + gap, below - (gap if gap > 1e300 else 0)])
+        gradient, hessian = normal(scores, relevance, weights, rtol=1e-10, hessian=True)
+        first = normal(above, relevance[:4], weights[:4], rtol=1e-10, hessian=True)
+        second = normal(below, relevance[4:], weights[4:], rtol=1e-10, hessian=True)
+        np.testing.assert_allclose(gradient, np.concatenate([first[0], second[0]]), rtol=0, atol=1e-9)
+        np.testing.assert_allclose(hessian, np.concatenate([first[1], second[1]]), rtol=0, atol=1e-9)
+
+    @pytest.mark.parametrize(("distance", "cutoff"), [(3.0, 300), (6.0, 300), (4.0, 120), (11.5, 90)])
+    def test_chain_wider_than_a_plan(self, distance, cutoff):
+        """300 items at about this distance of each other, in any order; windows overlap by what noise can bridge."""
+        rng = np.random.default_rng(0)
+        scores = -distance * (np.arange(300) + 0.3 * rng.random(300))
+        relevance, weights = rng.normal(size=300), rng.random(cutoff)
+        best = np.zeros(300)
+        for start in range(0, 300, 10):
+            low, high = max(0, start - 8), min(300, start + 18)
+            if low < cutoff:
+                window = normal(scores[low:high], relevance[low:high], weights[low:], rtol=1e-12)
+                best[start : start + 10] = window[start - low : start - low + 10]
+        order = rng.permutation(300)
+        gradient, value = np.zeros(300), plr.expected_metric(scores, relevance, weights, noise="normal", rtol=1e-9)
+        gradient[order] = normal(scores[order], relevance[order], weights, rtol=1e-9)
+        assert promised(gradient, best, relevance, weights) < 1e-9
+        if distance > 6:
+            assert value[0] == pytest.approx(weights @ relevance[:cutoff], abs=1e-3)
+        assert np.isfinite(gradient).all()
+
+    def test_scales_of_noise(self):
+        rng = np.random.default_rng(0)
+        scores, relevance, weights = rng.normal(size=20), rng.normal(size=20), plr.dcg_weights(7)
+        for noise in ("normal", "gumbel"):
+            plain = plr.pl_rank_exact(scores, relevance, weights, noise=noise, rtol=1e-9, hessian=True)
+            for sigma in (1e-200, 1e-3, 0.5, 40.0, 1e200):
+                got = plr.pl_rank_exact(
+                    scores * sigma, relevance, weights, noise=noise, sigma=sigma, rtol=1e-9, hessian=True
+                )
+                np.testing.assert_allclose(got[0] * sigma, plain[0], rtol=0, atol=1e-8)
+                if 1e-100 < sigma < 1e100:
+                    np.testing.assert_allclose(got[1] * sigma**2, plain[1], rtol=0, atol=1e-8)
+            for far in ([1e308, 1e308, -1e308, -1.2e308], [1e308, 1e308, 0.0, -1.0]):
+                with np.errstate(all="raise"):
+                    got = plr.pl_rank_exact(far, [1.0, 0.0, 0.0, 1.0], [1.0, 0.5, 0.2], noise=noise, sigma=1e-5)
+                slope = 0.25 if noise == "gumbel" else 1 / np.sqrt(4 * np.pi)
+                np.testing.assert_allclose(got, 0.5 * slope / 1e-5 * np.array([1, -1, 0, 0]), rtol=1e-5)
+        flat = normal(scores, relevance, weights, sigma=1e8)
+        assert promised(flat * 1e8, normal(np.zeros(20), relevance, weights), relevance, weights) < 1e-6
+
+
+class TestEdges:
+    def test_zeros_are_exact(self):
+        scores = np.random.default_rng(0).normal(size=20)
+        for relevance, weights in [(np.zeros(20), np.ones(5)), (np.ones(20), np.ones(5)), (scores, np.zeros(5))]:
+            for result in normal(scores, relevance, weights, hessian=True):
+                assert (result == 0).all()
+        assert normal([3.0], [2.0], [1.0, 0.5])[0] == 0
+        assert plr.expected_metric([3.0], [2.0], [1.5, 0.5], noise="normal")[0] == 3.0
+        assert normal([], [], [1.0]).shape == (0,)
+        assert normal(scores, scores, np.zeros(0)).sum() == 0
+
+    def test_symmetries(self):
+        rng = np.random.default_rng(0)
+        scores, relevance, order = rng.normal(size=40), rng.normal(size=40), rng.permutation(40)
+        gradient = normal(scores, relevance, plr.dcg_weights(9), rtol=1e-10)
+        shuffled = normal(scores[order], relevance[order], plr.dcg_weights(9), rtol=1e-10)
+        np.testing.assert_allclose(shuffled, gradient[order], rtol=0, atol=1e-13)
+        np.testing.assert_allclose(
+            normal(scores + 4, relevance, plr.dcg_weights(9), rtol=1e-10), gradient, rtol=0, atol=1e-12
+        )
+        np.testing.assert_allclose(
+            normal(scores, relevance + 4, plr.dcg_weights(9), rtol=1e-10), gradient, rtol=0, atol=1e-9
+        )
+        # seen from the other end, ranks and scores turn round
+        turned = normal(-scores, relevance, plr.dcg_weights(40)[::-1].copy(), rtol=1e-10)
+        np.testing.assert_allclose(-turned, normal(scores, relevance, plr.dcg_weights(40), rtol=1e-10), atol=1e-9)
+        short = normal(scores[:9], relevance[:9], plr.dcg_weights(9))
+        assert (normal(scores[:9], relevance[:9], plr.dcg_weights(30)) == short).all()
+
+    @pytest.mark.parametrize("n_threads", [1, 2, 3, 7, 64])
+    def test_bits_do_not_depend_on_threads_or_neighbours(self, n_threads, monkeypatch):
+        monkeypatch.setattr("plrank_fast._threads.available_cpus", lambda: 64)
+        rng = np.random.default_rng(0)
+        sizes = np.array([3, 0, 40, 1, 130, 7, 0, 25, 90, 2] * 4)
+        offsets = np.concatenate([[0], np.cumsum(sizes)])
+        scores = rng.normal(size=offsets[-1]) * rng.choice([0.1, 1, 10], size=offsets[-1])
+        relevance, weights = rng.normal(size=scores.size), rng.random((sizes.size, 30))
+        options = {"noise": "normal", "sigma": 0.8}
+        gradient, hessian = plr.pl_rank_exact(
+            scores, relevance, weights, offsets=offsets, hessian=True, n_threads=n_threads, **options
+        )
+        values = plr.expected_metric(scores, relevance, weights, offsets=offsets, n_threads=n_threads, **options)
+        for query, (first, last) in enumerate(itertools.pairwise(offsets)):
+            part = slice(first, last)
+            if first == last:
+                assert values[query] == 0
+                continue
+            alone = plr.pl_rank_exact(scores[part], relevance[part], weights[query], hessian=True, **options)
+            assert (gradient[part] == alone[0]).all()
+            assert (hessian[part] == alone[1]).all()
+            assert values[query] == plr.expected_metric(scores[part], relevance[part], weights[query], **options)[0]
+
+    @pytest.mark.parametrize(
+        ("options", "error", "message"),
+        [
+            ({"noise": "laplace"}, ValueError, "noise must be one of 'gumbel', 'normal'"),
+            ({"noise": None}, TypeError, "noise"),
+            ({"sigma": 0.0}, ValueError, "sigma must be positive"),
+            ({"sigma": np.inf}, ValueError, "sigma"),
+            ({"sigma": "1"}, TypeError, "sigma"),
+        ],
+        ids=str,
+    )
+    def test_faults(self, options, error, message):
+        out = np.full(2, 7.0)
+        with pytest.raises(error, match=message):
+            plr.pl_rank_exact([0.0, 1.0], [0.0, 1.0], [1.0], out=out, **options)
+        for method in ("exact", "sample"):
+            with pytest.raises(error, match=message):
+                plr.expected_metric([0.0, 1.0], [0.0, 1.0], [1.0], out=out[:1], method=method, **options)
+        assert (out == 7.0).all()
+
+    def test_sampled_values_are_those_of_plackett_luce(self):
+        for options in ({"noise": "normal"}, {"sigma": 2.0}):
+            with pytest.raises(ValueError, match=r"noise and sigma can only be set with method='exact'"):
+                plr.expected_metric([0.0, 1.0], [0.0, 1.0], [1.0], method="sample", **options)
+
+
+def test_every_level_agrees():
+    """SIMD levels to rounding. Mutant: lanes of a narrower register mixed up."""
+    program = """
+        import numpy as np, plrank_fast as plr
+        rng = np.random.default_rng(0)
+        for n, k in ((6, 3), (120, 10), (120, 100)):
+            f, rho = rng.normal(size=(2, n))
+            print(*plr.pl_rank_exact(f, rho, plr.dcg_weights(k), noise="normal", rtol=1e-10))
+    """
+    answers = []
+    for level in plr.build_info()["simd_levels"]:
+        output = subprocess.run(
+            [sys.executable, "-c", textwrap.dedent(program)], env={**os.environ, "PLRANK_FAST_SIMD": level},
+            capture_output=True, text=True, check=True,
+        ).stdout  # fmt: skip
+        answers.append([np.array(line.split(), dtype=float) for line in output.splitlines()])
+    for answer in answers[1:]:
+        for here, there in zip(answers[0], answer, strict=True):
+            np.testing.assert_allclose(here, there, rtol=0, atol=1e-11)
