@@ -94,7 +94,7 @@ def stochastic_rank(
     rng = validation.check_random_state(rng)
     key = validation.stream_key(rng)
     _stochastic_rank.stochastic_rank(
-        NOISES[noise], min(1.0 / sigma, sys.float_info.max), scores_, relevance_, weights, offsets_, n_samples, None, key, first_query, threads,
-        result,
+        NOISES[noise], min(1.0 / sigma, sys.float_info.max), scores_, relevance_, weights, offsets_, n_samples, None,
+        key, first_query, threads, result,
     )  # fmt: skip
     return validation.deliver(result, out)

@@ -379,8 +379,8 @@ def test_no_word_of_the_stream_is_lost(n_docs, cutoff):
     uniform = ((words >> np.uint64(12)).astype(float) + 0.5) * 2.0**-52
     drawn = np.zeros(n_docs)
     _stochastic_rank.stochastic_rank(
-        _stochastic_rank.GUMBEL, 1.0, scores, relevance, rank_weights[np.newaxis], np.array([0, n_docs]), n_samples, None,
-        key, 0, 1, drawn,
+        _stochastic_rank.GUMBEL, 1.0, scores, relevance, rank_weights[np.newaxis], np.array([0, n_docs]), n_samples,
+        None, key, 0, 1, drawn,
     )  # fmt: skip
     made = of_given_noise("gumbel", 1.0, scores, relevance, rank_weights, -np.log(uniform))
     np.testing.assert_allclose(drawn, made, rtol=0, atol=1e-12 * np.abs(rank_weights).sum())
