@@ -62,7 +62,7 @@ MODULES: dict[str, list[str]] = {
     "_simd": [],
     "_threads": [],
     "_random": [],
-    "_selection": [],
+    "_selection": ["selection.c"],
     "_introselect": ["clocks.c", "weights.c"],
     "_weights": ["weights.c"],
     "_samplers": ["network_sampler.c", "slot_table.c", "guide_table.c", "threshold_sampler.c"],

@@ -9,7 +9,7 @@ from libc.float cimport DBL_MAX
 from libc.math cimport INFINITY, exp, sqrt
 
 from plrank_fast._random cimport PLR_STREAM_LANES, plr_stream
-from plrank_fast._selection cimport keep_below, select_smallest, sort_pairs
+from plrank_fast._selection cimport PLR_SHORT_LIST, keep_below, select_smallest, sort_pairs
 from plrank_fast._simd cimport simd_level
 from plrank_fast._typedefs cimport int32_t, intp_t
 
@@ -24,8 +24,7 @@ cdef extern from "clocks.h" nogil:
 
 cdef extern from "weights.h" nogil:
     ctypedef struct weights_kernels:
-        void (*relative)(
-            const double *scores, double highest, double sign, double *out, size_t n) noexcept nogil
+        double (*relative)(const double *scores, double highest, double sign, double *out, size_t n) noexcept nogil
     const weights_kernels *weights_kernels_at(int level)
 
 cdef const clocks_kernels *clocks = clocks_kernels_at(simd_level())
@@ -109,7 +108,7 @@ cdef double time_of_arrivals(Introselect *sampler, double arrivals) noexcept nog
     """
     cdef double time = 0.0, arrived, rate, still_silent
     cdef intp_t d, _
-    if arrivals > 0.6 * sampler.n_items:
+    if arrivals > 0.8 * sampler.n_items:
         return 0.0
     for _ in range(12):
         arrived = 0.0
@@ -137,8 +136,10 @@ cdef void draw_ranking(Introselect *sampler, plr_stream *stream, int32_t *rankin
         kept = keep_below(sampler.clocks, sampler.n_items, sampler.first_pivot, sampler.keys, sampler.items)
     if kept < sampler.cutoff:
         kept = keep_below(sampler.clocks, sampler.n_items, INFINITY, sampler.keys, sampler.items)
-    select_smallest(sampler.keys, sampler.items, kept, sampler.cutoff)
-    sort_pairs(sampler.keys, sampler.items, sampler.cutoff)
+    if kept > PLR_SHORT_LIST:
+        select_smallest(sampler.keys, sampler.items, kept, sampler.cutoff)
+        kept = sampler.cutoff
+    sort_pairs(sampler.keys, sampler.items, kept)
     for k in range(sampler.cutoff):
         ranking[k * stride] = sampler.items[k]
 

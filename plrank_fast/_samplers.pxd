@@ -2,7 +2,7 @@
 
 from plrank_fast._introselect cimport Introselect
 from plrank_fast._random cimport plr_stream
-from plrank_fast._typedefs cimport int32_t, intp_t, uint8_t, uint16_t, uint32_t, uint64_t
+from plrank_fast._typedefs cimport int32_t, intp_t, uint8_t, uint32_t, uint64_t
 from plrank_fast._weights cimport Weights
 
 cdef extern from "network_sampler.h" nogil:
@@ -20,18 +20,25 @@ cdef extern from "network_sampler.h" nogil:
 
 cdef extern from "slot_table.h" nogil:
     const int PLR_SLOT_ITEMS
-    size_t plr_slot_count(size_t n_items, size_t cutoff, size_t n_samples)
+    const int PLR_SLOTS_AT_ONCE
+    const int PLR_MOST_COMPARED
+    int plr_slot_bits(size_t n_items, bint peaked)
     size_t plr_slot_rows(size_t cutoff)
+    size_t plr_rows_at_once(size_t cutoff)
     ctypedef struct slot_table:
         size_t n_items
         size_t cutoff
         const double *weights
         double total
-        uint16_t *slots
-        double *left_over
-        uint16_t *guide
+        double mean_draws
+        double deviation
+        double draws_per_item
+        int slot_bits
+        uint32_t *slots
+        double *ends
+        uint32_t *draws
+        uint32_t *twins
         uint8_t *stamps
-        uint16_t *words
         double *clocks
 
 cdef extern from "guide_table.h" nogil:
@@ -57,9 +64,11 @@ cdef extern from "threshold_sampler.h" nogil:
         size_t n_items
         size_t cutoff
         const double *weights
+        double deadline
+        size_t most_candidates
         float *means
         uint32_t *thresholds
-        size_t most_candidates
+        uint32_t *found
         uint32_t *words
         int32_t *items
         int32_t *keys
@@ -84,6 +93,10 @@ cdef struct Sampler:
     bint ready                  # in the workspace of a drawer: whether it has been prepared
     int method
     double ns_per_ranking       # rough cost, for the length of a round
+    # draws with replacement that it takes a ranking, their deviation, and how many for the last item; set for a table
+    double mean_draws
+    double deviation
+    double draws_per_item
     intp_t n_items
     intp_t depth                # ranks to draw: the cutoff, or all items once ``complete_rankings`` has been called
     Introselect introselect

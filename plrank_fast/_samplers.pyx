@@ -31,8 +31,8 @@ from plrank_fast._threads cimport (
     round_stop,
     threads_for,
 )
-from plrank_fast._typedefs cimport int32_t, int64_t, intp_t, uint8_t, uint16_t, uint32_t, uint64_t
-from plrank_fast._weights cimport Weights, weigh, weights_workspace
+from plrank_fast._typedefs cimport int32_t, int64_t, intp_t, uint8_t, uint32_t, uint64_t
+from plrank_fast._weights cimport Weights, arrivals, await_arrivals, weigh, weights_workspace
 
 from cython.parallel cimport prange
 
@@ -46,7 +46,7 @@ cdef extern from "network_sampler.h" nogil:
 
 cdef extern from "slot_table.h" nogil:
     ctypedef struct slot_table_kernels:
-        void (*prepare)(slot_table *table, size_t n_samples) noexcept nogil
+        void (*prepare)(slot_table *table) noexcept nogil
         void (*draw_group)(
             slot_table *table, plr_stream *stream, uint64_t salt, uint64_t first_sample, int32_t *columns
         ) noexcept nogil
@@ -54,7 +54,7 @@ cdef extern from "slot_table.h" nogil:
 
 cdef extern from "threshold_sampler.h" nogil:
     ctypedef struct threshold_kernels:
-        bint (*prepare)(threshold_sampler *sampler) noexcept nogil
+        void (*prepare)(threshold_sampler *sampler) noexcept nogil
         void (*draw_group)(
             threshold_sampler *sampler, plr_stream *stream, uint64_t salt, uint64_t first_sample, int32_t *columns
         ) noexcept nogil
@@ -80,17 +80,53 @@ NS_PER_ITEM = 4.0
 # ---------------------------------------------------------------------------------------------------------------------
 # The rule
 # ---------------------------------------------------------------------------------------------------------------------
+#
+# Costs in ns per ranking, in full groups, measured with AVX-512; only their ratios matter.
 
-cdef int choose_sampler(const Draw *draw, const Weights *weights) noexcept nogil:
+cdef inline double introselect_cost(intp_t n_items, intp_t cutoff) noexcept nogil:
+    return 2.5 * n_items + 15.0 * cutoff + 100.0
+
+
+cdef inline double network_cost(intp_t n_items, intp_t cutoff) noexcept nogil:
+    # folding short runs into one saves little once there are many of them
+    return n_items * (0.3 + 0.095 * log2(max(16.0, cutoff + 1.0))) * (1.2 if n_items > 128 else 1.0)
+
+
+cdef inline double threshold_cost(intp_t n_items, intp_t cutoff, intp_t n_samples) noexcept nogil:
+    return 0.12 * n_items + max(40.0, 1.6 * plr_mean_candidates(cutoff)) - 5.0 + 2.5 * n_items / n_samples
+
+
+cdef inline double table_cost(intp_t n_items, intp_t cutoff, double rows, intp_t n_samples) noexcept nogil:
+    cdef double filling = 2.5 * n_items / n_samples
+    if n_items > PLR_SLOT_ITEMS:
+        return filling + 25.0 * rows
+    if rows <= PLR_MOST_COMPARED:
+        return filling + (0.65 + 0.0075 * rows) * rows  # compared with all rows before
+    return filling + 1.2 * rows if rows < plr_slot_rows(cutoff) else INFINITY
+
+
+cdef void expect_draws(Sampler *sampler, const Weights *weights, intp_t cutoff, double most) noexcept nogil:
+    """How many draws with replacement see ``cutoff`` different items; infinitely many if more than ``most``."""
+    cdef arrivals last = await_arrivals(weights, cutoff, most / weights.total)
+    sampler.mean_draws = last.time * weights.total
+    # draws come at the rate of the total weight; of the variance of the different ones among them, part is that of
+    # how many there are
+    sampler.draws_per_item = 1.0
+    sampler.deviation = 0.0
+    if last.time < INFINITY:
+        sampler.draws_per_item = weights.total / last.rate
+        sampler.deviation = sampler.draws_per_item * sqrt(
+            max(0.0, last.variance - last.time * last.rate * last.rate / weights.total))
+
+
+cdef int choose_sampler(Sampler *sampler, const Draw *draw, const Weights *weights) noexcept nogil:
     """The sampler for one query: what was asked for where it can serve, the fastest for "auto".
 
     It depends on the query and the arguments of the call alone, so the same call draws the same rankings everywhere.
-    Costs are in ns per ranking, measured with AVX-512; only their ratios matter.
     """
     cdef intp_t n_items = weights.n_items, cutoff = min(draw.cutoff, weights.n_items)
-    cdef double network_cost = INFINITY, threshold_cost = INFINITY, table_cost = INFINITY
-    cdef int table = TABLE if n_items <= PLR_SLOT_ITEMS else GUIDE
-    cdef double draws, excess
+    cdef int fastest = INTROSELECT
+    cdef double least = introselect_cost(n_items, cutoff), cost
     # a group in lockstep costs the same however few of its lanes are wanted
     cdef double lanes_per_sample = (draw.n_samples + LOCKSTEP - 1) // LOCKSTEP * LOCKSTEP / <double>draw.n_samples
     # clocks in lockstep are float32, and weights must be representable
@@ -104,29 +140,27 @@ cdef int choose_sampler(const Draw *draw, const Weights *weights) noexcept nogil
     if draw.sampler == THRESHOLD and threshold_serves:
         return THRESHOLD
     if draw.sampler == TABLE and table_serves:
-        return table
+        expect_draws(sampler, weights, cutoff, 1e9)
+        return TABLE if n_items <= PLR_SLOT_ITEMS else GUIDE
     if draw.sampler != AUTO:
         return INTROSELECT
-    if network_serves:
-        # folding short runs into one saves little once there are many of them
-        network_cost = lanes_per_sample * n_items * (0.3 + 0.095 * log2(max(16.0, cutoff + 1.0))) * (
-            1.2 if n_items > 128 else 1.0)
+    if network_serves and lanes_per_sample * network_cost(n_items, cutoff) < least:
+        fastest = NETWORK
+        least = lanes_per_sample * network_cost(n_items, cutoff)
     if threshold_serves:
-        threshold_cost = lanes_per_sample * (
-            0.25 * n_items + 2.0 * plr_mean_candidates(cutoff) + 15.0
-        ) + 5.0 * n_items / draw.n_samples
-    if table_serves:
-        # rankings take some half of the excess over K that the bound has; the slowest of sixteen two deviations more
-        excess = max(0.0, 0.55 * (weights.most_draws - cutoff))
-        draws = cutoff + excess + 2.0 * sqrt(excess) + 1.0
-        table_cost = lanes_per_sample * (1.9 if table == TABLE else 25.0) * draws + 6.0 * n_items / draw.n_samples
-    if 2.5 * n_items + 15.0 * cutoff + 100.0 < min(network_cost, min(threshold_cost, table_cost)):
-        return INTROSELECT
-    if table_cost <= min(network_cost, threshold_cost) and table_cost < INFINITY:
-        return table
-    if threshold_cost < network_cost:
-        return THRESHOLD
-    return NETWORK if network_serves else INTROSELECT
+        cost = lanes_per_sample * threshold_cost(n_items, cutoff, draw.n_samples)
+        if cost < least:
+            fastest = THRESHOLD
+            least = cost
+    # how many draws it takes is not asked where every other one would be a repeat
+    if table_serves and 2 * cutoff <= n_items:
+        expect_draws(sampler, weights, cutoff, least)
+        # the slowest of sixteen rankings
+        cost = lanes_per_sample * table_cost(
+            n_items, cutoff, sampler.mean_draws + 2.0 * sampler.deviation + 1.0, draw.n_samples)
+        if cost < least:
+            return TABLE if n_items <= PLR_SLOT_ITEMS else GUIDE
+    return fastest
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -179,10 +213,10 @@ cdef void prepare_network(
 
 cdef size_t threshold_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
     cdef size_t candidates = min(plr_most_candidates(cutoff), <size_t>PLR_THRESHOLD_CANDIDATES)
+    cdef size_t rows = LOCKSTEP * (candidates + 64)
     return (
-        2 * (n_items + 16) * sizeof(float) + 2 * (LOCKSTEP * (candidates + 16) + 1024) * sizeof(int32_t)
-        + candidates * (sizeof(double) + sizeof(int32_t))
-        + (network_rows(candidates) + 16) * LOCKSTEP * sizeof(int32_t) + 7 * 64)
+        (2 * (n_items + 32) + 3 * rows + 1024 + network_rows(candidates) * LOCKSTEP)
+        * sizeof(int32_t) + candidates * (sizeof(double) + sizeof(int32_t)) + 9 * 64)
 
 
 cdef bint prepare_threshold(
@@ -191,46 +225,56 @@ cdef bint prepare_threshold(
     """False if too many of the items would be candidates for it to be worth while."""
     cdef size_t n_items = weights.n_items
     cdef size_t candidates = plr_most_candidates(cutoff)
+    cdef size_t rows = LOCKSTEP * (candidates + 64)
+    sampler.deadline = await_arrivals(weights, plr_mean_candidates(cutoff), 1e30).time
+    if not sampler.deadline < INFINITY:
+        return False
     sampler.n_items = n_items
     sampler.cutoff = cutoff
     sampler.weights = weights.relative
     sampler.most_candidates = candidates
-    sampler.means = <float *>take(&workspace, (n_items + 16) * sizeof(float))
-    sampler.thresholds = <uint32_t *>take(&workspace, (n_items + 16) * sizeof(uint32_t))
-    sampler.words = <uint32_t *>take(&workspace, LOCKSTEP * (candidates + 16) * sizeof(uint32_t))
-    # what a padding key names as its slot may lie behind the candidates
-    sampler.items = <int32_t *>take(&workspace, (LOCKSTEP * (candidates + 16) + 1024) * sizeof(int32_t))
+    sampler.means = <float *>take(&workspace, (n_items + 32) * sizeof(float))
+    sampler.thresholds = <uint32_t *>take(&workspace, (n_items + 32) * sizeof(uint32_t))
+    sampler.found = <uint32_t *>take(&workspace, rows * sizeof(uint32_t))
+    sampler.words = <uint32_t *>take(&workspace, rows * sizeof(uint32_t))
+    sampler.items = <int32_t *>take(&workspace, (rows + 1024) * sizeof(int32_t))
+    sampler.keys = <int32_t *>take(&workspace, network_rows(candidates) * LOCKSTEP * sizeof(int32_t))
     sampler.exact = <double *>take(&workspace, candidates * sizeof(double))
-    sampler.order = <int32_t *>take(&workspace, candidates * sizeof(int32_t))
-    sampler.keys = <int32_t *>workspace
-    return threshold.prepare(sampler)
+    sampler.order = <int32_t *>workspace
+    threshold.prepare(sampler)
+    return True
 
 
-cdef size_t table_workspace(intp_t n_items, intp_t cutoff, intp_t n_samples) noexcept nogil:
+cdef inline size_t slots_bytes(int slot_bits) noexcept nogil:
+    return ((<size_t>1 << slot_bits) + PLR_SLOTS_AT_ONCE + 1) * sizeof(uint32_t)
+
+
+cdef size_t table_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
     cdef size_t items = min(n_items, <intp_t>PLR_SLOT_ITEMS)
     cdef size_t ranks = min(cutoff, <intp_t>items)
-    cdef size_t words = (plr_slot_rows(ranks) + 2) * LOCKSTEP * sizeof(uint16_t)
     return (
-        (plr_slot_count(items, ranks, n_samples) + 64 + items + 4) * sizeof(uint16_t) + words
+        slots_bytes(plr_slot_bits(items, True))
+        + (plr_rows_at_once(ranks) + PLR_MOST_COMPARED) * LOCKSTEP * sizeof(uint32_t)
         + (items + ranks) * sizeof(double) + items * LOCKSTEP + 6 * 64)
 
 
-cdef void prepare_table(
-    slot_table *sampler, const Weights *weights, intp_t cutoff, intp_t n_samples, char *workspace
-) noexcept nogil:
-    cdef size_t n_items = weights.n_items
-    sampler.n_items = n_items
-    sampler.cutoff = cutoff
-    sampler.weights = weights.relative
-    sampler.total = weights.total
-    sampler.slots = <uint16_t *>take(
-        &workspace, (plr_slot_count(n_items, cutoff, n_samples) + 64) * sizeof(uint16_t))
-    sampler.left_over = <double *>take(&workspace, n_items * sizeof(double))
-    sampler.guide = <uint16_t *>take(&workspace, (n_items + 4) * sizeof(uint16_t))
-    sampler.stamps = <uint8_t *>take(&workspace, n_items * LOCKSTEP)
-    sampler.words = <uint16_t *>take(&workspace, (plr_slot_rows(cutoff) + 2) * LOCKSTEP * sizeof(uint16_t))
-    sampler.clocks = <double *>workspace
-    table.prepare(sampler, n_samples)
+cdef void prepare_table(Sampler *sampler, const Weights *weights, char *workspace) noexcept nogil:
+    cdef slot_table *self = &sampler.table
+    self.n_items = weights.n_items
+    self.cutoff = sampler.depth
+    self.weights = weights.relative
+    self.total = weights.total
+    self.mean_draws = sampler.mean_draws
+    self.deviation = sampler.deviation
+    self.draws_per_item = sampler.draws_per_item
+    self.slot_bits = plr_slot_bits(self.n_items, sampler.draws_per_item > 1.5)
+    self.slots = <uint32_t *>take(&workspace, slots_bytes(self.slot_bits))
+    self.ends = <double *>take(&workspace, self.n_items * sizeof(double))
+    self.draws = <uint32_t *>take(&workspace, plr_rows_at_once(self.cutoff) * LOCKSTEP * sizeof(uint32_t))
+    self.twins = <uint32_t *>take(&workspace, PLR_MOST_COMPARED * LOCKSTEP * sizeof(uint32_t))
+    self.stamps = <uint8_t *>take(&workspace, self.n_items * LOCKSTEP)
+    self.clocks = <double *>workspace
+    table.prepare(self)
 
 
 cdef inline int seen_bits(intp_t cutoff) noexcept nogil:
@@ -272,7 +316,7 @@ cdef size_t sampler_workspace(intp_t n_items, intp_t cutoff, intp_t n_samples) n
     return aligned(columns_bytes(n_items, cutoff)) + aligned(max(
         max(introselect_workspace(n_items), max(
             threshold_workspace(n_items, cutoff), guide_workspace(n_items, cutoff))),
-        max(network_workspace(n_items), table_workspace(n_items, cutoff, n_samples))))
+        max(network_workspace(n_items), table_workspace(n_items, cutoff))))
 
 
 cdef char *prepare_sampler(
@@ -288,13 +332,13 @@ cdef char *prepare_sampler(
     sampler.depth = min(draw.cutoff, n_items)
     sampler.ns_per_ranking = NS_PER_ITEM * n_items
     sampler.columns = <int32_t *>take(&workspace, columns_bytes(n_items, draw.cutoff))
-    sampler.method = choose_sampler(draw, weights)
+    sampler.method = choose_sampler(sampler, draw, weights)
     if sampler.method == THRESHOLD and not prepare_threshold(&sampler.threshold, weights, sampler.depth, workspace):
         sampler.method = NETWORK if n_items <= PLR_NETWORK_ITEMS else INTROSELECT
     if sampler.method == NETWORK:
         prepare_network(&sampler.network, weights, sampler.depth, workspace)
     elif sampler.method == TABLE:
-        prepare_table(&sampler.table, weights, sampler.depth, draw.n_samples, workspace)
+        prepare_table(sampler, weights, workspace)
     elif sampler.method == GUIDE:
         prepare_guide(&sampler.guide, weights, sampler.depth, workspace)
         if weights.most_draws < 8.0 * sampler.depth:  # else a race over all items may be what it takes

@@ -2,6 +2,9 @@
 
 from plrank_fast._typedefs cimport int32_t, intp_t
 
+cdef extern from "selection.h" nogil:
+    const int PLR_SHORT_LIST  # up to this length sorting costs no more than selecting
+
 cdef void select_smallest(double *keys, int32_t *items, intp_t n, intp_t k) noexcept nogil
 cdef void sort_pairs(double *keys, int32_t *items, intp_t n) noexcept nogil
 cdef intp_t keep_below(

@@ -2,12 +2,21 @@
 
 Quickselect whose pivot is the median of keys at scattered positions, so that no order of the input is special; should
 partitions be unbalanced all the same, the median of medians of five takes over and keeps the total at O(n)
-(Musser 1997; Blum et al. 1973). Partitions are three-way and free of branches: equal keys cost one pass.
+(Musser 1997; Blum et al. 1973). Partitions are three-way and free of branches: equal keys cost one pass. Short lists are
+sorted by counting, in vector registers.
 """
 
+from plrank_fast._simd cimport simd_level
 from plrank_fast._typedefs cimport int32_t, intp_t, uint64_t
 
-cdef intp_t INSERTION_SORT = 20  # below this length a partition costs more than it saves
+cdef extern from "selection.h" nogil:
+    ctypedef struct selection_kernels:
+        size_t (*keep_below)(
+            const double *keys, size_t n, double pivot, double *kept_keys, int32_t *kept_items) noexcept nogil
+        void (*sort_short)(double *keys, int32_t *items, size_t n) noexcept nogil
+    const selection_kernels *selection_kernels_at(int level)
+
+cdef const selection_kernels *kernels = selection_kernels_at(simd_level())
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -45,12 +54,7 @@ cdef intp_t keep_below(
     const double *keys, intp_t n, double pivot, double *kept_keys, int32_t *kept_items
 ) noexcept nogil:
     """Copy the pairs (keys[i], i) with keys[i] < pivot; return how many there are."""
-    cdef intp_t i, kept = 0
-    for i in range(n):
-        kept_keys[kept] = keys[i]
-        kept_items[kept] = <int32_t>i
-        kept += keys[i] < pivot
-    return kept
+    return <intp_t>kernels.keep_below(keys, n, pivot, kept_keys, kept_items)
 
 
 cdef inline double median_of_3(double a, double b, double c) noexcept nogil:
@@ -85,7 +89,7 @@ cdef double median_of_medians(double *keys, int32_t *items, intp_t n) noexcept n
     if groups == 0:
         return keys[0]
     for group in range(groups):
-        insertion_sort(keys + 5 * group, items + 5 * group, 5)
+        kernels.sort_short(keys + 5 * group, items + 5 * group, 5)
     for group in range(groups):
         swap(keys, items, group, 5 * group + 2)
     select_with_budget(keys, items, groups, groups // 2, 0)
@@ -96,22 +100,6 @@ cdef double median_of_medians(double *keys, int32_t *items, intp_t n) noexcept n
 # Select and sort
 # ---------------------------------------------------------------------------------------------------------------------
 
-cdef void insertion_sort(double *keys, int32_t *items, intp_t n) noexcept nogil:
-    cdef intp_t i, j
-    cdef double key
-    cdef int32_t item
-    for i in range(1, n):
-        key = keys[i]
-        item = items[i]
-        j = i
-        while j > 0 and keys[j - 1] > key:
-            keys[j] = keys[j - 1]
-            items[j] = items[j - 1]
-            j -= 1
-        keys[j] = key
-        items[j] = item
-
-
 cdef void select_with_budget(double *keys, int32_t *items, intp_t n, intp_t k, intp_t budget) noexcept nogil:
     """Bring the k-th smallest (from 0) into place, smaller ones before it.
 
@@ -120,7 +108,7 @@ cdef void select_with_budget(double *keys, int32_t *items, intp_t n, intp_t k, i
     cdef uint64_t state = <uint64_t>n
     cdef intp_t below, equal
     cdef double pivot
-    while n > INSERTION_SORT:
+    while n > PLR_SHORT_LIST:
         if budget > 0:
             pivot = scattered_median(keys, n, &state)
         else:
@@ -137,7 +125,7 @@ cdef void select_with_budget(double *keys, int32_t *items, intp_t n, intp_t k, i
         items += below + equal
         n -= below + equal
         k -= below + equal
-    insertion_sort(keys, items, n)
+    kernels.sort_short(keys, items, n)
 
 
 cdef void select_smallest(double *keys, int32_t *items, intp_t n, intp_t k) noexcept nogil:
@@ -151,7 +139,7 @@ cdef void sort_pairs(double *keys, int32_t *items, intp_t n) noexcept nogil:
     cdef uint64_t state = <uint64_t>n
     cdef intp_t below, equal
     cdef double pivot
-    while n > INSERTION_SORT:
+    while n > PLR_SHORT_LIST:
         pivot = scattered_median(keys, n, &state)
         below = partition_below(keys, items, n, pivot)
         equal = partition_equal(keys + below, items + below, n - below, pivot)
@@ -168,7 +156,7 @@ cdef void sort_pairs(double *keys, int32_t *items, intp_t n) noexcept nogil:
         else:
             sort_pairs(keys + below + equal, items + below + equal, n - below - equal)
             n = below
-    insertion_sort(keys, items, n)
+    kernels.sort_short(keys, items, n)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -1,6 +1,17 @@
-"""Weights of one query's items, which samplers and estimators share, and how peaked they are."""
+"""Weights of one query's items, which samplers and estimators share, and how they are spread."""
 
 from plrank_fast._typedefs cimport intp_t
+
+cdef extern from "weights.h" nogil:
+    const int PLR_OCTAVES
+    ctypedef struct weight_octaves:
+        double count[64]
+        double mass[64]
+        size_t n
+    ctypedef struct arrivals:
+        double time
+        double rate
+        double variance
 
 cdef struct Weights:
     intp_t n_items
@@ -11,10 +22,12 @@ cdef struct Weights:
     double *relative            # (n_items,) exp(score - highest)
     double total
     double lightest
+    weight_octaves octaves
     # upper bound on the sum over ranks k of S_1 / S_k in any ranking: the mean number of draws with replacement that it
     # takes to see ``cutoff`` items, and by how much a difference of sums over ranks amplifies rounding
     double most_draws
 
 cdef void relative_weights_of(const double *scores, double highest, double *out, intp_t n_items) noexcept nogil
+cdef arrivals await_arrivals(const Weights *weights, double wanted, double latest) noexcept nogil
 cdef size_t weights_workspace(intp_t n_items) noexcept nogil
 cdef char *weigh(Weights *weights, const double *scores, intp_t n_items, intp_t cutoff, char *workspace) noexcept nogil

@@ -41,8 +41,8 @@ cdef extern from "plrank.h":
     ctypedef struct plrank_api:
         pass
 
-# The table of the C header. Each function is declared with the type that the header gives it, so a function that
-# differs from the header does not compile.
+# The table of the C header. Each function is declared, by the name that Cython gives it in C, with the type that the
+# header gives it: a function that differs from the header does not compile.
 cdef extern from *:
     """
     #define PLR_FUNCTIONS(F)                                                                                           \
@@ -69,9 +69,11 @@ cdef struct Stream:
     int64_t query
     int64_t block               # the first that has not been used
 
+cdef enum:
+    ALIGNMENT = 64  # the kernels load whole cache lines
+
 cdef uint64_t MARK = <uint64_t>0x706c72616e6b0001
 cdef int64_t LARGEST_COUNT = <int64_t>1 << 59  # products with the size of a double can be computed
-cdef int64_t ALIGNMENT = 64  # the kernels load whole cache lines
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -3,9 +3,9 @@
  * Every function may run on any thread, without Python, and allocates nothing: streams and workspaces are memory of the
  * caller. docs/embedding.md says how to import it from C, C++, Cython, Numba and cffi, and which rules it is under.
  *
- * scores (n_items,), relevance (n_items,) and rank_weights (cutoff,) are what the Python functions of the same names take
- * for a single query, and outputs get the same bits. Outputs and the workspace overlap nothing else. A function returns
- * PLRANK_OK, or a negative status and then has written no output and left the stream where it was.
+ * scores (n_items,), relevance (n_items,) and rank_weights (cutoff,) are what the Python functions of the same names
+ * take for a single query, and outputs get the same bits. Outputs and the workspace overlap nothing else. A function
+ * returns PLRANK_OK, or a negative status and then has written no output and left the stream where it was.
  */
 #ifndef PLRANK_H
 #define PLRANK_H
@@ -42,16 +42,16 @@ enum { /* status */
 };
 
 enum { /* sampler */
-    PLRANK_AUTO = 0,
-    PLRANK_INTROSELECT = 1,
-    PLRANK_NETWORK = 2,
-    PLRANK_ALIAS = 3,
-    PLRANK_THRESHOLD = 4
+    PLRANK_AUTO = 0,        /* the fastest for the query at hand */
+    PLRANK_INTROSELECT = 1, /* Gumbel noise, selection, sort: serves every query, and those that the next ones do not */
+    PLRANK_NETWORK = 2,     /* the same, sixteen rankings at once in a sorting network */
+    PLRANK_ALIAS = 3,       /* draws from a table, repeats passed over */
+    PLRANK_THRESHOLD = 4    /* the network, for items that pass a threshold */
 };
 
 enum { /* baseline */
     PLRANK_NO_BASELINE = 0,
-    PLRANK_PILOT = 1
+    PLRANK_PILOT = 1 /* the mean reward of 16 rankings of a stream of their own */
 };
 
 enum { /* noise */
@@ -71,7 +71,7 @@ typedef struct plrank_api {
     int64_t (*stream_size)(void);
     /* Start of the stream that the Python functions use for query number `query` under this key. */
     int32_t (*stream_init)(void *stream, int64_t stream_size, uint64_t key0, uint64_t key1, int64_t query);
-    /* Go to a block of samples of a query; every call below that draws moves on to the first block it has not touched. */
+    /* Go to a block of samples of a query. A call that draws moves on to the first block that it has not touched. */
     int32_t (*stream_seek)(void *stream, int64_t query, int64_t block);
     int64_t (*samples_per_block)(int64_t n_items);
 

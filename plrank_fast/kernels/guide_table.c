@@ -5,7 +5,6 @@
  */
 #include "guide_table.h"
 
-#include "clock_keys.h"
 #include "race.h"
 
 static void prepare(guide_table *table)
@@ -95,24 +94,6 @@ static inline int see(guide_table *table, int32_t item)
     return 1;
 }
 
-/* The last ranks by clocks of all items not placed. */
-static void finish_by_race(guide_table *table, uint64_t salt, uint64_t sample, size_t lane, size_t placed,
-                           int32_t *columns)
-{
-    race r = {table->clocks, columns + placed * PLR_LOCKSTEP + lane, table->cutoff - placed, 0};
-    for (size_t d = 0; d < table->n_items; d++) {
-        const uint64_t bits = plr_mix64(~salt + (sample << 32 | d) * UINT64_C(0x9e3779b97f4a7c15));
-        const double clock = exact_exponential((uint32_t)(bits >> 32), bits, sample, d) / table->weights[d];
-        if (r.n == r.wanted && clock >= r.clocks[r.n - 1])
-            continue;
-        int is_placed = 0;
-        for (size_t k = 0; k < placed; k++)
-            is_placed |= columns[k * PLR_LOCKSTEP + lane] == (int32_t)d;
-        if (!is_placed)
-            enter_race(&r, clock, (int32_t)d);
-    }
-}
-
 static void draw_group(guide_table *table, plr_stream *stream, uint64_t salt, uint64_t first_sample, size_t n_lanes,
                        int32_t *columns)
 {
@@ -142,7 +123,8 @@ static void draw_group(guide_table *table, plr_stream *stream, uint64_t salt, ui
     }
     for (size_t lane = 0; lane < n_lanes; lane++)
         if (placed[lane] < cutoff)
-            finish_by_race(table, salt, first_sample + lane, lane, placed[lane], columns);
+            finish_by_race(table->weights, table->n_items, placed[lane], cutoff, salt, first_sample + lane, table->clocks,
+                           columns + lane);
 }
 
 const guide_table_kernels ISA(guide_table_kernels) = {prepare, draw_group};

@@ -5,45 +5,58 @@
 #include "isa.h"
 #include "random_stream.h"
 
-#define PLR_SLOT_ITEMS 4096 /* most items: a table of 2^16 slots still leaves 97 % of the draws to one look-up */
+#define PLR_SLOT_ITEMS 4096 /* most items: a table of 2^16 slots has 16 for each */
+#define PLR_SLOTS_AT_ONCE 32 /* that filling writes */
+#define PLR_MOST_COMPARED 96 /* rows of draws: beyond, repeats are found by notes in memory */
 
 typedef struct {
     size_t n_items;
     size_t cutoff;
     const double *weights;
     double total;        /* of the weights */
-    size_t n_slots;      /* a power of two, at most 2^16 */
-    uint16_t *slots;     /* (n_slots + 64,) an item, or n_items for what the whole slots of all items leave over */
-    double *left_over;   /* (n_items,) what whole slots leave over of each item, cumulative */
-    uint16_t *guide;     /* (n_items + 4,) where to start looking in it for j / n_items of the sum */
+    double mean_draws;    /* draws that it takes a ranking on average, and their standard deviation */
+    double deviation;
+    double draws_per_item; /* that it takes on average for the last item */
+    int slot_bits;
+    size_t first_rows;   /* to draw before looking whether they suffice; an even number */
+    size_t most_rows;    /* before a ranking is finished by a race of clocks */
+    uint32_t *slots;     /* (2^slot_bits + PLR_SLOTS_AT_ONCE + 1,), see slot_table.c */
+    double *ends;        /* (n_items,) where each item's share of the line of slots ends, in 2^-16 of a slot */
+    uint32_t *draws;     /* (plr_rows_at_once, 16) */
+    uint32_t *twins;     /* (PLR_MOST_COMPARED, 16) */
     uint8_t *stamps;     /* (2, n_items, 8) the group that last placed the item */
     uint8_t group;
-    uint16_t *words;     /* (a step more than most_rows, 16) */
-    size_t most_rows;    /* draws per ranking before it is finished by a race of clocks */
     double *clocks;      /* (cutoff,) for that race */
 } slot_table;
 
 typedef struct {
-    void (*prepare)(slot_table *table, size_t n_samples);
-    /* Draw sixteen rankings into columns (most_rows + 2, 16); the ranks past the cutoff hold nothing of use. */
+    /* From the numbers up to slot_bits: the others. */
+    void (*prepare)(slot_table *table);
+    /* Draw sixteen rankings into columns (plr_slot_rows + 2, 16); the ranks past the cutoff hold nothing of use. */
     void (*draw_group)(slot_table *table, plr_stream *stream, uint64_t salt, uint64_t first_sample, int32_t *columns);
 } slot_table_kernels;
 
 PLR_DECLARE_KERNELS(slot_table_kernels)
 
-/* Slots that pay: more make look-ups in one step likelier, and take longer to fill. */
-static inline size_t plr_slot_count(size_t n_items, size_t cutoff, size_t n_samples)
+/* Slots that pay: more leave fewer draws undecided, and take longer to fill. With twelve for each of 316 items 0.03 % of
+ * the draws are at a standard deviation of 1, and 2 % at 3, where twice as many still save a fifth of the time. */
+static inline int plr_slot_bits(size_t n_items, int peaked)
 {
-    size_t per_item = cutoff * n_samples >= 4096 ? 16 : 8;
-    size_t n_slots = 1 << 10;
-    while (n_slots < per_item * n_items && n_slots < 1 << 16)
-        n_slots *= 2;
-    return n_slots;
+    const size_t wanted = (peaked ? 24 : 12) * n_items;
+    int bits = 8;
+    while ((size_t)1 << bits < wanted && bits < 16)
+        bits++;
+    return bits;
 }
 
 static inline size_t plr_slot_rows(size_t cutoff)
 {
     return 8 * cutoff + 64;
+}
+
+static inline size_t plr_rows_at_once(size_t cutoff)
+{
+    return cutoff + 2 > PLR_MOST_COMPARED ? cutoff + 2 : PLR_MOST_COMPARED;
 }
 
 #endif

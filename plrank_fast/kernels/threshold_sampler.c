@@ -1,193 +1,249 @@
-/* The K clocks that ring first are sought among the candidates, those that ring before a deadline t. Whether a clock
- * does is a comparison of its random word with an integer, 2^32 exp(-w t): no logarithm for the others, which are most.
- * If the K-th candidate rings clearly before the deadline the others cannot come before it. Otherwise, or if there are
- * too many candidates, the ranking is drawn again from the same words with every clock in double precision.
+/* The K clocks that ring first are sought among the candidates, those that may ring before a deadline t. Whether a
+ * clock may is a comparison of 16 random bits with 2^16 exp(-w t): no logarithm for the others, which are most, and one
+ * step of the stream for 32 items. Candidates get 16 more bits. If the K-th of them rings clearly before the deadline
+ * the others cannot come before it; otherwise, or if there are too many candidates, the ranking is drawn again from the
+ * same bits with every clock in double precision.
+ *
+ * A candidate is found as bits << 16 | item in one integer, so that it is compared and packed with one instruction
+ * each; `thresholds` hold 2^16 exp(-w t) << 16. Items are numbered within chunks of 2^15 for that.
  */
 #include "threshold_sampler.h"
+
 #include "near_ties.h"
 #include "race.h"
 
-static int prepare(threshold_sampler *sampler)
+#define CHUNK ((size_t)1 << 15)
+#define NEVER UINT32_MAX /* a threshold above every candidate, for the padding */
+#define STEP 32          /* items that one step of the stream has bits for */
+
+/* Of as many items as a register holds doubles: thresholds, means, and the largest of these. */
+PLR_INLINE vec_f64 describe_items(const threshold_sampler *sampler, size_t first, vec_f64 weight)
 {
-    const size_t n = sampler->n_items, padded = (n + 15) / 16 * 16;
-    const double wanted = plr_mean_candidates(sampler->cutoff);
-    double total = 0.0, time, arrived = 0.0;
-    if (wanted > 0.8 * (double)n)
-        return 0;
+    typedef int32_t half_i32 __attribute__((vector_size(4 * PLR_LANES)));
+    typedef float half_f32 __attribute__((vector_size(4 * PLR_LANES)));
+    vec_f64 mean = 1.0 / weight;
+    vec_f64 silent = vec_exp(vec_clamp(weight * -sampler->deadline, -700.0)) * 0x1p16;
+    /* 1 - 2^-16 may be too low, but not too high */
+    silent = vec_select(silent < 65535.0, silent, 65535.0 + (vec_f64){0});
+    half_i32 threshold = __builtin_convertvector(silent, half_i32) << 16;
+    half_f32 half = __builtin_convertvector(mean, half_f32);
+    memcpy(sampler->thresholds + first, &threshold, sizeof threshold);
+    memcpy(sampler->means + first, &half, sizeof half);
+    return mean;
+}
+
+static void prepare(threshold_sampler *sampler)
+{
+    const size_t n = sampler->n_items, padded = (n + STEP - 1) / STEP * STEP;
+    vec_f64 largest = 1.0 + (vec_f64){0};
+    for (size_t d = 0; d < n; d += PLR_LANES) {
+        vec_f64 weight = 1.0 + (vec_f64){0};
+        memcpy(&weight, sampler->weights + d, (n - d < PLR_LANES ? n - d : PLR_LANES) * sizeof(double));
+        vec_f64 mean = describe_items(sampler, d, weight);
+        largest = vec_select(mean > largest, mean, largest);
+    }
+    for (int lane = 1; lane < PLR_LANES; lane++)
+        largest[0] = largest[lane] > largest[0] ? largest[lane] : largest[0];
+    for (size_t d = n; d < padded; d++)
+        sampler->thresholds[d] = NEVER;
+    sampler->format = make_key_format(sampler->most_candidates, (float)largest[0]);
     for (size_t d = 0; d < n; d++)
-        total += sampler->weights[d];
-    /* Newton's method on the concave sum of 1 - exp(-w t), which approaches the root from below */
-    time = wanted / total;
-    for (int iteration = 0; iteration < 30; iteration++) {
-        double rate = 0.0;
-        arrived = 0.0;
-        for (size_t d = 0; d < n; d += PLR_LANES) {
-            vec_f64 w = {0};
-            memcpy(&w, sampler->weights + d, (n - d < PLR_LANES ? n - d : PLR_LANES) * sizeof(double));
-            vec_f64 silent = vec_exp(vec_clamp(w * -time, -708.0));
-            for (int lane = 0; lane < PLR_LANES; lane++) {
-                arrived += 1.0 - silent[lane];
-                rate += w[lane] * silent[lane];
-            }
-        }
-        if (arrived > 0.98 * wanted)
-            break;
-        time += (wanted - arrived) / rate;
-    }
-    if (!(arrived > 0.98 * wanted && time < 1e30))
-        return 0;
-    sampler->deadline = time;
-    memset(sampler->items, 0, (16 * (sampler->most_candidates + 16) + 1024) * sizeof *sampler->items);
-    sampler->largest_mean = 1.0f;
-    for (size_t d = 0; d < padded; d += PLR_LANES) {
-        vec_f64 w = {0};
-        if (d < n)
-            memcpy(&w, sampler->weights + d, (n - d < PLR_LANES ? n - d : PLR_LANES) * sizeof(double));
-        vec_f64 threshold = vec_exp(vec_clamp(w * -time, -708.0)) * 0x1p32;
-        for (size_t lane = 0; lane < PLR_LANES; lane++) {
-            size_t item = d + lane;
-            float mean = item < n ? (float)(1.0 / w[lane]) : INFINITY;
-            sampler->thresholds[item] =
-                item < n && threshold[lane] < 0x1p32 - 1 ? (uint32_t)threshold[lane] : UINT32_MAX;
-            sampler->means[item] = mean;
-            if (item < n && mean > sampler->largest_mean)
-                sampler->largest_mean = mean;
-        }
-    }
-    const float scale = make_key_format(sampler->most_candidates, sampler->largest_mean).scale;
-    for (size_t d = 0; d < padded; d++)
-        sampler->means[d] *= scale;
-    return 1;
+        sampler->means[d] *= sampler->format.scale;
 }
 
-/* Append the candidates among sixteen items to a ranking's. */
-PLR_INLINE size_t append(const threshold_sampler *sampler, plr_lanes step, size_t first_item, uint32_t *words,
-                         int32_t *items, size_t n)
-{
-#ifdef PLR_ISA_AVX512
-    /* compression has no generic vector form; a ranking of D = 316, K = 10 takes 120 ns,
-     * with the loop below 390 */
-    const __m512i sixteen = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-    __m512i word = (__m512i)step.part[0];
-    __mmask16 rings = _mm512_cmpge_epu32_mask(word, _mm512_loadu_si512(sampler->thresholds + first_item));
-    __m512i item = _mm512_add_epi32(sixteen, _mm512_set1_epi32((int)first_item));
-    _mm512_storeu_si512(words + n, _mm512_maskz_compress_epi32(rings, word));
-    _mm512_storeu_si512(items + n, _mm512_maskz_compress_epi32(rings, item));
-    return n + (size_t)__builtin_popcount(rings);
-#else
-    uint32_t word[16];
-    memcpy(word, &step, sizeof word);
-    for (size_t i = 0; i < 16; i++) {
-        words[n] = word[i];
-        items[n] = (int32_t)(first_item + i);
-        n += word[i] >= sampler->thresholds[first_item + i];
-    }
-    return n;
-#endif
-}
-
-/* Candidates of one ranking, followed by words that are not rare; more than most_candidates if there is no
- * room for them. */
-static size_t find_candidates(const threshold_sampler *sampler, plr_stream_state *state, uint32_t *words,
-                              int32_t *items)
-{
-    size_t n = 0;
-    for (size_t d = 0; d < sampler->n_items; d += 16) {
-        size_t at = n < sampler->most_candidates ? n : sampler->most_candidates;
-        n += append(sampler, plr_stream_step(state), d, words, items, at) - at;
-    }
-    /* the padding's threshold is reached by one word in 4e9; its items are the last */
-    while (n > 0 && n <= sampler->most_candidates && (size_t)items[n - 1] >= sampler->n_items)
-        n--;
-    if (n <= sampler->most_candidates)
-        for (size_t i = 0; i < 16; i++)
-            words[n + i] = UINT32_C(1) << 30;
-    return n;
-}
-
-PLR_INLINE vec_f32 gather(const float *table, const int32_t *at)
+/* Append those among a register's candidates that reach their thresholds. */
+PLR_INLINE size_t append(uint32_t *found, size_t n, vec_u32 candidate, const uint32_t *thresholds)
 {
 #if defined(PLR_ISA_AVX512)
-    return (vec_f32)_mm512_i32gather_ps(_mm512_loadu_si512(at), table, 4);
+    /* packing has no generic vector form */
+    __mmask16 may_ring = _mm512_cmpge_epu32_mask((__m512i)candidate, _mm512_loadu_si512(thresholds));
+    _mm512_storeu_si512(found + n, _mm512_maskz_compress_epi32(may_ring, (__m512i)candidate));
+    return n + (size_t)__builtin_popcount(may_ring);
+#elif defined(PLR_ISA_AVX2)
+    /* the numbers of the lanes that are wanted, as bytes, make the permutation */
+    __m256i threshold = _mm256_loadu_si256((const __m256i *)thresholds);
+    __m256i reached = _mm256_cmpeq_epi32(_mm256_max_epu32((__m256i)candidate, threshold), (__m256i)candidate);
+    uint64_t lanes = (uint64_t)_mm256_movemask_ps((__m256)reached);
+    uint64_t wanted = _pext_u64(UINT64_C(0x0706050403020100), _pdep_u64(lanes, UINT64_C(0x0101010101010101)) * 0xff);
+    __m256i order = _mm256_cvtepu8_epi32(_mm_cvtsi64_si128((int64_t)wanted));
+    _mm256_storeu_si256((__m256i *)(found + n), _mm256_permutevar8x32_epi32((__m256i)candidate, order));
+    return n + (size_t)__builtin_popcount((unsigned)lanes);
 #else
-    vec_f32 v;
-    for (int lane = 0; lane < PLR_LANES_32; lane++)
-        v[lane] = table[at[lane]];
-    return v;
+    for (size_t i = 0; i < PLR_LANES_32; i++) {
+        found[n] = candidate[i];
+        n += candidate[i] >= thresholds[i];
+    }
+    return n;
 #endif
 }
 
-/* Keys of one ranking's candidates, one column of the group's; up to a register's width of rows behind them is
- * spoilt. */
-static void make_keys(const threshold_sampler *sampler, const sorted_group *group, size_t sample, size_t n,
-                      int32_t *keys)
+/* Candidates among n_items of a chunk, in order; more than `room` if there is none for them. */
+PLR_INLINE size_t find_in_chunk(plr_stream_state *state, const uint32_t *thresholds, size_t n_items, uint32_t *found,
+                                size_t room)
 {
-    const uint32_t *words = group->words + sample * group->sample_step;
-    const int32_t *items = group->items + sample * group->sample_step;
-    vec_i32 slot, rarest = (vec_i32){0} + INT32_MAX;
-    for (int lane = 0; lane < PLR_LANES_32; lane++)
-        slot[lane] = lane;
-    for (size_t i = 0; i < n; i += PLR_LANES_32) {
-        int32_t key[PLR_LANES_32];
-        vec_f32 clock = exponential_clock(vec_load_i32((const int32_t *)words + i), &rarest);
-        clock *= gather(sampler->means, items + i);
-        vec_store_i32(key, clock_key(clock, group->format.shift, group->format.slot_mask, slot));
-        PLR_UNROLL
-        for (size_t lane = 0; lane < PLR_LANES_32; lane++)
-            keys[(i + lane) * PLR_LOCKSTEP + sample] = key[lane];
-        slot += PLR_LANES_32;
+    size_t n = 0;
+    vec_u32 item = {0};
+    for (uint32_t lane = 0; lane < PLR_LANES_32; lane++)
+        item[lane] = lane;
+    for (size_t d = 0; d < n_items; d += STEP) {
+        plr_lanes step = plr_stream_step(state);
+        n = n <= room ? n : room + 1;
+        for (int part = 0; part < PLR_STREAM_PARTS; part++) {
+            n = append(found, n, (vec_u32)step.part[part] << 16 | item, thresholds + d + part * PLR_LANES_32);
+            item += PLR_LANES_32;
+        }
+        for (int part = 0; part < PLR_STREAM_PARTS; part++) {
+            n = append(found, n, ((vec_u32)step.part[part] & 0xffff0000) | item,
+                       thresholds + d + PLR_LOCKSTEP + part * PLR_LANES_32);
+            item += PLR_LANES_32;
+        }
     }
-    if (vec_any(rarest < PLR_RARE_WORD))
-        for (size_t i = 0; i < n; i++)
-            if (is_rare_word(words[i]))
-                keys[i * PLR_LOCKSTEP + sample] = exact_key(group->format, exact_clock(group, sample, i), (int32_t)i);
+    return n;
 }
 
-/* Draw one ranking from the same words with all clocks in double precision. */
-static void draw_exactly(const threshold_sampler *sampler, plr_stream_state state, uint64_t salt, uint64_t sample,
-                         int32_t *column)
+/* All candidates of one ranking, and the first items of their chunks if there are several. 0 if there is no room for
+ * all. */
+PLR_INLINE size_t find_candidates(const threshold_sampler *sampler, plr_stream_state *state, uint32_t *found,
+                                  int32_t *items)
 {
-    race r = {sampler->exact, column, sampler->cutoff, 0};
-    uint32_t word[16];
-    for (size_t d = 0; d < sampler->n_items; d++) {
-        if (d % 16 == 0) {
-            plr_lanes step = plr_stream_step(&state);
-            memcpy(word, &step, sizeof word);
+    size_t n = find_in_chunk(state, sampler->thresholds, sampler->n_items < CHUNK ? sampler->n_items : CHUNK, found,
+                             sampler->most_candidates);
+    for (size_t first = 0; first + CHUNK < sampler->n_items && n <= sampler->most_candidates;) {
+        const size_t room = sampler->most_candidates - n;
+        const size_t before = n;
+        if (first == 0)
+            memset(items, 0, n * sizeof *items);
+        first += CHUNK;
+        n += find_in_chunk(state, sampler->thresholds + first,
+                           sampler->n_items - first < CHUNK ? sampler->n_items - first : CHUNK, found + n, room);
+        for (size_t i = before; i < n && n <= sampler->most_candidates; i++)
+            items[i] = (int32_t)first;
+    }
+    return n <= sampler->most_candidates ? n : 0;
+}
+
+/* Rows of sixteen keys to columns, a square of a register's width at a time: halves, then quarters and so on of rows as
+ * far apart change places. */
+PLR_INLINE void transpose(const int32_t *square, int32_t *transposed)
+{
+    for (size_t row = 0; row < PLR_LOCKSTEP; row += PLR_LANES_32)
+        for (size_t column = 0; column < PLR_LOCKSTEP; column += PLR_LANES_32) {
+            vec_i32 v[PLR_LANES_32], kept, moved;
+            PLR_UNROLL
+            for (int i = 0; i < PLR_LANES_32; i++)
+                v[i] = load_row(square + column, row + i);
+            PLR_UNROLL
+            for (int distance = PLR_LANES_32 / 2; distance > 0; distance /= 2) {
+                PLR_UNROLL
+                for (int lane = 0; lane < PLR_LANES_32; lane++) {
+                    kept[lane] = lane & distance ? PLR_LANES_32 + lane - distance : lane;
+                    moved[lane] = lane & distance ? PLR_LANES_32 + lane : lane + distance;
+                }
+                PLR_UNROLL
+                for (int i = 0; i < PLR_LANES_32; i++)
+                    if (!(i & distance)) {
+                        vec_i32 a = v[i], b = v[i + distance];
+                        v[i] = __builtin_shuffle(a, b, kept);
+                        v[i + distance] = __builtin_shuffle(a, b, moved);
+                    }
+            }
+            PLR_UNROLL
+            for (int i = 0; i < PLR_LANES_32; i++)
+                store_row(transposed + row, column + i, v[i]);
         }
-        enter_race(&r, exact_exponential(word[d % 16], salt, sample, d) / sampler->weights[d], (int32_t)d);
+}
+
+/* Rows of keys in lockstep for the candidates of all rankings, as many as the one with the most of them has: words of
+ * 32 bits, items and clocks, sixteen candidates at a time. No branch depends on how many the others have. */
+PLR_INLINE void make_keys(const threshold_sampler *sampler, const sorted_group *group, plr_stream_state *state,
+                          const uint32_t *n_candidates, size_t n_rows, int32_t *keys)
+{
+    const int many_chunks = sampler->n_items > CHUNK;
+    vec_i32 rarest = (vec_i32){0} + INT32_MAX, slot;
+    for (int lane = 0; lane < PLR_LANES_32; lane++)
+        slot[lane] = lane;
+    for (size_t first = 0; first < n_rows; first += PLR_LOCKSTEP) {
+        int32_t square[PLR_LOCKSTEP * PLR_LOCKSTEP];
+        for (size_t sample = 0; sample < PLR_LOCKSTEP; sample++) {
+            plr_lanes step = plr_stream_step(state);
+            for (int part = 0; part < PLR_STREAM_PARTS; part++) {
+                const size_t at = sample * group->sample_step + first + part * PLR_LANES_32;
+                vec_i32 here = slot + part * PLR_LANES_32;
+                vec_i32 behind = (vec_i32)(here >= (int32_t)n_candidates[sample]);
+                vec_i32 candidate = vec_load_i32((const int32_t *)sampler->found + at);
+                candidate = (candidate & ~behind) | (behind & 1 << 30);
+                vec_i32 item = candidate & 0xffff;
+                if (many_chunks)
+                    item += vec_load_i32(group->items + at) & ~behind;
+                vec_i32 word = candidate ^ item ^ ((vec_i32)step.part[part] & 0xffff);
+                vec_f32 clock = exponential_clock(word, &rarest) * (vec_f32)vec_gather(sampler->means, (vec_u32)item);
+                vec_store_i32((int32_t *)sampler->words + at, word);
+                vec_store_i32(sampler->items + at, item);
+                vec_store_i32(square + sample * PLR_LOCKSTEP + part * PLR_LANES_32,
+                              clock_key(clock, group->format.shift, group->format.slot_mask, here) |
+                                  (behind & INT32_MAX));
+            }
+        }
+        transpose(square, keys + first * PLR_LOCKSTEP);
+        slot += PLR_LOCKSTEP;
+    }
+    if (vec_any(rarest < PLR_RARE_WORD))
+        for (size_t sample = 0; sample < PLR_LOCKSTEP; sample++)
+            for (size_t i = 0; i < n_candidates[sample]; i++)
+                if (is_rare_word(group->words[sample * group->sample_step + i]))
+                    keys[i * PLR_LOCKSTEP + sample] =
+                        exact_key(group->format, exact_clock(group, sample, i), (int32_t)i);
+}
+
+/* Draw one ranking again with all clocks in double precision: from the same 16 bits of each item, the same 16 more of
+ * the candidates (unless `unseen`, where there was no room for them), and others for the rest. */
+static void draw_exactly(const threshold_sampler *sampler, plr_stream_state state, const sorted_group *group,
+                         size_t sample, int unseen)
+{
+    race r = {sampler->exact, group->columns + sample, sampler->cutoff, 0};
+    const uint32_t *words = group->words + sample * group->sample_step;
+    const uint64_t number = group->first_sample + sample;
+    uint32_t step[PLR_LOCKSTEP];
+    for (size_t d = 0; d < sampler->n_items; d++) {
+        const uint32_t in_chunk = (uint32_t)(d % CHUNK);
+        if (in_chunk % STEP == 0) {
+            plr_lanes lanes = plr_stream_step(&state);
+            memcpy(step, &lanes, sizeof step);
+        }
+        uint32_t word = step[d % PLR_LOCKSTEP];
+        word = in_chunk / PLR_LOCKSTEP % 2 == 0 ? word << 16 : word & 0xffff0000;
+        if (!unseen && (word | in_chunk) >= sampler->thresholds[d])
+            word = *words++;
+        else
+            word |= (uint32_t)(plr_mix64(~group->salt + (number << 32 | d)) >> 48);
+        enter_race(&r, exact_exponential(word, group->salt, number, d) / sampler->weights[d], (int32_t)d);
     }
 }
 
 static void draw_group(threshold_sampler *sampler, plr_stream *stream, uint64_t salt, uint64_t first_sample,
                        int32_t *columns)
 {
-    const size_t cutoff = sampler->cutoff, row = sampler->most_candidates + 16;
-    size_t n_candidates[PLR_LOCKSTEP], most = 0, n_sorted = PLR_BLOCK_ROWS;
+    const size_t cutoff = sampler->cutoff, row = sampler->most_candidates + 64;
+    size_t most = 0, n_sorted = PLR_BLOCK_ROWS;
+    uint32_t n_candidates[PLR_LOCKSTEP];
     plr_stream_state states[PLR_LOCKSTEP], state = plr_stream_load(stream);
     int32_t *keys = sampler->keys;
-    sorted_group group = {make_key_format(sampler->most_candidates, sampler->largest_mean), keys, 0, cutoff,
-                          sampler->words, sampler->items, 1, row, sampler->weights, salt, first_sample,
-                          sampler->exact, sampler->order, columns};
     while (n_sorted < cutoff + 1)
         n_sorted *= 2;
-    group.n_sorted = n_sorted;
+    sorted_group group = {sampler->format, keys, n_sorted, cutoff, sampler->words, sampler->items, 1, row,
+                          sampler->weights, salt, first_sample, sampler->exact, sampler->order, columns};
     for (size_t sample = 0; sample < PLR_LOCKSTEP; sample++) {
         states[sample] = state;
-        n_candidates[sample] = find_candidates(sampler, &state, sampler->words + sample * row,
-                                               sampler->items + sample * row);
-        if (n_candidates[sample] > sampler->most_candidates)
-            n_candidates[sample] = 0;
-        most = n_candidates[sample] > most ? n_candidates[sample] : most;
+        size_t n = find_candidates(sampler, &state, sampler->found + sample * row, sampler->items + sample * row);
+        n_candidates[sample] = (uint32_t)n;
+        most = n > most ? n : most;
     }
+    most = (most + PLR_LOCKSTEP - 1) / PLR_LOCKSTEP * PLR_LOCKSTEP;
+    make_keys(sampler, &group, &state, n_candidates, most, keys);
     plr_stream_store(stream, &state);
-    /* all columns equally long */
-    size_t padded = (most + n_sorted - 1) / n_sorted * n_sorted;
-    padded = padded > 0 ? padded : n_sorted;
-    for (size_t sample = 0; sample < PLR_LOCKSTEP; sample++) {
-        make_keys(sampler, &group, sample, n_candidates[sample], keys);
-        for (size_t i = n_candidates[sample]; i < padded; i++)
-            keys[i * PLR_LOCKSTEP + sample] = INT32_MAX;
-    }
+    for (size_t i = most; i % n_sorted != 0 || i == 0; i++)
+        for (size_t lane = 0; lane < PLR_LOCKSTEP; lane += PLR_LANES_32)
+            store_row(keys + lane, i, (vec_i32){0} + INT32_MAX);
     sort_smallest(keys, most, n_sorted);
 
     int32_t near[PLR_LOCKSTEP];
@@ -196,7 +252,7 @@ static void draw_group(threshold_sampler *sampler, plr_stream *stream, uint64_t 
     for (size_t sample = 0; sample < PLR_LOCKSTEP; sample++) {
         uint32_t last = (uint32_t)keys[(cutoff - 1) * PLR_LOCKSTEP + sample] >> group.format.slot_bits;
         if (n_candidates[sample] < cutoff || last + group.format.nearest >= deadline)
-            draw_exactly(sampler, states[sample], salt, first_sample + sample, columns + sample);
+            draw_exactly(sampler, states[sample], &group, sample, n_candidates[sample] == 0);
         else if (near[sample])
             repair_sample(&group, sample, n_candidates[sample]);
     }

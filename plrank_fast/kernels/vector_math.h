@@ -13,6 +13,7 @@ typedef uint64_t vec_u64 __attribute__((vector_size(8 * PLR_LANES)));
 typedef float vec_f32 __attribute__((vector_size(8 * PLR_LANES)));
 typedef int32_t vec_i32 __attribute__((vector_size(8 * PLR_LANES)));
 typedef uint32_t vec_u32 __attribute__((vector_size(8 * PLR_LANES)));
+typedef uint16_t vec_u16 __attribute__((vector_size(8 * PLR_LANES)));
 #define PLR_LANES_32 (2 * PLR_LANES)
 
 typedef int64_t vec_i64 __attribute__((vector_size(8 * PLR_LANES))); /* also the result of a comparison */
@@ -70,14 +71,54 @@ PLR_INLINE vec_i32 vec_max(vec_i32 a, vec_i32 b)
 }
 #endif
 
-/* Whether any lane has a bit set. */
+/* Whether any lane has a bit set. (From generic vectors GCC makes a chain of twenty instructions.) */
 PLR_INLINE int vec_any(vec_i32 v)
 {
+#if defined(PLR_ISA_AVX512)
+    return _mm512_test_epi32_mask((__m512i)v, (__m512i)v) != 0;
+#elif defined(PLR_ISA_AVX2)
+    return !_mm256_testz_si256((__m256i)v, (__m256i)v);
+#else
     vec_u64 wide = (vec_u64)v;
     uint64_t all = 0;
     for (int lane = 0; lane < PLR_LANES; lane++)
         all |= wide[lane];
     return all != 0;
+#endif
+}
+
+/* The sign bits of all lanes, the first one lowest. */
+PLR_INLINE uint32_t vec_signs(vec_i32 v)
+{
+#if defined(PLR_ISA_AVX512)
+    return _mm512_movepi32_mask((__m512i)v);
+#elif defined(PLR_ISA_AVX2)
+    return (uint32_t)_mm256_movemask_ps((__m256)v);
+#else
+    uint32_t signs = 0;
+    for (int lane = 0; lane < PLR_LANES_32; lane++)
+        signs |= ((uint32_t)v[lane] >> 31) << lane;
+    return signs;
+#endif
+}
+
+/* Lane by lane the 32 bits at table[at]: one instruction where there is one, which takes 16 cycles for sixteen entries
+ * in the nearest cache. */
+PLR_INLINE vec_u32 vec_gather(const void *table, vec_u32 at)
+{
+#if defined(PLR_ISA_AVX512)
+    return (vec_u32)_mm512_i32gather_epi32((__m512i)at, table, 4);
+#elif defined(PLR_ISA_AVX2)
+    return (vec_u32)_mm256_i32gather_epi32(table, (__m256i)at, 4);
+#else
+    vec_u32 v;
+    for (int lane = 0; lane < PLR_LANES_32; lane++) {
+        uint32_t entry;
+        memcpy(&entry, (const char *)table + 4 * (size_t)at[lane], sizeof entry);
+        v[lane] = entry;
+    }
+    return v;
+#endif
 }
 
 PLR_INLINE vec_f64 vec_clamp(vec_f64 v, double lowest)

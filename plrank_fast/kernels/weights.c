@@ -1,17 +1,110 @@
 #include "weights.h"
+
+#include <math.h>
+
 #include "vector_math.h"
 
-static void relative(const double *scores, double highest, double sign, double *out, size_t n)
+static void extremes(const double *scores, size_t n, double *lowest, double *highest)
+{
+    vec_f64 low = scores[0] + (vec_f64){0}, high = low;
+    size_t i = 0;
+    for (; i + PLR_LANES <= n; i += PLR_LANES) {
+        vec_f64 v = vec_load(scores + i);
+        low = vec_select(v < low, v, low);
+        high = vec_select(v > high, v, high);
+    }
+    for (; i < n; i++) {
+        low[0] = scores[i] < low[0] ? scores[i] : low[0];
+        high[0] = scores[i] > high[0] ? scores[i] : high[0];
+    }
+    for (int lane = 1; lane < PLR_LANES; lane++) {
+        low[0] = low[lane] < low[0] ? low[lane] : low[0];
+        high[0] = high[lane] > high[0] ? high[lane] : high[0];
+    }
+    *lowest = low[0];
+    *highest = high[0];
+}
+
+static double sum(vec_f64 v)
+{
+    double total = v[0];
+    for (int lane = 1; lane < PLR_LANES; lane++)
+        total += v[lane];
+    return total;
+}
+
+static double relative(const double *scores, double highest, double sign, double *out, size_t n)
 {
     size_t i = 0;
-    for (; i + PLR_LANES <= n; i += PLR_LANES)
-        vec_store(out + i, vec_exp((vec_load(scores + i) - highest) * sign));
+    vec_f64 total = {0};
+    for (; i + PLR_LANES <= n; i += PLR_LANES) {
+        vec_f64 weight = vec_exp((vec_load(scores + i) - highest) * sign);
+        vec_store(out + i, weight);
+        total += weight;
+    }
     if (i < n) {
         vec_f64 last = highest + (vec_f64){0};
         memcpy(&last, scores + i, (n - i) * sizeof(double));
         last = vec_exp((last - highest) * sign);
         memcpy(out + i, &last, (n - i) * sizeof(double));
+        for (size_t lane = 0; i + lane < n; lane++)
+            total[lane] += last[lane];
+    }
+    return sum(total);
+}
+
+/* Two sums of each octave, for every other item, so that an addition need not wait for the one before. */
+static void sort_into_octaves(const double *weights, size_t n, double spread, weight_octaves *octaves)
+{
+    const double deepest = spread * 1.4426950408889634 + 2.0;
+    double count[2][PLR_OCTAVES], mass[2][PLR_OCTAVES];
+    octaves->n = deepest < PLR_OCTAVES ? (size_t)deepest : PLR_OCTAVES;
+    /* whole registers */
+    const size_t cleared = (octaves->n + PLR_LANES - 1) / PLR_LANES * PLR_LANES;
+    for (size_t i = 0; i < cleared; i++)
+        count[0][i] = count[1][i] = mass[0][i] = mass[1][i] = 0.0;
+    for (size_t d = 0; d < n; d++) {
+        uint64_t bits;
+        memcpy(&bits, weights + d, sizeof bits);
+        size_t octave = (size_t)(1023 - (bits >> 52));
+        octave = octave < octaves->n ? octave : octaves->n - 1;
+        count[d % 2][octave] += 1.0;
+        mass[d % 2][octave] += weights[d];
+    }
+    for (size_t i = 0; i < cleared; i++) {
+        octaves->count[i] = count[0][i] + count[1][i];
+        octaves->mass[i] = mass[0][i] + mass[1][i];
     }
 }
 
-const weights_kernels ISA(weights_kernels) = {relative};
+/* Newton's method on the concave sum of 1 - exp(-w t), which approaches the root from below. */
+static arrivals await(const weight_octaves *octaves, double wanted, double latest)
+{
+    arrivals result = {0.0, 0.0, 0.0};
+    double arrived = 0.0, total = 0.0;
+    for (size_t i = 0; i < octaves->n; i++)
+        total += octaves->mass[i];
+    result.time = wanted / total;
+    while (result.time < latest) {
+        vec_f64 silent = {0}, rate = {0}, spread = {0}, everyone = {0};
+        for (size_t i = 0; i < octaves->n; i += PLR_LANES) {
+            vec_f64 count = vec_load(octaves->count + i), mass = vec_load(octaves->mass + i);
+            vec_f64 weight = mass / vec_select(count > 0.0, count, 1.0 + (vec_f64){0});
+            vec_f64 still = vec_exp(vec_clamp(weight * -result.time, -700.0));
+            silent += count * still;
+            spread += count * still * (1.0 - still);
+            rate += mass * still;
+            everyone += count;
+        }
+        result.rate = sum(rate);
+        result.variance = sum(spread);
+        arrived = sum(everyone) - sum(silent);
+        if (arrived > wanted - 0.02 * wanted)
+            return result;
+        result.time += (wanted - arrived) / result.rate;
+    }
+    result.time = INFINITY;
+    return result;
+}
+
+const weights_kernels ISA(weights_kernels) = {extremes, relative, sort_into_octaves, await};

