@@ -368,9 +368,9 @@ def test_normal_noise_is_normal(other):
 def test_no_word_of_the_stream_is_lost(n_docs, cutoff):
     """Gumbel noise made in Python from the words of the random stream gives the same sum as the noise that is drawn.
 
-    What is drawn is ranked without a logarithm of every word. Mutants: thresholds of words 1e-3 too high; the last item
-    left out where it is early; fewer survivors than ranks taken for all of them; words of a sample drawn anew not those
-    of the first attempt.
+    What is drawn is ranked without a logarithm of every word. Mutants: thresholds of words a tenth too high; the last
+    item left out where it is early; fewer survivors than ranks taken for all of them; words of a sample drawn anew not
+    those of the first attempt.
     """
     rng = np.random.default_rng([n_docs, cutoff])
     scores, relevance, rank_weights = rng.normal(size=n_docs), rng.normal(size=n_docs), rng.normal(size=cutoff)
