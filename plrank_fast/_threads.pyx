@@ -8,7 +8,7 @@ import os
 
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport uintptr_t
-from libc.stdlib cimport free, malloc
+from libc.stdlib cimport free
 
 from plrank_fast._random cimport block_size
 from plrank_fast._typedefs cimport int64_t, intp_t
@@ -23,11 +23,36 @@ cdef extern from *:
     static int plr_forked = 0;
     static void plr_in_child(void) { plr_forked = 1; }
     static int plr_watch_forks(void) { return pthread_atfork(NULL, NULL, plr_in_child); }
+
+    /* Large blocks on huge pages where the system gives them on request: the gradient of one query of a million
+     * documents spent a third of its time on page faults, and is twice as fast. */
+    #include <stdlib.h>
+    #if defined(__linux__)
+    #include <sys/mman.h>
+    #endif
+    static void *plr_allocate(size_t size)
+    {
+        void *memory = NULL;
+    #if defined(__linux__) && defined(MADV_HUGEPAGE)
+        if (size >= (size_t)8 << 20) {
+            if (posix_memalign(&memory, (size_t)2 << 20, size) != 0)
+                return NULL;
+            madvise(memory, size, MADV_HUGEPAGE);
+            return memory;
+        }
+    #endif
+        memory = malloc(size);
+        return memory;
+    }
     """
+    void *plr_allocate(size_t size) nogil
     int plr_forked
     int plr_watch_forks() nogil
 
 cdef double ROUND_NS = 5e7  # a twentieth of a second: Ctrl-C is promised within half of one
+# Estimated work that a further thread is worth waking for. On a busy machine it may be late by a time slice, and
+# estimates are those of the slowest way to do it, up to ten times too high.
+cdef double WORTH_NS = 2e6
 cdef double OVERHEAD_ITEMS = 25.0  # a ranking costs as much as this many items, whatever its length
 
 plr_watch_forks()
@@ -77,6 +102,14 @@ cdef int threads_for(int n_threads, intp_t n_tasks) noexcept nogil:
     if plr_forked or omp_in_parallel() or n_tasks <= 1:
         return 1
     return <int>min(<intp_t>n_threads, n_tasks)
+
+
+cdef int threads_worth(
+    int n_threads, const int64_t[::1] offsets, intp_t start, intp_t stop, double ns_per_item
+) noexcept nogil:
+    """Threads for a round of queries: as ``threads_for``, and only as many as have enough to do."""
+    cdef double work = (<double>(offsets[stop] - offsets[start]) + OVERHEAD_ITEMS * (stop - start)) * ns_per_item
+    return threads_for(<int>min(<double>n_threads, 1.0 + work / WORTH_NS), stop - start)
 
 
 cdef intp_t round_stop(const int64_t[::1] offsets, intp_t start, double ns_per_item, int n_threads) noexcept nogil:
@@ -137,7 +170,7 @@ cdef class Workspaces:
             _spare = NULL
             _spare_size = 0
         else:
-            self._memory = <char *>malloc(self._size)
+            self._memory = <char *>plr_allocate(self._size)
         if self._memory == NULL:
             raise MemoryError(f"could not allocate a workspace of {self._stride * n_threads} bytes "
                               f"({n_threads} threads x {self._stride})")
