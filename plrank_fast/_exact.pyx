@@ -16,6 +16,7 @@ from plrank_fast._threads cimport (
     omp_get_thread_num,
     round_stop,
     threads_for,
+    threads_worth,
 )
 from plrank_fast._typedefs cimport int64_t, intp_t
 
@@ -198,19 +199,19 @@ def solve_batch(
         longest, rank_weights.shape[1], PLR_EXACT_NORMAL if inverse_sigma > 0.0 else PLR_EXACT_GRADIENT))
     while start < n_queries:
         stop = round_stop(offsets, start, ns_per_item, n_threads)
-        threads = threads_for(n_threads, stop - start)
+        threads = threads_worth(n_threads, offsets, start, stop, ns_per_item)
         if is_long(offsets, start, stop, ns_per_item):
             with nogil:
                 fault = solve_query(
-                    scores, relevance, rank_weights, offsets, start, rtol, inverse_sigma, to_gradient, to_hessian, to_value,
-                    workspaces.of_thread(0), True)
+                    scores, relevance, rank_weights, offsets, start, rtol, inverse_sigma, to_gradient, to_hessian,
+                    to_value, workspaces.of_thread(0), True)
             raise_if(fault)
         else:
             with nogil:
                 for q in prange(start, stop, schedule="dynamic", num_threads=threads):
                     solve_query(
-                        scores, relevance, rank_weights, offsets, q, rtol, inverse_sigma, to_gradient, to_hessian, to_value,
-                        workspaces.of_thread(omp_get_thread_num()), False)
+                        scores, relevance, rank_weights, offsets, q, rtol, inverse_sigma, to_gradient, to_hessian,
+                        to_value, workspaces.of_thread(omp_get_thread_num()), False)
             check_interrupt()
         start = stop
 
@@ -226,7 +227,7 @@ def place_batch(const double[::1] scores, const int64_t[::1] offsets, int n_thre
     cdef Workspaces workspaces = Workspaces(n_threads, exact_workspace(longest, probabilities.shape[1], True))
     while start < n_queries:
         stop = round_stop(offsets, start, ns_per_item, n_threads)
-        threads = threads_for(n_threads, stop - start)
+        threads = threads_worth(n_threads, offsets, start, stop, ns_per_item)
         if is_long(offsets, start, stop, ns_per_item):
             with nogil:
                 fault = place_query(scores, offsets, start, probabilities, workspaces.of_thread(0), True)

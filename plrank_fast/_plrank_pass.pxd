@@ -10,12 +10,11 @@ cdef extern from "plrank_pass.h" nogil:
         size_t depth
         const double *rank_weights
         const double *baseline
-        double *items
-        double *sums
+        double *records
         double total_weight
-        double total_reward
-        double total_direct
-        double first_reward
+        double[16] total_reward
+        double[16] total_direct
+        double[16] first_reward
         double *states
         size_t settle_after
         size_t unsettled

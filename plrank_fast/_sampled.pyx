@@ -47,6 +47,7 @@ from plrank_fast._threads cimport (
     omp_get_thread_num,
     round_stop,
     threads_for,
+    threads_worth,
 )
 from plrank_fast._typedefs cimport int32_t, int64_t, intp_t, uint64_t
 from plrank_fast._weights cimport Weights, weigh, weights_workspace
@@ -132,7 +133,7 @@ cdef void accumulate_rows(
     if estimate.kind == PLAIN:
         estimator.accumulate(estimate, rankings, n_rankings, stride)
         return
-    while first < n_rankings:
+    while first < n_rankings and not estimate.in_lockstep.inexact:
         n_lanes = min(group, n_rankings - first)
         pack_columns(rankings + first * stride, n_lanes, stride, estimate.in_lockstep.depth, columns)
         accumulate_columns(&estimate.in_lockstep, estimate.kind, columns, n_lanes, estimate.gradient)
@@ -227,6 +228,8 @@ cdef void draw_and_accumulate(
             draw_rows(sampler, n_rankings, rows, cutoff)
             estimator.accumulate(estimate, rows, n_rankings, cutoff)
             continue
+        if estimate.in_lockstep.inexact:
+            return
         first = 0
         while first < n_rankings:
             n_lanes = min(<intp_t>LOCKSTEP, n_rankings - first)
@@ -325,6 +328,8 @@ cdef int draw_and_accumulate_long(
     cdef int32_t *drawn = <int32_t *>rankings.of_thread(0)
     cdef const int32_t *next_ranking
     for first in range(0, n_blocks, blocks_per_task * n_threads):
+        if estimate.kind != PLAIN and estimate.in_lockstep.inexact:
+            return 0
         stop = min(first + blocks_per_task * n_threads, n_blocks)
         n_rankings = min(stop * block_length, source.n_samples) - first * block_length
         if source.given != NULL:
@@ -430,7 +435,7 @@ def sampled_estimate(
     while start < n_queries:
         stop = round_stop(offsets, start, ns_per_item, n_threads)
         if not is_long(offsets, start, stop, ns_per_item):
-            threads = threads_for(n_threads, stop - start)
+            threads = threads_worth(n_threads, offsets, start, stop, ns_per_item)
             with nogil:
                 for q in prange(start, stop, schedule="dynamic", num_threads=threads):
                     estimate_in_batch(

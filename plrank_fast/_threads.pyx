@@ -50,6 +50,9 @@ cdef extern from *:
     int plr_watch_forks() nogil
 
 cdef double ROUND_NS = 5e7  # a twentieth of a second: Ctrl-C is promised within half of one
+# Estimated work that a further thread is worth waking for. On a busy machine it may be late by a time slice, and
+# estimates are those of the slowest way to do it, up to ten times too high.
+cdef double WORTH_NS = 2e6
 cdef double OVERHEAD_ITEMS = 25.0  # a ranking costs as much as this many items, whatever its length
 
 plr_watch_forks()
@@ -99,6 +102,14 @@ cdef int threads_for(int n_threads, intp_t n_tasks) noexcept nogil:
     if plr_forked or omp_in_parallel() or n_tasks <= 1:
         return 1
     return <int>min(<intp_t>n_threads, n_tasks)
+
+
+cdef int threads_worth(
+    int n_threads, const int64_t[::1] offsets, intp_t start, intp_t stop, double ns_per_item
+) noexcept nogil:
+    """Threads for a round of queries: as ``threads_for``, and only as many as have enough to do."""
+    cdef double work = (<double>(offsets[stop] - offsets[start]) + OVERHEAD_ITEMS * (stop - start)) * ns_per_item
+    return threads_for(<int>min(<double>n_threads, 1.0 + work / WORTH_NS), stop - start)
 
 
 cdef intp_t round_stop(const int64_t[::1] offsets, intp_t start, double ns_per_item, int n_threads) noexcept nogil:

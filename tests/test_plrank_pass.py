@@ -67,6 +67,22 @@ def test_groups_that_are_not_full(n_samples):
     np.testing.assert_allclose(fast, plain, rtol=0, atol=1e-13 * np.abs(plain).max() * 10)
 
 
+@pytest.mark.parametrize("spread", [290.0, 320.0, 590.0])
+@pytest.mark.parametrize("n_samples", [3, 16])
+def test_complete_rankings_of_wide_spreads(spread, n_samples):
+    """One division serves two samples, whose remaining weights must not multiply to nothing. Mutant: no limit on the
+    spread of what the forward pass takes."""
+    scores = np.linspace(0.0, spread, 12)
+    relevance = np.arange(12.0) % 3
+    rankings = np.tile(np.arange(11, -1, -1), (n_samples, 1))
+    fast, plain = (
+        estimate(variant, scores, relevance, plr.dcg_weights(12), n_samples, rankings=rankings)
+        for variant in (_sampled.PL_RANK_3, _sampled.PL_RANK_3_PLAIN)
+    )
+    bound = absolute_terms(scores, relevance, plr.dcg_weights(12), rankings)
+    assert (np.abs(fast - plain) <= 1e-12 * bound).all()
+
+
 def test_same_ranking_again_and_again():
     """Rounding then grows like the number of rankings. Mutant: amplification not checked, sums settled at the end."""
     scores = np.linspace(5.0, -5.0, 60)

@@ -272,16 +272,35 @@ def test_simd_levels_agree(tmp_path):
 
 
 def test_full_rankings_of_a_thousand():
-    """Every item once. Mutant: a merge that loses its last row."""
-    for n_docs in (1, 2, 15, 16, 17, 31, 33, 127, 128, 129, 500, 1024):
-        rankings = plr.sample_rankings(np.linspace(-2, 2, n_docs), 40, rng=15, sampler="network")
-        np.testing.assert_array_equal(np.sort(rankings, axis=1), np.tile(np.arange(n_docs), (40, 1)))
+    """Every item once, a far heavier one first and a far lighter one last. Mutants: a merge that loses its last row; a
+    network of 24 rows for 25 items."""
+    for n_docs in (1, 2, 8, 9, 15, 16, 17, 24, 25, 31, 32, 33, 127, 128, 129, 500, 1024):
+        scores = np.linspace(-2.0, 2.0, n_docs)
+        scores[-1] += 30.0
+        scores[0] -= 30.0 * (n_docs > 1)
+        for cutoff in {n_docs, (n_docs + 1) // 2, min(n_docs, 5)}:
+            rankings = plr.sample_rankings(scores, 40, cutoff, rng=15, sampler="network")
+            assert (rankings[:, 0] == n_docs - 1).all()
+            if cutoff == n_docs:
+                np.testing.assert_array_equal(np.sort(rankings, axis=1), np.tile(np.arange(n_docs), (40, 1)))
+                assert (rankings[:, -1] == 0).all()
+
+
+def test_first_ranks_do_not_depend_on_the_cutoff():
+    """With 15 bits of a clock in the keys of 1000 items, some forty of these rankings have the last rank and the one
+    behind so near that only exact clocks tell. Mutant: the rank behind the cutoff not compared with the last."""
+    scores = np.zeros(1000)
+    short = plr.sample_rankings(scores, 30_000, 20, rng=17, sampler="network")
+    whole = plr.sample_rankings(scores, 30_000, 100, rng=17, sampler="network")
+    np.testing.assert_array_equal(short, whole[:, :20])
 
 
 @pytest.mark.parametrize("sampler", ["auto", *LOCKSTEP])
 def test_wide_spreads(sampler):
-    """From weights that a float32 holds to ones that no double does, in one list."""
-    for spread in (10.0, 43.0, 78.0, 80.0, 500.0, 700.0, 1e6):
+    """From weights that a float32 holds to ones that no double does, in one list; about the limits of both key formats.
+
+    Mutant: clocks scaled four octaves too high for their keys."""
+    for spread in (10.0, 28.0, 29.0, 43.0, 71.9, 72.1, 78.0, 80.0, 500.0, 700.0, 1e6):
         scores = np.linspace(0.0, spread, 40)
         rankings = plr.sample_rankings(scores, 300, 12, rng=16, sampler=sampler)
         if spread / 39 > 20:

@@ -18,6 +18,7 @@
  * it, on at most 2^-11 of the range, two keys may still agree less well than their bits: misplaced pairs per ranking
  * stay below D^2 2^-46, one in 4e9 rankings of 128 items. */
 #define PLR_RARE_WORD (1 << 16)
+#define PLR_LEAST_KEY (1 << 24) /* below those of clocks whose word is not rare, and a normal number as a float */
 
 typedef struct {
     float scale;       /* takes clocks to where the float bits that are shifted out are the same for all */
@@ -29,18 +30,20 @@ typedef struct {
 
 /* Keys for n_slots candidates (at most 1024) whose means lie between 1 and largest_mean (at most 2^104).
  *
- * A clock lies below 64 times the largest mean (E < 45 from 64 bits), and above 2^-16 unless its word is rare. If that
- * is 64 octaves, scaling puts them between 2 and 2^65: the sign and the highest bit of the exponent are then 0 and 1
- * for all and are shifted out. If it is more, they are put below 2, and the sign alone is shifted out. float32 clocks
- * err by 4e-7 relative: 2 units of 20 bits of mantissa, 1 of fewer. */
+ * A clock lies below 45.1 times the largest mean (E from 64 bits), and above 2^-16 unless its word is rare. If that
+ * is 63 octaves, scaling puts them between 4 and 0.71 * 2^65: the sign and the highest bit of the exponent are then 0
+ * and 1 for all and are shifted out. If it is more, they are put below 1.42, and the sign alone is shifted out. In both
+ * cases the key is that of a finite, normal float, since neither all nor none of the upper 8 bits are set. float32
+ * clocks err by 4e-7 relative: 2 units of 20 bits of mantissa, 1 of fewer. */
 PLR_INLINE key_format make_key_format(size_t n_slots, float largest_mean)
 {
     key_format format;
-    int octaves = 6;
-    while (octaves < 126 && ldexpf(1.0f, octaves - 6) < largest_mean)
-        octaves++;
-    format.shift = octaves <= 6 + 42 ? 2 : 1;
-    format.scale = ldexpf(1.0f, (format.shift == 2 ? 65 : 1) - octaves);
+    uint32_t bits;
+    memcpy(&bits, &largest_mean, sizeof bits);
+    int octaves = 6 + (int)((bits + 0x007fffff) >> 23) - 127; /* 64 times the next power of two */
+    format.shift = octaves <= 6 + 41 ? 2 : 1;
+    bits = (uint32_t)(127 + (format.shift == 2 ? 65 : 1) - (octaves < 126 ? octaves : 126)) << 23;
+    memcpy(&format.scale, &bits, sizeof bits);
     format.slot_bits = 5;
     while ((size_t)1 << format.slot_bits < n_slots)
         format.slot_bits++;
@@ -49,20 +52,44 @@ PLR_INLINE key_format make_key_format(size_t n_slots, float largest_mean)
     return format;
 }
 
-/* E = -log u, u = (word + 1/2) / 2^32, in float32 with relative error 3e-7; `rarest` keeps the least distance of a
- * word from 0 or 2^32.
- *
- * For u >= 1/2, E = -log1p(-y) with y = 1 - u; below, u = 2^-h (1 - y), E = h log 2 - log1p(-y). In both y is in
- * [0, 1/2], and -log1p(-y) = y P(y) with P the degree-7 Chebyshev interpolant (error 1.7e-7). */
-PLR_INLINE vec_f32 exponential_clock(vec_i32 word, vec_i32 *rarest)
+/* Split words: u = (word + 1/2) / 2^32 = 2^-h (1 - y) with y in [0, 1/2], at least where the word is not rare. Returns
+ * y; *halved = h log 2, and *distance is that of the word from 0 or 2^32. y keeps its relative precision where it is
+ * small and h = 0, that is at the early clocks. */
+#if defined(PLR_ISA_AVX512)
+PLR_INLINE vec_f32 split_word(vec_i32 word, vec_f32 *halved, vec_i32 *distance)
 {
+    /* h log 2 for words that are not rare, less the 1/2 that multiplying a word by 2^h loses: 2^(h - 33) / 0.72 */
+#define PLR_HALVED(h) (float)((h) * 0.693147180559945 - ((double)(1 << (h)) - 1.0) * 0x1p-33 / 0.72)
+    const vec_f32 table = {PLR_HALVED(0), PLR_HALVED(1), PLR_HALVED(2),  PLR_HALVED(3),  PLR_HALVED(4),  PLR_HALVED(5),
+                           PLR_HALVED(6), PLR_HALVED(7), PLR_HALVED(8),  PLR_HALVED(9),  PLR_HALVED(10), PLR_HALVED(11),
+                           PLR_HALVED(12), PLR_HALVED(13), PLR_HALVED(14), PLR_HALVED(15)};
+    __m512i zeros = _mm512_lzcnt_epi32((__m512i)word);
+    __m512 below = _mm512_cvtepi32_ps(_mm512_sllv_epi32((__m512i)word, zeros)); /* negative: 2^32 less */
+    *halved = (vec_f32)_mm512_permutexvar_ps(zeros, (__m512)table);
+    *distance = (vec_i32)_mm512_abs_epi32((__m512i)word);
+    return (vec_f32)below * -0x1p-32f - 0x1p-33f;
+}
+#else
+PLR_INLINE vec_f32 split_word(vec_i32 word, vec_f32 *halved, vec_i32 *distance)
+{
+    /* the exponent of a float has h, its mantissa 1 - y; for u >= 1/2 neither would be precise enough */
     vec_i32 upper = word >> 31;
-    vec_i32 distance = word ^ upper;
-    vec_f32 f = __builtin_convertvector(distance, vec_f32);
+    *distance = word ^ upper;
+    vec_f32 f = __builtin_convertvector(*distance, vec_f32);
     vec_f32 y_upper = f * 0x1p-32f + 0x1p-33f;
     vec_f32 y_lower = 1.0f - (vec_f32)(((vec_i32)f & 0x007fffff) | 0x3f000000);
-    vec_f32 y = (vec_f32)(((vec_i32)y_upper & upper) | ((vec_i32)y_lower & ~upper));
-    vec_f32 halvings = __builtin_convertvector((158 - ((vec_i32)f >> 23)) & ~upper, vec_f32);
+    *halved = __builtin_convertvector((158 - ((vec_i32)f >> 23)) & ~upper, vec_f32) * 0.693147180559945f;
+    return (vec_f32)(((vec_i32)y_upper & upper) | ((vec_i32)y_lower & ~upper));
+}
+#endif
+
+/* E = -log u in float32 with relative error 3e-7; `rarest` keeps the least distance of a word from 0 or 2^32.
+ *
+ * E = h log 2 - log1p(-y), and -log1p(-y) = y P(y) with P the degree-7 Chebyshev interpolant (error 1.7e-7). */
+PLR_INLINE vec_f32 exponential_clock(vec_i32 word, vec_i32 *rarest)
+{
+    vec_i32 distance;
+    vec_f32 halved, y = split_word(word, &halved, &distance);
     vec_f32 p = 1.1586140394210815f * y - 1.0360389947891235f;
     p = p * y + 0.7545884251594543f;
     p = p * y + 0.04835805669426918f;
@@ -71,7 +98,7 @@ PLR_INLINE vec_f32 exponential_clock(vec_i32 word, vec_i32 *rarest)
     p = p * y + 0.5000321865081787f;
     p = p * y + 0.9999998807907104f;
     *rarest = vec_min(*rarest, distance);
-    return halvings * 0.693147180559945f + y * p;
+    return halved + y * p;
 }
 
 /* `clock` is scaled; `shift` is the format's, known to the compiler. */
@@ -85,15 +112,14 @@ PLR_INLINE int is_rare_word(uint32_t word)
     return word + PLR_RARE_WORD < 2 * PLR_RARE_WORD;
 }
 
-/* The key of a clock in double precision; 0 for one below those that have a key. */
+/* The key of a clock in double precision; the least for one below those that have a key. */
 static inline int32_t exact_key(key_format format, double clock, int32_t slot)
 {
     float scaled = (float)(clock * format.scale);
     uint32_t bits;
     memcpy(&bits, &scaled, sizeof bits);
-    if (scaled < (format.shift == 2 ? 2.0f : 0x1p-126f))
-        bits = 0;
-    return (int32_t)((bits << format.shift) & ~(uint32_t)format.slot_mask) | slot;
+    bits = scaled < (format.shift == 2 ? 2.5f : 0x1p-125f) ? PLR_LEAST_KEY : bits << format.shift;
+    return (int32_t)(bits & ~(uint32_t)format.slot_mask) | slot;
 }
 
 /* The same clock from 64 random bits in double precision. */

@@ -84,22 +84,27 @@ static void repair_sample(const sorted_group *group, size_t sample, size_t n_can
     }
 }
 
-/* Read the ranks off the keys; marks the samples in which two of them, or the last and the one behind, are near. */
-PLR_INLINE void read_ranks(const sorted_group *group, int32_t near[PLR_LOCKSTEP], size_t n_behind)
+/* Read the ranks off the keys; marks the samples in which two of them, or the last and the one behind, are near, and
+ * perhaps some in which they are a unit further apart. Returns whether there are any. */
+PLR_INLINE int read_ranks(const sorted_group *group, int32_t near[PLR_LOCKSTEP], size_t n_behind)
 {
     const key_format format = group->format;
+    const vec_u32 far = (vec_u32){0} + ((format.nearest + 1) << format.slot_bits);
+    int any = 0;
     for (size_t lane = 0; lane < PLR_LOCKSTEP; lane += PLR_LANES_32) {
-        vec_u32 before = (vec_u32){0} - (1 << 16);
-        vec_i32 tied = {0};
-        for (size_t k = 0; k < group->depth + n_behind; k++) {
-            vec_i32 key = load_row(group->keys + lane, k);
-            vec_u32 value = (vec_u32)key >> format.slot_bits;
-            tied |= value - before <= format.nearest;
-            before = value;
-            if (k < group->depth)
-                store_row(group->columns + lane, k, key & format.slot_mask);
+        vec_u32 before = (vec_u32)load_row(group->keys + lane, 0), least = far;
+        store_row(group->columns + lane, 0, (vec_i32)before & format.slot_mask);
+        for (size_t k = 1; k < group->depth; k++) {
+            vec_u32 key = (vec_u32)load_row(group->keys + lane, k);
+            least = vec_min_u32(least, key - before);
+            before = key;
+            store_row(group->columns + lane, k, (vec_i32)key & format.slot_mask);
         }
+        if (n_behind)
+            least = vec_min_u32(least, (vec_u32)load_row(group->keys + lane, group->depth) - before);
+        vec_i32 tied = least < far;
         vec_store_i32(near + lane, tied);
+        any |= vec_any(tied);
     }
     if (group->items)
         for (size_t k = 0; k < group->depth; k++)
@@ -107,6 +112,7 @@ PLR_INLINE void read_ranks(const sorted_group *group, int32_t near[PLR_LOCKSTEP]
                 int32_t *slot = group->columns + k * PLR_LOCKSTEP + sample;
                 *slot = group->items[place_of(group, sample, *slot)];
             }
+    return any;
 }
 
 #endif

@@ -20,10 +20,17 @@ static void prepare(network_sampler *sampler)
 /* Clocks from words that are almost 0 or 2^32, out of 64 bits. About 1 group of 16 x 120 in 17 has one. */
 static void replace_rare_keys(const sorted_group *group, int32_t *keys, size_t n_items)
 {
-    for (size_t d = 0; d < n_items; d++)
+    for (size_t d = 0; d < n_items; d++) {
+        const uint32_t *words = group->words + d * PLR_LOCKSTEP;
+        int any = 0;
         for (size_t sample = 0; sample < PLR_LOCKSTEP; sample++)
-            if (is_rare_word(group->words[d * PLR_LOCKSTEP + sample]))
-                keys[d * PLR_LOCKSTEP + sample] = exact_key(group->format, exact_clock(group, sample, d), (int32_t)d);
+            any |= is_rare_word(words[sample]);
+        if (any)
+            for (size_t sample = 0; sample < PLR_LOCKSTEP; sample++)
+                if (is_rare_word(words[sample]))
+                    keys[d * PLR_LOCKSTEP + sample] =
+                        exact_key(group->format, exact_clock(group, sample, d), (int32_t)d);
+    }
 }
 
 /* Keys of all items, from words to clocks; returns the rarest word's distance. A loop apart from the one that draws the
@@ -63,15 +70,15 @@ static void draw_group(network_sampler *sampler, plr_stream *stream, uint64_t sa
         replace_rare_keys(&group, keys, n);
     size_t padded = (n + sampler->n_sorted - 1) / sampler->n_sorted * sampler->n_sorted;
     for (size_t i = n * PLR_LOCKSTEP; i < padded * PLR_LOCKSTEP; i++)
-        keys[i] = INT32_MAX;
+        keys[i] = PLR_NO_KEY;
 
     sort_smallest(keys, n, sampler->n_sorted);
 
     int32_t near[PLR_LOCKSTEP];
-    read_ranks(&group, near, depth < n);
-    for (size_t sample = 0; sample < PLR_LOCKSTEP; sample++)
-        if (near[sample])
-            repair_sample(&group, sample, n);
+    if (read_ranks(&group, near, depth < n))
+        for (size_t sample = 0; sample < PLR_LOCKSTEP; sample++)
+            if (near[sample])
+                repair_sample(&group, sample, n);
 }
 
 const network_kernels ISA(network_kernels) = {prepare, draw_group};

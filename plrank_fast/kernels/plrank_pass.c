@@ -4,296 +4,353 @@
  *
  * to the item at rank r, and the same with r = K, PR = 0 to an item that is not placed. Two ways to sum it:
  *
- * backward: one pass from rank K up, in which [PR, S] and [RI, DR] grow together; the latter are then sums over the
- * ranks after r. What they leave out is common to all items, so each ranking adds its whole [RI_K, DR_K] to a total and
- * the finish takes the difference. 0.8 to 1.2 ns per placed item. That difference cancels for items much heavier than
- * what is left at rank K; the caller looks at the totals and does not use a result in which rounding is amplified too much.
+ * backward: from rank K up, PR and S grow together with the sums of their quotients, which are then sums over the ranks
+ * after r. What they leave out is common to all items, so each ranking adds its whole [RI_K, DR_K] to a total and
+ * the finish takes the difference. That difference cancels for items much heavier than what is left at rank K; the
+ * caller looks at the totals and does not use a result in which rounding is amplified too much.
  *
- * forward: over complete rankings, back for [PR, S], then forth for sums over the ranks up to r. Nothing is
- * subtracted; 0.9 to 1.4 ns per item.
+ * forward: over complete rankings, back for PR and S, then forth for sums over the ranks up to r. Nothing is
+ * subtracted.
  *
- * In sums[d] stand the sums over rankings of [RI, DR, PR_{r+1}, -] at the item's rank.
+ * A register holds one quantity of as many samples as it has lanes.
  */
-#include <math.h>
-
 #include "plrank_pass.h"
-#include "lockstep.h"
 #include "vector_math.h"
 
-#define SAMPLES 8
-/* Two samples of 256 bits are faster than four of 512 (0.80 against 0.95 ns per item): three ports take the former, and
- * the shuffles that put each item's four sums together are half as many. */
+/* At most 256 bits: three ports take those, but two 512 bits. */
 #define PASS_LANES (PLR_LANES < 4 ? PLR_LANES : 4)
-#define PER_VECTOR (PASS_LANES / 2)
-#define VECTORS (SAMPLES / PER_VECTOR)
-#define UNROLL _Pragma("GCC unroll 8")
-
-typedef double two __attribute__((vector_size(16)));
-typedef double four __attribute__((vector_size(32)));
+#define VECTORS 2
+#define SAMPLES (VECTORS * PASS_LANES)
+#define UNROLL _Pragma("GCC unroll 16")
 
 typedef double vec __attribute__((vector_size(8 * PASS_LANES)));
-typedef uint64_t mask __attribute__((vector_size(8 * PASS_LANES)));
+typedef int64_t lanes_mask __attribute__((vector_size(8 * PASS_LANES))); /* of a comparison */
 
-/* Two numbers for each of the samples. */
+/* One number for each of the samples side by side. */
 typedef struct {
     vec v[VECTORS];
-} pairs;
+} numbers;
 
-PLR_INLINE two load_two(const double *from)
+/* Register by register: GCC 12 would copy the whole through memory. */
+PLR_INLINE numbers load_numbers(const double *from)
+{
+    numbers n;
+    UNROLL
+    for (int i = 0; i < VECTORS; i++)
+        memcpy(&n.v[i], from + i * PASS_LANES, sizeof n.v[i]);
+    return n;
+}
+
+PLR_INLINE void store_numbers(double *to, const numbers *n)
+{
+    UNROLL
+    for (int i = 0; i < VECTORS; i++)
+        memcpy(to + i * PASS_LANES, &n->v[i], sizeof n->v[i]);
+}
+
+PLR_INLINE void add_numbers(double *to, const numbers *n)
+{
+    numbers sum = load_numbers(to);
+    UNROLL
+    for (int i = 0; i < VECTORS; i++)
+        sum.v[i] += n->v[i];
+    store_numbers(to, &sum);
+}
+
+PLR_INLINE int any_lane(lanes_mask held)
+{
+    int64_t any = 0;
+    UNROLL
+    for (int lane = 0; lane < PASS_LANES; lane++)
+        any |= held[lane];
+    return any != 0;
+}
+
+/* 1 / n by one division for both registers: the divider is busy for 8 cycles with 256 bits, and little else is for as
+ * long. Numbers are such that their product is one. */
+PLR_INLINE numbers reciprocals(const numbers *n)
+{
+    vec inverse = 1.0 / (n->v[0] * n->v[1]);
+    return (numbers){{inverse * n->v[1], inverse * n->v[0]}};
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * Items of a rank
+ * --------------------------------------------------------------------------------------------------------------- */
+
+/* Records of the items at a rank. Columns hold their distances in bytes, which an address adds for nothing. */
+typedef struct {
+    double *item[SAMPLES];
+} records;
+
+PLR_INLINE records records_at(const plrank_pass *pass, const int32_t *distances)
+{
+    records at;
+    UNROLL
+    for (int i = 0; i < SAMPLES; i++) {
+        at.item[i] = (double *)((char *)pass->records + (uint32_t)distances[i]);
+        __asm__("" : "+r"(at.item[i])); /* else GCC keeps base, distance and sum, and runs out of registers */
+    }
+    return at;
+}
+
+typedef double two __attribute__((vector_size(16)));
+
+/* [relevance, weight] */
+PLR_INLINE two load_item(const double *record)
 {
     two v;
-    memcpy(&v, from, sizeof v);
+    memcpy(&v, record, sizeof v);
     return v;
 }
 
-PLR_INLINE pairs load_pairs(const double *from)
+/* The items of two samples, or of one where that fills a register. */
+#if PASS_LANES == 4
+#define FIRST_OF_PAIRS 0, 4, 2, 6
+#define SECOND_OF_PAIRS 1, 5, 3, 7
+PLR_INLINE two two_lanes(vec v, int first)
 {
-    pairs state;
-    UNROLL
-    for (int i = 0; i < VECTORS; i++)
-        memcpy(&state.v[i], from + i * PASS_LANES, sizeof state.v[i]);
-    return state;
+    return first == 0 ? __builtin_shufflevector(v, v, 0, 1) : __builtin_shufflevector(v, v, 2, 3);
 }
 
-PLR_INLINE void store_pairs(double *to, const pairs *state)
+PLR_INLINE vec load_pair(const double *first, const double *second)
 {
-    UNROLL
-    for (int i = 0; i < VECTORS; i++)
-        memcpy(to + i * PASS_LANES, &state->v[i], sizeof state->v[i]);
-}
-
-PLR_INLINE void add_two(double *to, two v)
-{
-    v += load_two(to);
-    memcpy(to, &v, sizeof v);
-}
-
-PLR_INLINE void add_four(double *to, four v)
-{
-    four sum;
-    memcpy(&sum, to, sizeof sum);
-    sum += v;
-    memcpy(to, &sum, sizeof sum);
-}
-
-PLR_INLINE double *sums_of(double *sums, int32_t item, int sample, int copies)
-{
-    return sums + 4 * ((size_t)item * copies + sample % copies);
-}
-
-/* What depends on the number of samples in a vector: joining pairs, adding [first, second] to the items' sums, and the
- * masks of the shuffles. */
-#if PLR_LANES >= 4
-#define EVEN_OF_A_ODD_OF_B {0, 5, 2, 7}
-#define ODD_OF_BOTH {1, 5, 3, 7}
-#define TWICE_EVEN {0, 0, 2, 2}
-#define TWICE_ODD {1, 1, 3, 3}
-
-PLR_INLINE vec join(const double *table, const int32_t *items)
-{
-    return __builtin_shufflevector(load_two(table + 2 * (size_t)items[0]), load_two(table + 2 * (size_t)items[1]), 0, 1,
-                                   2, 3);
-}
-
-PLR_INLINE void add_to_sums(double *sums, const int32_t *items, int sample, int copies, vec first, vec second)
-{
-    add_four(sums_of(sums, items[0], sample, copies), __builtin_shufflevector(first, second, 0, 1, 4, 5));
-    add_four(sums_of(sums, items[1], sample + 1, copies), __builtin_shufflevector(first, second, 2, 3, 6, 7));
+    /* GCC 12 makes three instructions of a __builtin_shufflevector */
+    return (vec)_mm256_insertf128_pd(_mm256_castpd128_pd256((__m128d)load_item(first)),
+                                     (__m128d)load_item(second), 1);
 }
 #else
-#define EVEN_OF_A_ODD_OF_B {0, 3}
-#define ODD_OF_BOTH {1, 3}
-#define TWICE_EVEN {0, 0}
-#define TWICE_ODD {1, 1}
-
-PLR_INLINE vec join(const double *table, const int32_t *items)
+#define FIRST_OF_PAIRS 0, 2
+#define SECOND_OF_PAIRS 1, 3
+PLR_INLINE two two_lanes(vec v, int first)
 {
-    return load_two(table + 2 * (size_t)items[0]);
+    (void)first;
+    return v;
 }
 
-PLR_INLINE void add_to_sums(double *sums, const int32_t *items, int sample, int copies, vec first, vec second)
+PLR_INLINE vec load_pair(const double *first, const double *second)
 {
-    add_two(sums_of(sums, items[0], sample, copies), first);
-    add_two(sums_of(sums, items[0], sample, copies) + 2, second);
+    (void)second;
+    return load_item(first);
 }
 #endif
 
-/* ------------------------------------------------------------------------------------------------------------------
- * One rank of eight samples
- * --------------------------------------------------------------------------------------------------------------- */
-
-/* [PR, S] += [theta rho, w] of the items at a rank. */
-PLR_INLINE void add_items(const plrank_pass *pass, const int32_t *items, size_t rank, pairs *state)
+PLR_INLINE void load_items(const records *at, numbers *relevance, numbers *weight)
 {
-    const vec ones = 1.0 + (vec){0};
-    vec scale = __builtin_shuffle(pass->rank_weights[rank] + (vec){0}, ones, (mask)EVEN_OF_A_ODD_OF_B);
     UNROLL
-    for (int i = 0; i < VECTORS; i++)
-        state->v[i] += join(pass->items, items + i * PER_VECTOR) * scale;
-}
-
-/* [PR - b, S] with the baseline b of a rank. */
-PLR_INLINE pairs lower(const plrank_pass *pass, size_t rank, const pairs *state, int with_baseline)
-{
-    pairs lowered = *state;
-    if (with_baseline) {
-        const vec zeros = {0};
-        vec baseline = __builtin_shuffle(pass->baseline[rank] + zeros, zeros, (mask)EVEN_OF_A_ODD_OF_B);
-        UNROLL
-        for (int i = 0; i < VECTORS; i++)
-            lowered.v[i] -= baseline;
-    }
-    return lowered;
-}
-
-/* [RI, DR] += [PR, theta] / S: one division for two vectors of samples. */
-PLR_INLINE void add_shares(const plrank_pass *pass, size_t rank, const pairs *state, pairs *shares)
-{
-    vec theta = pass->rank_weights[rank] + (vec){0};
-    UNROLL
-    for (int i = 0; i < VECTORS; i += 2) {
-        vec inverse = 1.0 / __builtin_shuffle(state->v[i], state->v[i + 1], (mask)ODD_OF_BOTH);
-        shares->v[i] += __builtin_shuffle(state->v[i], theta, (mask)EVEN_OF_A_ODD_OF_B) *
-                        __builtin_shuffle(inverse, (mask)TWICE_EVEN);
-        shares->v[i + 1] += __builtin_shuffle(state->v[i + 1], theta, (mask)EVEN_OF_A_ODD_OF_B) *
-                            __builtin_shuffle(inverse, (mask)TWICE_ODD);
+    for (int i = 0; i < VECTORS; i++) {
+        double *const *item = at->item + i * PASS_LANES;
+        vec even = load_pair(item[0], item[PASS_LANES - 2]);
+        vec odd = load_pair(item[1], item[PASS_LANES - 1]);
+        relevance->v[i] = __builtin_shufflevector(even, odd, FIRST_OF_PAIRS);
+        weight->v[i] = __builtin_shufflevector(even, odd, SECOND_OF_PAIRS);
     }
 }
 
-PLR_INLINE void add_to_items(plrank_pass *pass, const int32_t *items, int copies, const pairs *shares,
-                             const pairs *state)
+/* Add to one sum of each sample's item: two at a time, in the order of what is cheap to load, take apart and store. */
+PLR_INLINE void add_terms(const records *at, const numbers *terms, int copies)
 {
     UNROLL
-    for (int i = 0; i < VECTORS; i++)
-        add_to_sums(pass->sums, items + i * PER_VECTOR, i * PER_VECTOR, copies, shares->v[i], state->v[i]);
+    for (int i = 0; i < SAMPLES; i += 2) {
+        double *first = at->item[i] + 2 + i % copies, *second = at->item[i + 1] + 2 + (i + 1) % copies;
+        two sum = {*first, *second};
+        sum += two_lanes(terms->v[i / PASS_LANES], i % PASS_LANES);
+        *first = sum[0];
+        *second = sum[1];
+    }
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
- * Eight rankings
+ * The weight left over
  * --------------------------------------------------------------------------------------------------------------- */
+
+#define NOTHING_SHARED 0x1p500 /* as S of a ranking that is not wanted */
 
 /* Weight of the items that one ranking leaves over, summed directly. */
-static double unplaced_weight(plrank_pass *pass, const int32_t *column)
+static double unplaced_weight(const plrank_pass *pass, const int32_t *column)
 {
-    double *items = pass->items;
-    double sum[4] = {0.0, 0.0, 0.0, 0.0};
-    size_t d = 0;
+    const size_t length = plr_record_length(pass->n_items);
+    double sum = 0.0;
     for (size_t k = 0; k < pass->cutoff; k++)
-        items[2 * (size_t)column[k * PLR_LOCKSTEP] + 1] *= -1.0;
-    for (; d + 4 <= pass->n_items; d += 4)
-        for (int i = 0; i < 4; i++)
-            sum[i] += items[2 * (d + i) + 1] > 0.0 ? items[2 * (d + i) + 1] : 0.0;
-    for (; d < pass->n_items; d++)
-        sum[0] += items[2 * d + 1] > 0.0 ? items[2 * d + 1] : 0.0;
+        pass->records[column[k * PLR_LOCKSTEP] / 8 + 1] *= -1.0;
+    for (const double *record = pass->records; record < pass->records + pass->n_items * length; record += length)
+        sum += record[1] > 0.0 ? record[1] : 0.0;
     for (size_t k = 0; k < pass->cutoff; k++)
-        items[2 * (size_t)column[k * PLR_LOCKSTEP] + 1] *= -1.0;
-    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+        pass->records[column[k * PLR_LOCKSTEP] / 8 + 1] *= -1.0;
+    return sum;
 }
 
-/* [PR, S] past the last rank. Where a ranking is not wanted S is infinite, so that it shares out nothing. */
-PLR_INLINE pairs start(const double left_over[SAMPLES], size_t n_lanes)
+/* Whether the columns hold the ranks past the cutoff too. */
+PLR_INLINE int is_complete(const plrank_pass *pass)
 {
-    double sums[2 * SAMPLES] = {0.0};
-    for (size_t lane = 0; lane < SAMPLES; lane++)
-        sums[2 * lane + 1] = lane < n_lanes ? left_over[lane] : INFINITY;
-    return load_pairs(sums);
+    return pass->depth > pass->cutoff || pass->cutoff == pass->n_items;
 }
 
-/* S_{K+1} of each sample, from the ranks past the cutoff if there are any, else as all minus placed. */
-PLR_INLINE pairs left_over(plrank_pass *pass, const int32_t *columns, size_t n_lanes)
+/* All minus placed. */
+PLR_INLINE numbers all_minus_placed(const plrank_pass *pass, const int32_t *columns, size_t n_lanes)
 {
-    const int complete = pass->depth > pass->cutoff || pass->cutoff == pass->n_items;
-    const double *items = pass->items;
-    double sum[SAMPLES] = {0.0};
-    for (size_t k = complete ? pass->cutoff : 0; k < pass->depth; k++)
+    numbers relevance, weight, left = {{{0}}};
+    for (size_t k = 0; k < pass->cutoff; k++) {
+        records at = records_at(pass, columns + k * PLR_LOCKSTEP);
+        load_items(&at, &relevance, &weight);
         UNROLL
-        for (int lane = 0; lane < SAMPLES; lane++)
-            sum[lane] += items[2 * (size_t)columns[k * PLR_LOCKSTEP + lane] + 1];
-    if (!complete) {
-        for (size_t lane = 0; lane < SAMPLES && lane < n_lanes; lane++) {
-            sum[lane] = pass->total_weight - sum[lane];
-            if (sum[lane] < 1e-3 * pass->total_weight) /* three digits of sixteen lost, and no more */
+        for (int i = 0; i < VECTORS; i++)
+            left.v[i] += weight.v[i];
+    }
+    lanes_mask cancelled = {0};
+    UNROLL
+    for (int i = 0; i < VECTORS; i++) {
+        left.v[i] = pass->total_weight - left.v[i];
+        cancelled |= left.v[i] < 1e-3 * pass->total_weight; /* three digits of sixteen lost, and no more */
+    }
+    if (any_lane(cancelled)) {
+        double sum[SAMPLES];
+        store_numbers(sum, &left);
+        for (size_t lane = 0; lane < SAMPLES && lane < n_lanes; lane++)
+            if (sum[lane] < 1e-3 * pass->total_weight)
                 sum[lane] = unplaced_weight(pass, columns + lane);
-        }
+        left = load_numbers(sum);
     }
-    return start(sum, n_lanes);
+    return left;
 }
 
-PLR_INLINE void add_totals(plrank_pass *pass, const pairs *shares, const pairs *state)
+/* The ranks past the cutoff. */
+PLR_INLINE numbers sum_of_tail(const plrank_pass *pass, const int32_t *columns)
 {
-    double sums[2 * SAMPLES], first[2 * SAMPLES];
-    store_pairs(sums, shares);
-    store_pairs(first, state);
-    for (int lane = 0; lane < SAMPLES; lane++) {
-        pass->total_reward += sums[2 * lane];
-        pass->total_direct += sums[2 * lane + 1];
-        pass->first_reward += first[2 * lane];
+    numbers relevance, weight, left = {{{0}}};
+    for (size_t k = pass->cutoff; k < pass->depth; k++) {
+        records at = records_at(pass, columns + k * PLR_LOCKSTEP);
+        load_items(&at, &relevance, &weight);
+        UNROLL
+        for (int i = 0; i < VECTORS; i++)
+            left.v[i] += weight.v[i];
     }
+    return left;
 }
 
-PLR_INLINE void backward_eight(plrank_pass *pass, const int32_t *columns, size_t n_lanes, int copies,
-                              int with_baseline)
+/* S_{K+1} of each sample. */
+PLR_INLINE numbers left_over(const plrank_pass *pass, const int32_t *columns, size_t n_lanes)
 {
-    pairs state = left_over(pass, columns, n_lanes);
-    pairs shares = {{{0}}};
-    for (size_t k = pass->cutoff; k-- > 0;) {
-        const int32_t *items = columns + k * PLR_LOCKSTEP;
-        pairs after = lower(pass, k, &state, with_baseline);
-        add_to_items(pass, items, copies, &shares, &after);
-        add_items(pass, items, k, &state);
-        pairs here = lower(pass, k, &state, with_baseline);
-        add_shares(pass, k, &here, &shares);
+    numbers left = is_complete(pass) ? sum_of_tail(pass, columns) : all_minus_placed(pass, columns, n_lanes);
+    if (n_lanes < SAMPLES) {
+        double sum[SAMPLES];
+        store_numbers(sum, &left);
+        for (size_t lane = n_lanes; lane < SAMPLES; lane++)
+            sum[lane] = NOTHING_SHARED;
+        left = load_numbers(sum);
     }
-    add_totals(pass, &shares, &state);
-}
-
-PLR_INLINE void forward_eight(plrank_pass *pass, const int32_t *columns, size_t n_lanes, int copies,
-                              int with_baseline)
-{
-    const double nothing[SAMPLES] = {0.0};
-    pairs state = start(nothing, n_lanes), shares = {{{0}}};
-    double *states = pass->states;
-    store_pairs(states + 2 * SAMPLES * pass->depth, &state);
-    for (size_t k = pass->depth; k-- > 0;) {
-        add_items(pass, columns + k * PLR_LOCKSTEP, k, &state);
-        store_pairs(states + 2 * SAMPLES * k, &state);
-    }
-    for (size_t k = 0; k < pass->depth; k++) {
-        pairs here = load_pairs(states + 2 * SAMPLES * k);
-        pairs after = load_pairs(states + 2 * SAMPLES * (k + 1));
-        here = lower(pass, k, &here, with_baseline);
-        after = lower(pass, k, &after, with_baseline);
-        add_shares(pass, k, &here, &shares);
-        add_to_items(pass, columns + k * PLR_LOCKSTEP, copies, &shares, &after);
-    }
+    return left;
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
- * Sixteen rankings
+ * Passes
  * --------------------------------------------------------------------------------------------------------------- */
 
-/* The loops above with the number of copies, and whether there is a baseline, known to the compiler. */
-#define SPECIALISE(pass_of_eight)                                                        \
-    const size_t copies = plr_pass_copies(pass->n_items);                                \
-    for (size_t first = 0; first < n_lanes; first += SAMPLES) {                          \
-        if (pass->baseline && copies == 4)                                               \
-            pass_of_eight(pass, columns + first, n_lanes - first, 4, 1);                 \
-        else if (pass->baseline)                                                         \
-            pass_of_eight(pass, columns + first, n_lanes - first, 1, 1);                 \
-        else if (copies == 4)                                                            \
-            pass_of_eight(pass, columns + first, n_lanes - first, 4, 0);                 \
-        else                                                                             \
-            pass_of_eight(pass, columns + first, n_lanes - first, 1, 0);                 \
-    }
-
-static void backward(plrank_pass *pass, const int32_t *columns, size_t n_lanes)
+PLR_INLINE void backward_some(plrank_pass *pass, const int32_t *columns, size_t first, size_t n_lanes, int copies,
+                              int with_baseline)
 {
-    SPECIALISE(backward_eight)
+    const double *rank_weights = pass->rank_weights, *baselines = pass->baseline;
+    columns += first;
+    numbers left = left_over(pass, columns, n_lanes), inverse = {{{0}}};
+    numbers after = {{{0}}}, risk = {{{0}}}, direct = {{{0}}};
+    for (size_t k = pass->cutoff; k-- > 0;) {
+        const vec baseline = with_baseline ? baselines[k] - (vec){0} : (vec){0};
+        records at = records_at(pass, columns + k * PLR_LOCKSTEP);
+        numbers relevance, weight, terms;
+        load_items(&at, &relevance, &weight);
+        UNROLL
+        for (int i = 0; i < VECTORS; i++) {
+            terms.v[i] = after.v[i] + weight.v[i] * (risk.v[i] - relevance.v[i] * direct.v[i]);
+            if (with_baseline)
+                terms.v[i] -= baseline;
+            after.v[i] += rank_weights[k] * relevance.v[i];
+            left.v[i] += weight.v[i];
+        }
+        inverse = reciprocals(&left);
+        UNROLL
+        for (int i = 0; i < VECTORS; i++) {
+            risk.v[i] += (with_baseline ? after.v[i] - baseline : after.v[i]) * inverse.v[i];
+            direct.v[i] += rank_weights[k] * inverse.v[i];
+        }
+        add_terms(&at, &terms, copies);
+    }
+    add_numbers(pass->total_reward + first, &risk);
+    add_numbers(pass->total_direct + first, &direct);
+    add_numbers(pass->first_reward + first, &after);
 }
 
-static void forward(plrank_pass *pass, const int32_t *columns, size_t n_lanes)
+PLR_INLINE void forward_some(plrank_pass *pass, const int32_t *columns, size_t first, size_t n_lanes, int copies,
+                             int with_baseline)
 {
-    SPECIALISE(forward_eight)
+    const double *rank_weights = pass->rank_weights, *baselines = pass->baseline;
+    double *states = pass->states; /* [PR_{k+1}, S_k] of each rank */
+    columns += first;
+    numbers relevance, weight, left = left_over(pass, columns, n_lanes);
+    numbers reward = {{{0}}}, risk = {{{0}}}, direct = {{{0}}};
+    for (size_t k = pass->cutoff; k-- > 0;) {
+        records at = records_at(pass, columns + k * PLR_LOCKSTEP);
+        load_items(&at, &relevance, &weight);
+        store_numbers(states + 2 * SAMPLES * k, &reward);
+        UNROLL
+        for (int i = 0; i < VECTORS; i++) {
+            reward.v[i] += rank_weights[k] * relevance.v[i];
+            left.v[i] += weight.v[i];
+        }
+        store_numbers(states + 2 * SAMPLES * k + SAMPLES, &left);
+    }
+    for (size_t k = 0; k < pass->cutoff; k++) {
+        const vec theta = rank_weights[k] - (vec){0};
+        const vec baseline = with_baseline ? baselines[k] - (vec){0} : (vec){0};
+        records at = records_at(pass, columns + k * PLR_LOCKSTEP);
+        numbers terms, after = load_numbers(states + 2 * SAMPLES * k);
+        left = load_numbers(states + 2 * SAMPLES * k + SAMPLES);
+        numbers inverse = reciprocals(&left);
+        load_items(&at, &relevance, &weight);
+        UNROLL
+        for (int i = 0; i < VECTORS; i++) {
+            risk.v[i] += (with_baseline ? reward.v[i] - baseline : reward.v[i]) * inverse.v[i];
+            direct.v[i] += theta * inverse.v[i];
+            terms.v[i] = after.v[i] + weight.v[i] * (relevance.v[i] * direct.v[i] - risk.v[i]);
+            if (with_baseline)
+                terms.v[i] -= baseline;
+        }
+        reward = after;
+        add_terms(&at, &terms, copies);
+    }
+    for (size_t k = pass->cutoff; k < pass->depth; k++) {
+        records at = records_at(pass, columns + k * PLR_LOCKSTEP);
+        load_items(&at, &relevance, &weight);
+        UNROLL
+        for (int i = 0; i < VECTORS; i++)
+            weight.v[i] *= relevance.v[i] * direct.v[i] - risk.v[i];
+        add_terms(&at, &weight, copies);
+    }
+}
+
+/* The loops above with the number of sums, and whether there is a baseline, known to the compiler. */
+#define SPECIALISE(some)                                                                 \
+    const size_t length = plr_record_length(pass->n_items);                              \
+    for (size_t i = 0; i < pass->depth * PLR_LOCKSTEP; i++)                              \
+        columns[i] *= (int32_t)(length * sizeof(double));                                \
+    for (size_t first = 0; first < n_lanes; first += SAMPLES) {                          \
+        if (pass->baseline && length == 8)                                               \
+            some(pass, columns, first, n_lanes - first, 4, 1);                           \
+        else if (pass->baseline)                                                         \
+            some(pass, columns, first, n_lanes - first, 2, 1);                           \
+        else if (length == 8)                                                            \
+            some(pass, columns, first, n_lanes - first, 4, 0);                           \
+        else                                                                             \
+            some(pass, columns, first, n_lanes - first, 2, 0);                           \
+    }
+
+static void backward(plrank_pass *pass, int32_t *columns, size_t n_lanes)
+{
+    SPECIALISE(backward_some)
+}
+
+static void forward(plrank_pass *pass, int32_t *columns, size_t n_lanes)
+{
+    SPECIALISE(forward_some)
 }
 
 const plrank_pass_kernels ISA(plrank_pass_kernels) = {backward, forward};

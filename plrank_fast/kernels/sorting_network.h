@@ -4,6 +4,9 @@
  * Blocks that fit the registers are sorted by Batcher's odd-even merge sort, longer runs by bitonic merges (Batcher,
  * 1968). Only the smallest keys are wanted, so runs of that length are folded into one: the smallest m of two sorted
  * runs of m are min(a_i, b_{m-1-i}), a bitonic sequence.
+ *
+ * Keys are the bits of positive, normal floats, whose order is that of their bits as integers: AVX-512 takes the minima
+ * of floats on two ports and those of integers on one, SSE2 has none of integers.
  */
 #ifndef PLR_SORTING_NETWORK_H
 #define PLR_SORTING_NETWORK_H
@@ -18,63 +21,67 @@
 #define PLR_BLOCK_ROWS 8
 #endif
 
-#define PLR_UNROLL _Pragma("GCC unroll 16")
+#define PLR_NO_KEY 0x7f800000 /* infinity, behind all keys */
 
-PLR_INLINE void exchange(vec_i32 *low, vec_i32 *high)
+#define PLR_UNROLL _Pragma("GCC unroll 32")
+
+PLR_INLINE void exchange(vec_f32 *low, vec_f32 *high)
 {
-    vec_i32 smaller = vec_min(*low, *high);
-    *high = vec_max(*low, *high);
+    vec_f32 smaller = vec_smaller(*low, *high);
+    *high = vec_larger(*low, *high);
     *low = smaller;
 }
 
-/* Rows [start, start + distance) against the rows `distance` further on, and so on every second `distance` rows. */
-PLR_INLINE void exchange_stage(vec_i32 *v, int n, int start, int distance)
+/* One stage of Batcher's odd-even merge sort of n rows, at most 32: in every run of 2 run_length rows, whose halves are
+ * sorted, exchange rows `distance` apart. Rows past n would hold PLR_NO_KEY and never move. */
+PLR_INLINE void odd_even_stage(vec_f32 *v, int n, int run_length, int distance)
 {
+    const int first = distance % run_length;
     PLR_UNROLL
-    for (int j = start; j + distance < n; j += 2 * distance) {
-        PLR_UNROLL
-        for (int i = 0; i < distance; i++)
-            exchange(v + j + i, v + j + i + distance);
-    }
+    for (int i = 0; i < 32; i++)
+        if (i >= first && i + distance < n && (i - first) % (2 * distance) < distance &&
+            i / (2 * run_length) == (i + distance) / (2 * run_length))
+            exchange(v + i, v + i + distance);
 }
 
-/* Odd-even merge of the sorted halves of n rows; n is a power of two, at most 16. */
-PLR_INLINE void merge_odd_even(vec_i32 *v, int n)
+PLR_INLINE void sort_rows(vec_f32 *v, int n)
 {
-    exchange_stage(v, n, 0, n / 2);
-    if (n > 8)
-        exchange_stage(v, n, n / 4, n / 4);
-    if (n > 4)
-        exchange_stage(v, n, n > 8 ? n / 8 : n / 4, n > 8 ? n / 8 : n / 4);
-    if (n > 2)
-        exchange_stage(v, n, 1, 1);
+    odd_even_stage(v, n, 1, 1);
+    odd_even_stage(v, n, 2, 2);
+    odd_even_stage(v, n, 2, 1);
+    odd_even_stage(v, n, 4, 4);
+    odd_even_stage(v, n, 4, 2);
+    odd_even_stage(v, n, 4, 1);
+    odd_even_stage(v, n, 8, 8);
+    odd_even_stage(v, n, 8, 4);
+    odd_even_stage(v, n, 8, 2);
+    odd_even_stage(v, n, 8, 1);
+    odd_even_stage(v, n, 16, 16);
+    odd_even_stage(v, n, 16, 8);
+    odd_even_stage(v, n, 16, 4);
+    odd_even_stage(v, n, 16, 2);
+    odd_even_stage(v, n, 16, 1);
 }
 
-PLR_INLINE void sort_rows(vec_i32 *v, int n)
+/* Rows [0, distance) against the rows `distance` further on, and so on every second `distance` rows. */
+PLR_INLINE void exchange_stage(vec_f32 *v, int n, int distance)
 {
     PLR_UNROLL
-    for (int i = 0; i < n; i += 2)
-        merge_odd_even(v + i, 2);
-    PLR_UNROLL
-    for (int i = 0; i < n; i += 4)
-        merge_odd_even(v + i, 4);
-    PLR_UNROLL
-    for (int i = 0; i < n; i += 8)
-        merge_odd_even(v + i, 8);
-    if (n > 8)
-        merge_odd_even(v, 16);
+    for (int i = 0; i + distance < n; i++)
+        if (i % (2 * distance) < distance)
+            exchange(v + i, v + i + distance);
 }
 
 /* Sort a bitonic sequence of n rows; n is a power of two, at most 16. */
-PLR_INLINE void sort_bitonic_rows(vec_i32 *v, int n)
+PLR_INLINE void sort_bitonic_rows(vec_f32 *v, int n)
 {
     if (n > 8)
-        exchange_stage(v, n, 0, 8);
+        exchange_stage(v, n, 8);
     if (n > 4)
-        exchange_stage(v, n, 0, 4);
+        exchange_stage(v, n, 4);
     if (n > 2)
-        exchange_stage(v, n, 0, 2);
-    exchange_stage(v, n, 0, 1);
+        exchange_stage(v, n, 2);
+    exchange_stage(v, n, 1);
 }
 
 PLR_INLINE vec_i32 load_row(const int32_t *keys, size_t row) { return vec_load_i32(keys + PLR_LOCKSTEP * row); }
@@ -82,113 +89,198 @@ PLR_INLINE void store_row(int32_t *keys, size_t row, vec_i32 v) { vec_store_i32(
 
 /* The following work on the PLR_LANES_32 samples of one register; rows are PLR_LOCKSTEP keys apart. */
 
+PLR_INLINE void load_rows(vec_f32 *v, const int32_t *keys, int n)
+{
+    PLR_UNROLL
+    for (int i = 0; i < n; i++)
+        v[i] = (vec_f32)load_row(keys, i);
+}
+
+PLR_INLINE void store_rows(int32_t *keys, const vec_f32 *v, int n)
+{
+    PLR_UNROLL
+    for (int i = 0; i < n; i++)
+        store_row(keys, i, (vec_i32)v[i]);
+}
+
+PLR_INLINE void sort_in_registers(int32_t *keys, int n)
+{
+    vec_f32 v[32];
+    load_rows(v, keys, n);
+    sort_rows(v, n);
+    store_rows(keys, v, n);
+}
+
 static void sort_block(int32_t *keys)
 {
-    vec_i32 v[PLR_BLOCK_ROWS];
-    PLR_UNROLL
-    for (int i = 0; i < PLR_BLOCK_ROWS; i++)
-        v[i] = load_row(keys, i);
+    sort_in_registers(keys, PLR_BLOCK_ROWS);
+}
+
+/* Leave in the sorted block `keys` the smallest of it and of a block not sorted yet, which stays as it is. */
+static void fold_block(int32_t *keys, const int32_t *others)
+{
+    vec_f32 v[PLR_BLOCK_ROWS];
+    load_rows(v, others, PLR_BLOCK_ROWS);
     sort_rows(v, PLR_BLOCK_ROWS);
     PLR_UNROLL
     for (int i = 0; i < PLR_BLOCK_ROWS; i++)
-        store_row(keys, i, v[i]);
+        v[i] = vec_smaller(v[i], (vec_f32)load_row(keys, PLR_BLOCK_ROWS - 1 - i));
+    sort_bitonic_rows(v, PLR_BLOCK_ROWS);
+    store_rows(keys, v, PLR_BLOCK_ROWS);
 }
 
-/* Rows i, i + spacing, ... of a bitonic sequence, `ways` of them: the first stages of its sort. */
-PLR_INLINE void sort_across(int32_t *keys, size_t spacing, int ways)
+/* A list that fits the registers as a whole, or nearly so: 132 compare-exchanges of 24 rows where blocks of 16 take 206. */
+static void sort_short_list(int32_t *keys, size_t n)
 {
+    if (n <= 8)
+        sort_in_registers(keys, 8);
+    else if (n <= 16)
+        sort_in_registers(keys, 16);
+    else if (n <= 24)
+        sort_in_registers(keys, 24);
+    else
+        sort_in_registers(keys, 32);
+}
+
+PLR_INLINE void sort_bitonic_block(int32_t *keys)
+{
+    vec_f32 v[PLR_BLOCK_ROWS];
+    load_rows(v, keys, PLR_BLOCK_ROWS);
+    sort_bitonic_rows(v, PLR_BLOCK_ROWS);
+    store_rows(keys, v, PLR_BLOCK_ROWS);
+}
+
+/* How many rows at equal distances of a run of m take part in the stages that join its blocks, at most eight at once. */
+#define PLR_WAYS(m) ((m) / PLR_BLOCK_ROWS < 8 ? (m) / PLR_BLOCK_ROWS : 8)
+
+/* The smallest of each row of `keys` and, if `others` is not NULL, of the opposite row there; then the first stages of a
+ * bitonic sort: rows i, i + spacing, ... of a run of m. */
+PLR_INLINE void sort_across(int32_t *keys, const int32_t *others, size_t m, int ways)
+{
+    const size_t spacing = m / ways;
     for (size_t i = 0; i < spacing; i++) {
-        vec_i32 v[8];
+        vec_f32 v[8];
         PLR_UNROLL
-        for (int j = 0; j < ways; j++)
-            v[j] = load_row(keys, i + j * spacing);
+        for (int j = 0; j < ways; j++) {
+            v[j] = (vec_f32)load_row(keys, i + j * spacing);
+            if (others)
+                v[j] = vec_smaller(v[j], (vec_f32)load_row(others, m - 1 - i - j * spacing));
+        }
         sort_bitonic_rows(v, ways);
         PLR_UNROLL
         for (int j = 0; j < ways; j++)
-            store_row(keys, i + j * spacing, v[j]);
+            store_row(keys, i + j * spacing, (vec_i32)v[j]);
     }
+}
+
+static void sort_bitonic(int32_t *keys, size_t m);
+
+/* What remains of the bitonic sort of runs of m after those stages, in `rows` rows. */
+static void sort_parts(int32_t *keys, size_t rows, size_t m)
+{
+    if (m <= 8 * PLR_BLOCK_ROWS)
+        for (size_t part = 0; part < rows; part += PLR_BLOCK_ROWS)
+            sort_bitonic_block(keys + PLR_LOCKSTEP * part);
+    else
+        for (size_t part = 0; part < rows; part += m / 8)
+            sort_bitonic(keys + PLR_LOCKSTEP * part, m / 8);
 }
 
 static void sort_bitonic(int32_t *keys, size_t m)
 {
-    if (m == PLR_BLOCK_ROWS) {
-        vec_i32 v[PLR_BLOCK_ROWS];
-        PLR_UNROLL
-        for (int i = 0; i < PLR_BLOCK_ROWS; i++)
-            v[i] = load_row(keys, i);
-        sort_bitonic_rows(v, PLR_BLOCK_ROWS);
-        PLR_UNROLL
-        for (int i = 0; i < PLR_BLOCK_ROWS; i++)
-            store_row(keys, i, v[i]);
-        return;
-    }
-    size_t ways = m / PLR_BLOCK_ROWS < 8 ? m / PLR_BLOCK_ROWS : 8;
-    if (ways == 2)
-        sort_across(keys, m / 2, 2);
-    else if (ways == 4)
-        sort_across(keys, m / 4, 4);
-    else
-        sort_across(keys, m / 8, 8);
-    for (size_t part = 0; part < m; part += m / ways)
-        sort_bitonic(keys + PLR_LOCKSTEP * part, m / ways);
+    if (PLR_WAYS(m) == 2)
+        sort_across(keys, NULL, m, 2);
+    else if (PLR_WAYS(m) == 4)
+        sort_across(keys, NULL, m, 4);
+    else if (PLR_WAYS(m) == 8)
+        sort_across(keys, NULL, m, 8);
+    sort_parts(keys, m, m);
 }
 
 /* First stages of a merge: rows i, i + spacing, ... of either run. The larger keys, in reverse, are bitonic too. */
 PLR_INLINE void merge_across(int32_t *keys, size_t m, int ways)
 {
-    size_t spacing = m / ways;
+    const size_t spacing = m / ways;
     for (size_t i = 0; i < spacing; i++) {
-        vec_i32 low[8], high[8];
+        vec_f32 low[8], high[8];
         int32_t *opposite = keys + PLR_LOCKSTEP * (m + spacing - 1 - i);
         PLR_UNROLL
         for (int j = 0; j < ways; j++) {
-            low[j] = load_row(keys, i + j * spacing);
-            high[j] = load_row(opposite, j * spacing);
+            low[j] = (vec_f32)load_row(keys, i + j * spacing);
+            high[j] = (vec_f32)load_row(opposite, j * spacing);
         }
         PLR_UNROLL
         for (int j = 0; j < ways; j++)
             exchange(low + j, high + ways - 1 - j);
-        if (ways > 1) {
-            sort_bitonic_rows(low, ways);
-            sort_bitonic_rows(high, ways);
-        }
+        sort_bitonic_rows(low, ways);
+        sort_bitonic_rows(high, ways);
         PLR_UNROLL
         for (int j = 0; j < ways; j++) {
-            store_row(keys, i + j * spacing, low[j]);
-            store_row(opposite, j * spacing, high[j]);
+            store_row(keys, i + j * spacing, (vec_i32)low[j]);
+            store_row(opposite, j * spacing, (vec_i32)high[j]);
         }
     }
+}
+
+/* Merge two blocks; the larger half stays in registers. */
+static void merge_blocks(int32_t *keys)
+{
+    vec_f32 high[PLR_BLOCK_ROWS];
+    PLR_UNROLL
+    for (int i = 0; i < PLR_BLOCK_ROWS; i++) {
+        vec_f32 low = (vec_f32)load_row(keys, PLR_BLOCK_ROWS - 1 - i);
+        high[i] = (vec_f32)load_row(keys, PLR_BLOCK_ROWS + i);
+        exchange(&low, high + i);
+        store_row(keys, PLR_BLOCK_ROWS - 1 - i, (vec_i32)low);
+    }
+    sort_bitonic_rows(high, PLR_BLOCK_ROWS);
+    store_rows(keys + PLR_LOCKSTEP * PLR_BLOCK_ROWS, high, PLR_BLOCK_ROWS);
+    sort_bitonic_block(keys);
 }
 
 /* Merge two sorted runs of m rows that follow each other. */
 static void merge_runs(int32_t *keys, size_t m)
 {
-    size_t ways = m / PLR_BLOCK_ROWS < 8 ? m / PLR_BLOCK_ROWS : 8;
-    if (ways == 1)
-        merge_across(keys, m, 1);
-    else if (ways == 2)
+    if (m == PLR_BLOCK_ROWS) {
+        merge_blocks(keys);
+        return;
+    }
+    if (PLR_WAYS(m) == 2)
         merge_across(keys, m, 2);
-    else if (ways == 4)
+    else if (PLR_WAYS(m) == 4)
         merge_across(keys, m, 4);
     else
         merge_across(keys, m, 8);
-    for (size_t part = 0; part < 2 * m; part += m / ways)
-        sort_bitonic(keys + PLR_LOCKSTEP * part, m / ways);
+    sort_parts(keys, 2 * m, m);
 }
 
-/* Leave in the sorted run `keys` the m smallest of it and of the sorted run `others`. */
+/* Leave in the sorted run `keys` the m smallest of it and of the sorted run `others`; m is two blocks or more. */
 static void fold_run(int32_t *keys, const int32_t *others, size_t m)
 {
-    for (size_t i = 0; i < m; i++)
-        store_row(keys, i, vec_min(load_row(keys, i), load_row(others, m - 1 - i)));
-    sort_bitonic(keys, m);
+    if (PLR_WAYS(m) == 2)
+        sort_across(keys, others, m, 2);
+    else if (PLR_WAYS(m) == 4)
+        sort_across(keys, others, m, 4);
+    else
+        sort_across(keys, others, m, 8);
+    sort_parts(keys, m, m);
 }
 
 /* Sort the smallest `wanted` of n rows to the front, for all samples. `wanted` is PLR_BLOCK_ROWS times a power of two;
- * the rows from n to the next multiple of `wanted` exist and hold INT32_MAX. */
+ * the rows from n to the next multiple of `wanted` exist and hold PLR_NO_KEY. */
 PLR_INLINE void sort_smallest(int32_t *keys, size_t n, size_t wanted)
 {
     for (int32_t *lanes = keys; lanes < keys + PLR_LOCKSTEP; lanes += PLR_LANES_32) {
+        if (n <= 2 * PLR_BLOCK_ROWS) {
+            sort_short_list(lanes, n);
+            continue;
+        }
+        if (wanted == PLR_BLOCK_ROWS) {
+            sort_block(lanes);
+            for (size_t i = PLR_BLOCK_ROWS; i < n; i += PLR_BLOCK_ROWS)
+                fold_block(lanes, lanes + PLR_LOCKSTEP * i);
+            continue;
+        }
         for (size_t i = 0; i < n; i += PLR_BLOCK_ROWS)
             sort_block(lanes + PLR_LOCKSTEP * i);
         for (size_t m = PLR_BLOCK_ROWS; m < wanted; m *= 2)

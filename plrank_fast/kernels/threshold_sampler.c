@@ -179,9 +179,9 @@ PLR_INLINE void make_keys(const threshold_sampler *sampler, const sorted_group *
                 vec_f32 clock = exponential_clock(word, &rarest) * (vec_f32)vec_gather(sampler->means, (vec_u32)item);
                 vec_store_i32((int32_t *)sampler->words + at, word);
                 vec_store_i32(sampler->items + at, item);
+                vec_i32 key = clock_key(clock, group->format.shift, group->format.slot_mask, here);
                 vec_store_i32(square + sample * PLR_LOCKSTEP + part * PLR_LANES_32,
-                              clock_key(clock, group->format.shift, group->format.slot_mask, here) |
-                                  (behind & INT32_MAX));
+                              (key & ~behind) | (behind & PLR_NO_KEY));
             }
         }
         transpose(square, keys + first * PLR_LOCKSTEP);
@@ -243,7 +243,7 @@ static void draw_group(threshold_sampler *sampler, plr_stream *stream, uint64_t 
     plr_stream_store(stream, &state);
     for (size_t i = most; i % n_sorted != 0 || i == 0; i++)
         for (size_t lane = 0; lane < PLR_LOCKSTEP; lane += PLR_LANES_32)
-            store_row(keys + lane, i, (vec_i32){0} + INT32_MAX);
+            store_row(keys + lane, i, (vec_i32){0} + PLR_NO_KEY);
     sort_smallest(keys, most, n_sorted);
 
     int32_t near[PLR_LOCKSTEP];

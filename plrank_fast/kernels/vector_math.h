@@ -48,26 +48,47 @@ PLR_INLINE void vec_store_i32(int32_t *to, vec_i32 v)
     memcpy(to, &v, sizeof v);
 }
 
-/* Lane by lane minimum and maximum of signed integers: the only operations here that GCC does not find by itself in
- * generic vectors (it takes three instructions instead of two), and all that a sorting network consists of. */
+/* Lane by lane minimum and maximum of two that are neither NaN nor zero, and of signed integers: the operations here
+ * that GCC does not find by itself in generic vectors (it takes three instructions instead of one), and all that a
+ * sorting network consists of. */
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
 #if defined(PLR_ISA_AVX512)
-#include <immintrin.h>
+PLR_INLINE vec_f32 vec_smaller(vec_f32 a, vec_f32 b) { return (vec_f32)_mm512_min_ps((__m512)a, (__m512)b); }
+PLR_INLINE vec_f32 vec_larger(vec_f32 a, vec_f32 b) { return (vec_f32)_mm512_max_ps((__m512)a, (__m512)b); }
 PLR_INLINE vec_i32 vec_min(vec_i32 a, vec_i32 b) { return (vec_i32)_mm512_min_epi32((__m512i)a, (__m512i)b); }
-PLR_INLINE vec_i32 vec_max(vec_i32 a, vec_i32 b) { return (vec_i32)_mm512_max_epi32((__m512i)a, (__m512i)b); }
+PLR_INLINE vec_u32 vec_min_u32(vec_u32 a, vec_u32 b) { return (vec_u32)_mm512_min_epu32((__m512i)a, (__m512i)b); }
 #elif defined(PLR_ISA_AVX2)
-#include <immintrin.h>
+PLR_INLINE vec_f32 vec_smaller(vec_f32 a, vec_f32 b) { return (vec_f32)_mm256_min_ps((__m256)a, (__m256)b); }
+PLR_INLINE vec_f32 vec_larger(vec_f32 a, vec_f32 b) { return (vec_f32)_mm256_max_ps((__m256)a, (__m256)b); }
 PLR_INLINE vec_i32 vec_min(vec_i32 a, vec_i32 b) { return (vec_i32)_mm256_min_epi32((__m256i)a, (__m256i)b); }
-PLR_INLINE vec_i32 vec_max(vec_i32 a, vec_i32 b) { return (vec_i32)_mm256_max_epi32((__m256i)a, (__m256i)b); }
+PLR_INLINE vec_u32 vec_min_u32(vec_u32 a, vec_u32 b) { return (vec_u32)_mm256_min_epu32((__m256i)a, (__m256i)b); }
 #else
+#if defined(__x86_64__)
+PLR_INLINE vec_f32 vec_smaller(vec_f32 a, vec_f32 b) { return (vec_f32)_mm_min_ps((__m128)a, (__m128)b); }
+PLR_INLINE vec_f32 vec_larger(vec_f32 a, vec_f32 b) { return (vec_f32)_mm_max_ps((__m128)a, (__m128)b); }
+#else
+PLR_INLINE vec_f32 vec_smaller(vec_f32 a, vec_f32 b)
+{
+    vec_i32 less = a < b;
+    return (vec_f32)(((vec_i32)a & less) | ((vec_i32)b & ~less));
+}
+PLR_INLINE vec_f32 vec_larger(vec_f32 a, vec_f32 b)
+{
+    vec_i32 less = a < b;
+    return (vec_f32)(((vec_i32)b & less) | ((vec_i32)a & ~less));
+}
+#endif
 PLR_INLINE vec_i32 vec_min(vec_i32 a, vec_i32 b)
 {
     vec_i32 less = a < b;
     return b ^ ((a ^ b) & less);
 }
-PLR_INLINE vec_i32 vec_max(vec_i32 a, vec_i32 b)
+PLR_INLINE vec_u32 vec_min_u32(vec_u32 a, vec_u32 b)
 {
-    vec_i32 less = a < b;
-    return a ^ ((a ^ b) & less);
+    vec_u32 less = (vec_u32)(a < b);
+    return b ^ ((a ^ b) & less);
 }
 #endif
 
