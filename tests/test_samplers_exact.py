@@ -117,7 +117,7 @@ def test_draws_with_repeats(cutoff):
     """Some 5, 15, 40 and 150 draws a ranking: rows compared, gaps of up to many rows closed, stamps in memory.
 
     Mutants: the second row of a pair not compared with the first; the highest digit of a gap forgotten; a group of
-    rankings that starts with the stamps of the one before."""
+    rankings whose stamps are not looked at."""
     scores = np.random.default_rng(17).normal(size=44)
     exact = rank_marginals(scores, cutoff)
     np.testing.assert_allclose(exact.sum(axis=0), 1.0, atol=1e-6)
@@ -131,8 +131,7 @@ def test_draws_with_repeats(cutoff):
 def test_slots_that_several_items_share():
     """Two in three items have less than a slot to themselves, in runs of every length.
 
-    Mutants: undecided draws all given to the first item of their slot; a tie of place and cut, once in 65536 draws,
-    always before the cut (seen by the items that begin where a slot does)."""
+    Mutant: undecided draws all given to the first item of their slot."""
     scores = np.where(np.arange(600) % 3 == 0, 0.0, -6.0)
     scores[300:450] = -6.0
     rankings = plr.sample_rankings(scores, 2_000_000, 2, rng=18, sampler="alias")
