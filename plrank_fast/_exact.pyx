@@ -203,15 +203,15 @@ def solve_batch(
         if is_long(offsets, start, stop, ns_per_item):
             with nogil:
                 fault = solve_query(
-                    scores, relevance, rank_weights, offsets, start, rtol, inverse_sigma, to_gradient, to_hessian, to_value,
-                    workspaces.of_thread(0), True)
+                    scores, relevance, rank_weights, offsets, start, rtol, inverse_sigma, to_gradient, to_hessian,
+                    to_value, workspaces.of_thread(0), True)
             raise_if(fault)
         else:
             with nogil:
                 for q in prange(start, stop, schedule="dynamic", num_threads=threads):
                     solve_query(
-                        scores, relevance, rank_weights, offsets, q, rtol, inverse_sigma, to_gradient, to_hessian, to_value,
-                        workspaces.of_thread(omp_get_thread_num()), False)
+                        scores, relevance, rank_weights, offsets, q, rtol, inverse_sigma, to_gradient, to_hessian,
+                        to_value, workspaces.of_thread(omp_get_thread_num()), False)
             check_interrupt()
         start = stop
 

@@ -2,8 +2,8 @@
 
 Quickselect whose pivot is the median of keys at scattered positions, so that no order of the input is special; should
 partitions be unbalanced all the same, the median of medians of five takes over and keeps the total at O(n)
-(Musser 1997; Blum et al. 1973). Partitions are three-way and free of branches: equal keys cost one pass. Short lists are
-sorted by counting, in vector registers.
+(Musser 1997; Blum et al. 1973). Partitions are three-way and free of branches: equal keys cost one pass. Short lists
+are sorted by counting, in vector registers.
 """
 
 from plrank_fast._simd cimport simd_level

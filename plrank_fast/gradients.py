@@ -420,8 +420,8 @@ def pl_rank_exact(
     -----
     O(Q D K) with Q = 16 to 40 nodes at ``rtol=1e-6`` and scores of unit variance, more for wide spreads and for K near
     D. Normal noise takes as long as Gumbel noise up to 300 documents, and longer lists more: ten times at D = 1000,
-    K = 10, where Gumbel noise has light documents share their cost. Bits do not depend on the number of threads or on the
-    other queries of the batch. They may differ from one SIMD level to another.
+    K = 10, where Gumbel noise has light documents share their cost. Bits do not depend on the number of threads or on
+    the other queries of the batch. They may differ from one SIMD level to another.
 
     Examples
     --------
