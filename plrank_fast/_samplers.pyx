@@ -32,7 +32,7 @@ from plrank_fast._threads cimport (
     threads_for,
 )
 from plrank_fast._typedefs cimport int32_t, int64_t, intp_t, uint8_t, uint32_t, uint64_t
-from plrank_fast._weights cimport Weights, arrivals, await_arrivals, weigh, weights_workspace
+from plrank_fast._weights cimport PLR_OCTAVES, Weights, arrivals, await_arrivals, weigh, weights_workspace
 
 from cython.parallel cimport prange
 
@@ -133,7 +133,7 @@ cdef int choose_sampler(Sampler *sampler, const Draw *draw, const Weights *weigh
     cdef bint network_serves = n_items <= PLR_NETWORK_ITEMS and weights.spread <= PLR_FLOAT_SPREAD
     cdef bint threshold_serves = (
         <intp_t>plr_most_candidates(cutoff) <= PLR_THRESHOLD_CANDIDATES and plr_mean_candidates(cutoff) < 0.8 * n_items
-        and weights.spread <= PLR_FLOAT_SPREAD)
+        and weights.spread <= PLR_FLOAT_SPREAD and weights.octaves.n < <size_t>PLR_OCTAVES)
     cdef bint table_serves = weights.representable and cutoff <= LOCKSTEP_RANKS
     if draw.sampler == NETWORK and network_serves:
         return NETWORK

@@ -6,10 +6,11 @@ With noisy scores u = f + noise, phi the density of the noise and k the rank tha
 
 Only the K + 1 best matter. For an item that is not placed among them this depends on the item through its score and
 its relevance, ``rho_j G1(f_j) - G2(f_j)``, and G1 and G2 are smooth: they are gathered over all samples on Chebyshev
-nodes in the score, 32 for a stretch of 5.5 (Gumbel) or 10 (normal noise), and read off by interpolation once per
-block of samples. What a placed item gets besides, because those below it move up, is a suffix sum over the ranks on
+nodes in the score, at most 32 for a stretch of 5.25 (Gumbel) or 10 (normal noise), and read off by interpolation once
+per block of samples. What a placed item gets besides, because those below it move up, is a suffix sum over the ranks on
 the same nodes. So a sample costs O(D) to draw and O(K) densities per node, whatever D is; interpolation errs by less
-than 2e-7 of the largest density. Stretches with no more items than nodes are computed item by item.
+than 1e-7 of the largest density, and what stands for the density at nodes by less than another 1e-7. Stretches with no
+more items than nodes are computed item by item.
 """
 
 from libc.float cimport DBL_MAX
@@ -167,7 +168,7 @@ cdef inline double place_of(const Problem *problem, double level) noexcept nogil
 
 
 cdef inline intp_t nodes_for(int noise, double width) noexcept nogil:
-    """Nodes with which the density is interpolated to 2e-7 of its maximum over a stretch."""
+    """Nodes with which the density is interpolated to 1e-7 of its maximum over a stretch."""
     if noise == PLR_NORMAL:
         return 16 if width <= 4.0 else 24 if width <= 7.0 else 32
     return 16 if width <= 2.25 else 24 if width <= 3.6 else 32

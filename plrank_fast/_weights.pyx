@@ -87,3 +87,14 @@ def relative_weights(const double[::1] scores, double highest):
     cdef double[::1] view = out
     kernels.relative(&scores[0], highest, 1.0, &view[0], scores.shape[0])
     return out
+
+
+def arrival(const double[::1] scores, double wanted):
+    """(time, rate): when ``wanted`` clocks have rung, and the rate at which others ring then."""
+    cdef Weights weights
+    cdef arrivals last
+    memory = np.empty(scores.shape[0] + 8)
+    cdef double[::1] view = memory
+    weigh(&weights, &scores[0], scores.shape[0], 1, <char *>&view[0])
+    last = await_arrivals(&weights, wanted, 1e300)
+    return last.time, last.rate

@@ -419,9 +419,9 @@ def pl_rank_exact(
     Notes
     -----
     O(Q D K) with Q = 16 to 40 nodes at ``rtol=1e-6`` and scores of unit variance, more for wide spreads and for K near
-    D. Normal noise takes as long as Gumbel noise up to 300 documents, and longer lists more: ten times at D = 1000,
-    K = 10, where Gumbel noise has light documents share their cost. Bits do not depend on the number of threads or on
-    the other queries of the batch. They may differ from one SIMD level to another.
+    D. Normal noise takes 1.2 to 2.7 times as long as Gumbel noise up to 316 documents, and more for longer lists: nine
+    times at D = 1000, K = 10, where Gumbel noise has light documents share their cost. Bits do not depend on the number
+    of threads or on the other queries of the batch. They may differ from one SIMD level to another.
 
     Examples
     --------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -65,9 +67,10 @@ def stochastic_rank(
     Notes
     -----
     O(D log D + N (D + K log K + M K)), below the O(N D K) of the definition: what a draw gives to documents is smooth
-    in their score, and computed for M nodes in place of D documents (32 to a stretch of 5.5 sigma with Gumbel noise and
-    of 10 with normal noise; no more nodes than documents). Interpolation errs by less than 2e-7 of the largest
-    density. Densities that underflow are 0. Source: Ustimenko and Prokhorenkova, "StochasticRank: Global Optimization
+    in their score, and computed for M nodes in place of D documents (16 to 32 to a stretch of up to 5.25 sigma with
+    Gumbel noise and of 10 with normal noise; no more nodes than documents). Interpolation and the density at nodes err
+    by less than 2e-7 of the largest density. Densities that underflow are 0. Without sampling: ``pl_rank_exact``, for
+    both kinds of noise. Source: Ustimenko and Prokhorenkova, "StochasticRank: Global Optimization
     of Scale-Free Discrete Functions", ICML 2020; with Gumbel noise: Oosterhuis, SIGIR 2022.
 
     Examples
@@ -91,7 +94,7 @@ def stochastic_rank(
     rng = validation.check_random_state(rng)
     key = validation.stream_key(rng)
     _stochastic_rank.stochastic_rank(
-        NOISES[noise], 1.0 / sigma, scores_, relevance_, weights, offsets_, n_samples, None, key, first_query, threads,
-        result,
+        NOISES[noise], min(1.0 / sigma, sys.float_info.max), scores_, relevance_, weights, offsets_, n_samples, None,
+        key, first_query, threads, result,
     )  # fmt: skip
     return validation.deliver(result, out)

@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -25,10 +26,11 @@ def make_wheel(folder):
     """Wheel of this checkout, from a copy of it; what is compiled already is not compiled again."""
     ignored = shutil.ignore_patterns(".*", "build", "dist", "runs", "*.egg-info", "__pycache__", "*.so")
     shutil.copytree(ROOT, folder / "source", ignore=ignored)
-    for compiled in (ROOT / "build").glob("lib.*/plrank_fast/*.so"):
-        copy = folder / "source" / compiled.relative_to(ROOT)
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(compiled, copy)
+    # where build_ext looks for what is up to date
+    built = folder / "source" / "build" / f"lib.{sysconfig.get_platform()}-{sys.implementation.cache_tag}"
+    (built / "plrank_fast").mkdir(parents=True)
+    for compiled in (ROOT / "plrank_fast").glob(f"*{sysconfig.get_config_var('EXT_SUFFIX')}"):
+        shutil.copy2(compiled, built / "plrank_fast")
     options = "-q", "--no-build-isolation", "--no-deps", "--disable-pip-version-check"
     run("-m", "pip", "wheel", *options, "-w", "dist", "./source", cwd=folder, site="")
     (wheel,) = (folder / "dist").glob("*.whl")

@@ -8,10 +8,10 @@ import sys
 import numpy as np
 import pytest
 from scipy import stats
-from test_sampling import ALPHA, g_test
+from test_sampling import ALPHA, g_test, rank_marginals
 
 import plrank_fast as plr
-from plrank_fast import reference
+from plrank_fast import _weights, reference
 
 LOCKSTEP = ["network", "alias", "threshold"]
 LEVELS = plr.build_info()["simd_levels"]
@@ -30,8 +30,7 @@ def prefix_test(scores, rankings):
 @pytest.mark.parametrize("sampler", ["network", "alias"])
 @pytest.mark.parametrize("spread", [0.0, 1.0, 4.0, 25.0])
 def test_all_rankings_of_five(spread, sampler):
-    """Mutants: near ties left as the network has them, with 12-bit keys; the race of the slot table over all items;
-    leftovers of its slots all given to the first item."""
+    """Mutants: near ties left as the network has them, with 12-bit keys; the race of the slot table over all items."""
     scores = spread * np.array([0.0, 1.0, -0.4, 0.3, 0.9])
     rankings = plr.sample_rankings(scores, 1_000_000, rng=5, sampler=sampler)
     assert prefix_test(scores, rankings) > ALPHA
@@ -39,7 +38,8 @@ def test_all_rankings_of_five(spread, sampler):
 
 @pytest.mark.parametrize("spread", [0.0, 1.0, 4.0])
 def test_prefixes_where_the_threshold_is_in_use(spread):
-    """Mutants: every other item's deadline half as long; rankings with too few candidates not drawn again."""
+    """Mutants: every other item's deadline half as long; rankings with too few candidates not drawn again, or from
+    other bits than those that left them too few."""
     scores = spread * np.linspace(-1.0, 1.0, 24)
     rankings = plr.sample_rankings(scores, 2_000_000, 2, rng=6, sampler="threshold")
     assert prefix_test(scores, rankings) > ALPHA
@@ -49,7 +49,7 @@ def test_prefixes_where_the_threshold_is_in_use(spread):
 def test_marginals_of_a_thousand(sampler):
     """Four classes of weight, whose share of each rank is known by quadrature over binomial counts.
 
-    Mutant: a slot table whose leftovers go to the first item."""
+    Mutant: cuts half a slot late."""
     sizes, values = np.array([10, 90, 400, 500]), np.array([3.0, 1.5, 0.0, -2.0])
     scores = np.repeat(values, sizes)
     weights = np.exp(values - values.max())
@@ -112,6 +112,68 @@ def test_draws_give_way_to_a_race(n_docs):
     assert (np.diff(np.sort(rankings, axis=1), axis=1) > 0).all()
 
 
+@pytest.mark.parametrize("cutoff", [4, 12, 22, 36])
+def test_draws_with_repeats(cutoff):
+    """Some 5, 15, 40 and 150 draws a ranking: rows compared, gaps of up to many rows closed, stamps in memory.
+
+    Mutants: the second row of a pair not compared with the first; the highest digit of a gap forgotten; a group of
+    rankings that starts with the stamps of the one before."""
+    scores = np.random.default_rng(17).normal(size=44)
+    exact = rank_marginals(scores, cutoff)
+    np.testing.assert_allclose(exact.sum(axis=0), 1.0, atol=1e-6)
+    n = 300_000
+    rankings = plr.sample_rankings(scores, n, cutoff, rng=17, sampler="alias")
+    assert (np.diff(np.sort(rankings, axis=1), axis=1) > 0).all()
+    counts = np.stack([np.bincount(rankings[:, k], minlength=44) for k in range(cutoff)], axis=1)
+    assert (np.abs(counts - n * exact) < 7 * np.sqrt(n * exact * (1 - exact) + 1e-6 * n + 1)).all()
+
+
+def test_slots_that_several_items_share():
+    """Two in three items have less than a slot to themselves, in runs of every length.
+
+    Mutants: undecided draws all given to the first item of their slot; a tie of place and cut, once in 65536 draws,
+    always before the cut (seen by the items that begin where a slot does)."""
+    scores = np.where(np.arange(600) % 3 == 0, 0.0, -6.0)
+    scores[300:450] = -6.0
+    rankings = plr.sample_rankings(scores, 2_000_000, 2, rng=18, sampler="alias")
+    probabilities = np.exp(scores) / np.exp(scores).sum()
+    odds = probabilities / (1 - probabilities)
+    assert g_test(np.bincount(rankings[:, 0], minlength=600), probabilities) > ALPHA
+    assert g_test(np.bincount(rankings[:, 1], minlength=600), probabilities * (odds.sum() - odds)) > ALPHA
+
+
+def test_threshold_in_a_very_long_list():
+    """Candidates are numbered within chunks of 32768 items.
+
+    Mutants: chunks whose candidates all count as the first one's; a last chunk left out."""
+    n_docs = 70_001
+    scores = np.zeros(n_docs)
+    heavy = np.array([5, 32_767, 32_768, 40_000, 65_535, 65_536, 70_000])
+    scores[heavy] = 8.0
+    rankings = plr.sample_rankings(scores, 30_000, 3, rng=19, sampler="threshold")
+    share = np.exp(8.0) / np.exp(scores).sum()
+    counts = np.bincount(rankings[:, 0], minlength=n_docs)
+    assert (
+        g_test(np.append(counts[heavy], counts.sum() - counts[heavy].sum()), np.append([share] * 7, 1 - 7 * share))
+        > ALPHA
+    )
+    others = rankings[~np.isin(rankings, heavy)]
+    assert stats.kstest(others / n_docs, "uniform").pvalue > ALPHA
+    assert (np.diff(np.sort(rankings, axis=1), axis=1) > 0).all()
+
+
+@pytest.mark.parametrize("spread", [0.5, 3.0, 6.0])
+def test_expected_arrivals(spread):
+    """Octaves of the weights tell how many clocks have rung, within 5 %. Mutant: octaves off by one."""
+    scores = spread * np.random.default_rng(20).normal(size=300)
+    weights = np.exp(scores - scores.max())
+    for wanted in (1.0, 10.0, 100.0):
+        time, rate = _weights.arrival(scores, wanted)
+        silent = np.exp(-weights * time)
+        assert abs((1 - silent).sum() / wanted - 1) < 0.05
+        assert abs((weights * silent).sum() / rate - 1) < 0.1
+
+
 @pytest.mark.parametrize("sampler", LOCKSTEP)
 @pytest.mark.parametrize(("n_docs", "cutoff"), [(7, 7), (100, 3), (100, 100), (333, 333), (700, 5)])
 def test_no_preference_among_equals(n_docs, cutoff, sampler):
@@ -122,9 +184,9 @@ def test_no_preference_among_equals(n_docs, cutoff, sampler):
     assert (np.sort(rankings, axis=1)[:, 1:] > np.sort(rankings, axis=1)[:, :-1]).all()
 
 
-@pytest.mark.parametrize("sampler", ["introselect", "network", "threshold"])
+@pytest.mark.parametrize("sampler", ["introselect", *LOCKSTEP])
 def test_first_samples_do_not_depend_on_their_number(sampler):
-    """(How many slots "alias" has depends on the number of samples.) Mutant: streams keyed by it."""
+    """Mutant: streams keyed by it."""
     scores = np.random.default_rng(3).normal(size=90)
     many = plr.sample_rankings(scores, 300, 9, rng=12, sampler=sampler)
     for n_samples in (1, 7, 16, 17, 130, 299):

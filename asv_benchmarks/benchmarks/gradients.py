@@ -29,6 +29,28 @@ class Gradients:
         call(method, scores, relevance, self.rank_weights, offsets, N_SAMPLES[method])
 
 
+class Noise:
+    """StochasticRank and its exact counterpart, for both kinds of noise: a batch of 16 queries, one thread."""
+
+    params = (["stochastic_rank", "pl_rank_exact"], ["gumbel", "normal"], [24, 120, 316], [10, 100])
+    param_names = ("method", "noise", "n_docs", "cutoff")
+
+    def setup(self, method, noise, n_docs, cutoff):
+        self.batch = batch([n_docs] * 16)
+        self.rank_weights = plr.dcg_weights(cutoff)
+        self.options = {"noise": noise, "n_threads": 1}
+        if method == "stochastic_rank":
+            self.options |= {"n_samples": 1000, "rng": 0}
+        try:  # versions before normal noise without sampling
+            getattr(plr, method)([0.0], [1.0], [1.0], **self.options)
+        except TypeError as fault:
+            raise NotImplementedError(f"this version has no {method} of {noise} noise") from fault
+
+    def time_gradient(self, method, noise, n_docs, cutoff):
+        scores, relevance, offsets = self.batch
+        getattr(plr, method)(scores, relevance, self.rank_weights, offsets=offsets, **self.options)
+
+
 class LongList:
     """One query of many documents; memory must not grow with the number of samples."""
 
