@@ -155,25 +155,35 @@ FAILING_MALLOC = """
 #include <stdlib.h>
 #include <string.h>
 
-/* Every malloc by a module of the package fails from the n-th on, once armed. */
+/* Every allocation by a module of the package fails from the n-th on, once armed. */
 static long left = -1;
 void arm(long n) { left = n; }
+
+static int fails(void *caller)
+{
+    Dl_info info;
+    return left >= 0 && dladdr(caller, &info) && strstr(info.dli_fname, "/plrank_fast/") && left-- == 0;
+}
 
 void *malloc(size_t size)
 {
     static void *(*real)(size_t);
-    Dl_info info;
     if (!real)
         real = (void *(*)(size_t))dlsym(RTLD_NEXT, "malloc");
-    if (left >= 0 && dladdr(__builtin_return_address(0), &info) && strstr(info.dli_fname, "/plrank_fast/"))
-        if (left-- == 0)
-            return NULL;
-    return real(size);
+    return fails(__builtin_return_address(0)) ? NULL : real(size);
+}
+
+int posix_memalign(void **memory, size_t alignment, size_t size)
+{
+    static int (*real)(void **, size_t, size_t);
+    if (!real)
+        real = (int (*)(void **, size_t, size_t))dlsym(RTLD_NEXT, "posix_memalign");
+    return fails(__builtin_return_address(0)) ? 12 : real(memory, alignment, size);
 }
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="malloc is replaced as Linux does it")
+@pytest.mark.skipif(sys.platform != "linux", reason="allocation is replaced as Linux does it")
 def test_memory_runs_out(tmp_path):
     """Each allocation of a call fails in turn: MemoryError that names the size, `out` untouched, the next call fine.
     Mutant: the check for NULL in Workspaces removed."""  # fmt: skip
