@@ -12,7 +12,7 @@ from numba import njit
 import plrank_fast as plr
 from plrank_fast import embedding
 
-N_ITEMS, CUTOFF, N_QUERIES, PYTHON_CALLS, REPEATS = 24, 5, 2048, 100, 40
+N_ITEMS, CUTOFF, N_QUERIES, PYTHON_CALLS, REPEATS = 24, 5, 256, 25, 200  # a run is shorter than a time slice
 
 pl_rank_exact = embedding.ctypes_function("plrank_pl_rank_exact")
 pl_rank_cmc = embedding.ctypes_function("plrank_pl_rank_cmc")
