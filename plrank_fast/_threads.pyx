@@ -32,16 +32,14 @@ cdef extern from *:
     #endif
     static void *plr_allocate(size_t size)
     {
-        void *memory = NULL;
+        char *memory = malloc(size);
     #if defined(__linux__) && defined(MADV_HUGEPAGE)
-        if (size >= (size_t)8 << 20) {
-            if (posix_memalign(&memory, (size_t)2 << 20, size) != 0)
-                return NULL;
-            madvise(memory, size, MADV_HUGEPAGE);
-            return memory;
+        const size_t page = (size_t)4 << 10;
+        if (memory != NULL && size >= (size_t)8 << 20) {
+            size_t skipped = (page - (size_t)memory % page) % page;
+            madvise(memory + skipped, (size - skipped) / page * page, MADV_HUGEPAGE);
         }
     #endif
-        memory = malloc(size);
         return memory;
     }
     """
