@@ -10,9 +10,12 @@ from libc.stdint cimport intptr_t
 from plrank_fast._simd cimport simd_level
 from plrank_fast._threads cimport (
     Workspaces,
+    as_observed,
     check_interrupt,
+    clock,
     is_long,
     longest_query,
+    neighbours,
     omp_get_thread_num,
     round_stop,
     threads_for,
@@ -193,7 +196,7 @@ def solve_batch(
     cdef double *to_gradient = NULL if gradient is None else &gradient[0]
     cdef double *to_hessian = NULL if hessian is None else &hessian[0]
     cdef double *to_value = NULL if value is None else &value[0]
-    cdef double ns_per_item = NS_PER_ITEM + NS_PER_ITEM_AND_RANK * min(rank_weights.shape[1], longest)
+    cdef double started, ns_per_item = NS_PER_ITEM + NS_PER_ITEM_AND_RANK * min(rank_weights.shape[1], longest)
     n_threads = threads_for(n_threads, n_queries)
     cdef Workspaces workspaces = Workspaces(n_threads, kernels.workspace(
         longest, rank_weights.shape[1], PLR_EXACT_NORMAL if inverse_sigma > 0.0 else PLR_EXACT_GRADIENT))
@@ -207,12 +210,16 @@ def solve_batch(
                     to_value, workspaces.of_thread(0), True)
             raise_if(fault)
         else:
+            started = clock()
             with nogil:
-                for q in prange(start, stop, schedule="dynamic", num_threads=threads):
+                for q in prange(
+                    start, stop, schedule="dynamic", chunksize=neighbours(stop - start, threads), num_threads=threads
+                ):
                     solve_query(
                         scores, relevance, rank_weights, offsets, q, rtol, inverse_sigma, to_gradient, to_hessian,
                         to_value, workspaces.of_thread(omp_get_thread_num()), False)
             check_interrupt()
+            ns_per_item = as_observed(ns_per_item, offsets, start, stop, threads, started)
         start = stop
 
 
@@ -222,7 +229,7 @@ def place_batch(const double[::1] scores, const int64_t[::1] offsets, int n_thre
     cdef int threads, fault
     if scores.shape[0] == 0 or probabilities.shape[1] == 0:
         return
-    cdef double ns_per_item = NS_PER_ITEM + 2 * NS_PER_ITEM_AND_RANK * min(probabilities.shape[1], longest)
+    cdef double started, ns_per_item = NS_PER_ITEM + 2 * NS_PER_ITEM_AND_RANK * min(probabilities.shape[1], longest)
     n_threads = threads_for(n_threads, n_queries)
     cdef Workspaces workspaces = Workspaces(n_threads, exact_workspace(longest, probabilities.shape[1], True))
     while start < n_queries:
@@ -233,8 +240,12 @@ def place_batch(const double[::1] scores, const int64_t[::1] offsets, int n_thre
                 fault = place_query(scores, offsets, start, probabilities, workspaces.of_thread(0), True)
             raise_if(fault)
         else:
+            started = clock()
             with nogil:
-                for q in prange(start, stop, schedule="dynamic", num_threads=threads):
+                for q in prange(
+                    start, stop, schedule="dynamic", chunksize=neighbours(stop - start, threads), num_threads=threads
+                ):
                     place_query(scores, offsets, q, probabilities, workspaces.of_thread(omp_get_thread_num()), False)
             check_interrupt()
+            ns_per_item = as_observed(ns_per_item, offsets, start, stop, threads, started)
         start = stop

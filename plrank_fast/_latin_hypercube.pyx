@@ -17,6 +17,7 @@ from plrank_fast._threads cimport (
     Workspaces,
     check_interrupt,
     longest_query,
+    neighbours,
     omp_get_thread_num,
     round_stop,
     threads_for,
@@ -168,7 +169,9 @@ def sample_rankings(
         stop = round_stop(offsets, start, 2.0 * n_samples + 20.0, n_threads)
         threads = threads_for(n_threads, stop - start)
         with nogil:
-            for q in prange(start, stop, schedule="dynamic", num_threads=threads):
+            for q in prange(
+                start, stop, schedule="dynamic", chunksize=neighbours(stop - start, threads), num_threads=threads
+            ):
                 if offsets[q + 1] > offsets[q]:
                     draw_query(
                         &scores[0] + offsets[q], &relevance[0] + offsets[q], offsets[q + 1] - offsets[q],

@@ -13,6 +13,7 @@ from plrank_fast._threads cimport (
     Workspaces,
     check_interrupt,
     longest_query,
+    neighbours,
     omp_get_thread_num,
     threads_for,
 )
@@ -153,7 +154,9 @@ def evaluate_loss(
         else:
             threads = threads_for(n_threads, stop - start)
             with nogil:
-                for q in prange(start, stop, schedule="dynamic", num_threads=threads):
+                for q in prange(
+                    start, stop, schedule="dynamic", chunksize=neighbours(stop - start, threads), num_threads=threads
+                ):
                     evaluate_in_batch(
                         &loss, scores, labels, offsets, q, cutoff, discounts, scale, distance_weight,
                         workspaces.of_thread(omp_get_thread_num()), values, gradient)

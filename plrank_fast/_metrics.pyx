@@ -9,6 +9,7 @@ from plrank_fast._threads cimport (
     Workspaces,
     check_interrupt,
     longest_query,
+    neighbours,
     omp_get_thread_num,
     round_stop,
     threads_for,
@@ -269,7 +270,9 @@ def dcg(
         stop = round_stop(offsets, start, 30.0, n_threads)
         threads = threads_for(n_threads, stop - start)
         with nogil:
-            for q in prange(start, stop, schedule="dynamic", num_threads=threads):
+            for q in prange(
+                start, stop, schedule="dynamic", chunksize=neighbours(stop - start, threads), num_threads=threads
+            ):
                 dcg_in_batch(
                     scores, relevance, rank_weights, offsets, q, workspaces.of_thread(omp_get_thread_num()), out)
         check_interrupt()
@@ -293,7 +296,9 @@ def metric(
         stop = round_stop(offsets, start, 50.0, n_threads)
         threads = threads_for(n_threads, stop - start)
         with nogil:
-            for q in prange(start, stop, schedule="dynamic", num_threads=threads):
+            for q in prange(
+                start, stop, schedule="dynamic", chunksize=neighbours(stop - start, threads), num_threads=threads
+            ):
                 metric_in_batch(
                     function, scores, relevance, offsets, q,
                     cutoff if cutoff >= 0 else offsets[q + 1] - offsets[q], parameter, empty,
@@ -319,7 +324,9 @@ def ranking_log_prob(
         stop = round_stop(offsets, start, 10.0 + rankings.shape[1], n_threads)
         threads = threads_for(n_threads, stop - start)
         with nogil:
-            for q in prange(start, stop, schedule="dynamic", num_threads=threads):
+            for q in prange(
+                start, stop, schedule="dynamic", chunksize=neighbours(stop - start, threads), num_threads=threads
+            ):
                 log_prob_in_batch(scores, offsets, rankings, q, workspaces.of_thread(omp_get_thread_num()), out)
         check_interrupt()
         start = stop

@@ -40,10 +40,13 @@ from plrank_fast._samplers cimport (
 )
 from plrank_fast._threads cimport (
     Workspaces,
+    as_observed,
     blocks_per_round,
     check_interrupt,
+    clock,
     is_long,
     longest_query,
+    neighbours,
     omp_get_thread_num,
     round_stop,
     threads_for,
@@ -414,7 +417,7 @@ def sampled_estimate(
     cdef intp_t longest = longest_query(offsets)
     cdef intp_t cutoff = min(rank_weights.shape[1], longest)
     cdef int threads
-    cdef double ns_per_item
+    cdef double ns_per_item, started
     if cutoff == 0:
         return
     source.sampler = sampler
@@ -436,12 +439,16 @@ def sampled_estimate(
         stop = round_stop(offsets, start, ns_per_item, n_threads)
         if not is_long(offsets, start, stop, ns_per_item):
             threads = threads_worth(n_threads, offsets, start, stop, ns_per_item)
+            started = clock()
             with nogil:
-                for q in prange(start, stop, schedule="dynamic", num_threads=threads):
+                for q in prange(
+                    start, stop, schedule="dynamic", chunksize=neighbours(stop - start, threads), num_threads=threads
+                ):
                     estimate_in_batch(
                         &estimator, scores, relevance, rank_weights, offsets, q, &source,
                         workspaces.of_thread(omp_get_thread_num()), out, hessian, one_per_query)
             check_interrupt()
+            ns_per_item = as_observed(ns_per_item, offsets, start, stop, threads, started)
         else:
             estimate = describe_query(
                 scores, relevance, rank_weights, offsets, start, out, hessian, one_per_query)

@@ -22,9 +22,12 @@ from plrank_fast._selection cimport select_smallest, sort_pairs
 from plrank_fast._simd cimport simd_level
 from plrank_fast._threads cimport (
     Workspaces,
+    as_observed,
     check_interrupt,
+    clock,
     is_long,
     longest_query,
+    neighbours,
     omp_get_thread_num,
     round_stop,
     threads_for,
@@ -639,7 +642,7 @@ def stochastic_rank(
     cdef intp_t longest = longest_query(offsets)
     cdef intp_t cutoff = min(rank_weights.shape[1], longest)
     cdef int threads
-    cdef double ns_per_item
+    cdef double ns_per_item, started
     if cutoff == 0:
         return
     call.noise = noise
@@ -656,12 +659,16 @@ def stochastic_rank(
         stop = round_stop(offsets, start, ns_per_item, n_threads)
         if not is_long(offsets, start, stop, ns_per_item) or offsets[stop] - offsets[start] < 2:
             threads = threads_for(n_threads, stop - start)
+            started = clock()
             with nogil:
-                for q in prange(start, stop, schedule="dynamic", num_threads=threads):
+                for q in prange(
+                    start, stop, schedule="dynamic", chunksize=neighbours(stop - start, threads), num_threads=threads
+                ):
                     estimate_in_batch(
                         &call, scores, relevance, rank_weights, offsets, q, workspaces.of_thread(omp_get_thread_num()),
                         out)
             check_interrupt()
+            ns_per_item = as_observed(ns_per_item, offsets, start, stop, threads, started)
         else:
             estimate_long_query(
                 &call, scores, relevance, rank_weights, offsets, start, n_threads, workspaces, out)

@@ -8,7 +8,12 @@ cdef extern from "openmp.h" nogil:
 cdef int threads_for(int n_threads, intp_t n_tasks) noexcept nogil
 cdef int threads_worth(
     int n_threads, const int64_t[::1] offsets, intp_t start, intp_t stop, double ns_per_item) noexcept nogil
+cdef intp_t neighbours(intp_t n_queries, int n_threads) noexcept nogil
 cdef intp_t round_stop(const int64_t[::1] offsets, intp_t start, double ns_per_item, int n_threads) noexcept nogil
+cdef double clock() noexcept nogil
+cdef double as_observed(
+    double ns_per_item, const int64_t[::1] offsets, intp_t start, intp_t stop, int n_threads, double started
+) noexcept nogil
 cdef bint is_long(const int64_t[::1] offsets, intp_t start, intp_t stop, double ns_per_item) noexcept nogil
 cdef intp_t blocks_per_round(intp_t n_items, double ns_per_item, intp_t n_blocks, int n_threads) noexcept nogil
 cdef intp_t longest_query(const int64_t[::1] offsets) noexcept nogil
