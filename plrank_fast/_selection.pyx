@@ -18,6 +18,8 @@ cdef extern from "selection.h" nogil:
 
 cdef const selection_kernels *kernels = selection_kernels_at(simd_level())
 
+cdef intp_t SHORT_SELECTION = 32  # sorting all of a longer list takes longer than to partition it
+
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Pairs
@@ -108,7 +110,7 @@ cdef void select_with_budget(double *keys, int32_t *items, intp_t n, intp_t k, i
     cdef uint64_t state = <uint64_t>n
     cdef intp_t below, equal
     cdef double pivot
-    while n > PLR_SHORT_LIST:
+    while n > SHORT_SELECTION:
         if budget > 0:
             pivot = scattered_median(keys, n, &state)
         else:

@@ -43,7 +43,7 @@ PLR_INLINE vec_i64 count_if(vec_i64 n, vec_f64 a, vec_f64 b, int or_equal)
 }
 
 /* Every pair goes to the place that the number of keys before its own says: n^2 comparisons, a register's width at a
- * time. 20 pairs take 0.05 us, 120 take 0.6. */
+ * time. 20 pairs take 0.05 us; from some 64 on partitions are faster. */
 static void sort_short(double *keys, int32_t *items, size_t n)
 {
     const size_t block = BLOCKS * PLR_LANES;

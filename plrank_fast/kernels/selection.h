@@ -4,7 +4,7 @@
 
 #include "isa.h"
 
-#define PLR_SHORT_LIST 128 /* most pairs that sort_short takes */
+#define PLR_SHORT_LIST 64 /* most pairs that sort_short takes */
 
 typedef struct {
     /* Copy the pairs (keys[i], i) with keys[i] < pivot, in order; returns how many there are. Room for n. */
