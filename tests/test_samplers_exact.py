@@ -38,8 +38,7 @@ def test_all_rankings_of_five(spread, sampler):
 
 @pytest.mark.parametrize("spread", [0.0, 1.0, 4.0])
 def test_prefixes_where_the_threshold_is_in_use(spread):
-    """Mutants: every other item's deadline half as long; rankings with too few candidates not drawn again, or from
-    other bits than those that left them too few."""
+    """Mutants: every other item's deadline half as long; rankings with too few candidates not drawn again."""
     scores = spread * np.linspace(-1.0, 1.0, 24)
     rankings = plr.sample_rankings(scores, 2_000_000, 2, rng=6, sampler="threshold")
     assert prefix_test(scores, rankings) > ALPHA
@@ -49,7 +48,7 @@ def test_prefixes_where_the_threshold_is_in_use(spread):
 def test_marginals_of_a_thousand(sampler):
     """Four classes of weight, whose share of each rank is known by quadrature over binomial counts.
 
-    Mutant: cuts half a slot late."""
+    Mutant: cuts too late."""
     sizes, values = np.array([10, 90, 400, 500]), np.array([3.0, 1.5, 0.0, -2.0])
     scores = np.repeat(values, sizes)
     weights = np.exp(values - values.max())
@@ -116,8 +115,7 @@ def test_draws_give_way_to_a_race(n_docs):
 def test_draws_with_repeats(cutoff):
     """Some 5, 15, 40 and 150 draws a ranking: rows compared, gaps of up to many rows closed, stamps in memory.
 
-    Mutants: the second row of a pair not compared with the first; the highest digit of a gap forgotten; a group of
-    rankings whose stamps are not looked at."""
+    Mutants: the second row of a pair not compared with the first; the highest digit of a gap forgotten."""
     scores = np.random.default_rng(17).normal(size=44)
     exact = rank_marginals(scores, cutoff)
     np.testing.assert_allclose(exact.sum(axis=0), 1.0, atol=1e-6)
@@ -163,7 +161,7 @@ def test_threshold_in_a_very_long_list():
 
 @pytest.mark.parametrize("spread", [0.5, 3.0, 6.0])
 def test_expected_arrivals(spread):
-    """Octaves of the weights tell how many clocks have rung, within 5 %. Mutant: octaves off by one."""
+    """Octaves of the weights tell how many clocks have rung, within 5 %. Mutant: every other item's count forgotten."""
     scores = spread * np.random.default_rng(20).normal(size=300)
     weights = np.exp(scores - scores.max())
     for wanted in (1.0, 10.0, 100.0):
