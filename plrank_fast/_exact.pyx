@@ -65,6 +65,7 @@ kernels.prepare()
 # Nanoseconds per item, and per item and rank, at 1e-6 and std-1 scores; only the length of a round depends on it.
 cdef double NS_PER_ITEM = 40.0
 cdef double NS_PER_ITEM_AND_RANK = 4.0
+cdef double PEAKED = 4.0  # scores of trained models cost several times as much: what a further thread is worth
 
 
 cdef inline void be_patient(patience *how, bint interruptible) noexcept nogil:
@@ -202,7 +203,7 @@ def solve_batch(
         longest, rank_weights.shape[1], PLR_EXACT_NORMAL if inverse_sigma > 0.0 else PLR_EXACT_GRADIENT))
     while start < n_queries:
         stop = round_stop(offsets, start, ns_per_item, n_threads)
-        threads = threads_worth(n_threads, offsets, start, stop, ns_per_item)
+        threads = threads_worth(n_threads, offsets, start, stop, PEAKED * ns_per_item)
         if is_long(offsets, start, stop, ns_per_item):
             with nogil:
                 fault = solve_query(
@@ -234,7 +235,7 @@ def place_batch(const double[::1] scores, const int64_t[::1] offsets, int n_thre
     cdef Workspaces workspaces = Workspaces(n_threads, exact_workspace(longest, probabilities.shape[1], True))
     while start < n_queries:
         stop = round_stop(offsets, start, ns_per_item, n_threads)
-        threads = threads_worth(n_threads, offsets, start, stop, ns_per_item)
+        threads = threads_worth(n_threads, offsets, start, stop, PEAKED * ns_per_item)
         if is_long(offsets, start, stop, ns_per_item):
             with nogil:
                 fault = place_query(scores, offsets, start, probabilities, workspaces.of_thread(0), True)
