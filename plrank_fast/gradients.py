@@ -157,6 +157,7 @@ def pl_rank_3(
     hessian : bool
         Whether to estimate the diagonal of the Hessian too, unbiased as the gradient but with far more variance than
         that of ``pl_rank_cmc``; O(N D) after sampling.
+        Not a curvature for boosted trees as it is: see ``pl_rank_exact``.
     n_threads : int, optional
         None: all available processors; negative: that many fewer than all, plus one.
     out : ndarray, shape (n_docs,), float64, optional
@@ -301,6 +302,7 @@ def pl_rank_cmc(
         Rankings for each query, N; 1 has less error than ``pl_rank_3`` with 1000 in nearly all settings.
     hessian : bool
         Whether to estimate the diagonal of the Hessian too; it comes from the same rankings and is unbiased as well.
+        Not a curvature for boosted trees as it is: see ``pl_rank_exact``.
     out : ndarray, shape (n_docs,), float64, optional
         Where to write the result; with ``hessian`` a pair of arrays. Untouched if the call fails or is interrupted.
 
@@ -395,6 +397,7 @@ def pl_rank_exact(
         is of sigma times the gradient, and sigma squared times the Hessian diagonal.
     hessian : bool
         Whether to compute the diagonal of the Hessian too; costs about a quarter more nodes.
+        Not a curvature for boosted trees as it is: see the notes.
     noise : {"gumbel", "normal"}
         Noise of the scores. Gumbel noise with ``sigma`` 1 is the Plackett-Luce model.
     sigma : float
@@ -422,6 +425,10 @@ def pl_rank_exact(
     D. Normal noise takes 1.2 to 2.7 times as long as Gumbel noise up to 316 documents, and more for longer lists: nine
     times at D = 1000, K = 10, where Gumbel noise has light documents share their cost. Bits do not depend on the number
     of threads or on the other queries of the batch. They may differ from one SIMD level to another.
+
+    The Hessian diagonal is indefinite, and at equal scores, where boosting starts, it sums to 0 over each query. Passed
+    to LightGBM or XGBoost as it is, with either sign, no tree ever splits, and neither says a word. What works is the
+    absolute value of the gradient in its place; docs/boosting.md has the recipe.
 
     Examples
     --------

@@ -1,0 +1,122 @@
+"""docs/boosting.md: every block runs in the order in which it stands, and what it warns of is so.
+
+Mutants of the recipe as tried: the gradient to ascend (both libraries constant or worse), no division by the mean
+(XGBoost then refuses every leaf for its `min_child_weight`).
+"""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import plrank_fast as plr
+from plrank_fast.data import generate, load_letor
+
+ROOT = Path(__file__).parents[1]
+CUTOFF = plr.dcg_weights(10)
+
+
+@pytest.mark.parametrize("place", ["README.md", "docs/gradients.md", "docs/boosting.md", plr.pl_rank_exact.__doc__])
+def test_warning_stands_where_users_read(place):
+    text = (ROOT / place).read_text() if place.endswith(".md") else place
+    assert "Hessian diagonal" in text
+    assert "indefinite" in text or "no fixed sign" in text
+
+
+def test_documented_blocks_run():
+    pytest.importorskip("lightgbm")
+    pytest.importorskip("xgboost")
+    text = (ROOT / "docs" / "boosting.md").read_text()
+    names = {}
+    blocks = list(re.finditer(r"^```python\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL))
+    assert len(blocks) >= 4
+    for block in blocks:
+        first_line = text[: block.start()].count("\n") + 1  # so that a traceback points into the document
+        exec(compile("\n" * first_line + block.group(1), "docs/boosting.md", "exec"), names)
+
+
+def generated(request):
+    return (
+        generate("yahoo", 200, n_features=30),
+        generate("yahoo", 200, n_features=30, split="test"),
+    )
+
+
+def mq2008(request):
+    folder = request.getfixturevalue("real_data") / "mq2008"
+    return load_letor(folder / "S1.txt"), load_letor(folder / "S2.txt", n_features=46)
+
+
+@pytest.fixture(params=[generated, mq2008], ids=["generated", "mq2008"])
+def split(request):
+    return request.param(request)
+
+
+def mean_ndcg(scores, data):
+    return plr.ndcg(scores, plr.gains(data.labels), CUTOFF, offsets=data.offsets).mean()
+
+
+def relevance_of(data):
+    relevance = plr.gains(data.labels)
+    ideal = plr.dcg(relevance, relevance, CUTOFF, offsets=data.offsets)
+    ideal[ideal == 0] = np.inf
+    return relevance / np.repeat(ideal, np.diff(data.offsets))
+
+
+def raw_newton(method, sign):
+    """The gradient to descend and the Hessian diagonal, as one would pass them on who trusts them."""
+
+    def derivatives(scores, data, relevance):
+        options = {"rtol": 1e-4} if method is plr.pl_rank_exact else {"rng": 0}
+        gradient, diagonal = method(scores, relevance, CUTOFF, offsets=data.offsets, hessian=True, **options)
+        return -gradient, sign * diagonal
+
+    return derivatives
+
+
+def recipe(scores, data, relevance):
+    gradient = plr.pl_rank_exact(scores, relevance, CUTOFF, offsets=data.offsets, rtol=1e-4)
+    size = np.abs(gradient)
+    return -gradient / size.mean(), size / size.mean() + 1e-3
+
+
+def lightgbm_scores(derivatives, train, test):
+    lightgbm = pytest.importorskip("lightgbm")
+    relevance = relevance_of(train)
+    parameters = {
+        "objective": lambda scores, _: derivatives(scores, train, relevance),
+        "lambda_l2": 30.0, "min_sum_hessian_in_leaf": 1e-3, "metric": "None", "verbosity": -1, "num_threads": 1,
+    }  # fmt: skip
+    dataset = lightgbm.Dataset(train.features, train.labels, group=np.diff(train.offsets))
+    return lightgbm.train(parameters, dataset, 30).predict(test.features)
+
+
+def xgboost_scores(derivatives, train, test):
+    xgboost = pytest.importorskip("xgboost")
+    relevance = relevance_of(train)
+    matrix = xgboost.DMatrix(train.features, train.labels)
+    matrix.set_group(np.diff(train.offsets))
+
+    def objective(scores, _):
+        gradient, curvature = derivatives(scores, train, relevance)
+        return gradient / 30, curvature / 30
+
+    parameters = {"learning_rate": 0.1, "base_score": 0.0, "nthread": 1}
+    return xgboost.train(parameters, matrix, 30, obj=objective).predict(xgboost.DMatrix(test.features))
+
+
+@pytest.mark.parametrize("scores_of", [lightgbm_scores, xgboost_scores])
+@pytest.mark.parametrize("sign", [1.0, -1.0], ids=["diagonal", "minus_diagonal"])
+def test_raw_hessian_trains_nothing(scores_of, sign, split):
+    """The warning of the documents: constant scores, so the NDCG is that of no model at all."""
+    train, test = split
+    scores = scores_of(raw_newton(plr.pl_rank_exact, sign), train, test)
+    assert np.ptp(scores) == 0.0
+    assert mean_ndcg(scores, test) == mean_ndcg(np.zeros(test.n_docs), test)
+
+
+@pytest.mark.parametrize("scores_of", [lightgbm_scores, xgboost_scores])
+def test_recipe_learns(scores_of, split):
+    train, test = split
+    assert mean_ndcg(scores_of(recipe, train, test), test) > mean_ndcg(np.zeros(test.n_docs), test) + 0.1
