@@ -15,7 +15,9 @@ def offsets_from_qid(qid: ArrayLike) -> IntArray:
     Parameters
     ----------
     qid : array_like, shape (n_docs,)
-        Query of each document: integers or strings, the documents of one query next to each other.
+        Query of each document, the documents of one query next to each other: integers, strings or bytes, in arrays of
+        any kind (object arrays, pandas and polars columns, categorical ones too); or whole numbers that a merge has
+        turned into floats, up to 2**53.
 
     Returns
     -------
@@ -24,36 +26,29 @@ def offsets_from_qid(qid: ArrayLike) -> IntArray:
 
     Raises
     ------
+    TypeError
+        If ``qid`` holds anything else, or more than one kind of it.
     ValueError
-        If a query returns after another one has begun, or ``qid`` is not 1-dimensional.
+        If a query returns after another one has begun, an identifier is missing or not whole, or ``qid`` is not
+        1-dimensional.
+
+    Notes
+    -----
+    O(n_docs) comparisons of neighbours, and O(n_queries) memory to see that no query returns; nothing is sorted.
 
     Examples
     --------
     >>> import plrank_fast as plr
     >>> plr.offsets_from_qid([7, 7, 3, 3, 3])
     array([0, 2, 5])
+    >>> plr.offsets_from_qid(["shoes", "shoes", "red socks"])
+    array([0, 2, 3])
     """
-    if qid is None:
-        raise TypeError("qid must be an array, got None")
-    if isinstance(qid, np.ma.MaskedArray):
-        raise TypeError("qid must not be a masked array")
-    try:
-        array = np.asarray(qid)
-    except ValueError as error:
-        raise ValueError(f"qid cannot be read as an array: {error}") from error
-    if array.ndim != 1:
-        raise ValueError(f"qid must be 1-dimensional, got shape {array.shape}")
-    if array.size == 0:
-        return np.zeros(1, dtype=np.int64)
-    if array.dtype.kind not in "iuSUT":
-        raise TypeError(f"qid must hold integers or strings, got dtype {array.dtype}")
+    array = validation.query_identifiers(qid)
     starts = np.flatnonzero(array[1:] != array[:-1]) + 1
-    queries = array[np.concatenate([[0], starts])]
-    distinct, first_seen, times = np.unique(queries, return_index=True, return_counts=True)
-    if distinct.size < queries.size:
-        returning = queries[first_seen[times > 1].min()]
-        raise ValueError(f"qid must keep each query's documents together, got query {returning} in separate places")
-    return np.concatenate([[0], starts, [array.size]]).astype(np.int64)
+    first = np.concatenate([np.zeros(min(array.size, 1), dtype=np.int64), starts])
+    validation.distinct(array[first], first, "qid")
+    return np.append(first, array.size).astype(np.int64)
 
 
 def offsets_from_group(sizes: ArrayLike) -> IntArray:

@@ -54,6 +54,95 @@ class TestOffsets:
         with pytest.raises((ValueError, TypeError), match="qid"):
             plr.offsets_from_qid(qid)
 
+    COLUMNS = {  # noqa: RUF012
+        "list of strings": lambda ids: list(map(str, ids)),
+        "bytes": lambda ids: [str(i).encode() for i in ids],
+        "NumPy strings": lambda ids: np.array(list(map(str, ids))),
+        "variable-width strings": lambda ids: np.array(list(map(str, ids)), dtype=np.dtypes.StringDType()),
+        "object strings": lambda ids: np.array(list(map(str, ids)), dtype=object),
+        "object integers": lambda ids: np.array(ids, dtype=object),
+        "object floats": lambda ids: np.array(list(map(float, ids)), dtype=object),
+        "integers past 64 bits": lambda ids: [2**70 + int(i) for i in ids],
+        "whole floats": lambda ids: np.array(ids, dtype=np.float32),
+        "unsigned": lambda ids: np.array(ids, dtype=np.uint64) + np.uint64(2**63),
+    }
+    PANDAS = {  # noqa: RUF012
+        "str": lambda pd, ids: pd.Series(list(map(str, ids))),
+        "object": lambda pd, ids: pd.Series(list(map(str, ids)), dtype=object),
+        "string": lambda pd, ids: pd.Series(list(map(str, ids)), dtype="string"),
+        "category": lambda pd, ids: pd.Series(list(map(str, ids)), dtype="category"),
+        "category of integers": lambda pd, ids: pd.Categorical(ids),
+        "Int64": lambda pd, ids: pd.Series(ids, dtype="Int64"),
+        "index": lambda pd, ids: pd.Index(list(map(str, ids))),
+        "merged": lambda pd, ids: (  # an outer merge makes room for NaN: integers become floats
+            pd.DataFrame({"document": range(len(ids))})
+            .merge(pd.DataFrame({"document": range(1, len(ids) + 1), "qid": ids}), how="outer")
+            .iloc[1:]["qid"]
+        ),
+    }
+    POLARS = {  # noqa: RUF012
+        "String": lambda pl, ids: pl.Series(list(map(str, ids))),
+        "Categorical": lambda pl, ids: pl.Series(list(map(str, ids)), dtype=pl.Categorical),
+        "Enum": lambda pl, ids: pl.Series(list(map(str, ids)), dtype=pl.Enum(sorted(set(map(str, ids))))),
+        "Int32": lambda pl, ids: pl.Series(ids, dtype=pl.Int32),
+        "Float64": lambda pl, ids: pl.Series(list(map(float, ids))),
+    }
+
+    @pytest.mark.parametrize(
+        ("library", "column"),
+        [(None, name) for name in COLUMNS] + [("pandas", n) for n in PANDAS] + [("polars", n) for n in POLARS],
+    )
+    def test_columns(self, library, column):
+        """Identifiers as the libraries that users keep them in hand them over. Mutants: object arrays refused; floats
+        refused; identifiers cut to their first character; the run that ends the column dropped."""
+        ids = [7, 7, 12, 1, 1, 1, 10]
+        if library is None:
+            qid, back = self.COLUMNS[column](ids), self.COLUMNS[column]([*ids, 7])
+        else:
+            module = pytest.importorskip(library)
+            make = {"pandas": self.PANDAS, "polars": self.POLARS}[library][column]
+            qid, back = make(module, ids), make(module, [*ids, 7])
+        offsets = plr.offsets_from_qid(qid)
+        assert offsets.tolist() == [0, 2, 3, 6, 7]
+        assert offsets.dtype == np.int64
+        with pytest.raises(
+            ValueError, match=r"^qid must keep each query's documents together, got query .* at index 7$"
+        ):
+            plr.offsets_from_qid(back)
+
+    @pytest.mark.parametrize(
+        ("qid", "error", "message"),
+        [
+            ([1.0, 2.0, np.nan], ValueError, "qid must not be missing, got nan at index 2"),
+            ([1.0, 1.5], ValueError, r"qid must be whole numbers up to 2\*\*53 if floats, got 1.5 at index 1"),
+            ([1.0, np.inf], ValueError, "got inf at index 1"),
+            ([0.0, 2.0**54], ValueError, "got 1.8.*e[+]16 at index 1"),
+            (["a", None], ValueError, "qid must not be missing, got None at index 1"),
+            (np.array(["a", np.nan], dtype=object), ValueError, "qid must not be missing, got nan at index 1"),
+            ([1, "1"], TypeError, r"must be of one kind, got 1 \(integer\) at index 0 and '1' \(string\) at index 1"),
+            (np.array(["a", 2.0], dtype=object), TypeError, r"got 'a' \(string\) at index 0 and 2.0 \(float\) at"),
+            ([1, True], TypeError, "qid must hold integers or strings, got True at index 1"),
+            ([True, False], TypeError, "qid must hold integers or strings, got True at index 0"),
+            (np.array([True, False]), TypeError, "qid must hold integers or strings, got dtype bool"),
+            ([object()], TypeError, "qid must hold integers or strings, got <object"),
+            (np.array(["2020-01-01"], dtype="M8[D]"), TypeError, "must hold integers or strings, got dtype datetime"),
+            (np.zeros((3, 1)), ValueError, r"qid must be 1-dimensional, got shape \(3, 1\): pass its one column, qid"),
+        ],
+        ids=str,
+    )
+    def test_identifiers_refused(self, qid, error, message):
+        """Mutants: a list left to NumPy, which makes "1" of 1; NaN taken for a query."""
+        with pytest.raises(error, match=message):
+            plr.offsets_from_qid(qid)
+
+    def test_identifiers_missing_in_pandas(self):
+        pandas = pytest.importorskip("pandas")
+        for dtype in (None, "string", "category"):
+            with pytest.raises(ValueError, match=r"qid must not be missing, got .* at index 1$"):
+                plr.offsets_from_qid(pandas.Series(["a", None], dtype=dtype))
+        with pytest.raises(ValueError, match=r"qid must not be missing, got .* at index 1$"):
+            plr.offsets_from_qid(pandas.Series([1, None], dtype="Int64"))
+
     @pytest.mark.parametrize("sizes", [None, [-1, 2], [[1]], [0.5], [True], np.array([2**62, 2**62, 2**62, 2**62])])
     def test_bad_sizes(self, sizes):
         with pytest.raises((ValueError, TypeError), match="sizes"):
