@@ -102,7 +102,7 @@ def expected_exposure(
         return probabilities.exposure(scores, rank_weights, offsets=offsets, n_threads=n_threads)
     scores_ = validation.real_array(scores, "scores")
     offsets_ = validation.query_offsets(offsets, scores_.size)
-    weights = validation.weights_of_ranks(rank_weights, offsets_.size - 1)
+    weights = validation.weights_of_ranks(rank_weights, offsets_)
     n_queries, cutoff = offsets_.size - 1, weights.shape[1]
     given = None
     if rankings is not None:
@@ -254,7 +254,7 @@ def disparity_gradient(
         values, reward = disparity(exposure, merit_, offsets=offsets_, kind=kind)
         return values, probabilities.exposure_vjp(scores_, rank_weights, reward, offsets=offsets_, n_threads=n_threads)
     first_query = validation.count(first_query, "first_query", 0)
-    validation.weights_of_ranks(rank_weights, offsets_.size - 1)
+    validation.weights_of_ranks(rank_weights, offsets_)
     validation.threads(n_threads)
     key = validation.stream_key(validation.check_random_state(rng))
     of_exposure, of_gradient = np.random.SeedSequence([int(word) for word in key]).spawn(2)

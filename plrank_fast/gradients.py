@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import sys
 from typing import Any
 
@@ -42,7 +41,7 @@ def sampled_estimate(
     scores_ = validation.real_array(scores, "scores")
     relevance_ = validation.same_length(validation.real_array(relevance, "relevance"), "relevance", scores_)
     offsets_ = validation.query_offsets(offsets, scores_.size)
-    weights = validation.weights_of_ranks(rank_weights, offsets_.size - 1)
+    weights = validation.weights_of_ranks(rank_weights, offsets_)
     given = None
     if rankings is not None:
         given = validation.given_rankings(rankings, offsets_, weights.shape[1], batch=offsets is not None)
@@ -350,11 +349,13 @@ def noisy_scores(scores: FloatArray, offsets: IntArray, noise: str, sigma: float
         return scores, 0.0, 1.0
     with np.errstate(over="ignore", invalid="ignore"):
         scaled = scores * inverse_sigma
-        if not np.isfinite(scaled).all():  # gaps between neighbours are cut to what no pair can cross
-            for start, stop in itertools.pairwise(offsets.tolist()):
-                order = np.argsort(scores[start:stop], kind="stable")
-                gaps = np.diff(scores[start:stop][order], prepend=scores[start:stop][order][:1])
-                scaled[start:stop][order] = np.cumsum(np.minimum(gaps * inverse_sigma, WIDEST_GAP))
+        far = np.flatnonzero(~np.isfinite(scaled))
+        for query in np.unique(np.searchsorted(offsets, far, side="right")).tolist():
+            # gaps between neighbours are cut to what no pair can cross
+            part = slice(offsets[query - 1], offsets[query])
+            order = np.argsort(scores[part], kind="stable")
+            gaps = np.diff(scores[part][order], prepend=scores[part][order][:1])
+            scaled[part][order] = np.cumsum(np.minimum(gaps * inverse_sigma, WIDEST_GAP))
     return scaled, 0.0, inverse_sigma
 
 
@@ -441,7 +442,7 @@ def pl_rank_exact(
     scores_ = validation.real_array(scores, "scores")
     relevance_ = validation.same_length(validation.real_array(relevance, "relevance"), "relevance", scores_)
     offsets_ = validation.query_offsets(offsets, scores_.size)
-    weights = validation.weights_of_ranks(rank_weights, offsets_.size - 1)
+    weights = validation.weights_of_ranks(rank_weights, offsets_)
     rtol = validation.positive_real(rtol, "rtol")
     scores_, inverse_sigma, factor = noisy_scores(scores_, offsets_, noise, sigma)
     threads = _threads.resolve_threads(validation.threads(n_threads))

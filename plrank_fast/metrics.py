@@ -18,7 +18,7 @@ def _checked(
     scores_ = validation.real_array(scores, "scores")
     relevance_ = validation.same_length(validation.real_array(relevance, "relevance"), "relevance", scores_)
     offsets_ = validation.query_offsets(offsets, scores_.size)
-    weights = validation.weights_of_ranks(rank_weights, offsets_.size - 1)
+    weights = validation.weights_of_ranks(rank_weights, offsets_)
     return scores_, relevance_, weights, offsets_, _threads.resolve_threads(validation.threads(n_threads))
 
 

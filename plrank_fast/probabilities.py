@@ -30,7 +30,7 @@ def exact_expectation(
     scores_ = validation.real_array(scores, "scores")
     relevance_ = validation.same_length(validation.real_array(relevance, "relevance"), "relevance", scores_)
     offsets_ = validation.query_offsets(offsets, scores_.size)
-    weights = validation.weights_of_ranks(rank_weights, offsets_.size - 1)
+    weights = validation.weights_of_ranks(rank_weights, offsets_)
     rtol = validation.positive_real(rtol, "rtol")
     scores_, inverse_sigma, _ = noisy_scores(scores_, offsets_, noise, sigma)
     threads = _threads.resolve_threads(validation.threads(n_threads))
@@ -205,14 +205,14 @@ def exposure(
     """
     scores_ = validation.real_array(scores, "scores")
     offsets_ = validation.query_offsets(offsets, scores_.size)
-    weights = validation.weights_of_ranks(rank_weights, offsets_.size - 1)
+    weights = validation.weights_of_ranks(rank_weights, offsets_)
     validation.threads(n_threads)
     out = validation.output(out, scores_.shape)
     probabilities = rank_probabilities(scores_, weights.shape[1], offsets=offsets_, n_threads=n_threads)
-    if weights.shape[0] == 1:
-        result = probabilities @ weights[0]
-    else:
-        result = np.einsum("dk,dk->d", probabilities, np.repeat(weights, np.diff(offsets_), axis=0))
+    result = np.zeros(scores_.size)
+    # rank after rank: a product of matrices gives a row other bits in one shape than in another, and so in a batch
+    for probability, weight in zip(probabilities.T, weights.T, strict=True):
+        result += probability * (weight if weight.size == 1 else np.repeat(weight, np.diff(offsets_)))
     return validation.deliver(result, out)
 
 

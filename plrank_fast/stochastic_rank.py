@@ -83,7 +83,7 @@ def stochastic_rank(
     scores_ = validation.real_array(scores, "scores")
     relevance_ = validation.same_length(validation.real_array(relevance, "relevance"), "relevance", scores_)
     offsets_ = validation.query_offsets(offsets, scores_.size)
-    weights = validation.weights_of_ranks(rank_weights, offsets_.size - 1)
+    weights = validation.weights_of_ranks(rank_weights, offsets_)
     validation.choice(noise, "noise", tuple(NOISES))
     sigma = validation.positive_real(sigma, "sigma")
     n_samples = validation.count(n_samples, "n_samples", 1)

@@ -169,16 +169,18 @@ def distinct(queries: NDArray[Any], first: NDArray[Any], name: str) -> None:
         seen.add(query)
 
 
-def weights_of_ranks(rank_weights: ArrayLike, n_queries: int) -> FloatArray:
-    """Return rank weights as rows: (1, K) for all queries, or (n_queries, K)."""
+def weights_of_ranks(rank_weights: ArrayLike, offsets: IntArray) -> FloatArray:
+    """Return rank weights as rows, (1, K) for all queries or (n_queries, K), no longer than the longest query."""
     array = real_array(rank_weights, "rank_weights", ndim=(1, 2))
+    n_queries = offsets.size - 1
     if array.ndim == 1:
-        return array[np.newaxis, :]
-    if array.shape[0] != n_queries:
+        array = array[np.newaxis, :]
+    elif array.shape[0] != n_queries:
         raise ValueError(
             f"rank_weights must have shape (K,) or one row for each of the {n_queries} queries, got {array.shape}"
         )
-    return array
+    longest = int(np.diff(offsets).max(initial=0))
+    return array if array.shape[1] <= longest else np.ascontiguousarray(array[:, :longest])
 
 
 def count(value: Any, name: str, lowest: int) -> int:
