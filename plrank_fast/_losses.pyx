@@ -10,6 +10,7 @@ from plrank_fast._likelihood_losses cimport list_mle, pointwise_logistic, pointw
 from plrank_fast._pair_losses cimport lambda_loss, pairwise_logistic
 from plrank_fast._rank_losses cimport approx_ndcg, soft_rank
 from plrank_fast._threads cimport (
+    ROUND_NS,
     Workspaces,
     check_interrupt,
     longest_query,
@@ -22,7 +23,6 @@ from plrank_fast._typedefs cimport int64_t, intp_t
 POINTWISE_SQUARED, POINTWISE_LOGISTIC, SOFTMAX_CROSS_ENTROPY, LIST_MLE = range(4)
 PAIRWISE_LOGISTIC, LAMBDA_LOSS, APPROX_NDCG, SOFT_RANK = range(4, 8)
 
-cdef double ROUND_NS = 5e7  # rows between two looks for Ctrl-C, as in ``_threads``
 cdef intp_t ROW_GROUP = 8  # rows are handed over in multiples of this: the targets that SoftRank takes together
 
 
@@ -49,8 +49,10 @@ cdef Loss loss_of_kind(int kind) noexcept nogil:
 # ---------------------------------------------------------------------------------------------------------------------
 
 cdef double query_ns(const Loss *loss, intp_t n_items, intp_t cutoff) noexcept nogil:
-    """Rough cost of a query."""
+    """Rough cost of a query; an empty one costs nothing."""
     cdef intp_t ranks = min(cutoff, n_items)
+    if n_items == 0:
+        return 0.0
     return 200.0 + n_items * loss.ns_per_item + (
         (ranks if loss.rows_are_ranks else n_items) * loss.row_ns(n_items, ranks))
 
@@ -140,14 +142,13 @@ def evaluate_loss(
     while start < n_queries:
         budget = ROUND_NS * n_threads
         stop = start
-        cost = 0.0
-        while stop < n_queries and budget > 0.0:
+        while stop < n_queries:
             cost = query_ns(&loss, offsets[stop + 1] - offsets[stop], cutoff)
-            if cost > ROUND_NS and stop > start:
+            if stop > start and (cost > ROUND_NS or budget <= 0.0):
                 break
             budget -= cost
             stop += 1
-        if stop - start == 1 and cost > ROUND_NS:
+        if stop - start == 1 and query_ns(&loss, offsets[stop] - offsets[start], cutoff) > ROUND_NS:
             query = describe_query(
                 scores, labels, offsets, start, cutoff, discounts, scale, distance_weight, values, gradient)
             evaluate_long_query(&loss, &query, workspaces.of_thread(0))

@@ -288,14 +288,19 @@ cdef Estimate describe_query(
 # Batch
 # ---------------------------------------------------------------------------------------------------------------------
 
+cdef inline bint is_trivial(const int64_t[::1] offsets, intp_t query, bint one_per_query) noexcept nogil:
+    """Whether a query keeps the zeros of ``out``: one of a single item has no gradient, nor must rounding give it any.
+    """
+    return offsets[query + 1] - offsets[query] <= (0 if one_per_query else 1)
+
+
 cdef void estimate_in_batch(
     const Estimator *estimator, const double[::1] scores, const double[::1] relevance,
     const double[:, ::1] rank_weights, const int64_t[::1] offsets, intp_t query, const Source *source, char *workspace,
     double[::1] out, double[::1] hessian, bint one_per_query
 ) noexcept nogil:
     cdef Estimate estimate
-    # a query of one item has no gradient, and rounding must not give it one
-    if offsets[query + 1] - offsets[query] > (0 if one_per_query else 1):
+    if not is_trivial(offsets, query, one_per_query):
         estimate = describe_query(
             scores, relevance, rank_weights, offsets, query, out, hessian, one_per_query)
         if source.given != NULL:
@@ -437,7 +442,7 @@ def sampled_estimate(
         + baseline_workspace(longest, cutoff, pilot))
     while start < n_queries:
         stop = round_stop(offsets, start, ns_per_item, n_threads)
-        if not is_long(offsets, start, stop, ns_per_item):
+        if not is_long(offsets, start, stop, ns_per_item) or is_trivial(offsets, start, one_per_query):
             threads = threads_worth(n_threads, offsets, start, stop, ns_per_item)
             started = clock()
             with nogil:

@@ -5,6 +5,8 @@ from plrank_fast._typedefs cimport int64_t, intp_t
 cdef extern from "openmp.h" nogil:
     int omp_get_thread_num()
 
+cdef double ROUND_NS
+
 cdef int threads_for(int n_threads, intp_t n_tasks) noexcept nogil
 cdef int threads_worth(
     int n_threads, const int64_t[::1] offsets, intp_t start, intp_t stop, double ns_per_item) noexcept nogil

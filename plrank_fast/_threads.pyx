@@ -61,8 +61,25 @@ cdef double ROUND_NS = 5e7  # a twentieth of a second: Ctrl-C is promised within
 # estimates are those of the slowest way to do it, up to ten times too high.
 cdef double WORTH_NS = 2e6
 cdef double OVERHEAD_ITEMS = 25.0  # a ranking costs as much as this many items, whatever its length
+cdef double LEARNT_FACTOR = 1.0  # on what a round has taken, so that tests can stand for machines of any speed
 
 plr_watch_forks()
+
+
+def set_costs(*, round_ns=None, worth_ns=None, learnt_factor=None):
+    """Set what decides about rounds and threads, and return what was set before, as keywords of this function.
+
+    For tests: which way a query takes depends on estimates and on time, its result must not.
+    """
+    global ROUND_NS, WORTH_NS, LEARNT_FACTOR
+    before = {"round_ns": ROUND_NS, "worth_ns": WORTH_NS, "learnt_factor": LEARNT_FACTOR}
+    if round_ns is not None:
+        ROUND_NS = round_ns
+    if worth_ns is not None:
+        WORTH_NS = worth_ns
+    if learnt_factor is not None:
+        LEARNT_FACTOR = learnt_factor
+    return before
 
 
 def available_cpus():
@@ -111,11 +128,25 @@ cdef int threads_for(int n_threads, intp_t n_tasks) noexcept nogil:
     return <int>min(<intp_t>n_threads, n_tasks)
 
 
+cdef inline double cost_of_query(const int64_t[::1] offsets, intp_t q) noexcept nogil:
+    """In items. An empty query costs nothing, so that it never makes a round of its own."""
+    cdef intp_t n_items = offsets[q + 1] - offsets[q]
+    return n_items + OVERHEAD_ITEMS if n_items > 0 else 0.0
+
+
+cdef double cost_in_items(const int64_t[::1] offsets, intp_t start, intp_t stop) noexcept nogil:
+    cdef double items = 0.0
+    cdef intp_t q
+    for q in range(start, stop):
+        items += cost_of_query(offsets, q)
+    return items
+
+
 cdef int threads_worth(
     int n_threads, const int64_t[::1] offsets, intp_t start, intp_t stop, double ns_per_item
 ) noexcept nogil:
     """Threads for a round of queries: as ``threads_for``, and only as many as have enough to do."""
-    cdef double work = (<double>(offsets[stop] - offsets[start]) + OVERHEAD_ITEMS * (stop - start)) * ns_per_item
+    cdef double work = cost_in_items(offsets, start, stop) * ns_per_item
     return threads_for(<int>min(<double>n_threads, 1.0 + work / WORTH_NS), stop - start)
 
 
@@ -129,12 +160,19 @@ cdef intp_t neighbours(intp_t n_queries, int n_threads) noexcept nogil:
 
 
 cdef intp_t round_stop(const int64_t[::1] offsets, intp_t start, double ns_per_item, int n_threads) noexcept nogil:
-    """First query after ``start`` that no longer fits into this round."""
+    """First query after ``start`` that no longer fits into this round.
+
+    A query that fills a round begins one, for behind others it could not be told to be long (``is_long``).
+    """
     cdef intp_t stop = start
-    cdef double budget = ROUND_NS * n_threads / ns_per_item
+    cdef double budget = ROUND_NS * n_threads / ns_per_item, work = 0.0, cost
     while stop < offsets.shape[0] - 1:
+        cost = cost_of_query(offsets, stop)
+        if cost > budget and stop > start:
+            break
+        work += cost
         stop += 1
-        if <double>(offsets[stop] - offsets[start]) + OVERHEAD_ITEMS * (stop - start) > budget:
+        if work > budget:
             break
     return stop
 
@@ -152,13 +190,20 @@ cdef double as_observed(
     Estimates are up to twenty times too high, and every round ends with threads that wait for the last one. It falls
     by a factor of four a round at most, for the queries to come may be of another kind.
     """
-    cdef double items = <double>(offsets[stop] - offsets[start]) + OVERHEAD_ITEMS * (stop - start)
-    return max((clock() - started) * n_threads / items, ns_per_item / 4.0)
+    cdef double items = cost_in_items(offsets, start, stop)
+    if items == 0.0:
+        return ns_per_item
+    return max(LEARNT_FACTOR * (clock() - started) * n_threads / items, ns_per_item / 4.0)
 
 
 cdef bint is_long(const int64_t[::1] offsets, intp_t start, intp_t stop, double ns_per_item) noexcept nogil:
-    """Whether the round holds a single query long enough to be worth several threads of its own."""
-    return stop - start == 1 and (offsets[stop] - offsets[start] + OVERHEAD_ITEMS) * ns_per_item > ROUND_NS / 25
+    """Whether the round holds a single query long enough to be worth several threads of its own.
+
+    What is done for long queries alone may rely on it that they hold an item.
+    """
+    return (
+        stop - start == 1 and offsets[stop] > offsets[start]
+        and cost_of_query(offsets, start) * ns_per_item > ROUND_NS / 25)
 
 
 cdef intp_t blocks_per_round(intp_t n_items, double ns_per_item, intp_t n_blocks, int n_threads) noexcept nogil:

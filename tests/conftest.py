@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from plrank_fast import _threads
+
 
 @pytest.fixture(scope="session")
 def real_data():
@@ -13,3 +15,11 @@ def real_data():
     if not folder.is_dir():
         pytest.skip(f"no real ranking data in {folder}")
     return folder
+
+
+@pytest.fixture
+def costs():
+    """`_threads.set_costs`, undone after the test."""
+    before = _threads.set_costs()
+    yield _threads.set_costs
+    _threads.set_costs(**before)
