@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from plrank_fast.data import load_letor
+from plrank_fast.data import letor, load_letor
 
 GOOD = b"1 qid:1 1:2 3:0.5\n0 qid:1 2:3\n2 qid:7 1:1\n"
 
@@ -79,7 +79,23 @@ FAULTS = [
     ("numbers", GOOD + b"x qid:8 1:1\n", 4),
     ("float", GOOD + b"1-1 qid:8 1:1\n", 4),
     ("float", GOOD + b"1 qid:8 1:\n", 4),
-    ("numbers", b"1 qid:1 1:2\r0 qid:1 1:3\r", 1),
+    ("carriage return", b"1 qid:1 1:2\r0 qid:1 1:3\r", 1),
+    ("carriage return", GOOD + b"1 qid:8 1:2\r2:3\n", 4),
+    ("carriage return", GOOD + b"1 qid:8 1:2 # note\r0 qid:8 1:3\n", 4),
+    ("index", GOOD + b"1 qid:8 1:1 2:7 +3:5\n", 4),
+    ("index", GOOD + b"1 qid:8 1:1 +2:7 3:5\n", 4),
+    ("index", GOOD + b"1 qid:8\t+1:1 2:7\n", 4),
+    ("index", GOOD + b"1 qid:8 1:1\t+2:7 3:5\n", 4),
+    ("index", GOOD + b"1 qid:8 1:1 -2:7\n", 4),
+    ("Invalid index -1", GOOD + b"1 qid:8 -1:1 2:7\n", 4),
+    ("Invalid index 0", GOOD + b"1 qid:8 -0:1 2:7\n", 4),
+    ("index", GOOD + b"1 qid:8 1:1 2e0:7\n", 4),
+    ("index", GOOD + b"1 qid:8 1:1 2.0:7\n", 4),
+    ("index", GOOD + b"1 qid:8 1:1 :7\n", 4),
+    ("index", GOOD + b"1 qid:8 1:1 7\n", 4),
+    ("qid", GOOD + b"1 qid:+8 1:1\n", 4),
+    ("qid", GOOD + b"1 qid:8e0 1:1\n", 4),
+    ("qid", GOOD + b"1 qid:8.0 1:1\n", 4),
     ("no document", b"", 1),
     ("no document", b"\n# only a comment\n", 2),
     ("no document", gzip.compress(b""), 1),
@@ -117,9 +133,23 @@ def test_number_of_columns(tmp_path):
     assert load_letor(path, n_features=5).features.shape == (3, 5)
     with pytest.raises(ValueError, match=r"line 1: feature index '3' is beyond n_features = 2"):
         load_letor(path, n_features=2)
+    with pytest.raises(ValueError, match=r"line 1: .*index.* got '\+30:5'"):
+        load_letor(written(tmp_path, b"1 qid:1 +30:5\n"), n_features=2)
+    path = written(tmp_path, GOOD)
     with pytest.raises(ValueError, match="n_features must be at least 1, got 0"):
         load_letor(path, n_features=0)
+    for wrong in (3.5, "3", True):
+        with pytest.raises(TypeError, match=f"n_features must be an integer, got {wrong!r}"):
+            load_letor(path, n_features=wrong)
+    assert load_letor(path, n_features=np.int32(4)).n_features == 4
     assert load_letor(written(tmp_path, b"1 qid:1\n0 qid:2\n")).features.tolist() == [[0], [0]]
+
+
+def test_columns_are_compared_with_the_parser(tmp_path, monkeypatch):
+    """The matrix is cut to the columns counted here. Mutant: cut without comparing."""
+    monkeypatch.setattr(letor._CheckedLines, "_check_indices", lambda lines, features: None)
+    with pytest.raises(ValueError, match="line 3: 0 columns counted but 3 parsed"):
+        load_letor(written(tmp_path, GOOD))
 
 
 def test_dtype(tmp_path):
@@ -149,6 +179,8 @@ def strict_parse(content):
     rows, seen = [], []
     number = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
     for line in content.decode().split("\n"):
+        if "\r" in line.rstrip("\r"):
+            return None
         text = line.partition("#")[0].strip(" \t\r")
         if not text:
             continue
@@ -170,10 +202,68 @@ def strict_parse(content):
     return rows or None
 
 
+def naive_read(content, columns):
+    """What a reader would make of the text that only splits it and calls `float`, as a dense matrix."""
+    labels, qids, rows = [], [], []
+    for line in content.decode().splitlines():
+        tokens = line.split("#")[0].split()
+        if not tokens:
+            continue
+        labels.append(float(tokens[0]))
+        qids.append(float(tokens[1].removeprefix("qid:")))
+        rows.append(np.zeros(columns))
+        for token in tokens[2:]:
+            index, value = token.split(":")
+            rows[-1][int(float(index)) - 1] = float(value)
+    return labels, qids, np.array(rows)
+
+
+WHOLE = st.integers(1, 12)
+SPELLINGS = ("{}", "0{}", "000{}", "+{}", "-{}", "{}.", "{}.0", "{}e0", "{}e+0", "+0{}e-0")
+SPELT = st.tuples(st.sampled_from(SPELLINGS[:3] * 6 + SPELLINGS), WHOLE)
+
+
+@st.composite
+def spelt_files(draw):
+    """Valid files but for how a number is written: signs, exponents, points, leading zeros, separators."""
+    lines = []
+    for qid in range(1, 1 + draw(st.integers(1, 3))):
+        for _ in range(draw(st.integers(1, 2))):
+            indices = sorted(draw(st.sets(WHOLE, max_size=4)))
+            features = [
+                f"{draw(SPELT)[0].format(index)}:{draw(st.sampled_from(SPELLINGS)).format(draw(WHOLE))}"
+                for index in indices
+            ]
+            label = draw(st.sampled_from(SPELLINGS)).format(draw(st.integers(0, 4)))
+            tokens = [label, f"qid:{draw(SPELT)[0].format(qid)}", *features]
+            separator = draw(st.sampled_from([" "] * 6 + ["  ", "\t", " \t", "\r", "\v", "\f", "\x1c", "\xa0"]))
+            lines.append(separator.join(tokens) + draw(st.sampled_from([""] * 6 + [" # note", "\r", " #\r1 qid:1"])))
+    return "\n".join(lines)
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(text=spelt_files(), n_features=st.none() | st.integers(1, 12))
+def test_every_line_gives_its_numbers_or_is_refused(tmp_path, text, n_features):
+    """However numbers are spelt. Mutants: a signed last index let through (features were cut off silently); a signed
+    index in the middle; text after a bare carriage return taken for a comment; n_features not held against the index.
+    """
+    path = written(tmp_path, text.encode())
+    try:
+        data = load_letor(path, n_features=n_features)
+    except ValueError as error:
+        assert re.match(rf"{re.escape(str(path))}, line \d+: ", str(error))  # noqa: PT017 - most files are valid
+        return
+    labels, qids, features = naive_read(text.encode(), 12)
+    assert data.labels.tolist() == labels
+    assert np.repeat(data.qids, data.list_lengths).tolist() == qids
+    assert np.array_equal(np.pad(data.features, ((0, 0), (0, 12 - data.n_features))), features)
+
+
 PIECES = st.sampled_from(
     [
         *("0", "1", "2", "0.5", "-1", "1e3", ".5", "5.", "+", "-", ":", "nan", "\t", "#", "# note"),
         *("1:", ":2", "1:2:3", "1:-2.5e-3", "2:7", "3:0", "2:1", "1:+1", "0:1", "1:x"),
+        *("+3:5", "-0:1", "03:1", "3e0:1", "3.0:1", "qid:+1", "qid:01", "qid:1e0", "\r"),
         *("qid:1", "qid:2", "qid:3", "qid:-1", "qid:", "qid"),
     ]
 )

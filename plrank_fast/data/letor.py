@@ -1,8 +1,9 @@
 """LETOR files: ``label qid:N index:value index:value ... # comment``, one document per line.
 
 scikit-learn parses the numbers. What it takes in silence is caught here on the way, line by line and at the speed of
-`bytes.translate`: a missing, huge or negative qid, a query that returns later, ``nan``, ``1_0``, NUL, other encodings.
-Rows, queries and columns are counted here from the text alone and compared with what the parser gives.
+`bytes.translate`: a missing, huge or negative qid, a query that returns later, a signed feature index, ``nan``,
+``1_0``, NUL, a carriage return that ends no line, other encodings. Rows, queries and columns are counted here from the
+text alone and compared with what the parser gives.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import numpy.typing as npt
 
 from plrank_fast.data.ranking_data import RankingData
 from plrank_fast.extras import import_extra
+from plrank_fast.validation import count
 
 MAX_LINE_BYTES = 2**25  # about three million features; a longer "line" is no LETOR file, and is not read into memory
 MAX_INDEX = 2**31 - 1
@@ -59,12 +61,14 @@ def load_letor(
         If the dense features would not fit into this machine, naming the figure.
     OSError
         If the file cannot be opened.
+    TypeError
+        If ``n_features`` is no integer.
     ImportError
         If scikit-learn is absent.
     """
     datasets = import_extra("sklearn.datasets", "train")
-    if n_features is not None and n_features < 1:
-        raise ValueError(f"n_features must be at least 1, got {n_features}")
+    if n_features is not None:
+        n_features = count(n_features, "n_features", 1)
     dtype = np.dtype(dtype)
     if dtype not in (np.dtype(np.float32), np.dtype(np.float64)):
         raise ValueError(f"dtype must be float32 or float64, got {dtype}")
@@ -83,6 +87,9 @@ def load_letor(
         raise lines.error("the file holds no document")
     if len(labels) != len(lines.line_of_row):
         raise lines.error(f"{len(lines.line_of_row)} rows counted but {len(labels)} parsed")
+    parsed_columns = int(sparse.indices.max(initial=-1)) + 1
+    if parsed_columns != lines.largest_index:
+        raise lines.error(f"{lines.largest_index} columns counted but {parsed_columns} parsed")
     for what, values, row_ends in (("label", labels, None), ("feature value", sparse.data, sparse.indptr[1:])):
         overflowed = np.flatnonzero(~np.isfinite(values))
         if len(overflowed):
@@ -153,6 +160,8 @@ class _CheckedLines(io.BufferedIOBase):
             raise self.error("holds a NUL byte")
         if not line.isascii():
             self._check_encoding(line)
+        if b"\r" in line.rstrip(b"\r\n"):
+            raise self.error("holds a carriage return before its end, which some programs take for the end of a line")
         document = line.partition(b"#")[0]
         tokens = document.split(None, 2)
         if not tokens:
@@ -165,7 +174,7 @@ class _CheckedLines(io.BufferedIOBase):
         if tokens[1] != self._query_text:
             self._begin_query(tokens[1])
         if len(tokens) > 2:
-            self._check_index(tokens[2].rsplit(None, 1)[-1])
+            self._check_indices(tokens[2])
         self.line_of_row.append(self._line_number)
 
     def _check_encoding(self, line: bytes) -> None:
@@ -191,11 +200,16 @@ class _CheckedLines(io.BufferedIOBase):
         self.qids.append(qid)
         self.query_starts.append(len(self.line_of_row))
 
-    def _check_index(self, last_feature: bytes) -> None:
+    def _check_indices(self, features: bytes) -> None:
+        # The parser refuses points, exponents and minus signs in an index; a plus sign it would take.
+        if features.startswith(b"+") or b" +" in features or b"\t+" in features:
+            signed = next(feature for feature in features.split() if feature.startswith(b"+"))
+            raise self.error(f"feature index must be a whole number without a sign, got {_shown(signed)}")
         # Indices ascend (the parser sees to it), so the last is the largest.
-        digits = last_feature.partition(b":")[0]
-        if not digits.isdigit():
-            return  # the parser's words are as good as ours
+        feature = features.rsplit(None, 1)[-1]
+        digits, colon, _ = feature.partition(b":")
+        if not (digits.isdigit() and colon):
+            raise self.error(f"expected 'index:value', got {_shown(feature)}")
         if len(digits) > 4000 or int(digits) > self._index_limit:
             limit = "2**31 - 1" if self._index_limit == MAX_INDEX else f"n_features = {self._index_limit}"
             raise self.error(f"feature index {_shown(digits)} is beyond {limit}")
