@@ -16,6 +16,7 @@
 #include "normal_plan.h"
 #include "quadrature_plan.h"
 
+#define SHARE_OF_ENDS 0.2 /* of what is promised: may be lost where panels end */
 #define GAP 7.0          /* nats between neighbouring scores from which a cut saves nodes */
 #define WIDEST 250.0     /* nats that one panel may span */
 #define SORTED_FROM 17   /* rank weights from which sorting the light items pays: their series differ in length */
@@ -228,10 +229,6 @@ static void fill_histogram(histogram *h, const double *f, intptr_t n, double low
         h->above[i + 1] = h->above[i] + h->count[i];
 }
 
-typedef struct {
-    double nodes, cut;     /* absolute errors, for an integral of order 1 */
-} tolerances;
-
 PLR_INLINE void integrate_outputs(const exact_query *query, const clocks *items, const ranks *k, lanes t, lanes dt,
                                   integrals *at, const int normal)
 {
@@ -332,7 +329,7 @@ static int solve_panel(workspace *ws, exact_query *query, intptr_t n, intptr_t a
     }
     const double S = sum_lanes(sum);
     quadrature *plan = ws->plan;
-    plan_quadrature(ws->bins, S, K, t0, t1, tolerance.nodes, tolerance.cut, plan);
+    plan_quadrature(ws->bins, S, (double)K, t0, t1, tolerance, plan);
     *nodes += plan->pieces * plan->nodes;
     const ranks k = panel_ranks(ws, query, n, arrived, K, tolerance);
     for (int piece = 0; piece < plan->pieces; piece++) {
@@ -360,10 +357,31 @@ static int has_gap(const histogram *h, intptr_t K, double gap)
     return 0;
 }
 
-/* Time, relative to the clock of the last of n items, when all n have rung but for a chance of cut. */
-static double all_rung(intptr_t n, double cut)
+/* ln of the time, relative to the clock of the last item that leaves, at which items may leave as if all had rung.
+ *
+ * What that does to the result is bounded as in quadrature_plan.h: the expected gains differ by R at most for each item
+ * that is still silent, whose chance is q = e^-x or less, and so do the gradient's entries, in sum of absolute values, by
+ * R (x + 2 K) q: x q is the derivative of the chance, and both rankings, with the item and without, are made by K choices
+ * or fewer. Likewise R (x (2 + x) + 4 K) q for the diagonal of the Hessian. Fewer than K items leave before the last panel
+ * with an end, and n in it. */
+static double all_rung(intptr_t n, intptr_t K, tolerances tolerance)
 {
-    return log(log((double)n / cut));
+    const double ranks = 2 * (double)K, log_allowed = log(tolerance.cut / (double)(n + K));
+    double x = 1;
+    for (int i = 0; i < 4; i++) {
+        const double factor = tolerance.derivatives > 1   ? x * (1 + 0.5 * x) + ranks
+                              : tolerance.derivatives > 0 ? x + ranks
+                                                          : 1;
+        x = larger(1, log(factor) - log_allowed);
+    }
+    return log(x);
+}
+
+/* What the items that have not entered yet may have of total weight, times the time at which they do: the chance that one
+ * of them rings before, which costs as much as in all_rung. */
+static double not_entered(intptr_t K, tolerances tolerance)
+{
+    return tolerance.derivatives > 0 ? tolerance.cut / (1 + 2 * (double)K) : tolerance.cut;
 }
 
 /* All items by falling score: their scores, and themselves in ws->rank_order. */
@@ -391,12 +409,12 @@ static void solve_with_gaps(workspace *ws, exact_query *query, double common, in
         while (next < D && sorted[next - 1] - sorted[next] < GAP && sorted[arrived] - sorted[next] < WIDEST)
             next++;
         const double top = sorted[arrived];
-        const double delay = all_rung(next - arrived, tolerance.cut);
+        const double delay = all_rung(next - arrived, K, tolerance);
         double t0 = arrived ? exp(top - start_reference + start_delay) : 0, t1 = INFINITY;
         intptr_t n = D - arrived;
         if (next < D) {
             t1 = exp(top - sorted[next - 1] + delay);
-            double entered = log(tolerance.cut / (double)(D - next)) - delay;
+            double entered = log(not_entered(K, tolerance) / (double)(D - next)) - delay;
             for (n = next - arrived; arrived + n < D && sorted[arrived + n] - sorted[next - 1] > entered; n++)
                 ;
         }
@@ -464,7 +482,8 @@ static int solve_with_crowd(workspace *ws, exact_query *query, double highest, d
     const double S = sum_lanes(sum);
     quadrature *plan = ws->plan;
     /* Nodes cost next to nothing here, and a second attempt as much as the first. */
-    plan_quadrature(ws->bins, S, (double)K, 0, INFINITY, tolerance.nodes / 1e3, tolerance.cut, plan);
+    const tolerances generous = {tolerance.nodes / 1e3, tolerance.cut, tolerance.derivatives};
+    plan_quadrature(ws->bins, S, (double)K, 0, INFINITY, generous, plan);
     place_nodes(plan, 0);
     const double end = plan->time[plan->nodes - 1];
     if (plan->pieces > 1 || S * end > 600)
@@ -575,7 +594,7 @@ static void integrate_normal_nodes(workspace *ws, exact_query *query, intptr_t n
 static void integrate_normal_plan(workspace *ws, exact_query *query, intptr_t n, intptr_t arrived, intptr_t K,
                                   tolerances tolerance, double *value, int *nodes)
 {
-    plan_normal(ws->bins, (double)n, (double)K, tolerance.nodes, tolerance.cut, ws->normal);
+    plan_normal(ws->bins, (double)n, (double)K, tolerance, ws->normal);
     const ranks k = panel_ranks(ws, query, n, arrived, K, tolerance);
     const intptr_t all = count_normal_nodes(ws->normal);
     *nodes += (int)all;
@@ -620,7 +639,7 @@ static void solve_long_chain(workspace *ws, exact_query *query, const double *so
             const intptr_t n = end - first, ranks_left = K - first < n ? K - first : n;
             take_sorted(ws, query, sorted, first, end, inverse_sigma, common);
             if (!integrating) {
-                plan_normal(ws->bins, (double)n, (double)ranks_left, tolerance.nodes, tolerance.cut, ws->normal);
+                plan_normal(ws->bins, (double)n, (double)ranks_left, tolerance, ws->normal);
                 for (int i = 0; i < ws->normal->sections; i++)
                     spacing = smaller(spacing, ws->normal->spacing[i]);
                 continue;
@@ -750,8 +769,13 @@ static void solve_query(exact_query *query, double inverse_sigma, void *memory)
     double accuracy = smaller(query->rtol, 1e-5) / (ups_and_downs * ups_and_downs);
     if (!query->gradient)
         accuracy /= 100; /* nothing checks a value that comes alone */
+    /* What may be lost at the ends of panels is a share of what is promised where the gradient is smallest, in units of the
+       bound R there. For the diagonal of the Hessian the bound is of half of it. */
+    const int derivatives = query->hessian ? 2 : query->gradient ? 1 : 0;
+    const double R = variation * (most - least), of_end = SHARE_OF_ENDS * query->rtol * floor_share * scale / R;
+    const double cut = smaller(of_end, 1e-3) / (derivatives > 1 ? 2 : 1) / accuracy;
     for (int attempt = 0; attempt < ATTEMPTS && !query->patience.stopped; attempt++) {
-        tolerances tolerance = {accuracy / (query->hessian ? 1000 : 1), accuracy / (query->hessian ? 1e8 : 1e3)};
+        const tolerances tolerance = {accuracy / (query->hessian ? 1000 : 1), cut * accuracy, derivatives};
         double integral = 0;
         query->attempts = attempt + 1;
         query->nodes = 0;
@@ -823,7 +847,7 @@ static void rank_probabilities(exact_query *query, void *memory)
         query->attempts = attempt + 1;
         memset(query->probabilities, 0, D * columns * sizeof(double));
         if (K > 0)
-            solve_panels(ws, query, highest, lowest, 0, K, (tolerances){accuracy, 1e-11}, &value, &query->nodes);
+            solve_panels(ws, query, highest, lowest, 0, K, (tolerances){accuracy, 1e-11, 0}, &value, &query->nodes);
         for (intptr_t m = 0; m < K; m++)
             column[m] = -1;
         for (intptr_t j = 0; j < D; j++)

@@ -31,6 +31,8 @@ static void prepare_normal_clocks(void)
         normal_clocks.p[k] = x < -20 ? 0 : 0.5 * erfc(-y * M_SQRT1_2);
         normal_clocks.q[k] = 0.5 * erfc(y * M_SQRT1_2);
         normal_clocks.hazard[k] = x < -20 ? 0 : 0.3989422804014326779 * exp(-0.5 * y * y) / normal_clocks.q[k];
+        normal_clocks.lost[0][k] = normal_clocks.hazard[k];
+        normal_clocks.lost[1][k] = normal_clocks.hazard[k] * (1 + 0.5 * fabs(y));
     }
 }
 
@@ -45,9 +47,9 @@ typedef struct {
 
 /* Plan the integral over the times at which arrivals of n items fill ranks 1..K; tolerance and cut as for exponential
  * clocks. */
-static void plan_normal(const histogram *h, double n, double K, double tolerance, double cut, normal_plan *plan)
+static void plan_normal(const histogram *h, double n, double K, tolerances tolerance, normal_plan *plan)
 {
-    const double log_cut = log(TAIL_OF_PLAN * cut), earlier = K - 1, digits = MARGIN_NATS - log(tolerance);
+    const double log_cut = log(TAIL_OF_PLAN * tolerance.cut), earlier = K - 1, digits = MARGIN_NATS - log(tolerance.nodes);
     const double widest = 1.5 * M_PI * sqrt(2 / (DENSITIES * digits)), two_pi2 = 2 * M_PI * M_PI;
     int step = (int)floor(-sqrt(2 * (log(n) - log_cut)) * BINS_PER_NAT);
     const int last = h->bins + 12 * BINS_PER_NAT;
@@ -60,8 +62,9 @@ static void plan_normal(const histogram *h, double n, double K, double tolerance
         const double ahead = at.arrivals - earlier, variance = larger(at.variance, 1e-12);
         double log_flux = log(larger(at.slope, 1e-300));
         if (ahead > 0.5) {
-            log_flux = smaller(log_flux, log_late_flux(&normal_clocks, h, step, earlier, &log_z));
-            plan->ended = log_flux < log_cut;
+            const late_loss loss = late_loss_at(&normal_clocks, h, step, earlier, tolerance.derivatives, &log_z);
+            log_flux = smaller(log_flux, loss.log_loss);
+            plan->ended = loss.log_loss < log_cut;
             if (plan->ended)
                 break;
         }

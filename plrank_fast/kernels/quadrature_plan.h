@@ -10,6 +10,26 @@
  * runs like sqrt(t) at the start, where arrivals are Poisson (sqrt makes their width constant), and like log(t) later.
  * Everything is read off a histogram of -f with linearly split counts, so that planning costs as much per distinct
  * score and not per item.
+ *
+ * What is lost after the end T of the integral. N items have rung by T, and the gains still to come, with their ranks, are
+ * M = sum of theta_k rho over the ranks k > N: what is lost is E[M] and its derivatives. Clocks have no memory, so given
+ * the silent items A, E[M | A] is the value of the list A alone, ranked from N + 1 on. Let R = sum |theta_k - theta_(k+1)|
+ * times the range of rho (theta_(K+1) = 0; 0 lies in the range). By partial summation M changes by R at most if one silent
+ * item more or less goes before the others, or if two items are exchanged. Item j is silent with chance q_j = e^-x,
+ * x = w_j T, and
+ *
+ *     dE[M]/df_j = E_A [dE[M | A]/df_j] - x q_j (E[M | j silent] - E[M | j has rung]).
+ *
+ * A ranking of A by successive choices has derivative sum over choices of pi_j (c_j - mean c), where c_j is what follows
+ * from choosing j: its absolute values sum to R per choice, of which there are K - N. The second term is R x q_j times the
+ * chance that a rank is left open for j. Together
+ *
+ *     sum_j |dE[M]/df_j| <= R { sum_j x_j q_j P(N_without_j < K) + E[(K - N)+] },
+ *
+ * the flux of the arrivals of rank <= K per unit of ln t, and the number of ranks left open. Differentiating again gives
+ * x |x - 1| q_j, twice x q_j times a derivative of E[M | A], which is R / e at most, and per choice pi_j (1 + 2 / e) R:
+ * less than 2 R { sum_j x_j (1 + x_j / 2) q_j P(N_without_j < K) + E[(K - N)+] } for the diagonal of the Hessian. The value
+ * loses R E[(K - N)+] at most. None of it cancels, whatever the signs of relevance and rank weights.
  */
 #ifndef PLR_QUADRATURE_PLAN_H
 #define PLR_QUADRATURE_PLAN_H
@@ -22,16 +42,25 @@
 #define MOST_BINS 640
 #define MOST_NODES 512
 #define PROFILE_TABLE (4 * MOST_BINS)
+#define WITHIN_BINS (1 / 1.0315) /* splitting counts between bins makes e^-k larger by cosh(1 / 4) at most */
 
 /* For all k that a bin and a time can be apart (the time is k bins before the clock's place): the chance p that the clock
  * has rung, q = 1 - p, and its hazard, the density of ringing now over q. */
 typedef struct {
     int settled; /* bins that a clock lies back when it has rung for certain */
     double hazard[PROFILE_TABLE], p[PROFILE_TABLE], q[PROFILE_TABLE];
+    double lost[2][PROFILE_TABLE]; /* hazard times what a clock's derivatives lose with it: gradient, Hessian diagonal */
 } clock_table;
 
 /* Exponential clocks on the axis ln t: w t = exp(-k / BINS_PER_NAT) is the hazard too, and e^5 settles it. */
 static clock_table exponential_clocks = {.settled = 5 * BINS_PER_NAT};
+
+/* Allowed errors, absolute: of the quadrature, for an integral of order 1, and what may be lost after the end of time, in
+ * units of R (see above). */
+typedef struct {
+    double nodes, cut;
+    int derivatives; /* that are asked for: 0 of the value alone, 2 with the Hessian diagonal */
+} tolerances;
 
 /* -------------------------------------------------------------------------------------- Gauss-Legendre rules */
 
@@ -105,6 +134,8 @@ static void prepare_quadrature(void)
         exponential_clocks.hazard[k] = wt;
         exponential_clocks.p[k] = -expm1(-wt);
         exponential_clocks.q[k] = exp(-wt);
+        exponential_clocks.lost[0][k] = wt;
+        exponential_clocks.lost[1][k] = wt * (1 + 0.5 * wt);
     }
 }
 
@@ -142,33 +173,41 @@ PLR_INLINE profile profile_at(const clock_table *clock, const histogram *h, int 
     return (profile){h->above[first] + sum_lanes(arrivals), sum_lanes(slope), sum_lanes(variance)};
 }
 
-/* ln of a bound on the rate at which arrivals of rank <= K still come in at this time (Chernoff: for any 0 < z <= 1,
- * P(N < K) <= E[z^N] z^(1-K)), minimised over z by Newton's method from *log_z, which is left at the last z. */
-PLR_INLINE double log_late_flux(const clock_table *clock, const histogram *h, int step, double earlier, double *log_z)
+typedef struct {
+    double log_loss, slope; /* ln of a bound on what is lost in units of R, if time ends here, and how fast that falls */
+} late_loss;
+
+/* What is lost if time ends at this step (Chernoff: P(N < K) <= E[z^N] z^(1-K) for any 0 < z <= 1, and (K - N)+ is at most
+ * z^(N+1-K) max_(y >= 1) y z^(y-1)), minimised over z by Newton's method from *log_z, which is left at the last z. */
+PLR_INLINE late_loss late_loss_at(const clock_table *clock, const histogram *h, int step, double earlier, int derivatives,
+                                  double *log_z)
 {
     const int first = first_unsettled(clock, h, step);
     const int shift = PROFILE_TABLE / 2 - step;
-    double best = INFINITY;
+    const double *lost_table = clock->lost[derivatives > 1];
+    late_loss best = {INFINITY, 0};
     for (int iteration = 0; iteration < 8; iteration++) {
-        double z = exp(*log_z);
-        lanes log_moment = {0}, mean = {0}, spread = {0}, flux = {0};
+        const double z = exp(*log_z);
+        lanes log_moment = {0}, mean = {0}, spread = {0}, lost = {0};
         for (int i = first; i < h->bins; i += PLR_LANES) {
             lanes count = load_lanes(h->count + i), p = load_lanes(clock->p + shift + i);
-            lanes q = load_lanes(clock->q + shift + i), hazard = load_lanes(clock->hazard + shift + i);
+            lanes q = load_lanes(clock->q + shift + i);
             lanes factor = q + p * z, inverse = 1.0 / factor, share = count * p * z * inverse;
             log_moment += count * rough_log_lanes(factor);
             mean += share;
             spread += share * q * inverse;
-            flux += count * hazard * q * inverse;
+            lost += count * load_lanes(lost_table + shift + i) * q * inverse;
         }
-        double settled = h->above[first], centre = settled + sum_lanes(mean), target = earlier > 0.5 ? earlier : 0.5;
-        double rate = sum_lanes(flux);
-        double bound = sum_lanes(log_moment) + (settled - earlier) * *log_z + log(rate > 1e-300 ? rate : 1e-300);
-        if (bound > best - 0.05) {
-            best = bound < best ? bound : best;
+        const double settled = h->above[first], centre = settled + sum_lanes(mean), target = larger(earlier, 0.5);
+        const double most_open = *log_z > -1 ? smaller(earlier + 1, 1 / (M_E * z * larger(-*log_z, 1e-300))) : 1;
+        const double rate = sum_lanes(lost);
+        const double log_chance = WITHIN_BINS * sum_lanes(log_moment) + (settled - earlier) * *log_z;
+        const late_loss here = {log_chance + log(rate + most_open), (1 - z) * rate};
+        const int converged = here.log_loss > best.log_loss - 0.05;
+        if (here.log_loss < best.log_loss)
+            best = here;
+        if (converged)
             break;
-        }
-        best = bound;
         double change = (centre - target) / (sum_lanes(spread) + 0.1 * target);
         *log_z -= change > 2 ? 2 : change;
         if (*log_z > 0)
@@ -188,14 +227,24 @@ typedef struct {
     double time[MOST_NODES], weight[MOST_NODES]; /* of one piece */
 } quadrature;
 
+/* Where between two neighbouring steps, in steps after the first, the loss falls to log_cut: it is above at the first and
+ * below at the second. Where it is concave it lies below both tangents, else below the chord. */
+PLR_INLINE double crossing(late_loss before, late_loss after, double log_cut)
+{
+    const double chord = (before.log_loss - log_cut) / (before.log_loss - after.log_loss);
+    const double left = (before.log_loss - log_cut) * BINS_PER_NAT / before.slope;
+    const double right = 1 - (log_cut - after.log_loss) * BINS_PER_NAT / after.slope;
+    const double tangents = smaller(left, right);
+    return smaller(1, larger(chord, tangents));
+}
+
 /* Plan the integral over [t0, t1] (t1 may be infinite: the end is then where no arrival of rank <= K is left).
  *
- * h: histogram of -f, f being relative to its maximum; S: sum of the weights; K: ranks still to fill; tolerance: of the
- * integral, absolute, for an integrand whose integral is of order 1; cut: what may be lost after the end. */
-static void plan_quadrature(const histogram *h, double S, double K, double t0, double t1, double tolerance, double cut,
+ * h: histogram of -f, f being relative to its maximum; S: sum of the weights; K: ranks still to fill. */
+static void plan_quadrature(const histogram *h, double S, double K, double t0, double t1, tolerances tolerance,
                             quadrature *plan)
 {
-    const double log_S = log(S), log_cut = log(cut), earlier = K - 1;
+    const double log_S = log(S), log_cut = log(tolerance.cut), earlier = K - 1;
     int step = (int)floor((-log_S - 1) * BINS_PER_NAT);
     const int last = h->bins + 6 * BINS_PER_NAT;
     if (t0 > 0) {
@@ -203,20 +252,22 @@ static void plan_quadrature(const histogram *h, double S, double K, double t0, d
         step = begin > step ? begin : step;
     }
     const double log_t1 = log(t1);
-    double steepest = 0, log_end = log_t1, log_z = 0, flux_before = 0;
+    double steepest = 0, log_end = log_t1, log_z = 0;
+    late_loss before = {0, 0};
     int dead_before = 0, dead_since = 0;
     plan->ended = 0;
     for (; step <= last && step < log_t1 * BINS_PER_NAT + 1; step++) {
         profile at = profile_at(&exponential_clocks, h, step);
-        double ahead = at.arrivals - earlier, flux = 0;
+        const double ahead = at.arrivals - earlier;
+        late_loss loss = {0, 0};
         int dead = 0;
-        if (ahead > 0.5 && (ahead * ahead > -log_cut * at.variance || at.slope < cut)) {
-            flux = log_late_flux(&exponential_clocks, h, step, earlier, &log_z);
-            dead = flux < log_cut;
+        if (ahead > 0.5 && (ahead * ahead > -log_cut * at.variance || at.slope < tolerance.cut)) {
+            loss = late_loss_at(&exponential_clocks, h, step, earlier, tolerance.derivatives, &log_z);
+            dead = loss.log_loss < log_cut;
         }
         if (dead) {
             if (!dead_before) {
-                double share = flux_before < 0 && flux_before > flux ? (flux_before - log_cut) / (flux_before - flux) : 1;
+                const double share = before.log_loss < 0 ? crossing(before, loss, log_cut) : 1;
                 log_end = (step - 1 + share) / BINS_PER_NAT;
                 plan->ended = 1;
             }
@@ -231,14 +282,14 @@ static void plan_quadrature(const histogram *h, double S, double K, double t0, d
             steepest = squared > steepest ? squared : steepest;
         }
         dead_before = dead;
-        flux_before = flux;
+        before = loss;
     }
     if (log_end >= log_t1) {
         log_end = log_t1;
         plan->ended = 0;
     }
     const double b = sqrt(steepest + 1.6 * 1.6), end = larger(exp(log_end) - t0, 1e-3 * t0);
-    const double v_end = asinh(sqrt(S * end) / b), length = 2 * b * v_end, digits = -log(tolerance);
+    const double v_end = asinh(sqrt(S * end) / b), length = 2 * b * v_end, digits = -log(tolerance.nodes);
     /* Measured: what each unit of length needs grows a little with K, and falls by a fifth where all items ring. */
     const double share = (K > 0.8 * h->above[h->bins] ? 0.64 : 0.72) + 0.2 * (K < 120 ? K / 120 : 1);
     const double per_length = sqrt(digits / 8) * share, least = 0.2 * digits / b;
