@@ -469,6 +469,13 @@ cdef void add_sample(Problem *problem) noexcept nogil:
             problem.noise, &ranking, stretch.places, problem.rows, stretch.sums, stretch.corrections, stretch.n_nodes)
 
 
+cdef inline const double *given_from(const double *given, intp_t distance) noexcept nogil:
+    """Noise from there on, or NULL where none is given. (A conditional expression would lose the const in C.)"""
+    if given == NULL:
+        return NULL
+    return given + distance
+
+
 cdef void add_samples(Problem *problem, plr_stream *stream, intp_t n_samples, const double *given) noexcept nogil:
     """Eight samples are sorted at a time; the latest arrival that has counted lately is the pivot of the next eight.
 
@@ -486,7 +493,7 @@ cdef void add_samples(Problem *problem, plr_stream *stream, intp_t n_samples, co
         latest = -INFINITY
         for i in range(here):
             n_kept[i] = keep_best(
-                problem, stream, NULL if given == NULL else given + (first + i) * problem.n_items,
+                problem, stream, given_from(given, (first + i) * problem.n_items),
                 problem.kept + i * stride, problem.kept_items + i * stride)
             longest = max(longest, n_kept[i])
         position_bits = 1
@@ -552,7 +559,7 @@ cdef void add_blocks(
         add_block(
             &problem, call.key, call.first_query + q, call.first_block + block,
             min(length, call.n_samples - block * length),
-            NULL if call.given == NULL else call.given + block * length * n_items, partial)
+            given_from(call.given, block * length * n_items), partial)
         for d in range(n_items):
             gradient[d] += partial[d]
 
@@ -648,7 +655,9 @@ def stochastic_rank(
     call.noise = noise
     call.inverse_sigma = inverse_sigma
     call.n_samples = n_samples
-    call.given = NULL if given is None else &given[0, 0]
+    call.given = NULL
+    if given is not None:
+        call.given = &given[0, 0]
     call.key = &key[0]
     call.first_query = first_query
     call.first_block = 0

@@ -124,29 +124,33 @@ PLR_INLINE size_t find_candidates(const threshold_sampler *sampler, plr_stream_s
 
 /* Rows of sixteen keys to columns, a square of a register's width at a time: halves, then quarters and so on of rows as
  * far apart change places. */
+#define KEPT(lane, distance) ((lane) & (distance) ? PLR_LANES_32 + (lane) - (distance) : (lane))
+#define MOVED(lane, distance) ((lane) & (distance) ? PLR_LANES_32 + (lane) : (lane) + (distance))
+#define CHANGE_PLACES(v, distance)                                  \
+    PLR_UNROLL                                                      \
+    for (int i = 0; i < PLR_LANES_32; i++)                          \
+        if (!(i & (distance))) {                                    \
+            vec_i32 a = v[i], b = v[i + (distance)];                \
+            v[i] = vec_shuffle_i32(a, b, KEPT, distance);           \
+            v[i + (distance)] = vec_shuffle_i32(a, b, MOVED, distance); \
+        }
+
 PLR_INLINE void transpose(const int32_t *square, int32_t *transposed)
 {
     for (size_t row = 0; row < PLR_LOCKSTEP; row += PLR_LANES_32)
         for (size_t column = 0; column < PLR_LOCKSTEP; column += PLR_LANES_32) {
-            vec_i32 v[PLR_LANES_32], kept, moved;
+            vec_i32 v[PLR_LANES_32];
             PLR_UNROLL
             for (int i = 0; i < PLR_LANES_32; i++)
                 v[i] = load_row(square + column, row + i);
-            PLR_UNROLL
-            for (int distance = PLR_LANES_32 / 2; distance > 0; distance /= 2) {
-                PLR_UNROLL
-                for (int lane = 0; lane < PLR_LANES_32; lane++) {
-                    kept[lane] = lane & distance ? PLR_LANES_32 + lane - distance : lane;
-                    moved[lane] = lane & distance ? PLR_LANES_32 + lane : lane + distance;
-                }
-                PLR_UNROLL
-                for (int i = 0; i < PLR_LANES_32; i++)
-                    if (!(i & distance)) {
-                        vec_i32 a = v[i], b = v[i + distance];
-                        v[i] = __builtin_shuffle(a, b, kept);
-                        v[i + distance] = __builtin_shuffle(a, b, moved);
-                    }
-            }
+#if PLR_LANES_32 > 8
+            CHANGE_PLACES(v, 8)
+#endif
+#if PLR_LANES_32 > 4
+            CHANGE_PLACES(v, 4)
+#endif
+            CHANGE_PLACES(v, 2)
+            CHANGE_PLACES(v, 1)
             PLR_UNROLL
             for (int i = 0; i < PLR_LANES_32; i++)
                 store_row(transposed + row, column + i, v[i]);

@@ -142,6 +142,19 @@ PLR_INLINE vec_u32 vec_gather(const void *table, vec_u32 at)
 #endif
 }
 
+/* Lanes of two registers in an order known to the compiler: lane i of the result is lane order(i, x) of those of a
+ * followed by those of b, where `order` is a macro. (__builtin_shuffle is GCC's alone.) */
+#define PLR_FOUR_LANES(order, x, i) order(i, x), order(i + 1, x), order(i + 2, x), order(i + 3, x)
+#if defined(PLR_ISA_AVX512)
+#define PLR_ALL_LANES_32(order, x) \
+    PLR_FOUR_LANES(order, x, 0), PLR_FOUR_LANES(order, x, 4), PLR_FOUR_LANES(order, x, 8), PLR_FOUR_LANES(order, x, 12)
+#elif defined(PLR_ISA_AVX2)
+#define PLR_ALL_LANES_32(order, x) PLR_FOUR_LANES(order, x, 0), PLR_FOUR_LANES(order, x, 4)
+#else
+#define PLR_ALL_LANES_32(order, x) PLR_FOUR_LANES(order, x, 0)
+#endif
+#define vec_shuffle_i32(a, b, order, x) __builtin_shufflevector(a, b, PLR_ALL_LANES_32(order, x))
+
 PLR_INLINE vec_f64 vec_clamp(vec_f64 v, double lowest)
 {
     for (int lane = 0; lane < PLR_LANES; lane++)
