@@ -14,7 +14,9 @@ Imports point down only, and reading order is import order::
     arguments and errors                  validation
     public functions                      rank_weights  offsets  sampling  gradients  policy_gradients
                                           probabilities  metrics  losses  fairness  embedding
+                                          cost_model  value_and_gradient
     oracle in readable NumPy              reference  reference_losses
+    inside other libraries                layouts  torch  compat
     data, training, command line          data  training  __main__
 
 Inside every compiled module the same floors, top to bottom: per item, per query, batch, entry point.
@@ -31,6 +33,7 @@ from plrank_fast.probabilities import expected_metric, exposure, exposure_vjp, r
 from plrank_fast.rank_weights import dcg_weights, gains, precision_weights, rbp_weights
 from plrank_fast.sampling import ranking_log_prob, sample_rankings
 from plrank_fast.stochastic_rank import stochastic_rank
+from plrank_fast.value_and_gradient import value_and_gradient
 
 __version__ = "0.1.0"
 
@@ -68,4 +71,5 @@ __all__ = [
     "sample_rankings",
     "stochastic_rank",
     "stream_key",
+    "value_and_gradient",
 ]

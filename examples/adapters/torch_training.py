@@ -1,0 +1,55 @@
+"""A PyTorch model trained on minus the expected NDCG@10, on queries of different lengths, resumed in the middle.
+
+python examples/adapters/torch_training.py
+"""
+
+import numpy as np
+import torch
+
+import plrank_fast as plr
+from plrank_fast.torch import PlackettLuceLoss
+
+
+def batches(n_queries=64, batch_size=16, seed=0):
+    """Queries of 5 to 20 documents: features, grades and where each query starts."""
+    rng = np.random.default_rng(seed)
+    taste = rng.normal(size=8)
+    for _ in range(n_queries // batch_size):
+        offsets = plr.offsets_from_group(rng.integers(5, 21, size=batch_size))
+        features = rng.normal(size=(offsets[-1], 8))
+        grades = np.clip(np.rint(features @ taste / 2 + rng.normal(size=offsets[-1]) / 2), 0, 4)
+        yield torch.tensor(features, dtype=torch.float32), torch.tensor(grades), offsets
+
+
+def ndcg(model, data):
+    """Mean NDCG@10 of the ranking by score."""
+    with torch.no_grad():
+        values = [
+            plr.ndcg(model(features)[:, 0].numpy(), plr.gains(grades), plr.dcg_weights(10), offsets=offsets)
+            for features, grades, offsets in data
+        ]
+    return float(np.concatenate(values).mean())
+
+
+def main():
+    torch.manual_seed(0)
+    data = list(batches())
+    model = torch.nn.Sequential(torch.nn.Linear(8, 32), torch.nn.Sigmoid(), torch.nn.Linear(32, 1))
+    loss = PlackettLuceLoss(cutoff=10, method="cmc", gain="exponential", normalize=True)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    before = ndcg(model, data)
+    for epoch in range(30):
+        for features, grades, offsets in data:
+            optimizer.zero_grad()
+            loss(model(features), grades, offsets=offsets).backward()
+            optimizer.step()
+        if epoch == 15:  # a checkpoint: the loss has a state too, the place in its random numbers
+            state = {"model": model.state_dict(), "loss": loss.state_dict(), "optimizer": optimizer.state_dict()}
+            loss = PlackettLuceLoss(cutoff=10, method="cmc", gain="exponential", normalize=True)
+            for part, name in [(model, "model"), (loss, "loss"), (optimizer, "optimizer")]:
+                part.load_state_dict(state[name])
+    return before, ndcg(model, data)
+
+
+if __name__ == "__main__":
+    print("NDCG@10 before {:.3f}, after {:.3f}".format(*main()))

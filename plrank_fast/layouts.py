@@ -1,0 +1,95 @@
+"""Shapes in which neural networks keep scores - ragged, a column, or padded with a mask - read as one ragged batch."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from plrank_fast import validation
+from plrank_fast.validation import IntArray
+
+
+class Layout(NamedTuple):
+    """Where the documents of a ragged batch stand in an array of another shape.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Of the array.
+    offsets : ndarray, shape (n_queries + 1,), int64
+        Where each query's documents start in the ragged batch.
+    mask : ndarray of bool or None
+        Of that shape, True where a document stands; None if one stands everywhere.
+    """
+
+    shape: tuple[int, ...]
+    offsets: IntArray
+    mask: NDArray[np.bool_] | None
+
+    def documents(self, values: ArrayLike, name: str) -> NDArray[Any]:
+        """Values of the documents, one after another, (n_docs,); what stands in the padding is not looked at."""
+        array = np.asarray(values)
+        if array.shape != self.shape and not (self.mask is None and array.shape == (int(np.prod(self.shape)),)):
+            raise ValueError(f"{name} must have the shape of scores, {self.shape}, got {array.shape}")
+        return array.reshape(-1) if self.mask is None else array[self.mask]
+
+    def place(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Array of the layout's shape with the documents' values in their places, and 0 in the padding."""
+        if self.mask is None:
+            return values.reshape(self.shape)
+        array = np.zeros(self.shape, dtype=values.dtype)
+        array[self.mask] = values
+        return array
+
+    def queries(self) -> NDArray[np.int64]:
+        """Number of the query of each place, in the layout's shape; 0 in the padding."""
+        return self.place(np.repeat(np.arange(self.offsets.size - 1), np.diff(self.offsets)))
+
+
+def layout_of(shape: tuple[int, ...], offsets: ArrayLike | None, mask: ArrayLike | None) -> Layout:
+    """Layout of scores of this shape.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        (n_docs,) or (n_docs, 1): ragged, one query if there are no ``offsets``. (n_queries, length): a row for each
+        query, padded where there is a ``mask``.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; not with a mask.
+    mask : array_like of bool, of this shape, optional
+        True where a document stands, anywhere in its row.
+
+    Returns
+    -------
+    Layout
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the three do not go together; the message names the one that is wrong.
+
+    Examples
+    --------
+    >>> from plrank_fast.layouts import layout_of
+    >>> layout_of((2, 3), None, [[True, True, False], [True, True, True]]).offsets
+    array([0, 2, 5])
+    """
+    if len(shape) not in (1, 2):
+        raise ValueError(f"scores must have shape (n_docs,), (n_docs, 1) or (n_queries, length), got {shape}")
+    if mask is not None:
+        places = np.asarray(mask)
+        if places.dtype != np.bool_:
+            raise TypeError(f"mask must be of bool, True where a document stands, got dtype {places.dtype}")
+        if places.shape != shape:
+            raise ValueError(f"mask must have the shape of scores, {shape}, got {places.shape}")
+        if offsets is not None:
+            raise ValueError("offsets must not be given with a mask, which says where queries end")
+        lengths = places.reshape(-1, shape[-1]).sum(axis=1)
+        return Layout(shape, np.append(0, np.cumsum(lengths)).astype(np.int64), places)
+    if len(shape) == 1 or shape[1] == 1:
+        return Layout(shape, validation.query_offsets(offsets, shape[0]), None)
+    if offsets is not None:
+        raise ValueError(f"scores must have shape (n_docs,) or (n_docs, 1) with offsets, got {shape}")
+    return Layout(shape, np.arange(shape[0] + 1, dtype=np.int64) * shape[1], None)

@@ -1,0 +1,372 @@
+"""Minus the expected metric as a loss of PyTorch.
+
+The gradient is computed on the CPU, in float64, together with the value; backward multiplies it by what comes from
+above. Tensors of a CUDA device travel through pinned host memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from plrank_fast import validation
+from plrank_fast.extras import import_extra
+from plrank_fast.layouts import Layout, layout_of
+from plrank_fast.metrics import dcg
+from plrank_fast.rank_weights import dcg_weights, gains
+from plrank_fast.validation import FloatArray
+from plrank_fast.value_and_gradient import EXACT, METHODS, resolve_method, value_and_gradient, weights_as_given
+
+torch = import_extra("torch", "torch")
+
+REDUCTIONS = ("mean", "sum", "none")
+GAINS = ("linear", "exponential")
+
+
+class _MinusExpectedMetric(torch.autograd.Function):  # type: ignore[name-defined, misc]
+    """Minus the expected metric of each query, of scores of any layout."""
+
+    @staticmethod
+    def forward(scores: Any, relevance: Any, rank_weights: Any, layout: Layout, options: Any) -> Any:
+        values, gradient = value_and_gradient(
+            layout.documents(_on_host(scores), "scores"), relevance, rank_weights, offsets=layout.offsets, **options
+        )
+        dtype = torch.float64 if scores.dtype == torch.float64 else torch.float32
+        return _on_device(-values, scores, dtype), _on_device(layout.place(-gradient), scores, dtype)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        scores, _, _, layout, _ = inputs
+        ctx.mark_non_differentiable(output[1])
+        ctx.save_for_backward(output[1], scores)
+        ctx.layout = layout
+
+    @staticmethod
+    def backward(ctx: Any, upstream: Any, _: Any) -> Any:
+        gradient, scores = ctx.saved_tensors
+        with torch.no_grad():
+            if upstream.numel() != 1:
+                upstream = upstream[torch.from_numpy(ctx.layout.queries()).to(upstream.device)]
+            gradient = gradient * upstream  # autograd turns it into the dtype of the scores
+        if torch.is_grad_enabled():  # create_graph=True: a gradient that was a constant would be silently wrong
+            gradient = _OnceDifferentiable.apply(gradient, scores, upstream)
+        return gradient, None, None, None, None
+
+
+class _OnceDifferentiable(torch.autograd.Function):  # type: ignore[name-defined, misc]
+    """A gradient by ``scores`` and ``upstream`` that refuses to be differentiated.
+
+    ``once_differentiable`` of PyTorch refuses only where ``upstream`` is differentiated too, which the one that starts
+    ``backward`` is not.
+    """
+
+    @staticmethod
+    def forward(gradient: Any, scores: Any, upstream: Any) -> Any:
+        return gradient.clone()
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        pass
+
+    @staticmethod
+    def backward(ctx: Any, upstream: Any) -> Any:
+        raise RuntimeError(
+            "plackett_luce_loss cannot be differentiated twice: it has no second derivative (double backward)"
+        )
+
+
+def _on_host(tensor: Any) -> NDArray[Any]:
+    """NumPy array of a tensor's values, in a dtype that holds them exactly."""
+    tensor = tensor.detach()
+    if tensor.is_cuda:
+        pinned = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
+        pinned.copy_(tensor, non_blocking=True)
+        torch.cuda.current_stream(tensor.device).synchronize()
+        tensor = pinned
+    if tensor.dtype == torch.bfloat16:
+        tensor = tensor.to(torch.float32)
+    array: NDArray[Any] = tensor.numpy(force=True)
+    return array
+
+
+def _on_device(array: FloatArray, like: Any, dtype: Any) -> Any:
+    """Tensor of the array's values, on the device of ``like``."""
+    tensor = torch.from_numpy(array).to(dtype)
+    return tensor.pin_memory().to(like.device, non_blocking=True) if like.is_cuda else tensor.to(like.device)
+
+
+def _as_array(values: Any, name: str) -> Any:
+    """NumPy array of a tensor that is not differentiated; other things are left as they are."""
+    if not isinstance(values, torch.Tensor):
+        return values
+    if values.requires_grad:
+        raise TypeError(f"{name} must not require a gradient: pass {name}.detach()")
+    return _on_host(values)
+
+
+@torch.compiler.disable  # type: ignore[untyped-decorator]
+def plackett_luce_loss(
+    scores: Any,
+    relevance: Any,
+    offsets: Any = None,
+    *,
+    mask: Any = None,
+    weight: Any = None,
+    cutoff: int | None = 10,
+    rank_weights: ArrayLike | None = None,
+    gain: str = "linear",
+    normalize: bool = False,
+    reduction: str = "mean",
+    method: str = "auto",
+    n_samples: int | None = None,
+    rtol: float = 1e-6,
+    rng: Any = None,
+    n_threads: int | None = None,
+    first_query: int = 0,
+) -> Any:
+    """Minus the expected metric of rankings drawn from the Plackett-Luce distribution of ``scores``.
+
+    The functional form of `PlackettLuceLoss`, which has the shapes.
+
+    Parameters
+    ----------
+    scores, relevance, offsets, mask, weight, first_query
+        As in ``PlackettLuceLoss.forward``.
+    cutoff, rank_weights, gain, normalize, reduction, method, n_samples, rtol, n_threads
+        As in `PlackettLuceLoss`.
+    rng : None, torch.Generator, int, SeedSequence, BitGenerator or Generator
+        For sampled methods. None draws from PyTorch's default generator, which ``torch.manual_seed`` sets.
+
+    Returns
+    -------
+    Tensor
+        A scalar, or (n_queries,) with ``reduction="none"``; of the dtype of ``scores``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described; the message names it.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from plrank_fast.torch import plackett_luce_loss
+    >>> scores = torch.zeros(2, dtype=torch.float64, requires_grad=True)
+    >>> loss = plackett_luce_loss(scores, torch.tensor([1.0, 0.0]), cutoff=1)
+    >>> loss.backward()
+    >>> round(loss.item(), 6), scores.grad
+    (-0.5, tensor([-0.2500,  0.2500], dtype=torch.float64))
+    """
+    if not isinstance(scores, torch.Tensor) or not scores.is_floating_point():
+        got = scores.dtype if isinstance(scores, torch.Tensor) else type(scores).__name__
+        raise TypeError(f"scores must be a floating point tensor, got {got}")
+    validation.choice(gain, "gain", GAINS)
+    validation.choice(reduction, "reduction", REDUCTIONS)
+    normalize = validation.flag(normalize, "normalize")
+    layout = layout_of(tuple(scores.shape), _as_array(offsets, "offsets"), _as_array(mask, "mask"))
+    worth = validation.real_array(layout.documents(_as_array(relevance, "relevance"), "relevance"), "relevance")
+    if gain == "exponential":
+        worth = gains(validation.within(worth, "relevance", 0.0, np.inf))
+    if rank_weights is None:
+        longest = int(np.diff(layout.offsets).max(initial=0))
+        rank_weights = dcg_weights(longest if cutoff is None else cutoff)
+    rows = validation.weights_of_ranks(_as_array(rank_weights, "rank_weights"), layout.offsets)
+    factors = _query_factors(_as_array(weight, "weight"), worth, rows, layout, normalize, reduction)
+    method = resolve_method(method, layout.offsets, rows.shape[1])
+    options = {"method": method, "n_samples": n_samples, "rtol": rtol, "n_threads": n_threads}
+    options["first_query"] = first_query
+    evaluate = partial(_MinusExpectedMetric.apply, scores, worth, weights_as_given(rows), layout)
+    if method == EXACT:
+        values, _ = evaluate(options)
+    else:
+        with _stream(rng) as stream:
+            values, _ = evaluate({**options, "rng": stream})
+    values = values * torch.from_numpy(factors).to(values.device, values.dtype)
+    return (values if reduction == "none" else values.sum()).to(scores.dtype)
+
+
+@contextmanager
+def _stream(rng: Any) -> Iterator[Any]:
+    """Source of random numbers as the library takes it; after an error PyTorch's generator is where it was."""
+    if rng is not None and not isinstance(rng, torch.Generator):
+        yield rng
+        return
+    generator = torch.default_generator if rng is None else rng
+    before = generator.get_state()
+    drawn = torch.randint(2**63 - 1, (2,), generator=generator, device=generator.device)
+    try:
+        yield np.random.SeedSequence(drawn.tolist())
+    except BaseException:
+        generator.set_state(before)
+        raise
+
+
+def _query_factors(
+    weight: ArrayLike | None, relevance: FloatArray, rank_weights: FloatArray, layout: Layout, normalize: bool,
+    reduction: str,
+) -> FloatArray:  # fmt: skip
+    """What each query's value is multiplied by before they are added up, (n_queries,)."""
+    n_queries = layout.offsets.size - 1
+    factors = np.ones(n_queries)
+    if weight is not None:
+        factors = validation.real_array(weight, "weight")
+        if factors.shape != (n_queries,):
+            raise ValueError(f"weight must have one entry for each of the {n_queries} queries, got {factors.shape}")
+        validation.within(factors, "weight", 0.0, np.inf)
+    if reduction == "mean":
+        factors = factors / (factors.sum() or 1.0)
+    if normalize:
+        ideal = dcg(relevance, relevance, weights_as_given(rank_weights), offsets=layout.offsets)
+        if (ideal < 0.0).any():
+            query = int(np.argmax(ideal < 0.0))
+            raise ValueError(f"normalize needs ideal metrics of at least 0, got {ideal[query]} for query {query}")
+        factors = np.divide(factors, ideal, out=np.zeros(n_queries), where=ideal > 0.0)
+    return factors
+
+
+class PlackettLuceLoss(torch.nn.Module):  # type: ignore[name-defined, misc]
+    """Minus the expected metric of rankings drawn from the Plackett-Luce distribution of a network's scores.
+
+    Parameters
+    ----------
+    cutoff : int or None
+        Ranks that count, K: the metric is DCG@K. None: all ranks of the longest query.
+    method : str
+        What computes the gradient: "exact" (``pl_rank_exact``), "cmc" (``pl_rank_cmc``), "pl_rank_3", or another
+        estimator by its name (see ``value_and_gradient``). "auto" takes the exact one, or one sample of "cmc" where
+        the cost model says that this is far cheaper.
+    rank_weights : array_like, shape (K,) or (n_queries, K), optional
+        Weight of each rank, for another metric; in place of ``cutoff``.
+    gain : {"linear", "exponential"}
+        Whether ``relevance`` is what a document is worth, or a grade that is worth 2**grade - 1.
+    normalize : bool
+        Divide each query's metric by that of its ideal ranking, which gives the expected NDCG. Queries without
+        anything relevant have loss 0 and no gradient.
+    reduction : {"mean", "sum", "none"}
+        The mean over all queries of the batch, weighted if there are weights; their sum; or one value for each query.
+    n_samples : int, optional
+        Rankings per query of sampled methods; 1 for "cmc" and 100 for the others by default.
+    rtol : float
+        Accuracy of the exact method, as in ``pl_rank_exact``.
+    seed : int, optional
+        For sampled methods. Every forward pass has random numbers of its own, that of this seed and the number of
+        passes before. By default the seed is drawn from PyTorch's generator, which ``torch.manual_seed`` sets.
+        ``state_dict`` holds the seed and the number of passes, so that training resumes with the same bits.
+    n_threads : int, optional
+        None: all available processors; the result does not depend on it.
+
+    Notes
+    -----
+    Value and gradient are computed on the CPU in float64; their dtype is that of the scores. The gradient is computed
+    in the forward pass, and there is no second derivative: double backward raises RuntimeError. ``torch.compile``
+    leaves a gap in its graph here.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from plrank_fast.torch import PlackettLuceLoss
+    >>> model = torch.nn.Linear(3, 1)
+    >>> loss = PlackettLuceLoss(cutoff=10)
+    >>> features, relevance = torch.rand(5, 3), torch.tensor([0.0, 1.0, 3.0, 0.0, 1.0])
+    >>> loss(model(features), relevance, offsets=[0, 3, 5]).backward()  # queries of three and two documents
+    >>> model.weight.grad.shape
+    torch.Size([1, 3])
+    """
+
+    def __init__(
+        self,
+        cutoff: int | None = 10,
+        *,
+        method: str = "auto",
+        rank_weights: ArrayLike | None = None,
+        gain: str = "linear",
+        normalize: bool = False,
+        reduction: str = "mean",
+        n_samples: int | None = None,
+        rtol: float = 1e-6,
+        seed: int | None = None,
+        n_threads: int | None = None,
+    ) -> None:
+        super().__init__()
+        self.cutoff = None if cutoff is None else validation.count(cutoff, "cutoff", 0)
+        self.method = validation.choice(method, "method", METHODS)
+        self.rank_weights = rank_weights
+        self.gain = validation.choice(gain, "gain", GAINS)
+        self.normalize = validation.flag(normalize, "normalize")
+        self.reduction = validation.choice(reduction, "reduction", REDUCTIONS)
+        self.n_samples = n_samples if n_samples is None else validation.count(n_samples, "n_samples", 1)
+        self.rtol = validation.positive_real(rtol, "rtol")
+        self.n_threads = validation.threads(n_threads)
+        drawn = int(torch.randint(validation.LARGEST_COUNT, ())) if seed is None else seed
+        self.seed = validation.count(drawn, "seed", 0)
+        self.passes = 0
+
+    @torch.compiler.disable  # type: ignore[untyped-decorator]
+    def forward(
+        self,
+        scores: Any,
+        relevance: Any,
+        offsets: Any = None,
+        *,
+        mask: Any = None,
+        weight: Any = None,
+        first_query: int = 0,
+    ) -> Any:
+        """Loss of a batch.
+
+        Parameters
+        ----------
+        scores : Tensor, shape (n_docs,), (n_docs, 1) or (n_queries, length)
+            The documents of all queries one after another, or a row for each query. float16, bfloat16, float32 or
+            float64, on any device.
+        relevance : Tensor or array_like, of the shape of scores or (n_docs,)
+            What each document is worth (see ``gain``); any finite value.
+        offsets : Tensor or array_like of int, shape (n_queries + 1,), optional
+            Where each query's documents start; a single query by default. Not for rows.
+        mask : Tensor or array_like of bool, of the shape of scores, optional
+            True where a document stands, False in the padding, which is not looked at and gets gradient 0. Without a
+            mask, rows have no padding. The bits are those of the ragged batch.
+        weight : Tensor or array_like, shape (n_queries,), optional
+            Weight of each query, at least 0.
+        first_query : int
+            Number of the first query in the numbering of random streams: batches cut into parts, on one process or
+            several with the same seed, have the same random numbers as the whole.
+
+        Returns
+        -------
+        Tensor
+            A scalar, or (n_queries,) with ``reduction="none"``; of the dtype of ``scores``.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If an argument is not as described; the message names it.
+        """
+        loss = plackett_luce_loss(
+            scores, relevance, offsets, mask=mask, weight=weight, cutoff=self.cutoff, rank_weights=self.rank_weights,
+            gain=self.gain, normalize=self.normalize, reduction=self.reduction, method=self.method,
+            n_samples=self.n_samples, rtol=self.rtol, n_threads=self.n_threads, first_query=first_query,
+            rng=np.random.SeedSequence(self.seed, spawn_key=(self.passes,)),
+        )  # fmt: skip
+        self.passes += 1
+        return loss
+
+    def extra_repr(self) -> str:
+        """What the loss optimises and how, for ``print(model)``."""
+        metric = "rank_weights given" if self.rank_weights is not None else f"cutoff={self.cutoff}"
+        options = f"method={self.method!r}, gain={self.gain!r}, normalize={self.normalize}"
+        return f"{metric}, {options}, reduction={self.reduction!r}"
+
+    def get_extra_state(self) -> dict[str, int]:
+        """Where the random numbers of sampled methods have got to, for ``state_dict``."""
+        return {"seed": self.seed, "passes": self.passes}
+
+    def set_extra_state(self, state: dict[str, int]) -> None:
+        """Take over what `get_extra_state` gave."""
+        self.seed = validation.count(state["seed"], "seed", 0)
+        self.passes = validation.count(state["passes"], "passes", 0)

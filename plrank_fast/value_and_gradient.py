@@ -1,0 +1,122 @@
+"""Expected metric and gradient by one call: what automatic differentiation in other libraries is built on."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from plrank_fast import _exact, _threads, validation
+from plrank_fast.cost_model import choose_method
+from plrank_fast.gradients import pl_rank_1, pl_rank_2, pl_rank_3, pl_rank_cmc
+from plrank_fast.policy_gradients import placement_policy_gradient, policy_gradient
+from plrank_fast.probabilities import expected_metric
+from plrank_fast.stochastic_rank import stochastic_rank
+from plrank_fast.validation import FloatArray, IntArray, RandomState
+
+SAMPLED: dict[str, Any] = {
+    "pl_rank_cmc": pl_rank_cmc,
+    "pl_rank_3": pl_rank_3,
+    "pl_rank_2": pl_rank_2,
+    "pl_rank_1": pl_rank_1,
+    "stochastic_rank": stochastic_rank,
+    "policy_gradient": policy_gradient,
+    "placement_policy_gradient": placement_policy_gradient,
+}
+EXACT = "pl_rank_exact"
+SHORT_NAMES = {"exact": EXACT, "cmc": "pl_rank_cmc"}
+METHODS = ("auto", EXACT, *SAMPLED, *SHORT_NAMES)
+
+
+def resolve_method(method: str, offsets: IntArray, cutoff: int) -> str:
+    """Name of the estimator behind ``method`` for a batch with these offsets."""
+    validation.choice(method, "method", METHODS)
+    if method == "auto":
+        return choose_method(offsets, cutoff)
+    return SHORT_NAMES.get(method, method)
+
+
+def value_and_gradient(
+    scores: ArrayLike,
+    relevance: ArrayLike,
+    rank_weights: ArrayLike,
+    *,
+    offsets: ArrayLike | None = None,
+    method: str = "auto",
+    rtol: float = 1e-6,
+    n_samples: int | None = None,
+    rng: RandomState = None,
+    n_threads: int | None = None,
+    first_query: int = 0,
+) -> tuple[FloatArray, FloatArray]:
+    """Compute the expected metric of each query and the gradient of their sum, by any estimator of the library.
+
+    Parameters
+    ----------
+    scores, relevance, rank_weights, offsets, n_threads, first_query
+        As in ``pl_rank_3``.
+    method : str
+        "pl_rank_exact" (or "exact"), "pl_rank_cmc" (or "cmc"), "pl_rank_3", "pl_rank_2", "pl_rank_1",
+        "stochastic_rank", "policy_gradient" or "placement_policy_gradient". "auto" is the exact one, or one sample of
+        "pl_rank_cmc" where the cost model says that this is far cheaper.
+    rtol : float
+        For the exact method: as in ``pl_rank_exact`` and ``expected_metric``.
+    n_samples : int, optional
+        For the sampled ones: rankings per query; 1 for "pl_rank_cmc" and 100 for the others by default.
+    rng : None, int, SeedSequence, BitGenerator or Generator
+        For the sampled ones: source of the key of this call's random streams, of which a generator gives one. With
+        the same ``rng`` the gradient has the bits of the function called ``method``. Not used by the exact method.
+
+    Returns
+    -------
+    values : ndarray, shape (n_queries,), float64
+        Expected metric, or its estimate: by sampled methods the mean over as many rankings.
+    gradient : ndarray, shape (n_docs,), float64
+        Gradient of the sum of the values: the direction of ascent.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described; the message names it.
+
+    Notes
+    -----
+    The exact method computes both in one pass. Sampled ones draw their rankings a second time for the value, which is
+    faster than to write them down.
+
+    Examples
+    --------
+    >>> import plrank_fast as plr
+    >>> plr.value_and_gradient([0.0, 0.0], [1, 0], [1.0], method="exact")
+    (array([0.5]), array([ 0.25, -0.25]))
+    """
+    scores_ = validation.real_array(scores, "scores")
+    relevance_ = validation.same_length(validation.real_array(relevance, "relevance"), "relevance", scores_)
+    offsets_ = validation.query_offsets(offsets, scores_.size)
+    weights = validation.weights_of_ranks(rank_weights, offsets_)
+    method = resolve_method(method, offsets_, weights.shape[1])
+    rtol = validation.positive_real(rtol, "rtol")
+    if n_samples is not None:
+        n_samples = validation.count(n_samples, "n_samples", 1)
+    rng = validation.check_random_state(rng)
+    validation.count(first_query, "first_query", 0)
+    if method == EXACT:
+        values, gradient = np.zeros(offsets_.size - 1), np.zeros(scores_.size)
+        threads = _threads.resolve_threads(validation.threads(n_threads))
+        _exact.solve_batch(scores_, relevance_, weights, offsets_, rtol, threads, gradient, None, values)
+        return values, gradient
+    options: dict[str, Any] = {"offsets": offsets_, "n_threads": n_threads, "first_query": first_query}
+    options["n_samples"] = n_samples or (1 if method == "pl_rank_cmc" else 100)
+    if rng is None:
+        rng = np.random.SeedSequence()
+    again = copy.deepcopy(rng)  # a generator gives each of the two calls the same key, and moves on by one
+    gradient = SAMPLED[method](scores_, relevance_, weights_as_given(weights), rng=rng, **options)
+    values = expected_metric(scores_, relevance_, weights_as_given(weights), method="sample", rng=again, **options)
+    return values, gradient
+
+
+def weights_as_given(weights: FloatArray) -> FloatArray:
+    """Return rank weights in a shape that the public functions take: one row for all queries is (K,)."""
+    return weights[0] if len(weights) == 1 else weights
