@@ -1,0 +1,1 @@
+"""Interfaces of other people's code, computed by this library."""

@@ -1,0 +1,592 @@
+"""Functions of the published experiments of SIGIR 2022, by their names, arguments and shapes.
+
+A training script of "Learning-to-Rank at the Speed of Sampling: Plackett-Luce Gradient Estimation With Minimal
+Computational Complexity" (Oosterhuis, SIGIR 2022) changes its imports and nothing else::
+
+    from plrank_fast.compat import sigir22 as plr    # algorithms.PLRank
+    from plrank_fast.compat import sigir22 as sr     # algorithms.stochasticrank
+    from plrank_fast.compat import sigir22 as ll     # algorithms.lambdaloss
+    from plrank_fast.compat import sigir22 as tfl    # algorithms.tensorflowloss
+    from plrank_fast.compat import sigir22 as pl     # utils.plackettluce
+
+Gradients are those of ascent, float64. Numbers are the published ones, up to noise, but for what was wrong there:
+
+- ``gumbel_stochasticrank`` and ``normal_stochasticrank`` masked the placed documents where the others were meant, and
+  were biased by 4 to 64 %. These are unbiased.
+- ``PL_rank_2`` clamped the weight left over at 1e-8 of the whole (wrong by 1.1 at a gap of 25 between scores), and
+  ``PL_rank_1`` and ``PL_rank_3`` gave NaN at gaps of 36 and 760. These are right at every gap. ``PL_rank_3`` needed
+  full rankings and did not say so; here the first K documents are enough.
+- ``lambdaloss`` sorted by ascending score and, with more documents than rank weights, left those past the cutoff in
+  the order of a partition; it overflowed to NaN at gaps above 709. This one takes the ranks of all documents by
+  descending score.
+
+Every function takes a batch too: ``offsets=`` says where each query's documents start (``batch_ranges`` in the script),
+``sampled_rankings`` have shape (n_queries, N, K) then, and one call per batch is faster still.
+
+Random numbers come from ``rng=`` as everywhere in the library. Without it they come from one generator that is derived
+from the global state of ``numpy.random`` when it is first needed: ``numpy.random.seed(0)`` at the start of a script
+makes it repeatable. `reseed` derives it anew. A forked child derives its own: from ``numpy.random`` if it has seeded
+that, and otherwise unlike its siblings.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+import plrank_fast
+from plrank_fast import _stochastic_rank, _threads, validation
+from plrank_fast.extras import import_extra
+from plrank_fast.validation import FloatArray, RandomState
+
+__all__ = [
+    "PL_rank_1", "PL_rank_2", "PL_rank_3", "gumbel_sample_rankings", "gumbel_stochasticrank", "lambdaloss",
+    "normal_sample_rankings", "normal_stochasticrank", "placement_policy_gradient", "policy_gradient", "reseed",
+    "sample_rankings",
+]  # fmt: skip
+
+Rankings = NDArray[np.int64]
+
+
+# --- random numbers
+
+
+class _DerivedGenerator:
+    """One generator for all calls without ``rng``, derived from the global state of ``numpy.random`` at first use."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._generator: np.random.Generator | None = None
+        self._at_fork: bytes | None = None
+
+    def get(self) -> np.random.Generator:
+        """Return the generator, derived now if it has not been."""
+        with self._lock:
+            if self._generator is None:
+                unseeded = self._at_fork is not None and self._at_fork == self._global_state()
+                words = np.random.randint(0, 2**32, size=4, dtype=np.uint32).tolist()  # noqa: NPY002
+                self._generator = np.random.default_rng([*words, os.getpid()] if unseeded else words)
+            return self._generator
+
+    def forget(self) -> None:
+        """Derive the generator anew when it is needed next."""
+        with self._lock:
+            self._generator = self._at_fork = None
+
+    def forget_in_child(self) -> None:
+        """After a fork: siblings start from the same global state, which they may yet seed."""
+        self._lock = threading.Lock()  # another thread of the parent may have held it
+        self._generator, self._at_fork = None, self._global_state()
+
+    @staticmethod
+    def _global_state() -> bytes:
+        _, words, position, *_ = np.random.get_state()  # noqa: NPY002
+        return np.append(words, np.uint32(position)).tobytes()
+
+
+_derived = _DerivedGenerator()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_derived.forget_in_child)
+
+
+def reseed() -> None:
+    """Derive the generator of calls without ``rng`` anew from ``numpy.random``, when it is needed next.
+
+    For scripts that call ``numpy.random.seed`` more than once in a process.
+    """
+    _derived.forget()
+
+
+def _source(rng: RandomState) -> RandomState:
+    return _derived.get() if rng is None else rng
+
+
+# --- gradients
+
+
+def _estimate(
+    name: str,
+    rank_weights: ArrayLike,
+    labels: ArrayLike,
+    scores: ArrayLike,
+    n_samples: int | None,
+    sampled_rankings: ArrayLike | None,
+    offsets: ArrayLike | None,
+    rng: RandomState,
+    n_threads: int | None,
+) -> FloatArray:
+    """Gradient of the estimator of the library called ``name``."""
+    options: dict[str, Any] = {"offsets": offsets, "n_threads": n_threads}
+    if sampled_rankings is not None:
+        options["rankings"] = sampled_rankings
+    else:
+        options |= {"n_samples": _samples(n_samples, "sampled_rankings"), "rng": _source(rng)}
+    gradient: FloatArray = getattr(plrank_fast, name)(scores, labels, rank_weights, **options)
+    return gradient
+
+
+def _samples(n_samples: int | None, instead: str) -> int:
+    if n_samples is None:
+        raise ValueError(f"n_samples must be given, or {instead}")
+    return validation.count(n_samples, "n_samples", 1)
+
+
+def PL_rank_1(
+    rank_weights: ArrayLike,
+    labels: ArrayLike,
+    scores: ArrayLike,
+    n_samples: int | None = None,
+    sampled_rankings: ArrayLike | None = None,
+    *,
+    offsets: ArrayLike | None = None,
+    rng: RandomState = None,
+    n_threads: int | None = None,
+) -> FloatArray:
+    """PL-Rank-1, as ``plrank_fast.pl_rank_1``.
+
+    Parameters are those of `PL_rank_3`.
+    """
+    return _estimate(
+        "pl_rank_1", rank_weights, labels, scores, n_samples, sampled_rankings, offsets, rng, n_threads
+    )  # fmt: skip
+
+
+def PL_rank_2(
+    rank_weights: ArrayLike,
+    labels: ArrayLike,
+    scores: ArrayLike,
+    n_samples: int | None = None,
+    sampled_rankings: ArrayLike | None = None,
+    *,
+    offsets: ArrayLike | None = None,
+    rng: RandomState = None,
+    n_threads: int | None = None,
+) -> FloatArray:
+    """PL-Rank-2, as ``plrank_fast.pl_rank_2``.
+
+    Parameters are those of `PL_rank_3`.
+    """
+    return _estimate(
+        "pl_rank_2", rank_weights, labels, scores, n_samples, sampled_rankings, offsets, rng, n_threads
+    )  # fmt: skip
+
+
+def PL_rank_3(
+    rank_weights: ArrayLike,
+    labels: ArrayLike,
+    scores: ArrayLike,
+    n_samples: int | None = None,
+    sampled_rankings: ArrayLike | None = None,
+    *,
+    offsets: ArrayLike | None = None,
+    rng: RandomState = None,
+    n_threads: int | None = None,
+) -> FloatArray:
+    """PL-Rank-3, as ``plrank_fast.pl_rank_3``.
+
+    Parameters
+    ----------
+    rank_weights : array_like, shape (K,)
+        Weight of each rank.
+    labels : array_like, shape (n_docs,)
+        What each document is worth: in the published script ``2**label - 1``.
+    scores : array_like, shape (n_docs,)
+        Log-weights.
+    n_samples : int, optional
+        Rankings to draw, N.
+    sampled_rankings : array_like of int, shape (N, K or more), optional
+        Rankings to use instead; (n_queries, N, K or more) with ``offsets``.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    rng : None, int, SeedSequence, BitGenerator or Generator
+        By default the generator derived from ``numpy.random``.
+    n_threads : int, optional
+        None: all available processors; the result does not depend on it.
+
+    Returns
+    -------
+    ndarray, shape (n_docs,), float64
+        Gradient of the expected metric: the direction of ascent.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described; the message names it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from plrank_fast.compat.sigir22 import PL_rank_3
+    >>> PL_rank_3(np.array([1.0]), np.array([0, 1]), np.zeros(2), sampled_rankings=np.array([[0, 1], [1, 0]]))
+    array([-0.25,  0.25])
+    """
+    return _estimate(
+        "pl_rank_3", rank_weights, labels, scores, n_samples, sampled_rankings, offsets, rng, n_threads
+    )  # fmt: skip
+
+
+def policy_gradient(
+    rank_weights: ArrayLike,
+    labels: ArrayLike,
+    scores: Any,
+    n_samples: int | None = None,
+    sampled_rankings: ArrayLike | None = None,
+    *,
+    offsets: ArrayLike | None = None,
+    rng: RandomState = None,
+    n_threads: int | None = None,
+) -> Any:
+    """REINFORCE on whole rankings, as ``plrank_fast.policy_gradient``.
+
+    Parameters
+    ----------
+    scores : array_like, shape (n_docs,) or (n_docs, 1), or a TensorFlow tensor
+        Log-weights.
+    rank_weights, labels, n_samples, sampled_rankings, offsets, rng, n_threads
+        As in `PL_rank_3`.
+
+    Returns
+    -------
+    ndarray, shape (n_docs,), float64
+        Direction of ascent; of a TensorFlow tensor instead a scalar loss of which minus this is the gradient, as the
+        published function gives. Its value is of no meaning.
+    """
+    return _loss_or_gradient(
+        "policy_gradient", rank_weights, labels, scores, n_samples, sampled_rankings, offsets, rng, n_threads
+    )  # fmt: skip
+
+
+def placement_policy_gradient(
+    rank_weights: ArrayLike,
+    labels: ArrayLike,
+    scores: Any,
+    n_samples: int | None = None,
+    sampled_rankings: ArrayLike | None = None,
+    *,
+    offsets: ArrayLike | None = None,
+    rng: RandomState = None,
+    n_threads: int | None = None,
+) -> Any:
+    """REINFORCE on placements, as ``plrank_fast.placement_policy_gradient``.
+
+    Parameters and return value are those of `policy_gradient`.
+    """
+    return _loss_or_gradient(
+        "placement_policy_gradient", rank_weights, labels, scores, n_samples, sampled_rankings, offsets, rng, n_threads
+    )  # fmt: skip
+
+
+def _loss_or_gradient(name: str, rank_weights: ArrayLike, labels: ArrayLike, scores: Any, *options: Any) -> Any:
+    of_tensorflow = type(scores).__module__.partition(".")[0] == "tensorflow"
+    log_weights = scores.numpy() if of_tensorflow else np.asarray(scores)
+    if log_weights.ndim == 2 and log_weights.shape[1] == 1:
+        log_weights = log_weights[:, 0]
+    gradient = _estimate(name, rank_weights, labels, log_weights, *options)
+    if not of_tensorflow:
+        return gradient
+    tf = import_extra("tensorflow", "tensorflow")
+    return -tf.reduce_sum(tf.reshape(scores, [-1]) * tf.constant(gradient, dtype=scores.dtype))
+
+
+def gumbel_stochasticrank(
+    rank_weights: ArrayLike,
+    labels: ArrayLike,
+    scores: ArrayLike,
+    n_samples: int | None = None,
+    sampled_rankings: ArrayLike | None = None,
+    sampled_inv_rankings: ArrayLike | None = None,
+    sampled_values: ArrayLike | None = None,
+    *,
+    offsets: ArrayLike | None = None,
+    rng: RandomState = None,
+    n_threads: int | None = None,
+) -> FloatArray:
+    """StochasticRank with Gumbel noise, as ``plrank_fast.stochastic_rank``, unbiased as the published one is not.
+
+    Parameters
+    ----------
+    sampled_values : array_like, shape (N, n_docs), optional
+        Scores with noise, to be used instead of drawing; of a single query.
+    sampled_rankings, sampled_inv_rankings
+        Not needed: they follow from ``sampled_values``, without which they must not be given.
+    rank_weights, labels, scores, n_samples, offsets, rng, n_threads
+        As in `PL_rank_3`.
+
+    Returns
+    -------
+    ndarray, shape (n_docs,), float64
+        Gradient of the expected metric: the direction of ascent.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described; the message names it.
+    """
+    return _stochasticrank(
+        "gumbel", rank_weights, labels, scores, n_samples, sampled_rankings, sampled_values, offsets, rng, n_threads
+    )  # fmt: skip
+
+
+def normal_stochasticrank(
+    rank_weights: ArrayLike,
+    labels: ArrayLike,
+    scores: ArrayLike,
+    n_samples: int | None = None,
+    sampled_rankings: ArrayLike | None = None,
+    sampled_inv_rankings: ArrayLike | None = None,
+    sampled_values: ArrayLike | None = None,
+    *,
+    offsets: ArrayLike | None = None,
+    rng: RandomState = None,
+    n_threads: int | None = None,
+) -> FloatArray:
+    """StochasticRank with normal noise, as ``plrank_fast.stochastic_rank``, unbiased as the published one is not.
+
+    Parameters and return value are those of `gumbel_stochasticrank`.
+    """
+    return _stochasticrank(
+        "normal", rank_weights, labels, scores, n_samples, sampled_rankings, sampled_values, offsets, rng, n_threads
+    )  # fmt: skip
+
+
+def _stochasticrank(
+    noise: str,
+    rank_weights: ArrayLike,
+    labels: ArrayLike,
+    scores: ArrayLike,
+    n_samples: int | None,
+    sampled_rankings: ArrayLike | None,
+    sampled_values: ArrayLike | None,
+    offsets: ArrayLike | None,
+    rng: RandomState,
+    n_threads: int | None,
+) -> FloatArray:
+    if sampled_values is None:
+        if sampled_rankings is not None:
+            raise ValueError("sampled_values must be given with sampled_rankings: the noise counts, not only the order")
+        return plrank_fast.stochastic_rank(
+            scores, labels, rank_weights, noise=noise, offsets=offsets, n_threads=n_threads,
+            n_samples=_samples(n_samples, "sampled_values"), rng=_source(rng),
+        )  # fmt: skip
+    if offsets is not None:
+        raise ValueError("offsets must not be given with sampled_values, which are those of one query")
+    scores_ = validation.real_array(scores, "scores")
+    labels_ = validation.same_length(validation.real_array(labels, "labels"), "labels", scores_)
+    offsets_ = np.array([0, scores_.size])
+    weights = validation.weights_of_ranks(rank_weights, offsets_)
+    values = validation.real_array(sampled_values, "sampled_values", ndim=(2,))
+    if values.shape[1] != scores_.size or not values.size:
+        raise ValueError(f"sampled_values must have shape (N, {scores_.size}), got {values.shape}")
+    gradient = np.zeros(scores_.size)
+    kind, given = _stochastic_rank.NORMAL, values - scores_
+    if noise == "gumbel":
+        kind, given = _stochastic_rank.GUMBEL, np.exp(-given)
+    _stochastic_rank.stochastic_rank(
+        kind, 1.0, scores_, labels_, weights, offsets_, len(given), given,
+        np.zeros(2, dtype=np.uint64), 0, _threads.resolve_threads(validation.threads(n_threads)), gradient,
+    )  # fmt: skip
+    return gradient
+
+
+def lambdaloss(
+    rank_weights: ArrayLike, labels: ArrayLike, scores: ArrayLike, *, offsets: ArrayLike | None = None
+) -> FloatArray:
+    """LambdaLoss of the published experiments: pairs weighted by the distance of their ranks.
+
+    ::
+
+        - sum_{i, j: y_i > y_j} (theta_m - theta_{m + 1}) (y_i - y_j) log2(1 + exp(f_j - f_i)),   m = |rank_i - rank_j|
+
+    with ranks by descending score, of equal scores the lower index first, and the weights held fixed.
+    ``plrank_fast.losses.lambda_loss`` is another one: NDCG-Loss2++ of the LambdaLoss paper.
+
+    Parameters
+    ----------
+    rank_weights, labels, scores, offsets
+        As in `PL_rank_3`.
+
+    Returns
+    -------
+    ndarray, shape (n_docs,), float64
+        Gradient of the above: the direction of ascent.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described; the message names it.
+
+    Notes
+    -----
+    O(D log D + D K), in NumPy: pairs further apart than K have no weight.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from plrank_fast.compat.sigir22 import lambdaloss
+    >>> lambdaloss(np.array([1.0]), np.array([0, 1]), np.zeros(2)).round(4)  # 0.5 / log(2)
+    array([-0.7213,  0.7213])
+    """
+    scores_ = validation.real_array(scores, "scores")
+    labels_ = validation.same_length(validation.real_array(labels, "labels"), "labels", scores_)
+    offsets_ = validation.query_offsets(offsets, scores_.size)
+    drops = -np.diff(validation.real_array(rank_weights, "rank_weights"), append=0.0)
+    gradient = np.zeros(scores_.size)
+    for start, stop in itertools.pairwise(offsets_):
+        order = start + np.argsort(-scores_[start:stop], kind="stable")
+        ranked, worth, pushed = scores_[order], labels_[order], np.zeros(order.size)
+        for distance in range(1, min(drops.size, order.size - 1) + 1):
+            better = worth[:-distance] - worth[distance:]  # of the upper of each pair
+            with np.errstate(over="ignore"):  # exp(709) and more: the pair is in order, its push 0
+                wrong = 1.0 / (1.0 + np.exp(np.sign(better) * (ranked[:-distance] - ranked[distance:])))
+            push = drops[distance - 1] / np.log(2.0) * better * wrong
+            pushed[:-distance] += push
+            pushed[distance:] -= push
+        gradient[order] = pushed
+    return gradient
+
+
+# --- rankings
+
+
+def gumbel_sample_rankings(
+    log_scores: ArrayLike,
+    n_samples: int,
+    cutoff: int | None = None,
+    inverted: bool = False,
+    doc_prob: bool = False,
+    prob_per_rank: bool = False,
+    return_gumbel: bool = False,
+    return_full_rankings: bool = False,
+    *,
+    rng: RandomState = None,
+) -> tuple[Rankings, Rankings | None, FloatArray | None, FloatArray | None, FloatArray | None]:
+    """Rankings from the Plackett-Luce distribution of ``log_scores``, as ``plrank_fast.sample_rankings``.
+
+    Parameters
+    ----------
+    log_scores : array_like, shape (n_docs,)
+        Log-weights.
+    n_samples : int
+        Rankings to draw, N.
+    cutoff : int, optional
+        Ranks, K; all with None or 0.
+    inverted, doc_prob, prob_per_rank, return_gumbel : bool
+        Which of the results below are wanted; ``prob_per_rank`` only together with ``doc_prob``.
+    return_full_rankings : bool
+        Rankings of all documents, the order past the cutoff being drawn too.
+    rng : None, int, SeedSequence, BitGenerator or Generator
+        By default the generator derived from ``numpy.random``.
+
+    Returns
+    -------
+    rankings : ndarray of int64, shape (N, min(K, n_docs)), or (N, n_docs) with ``return_full_rankings``
+    inverted_rankings : ndarray of int64, shape (N, n_docs), or None
+        Rank of each document, from 0; the cutoff for those past it.
+    probabilities : ndarray, shape (N, min(K, n_docs)), or None
+        Of each placed document among those left over.
+    probabilities_per_rank : ndarray, shape (min(K, n_docs), n_docs), or None
+        Of each document to be placed next, mean over the rankings.
+    gumbel_scores : ndarray, shape (N, n_docs), or None
+        Scores with the noise that the rankings follow; drawn by NumPy, which takes longer.
+    """
+    scores, ranks = _scores_and_ranks(log_scores, cutoff)
+    noisy = None
+    if return_gumbel:
+        noisy = scores + _generator(rng).gumbel(size=(validation.count(n_samples, "n_samples", 1), scores.size))
+        every = _descending(noisy, scores.size if return_full_rankings else ranks)
+    else:
+        length = scores.size if return_full_rankings else ranks
+        every = plrank_fast.sample_rankings(scores, n_samples, length, rng=_source(rng)).astype(np.int64)
+    placed = every[:, :ranks]
+    chances, per_rank = _placement_probabilities(scores, placed) if doc_prob else (None, None)
+    inverse = _inverted(placed, scores.size) if inverted else None
+    return every, inverse, chances, per_rank if prob_per_rank else None, noisy
+
+
+def normal_sample_rankings(
+    log_scores: ArrayLike,
+    n_samples: int,
+    cutoff: int | None = None,
+    inverted: bool = False,
+    return_gumbel: bool = False,
+    return_full_rankings: bool = False,
+    *,
+    rng: RandomState = None,
+) -> tuple[Rankings, Rankings | None, FloatArray | None]:
+    """Rankings by scores with standard normal noise, drawn by NumPy.
+
+    Parameters are those of `gumbel_sample_rankings`.
+
+    Returns
+    -------
+    rankings, inverted_rankings
+        As of `gumbel_sample_rankings`.
+    normal_scores : ndarray, shape (N, n_docs), or None
+        Scores with noise, with ``return_gumbel``.
+    """
+    scores, ranks = _scores_and_ranks(log_scores, cutoff)
+    noisy = scores + _generator(rng).normal(size=(validation.count(n_samples, "n_samples", 1), scores.size))
+    every = _descending(noisy, scores.size if return_full_rankings else ranks)
+    inverse = _inverted(every[:, :ranks], scores.size) if inverted else None
+    return every, inverse, noisy if return_gumbel else None
+
+
+def sample_rankings(
+    log_scores: ArrayLike,
+    n_samples: int,
+    cutoff: int | None = None,
+    prob_per_rank: bool = False,
+    *,
+    rng: RandomState = None,
+) -> tuple[Any, ...]:
+    """Rankings from the Plackett-Luce distribution, with inverse and probabilities.
+
+    Parameters are those of `gumbel_sample_rankings`.
+
+    Returns
+    -------
+    rankings, inverted_rankings, probabilities
+        As of `gumbel_sample_rankings`, and ``probabilities_per_rank`` with ``prob_per_rank``.
+    """
+    every, inverse, chances, per_rank, _ = gumbel_sample_rankings(
+        log_scores, n_samples, cutoff, inverted=True, doc_prob=True, prob_per_rank=True, rng=rng
+    )
+    return (every, inverse, chances, per_rank) if prob_per_rank else (every, inverse, chances)
+
+
+def _generator(rng: RandomState) -> np.random.Generator:
+    return np.random.default_rng(_source(validation.check_random_state(rng)))
+
+
+def _scores_and_ranks(log_scores: ArrayLike, cutoff: int | None) -> tuple[FloatArray, int]:
+    scores = validation.real_array(log_scores, "log_scores")
+    return scores, min(scores.size, validation.count(cutoff, "cutoff", 0) if cutoff else scores.size)
+
+
+def _descending(noisy: FloatArray, ranks: int) -> Rankings:
+    return np.argsort(-noisy, axis=1, kind="stable")[:, :ranks]
+
+
+def _inverted(rankings: Rankings, n_docs: int) -> Rankings:
+    inverse = np.full((len(rankings), n_docs), rankings.shape[1])
+    np.put_along_axis(inverse, rankings, np.arange(rankings.shape[1])[np.newaxis], axis=1)
+    return inverse
+
+
+def _placement_probabilities(scores: FloatArray, rankings: Rankings) -> tuple[FloatArray, FloatArray]:
+    """Probability of each placed document among those left over, (N, K), and of all at each rank, (K, n_docs)."""
+    left = np.tile(scores, (len(rankings), 1))
+    chances, per_rank = np.empty(rankings.shape), np.empty((rankings.shape[1], scores.size))
+    for rank in range(rankings.shape[1]):
+        weights = np.exp(left - left.max(axis=1, keepdims=True))
+        probabilities = weights / weights.sum(axis=1, keepdims=True)
+        per_rank[rank] = probabilities.mean(axis=0)
+        placed = rankings[:, rank, np.newaxis]
+        chances[:, rank] = np.take_along_axis(probabilities, placed, axis=1)[:, 0]
+        np.put_along_axis(left, placed, -np.inf, axis=1)
+    return chances, per_rank
