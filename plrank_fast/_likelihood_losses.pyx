@@ -4,6 +4,7 @@ from libc.math cimport INFINITY, log
 
 from plrank_fast._losses cimport Loss, LossQuery, loss_rows
 from plrank_fast._metrics cimport rank_all
+from plrank_fast._random cimport plr_stream, plr_stream_init
 from plrank_fast._simd cimport simd_level
 from plrank_fast._typedefs cimport int32_t, intp_t
 
@@ -13,6 +14,9 @@ cdef extern from "likelihood_losses.h" nogil:
         double (*exponentials)(const double *x, double shift, double *out, size_t n) noexcept nogil
         double (*sum_of_logarithms)(const double *x, size_t n) noexcept nogil
     const likelihood_kernels *likelihood_kernels_at(int level)
+
+cdef extern from "shuffle.h" nogil:
+    void plr_shuffle(plr_stream *stream, int32_t *items, size_t n)
 
 cdef const likelihood_kernels *kernels = likelihood_kernels_at(simd_level())
 
@@ -127,10 +131,11 @@ cdef struct Likelihood:
     double *own                  # (n_items,) a
     double *step                 # (n_items,) b
     int32_t *items               # by descending label
+    int32_t *shuffled            # (n_items,) the documents in random order, where ties are broken at random
 
 
 cdef size_t list_mle_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
-    return <size_t>n_items * (5 * sizeof(double) + sizeof(int32_t))
+    return <size_t>n_items * (5 * sizeof(double) + 2 * sizeof(int32_t))
 
 
 cdef Likelihood carve_likelihood(LossQuery *query) noexcept nogil:
@@ -141,7 +146,25 @@ cdef Likelihood carve_likelihood(LossQuery *query) noexcept nogil:
     state.own = state.left_over + query.n_items
     state.step = state.own + query.n_items
     state.items = <int32_t *>(state.step + query.n_items)
+    state.shuffled = state.items + query.n_items
     return state
+
+
+cdef void rank_by_label(LossQuery *query, Likelihood *state) noexcept nogil:
+    """Items by descending label; ties by index, or by the place in a random order of all documents."""
+    cdef double *labels = state.highest  # not in use yet
+    cdef plr_stream stream
+    cdef intp_t k
+    if query.key == NULL:
+        rank_all(query.labels, query.n_items, query.cutoff, state.keys, state.items)
+        return
+    plr_stream_init(&stream, query.key, query.stream, 0)
+    plr_shuffle(&stream, state.shuffled, query.n_items)
+    for k in range(query.n_items):
+        labels[k] = query.labels[state.shuffled[k]]
+    rank_all(labels, query.n_items, query.cutoff, state.keys, state.items)
+    for k in range(query.n_items):
+        state.items[k] = state.shuffled[state.items[k]]
 
 
 cdef void list_mle_rows(LossQuery *query, intp_t first, intp_t last) noexcept nogil:
@@ -150,7 +173,7 @@ cdef void list_mle_rows(LossQuery *query, intp_t first, intp_t last) noexcept no
     cdef double others = 0.0, sum_of_gaps = 0.0, repeated = 0.0
     if cutoff == 0:
         return
-    rank_all(query.labels, n_items, cutoff, state.keys, state.items)
+    rank_by_label(query, &state)
     for k in range(n_items):
         state.keys[k] = query.scores[state.items[k]]
     state.highest[n_items - 1] = state.keys[n_items - 1]

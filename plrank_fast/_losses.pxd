@@ -1,6 +1,15 @@
 """What every loss consists of: three steps over the rows of one query."""
 
-from plrank_fast._typedefs cimport intp_t
+from plrank_fast._typedefs cimport intp_t, uint64_t
+
+cdef struct LossOptions:
+    intp_t cutoff                # ranks that count, in every query
+    const double *discounts      # 1 / log2(rank + 1), to one rank past the end of the longest query
+    bint discounts_past_cutoff   # of pairs with a document past the cutoff; else its rank is worth nothing
+    double scale                 # of differences of scores: slope of a pair, 1 / temperature, 1 / deviation
+    double distance_weight       # of LambdaLoss
+    const uint64_t *key          # of the random streams that break ties of labels; NULL: the lower index comes first
+    uint64_t first_query         # number of the batch's first query among these streams
 
 cdef struct LossQuery:
     intp_t n_items
@@ -8,8 +17,11 @@ cdef struct LossQuery:
     const double *scores
     const double *labels         # grades, or gains for the losses that approach NDCG
     const double *discounts      # (n_items + 1,) 1 / log2(rank + 1)
-    double scale                 # of differences of scores: slope of a pair, 1 / temperature, 1 / deviation
-    double distance_weight       # of LambdaLoss
+    double scale
+    double distance_weight
+    bint discounts_past_cutoff
+    const uint64_t *key
+    uint64_t stream              # number of the query's random stream
     double *gradient             # (n_items,) OUT, zero before
     double *value                # OUT, zero before
     intp_t n_rows                # set by the begin step; rows are worked off in order

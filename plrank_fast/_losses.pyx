@@ -18,7 +18,7 @@ from plrank_fast._threads cimport (
     omp_get_thread_num,
     threads_for,
 )
-from plrank_fast._typedefs cimport int64_t, intp_t
+from plrank_fast._typedefs cimport int64_t, intp_t, uint64_t
 
 POINTWISE_SQUARED, POINTWISE_LOGISTIC, SOFTMAX_CROSS_ENTROPY, LIST_MLE = range(4)
 PAIRWISE_LOGISTIC, LAMBDA_LOSS, APPROX_NDCG, SOFT_RANK = range(4, 8)
@@ -58,18 +58,21 @@ cdef double query_ns(const Loss *loss, intp_t n_items, intp_t cutoff) noexcept n
 
 
 cdef LossQuery describe_query(
-    const double[::1] scores, const double[::1] labels, const int64_t[::1] offsets, intp_t q, intp_t cutoff,
-    const double[::1] discounts, double scale, double distance_weight, double[::1] values, double[::1] gradient
+    const double[::1] scores, const double[::1] labels, const int64_t[::1] offsets, intp_t q,
+    const LossOptions *options, double[::1] values, double[::1] gradient
 ) noexcept nogil:
     """Point at one query of a batch (which must not be empty)."""
     cdef LossQuery query
     query.n_items = offsets[q + 1] - offsets[q]
-    query.cutoff = min(cutoff, query.n_items)
+    query.cutoff = min(options.cutoff, query.n_items)
     query.scores = &scores[offsets[q]]
     query.labels = &labels[offsets[q]]
-    query.discounts = &discounts[0]
-    query.scale = scale
-    query.distance_weight = distance_weight
+    query.discounts = options.discounts
+    query.scale = options.scale
+    query.distance_weight = options.distance_weight
+    query.discounts_past_cutoff = options.discounts_past_cutoff
+    query.key = options.key
+    query.stream = options.first_query + <uint64_t>q
     query.gradient = &gradient[offsets[q]]
     query.value = &values[q]
     query.n_rows = 0
@@ -90,17 +93,12 @@ cdef void evaluate_query(const Loss *loss, LossQuery *query, char *workspace) no
 
 cdef void evaluate_in_batch(
     const Loss *loss, const double[::1] scores, const double[::1] labels, const int64_t[::1] offsets, intp_t q,
-    intp_t cutoff, const double[::1] discounts, double scale, double distance_weight, char *workspace,
-    double[::1] values, double[::1] gradient
+    const LossOptions *options, char *workspace, double[::1] values, double[::1] gradient
 ) noexcept nogil:
     cdef LossQuery query
     if offsets[q + 1] > offsets[q]:
-        query = describe_query(
-            scores, labels, offsets, q, cutoff, discounts, scale, distance_weight, values, gradient)
-        loss.begin(&query, workspace)
-        if query.n_rows > 0:
-            loss.rows(&query, 0, query.n_rows)
-            loss.finish(&query)
+        query = describe_query(scores, labels, offsets, q, options, values, gradient)
+        evaluate_query(loss, &query, workspace)
 
 
 cdef int evaluate_long_query(const Loss *loss, LossQuery *query, char *workspace) except -1:
@@ -124,14 +122,17 @@ cdef int evaluate_long_query(const Loss *loss, LossQuery *query, char *workspace
 
 def evaluate_loss(
     int kind, const double[::1] scores, const double[::1] labels, const int64_t[::1] offsets, intp_t cutoff,
-    const double[::1] discounts, double scale, double distance_weight, int n_threads, double[::1] values,
-    double[::1] gradient
+    const double[::1] discounts, bint discounts_past_cutoff, double scale, double distance_weight,
+    const uint64_t[::1] key, uint64_t first_query, int n_threads, double[::1] values, double[::1] gradient
 ):
     """Fill ``values`` (n_queries,) and ``gradient`` (n_docs,), both preset to 0. ``labels`` are gains where NDCG is.
 
-    ``discounts``, 1 / log2(rank + 1), must reach one rank past the end of the longest query.
+    ``discounts``, 1 / log2(rank + 1), must reach one rank past the end of the longest query; ``key`` is None where ties
+    of labels are broken by index.
     """
     cdef Loss loss = loss_of_kind(kind)
+    cdef LossOptions options = LossOptions(
+        cutoff, &discounts[0], discounts_past_cutoff, scale, distance_weight, NULL, first_query)
     cdef LossQuery query
     cdef intp_t n_queries = offsets.shape[0] - 1
     cdef intp_t start = 0, stop, q
@@ -139,6 +140,8 @@ def evaluate_loss(
     cdef int threads
     cdef double budget, cost
     cdef Workspaces workspaces = Workspaces(n_threads, loss.workspace(longest, min(cutoff, longest)))
+    if key is not None:
+        options.key = &key[0]
     while start < n_queries:
         budget = ROUND_NS * n_threads
         stop = start
@@ -149,8 +152,7 @@ def evaluate_loss(
             budget -= cost
             stop += 1
         if stop - start == 1 and query_ns(&loss, offsets[stop] - offsets[start], cutoff) > ROUND_NS:
-            query = describe_query(
-                scores, labels, offsets, start, cutoff, discounts, scale, distance_weight, values, gradient)
+            query = describe_query(scores, labels, offsets, start, &options, values, gradient)
             evaluate_long_query(&loss, &query, workspaces.of_thread(0))
         else:
             threads = threads_for(n_threads, stop - start)
@@ -159,7 +161,7 @@ def evaluate_loss(
                     start, stop, schedule="dynamic", chunksize=neighbours(stop - start, threads), num_threads=threads
                 ):
                     evaluate_in_batch(
-                        &loss, scores, labels, offsets, q, cutoff, discounts, scale, distance_weight,
+                        &loss, scores, labels, offsets, q, &options,
                         workspaces.of_thread(omp_get_thread_num()), values, gradient)
             check_interrupt()
         start = stop

@@ -1,8 +1,9 @@
 """Losses over pairs of documents with unequal labels: pairwise logistic, LambdaRank, LambdaLoss.
 
 Sorted by label, the documents that one document should precede are a contiguous row, and so no pair of equal labels is
-looked at. Ranked by score, the pairs that can change DCG@K are the rows of the first K documents: O(D K), of which
-pairs of equal gains take part with weight 0.
+looked at. Ranked by score, the pairs that can change DCG@K are the rows of the first K documents, each against all that
+rank lower. Pairs of equal gains have no weight, and most documents have the same gain, that of the irrelevant: their
+rows are only held against the R others that rank lower, which stand in a list of their own. O(R D + K R).
 """
 
 from libc.string cimport memset
@@ -14,7 +15,11 @@ from plrank_fast._simd cimport simd_level
 from plrank_fast._typedefs cimport int32_t, intp_t
 
 cdef extern from "pair_losses.h" nogil:
-    ctypedef struct ranked_documents:
+    ctypedef struct ranked_document:
+        double score
+        double gain
+        double discount
+    ctypedef struct lower_documents:
         const double *scores
         const double *gains
         const double *discounts
@@ -22,79 +27,78 @@ cdef extern from "pair_losses.h" nogil:
     ctypedef struct pair_kernels:
         double (*precede)(double score, const double *scores, double *gradient, double *own, size_t n) noexcept nogil
         double (*ranked)(
-            const ranked_documents *documents, size_t first, size_t n, double *gradient) noexcept nogil
+            ranked_document document, const lower_documents *lower, double *gradient, double *own, size_t n
+        ) noexcept nogil
     const pair_kernels *pair_kernels_at(int level)
 
 cdef const pair_kernels *kernels = pair_kernels_at(simd_level())
 
+cdef struct Documents:           # in descending order of score, all arrays (n_items,)
+    double *scores               # times the slope
+    double *gains                # over the ideal DCG
+    double *discounts            # 1 / log2(rank + 1), what a rank past the cutoff is worth there
+    double *gradient
+
 cdef struct Pairs:
     double *keys                 # (n_items,) scratch of the sorts
     double *scores               # (n_items,) times the slope, in the order of the rows
-    double *gains                # (n_items,) in that order; for LambdaRank over the ideal DCG
+    double *labels               # (n_items,) in that order
     double *gradient             # (n_items,) in that order
-    double *discounts            # (n_items,) 1 / log2(rank + 1), 0 past the cutoff
-    double *distance             # (n_items,) of LambdaLoss
     int32_t *items
     intp_t *row_end              # (n_items,) where the documents of lower label begin
 
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Shared
-# ---------------------------------------------------------------------------------------------------------------------
-
-cdef inline size_t state_bytes() noexcept nogil:
-    return (sizeof(Pairs) + 63) // 64 * 64
-
-
-cdef size_t workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
-    return state_bytes() + <size_t>n_items * (6 * sizeof(double) + sizeof(intp_t) + sizeof(int32_t))
-
-
-cdef Pairs *carve(LossQuery *query, char *memory) noexcept nogil:
-    cdef Pairs *state = <Pairs *>memory
-    query.state = state
-    state.keys = <double *>(memory + state_bytes())
-    state.scores = state.keys + query.n_items
-    state.gains = state.scores + query.n_items
-    state.gradient = state.gains + query.n_items
-    state.discounts = state.gradient + query.n_items
-    state.distance = state.discounts + query.n_items
-    state.row_end = <intp_t *>(state.distance + query.n_items)
-    state.items = <int32_t *>(state.row_end + query.n_items)
-    memset(state.gradient, 0, query.n_items * sizeof(double))
-    return state
-
-
-cdef inline void gather(LossQuery *query, Pairs *state) noexcept nogil:
-    cdef intp_t i
-    for i in range(query.n_items):
-        state.scores[i] = query.scale * query.scores[state.items[i]]
-        state.gains[i] = query.labels[state.items[i]]
-
-
-cdef void finish(LossQuery *query) noexcept nogil:
-    """The gradient back in the order of the documents."""
-    cdef Pairs *state = <Pairs *>query.state
-    cdef intp_t i
-    for i in range(query.n_items):
-        query.gradient[state.items[i]] = query.scale * state.gradient[i]
+cdef struct Ranked:
+    double *keys                 # (n_items,) scratch of the sorts
+    int32_t *items               # (n_items,) by rank
+    Documents all
+    Documents rare               # those without the most common gain
+    int32_t *rank                # (n_items,) of the rare documents
+    double *distance             # (n_items,) of LambdaLoss, by difference of ranks
+    double *apart                # (n_items,) the same of one row's rare documents
+    double common_gain
+    intp_t n_rare
+    intp_t rare_seen             # rare documents in the rows so far
 
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Pairwise logistic
 # ---------------------------------------------------------------------------------------------------------------------
 
+cdef inline size_t aligned(size_t size) noexcept nogil:
+    return (size + 63) // 64 * 64
+
+
+cdef size_t pairwise_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
+    return aligned(sizeof(Pairs)) + <size_t>n_items * (4 * sizeof(double) + sizeof(intp_t) + sizeof(int32_t))
+
+
+cdef Pairs *carve_pairs(LossQuery *query, char *memory) noexcept nogil:
+    cdef Pairs *state = <Pairs *>memory
+    cdef intp_t n = query.n_items
+    query.state = state
+    state.keys = <double *>(memory + aligned(sizeof(Pairs)))
+    state.scores = state.keys + n
+    state.labels = state.scores + n
+    state.gradient = state.labels + n
+    state.row_end = <intp_t *>(state.gradient + n)
+    state.items = <int32_t *>(state.row_end + n)
+    memset(state.gradient, 0, n * sizeof(double))
+    return state
+
+
 cdef void begin_pairwise(LossQuery *query, char *memory) noexcept nogil:
-    cdef Pairs *state = carve(query, memory)
+    cdef Pairs *state = carve_pairs(query, memory)
     cdef intp_t i
     query.n_rows = query.n_items
     for i in range(query.n_items):
         state.keys[i] = -query.labels[i]
         state.items[i] = <int32_t>i
     sort_pairs(state.keys, state.items, query.n_items)
-    gather(query, state)
+    for i in range(query.n_items):
+        state.scores[i] = query.scale * query.scores[state.items[i]]
+        state.labels[i] = query.labels[state.items[i]]
     for i in range(query.n_items - 1, -1, -1):
-        if i == query.n_items - 1 or state.gains[i] != state.gains[i + 1]:
+        if i == query.n_items - 1 or state.labels[i] != state.labels[i + 1]:
             state.row_end[i] = i + 1
         else:
             state.row_end[i] = state.row_end[i + 1]
@@ -110,16 +114,24 @@ cdef void pairwise_rows(LossQuery *query, intp_t first, intp_t last) noexcept no
                 state.scores[i], state.scores + end, state.gradient + end, &state.gradient[i], query.n_items - end)
 
 
+cdef void finish_pairwise(LossQuery *query) noexcept nogil:
+    """The gradient back in the order of the documents."""
+    cdef Pairs *state = <Pairs *>query.state
+    cdef intp_t i
+    for i in range(query.n_items):
+        query.gradient[state.items[i]] = query.scale * state.gradient[i]
+
+
 cdef double pairwise_row_ns(intp_t n_items, intp_t cutoff) noexcept nogil:
     return 3.0 * n_items
 
 
 cdef Loss pairwise_logistic() noexcept nogil:
     cdef Loss loss
-    loss.workspace = workspace
+    loss.workspace = pairwise_workspace
     loss.begin = begin_pairwise
     loss.rows = pairwise_rows
-    loss.finish = finish
+    loss.finish = finish_pairwise
     loss.ns_per_item = 40.0
     loss.row_ns = pairwise_row_ns
     loss.rows_are_ranks = False
@@ -130,42 +142,122 @@ cdef Loss pairwise_logistic() noexcept nogil:
 # LambdaRank and LambdaLoss
 # ---------------------------------------------------------------------------------------------------------------------
 
+cdef size_t ranked_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
+    return aligned(sizeof(Ranked)) + <size_t>n_items * (11 * sizeof(double) + 2 * sizeof(int32_t))
+
+
+cdef double *carve_documents(Documents *documents, double *memory, intp_t n_items) noexcept nogil:
+    documents.scores = memory
+    documents.gains = memory + n_items
+    documents.discounts = memory + 2 * n_items
+    documents.gradient = memory + 3 * n_items
+    memset(documents.gradient, 0, n_items * sizeof(double))
+    return memory + 4 * n_items
+
+
+cdef Ranked *carve_ranked(LossQuery *query, char *memory) noexcept nogil:
+    cdef Ranked *state = <Ranked *>memory
+    cdef intp_t n = query.n_items
+    query.state = state
+    state.keys = <double *>(memory + aligned(sizeof(Ranked)))
+    state.distance = state.keys + n
+    state.apart = state.distance + n
+    state.items = <int32_t *>carve_documents(
+        &state.rare, carve_documents(&state.all, state.apart + n, n), n)
+    state.rank = state.items + n
+    return state
+
+
+cdef double majority(const double *values, intp_t n) noexcept nogil:
+    """The value that more than half of all have, if there is one (Boyer and Moore, 1991); else one of them."""
+    cdef double candidate = values[0]
+    cdef intp_t ahead = 0, i
+    for i in range(n):
+        if ahead == 0:
+            candidate = values[i]
+        ahead += 1 if values[i] == candidate else -1
+    return candidate
+
+
+cdef void gather(LossQuery *query, Ranked *state, double ideal) noexcept nogil:
+    """All documents by rank, and the rare ones again in a list of their own."""
+    cdef Documents *documents = &state.all
+    cdef Documents *rare = &state.rare
+    cdef double common = majority(query.labels, query.n_items) / ideal
+    cdef intp_t worth = query.n_items if query.discounts_past_cutoff else query.cutoff, k, n = 0
+    for k in range(query.n_items):
+        documents.scores[k] = query.scale * query.scores[state.items[k]]
+        documents.gains[k] = query.labels[state.items[k]] / ideal
+        documents.discounts[k] = query.discounts[k] if k < worth else 0.0
+        if documents.gains[k] != common:
+            rare.scores[n] = documents.scores[k]
+            rare.gains[n] = documents.gains[k]
+            rare.discounts[n] = documents.discounts[k]
+            state.rank[n] = <int32_t>k
+            n += 1
+    state.common_gain = common
+    state.n_rare = n
+    state.rare_seen = 0
+
+
 cdef void begin_lambda(LossQuery *query, char *memory) noexcept nogil:
-    cdef Pairs *state = carve(query, memory)
-    cdef intp_t n_items = query.n_items, cutoff = query.cutoff, k, d
+    cdef Ranked *state = carve_ranked(query, memory)
+    cdef intp_t n_items = query.n_items, cutoff = query.cutoff, k
     cdef double ideal = 0.0
+    # whose ranks past the cutoff count needs all of them
+    cdef bint in_order = query.distance_weight > 0.0 or query.discounts_past_cutoff
     query.n_rows = 0
-    for k in range(cutoff):
-        state.discounts[k] = query.discounts[k]
     rank_query(query.labels, n_items, cutoff, state.keys, state.items)
     for k in range(cutoff):
-        ideal += state.discounts[k] * query.labels[state.items[k]]
-    # distances between documents past the cutoff count for LambdaLoss, which needs all ranks
-    rank_all(query.scores, n_items, n_items if query.distance_weight > 0.0 else cutoff, state.keys, state.items)
+        ideal += query.discounts[k] * query.labels[state.items[k]]
     if ideal == 0.0:
         return
+    rank_all(query.scores, n_items, n_items if in_order else cutoff, state.keys, state.items)
     query.n_rows = cutoff
-    gather(query, state)
-    for d in range(n_items):
-        state.gains[d] /= ideal
-    for k in range(cutoff, n_items):
-        state.discounts[k] = 0.0
+    gather(query, state, ideal)
     if query.distance_weight > 0.0:
         state.distance[0] = 0.0
         for k in range(1, n_items):
             state.distance[k] = query.distance_weight * (query.discounts[k - 1] - query.discounts[k])
 
 
+cdef inline lower_documents those_from(const Documents *documents, intp_t first, const double *distance) noexcept nogil:
+    return lower_documents(
+        documents.scores + first, documents.gains + first, documents.discounts + first, distance)
+
+
 cdef void lambda_rows(LossQuery *query, intp_t first, intp_t last) noexcept nogil:
-    cdef Pairs *state = <Pairs *>query.state
-    cdef ranked_documents documents
-    cdef intp_t k
-    documents.scores = state.scores
-    documents.gains = state.gains
-    documents.discounts = state.discounts
-    documents.distance = state.distance if query.distance_weight > 0.0 else NULL
+    """The documents at these ranks, each against those that rank lower."""
+    cdef Ranked *state = <Ranked *>query.state
+    cdef bint with_distance = query.distance_weight > 0.0
+    cdef Documents *others
+    cdef ranked_document document
+    cdef lower_documents lower
+    cdef intp_t k, i, begin, end
     for k in range(first, last):
-        query.value[0] += kernels.ranked(&documents, k, query.n_items, state.gradient)
+        document = ranked_document(state.all.scores[k], state.all.gains[k], state.all.discounts[k])
+        if document.gain != state.common_gain:
+            state.rare_seen += 1
+            others, begin, end = &state.all, k + 1, query.n_items
+            lower = those_from(others, begin, state.distance + 1 if with_distance else NULL)
+        else:
+            others, begin, end = &state.rare, state.rare_seen, state.n_rare
+            if with_distance:
+                for i in range(begin, end):
+                    state.apart[i] = state.distance[state.rank[i] - k]
+            lower = those_from(others, begin, state.apart + begin if with_distance else NULL)
+        query.value[0] += kernels.ranked(
+            document, &lower, others.gradient + begin, &state.all.gradient[k], end - begin)
+
+
+cdef void finish_lambda(LossQuery *query) noexcept nogil:
+    """Both lists' gradients together, in the order of the documents."""
+    cdef Ranked *state = <Ranked *>query.state
+    cdef intp_t k
+    for k in range(state.n_rare):
+        state.all.gradient[state.rank[k]] += state.rare.gradient[k]
+    for k in range(query.n_items):
+        query.gradient[state.items[k]] = query.scale * state.all.gradient[k]
 
 
 cdef double ranked_row_ns(intp_t n_items, intp_t cutoff) noexcept nogil:
@@ -175,10 +267,10 @@ cdef double ranked_row_ns(intp_t n_items, intp_t cutoff) noexcept nogil:
 cdef Loss lambda_loss() noexcept nogil:
     """LambdaRank where ``distance_weight`` is 0."""
     cdef Loss loss
-    loss.workspace = workspace
+    loss.workspace = ranked_workspace
     loss.begin = begin_lambda
     loss.rows = lambda_rows
-    loss.finish = finish
+    loss.finish = finish_lambda
     loss.ns_per_item = 40.0
     loss.row_ns = ranked_row_ns
     loss.rows_are_ranks = True

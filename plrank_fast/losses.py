@@ -9,10 +9,10 @@ loss                        optimises                                       cost
 ==========================  ==============================================  =========================================
 ``pointwise``               labels as regression or click probability       O(D)
 ``softmax_cross_entropy``   the document that comes first                   O(D)
-``list_mle``                likelihood of the ranking by label              O(D + K log K)
+``list_mle``                likelihood of a ranking by label                O(D + K log K)
 ``pairwise_logistic``       order of pairs                                  O(D log D + pairs of unequal labels)
-``lambda_rank``             order of pairs, weighted by what a swap is worth  O(D K)
-``lambda_loss``             a bound on NDCG                                 O(D log D + D K)
+``lambda_rank``             order of pairs, by what swapping them is worth  O(R D)
+``lambda_loss``             a bound on NDCG                                 O(D log D + R D)
 ``approx_ndcg``             NDCG at smooth ranks                            O(R D)
 ``soft_rank``               NDCG under noise, ranks as if independent       O(R D K)
 ==========================  ==============================================  =========================================
@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike
 
 from plrank_fast import _losses, _threads, validation
 from plrank_fast.rank_weights import dcg_weights, gains
-from plrank_fast.validation import FloatArray
+from plrank_fast.validation import FloatArray, RandomState
 
 __all__ = [
     "approx_ndcg", "lambda_loss", "lambda_rank", "list_mle", "pairwise_logistic", "pointwise", "soft_rank",
@@ -39,6 +39,8 @@ LossAndGradient = tuple[FloatArray, FloatArray]
 OutputPair = tuple[FloatArray, FloatArray]
 
 POINTWISE_KINDS = {"squared": _losses.POINTWISE_SQUARED, "logistic": _losses.POINTWISE_LOGISTIC}
+TIES = ("index", "random")
+TRUNCATIONS = ("metric", "pairs")
 
 
 def evaluate_loss(
@@ -52,8 +54,12 @@ def evaluate_loss(
     label_range: tuple[float, float] | None = None,
     as_gains: bool = False,
     cutoff: int | None = None,
+    discounts_past_cutoff: bool = False,
     scale: float = 1.0,
     distance_weight: float = 0.0,
+    rng: RandomState = None,
+    ties_at_random: bool = False,
+    first_query: int = 0,
 ) -> LossAndGradient:
     """Check all arguments, then evaluate the loss of ``_losses`` over the batch."""
     scores_ = validation.real_array(scores, "scores")
@@ -67,9 +73,13 @@ def evaluate_loss(
     threads = _threads.resolve_threads(validation.threads(n_threads))
     values, gradient = np.zeros(offsets_.size - 1), np.zeros(scores_.size)
     outputs = validation.output_pair(out, values.shape, gradient.shape)
+    first_query = validation.count(first_query, "first_query", 0)
+    rng = validation.check_random_state(rng)
+    key = validation.stream_key(rng) if ties_at_random else None
     discounts = dcg_weights(int(np.diff(offsets_).max(initial=0)) + 1)
     _losses.evaluate_loss(
-        loss, scores_, labels_, offsets_, ranks, discounts, scale, distance_weight, threads, values, gradient
+        loss, scores_, labels_, offsets_, ranks, discounts, discounts_past_cutoff, scale, distance_weight, key,
+        first_query, threads, values, gradient,
     )  # fmt: skip
     return validation.deliver(values, outputs[0]), validation.deliver(gradient, outputs[1])
 
@@ -200,8 +210,11 @@ def list_mle(
     *,
     offsets: ArrayLike | None = None,
     cutoff: int | None = None,
+    ties: str = "index",
+    rng: RandomState = None,
     n_threads: int | None = None,
     out: OutputPair | None = None,
+    first_query: int = 0,
 ) -> LossAndGradient:
     """ListMLE: minus the log-probability of the ranking by label under Plackett-Luce.
 
@@ -209,7 +222,8 @@ def list_mle(
 
         sum_{k <= K} log(sum_{i >= k} exp(f_{y_i})) - f_{y_k}
 
-    where y is the ranking by descending label, of equal labels the lower index first.
+    where y is a ranking by descending label. Labels that are grades leave many such rankings, and the loss is defined
+    for one without ties: which order equal labels get is said by ``ties``.
 
     Parameters
     ----------
@@ -221,10 +235,20 @@ def list_mle(
         Where each query's documents start; a single query by default.
     cutoff : int, optional
         Only the first K ranks count (top-K ListMLE); all by default.
+    ties : {"index", "random"}
+        "index": of equal labels the lower index comes first. A model trained on that learns the order of the file
+        among documents of the same grade. "random": every order is equally likely, drawn anew in each call, so that on
+        average over the calls the loss is its mean over all orders.
+    rng : None, int, SeedSequence, BitGenerator or Generator
+        Source of the key of this call's random streams, for "random" ties. The same key gives the same orders for any
+        number of threads. A generator is advanced by one draw; None is fresh entropy.
     n_threads : int, optional
         None: all available processors; negative: that many fewer than all, plus one.
     out : pair of ndarray, shapes (n_queries,) and (n_docs,), float64, optional
         Where to write values and gradient.
+    first_query : int
+        Number of the first query in the numbering of random streams. Query q of a call draws from stream
+        ``first_query + q``, so a batch that is cut into chunks gives the same numbers as the whole.
 
     Returns
     -------
@@ -251,8 +275,16 @@ def list_mle(
     >>> values, gradient = losses.list_mle([0.0, 0.0, 0.0], [2, 1, 0])
     >>> bool(np.isclose(values[0], np.log(6)))
     True
+    >>> same = losses.list_mle([1.0, 0.0, 0.0], [0, 1, 1], ties="random", rng=0)[1]  # either of the two comes first
+    >>> bool(same[1] != same[2])
+    True
     """
-    return evaluate_loss(_losses.LIST_MLE, scores, labels, offsets=offsets, n_threads=n_threads, out=out, cutoff=cutoff)
+    validation.choice(ties, "ties", TIES)
+    validation.goes_with(rng, "rng", ties == "random", "ties='random'")
+    return evaluate_loss(
+        _losses.LIST_MLE, scores, labels, offsets=offsets, n_threads=n_threads, out=out, cutoff=cutoff, rng=rng,
+        ties_at_random=ties == "random", first_query=first_query,
+    )  # fmt: skip
 
 
 def pairwise_logistic(
@@ -323,6 +355,7 @@ def lambda_rank(
     offsets: ArrayLike | None = None,
     cutoff: int | None = None,
     slope: float = 1.0,
+    truncation: str = "metric",
     n_threads: int | None = None,
     out: OutputPair | None = None,
 ) -> LossAndGradient:
@@ -333,9 +366,9 @@ def lambda_rank(
         sum_{i, j: y_i > y_j} w_ij log(1 + exp(-slope (f_i - f_j))),
         w_ij = |g_i - g_j| |c(rank_i) - c(rank_j)| / ideal DCG@K
 
-    with gains g = 2^y - 1 and c(r) = 1 / log2(1 + r) for r <= K, else 0. Ranks are by descending score, of equal scores
-    the lower index first. The gradient is LambdaRank's: the weights are held fixed, and the value is the loss of which
-    it is the gradient then.
+    with gains g = 2^y - 1 and c(r) = 1 / log2(1 + r) for r <= K, past that what ``truncation`` says. Ranks are by
+    descending score, of equal scores the lower index first. The gradient is LambdaRank's: the weights are held fixed,
+    and the value is the loss of which it is the gradient then.
 
     Parameters
     ----------
@@ -349,6 +382,12 @@ def lambda_rank(
         K; all ranks by default. Only pairs with a document among the first K have a weight.
     slope : float
         Steepness of the logistic function, positive.
+    truncation : {"metric", "pairs"}
+        What a rank past the cutoff is worth, c(r), to a pair whose other document is among the first K. "metric": 0, so
+        that the weight is what swapping the two changes in NDCG@K; the weights of rax with ``topn`` (which multiplies
+        them by the length of the list). "pairs": 1 / log2(1 + r) as if there were no cutoff, which only says which
+        pairs count and how long the ideal ranking is; LightGBM's ``lambdarank_truncation_level`` without
+        ``lambdarank_norm`` (its ``sigmoid`` is the slope). Without a cutoff both are the same.
     n_threads : int, optional
         None: all available processors; negative: that many fewer than all, plus one.
     out : pair of ndarray, shapes (n_queries,) and (n_docs,), float64, optional
@@ -368,8 +407,9 @@ def lambda_rank(
 
     Notes
     -----
-    O(D + K log K + D K). Sources: Burges, Ragno and Le, "Learning to rank with nonsmooth cost functions", NIPS 2006;
-    Burges, "From RankNet to LambdaRank to LambdaMART: an overview", 2010, section 4.
+    O(D + K log K + R (D + K)), or O(D log D + R (D + K)) with "pairs"; R documents do not have the most frequent label.
+    Sources, which have no cutoff of their own: Burges, Ragno and Le, "Learning to rank with nonsmooth cost functions",
+    NIPS 2006; Burges, "From RankNet to LambdaRank to LambdaMART: an overview", 2010, section 4.
 
     Examples
     --------
@@ -380,7 +420,8 @@ def lambda_rank(
     """
     return evaluate_loss(
         _losses.LAMBDA_LOSS, scores, labels, offsets=offsets, n_threads=n_threads, out=out, as_gains=True,
-        cutoff=cutoff, scale=validation.positive_real(slope, "slope"),
+        cutoff=cutoff, discounts_past_cutoff=validation.choice(truncation, "truncation", TRUNCATIONS) == "pairs",
+        scale=validation.positive_real(slope, "slope"),
     )  # fmt: skip
 
 
@@ -402,8 +443,13 @@ def lambda_loss(
         sum_{i, j: y_i > y_j} (w_ij + mu v_ij) log2(1 + exp(-slope (f_i - f_j))),
         v_ij = |g_i - g_j| |1 / log2(1 + m) - 1 / log2(2 + m)| / ideal DCG@K,   m = |rank_i - rank_j|
 
-    with w_ij, g and the ranks of ``lambda_rank``. Pairs without a document among the first K are left out. As there,
-    the gradient holds the weights fixed (the maximisation step of the paper's EM procedure).
+    with w_ij, g and the ranks of ``lambda_rank``. As there, the gradient holds the weights fixed (the maximisation step
+    of the paper's EM procedure).
+
+    The cutoff is of this library, as the paper has none: pairs without a document among the first K are left out, ranks
+    past K are worth nothing in w_ij, and v_ij is as without a cutoff. Others cut differently: rax keeps all pairs and
+    raises v_ij of those that reach past K (Jagerman et al., "On optimizing top-K metrics for neural ranking models",
+    SIGIR 2022); allRank keeps the pairs of which both are among the first K.
 
     Parameters
     ----------
@@ -438,8 +484,8 @@ def lambda_loss(
 
     Notes
     -----
-    O(D log D + D K). Source: Wang et al., "The LambdaLoss framework for ranking metric optimization", CIKM 2018,
-    section 5.4 (NDCG-Loss2++), with its base-2 logarithm.
+    O(D log D + R (D + K)); R documents do not have the most frequent label. Source: Wang et al., "The LambdaLoss
+    framework for ranking metric optimization", CIKM 2018, section 5.4 (NDCG-Loss2++), with its base-2 logarithm.
 
     Examples
     --------

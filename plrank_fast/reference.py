@@ -21,6 +21,7 @@ from plrank_fast.reference_losses import (
     pairwise_logistic,
     pointwise_logistic,
     pointwise_squared,
+    rankings_by_label,
     soft_rank,
     softmax_cross_entropy,
 )
@@ -49,6 +50,7 @@ __all__ = [
     "pointwise_squared",
     "policy_gradient",
     "ranking_log_prob",
+    "rankings_by_label",
     "reward_from",
     "sample_rankings",
     "soft_rank",

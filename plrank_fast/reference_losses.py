@@ -6,6 +6,7 @@ Part of ``plrank_fast.reference``. Symbols: f scores, y labels, g gains, D docum
 
 from __future__ import annotations
 
+import itertools
 from math import erf
 from typing import Any
 
@@ -65,9 +66,16 @@ def softmax_cross_entropy(scores: FloatArray, labels: FloatArray) -> Loss:
     return float(-(share * log_softmax).sum()), np.exp(log_softmax) - share
 
 
-def list_mle(scores: FloatArray, labels: FloatArray, cutoff: int) -> Loss:
-    """Minus the log-probability of the first K ranks of the ranking by label. O(D K)."""
-    order = np.argsort(-labels, kind="stable")
+def rankings_by_label(labels: FloatArray) -> list[IntArray]:
+    """Every ranking by descending label: one for each way to order equal labels."""
+    groups = [np.flatnonzero(labels == label) for label in np.unique(labels)[::-1]]
+    orders = itertools.product(*(itertools.permutations(group) for group in groups))
+    return [np.array([*itertools.chain.from_iterable(order)], dtype=np.int64) for order in orders]
+
+
+def list_mle(scores: FloatArray, labels: FloatArray, cutoff: int, ranking: IntArray | None = None) -> Loss:
+    """Minus the log-probability of the first K ranks of a ranking by label, ties by index. O(D K)."""
+    order = np.argsort(-labels, kind="stable") if ranking is None else ranking
     value, gradient = 0.0, np.zeros(scores.size)
     for k in range(min(cutoff, scores.size)):
         left_over = order[k:]
@@ -93,17 +101,20 @@ def pairwise_logistic(scores: FloatArray, labels: FloatArray, slope: float) -> L
     )
 
 
-def lambda_loss(scores: FloatArray, gains: FloatArray, cutoff: int, slope: float, mu: float) -> Loss:
+def lambda_loss(
+    scores: FloatArray, gains: FloatArray, cutoff: int, slope: float, mu: float, truncation: str = "metric"
+) -> Loss:
     """LambdaLoss (NDCG-Loss2++), with mu = 0 LambdaRank in natural logarithms. O(D^2).
 
     Pairs of which at least one is among the first K are weighted by |g_i - g_j| / ideal DCG times
-    |discount_i - discount_j| + mu |1 / log2(1 + m) - 1 / log2(2 + m)|, m = |rank_i - rank_j|.
+    |discount_i - discount_j| + mu |1 / log2(1 + m) - 1 / log2(2 + m)|, m = |rank_i - rank_j|. Discounts past the cutoff
+    are 0 with the truncation "metric"; with "pairs" they are as if there were no cutoff.
     """
     ideal = ideal_dcg(gains, cutoff)
     if ideal == 0.0:
         return 0.0, np.zeros(scores.size)
     ranks = ranks_by(scores)
-    discount = discounts_to(cutoff, scores.size)[ranks]
+    discount = discounts_to(cutoff if truncation == "metric" else scores.size, scores.size)[ranks]
     apart = np.abs(ranks[:, np.newaxis] - ranks)
     distance = 1.0 / np.log2(1.0 + np.maximum(apart, 1)) - 1.0 / np.log2(2.0 + np.maximum(apart, 1))
     counts = np.minimum(ranks[:, np.newaxis], ranks) < cutoff

@@ -222,6 +222,12 @@ def choice(value: Any, name: str, choices: Sequence[str]) -> str:
     return value
 
 
+def goes_with(value: Any, name: str, used: bool, setting: str) -> None:
+    """Refuse an argument that was given where a setting leaves it without effect."""
+    if value is not None and not used:
+        raise ValueError(f"{name} only goes with {setting}, got {value!r}")
+
+
 def positive_real(value: Any, name: str) -> float:
     """Return a finite float > 0."""
     if isinstance(value, (bool, np.bool_, str)) or not hasattr(value, "__float__"):

@@ -5,12 +5,13 @@ import signal
 import subprocess
 import sys
 import textwrap
+import time
 
 import numpy as np
 import pytest
 
 import plrank_fast as plr
-from plrank_fast import losses, reference
+from plrank_fast import _random, losses, reference, validation
 
 
 def gain_twin(twin, *arguments):
@@ -39,6 +40,11 @@ LOSSES = {
     "lambda_rank@3": (
         lambda *a, **kw: losses.lambda_rank(*a, cutoff=3, slope=2.0, **kw),
         gain_twin(reference.lambda_loss, 3, 2.0, 0.0),
+        True,
+    ),
+    "lambda_rank@3 pairs": (
+        lambda *a, **kw: losses.lambda_rank(*a, cutoff=3, slope=0.5, truncation="pairs", **kw),
+        gain_twin(reference.lambda_loss, 3, 0.5, 0.0, "pairs"),
         True,
     ),
     "lambda_loss": (
@@ -307,6 +313,191 @@ def test_list_mle_is_the_log_probability():
         for cutoff in (1, 5, 19, 20):
             expected = -plr.ranking_log_prob(scores, ranking[np.newaxis, :cutoff])[0]
             assert losses.list_mle(scores, labels, cutoff=cutoff)[0][0] == pytest.approx(expected, rel=1e-12)
+
+
+class TestTiesOfListMLE:
+    """Ties of labels in a random order, every order equally likely."""
+
+    @pytest.mark.parametrize("cutoff", [None, 2, 4])
+    def test_every_order_alike(self, cutoff):
+        """Against the enumeration of the orders: each draw is one of them, all are equally frequent (chi-square, false
+        positives below 1e-6), and the mean of many draws is the mean over them, to 6 standard errors.
+
+        Mutants: ties by index; a shuffle that never leaves a document in its place; one that swaps each document with
+        any; the same stream for all queries; labels shuffled and items not.
+        """
+        scores, labels = np.array([0.3, -1.0, 0.9, 2.0, 0.1]), np.array([1.0, 0.0, 1.0, 0.0, 1.0])
+        n_draws, ranks = 24_000, 5 if cutoff is None else cutoff
+        values, gradient = losses.list_mle(
+            np.tile(scores, n_draws), np.tile(labels, n_draws), offsets=np.arange(n_draws + 1) * 5, cutoff=cutoff,
+            ties="random", rng=3,
+        )  # fmt: skip
+        gradient = gradient.reshape(n_draws, 5)
+        rankings = reference.rankings_by_label(labels)
+        assert len(rankings) == 12
+        twins = {tuple(r[:ranks]): reference.list_mle(scores, labels, ranks, r) for r in rankings}
+        known = np.array([value for value, _ in twins.values()])
+        nearest = np.abs(values[:, np.newaxis] - known).argmin(axis=1)
+        np.testing.assert_allclose(values, known[nearest], rtol=0, atol=1e-12)
+        gradients = np.array([g for _, g in twins.values()])
+        np.testing.assert_allclose(gradient, gradients[nearest], rtol=0, atol=1e-12)
+        counts = np.bincount(nearest, minlength=known.size)
+        expected = n_draws / known.size
+        quantile = {6: 35.9, 12: 48.9}[known.size]  # of chi-square with one degree of freedom less, at 1 - 1e-6
+        assert ((counts - expected) ** 2 / expected).sum() < quantile
+        everything = [reference.list_mle(scores, labels, ranks, ranking) for ranking in rankings]
+        mean = np.mean([g for _, g in everything], axis=0)
+        errors = np.abs(gradient.mean(axis=0) - mean)
+        assert (errors <= 6 * gradient.std(axis=0) / n_draws**0.5 + 1e-12).all()
+        assert abs(values.mean() - np.mean([v for v, _ in everything])) < 6 * values.std() / n_draws**0.5
+
+    @pytest.mark.parametrize("n_docs", [1, 2, 15, 16, 17, 18, 1000, 300_000])
+    def test_order_from_the_stream(self, n_docs):
+        """Written out in Python from the words of the query's stream; in the longest list some words are refused.
+
+        Mutants: words used twice, or a lane left out; no word refused; the stream of another query.
+        """
+        key = validation.stream_key(7)
+        words = iter(_random.stream_words(key, 5, 0, n_docs // 16 + 4).view(np.uint32).ravel().tolist())
+        order, refused = np.zeros(n_docs, dtype=np.int64), 0
+        for i in range(n_docs):
+            while (product := next(words) * (i + 1)) % 2**32 < 2**32 % (i + 1):
+                refused += 1
+            order[i] = order[product >> 32]
+            order[product >> 32] = i
+        assert refused > 0 or n_docs < 10**5
+        scores, labels = np.random.default_rng(0).normal(size=n_docs), np.zeros(n_docs)
+        value, gradient = losses.list_mle(scores, labels, ties="random", rng=7, first_query=5)
+        same_value, in_order = losses.list_mle(scores[order], labels)
+        assert value[0] == same_value[0]
+        np.testing.assert_array_equal(gradient[order], in_order)
+
+    def test_same_bits(self, monkeypatch):
+        """For any number of threads, any cut into chunks, and the queries one by one. Mutants: streams numbered within
+        a chunk; the key drawn from a generator twice."""  # fmt: skip
+        monkeypatch.setattr("plrank_fast._threads.available_cpus", lambda: 64)
+        offsets = np.cumsum([0, *np.random.default_rng(0).integers(0, 60, size=200)])
+        scores, labels = problem(offsets[-1])
+        whole = losses.list_mle(scores, labels, offsets=offsets, ties="random", rng=1, n_threads=1)
+        generator = np.random.default_rng(4)
+        key = np.random.default_rng(4).integers(0, 2**64, size=2, dtype=np.uint64)
+        drawn = losses.list_mle(scores, labels, offsets=offsets, ties="random", rng=generator)
+        following = np.random.default_rng(4)
+        following.integers(0, 2**64, size=2, dtype=np.uint64)
+        assert key.shape == (2,)
+        assert generator.integers(2**63) == following.integers(2**63)
+        assert (drawn[0] != whole[0]).any()
+        for n_threads in (2, 3, 7, 64):
+            some = losses.list_mle(scores, labels, offsets=offsets, ties="random", rng=1, n_threads=n_threads)
+            np.testing.assert_array_equal(some[0], whole[0])
+            np.testing.assert_array_equal(some[1], whole[1])
+        for start, stop in ((0, 1), (1, 90), (90, 200)):
+            part = slice(offsets[start], offsets[stop])
+            chunk = losses.list_mle(
+                scores[part], labels[part], offsets=offsets[start : stop + 1] - offsets[start], ties="random", rng=1,
+                first_query=start,
+            )  # fmt: skip
+            np.testing.assert_array_equal(chunk[0], whole[0][start:stop])
+            np.testing.assert_array_equal(chunk[1], whole[1][part])
+
+    def test_without_ties(self):
+        """Mutant: labels compared after the shuffle by the items' old numbers."""
+        rng = np.random.default_rng(0)
+        scores, labels = rng.normal(size=50), rng.permutation(50)
+        by_index = losses.list_mle(scores, labels)
+        at_random = losses.list_mle(scores, labels, ties="random", rng=0)
+        assert at_random[0] == by_index[0]
+        np.testing.assert_array_equal(at_random[1], by_index[1])
+
+    def test_faults(self):
+        """Mutant: an rng that has no effect taken in silence; the generator advanced by a call that fails."""
+        with pytest.raises(ValueError, match="ties must be one of 'index', 'random', got 'mean'"):
+            losses.list_mle([0.0], [0.0], ties="mean")
+        with pytest.raises(ValueError, match="rng only goes with ties='random', got 3"):
+            losses.list_mle([0.0], [0.0], rng=3)
+        with pytest.raises(ValueError, match="first_query must be at least 0"):
+            losses.list_mle([0.0], [0.0], ties="random", first_query=-1)
+        generator, untouched = np.random.default_rng(0), np.random.default_rng(0)
+        with pytest.raises(ValueError, match="out"):
+            losses.list_mle([0.0], [0.0], ties="random", rng=generator, out=(np.zeros(2), np.zeros(1)))
+        assert generator.integers(2**63) == untouched.integers(2**63)
+
+
+LAMBDAS = {
+    "lambda_rank": (losses.lambda_rank, lambda f, g, k: reference.lambda_loss(f, g, k, 1.0, 0.0)),
+    "lambda_rank pairs": (
+        lambda *a, **kw: losses.lambda_rank(*a, truncation="pairs", **kw),
+        lambda f, g, k: reference.lambda_loss(f, g, k, 1.0, 0.0, "pairs"),
+    ),
+    "lambda_loss": (
+        losses.lambda_loss,
+        lambda f, g, k: [x / np.log(2) for x in reference.lambda_loss(f, g, k, 1.0, 10.0)],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LAMBDAS)
+@pytest.mark.parametrize("common", [0.0, 1.0, 3.0])
+@pytest.mark.parametrize("cutoff", [1, 7, 200])
+def test_few_documents_of_another_label(cutoff, common, name):
+    """Most documents have one label, whichever: their rows are held against the few others only. Mutants: the others'
+    gradient lost; those others counted that rank higher; the distance of places in their list in place of that of
+    ranks; discounts past the cutoff, or the order there, as with the other truncation."""  # fmt: skip
+    loss, twin = LAMBDAS[name]
+    rng = np.random.default_rng(5)
+    for n_others in (0, 1, 2, 20, 110, 199):
+        scores, labels = rng.normal(size=200), np.full(200, common)
+        labels[rng.permutation(200)[:n_others]] = rng.choice([0.0, 2.0, 4.0], size=n_others)
+        value, gradient = loss(scores, labels, cutoff=cutoff)
+        twin_value, twin_gradient = twin(scores, plr.gains(labels), cutoff)
+        assert value[0] == pytest.approx(twin_value, rel=1e-12, abs=1e-13)
+        np.testing.assert_allclose(gradient, twin_gradient, rtol=0, atol=1e-12 * max(1.0, twin_value))
+
+
+@pytest.mark.parametrize("loss", [losses.lambda_rank, losses.lambda_loss])
+def test_cost_of_few_relevant_documents(loss):
+    """Pairs of the most frequent label cost nothing: with 5 others in 20,000 documents the ratio is beyond 100, and 10
+    is asked for. Mutants: their rows held against all documents; the label 0 taken for the most frequent."""  # fmt: skip
+    scores, seconds = np.random.default_rng(0).normal(size=20_000), []
+    for n_relevant in (5, 10_000):
+        labels = np.where(np.arange(20_000) % (20_000 // n_relevant) == 0, 3, 1)
+        start = time.process_time()
+        loss(scores, labels)
+        seconds.append(time.process_time() - start)
+    assert seconds[1] > 10 * seconds[0]
+
+
+@pytest.mark.parametrize("level", [3, 12, 30])
+def test_pairs_are_truncated_as_by_lightgbm(level):
+    """Against LightGBM itself. A tree with one split has -G / (H + lambda_l2) in a leaf, so that two trees tell G, the
+    sum of the gradient over the leaf's documents. Mutant: the truncation of the metric."""
+    lightgbm = pytest.importorskip("lightgbm")
+    rng = np.random.default_rng(0)
+    scores, labels, sizes = rng.normal(size=40), rng.integers(0, 5, size=40), [25, 15]
+
+    def leaf(half, l2):
+        """Value of the leaf in which one half of the documents is."""
+        options = {"min_data_in_leaf": 1, "verbose": -1, "num_threads": 1}
+        data = lightgbm.Dataset(half[:, np.newaxis], labels, group=sizes, init_score=scores, params=options)
+        options |= {"objective": "lambdarank", "lambdarank_norm": False, "lambdarank_truncation_level": level}
+        options |= {"sigmoid": 1.3, "num_leaves": 2, "min_sum_hessian_in_leaf": 0, "lambda_l2": l2, "learning_rate": 1}
+        return lightgbm.train(options, data, num_boost_round=1).predict(np.ones((1, 1)), raw_score=True)[0]
+
+    gradient = losses.lambda_rank(scores, labels, offsets=[0, 25, 40], cutoff=level, slope=1.3, truncation="pairs")[1]
+    for half in (rng.random((6, 40)) < 0.5).astype(float):
+        total = 2.0 / (1.0 / leaf(half, 1.0) - 1.0 / leaf(half, 3.0))
+        assert half @ gradient == pytest.approx(total, abs=1e-4)
+
+
+def test_truncations():
+    """Mutant: the name not looked at."""
+    with pytest.raises(ValueError, match="truncation must be one of 'metric', 'pairs', got 'lightgbm'"):
+        losses.lambda_rank([0.0], [0.0], truncation="lightgbm")
+    scores, labels = problem(20)
+    whole = [losses.lambda_rank(scores, labels, truncation=name)[1] for name in losses.TRUNCATIONS]
+    np.testing.assert_allclose(whole[0], whole[1], rtol=0, atol=1e-13)
+    cut = [losses.lambda_rank(scores, labels, cutoff=5, truncation=name)[1] for name in losses.TRUNCATIONS]
+    assert np.linalg.norm(cut[0]) > 1.1 * np.linalg.norm(cut[1])
 
 
 def test_approx_ndcg_becomes_ndcg():

@@ -23,17 +23,17 @@ static double precede(double score, const double *scores, double *gradient, doub
     return vec_sum(total);
 }
 
-static double ranked(const ranked_documents *documents, size_t first, size_t n, double *gradient)
+static double ranked(ranked_document document, const lower_documents *lower, double *gradient, double *own, size_t n)
 {
-    double score = documents->scores[first], gain = documents->gains[first], discount = documents->discounts[first];
+    double score = document.score, gain = document.gain, discount = document.discount;
     vec_f64 total = {0}, pushed = {0};
-    for (size_t i = first + 1; i < n; i += PLR_LANES) {
+    for (size_t i = 0; i < n; i += PLR_LANES) {
         /* never negative, as the others rank lower; filled lanes have the same gain and so no weight */
-        vec_f64 ahead = score - vec_load_some(documents->scores + i, n - i, score);
-        vec_f64 more = gain - vec_load_some(documents->gains + i, n - i, gain);
-        vec_f64 weight = discount - vec_load_some(documents->discounts + i, n - i, 0.0);
-        if (documents->distance)
-            weight += vec_load_some(documents->distance + (i - first), n - i, 0.0);
+        vec_f64 ahead = score - vec_load_some(lower->scores + i, n - i, score);
+        vec_f64 more = gain - vec_load_some(lower->gains + i, n - i, gain);
+        vec_f64 weight = discount - vec_load_some(lower->discounts + i, n - i, 0.0);
+        if (lower->distance)
+            weight += vec_load_some(lower->distance + i, n - i, 0.0);
         vec_f64 e = vec_exp_flush(-ahead);
         vec_i64 in_order = more > 0.0;
         vec_f64 one = 1.0 + (vec_f64){0};
@@ -42,7 +42,7 @@ static double ranked(const ranked_documents *documents, size_t first, size_t n, 
         pushed += share;
         vec_store_some(gradient + i, vec_load_some(gradient + i, n - i, 0.0) + share, n - i);
     }
-    gradient[first] -= vec_sum(pushed);
+    *own -= vec_sum(pushed);
     return vec_sum(total);
 }
 

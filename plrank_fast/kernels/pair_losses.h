@@ -4,19 +4,24 @@
 
 #include "isa.h"
 
-/* Documents in descending order of score as far as the cutoff, then the others. */
+typedef struct {
+    double score, gain, discount;
+} ranked_document;
+
+/* Some of the documents that rank lower than one, or as low. */
 typedef struct {
     const double *scores, *gains, *discounts;
-    const double *distance; /* distance[m]: extra discount between ranks m apart, or NULL */
-} ranked_documents;
+    const double *distance; /* extra difference of discounts between that one and each of these, or NULL */
+} lower_documents;
 
 typedef struct {
     /* log(1 + exp(f_j - f)) summed over the others j, all of which document f should precede. Adds to gradient[j] and
      * to *own the derivatives. */
     double (*precede)(double score, const double *scores, double *gradient, double *own, size_t n);
-    /* The document at rank `first` against those at ranks first + 1 .. n - 1, each pair weighted by the difference of
-     * gains times that of discounts. */
-    double (*ranked)(const ranked_documents *documents, size_t first, size_t n, double *gradient);
+    /* A document against n that rank lower, each pair weighted by the difference of gains times that of discounts.
+     * Adds to gradient[j] and to *own the derivatives. */
+    double (*ranked)(
+        ranked_document document, const lower_documents *lower, double *gradient, double *own, size_t n);
 } pair_kernels;
 
 PLR_DECLARE_KERNELS(pair_kernels)
