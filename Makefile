@@ -11,7 +11,7 @@ METADATA := pyproject.toml setup.py constraints-test.txt
 SOURCES := setup.py $(wildcard plrank_fast/*.pyx plrank_fast/*.pxd plrank_fast/kernels/*.[ch] plrank_fast/include/*.h)
 PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 
-# Settings of the papers; the size is half of the real set's, for the memory of small machines.
+# The default preset; the size is half of the real set's, for the memory of small machines.
 TRAIN_FLAGS ?= --profile yahoo --queries 10000 --epochs 40 --minutes 1.5 --output runs/train --overwrite
 
 .PHONY: help train test lint bench bench-quick bench-instructions build clean compiled

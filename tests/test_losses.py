@@ -457,7 +457,8 @@ def test_few_documents_of_another_label(cutoff, common, name):
 @pytest.mark.parametrize("loss", [losses.lambda_rank, losses.lambda_loss])
 def test_cost_of_few_relevant_documents(loss):
     """Pairs of the most frequent label cost nothing: with 5 others in 20,000 documents the ratio is beyond 100, and 10
-    is asked for. Mutants: their rows held against all documents; the label 0 taken for the most frequent."""  # fmt: skip
+    is asked for. Mutants: their rows held against all documents; the label 0 taken for the most frequent.
+    """
     scores, seconds = np.random.default_rng(0).normal(size=20_000), []
     for n_relevant in (5, 10_000):
         labels = np.where(np.arange(20_000) % (20_000 // n_relevant) == 0, 3, 1)

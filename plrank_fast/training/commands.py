@@ -12,11 +12,21 @@ from typing import Any
 
 from plrank_fast.data import PROFILES
 from plrank_fast.extras import import_extra
-from plrank_fast.training.config import OBJECTIVES, OPTIMIZERS, TrainingConfig
+from plrank_fast.training.config import (
+    DROP,
+    INITIALIZATIONS,
+    OBJECTIVES,
+    OPTIMIZERS,
+    PRESETS,
+    SCHEDULES,
+    TrainingConfig,
+    describe_preset,
+)
 from plrank_fast.training.gradient_methods import available_methods
 from plrank_fast.training.sources import Source
 
 DEFAULT_EPOCHS = 100
+EMPTY_HELP = "what a query without relevant documents counts in the mean of NDCG over queries ({}); drop: left out"
 MODEL, RESULTS, PICTURE = "model.plrank", "results.json", "learning_curve.png"  # beside the checkpoint
 
 
@@ -49,6 +59,8 @@ def add_train(commands: Any) -> None:
         action="store_false",
         help="leave features as they are (default: min-max normalisation within each query)",
     )
+    presets = "; ".join(f"{name}: {describe_preset(name)}" for name in PRESETS)
+    parser.add_argument("--preset", choices=list(PRESETS), help=f"what the settings below start from. {presets}")
     metric = parser.add_argument_group("gradient")
     metric.add_argument(
         "--method",
@@ -59,20 +71,30 @@ def add_train(commands: Any) -> None:
     metric.add_argument(
         "--samples",
         type=_samples,
-        metavar="N|dynamic",
-        help="rankings per query and gradient; dynamic, the default: 10, plus 90 every 40 epochs, up to 1000",
+        metavar="N|dynamic|sigir22",
+        help="rankings per query and gradient; dynamic, the default: 10, plus 90 every 40 epochs, up to 1000; sigir22: "
+        "that by steps, and 200 sqrt(epochs so far) in the first step of an epoch, as the published code has it",
     )
     metric.add_argument(
         "--objective",
         choices=OBJECTIVES,
-        help="NDCG and how it is normalised (default dataset), or disparity of exposure, to be minimised",
+        help="NDCG and how it is normalised (default dataset), DCG, or disparity of exposure, to be minimised",
     )
+    metric.add_argument("--empty", type=_empty, metavar="VALUE|drop", help=EMPTY_HELP.format("default 0"))
     metric.add_argument("--threads", dest="n_threads", type=int, metavar="N", help="of the gradient (default: all)")
     network = parser.add_argument_group("network")
     network.add_argument("--hidden", nargs="*", type=int, metavar="UNITS", help="sigmoid layers (default 32 32)")
-    network.add_argument("--optimizer", choices=OPTIMIZERS, help="default sgd")
-    network.add_argument("--learning-rate", type=float, metavar="RATE", help="default 0.01")
-    network.add_argument("--batch-queries", type=int, metavar="N", help="queries per step (default 256)")
+    network.add_argument(
+        "--initialization",
+        choices=INITIALIZATIONS,
+        help="of the weights: PyTorch's for linear layers, the default, or Keras's: Glorot's, biases 0",
+    )
+    default = TrainingConfig()
+    network.add_argument("--optimizer", choices=OPTIMIZERS, help=f"default {default.optimizer}")
+    network.add_argument("--learning-rate", type=float, metavar="RATE", help=f"default {default.learning_rate}")
+    network.add_argument(
+        "--batch-queries", type=int, metavar="N", help=f"queries per step (default {default.batch_queries})"
+    )
     network.add_argument("--seed", type=int, metavar="N", help="of weights, order and samples (default 0)")
     network.add_argument(
         "--model-threads",
@@ -101,6 +123,7 @@ def add_evaluate(commands: Any) -> None:
     parser.add_argument("model", metavar="MODEL", help=f"the {MODEL} of a run")
     parser.add_argument("file", nargs="+", metavar="FILE", help="LETOR files, plain or gzipped")
     parser.add_argument("--cutoff", type=int, metavar="K", help="NDCG@K (default: the one trained for)")
+    parser.add_argument("--empty", type=_empty, metavar="VALUE|drop", help=EMPTY_HELP.format("default: as trained"))
     parser.add_argument("--threads", dest="n_threads", type=int, default=-1, metavar="N", help="default: all")
     parser.add_argument("--json", metavar="FILE", help="write the metrics here")
     parser.add_argument("--scores", metavar="FILE", help="write one score per document here, in the order of the files")
@@ -135,7 +158,7 @@ def evaluate(arguments: argparse.Namespace) -> int:
 
     from plrank_fast.training.evaluation import evaluate_scores
     from plrank_fast.training.network import set_model_threads
-    from plrank_fast.training.report import metrics_table, write_json
+    from plrank_fast.training.report import empty_queries, metrics_table, queries_without_relevant, write_json
     from plrank_fast.training.saved_model import load_model
     from plrank_fast.training.sources import load_files
 
@@ -145,11 +168,17 @@ def evaluate(arguments: argparse.Namespace) -> int:
     cutoff = arguments.cutoff or config.cutoff
     data = load_files(arguments.file, n_features=header["n_features"], normalize=config.normalize_features)
     scores = network.scores(data.features)
-    metrics = evaluate_scores(scores, data.labels, data.offsets, cutoff=cutoff, n_threads=arguments.n_threads)
+    empty = config.empty if arguments.empty is None else arguments.empty
+    metrics = evaluate_scores(
+        scores, data.labels, data.offsets, cutoff=cutoff, n_threads=arguments.n_threads, empty=empty
+    )
     print(f"{data.n_queries} queries, {data.n_docs} documents")
     print(metrics_table([(data.name, f"epoch {header['epoch']}", metrics)], cutoff))
+    without_relevant = queries_without_relevant(data)
+    print(empty_queries(empty, [(data.name, without_relevant, data.n_queries)]))
     if arguments.json:
         content = {"model": arguments.model, "files": arguments.file, "cutoff": cutoff, "metrics": metrics}
+        content |= {"empty": empty, "without_relevant": without_relevant}
         write_json(Path(arguments.json), {**content, "queries": data.n_queries, "documents": data.n_docs})
     if arguments.scores:
         Path(arguments.scores).write_text("".join(f"{score!r}\n" for score in scores.tolist()))
@@ -159,7 +188,7 @@ def evaluate(arguments: argparse.Namespace) -> int:
 def _new_run(given: dict[str, Any]) -> Any:
     from plrank_fast.training.loop import CHECKPOINT, TrainingRun
 
-    config, source = TrainingConfig(**_settings(TrainingConfig, given)), Source(**_settings(Source, given))
+    config, source = TrainingConfig.from_preset(**_settings(TrainingConfig, given)), Source(**_settings(Source, given))
     folder = Path(given.get("output", "runs/train"))
     if (folder / CHECKPOINT).exists() and "overwrite" not in given:
         raise ValueError(f"output {folder} already holds a run: --resume or --overwrite it, or choose another folder")
@@ -222,6 +251,13 @@ def _report(run: Any, stopped: str) -> None:
 
 def _samples(text: str) -> int | str:
     try:
-        return text if text == "dynamic" else int(text)
+        return text if text in SCHEDULES else int(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"must be a whole number or 'dynamic', got {text!r}") from None
+        raise argparse.ArgumentTypeError(f"must be a whole number, 'dynamic' or 'sigir22', got {text!r}") from None
+
+
+def _empty(text: str) -> float | str:
+    try:
+        return text if text == DROP else float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be a number or 'drop', got {text!r}") from None

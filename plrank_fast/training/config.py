@@ -1,41 +1,84 @@
-"""The settings that determine a training run: equal settings and data give equal networks, bit for bit."""
+"""The settings that determine a training run: equal settings and data give equal networks, bit for bit.
+
+A preset is a set of values for all of them. "default" is meant to learn well on small and large sets; "sigir22" is what
+the published code of the SIGIR 2022 paper does (HarrieO/2022-SIGIR-plackett-luce, ``run.py`` and ``utils/nnmodel.py``),
+as far as settings go: there the network is in float64, features that are constant within every query are cut out, no
+epoch is chosen as the best, and a run ends after 200 minutes.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal
 
 from plrank_fast.training.gradient_methods import AUTO, LOSSES, available_methods
 
 OPTIMIZERS = ("sgd", "adam")
+INITIALIZATIONS = ("pytorch", "glorot")
 NORMALIZATIONS = ("dataset", "query")
-DISPARITY = "disparity"
-OBJECTIVES = (*NORMALIZATIONS, DISPARITY)
+DCG, DISPARITY = "dcg", "disparity"
+OBJECTIVES = (*NORMALIZATIONS, DCG, DISPARITY)
+SCHEDULES = ("dynamic", "sigir22")
 DYNAMIC_START, DYNAMIC_GROWTH, DYNAMIC_EPOCHS, DYNAMIC_LIMIT = 10, 90, 40, 1000
+DROP = "drop"
+# What float32 holds; the first step of Adam takes ten times as much.
+HIGHEST_LEARNING_RATE = {"sgd": 3e38, "adam": 3e37}
+
+# What differs from the defaults of the fields, and what is said of a preset in the report and in the help.
+PRESETS: dict[str, dict[str, Any]] = {
+    "default": {},
+    "sigir22": {
+        "method": "pl_rank_3",
+        "cutoff": 5,
+        "samples": "sigir22",
+        "objective": DCG,
+        "empty": DROP,
+        "initialization": "glorot",
+        "optimizer": "sgd",
+        "learning_rate": 0.001,
+        "batch_queries": 256,
+    },
+}
+PRESET_TITLES = {
+    "default": "chosen to learn well on small and large sets, not those of a paper",
+    "sigir22": "those of the published code of the SIGIR 2022 paper",
+}
 
 
 @dataclass(frozen=True)
 class TrainingConfig:
-    """Settings of a run; the defaults of network and optimizer are those of the PL-Rank papers.
+    """Settings of a run; the layers are those of the PL-Rank papers, the other defaults are chosen to learn well.
 
     Parameters
     ----------
+    preset : str
+        The preset that the other settings come from; see `from_preset`. By itself it changes nothing.
     method : str
         Gradient estimator, one of `plrank_fast.training.gradient_methods.available_methods`.
     cutoff : int
         K: the metric is NDCG@K.
-    samples : int or "dynamic"
-        Rankings per query and gradient. "dynamic" starts at 10, grows linearly by 90 every 40 epochs and stops at 1000.
-    objective : {"dataset", "query", "disparity"}
-        NDCG, normalised by the mean ideal DCG of the training set or by each query's own; or, to be minimised, the
-        squared disparity of exposure (`plrank_fast.fairness`), with gains over the query's ideal DCG as merit. Losses
-        bring an objective of their own; for them this is the normalisation of the NDCG that chooses the best epoch.
+    samples : int, "dynamic" or "sigir22"
+        Rankings per query and gradient. "dynamic", as the SIGIR 2022 paper has it, starts at 10, grows linearly by 90
+        every 40 epochs and stops at 1000. "sigir22", as its code has it, does so by steps instead of epochs, but the
+        first step of each epoch takes 200 times the square root of the epoch's number from 0, rounded up, at least 1.
+    objective : {"dataset", "query", "dcg", "disparity"}
+        NDCG, normalised by the mean ideal DCG of the training set or by each query's own; DCG itself, which is the
+        first of these with steps longer by that mean; or, to be minimised, the squared disparity of exposure
+        (`plrank_fast.fairness`), with gains over the query's ideal DCG as merit, as a share of what it is at equal
+        scores. Losses bring an objective of their own; for them this is the normalisation of the NDCG that chooses the
+        best epoch.
+    empty : float or "drop"
+        What a query without relevant documents counts in the mean of NDCG over queries, as in `plrank_fast.ndcg`, or
+        "drop": such queries are left out.
     normalize_features : bool
         Min-max normalisation of the features within each query.
     hidden : tuple of int
         Sigmoid units in each hidden layer.
+    initialization : {"pytorch", "glorot"}
+        Of the weights: PyTorch's for linear layers, uniform in +-1 / sqrt(inputs) for weights and biases; or Keras's,
+        uniform in +-sqrt(6 / (inputs + outputs)) (Glorot and Bengio, 2010), biases 0.
     optimizer : {"sgd", "adam"}
         How steps are taken.
     learning_rate : float
@@ -51,19 +94,28 @@ class TrainingConfig:
         Naming the first setting that is out of its range.
     """
 
+    preset: str = "default"
     method: str = "auto"
     cutoff: int = 10
-    samples: int | Literal["dynamic"] = "dynamic"
+    samples: int | Literal["dynamic", "sigir22"] = "dynamic"
     objective: str = "dataset"
+    empty: float | Literal["drop"] = 0.0
     normalize_features: bool = True
     hidden: tuple[int, ...] = (32, 32)
-    optimizer: str = "sgd"
-    learning_rate: float = 0.01
-    batch_queries: int = 256
+    initialization: str = "pytorch"
+    optimizer: str = "adam"
+    learning_rate: float = 0.003
+    batch_queries: int = 32
     seed: int = 0
 
     def __post_init__(self) -> None:
-        choices = {"method": available_methods(), "objective": OBJECTIVES, "optimizer": OPTIMIZERS}
+        choices = {
+            "preset": tuple(PRESETS),
+            "method": available_methods(),
+            "objective": OBJECTIVES,
+            "initialization": INITIALIZATIONS,
+            "optimizer": OPTIMIZERS,
+        }
         for name, allowed in choices.items():
             if getattr(self, name) not in allowed:
                 raise ValueError(f"{name} must be one of {', '.join(allowed)}, got {getattr(self, name)!r}")
@@ -72,19 +124,22 @@ class TrainingConfig:
         for name in ("cutoff", "batch_queries"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
-        if self.samples != "dynamic" and (not isinstance(self.samples, int) or self.samples < 1):
-            raise ValueError(f"samples must be at least 1 or 'dynamic', got {self.samples!r}")
+        if self.samples not in SCHEDULES and (not isinstance(self.samples, int) or self.samples < 1):
+            raise ValueError(f"samples must be at least 1, 'dynamic' or 'sigir22', got {self.samples!r}")
+        if self.empty != DROP and (isinstance(self.empty, str) or not math.isfinite(self.empty)):
+            raise ValueError(f"empty must be a finite number or 'drop', got {self.empty!r}")
         if any(units < 1 for units in self.hidden):
             raise ValueError(f"hidden must be layer sizes of at least 1, got {self.hidden}")
-        if not (math.isfinite(self.learning_rate) and self.learning_rate > 0):
-            raise ValueError(f"learning_rate must be positive and finite, got {self.learning_rate}")
+        if not 0 < self.learning_rate <= HIGHEST_LEARNING_RATE[self.optimizer]:
+            highest = f"{HIGHEST_LEARNING_RATE[self.optimizer]:g} for {self.optimizer}"
+            raise ValueError(f"learning_rate must be positive and at most {highest}, got {self.learning_rate}")
         if not 0 <= self.seed < 2**63:
             raise ValueError(f"seed must be from 0 to 2**63 - 1, got {self.seed}")
 
     @property
     def normalization(self) -> str:
         """How NDCG is normalised where it is shown."""
-        return "query" if self.objective == DISPARITY else self.objective
+        return {DISPARITY: "query", DCG: "dataset"}.get(self.objective, self.objective)
 
     @property
     def chosen_by(self) -> str:
@@ -93,13 +148,35 @@ class TrainingConfig:
             return DISPARITY
         return f"ndcg_{self.normalization}" if self.method in LOSSES else f"expected_ndcg_{self.normalization}"
 
-    def samples_in_epoch(self, epoch: int) -> int:
-        """Rankings per query in an epoch, counted from 0; one is enough for what "auto" may choose."""
+    def samples_in_step(self, epoch: int, batch: int, n_queries: int) -> int:
+        """Rankings per query in a step, epochs and batches counted from 0; one is enough for what "auto" may choose."""
         if self.method == AUTO:
             return 1
         if self.samples == "dynamic":
             return min(DYNAMIC_LIMIT, DYNAMIC_START + DYNAMIC_GROWTH * epoch // DYNAMIC_EPOCHS)
+        if self.samples == "sigir22":
+            if batch == 0:  # the published code sets this count when an epoch begins and the other one after each step
+                return max(1, math.ceil(200 * math.sqrt(epoch)))
+            epochs = epoch + batch * self.batch_queries / n_queries
+            return min(DYNAMIC_LIMIT, round(DYNAMIC_START + DYNAMIC_GROWTH * epochs / DYNAMIC_EPOCHS))
         return self.samples
+
+    @classmethod
+    def from_preset(cls, preset: str = "default", **changes: Any) -> TrainingConfig:
+        """Take all settings from a preset but those given.
+
+        Raises
+        ------
+        ValueError
+            Naming the first setting that is out of its range.
+        """
+        return cls(**{"preset": preset, **PRESETS.get(preset, {}), **changes})
+
+    def changed(self) -> dict[str, Any]:
+        """Those settings that are not the preset's."""
+        preset = TrainingConfig.from_preset(self.preset)
+        names = (field.name for field in fields(self) if getattr(self, field.name) != getattr(preset, field.name))
+        return {name: getattr(self, name) for name in names}
 
     def to_json(self) -> dict[str, Any]:
         """Plain values for a file; `from_json` takes them back."""
@@ -109,3 +186,13 @@ class TrainingConfig:
     def from_json(cls, values: Mapping[str, Any]) -> TrainingConfig:
         """Rebuild the settings from `to_json`."""
         return cls(**{**values, "hidden": tuple(values["hidden"])})
+
+
+def describe_preset(name: str) -> str:
+    """Say in a line what a preset is and what its settings are."""
+    preset = TrainingConfig.from_preset(name)
+    return (
+        f"{PRESET_TITLES[name]} ({preset.method}, samples {preset.samples}, objective {preset.objective} at cutoff "
+        f"{preset.cutoff}, {preset.optimizer} at {preset.learning_rate:g}, {preset.batch_queries} queries a step, "
+        f"{preset.initialization} weights, empty {preset.empty if preset.empty == DROP else format(preset.empty, 'g')})"
+    )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 import numpy.typing as npt
 
@@ -28,6 +30,7 @@ def evaluate_scores(
     *,
     cutoff: int,
     n_threads: int | None = None,
+    empty: float | Literal["drop"] = 0.0,
     with_disparity: bool = False,
 ) -> Metrics:
     """Compute NDCG@K in four ways, and the disparity of exposure if wanted.
@@ -42,13 +45,15 @@ def evaluate_scores(
         K.
     n_threads : int, optional
         As everywhere in the library.
+    empty : float or "drop"
+        What a query without relevant documents counts in the means over queries, or that it does not.
     with_disparity : bool
         Whether to add ``disparity``.
 
     Returns
     -------
     dict of str to float
-        ``ndcg_query``: mean over the queries of DCG / ideal DCG, 0 for a query without relevant documents;
+        ``ndcg_query``: mean over the queries of DCG / ideal DCG;
         ``ndcg_dataset``: summed DCG / summed ideal DCG; and ``expected_...``, with the exact expected DCG instead;
         ``disparity``: mean over the queries of the squared disparity of expected exposure, with gains over the ideal
         DCG of the query as merit.
@@ -68,8 +73,11 @@ def evaluate_scores(
     answered = ideal > 0
     metrics: Metrics = {}
     for prefix, values in (("ndcg", actual), ("expected_ndcg", expected)):
-        per_query = np.divide(values, ideal, out=np.zeros(len(ideal)), where=answered)
-        metrics[f"{prefix}_query"] = float(per_query.mean())
+        share = values[answered] / ideal[answered]
+        if empty == "drop":
+            metrics[f"{prefix}_query"] = float(share.mean())
+        else:
+            metrics[f"{prefix}_query"] = float((share.sum() + empty * (~answered).sum()) / len(ideal))
         metrics[f"{prefix}_dataset"] = float(values.sum() / ideal.sum())
     if with_disparity:
         exposure = plr.exposure(scores, rank_weights, offsets=offsets, n_threads=n_threads)

@@ -21,6 +21,7 @@ LOSSES = (
     *("lambda_rank", "lambda_loss", "approx_ndcg", "soft_rank"),
 )
 WITH_CUTOFF = ("lambda_rank", "lambda_loss", "soft_rank")  # of NDCG; the likelihood of list_mle is that of all ranks
+WITH_TIES = ("list_mle",)  # needs an order of equal labels: that of the file would be learnt, so a random one each step
 AUTO = "auto"  # exact or one conditioned sample, by what they cost on the data
 
 
@@ -59,7 +60,7 @@ def gradient(
     offsets : ndarray of int64, shape (n_queries + 1,)
         Where queries begin and end.
     n_samples, rng
-        Not used by methods without sampling.
+        Not used by methods without sampling; ``list_mle`` breaks ties of labels at random by ``rng``.
     n_threads : int or None
         As everywhere in the library; the result does not depend on it.
     labels : ndarray, shape (n_docs,)
@@ -71,9 +72,11 @@ def gradient(
         Direction of ascent.
     """
     if method in LOSSES:
-        cutoff = {"cutoff": rank_weights.size} if method in WITH_CUTOFF else {}
+        options: dict[str, Any] = {"cutoff": rank_weights.size} if method in WITH_CUTOFF else {}
+        if method in WITH_TIES:
+            options |= {"ties": "random", "rng": rng}
         loss: Any = getattr(losses, method)
-        descent: npt.NDArray[np.float64] = loss(scores, labels, offsets=offsets, n_threads=n_threads, **cutoff)[1]
+        descent: npt.NDArray[np.float64] = loss(scores, labels, offsets=offsets, n_threads=n_threads, **options)[1]
         return -descent
     estimator: Any = getattr(plr, method)
     sampling = {} if method in SAMPLE_FREE else {"n_samples": n_samples, "rng": rng}

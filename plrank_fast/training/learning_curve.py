@@ -11,6 +11,7 @@ import numpy as np
 
 from plrank_fast.extras import import_extra
 from plrank_fast.training.archive import write_atomically
+from plrank_fast.training.config import TrainingConfig
 
 ACTIVITIES = {"gradient": "sampling and gradient", "model": "network", "evaluation": "evaluation"}
 
@@ -42,9 +43,10 @@ def draw_learning_curve(path: Path, results: Mapping[str, Any]) -> None:
     curves = {"disparity": ("disparity", "C2")}
     label = "squared disparity of exposure on validation"
     if config["objective"] != "disparity":
-        ndcg = f"ndcg_{config['objective']}"
+        normalization = TrainingConfig.from_json(config).normalization
+        ndcg = f"ndcg_{normalization}"
         curves = {ndcg: ("deterministic ranking", "C0"), f"expected_{ndcg}": ("expected", "C1")}
-        label = f"NDCG@{config['cutoff']} on validation, normalised by {config['objective']}"
+        label = f"NDCG@{config['cutoff']} on validation, normalised by {normalization}"
     for metric, (title, style) in curves.items():
         values = [entry["vali"][metric] for entry in history]
         quality.plot(epochs, values, style, label=title, marker="." if len(epochs) < 40 else None)

@@ -16,9 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 import plrank_fast as plr
+from plrank_fast import fairness
 from plrank_fast.data import RankingData
 from plrank_fast.training.archive import Arrays, read_archive, write_archive
-from plrank_fast.training.config import DISPARITY, TrainingConfig
+from plrank_fast.training.config import DCG, DISPARITY, TrainingConfig
 from plrank_fast.training.evaluation import Metrics, evaluate_scores, ideal_dcg
 from plrank_fast.training.gradient_methods import disparity_ascent, gradient, resolve_method
 from plrank_fast.training.network import Optimizer, ScoringNetwork, set_model_threads
@@ -101,7 +102,7 @@ class TrainingRun:
         self.n_threads = n_threads
         self.model_threads = model_threads
         self.progress = Progress()
-        self.network = ScoringNetwork(splits.train.n_features, config.hidden, config.seed)
+        self.network = ScoringNetwork(splits.train.n_features, config.hidden, config.seed, config.initialization)
         self.best_weights = self.network.weights()
         self._optimizer = Optimizer(config.optimizer, self.network, config.learning_rate)
         self.method = resolve_method(config.method, splits.train.offsets, config.cutoff)
@@ -246,19 +247,31 @@ class TrainingRun:
             data.offsets,
             cutoff=self.config.cutoff,
             n_threads=self.n_threads,
+            empty=self.config.empty,
             with_disparity=self.config.objective == DISPARITY,
         )
 
     def _training_relevance(self) -> npt.NDArray[np.float64]:
-        """Gains over the ideal DCG, so that the expected metric summed over the queries is their summed NDCG."""
+        """Gains, or gains over the ideal DCG: the expected metric summed over the queries is their summed NDCG then.
+
+        Disparity goes with the square of merit and lessens with the number of documents. Merit is scaled so that at
+        equal scores the training queries have a disparity of 1 on average, and steps of the length that suits NDCG suit
+        it as well.
+        """
         train = self.splits.train
         relevance: npt.NDArray[np.float64] = plr.gains(train.labels)
         ideal = ideal_dcg(relevance, self._rank_weights, train.offsets)
         if not ideal.sum() > 0:
             raise ValueError(f"labels of {train.name} must include a relevant document (above 0)")
+        if self.config.objective == DCG:
+            return relevance
         if self.config.normalization == "dataset":
             ideal = np.full(train.n_queries, ideal.mean())
         relevance /= np.repeat(np.where(ideal > 0, ideal, 1.0), train.list_lengths)
+        if self.config.objective == DISPARITY:
+            equal = plr.exposure(np.zeros(train.n_docs), self._rank_weights, offsets=train.offsets)
+            mean = fairness.disparity(equal, relevance, offsets=train.offsets)[0].mean()
+            relevance /= np.sqrt(mean) if mean > 0 else 1.0
         return relevance
 
     def _query_order(self) -> npt.NDArray[np.int64]:
@@ -279,7 +292,7 @@ class TrainingRun:
         before = time.perf_counter()
         settings: dict[str, Any] = {
             "offsets": offsets,
-            "n_samples": config.samples_in_epoch(progress.epoch),
+            "n_samples": config.samples_in_step(progress.epoch, progress.batch, train.n_queries),
             "rng": self._key(SAMPLING, progress.epoch, progress.batch),
             "n_threads": self.n_threads,
         }

@@ -26,15 +26,21 @@ class ScoringNetwork:
         Units of each hidden layer.
     seed : int
         Of the initial weights; PyTorch's global generator is left as it was.
+    initialization : {"pytorch", "glorot"}
+        PyTorch's for linear layers, or uniform weights after Glorot and Bengio (2010) and biases 0, as in Keras.
     """
 
-    def __init__(self, n_features: int, hidden: tuple[int, ...], seed: int) -> None:
+    def __init__(self, n_features: int, hidden: tuple[int, ...], seed: int, initialization: str = "pytorch") -> None:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             layers = []
             for inputs, units in zip((n_features, *hidden), hidden, strict=False):
                 layers += [torch.nn.Linear(inputs, units), torch.nn.Sigmoid()]
             self._layers = torch.nn.Sequential(*layers, torch.nn.Linear((n_features, *hidden)[-1], 1))
+            if initialization == "glorot":
+                for layer in self._layers[::2]:
+                    torch.nn.init.xavier_uniform_(layer.weight)
+                    torch.nn.init.zeros_(layer.bias)
 
     def parameters(self) -> Any:
         """Parameters, for an optimizer of PyTorch."""

@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 
 from plrank_fast import __version__
+from plrank_fast.data import RankingData
 from plrank_fast.extras import import_extra
 from plrank_fast.training.archive import write_atomically
+from plrank_fast.training.config import DROP, TrainingConfig, describe_preset
 from plrank_fast.training.evaluation import METRICS, Metrics
 from plrank_fast.training.loop import TrainingRun
 from plrank_fast.training.network import ScoringNetwork
@@ -36,7 +38,9 @@ def summarize(run: TrainingRun, stopped: str) -> dict[str, Any]:
         Plain values, ready for JSON.
     """
     history = run.progress.history
-    untrained = ScoringNetwork(run.splits.train.n_features, run.config.hidden, run.config.seed).weights()
+    untrained = ScoringNetwork(
+        run.splits.train.n_features, run.config.hidden, run.config.seed, run.config.initialization
+    ).weights()
     held_out = {name: part for name, part in run.splits.named().items() if name != "train"}
     metrics: dict[str, dict[str, Metrics]] = {name: {} for name in held_out}
     for state, weights in (("untrained", untrained), ("trained", run.best_weights)):
@@ -48,7 +52,13 @@ def summarize(run: TrainingRun, stopped: str) -> dict[str, Any]:
         "config": run.config.to_json(),
         "source": run.source.to_json(),
         "data": {
-            name: {"queries": part.n_queries, "documents": part.n_docs, "features": part.n_features, "name": part.name}
+            name: {
+                "queries": part.n_queries,
+                "without_relevant": queries_without_relevant(part),
+                "documents": part.n_docs,
+                "features": part.n_features,
+                "name": part.name,
+            }
             for name, part in run.splits.named().items()
         },
         "stopped": stopped,
@@ -105,11 +115,43 @@ def results_table(results: Mapping[str, Any]) -> str:
             f"{results['epochs']} epochs in {results['seconds']:.1f} s",
             "",
             metrics_table(rows, config["cutoff"]),
+            empty_queries(
+                config["empty"],
+                [
+                    (SPLIT_TITLES[split], results["data"][split]["without_relevant"], results["data"][split]["queries"])
+                    for split in results["metrics"]
+                ],
+            ),
             "",
+            settings_line(TrainingConfig.from_json(config)),
             f"seconds per epoch: {seconds['gradient']:.3f} sampling and gradient, {seconds['model']:.3f} network, "
             f"{seconds['evaluation']:.3f} evaluation",
         ]
     )
+
+
+def queries_without_relevant(data: RankingData) -> int:
+    """Count the queries of which no document has a label above 0."""
+    relevant_before = np.concatenate([[0], np.cumsum(data.labels > 0)])
+    return int((np.diff(relevant_before[data.offsets]) == 0).sum())
+
+
+def empty_queries(empty: float | str, counts: list[tuple[str, int, int]]) -> str:
+    """Say what queries without relevant documents count in the columns "query", and how many there are."""
+    meaning = "left out" if empty == DROP else f"counted as {empty:g}"
+    shares = ", ".join(f"{few} of {all_queries} ({title})" for title, few, all_queries in counts)
+    return f"columns query: queries without relevant documents are {meaning}: {shares}"
+
+
+def settings_line(config: TrainingConfig) -> str:
+    """Say which settings the run had: the preset, what it is, and what differs from it."""
+    changes = ", ".join(f"{name} {_plain(value)}" for name, value in config.changed().items())
+    about = f"settings: preset {config.preset}: {describe_preset(config.preset)}"
+    return f"{about}; changed: {changes}" if changes else about
+
+
+def _plain(value: object) -> str:
+    return " ".join(map(str, value)) or "none" if isinstance(value, tuple) else str(value)
 
 
 def metrics_table(rows: list[tuple[str, str, Metrics]], cutoff: int) -> str:
