@@ -1,7 +1,8 @@
 """What a gradient costs by list length and cutoff, measured, and the choice between exact and conditioned sampling.
 
 The tables hold nanoseconds per document of one thread at scores of standard deviation 1; only their ratios matter.
-``python -m plrank_fast.cost_model`` measures them again and prints them in the form in which they stand here.
+``python -m plrank_fast.cost_model`` measures them again, on an otherwise idle machine, and prints them in the form in
+which they stand here.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ def choose_method(offsets: ArrayLike, cutoff: int) -> str:
     return "pl_rank_exact" if exact <= WORTH_OF_EXACTNESS * sampled else "pl_rank_cmc"
 
 
-def measure(method: str, length: int, cutoff: int) -> float:
+def measure(method: str, length: int, cutoff: int, seconds: float = 0.1) -> float:
     """Nanoseconds per document of one thread, the fastest of a few calls on a batch."""
     n_queries = max(2, 40_000 // length)
     rng = np.random.default_rng(0)
@@ -89,15 +90,26 @@ def measure(method: str, length: int, cutoff: int) -> float:
     if method == "pl_rank_cmc":
         options |= {"n_samples": 1, "rng": 0}
     fastest, begin = np.inf, time.perf_counter()
-    while time.perf_counter() - begin < 0.2:
+    while time.perf_counter() - begin < seconds:
         start = time.perf_counter()
         getattr(plr, method)(scores, relevance, plr.dcg_weights(cutoff), **options)
         fastest = min(fastest, time.perf_counter() - start)
     return 1e9 * fastest / scores.size
 
 
+def measure_tables(rounds: int = 10) -> dict[str, FloatArray]:
+    """Measure every cell once in each round and keep the fastest: what disturbs a while spoils no cell for good."""
+    tables = {method: np.full((len(LENGTHS), len(CUTOFFS)), np.inf) for method in NANOSECONDS}
+    for _ in range(rounds):
+        for i, length in enumerate(LENGTHS):
+            for j, cutoff in enumerate(CUTOFFS):
+                for method, table in tables.items():
+                    table[i, j] = min(table[i, j], measure(method, length, cutoff))
+    return tables
+
+
 if __name__ == "__main__":
-    for name in NANOSECONDS:
-        rows = [tuple(round(measure(name, length, cutoff)) for cutoff in CUTOFFS) for length in LENGTHS]
+    for name, table in measure_tables().items():
+        rows = [tuple(round(cell) for cell in row) for row in table.tolist()]
         print(f'    "{name}": (')
         print("".join(f"        {row},\n" for row in rows) + "    ),")

@@ -36,6 +36,22 @@ def test_choice():
         choose_method([0, 2], -1)
 
 
+def test_rounds(monkeypatch):
+    """Other work that takes the machine for a while is in no cell. Mutants: the last round kept, or the mean; one
+    method's table for both; lengths and cutoffs exchanged."""  # fmt: skip
+    calls = iter(range(10**6))
+
+    def disturbed(method, length, cutoff):
+        slow = 50.0 if (next(calls) // 50) % 2 else 1.0
+        return slow * (length + 1000 * cutoff + 0.5 * (method == "pl_rank_cmc"))
+
+    monkeypatch.setattr(cost_model, "measure", disturbed)
+    tables = cost_model.measure_tables(rounds=4)
+    expected = np.array(cost_model.LENGTHS)[:, np.newaxis] + 1000.0 * np.array(cost_model.CUTOFFS)
+    np.testing.assert_array_equal(tables["pl_rank_exact"], expected)
+    np.testing.assert_array_equal(tables["pl_rank_cmc"], expected + 0.5)
+
+
 def test_measurement():
     for method in cost_model.NANOSECONDS:
         assert 0 < cost_model.measure(method, 8, 1) < 1e6
