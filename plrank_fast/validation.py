@@ -385,3 +385,74 @@ def _check_array_interface(values: Any, name: str) -> None:
     held = memoryview(interface["data"]).nbytes
     if end > held:
         raise ValueError(f"its array interface claims {end} bytes of a buffer of {held}")
+
+
+def only_one(arguments: dict[str, Any]) -> None:
+    """Raise if more than one of these arguments, by name, is not None."""
+    given = [name for name, value in arguments.items() if value is not None]
+    if len(given) > 1:
+        raise ValueError(f"only one of {' and '.join(given)} may be given, got both")
+
+
+def at_most(number: int, name: str, highest: int) -> int:
+    """Return ``number`` if it is not above ``highest``."""
+    if number > highest:
+        raise ValueError(f"{name} must be at most {highest}, got {number}")
+    return number
+
+
+def query_weights(weights: ArrayLike | None, n_queries: int) -> FloatArray:
+    """Return one weight per query, not negative; all 1 if there are none."""
+    if weights is None:
+        return np.ones(n_queries)
+    array = real_array(weights, "weights")
+    if array.size != n_queries:
+        raise ValueError(f"weights must have one entry per query, got {array.size} for {n_queries} queries")
+    return within(array, "weights", 0.0, np.inf)
+
+
+def weights_of_queries(weights: ArrayLike | None, offsets: IntArray) -> FloatArray | None:
+    """Return the weight of each query from those of its documents, which must be the same."""
+    if weights is None:
+        return None
+    array = real_array(weights, "weights")
+    if array.size != offsets[-1]:
+        raise ValueError(f"weights must have one entry per document, got {array.size} for {offsets[-1]} documents")
+    lengths = np.diff(offsets)
+    filled = lengths > 0
+    of_queries = np.zeros(lengths.size)
+    of_queries[filled] = array[offsets[:-1][filled]]
+    differing = array != np.repeat(of_queries, lengths)
+    if differing.any():
+        document = int(np.argmax(differing))
+        query = int(np.searchsorted(offsets, document, side="right")) - 1
+        raise ValueError(
+            f"weights must be the same for all documents of a query, for the objective is of whole rankings: got "
+            f"{of_queries[query]:g} and {array[document]:g} in query {query}"
+        )
+    return of_queries
+
+
+def groups_of(groups: ArrayLike | None, remedy: str) -> ArrayLike:
+    """Return what a library holds of its data set's groups, if it holds any."""
+    if groups is None or np.size(groups) == 0:
+        raise ValueError(f"the data set has no groups, and a ranking objective needs to know its queries: {remedy}")
+    return groups
+
+
+def whole_queries(taken: IntArray, sizes: IntArray, remedy: str) -> None:
+    """Raise if of a query with ``sizes`` documents some but not all are taken, (n_queries,)."""
+    cut = (taken > 0) & (taken < sizes)
+    if cut.any():
+        first = int(np.argmax(cut))
+        raise ValueError(
+            f"the data set holds parts of queries, {taken[first]} of the {sizes[first]} documents of query {first}, "
+            f"which a ranking objective cannot learn from: {remedy}"
+        )
+
+
+def required(value: Any, name: str, by: str) -> Any:
+    """Return ``value`` if there is one; argument ``by`` needs it."""
+    if value is None:
+        raise ValueError(f"{name} must be given for {by}, got None")
+    return value

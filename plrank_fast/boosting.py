@@ -1,0 +1,492 @@
+"""What boosted trees need of a ranking objective: the gradient to descend and a positive curvature.
+
+A library of boosted trees minimises. Each round it asks, at the present scores, for two numbers per document, sums them
+over the documents of a leaf, and gives the leaf the value -G / (H + lambda). The gradient here is minus that of the
+expected metric under Plackett-Luce, NDCG by default. Its Hessian diagonal is no curvature: it is indefinite and sums to
+0 at equal scores, where boosting starts, so that no tree ever splits. ``CURVATURES`` are the ways to a positive one.
+
+Both numbers are divided by the mean curvature of a document. They then depend neither on the scale of gains, rank
+weights and query weights nor on how far training has come: a document counts as 1 on average, and regularisation is in
+units of documents.
+
+The module knows of no library: `plrank_fast.lightgbm`, `plrank_fast.xgboost` and `plrank_fast.catboost` bring it to
+theirs. Boosted trees on stochastic rankings are due to Kang, de Rijke and Oosterhuis, "Estimating the Hessian Matrix of
+Ranking Objectives for Stochastic Learning to Rank with Gradient Boosted Trees", SIGIR 2024.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+from warnings import warn
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from plrank_fast import validation
+from plrank_fast.gradients import pl_rank_3, pl_rank_cmc, pl_rank_exact
+from plrank_fast.metrics import NORMALISATIONS, dcg
+from plrank_fast.probabilities import expected_metric
+from plrank_fast.rank_weights import dcg_weights, gains
+from plrank_fast.validation import FloatArray, IntArray
+
+Gain: TypeAlias = "str | Callable[[FloatArray], ArrayLike]"
+
+METHODS = ("exact", "cmc", "pl_rank_3")
+CURVATURES = ("gradient", "hessian", "majorizer", "constant")
+GAINS = ("exponential", "linear")
+N_SAMPLES = {"cmc": 1, "pl_rank_3": 100}
+
+# Defaults by list length. Short and long are what was measured: 8 to 20 documents a query, and 430. Between them
+# nothing was, and 100 is the middle on a logarithmic scale.
+LONG_LIST = 100.0
+CUTOFF_SHORT, CUTOFF_LONG = 10, 30
+SHRINKAGE_SHORT, SHRINKAGE_LONG = 30.0, 5.0
+
+LEAST_CURVATURE = 1e-3  # of the average document's; keeps leaves of documents without gradient from dividing by 0
+MOST_GRADES = 64  # different gains that the majorizer takes, one gradient each
+DATA_SETS_KEPT = 16  # prepared data sets; more are prepared again in turn, which costs time only
+
+
+def default_cutoff(offsets: IntArray) -> int:
+    """Cutoff for queries of this length: 10, and 30 where they have more than 100 documents on average."""
+    return CUTOFF_LONG if _mean_length(offsets) > LONG_LIST else CUTOFF_SHORT
+
+
+def default_shrinkage(offsets: IntArray) -> float:
+    """Shrinkage for queries of this length: 30 documents, and 5 where they have more than 100 on average."""
+    return SHRINKAGE_LONG if _mean_length(offsets) > LONG_LIST else SHRINKAGE_SHORT
+
+
+class BoostingObjective:
+    """Expected NDCG, or any other metric of its form, as boosted trees ask for it.
+
+    Parameters
+    ----------
+    method : {"exact", "cmc", "pl_rank_3"}
+        Which gradient: ``pl_rank_exact``, or ``pl_rank_cmc`` or ``pl_rank_3`` with fresh rankings each round.
+    cutoff : int, optional
+        Ranks that count, with the weights of DCG. By default 10, or 30 where the queries have more than 100 documents
+        on average.
+    rank_weights : array_like, shape (K,), optional
+        Other weights of ranks, in place of ``cutoff``.
+    gain : {"exponential", "linear"} or callable
+        What a label is worth: 2**label - 1, the label itself, or a function from all labels to as many gains.
+    normalize : {"query", "dataset"}
+        "query": NDCG, each query's metric over its ideal. "dataset": DCG, which weighs queries by what there is to
+        gain. Either way queries that no ranking can serve better or worse (all labels equal, ideal 0) have no gradient.
+    curvature : {"gradient", "hessian", "majorizer", "constant"}
+        How the curvature is made positive. "gradient": the absolute value |g| of the gradient. "hessian": the larger
+        of |g| and the absolute Hessian diagonal. "majorizer": sum_j |rho_i - rho_j| c_ij, where
+        g_i = sum_j (rho_i - rho_j) c_ij; at least |g|, equal to it for binary relevance, for one gradient per grade.
+        "constant": 1, plain gradient descent.
+    shrinkage : float, optional
+        Both numbers are divided by it, so that a regularisation of 1 (``reg_lambda=1`` of XGBoost, its default, and
+        ``lambda_l2=1`` of LightGBM) counts as so many average documents. By default 30, or 5 where the queries have
+        more than 100 documents on average.
+    n_samples : int, optional
+        Rankings for each query and round: 1 for "cmc", 100 for "pl_rank_3".
+    rtol : float
+        Accuracy of "exact".
+    seed : int
+        Of the rankings that the sampled methods draw. Together with the number of the round it determines all bits.
+    first_round : int
+        Number of the round with which training begins; to resume, the number of rounds that are done.
+    n_threads : int, optional
+        None: all available processors.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described; the message names it.
+
+    Notes
+    -----
+    Offsets, gains and ideal values are kept for each data set seen, and so is the number of its round, for the sampled
+    methods. A training that starts over, from the scores with which the last one began, starts at ``first_round``
+    again. A copy, by ``copy`` or ``pickle``, has the settings and begins anew. An objective must not be shared by
+    trainings that run at the same time.
+
+    Examples
+    --------
+    >>> from plrank_fast.boosting import BoostingObjective
+    >>> objective = BoostingObjective(cutoff=2, shrinkage=1.0)
+    >>> gradient, curvature = objective.derivatives([0.0, 0.0, 0.0, 0.0], [1, 0, 0, 2], offsets=[0, 2, 4])
+    >>> gradient.round(3)  # to descend: minus for the relevant
+    array([-1.,  1.,  1., -1.])
+    >>> curvature.round(3)
+    array([1.001, 1.001, 1.001, 1.001])
+    """
+
+    _data_sets: list[_DataSet]  # prepared, the one that was used last in front
+    _rounds: dict[bytes, _Rounds]  # by data set
+
+    def __init__(
+        self,
+        *,
+        method: str = "exact",
+        cutoff: int | None = None,
+        rank_weights: ArrayLike | None = None,
+        gain: Gain = "exponential",
+        normalize: str = "query",
+        curvature: str = "gradient",
+        shrinkage: float | None = None,
+        n_samples: int | None = None,
+        rtol: float = 1e-4,
+        seed: int = 0,
+        first_round: int = 0,
+        n_threads: int | None = None,
+    ) -> None:
+        validation.only_one({"cutoff": cutoff, "rank_weights": rank_weights})
+        self.method = validation.choice(method, "method", METHODS)
+        self.cutoff = None if cutoff is None else validation.count(cutoff, "cutoff", 1)
+        self.rank_weights = None if rank_weights is None else validation.real_array(rank_weights, "rank_weights")
+        self.gain = _checked_gain(gain)
+        self.normalize = validation.choice(normalize, "normalize", NORMALISATIONS)
+        self.curvature = validation.choice(curvature, "curvature", CURVATURES)
+        self.shrinkage = None if shrinkage is None else validation.positive_real(shrinkage, "shrinkage")
+        self.n_samples = None if n_samples is None else validation.count(n_samples, "n_samples", 1)
+        self.rtol = validation.positive_real(rtol, "rtol")
+        self.seed = validation.count(seed, "seed", 0)
+        self.first_round = validation.count(first_round, "first_round", 0)
+        self.n_threads = validation.threads(n_threads)
+        self._forget()
+
+    def derivatives(
+        self,
+        scores: ArrayLike,
+        labels: ArrayLike,
+        offsets: ArrayLike | None = None,
+        *,
+        weights: ArrayLike | None = None,
+        round_number: int | None = None,
+    ) -> tuple[FloatArray, FloatArray]:
+        """Compute what a round of boosting needs.
+
+        Parameters
+        ----------
+        scores : array_like, shape (n_docs,)
+            Scores reached so far.
+        labels : array_like, shape (n_docs,)
+            Grades, of which ``gain`` makes relevance.
+        offsets : array_like of int, shape (n_queries + 1,), optional
+            Where each query's documents start; a single query by default.
+        weights : array_like, shape (n_queries,), optional
+            Weight of each query, not negative.
+        round_number : int, optional
+            The same round gives the same bits. By default the rounds of this data set are counted from
+            ``first_round``; a number given here leaves the count alone.
+
+        Returns
+        -------
+        gradient, curvature : ndarray, shape (n_docs,), float64
+            The gradient to descend, and a curvature above 0, in units of the average document's over ``shrinkage``.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If an argument is not as described; the message names it.
+
+        Warns
+        -----
+        UserWarning
+            If no query has documents of different worth: there is nothing to learn.
+        """
+        scores_ = validation.real_array(scores, "scores")
+        data = self._data_set(labels, offsets, weights, scores_)
+        if round_number is not None:
+            round_number = validation.count(round_number, "round_number", 0)
+        elif self.method == "exact":
+            round_number = 0  # nothing depends on it
+        else:
+            round_number = data.rounds.next(scores_, self.first_round)
+        ascent, curvature = self._raw_derivatives(scores_, data, np.random.SeedSequence([self.seed, round_number]))
+        unit = curvature.mean() if curvature.size else 0.0
+        if unit == 0.0:  # nothing to learn
+            return np.zeros_like(ascent), np.full_like(ascent, LEAST_CURVATURE / data.shrinkage)
+        gradient = ascent / (-unit * data.shrinkage)
+        return gradient, (curvature / unit + LEAST_CURVATURE) / data.shrinkage
+
+    def _raw_derivatives(
+        self, scores: FloatArray, data: _DataSet, seed: np.random.SeedSequence
+    ) -> tuple[FloatArray, FloatArray]:
+        """The gradient of the metric, uphill, and a curvature that is not negative."""
+        if self.curvature == "majorizer":
+            ascent, majorizer = np.zeros_like(scores), np.zeros_like(scores)
+            for lower, upper in zip(data.grades[:-1], data.grades[1:], strict=True):
+                above = np.where(data.relevance > lower, (upper - lower) * data.factor, 0.0)
+                part = self._estimate(scores, above, data, seed)
+                ascent += part
+                majorizer += np.abs(part)
+            return ascent, majorizer
+        relevance = data.relevance * data.factor
+        if self.curvature == "hessian":
+            ascent, diagonal = self._estimate(scores, relevance, data, seed, hessian=True)
+            return ascent, np.maximum(np.abs(ascent), np.abs(diagonal))
+        ascent = self._estimate(scores, relevance, data, seed)
+        if self.curvature == "constant":
+            return ascent, np.full_like(ascent, np.abs(ascent).mean() if ascent.size else 0.0)
+        return ascent, np.abs(ascent)
+
+    def _estimate(
+        self,
+        scores: FloatArray,
+        relevance: FloatArray,
+        data: _DataSet,
+        seed: np.random.SeedSequence,
+        hessian: bool = False,
+    ) -> Any:
+        batch: dict[str, Any] = {"offsets": data.offsets, "hessian": hessian, "n_threads": self.n_threads}
+        if self.method == "exact":
+            return pl_rank_exact(scores, relevance, data.rank_weights, rtol=self.rtol, **batch)
+        estimator = pl_rank_cmc if self.method == "cmc" else pl_rank_3
+        n_samples = N_SAMPLES[self.method] if self.n_samples is None else self.n_samples
+        return estimator(scores, relevance, data.rank_weights, n_samples=n_samples, rng=seed, **batch)
+
+    def _data_set(
+        self, labels: ArrayLike, offsets: ArrayLike | None, weights: ArrayLike | None, scores: FloatArray
+    ) -> _DataSet:
+        """The prepared data set of these labels, offsets and weights, the one that was used last in front."""
+        given = _Given.of(labels, offsets, weights, scores)
+        for place, data in enumerate(self._data_sets):
+            if data.given.same(given):
+                self._data_sets.insert(0, self._data_sets.pop(place))
+                return data
+        data = self._prepared(given)
+        data.rounds = self._rounds.setdefault(given.key(), data.rounds)
+        self._data_sets = [data, *self._data_sets[: DATA_SETS_KEPT - 1]]
+        return data
+
+    def _prepared(self, given: _Given) -> _DataSet:
+        offsets = given.offsets
+        cutoff = default_cutoff(offsets) if self.cutoff is None else self.cutoff
+        rank_weights = dcg_weights(cutoff) if self.rank_weights is None else self.rank_weights
+        relevance = relevance_of(given.labels, self.gain)
+        factor, relevance = _factor_of_queries(relevance, rank_weights, offsets, self.normalize, self.n_threads)
+        if relevance.size and not factor.any():
+            warn("labels hold no query with documents of different worth: there is nothing to learn", stacklevel=5)
+        grades = np.unique(relevance)
+        if self.curvature == "majorizer":
+            validation.at_most(grades.size, "the number of different gains, for the majorizer,", MOST_GRADES)
+        return _DataSet(
+            given=given,
+            offsets=offsets,
+            rank_weights=rank_weights,
+            relevance=relevance,
+            factor=np.repeat(factor * given.weights, np.diff(offsets)),
+            grades=grades,
+            shrinkage=default_shrinkage(offsets) if self.shrinkage is None else self.shrinkage,
+            rounds=_Rounds(),
+        )
+
+    def _forget(self) -> None:
+        self._data_sets = []
+        self._rounds = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Settings only: a copy begins anew."""
+        return {name: value for name, value in self.__dict__.items() if not name.startswith("_")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._forget()
+
+    def __repr__(self) -> str:
+        settings = ", ".join(f"{name}={value!r}" for name, value in self.__getstate__().items() if value is not None)
+        return f"{type(self).__name__}({settings})"
+
+
+class RankingMetric:
+    """Mean NDCG of a data set, for evaluation and early stopping.
+
+    Parameters
+    ----------
+    cutoff : int, optional
+        Ranks that count, with the weights of DCG; 10 by default.
+    rank_weights : array_like, shape (K,), optional
+        Other weights of ranks, in place of ``cutoff``.
+    gain : {"exponential", "linear"} or callable
+        As in ``BoostingObjective``.
+    expected : bool
+        False: of the ranking by descending score, equal scores in the order of the file. True: the expectation over
+        rankings drawn from Plackett-Luce, which is what training improves.
+    empty : float
+        Value of a query whose ideal DCG is 0: 0 in scikit-learn, 1 in LightGBM and XGBoost.
+    rtol : float
+        Accuracy of the expectation.
+    n_threads : int, optional
+        None: all available processors.
+
+    Examples
+    --------
+    >>> from plrank_fast.boosting import RankingMetric
+    >>> metric = RankingMetric(cutoff=2)
+    >>> metric.name
+    'ndcg@2'
+    >>> round(metric.evaluate([0.1, 0.9, 0.3, 0.2], [1, 0, 2, 0], offsets=[0, 2, 4]), 3)
+    0.815
+    """
+
+    def __init__(
+        self,
+        *,
+        cutoff: int | None = None,
+        rank_weights: ArrayLike | None = None,
+        gain: Gain = "exponential",
+        expected: bool = False,
+        empty: float = 0.0,
+        rtol: float = 1e-4,
+        n_threads: int | None = None,
+    ) -> None:
+        validation.only_one({"cutoff": cutoff, "rank_weights": rank_weights})
+        if rank_weights is None:
+            rank_weights = dcg_weights(CUTOFF_SHORT if cutoff is None else validation.count(cutoff, "cutoff", 1))
+        self.rank_weights = validation.real_array(rank_weights, "rank_weights")
+        self.gain = _checked_gain(gain)
+        self.expected = validation.flag(expected, "expected")
+        self.empty = float(validation.real_array(empty, "empty", ndim=(0,)))
+        self.rtol = validation.positive_real(rtol, "rtol")
+        self.n_threads = validation.threads(n_threads)
+
+    @property
+    def name(self) -> str:
+        """Name under which values are reported; it begins with "ndcg", which XGBoost knows to be maximised."""
+        return f"ndcg{'_expected' if self.expected else ''}@{self.rank_weights.size}"
+
+    def evaluate(
+        self,
+        scores: ArrayLike,
+        labels: ArrayLike,
+        offsets: ArrayLike | None = None,
+        *,
+        weights: ArrayLike | None = None,
+    ) -> float:
+        """Mean over the queries, weighted by ``weights`` (n_queries,) if given."""
+        scores_ = validation.real_array(scores, "scores")
+        given = _Given.of(labels, offsets, weights, scores_)
+        relevance = relevance_of(given.labels, self.gain)
+        batch: dict[str, Any] = {"offsets": given.offsets, "n_threads": self.n_threads}
+        factor, relevance = _factor_of_queries(
+            relevance, self.rank_weights, given.offsets, "query", self.n_threads, differing=False
+        )
+        if self.expected:
+            reached = expected_metric(scores_, relevance, self.rank_weights, rtol=self.rtol, **batch)
+        else:
+            reached = dcg(scores_, relevance, self.rank_weights, **batch)
+        values = np.where(factor > 0.0, reached * factor, self.empty)
+        total = given.weights.sum()
+        return float(values @ given.weights / total) if total > 0.0 else self.empty
+
+
+def relevance_of(labels: FloatArray, gain: Gain) -> FloatArray:
+    """Gain of each label, (n_docs,)."""
+    if callable(gain):
+        return validation.same_length(validation.real_array(gain(labels), "gain(labels)"), "gain(labels)", labels)
+    return gains(labels) if gain == "exponential" else labels.copy()
+
+
+def _checked_gain(gain: Gain) -> Gain:
+    return gain if callable(gain) else validation.choice(gain, "gain", GAINS)
+
+
+def _mean_length(offsets: IntArray) -> float:
+    lengths = np.diff(offsets)
+    return float(lengths.sum() / max(np.count_nonzero(lengths), 1))
+
+
+def _factor_of_queries(
+    relevance: FloatArray,
+    rank_weights: FloatArray,
+    offsets: IntArray,
+    normalize: str,
+    n_threads: int | None,
+    differing: bool = True,
+) -> tuple[FloatArray, FloatArray]:
+    """What to multiply a query's metric by, (n_queries,), and relevance scaled so that the largest is 1.
+
+    The factor is 1 over the ideal metric, or 1; and 0 where the ideal is 0 or, if ``differing``, all documents of the
+    query are worth the same.
+    """
+    if normalize == "query":
+        validation.within(relevance, "the gain of labels", 0.0, np.inf)
+    filled = np.diff(offsets) > 0
+    starts = offsets[:-1][filled]
+    highest, lowest = np.zeros(filled.size), np.zeros(filled.size)
+    if starts.size:
+        highest[filled] = np.maximum.reduceat(relevance, starts)
+        lowest[filled] = np.minimum.reduceat(relevance, starts)
+    largest = max(highest.max(initial=0.0), -lowest.min(initial=0.0))
+    relevance = relevance / (largest if largest > 0.0 else 1.0)
+    counts = highest > lowest if differing else filled
+    if normalize == "dataset":
+        return counts.astype(np.float64), relevance
+    ideal = dcg(relevance, relevance, rank_weights, offsets=offsets, n_threads=n_threads)
+    return np.divide(1.0, ideal, out=np.zeros_like(ideal), where=counts & (ideal > 0.0)), relevance
+
+
+@dataclass(frozen=True)
+class _Given:
+    """A data set as it was handed over."""
+
+    labels: FloatArray
+    offsets: IntArray
+    weights: FloatArray
+
+    @classmethod
+    def of(cls, labels: ArrayLike, offsets: ArrayLike | None, weights: ArrayLike | None, scores: FloatArray) -> _Given:
+        labels_ = validation.same_length(validation.real_array(labels, "labels"), "labels", scores)
+        offsets_ = validation.query_offsets(offsets, scores.size)
+        return cls(labels_, offsets_, validation.query_weights(weights, offsets_.size - 1))
+
+    def same(self, other: _Given) -> bool:
+        return (
+            np.array_equal(self.labels, other.labels)
+            and np.array_equal(self.offsets, other.offsets)
+            and np.array_equal(self.weights, other.weights)
+        )
+
+    def key(self) -> bytes:
+        """What tells this data set from others in a few bytes."""
+        digest = hashlib.blake2b(digest_size=16)
+        for part in (self.labels, self.offsets, self.weights):
+            digest.update(part.tobytes())
+        return digest.digest()
+
+
+@dataclass
+class _DataSet:
+    """A data set made ready; the metric of query q is that of relevance times factor."""
+
+    given: _Given
+    offsets: IntArray
+    rank_weights: FloatArray
+    relevance: FloatArray
+    factor: FloatArray
+    grades: FloatArray
+    shrinkage: float
+    rounds: _Rounds
+
+
+class _Rounds:
+    """Counts the rounds of a data set, and sees when a training starts over."""
+
+    def __init__(self) -> None:
+        self.number = -1
+        self.start: FloatArray | None = None
+        self.moved = False
+
+    def next(self, scores: FloatArray, first_round: int) -> int:
+        """Number of the round that is at these scores.
+
+        Back at the scores of the first round, after others, is a new training. The same scores twice in a row are not:
+        a round whose tree had no split must have other random numbers after it.
+        """
+        at_start = self.start is not None and np.array_equal(scores, self.start)
+        if self.start is None or (at_start and self.moved):
+            self.start, self.moved, self.number = scores.copy(), False, first_round
+        else:
+            self.moved = self.moved or not at_start
+            self.number += 1
+        return self.number

@@ -1,0 +1,365 @@
+"""plrank_fast.boosting against enumeration of all rankings, its units, its rounds and its errors."""
+
+import copy
+import itertools
+import pickle
+
+import numpy as np
+import pytest
+
+import plrank_fast as plr
+from plrank_fast import boosting, reference
+from plrank_fast.boosting import CURVATURES, LEAST_CURVATURE, BoostingObjective, RankingMetric
+
+LABELS = np.array([0, 2, 1, 1, 1, 1, 1, 0, 3, 0, 0])  # queries: graded, alike, empty, graded, without relevant ones
+OFFSETS = np.array([0, 4, 7, 7, 9, 11])
+SCORES = np.array([0.3, -0.2, 1.1, 0.0, 0.4, 0.2, 0.9, 0.5, -0.5, 1.0, 0.0])
+THETA = plr.dcg_weights(2)
+
+
+def ndcg_gradient(derivative=reference.exact_gradient):
+    """Derivative of the sum of expected NDCG@2 by enumeration; 0 where all labels are alike."""
+    result = np.zeros(LABELS.size)
+    for start, stop in itertools.pairwise(OFFSETS):
+        labels = LABELS[start:stop]
+        if labels.size and np.ptp(labels):
+            relevance = 2.0**labels - 1
+            ideal = (np.sort(relevance)[::-1][:2] * THETA[: labels.size]).sum()
+            result[start:stop] = derivative(SCORES[start:stop], relevance / ideal, THETA)
+    return result
+
+
+def derivatives(**options):
+    settings = {"cutoff": 2, "rtol": 1e-9, "shrinkage": 1.0} | options
+    return BoostingObjective(**settings).derivatives(SCORES, LABELS, OFFSETS)
+
+
+def test_against_enumeration():
+    """Mutants: ascent for descent, no normalisation by query, the ideal of K = 3, the floor left out."""
+    expected = ndcg_gradient()
+    unit = np.abs(expected).mean()
+    gradient, curvature = derivatives()
+    np.testing.assert_allclose(gradient, -expected / unit, atol=1e-8)
+    np.testing.assert_allclose(curvature, np.abs(expected) / unit + LEAST_CURVATURE, atol=1e-8)
+    assert (gradient[4:7] == 0).all()
+    assert (gradient[9:] == 0).all()
+
+
+def test_hessian_curvature_against_enumeration():
+    """Mutants: the diagonal alone, its sign kept, the smaller of the two."""
+    gradient, diagonal = ndcg_gradient(), ndcg_gradient(reference.exact_hessian_diagonal)
+    larger = np.maximum(np.abs(gradient), np.abs(diagonal))
+    assert (np.abs(diagonal) > np.abs(gradient)).any() or (np.abs(diagonal) < np.abs(gradient)).any()
+    descent, curvature = derivatives(curvature="hessian")
+    np.testing.assert_allclose(descent, -gradient / larger.mean(), atol=1e-7)
+    np.testing.assert_allclose(curvature, larger / larger.mean() + LEAST_CURVATURE, atol=1e-7)
+
+
+def test_majorizer_against_its_definition():
+    """sum_j |rho_i - rho_j| c_ij, where minus c_ij is the derivative by score i of the metric whose relevance is e_j.
+
+    Mutants: |sum| for sum of |.|, a grade left out, all steps between grades equal.
+    """
+    relevance = 2.0 ** LABELS[:4] - 1
+    relevance /= (np.sort(relevance)[::-1][:2] * THETA).sum()
+    couplings = np.array([-reference.exact_gradient(SCORES[:4], unit, THETA) for unit in np.eye(4)]).T
+    np.fill_diagonal(couplings, 0.0)
+    np.testing.assert_allclose(couplings, couplings.T, atol=1e-12)
+    differences = relevance[:, np.newaxis] - relevance
+    majorizer = (np.abs(differences) * couplings).sum(axis=1)
+    ascent = (differences * couplings).sum(axis=1)
+    gradient, curvature = BoostingObjective(
+        cutoff=2, curvature="majorizer", shrinkage=1.0, rtol=1e-9
+    ).derivatives(SCORES[:4], LABELS[:4])  # fmt: skip
+    np.testing.assert_allclose(gradient, -ascent / majorizer.mean(), atol=1e-7)
+    np.testing.assert_allclose(curvature, majorizer / majorizer.mean() + LEAST_CURVATURE, atol=1e-7)
+    assert (curvature - np.abs(gradient) >= LEAST_CURVATURE - 1e-9).all()
+    assert curvature[2] - LEAST_CURVATURE > np.abs(gradient[2]) + 1e-3  # of the middle grade: between the others
+
+
+def test_majorizer_of_binary_relevance_is_the_gradient():
+    labels = np.minimum(LABELS, 1)
+    one = BoostingObjective(cutoff=2, rtol=1e-9).derivatives(SCORES, labels, OFFSETS)
+    other = BoostingObjective(cutoff=2, rtol=1e-9, curvature="majorizer").derivatives(SCORES, labels, OFFSETS)
+    np.testing.assert_allclose(one, other, atol=1e-9)
+
+
+def test_majorizer_refuses_a_continuum_of_grades():
+    labels = np.linspace(0, 3, 100)
+    with pytest.raises(ValueError, match=r"different gains.* at most 64, got 100"):
+        BoostingObjective(curvature="majorizer").derivatives(np.zeros(100), labels)
+
+
+def test_constant_curvature():
+    gradient, curvature = derivatives(curvature="constant")
+    np.testing.assert_allclose(curvature, 1.0 + LEAST_CURVATURE)
+    np.testing.assert_allclose(gradient, derivatives()[0])
+
+
+@pytest.mark.parametrize("method", boosting.METHODS)
+@pytest.mark.parametrize("curvature", CURVATURES)
+def test_independent_of_every_scale(method, curvature):
+    """Gains, rank weights and query weights in other units change nothing; curvature is positive, 1 on average.
+
+    Mutants: the unit taken before query weights, LEAST_CURVATURE added before dividing.
+    """
+    options = {"method": method, "curvature": curvature, "shrinkage": 1.0, "gain": "linear", "rtol": 1e-8}
+    weights = np.array([1.0, 2.0, 1.0, 0.5, 3.0])
+    expected = BoostingObjective(rank_weights=THETA, **options).derivatives(SCORES, LABELS, OFFSETS, weights=weights)
+    for scale in (1e-9, 1e9):
+        objective = BoostingObjective(rank_weights=THETA * scale, **options)
+        scaled = objective.derivatives(SCORES, LABELS * scale, OFFSETS, weights=weights * scale)
+        np.testing.assert_allclose(scaled, expected, atol=1e-7)
+    assert (expected[1] > 0).all()
+    assert expected[1].mean() == pytest.approx(1.0 + LEAST_CURVATURE)
+
+
+def test_normalisation_by_data_set_weighs_queries_by_their_gain():
+    """Mutant: "dataset" taken for "query"."""
+    gradient, _ = derivatives(normalize="dataset")
+    dcg = plr.pl_rank_exact(SCORES, plr.gains(LABELS), THETA, offsets=OFFSETS, rtol=1e-9)
+    dcg[np.r_[4:7, 9:11]] = 0.0
+    np.testing.assert_allclose(gradient, -dcg / np.abs(dcg).mean(), atol=1e-7)
+
+
+def test_gains():
+    """A function of the labels, by name or given; "linear" is the label."""
+    np.testing.assert_array_equal(derivatives(gain=plr.gains), derivatives())
+    np.testing.assert_array_equal(derivatives(gain=lambda labels: labels), derivatives(gain="linear"))
+    assert not np.allclose(derivatives(gain="linear")[0], derivatives()[0])
+
+
+def test_query_weights():
+    """A query of weight 0 is as if it were not there, one of weight 2 as if it were there twice.
+
+    Mutant: weights of the wrong query.
+    """
+    objective = BoostingObjective(cutoff=2, rtol=1e-9, shrinkage=1.0)
+    first, third = np.arange(4), np.arange(7, 9)
+    scores, labels = SCORES[np.r_[first, first, third]], LABELS[np.r_[first, first, third]]
+    twice, _ = objective.derivatives(scores, labels, [0, 4, 8, 10])
+    weighted, _ = objective.derivatives(SCORES, LABELS, OFFSETS, weights=[2, 1, 1, 1, 0])
+    assert weighted[0] / weighted[7] == pytest.approx(2 * twice[0] / twice[8])
+    without, _ = objective.derivatives(SCORES, LABELS, OFFSETS, weights=[0, 1, 1, 1, 1])
+    assert (without[:4] == 0).all()
+    assert (without[7:9] != 0).all()
+
+
+def test_defaults_look_at_list_lengths():
+    """K = 10 and 30 documents of shrinkage up to 100 documents a query on average, else K = 30 and 5.
+
+    Mutants: the mean over all queries with the empty ones, the longest list for the mean, defaults that override.
+    """
+    rng = np.random.default_rng(0)
+    for length, cutoff, shrinkage in ((100, 10, 30.0), (101, 30, 5.0)):
+        offsets = np.array([0, 0, 1, 2 * length])
+        labels, scores = rng.integers(0, 3, 2 * length), rng.normal(size=2 * length)
+        default = BoostingObjective().derivatives(scores, labels, offsets)
+        spelt_out = BoostingObjective(cutoff=cutoff, shrinkage=shrinkage).derivatives(scores, labels, offsets)
+        np.testing.assert_array_equal(default, spelt_out)
+        assert default[1].mean() == pytest.approx((1 + LEAST_CURVATURE) / shrinkage)
+        assert not np.array_equal(
+            BoostingObjective(cutoff=7, shrinkage=shrinkage).derivatives(scores, labels, offsets)[0], default[0]
+        )
+
+
+@pytest.mark.parametrize("method", ["cmc", "pl_rank_3"])
+def test_noise_is_fresh_each_round_and_a_round_repeats(method):
+    """Mutants: the seed alone, the round alone, a counter that explicit rounds advance."""
+    objective = BoostingObjective(method=method, seed=5, n_samples=2)
+    rounds = [objective.derivatives(SCORES + step, LABELS, OFFSETS)[0] for step in range(3)]
+    assert not np.allclose(rounds[0], rounds[1])  # PL is the same at SCORES + step: only the noise differs
+    assert not np.allclose(rounds[1], rounds[2])
+    for number in (2, 0, 1):
+        fresh = BoostingObjective(method=method, seed=5, n_samples=2)
+        again, _ = fresh.derivatives(SCORES + number, LABELS, OFFSETS, round_number=number)
+        np.testing.assert_array_equal(again, rounds[number])
+        np.testing.assert_array_equal(
+            objective.derivatives(SCORES + number, LABELS, OFFSETS, round_number=number)[0], rounds[number]
+        )
+    later = BoostingObjective(method=method, seed=5, n_samples=2, first_round=1)
+    np.testing.assert_array_equal(later.derivatives(SCORES + 1, LABELS, OFFSETS)[0], rounds[1])
+    np.testing.assert_array_equal(later.derivatives(SCORES + 2, LABELS, OFFSETS)[0], rounds[2])
+    other = BoostingObjective(method=method, seed=6, n_samples=2)
+    assert not np.allclose(other.derivatives(SCORES, LABELS, OFFSETS)[0], rounds[0])
+
+
+def test_mean_over_rounds_is_the_exact_gradient():
+    """2000 rounds of one ranking each: |z| below 6 at the 6 documents with a gradient (a chance of about 1e-8).
+
+    Mutant: every second round with the rankings of the one before it passes here, and fails in the test above.
+    """
+    objective = BoostingObjective(method="cmc", cutoff=2)
+    data = objective._data_set(LABELS, OFFSETS, None, SCORES)
+    exact = ndcg_gradient()
+    seen = np.array([
+        objective._raw_derivatives(SCORES, data, np.random.SeedSequence([1, number]))[0] for number in range(2000)
+    ])  # fmt: skip
+    error = seen.mean(axis=0) - exact
+    allowed = 6 * seen.std(axis=0, ddof=1) / np.sqrt(len(seen)) + 1e-12
+    assert (np.abs(error) < allowed).all()
+    assert len(np.unique(seen[:, 0])) > 1
+
+
+@pytest.mark.parametrize("method", boosting.METHODS)
+@pytest.mark.parametrize("curvature", CURVATURES)
+def test_same_bits_for_any_number_of_threads(method, curvature):
+    def bits(n_threads):
+        objective = BoostingObjective(method=method, curvature=curvature, n_threads=n_threads)
+        return np.array(objective.derivatives(SCORES, LABELS, OFFSETS)).tobytes()
+
+    assert bits(1) == bits(2) == bits(7)
+
+
+class TestRounds:
+    """Which round it is, when nobody says so."""
+
+    @staticmethod
+    def noise(objective, scores, labels=LABELS):
+        return objective.derivatives(scores, labels, OFFSETS)[0]
+
+    def test_a_training_that_starts_over_repeats(self):
+        """Mutant: the count goes on."""
+        objective = BoostingObjective(method="cmc")
+        first = [self.noise(objective, SCORES * step) for step in range(3)]
+        second = [self.noise(objective, SCORES * step) for step in range(3)]
+        np.testing.assert_array_equal(first, second)
+
+    def test_a_round_without_a_split_is_no_new_start(self):
+        """Scores stay where they began: the next round has other rankings. Mutant: every return to the start counts."""
+        objective = BoostingObjective(method="cmc")
+        rounds = [self.noise(objective, SCORES) for _ in range(3)]
+        assert not np.allclose(rounds[0], rounds[1])
+        assert not np.allclose(rounds[1], rounds[2])
+
+    def test_data_sets_are_counted_apart(self):
+        """As in cross-validation, where one objective serves all folds in turn, here more folds than are kept.
+
+        Mutants: one count for all; counts lost with the prepared data sets.
+        """
+        objective = BoostingObjective(method="cmc")
+        folds = [np.roll(LABELS, shift) + np.arange(LABELS.size) % (shift + 2) for shift in range(20)]
+        assert len(folds) > boosting.DATA_SETS_KEPT
+        alone = [[self.noise(BoostingObjective(method="cmc", first_round=number), SCORES * (1 + number), fold)
+                  for number in range(2)] for fold in folds]  # fmt: skip
+        for number in range(2):
+            for fold, expected in zip(folds, alone, strict=True):
+                np.testing.assert_array_equal(self.noise(objective, SCORES * (1 + number), fold), expected[number])
+
+    @pytest.mark.parametrize("duplicate", [copy.deepcopy, copy.copy, lambda it: pickle.loads(pickle.dumps(it))])
+    def test_a_copy_begins_anew(self, duplicate):
+        """Mutant: ``copy.copy`` shares the counts."""
+        objective = BoostingObjective(method="cmc", first_round=3, cutoff=2, gain=plr.gains)
+        first = self.noise(objective, SCORES)
+        twin = duplicate(objective)
+        np.testing.assert_array_equal(self.noise(twin, SCORES), first)
+        assert repr(twin) == repr(objective)
+        np.testing.assert_array_equal(self.noise(objective, SCORES * 2), self.noise(twin, SCORES * 2))
+
+
+def test_data_set_is_prepared_once(monkeypatch):
+    """And again when labels change under it. Mutants: prepared each round; the old gains kept."""
+    calls = []
+    monkeypatch.setattr(boosting, "gains", lambda labels: calls.append(1) or plr.gains(labels))
+    objective, labels = BoostingObjective(), LABELS.astype(float)
+    for step in range(3):
+        objective.derivatives(SCORES * step, labels, OFFSETS)
+    assert len(calls) == 1
+    labels[0] = 3
+    changed, _ = objective.derivatives(SCORES, labels, OFFSETS)
+    assert len(calls) == 2
+    np.testing.assert_array_equal(changed, BoostingObjective().derivatives(SCORES, labels, OFFSETS)[0])
+
+
+@pytest.mark.parametrize("labels", [np.zeros(11), np.ones(11)])
+@pytest.mark.parametrize("curvature", CURVATURES)
+@pytest.mark.filterwarnings("default::UserWarning")
+def test_nothing_to_learn(labels, curvature):
+    """Zeros and a positive curvature, with a warning. Mutant: division by the mean of zeros."""
+    with pytest.warns(UserWarning, match="no query with documents of different worth"):
+        gradient, second = BoostingObjective(curvature=curvature).derivatives(SCORES, labels, OFFSETS)
+    assert (gradient == 0).all()
+    assert (second > 0).all()
+
+
+def test_no_documents():
+    gradient, curvature = BoostingObjective().derivatives([], [], [0])
+    assert gradient.shape == curvature.shape == (0,)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"cutoff": 10, "rank_weights": [1.0]}, ValueError, "only one of cutoff and rank_weights"),
+        ({"cutoff": 0}, ValueError, "cutoff must be at least 1, got 0"),
+        ({"method": "pl_rank_exact"}, ValueError, "method must be one of 'exact', 'cmc', 'pl_rank_3'"),
+        ({"curvature": "abs"}, ValueError, "curvature must be one of"),
+        ({"gain": "log"}, ValueError, "gain must be one of"),
+        ({"gain": 3}, TypeError, "gain must be one of"),
+        ({"normalize": None}, TypeError, "normalize must be one of"),
+        ({"shrinkage": 0}, ValueError, "shrinkage must be positive"),
+        ({"seed": -1}, ValueError, "seed must be at least 0"),
+        ({"seed": None}, TypeError, "seed must be an integer"),
+        ({"first_round": -1}, ValueError, "first_round must be at least 0"),
+        ({"n_samples": 0}, ValueError, "n_samples must be at least 1"),
+        ({"rank_weights": [[1.0]]}, ValueError, "rank_weights must be 1-dimensional"),
+        ({"n_threads": 0}, ValueError, "n_threads must be"),
+        ({"rtol": 0}, ValueError, "rtol must be positive"),
+    ],
+)
+def test_refused_settings(options, error, message):
+    with pytest.raises(error, match=message):
+        BoostingObjective(**options)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "message"),
+    [
+        ((SCORES[:3], LABELS, OFFSETS), {}, "labels must have one entry per score"),
+        ((SCORES * np.nan, LABELS, OFFSETS), {}, "scores must be finite"),
+        ((SCORES, LABELS - 1, OFFSETS), {}, "labels must be at least 0"),
+        ((SCORES, LABELS, OFFSETS[:-1]), {}, "offsets must end with"),
+        ((SCORES, LABELS, OFFSETS), {"weights": [1.0]}, "weights must have one entry per query, got 1 for 5"),
+        ((SCORES, LABELS, OFFSETS), {"weights": [1, 1, 1, 1, -1]}, "weights must be at least 0"),
+        ((SCORES, LABELS, OFFSETS), {"round_number": -1}, "round_number must be at least 0"),
+    ],
+)
+def test_refused_data(arguments, options, message):
+    with pytest.raises(ValueError, match=message):
+        BoostingObjective().derivatives(*arguments, **options)
+
+
+def test_refused_gain():
+    with pytest.raises(ValueError, match="the gain of labels must be at least 0, got -1"):
+        BoostingObjective(gain="linear").derivatives(SCORES, LABELS - 1, OFFSETS)
+    BoostingObjective(gain="linear", normalize="dataset").derivatives(SCORES, LABELS - 1, OFFSETS)
+    with pytest.raises(ValueError, match=r"gain\(labels\) must have one entry per score"):
+        BoostingObjective(gain=lambda labels: labels[1:]).derivatives(SCORES, LABELS, OFFSETS)
+
+
+class TestRankingMetric:
+    """Mean NDCG."""
+
+    @pytest.mark.parametrize("empty", [0.0, 1.0])
+    def test_is_the_mean_of_ndcg(self, empty):
+        """Mutants: queries of equal labels left out, ``empty`` ignored."""
+        value = RankingMetric(cutoff=2, empty=empty).evaluate(SCORES, LABELS, OFFSETS)
+        expected = plr.ndcg(SCORES, plr.gains(LABELS), THETA, offsets=OFFSETS, empty=empty)
+        assert value == pytest.approx(expected.mean(), rel=1e-12)
+        assert expected[1] == 1.0
+
+    def test_expectation_and_weights(self):
+        """Mutants: the unweighted mean, the deterministic ranking."""
+        weights = np.array([1.0, 2.0, 3.0, 4.0, 5.0])
+        relevance = plr.gains(LABELS)
+        values = plr.expected_metric(SCORES, relevance, THETA, offsets=OFFSETS)
+        ideal = plr.dcg(relevance, relevance, THETA, offsets=OFFSETS)
+        values = np.divide(values, ideal, out=np.zeros(5), where=ideal > 0)
+        metric = RankingMetric(cutoff=2, expected=True, rtol=1e-9)
+        assert metric.evaluate(SCORES, LABELS, OFFSETS, weights=weights) == pytest.approx(
+            values @ weights / weights.sum(), rel=1e-6
+        )
+
+    def test_names(self):
+        assert RankingMetric().name == "ndcg@10"
+        assert RankingMetric(rank_weights=[1, 1, 1], expected=True).name == "ndcg_expected@3"

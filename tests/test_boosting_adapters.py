@@ -1,0 +1,502 @@
+"""Objectives and metrics in LightGBM, XGBoost and CatBoost themselves, and every trap that was met there."""
+
+import copy
+import inspect
+import json
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import plrank_fast as plr
+from plrank_fast import boosting
+from plrank_fast import catboost as plrank_catboost
+from plrank_fast import lightgbm as plrank_lightgbm
+from plrank_fast import xgboost as plrank_xgboost
+from plrank_fast.boosting import BoostingObjective, RankingMetric
+from plrank_fast.data import generate
+
+TRAIN = generate("yahoo", 60, n_features=12)
+TEST = generate("yahoo", 60, n_features=12, split="test")
+SIZES, TEST_SIZES = np.diff(TRAIN.offsets), np.diff(TEST.offsets)
+QUERY = np.repeat(np.arange(SIZES.size), SIZES)
+QUIET = {"lambda_l2": 1.0, "metric": "None", "verbosity": -1, "num_threads": 1}
+
+
+@pytest.fixture
+def lightgbm():
+    return pytest.importorskip("lightgbm")
+
+
+@pytest.fixture
+def xgboost():
+    return pytest.importorskip("xgboost")
+
+
+@pytest.fixture
+def catboost():
+    return pytest.importorskip("catboost")
+
+
+def mean_ndcg(scores, data=TEST):
+    return plr.ndcg(scores, plr.gains(data.labels), plr.dcg_weights(10), offsets=data.offsets).mean()
+
+
+CATBOOST = {"depth": 4, "thread_count": 1, "bootstrap_type": "No"}
+CONSTANT = mean_ndcg(np.zeros(TEST.n_docs))
+
+
+class Recorded:
+    """Mixed into an objective: keeps what it was asked and what it said."""
+
+    def derivatives(self, scores, labels, offsets=None, **options):
+        result = super().derivatives(scores, labels, offsets, **options)
+        self.__dict__.setdefault("_calls", []).append((np.array(scores), np.array(offsets), options, result))
+        return result
+
+
+class RecordedDataset(Recorded, plrank_lightgbm.DatasetObjective):
+    """For LightGBM, which copies the objective: the copy is the same object."""
+
+    def __deepcopy__(self, memo):
+        return self
+
+
+class RecordedMatrix(Recorded, plrank_xgboost.MatrixObjective):
+    """For XGBoost."""
+
+
+class LightGBM:
+    """One way to train for the tests that are the same in both libraries."""
+
+    recorded = RecordedDataset
+
+    def __init__(self, library):
+        self.library, self.adapter = library, plrank_lightgbm
+
+    def data(self, *, labels=TRAIN.labels, weights=None, start=None, group=True):
+        weights = None if weights is None else np.repeat(weights, SIZES)
+        return self.library.Dataset(
+            TRAIN.features, labels, group=SIZES if group else None, weight=weights, init_score=start,
+            free_raw_data=False,
+        )  # fmt: skip
+
+    def train(self, objective, rounds, data=None, model=None):
+        return self.library.train(
+            QUIET | {"objective": objective}, data or self.data(), rounds, init_model=model
+        )  # fmt: skip
+
+    def scores(self, model, features=TRAIN.features):
+        return model.predict(features)
+
+    def done(self, model):
+        return model.current_iteration()
+
+
+class XGBoost:
+    """The same for XGBoost."""
+
+    recorded = RecordedMatrix
+
+    def __init__(self, library):
+        self.library, self.adapter = library, plrank_xgboost
+
+    def data(self, *, labels=TRAIN.labels, weights=None, start=None, group=True):
+        matrix = self.library.DMatrix(TRAIN.features, labels, base_margin=start)
+        if group:
+            matrix.set_group(SIZES)
+        if weights is not None:
+            matrix.set_weight(weights)
+        return matrix
+
+    def train(self, objective, rounds, data=None, model=None):
+        return self.library.train(
+            {"learning_rate": 0.1, "nthread": 1}, data or self.data(), rounds, obj=objective, xgb_model=model
+        )
+
+    def scores(self, model, features=TRAIN.features):
+        return model.predict(self.library.DMatrix(features))
+
+    def done(self, model):
+        return model.num_boosted_rounds()
+
+
+@pytest.fixture(params=[LightGBM, XGBoost])
+def trees(request):
+    return request.param(request.getfixturevalue(request.param.__name__.lower()))
+
+
+@pytest.mark.parametrize("method", boosting.METHODS)
+@pytest.mark.parametrize("curvature", boosting.CURVATURES)
+def test_learns(trees, method, curvature):
+    """From defaults of the library but for LightGBM's lambda. Mutants: ascent; the raw Hessian for the curvature."""
+    model = trees.train(trees.adapter.objective(method=method, curvature=curvature), 15)
+    assert mean_ndcg(trees.scores(model, TEST.features)) > CONSTANT + 0.04
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1e6])
+def test_learns_at_every_scale_of_gains(trees, scale):
+    """Trees keep gradients in float32 and have thresholds for curvatures. Mutant: no division by the mean."""
+    expected, scaled = (
+        trees.scores(trees.train(trees.adapter.objective(gain=gain, normalize="dataset"), 8))
+        for gain in (plr.gains, lambda labels: scale * plr.gains(labels))
+    )
+    np.testing.assert_allclose(scaled, expected, atol=1e-4)
+
+
+def test_round_by_hand(trees):
+    """What the library passes on is what the framework-free objective is given: scores, labels, offsets.
+
+    Mutants: sizes of groups for offsets, labels for scores.
+    """
+    objective = trees.recorded()
+    trees.train(objective, 3)
+    assert len(objective._calls) == 3
+    for scores, offsets, _, result in objective._calls:
+        np.testing.assert_array_equal(offsets, TRAIN.offsets)
+        np.testing.assert_array_equal(
+            result, BoostingObjective().derivatives(scores, TRAIN.labels, TRAIN.offsets)
+        )  # fmt: skip
+    assert np.ptp(objective._calls[0][0]) == 0.0
+    assert np.ptp(objective._calls[1][0]) > 0.0
+
+
+def test_query_weights_are_applied(trees):
+    """Neither library applies weights to custom objectives; XGBoost has one per query. Mutant: no weights passed."""
+    weights = np.where(np.arange(SIZES.size) % 2, 0.0, 3.0)
+    objective = trees.recorded()
+    trees.train(objective, 1, trees.data(weights=weights))
+    gradient, _ = objective._calls[0][3]
+    expected, _ = BoostingObjective().derivatives(
+        np.zeros(TRAIN.n_docs), TRAIN.labels, TRAIN.offsets, weights=weights
+    )  # fmt: skip
+    np.testing.assert_allclose(gradient, expected, atol=1e-9)
+    assert (gradient[np.repeat(weights, SIZES) == 0] == 0).all()
+
+
+def test_start_is_respected(trees):
+    """``init_score`` and ``base_margin`` are where the first gradient is taken. Mutant: the start forgotten."""
+    start = np.random.default_rng(0).normal(size=TRAIN.n_docs)
+    objective = trees.recorded()
+    trees.train(objective, 1, trees.data(start=start))
+    np.testing.assert_allclose(objective._calls[0][0] - start, (objective._calls[0][0] - start)[0], atol=1e-6)
+    expected = BoostingObjective().derivatives(start, TRAIN.labels, TRAIN.offsets)
+    np.testing.assert_allclose(objective._calls[0][3], expected, atol=1e-5)
+
+
+def test_without_groups(trees):
+    """An error, and one that says what to do. Mutant: all documents taken for one query."""
+    with pytest.raises(ValueError, match=r"no groups.*pass (group|qid)="):
+        trees.train(trees.adapter.objective(), 1, trees.data(group=False))
+
+
+@pytest.mark.parametrize("method", ["exact", "cmc"])
+def test_resumed_training_equals_uninterrupted(trees, method):
+    """In both libraries to the last bit on this data. Mutants: ``first_round`` ignored, the seed without the round."""
+    whole = trees.scores(trees.train(trees.adapter.objective(method=method), 12))
+    half = trees.train(trees.adapter.objective(method=method), 5)
+    objective = trees.adapter.objective(method=method, first_round=trees.done(half))
+    resumed = trees.scores(trees.train(objective, 7, model=half))
+    np.testing.assert_allclose(resumed, whole, rtol=1e-6, atol=1e-6)
+    if method == "cmc":
+        wrong = trees.scores(trees.train(trees.adapter.objective(method=method), 7, model=half))
+        assert np.abs(wrong - whole).max() > 1e-3
+
+
+def test_one_objective_for_two_trainings(trees):
+    """Mutant: the noise of the second training goes on where the first ended."""
+    objective = trees.adapter.objective(method="cmc")
+    first, second = (trees.scores(trees.train(objective, 5)) for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+
+
+@pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda it: pickle.loads(pickle.dumps(it))])
+def test_copies_train_alike(trees, duplicate):
+    objective = trees.adapter.objective(method="cmc", cutoff=5)
+    expected = trees.scores(trees.train(objective, 5))
+    np.testing.assert_array_equal(trees.scores(trees.train(duplicate(objective), 5)), expected)
+
+
+def test_fractional_labels_and_long_lists(trees):
+    """Labels need not be integers, nor lists shorter than LightGBM's limit of 10,000 for its own ranking objectives."""
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(10_500, 3))
+    labels = np.clip(features[:, 0] + rng.normal(size=10_500) / 4, 0, None)
+    if isinstance(trees, LightGBM):
+        data = trees.library.Dataset(features, labels, group=[10_500])
+    else:
+        data = trees.library.DMatrix(features, labels)
+        data.set_group([10_500])
+    scores = trees.scores(trees.train(trees.adapter.objective(), 5, data), features)
+    assert np.corrcoef(scores, features[:, 0])[0, 1] > 0.2
+
+
+class TestLightGBM:
+    """What only LightGBM does."""
+
+    def test_parameters_of_calls_are_counted(self):
+        """It reads the arity with ``inspect.signature``: exactly four. Mutant: a keyword with a default."""
+        for function in (plrank_lightgbm.ArrayObjective(), plrank_lightgbm.ArrayMetric()):
+            assert len(inspect.signature(function).parameters) == 4
+        for function in (plrank_lightgbm.DatasetObjective(), plrank_lightgbm.DatasetMetric()):
+            assert len(inspect.signature(function).parameters) == 2
+
+    @pytest.mark.parametrize("method", ["exact", "cmc"])
+    def test_scikit_learn_interface_equals_native(self, lightgbm, method):
+        """The same trees, cloned and pickled, with a metric. Mutants: group and weight swapped, labels for scores."""
+        base = pytest.importorskip("sklearn.base")
+        native = LightGBM(lightgbm)
+        expected = native.scores(native.train(plrank_lightgbm.objective(method=method), 8))
+        ranker = lightgbm.LGBMRanker(
+            objective=plrank_lightgbm.sklearn_objective(method=method), reg_lambda=1.0, metric="None", n_estimators=8,
+            verbosity=-1, n_jobs=1,
+        )  # fmt: skip
+        for estimator in (ranker, base.clone(ranker), pickle.loads(pickle.dumps(ranker))):
+            estimator.fit(
+                TRAIN.features, TRAIN.labels, group=SIZES,
+                eval_X=TEST.features, eval_y=TEST.labels, eval_group=[TEST_SIZES],
+                eval_metric=[plrank_lightgbm.sklearn_ndcg(), plrank_lightgbm.sklearn_expected_ndcg()],
+            )  # fmt: skip
+            np.testing.assert_array_equal(estimator.predict(TRAIN.features), expected)
+            values = estimator.evals_result_["valid_0"]
+            assert values["ndcg@10"][-1] == pytest.approx(mean_ndcg(estimator.predict(TEST.features)))
+            assert len(values["ndcg_expected@10"]) == 8
+        fitted = pickle.loads(pickle.dumps(ranker))
+        np.testing.assert_array_equal(fitted.predict(TRAIN.features), expected)
+        np.testing.assert_array_equal(  # again, on the objective that has trained before
+            ranker.fit(TRAIN.features, TRAIN.labels, group=SIZES).predict(TRAIN.features), expected
+        )  # fmt: skip
+
+    def test_scikit_learn_interface_without_groups(self):
+        with pytest.raises(ValueError, match="no groups"):
+            plrank_lightgbm.ArrayObjective()([0, 1], [0.0, 0.0], None, None)
+
+    def test_metric_equals_its_own(self, lightgbm):
+        """With queries without relevant documents counted as LightGBM counts them. Mutants: ``empty`` 0, K of 9."""
+        labels = np.where(QUERY % 5, TRAIN.labels, 0)
+        data = LightGBM(lightgbm).data(labels=labels)
+        history = {}
+        lightgbm.train(
+            QUIET | {"objective": "lambdarank", "metric": "ndcg", "eval_at": [10]}, data, 5, valid_sets=[data],
+            feval=[lambda *given: ("ours", *plrank_lightgbm.ndcg(empty=1.0)(*given)[1:])],
+            callbacks=[lightgbm.record_evaluation(history)],
+        )  # fmt: skip
+        (values,) = history.values()
+        np.testing.assert_allclose(values["ours"], values["ndcg@10"], rtol=1e-6)
+
+    def test_early_stopping(self, lightgbm):
+        """On expected NDCG: the best round is where the recorded values are highest. Mutant: lower is better."""
+        data, history = LightGBM(lightgbm).data(), {}
+        test = data.create_valid(TEST.features, TEST.labels, group=TEST_SIZES)
+        model = lightgbm.train(
+            QUIET | {"objective": plrank_lightgbm.objective(), "learning_rate": 0.3}, data, 200, valid_sets=[test],
+            feval=plrank_lightgbm.expected_ndcg(),
+            callbacks=[lightgbm.early_stopping(5, verbose=False), lightgbm.record_evaluation(history)],
+        )  # fmt: skip
+        values = history["valid_0"]["ndcg_expected@10"]
+        assert 1 < model.best_iteration == np.argmax(values) + 1 < 200
+
+    def test_weights_that_differ_within_a_query(self, lightgbm):
+        weights = np.ones(TRAIN.n_docs)
+        weights[TRAIN.offsets[7] + 1] = 2.0
+        data = lightgbm.Dataset(TRAIN.features, TRAIN.labels, group=SIZES, weight=weights)
+        with pytest.raises(ValueError, match=r"same for all documents of a query.* got 1 and 2 in query 7"):
+            lightgbm.train(QUIET | {"objective": plrank_lightgbm.objective()}, data, 1)
+
+    def test_cross_validation_never_cuts_queries(self, lightgbm):
+        """``lightgbm.cv`` keeps queries together for objectives that it knows, and else only if told to.
+
+        Mutant: no look at the rows of the subset (the first call then trains on fragments without a word).
+        """
+        selection = pytest.importorskip("sklearn.model_selection")
+        native = LightGBM(lightgbm)
+        parameters = QUIET | {"objective": plrank_lightgbm.objective(method="cmc")}
+        with pytest.raises(ValueError, match=r"parts of queries.*GroupKFold"):
+            lightgbm.cv(parameters, native.data(), 2, nfold=3, stratified=False, feval=plrank_lightgbm.ndcg())
+        result = lightgbm.cv(
+            parameters, native.data(), 4, folds=selection.GroupKFold(3), feval=plrank_lightgbm.ndcg(),
+            return_cvbooster=True,
+        )  # fmt: skip
+        assert result["valid ndcg@10-mean"][-1] > CONSTANT
+        splits = list(selection.GroupKFold(3).split(TRAIN.features, groups=QUERY))
+        for (rows, _), model in zip(splits, result["cvbooster"].boosters, strict=True):
+            _, sizes = np.unique(QUERY[rows], return_counts=True)
+            data = lightgbm.Dataset(
+                TRAIN.features[rows], TRAIN.labels[rows], group=sizes, reference=native.data()
+            )  # fmt: skip
+            alone = lightgbm.train(QUIET | {"objective": plrank_lightgbm.objective(method="cmc")}, data, 4)
+            np.testing.assert_allclose(  # each fold has rounds of its own
+                model.predict(TEST.features), alone.predict(TEST.features), rtol=1e-9, atol=1e-9
+            )
+
+
+class TestXGBoost:
+    """What only XGBoost does."""
+
+    def test_metric_equals_its_own(self, xgboost):
+        """Mutant: ``empty`` 0."""
+        labels = np.where(QUERY % 5, TRAIN.labels, 0)
+        data, history = XGBoost(xgboost).data(labels=labels), {}
+        xgboost.train(
+            {"objective": "rank:ndcg", "eval_metric": "ndcg@10", "nthread": 1}, data, 5, evals=[(data, "train")],
+            custom_metric=lambda *given: ("ours", plrank_xgboost.ndcg(empty=1.0)(*given)[1]),
+            evals_result=history, verbose_eval=False,
+        )  # fmt: skip
+        np.testing.assert_allclose(history["train"]["ours"], history["train"]["ndcg@10"], atol=2e-6)
+
+    @pytest.mark.parametrize("metric", ["ndcg", "expected_ndcg"])
+    def test_early_stopping_knows_that_higher_is_better(self, xgboost, metric):
+        """It goes by the beginning of the name. Mutant: "expected_ndcg@10", which stops at the worst round."""
+        test, history = xgboost.DMatrix(TEST.features, TEST.labels), {}
+        test.set_group(TEST_SIZES)
+        model = xgboost.train(
+            {"learning_rate": 0.3, "nthread": 1}, XGBoost(xgboost).data(), 200, obj=plrank_xgboost.objective(),
+            custom_metric=getattr(plrank_xgboost, metric)(), evals=[(test, "test")], early_stopping_rounds=5,
+            evals_result=history, verbose_eval=False,
+        )  # fmt: skip
+        (values,) = (values for name, values in history["test"].items() if "ndcg" in name)
+        assert model.best_iteration == np.argmax(values)
+        assert 1 < model.best_iteration < 194
+
+    def test_query_identifiers_are_groups(self, xgboost):
+        adapter = XGBoost(xgboost)
+        expected = adapter.scores(adapter.train(plrank_xgboost.objective(), 3))
+        matrix = xgboost.DMatrix(TRAIN.features, TRAIN.labels, qid=QUERY)
+        np.testing.assert_array_equal(adapter.scores(adapter.train(plrank_xgboost.objective(), 3, matrix)), expected)
+
+    @pytest.mark.filterwarnings("default")
+    def test_cross_validation_keeps_queries(self, xgboost):
+        """Each of 3 folds has all documents of its queries."""
+        seen = []
+
+        class Objective(plrank_xgboost.MatrixObjective):
+            def __call__(self, scores, matrix):
+                seen.append(np.diff(matrix.get_uint_info("group_ptr")))
+                return super().__call__(scores, matrix)
+
+        xgboost.cv(
+            {"nthread": 1}, XGBoost(xgboost).data(), 1, nfold=3, obj=Objective(), custom_metric=plrank_xgboost.ndcg(),
+            as_pandas=False,
+        )  # fmt: skip
+        assert sorted(np.concatenate(seen)) == sorted(np.repeat(SIZES, 2))
+
+    def test_ranker_refuses_functions(self, xgboost):
+        """As the documents say; when this fails they can say something better."""
+        with pytest.raises(ValueError, match="custom objective function not supported by XGBRanker"):
+            xgboost.XGBRanker(objective=plrank_xgboost.objective()).fit(TRAIN.features, TRAIN.labels, group=SIZES)
+
+
+class TestCatBoost:
+    """Tree by tree."""
+
+    @staticmethod
+    def pool(catboost, data=TRAIN, **options):
+        return catboost.Pool(
+            data.features, data.labels, group_id=np.repeat(np.arange(data.n_queries), np.diff(data.offsets)), **options
+        )
+
+    @pytest.mark.parametrize("method", ["exact", "cmc"])
+    def test_learns(self, catboost, method):
+        model = plrank_catboost.train(
+            CATBOOST, self.pool(catboost), 15, objective=BoostingObjective(method=method)
+        )  # fmt: skip
+        assert model.tree_count_ == 15
+        assert mean_ndcg(model.predict(TEST.features)) > CONSTANT + 0.04
+
+    def test_leaves_are_newton_steps(self, catboost):
+        """Mutants: weights not set, gradient for the step, the labels left in, ``l2_leaf_reg`` of CatBoost's own."""
+        start = np.random.default_rng(0).normal(size=TRAIN.n_docs).astype(np.float32).astype(np.float64)
+        pool = self.pool(catboost, baseline=start[:, np.newaxis])
+        model = plrank_catboost.train(CATBOOST | {"learning_rate": 0.5}, pool, 2)
+        scores = start.copy()
+        leaves, values = model.calc_leaf_indexes(TRAIN.features), model.get_leaf_values().reshape(2, -1)
+        for number in range(2):
+            gradient, curvature = BoostingObjective().derivatives(scores, TRAIN.labels, TRAIN.offsets)
+            for leaf in np.unique(leaves[:, number]):
+                inside = leaves[:, number] == leaf
+                step = -gradient[inside].sum() / (curvature[inside].sum() + 30.0 * curvature.mean())
+                assert values[number, leaf] == pytest.approx(0.5 * step, rel=1e-4, abs=1e-5)
+            scores += values[number, leaves[:, number]]
+        np.testing.assert_array_equal(pool.get_weight(), np.ones(TRAIN.n_docs))  # the caller's pool is as it was
+        np.testing.assert_array_equal(np.ravel(pool.get_baseline()), start)
+
+    def test_resumed_rounds(self, catboost):
+        """Sampled gradients with a baseline and ``first_round`` go on as without an interruption, up to float32."""
+        whole = plrank_catboost.train(
+            CATBOOST, self.pool(catboost), 4, objective=BoostingObjective(method="cmc")
+        )  # fmt: skip
+        half = plrank_catboost.train(CATBOOST, self.pool(catboost), 2, objective=BoostingObjective(method="cmc"))
+        pool = self.pool(catboost, baseline=half.predict(TRAIN.features)[:, np.newaxis])
+        objective = BoostingObjective(method="cmc", first_round=2)
+        rest = plrank_catboost.train(CATBOOST, pool, 2, objective=objective)
+        resumed = half.predict(TRAIN.features) + rest.predict(TRAIN.features)
+        np.testing.assert_allclose(resumed, whole.predict(TRAIN.features), atol=1e-5)
+        wrong = plrank_catboost.train(CATBOOST, pool, 2, objective=BoostingObjective(method="cmc"))
+        assert np.abs(wrong.predict(TRAIN.features) - rest.predict(TRAIN.features)).max() > 1e-3
+
+    def test_early_stopping_takes_the_first_of_equals(self, catboost):
+        class Constant(RankingMetric):
+            def evaluate(self, scores, labels, offsets=None, *, weights=None):
+                return 0.5
+
+        model = plrank_catboost.train(
+            CATBOOST, self.pool(catboost), 9, eval_pool=self.pool(catboost, TEST), metric=Constant(),
+            early_stopping_rounds=2,
+        )  # fmt: skip
+        assert model.tree_count_ == 1
+
+    def test_early_stopping(self, catboost):
+        """Mutant: the last trees kept."""
+        history = {}
+        model = plrank_catboost.train(
+            CATBOOST | {"learning_rate": 0.5}, self.pool(catboost), 100, eval_pool=self.pool(catboost, TEST),
+            early_stopping_rounds=4, evals_result=history,
+        )  # fmt: skip
+        values = history["ndcg@10"]
+        assert model.tree_count_ == np.argmax(values) + 1 == len(values) - 4
+        assert mean_ndcg(model.predict(TEST.features)) == pytest.approx(max(values), abs=1e-9)
+
+    def test_without_groups(self, catboost):
+        with pytest.raises(ValueError, match=r"no groups.*group_id="):
+            plrank_catboost.train({}, catboost.Pool(TRAIN.features, TRAIN.labels), 1)
+        with pytest.raises(ValueError, match="eval_pool must be given for early_stopping_rounds"):
+            plrank_catboost.train({}, self.pool(catboost), 1, early_stopping_rounds=3)
+
+    @pytest.mark.filterwarnings("ignore::UserWarning")
+    def test_its_own_custom_objectives_see_no_queries(self, catboost):
+        """Why trees are boosted one by one; when this fails there is a better way."""
+        blocks = []
+
+        class Objective:
+            def calc_ders_range(self, approxes, targets, weights):
+                blocks.append(np.array(targets))
+                return np.stack([np.asarray(targets) - np.asarray(approxes), -np.ones(len(targets))], axis=1)
+
+        rows = np.arange(1500.0)
+        catboost.CatBoost(
+            {"loss_function": Objective(), "eval_metric": "RMSE", "iterations": 1, "verbose": 0, "thread_count": 1,
+             "allow_writing_files": False}
+        ).fit(catboost.Pool(rows[:, np.newaxis], rows, group_id=np.repeat(np.arange(150), 10)))  # fmt: skip
+        assert 0 < max(block.size for block in blocks) < rows.size
+
+
+@pytest.mark.parametrize("library", ["lightgbm", "xgboost", "catboost"])
+def test_library_is_imported_when_used(library):
+    """And its absence is told with the extra. Mutants: an import at the top; the bare ModuleNotFoundError."""
+    call = "train({}, None)" if library == "catboost" else "objective()"
+    program = f"""
+import importlib, json, sys
+module = importlib.import_module("plrank_fast.{library}")
+imported = "{library}" in sys.modules
+sys.modules["{library}"] = None
+try:
+    module.{call}
+except ImportError as error:
+    print(json.dumps([imported, str(error)]))
+"""
+    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    imported, message = json.loads(answer.stdout)
+    assert not imported
+    assert f'pip install "plrank-fast[{library}]"' in message
