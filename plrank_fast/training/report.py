@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
+import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -123,7 +124,7 @@ def results_table(results: Mapping[str, Any]) -> str:
                 ],
             ),
             "",
-            settings_line(TrainingConfig.from_json(config)),
+            textwrap.fill(settings_line(TrainingConfig.from_json(config)), 100, subsequent_indent="  "),
             f"seconds per epoch: {seconds['gradient']:.3f} sampling and gradient, {seconds['model']:.3f} network, "
             f"{seconds['evaluation']:.3f} evaluation",
         ]
