@@ -123,10 +123,8 @@ def with_xgboost(parts: list[RankingData], kind: str, shrinkage: float, seed: in
         options |= {
             "evals": [(matrices[1], "vali")],
             "custom_metric": plrank_fast.xgboost.ndcg(n_threads=1),
-            "early_stopping_rounds": PATIENCE,
             "callbacks": [xgboost.callback.EarlyStopping(PATIENCE, metric_name="ndcg@10", maximize=True)],
         }
-        del options["early_stopping_rounds"]
         parameters["disable_default_eval_metric"] = 1
     model = xgboost.train(parameters, matrices[0], rounds, verbose_eval=False, **options)
     if not stop:

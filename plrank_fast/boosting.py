@@ -47,6 +47,7 @@ SHRINKAGE_SHORT, SHRINKAGE_LONG = 30.0, 5.0
 
 LEAST_CURVATURE = 1e-3  # of the average document's; keeps leaves of documents without gradient from dividing by 0
 MOST_GRADES = 64  # different gains that the majorizer takes, one gradient each
+FEW = 100  # documents
 DATA_SETS_KEPT = 16  # prepared data sets; more are prepared again in turn, which costs time only
 
 
@@ -202,12 +203,14 @@ class BoostingObjective:
             round_number = 0  # nothing depends on it
         else:
             round_number = data.rounds.next(scores_, self.first_round)
-        ascent, curvature = self._raw_derivatives(scores_, data, np.random.SeedSequence([self.seed, round_number]))
+        gradient, curvature = self._raw_derivatives(scores_, data, np.random.SeedSequence([self.seed, round_number]))
         unit = curvature.mean() if curvature.size else 0.0
         if unit == 0.0:  # nothing to learn
-            return np.zeros_like(ascent), np.full_like(ascent, LEAST_CURVATURE / data.shrinkage)
-        gradient = ascent / (-unit * data.shrinkage)
-        return gradient, (curvature / unit + LEAST_CURVATURE) / data.shrinkage
+            return np.zeros_like(gradient), np.full_like(gradient, LEAST_CURVATURE / data.shrinkage)
+        gradient /= -unit * data.shrinkage
+        curvature /= unit * data.shrinkage
+        curvature += LEAST_CURVATURE / data.shrinkage
+        return gradient, curvature
 
     def _raw_derivatives(
         self, scores: FloatArray, data: _DataSet, seed: np.random.SeedSequence
@@ -221,11 +224,10 @@ class BoostingObjective:
                 ascent += part
                 majorizer += np.abs(part)
             return ascent, majorizer
-        relevance = data.relevance * data.factor
         if self.curvature == "hessian":
-            ascent, diagonal = self._estimate(scores, relevance, data, seed, hessian=True)
+            ascent, diagonal = self._estimate(scores, data.target, data, seed, hessian=True)
             return ascent, np.maximum(np.abs(ascent), np.abs(diagonal))
-        ascent = self._estimate(scores, relevance, data, seed)
+        ascent = self._estimate(scores, data.target, data, seed)
         if self.curvature == "constant":
             return ascent, np.full_like(ascent, np.abs(ascent).mean() if ascent.size else 0.0)
         return ascent, np.abs(ascent)
@@ -249,11 +251,11 @@ class BoostingObjective:
         self, labels: ArrayLike, offsets: ArrayLike | None, weights: ArrayLike | None, scores: FloatArray
     ) -> _DataSet:
         """The prepared data set of these labels, offsets and weights, the one that was used last in front."""
-        given = _Given.of(labels, offsets, weights, scores)
         for place, data in enumerate(self._data_sets):
-            if data.given.same(given):
+            if data.given.same(labels, offsets, weights, scores):
                 self._data_sets.insert(0, self._data_sets.pop(place))
                 return data
+        given = _Given.of(labels, offsets, weights, scores)
         data = self._prepared(given)
         data.rounds = self._rounds.setdefault(given.key(), data.rounds)
         self._data_sets = [data, *self._data_sets[: DATA_SETS_KEPT - 1]]
@@ -267,15 +269,18 @@ class BoostingObjective:
         factor, relevance = _factor_of_queries(relevance, rank_weights, offsets, self.normalize, self.n_threads)
         if relevance.size and not factor.any():
             warn("labels hold no query with documents of different worth: there is nothing to learn", stacklevel=5)
-        grades = np.unique(relevance)
+        grades = np.zeros(0)
         if self.curvature == "majorizer":
+            grades = np.unique(relevance)
             validation.at_most(grades.size, "the number of different gains, for the majorizer,", MOST_GRADES)
+        factor_of_documents = np.repeat(factor * given.weights, np.diff(offsets))
         return _DataSet(
             given=given,
             offsets=offsets,
             rank_weights=rank_weights,
             relevance=relevance,
-            factor=np.repeat(factor * given.weights, np.diff(offsets)),
+            factor=factor_of_documents,
+            target=relevance * factor_of_documents,
             grades=grades,
             shrinkage=default_shrinkage(offsets) if self.shrinkage is None else self.shrinkage,
             rounds=_Rounds(),
@@ -433,18 +438,23 @@ class _Given:
     labels: FloatArray
     offsets: IntArray
     weights: FloatArray
+    weighted: bool
 
     @classmethod
     def of(cls, labels: ArrayLike, offsets: ArrayLike | None, weights: ArrayLike | None, scores: FloatArray) -> _Given:
         labels_ = validation.same_length(validation.real_array(labels, "labels"), "labels", scores)
         offsets_ = validation.query_offsets(offsets, scores.size)
-        return cls(labels_, offsets_, validation.query_weights(weights, offsets_.size - 1))
+        weights_ = validation.query_weights(weights, offsets_.size - 1)
+        return cls(labels_, offsets_, weights_, weights is not None)
 
-    def same(self, other: _Given) -> bool:
+    def same(self, labels: ArrayLike, offsets: ArrayLike | None, weights: ArrayLike | None, scores: FloatArray) -> bool:
+        """Whether this is handed over once more, in which case it need not be checked again."""
         return (
-            np.array_equal(self.labels, other.labels)
-            and np.array_equal(self.offsets, other.offsets)
-            and np.array_equal(self.weights, other.weights)
+            self.weighted == (weights is not None)
+            and self.labels.shape == scores.shape
+            and np.array_equal(self.labels, np.asarray(labels))
+            and np.array_equal(self.offsets, np.array([0, scores.size]) if offsets is None else np.asarray(offsets))
+            and (weights is None or np.array_equal(self.weights, np.asarray(weights)))
         )
 
     def key(self) -> bytes:
@@ -457,13 +467,14 @@ class _Given:
 
 @dataclass
 class _DataSet:
-    """A data set made ready; the metric of query q is that of relevance times factor."""
+    """A data set made ready; the objective is the metric of ``target``, which is relevance times factor."""
 
     given: _Given
     offsets: IntArray
     rank_weights: FloatArray
     relevance: FloatArray
     factor: FloatArray
+    target: FloatArray
     grades: FloatArray
     shrinkage: float
     rounds: _Rounds
@@ -483,7 +494,11 @@ class _Rounds:
         Back at the scores of the first round, after others, is a new training. The same scores twice in a row are not:
         a round whose tree had no split must have other random numbers after it.
         """
-        at_start = self.start is not None and np.array_equal(scores, self.start)
+        at_start = (
+            self.start is not None
+            and np.array_equal(scores[:FEW], self.start[:FEW])  # which tells nearly always
+            and np.array_equal(scores, self.start)
+        )
         if self.start is None or (at_start and self.moved):
             self.start, self.moved, self.number = scores.copy(), False, first_round
         else:

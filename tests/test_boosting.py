@@ -132,7 +132,7 @@ def test_gains():
 def test_query_weights():
     """A query of weight 0 is as if it were not there, one of weight 2 as if it were there twice.
 
-    Mutant: weights of the wrong query.
+    Mutants: weights of the wrong query; weights that stay when the next call has none.
     """
     objective = BoostingObjective(cutoff=2, rtol=1e-9, shrinkage=1.0)
     first, third = np.arange(4), np.arange(7, 9)
@@ -143,6 +143,7 @@ def test_query_weights():
     without, _ = objective.derivatives(SCORES, LABELS, OFFSETS, weights=[0, 1, 1, 1, 1])
     assert (without[:4] == 0).all()
     assert (without[7:9] != 0).all()
+    np.testing.assert_array_equal(objective.derivatives(SCORES, LABELS, OFFSETS), derivatives())
 
 
 def test_defaults_look_at_list_lengths():
@@ -230,6 +231,20 @@ class TestRounds:
         objective = BoostingObjective(method="cmc")
         rounds = [self.noise(objective, SCORES) for _ in range(3)]
         assert not np.allclose(rounds[0], rounds[1])
+        assert not np.allclose(rounds[1], rounds[2])
+
+    def test_start_is_known_by_all_scores(self):
+        """A new start needs every score back where it was. Mutant: only those that are looked at first."""
+        labels, scores = np.arange(300) % 3, np.zeros(300)
+        objective = BoostingObjective(method="cmc")
+        rounds = []
+        for moved in (None, 0, -1):
+            scores[:] = 0.0
+            if moved is not None:
+                scores[moved] = 1e-9
+            rounds.append(objective.derivatives(scores, labels)[0])
+        assert not np.allclose(rounds[0], rounds[1])
+        assert not np.allclose(rounds[0], rounds[2])
         assert not np.allclose(rounds[1], rounds[2])
 
     def test_data_sets_are_counted_apart(self):

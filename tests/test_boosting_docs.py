@@ -143,3 +143,31 @@ def test_example_runs_and_learns(source, request):
     values = {line.split(" NDCG@10 ")[0].strip(): float(line.split()[-4]) for line in output.splitlines()}
     assert set(values) == {"expected NDCG", "lambdarank"}
     assert min(values.values()) > (0.55 if source == "generated" else 0.45)
+
+
+def test_comparison_runs_and_resumes(tmp_path):
+    """A row for each method, and nothing is run twice. Mutant: results not written as they come."""
+    for library in ("lightgbm", "xgboost", "catboost", "sklearn"):
+        pytest.importorskip(library)
+    data = generate("yahoo", 40, n_features=6)
+    lines = (
+        f"{label:g} qid:{query} " + " ".join(f"{column}:{value:.4f}" for column, value in enumerate(row, 1))
+        for label, query, row in zip(
+            data.labels, np.repeat(np.arange(40), np.diff(data.offsets)), data.features, strict=True
+        )
+    )
+    (tmp_path / "set.txt").write_text("\n".join(lines))
+    methods = ["LightGBM, ours, exact", "XGBoost, ours, exact", "XGBoost rank:ndcg", "CatBoost, ours, exact"]
+    program = [
+        sys.executable, str(ROOT / "examples" / "compare_boosting.py"), str(tmp_path / "results"),
+        f"small={tmp_path / 'set.txt'}", "--seeds", "1", "--rounds", "3", "--no-timing", "--methods", *methods,
+    ]  # fmt: skip
+    one_thread = os.environ | {"OMP_NUM_THREADS": "1"}
+    first = subprocess.run(program, capture_output=True, text=True, check=True, env=one_thread).stdout
+    known = (tmp_path / "results").read_text()
+    assert [line.split(" | ")[0].strip("| ") for line in first.splitlines()[3:]] == [
+        "LightGBM lambdarank", "LightGBM lambdarank, best", *methods
+    ]  # fmt: skip
+    assert len(known.splitlines()) == 5 * (3 + len(methods))
+    assert subprocess.run(program, capture_output=True, text=True, check=True, env=one_thread).stdout == first
+    assert (tmp_path / "results").read_text() == known
