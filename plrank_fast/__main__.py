@@ -1,4 +1,4 @@
-"""The command line: ``python -m plrank_fast COMMAND``."""
+"""The command line: ``python -m plrank_fast COMMAND``, or ``plrank-fast COMMAND``."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from plrank_fast import __version__
 from plrank_fast.bench import add_bench
 from plrank_fast.training.commands import add_evaluate, add_train
+from plrank_fast.training.interruption import EXIT_STATUS
 
 COMMANDS = (add_train, add_evaluate, add_bench)
 
@@ -33,14 +35,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        Exit status: 0, or 130 after an abort by Ctrl-C. Mistakes of the user end the process with status 2 and one
-        line that names the argument.
+        Exit status: 0, or 130 after Ctrl-C. Mistakes of the user end the process with status 2 and one line that
+        names the argument.
     """
-    command_line = _Parser(prog="python -m plrank_fast", description="Gradients of expected ranking metrics.")
-    commands = command_line.add_subparsers(required=True, metavar="COMMAND")
-    for add in COMMANDS:
-        add(commands)
+    command_line = make_parser()
     arguments = command_line.parse_args(argv)
+    if not hasattr(arguments, "run"):
+        command_line.print_help()
+        return 0
     parser: _Parser = arguments.parser
     try:
         return int(arguments.run(arguments))
@@ -48,7 +50,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.error(_in_command_line_terms(error, arguments, parser))
     except KeyboardInterrupt:
         print("aborted", file=sys.stderr)
-        return 130
+        return EXIT_STATUS
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """Return the parser of the whole command line, under the name by which it was called."""
+    script = Path(sys.argv[0]).stem == "plrank-fast"
+    parser = _Parser(
+        prog="plrank-fast" if script else "python -m plrank_fast", description="Gradients of expected ranking metrics."
+    )
+    parser.add_argument("--version", action="version", version=f"plrank-fast {__version__}")
+    commands = parser.add_subparsers(metavar="COMMAND")
+    for add in COMMANDS:
+        add(commands)
+    return parser
 
 
 def _in_command_line_terms(error: Exception, arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> str:

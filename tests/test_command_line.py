@@ -1,7 +1,10 @@
 """The command line: errors in one line, runs that are stopped and killed, missing packages."""
 
+import errno
 import json
 import os
+import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -11,8 +14,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import plrank_fast as plr
 from plrank_fast.__main__ import main
 from plrank_fast.training.config import TrainingConfig
+from plrank_fast.training.evaluation import METRICS
 from plrank_fast.training.loop import TrainingRun
 from plrank_fast.training.saved_model import save_model
 from plrank_fast.training.sources import Source
@@ -64,7 +69,6 @@ def letor(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
-        ([], "COMMAND"),
         (["fly"], "COMMAND"),
         (["train"], "--train"),
         (["train", "--train", "x"], "--vali"),
@@ -93,6 +97,7 @@ def letor(tmp_path):
         (["train", "--resume", "nowhere"], "--resume"),
         (["train", "--resume", "nowhere", "--output", "x"], "--output"),
         (["train", "--resume", "nowhere", "--overwrite"], "--overwrite"),
+        (["train", *SMALL, "--checkpoint-seconds", "-1"], "--checkpoint-seconds"),
         (["evaluate"], "MODEL"),
         (["evaluate", "nowhere", "x"], "MODEL"),
         (["evaluate", "nowhere", "x", "--cutoff", "0"], "--cutoff"),
@@ -230,9 +235,9 @@ def wait_for(path, process):
 
 
 def test_interrupt_keeps_what_was_reached(tmp_path):
-    """Ctrl-C: table, results, picture, exit status 0, and a resume to the same bits on other threads.
+    """Ctrl-C: table, results, picture, exit status 130, and a resume to the same bits on other threads.
 
-    Mutants: KeyboardInterrupt let through; the epoch under way lost or counted as whole.
+    Mutants: KeyboardInterrupt let through; the epoch under way lost or counted as whole; exit status 0.
     """
     run = tmp_path / "run"
     process = python("-m", "plrank_fast", "train", *SMALL, "--epochs", "1000000", "--output", run)
@@ -240,7 +245,7 @@ def test_interrupt_keeps_what_was_reached(tmp_path):
     time.sleep(0.3)
     process.send_signal(signal.SIGINT)
     status, out, err = finished(process)
-    assert status == 0, err
+    assert status == 130, err
     assert "best epoch" in out
     assert f"--resume {run}" in out
     assert "Traceback" not in err
@@ -272,22 +277,207 @@ sys.exit(main(["train", *{SMALL!r}, "--quiet", "--output", {str(tmp_path)!r}]))
 
 
 def test_kill_and_resume(tmp_path):
-    """Killed twice at random: the model is that of the uninterrupted run, bit for bit.
+    """Killed three times at random, while it does little but save: the model is that of the uninterrupted run, bit for
+    bit, and the history is whole.
 
-    Mutant: checkpoint and weights written separately, so that a kill leaves them of different epochs.
+    Mutants: checkpoint and weights written separately, so that a kill leaves them of different epochs; the history's
+    log neither cut nor extended on resuming.
     """
     run, epochs = tmp_path / "run", 200
-    arguments = [*SMALL, "--output", run, "--epochs", epochs]
+    arguments = [*SMALL, "--output", run, "--epochs", epochs, "--checkpoint-seconds", 0]
     rng = np.random.default_rng(8)
-    for threads in (1, 2):
+    for threads in (1, 2, 1):
         process = python("-m", "plrank_fast", "train", *arguments, "--threads", threads, "--quiet")
         wait_for(run / "checkpoint.plrank", process)
         time.sleep(rng.uniform(0.0, 0.3) + (1.5 if threads > 1 else 0))
         process.kill()
         finished(process)
-        arguments = ["--resume", run]
+        arguments = ["--resume", run, "--checkpoint-seconds", 0]
     assert main(["train", "--resume", str(run), "--quiet"]) == 0
     assert (run / "model.plrank").read_bytes() == uninterrupted(tmp_path, epochs)
+    history = [json.loads(line) for line in (run / "history.jsonl").read_text().splitlines()]
+    assert [entry["epoch"] for entry in history] == list(range(epochs + 1))
+    assert history == json.loads((run / "results.json").read_text())["history"]
+
+
+HOLDER = """
+import sys
+from plrank_fast.training.run_lock import locked_folder
+with locked_folder(sys.argv[1]):
+    print("ready", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_second_run_in_a_folder_is_refused(tmp_path, capsys):
+    """By new runs and by resumes, before data are loaded, with the option to blame; and no longer once the first is
+    gone, however it went. Mutants: no lock; taken only when training begins; a file that outlives a kill for a lock."""
+    output = ["--output", str(tmp_path), "--quiet"]
+    assert main(["train", *SMALL, "--epochs", "1", *output]) == 0
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    with python("-c", HOLDER, tmp_path, stdin=subprocess.PIPE) as holder:
+        assert holder.stdout.readline() == "ready\n"
+        capsys.readouterr()
+        for arguments, option in [
+            (["--train", "nowhere", "--vali", "nowhere", "--overwrite", *output], "--output"),
+            (["--resume", str(tmp_path), "--epochs", "2"], "--resume"),
+        ]:
+            with pytest.raises(SystemExit) as stop:
+                main(["train", *arguments])
+            assert stop.value.code == 2
+            expected = f"error: argument {option}: {tmp_path}: another run is at work in this folder\n"
+            assert expected in capsys.readouterr().err
+        assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+        holder.kill()
+    assert main(["train", "--resume", str(tmp_path), "--epochs", "2", "--quiet"]) == 0
+
+
+def test_run_that_came_and_went_meanwhile(tmp_path, capsys, monkeypatch):
+    """Two runs begin in a folder that is not there yet; one ends before the other has loaded its data. Mutant: looked
+    for an earlier run only at the beginning."""
+    output = ["--output", str(tmp_path / "run"), "--quiet"]
+    load = Source.load
+
+    def slowly(source, *, normalize):
+        monkeypatch.setattr(Source, "load", load)
+        assert main(["train", *SMALL, "--epochs", "1", *output]) == 0
+        return load(source, normalize=normalize)
+
+    monkeypatch.setattr(Source, "load", slowly)
+    with pytest.raises(SystemExit):
+        main(["train", *SMALL, "--epochs", "2", *output])
+    assert "--output" in capsys.readouterr().err
+    assert json.loads((tmp_path / "run" / "results.json").read_text())["epochs"] == 1
+
+
+# --- what the user sees
+
+
+def test_bare_call_helps(capsys):
+    """Mutants: an error, or silence."""
+    assert main([]) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("usage: python -m plrank_fast")
+    for command in ("train", "evaluate", "bench", "--version"):
+        assert command in out
+    assert err == ""
+
+
+def test_version(capsys):
+    """Mutant: the program's path for its name."""
+    with pytest.raises(SystemExit) as stop:
+        main(["--version"])
+    assert stop.value.code == 0
+    assert capsys.readouterr().out == f"plrank-fast {plr.__version__}\n"
+
+
+def test_console_script(tmp_path):
+    """The script that pip makes of the entry point. Mutants: an entry point that does not exist; the exit status lost;
+    ``python -m plrank_fast`` in its messages."""
+    metadata = (Path(__file__).parents[1] / "pyproject.toml").read_text()
+    module, function = re.search(r"\[project.scripts\]\nplrank-fast = \"([\w.]+):(\w+)\"", metadata).groups()
+    script = tmp_path / "plrank-fast"
+    script.write_text(f"import sys\nfrom {module} import {function}\nsys.exit({function}())\n")
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    status, out, err = finished(python(script, "train", "--epochs", "-1", env=environment))
+    assert (status, out) == (2, "")
+    assert err.startswith("plrank-fast train: error: --train files")
+    status, out, err = finished(python(script, env=environment))
+    assert (status, err) == (0, "")
+    assert out.startswith("usage: plrank-fast ")
+
+
+def test_hint_to_train_longer(tmp_path, capsys, monkeypatch):
+    """Where the last epoch is better than all before, and the command given does continue. Mutants: always; where it is
+    only as good as the best; where nothing was trained; a limit that has been reached repeated."""
+    hint, metrics = "the best epoch is the last: train longer", dict.fromkeys(METRICS, 0.5)
+    for values, expected in (
+        ([0.1, 0.2, 0.3], True),
+        ([0.1, 0.3, 0.3], False),
+        ([0.1, 0.3, 0.2], False),
+        ([0.1], False),
+    ):
+        left = iter([*values, *[0.3] * 8])
+        monkeypatch.setattr(
+            TrainingRun, "evaluate", lambda *_, left=left: {**metrics, "expected_ndcg_dataset": next(left)}
+        )
+        folder = tmp_path / str(values)
+        assert main(["train", *SMALL, "--epochs", str(len(values) - 1), "--quiet", "--output", str(folder)]) == 0
+        out = capsys.readouterr().out
+        assert (hint in out) == expected
+        command = shlex.split(out.partition("to continue:")[2])
+        assert command[:4] == ["python", "-m", "plrank_fast", "train"]
+        left = iter([0.3] * 100)
+        monkeypatch.setattr(
+            TrainingRun, "evaluate", lambda *_, left=left: {**metrics, "expected_ndcg_dataset": next(left)}
+        )
+        assert main([*command[3:], "--quiet"]) == 0
+        capsys.readouterr()
+        assert json.loads((folder / "results.json").read_text())["epochs"] > len(values) - 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--epochs", "3"],
+        ["--epochs", "3", "--minutes", "1000", "--cutoff", "100"],
+        ["--minutes", "0.003"],
+        ["--epochs", "3", "--objective", "disparity", "--cutoff", "100"],
+    ],
+    ids=["epochs", "both", "minutes", "disparity"],
+)
+def test_bar_fits(arguments, tmp_path, capsys, monkeypatch):
+    """In 80 columns, with a bar, nothing cut off, and a total that it reaches. Mutants: width of the terminal; no bar
+    with a limit of minutes; the share of one limit only; names of what takes the time behind it."""
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setattr("plrank_fast.progress_bar.sys.stderr.isatty", lambda: True, raising=False)
+    assert main(["train", *SMALL, *arguments, "--output", str(tmp_path / "run")]) == 0
+    lines = [line for line in re.split(r"[\r\n]+", capsys.readouterr().err) if line.strip()]
+    assert max(map(len, lines)) <= 80
+    assert re.fullmatch(
+        r"epoch \d+ 100%\|█{9,}\| \d\d:\d\d<\d\d:\d\d, NDCG@\d+ \d\.\d{4}, (expected|disparity) [\d.e-]+",
+        lines[-1].strip(),
+    )
+
+
+def full_disk(monkeypatch, after=0):
+    left = iter(range(10**9))
+    fsync = os.fsync
+
+    def full(file):
+        if next(left) >= after:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        fsync(file)
+
+    monkeypatch.setattr(os, "fsync", full)
+
+
+@pytest.mark.parametrize("after", range(8))
+def test_full_disk_while_training(tmp_path, capsys, monkeypatch, after):
+    """At every write: the option, also where it is the default that counts, and the file. Mutants: the error as the
+    system gives it, without a name; the temporary file named."""
+    monkeypatch.chdir(tmp_path)
+    output = ["--output", "run"] if after % 2 else []
+    folder = "run" if after % 2 else "runs/train"
+    full_disk(monkeypatch, after)
+    with pytest.raises(SystemExit) as stop:
+        main(["train", *SMALL, "--epochs", "1", "--quiet", *output])
+    assert stop.value.code == 2
+    pattern = rf"error: argument --output: {folder}/(checkpoint.plrank|history.jsonl|model.plrank|results.json)"
+    assert re.search(pattern + ": No space left on device\n", capsys.readouterr().err)
+
+
+@pytest.mark.parametrize("option", ["--json", "--scores"])
+def test_full_disk_while_evaluating(letor, tmp_path, capsys, monkeypatch, option):
+    """Mutants: as above; half a file of scores."""
+    run, path = tmp_path / "run", tmp_path / "out"
+    files = ["--train", str(letor), "--vali", str(letor)]
+    assert main(["train", *files, "--epochs", "0", "--quiet", "--output", str(run)]) == 0
+    full_disk(monkeypatch)
+    with pytest.raises(SystemExit):
+        main(["evaluate", str(run / "model.plrank"), str(letor), option, str(path)])
+    assert f"error: argument {option}: {path}: No space left on device\n" in capsys.readouterr().err
+    assert not path.exists()
 
 
 # --- packages

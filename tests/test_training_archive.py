@@ -1,6 +1,7 @@
 """Archives: the old or the new file always loads, and whatever is wrong with one is seen."""
 
 import errno
+import hashlib
 import os
 import signal
 import subprocess
@@ -58,11 +59,11 @@ def test_every_flipped_bit_and_every_truncation_raises(tmp_path):
 def test_other_versions_and_kinds_are_named(tmp_path, monkeypatch):
     """Mutant: the version compared with >= only, so that a newer file is misread."""
     path = tmp_path / "file"
-    for version in (0, 2):
-        monkeypatch.setattr(archive, "FORMAT_VERSION", version)
+    for version in (1, 3):
+        monkeypatch.setitem(archive.FORMAT_VERSIONS, "checkpoint", version)
         write_archive(path, "checkpoint", HEADER, ARRAYS)
         monkeypatch.undo()
-        with pytest.raises(ValueError, match=rf"has format version {version}; this plrank-fast .* version 1$"):
+        with pytest.raises(ValueError, match=rf"has format version {version}; this plrank-fast .* version 2$"):
             read_archive(path, "checkpoint")
     write_archive(path, "model", HEADER, ARRAYS)
     with pytest.raises(ValueError, match="is a model file"):
@@ -84,7 +85,8 @@ def test_nothing_is_unpickled(tmp_path):
 
 @pytest.mark.parametrize("failing", ["fsync", "replace"])
 def test_failed_write_leaves_the_old_file(tmp_path, monkeypatch, failing):
-    """Mutants: written in place; rename before fsync; temporary file left behind."""
+    """Mutants: written in place; rename before fsync; temporary file left behind; the error
+    without a name, as the system gives it, or with the temporary file's."""
     path = tmp_path / "file"
     write_archive(path, "model", HEADER, ARRAYS)
     before = path.read_bytes()
@@ -93,8 +95,10 @@ def test_failed_write_leaves_the_old_file(tmp_path, monkeypatch, failing):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(archive.os, failing, fail)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(OSError, match="No space left") as caught:
         write_archive(path, "model", {"epoch": 4}, ARRAYS)
+    assert caught.value.filename == str(path)
+    assert caught.value.errno == errno.ENOSPC
     assert path.read_bytes() == before
     assert os.listdir(tmp_path) == ["file"]
 
@@ -127,6 +131,51 @@ print(read_archive(path, "model")[0])
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
     assert done.stdout.split("\n")[:2] == [f"raised {errno.EFBIG}", "{'epoch': 1}"], done.stderr
     assert os.listdir(tmp_path) == ["file"]
+
+
+def test_pipes_and_links_stay_what_they_are(tmp_path):
+    """A pipe stands for a device such as /dev/null. Mutants: either replaced by a regular file."""
+    pipe, link, target = tmp_path / "pipe", tmp_path / "link", tmp_path / "elsewhere" / "file"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    archive.write_atomically(pipe, b"content")
+    assert os.read(reader, 100) == b"content"
+    os.close(reader)
+    assert pipe.is_fifo()
+    target.parent.mkdir()
+    link.symlink_to(target)
+    for content in (b"first", b"second"):
+        archive.write_atomically(link, content)
+        assert target.read_bytes() == content
+    assert link.is_symlink()
+
+
+def with_digest(kind, payload):
+    digest = hashlib.sha256(payload).hexdigest()
+    return f"plrank-fast {kind} {archive.FORMAT_VERSIONS[kind]} {digest}\n".encode() + payload
+
+
+def test_right_digest_over_anything(tmp_path):
+    """Bits flipped before the digest is made: an error that names the file, or an archive. Mutant: only the errors
+    caught that NumPy raises for damaged files, a header that is a list let through."""
+    path = tmp_path / "file"
+    write_archive(path, "model", HEADER, ARRAYS)
+    payload = path.read_bytes().partition(b"\n")[2]
+    for position in range(len(payload)):
+        for bit in (position % 8, 7):
+            damaged = bytearray(payload)
+            damaged[position] ^= 1 << bit
+            path.write_bytes(with_digest("model", bytes(damaged)))
+            try:
+                header, _ = read_archive(path, "model")
+            except ValueError as error:
+                assert str(error).startswith(f"model {path} cannot be read (")  # noqa: PT017 - some flips are harmless
+            else:
+                assert isinstance(header, dict)
+    for header in ([], "text", 3, None):
+        write_archive(path, "model", header, ARRAYS)
+        with pytest.raises(ValueError, match="header is no JSON object"):
+            read_archive(path, "model")
 
 
 WRITER = """

@@ -1,7 +1,9 @@
 """Training: what is learned, and that interruptions, thread counts and evaluations change nothing of it."""
 
 import json
+import os
 import re
+import threading
 from itertools import pairwise
 
 import numpy as np
@@ -11,8 +13,10 @@ from sklearn.metrics import ndcg_score
 
 import plrank_fast as plr
 from plrank_fast import fairness, reference
+from plrank_fast.__main__ import main
 from plrank_fast.data import RankingData
-from plrank_fast.training import loop
+from plrank_fast.training import archive, loop
+from plrank_fast.training.archive import read_archive, write_archive
 from plrank_fast.training.config import TrainingConfig
 from plrank_fast.training.evaluation import METRICS, evaluate_scores
 from plrank_fast.training.gradient_methods import (
@@ -25,8 +29,9 @@ from plrank_fast.training.gradient_methods import (
     gradient,
     resolve_method,
 )
+from plrank_fast.training.history_log import HistoryLog
 from plrank_fast.training.learning_curve import draw_learning_curve
-from plrank_fast.training.loop import CHECKPOINT, TrainingRun
+from plrank_fast.training.loop import CHECKPOINT, HISTORY, TrainingRun
 from plrank_fast.training.network import Optimizer, ScoringNetwork
 from plrank_fast.training.report import (
     empty_queries,
@@ -34,7 +39,9 @@ from plrank_fast.training.report import (
     results_table,
     settings_line,
     summarize,
+    write_json,
 )
+from plrank_fast.training.run_lock import locked_folder
 from plrank_fast.training.saved_model import load_model, save_model
 from plrank_fast.training.sources import Source, Splits
 
@@ -331,6 +338,7 @@ def test_profile_is_learned(tmp_path):
         for metric in METRICS:
             gain = results["metrics"][split]["trained"][metric] - results["metrics"][split]["untrained"][metric]
             assert gain > 0.1, (split, metric)
+    assert set(results["seconds_per_epoch"]) == {"gradient", "model", "evaluation", "checkpoint"}
     assert results["seconds_per_epoch"]["gradient"] > 0
     table = results_table(results)
     assert "untrained" in table
@@ -492,7 +500,7 @@ def test_damaged_checkpoint(tmp_path, splits):
     run.train()
     path = tmp_path / CHECKPOINT
     path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(ValueError, match=r"^checkpoint .* is damaged.* format version 1"):
+    with pytest.raises(ValueError, match=r"^checkpoint .* is damaged.* format version 2"):
         TrainingRun.resume(tmp_path)
     with pytest.raises(FileNotFoundError):
         TrainingRun.resume(tmp_path / "nowhere")
@@ -505,6 +513,216 @@ def test_checkpoint_with_other_settings(tmp_path, splits, monkeypatch):
     TrainingRun(TrainingConfig(**SETTINGS), SOURCE, splits, tmp_path, epochs=0).train()
     with pytest.raises(ValueError, match=rf"is of another version than plrank-fast {plr.__version__}: .*momentum"):
         TrainingRun.resume(tmp_path)
+
+
+# --- the history and its checkpoint
+
+
+class Killed(BaseException):
+    """Stands for SIGKILL: nothing of ours catches it."""
+
+
+def killed_at(run, monkeypatch, operation):
+    """Train until the so-many-th operation on a file, and stop there for good; say whether it came to that."""
+    operations = iter(range(10**9))
+
+    def counting(real):
+        def wrapper(*arguments, **options):
+            if next(operations) == operation:
+                raise Killed
+            return real(*arguments, **options)
+
+        return wrapper
+
+    with monkeypatch.context() as patch:
+        for name in ("fsync", "replace"):
+            patch.setattr(os, name, counting(getattr(os, name)))
+        patch.setattr(HistoryLog, "append", counting(HistoryLog.append))
+        patch.setattr(archive, "_replace", counting(archive._replace))
+        try:
+            run.train()
+        except Killed:
+            return True
+    return False
+
+
+def test_killed_at_every_operation(tmp_path, splits, monkeypatch):
+    """Checkpoint and history agree wherever a run ends, and the rest of it is the same to the bit. The folder holds an
+    earlier run: it can be continued until the new one can.
+
+    Mutants: log extended before the checkpoint; log not cut to what the checkpoint counts on; log emptied when a run
+    begins; entries since the last checkpoint not in it.
+    """
+    config = TrainingConfig(**{**SETTINGS, "batch_queries": 40})
+    earlier = TrainingRun(TrainingConfig(seed=5, **SETTINGS), SOURCE, splits, tmp_path, epochs=2)
+    earlier.train()
+    files = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    (tmp_path / "whole").mkdir()
+    whole = TrainingRun(config, SOURCE, splits, tmp_path / "whole", epochs=2)
+    whole.train()
+    resumed_seeds = set()
+    for operation in range(1000):
+        folder = tmp_path / str(operation)
+        folder.mkdir()
+        for name, content in files.items():
+            (folder / name).write_bytes(content)
+        run = TrainingRun(config, SOURCE, splits, folder, epochs=2, checkpoint_seconds=0)
+        killed = killed_at(run, monkeypatch, operation)
+        with monkeypatch.context() as patch:
+            patch.setattr(Source, "load", lambda source, normalize: splits)  # generating takes its time
+            resumed = TrainingRun.resume(folder)
+        resumed_seeds.add(resumed.config.seed)
+        resumed.train()
+        expected = earlier if resumed.config.seed == 5 else whole
+        assert outcome(resumed) == outcome(expected), operation
+        logged = [json.loads(line) for line in (folder / HISTORY).read_text().splitlines()]
+        assert logged == resumed.progress.history
+        if not killed:
+            break
+    assert not killed
+    assert operation > 20
+    assert resumed_seeds == {0, 5}
+
+
+def test_whatever_follows_in_the_log_is_dropped(tmp_path, splits):
+    """Mutants: the log read to its end; appended to its end."""
+    run = TrainingRun(TrainingConfig(**SETTINGS), SOURCE, splits, tmp_path, epochs=2)
+    run.train()
+    checkpoint, log = (tmp_path / CHECKPOINT).read_bytes(), (tmp_path / HISTORY).read_bytes()
+    known = read_archive(tmp_path / CHECKPOINT, "checkpoint")[0]["log"]["bytes"]
+    assert 0 < known < len(log)
+    for content in (log[:known], log[: known + 9], log + b"{", log + b"\xff\n" * 1000):
+        (tmp_path / CHECKPOINT).write_bytes(checkpoint)
+        (tmp_path / HISTORY).write_bytes(content)
+        resumed = TrainingRun.resume(tmp_path)
+        assert resumed.progress.history == run.progress.history
+        resumed.train()
+        assert (tmp_path / HISTORY).read_bytes() == log
+
+
+def test_damaged_history(tmp_path, splits):
+    """Mutants: the digest not compared; a missing file taken for an empty history."""
+    run = TrainingRun(TrainingConfig(**SETTINGS), SOURCE, splits, tmp_path, epochs=1)
+    run.train()
+    path = tmp_path / HISTORY
+    content = path.read_bytes()
+    for damaged in (b"", content.replace(b"0", b"1", 1), content[:20]):
+        path.write_bytes(damaged)
+        with pytest.raises(ValueError, match=rf"^history {re.escape(str(path))} is damaged"):
+            TrainingRun.resume(tmp_path)
+    path.unlink()
+    with pytest.raises(FileNotFoundError, match=re.escape(str(path))):
+        TrainingRun.resume(tmp_path)
+
+
+class Clock:
+    """Time that passes only where it is told to."""
+
+    now = 0.0
+
+    def takes(self, seconds, real):
+        def wrapper(*arguments, **options):
+            self.now += seconds
+            return real(*arguments, **options)
+
+        return wrapper
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(loop.time, "perf_counter", lambda: clock.now)
+    return clock
+
+
+def test_checkpoints_by_time(tmp_path, splits, monkeypatch, clock):
+    """Mutants: after every epoch; after every batch; none inside an epoch; none at the end; the clock not set back."""
+    monkeypatch.setattr(loop, "gradient", clock.takes(3.0, loop.gradient))
+    saved = []
+    monkeypatch.setattr(
+        loop,
+        "write_archive",
+        lambda path, kind, header, arrays: saved.append((header["progress"]["epoch"], header["progress"]["batch"])),
+    )
+    run = TrainingRun(TrainingConfig(**SETTINGS), SOURCE, splits, tmp_path, epochs=4)
+    run.train()
+    # five batches of three seconds an epoch; ten seconds are over after the fourth batch since the last time
+    assert saved == [(0, 0), (0, 4), (1, 3), (2, 2), (3, 1), (4, 0), (4, 0)]
+
+
+def test_checkpoint_does_not_grow_with_the_history(tmp_path, splits, monkeypatch):
+    """Mutants: the whole history in every checkpoint; the log written anew."""
+    sizes, appended = [], []
+    write, append = loop.write_archive, HistoryLog.append
+    monkeypatch.setattr(
+        loop, "write_archive", lambda *a: (write(*a), sizes.append((tmp_path / CHECKPOINT).stat().st_size))
+    )
+    monkeypatch.setattr(
+        HistoryLog, "append", lambda log, entries: (appended.append(len(entries)), append(log, entries))
+    )
+    config = TrainingConfig(**{**SETTINGS, "batch_queries": 80})
+    TrainingRun(config, SOURCE, splits, tmp_path, epochs=30, checkpoint_seconds=0).train()
+    assert appended == [1] * 31 + [0]
+    assert max(sizes) - min(sizes[1:-1]) < 200
+    assert len((tmp_path / HISTORY).read_bytes().splitlines()) == 31
+
+
+def test_time_table_is_complete(tmp_path, splits, monkeypatch, clock):
+    """Every second that passes is listed. Mutants: checkpoints, or the last of them, left out; the first evaluation,
+    or the epoch under way, left out."""
+    monkeypatch.setattr(loop, "gradient", clock.takes(3.0, loop.gradient))
+    saved = []
+    monkeypatch.setattr(loop, "write_archive", clock.takes(5.0, lambda *arguments: saved.append(arguments)))
+    monkeypatch.setattr(loop, "evaluate_scores", clock.takes(2.0, loop.evaluate_scores))
+    monkeypatch.setattr(Optimizer, "ascend", clock.takes(0.5, Optimizer.ascend))
+    run = TrainingRun(TrainingConfig(**SETTINGS), SOURCE, splits, tmp_path, epochs=4)
+    run.train(interrupted=stop_after(12), observer=clock.takes(0.25, lambda run: None))
+    with monkeypatch.context() as patch:
+        patch.setattr(TrainingRun, "evaluate", lambda run, data: run.progress.history[0]["vali"])
+        results = summarize(run, "interrupted")
+    assert results["seconds_by_activity"] == {
+        **{"gradient": 36.0, "model": 6.0, "evaluation": 6.0, "checkpoint": 5.0 * len(saved), "other": 3.0}
+    }
+    assert results["seconds"] == clock.now
+    rows = [line.split() for line in results_table(results).splitlines()]
+    listed = {" ".join(row[:-2]): float(row[-2]) for row in rows[-6:]}
+    assert listed["checkpoints"] == results["seconds_by_activity"]["checkpoint"]
+    assert sum(listed.values()) == 2 * listed["all"] == 2 * clock.now
+
+
+# --- one run in a folder
+
+
+def test_second_run_in_a_folder_is_refused(tmp_path, splits):
+    """Mutants: no lock; one per thread and not per run; not let go after an error, or at the end."""
+    run = TrainingRun(TrainingConfig(**SETTINGS), SOURCE, splits, tmp_path, epochs=1)
+    raised = []
+
+    def second_run():
+        try:
+            TrainingRun(TrainingConfig(**SETTINGS), SOURCE, splits, str(tmp_path), epochs=1).train()
+        except BlockingIOError as error:
+            raised.append(error)
+
+    def observer(_):
+        thread = threading.Thread(target=second_run)
+        thread.start()
+        thread.join()
+
+    run.train(observer=observer)
+    assert len(raised) == 5
+    assert all(error.filename == str(tmp_path) for error in raised)
+    with locked_folder(tmp_path), locked_folder(tmp_path):  # the same thread may enter again
+        second_run()
+    assert len(raised) == 5
+
+    def stumble(_):
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        TrainingRun(TrainingConfig(**SETTINGS), SOURCE, splits, tmp_path, epochs=1).train(observer=stumble)
+    observer(None)
+    assert len(raised) == 5
 
 
 # --- the rest
@@ -538,6 +756,96 @@ def test_saved_model_scores_alike(tmp_path, splits):
     assert TrainingConfig.from_json(header["config"]) == run.config
     with pytest.raises(ValueError, match=r"^weights do not fit"):
         ScoringNetwork(11, (32, 32), 0).set_weights(network.weights())
+
+
+class PathLike:
+    def __init__(self, path):
+        self.path = path
+
+    def __fspath__(self):
+        return str(self.path)
+
+
+@pytest.mark.parametrize("kind", [str, PathLike])
+def test_paths_of_every_kind(tmp_path, splits, kind):
+    """Mutant: `.read_bytes()` of a str."""
+    folder = kind(tmp_path)
+    TrainingRun(TrainingConfig(**SETTINGS), SOURCE, splits, folder, epochs=0).train()
+    run = TrainingRun.resume(folder)
+    save_model(kind(tmp_path / "model.plrank"), run)
+    assert load_model(kind(tmp_path / "model.plrank"))[1]["epoch"] == 0
+    draw_learning_curve(kind(tmp_path / "curve.png"), summarize(run, "epochs"))
+    write_json(kind(tmp_path / "results.json"), {})
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        load_model(kind(tmp_path / "nowhere"))
+
+
+MISSING = object()
+
+
+@pytest.mark.parametrize(
+    ("entry", "value"),
+    [
+        *((entry, MISSING) for entry in ("config", "n_features", "epoch", "train")),
+        *(("config", value) for value in ({}, [], None, {"hidden": 3}, {"hidden": [8], "cutoff": 0})),
+        *(("config", {"hidden": [8], name: "x"}) for name in ("cutoff", "learning_rate", "momentum", "method")),
+        *(("n_features", value) for value in (0, "12", 12.5, None, 11, 10**12)),
+        *(("epoch", value) for value in ("x", -1)),
+        ("train", 3),
+    ],
+)
+def test_model_with_a_wrong_header(tmp_path, splits, entry, value, capsys):
+    """The digest is right, what it covers is not. Mutants: the KeyError or TypeError let through; a network of 10^12
+    inputs built before the weights are counted; an error that does not name the file, or blames an option."""
+    path = tmp_path / "model.plrank"
+    run = TrainingRun(TrainingConfig(hidden=(8,), **SETTINGS), SOURCE, splits, tmp_path, epochs=0)
+    run.train()
+    save_model(path, run)
+    header, weights = read_archive(path, "model")
+    header[entry] = value
+    write_archive(path, "model", {name: value for name, value in header.items() if value is not MISSING}, weights)
+    with pytest.raises(ValueError, match=rf"^model {re.escape(str(path))} is of another version than plrank-fast "):
+        load_model(path)
+    with pytest.raises(SystemExit):
+        main(["evaluate", str(path), "nowhere.txt"])
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert f"error: MODEL {path} is of another version" in error
+
+
+@pytest.mark.parametrize("name", ["0.weight", "2.bias"])
+def test_model_with_wrong_weights(tmp_path, splits, name):
+    """Mutants: a missing or misshapen array let through as PyTorch's error."""
+    path = tmp_path / "model.plrank"
+    run = TrainingRun(TrainingConfig(hidden=(8,), **SETTINGS), SOURCE, splits, tmp_path, epochs=0)
+    run.train()
+    save_model(path, run)
+    header, weights = read_archive(path, "model")
+    text = np.array(["x"] * weights[name].size).reshape(weights[name].shape)
+    for array in (None, weights[name][:0], weights[name].ravel()[:, np.newaxis, np.newaxis], text):
+        changed = {key: value for key, value in weights.items() if key != name}
+        write_archive(path, "model", header, changed if array is None else {**changed, name: array})
+        with pytest.raises(ValueError, match=rf"^model {re.escape(str(path))} is of another version"):
+            load_model(path)
+
+
+@pytest.mark.parametrize("entry", ["config", "source", "fingerprints", "epochs", "minutes", "progress", "log", "since"])
+def test_checkpoint_with_a_wrong_header(tmp_path, splits, entry):
+    """Mutants: an entry used outside the block that names the file."""
+    path = tmp_path / CHECKPOINT
+    TrainingRun(TrainingConfig(**SETTINGS), SOURCE, splits, tmp_path, epochs=1).train()
+    header, arrays = read_archive(path, "checkpoint")
+    wrong = [MISSING, 3.5, "x", [3], {"x": 3}]
+    if entry == "progress":
+        wrong += [{**header[entry], name: value} for name in header[entry] for value in ("x", -1, None)]
+        wrong += [{**header[entry], "epoch": 2}, {**header[entry], "best_epoch": 2}]
+    for value in wrong:
+        changed = {name: old for name, old in {**header, entry: value}.items() if old is not MISSING}
+        write_archive(path, "checkpoint", changed, arrays)
+        if entry == "minutes" and value == 3.5:
+            continue  # a limit like any other
+        with pytest.raises(ValueError, match=rf"^checkpoint {re.escape(str(path))} is of another version|^test data"):
+            TrainingRun.resume(tmp_path)
 
 
 def test_chunks_of_scores(monkeypatch, splits):

@@ -5,6 +5,8 @@
 `config`               the settings that determine a result
 `sources`              where the data come from
 `archive`              files that survive a crash and show every flipped bit
+`history_log`          the history, appended to and in step with the checkpoint
+`run_lock`             one run at a time in a folder
 `evaluation`           NDCG, deterministic and expected, in both normalisations
 `network`              the scoring network; the only module that knows PyTorch
 `loop`                 the training loop and its checkpoints

@@ -11,8 +11,7 @@ import hashlib
 import io
 import json
 import os
-import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,20 +20,22 @@ import numpy.typing as npt
 
 from plrank_fast import __version__
 
-FORMAT_VERSION = 1
+FORMAT_VERSIONS = {"checkpoint": 2, "model": 1}  # by kind; raised when a header gets or loses an entry
 
 Arrays = dict[str, npt.NDArray[Any]]
 
 
-def write_archive(path: Path, kind: str, header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+def write_archive(
+    path: str | os.PathLike[str], kind: str, header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]
+) -> None:
     """Write an archive atomically; equal content gives equal bytes.
 
     Parameters
     ----------
-    path : Path
+    path : path-like
         Replaced in one step once the new file is safely on the disk.
     kind : str
-        One word, checked on reading.
+        One of `FORMAT_VERSIONS`, checked on reading.
     header : mapping
         Anything that JSON can hold.
     arrays : mapping of str to ndarray
@@ -43,7 +44,7 @@ def write_archive(path: Path, kind: str, header: Mapping[str, Any], arrays: Mapp
     Raises
     ------
     OSError
-        If the folder cannot be written or the disk is full; an earlier file at ``path`` is untouched.
+        Naming ``path``, if the folder cannot be written or the disk is full; an earlier file there is untouched.
     """
     buffer = io.BytesIO()
     text = json.dumps(header, allow_nan=False, sort_keys=True).encode()
@@ -51,15 +52,15 @@ def write_archive(path: Path, kind: str, header: Mapping[str, Any], arrays: Mapp
     np.savez(buffer, **contents)
     payload = buffer.getvalue()
     digest = hashlib.sha256(payload).hexdigest()
-    write_atomically(path, f"plrank-fast {kind} {FORMAT_VERSION} {digest}\n".encode() + payload)
+    write_atomically(path, f"plrank-fast {kind} {FORMAT_VERSIONS[kind]} {digest}\n".encode() + payload)
 
 
-def read_archive(path: Path, kind: str) -> tuple[dict[str, Any], Arrays]:
+def read_archive(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], Arrays]:
     """Read an archive.
 
     Parameters
     ----------
-    path : Path
+    path : path-like
         A file that `write_archive` wrote.
     kind : str
         The expected kind.
@@ -76,14 +77,15 @@ def read_archive(path: Path, kind: str) -> tuple[dict[str, Any], Arrays]:
     OSError
         If it cannot be read.
     """
+    path = Path(path)
     first, newline, payload = path.read_bytes().partition(b"\n")
     words = first.decode("ascii", "replace").split(" ")
-    expected = f"this plrank-fast ({__version__}) reads {kind} format version {FORMAT_VERSION}"
+    expected = f"this plrank-fast ({__version__}) reads {kind} format version {FORMAT_VERSIONS[kind]}"
     if not newline or len(words) != 4 or words[0] != "plrank-fast":
         raise ValueError(f"{kind} {path} is no such file, or its beginning is damaged; {expected}")
     if words[1] != kind:
         raise ValueError(f"{kind} {path} is a {words[1]} file; {expected}")
-    if words[2] != str(FORMAT_VERSION):
+    if words[2] != str(FORMAT_VERSIONS[kind]):
         raise ValueError(f"{kind} {path} has format version {words[2]}; {expected}")
     if hashlib.sha256(payload).hexdigest() != words[3]:
         raise ValueError(f"{kind} {path} is damaged: its contents do not match its SHA-256; {expected}")
@@ -91,16 +93,53 @@ def read_archive(path: Path, kind: str) -> tuple[dict[str, Any], Arrays]:
         with np.load(io.BytesIO(payload), allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
         header = json.loads(arrays.pop("header").tobytes())
-    except (KeyError, ValueError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{kind} {path} cannot be read ({error}); {expected}") from error
+        if not isinstance(header, dict):
+            raise ValueError(f"its header is no JSON object but {type(header).__name__}")
+    except Exception as error:  # the digest is right, so a program wrote it: whatever np.load raises, it is no archive
+        raise ValueError(f"{kind} {path} cannot be read ({error!r}); {expected}") from error
     return header, arrays
 
 
-def write_atomically(path: Path, content: bytes) -> None:
+@contextlib.contextmanager
+def interpreting(path: str | os.PathLike[str], kind: str) -> Iterator[None]:
+    """Name the file in errors about the contents of an intact archive: entries that are missing or of a wrong type.
+
+    Raises
+    ------
+    ValueError
+        For whatever goes wrong in the block.
+    """
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+        what = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
+        raise ValueError(
+            f"{kind} {os.fspath(path)} is of another version than plrank-fast {__version__}: {what}"
+        ) from error
+
+
+def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
     """Replace a file in one step: temporary file in the same folder, fsync, rename, fsync of the folder.
 
-    The temporary file has a fixed name, so that kills leave at most one behind; a folder has one writer.
+    The temporary file has a fixed name, so that kills leave at most one behind; a folder has one writer. What is no
+    regular file, such as a pipe or a device, is written to as it is, and a link keeps pointing where it does.
+
+    Raises
+    ------
+    OSError
+        Naming ``path``.
     """
+    target = Path(path).resolve()
+    try:
+        if target.exists() and not target.is_file():
+            target.write_bytes(content)
+        else:
+            _replace(target, content)
+    except OSError as error:  # a full disk says so without a name, and the temporary file's would mislead
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from error
+
+
+def _replace(path: Path, content: bytes) -> None:
     temporary = path.with_name(path.name + ".tmp")
     try:
         with open(temporary, "wb") as file:

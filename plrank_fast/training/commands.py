@@ -6,6 +6,8 @@ Importing this module loads neither PyTorch nor scikit-learn; running a command 
 from __future__ import annotations
 
 import argparse
+import shlex
+from contextlib import ExitStack
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -23,9 +25,11 @@ from plrank_fast.training.config import (
     describe_preset,
 )
 from plrank_fast.training.gradient_methods import available_methods
+from plrank_fast.training.interruption import EXIT_STATUS, deferred_interrupt
 from plrank_fast.training.sources import Source
 
-DEFAULT_EPOCHS = 100
+DEFAULT_EPOCHS, DEFAULT_OUTPUT = 100, "runs/train"
+RUN_SETTINGS = ("n_threads", "model_threads", "checkpoint_seconds")  # that change nothing of the result
 EMPTY_HELP = "what a query without relevant documents counts in the mean of NDCG over queries ({}); drop: left out"
 MODEL, RESULTS, PICTURE = "model.plrank", "results.json", "learning_curve.png"  # beside the checkpoint
 
@@ -105,9 +109,15 @@ def add_train(commands: Any) -> None:
     run = parser.add_argument_group("run")
     run.add_argument("--epochs", type=int, metavar="N", help=f"default {DEFAULT_EPOCHS}, or no limit with --minutes")
     run.add_argument("--minutes", type=float, metavar="M", help="stop after this long, time before a resume included")
-    run.add_argument("--output", metavar="FOLDER", help="default runs/train")
+    run.add_argument("--output", metavar="FOLDER", help=f"default {DEFAULT_OUTPUT}")
     run.add_argument("--overwrite", action="store_true", help="replace an earlier run in the folder")
     run.add_argument("--resume", metavar="FOLDER", help="continue the run in this folder; its settings hold")
+    run.add_argument(
+        "--checkpoint-seconds",
+        type=float,
+        metavar="S",
+        help="save the state this often (default 10); a kill loses less",
+    )
     run.add_argument("--quiet", action="store_true", help="no progress bar")
     parser.set_defaults(run=train, parser=parser)
 
@@ -137,17 +147,17 @@ def train(arguments: argparse.Namespace) -> int:
     for module in ("torch", "tqdm", "matplotlib.figure"):  # what is missing is told now and not after the training
         import_extra(module, "train")
 
-    from plrank_fast.training.interruption import deferred_interrupt
     from plrank_fast.training.progress_bar import progress_bar
 
-    run = _resumed_run(given) if "resume" in given else _new_run(given)
-    if run.method != run.config.method and "quiet" not in given:
-        print(f"method: {run.method}, chosen by what it costs at these list lengths and cutoff {run.config.cutoff}")
-    with deferred_interrupt() as interrupted:
+    with ExitStack() as until_reported:
+        run = (_resumed_run if "resume" in given else _new_run)(given, until_reported)
+        if run.method != run.config.method and "quiet" not in given:
+            print(f"method: {run.method}, chosen by what it costs at these list lengths and cutoff {run.config.cutoff}")
+        interrupted = until_reported.enter_context(deferred_interrupt())
         with progress_bar(run, quiet="quiet" in given) as observer:
             stopped = run.train(interrupted=interrupted, observer=observer)
-        _report(run, stopped)
-    return 0
+        _report(run, stopped, arguments.parser.prog)
+    return EXIT_STATUS if stopped == "interrupted" else 0
 
 
 def evaluate(arguments: argparse.Namespace) -> int:
@@ -156,6 +166,7 @@ def evaluate(arguments: argparse.Namespace) -> int:
         raise ValueError(f"cutoff must be at least 1, got {arguments.cutoff}")
     _check_threads(arguments.n_threads)
 
+    from plrank_fast.training.archive import write_atomically
     from plrank_fast.training.evaluation import evaluate_scores
     from plrank_fast.training.network import set_model_threads
     from plrank_fast.training.report import empty_queries, metrics_table, queries_without_relevant, write_json
@@ -163,7 +174,7 @@ def evaluate(arguments: argparse.Namespace) -> int:
     from plrank_fast.training.sources import load_files
 
     set_model_threads(1)
-    network, header = load_model(Path(arguments.model))
+    network, header = load_model(arguments.model)
     config = TrainingConfig.from_json(header["config"])
     cutoff = arguments.cutoff or config.cutoff
     data = load_files(arguments.file, n_features=header["n_features"], normalize=config.normalize_features)
@@ -179,34 +190,50 @@ def evaluate(arguments: argparse.Namespace) -> int:
     if arguments.json:
         content = {"model": arguments.model, "files": arguments.file, "cutoff": cutoff, "metrics": metrics}
         content |= {"empty": empty, "without_relevant": without_relevant}
-        write_json(Path(arguments.json), {**content, "queries": data.n_queries, "documents": data.n_docs})
+        write_json(arguments.json, {**content, "queries": data.n_queries, "documents": data.n_docs})
     if arguments.scores:
-        Path(arguments.scores).write_text("".join(f"{score!r}\n" for score in scores.tolist()))
+        write_atomically(arguments.scores, "".join(f"{score!r}\n" for score in scores.tolist()).encode())
     return 0
 
 
-def _new_run(given: dict[str, Any]) -> Any:
+def _new_run(given: dict[str, Any], until_reported: ExitStack) -> Any:
     from plrank_fast.training.loop import CHECKPOINT, TrainingRun
+    from plrank_fast.training.run_lock import locked_folder
 
     config, source = TrainingConfig.from_preset(**_settings(TrainingConfig, given)), Source(**_settings(Source, given))
-    folder = Path(given.get("output", "runs/train"))
-    if (folder / CHECKPOINT).exists() and "overwrite" not in given:
-        raise ValueError(f"output {folder} already holds a run: --resume or --overwrite it, or choose another folder")
+    # as if it had been given, so that an error about the folder can say which option is to blame
+    folder = Path(given.setdefault("output", DEFAULT_OUTPUT))
+
+    def refuse_earlier_run() -> None:
+        if (folder / CHECKPOINT).exists() and "overwrite" not in given:
+            raise ValueError(
+                f"output {folder} already holds a run: continue it with --resume {folder}, replace it with "
+                "--overwrite, or choose another folder with --output"
+            )
+
+    refuse_earlier_run()
+    if folder.is_dir():
+        until_reported.enter_context(locked_folder(folder))
     splits = source.load(normalize=config.normalize_features)
     limits = _pick(given, "epochs", "minutes") or {"epochs": DEFAULT_EPOCHS}
-    run = TrainingRun(config, source, splits, folder, **limits, **_pick(given, "n_threads", "model_threads"))
+    run = TrainingRun(config, source, splits, folder, **limits, **_pick(given, *RUN_SETTINGS))
     folder.mkdir(parents=True, exist_ok=True)
+    until_reported.enter_context(locked_folder(folder))
+    refuse_earlier_run()  # another may have begun and ended while the data were loaded
     return run
 
 
-def _resumed_run(given: dict[str, Any]) -> Any:
-    from plrank_fast.training.loop import TrainingRun
+def _resumed_run(given: dict[str, Any], until_reported: ExitStack) -> Any:
+    from plrank_fast.training.loop import CHECKPOINT, TrainingRun
+    from plrank_fast.training.run_lock import locked_folder
 
     folder = Path(given["resume"])
     for name in ("output", "overwrite"):
         if name in given:
             raise ValueError(f"{name} does not go with --resume, which continues in its own folder")
-    run = TrainingRun.resume(folder, **_pick(given, "epochs", "minutes", "n_threads", "model_threads"))
+    if (folder / CHECKPOINT).exists():
+        until_reported.enter_context(locked_folder(folder))
+    run = TrainingRun.resume(folder, **_pick(given, "epochs", "minutes", *RUN_SETTINGS))
     for kind, earlier in ((TrainingConfig, run.config), (Source, run.source)):
         for name, value in _settings(kind, given).items():
             if value != getattr(earlier, name):
@@ -229,7 +256,7 @@ def _settings(kind: type[Any], given: dict[str, Any]) -> dict[str, Any]:
     return {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
 
 
-def _report(run: Any, stopped: str) -> None:
+def _report(run: Any, stopped: str, program: str) -> None:
     from plrank_fast.training.learning_curve import draw_learning_curve
     from plrank_fast.training.report import results_table, summarize, write_json
     from plrank_fast.training.saved_model import save_model
@@ -245,8 +272,13 @@ def _report(run: Any, stopped: str) -> None:
         print(f"{what + ':':16}{run.folder / name}")
     if run.progress.batch:
         print(f"epoch {run.progress.epoch + 1} was left after {run.progress.batch} of {run.batches_per_epoch} batches")
-    if stopped != "epochs":
-        print(f"to continue:    python -m plrank_fast train --resume {run.folder}")
+    # a limit that was reached holds after a resume too
+    further = {
+        "interrupted": "",
+        "epochs": f" --epochs {2 * max(1, run.progress.epoch)}",
+        "minutes": f" --minutes {2 * run.progress.total_seconds / 60:.3g}",
+    }
+    print(f"to continue:    {program} --resume {shlex.quote(str(run.folder))}{further[stopped]}")
 
 
 def _samples(text: str) -> int | str:

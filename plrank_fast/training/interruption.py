@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+EXIT_STATUS = 128 + signal.SIGINT  # of a process that Ctrl-C has ended, as shells have it
+
 
 @contextmanager
 def deferred_interrupt() -> Iterator[Callable[[], bool]]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,16 +12,15 @@ import numpy as np
 from plrank_fast.extras import import_extra
 from plrank_fast.training.archive import write_atomically
 from plrank_fast.training.config import TrainingConfig
+from plrank_fast.training.loop import ACTIVITIES
 
-ACTIVITIES = {"gradient": "sampling and gradient", "model": "network", "evaluation": "evaluation"}
 
-
-def draw_learning_curve(path: Path, results: Mapping[str, Any]) -> None:
+def draw_learning_curve(path: str | os.PathLike[str], results: Mapping[str, Any]) -> None:
     """Draw the learning curve into a PNG file.
 
     Parameters
     ----------
-    path : Path
+    path : path-like
         Replaced in one step.
     results : mapping
         What `plrank_fast.training.report.summarize` gave.

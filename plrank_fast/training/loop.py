@@ -6,6 +6,7 @@ continues as if nothing had happened, on any number of threads.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -18,14 +19,24 @@ import numpy.typing as npt
 import plrank_fast as plr
 from plrank_fast import fairness
 from plrank_fast.data import RankingData
-from plrank_fast.training.archive import Arrays, read_archive, write_archive
+from plrank_fast.training.archive import Arrays, interpreting, read_archive, write_archive
 from plrank_fast.training.config import DCG, DISPARITY, TrainingConfig
 from plrank_fast.training.evaluation import Metrics, evaluate_scores, ideal_dcg
 from plrank_fast.training.gradient_methods import disparity_ascent, gradient, resolve_method
+from plrank_fast.training.history_log import HistoryLog
 from plrank_fast.training.network import Optimizer, ScoringNetwork, set_model_threads
+from plrank_fast.training.run_lock import locked_folder
 from plrank_fast.training.sources import Source, Splits
+from plrank_fast.validation import at_least, count
 
-CHECKPOINT = "checkpoint.plrank"
+CHECKPOINT, HISTORY = "checkpoint.plrank", "history.jsonl"
+CHECKPOINT_SECONDS = 10.0  # at most so much work is lost to a kill; what a checkpoint costs is spread over it
+ACTIVITIES = {
+    "gradient": "sampling and gradient",
+    "model": "network",
+    "evaluation": "evaluation",
+    "checkpoint": "checkpoints",
+}  # what the time of a run goes into, and what tables and pictures call it
 ORDER, SAMPLING = range(2)  # keys of the random streams
 
 Observer = Callable[["TrainingRun"], None]
@@ -33,18 +44,37 @@ Observer = Callable[["TrainingRun"], None]
 
 @dataclass
 class Progress:
-    """How far a run has come; with the weights, all that a checkpoint has to hold.
+    """How far a run has come; with the weights, all that has to be kept of it.
 
     ``seconds`` are those of the current epoch by activity, ``history`` has one entry per whole epoch, and one for the
-    untrained network before them.
+    untrained network before them, so that an epoch is its place there.
     """
 
     epoch: int = 0
     batch: int = 0
     total_seconds: float = 0.0
-    seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(("gradient", "model", "evaluation"), 0.0))
+    seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(ACTIVITIES, 0.0))
     history: list[dict[str, Any]] = field(default_factory=list)
     best_epoch: int = 0
+
+    def seconds_by_activity(self) -> dict[str, float]:
+        """Seconds of the whole run by activity."""
+        return {what: now + sum(entry["seconds"][what] for entry in self.history) for what, now in self.seconds.items()}
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any], history: list[dict[str, Any]]) -> Progress:
+        """Rebuild the progress from what a checkpoint holds and the history; values that cannot be raise ValueError."""
+        progress = cls(**values, history=history)
+        for name in ("epoch", "batch", "best_epoch"):
+            count(values[name], name, 0)
+        for name, value in {"total_seconds": progress.total_seconds, **progress.seconds}.items():
+            at_least(value, name, 0)
+        if progress.seconds.keys() != ACTIVITIES.keys():
+            raise ValueError(f"it has the seconds of {', '.join(progress.seconds)}")
+        epochs = [entry["epoch"] for entry in history]
+        if epochs != list(range(progress.epoch + 1)) or progress.best_epoch > progress.epoch:
+            raise ValueError(f"epoch {progress.epoch}, best {progress.best_epoch}, does not go with its history")
+        return progress
 
 
 class TrainingRun:
@@ -58,8 +88,8 @@ class TrainingRun:
         Where the data come from; kept for `resume`.
     splits : Splits
         The data themselves.
-    folder : Path
-        Where the checkpoints go; must exist when training begins.
+    folder : path-like
+        Where checkpoint and history go; must exist when training begins, and no other run may be at work in it.
     epochs : int, optional
         How many epochs to train, those before a resume included.
     minutes : float, optional
@@ -68,6 +98,8 @@ class TrainingRun:
         Threads of the gradient, by default all; changes nothing but the time.
     model_threads : int
         Threads of PyTorch. More than one may change the last bits of the result.
+    checkpoint_seconds : float
+        How often the state is saved. When training begins, ends or is interrupted, it is saved anyhow.
 
     Raises
     ------
@@ -80,23 +112,21 @@ class TrainingRun:
         config: TrainingConfig,
         source: Source,
         splits: Splits,
-        folder: Path,
+        folder: str | os.PathLike[str],
         *,
         epochs: int | None = None,
         minutes: float | None = None,
         n_threads: int = -1,
         model_threads: int = 1,
+        checkpoint_seconds: float = CHECKPOINT_SECONDS,
     ) -> None:
-        if epochs is None and minutes is None:
-            raise ValueError("epochs or minutes must be given")
-        for name, value, least in (("epochs", epochs, 0), ("minutes", minutes, 0), ("model_threads", model_threads, 1)):
-            if value is not None and not value >= least:
-                raise ValueError(f"{name} must be at least {least}, got {value}")
+        _check_limits(epochs, minutes, model_threads)
+        self.checkpoint_seconds = at_least(checkpoint_seconds, "checkpoint_seconds", 0)
         set_model_threads(model_threads)
         self.config = config
         self.source = source
         self.splits = splits
-        self.folder = folder
+        self.folder = Path(folder)
         self.epochs = epochs
         self.minutes = minutes
         self.n_threads = n_threads
@@ -109,43 +139,51 @@ class TrainingRun:
         self._rank_weights = plr.dcg_weights(config.cutoff)
         self._relevance = self._training_relevance()
         self._fingerprints = splits.fingerprints()
+        self._log = HistoryLog(self.folder / HISTORY)
+        self._saved_at = time.perf_counter()
 
     @classmethod
     def resume(
         cls,
-        folder: Path,
+        folder: str | os.PathLike[str],
         *,
         epochs: int | None = None,
         minutes: float | None = None,
         n_threads: int = -1,
         model_threads: int | None = None,
+        checkpoint_seconds: float = CHECKPOINT_SECONDS,
     ) -> TrainingRun:
         """Continue from the checkpoint in a folder.
 
         Parameters
         ----------
-        folder : Path
+        folder : path-like
             Of the earlier run.
         epochs, minutes : int or float, optional
             New limits; without any, those of the earlier run.
         n_threads, model_threads : int
             As above; PyTorch's are by default those of the earlier run.
+        checkpoint_seconds : float
+            As above.
 
         Raises
         ------
         ValueError
-            If the checkpoint is damaged or of another version, or the data have changed since.
+            If checkpoint or history are damaged or of another version, or the data have changed since.
         OSError
             If there is no checkpoint, or a data file is gone.
         """
-        header, arrays = read_archive(folder / CHECKPOINT, "checkpoint")
-        try:
+        path = Path(folder) / CHECKPOINT
+        header, arrays = read_archive(path, "checkpoint")
+        with interpreting(path, "checkpoint"):
             config, source = TrainingConfig.from_json(header["config"]), Source.from_json(header["source"])
-            progress = Progress(**header["progress"])
-        except (KeyError, TypeError) as error:  # a setting has come or gone and the format version was not raised
-            raise ValueError(
-                f"checkpoint {folder / CHECKPOINT} is of another version than plrank-fast {plr.__version__}: {error}"
-            ) from error
+            fingerprints: dict[str, str] = dict(header["fingerprints"])
+            _check_limits(header["epochs"], header["minutes"], header["model_threads"])
+            HistoryLog.check(header["log"])
+        log = HistoryLog(Path(folder) / HISTORY)
+        logged = log.restore(header["log"])
+        with interpreting(path, "checkpoint"):
+            progress = Progress.from_json(header["progress"], logged + header["since"])
         if epochs is None and minutes is None:
             epochs, minutes = header["epochs"], header["minutes"]
         run = cls(
@@ -157,14 +195,18 @@ class TrainingRun:
             minutes=minutes,
             n_threads=n_threads,
             model_threads=header["model_threads"] if model_threads is None else model_threads,
+            checkpoint_seconds=checkpoint_seconds,
         )
-        for name, fingerprint in header["fingerprints"].items():
-            if run._fingerprints[name] != fingerprint:
-                raise ValueError(f"{name} data are not those that {folder / CHECKPOINT} was trained with")
+        for name in sorted(fingerprints.keys() | run._fingerprints.keys()):
+            if fingerprints.get(name) != run._fingerprints.get(name):
+                raise ValueError(f"{name} data are not those that {path} was trained with")
         run.progress = progress
-        run.network.set_weights(_group(arrays, "network"))
-        run.best_weights = _group(arrays, "best")
-        run._optimizer.set_state(_group(arrays, "optimizer"))
+        run._log = log
+        with interpreting(path, "checkpoint"):
+            run.network.set_weights(_group(arrays, "best"))  # sees to it that they fit
+            run.best_weights = run.network.weights()
+            run.network.set_weights(_group(arrays, "network"))
+            run._optimizer.set_state(_group(arrays, "optimizer"))
         return run
 
     @property
@@ -172,8 +214,18 @@ class TrainingRun:
         """Steps of one pass over the training queries."""
         return -(-self.splits.train.n_queries // self.config.batch_queries)
 
+    @property
+    def share_done(self) -> float:
+        """How much of the run is done, from 0 to 1, by the limit that comes first."""
+        done = self.progress.epoch + self.progress.batch / self.batches_per_epoch
+        parts = [
+            (done, self.epochs),
+            (self.progress.total_seconds, None if self.minutes is None else 60 * self.minutes),
+        ]
+        return max(min(1.0, part / whole) if whole else 1.0 for part, whole in parts if whole is not None)
+
     def train(self, *, interrupted: Callable[[], bool] = lambda: False, observer: Observer = lambda run: None) -> str:
-        """Train until something ends it; writes a checkpoint after every epoch and at the end.
+        """Train until something ends it; writes a checkpoint at the beginning, from time to time, and at the end.
 
         Parameters
         ----------
@@ -191,13 +243,23 @@ class TrainingRun:
         ------
         ValueError
             If the training diverges.
+        BlockingIOError
+            If another run is at work in the folder.
         OSError
             If a checkpoint cannot be written; the one before is still there.
         """
-        start = time.perf_counter() - self.progress.total_seconds
+        with locked_folder(self.folder):
+            return self._train(interrupted, observer)
+
+    def _train(self, interrupted: Callable[[], bool], observer: Observer) -> str:
+        self._saved_at = time.perf_counter()
+        start = self._saved_at - self.progress.total_seconds
+
+        def look_at_clock() -> None:
+            self.progress.total_seconds = time.perf_counter() - start
 
         def finished() -> str | None:
-            self.progress.total_seconds = time.perf_counter() - start
+            look_at_clock()
             if interrupted():
                 return "interrupted"
             if self.epochs is not None and self.progress.epoch >= self.epochs:
@@ -207,7 +269,6 @@ class TrainingRun:
             return None
 
         if not self.progress.history:
-            self._record_epoch()
             self.save()  # before any work: an output folder that cannot be written should say so now
         order = self._query_order()
         while not (reason := finished()):
@@ -217,14 +278,20 @@ class TrainingRun:
                 self.progress.batch = 0
                 self._record_epoch()
                 order = self._query_order()
-                finished()  # brings the clock up to date
+            look_at_clock()
+            if time.perf_counter() - self._saved_at >= self.checkpoint_seconds:
                 self.save()
             observer(self)
         self.save()
+        look_at_clock()
         return reason
 
     def save(self) -> None:
-        """Write the checkpoint, replacing the one before in one step."""
+        """Write the checkpoint, replacing the one before in one step, then what is new of the history to its log."""
+        if not self.progress.history:
+            self._record_epoch()  # of the untrained network
+        started = time.perf_counter()
+        since = self.progress.history[self._log.entries :]
         header = {
             "config": self.config.to_json(),
             "source": self.source.to_json(),
@@ -232,11 +299,16 @@ class TrainingRun:
             "epochs": self.epochs,
             "minutes": self.minutes,
             "model_threads": self.model_threads,
-            "progress": vars(self.progress),
+            "progress": {name: value for name, value in vars(self.progress).items() if name != "history"},
+            "log": self._log.state(),
+            "since": since,
         }
         groups = {"network": self.network.weights(), "best": self.best_weights, "optimizer": self._optimizer.state()}
         arrays = {f"{group}/{name}": array for group, members in groups.items() for name, array in members.items()}
         write_archive(self.folder / CHECKPOINT, "checkpoint", header, arrays)
+        self._log.append(since)
+        self._saved_at = time.perf_counter()
+        self.progress.seconds["checkpoint"] += self._saved_at - started
 
     def evaluate(self, data: RankingData) -> Metrics:
         """Metrics of the network as it is, on one of the splits."""
@@ -313,17 +385,30 @@ class TrainingRun:
         started = time.perf_counter()
         progress = self.progress
         metrics = self.evaluate(self.splits.vali)
+        metric = self.config.chosen_by
+        sign = -1.0 if metric == DISPARITY else 1.0
+        if (
+            not progress.history
+            or sign * metrics[metric] >= sign * progress.history[progress.best_epoch]["vali"][metric]
+        ):
+            progress.best_epoch = progress.epoch
+            self.best_weights = self.network.weights()
         progress.seconds["evaluation"] += time.perf_counter() - started
         progress.history.append({"epoch": progress.epoch, "seconds": dict(progress.seconds), "vali": metrics})
         progress.seconds = dict.fromkeys(progress.seconds, 0.0)
-        metric = self.config.chosen_by
-        sign = -1.0 if metric == DISPARITY else 1.0
-        if sign * metrics[metric] >= max(sign * entry["vali"][metric] for entry in progress.history):
-            progress.best_epoch = progress.epoch
-            self.best_weights = self.network.weights()
 
     def _key(self, *key: int) -> np.random.SeedSequence:
         return np.random.SeedSequence(self.config.seed, spawn_key=key)
+
+
+def _check_limits(epochs: Any, minutes: Any, model_threads: Any) -> None:
+    if epochs is None and minutes is None:
+        raise ValueError("epochs or minutes must be given")
+    if epochs is not None:
+        count(epochs, "epochs", 0)
+    if minutes is not None:
+        at_least(minutes, "minutes", 0)
+    count(model_threads, "model_threads", 1)
 
 
 def _group(arrays: Arrays, group: str) -> Arrays:

@@ -1,54 +1,41 @@
-"""The line that shows how training is going."""
+"""The line that shows how training is going: share of the limit, metrics on the validation data."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from plrank_fast.extras import import_extra
+from plrank_fast.progress_bar import make_bar
+from plrank_fast.training.config import DISPARITY
 from plrank_fast.training.loop import Observer, TrainingRun
+
+LAYOUT = "{desc} {percentage:3.0f}%|{bar}| {elapsed}<{remaining}{postfix}"
 
 
 @contextmanager
 def progress_bar(run: TrainingRun, *, quiet: bool = False) -> Iterator[Observer]:
-    """Show a bar over the batches, with NDCG on validation and the time split between gradient and network.
+    """Show a bar over the share of the run that is done and the latest metrics.
 
     Parameters
     ----------
     run : TrainingRun
-        Its epochs are the length of the bar; without that limit there is a count and no bar.
+        Whichever of its limits, epochs or minutes, comes first is the end of the bar.
     quiet : bool
         Show nothing.
     """
-    per_epoch = run.batches_per_epoch
-    bar = import_extra("tqdm", "train").tqdm(
-        total=None if run.epochs is None else run.epochs * per_epoch,
-        initial=run.progress.epoch * per_epoch + run.progress.batch,
-        unit="batch",
-        disable=quiet,
-        # a log file gets a line now and then, a terminal a live one
-        mininterval=0.2 if sys.stderr.isatty() else 5.0,
-        dynamic_ncols=True,
-    )
-    metric = f"ndcg_{run.config.normalization}"
+    bar = make_bar("train", 1.0, LAYOUT, initial=run.share_done, quiet=quiet)
 
     def observe(run: TrainingRun) -> None:
-        progress = run.progress
-        spent = {
-            what: progress.seconds[what] + sum(entry["seconds"][what] for entry in progress.history)
-            for what in ("gradient", "model")
-        }
-        share = spent["gradient"] / max(sum(spent.values()), 1e-9)
-        latest = progress.history[-1]["vali"]
-        disparity = f", disparity {latest['disparity']:.3g}" if "disparity" in latest else ""
-        bar.set_postfix_str(
-            f"epoch {progress.epoch}, NDCG@{run.config.cutoff} {latest[metric]:.4f} "
-            f"(expected {latest['expected_' + metric]:.4f}){disparity}, "
-            f"time {share:.0%} gradient {1 - share:.0%} network",
-            refresh=False,
-        )
-        bar.update(progress.epoch * per_epoch + progress.batch - bar.n)
+        latest = run.progress.history[-1]["vali"]
+        ndcg = f"ndcg_{run.config.normalization}"
+        shown = f"NDCG@{run.config.cutoff} {latest[ndcg]:.4f}"
+        if run.config.objective == DISPARITY:
+            shown += f", disparity {latest[DISPARITY]:.3g}"
+        else:
+            shown += f", expected {latest['expected_' + ndcg]:.4f}"
+        bar.set_description_str(f"epoch {run.progress.epoch}", refresh=False)
+        bar.set_postfix_str(shown, refresh=False)
+        bar.update(run.share_done - bar.n)
 
     with bar:
         yield observe

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
 import textwrap
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,9 @@ from plrank_fast import __version__
 from plrank_fast.data import RankingData
 from plrank_fast.extras import import_extra
 from plrank_fast.training.archive import write_atomically
-from plrank_fast.training.config import DROP, TrainingConfig, describe_preset
+from plrank_fast.training.config import DISPARITY, DROP, TrainingConfig, describe_preset
 from plrank_fast.training.evaluation import METRICS, Metrics
-from plrank_fast.training.loop import TrainingRun
+from plrank_fast.training.loop import ACTIVITIES, TrainingRun
 from plrank_fast.training.network import ScoringNetwork
 
 SPLIT_TITLES = {"vali": "validation", "test": "test"}
@@ -49,6 +49,10 @@ def summarize(run: TrainingRun, stopped: str) -> dict[str, Any]:
         for name, part in held_out.items():
             metrics[name][state] = run.evaluate(part)
     epochs = history[1:]
+    seconds = run.progress.seconds_by_activity()
+    values = [
+        (-1 if run.config.chosen_by == DISPARITY else 1) * entry["vali"][run.config.chosen_by] for entry in history
+    ]
     return {
         "config": run.config.to_json(),
         "source": run.source.to_json(),
@@ -65,11 +69,12 @@ def summarize(run: TrainingRun, stopped: str) -> dict[str, Any]:
         "stopped": stopped,
         "epochs": run.progress.epoch,
         "best_epoch": run.progress.best_epoch,
+        "still_improving": bool(epochs) and values[-1] > max(values[:-1]),
         "metrics": metrics,
         "seconds": run.progress.total_seconds,
+        "seconds_by_activity": {**seconds, "other": run.progress.total_seconds - sum(seconds.values())},
         "seconds_per_epoch": {
-            what: float(np.mean([entry["seconds"][what] for entry in epochs])) if epochs else 0.0
-            for what in history[0]["seconds"]
+            what: float(np.mean([entry["seconds"][what] for entry in epochs])) if epochs else 0.0 for what in ACTIVITIES
         },
         "method": run.method,
         "history": history,
@@ -84,7 +89,7 @@ def summarize(run: TrainingRun, stopped: str) -> dict[str, Any]:
     }
 
 
-def write_json(path: Path, content: Mapping[str, Any]) -> None:
+def write_json(path: str | os.PathLike[str], content: Mapping[str, Any]) -> None:
     """Write plain values as readable JSON, replacing an earlier file in one step."""
     write_atomically(path, (json.dumps(content, indent=2, allow_nan=False) + "\n").encode())
 
@@ -107,7 +112,6 @@ def results_table(results: Mapping[str, Any]) -> str:
         for split, states in results["metrics"].items()
         for state, metrics in states.items()
     ]
-    seconds = results["seconds_per_epoch"]
     data = results["data"]["train"]
     config = results["config"]
     return "\n".join(
@@ -125,8 +129,9 @@ def results_table(results: Mapping[str, Any]) -> str:
             ),
             "",
             textwrap.fill(settings_line(TrainingConfig.from_json(config)), 100, subsequent_indent="  "),
-            f"seconds per epoch: {seconds['gradient']:.3f} sampling and gradient, {seconds['model']:.3f} network, "
-            f"{seconds['evaluation']:.3f} evaluation",
+            *(["", "the best epoch is the last: train longer"] if results["still_improving"] else []),
+            "",
+            time_table(results),
         ]
     )
 
@@ -153,6 +158,17 @@ def settings_line(config: TrainingConfig) -> str:
 
 def _plain(value: object) -> str:
     return " ".join(map(str, value)) or "none" if isinstance(value, tuple) else str(value)
+
+
+def time_table(results: Mapping[str, Any]) -> str:
+    """Format where the time of a run went; the rows add up to the whole."""
+    totals, epochs = results["seconds_by_activity"], results["epochs"]
+    names = {**ACTIVITIES, "other": "other"}
+    width = max(map(len, names.values()))
+    lines = [f"{'seconds':{width}}  {'in all':>9} {'an epoch':>9}"]
+    for name, seconds in [(names[what], totals[what]) for what in names] + [("all", results["seconds"])]:
+        lines.append(f"{name:{width}}  {seconds:9.2f} {seconds / max(1, epochs):9.4f}")
+    return "\n".join(lines)
 
 
 def metrics_table(rows: list[tuple[str, str, Metrics]], cutoff: int) -> str:

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import os
+from itertools import pairwise
 from typing import Any
 
-from plrank_fast.training.archive import read_archive, write_archive
+from plrank_fast.training.archive import interpreting, read_archive, write_archive
+from plrank_fast.training.config import TrainingConfig
 from plrank_fast.training.loop import TrainingRun
 from plrank_fast.training.network import ScoringNetwork
+from plrank_fast.validation import count
 
 
-def save_model(path: Path, run: TrainingRun) -> None:
+def save_model(path: str | os.PathLike[str], run: TrainingRun) -> None:
     """Write the best network of a run; equal runs give equal bytes.
 
     Parameters
     ----------
-    path : Path
+    path : path-like
         Replaced in one step.
     run : TrainingRun
         Whose best weights to keep.
@@ -34,12 +37,12 @@ def save_model(path: Path, run: TrainingRun) -> None:
     write_archive(path, "model", header, run.best_weights)
 
 
-def load_model(path: Path) -> tuple[ScoringNetwork, dict[str, Any]]:
+def load_model(path: str | os.PathLike[str]) -> tuple[ScoringNetwork, dict[str, Any]]:
     """Read a network that `save_model` wrote.
 
     Parameters
     ----------
-    path : Path
+    path : path-like
         The file.
 
     Returns
@@ -51,11 +54,24 @@ def load_model(path: Path) -> tuple[ScoringNetwork, dict[str, Any]]:
     Raises
     ------
     ValueError
-        If the file is damaged, of another version, or no model.
+        Naming the file, if it is damaged, of another version, or no model.
     OSError
         If it cannot be read.
     """
     header, weights = read_archive(path, "model")
-    network = ScoringNetwork(header["n_features"], tuple(header["config"]["hidden"]), seed=0)
-    network.set_weights(weights)
+    with interpreting(path, "model"):
+        n_features, hidden = (
+            count(header["n_features"], "n_features", 1),
+            TrainingConfig.from_json(header["config"]).hidden,
+        )
+        count(header["epoch"], "epoch", 0)
+        if not isinstance(header["train"], str):
+            raise TypeError(f"train must be a name, got {header['train']!r}")
+        # before the network is built, which may be larger than the machine
+        expected = sum((inputs + 1) * units for inputs, units in pairwise((n_features, *hidden, 1)))
+        held = sum(array.size for array in weights.values())
+        if held != expected:
+            raise ValueError(f"its header describes a network of {expected} weights, it holds {held}")
+        network = ScoringNetwork(n_features, hidden, seed=0)
+        network.set_weights(weights)
     return network, header

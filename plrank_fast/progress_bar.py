@@ -1,0 +1,42 @@
+"""The bar that long commands show: always with a total, on at most 80 columns."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from typing import Any
+
+from plrank_fast.extras import import_extra
+
+MAX_COLUMNS = 80
+
+
+def make_bar(
+    extra: str, total: float, layout: str, *, initial: float = 0, leave: bool = True, quiet: bool = False
+) -> Any:
+    """Make a bar of tqdm.
+
+    Parameters
+    ----------
+    extra : str
+        The extra to name if tqdm is absent.
+    total, initial : float
+        Where it ends and begins.
+    layout : str
+        tqdm's ``bar_format``; what surrounds ``{bar}`` must leave room for it.
+    leave : bool
+        Whether the finished bar stays.
+    quiet : bool
+        Show nothing.
+    """
+    return import_extra("tqdm", extra).tqdm(
+        total=total,
+        initial=initial,
+        bar_format=layout,
+        leave=leave,
+        disable=quiet,
+        # a log file gets a line now and then, a terminal a live one
+        mininterval=0.2 if sys.stderr.isatty() else 5.0,
+        miniters=0,
+        ncols=min(MAX_COLUMNS, shutil.get_terminal_size().columns),
+    )

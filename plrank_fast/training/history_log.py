@@ -1,0 +1,100 @@
+"""The history of a run on disk: one line of JSON per epoch, only ever appended to.
+
+A checkpoint says how long the log was before it, with a digest of that much, and holds the entries since. The log is
+extended after the checkpoint is on the disk. So whenever a process is killed, the log begins with what the checkpoint
+counts on; what follows is dropped on resuming and written again from the checkpoint. The cost of a checkpoint does not
+grow with the epochs behind it, and a new run leaves an earlier one intact until its own first checkpoint is written.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from plrank_fast.validation import count
+
+Entry = dict[str, Any]
+
+
+class HistoryLog:
+    """The log of one run, to be appended to.
+
+    Parameters
+    ----------
+    path : Path
+        The file; whatever it holds is replaced by the first `append`, unless `restore` comes before.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.entries = 0
+        self._bytes = 0
+        self._digest = hashlib.sha256()
+
+    def state(self) -> dict[str, Any]:
+        """Return what a checkpoint has to hold of the log, ready for JSON."""
+        return {"bytes": self._bytes, "entries": self.entries, "sha256": self._digest.hexdigest()}
+
+    @staticmethod
+    def check(state: dict[str, Any]) -> None:
+        """Raise TypeError, KeyError or ValueError if this cannot have come from `state`."""
+        count(state["bytes"], "bytes", 0)
+        count(state["entries"], "entries", 0)
+        bytes.fromhex(state["sha256"])
+
+    def restore(self, state: dict[str, Any]) -> list[Entry]:
+        """Take up a log where a checkpoint left it.
+
+        Parameters
+        ----------
+        state : dict
+            What `state` gave when the checkpoint was written.
+
+        Returns
+        -------
+        list of dict
+            The entries so far.
+
+        Raises
+        ------
+        ValueError
+            If the beginning of the file is not what it was.
+        OSError
+            If it cannot be read.
+        """
+        content = b""
+        if state["bytes"]:
+            with open(self.path, "rb") as file:
+                content = file.read(state["bytes"])
+        digest = hashlib.sha256(content)
+        if digest.hexdigest() != state["sha256"]:
+            raise ValueError(f"history {self.path} is damaged: its beginning is not what the checkpoint counts on")
+        entries: list[Entry] = [json.loads(line) for line in content.splitlines()]
+        self.entries, self._bytes, self._digest = len(entries), len(content), digest
+        return entries
+
+    def append(self, entries: Sequence[Entry]) -> None:
+        """Write further entries behind those known; anything else in the file goes.
+
+        Raises
+        ------
+        OSError
+            Naming the file, if it cannot be written; the same entries may then be appended again.
+        """
+        lines = b"".join(json.dumps(entry, allow_nan=False, sort_keys=True).encode() + b"\n" for entry in entries)
+        try:
+            # "a" creates the file if need be and does not truncate it
+            with open(self.path, "ab") as file:
+                file.truncate(self._bytes)
+                file.write(lines)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(self.path)) from error
+        self.entries += len(entries)
+        self._bytes += len(lines)
+        self._digest.update(lines)
