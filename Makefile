@@ -12,7 +12,7 @@ SOURCES := setup.py $(wildcard plrank_fast/*.pyx plrank_fast/*.pxd plrank_fast/k
 PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 
 # The default preset; the size is half of the real set's, for the memory of small machines.
-TRAIN_FLAGS ?= --profile yahoo --queries 10000 --epochs 40 --minutes 1.5 --output runs/train --overwrite
+TRAIN_FLAGS ?= --profile yahoo --queries 10000 --epochs 40 --minutes 1.5 --output runs/yahoo --overwrite
 
 .PHONY: help train test lint bench bench-quick bench-instructions build clean compiled
 
@@ -69,7 +69,7 @@ $(VENV)/train: $(BIN)/python $(METADATA)
 	@touch $@ $(VENV)/compiled
 
 $(VENV)/bench: $(BIN)/python $(METADATA)
-	$(PIP) --no-build-isolation -e ".[train,bench]" -c constraints-test.txt
+	$(PIP) --no-build-isolation -e ".[train,bench,asv]" -c constraints-test.txt
 	@touch $(VENV)/train $@ $(VENV)/compiled
 
 $(VENV)/test: $(BIN)/python $(METADATA)

@@ -8,11 +8,12 @@ turn, and the fastest of each counts.
 from __future__ import annotations
 
 import argparse
+import io
 import json
+import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,11 +23,15 @@ from plrank_fast import reference
 from plrank_fast.data import PROFILES
 from plrank_fast.data.generated import list_lengths
 from plrank_fast.extras import import_extra
+from plrank_fast.progress_bar import make_bar
+from plrank_fast.training.archive import write_atomically
+from plrank_fast.training.interruption import EXIT_STATUS
 from plrank_fast.validation import FloatArray, IntArray
 
 METHODS = ("pl_rank_1", "pl_rank_2", "pl_rank_3", "pl_rank_cmc", "pl_rank_exact")
 ONE_ANSWER = {"pl_rank_cmc": 1, "pl_rank_exact": 0}  # methods whose answer does not need N, and the samples they take
 TWIN_QUERIES = 2  # the twin is slow; its cost per query is steady
+LAYOUT = "{n_fmt}/{total_fmt} cells |{bar}| {elapsed}<{remaining}{postfix}"
 CUTOFFS, SAMPLES = (5, 10, 25, 50, 100), (100, 1000)
 
 
@@ -108,14 +113,24 @@ def _fastest_in_turn(first: Callable[[], None], second: Callable[[], None], seco
             return fastest[0], fastest[1]
 
 
+def plan(arguments: argparse.Namespace) -> list[tuple[str, str, int, int]]:
+    """Shape, method, N and K of every cell that the arguments ask for."""
+    return [
+        (shape, method, n_samples, cutoff)
+        for shape in arguments.shapes
+        for method in arguments.methods
+        for n_samples in ([max(arguments.samples)] if method in ONE_ANSWER else arguments.samples)
+        for cutoff in arguments.cutoffs
+    ]
+
+
 def cells(arguments: argparse.Namespace) -> Iterator[Cell]:
-    """Measure every cell that the arguments ask for."""
-    for shape in arguments.shapes:
-        workload = Workload.of(shape, arguments.queries, arguments.spread)
-        for method in arguments.methods:
-            for n_samples in [max(arguments.samples)] if method in ONE_ANSWER else arguments.samples:
-                for cutoff in arguments.cutoffs:
-                    yield measure(shape, method, n_samples, cutoff, workload, arguments.seconds)
+    """Measure every cell of the plan."""
+    workload: dict[str, Workload] = {}
+    for shape, method, n_samples, cutoff in plan(arguments):
+        if shape not in workload:  # one at a time: they can be large
+            workload = {shape: Workload.of(shape, arguments.queries, arguments.spread)}
+        yield measure(shape, method, n_samples, cutoff, workload[shape], arguments.seconds)
 
 
 def table(measured: list[Cell], cutoffs: list[int]) -> str:
@@ -137,8 +152,8 @@ def table(measured: list[Cell], cutoffs: list[int]) -> str:
     return "\n".join(lines[1:])
 
 
-def draw(measured: list[Cell], path: Path) -> None:
-    """Draw cost against K, a panel per shape, into a PNG file."""
+def draw(measured: list[Cell]) -> bytes:
+    """Draw cost against K, a panel per shape; give the PNG file's contents."""
     figure_module = import_extra("matplotlib.figure", "bench")
     shapes = list(dict.fromkeys(cell.shape for cell in measured))
     figure = figure_module.Figure(figsize=(5 * len(shapes), 4.2), layout="constrained")
@@ -158,7 +173,9 @@ def draw(measured: list[Cell], path: Path) -> None:
         panel.grid(alpha=0.3)
     panels[0].set_ylabel("seconds per epoch, one thread")
     panels[-1].legend(fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5))
-    figure.savefig(path, dpi=120)
+    picture = io.BytesIO()
+    figure.savefig(picture, format="png", dpi=120)
+    return picture.getvalue()
 
 
 def add_bench(commands: Any) -> None:
@@ -166,7 +183,8 @@ def add_bench(commands: Any) -> None:
     parser = commands.add_parser(
         "bench",
         help="measure what an epoch of gradients costs against the cutoff, NumPy beside it",
-        description="Time sampling and gradients on one thread; print seconds per epoch and ratios, draw a picture.",
+        description="Time sampling and gradients on one thread; print seconds per epoch and ratios. "
+        "--picture draws them.",
         allow_abbrev=False,
     )
     parser.add_argument("--shapes", nargs="+", choices=list(PROFILES), default=list(PROFILES), help="data shapes")
@@ -174,39 +192,57 @@ def add_bench(commands: Any) -> None:
     parser.add_argument("--cutoffs", nargs="+", type=_positive, default=list(CUTOFFS), metavar="K")
     parser.add_argument("--samples", nargs="+", type=_positive, default=list(SAMPLES), metavar="N")
     parser.add_argument("--queries", type=_positive, default=96, metavar="N", help="sample to measure on (default 96)")
-    parser.add_argument("--spread", type=float, default=1.0, metavar="STD", help="of the scores (default 1)")
-    parser.add_argument("--seconds", type=float, default=0.2, metavar="S", help="per cell (default 0.2)")
-    parser.add_argument("--picture", metavar="PNG", help="where to draw cost against K")
-    parser.add_argument("--json", metavar="FILE", help="where to write the figures")
+    parser.add_argument("--spread", type=_not_negative, default=1.0, metavar="STD", help="of the scores (default 1)")
+    parser.add_argument("--seconds", type=_not_negative, default=0.2, metavar="S", help="per cell (default 0.2)")
+    parser.add_argument("--picture", metavar="PNG", help="draw cost against K into this file")
+    parser.add_argument("--json", metavar="FILE", help="write the figures into this file")
     parser.set_defaults(run=run, parser=parser)
 
 
 def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"must be at least 1, got {number}")
+    if not (text.isascii() and text.isdigit() and int(text) > 0):
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, got {text!r}")
+    return int(text)
+
+
+def _not_negative(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 <= number < math.inf:
+        raise argparse.ArgumentTypeError(f"must be a number of at least 0, got {text!r}")
     return number
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Measure, print, draw; Ctrl-C keeps what was measured."""
-    tqdm: Any = import_extra("tqdm", "bench").tqdm
+    if arguments.picture:
+        import_extra("matplotlib.figure", "bench")  # what is missing is told now and not after the measurement
     measured: list[Cell] = []
+    status = 0
     try:
-        with tqdm(cells(arguments), unit="cell", leave=False) as progress:
-            for cell in progress:
+        with make_bar("bench", len(plan(arguments)), LAYOUT, leave=False) as progress:
+            for cell in cells(arguments):
                 measured.append(cell)
-                progress.set_postfix_str(f"{cell.shape} {cell.method} K = {cell.cutoff}: {cell.ratio:.0f} times")
+                progress.set_postfix_str(
+                    f"{cell.shape} {cell.method} K = {cell.cutoff}: {cell.ratio:.0f} times", refresh=False
+                )
+                progress.update()
     except KeyboardInterrupt:
+        if not measured:
+            raise
+        status = EXIT_STATUS
         print("interrupted: this is what was measured")
-    if not measured:
-        return 130
     info = plr.build_info()
     print(f"SIMD {info['simd']}, {info['compiler']}, scores of standard deviation {arguments.spread:g}\n")
     print(table(measured, arguments.cutoffs))
     if arguments.json:
-        Path(arguments.json).write_text(json.dumps({"build": info, "cells": [asdict(cell) for cell in measured]}))
+        content = {"build": info, "cells": [asdict(cell) for cell in measured]}
+        write_atomically(arguments.json, json.dumps(content).encode())
     if arguments.picture:
-        draw(measured, Path(arguments.picture))
+        write_atomically(arguments.picture, draw(measured))
         print(f"\npicture: {arguments.picture}")
-    return 0
+    else:
+        print("\na picture of it: add --picture FILE.png")
+    return status
