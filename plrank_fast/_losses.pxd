@@ -25,6 +25,7 @@ cdef struct LossQuery:
     double *gradient             # (n_items,) OUT, zero before
     double *value                # OUT, zero before
     intp_t n_rows                # set by the begin step; rows are worked off in order
+    int (*look)() noexcept nogil  # within rows: whether to stop, for then an exception is set; or NULL
     void *state
 
 ctypedef size_t (*loss_workspace)(intp_t n_items, intp_t cutoff) noexcept nogil

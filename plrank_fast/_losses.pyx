@@ -16,6 +16,8 @@ from plrank_fast._threads cimport (
     longest_query,
     neighbours,
     omp_get_thread_num,
+    raise_if_stopped,
+    signal_came,
     threads_for,
 )
 from plrank_fast._typedefs cimport int64_t, intp_t, uint64_t
@@ -76,6 +78,7 @@ cdef LossQuery describe_query(
     query.gradient = &gradient[offsets[q]]
     query.value = &values[q]
     query.n_rows = 0
+    query.look = NULL
     query.state = NULL
     return query
 
@@ -105,12 +108,14 @@ cdef int evaluate_long_query(const Loss *loss, LossQuery *query, char *workspace
     """A query that outlasts a round, in portions of rows: the same numbers, and Ctrl-C is heard."""
     cdef double portion = min(1e15, ROUND_NS / (1.0 + loss.row_ns(query.n_items, query.cutoff)))
     cdef intp_t rows = ROW_GROUP * max(<intp_t>1, <intp_t>(portion / ROW_GROUP)), first
+    query.look = signal_came
     with nogil:
         loss.begin(query, workspace)
+    check_interrupt()
     for first in range(0, query.n_rows, rows):
         with nogil:
             loss.rows(query, first, min(first + rows, query.n_rows))
-        check_interrupt()
+        raise_if_stopped()
     if query.n_rows > 0:
         loss.finish(query)
     return 0
@@ -139,6 +144,7 @@ def evaluate_loss(
     cdef intp_t longest = longest_query(offsets)
     cdef int threads
     cdef double budget, cost
+    n_threads = threads_for(n_threads, n_queries)
     cdef Workspaces workspaces = Workspaces(n_threads, loss.workspace(longest, min(cutoff, longest)))
     if key is not None:
         options.key = &key[0]

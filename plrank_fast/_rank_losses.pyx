@@ -9,20 +9,32 @@ from libc.math cimport log2
 from plrank_fast._losses cimport Loss, LossQuery
 from plrank_fast._metrics cimport rank_query
 from plrank_fast._simd cimport simd_level
+from plrank_fast._threads cimport ROUND_NS
 from plrank_fast._typedefs cimport int32_t, intp_t
 
 cdef extern from "rank_losses.h" nogil:
     int PLR_SOFT_RANK_TARGETS
+    double plr_soft_rank_memory(size_t n, size_t cutoff)
+    ctypedef struct soft_rank_task:
+        const double *scores
+        size_t n
+        const double *discounts
+        size_t cutoff
+        double *gradient
+        double *memory
+        int (*look)() noexcept nogil
+        double steps_per_look
     ctypedef struct rank_kernels:
         double (*logistic_rank)(double score, const double *scores, double *slopes, size_t n) noexcept nogil
         double (*add_slopes)(double factor, const double *slopes, double *gradient, size_t n) noexcept nogil
-        double (*soft_rank)(
-            const double *scores, size_t n, const double *discounts, size_t cutoff, const int32_t *targets,
-            size_t n_targets, const double *factors, double *memory, double *gradient) noexcept nogil
+        int (*soft_rank)(
+            const soft_rank_task *task, const int32_t *targets, size_t n_targets, const double *factors, double *value
+        ) noexcept nogil
     const rank_kernels *rank_kernels_at(int level)
 
 cdef const rank_kernels *kernels = rank_kernels_at(simd_level())
 
+cdef double NS_PER_STEP = 5.0  # of SoftRank: an item and a rank of a register of targets
 cdef double LOG_2 = 0.693147180559945309
 
 cdef struct SmoothRanks:
@@ -123,7 +135,10 @@ cdef Loss approx_ndcg() noexcept nogil:
 
 cdef size_t soft_rank_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
     # saturating, so that a size beyond all memory is refused with its figure and does not wrap
-    cdef double doubles = PLR_SOFT_RANK_TARGETS * (<double>n_items * (cutoff + 2) + cutoff)
+    cdef double doubles
+    if n_items == 0:
+        return fixed_bytes(0)
+    doubles = plr_soft_rank_memory(n_items, cutoff)
     if doubles > 1e17:
         return <size_t>1 << 60
     return fixed_bytes(n_items) + <size_t>doubles * sizeof(double)
@@ -132,12 +147,24 @@ cdef size_t soft_rank_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
 cdef void soft_rank_rows(LossQuery *query, intp_t first, intp_t last) noexcept nogil:
     """Groups of targets share the registers; a call for part of the rows must begin with a group."""
     cdef SmoothRanks *state = <SmoothRanks *>query.state
+    cdef soft_rank_task task
+    cdef double value
     cdef intp_t row, group
+    task.scores = state.scores
+    task.n = query.n_items
+    task.discounts = query.discounts
+    task.cutoff = query.cutoff
+    task.gradient = query.gradient
+    task.memory = state.memory
+    task.look = query.look
+    task.steps_per_look = ROUND_NS / NS_PER_STEP
     for group in range((last - first + PLR_SOFT_RANK_TARGETS - 1) // PLR_SOFT_RANK_TARGETS):
         row = first + group * PLR_SOFT_RANK_TARGETS
-        query.value[0] -= kernels.soft_rank(
-            state.scores, query.n_items, query.discounts, query.cutoff, state.items + row,
-            min(last - row, <intp_t>PLR_SOFT_RANK_TARGETS), state.factors + row, state.memory, query.gradient)
+        if kernels.soft_rank(
+            &task, state.items + row, min(last - row, <intp_t>PLR_SOFT_RANK_TARGETS), state.factors + row, &value
+        ):
+            return
+        query.value[0] -= value
 
 
 cdef double soft_rank_row_ns(intp_t n_items, intp_t cutoff) noexcept nogil:

@@ -39,6 +39,7 @@ from plrank_fast._samplers cimport (
     start_block,
 )
 from plrank_fast._threads cimport (
+    ROUND_NS,
     Workspaces,
     as_observed,
     blocks_per_round,
@@ -328,7 +329,7 @@ cdef int draw_and_accumulate_long(
         blocks_per_round(n_items, ns_per_ranking / n_items, n_blocks, n_threads),
         max(<intp_t>1, <intp_t>((1 << 20) // rankings_bytes(block_length, stride))))
     cdef intp_t rankings_per_check = max(
-        <intp_t>1, <intp_t>(5e7 / (n_items * cutoff * estimator.ns_per_item_and_rank + 10.0 * cutoff)))
+        <intp_t>1, <intp_t>(ROUND_NS / (n_items * cutoff * estimator.ns_per_item_and_rank + 10.0 * cutoff)))
     if estimate.kind != PLAIN:
         rankings_per_check = (rankings_per_check + BLOCK - 1) // BLOCK * BLOCK  # whole groups
     cdef Workspaces rankings = Workspaces(

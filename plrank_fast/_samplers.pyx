@@ -449,6 +449,15 @@ cdef inline Draw describe_draw(
     return draw
 
 
+cdef void pad_rankings(int32_t *rankings, intp_t n_samples, intp_t cutoff, intp_t n_items) noexcept nogil:
+    """Fill up with -1 where a query is shorter than the cutoff."""
+    cdef intp_t i, k
+    if n_items < cutoff:
+        for i in range(n_samples):
+            for k in range(n_items, cutoff):
+                rankings[i * cutoff + k] = -1
+
+
 cdef void draw_one(
     int sampler_name, const double[::1] scores, const int64_t[::1] offsets, intp_t query, intp_t cutoff,
     intp_t n_samples, const uint64_t[::1] key, uint64_t first_query, char *workspace, int32_t *rankings
@@ -456,6 +465,7 @@ cdef void draw_one(
     """All rankings of one query of a batch."""
     cdef Draw draw = describe_draw(sampler_name, cutoff, n_samples, key, first_query + query)
     cdef intp_t n_items = offsets[query + 1] - offsets[query]
+    pad_rankings(rankings, n_samples, cutoff, n_items)
     if n_items > 0:
         draw_query(&draw, &scores[0] + offsets[query], n_items, workspace, rankings)
 
@@ -519,7 +529,10 @@ def sample_rankings(
     int sampler, const double[::1] scores, const int64_t[::1] offsets, intp_t n_samples, intp_t cutoff,
     const uint64_t[::1] key, uint64_t first_query, int n_threads, int32_t[:, :, ::1] rankings
 ):
-    """Fill ``rankings`` (n_queries, n_samples, cutoff), preset to -1."""
+    """Fill ``rankings`` (n_queries, n_samples, cutoff); -1 past the end of a query.
+
+    Nothing is written before its query is drawn: to touch gigabytes for the first time takes longer than a round may.
+    """
     cdef intp_t n_queries = offsets.shape[0] - 1
     cdef intp_t start = 0, stop, q, longest = longest_query(offsets)
     cdef Draw draw
@@ -537,6 +550,7 @@ def sample_rankings(
                         workspaces.of_thread(omp_get_thread_num()), &rankings[q, 0, 0])
             check_interrupt()
         else:
+            pad_rankings(&rankings[start, 0, 0], n_samples, cutoff, offsets[stop] - offsets[start])
             draw = describe_draw(sampler, cutoff, n_samples, key, first_query + start)
             draw_long_query(
                 &draw, &scores[0] + offsets[start], offsets[stop] - offsets[start], n_threads, workspaces,

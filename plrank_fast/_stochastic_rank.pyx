@@ -542,22 +542,26 @@ cdef void add_block(
                 stretch.corrections + (i - stretch.first) * stretch.n_nodes, stretch.n_nodes)
 
 
+cdef void prepare_query(
+    Problem *problem, const Call *call, const double *scores, const double *relevance, intp_t n_items,
+    const double *rank_weights, intp_t cutoff, char *workspace
+) noexcept nogil:
+    prepare(
+        problem, scores, relevance, rank_weights, n_items, min(cutoff, n_items), call.noise, call.inverse_sigma,
+        workspace)
+
+
 cdef void add_blocks(
-    const Call *call, const double *scores, const double *relevance, intp_t n_items, const double *rank_weights,
-    intp_t cutoff, intp_t q, intp_t first_block, intp_t last_block, char *workspace, double *gradient
+    Problem *problem, const Call *call, intp_t q, intp_t first_block, intp_t last_block, double *gradient
 ) noexcept nogil:
     """Add blocks [first_block, last_block) of a query, each summed up for itself and then added in order."""
-    cdef Problem problem
+    cdef intp_t n_items = problem.n_items
     cdef intp_t block, length = block_size(n_items), d
-    cdef double *partial
-    prepare(
-        &problem, scores, relevance, rank_weights, n_items, min(cutoff, n_items), call.noise, call.inverse_sigma,
-        workspace)
-    partial = problem.block_gradient
+    cdef double *partial = problem.block_gradient
     for block in range(first_block, last_block):
         memset(partial, 0, n_items * sizeof(double))
         add_block(
-            &problem, call.key, call.first_query + q, call.first_block + block,
+            problem, call.key, call.first_query + q, call.first_block + block,
             min(length, call.n_samples - block * length),
             given_from(call.given, block * length * n_items), partial)
         for d in range(n_items):
@@ -579,10 +583,10 @@ cdef void estimate_query(
     intp_t cutoff, intp_t q, char *workspace, double *gradient
 ) noexcept nogil:
     """Add the estimate of one query to ``gradient``, which must be zero; that of a single item stays so."""
+    cdef Problem problem
     if n_items > 1:
-        add_blocks(
-            call, scores, relevance, n_items, rank_weights, cutoff, q, 0, number_of_blocks(call, n_items), workspace,
-            gradient)
+        prepare_query(&problem, call, scores, relevance, n_items, rank_weights, cutoff, workspace)
+        add_blocks(&problem, call, q, 0, number_of_blocks(call, n_items), gradient)
         finish(call, gradient, n_items)
 
 
@@ -605,23 +609,32 @@ cdef int estimate_long_query(
     const Call *call, const double[::1] scores, const double[::1] relevance, const double[:, ::1] rank_weights,
     const int64_t[::1] offsets, intp_t q, int n_threads, Workspaces workspaces, double[::1] out
 ) except -1:
-    """One query that outlasts a round: each round gives every thread a block, and adds them up in order."""
+    """One query that outlasts a round: each round gives every thread a block, and adds them up in order.
+
+    Every thread has the query laid out for itself, once.
+    """
     cdef intp_t n_items = offsets[q + 1] - offsets[q], n_blocks = number_of_blocks(call, n_items)
-    cdef intp_t first, task, tasks, d
+    cdef intp_t first, task, tasks = min(<intp_t>n_threads, n_blocks), d
     cdef const double *weights = &rank_weights[q if rank_weights.shape[0] > 1 else 0, 0]
-    cdef Workspaces partials = Workspaces(n_threads, n_items * sizeof(double))
+    cdef size_t problem_bytes = (sizeof(Problem) + 63) // 64 * 64
+    cdef Workspaces partials = Workspaces(<int>tasks, problem_bytes + n_items * sizeof(double))
     cdef double *partial
+    with nogil:
+        for task in prange(tasks, schedule="static", chunksize=1, num_threads=threads_for(n_threads, tasks)):
+            prepare_query(
+                <Problem *>partials.of_thread(<int>task), call, &scores[offsets[q]], &relevance[offsets[q]], n_items,
+                weights, rank_weights.shape[1], workspaces.of_thread(<int>task))
+    check_interrupt()
     for first in range(0, n_blocks, n_threads):
         tasks = min(<intp_t>n_threads, n_blocks - first)
         with nogil:
-            for task in prange(tasks, schedule="dynamic", num_threads=threads_for(n_threads, tasks)):
-                memset(partials.of_thread(<int>task), 0, n_items * sizeof(double))
+            for task in prange(tasks, schedule="static", chunksize=1, num_threads=threads_for(n_threads, tasks)):
+                memset(partials.of_thread(<int>task) + problem_bytes, 0, n_items * sizeof(double))
                 add_blocks(
-                    call, &scores[offsets[q]], &relevance[offsets[q]], n_items, weights, rank_weights.shape[1], q,
-                    first + task, first + task + 1, workspaces.of_thread(omp_get_thread_num()),
-                    <double *>partials.of_thread(<int>task))
+                    <Problem *>partials.of_thread(<int>task), call, q, first + task, first + task + 1,
+                    <double *>(partials.of_thread(<int>task) + problem_bytes))
             for task in range(tasks):
-                partial = <double *>partials.of_thread(<int>task)
+                partial = <double *>(partials.of_thread(<int>task) + problem_bytes)
                 for d in range(n_items):
                     out[offsets[q] + d] += partial[d]
         check_interrupt()

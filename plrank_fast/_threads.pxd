@@ -20,6 +20,8 @@ cdef bint is_long(const int64_t[::1] offsets, intp_t start, intp_t stop, double 
 cdef intp_t blocks_per_round(intp_t n_items, double ns_per_item, intp_t n_blocks, int n_threads) noexcept nogil
 cdef intp_t longest_query(const int64_t[::1] offsets) noexcept nogil
 cdef int check_interrupt() except -1
+cdef int signal_came() noexcept nogil
+cdef int raise_if_stopped() except -1
 
 
 cdef class Workspaces:

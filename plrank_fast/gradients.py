@@ -89,7 +89,7 @@ def _spread_rankings(
     lengths = np.diff(offsets)
     ranks = min(cutoff, int(lengths.max(initial=0)))
     shape = validation.addressable((lengths.size, n_samples, ranks), 4, "n_samples")
-    rankings = np.full(shape, -1, dtype=np.int32)
+    rankings = np.empty(shape, dtype=np.int32)
     _latin_hypercube.sample_rankings(
         scores, relevance, offsets, n_samples, ranks, key, first_query, n_threads, rankings
     )
@@ -99,7 +99,7 @@ def _spread_rankings(
         for query in np.flatnonzero(lengths > 0)[spread > LARGEST_SPREAD]:
             part = slice(offsets[query], offsets[query + 1])
             alone, length = np.array([0, lengths[query]]), min(ranks, int(lengths[query]))
-            drawn = np.full((1, n_samples, length), -1, dtype=np.int32)
+            drawn = np.empty((1, n_samples, length), dtype=np.int32)
             _samplers.sample_rankings(
                 0, scores[part], alone, n_samples, length, key, first_query + int(query), n_threads, drawn
             )

@@ -86,7 +86,7 @@ def sample_rankings(
     first_query = validation.count(first_query, "first_query", 0)
     rng = validation.check_random_state(rng)
     shape = validation.addressable((offsets_.size - 1, n_samples, ranks), 4, "n_samples")
-    rankings = np.full(shape, -1, dtype=np.int32)
+    rankings = np.empty(shape, dtype=np.int32)
     key = validation.stream_key(rng)
     _samplers.sample_rankings(
         SAMPLERS.index(sampler), scores_, offsets_, n_samples, ranks, key, first_query, threads, rankings

@@ -8,6 +8,7 @@ import pytest
 import plrank_fast as plr
 from plrank_fast import fairness, losses
 
+FIRST = 3  # number of the first query
 N_SAMPLES = 70  # more than one group of rankings in lockstep, and more than one block for queries of 33 items or more
 
 
@@ -104,6 +105,10 @@ CALLS = {
         for sampler in ("auto", "introselect", "network", "alias", "threshold")
     },
     **{
+        f"value_and_gradient {method}": sampled(plr.value_and_gradient, method=method)
+        for method in ("pl_rank_exact", "pl_rank_3", "pl_rank_cmc")
+    },
+    **{
         f"disparity_gradient {method}": sampled(fairness.disparity_gradient, method=method)
         for method in ("pl_rank_3", "pl_rank_2", "stochastic_rank", "policy_gradient")
     },
@@ -128,7 +133,7 @@ def query_by_query(name, scores, relevance, rank_weights, offsets):
     parts = []
     for query in range(len(offsets) - 1):
         part = slice(offsets[query], offsets[query + 1])
-        parts.append(arrays(CALLS[name](scores[part], relevance[part], rank_weights[query], query)))
+        parts.append(arrays(CALLS[name](scores[part], relevance[part], rank_weights[query], FIRST + query)))
     return [np.concatenate(part) for part in zip(*parts, strict=True)]
 
 
@@ -152,8 +157,9 @@ LENGTHS = [
 
 @pytest.mark.parametrize("name", CALLS)
 def test_empty_queries_at_every_place(name, costs):
-    """Mutants: an empty query costs as much as 25 items and can be long, and the estimators do not ask again (division by
-    zero); a query of one item that is long is estimated, as it was, and gets -5e-17 by rounding."""
+    """Mutants: an empty query costs as much as 25 items and can be long, and no estimator asks again (division by
+    zero); a query of one item that is long is estimated, as it was, and gets -5e-17 by rounding; `estimate_long_query`
+    counts queries from 0."""
     for lengths in LENGTHS:
         scores, relevance, rank_weights, offsets = batch(lengths)
         costs(round_ns=5e7, worth_ns=2e6, learnt_factor=1.0)
@@ -161,7 +167,7 @@ def test_empty_queries_at_every_place(name, costs):
         for cost in COSTS:
             costs(**cost)
             for n_threads in (1, 3):
-                got = arrays(CALLS[name](scores, relevance, rank_weights, 0, offsets=offsets, n_threads=n_threads))
+                got = arrays(CALLS[name](scores, relevance, rank_weights, FIRST, offsets=offsets, n_threads=n_threads))
                 for one, other in zip(got, expected, strict=True):
                     np.testing.assert_array_equal(one, other, f"{lengths} {cost} {n_threads}")
 

@@ -30,74 +30,135 @@ static double add_slopes(double factor, const double *slopes, double *gradient, 
     return vec_sum(total);
 }
 
-/* One register of targets. The rank of a target counts those that beat it, one at a time and as if independent:
- * p_i(r) = p_{i-1}(r) (1 - beat_i) + p_{i-1}(r - 1) beat_i. All p_{i-1} are kept; going back, the derivatives a(r) of
- * the value by p_i(r) give that by beat_i. */
-static double soft_rank_register(const double *scores, size_t n, const double *discounts, size_t cutoff,
-                                 const int32_t *targets, size_t n_targets, const double *factors, double *memory,
-                                 double *gradient)
+/* One register of targets on its way through all items: of the rank distributions p_{i-1} before the items of a
+ * segment, all are kept; of the other segments, that before their first item, from which going back makes the others
+ * once more, the same to the bit. */
+typedef struct {
+    const soft_rank_task *task;
+    size_t length;    /* items of a segment */
+    double steps;     /* since the last look */
+    vec_f64 *beat;    /* (n,) */
+    vec_f64 *density; /* (n,) */
+    vec_f64 *firsts;  /* (segments, cutoff) */
+    vec_f64 *ranks;   /* (length, cutoff) */
+    vec_f64 *a;       /* (cutoff,) */
+} soft_rank_pass;
+
+static int look(soft_rank_pass *pass)
 {
-    vec_f64 own, factor = {0}, value = {0}, zero = {0};
-    vec_f64 *beat = (vec_f64 *)memory, *density = beat + n, *ranks = density + n, *a = ranks + n * cutoff;
+    pass->steps += (double)pass->task->cutoff;
+    if (!pass->task->look || pass->steps < pass->task->steps_per_look)
+        return 0;
+    pass->steps = 0.0;
+    return pass->task->look();
+}
+
+PLR_INLINE void place_next(vec_f64 *next, const vec_f64 *p, vec_f64 beat, size_t cutoff)
+{
+    vec_f64 before = {0};
+    for (size_t r = 0; r < cutoff; r++) {
+        vec_f64 here = p[r];
+        next[r] = here + beat * (before - here);
+        before = here;
+    }
+}
+
+/* From the distributions before item `first` on, in ranks[0], to those before the items up to `last`, one below the
+ * other; not past the segment. */
+static int fill_segment(soft_rank_pass *pass, size_t first, size_t last)
+{
+    const size_t cutoff = pass->task->cutoff;
+    for (size_t i = first; i + 1 < last; i++) {
+        vec_f64 *p = pass->ranks + (i - first) * cutoff;
+        place_next(p + cutoff, p, pass->beat[i], cutoff);
+        if (look(pass))
+            return 1;
+    }
+    return 0;
+}
+
+/* The rank of a target counts those that beat it, one at a time and as if independent:
+ * p_i(r) = p_{i-1}(r) (1 - beat_i) + p_{i-1}(r - 1) beat_i. Going back, the derivatives a(r) of the value by p_i(r) give
+ * that by beat_i. */
+static int soft_rank_register(const soft_rank_task *task, const int32_t *targets, size_t n_targets,
+                              const double *factors, double *total)
+{
+    const size_t n = task->n, cutoff = task->cutoff, length = plr_soft_rank_segment(n, cutoff);
+    const size_t last_first = (n - 1) / length * length;
+    soft_rank_pass pass = {.task = task, .length = length, .beat = (vec_f64 *)task->memory};
+    vec_f64 own, factor = {0}, value = {0}, zero = {0}, own_gradient = {0};
+    pass.density = pass.beat + n;
+    pass.firsts = pass.density + n;
+    pass.ranks = pass.firsts + (n - 1) / length * cutoff;
+    pass.a = pass.ranks + length * cutoff;
     for (size_t t = 0; t < PLR_LANES; t++) {
-        own[t] = scores[targets[t < n_targets ? t : 0]];
+        own[t] = task->scores[targets[t < n_targets ? t : 0]];
         if (t < n_targets)
             factor[t] = factors[t];
     }
     for (size_t i = 0; i < n; i++) {
-        beat[i] = vec_normal(scores[i] - own, &density[i]);
+        pass.beat[i] = vec_normal(task->scores[i] - own, &pass.density[i]);
         for (size_t t = 0; t < n_targets; t++)
             if (targets[t] == (int32_t)i)
-                beat[i][t] = density[i][t] = 0.0;
+                pass.beat[i][t] = pass.density[i][t] = 0.0;
     }
     for (size_t r = 0; r < cutoff; r++)
-        ranks[r] = r == 0 ? zero + 1.0 : zero;
-    for (size_t i = 0; i < n; i++) {
-        const vec_f64 *p = ranks + i * cutoff;
-        vec_f64 b = beat[i], before = zero;
-        if (i + 1 == n) {
-            for (size_t r = 0; r < cutoff; r++) {
-                value += discounts[r] * (p[r] + b * (before - p[r]));
-                before = p[r];
-            }
-        } else {
-            vec_f64 *next = ranks + (i + 1) * cutoff;
-            for (size_t r = 0; r < cutoff; r++) {
-                next[r] = p[r] + b * (before - p[r]);
-                before = p[r];
-            }
+        pass.ranks[r] = r == 0 ? zero + 1.0 : zero;
+    for (size_t first = 0; first < last_first; first += length) {
+        memcpy(pass.firsts + first / length * cutoff, pass.ranks, cutoff * sizeof *pass.ranks);
+        for (size_t i = first; i < first + length; i++) {
+            place_next(pass.ranks, pass.ranks, pass.beat[i], cutoff);
+            if (look(&pass))
+                return 1;
+        }
+    }
+    if (fill_segment(&pass, last_first, n))
+        return 1;
+    {
+        const vec_f64 *p = pass.ranks + (n - 1 - last_first) * cutoff;
+        vec_f64 b = pass.beat[n - 1], before = zero;
+        for (size_t r = 0; r < cutoff; r++) {
+            value += task->discounts[r] * (p[r] + b * (before - p[r]));
+            before = p[r];
         }
     }
     for (size_t r = 0; r < cutoff; r++)
-        a[r] = zero + discounts[r];
-    vec_f64 own_gradient = zero;
+        pass.a[r] = zero + task->discounts[r];
     for (size_t i = n; i-- > 0;) {
-        const vec_f64 *p = ranks + i * cutoff;
-        vec_f64 b = beat[i], slope = zero, before = zero;
+        const vec_f64 *p = pass.ranks + i % length * cutoff;
+        vec_f64 b = pass.beat[i], slope = zero, before = zero, *a = pass.a;
         for (size_t r = 0; r < cutoff; r++) {
             slope += a[r] * (before - p[r]);
             before = p[r];
             a[r] += b * ((r + 1 < cutoff ? a[r + 1] : zero) - a[r]);
         }
-        vec_f64 share = factor * slope * density[i];
-        gradient[i] -= vec_sum(share);
+        vec_f64 share = factor * slope * pass.density[i];
+        task->gradient[i] -= vec_sum(share);
         own_gradient += share;
+        if (look(&pass))
+            return 1;
+        if (i > 0 && i % length == 0) {
+            memcpy(pass.ranks, pass.firsts + (i / length - 1) * cutoff, cutoff * sizeof *pass.ranks);
+            if (fill_segment(&pass, i - length, i))
+                return 1;
+        }
     }
     for (size_t t = 0; t < n_targets; t++)
-        gradient[targets[t]] += own_gradient[t];
-    return vec_sum(factor * value);
+        task->gradient[targets[t]] += own_gradient[t];
+    *total += vec_sum(factor * value);
+    return 0;
 }
 
-static double soft_rank(const double *scores, size_t n, const double *discounts, size_t cutoff, const int32_t *targets,
-                        size_t n_targets, const double *factors, double *memory, double *gradient)
+static int soft_rank(const soft_rank_task *task, const int32_t *targets, size_t n_targets, const double *factors,
+                     double *value)
 {
-    double total = 0.0;
+    *value = 0.0;
     for (size_t first = 0; first < n_targets; first += PLR_LANES) {
         size_t here = n_targets - first < PLR_LANES ? n_targets - first : PLR_LANES;
-        total += soft_rank_register(scores, n, discounts, cutoff, targets + first, here, factors + first, memory,
-                                    gradient);
+        if (soft_rank_register(task, targets + first, here, factors + first, value))
+            return 1;
     }
-    return total;
+    return 0;
 }
 
 const rank_kernels ISA(rank_kernels) = {logistic_rank, add_slopes, soft_rank};

@@ -7,17 +7,51 @@
 /* Documents of SoftRank handled together, in as many registers as that takes. */
 #define PLR_SOFT_RANK_TARGETS 8
 
+/* Bytes of rank distributions up to which all are kept, and the size of a segment otherwise: about that of a second-level
+ * cache. */
+#define PLR_SOFT_RANK_KEPT ((size_t)1 << 20)
+
+/* Items between two rank distributions that are kept; all, where these fit in PLR_SOFT_RANK_KEPT, and at least the root
+ * of their number, which takes the least memory. */
+static inline size_t plr_soft_rank_segment(size_t n, size_t cutoff)
+{
+    size_t length = PLR_SOFT_RANK_KEPT / (PLR_SOFT_RANK_TARGETS * sizeof(double) * (cutoff > 0 ? cutoff : 1));
+    if (length > n)
+        return n;
+    while (length == 0 || length < (n - 1) / length + 1)
+        length++;
+    return length;
+}
+
+/* Doubles of memory. */
+static inline double plr_soft_rank_memory(size_t n, size_t cutoff)
+{
+    const double length = (double)plr_soft_rank_segment(n, cutoff), firsts = (double)((n - 1) / (size_t)length);
+    return PLR_SOFT_RANK_TARGETS * (2.0 * (double)n + (firsts + length + 1.0) * (double)cutoff);
+}
+
+typedef struct {
+    const double *scores;
+    size_t n;
+    const double *discounts;
+    size_t cutoff;
+    double *gradient;
+    double *memory;        /* plr_soft_rank_memory(n, cutoff) doubles */
+    int (*look)(void);     /* called every so many steps, one for each item and rank, to say whether to stop; or NULL */
+    double steps_per_look;
+} soft_rank_task;
+
 typedef struct {
     /* slopes[j] = derivative of logistic(f_j - f); returns the sum of logistic(f_j - f) over j */
     double (*logistic_rank)(double score, const double *scores, double *slopes, size_t n);
     /* gradient[j] += factor * slopes[j]; returns the sum of what was added */
     double (*add_slopes)(double factor, const double *slopes, double *gradient, size_t n);
-    /* For PLR_SOFT_RANK_TARGETS documents (those past n_targets repeat one): with normal noise of unit variance on
-     * every difference of scores, value[t] = sum over ranks of discount times the probability of the rank.
-     * `targets` are positions among the n scores. Takes factors[t] times the derivatives off gradient, and returns the
-     * sum of factors[t] value[t]. `memory` holds PLR_SOFT_RANK_TARGETS (n (cutoff + 2) + cutoff) doubles. */
-    double (*soft_rank)(const double *scores, size_t n, const double *discounts, size_t cutoff, const int32_t *targets,
-                        size_t n_targets, const double *factors, double *memory, double *gradient);
+    /* For up to PLR_SOFT_RANK_TARGETS documents, `targets` among the n scores: with normal noise of unit variance on
+     * every difference of scores, value[t] = sum over ranks of discount times the probability of the rank. Takes
+     * factors[t] times the derivatives off the gradient; `value` is the sum of factors[t] value[t]. Returns 1 if told
+     * to stop, 0 otherwise. */
+    int (*soft_rank)(const soft_rank_task *task, const int32_t *targets, size_t n_targets, const double *factors,
+                     double *value);
 } rank_kernels;
 
 PLR_DECLARE_KERNELS(rank_kernels)

@@ -83,7 +83,8 @@ static size_t keep_before(const double *arrivals, size_t n, double pivot, double
  * thresholds are a little low, so that rounding leaves out none. */
 static void early_words(const double *places, size_t n, double pivot, uint64_t *thresholds)
 {
-    for (size_t i = 0; i < n; i += PLR_LANES) {
+    const size_t padded = (n + PLR_STREAM_LANES - 1) / PLR_STREAM_LANES * PLR_STREAM_LANES; /* as they are read */
+    for (size_t i = 0; i < padded; i += PLR_LANES) {
         vec_f64 silent = vec_exp_flush(-pivot / vec_load(places + i)) * (1.0 - 1e-11);
         for (int lane = 0; lane < PLR_LANES; lane++)
             thresholds[i + lane] = i + lane < n ? (uint64_t)(silent[lane] * 0x1p64) : UINT64_MAX;

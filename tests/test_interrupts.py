@@ -1,0 +1,151 @@
+"""Ctrl-C: how much work lies between two looks for it, counted, and that it is heard in calls of all kinds."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+import plrank_fast as plr
+from plrank_fast import _threads, losses
+
+
+def looks_of(call):
+    before = _threads.looks()
+    call()
+    return _threads.looks() - before
+
+
+def gradient(function, n_docs=200, n_samples=1000, cutoff=10, **options):
+    scores = np.random.default_rng(0).normal(size=n_docs)
+    relevance, rank_weights = np.arange(n_docs) % 5.0, plr.dcg_weights(cutoff)
+    return lambda: function(
+        scores, relevance, rank_weights, n_samples=n_samples, rng=0, n_threads=1, **options
+    )  # fmt: skip
+
+
+def loss(name, n_docs=200, n_relevant=200, **options):
+    scores = np.random.default_rng(0).normal(size=n_docs)
+    labels = np.where(np.arange(n_docs) < n_relevant, 1.0 + np.arange(n_docs) % 3, 0.0)
+    return lambda: getattr(losses, name)(scores, labels, n_threads=1, **options)
+
+
+GIVEN = plr.sample_rankings(np.zeros(200), 1000, 10, rng=0)
+
+# Calls on one long query, and how often they must at least look if a round is made as short as can be: once for every
+# piece that is not cut further. A thousand samples are eight blocks; a block of rankings is drawn, then used up.
+FINEST = {
+    "pl_rank_3": (gradient(plr.pl_rank_3), 8 + 8),
+    "pl_rank_3 given": (gradient(plr.pl_rank_3, rankings=GIVEN), 8),
+    "pl_rank_3 introselect, K=200": (gradient(plr.pl_rank_3, sampler="introselect", cutoff=200), 8 + 1000),
+    "pl_rank_2": (gradient(plr.pl_rank_2), 8 + 1000),
+    "pl_rank_1": (gradient(plr.pl_rank_1), 8 + 1000),
+    "pl_rank_cmc": (gradient(plr.pl_rank_cmc), 8 + 1000),
+    "pl_rank_3 hessian": (gradient(plr.pl_rank_3, hessian=True), 8 + 1000),
+    "policy_gradient baseline": (gradient(plr.policy_gradient, baseline=True), 2 * (8 + 1000)),
+    "expected_metric": (gradient(plr.expected_metric, method="sample"), 8 + 1000),
+    # the query is laid out, then block by block
+    "stochastic_rank": (gradient(plr.stochastic_rank), 1 + 8),
+    # the tree, ten ranks of strata, rankings; then the estimate from these
+    "latin_hypercube": (gradient(plr.pl_rank_3, sampler="latin_hypercube"), 1 + 10 + 1000 + 8),
+    "sample_rankings": (lambda: plr.sample_rankings(np.zeros(200), 1000, rng=0, n_threads=1), 8),
+    # rows in groups of eight: documents or ranks
+    "pairwise_logistic": (loss("pairwise_logistic"), 25),
+    "lambda_rank": (loss("lambda_rank"), 25),
+    "approx_ndcg": (loss("approx_ndcg"), 25),
+    # a single group of eight documents: to the last document and back, and half of the way once more
+    "soft_rank": (loss("soft_rank", n_relevant=2, cutoff=30), 2 * 200 - 1),
+    "soft_rank in segments": (loss("soft_rank", n_docs=2000, n_relevant=2, cutoff=300), 3 * 2000 - 2 * 64),
+}
+
+
+@pytest.mark.parametrize("name", FINEST)
+def test_work_can_be_cut_finely(name, costs):
+    """No piece of work is so large that the length of a round could not bound it. Mutants: SoftRank looks between
+    groups of documents alone, or on the way forth alone; the hypercube's query, or its strata, at one go; a block of
+    rankings used up at one go by PL-Rank-2; no look after StochasticRank has laid out its query."""
+    call, least = FINEST[name]
+    costs(round_ns=1e-3)
+    assert looks_of(call) >= least
+
+
+@pytest.mark.parametrize(
+    ("call", "steps"),
+    [
+        (loss("soft_rank", n_docs=3000, n_relevant=1, cutoff=200), 3 * 3000 * 200),
+        (gradient(plr.pl_rank_3, n_docs=500, n_samples=2000, cutoff=100, sampler="latin_hypercube"), 2000 * 100 * 10),
+        (gradient(plr.pl_rank_cmc, n_docs=100, n_samples=2000, cutoff=20), 2000 * 100 * 20),
+    ],
+    ids=["soft_rank", "latin_hypercube", "pl_rank_cmc"],
+)
+@pytest.mark.parametrize("round_ns", [1e4, 1e5])
+def test_work_between_two_looks(call, steps, round_ns, costs):
+    """In rounds of so many nanoseconds, at most ten times as many steps of the inner loops lie between two looks, in
+    the mean: no machine takes less than a tenth of a nanosecond for one. Mutant: the length of rounds not heeded."""
+    costs(round_ns=round_ns)
+    assert looks_of(call) >= 0.1 * steps / round_ns
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is measured as Linux does it")
+def test_output_is_not_touched_before_it_is_drawn():
+    """Less than half a gigabyte of two when Ctrl-C comes at the start. Mutant: the output is filled with -1 first."""
+    answer = interrupted("plr.sample_rankings(np.zeros(100_000), 5000, 100_000, rng=0, n_threads=1)", after=0.2)
+    assert float(answer["megabytes"]) < 500
+
+
+def interrupted(call, after):
+    """What becomes of a call that Ctrl-C meets ``after`` so many seconds."""
+    program = f"""
+        import os, signal, sys, time, numpy as np, plrank_fast as plr
+        from plrank_fast import losses
+        rng = np.random.default_rng(0)
+        out, big = np.full(500, 7.0), np.full(200_000, 7.0)
+        handler = signal.getsignal(signal.SIGINT)
+        signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
+        signal.setitimer(signal.ITIMER_REAL, {after})
+        start = time.perf_counter()
+        try:
+            {call}
+        except KeyboardInterrupt:
+            print(time.perf_counter() - start - {after})
+        if sys.platform == "linux":
+            print(int(open("/proc/self/status").read().split("VmHWM:")[1].split()[0]) / 1024)
+        assert (out == 7).all() and (big == 7).all()
+        assert signal.getsignal(signal.SIGINT) is handler
+        assert plr.pl_rank_3([0.0, 1.0], [1.0, 0.0], [1.0], n_samples=5).shape == (2,)
+    """
+    answer = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=300, env=os.environ
+    )
+    assert answer.returncode == 0, answer.stderr
+    return dict(zip(("seconds", "megabytes"), answer.stdout.split(), strict=False))
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no interval timers on this system")
+@pytest.mark.parametrize(
+    "call",
+    [
+        "plr.pl_rank_3(np.zeros(500), np.ones(500), plr.dcg_weights(10), n_samples=10**9, out=out)",
+        "plr.pl_rank_2(np.zeros(200_000), np.ones(200_000), plr.dcg_weights(100), n_samples=10**6, out=big)",
+        "plr.pl_rank_3(np.zeros(3000), np.ones(3000), plr.dcg_weights(5), offsets=np.arange(0, 3001, 3),"
+        " n_samples=10**8)",
+        "plr.pl_rank_3(np.zeros(30_000), np.ones(30_000), plr.dcg_weights(1000), n_samples=20_000,"
+        " sampler='latin_hypercube')",
+        "plr.stochastic_rank(np.zeros(200_000), np.ones(200_000), plr.dcg_weights(100), n_samples=10**6, out=big)",
+        "plr.sample_rankings(np.zeros(1_000_000), 5000, 10, sampler='introselect')",
+        "plr.sample_rankings(np.zeros(1_000_000), 10**6, 100)",
+        "plr.pl_rank_exact(np.arange(30_000) / 1e3, np.ones(30_000).cumsum(), plr.dcg_weights(20_000))",
+        "plr.rank_probabilities(np.arange(6000) / 1e3, 6000)",
+        "losses.pairwise_logistic(rng.normal(size=10**6), rng.integers(0, 5, size=10**6))",
+        "losses.approx_ndcg(rng.normal(size=10**6), rng.integers(0, 5, size=10**6))",
+        "losses.lambda_rank(rng.normal(size=10**6), rng.integers(0, 5, size=10**6))",
+        "losses.soft_rank(rng.normal(size=50_000), rng.integers(0, 5, size=50_000), cutoff=1000)",
+    ],
+)
+def test_ctrl_c_is_heard(call):
+    """Long before the call would end, though how soon is for the machine to say; `out` untouched, next call fine.
+    Mutant: no check between rounds."""
+    assert float(interrupted(call, after=0.5)["seconds"]) < 15
