@@ -83,8 +83,11 @@ def ndcg(
 
     Parameters
     ----------
-    scores, relevance, rank_weights, offsets, n_threads
-        As in ``dcg``. The ideal ranking is by descending relevance.
+    scores, rank_weights, offsets, n_threads
+        As in ``dcg``.
+    relevance : array_like, shape (n_docs,)
+        Gains, not negative (a share of an ideal that may be below 0 has no meaning; ``dcg`` takes any sign). The ideal
+        ranking is by descending relevance.
     normalize : {"query", "dataset"}
         "query": every query's DCG over its own ideal DCG. "dataset": total DCG over total ideal DCG, which weighs
         queries by how much there is to gain, as in the papers on PL-Rank.
@@ -112,6 +115,7 @@ def ndcg(
     """
     validation.choice(normalize, "normalize", NORMALISATIONS)
     scores_, relevance_, weights, offsets_, threads = _checked(scores, relevance, rank_weights, offsets, n_threads)
+    validation.within(relevance_, "relevance", 0.0, np.inf, ": NDCG is a share of the ideal DCG; dcg takes any sign")
     reached = np.zeros(offsets_.size - 1)
     ideal = np.zeros(offsets_.size - 1)
     _metrics.dcg(scores_, relevance_, weights, offsets_, threads, reached)

@@ -65,13 +65,12 @@ def same_length(array: FloatArray, name: str, scores: FloatArray) -> FloatArray:
     return array
 
 
-def within(array: FloatArray, name: str, lowest: float, highest: float) -> FloatArray:
-    """Return ``array`` if all its values lie in [lowest, highest]."""
-    wrong = (array < lowest) | (array > highest)
-    if wrong.any():
-        first = int(np.argmax(wrong))
+def within(array: FloatArray, name: str, lowest: float, highest: float, why: str = "") -> FloatArray:
+    """Return ``array`` if all its values lie in [lowest, highest]; ``why`` follows the message."""
+    if array.size and (array.min() < lowest or array.max() > highest):
+        first = int(np.argmax((array < lowest) | (array > highest)))
         limits = f"at least {lowest:g}" if highest == np.inf else f"from {lowest:g} to {highest:g}"
-        raise ValueError(f"{name} must be {limits}, got {array[first]} at index {first}")
+        raise ValueError(f"{name} must be {limits}, got {array[first]} at index {first}{why}")
     return array
 
 

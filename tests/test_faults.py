@@ -112,7 +112,7 @@ class TestArrays:
 
     def test_unusual_layouts_give_the_same_bits(self, name, argument):
         call, seeded = CALLS[name][0], {"rng": 0} if name in SAMPLED else {}
-        values = np.array([0.5, -1.0, 2.0, 0.0, 1.0])
+        values = np.array([0.5, 1.0 if (name, argument) == ("ndcg", "relevance") else -1.0, 2.0, 0.0, 1.0])
         expected = call(**{argument: values}, **seeded)
         buffer = bytearray(5 * 8 + 1)
         misaligned = np.frombuffer(memoryview(buffer)[1:], dtype=float)
@@ -146,9 +146,10 @@ class TestArrays:
             )
 
     def test_input_is_left_alone(self, name, argument):
-        values = SCORES.copy()
+        before = RELEVANCE if argument == "relevance" else SCORES
+        values = before.copy()
         CALLS[name][0](**{argument: values})
-        np.testing.assert_array_equal(values, SCORES)
+        np.testing.assert_array_equal(values, before)
 
 
 class TestValues:

@@ -307,11 +307,15 @@ class TestOtherMetrics:
             function([1.0], [1.0], n_threads=0)
 
     def test_negative_relevance(self):
-        """Not relevant to those that count, an error where it would be a weight or a grade."""
+        """Not relevant to those that count, an error where it would be a weight or a grade. Mutant: NDCG of -1."""
         assert plr.precision([1.0, 2.0], [-1.0, 1.0])[0] == 0.5
         assert plr.recall([1.0, 2.0], [-1.0, 1.0])[0] == 1.0
         assert plr.mrr([2.0, 1.0], [-1.0, 1.0])[0] == 0.5
         assert plr.rbp([2.0, 1.0], [-1.0, 1.0], persistence=0.5)[0] == -0.25
+        assert plr.dcg([2.0, 1.0], [-1.0, 1.0], [1.0])[0] == -1.0
+        for normalize in ("query", "dataset"):
+            with pytest.raises(ValueError, match=r"^relevance must be at least 0, got -2.0 at index 1: NDCG is a share"):
+                plr.ndcg([2.0, 1.0], [1.0, -2.0], [1.0], normalize=normalize)
         with pytest.raises(ValueError, match="labels"):
             plr.err([2.0, 1.0], [-1.0, 1.0])
         with pytest.raises(ValueError, match="relevance must be at least 0"):
