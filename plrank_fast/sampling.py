@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from plrank_fast import _metrics, _samplers, _threads, validation
-from plrank_fast.validation import FloatArray, RandomState, RankingArray
+from plrank_fast.validation import FloatArray, IntArray, RandomState, RankingArray
 
 SAMPLERS = ("auto", "introselect", "network", "alias", "threshold")
 
@@ -25,12 +25,13 @@ def sample_rankings(
     """Draw rankings from the Plackett-Luce distribution of ``scores``.
 
     The first item is drawn with probability proportional to exp(score), the next from the items left over, and so
-    on for ``cutoff`` ranks.
+    on for ``cutoff`` ranks: drawing without replacement with weights exp(score).
 
     Parameters
     ----------
     scores : array_like, shape (n_docs,)
-        Log-weights, the documents of all queries one after another; any finite values at any distance.
+        Log-weights, the documents of all queries one after another; any finite values at any distance, or -inf. A
+        document with the score -inf has weight 0 and is never drawn; everything is as if its query did not have it.
     n_samples : int
         Rankings for each query, N.
     cutoff : int, optional
@@ -58,7 +59,8 @@ def sample_rankings(
     ndarray of int32
         Indices into the query's documents: shape (n_samples, min(K, n_docs)) without ``offsets``; with them
         (n_queries, n_samples, K), K at most the length of the longest query, filled up with -1 where a query is
-        shorter.
+        shorter. Only documents with a score above -inf count in these lengths: where fewer than ``cutoff`` of them are
+        left, a ranking holds all of them and ends there (``numpy.random.Generator.choice`` raises an error then).
 
     Raises
     ------
@@ -75,10 +77,22 @@ def sample_rankings(
     >>> import plrank_fast as plr
     >>> plr.sample_rankings([2.0, 0.0, 1.0], n_samples=4, cutoff=2, rng=0).shape
     (4, 2)
+
+    Weights that may be 0, and the items that are left once none of the others is:
+
+    >>> import numpy as np
+    >>> with np.errstate(divide="ignore"):
+    ...     scores = np.log([0.0, 2.0, 0.0, 1.0])
+    >>> np.sort(plr.sample_rankings(scores, n_samples=1, cutoff=3, rng=0))
+    array([[1, 3]], dtype=int32)
     """
-    scores_ = validation.real_array(scores, "scores")
+    scores_ = validation.real_array(scores, "scores", minus_infinity=True)
     offsets_ = validation.query_offsets(offsets, scores_.size)
-    longest = int(np.diff(offsets_).max(initial=0))
+    possible, starts = None, offsets_
+    if scores_.min(initial=0.0) == -np.inf:
+        possible = np.flatnonzero(scores_ > -np.inf)
+        scores_, starts = scores_[possible], np.searchsorted(possible, offsets_)
+    longest = int(np.diff(starts).max(initial=0))
     n_samples = validation.count(n_samples, "n_samples", 1)
     ranks = longest if cutoff is None else min(validation.count(cutoff, "cutoff", 0), longest)
     validation.choice(sampler, "sampler", SAMPLERS)
@@ -89,9 +103,18 @@ def sample_rankings(
     rankings = np.empty(shape, dtype=np.int32)
     key = validation.stream_key(rng)
     _samplers.sample_rankings(
-        SAMPLERS.index(sampler), scores_, offsets_, n_samples, ranks, key, first_query, threads, rankings
+        SAMPLERS.index(sampler), scores_, starts, n_samples, ranks, key, first_query, threads, rankings
     )
+    if possible is not None:
+        _number_among_all(rankings, possible, starts, offsets_)
     return rankings[0] if offsets is None else rankings
+
+
+def _number_among_all(rankings: RankingArray, possible: IntArray, starts: IntArray, offsets: IntArray) -> None:
+    """Turn, in place, numbers among the documents that can be drawn into numbers among all documents of the query."""
+    for query in np.flatnonzero(np.diff(starts) < np.diff(offsets)).tolist():
+        number = possible[starts[query] : starts[query + 1]] - offsets[query]
+        rankings[query] = np.append(number, -1)[rankings[query]]  # the padding, -1, finds the last entry
 
 
 def ranking_log_prob(

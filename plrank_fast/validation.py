@@ -30,8 +30,8 @@ KINDS_OF_IDENTIFIERS: dict[str, tuple[type, ...]] = {
 }
 
 
-def real_array(values: ArrayLike, name: str, ndim: tuple[int, ...] = (1,)) -> FloatArray:
-    """Return a finite, C-contiguous float64 copy of ``values``.
+def real_array(values: ArrayLike, name: str, ndim: tuple[int, ...] = (1,), minus_infinity: bool = False) -> FloatArray:
+    """Return a finite, C-contiguous float64 copy of ``values``; -inf may be in it if the caller says so.
 
     Raises
     ------
@@ -51,11 +51,24 @@ def real_array(values: ArrayLike, name: str, ndim: tuple[int, ...] = (1,)) -> Fl
     else:
         with np.errstate(over="ignore"):
             copy = np.array(array, dtype=np.float64, order="C")
-    if not np.isfinite(copy).all():
-        first = tuple(int(i) for i in np.argwhere(~np.isfinite(copy))[0])
+    finite = np.isfinite(copy)
+    if not finite.all():
+        if minus_infinity:
+            finite |= copy == -np.inf
+            if finite.all():
+                return copy
+        first = tuple(int(i) for i in np.argwhere(~finite)[0])
         where = first[0] if len(first) == 1 else first
-        raise ValueError(f"{name} must be finite, got {copy[first]} at index {where}")
+        hint = (
+            ": leave out documents of weight 0, only sample_rankings takes them" if _is_score(name, copy[first]) else ""
+        )
+        raise ValueError(f"{name} must be finite, got {copy[first]} at index {where}{hint}")
     return copy
+
+
+def _is_score(name: str, value: float) -> bool:
+    """Whether a value that is not finite may have been meant as the logarithm of a weight of 0."""
+    return name == "scores" and value == -np.inf
 
 
 def same_length(array: FloatArray, name: str, scores: FloatArray) -> FloatArray:

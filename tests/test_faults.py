@@ -103,6 +103,8 @@ class TestArrays:
         ids=str,
     )
     def test_rejected(self, name, argument, bad, error):
+        if name == "sample_rankings" and isinstance(bad, list) and bad[-1] == -np.inf:
+            pytest.skip("takes weights of 0: test_sampling.py")
         with pytest.raises(error, match=argument):
             CALLS[name][0](**{argument: bad})
 

@@ -314,7 +314,9 @@ class TestOtherMetrics:
         assert plr.rbp([2.0, 1.0], [-1.0, 1.0], persistence=0.5)[0] == -0.25
         assert plr.dcg([2.0, 1.0], [-1.0, 1.0], [1.0])[0] == -1.0
         for normalize in ("query", "dataset"):
-            with pytest.raises(ValueError, match=r"^relevance must be at least 0, got -2.0 at index 1: NDCG is a share"):
+            with pytest.raises(
+                ValueError, match=r"^relevance must be at least 0, got -2.0 at index 1: NDCG is a share"
+            ):
                 plr.ndcg([2.0, 1.0], [1.0, -2.0], [1.0], normalize=normalize)
         with pytest.raises(ValueError, match="labels"):
             plr.err([2.0, 1.0], [-1.0, 1.0])

@@ -162,6 +162,48 @@ class TestShapes:
             assert set(ranking) <= {0, 1, 2, 3}
 
 
+class TestWeightsOfZero:
+    """Documents with the score -inf are never drawn, and their query ends before them.
+
+    Mutants: numbers among the documents left over, not among all; the padding taken for the last document; -inf taken
+    for a very low score; streams numbered by what is left of the batch."""
+
+    @pytest.mark.parametrize("sampler", SAMPLERS)
+    def test_as_if_they_were_not_there(self, sampler):
+        rng = np.random.default_rng(0)
+        offsets = np.array([0, 5, 5, 8, 40, 41, 60])
+        scores = rng.normal(size=60)
+        scores[rng.uniform(size=60) < 0.4] = -np.inf
+        scores[5:8] = -np.inf  # nothing to draw from
+        scores[40] = 0.0
+        whole = plr.sample_rankings(scores, 30, 12, offsets=offsets, rng=4, sampler=sampler)
+        for q, (start, stop) in enumerate(itertools.pairwise(offsets)):
+            possible = np.flatnonzero(scores[start:stop] > -np.inf)
+            left = plr.sample_rankings(
+                scores[start:stop][possible], 30, 12, offsets=[0, possible.size], rng=4, sampler=sampler, first_query=q
+            )[0]
+            np.testing.assert_array_equal(whole[q, :, : left.shape[1]], possible[left])
+            assert (whole[q, :, left.shape[1] :] == -1).all()
+
+    def test_shapes(self):
+        """As many ranks as there are documents to draw, as with a cutoff past the number of documents."""
+        zero = -np.inf
+        assert np.sort(plr.sample_rankings([zero, 1.0, zero, 0.0], 3, rng=0)).tolist() == [[1, 3]] * 3
+        assert plr.sample_rankings([zero, 1.0, zero, 0.0], 3, 1).shape == (3, 1)
+        assert plr.sample_rankings([zero, zero], 3).shape == (3, 0)
+        assert plr.sample_rankings([zero, zero, 1.0], 3, offsets=[0, 2, 3]).tolist() == [[[-1]] * 3, [[0]] * 3]
+
+    def test_other_values_are_refused(self):
+        for bad in (np.inf, np.nan):
+            with pytest.raises(ValueError, match=f"scores must be finite, got {bad} at index 1"):
+                plr.sample_rankings([-np.inf, bad, 1.0], 3)
+
+    def test_other_functions_say_what_to_do(self):
+        for function in (plr.pl_rank_3, plr.pl_rank_exact, plr.dcg):
+            with pytest.raises(ValueError, match="got -inf at index 0: leave out documents of weight 0, only sample_r"):
+                function([-np.inf, 0.0], [1.0, 0.0], [1.0])
+
+
 class TestReproducibility:
     scores = np.random.default_rng(0).normal(size=2000)
     offsets = np.array([0, 1, 1, 30, 400, 407, 1300, 2000])
