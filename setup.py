@@ -70,6 +70,7 @@ MODULES: dict[str, list[str]] = {
     "_plrank_pass": ["plrank_pass.c"],
     "_plrank": ["rank_pass.c"],
     "_rankings": [],
+    "_magnitudes": ["magnitudes.c"],
     "_latin_hypercube": [],
     "_hessian": [],
     "_conditional": ["conditional.c"],

@@ -8,10 +8,11 @@ Imports point down only, and reading order is import order::
     estimators, metrics                   _remaining  _plrank  _hessian  _conditional
                                           _policy_gradient  _sampled  _metrics
     expectations without sampling         _exact
+    what arguments hold                   _rankings  _magnitudes
     losses                                _likelihood_losses  _pair_losses  _rank_losses  _losses
     the C interface                       cython_plrank
     ------------------------------------  compiled above, thin Python below
-    arguments and errors                  validation
+    arguments, errors, extreme values     validation  scaling
     public functions                      rank_weights  offsets  sampling  gradients  policy_gradients
                                           probabilities  metrics  losses  fairness  embedding
                                           cost_model  value_and_gradient

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from plrank_fast import gradients, policy_gradients, probabilities, sampling, validation
+from plrank_fast import gradients, policy_gradients, probabilities, sampling, scaling, validation
 from plrank_fast.stochastic_rank import stochastic_rank
 from plrank_fast.validation import FloatArray, IntArray, RandomState
 
@@ -112,6 +112,7 @@ def expected_exposure(
     first_query = validation.count(first_query, "first_query", 0)
     validation.threads(n_threads)
     key = np.random.SeedSequence([int(word) for word in validation.stream_key(validation.check_random_state(rng))])
+    weights, exponents = scaling.moderate_weights(weights, offsets_)
     result = np.zeros(scores_.size)
     step = max(1, RANKS_AT_ONCE // max(1, n_samples * cutoff))
     for start in range(0, n_queries, step):
@@ -132,7 +133,7 @@ def expected_exposure(
         placed = np.broadcast_to(placed, used.shape)
         documents = (used + local[:-1, np.newaxis, np.newaxis])[placed]
         result[part] = np.bincount(documents, attention[placed], minlength=part.stop - part.start) / n_samples
-    return result
+    return scaling.restore(result, exponents, offsets_, "rank_weights")
 
 
 def disparity(
@@ -185,7 +186,17 @@ def disparity(
     validation.within(merit_, "merit", 0.0, np.inf)
     offsets_ = validation.query_offsets(offsets, exposure_.size)
     validation.choice(kind, "kind", KINDS)
-    return _squared(exposure_, merit_, offsets_) if kind == "squared" else _absolute(exposure_, merit_, offsets_)
+    exposure_, of_exposure = scaling.moderate(exposure_, offsets_)
+    merit_, of_merit = scaling.moderate(merit_, offsets_)
+    pair = scaling.added(of_exposure, of_merit)
+    if kind == "squared":
+        values, derivative = _squared(exposure_, merit_, offsets_)
+        of_values, of_derivative = scaling.added(pair, pair), scaling.added(pair, of_merit)
+    else:
+        values, derivative = _absolute(exposure_, merit_, offsets_)
+        of_values, of_derivative = pair, of_merit
+    values = scaling.restore(values, of_values, None, "exposure and merit")
+    return values, scaling.restore(derivative, of_derivative, offsets_, "exposure and merit")
 
 
 def disparity_gradient(
@@ -249,24 +260,34 @@ def disparity_gradient(
     validation.within(merit_, "merit", 0.0, np.inf)
     offsets_ = validation.query_offsets(offsets, scores_.size)
     n_samples = validation.count(n_samples, "n_samples", 1)
-    if method == "pl_rank_exact":
-        exposure = expected_exposure(scores_, rank_weights, offsets=offsets_, n_threads=n_threads)
-        values, reward = disparity(exposure, merit_, offsets=offsets_, kind=kind)
-        return values, probabilities.exposure_vjp(scores_, rank_weights, reward, offsets=offsets_, n_threads=n_threads)
-    first_query = validation.count(first_query, "first_query", 0)
-    validation.weights_of_ranks(rank_weights, offsets_)
+    weights = validation.weights_of_ranks(rank_weights, offsets_)
     validation.threads(n_threads)
+    # disparity and its gradient are of degree 1 in the product of merit and rank weights, or of degree 2
+    merit_, weights, exponents = scaling.moderate_both(merit_, weights, offsets_)
+    if kind == "squared":
+        exponents = scaling.added(exponents, exponents)
+    shared: Any = weights[0] if weights.shape[0] == 1 else weights
+    names = "merit and rank_weights"
+    if method == "pl_rank_exact":
+        exposure = expected_exposure(scores_, shared, offsets=offsets_, n_threads=n_threads)
+        values, reward = disparity(exposure, merit_, offsets=offsets_, kind=kind)
+        gradient = probabilities.exposure_vjp(scores_, shared, reward, offsets=offsets_, n_threads=n_threads)
+        values = scaling.restore(values, exponents, None, names)
+        return values, scaling.restore(gradient, exponents, offsets_, names)
+    first_query = validation.count(first_query, "first_query", 0)
     key = validation.stream_key(validation.check_random_state(rng))
     of_exposure, of_gradient = np.random.SeedSequence([int(word) for word in key]).spawn(2)
     exposure = expected_exposure(
-        scores_, rank_weights, offsets=offsets_, method="sample", n_samples=n_samples, rng=of_exposure,
+        scores_, shared, offsets=offsets_, method="sample", n_samples=n_samples, rng=of_exposure,
         n_threads=n_threads, first_query=first_query,
     )  # fmt: skip
     values, reward = disparity(exposure, merit_, offsets=offsets_, kind=kind)
-    return values, ESTIMATORS[method](
-        scores_, reward, rank_weights, offsets=offsets_, n_samples=n_samples, rng=of_gradient, n_threads=n_threads,
+    gradient = ESTIMATORS[method](
+        scores_, reward, shared, offsets=offsets_, n_samples=n_samples, rng=of_gradient, n_threads=n_threads,
         first_query=first_query,
     )  # fmt: skip
+    values = scaling.restore(values, exponents, None, names)
+    return values, scaling.restore(gradient, exponents, offsets_, names)
 
 
 def _squared(exposure: FloatArray, merit: FloatArray, offsets: IntArray) -> tuple[FloatArray, FloatArray]:
@@ -296,10 +317,10 @@ def _absolute(exposure: FloatArray, merit: FloatArray, offsets: IntArray) -> tup
     for n_docs in np.unique(lengths[lengths > 1]).tolist():
         queries = np.flatnonzero(lengths == n_docs)
         documents = offsets[queries, np.newaxis] + np.arange(n_docs)
-        ratio = np.arctan2(exposure[documents], merit[documents])
-        documents = np.take_along_axis(documents, np.argsort(ratio, axis=1, kind="stable"), axis=1)
+        order = np.argsort(_ratio(exposure[documents], merit[documents]), axis=1, kind="stable")
+        documents = np.take_along_axis(documents, order, axis=1)
         e, m = exposure[documents], merit[documents]
-        ratio = np.arctan2(e, m)
+        ratio = _ratio(e, m)
         mass = np.concatenate([np.zeros((queries.size, 1)), np.cumsum(m, axis=1)], axis=1)
         # where each run of equal ratios begins, and where the next one does
         changes = ratio[:, 1:] != ratio[:, :-1]
@@ -313,3 +334,9 @@ def _absolute(exposure: FloatArray, merit: FloatArray, offsets: IntArray) -> tup
         derivative[documents] = slope
         values[queries] = (e * slope).sum(axis=1)  # homogeneous of degree 1
     return values, derivative
+
+
+def _ratio(exposure: FloatArray, merit: FloatArray) -> FloatArray:
+    """Exposure over merit; without merit infinite, and 0 without either. An angle would hide small merits."""
+    with np.errstate(divide="ignore", over="ignore", under="ignore"):
+        return np.divide(exposure, merit, out=np.zeros(exposure.shape), where=(exposure != 0.0) | (merit != 0.0))

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from plrank_fast import _exact, _latin_hypercube, _sampled, _samplers, _threads, validation
+from plrank_fast import _exact, _latin_hypercube, _sampled, _samplers, _threads, scaling, validation
 from plrank_fast.sampling import SAMPLERS
 from plrank_fast.validation import FloatArray, IntArray, KeyArray, RandomState, RankingArray
 
 BASELINES = ("pilot",)
 NOISES = ("gumbel", "normal")
-WIDEST_GAP = 1e4  # between scores with Gumbel noise; the chance to cross it is exp(-1e4)
 LARGEST_SPREAD = 600.0  # nats that the weights of a Latin hypercube's tree may span
 LATIN_HYPERCUBE = "latin_hypercube"  # spreads the rankings of a call by relevance, so only estimators have it
 
@@ -59,6 +57,7 @@ def sampled_estimate(
     diagonal = np.zeros(scores_.size if hessian else 0)
     outputs = validation.output_pair(out, result.shape) if hessian else (validation.output(out, result.shape), None)
     rng = validation.check_random_state(rng)
+    relevance_, weights, exponents = scaling.moderate_both(relevance_, weights, offsets_)
     key = validation.stream_key(rng) if given is None or baseline else np.zeros(2, dtype=np.uint64)
     if sampler == LATIN_HYPERCUBE:
         if given is None:
@@ -70,7 +69,10 @@ def sampled_estimate(
         variant, SAMPLERS.index(sampler), baseline is not None, scores_, relevance_, weights, offsets_, n_samples,
         given, key, first_query, threads, result, diagonal,
     )  # fmt: skip
+    of_documents = None if variant == _sampled.METRIC else offsets_
+    result = scaling.restore(result, exponents, of_documents, "relevance and rank_weights")
     if hessian:
+        diagonal = scaling.restore(diagonal, exponents, of_documents, "relevance and rank_weights")
         return validation.deliver(result, outputs[0]), validation.deliver(diagonal, outputs[1])
     return validation.deliver(result, outputs[0])
 
@@ -95,7 +97,8 @@ def _spread_rankings(
     )
     starts = offsets[:-1][lengths > 0]
     if starts.size and ranks:
-        spread = np.maximum.reduceat(scores, starts) - np.minimum.reduceat(scores, starts)
+        with np.errstate(over="ignore"):
+            spread = np.maximum.reduceat(scores, starts) - np.minimum.reduceat(scores, starts)
         for query in np.flatnonzero(lengths > 0)[spread > LARGEST_SPREAD]:
             part = slice(offsets[query], offsets[query + 1])
             alone, length = np.array([0, lengths[query]]), min(ranks, int(lengths[query]))
@@ -335,28 +338,23 @@ def pl_rank_cmc(
     )  # fmt: skip
 
 
-def noisy_scores(scores: FloatArray, offsets: IntArray, noise: str, sigma: float) -> tuple[FloatArray, float, float]:
-    """Check the noise; return scores and ``inverse_sigma`` for ``_exact.solve_batch``, and the factor of its gradient.
+def noisy_scores(
+    scores: FloatArray, offsets: IntArray, noise: str, sigma: float
+) -> tuple[FloatArray, float, float, IntArray | None]:
+    """Check the noise; return scores and ``inverse_sigma`` for ``_exact.solve_batch``, and what its gradient lacks.
 
-    Gumbel noise of any scale is the Plackett-Luce model of scores over sigma; the kernel knows of the scale of normal
-    noise.
+    That is a factor, and exponents for ``scaling.restore``. Gumbel noise of any scale is the Plackett-Luce model of
+    scores over sigma; the kernel knows of the scale of normal noise, as far as it is ordinary.
     """
     validation.choice(noise, "noise", NOISES)
-    inverse_sigma = min(1.0 / validation.positive_real(sigma, "sigma"), sys.float_info.max)
-    if noise == "normal":
-        return scores, inverse_sigma, 1.0
+    sigma = validation.positive_real(sigma, "sigma")
+    if noise == "normal" and scaling.is_ordinary(sigma):
+        return scores, 1.0 / sigma, 1.0, None
+    inverse_sigma = 1.0 if noise == "normal" else 0.0
     if sigma == 1.0:
-        return scores, 0.0, 1.0
-    with np.errstate(over="ignore", invalid="ignore"):
-        scaled = scores * inverse_sigma
-        far = np.flatnonzero(~np.isfinite(scaled))
-        for query in np.unique(np.searchsorted(offsets, far, side="right")).tolist():
-            # gaps between neighbours are cut to what no pair can cross
-            part = slice(offsets[query - 1], offsets[query])
-            order = np.argsort(scores[part], kind="stable")
-            gaps = np.diff(scores[part][order], prepend=scores[part][order][:1])
-            scaled[part][order] = np.cumsum(np.minimum(gaps * inverse_sigma, WIDEST_GAP))
-    return scaled, 0.0, inverse_sigma
+        return scores, inverse_sigma, 1.0, None
+    scaled, factor, exponents = scaling.unit_noise(scores, offsets, sigma)
+    return scaled, inverse_sigma, factor, exponents
 
 
 def pl_rank_exact(
@@ -444,19 +442,20 @@ def pl_rank_exact(
     offsets_ = validation.query_offsets(offsets, scores_.size)
     weights = validation.weights_of_ranks(rank_weights, offsets_)
     rtol = validation.positive_real(rtol, "rtol")
-    scores_, inverse_sigma, factor = noisy_scores(scores_, offsets_, noise, sigma)
+    scores_, inverse_sigma, factor, of_sigma = noisy_scores(scores_, offsets_, noise, sigma)
+    relevance_, weights, exponents = scaling.moderate_both(relevance_, weights, offsets_)
     threads = _threads.resolve_threads(validation.threads(n_threads))
     hessian = validation.flag(hessian, "hessian")
     gradient = np.zeros_like(scores_)
     diagonal = np.zeros_like(scores_) if hessian else None
     outputs = validation.output_pair(out, gradient.shape) if hessian else (validation.output(out, gradient.shape), None)
     _exact.solve_batch(scores_, relevance_, weights, offsets_, rtol, threads, gradient, diagonal, None, inverse_sigma)
-    if factor != 1.0:
-        gradient *= factor
-        if diagonal is not None:
-            with np.errstate(over="ignore"):
-                diagonal *= factor
-                diagonal *= factor
+    names = "relevance, rank_weights and sigma"
+    gradient *= factor
+    gradient = scaling.restore(gradient, scaling.added(exponents, of_sigma), offsets_, names)
     if diagonal is not None:
+        diagonal *= factor
+        diagonal *= factor
+        diagonal = scaling.restore(diagonal, scaling.added(exponents, of_sigma, of_sigma), offsets_, names)
         return validation.deliver(gradient, outputs[0]), validation.deliver(diagonal, outputs[1])
     return validation.deliver(gradient, outputs[0])

@@ -26,7 +26,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from plrank_fast import _losses, _threads, validation
+from plrank_fast import _losses, _magnitudes, _threads, scaling, validation
 from plrank_fast.rank_weights import dcg_weights, gains
 from plrank_fast.validation import FloatArray, RandomState
 
@@ -53,15 +53,22 @@ def evaluate_loss(
     out: OutputPair | None,
     label_range: tuple[float, float] | None = None,
     as_gains: bool = False,
+    as_shares: bool = False,
     cutoff: int | None = None,
     discounts_past_cutoff: bool = False,
-    scale: float = 1.0,
+    slope: float = 1.0,
+    sigma: float | None = None,
+    spread: float = 1.0,
     distance_weight: float = 0.0,
     rng: RandomState = None,
     ties_at_random: bool = False,
     first_query: int = 0,
 ) -> LossAndGradient:
-    """Check all arguments, then evaluate the loss of ``_losses`` over the batch."""
+    """Check all arguments, then evaluate the loss of ``_losses`` over the batch.
+
+    Only ratios of the labels count ``as_gains`` and ``as_shares``. Scores are multiplied by ``slope``, whatever their
+    distance is then worth, or divided by ``sigma`` times ``spread`` where great distances are all worth the same.
+    """
     scores_ = validation.real_array(scores, "scores")
     labels_ = validation.same_length(validation.real_array(labels, "labels"), "labels", scores_)
     if label_range is not None:
@@ -71,6 +78,17 @@ def evaluate_loss(
     offsets_ = validation.query_offsets(offsets, scores_.size)
     ranks = validation.LARGEST_COUNT if cutoff is None else validation.count(cutoff, "cutoff", 0)
     threads = _threads.resolve_threads(validation.threads(n_threads))
+    if as_gains or as_shares:
+        labels_, _ = scaling.moderate(labels_, offsets_)
+    scale, factor, exponents = slope, 1.0, None
+    ordinary = scaling.is_ordinary(slope if sigma is None else sigma) and _magnitudes.all_ordinary(scores_)
+    if sigma is None:
+        if not ordinary:
+            validation.representable_product(scores_, slope, "scores and slope")
+    elif ordinary:
+        scale = 1.0 / (sigma * spread)
+    else:
+        scores_, factor, exponents = scaling.unit_noise(scores_, offsets_, sigma, spread)
     values, gradient = np.zeros(offsets_.size - 1), np.zeros(scores_.size)
     outputs = validation.output_pair(out, values.shape, gradient.shape)
     first_query = validation.count(first_query, "first_query", 0)
@@ -81,6 +99,11 @@ def evaluate_loss(
         loss, scores_, labels_, offsets_, ranks, discounts, discounts_past_cutoff, scale, distance_weight, key,
         first_query, threads, values, gradient,
     )  # fmt: skip
+    if factor != 1.0:
+        gradient *= factor
+    gradient = scaling.restore(gradient, exponents, offsets_, "scores")
+    for result in (values, gradient):
+        validation.representable(result, "scores and labels")
     return validation.deliver(values, outputs[0]), validation.deliver(gradient, outputs[1])
 
 
@@ -200,7 +223,7 @@ def softmax_cross_entropy(
     """
     return evaluate_loss(
         _losses.SOFTMAX_CROSS_ENTROPY, scores, labels, offsets=offsets, n_threads=n_threads, out=out,
-        label_range=(0.0, np.inf),
+        label_range=(0.0, np.inf), as_shares=True,
     )  # fmt: skip
 
 
@@ -344,7 +367,7 @@ def pairwise_logistic(
     """
     return evaluate_loss(
         _losses.PAIRWISE_LOGISTIC, scores, labels, offsets=offsets, n_threads=n_threads, out=out,
-        scale=validation.positive_real(slope, "slope"),
+        slope=validation.positive_real(slope, "slope"),
     )  # fmt: skip
 
 
@@ -421,7 +444,7 @@ def lambda_rank(
     return evaluate_loss(
         _losses.LAMBDA_LOSS, scores, labels, offsets=offsets, n_threads=n_threads, out=out, as_gains=True,
         cutoff=cutoff, discounts_past_cutoff=validation.choice(truncation, "truncation", TRUNCATIONS) == "pairs",
-        scale=validation.positive_real(slope, "slope"),
+        slope=validation.positive_real(slope, "slope"),
     )  # fmt: skip
 
 
@@ -496,12 +519,16 @@ def lambda_loss(
     """
     values, gradient = evaluate_loss(
         _losses.LAMBDA_LOSS, scores, labels, offsets=offsets, n_threads=n_threads, out=None, as_gains=True,
-        cutoff=cutoff, scale=validation.positive_real(slope, "slope"),
+        cutoff=cutoff, slope=validation.positive_real(slope, "slope"),
         distance_weight=validation.positive_real(mu, "mu"),
     )  # fmt: skip
     outputs = validation.output_pair(out, values.shape, gradient.shape)
     base_2 = 1.0 / np.log(2.0)
-    return validation.deliver(base_2 * values, outputs[0]), validation.deliver(base_2 * gradient, outputs[1])
+    with np.errstate(over="ignore"):
+        values, gradient = base_2 * values, base_2 * gradient
+    for result in (values, gradient):
+        validation.representable(result, "scores and labels")
+    return validation.deliver(values, outputs[0]), validation.deliver(gradient, outputs[1])
 
 
 def approx_ndcg(
@@ -563,7 +590,7 @@ def approx_ndcg(
     """
     return evaluate_loss(
         _losses.APPROX_NDCG, scores, labels, offsets=offsets, n_threads=n_threads, out=out, as_gains=True,
-        scale=1.0 / validation.positive_real(temperature, "temperature"),
+        sigma=validation.positive_real(temperature, "temperature"),
     )  # fmt: skip
 
 
@@ -632,8 +659,7 @@ def soft_rank(
     >>> bool(gradient[1] < 0 < values[0])
     True
     """
-    deviation = validation.positive_real(sigma, "sigma")
     return evaluate_loss(
         _losses.SOFT_RANK, scores, labels, offsets=offsets, n_threads=n_threads, out=out, as_gains=True, cutoff=cutoff,
-        scale=1.0 / (deviation * 2.0**0.5),
+        sigma=validation.positive_real(sigma, "sigma"), spread=2.0**0.5,
     )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from plrank_fast import _metrics, _threads, validation
+from plrank_fast import _metrics, _threads, scaling, validation
 from plrank_fast.rank_weights import gains, rbp_weights
 from plrank_fast.validation import FloatArray, IntArray
 
@@ -64,9 +64,10 @@ def dcg(
     array([0.631])
     """
     scores_, relevance_, weights, offsets_, threads = _checked(scores, relevance, rank_weights, offsets, n_threads)
+    relevance_, weights, exponents = scaling.moderate_both(relevance_, weights, offsets_)
     result = np.zeros(offsets_.size - 1)
     _metrics.dcg(scores_, relevance_, weights, offsets_, threads, result)
-    return result
+    return scaling.restore(result, exponents, None, "relevance and rank_weights")
 
 
 def ndcg(
@@ -116,11 +117,15 @@ def ndcg(
     validation.choice(normalize, "normalize", NORMALISATIONS)
     scores_, relevance_, weights, offsets_, threads = _checked(scores, relevance, rank_weights, offsets, n_threads)
     validation.within(relevance_, "relevance", 0.0, np.inf, ": NDCG is a share of the ideal DCG; dcg takes any sign")
+    relevance_, weights, exponents = scaling.moderate_both(relevance_, weights, offsets_)
     reached = np.zeros(offsets_.size - 1)
     ideal = np.zeros(offsets_.size - 1)
     _metrics.dcg(scores_, relevance_, weights, offsets_, threads, reached)
     _metrics.dcg(relevance_, relevance_, weights, offsets_, threads, ideal)
     if normalize == "dataset":
+        if exponents is not None:  # in one unit, that of the query with most to gain
+            unit = (exponents + np.frexp(ideal)[1])[ideal != 0.0].max(initial=0)
+            reached, ideal = np.ldexp(reached, exponents - unit), np.ldexp(ideal, exponents - unit)
         return float(reached.sum() / ideal.sum()) if ideal.sum() != 0.0 else float(empty)
     return np.divide(reached, ideal, out=np.full_like(reached, float(empty)), where=ideal != 0.0)
 
@@ -143,9 +148,12 @@ def _metric(
     offsets_ = validation.query_offsets(offsets, scores_.size)
     ranks = -1 if cutoff is None else validation.count(cutoff, "cutoff", 0)
     threads = _threads.resolve_threads(validation.threads(n_threads))
+    exponents = None
+    if kind in (_metrics.RANK_BIASED_PRECISION, _metrics.AVERAGE_RELEVANCE_POSITION):  # linear, and a ratio
+        relevance_, exponents = scaling.moderate(relevance_, offsets_)
     result = np.full(offsets_.size - 1, float(empty))
     _metrics.metric(kind, scores_, relevance_, offsets_, ranks, parameter, float(empty), threads, result)
-    return result
+    return scaling.restore(result, exponents, None, name) if kind == _metrics.RANK_BIASED_PRECISION else result
 
 
 def precision(

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from plrank_fast import _exact, _sampled, _threads, validation
+from plrank_fast import _exact, _sampled, _threads, scaling, validation
 from plrank_fast.gradients import NOISES, noisy_scores, pl_rank_exact, sampled_estimate
 from plrank_fast.validation import FloatArray, RandomState
 
@@ -32,11 +32,13 @@ def exact_expectation(
     offsets_ = validation.query_offsets(offsets, scores_.size)
     weights = validation.weights_of_ranks(rank_weights, offsets_)
     rtol = validation.positive_real(rtol, "rtol")
-    scores_, inverse_sigma, _ = noisy_scores(scores_, offsets_, noise, sigma)
+    scores_, inverse_sigma, _, _ = noisy_scores(scores_, offsets_, noise, sigma)
+    relevance_, weights, exponents = scaling.moderate_both(relevance_, weights, offsets_)
     threads = _threads.resolve_threads(validation.threads(n_threads))
     value = np.zeros(offsets_.size - 1)
     out = validation.output(out, value.shape)
     _exact.solve_batch(scores_, relevance_, weights, offsets_, rtol, threads, None, None, value, inverse_sigma)
+    value = scaling.restore(value, exponents, None, "relevance and rank_weights")
     return validation.deliver(value, out)
 
 
@@ -208,12 +210,13 @@ def exposure(
     weights = validation.weights_of_ranks(rank_weights, offsets_)
     validation.threads(n_threads)
     out = validation.output(out, scores_.shape)
+    weights, exponents = scaling.moderate_weights(weights, offsets_)
     probabilities = rank_probabilities(scores_, weights.shape[1], offsets=offsets_, n_threads=n_threads)
     result = np.zeros(scores_.size)
     # rank after rank: a product of matrices gives a row other bits in one shape than in another, and so in a batch
     for probability, weight in zip(probabilities.T, weights.T, strict=True):
         result += probability * (weight if weight.size == 1 else np.repeat(weight, np.diff(offsets_)))
-    return validation.deliver(result, out)
+    return validation.deliver(scaling.restore(result, exponents, offsets_, "rank_weights"), out)
 
 
 def exposure_vjp(

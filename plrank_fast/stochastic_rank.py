@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 from numpy.typing import ArrayLike
 
-from plrank_fast import _stochastic_rank, _threads, validation
+from plrank_fast import _stochastic_rank, _threads, scaling, validation
 from plrank_fast.validation import FloatArray, RandomState
 
 NOISES = {"gumbel": _stochastic_rank.GUMBEL, "normal": _stochastic_rank.NORMAL}
@@ -92,9 +90,17 @@ def stochastic_rank(
     result = np.zeros(scores_.size)
     out = validation.output(out, result.shape)
     rng = validation.check_random_state(rng)
+    relevance_, weights, exponents = scaling.moderate_both(relevance_, weights, offsets_)
+    inverse_sigma, factor, of_sigma = 1.0 / sigma, 1.0, None
+    if not scaling.is_ordinary(sigma):
+        scores_, factor, of_sigma = scaling.unit_noise(scores_, offsets_, sigma)
+        inverse_sigma = 1.0
     key = validation.stream_key(rng)
     _stochastic_rank.stochastic_rank(
-        NOISES[noise], min(1.0 / sigma, sys.float_info.max), scores_, relevance_, weights, offsets_, n_samples, None,
+        NOISES[noise], inverse_sigma, scores_, relevance_, weights, offsets_, n_samples, None,
         key, first_query, threads, result,
     )  # fmt: skip
+    result *= factor
+    names = "relevance, rank_weights and sigma"
+    result = scaling.restore(result, scaling.added(exponents, of_sigma), offsets_, names)
     return validation.deliver(result, out)

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from plrank_fast import _rankings
+from plrank_fast import _magnitudes, _rankings
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
@@ -51,13 +51,13 @@ def real_array(values: ArrayLike, name: str, ndim: tuple[int, ...] = (1,), minus
     else:
         with np.errstate(over="ignore"):
             copy = np.array(array, dtype=np.float64, order="C")
-    finite = np.isfinite(copy)
-    if not finite.all():
+    if not _magnitudes.all_finite(copy.reshape(-1)):
+        wrong = ~np.isfinite(copy)
         if minus_infinity:
-            finite |= copy == -np.inf
-            if finite.all():
+            wrong &= copy != -np.inf
+            if not wrong.any():
                 return copy
-        first = tuple(int(i) for i in np.argwhere(~finite)[0])
+        first = tuple(int(i) for i in np.argwhere(wrong)[0])
         where = first[0] if len(first) == 1 else first
         hint = (
             ": leave out documents of weight 0, only sample_rankings takes them" if _is_score(name, copy[first]) else ""
@@ -326,6 +326,21 @@ def output(out: Any, shape: tuple[int, ...], name: str = "out") -> FloatArray | 
     if not out.flags.writeable:
         raise ValueError(f"{name} must be writeable, got a read-only array")
     return out
+
+
+def representable(result: FloatArray, names: str) -> FloatArray:
+    """Return ``result`` if none of it is beyond the largest double; ``names`` are the arguments to blame if it is."""
+    if not _magnitudes.all_finite(result):
+        first = int(np.argmin(np.isfinite(result)))
+        raise ValueError(f"{names} lead to a result beyond the largest double, about 1.8e308, at index {first}")
+    return result
+
+
+def representable_product(array: FloatArray, factor: float, names: str) -> None:
+    """Check that no value times ``factor`` is beyond the largest double."""
+    largest = float(np.abs(array).max(initial=0.0))
+    if not largest * factor < np.inf:
+        raise ValueError(f"{names} have a product beyond the largest double, about 1.8e308, got {largest} and {factor}")
 
 
 def deliver(result: FloatArray, out: FloatArray | None) -> FloatArray:

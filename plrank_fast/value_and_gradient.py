@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from plrank_fast import _exact, _threads, validation
+from plrank_fast import _exact, _threads, scaling, validation
 from plrank_fast.cost_model import choose_method
 from plrank_fast.gradients import pl_rank_1, pl_rank_2, pl_rank_3, pl_rank_cmc
 from plrank_fast.policy_gradients import placement_policy_gradient, policy_gradient
@@ -105,8 +105,11 @@ def value_and_gradient(
     if method == EXACT:
         values, gradient = np.zeros(offsets_.size - 1), np.zeros(scores_.size)
         threads = _threads.resolve_threads(validation.threads(n_threads))
+        relevance_, weights, exponents = scaling.moderate_both(relevance_, weights, offsets_)
         _exact.solve_batch(scores_, relevance_, weights, offsets_, rtol, threads, gradient, None, values)
-        return values, gradient
+        names = "relevance and rank_weights"
+        values = scaling.restore(values, exponents, None, names)
+        return values, scaling.restore(gradient, exponents, offsets_, names)
     options: dict[str, Any] = {"offsets": offsets_, "n_threads": n_threads, "first_query": first_query}
     options["n_samples"] = n_samples or (1 if method == "pl_rank_cmc" else 100)
     if rng is None:

@@ -1,0 +1,24 @@
+"""Whether values are finite, and of a size whose products and sums stay far from both ends of a double's range."""
+
+from plrank_fast._simd cimport simd_level
+
+cdef extern from "magnitudes.h" nogil:
+    int PLR_ORDINARY_EXPONENT
+    ctypedef struct magnitudes_kernels:
+        int (*any_not_finite)(const double *values, size_t n) noexcept nogil
+        int (*any_extraordinary)(const double *values, size_t n) noexcept nogil
+    const magnitudes_kernels *magnitudes_kernels_at(int level)
+
+cdef const magnitudes_kernels *kernels = magnitudes_kernels_at(simd_level())
+
+ORDINARY_EXPONENT = PLR_ORDINARY_EXPONENT
+
+
+def all_finite(const double[::1] values):
+    """Whether no value is NaN or infinite."""
+    return values.shape[0] == 0 or not kernels.any_not_finite(&values[0], values.shape[0])
+
+
+def all_ordinary(const double[::1] values):
+    """Whether each value is 0 or has a magnitude from 2**-200 to 2**200."""
+    return values.shape[0] == 0 or not kernels.any_extraordinary(&values[0], values.shape[0])
