@@ -17,7 +17,8 @@ Imports point down only, and reading order is import order::
                                           probabilities  metrics  losses  fairness  embedding
                                           cost_model  value_and_gradient
     oracle in readable NumPy              reference  reference_losses
-    inside other libraries                layouts  torch  compat  boosting  lightgbm  xgboost  catboost
+    inside other libraries                layouts  torch  sklearn  compat
+                                          boosting  lightgbm  xgboost  catboost
     data, training, command line          data  progress_bar  training  bench  __main__
 
 Inside every compiled module the same floors, top to bottom: per item, per query, batch, entry point.

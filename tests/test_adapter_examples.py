@@ -19,3 +19,7 @@ def test_torch_training():
     before, after = main_of("torch_training.py", "torch")
     assert before < 0.7
     assert after > 0.85
+
+
+def test_sklearn_search():
+    assert main_of("sklearn_search.py", "sklearn") > 0.85

@@ -1,0 +1,298 @@
+"""A linear ranker for scikit-learn, trained on the exact expected metric."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from plrank_fast import validation
+from plrank_fast.extras import import_extra
+from plrank_fast.metrics import dcg, ndcg
+from plrank_fast.rank_weights import dcg_weights, gains
+from plrank_fast.sampling import sample_rankings
+from plrank_fast.validation import FloatArray, IntArray
+from plrank_fast.value_and_gradient import value_and_gradient
+
+base = import_extra("sklearn.base", "sklearn")
+checks = import_extra("sklearn.utils.validation", "sklearn")
+exceptions = import_extra("sklearn.exceptions", "sklearn")
+optimize = import_extra("scipy.optimize", "sklearn")
+
+GAINS = ("exponential", "linear")
+RTOL = 1e-9  # of the exact gradient: the line search compares values that differ little
+
+
+class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc]
+    """Linear scores that maximise the expected DCG or NDCG of rankings drawn from their Plackett-Luce distribution.
+
+    ::
+
+        minimise over coef   - mean over queries of E[DCG@K of a ranking drawn with scores X coef] / ideal DCG@K
+                             + alpha / 2 |coef|^2
+
+    The expectation and its gradient are exact (``pl_rank_exact``), so that training is deterministic: L-BFGS from
+    coef = 0, without samples or a seed. There is no intercept, which would not change a ranking. Scale the features
+    before, for instance with ``StandardScaler``: both the penalty and the number of iterations depend on it.
+
+    Parameters
+    ----------
+    cutoff : int or None
+        Ranks that count, K. None: all ranks of the longest query.
+    gain : {"exponential", "linear"}
+        A document with label y is worth 2**y - 1, or y.
+    normalize : bool
+        Divide each query's DCG by its ideal one, which gives NDCG: queries with more relevant documents do not weigh
+        more. Queries without anything relevant do not count for the training either way.
+    alpha : float
+        Penalty on the coefficients, at least 0. Without one they grow until the ranking is deterministic.
+    max_iter : int
+        Iterations of L-BFGS at most.
+    tol : float
+        Training ends when no entry of the gradient is larger.
+    n_threads : int, optional
+        None: all available processors; the gradient does not depend on it.
+
+    Attributes
+    ----------
+    coef_ : ndarray, shape (n_features,)
+        Weights of the features.
+    n_iter_ : int
+        Iterations taken.
+    n_queries_ : int
+        Queries seen in ``fit``.
+    n_features_in_ : int
+        Features seen in ``fit``.
+    feature_names_in_ : ndarray of str
+        Their names, if ``X`` has them.
+
+    Notes
+    -----
+    ``qid`` is metadata in scikit-learn's sense: ask for it with ``set_fit_request(qid=True)`` and
+    ``set_score_request(qid=True)`` under ``enable_metadata_routing``, and split with ``GroupKFold`` and ``groups=qid``.
+    Rows may come in any order, those of a query need not stand together.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from plrank_fast.sklearn import PlackettLuceRanker
+    >>> X = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 1.0], [0.0, 0.0], [3.0, 1.0]])
+    >>> y, qid = np.array([0, 1, 2, 0, 1]), np.array([7, 7, 7, 8, 8])
+    >>> ranker = PlackettLuceRanker(cutoff=3).fit(X, y, qid=qid)
+    >>> ranker.score(X, y, qid=qid)                               # mean NDCG@3
+    1.0
+    >>> ranker.sample_rankings(X, 2, qid=qid, random_state=0).shape    # rows of X; two queries, two rankings of each
+    (2, 2, 3)
+    """
+
+    def __init__(
+        self,
+        cutoff: int | None = 10,
+        *,
+        gain: str = "exponential",
+        normalize: bool = True,
+        alpha: float = 1e-4,
+        max_iter: int = 200,
+        tol: float = 1e-6,
+        n_threads: int | None = None,
+    ) -> None:
+        self.cutoff = cutoff
+        self.gain = gain
+        self.normalize = normalize
+        self.alpha = alpha
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_threads = n_threads
+
+    def fit(
+        self, X: Any, y: ArrayLike, *, qid: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> PlackettLuceRanker:
+        """Train on queries with labels.
+
+        Parameters
+        ----------
+        X : array_like or sparse matrix, shape (n_docs, n_features)
+            A row for each document of each query.
+        y : array_like, shape (n_docs,)
+            Labels: grades of at least 0, or anything finite with ``gain="linear"``.
+        qid : array_like, shape (n_docs,), optional
+            Query of each document, integers or strings; all documents are those of one query without it.
+        sample_weight : array_like, shape (n_docs,), optional
+            Weight of each document's query, at least 0: the same for all documents of a query.
+
+        Returns
+        -------
+        PlackettLuceRanker
+            Itself.
+        """
+        alpha, tol = validation.at_least(self.alpha, "alpha", 0.0), validation.positive_real(self.tol, "tol")
+        max_iter = validation.count(self.max_iter, "max_iter", 1)
+        normalize = validation.flag(self.normalize, "normalize")
+        X, y = checks.validate_data(self, X, y, accept_sparse="csr", dtype=(np.float64, np.float32), y_numeric=True)
+        order, offsets = _by_query(qid, X.shape[0])
+        features, worth = X[order], self._worth(y)[order]
+        theta = self._rank_weights(offsets)
+        shares = _query_shares(sample_weight, order, offsets)
+        if normalize:
+            ideal = dcg(worth, worth, theta, offsets=offsets)
+            shares = np.divide(shares, ideal, out=np.zeros_like(shares), where=ideal > 0.0)
+        share_of_doc = np.repeat(shares, np.diff(offsets))
+
+        def loss(coef: FloatArray) -> tuple[float, FloatArray]:
+            values, ascent = value_and_gradient(
+                features @ coef, worth, theta, offsets=offsets, method="exact", rtol=RTOL, n_threads=self.n_threads
+            )
+            penalty = 0.5 * alpha * float(coef @ coef)
+            return penalty - float(values @ shares), alpha * coef - features.T @ (share_of_doc * ascent)
+
+        found = optimize.minimize(
+            loss, np.zeros(X.shape[1]), jac=True, method="L-BFGS-B", options={"maxiter": max_iter, "gtol": tol}
+        )
+        if found.nit >= max_iter and not found.success:
+            warnings.warn(
+                f"L-BFGS has not converged in {max_iter} iterations: scale the features, or raise max_iter or alpha",
+                exceptions.ConvergenceWarning,
+                stacklevel=2,
+            )
+        self.coef_ = found.x
+        self.n_iter_ = int(found.nit)
+        self.n_queries_ = offsets.size - 1
+        return self
+
+    def predict(self, X: Any) -> FloatArray:
+        """Score of each document: the higher, the nearer to the top of its query's ranking.
+
+        Parameters
+        ----------
+        X : array_like or sparse matrix, shape (n_docs, n_features)
+            Documents of any queries.
+
+        Returns
+        -------
+        ndarray, shape (n_docs,), float64
+        """
+        checks.check_is_fitted(self)
+        X = checks.validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), reset=False)
+        return np.asarray(X @ self.coef_, dtype=np.float64)
+
+    def sample_rankings(
+        self,
+        X: Any,
+        n_samples: int = 1,
+        cutoff: int | None = None,
+        *,
+        qid: ArrayLike | None = None,
+        random_state: Any = None,
+    ) -> NDArray[np.int64]:
+        """Rankings drawn from the Plackett-Luce distribution of the scores.
+
+        Parameters
+        ----------
+        X : array_like or sparse matrix, shape (n_docs, n_features)
+            Documents.
+        n_samples : int
+            Rankings for each query.
+        cutoff : int, optional
+            Ranks to draw; all by default.
+        qid : array_like, shape (n_docs,), optional
+            Query of each document; all are of one query without it.
+        random_state : None, int, RandomState or Generator
+            Source of the random numbers; the same int gives the same rankings.
+
+        Returns
+        -------
+        ndarray of int64, shape (n_queries, n_samples, K)
+            Rows of ``X``, queries in the order in which they first appear; filled up with -1 where a query is shorter.
+        """
+        scores = self.predict(X)
+        order, offsets = _by_query(qid, scores.size)
+        if isinstance(random_state, np.random.RandomState):
+            random_state = int(random_state.randint(2**31))
+        drawn = sample_rankings(
+            scores[order], n_samples, cutoff, offsets=offsets, rng=random_state, n_threads=self.n_threads
+        )
+        rows = np.append(order, -1)  # the padding takes the last entry
+        return rows[np.where(drawn < 0, order.size, drawn + offsets[:-1, np.newaxis, np.newaxis])]
+
+    def score(
+        self, X: Any, y: ArrayLike, *, qid: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """Mean NDCG@K of the ranking by score; 0 for a query without anything relevant.
+
+        Parameters
+        ----------
+        X : array_like or sparse matrix, shape (n_docs, n_features)
+            Documents.
+        y : array_like, shape (n_docs,)
+            Labels.
+        qid : array_like, shape (n_docs,)
+            Query of each document. It may only be left out if the ranker was fitted on a single query: under
+            cross-validation, queries that run into each other would go unnoticed.
+        sample_weight : array_like, shape (n_docs,), optional
+            Weight of each document's query in the mean, as in ``fit``.
+
+        Returns
+        -------
+        float
+        """
+        scores = self.predict(X)
+        if qid is None and self.n_queries_ > 1:
+            raise ValueError(
+                f"qid must be given to score, as the ranker was fitted on {self.n_queries_} queries "
+                "(under cross-validation: set_score_request(qid=True))"
+            )
+        order, offsets = _by_query(qid, scores.size)
+        worth = self._worth(checks.column_or_1d(y))[order]
+        values = np.asarray(ndcg(scores[order], worth, self._rank_weights(offsets), offsets=offsets))
+        return float(values @ _query_shares(sample_weight, order, offsets))
+
+    def _worth(self, y: ArrayLike) -> FloatArray:
+        validation.choice(self.gain, "gain", GAINS)
+        labels = validation.real_array(y, "y")
+        return labels if self.gain == "linear" else gains(validation.within(labels, "y", 0.0, np.inf))
+
+    def _rank_weights(self, offsets: IntArray) -> FloatArray:
+        return dcg_weights(int(np.diff(offsets).max(initial=0)) if self.cutoff is None else self.cutoff)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.target_tags.positive_only = self.gain == "exponential"
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _by_query(qid: ArrayLike | None, n_docs: int) -> tuple[IntArray, IntArray]:
+    """Order that brings the documents of each query together, queries as they first appear, and offsets of that."""
+    if qid is None:
+        return np.arange(n_docs), np.array([0, n_docs])
+    identifiers = validation.query_identifiers(qid)
+    if identifiers.shape != (n_docs,):
+        raise ValueError(f"qid must have one entry for each of the {n_docs} documents, got shape {identifiers.shape}")
+    _, first, query = np.unique(identifiers, return_index=True, return_inverse=True)
+    place = np.empty(first.size, dtype=np.int64)
+    place[np.argsort(first)] = np.arange(first.size)
+    query = place[query]
+    return np.argsort(query, kind="stable"), np.append(0, np.cumsum(np.bincount(query))).astype(np.int64)
+
+
+def _query_shares(sample_weight: ArrayLike | None, order: IntArray, offsets: IntArray) -> FloatArray:
+    """Share of each query in the mean over queries, (n_queries,)."""
+    weights = np.ones(offsets.size - 1)
+    if sample_weight is not None:
+        of_documents = validation.real_array(sample_weight, "sample_weight")
+        if of_documents.size != order.size:
+            raise ValueError(
+                f"sample_weight must have one entry for each of the {order.size} documents, got {of_documents.size}"
+            )
+        of_documents = validation.within(of_documents, "sample_weight", 0.0, np.inf)[order]
+        weights = of_documents[offsets[:-1]]
+        mixed = of_documents != np.repeat(weights, np.diff(offsets))
+        if mixed.any():
+            row = int(order[np.argmax(mixed)])
+            raise ValueError(f"sample_weight must be the same for all documents of a query, got another at index {row}")
+        if not weights.any():
+            raise ValueError("sample_weight must not be zero for all queries")
+    return weights / max(weights.sum(), np.finfo(np.float64).tiny)

@@ -1,0 +1,231 @@
+"""The ranker for scikit-learn: what it optimises, and that it goes through scikit-learn's own machinery."""
+
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import plrank_fast as plr
+
+sklearn = pytest.importorskip("sklearn", reason="scikit-learn is not installed: pip install plrank-fast[sklearn]")
+
+from scipy import sparse  # noqa: E402
+from scipy.optimize import approx_fprime  # noqa: E402
+from sklearn.base import clone  # noqa: E402
+from sklearn.exceptions import ConvergenceWarning  # noqa: E402
+from sklearn.metrics import ndcg_score  # noqa: E402
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_validate  # noqa: E402
+from sklearn.pipeline import make_pipeline  # noqa: E402
+from sklearn.preprocessing import StandardScaler  # noqa: E402
+from sklearn.utils.estimator_checks import parametrize_with_checks  # noqa: E402
+
+from plrank_fast.sklearn import PlackettLuceRanker  # noqa: E402
+
+
+def queries(n_queries=30, seed=0, noise=0.5):
+    """Features of which two count, grades, and the query of each document: 1 to 15 documents each."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1, 16, size=n_queries)
+    X = rng.normal(size=(sizes.sum(), 4))
+    y = np.clip(np.rint(X[:, 0] - X[:, 1] + noise * rng.normal(size=sizes.sum())), 0, 3).astype(int)
+    return X, y, np.repeat(rng.permutation(n_queries), sizes)
+
+
+X, Y, QID = queries()
+
+
+def those_that_do_not_apply(estimator):
+    """A document with weight 2 is not the document twice, and a row without weight not no row: both rank."""
+    return {
+        f"check_sample_weight_equivalence_on_{kind}_data": "weights are those of queries, not of rows"
+        for kind in ("dense", "sparse")
+    } | {"check_sample_weights_not_overwritten": "weights that differ within a query are refused"}
+
+
+@parametrize_with_checks(
+    [PlackettLuceRanker(), PlackettLuceRanker(None, gain="linear", normalize=False)],
+    expected_failed_checks=those_that_do_not_apply,
+)
+def test_checks_of_scikit_learn(estimator, check):
+    """All but those of weights of rows. Mutants: a parameter changed in ``__init__``; ``n_iter_`` left
+    out; ``coef_`` before ``fit``."""
+    check(estimator)
+
+
+def objective(coef, ranker, X, y, qid):
+    """What is documented, query by query, by NumPy's own means where they are."""
+    total, identifiers = 0.0, np.unique(qid)
+    for query in identifiers:
+        rows = qid == query
+        worth = plr.gains(y[rows]) if ranker.gain == "exponential" else y[rows].astype(float)
+        theta = plr.dcg_weights(ranker.cutoff or rows.sum())
+        ideal = (np.sort(worth)[::-1][: theta.size] * theta[: worth.size]).sum() if ranker.normalize else 1.0
+        if ideal > 0:
+            total += plr.expected_metric(X[rows] @ coef, worth, theta, rtol=1e-9)[0] / ideal
+    return 0.5 * ranker.alpha * (coef**2).sum() - total / identifiers.size
+
+
+@pytest.mark.parametrize(
+    "ranker",
+    [
+        PlackettLuceRanker(5, alpha=0.01),
+        PlackettLuceRanker(None, alpha=0.1, gain="linear"),
+        PlackettLuceRanker(3, alpha=0.3, normalize=False),
+    ],
+)
+def test_fit_ends_where_the_objective_is_flat(ranker):
+    """By finite differences of the objective as documented. Mutants: the penalty not halved; the mean over documents;
+    shares of another query."""
+    ranker = clone(ranker).fit(X, Y, qid=QID)
+    slope = approx_fprime(ranker.coef_, objective, 1e-6, ranker, X, Y, QID)
+    assert abs(slope).max() < 2e-5
+    assert abs(approx_fprime(np.zeros(4), objective, 1e-6, ranker, X, Y, QID)).max() > 0.01
+    assert 1 < ranker.n_iter_ < 200
+
+
+def test_it_learns():
+    """What counts, with its signs, and nearly the best ranking of queries that it has not seen."""
+    ranker = PlackettLuceRanker(alpha=1e-3).fit(X, Y, qid=QID)
+    assert ranker.coef_[0] > 3 * abs(ranker.coef_[2:]).max()
+    assert ranker.coef_[1] < -3 * abs(ranker.coef_[2:]).max()
+    assert ranker.score(*queries(seed=1, noise=0.1)[:2], qid=queries(seed=1, noise=0.1)[2]) > 0.8
+
+
+def test_score_is_mean_ndcg():
+    """As scikit-learn's own. Mutants: linear gains; the cutoff left out; queries without relevant documents dropped."""
+    ranker = PlackettLuceRanker(4).fit(X, Y, qid=QID)
+    values = []
+    for query in np.unique(QID):
+        rows = query == QID
+        worth, scores = plr.gains(Y[rows]), ranker.predict(X[rows])
+        values.append(ndcg_score([worth], [scores], k=4) if rows.sum() > 1 else float(worth[0] > 0))
+    assert ranker.score(X, Y, qid=QID) == pytest.approx(np.mean(values))
+
+
+def test_same_bits_every_time_and_any_order_of_rows():
+    """Rows of a query need not stand together. Mutants: offsets of the rows as they come; labels not reordered."""
+    ranker = PlackettLuceRanker(5).fit(X, Y, qid=QID)
+    for n_threads in (1, 2):
+        assert (PlackettLuceRanker(5, n_threads=n_threads).fit(X, Y, qid=QID).coef_ == ranker.coef_).all()
+    order = np.random.default_rng(0).permutation(Y.size)
+    shuffled = PlackettLuceRanker(5).fit(X[order], Y[order], qid=QID[order])
+    np.testing.assert_allclose(shuffled.coef_, ranker.coef_, atol=1e-4)
+    assert shuffled.score(X[order], Y[order], qid=QID[order]) == pytest.approx(ranker.score(X, Y, qid=QID))
+    named = PlackettLuceRanker(5).fit(X, Y, qid=np.array([f"query {q}" for q in QID]))
+    assert (named.coef_ == ranker.coef_).all()
+    np.testing.assert_allclose(
+        PlackettLuceRanker(5).fit(sparse.csr_array(X), Y, qid=QID).coef_, ranker.coef_, atol=1e-4
+    )
+
+
+def test_sampled_rankings_are_rows_of_their_queries():
+    """Queries as they first appear. Mutants: indices within the query; queries by identifier; the padding taken for
+    a row."""
+    ranker = PlackettLuceRanker(5).fit(X, Y, qid=QID)
+    order = np.random.default_rng(1).permutation(Y.size)
+    rankings = ranker.sample_rankings(X[order], 3, qid=QID[order], random_state=0)
+    appear = QID[order][np.sort(np.unique(QID[order], return_index=True)[1])]
+    assert rankings.shape == (appear.size, 3, np.bincount(QID).max())
+    for query, drawn in zip(appear, rankings, strict=True):
+        rows = np.flatnonzero(QID[order] == query)
+        for ranking in drawn:
+            assert (np.sort(ranking[ranking >= 0]) == rows).all()
+            assert (ranking[rows.size :] == -1).all()
+    again = ranker.sample_rankings(X[order], 3, qid=QID[order], random_state=0)
+    assert (again == rankings).all()
+    by_state = [ranker.sample_rankings(X, 1, 2, random_state=np.random.RandomState(5)) for _ in range(2)]
+    assert (by_state[0] == by_state[1]).all()
+    assert by_state[0].shape == (1, 1, 2)
+
+
+def test_grid_search_over_groups_of_queries():
+    """Metadata routing takes qid to fit and to score. Mutant: ``score`` without qid, which finds one long query."""
+    with sklearn.config_context(enable_metadata_routing=True):
+        ranker = PlackettLuceRanker(5).set_fit_request(qid=True).set_score_request(qid=True)
+        search = GridSearchCV(ranker, {"alpha": [1e-3, 10.0]}, cv=GroupKFold(3), error_score="raise")
+        search.fit(X, Y, qid=QID, groups=QID)
+        assert search.best_params_ == {"alpha": 1e-3}
+        folds = []
+        for train, test in GroupKFold(3).split(X, Y, QID):
+            fitted = PlackettLuceRanker(5, alpha=1e-3).fit(X[train], Y[train], qid=QID[train])
+            folds.append(fitted.score(X[test], Y[test], qid=QID[test]))
+        assert search.best_score_ == pytest.approx(np.mean(folds))
+        pipeline = make_pipeline(StandardScaler(), ranker)
+        result = cross_validate(pipeline, X, Y, cv=GroupKFold(3), params={"qid": QID, "groups": QID})
+        assert result["test_score"].mean() == pytest.approx(np.mean(folds), abs=0.05)
+
+
+def test_score_without_qid_is_refused():
+    """Where queries would run into each other. Mutant: scored as one."""
+    ranker = PlackettLuceRanker().fit(X, Y, qid=QID)
+    with pytest.raises(ValueError, match="qid must be given to score, as the ranker was fitted on 30 queries"):
+        ranker.score(X, Y)
+    assert PlackettLuceRanker().fit(X[:9], Y[:9]).score(X[:9], Y[:9]) <= 1.0
+
+
+def test_weights_are_those_of_queries():
+    """A query of weight 2 is the query twice, of weight 0 none. Mutants: weights left out of the fit, or the score."""
+    weight = np.random.default_rng(0).integers(0, 3, size=QID.max() + 1)[QID].astype(float)
+    twice, kept = weight == 2, weight > 0
+    X2, Y2 = np.vstack([X[kept], X[twice]]), np.append(Y[kept], Y[twice])
+    QID2 = np.append(QID[kept], 1000 + QID[twice])
+    weighted = PlackettLuceRanker(5, alpha=0.1).fit(X, Y, qid=QID, sample_weight=weight)
+    repeated = PlackettLuceRanker(5, alpha=0.1).fit(X2, Y2, qid=QID2)
+    np.testing.assert_allclose(weighted.coef_, repeated.coef_, atol=1e-4)
+    assert abs(weighted.coef_ - PlackettLuceRanker(5, alpha=0.1).fit(X, Y, qid=QID).coef_).max() > 1e-2
+    score = weighted.score(X, Y, qid=QID, sample_weight=weight)
+    assert score == pytest.approx(weighted.score(X2, Y2, qid=QID2))
+    weight[0] += 1
+    with pytest.raises(ValueError, match="sample_weight must be the same for all documents of a query"):
+        PlackettLuceRanker().fit(X, Y, qid=np.sort(QID), sample_weight=weight)
+
+
+def test_queries_of_a_single_document_teach_nothing():
+    """And stop nothing: all coefficients stay 0."""
+    alone = PlackettLuceRanker().fit(X, Y, qid=np.arange(Y.size))
+    assert (alone.coef_ == 0.0).all()
+
+
+def test_pickled_and_cloned():
+    ranker = PlackettLuceRanker(5, alpha=0.5).fit(X, Y, qid=QID)
+    assert (pickle.loads(pickle.dumps(ranker)).predict(X) == ranker.predict(X)).all()
+    assert clone(ranker).get_params() == ranker.get_params()
+
+
+def test_too_few_iterations_are_told():
+    with pytest.warns(ConvergenceWarning, match="has not converged in 1 iterations"):
+        PlackettLuceRanker(max_iter=1).fit(X, Y, qid=QID)
+
+
+@pytest.mark.parametrize(
+    ("message", "parameters", "labels", "qid"),
+    [
+        ("qid must have one entry for each", {}, Y, QID[1:]),
+        ("qid must not be missing", {}, Y, np.where(QID == 3, np.nan, QID)),
+        ("y must be at least 0", {}, -Y, QID),
+        ("gain must be one of", {"gain": "log"}, Y, QID),
+        ("alpha must be at least 0", {"alpha": -1.0}, Y, QID),
+        ("tol must be positive", {"tol": 0.0}, Y, QID),
+        ("max_iter must be at least 1", {"max_iter": 0}, Y, QID),
+        ("cutoff must be at least 0", {"cutoff": -1}, Y, QID),
+    ],
+)
+def test_errors_name_the_argument(message, parameters, labels, qid):
+    with pytest.raises(ValueError, match=message):
+        PlackettLuceRanker(**parameters).fit(X, labels, qid=qid)
+
+
+@pytest.mark.parametrize("package", ["sklearn", "scipy"])
+def test_a_missing_library_is_named_with_its_extra(package):
+    code = f"""
+import sys
+sys.modules["{package}"] = None
+try:
+    import plrank_fast.sklearn
+except ImportError as error:
+    print(error)
+"""
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert 'pip install "plrank-fast[sklearn]"' in answer.stdout
