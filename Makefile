@@ -14,7 +14,7 @@ PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 # The default preset; the size is half of the real set's, for the memory of small machines.
 TRAIN_FLAGS ?= --profile yahoo --queries 10000 --epochs 40 --minutes 1.5 --output runs/yahoo --overwrite
 
-.PHONY: help train test lint bench bench-quick bench-instructions build clean compiled
+.PHONY: help train test test-all lint bench bench-quick bench-instructions build clean compiled
 
 .NOTPARALLEL:
 
@@ -26,6 +26,9 @@ train: $(VENV)/train compiled  ## train a ranker on generated data, print its ND
 
 test: build  ## run the tests (TEST_FLAGS=... go to pytest)
 	$(BIN)/python -m pytest $(TEST_FLAGS)
+
+test-all: build $(VENV)/test-all  ## run the tests with TensorFlow and ranx too, in an environment of their own
+	$(VENV)/all/bin/python -m pytest tests/test_tensorflow.py tests/test_interchange.py $(TEST_FLAGS)
 
 lint: build  ## check style and types
 	$(BIN)/ruff check .
@@ -75,3 +78,11 @@ $(VENV)/bench: $(BIN)/python $(METADATA)
 $(VENV)/test: $(BIN)/python $(METADATA)
 	$(PIP) --no-build-isolation -e ".[train,test]" -c constraints-test.txt
 	@touch $(VENV)/train $@ $(VENV)/compiled
+
+# TensorFlow holds other packages to versions of its own.
+$(VENV)/test-all: $(VENV)/test
+	$(BIN)/python -m venv $(VENV)/all
+	$(VENV)/all/bin/python -m pip install -q --disable-pip-version-check "setuptools>=77" "Cython>=3.1" \
+		"pytest>=8" "pytest-timeout>=2.3" "tensorflow>=2.16" "ranx>=0.3.20" "ir_measures>=0.3.4" "joblib>=1.3"
+	$(VENV)/all/bin/python -m pip install -q --disable-pip-version-check --no-build-isolation -e . -c constraints-test.txt
+	@touch $@

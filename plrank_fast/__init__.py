@@ -15,9 +15,9 @@ Imports point down only, and reading order is import order::
     arguments, errors, extreme values     validation  scaling
     public functions                      rank_weights  offsets  sampling  gradients  policy_gradients
                                           probabilities  metrics  losses  fairness  embedding
-                                          cost_model  value_and_gradient
+                                          cost_model  value_and_gradient  chunks
     oracle in readable NumPy              reference  reference_losses
-    inside other libraries                layouts  torch  sklearn  compat
+    inside other libraries                layouts  expected_loss  torch  jax  sklearn  interchange  compat
                                           boosting  lightgbm  xgboost  catboost
     data, training, command line          data  progress_bar  training  bench  __main__
 

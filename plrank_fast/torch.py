@@ -8,43 +8,35 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from plrank_fast import validation
+from plrank_fast.expected_loss import GAINS, REDUCTIONS, LossBatch, loss_batch
 from plrank_fast.extras import import_extra
-from plrank_fast.layouts import Layout, layout_of
-from plrank_fast.metrics import dcg
-from plrank_fast.rank_weights import dcg_weights, gains
 from plrank_fast.validation import FloatArray
-from plrank_fast.value_and_gradient import EXACT, METHODS, resolve_method, value_and_gradient, weights_as_given
+from plrank_fast.value_and_gradient import EXACT, METHODS
 
 torch = import_extra("torch", "torch")
 
-REDUCTIONS = ("mean", "sum", "none")
-GAINS = ("linear", "exponential")
-
 
 class _MinusExpectedMetric(torch.autograd.Function):  # type: ignore[name-defined, misc]
-    """Minus the expected metric of each query, of scores of any layout."""
+    """Loss of each query, of scores of any layout."""
 
     @staticmethod
-    def forward(scores: Any, relevance: Any, rank_weights: Any, layout: Layout, options: Any) -> Any:
-        values, gradient = value_and_gradient(
-            layout.documents(_on_host(scores), "scores"), relevance, rank_weights, offsets=layout.offsets, **options
-        )
+    def forward(scores: Any, batch: LossBatch, options: Any) -> Any:
+        values, gradient = batch.evaluate(_on_host(scores), **options)
         dtype = torch.float64 if scores.dtype == torch.float64 else torch.float32
-        return _on_device(-values, scores, dtype), _on_device(layout.place(-gradient), scores, dtype)
+        return _on_device(values, scores, dtype), _on_device(gradient, scores, dtype)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-        scores, _, _, layout, _ = inputs
+        scores, batch, _ = inputs
         ctx.mark_non_differentiable(output[1])
         ctx.save_for_backward(output[1], scores)
-        ctx.layout = layout
+        ctx.layout = batch.layout
 
     @staticmethod
     def backward(ctx: Any, upstream: Any, _: Any) -> Any:
@@ -55,7 +47,7 @@ class _MinusExpectedMetric(torch.autograd.Function):  # type: ignore[name-define
             gradient = gradient * upstream  # autograd turns it into the dtype of the scores
         if torch.is_grad_enabled():  # create_graph=True: a gradient that was a constant would be silently wrong
             gradient = _OnceDifferentiable.apply(gradient, scores, upstream)
-        return gradient, None, None, None, None
+        return gradient, None, None
 
 
 class _OnceDifferentiable(torch.autograd.Function):  # type: ignore[name-defined, misc]
@@ -165,36 +157,23 @@ def plackett_luce_loss(
     if not isinstance(scores, torch.Tensor) or not scores.is_floating_point():
         got = scores.dtype if isinstance(scores, torch.Tensor) else type(scores).__name__
         raise TypeError(f"scores must be a floating point tensor, got {got}")
-    validation.choice(gain, "gain", GAINS)
-    validation.choice(reduction, "reduction", REDUCTIONS)
-    normalize = validation.flag(normalize, "normalize")
-    layout = layout_of(tuple(scores.shape), _as_array(offsets, "offsets"), _as_array(mask, "mask"))
-    worth = validation.real_array(layout.documents(_as_array(relevance, "relevance"), "relevance"), "relevance")
-    if gain == "exponential":
-        worth = gains(validation.within(worth, "relevance", 0.0, np.inf))
-    if rank_weights is None:
-        longest = int(np.diff(layout.offsets).max(initial=0))
-        rank_weights = dcg_weights(longest if cutoff is None else cutoff)
-    rows = validation.weights_of_ranks(_as_array(rank_weights, "rank_weights"), layout.offsets)
-    factors = _query_factors(_as_array(weight, "weight"), worth, rows, layout, normalize, reduction)
-    method = resolve_method(method, layout.offsets, rows.shape[1])
-    options = {"method": method, "n_samples": n_samples, "rtol": rtol, "n_threads": n_threads}
-    options["first_query"] = first_query
-    evaluate = partial(_MinusExpectedMetric.apply, scores, worth, weights_as_given(rows), layout)
-    if method == EXACT:
-        values, _ = evaluate(options)
-    else:
-        with _stream(rng) as stream:
-            values, _ = evaluate({**options, "rng": stream})
-    values = values * torch.from_numpy(factors).to(values.device, values.dtype)
+    batch = loss_batch(
+        tuple(scores.shape), _as_array(relevance, "relevance"), offsets=_as_array(offsets, "offsets"),
+        mask=_as_array(mask, "mask"), weight=_as_array(weight, "weight"), cutoff=cutoff,
+        rank_weights=_as_array(rank_weights, "rank_weights"), gain=gain, normalize=normalize, reduction=reduction,
+        method=method,
+    )  # fmt: skip
+    options = {"n_samples": n_samples, "rtol": rtol, "n_threads": n_threads, "first_query": first_query}
+    with _stream(rng, batch.method) as stream:
+        values, _ = _MinusExpectedMetric.apply(scores, batch, {**options, "rng": stream})
     return (values if reduction == "none" else values.sum()).to(scores.dtype)
 
 
 @contextmanager
-def _stream(rng: Any) -> Iterator[Any]:
+def _stream(rng: Any, method: str) -> Iterator[Any]:
     """Source of random numbers as the library takes it; after an error PyTorch's generator is where it was."""
-    if rng is not None and not isinstance(rng, torch.Generator):
-        yield rng
+    if method == EXACT or (rng is not None and not isinstance(rng, torch.Generator)):
+        yield None if method == EXACT else rng
         return
     generator = torch.default_generator if rng is None else rng
     before = generator.get_state()
@@ -204,29 +183,6 @@ def _stream(rng: Any) -> Iterator[Any]:
     except BaseException:
         generator.set_state(before)
         raise
-
-
-def _query_factors(
-    weight: ArrayLike | None, relevance: FloatArray, rank_weights: FloatArray, layout: Layout, normalize: bool,
-    reduction: str,
-) -> FloatArray:  # fmt: skip
-    """What each query's value is multiplied by before they are added up, (n_queries,)."""
-    n_queries = layout.offsets.size - 1
-    factors = np.ones(n_queries)
-    if weight is not None:
-        factors = validation.real_array(weight, "weight")
-        if factors.shape != (n_queries,):
-            raise ValueError(f"weight must have one entry for each of the {n_queries} queries, got {factors.shape}")
-        validation.within(factors, "weight", 0.0, np.inf)
-    if reduction == "mean":
-        factors = factors / (factors.sum() or 1.0)
-    if normalize:
-        ideal = dcg(relevance, relevance, weights_as_given(rank_weights), offsets=layout.offsets)
-        if (ideal < 0.0).any():
-            query = int(np.argmax(ideal < 0.0))
-            raise ValueError(f"normalize needs ideal metrics of at least 0, got {ideal[query]} for query {query}")
-        factors = np.divide(factors, ideal, out=np.zeros(n_queries), where=ideal > 0.0)
-    return factors
 
 
 class PlackettLuceLoss(torch.nn.Module):  # type: ignore[name-defined, misc]

@@ -23,3 +23,9 @@ def test_torch_training():
 
 def test_sklearn_search():
     assert main_of("sklearn_search.py", "sklearn") > 0.85
+
+
+def test_jax_training():
+    before, after = main_of("jax_training.py", "jax")
+    assert before < 0.75
+    assert after > 0.85

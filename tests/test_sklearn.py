@@ -49,8 +49,7 @@ def those_that_do_not_apply(estimator):
     expected_failed_checks=those_that_do_not_apply,
 )
 def test_checks_of_scikit_learn(estimator, check):
-    """All but those of weights of rows. Mutants: a parameter changed in ``__init__``; ``n_iter_`` left
-    out; ``coef_`` before ``fit``."""
+    """All but those of weights of rows. Mutant: a parameter changed in ``__init__``."""
     check(estimator)
 
 

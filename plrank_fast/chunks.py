@@ -1,0 +1,95 @@
+"""A batch cut into chunks of whole queries, for process pools: the numbers are those of the whole."""
+
+from __future__ import annotations
+
+import itertools
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from plrank_fast import validation
+from plrank_fast.validation import IntArray
+
+QUERY_COST = 20  # documents that a query costs besides its own
+
+
+class QueryChunk(NamedTuple):
+    """Some queries of a batch, next to each other.
+
+    Attributes
+    ----------
+    docs : slice
+        Their documents in the batch: ``scores[chunk.docs]``.
+    queries : slice
+        Themselves: ``rank_weights[chunk.queries]`` if they have a row each.
+    offsets : ndarray, shape (n_queries_of_chunk + 1,), int64
+        Where their documents start in the chunk.
+    first_query : int
+        Number of the first in the numbering of random streams.
+    """
+
+    docs: slice
+    queries: slice
+    offsets: IntArray
+    first_query: int
+
+
+def query_chunks(offsets: ArrayLike, n_chunks: int, *, first_query: int = 0) -> list[QueryChunk]:
+    """Cut a batch into chunks that take about equally long.
+
+    Sampled functions give each chunk the bits that it has in the whole batch, if they get its ``first_query`` and the
+    same seed.
+
+    Parameters
+    ----------
+    offsets : array_like of int, shape (n_queries + 1,)
+        Where each query's documents start in the batch.
+    n_chunks : int
+        Chunks to make; there are fewer if there are fewer queries.
+    first_query : int
+        Number of the batch's own first query.
+
+    Returns
+    -------
+    list of QueryChunk
+        In order; concatenated, their documents are those of the batch.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described; the message names it.
+
+    Examples
+    --------
+    >>> import numpy as np, plrank_fast as plr
+    >>> from plrank_fast.chunks import query_chunks
+    >>> scores, labels, theta = np.arange(7.0), np.arange(7) % 3, plr.dcg_weights(2)
+    >>> offsets = [0, 3, 5, 7]
+    >>> parts = [
+    ...     plr.pl_rank_3(scores[c.docs], labels[c.docs], theta, offsets=c.offsets, first_query=c.first_query, rng=1)
+    ...     for c in query_chunks(offsets, 2)
+    ... ]
+    >>> bool((np.concatenate(parts) == plr.pl_rank_3(scores, labels, theta, offsets=offsets, rng=1)).all())
+    True
+    """
+    starts = validation.integer_array(offsets, "offsets")
+    starts = validation.query_offsets(starts, int(starts[-1]) if starts.ndim == 1 and starts.size else 0)
+    number, base = validation.count(n_chunks, "n_chunks", 1), validation.count(first_query, "first_query", 0)
+    n_queries = starts.size - 1
+    costs = starts + QUERY_COST * np.arange(starts.size)
+    number = min(number, n_queries)
+    ends = np.searchsorted(costs, costs[-1] * np.arange(1, number) / number) if number else np.zeros(0, dtype=np.int64)
+    # every chunk has a query at least, and leaves one to each of those after it
+    ends = np.maximum.accumulate(np.maximum(ends - np.arange(1, number), 0)) + np.arange(1, number)
+    ends = np.minimum(ends, n_queries - np.arange(number - 1, 0, -1))
+    cuts = [0, *ends.tolist(), n_queries] if number else []
+    return [
+        QueryChunk(
+            docs=slice(int(starts[begin]), int(starts[end])),
+            queries=slice(begin, end),
+            offsets=starts[begin : end + 1] - starts[begin],
+            first_query=base + begin,
+        )
+        for begin, end in itertools.pairwise(cuts)
+    ]

@@ -1,0 +1,159 @@
+"""Runs and judgements of ranx, ir_measures and pytrec_eval, ``{query: {document: score}}``, and ragged arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from plrank_fast import validation
+from plrank_fast.validation import FloatArray, IntArray
+
+
+def to_run(
+    scores: ArrayLike, offsets: ArrayLike, qids: Iterable[Any] | None = None, docids: Iterable[Any] | None = None
+) -> dict[str, dict[str, float]]:
+    """Scores as a run.
+
+    Parameters
+    ----------
+    scores : array_like, shape (n_docs,)
+        The documents of all queries one after another.
+    offsets : array_like of int, shape (n_queries + 1,)
+        Where each query's documents start.
+    qids : iterable, one for each query, optional
+        Names of the queries, turned into strings; "0", "1", ... by default.
+    docids : iterable, one for each document, optional
+        Names of the documents, turned into strings; "0", "1", ... in each query by default.
+
+    Returns
+    -------
+    dict of str to dict of str to float
+        Queries without documents are left out: the tools refuse them.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described, or a name stands twice, which a dict would lose.
+
+    Notes
+    -----
+    Of documents with equal scores this library ranks the one with the lower index first; trec_eval, and with it
+    pytrec_eval and ir_measures, the one with the greater name.
+
+    Examples
+    --------
+    >>> from plrank_fast.interchange import to_run
+    >>> to_run([0.5, 0.1, 0.7], [0, 2, 3], qids=["a", "b"])
+    {'a': {'0': 0.5, '1': 0.1}, 'b': {'0': 0.7}}
+    """
+    return _nested(validation.real_array(scores, "scores").tolist(), offsets, qids, docids)
+
+
+def to_qrels(
+    labels: ArrayLike, offsets: ArrayLike, qids: Iterable[Any] | None = None, docids: Iterable[Any] | None = None
+) -> dict[str, dict[str, int]]:
+    """Labels as relevance judgements.
+
+    Parameters
+    ----------
+    labels : array_like, shape (n_docs,)
+        Whole numbers: grades. The tools' nDCG takes them for gains as they are, not 2**label - 1.
+    offsets, qids, docids
+        As in `to_run`.
+
+    Returns
+    -------
+    dict of str to dict of str to int
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described, or a name stands twice.
+
+    Examples
+    --------
+    >>> from plrank_fast.interchange import to_qrels
+    >>> to_qrels([0, 2, 1], [0, 2, 3])
+    {'0': {'0': 0, '1': 2}, '1': {'0': 1}}
+    """
+    grades = validation.real_array(labels, "labels")
+    if (grades != np.rint(grades)).any():
+        first = int(np.argmax(grades != np.rint(grades)))
+        raise ValueError(f"labels must be whole numbers, got {grades[first]} at index {first}")
+    return _nested(grades.astype(np.int64).tolist(), offsets, qids, docids)
+
+
+def from_run(
+    run: Mapping[str, Mapping[str, float]],
+    offsets: ArrayLike,
+    qids: Iterable[Any] | None = None,
+    docids: Iterable[Any] | None = None,
+    *,
+    missing: float | None = None,
+) -> FloatArray:
+    """Scores, or labels, out of a run or judgements, in the order of the documents.
+
+    Parameters
+    ----------
+    run : dict of str to dict of str to float
+        As of `to_run` or `to_qrels`, or made by another system.
+    offsets, qids, docids
+        As in `to_run`: which documents, in which order.
+    missing : float, optional
+        Score of documents that the run does not have; without it they are an error. Judgements are usually
+        incomplete: 0 for them.
+
+    Returns
+    -------
+    ndarray, shape (n_docs,), float64
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described, a name stands twice, or a document is missing.
+
+    Examples
+    --------
+    >>> from plrank_fast.interchange import from_run
+    >>> from_run({"a": {"0": 0.5, "1": 0.1}, "b": {"0": 0.7}}, [0, 2, 3], qids=["a", "b"])
+    array([0.5, 0.1, 0.7])
+    """
+    starts = validation.integer_array(offsets, "offsets")
+    scores = np.empty(max(int(starts[-1]), 0) if starts.ndim == 1 and starts.size else 0)
+    for query, documents in _nested(range(scores.size), starts, qids, docids).items():
+        known = run.get(query, {})
+        for document, place in documents.items():
+            score = known.get(document, missing)
+            if score is None:
+                raise ValueError(f"run must have all documents (or give missing=), got none {document!r} of {query!r}")
+            scores[place] = score
+    return scores
+
+
+def _nested(values: Any, offsets: ArrayLike, qids: Iterable[Any] | None, docids: Iterable[Any] | None) -> Any:
+    """``{query: {document: value}}``, all names distinct."""
+    starts = validation.query_offsets(offsets, len(values))
+    queries = _names(qids, "qids", starts.size - 1, np.arange(starts.size - 1))
+    documents = _names(docids, "docids", len(values), np.arange(len(values)) - np.repeat(starts[:-1], np.diff(starts)))
+    nested: dict[str, dict[str, Any]] = {}
+    for query, start, stop in zip(queries, starts[:-1].tolist(), starts[1:].tolist(), strict=True):
+        if query in nested:
+            raise ValueError(f"qids must be distinct, got {query!r} twice")
+        inner = dict(zip(documents[start:stop], values[start:stop], strict=True))
+        if len(inner) < stop - start:
+            twice = next(name for name in inner if documents[start:stop].count(name) > 1)
+            raise ValueError(f"docids must be distinct in a query, got {twice!r} twice in {query!r}")
+        nested[query] = inner
+    return {query: inner for query, inner in nested.items() if inner}
+
+
+def _names(given: Iterable[Any] | None, argument: str, number: int, default: IntArray) -> list[str]:
+    if isinstance(given, str):
+        raise TypeError(f"{argument} must be an iterable of names, got the string {given!r}")
+    names = [str(name) for name in (default.tolist() if given is None else given)]
+    if len(names) != number:
+        raise ValueError(f"{argument} must have {number} names, got {len(names)}")
+    return names

@@ -1,0 +1,179 @@
+"""Minus the expected metric as a function that JAX differentiates.
+
+Value and gradient come from one ``pure_callback`` to the CPU, computed in float64. The function goes through ``jit``,
+``grad`` and ``vmap``; the seed of sampled methods is data, an argument like the others.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from plrank_fast import validation
+from plrank_fast.expected_loss import GAINS, REDUCTIONS, loss_batch
+from plrank_fast.extras import import_extra
+from plrank_fast.layouts import layout_of
+from plrank_fast.value_and_gradient import METHODS
+
+jax = import_extra("jax", "jax")
+jnp = import_extra("jax.numpy", "jax")
+
+OPTIONAL = ("offsets", "mask", "weight", "rank_weights")
+
+
+def plackett_luce_loss(
+    scores: Any,
+    relevance: Any,
+    offsets: Any = None,
+    *,
+    mask: Any = None,
+    weight: Any = None,
+    cutoff: int | None = 10,
+    rank_weights: ArrayLike | None = None,
+    gain: str = "linear",
+    normalize: bool = False,
+    reduction: str = "mean",
+    method: str = "auto",
+    n_samples: int | None = None,
+    rtol: float = 1e-6,
+    seed: Any = 0,
+    n_threads: int | None = None,
+    first_query: int = 0,
+) -> Any:
+    """Minus the expected metric of rankings drawn from the Plackett-Luce distribution of ``scores``.
+
+    Parameters
+    ----------
+    scores : array, shape (n_docs,), (n_docs, 1) or (n_queries, length)
+        The documents of all queries one after another, or a row for each query; of any floating dtype.
+    relevance : array, of the shape of scores or (n_docs,)
+        What each document is worth (see ``gain``).
+    offsets : array of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default. Not for rows.
+    mask : array of bool, of the shape of scores, optional
+        True where a document stands. With a mask, (length,) is a query: this is what ``vmap`` over rows needs.
+    weight : array, shape (n_queries,), optional
+        Weight of each query, at least 0.
+    cutoff, rank_weights, gain, normalize, reduction, method, n_samples, rtol, n_threads, first_query
+        As in ``plrank_fast.torch.PlackettLuceLoss``, whose documentation needs no PyTorch to be read.
+    seed : int, array of int, or key of ``jax.random``
+        For sampled methods. It may be traced: hand a new one to every step. An int has the random numbers of the
+        library's functions with ``rng=seed``.
+
+    Returns
+    -------
+    array
+        A scalar, or (n_queries,) with ``reduction="none"``; of the dtype of ``scores``. Only the scores are
+        differentiated, and only once.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described. What depends on values is found by the callback: JAX wraps its error.
+
+    Examples
+    --------
+    >>> import jax, jax.numpy as jnp
+    >>> from plrank_fast.jax import plackett_luce_loss
+    >>> jax.grad(plackett_luce_loss)(jnp.zeros(2), jnp.array([1.0, 0.0]), cutoff=1).round(3)
+    Array([-0.25,  0.25], dtype=float32)
+    """
+    scores = jnp.asarray(scores)
+    if not jnp.issubdtype(scores.dtype, jnp.floating):
+        raise TypeError(f"scores must be of a floating dtype, got {scores.dtype}")
+    validation.choice(gain, "gain", GAINS)
+    validation.choice(reduction, "reduction", REDUCTIONS)
+    validation.choice(method, "method", METHODS)
+    static: dict[str, Any] = {"cutoff": cutoff, "gain": gain, "normalize": normalize, "reduction": reduction}
+    static |= {"method": method, "n_samples": n_samples, "rtol": rtol, "n_threads": n_threads}
+    data = {"relevance": relevance, "offsets": offsets, "mask": mask, "weight": weight, "rank_weights": rank_weights}
+    data |= {"seed": _words(seed), "first_query": first_query}
+    arrays = {name: jnp.asarray(value) for name, value in data.items() if value is not None}
+    dtype = jnp.float64 if scores.dtype == jnp.float64 else jnp.float32
+    values = _differentiable(static)(scores.astype(dtype), arrays)
+    return (values if reduction == "none" else values.sum()).astype(scores.dtype)
+
+
+def _words(seed: Any) -> Any:
+    """Array of the seed's 32-bit words, as ``SeedSequence`` takes an int apart."""
+    if isinstance(seed, (int, np.integer)):
+        number = validation.count(seed, "seed", 0)
+        words: list[int] = []
+        while number or not words:
+            words.append(number & 0xFFFFFFFF)
+            number >>= 32
+        return np.array(words, dtype=np.uint32)
+    seed = jnp.asarray(seed)
+    if jnp.issubdtype(seed.dtype, jax.dtypes.prng_key):
+        seed = jax.random.key_data(seed)
+    if not jnp.issubdtype(seed.dtype, jnp.integer):
+        raise TypeError(f"seed must be an int, an array of integers or a key, got dtype {seed.dtype}")
+    return seed.reshape(-1)
+
+
+def _differentiable(static: dict[str, Any]) -> Any:
+    """Loss of each query as a function of scores and arrays, with the gradient by the scores."""
+
+    @jax.custom_vjp  # type: ignore[untyped-decorator]
+    def loss(scores: Any, arrays: dict[str, Any]) -> Any:
+        return _evaluate(scores, arrays, static)[0]
+
+    def forward(scores: Any, arrays: dict[str, Any]) -> Any:
+        for name, primal in arrays.items():
+            if primal.perturbed:
+                raise TypeError(f"{name} must not be differentiated: pass jax.lax.stop_gradient({name})")
+        values = {name: primal.value for name, primal in arrays.items()}
+        losses, gradient = _evaluate(scores.value, values, static)
+        return losses, (gradient, values.get("offsets"))
+
+    def backward(saved: Any, upstream: Any) -> Any:
+        gradient, offsets = saved
+        if upstream.size != 1 and gradient.ndim == 2 and offsets is None:
+            return gradient * upstream[:, jnp.newaxis], None
+        if upstream.size != 1:
+            places = jnp.arange(gradient.size).reshape(gradient.shape)
+            upstream = upstream[jnp.searchsorted(offsets, places, side="right") - 1]
+        return gradient * upstream, None
+
+    loss.defvjp(forward, backward, symbolic_zeros=True)
+    return loss
+
+
+def _evaluate(scores: Any, arrays: dict[str, Any], static: dict[str, Any]) -> Any:
+    """Loss of each query and gradient of their sum, by a callback to the host."""
+    n_queries = _count_queries(scores.shape, arrays)
+    results = jax.ShapeDtypeStruct((n_queries,), scores.dtype), jax.ShapeDtypeStruct(scores.shape, scores.dtype)
+
+    def on_host(scores: Any, arrays: dict[str, Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Of one batch, or of each of those that ``vmap`` has stacked."""
+        scores, arrays = np.asarray(scores), {name: np.asarray(array) for name, array in arrays.items()}
+        stacked = scores.shape[: scores.ndim - len(results[1].shape)]
+        values, gradient = np.empty(stacked + results[0].shape), np.empty(scores.shape)
+        for index in np.ndindex(stacked):
+            batch = {name: array[index] for name, array in arrays.items()}
+            values[index], gradient[index] = _loss_on_host(scores[index], batch, static)
+        return values.astype(scores.dtype), gradient.astype(scores.dtype)
+
+    return jax.pure_callback(on_host, results, scores, arrays, vmap_method="broadcast_all")
+
+
+def _count_queries(shape: tuple[int, ...], arrays: dict[str, Any]) -> int:
+    """Number of queries, which is known before the values are."""
+    if "mask" in arrays:
+        return shape[0] if len(shape) == 2 else 1
+    if "offsets" in arrays:
+        return int(arrays["offsets"].size) - 1
+    return int(layout_of(shape, None, None).offsets.size) - 1
+
+
+def _loss_on_host(
+    scores: NDArray[Any], arrays: dict[str, NDArray[Any]], static: dict[str, Any]
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    options = dict(static)
+    evaluation = {name: options.pop(name) for name in ("n_samples", "rtol", "n_threads")}
+    options |= {name: arrays.get(name) for name in OPTIONAL}
+    batch = loss_batch(scores.shape, np.asarray(arrays["relevance"], dtype=np.float64), **options)
+    words, first_query = arrays["seed"].tolist(), int(arrays["first_query"])
+    return batch.evaluate(scores, rng=np.random.SeedSequence(words), first_query=first_query, **evaluation)

@@ -1,0 +1,209 @@
+"""The loss for JAX: the library's numbers through grad, jit and vmap, with the seed as data."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import plrank_fast as plr
+
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+jax = pytest.importorskip("jax", reason="JAX is not installed: pip install plrank-fast[jax]")
+
+import jax.numpy as jnp  # noqa: E402
+
+from plrank_fast.jax import plackett_luce_loss  # noqa: E402
+
+OFFSETS = np.array([0, 4, 4, 9, 10, 16])  # an empty query and one of a single document among them
+LENGTHS = np.diff(OFFSETS)
+N_QUERIES, N_DOCS = LENGTHS.size, int(OFFSETS[-1])
+RNG = np.random.default_rng(5)
+SCORES = RNG.normal(size=N_DOCS).astype(np.float32)
+LABELS = RNG.integers(0, 4, size=N_DOCS).astype(np.float32)
+WEIGHTS = plr.dcg_weights(3)
+EXACT = {"cutoff": 3, "method": "exact"}
+
+# JAX runs threads, of which a fork elsewhere in the test session knows nothing
+pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*")
+
+
+def padded(values, filling, length=7):
+    """Rows of the ragged values and where they stand; every second one at the end of its row."""
+    rows, mask = np.full((N_QUERIES, length), filling, dtype=np.float32), np.zeros((N_QUERIES, length), dtype=bool)
+    for query, n_docs in enumerate(LENGTHS):
+        places = np.arange(length)[length - n_docs :] if query % 2 else np.arange(n_docs)
+        mask[query, places] = True
+        rows[query, places] = values[OFFSETS[query] : OFFSETS[query + 1]]
+    return rows, mask
+
+
+def test_value_and_gradient_are_minus_those_of_the_library():
+    """Mutants: the sign of the value, or of the gradient, turned; the upstream gradient left out."""
+    value, gradient = jax.value_and_grad(lambda scores: 3 * plackett_luce_loss(scores, LABELS, OFFSETS, **EXACT))(
+        SCORES
+    )
+    expected = plr.expected_metric(SCORES, LABELS, WEIGHTS, offsets=OFFSETS).mean()
+    assert value == pytest.approx(-3 * expected, rel=1e-5)
+    exact = plr.pl_rank_exact(SCORES, LABELS, WEIGHTS, offsets=OFFSETS)
+    np.testing.assert_allclose(gradient, -3 * exact / N_QUERIES, rtol=1e-5, atol=1e-7)
+
+
+def test_jit_and_the_seed_as_data():
+    """One compilation for all seeds; a seed has the random numbers of ``rng=``. Mutants: the seed fixed when traced;
+    only its lower word used."""
+    traces = []
+
+    def step(scores, seed, first_query):
+        traces.append(seed)
+        return plackett_luce_loss(
+            scores, LABELS, OFFSETS, cutoff=3, method="pl_rank_3", n_samples=5, seed=seed, first_query=first_query,
+            reduction="sum",
+        )  # fmt: skip
+
+    compiled = jax.jit(jax.grad(step))
+    for seed in (0, 7):
+        expected = plr.pl_rank_3(SCORES, LABELS, WEIGHTS, offsets=OFFSETS, n_samples=5, rng=seed, first_query=2)
+        np.testing.assert_array_equal(compiled(SCORES, seed, 2), -expected.astype(np.float32))
+    assert len(traces) == 1
+    wide = 2**40 + 7
+    expected = plr.pl_rank_3(SCORES, LABELS, WEIGHTS, offsets=OFFSETS, n_samples=5, rng=wide)
+    np.testing.assert_array_equal(jax.grad(step)(SCORES, wide, 0), -expected.astype(np.float32))
+    keys = jax.random.split(jax.random.key(1), 2)
+    of_keys = [np.asarray(compiled(SCORES, key, 0)) for key in keys]
+    assert (of_keys[0] != of_keys[1]).any()
+    assert (of_keys[0] == compiled(SCORES, jax.random.key_data(keys[0]), 0)).all()
+
+
+@pytest.mark.parametrize("method", ["exact", "cmc"])
+def test_padded_has_the_bits_of_ragged(method):
+    """Mutants: the mask inverted; the upstream gradient of another query (by columns; the left neighbour's)."""
+    upstream = jnp.arange(1.0, N_QUERIES + 1)
+    options = {"cutoff": 3, "method": method, "seed": 3, "reduction": "none"}
+    rows, mask = padded(SCORES, np.nan)
+    labels, _ = padded(LABELS, np.inf)
+    ragged, pull = jax.vjp(lambda scores: plackett_luce_loss(scores, LABELS, OFFSETS, **options), SCORES)
+    rectangular, pull_rows = jax.vjp(lambda scores: plackett_luce_loss(scores, labels, mask=mask, **options), rows)
+    np.testing.assert_array_equal(ragged, rectangular)
+    gradient, of_rows = pull(upstream)[0], np.asarray(pull_rows(upstream)[0])
+    np.testing.assert_array_equal(of_rows[mask[:, :]], gradient)
+    assert (of_rows[~mask] == 0).all()
+    one = pull(jnp.ones(N_QUERIES))[0]
+    np.testing.assert_allclose(gradient, one * np.repeat(np.asarray(upstream), LENGTHS), rtol=1e-6)
+    column = jax.grad(lambda scores: plackett_luce_loss(scores, LABELS, OFFSETS, **EXACT))(SCORES[:, np.newaxis])
+    flat = jax.grad(lambda scores: plackett_luce_loss(scores, LABELS, OFFSETS, **EXACT))(SCORES)
+    np.testing.assert_array_equal(column[:, 0], flat)
+
+
+def test_vmap_over_rows_and_over_seeds():
+    """The same as one by one, under jit too. Mutants: every row gets the first one's mask, or seed."""
+    rows, mask = padded(SCORES, 0.0)
+    labels, _ = padded(LABELS, 0.0)
+
+    def loss(scores, labels, mask, seed):
+        return plackett_luce_loss(scores, labels, mask=mask, cutoff=3, method="cmc", seed=seed)
+
+    seeds = jnp.arange(N_QUERIES)
+    together = jax.jit(jax.vmap(jax.value_and_grad(loss)))(rows, labels, mask, seeds)
+    for query in range(N_QUERIES):
+        alone = jax.value_and_grad(loss)(rows[query], labels[query], mask[query], query)
+        np.testing.assert_array_equal(together[0][query], alone[0])
+        np.testing.assert_array_equal(together[1][query], alone[1])
+    fixed = jax.vmap(loss, in_axes=(None, None, None, 0))(rows[0], labels[0], mask[0], jnp.arange(20))
+    assert np.unique(fixed).size > 5
+
+
+def test_options():
+    """Weights of queries, normalisation and gains are those of the loss for PyTorch, which shares their code. Mutant:
+    an option dropped on the way to the callback."""
+    weight = np.array([2.0, 1.0, 0.0, 1.0, 4.0], dtype=np.float32)
+    theta = plr.precision_weights(4).astype(np.float32)
+    worth = plr.gains(LABELS)
+    ideal = plr.dcg(worth, worth, theta, offsets=OFFSETS)
+    values = plr.expected_metric(SCORES, worth, theta, offsets=OFFSETS)
+    share = np.divide(values, ideal, out=np.zeros(N_QUERIES), where=ideal > 0)
+    loss = plackett_luce_loss(
+        SCORES, LABELS, jnp.array(OFFSETS), weight=weight, rank_weights=theta, gain="exponential", normalize=True
+    )
+    assert loss == pytest.approx(-(share * weight).sum() / weight.sum(), rel=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [jnp.float16, jnp.bfloat16, jnp.float32])
+def test_dtype_of_scores_is_kept(dtype):
+    scores = jnp.asarray(SCORES, dtype=dtype)
+    value, gradient = jax.value_and_grad(lambda scores: plackett_luce_loss(scores, LABELS, OFFSETS, **EXACT))(scores)
+    assert value.dtype == gradient.dtype == dtype
+    held = np.asarray(scores, dtype=np.float64)
+    exact = -plr.pl_rank_exact(held, LABELS, WEIGHTS, offsets=OFFSETS) / N_QUERIES
+    np.testing.assert_allclose(np.asarray(gradient, dtype=np.float64), exact, rtol=2 * jnp.finfo(dtype).eps, atol=1e-6)
+
+
+def test_gradient_by_finite_differences_in_float64():
+    """Mutant: the callback's results in float32."""
+    with jax.enable_x64(True):
+        from jax.test_util import check_grads
+
+        check_grads(
+            lambda scores: plackett_luce_loss(scores, LABELS, OFFSETS, rtol=1e-10, **EXACT),
+            (jnp.asarray(SCORES, dtype=jnp.float64),), order=1, modes=["rev"], eps=1e-5, rtol=1e-7, atol=1e-9,
+        )  # fmt: skip
+
+
+def test_second_derivatives_and_those_by_data_are_refused():
+    """Rather than taken for zero. Mutant: no check of what is perturbed."""
+    with pytest.raises(ValueError, match="do not support JVP"):
+        jax.hessian(plackett_luce_loss)(SCORES, LABELS, OFFSETS)
+    with pytest.raises(TypeError, match=r"relevance must not be differentiated: pass jax.lax.stop_gradient\(relevance"):
+        jax.grad(plackett_luce_loss, argnums=1)(SCORES, LABELS, OFFSETS)
+
+
+def test_training_raises_ndcg():
+    """A jitted step of gradient descent. Mutant: the gradient's sign turned."""
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(200, 6)).astype(np.float32)
+    labels = (features @ np.array([1.0, -2.0, 0.5, 0.0, 0.0, 1.0]) > 1.0).astype(np.float32)
+    offsets = np.arange(0, 201, 10)
+
+    @jax.jit
+    def step(coef, seed):
+        slope = jax.grad(lambda c: plackett_luce_loss(features @ c, labels, offsets, cutoff=5, method="cmc", seed=seed))
+        return coef - 0.5 * slope(coef)
+
+    coef = jnp.zeros(6)
+    for seed in range(60):
+        coef = step(coef, seed)
+    assert plr.ndcg(features @ np.asarray(coef), labels, plr.dcg_weights(5), offsets=offsets).mean() > 0.95
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "arguments", "options"),
+    [
+        (TypeError, "scores must be of a floating dtype", (np.arange(3), np.ones(3)), {}),
+        (ValueError, "method must be one of", (SCORES, LABELS), {"method": "best"}),
+        (ValueError, "reduction must be one of", (SCORES, LABELS), {"reduction": "all"}),
+        (ValueError, "gain must be one of", (SCORES, LABELS), {"gain": "log"}),
+        (ValueError, "seed must be at least 0", (SCORES, LABELS), {"seed": -1}),
+        (TypeError, "seed must be an int", (SCORES, LABELS), {"seed": jnp.ones(2)}),
+        (Exception, "scores must be finite, got nan at index 0", (SCORES * np.nan, LABELS), {}),
+        (Exception, "relevance must have the shape of scores", (SCORES, LABELS[1:]), {}),
+        (Exception, "offsets must not be given with a mask", (SCORES, LABELS, OFFSETS), {"mask": SCORES > 0}),
+        (ValueError, "scores must have shape", (np.zeros((2, 2, 2), dtype=np.float32), LABELS), {}),
+    ],
+)
+def test_errors_name_the_argument(error, message, arguments, options):
+    with pytest.raises(error, match=message):
+        plackett_luce_loss(*arguments, **options)
+
+
+def test_a_missing_library_is_named_with_its_extra():
+    code = """
+import sys
+sys.modules["jax"] = None
+try:
+    import plrank_fast.jax
+except ImportError as error:
+    print(error)
+"""
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert 'pip install "plrank-fast[jax]"' in answer.stdout

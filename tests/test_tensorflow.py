@@ -1,0 +1,85 @@
+"""The recipe for TensorFlow, and the published losses of TensorFlow tensors; ``make test-all`` installs it."""
+
+import runpy
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import plrank_fast as plr
+from plrank_fast.compat import sigir22
+
+tf = pytest.importorskip("tensorflow", reason="TensorFlow is not installed: make test-all installs it")
+
+RECIPE = runpy.run_path(str(Path(__file__).parents[1] / "examples" / "adapters" / "tensorflow_training.py"))
+OFFSETS = np.array([0, 4, 4, 9])
+SCORES = np.random.default_rng(0).normal(size=9)
+LABELS = np.array([0, 1, 3, 0, 7, 0, 1, 1, 0.0])
+WEIGHTS = plr.dcg_weights(3)
+
+
+def loss_and_gradient(scores, *options):
+    scores = tf.constant(scores)
+    with tf.GradientTape() as tape:
+        tape.watch(scores)
+        loss = 3 * RECIPE["plackett_luce_loss"](scores, LABELS, OFFSETS, WEIGHTS, *options)
+    return loss.numpy(), tape.gradient(loss, scores).numpy()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_value_and_gradient_are_minus_those_of_the_library(dtype):
+    """Columns too. Mutants: the upstream gradient left out; the gradient's sign turned."""
+    loss, gradient = loss_and_gradient(SCORES.astype(dtype))
+    assert gradient.dtype == dtype
+    expected = plr.expected_metric(SCORES, LABELS, WEIGHTS, offsets=OFFSETS).mean()
+    assert loss == pytest.approx(-3 * expected, rel=1e-5)
+    exact = plr.pl_rank_exact(SCORES, LABELS, WEIGHTS, offsets=OFFSETS)
+    np.testing.assert_allclose(gradient, -exact, rtol=1e-4, atol=1e-6)
+    assert (loss_and_gradient(SCORES.astype(dtype)[:, np.newaxis])[1][:, 0] == gradient).all()
+
+
+def test_inside_a_function_with_the_seed_as_data():
+    """One graph for all seeds. Mutant: the seed fixed when traced."""
+    compiled = tf.function(lambda scores, seed: loss_and_gradient_of(scores, seed))
+
+    def loss_and_gradient_of(scores, seed):
+        with tf.GradientTape() as tape:
+            tape.watch(scores)
+            loss = RECIPE["plackett_luce_loss"](scores, LABELS, OFFSETS, WEIGHTS, "cmc", seed)
+        return tape.gradient(loss, scores)
+
+    for seed in (1, 2):
+        gradient = compiled(tf.constant(SCORES), tf.constant(seed)).numpy()
+        assert (gradient == -plr.pl_rank_cmc(SCORES, LABELS, WEIGHTS, offsets=OFFSETS, rng=seed) / 3).all()
+    assert compiled.experimental_get_tracing_count() == 1
+
+
+def test_second_derivatives_are_refused():
+    """Rather than taken for zero. Mutant: a plain product in the inner gradient."""
+    scores = tf.constant(SCORES)
+    with tf.GradientTape() as outer:
+        outer.watch(scores)
+        with tf.GradientTape() as tape:
+            tape.watch(scores)
+            loss = RECIPE["plackett_luce_loss"](scores, LABELS, OFFSETS, WEIGHTS)
+        gradient = tape.gradient(loss, scores)
+    with pytest.raises(NotImplementedError, match="no second derivative"):
+        outer.gradient(gradient, scores)
+
+
+def test_the_recipe_trains():
+    before, after = RECIPE["main"]()
+    assert before < 0.75
+    assert after > 0.85
+
+
+@pytest.mark.parametrize("name", ["policy_gradient", "placement_policy_gradient"])
+def test_losses_of_the_published_experiments(name):
+    """A scalar loss of a (n_docs, 1) tensor, of which minus the ascent direction is the gradient."""
+    scores = tf.constant(SCORES.astype(np.float32)[:, np.newaxis])
+    with tf.GradientTape() as tape:
+        tape.watch(scores)
+        loss = getattr(sigir22, name)(WEIGHTS, LABELS, scores, n_samples=10, rng=1)
+    ascent = getattr(plr, name)(SCORES.astype(np.float32), LABELS, WEIGHTS, n_samples=10, rng=1)
+    np.testing.assert_allclose(tape.gradient(loss, scores).numpy()[:, 0], -ascent, rtol=1e-6)
+    assert loss.shape == ()
