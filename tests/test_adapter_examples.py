@@ -1,6 +1,7 @@
 """The examples of the adapters run as a reader would run them, and learn what they say."""
 
 import runpy
+import sys
 from pathlib import Path
 
 import pytest
@@ -29,3 +30,18 @@ def test_jax_training():
     before, after = main_of("jax_training.py", "jax")
     assert before < 0.75
     assert after > 0.85
+
+
+def test_epoch_of_the_published_loop(capsys, monkeypatch):
+    """Runs with the project's own twin; a row for each N and K."""
+    pytest.importorskip("torch", reason="torch is not installed")
+    arguments = ["--queries", "4", "--cutoffs", "5", "--samples", "5", "10", "--rounds", "1"]
+    monkeypatch.setattr(sys, "argv", ["sigir22_epoch.py", *arguments])
+    import torch
+
+    threads = torch.get_num_threads()
+    try:
+        runpy.run_path(str(FOLDER.parent / "sigir22_epoch.py"))["main"]()
+    finally:
+        torch.set_num_threads(threads)
+    assert len(capsys.readouterr().out.splitlines()) == 4
