@@ -309,15 +309,16 @@ with locked_folder(sys.argv[1]):
 """
 
 
-def test_second_run_in_a_folder_is_refused(tmp_path, capsys):
+def test_second_run_in_a_folder_is_refused(tmp_path, capsys, monkeypatch):
     """By new runs and by resumes, before data are loaded, with the option to blame; and no longer once the first is
     gone, however it went. Mutants: no lock; taken only when training begins; a file that outlives a kill for a lock."""
     output = ["--output", str(tmp_path), "--quiet"]
     assert main(["train", *SMALL, "--epochs", "1", *output]) == 0
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    with python("-c", HOLDER, tmp_path, stdin=subprocess.PIPE) as holder:
+    with python("-c", HOLDER, tmp_path, stdin=subprocess.PIPE) as holder, monkeypatch.context() as patch:
         assert holder.stdout.readline() == "ready\n"
         capsys.readouterr()
+        patch.delattr(Source, "load")
         for arguments, option in [
             (["--train", "nowhere", "--vali", "nowhere", "--overwrite", *output], "--output"),
             (["--resume", str(tmp_path), "--epochs", "2"], "--resume"),
