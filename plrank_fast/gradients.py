@@ -47,7 +47,7 @@ def sampled_estimate(
     n_samples = validation.count(n_samples, "n_samples", fewest_samples)
     validation.choice(sampler, "sampler", (*SAMPLERS, LATIN_HYPERCUBE))
     if baseline is not None:
-        validation.choice(baseline, "baseline", BASELINES)
+        validation.choice(baseline, "baseline", BASELINES, none=True)
     threads = _threads.resolve_threads(validation.threads(n_threads))
     first_query = validation.count(first_query, "first_query", 0)
     hessian = validation.flag(hessian, "hessian")

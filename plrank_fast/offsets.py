@@ -69,11 +69,5 @@ def offsets_from_group(sizes: ArrayLike) -> IntArray:
     >>> plr.offsets_from_group([2, 0, 3])
     array([0, 2, 2, 5])
     """
-    array = validation.integer_array(sizes, "sizes")
-    if array.ndim != 1:
-        raise ValueError(f"sizes must be 1-dimensional, got shape {array.shape}")
-    if array.size and array.min() < 0:
-        raise ValueError(f"sizes must not be negative, got {array.min()} at index {int(array.argmin())}")
-    if sum(array.tolist()) > validation.LARGEST_COUNT:
-        raise ValueError("sizes must add up to at most 2**62 documents")
+    array = validation.list_lengths(sizes, "sizes")
     return np.concatenate([[0], np.cumsum(array)]).astype(np.int64)

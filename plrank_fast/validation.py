@@ -42,10 +42,11 @@ def real_array(values: ArrayLike, name: str, ndim: tuple[int, ...] = (1,), minus
     """
     array = _as_array(values, name)
     if array.dtype.kind not in "fiub":
-        raise TypeError(f"{name} must hold real numbers, got dtype {array.dtype}")
+        cast = f": cast it, {name}.astype('float32')" if array.dtype.name == "bfloat16" else ""
+        raise TypeError(f"{name} must hold real numbers, got dtype {array.dtype}{cast}")
     if array.ndim not in ndim:
         expected = " or ".join(f"{n}-dimensional" for n in ndim)
-        raise ValueError(f"{name} must be {expected}, got shape {array.shape}")
+        raise ValueError(f"{name} must be {expected}, got shape {array.shape}{_how_to_flatten(array, name)}")
     if array.dtype == np.float64:
         copy = np.array(array, dtype=np.float64, order="C")
     else:
@@ -64,6 +65,21 @@ def real_array(values: ArrayLike, name: str, ndim: tuple[int, ...] = (1,), minus
         )
         raise ValueError(f"{name} must be finite, got {copy[first]} at index {where}{hint}")
     return copy
+
+
+def _how_to_flatten(array: NDArray[Any], name: str) -> str:
+    """What to pass in place of an array with too many axes, or of a cutoff in place of the weights of ranks."""
+    if array.ndim == 0 and name == "rank_weights":
+        cutoff = int(array) if array >= 1 and array == np.floor(array) else 10
+        return f": pass an array of weights, such as dcg_weights({cutoff}) for the DCG of the first {cutoff} ranks"
+    if array.ndim == 2 and 1 in array.shape:
+        return f": pass {name}.ravel()"
+    if array.ndim == 2:
+        return (
+            f": if its rows are queries, pass {name}[mask] with mask of the same shape, True for documents, "
+            "and offsets=offsets_from_group(mask.sum(axis=1))"
+        )
+    return ""
 
 
 def _is_score(name: str, value: float) -> bool:
@@ -94,10 +110,12 @@ def query_offsets(offsets: ArrayLike | None, n_docs: int) -> IntArray:
     array = integer_array(offsets, "offsets")
     if array.ndim != 1 or array.size == 0:
         raise ValueError(f"offsets must be 1-dimensional and start with 0, got shape {array.shape}")
+    sizes = ": sizes of queries become offsets by offsets_from_group(sizes)"
     if array[0] != 0:
-        raise ValueError(f"offsets must start with 0, got {array[0]}")
+        raise ValueError(f"offsets must start with 0, got {array[0]}{sizes if array[0] > 0 else ''}")
     if array[-1] != n_docs:
-        raise ValueError(f"offsets must end with the number of documents, {n_docs}, got {array[-1]}")
+        hint = sizes if array.min() >= 0 and sum(array.tolist()) == n_docs else ""
+        raise ValueError(f"offsets must end with the number of documents, {n_docs}, got {array[-1]}{hint}")
     if (array[1:] < array[:-1]).any():
         first = int(np.argmax(array[1:] < array[:-1])) + 1
         raise ValueError(f"offsets must not decrease, got {array[first]} after {array[first - 1]} at index {first}")
@@ -109,11 +127,28 @@ def integer_array(values: ArrayLike, name: str) -> IntArray:
     array = _as_array(values, name)
     if array.dtype.kind not in "iu":
         if array.size or array.dtype.kind == "b":
-            raise ValueError(f"{name} must hold integers, got dtype {array.dtype}")
+            cast = f": cast it, {name}.astype(int)" if array.dtype.kind == "f" else ""
+            raise ValueError(f"{name} must hold integers, got dtype {array.dtype}{cast}")
         array = array.astype(np.int64)
     if array.dtype.kind == "u" and array.size and array.max() > np.iinfo(np.int64).max:
         raise ValueError(f"{name} must fit 64-bit signed integers, got {array.max()}")
     return np.array(array, dtype=np.int64, order="C")
+
+
+def list_lengths(sizes: ArrayLike, name: str) -> IntArray:
+    """Return numbers of documents, none negative and their sum a count."""
+    if sizes is None:
+        raise TypeError(
+            f"{name} must be an array, got None: the data set has no groups, set them (its group or qid) first"
+        )
+    array = integer_array(sizes, name)
+    if array.ndim != 1:
+        raise ValueError(f"{name} must be 1-dimensional, got shape {array.shape}{_how_to_flatten(array, name)}")
+    if array.size and array.min() < 0:
+        raise ValueError(f"{name} must not be negative, got {array.min()} at index {int(array.argmin())}")
+    if sum(array.tolist()) > LARGEST_COUNT:
+        raise ValueError(f"{name} must add up to at most 2**62 documents")
+    return array
 
 
 def query_identifiers(qid: Any, name: str = "qid") -> NDArray[Any]:
@@ -208,7 +243,8 @@ def count(value: Any, name: str, lowest: int) -> int:
 def integer(value: Any, name: str) -> int:
     """Return a Python int, from any integer type but bool."""
     if isinstance(value, (bool, np.bool_)) or not hasattr(value, "__index__"):
-        raise TypeError(f"{name} must be an integer, got {value!r}")
+        whole = isinstance(value, (float, np.floating)) and float(value).is_integer()
+        raise TypeError(f"{name} must be an integer, got {value!r}{f': pass {int(value)}' if whole else ''}")
     try:
         return int(value.__index__())
     except TypeError:
@@ -225,12 +261,12 @@ def threads(n_threads: Any) -> int | None:
     return max(-(2**30), min(number, 2**30))
 
 
-def choice(value: Any, name: str, choices: Sequence[str]) -> str:
-    """Return ``value`` if it is one of ``choices``."""
-    if not isinstance(value, str):
-        raise TypeError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
-    if value not in choices:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
+def choice(value: Any, name: str, choices: Sequence[str], none: bool = False) -> str:
+    """Return ``value`` if it is one of ``choices``; ``none`` adds to the message that None, which is no str, is too."""
+    if not isinstance(value, str) or value not in choices:
+        listed = ", ".join([*(["None"] if none else []), *map(repr, choices)])
+        error = ValueError if isinstance(value, str) else TypeError
+        raise error(f"{name} must be one of {listed}, got {value!r}")
     return value
 
 
@@ -393,7 +429,9 @@ def _as_array(values: Any, name: str) -> NDArray[Any]:
         _check_array_interface(values, name)
         return np.asarray(values)
     except TypeError as error:
-        raise TypeError(f"{name} cannot be read as an array: {error}") from error
+        # a tensor's type of its own, which NumPy does not have
+        cast = f": cast it, {name}.float()" if str(getattr(values, "dtype", "")).endswith("bfloat16") else ""
+        raise TypeError(f"{name} cannot be read as an array: {error}{cast}") from error
     except (ValueError, RuntimeError, OverflowError) as error:
         raise ValueError(f"{name} cannot be read as an array: {error}") from error
 

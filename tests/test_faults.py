@@ -1,11 +1,13 @@
 """Bad and odd input: every public function names the argument, writes nothing, and takes what is merely unusual."""
 
 import mmap
+import re
 
 import numpy as np
 import pytest
 
 import plrank_fast as plr
+from plrank_fast.data import generate
 
 GRADIENTS = [plr.pl_rank_1, plr.pl_rank_2, plr.pl_rank_3, plr.pl_rank_cmc]
 SCORES = np.array([0.5, -1.0, 2.0, 0.0, 1.0])
@@ -333,3 +335,116 @@ class TestOutputAndSeeds:
             CALLS[name][0](**{option: "nonsense"})
         with pytest.raises(TypeError, match=option):
             CALLS[name][0](**{option: None})
+
+
+class Bfloat16Tensor:
+    """As PyTorch's: NumPy has no such type."""
+
+    dtype = "torch.bfloat16"
+
+    def __array__(self, dtype=None, copy=None):
+        raise TypeError("Got unsupported ScalarType BFloat16")
+
+
+FIVE = np.zeros(5)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (
+            lambda: plr.ndcg(SCORES, RELEVANCE, 7),
+            ValueError,
+            "rank_weights must be 1-dimensional or 2-dimensional, got shape (): pass an array of weights, such as "
+            "dcg_weights(7) for the DCG of the first 7 ranks",
+        ),
+        (
+            lambda: plr.dcg(SCORES, RELEVANCE, 0.5),
+            ValueError,
+            "such as dcg_weights(10) for the DCG of the first 10 ranks",
+        ),
+        (
+            lambda: plr.dcg(FIVE, FIVE, [1.0], offsets=[3, 2]),
+            ValueError,
+            "offsets must start with 0, got 3: sizes of queries become offsets by offsets_from_group(sizes)",
+        ),
+        (
+            lambda: plr.dcg(FIVE, FIVE, [1.0], offsets=[0, 3, 2]),
+            ValueError,
+            "offsets must end with the number of documents, 5, got 2: sizes of queries become offsets by "
+            "offsets_from_group(sizes)",
+        ),
+        (
+            lambda: plr.dcg(FIVE, FIVE, [1.0], offsets=[0.0, 5.0]),
+            ValueError,
+            "offsets must hold integers, got dtype float64: cast it, offsets.astype(int)",
+        ),
+        (
+            lambda: plr.offsets_from_group(None),
+            TypeError,
+            "sizes must be an array, got None: the data set has no groups, set them (its group or qid) first",
+        ),
+        (
+            lambda: plr.dcg(np.zeros((5, 1)), FIVE, [1.0]),
+            ValueError,
+            "scores must be 1-dimensional, got shape (5, 1): pass scores.ravel()",
+        ),
+        (
+            lambda: plr.dcg(FIVE, np.zeros((2, 4)), [1.0]),
+            ValueError,
+            "relevance must be 1-dimensional, got shape (2, 4): if its rows are queries, pass relevance[mask] with "
+            "mask of the same shape, True for documents, and offsets=offsets_from_group(mask.sum(axis=1))",
+        ),
+        (
+            lambda: plr.dcg(Bfloat16Tensor(), FIVE, [1.0]),
+            TypeError,
+            "scores cannot be read as an array: Got unsupported ScalarType BFloat16: cast it, scores.float()",
+        ),
+        (
+            lambda: plr.pl_rank_3(SCORES, RELEVANCE, WEIGHTS, baseline="mean"),
+            ValueError,
+            "baseline must be one of None, 'pilot', got 'mean'",
+        ),
+        (
+            lambda: plr.pl_rank_3(SCORES, RELEVANCE, WEIGHTS, baseline=True),
+            TypeError,
+            "baseline must be one of None, 'pilot', got True",
+        ),
+        (
+            lambda: plr.pl_rank_3(SCORES, RELEVANCE, WEIGHTS, n_samples=np.ceil(20.0)),
+            TypeError,
+            "n_samples must be an integer, got np.float64(20.0): pass 20",
+        ),
+        (lambda: plr.dcg_weights(2.5), TypeError, "cutoff must be an integer, got 2.5"),
+        (lambda: generate("mslr", 3.0), TypeError, "n_queries must be an integer, got 3.0: pass 3"),
+        (lambda: generate("mslr", n_features=3.5), TypeError, "n_features must be an integer, got 3.5"),
+        (lambda: generate("mslr", seed=-1), ValueError, "seed must be at least 0, got -1"),
+    ],
+)
+def test_messages_say_what_to_do(call, error, message):
+    """Mutant of each: the message without its advice."""
+    with pytest.raises(error, match=re.escape(message) + "$"):
+        call()
+
+
+@pytest.mark.parametrize("library", ["torch", "ml_dtypes"])
+def test_bfloat16(library):
+    """The advice works."""
+    module = pytest.importorskip(library)
+    if library == "torch":
+        scores = module.zeros(5, dtype=module.bfloat16)
+        cast, advice = scores.float(), r"cast it, scores\.float\(\)$"
+    else:
+        scores = np.zeros(5, dtype=module.bfloat16)
+        cast, advice = scores.astype("float32"), r"got dtype bfloat16: cast it, scores\.astype\('float32'\)$"
+    with pytest.raises(TypeError, match=advice):
+        plr.dcg(scores, RELEVANCE, WEIGHTS)
+    assert plr.dcg(cast, RELEVANCE, WEIGHTS)[0] == plr.dcg(FIVE, RELEVANCE, WEIGHTS)[0]
+
+
+def test_padded_batch_as_advised():
+    """A padded batch, flattened as the message says, is the batch of its queries."""
+    mask = np.array([[True, True, False, False], [True, True, True, True], [True, False, False, False]])
+    padded, offsets = np.random.default_rng(0).normal(size=mask.shape), plr.offsets_from_group(mask.sum(axis=1))
+    got = plr.dcg(padded[mask], padded[mask], [1.0], offsets=offsets)
+    np.testing.assert_array_equal(got, np.where(mask, padded, -np.inf).max(axis=1))

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plrank_fast.data.ranking_data import RankingData
+from plrank_fast.validation import count
 
 N_FACTORS = 12
 SPLITS = ("train", "vali", "test")
@@ -88,6 +89,8 @@ def generate(
 
     Raises
     ------
+    TypeError
+        If a number is no integer.
     ValueError
         If an argument is out of its range.
     """
@@ -98,10 +101,8 @@ def generate(
     shape = PROFILES[profile]
     n_queries = shape.n_queries if n_queries is None else n_queries
     n_features = shape.n_features if n_features is None else n_features
-    for name, value in (("n_queries", n_queries), ("n_features", n_features), ("seed", seed)):
-        least = 0 if name == "seed" else 1
-        if value < least:
-            raise ValueError(f"{name} must be at least {least}, got {value}")
+    n_queries, n_features = count(n_queries, "n_queries", 1), count(n_features, "n_features", 1)
+    seed = count(seed, "seed", 0)
 
     key = [list(PROFILES).index(profile), seed]
     truth = _GroundTruth(_generator(*key, 0), n_features, shape.label_shares)
