@@ -96,7 +96,7 @@ def same_length(array: FloatArray, name: str, scores: FloatArray) -> FloatArray:
 
 def within(array: FloatArray, name: str, lowest: float, highest: float, why: str = "") -> FloatArray:
     """Return ``array`` if all its values lie in [lowest, highest]; ``why`` follows the message."""
-    if array.size and (array.min() < lowest or array.max() > highest):
+    if array.min(initial=np.inf) < lowest or (highest < np.inf and array.max(initial=-np.inf) > highest):
         first = int(np.argmax((array < lowest) | (array > highest)))
         limits = f"at least {lowest:g}" if highest == np.inf else f"from {lowest:g} to {highest:g}"
         raise ValueError(f"{name} must be {limits}, got {array[first]} at index {first}{why}")
