@@ -180,7 +180,7 @@ def pl_rank_3(
     Raises
     ------
     TypeError, ValueError
-        If an argument is not as described; the message names it.
+        If an argument is not as described, or a result is beyond the largest double; the message names the argument.
 
     Notes
     -----
