@@ -59,7 +59,7 @@ LEVEL_FLAGS = {
 # Modules in reading order, which is dependency order. The second entry names kernel sources of
 # plrank_fast/kernels that are compiled once per SIMD level and linked into the module.
 MODULES: dict[str, list[str]] = {
-    "_simd": [],
+    "_simd": ["vector_functions.c"],
     "_threads": [],
     "_random": [],
     "_selection": ["selection.c"],

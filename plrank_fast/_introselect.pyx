@@ -13,13 +13,10 @@ from plrank_fast._selection cimport PLR_SHORT_LIST, keep_below, select_smallest,
 from plrank_fast._simd cimport simd_level
 from plrank_fast._typedefs cimport int32_t, intp_t
 
-import numpy as np
-
 cdef extern from "clocks.h" nogil:
     ctypedef struct clocks_kernels:
         void (*linear)(plr_stream *stream, const double *inverse_weights, double *clocks, size_t n) noexcept nogil
         void (*logarithmic)(plr_stream *stream, const double *scores, double *clocks, size_t n) noexcept nogil
-        void (*log)(const double *x, double *out, size_t n) noexcept nogil
     const clocks_kernels *clocks_kernels_at(int level)
 
 cdef extern from "weights.h" nogil:
@@ -142,15 +139,3 @@ cdef void draw_ranking(Introselect *sampler, plr_stream *stream, int32_t *rankin
     sort_pairs(sampler.keys, sampler.items, kept)
     for k in range(sampler.cutoff):
         ranking[k * stride] = sampler.items[k]
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# For tests
-# ---------------------------------------------------------------------------------------------------------------------
-
-def vector_log(const double[::1] x):
-    """log(x) as the kernels compute it, for tests; the length must be a multiple of 8."""
-    out = np.empty(x.shape[0])
-    cdef double[::1] view = out
-    clocks.log(&x[0], &view[0], x.shape[0])
-    return out

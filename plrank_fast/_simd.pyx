@@ -28,6 +28,21 @@ cdef extern from *:
     int plr_processor_level()
     const char *PLR_BUILD_INFO
 
+cdef extern from "vector_functions.h" nogil:
+    ctypedef struct vector_functions_kernels:
+        void (*evaluate)(int function, const double *x, double *first, double *second, size_t n) noexcept nogil
+    const vector_functions_kernels *vector_functions_kernels_at(int level)
+    enum:
+        PLR_VECTOR_EXP
+        PLR_VECTOR_EXP_FLUSH
+        PLR_VECTOR_EXPM1
+        PLR_VECTOR_ROUGH_EXP2
+        PLR_VECTOR_LOG
+        PLR_VECTOR_LOG1P_UNIT
+        PLR_VECTOR_ROUGH_LOG
+        PLR_VECTOR_NORMAL_TAIL
+        PLR_VECTOR_SIN_COS
+
 LEVELS = ("baseline", "avx2", "avx512")
 
 cdef int _level = 0
@@ -59,3 +74,29 @@ def _choose_level():
 
 
 _choose_level()
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# For tests
+# ---------------------------------------------------------------------------------------------------------------------
+
+VECTOR_FUNCTIONS = {
+    "exp": PLR_VECTOR_EXP,
+    "exp_flush": PLR_VECTOR_EXP_FLUSH,
+    "expm1": PLR_VECTOR_EXPM1,
+    "rough_exp2": PLR_VECTOR_ROUGH_EXP2,
+    "log": PLR_VECTOR_LOG,
+    "log1p_unit": PLR_VECTOR_LOG1P_UNIT,
+    "rough_log": PLR_VECTOR_ROUGH_LOG,
+    "normal_tail": PLR_VECTOR_NORMAL_TAIL,
+    "sin_cos": PLR_VECTOR_SIN_COS,
+}
+
+
+def evaluate_vector_function(name, level, const double[::1] x, double[::1] first, double[::1] second):
+    """A function of ``kernels/vector_math.h`` at each of ``x``, whose length must be a multiple of 8.
+
+    ``level`` is one that the processor has; a function of one result sets ``second`` to 0.
+    """
+    vector_functions_kernels_at(LEVELS.index(level)).evaluate(
+        VECTOR_FUNCTIONS[name], &x[0], &first[0], &second[0], x.shape[0])

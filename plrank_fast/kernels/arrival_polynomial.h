@@ -33,8 +33,7 @@
 
 #include <math.h>
 
-#include "node_lanes.h"
-#include "vector_functions.h"
+#include "vector_math.h"
 
 #define QUARTET 4
 #define SMALL 0.3       /* largest r of an item that may enter P through power sums */
@@ -118,7 +117,7 @@ PLR_INLINE double largest_of_quartet(const lanes *r)
 
 PLR_INLINE lanes hazard_of(const clocks *items, const integrals *at, intptr_t j, const int normal)
 {
-    return normal ? at->hazard[j] : all_lanes(items->w[j]);
+    return normal ? at->hazard[j] : vec_all(items->w[j]);
 }
 
 /* ----------------------------------------------------------------------------------------------- P and B */
@@ -135,11 +134,11 @@ PLR_INLINE void multiply_quartet(lanes *restrict P, lanes *restrict B, intptr_t 
         l12[1] = q[0] * p[1] + p[0] * q[1];
         l34[1] = q[2] * p[3] + p[2] * q[3];
     }
-    l12[0] = monic ? all_lanes(1) : q[0] * q[1];
-    l34[0] = monic ? all_lanes(1) : q[2] * q[3];
+    l12[0] = monic ? vec_all(1) : q[0] * q[1];
+    l34[0] = monic ? vec_all(1) : q[2] * q[3];
     l12[2] = p[0] * p[1];
     l34[2] = p[2] * p[3];
-    l[0] = monic ? all_lanes(1) : l12[0] * l34[0];
+    l[0] = monic ? vec_all(1) : l12[0] * l34[0];
     l[1] = monic ? l12[1] + l34[1] : l12[0] * l34[1] + l12[1] * l34[0];
     l[2] = monic ? l12[2] + l12[1] * l34[1] + l34[2] : l12[0] * l34[2] + l12[1] * l34[1] + l12[2] * l34[0];
     l[3] = l12[1] * l34[2] + l12[2] * l34[1];
@@ -186,8 +185,8 @@ PLR_INLINE intptr_t add_power_sums(const ranks *k, intptr_t items, const lanes *
             number[n] = mass ? mass[j + n] : 1;
             if (relevant)
                 share[n] = normal     ? rho[j + n] * hazard[j + n]
-                           : rho_mass ? all_lanes(rho_mass[j + n])
-                                      : all_lanes(rho[j + n] * w[j + n]);
+                           : rho_mass ? vec_all(rho_mass[j + n])
+                                      : vec_all(rho[j + n] * w[j + n]);
         }
         if (relevant)
             at->b[0] += (share[0] + share[1]) + (share[2] + share[3]);
@@ -411,16 +410,16 @@ PLR_INLINE void add_by_division(const clocks *items, const ranks *k, integrals *
         early[n] = r[n] <= border;
     if (upwards) {
         for (int n = 0; n < group; n++)
-            s[n] = keep(early[n], r[n]);
+            s[n] = vec_keep(early[n], r[n]);
         divide_upwards(k, at, low, high, s, a, group, relevant, qY, qX);
         for (int n = 0; n < group && downwards; n++) {
-            qY[n] = keep(early[n], qY[n]);
-            qX[n] = keep(early[n], qX[n]);
+            qY[n] = vec_keep(early[n], qY[n]);
+            qX[n] = vec_keep(early[n], qX[n]);
         }
     }
     if (downwards) {
         for (int n = 0; n < group; n++)
-            s[n] = blend(early[n], zero, 1.0 / r[n]);
+            s[n] = vec_select(early[n], zero, 1.0 / r[n]);
         divide_downwards(k, at, low, high, s, a, group, relevant, qY, qX);
     }
     for (int n = 0; n < group; n++)
@@ -435,7 +434,7 @@ PLR_INLINE void include_quartet(const clocks *items, integrals *at, intptr_t qua
     const intptr_t j = QUARTET * quartet;
     lanes q[QUARTET], p[QUARTET], a[QUARTET] = {{0}};
     for (int n = 0; n < QUARTET; n++) {
-        q[n] = monic ? all_lanes(1) : 1.0 / (1.0 + at->r[j + n]);
+        q[n] = monic ? vec_all(1) : 1.0 / (1.0 + at->r[j + n]);
         p[n] = monic ? at->r[j + n] : at->r[j + n] * q[n];
         if (relevant)
             a[n] = (items->rho[j + n] * hazard_of(items, at, j + n, normal)) * q[n];
@@ -469,11 +468,11 @@ PLR_INLINE void ring_normal_clocks(const clocks *items, lanes t, integrals *at)
 {
     for (intptr_t j = 0; j < QUARTET * items->quartets; j++) {
         lanes y = items->place[j] + t, density;
-        y = blend(y < 37.0, y, all_lanes(37.0));
+        y = vec_select(y < 37.0, y, vec_all(37.0));
         const lanes tail = vec_normal_tail(vec_abs(y), &density);
         const int_lanes early = y < 0.0;
-        const lanes inverse_q = 1.0 / blend(early, 1.0 - tail, tail);
-        at->r[j] = blend(early, tail, 1.0 - tail) * inverse_q;
+        const lanes inverse_q = 1.0 / vec_select(early, 1.0 - tail, tail);
+        at->r[j] = vec_select(early, tail, 1.0 - tail) * inverse_q;
         at->hazard[j] = density * inverse_q;
     }
 }
@@ -483,7 +482,7 @@ PLR_INLINE lanes all_silent(const clocks *items, const integrals *at)
 {
     lanes inverse[QUARTET];
     for (int n = 0; n < QUARTET; n++)
-        inverse[n] = all_lanes(1);
+        inverse[n] = vec_all(1);
     for (intptr_t quartet = items->light_begin; quartet < items->light_end; quartet++)
         for (int n = 0; n < QUARTET; n++)
             inverse[n] *= 1.0 + at->r[QUARTET * quartet + n];
@@ -501,15 +500,15 @@ PLR_INLINE void arrivals_of(clocks *items, const ranks *k, lanes t, integrals *a
         ring_normal_clocks(&here, t, at);
     } else if (last_lane(&t) < 700) {
         for (intptr_t j = 0; j < n_items; j++)
-            at->r[j] = expm1_lanes(here.w[j] * t);
+            at->r[j] = vec_expm1(here.w[j] * t);
     } else { /* w <= 1, so that only now e^(w t) may overflow; beyond e^700 an item has rung all the same */
         for (intptr_t j = 0; j < n_items; j++) {
             lanes x = here.w[j] * t;
-            at->r[j] = expm1_lanes(blend(x < 700.0, x, all_lanes(700.0)));
+            at->r[j] = vec_expm1(vec_select(x < 700.0, x, vec_all(700.0)));
         }
     }
     for (intptr_t j = 0; j < here.crowd; j++)
-        at->crowd_r[j] = expm1_lanes(here.crowd_w[j] * t);
+        at->crowd_r[j] = vec_expm1(here.crowd_w[j] * t);
     /* At early nodes more items are light. */
     while (here.light_begin > 0 && largest_of_quartet(at->r + QUARTET * (here.light_begin - 1)) <= k->most_early) {
         here.light_begin--;
@@ -550,13 +549,13 @@ PLR_INLINE void arrivals_of(clocks *items, const ranks *k, lanes t, integrals *a
         return;
 
     const double light_weight = here.light_weight + here.crowd_weight;
-    const lanes silent = normal ? all_silent(&here, at) : exp_lanes(-light_weight * t);
+    const lanes silent = normal ? all_silent(&here, at) : vec_exp_flush(-light_weight * t);
     /* far from underflow; a crowd sees to it itself */
     const int monic = normal ? last_lane(&silent) > 1e-260 : here.crowd || light_weight * last_lane(&t) < 600;
     lanes *restrict P = at->P, *restrict B = at->B;
     for (intptr_t m = -MARGIN; m < coefficients; m++)
         P[m] = B[m] = (lanes){0};
-    P[0] = monic ? silent : all_lanes(1);
+    P[0] = monic ? silent : vec_all(1);
 
     intptr_t small_begin = here.relevant, small_end = here.relevant, terms = 0, top = 0;
     if (monic && here.sorted) {
@@ -712,15 +711,15 @@ PLR_INLINE void place_quartet(const clocks *items, const ranks *k, intptr_t quar
         double first = INFINITY, last = 0;
         for (int n = 0; n < QUARTET; n++) {
             lanes exponent = w[n] * nodes[block].t;
-            r[n] = expm1_lanes(blend(exponent < 700.0, exponent, all_lanes(700.0)));
+            r[n] = vec_expm1(vec_select(exponent < 700.0, exponent, vec_all(700.0)));
             first = smaller(first, r[n][0]);
             last = larger(last, last_lane(r + n));
         }
         const double border = k->divide_all && last > k->most_early && first * k->most_early >= 1 ? 0 : k->most_early;
         for (int n = 0; n < QUARTET; n++) {
             early[n] = r[n] <= border;
-            s[n] = keep(early[n], r[n]);
-            weight[n] = keep(early[n], w[n] * nodes[block].dt);
+            s[n] = vec_keep(early[n], r[n]);
+            weight[n] = vec_keep(early[n], w[n] * nodes[block].dt);
             x[n] = zero;
         }
         if (first <= border)
@@ -732,7 +731,7 @@ PLR_INLINE void place_quartet(const clocks *items, const ranks *k, intptr_t quar
         if (!(last > border))
             continue;
         for (int n = 0; n < QUARTET; n++) {
-            s[n] = blend(early[n], zero, 1.0 / r[n]);
+            s[n] = vec_select(early[n], zero, 1.0 / r[n]);
             weight[n] = s[n] * (w[n] * nodes[block].dt);
             x[n] = zero;
         }

@@ -97,7 +97,7 @@ PLR_INLINE vec_f32 exponential_clock(vec_i32 word, vec_i32 *rarest)
     p = p * y + 0.3320068418979645f;
     p = p * y + 0.5000321865081787f;
     p = p * y + 0.9999998807907104f;
-    *rarest = vec_min(*rarest, distance);
+    *rarest = vec_min_i32(*rarest, distance);
     return halved + y * p;
 }
 

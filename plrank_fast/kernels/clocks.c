@@ -4,9 +4,7 @@
 /* E ~ Exp(1) from the random words that start at `lane` of one step. */
 PLR_INLINE vec_f64 exponential(plr_lanes words, int lane)
 {
-    vec_u64 random;
-    memcpy(&random, (const char *)&words + 8 * lane, sizeof random);
-    return -vec_log(vec_uniform(random));
+    return -vec_log(vec_uniform(plr_words_at(&words, lane)));
 }
 
 static void linear(plr_stream *stream, const double *inverse_weights, double *clocks, size_t n)
@@ -31,10 +29,4 @@ static void logarithmic(plr_stream *stream, const double *scores, double *clocks
     plr_stream_store(stream, &state);
 }
 
-static void logarithm(const double *x, double *out, size_t n)
-{
-    for (size_t i = 0; i < n; i += PLR_LANES)
-        vec_store(out + i, vec_log(vec_load(x + i)));
-}
-
-const clocks_kernels ISA(clocks_kernels) = {linear, logarithmic, logarithm};
+const clocks_kernels ISA(clocks_kernels) = {linear, logarithmic};

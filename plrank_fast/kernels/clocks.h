@@ -10,8 +10,6 @@ typedef struct {
     void (*linear)(plr_stream *stream, const double *inverse_weights, double *clocks, size_t n);
     /* clocks[i] = log E_i - scores[i], the negated Gumbel perturbation: the same order at any gap of the scores. */
     void (*logarithmic)(plr_stream *stream, const double *scores, double *clocks, size_t n);
-    /* out[i] = log(x[i]), for tests; n a multiple of 8 */
-    void (*log)(const double *x, double *out, size_t n);
 } clocks_kernels;
 
 PLR_DECLARE_KERNELS(clocks_kernels)

@@ -8,7 +8,7 @@
  *
  * where mean_j is the mean of rho over all items still there, d included, weighted by w. */
 #include "conditional.h"
-#include "vector_math.h"
+#include "vectors.h"
 
 #include <math.h>
 
@@ -21,7 +21,7 @@ typedef struct {
 PLR_INLINE state begin(void)
 {
     vec_f64 zero = {0};
-    return (state){zero + 1.0, zero, zero, zero, zero};
+    return (state){vec_all(1.0), zero, zero, zero, zero};
 }
 
 /* Place j, where the item is next with chance q and its advantage over the mean is rho - mean. */
@@ -182,13 +182,13 @@ PLR_INLINE void placed_items(const conditional_ranking *ranking, const double *w
         vec_f64 q, mean, before = w * ranking->inverse_sums[j];
         if (j < first) {
             q = before;
-            mean = ranking->means[j] + (vec_f64){0};
+            mean = vec_all(ranking->means[j]);
         } else {
             vec_f64 inverse = 1.0 / (ranking->sums[j + 1] + w);
             vec_f64 beside = (ranking->gains[j + 1] + w * rho) * inverse;
             vec_i64 not_reached = own_rank > (double)j;
             q = vec_select(not_reached, before, w * inverse);
-            mean = vec_select(not_reached, ranking->means[j] + (vec_f64){0}, beside);
+            mean = vec_select(not_reached, vec_all(ranking->means[j]), beside);
         }
         s = step(s, q, rho - mean, ranking->drops[j], with_hessian);
     }
@@ -216,11 +216,8 @@ static void sum(const double *weights, const double *relevance, size_t n, double
         total += w;
         gained += w * vec_load(relevance + i);
     }
-    *weight = *gain = 0;
-    for (int lane = 0; lane < PLR_LANES; lane++) {
-        *weight += total[lane];
-        *gain += gained[lane];
-    }
+    *weight = vec_sum(total);
+    *gain = vec_sum(gained);
 }
 
 const conditional_kernels ISA(conditional_kernels) = {unplaced, placed, sum};

@@ -12,7 +12,7 @@
 
 #include <math.h>
 
-#include "node_lanes.h"
+#include "vector_math.h"
 
 #define OCTAVES 100 /* lighter items than 2^-100 of the heaviest neither matter nor are moved */
 #define CROWD_NODES 8
@@ -79,7 +79,7 @@ PLR_INLINE double sum_moments(moments x)
     memcpy(part, &x, sizeof x);
     for (int i = 1; i < CROWD_NODES / PLR_LANES; i++)
         part[0] += part[i];
-    return sum_lanes(part[0]);
+    return vec_sum(part[0]);
 }
 
 /* What is known of each octave: sums of u^k and of rho w u^k over its items. */

@@ -250,19 +250,19 @@ static void integrate_items(workspace *ws, exact_query *query, const clocks *ite
     for (intptr_t j = 0; j < padded; j++)
         at->gradient[j] = at->hessian[j] = (lanes){0};
     for (int i = 0; i < plan->nodes && !query->patience.stopped; i += PLR_LANES) {
-        lanes t = load_lanes(plan->time + i), dt = load_lanes(plan->weight + i);
+        lanes t = vec_load(plan->time + i), dt = vec_load(plan->weight + i);
         if (items->place)
             integrate_outputs(query, items, k, t, dt, at, 1);
         else
             integrate_outputs(query, items, k, t, dt, at, 0);
     }
-    *value += sum_lanes(at->value);
+    *value += vec_sum(at->value);
     for (intptr_t j = 0; query->gradient && j < padded; j++)
         if (ws->item[j] >= 0)
-            query->gradient[ws->panel_item[ws->item[j]]] += sum_lanes(at->gradient[j]);
+            query->gradient[ws->panel_item[ws->item[j]]] += vec_sum(at->gradient[j]);
     for (intptr_t j = 0; query->hessian && j < padded; j++)
         if (ws->item[j] >= 0)
-            query->hessian[ws->panel_item[ws->item[j]]] += sum_lanes(at->hessian[j]);
+            query->hessian[ws->panel_item[ws->item[j]]] += vec_sum(at->hessian[j]);
 }
 
 /* Rank probabilities of a panel's items, added to those of the query; its first rank is the one after the arrived. */
@@ -274,8 +274,8 @@ static void place_items(workspace *ws, exact_query *query, const clocks *items, 
     for (int i = 0; i < plan->nodes && !query->patience.stopped; i += PLR_LANES) {
         arrivals *node = ws->nodes + blocks;
         clocks here = *items;
-        node->t = load_lanes(plan->time + i);
-        node->dt = load_lanes(plan->weight + i);
+        node->t = vec_load(plan->time + i);
+        node->dt = vec_load(plan->weight + i);
         exponential_arrivals_at(&here, k, node->t, &ws->at, &node->low, &node->high);
         if (node->low >= k->K)
             break;
@@ -294,7 +294,7 @@ static void place_items(workspace *ws, exact_query *query, const clocks *items, 
                 continue;
             double *row = query->probabilities + ws->panel_item[item] * query->columns + arrived;
             for (intptr_t m = 0; m < k->K; m++)
-                row[m] += sum_lanes(ws->sums[QUARTET * m + n]);
+                row[m] += vec_sum(ws->sums[QUARTET * m + n]);
         }
     }
 }
@@ -323,11 +323,11 @@ static int solve_panel(workspace *ws, exact_query *query, intptr_t n, intptr_t a
     for (intptr_t j = n; j % PLR_LANES; j++)
         ws->f[j] = -INFINITY;
     for (intptr_t j = 0; j < n; j += PLR_LANES) {
-        lanes f = load_lanes(ws->f + j), w = keep(f > -708.0, exp_lanes(f));
+        lanes f = vec_load(ws->f + j), w = vec_exp_flush(f);
         memcpy(ws->w_in + j, &w, sizeof w);
         sum += w;
     }
-    const double S = sum_lanes(sum);
+    const double S = vec_sum(sum);
     quadrature *plan = ws->plan;
     plan_quadrature(ws->bins, S, (double)K, t0, t1, tolerance, plan);
     *nodes += plan->pieces * plan->nodes;
@@ -465,13 +465,13 @@ static int solve_with_crowd(workspace *ws, exact_query *query, double highest, d
     double *weights = ws->f;
     lanes sum = {0};
     for (intptr_t j = 0; j < D; j += PLR_LANES) {
-        lanes f = all_lanes(-INFINITY);
+        lanes f = vec_all(-INFINITY);
         if (D - j >= PLR_LANES)
-            f = load_lanes(query->scores + j) - highest;
+            f = vec_load(query->scores + j) - highest;
         else
             for (intptr_t i = j; i < D; i++)
                 f[i - j] = query->scores[i] - highest;
-        const lanes w = keep(f > -708.0, exp_lanes(f));
+        const lanes w = vec_exp_flush(f);
         memcpy(weights + j, &w, sizeof w);
         sum += w;
     }
@@ -479,7 +479,7 @@ static int solve_with_crowd(workspace *ws, exact_query *query, double highest, d
     histogram_of_octaves(ws->bins, ws->octaves);
     if (has_gap(ws->bins, K, GAP))
         return 0;
-    const double S = sum_lanes(sum);
+    const double S = vec_sum(sum);
     quadrature *plan = ws->plan;
     /* Nodes cost next to nothing here, and a second attempt as much as the first. */
     const tolerances generous = {tolerance.nodes / 1e3, tolerance.cut, tolerance.derivatives};
@@ -527,8 +527,8 @@ static int solve_with_crowd(workspace *ws, exact_query *query, double highest, d
     for (int second = 0; second < 2; second++) {
         double *to = second ? query->hessian : query->gradient;
         for (intptr_t c = 0; c < items.crowd; c++) {
-            plain[c] = sum_lanes((second ? at->crowd_plain_hessian : at->crowd_plain)[c]);
-            relevant[c] = sum_lanes((second ? at->crowd_relevant_hessian : at->crowd_relevant)[c]);
+            plain[c] = vec_sum((second ? at->crowd_plain_hessian : at->crowd_plain)[c]);
+            relevant[c] = vec_sum((second ? at->crowd_relevant_hessian : at->crowd_relevant)[c]);
         }
         if (to)
             return_to_items(first_octave, octaves, plain, relevant, D, weights, query->relevance, common, to);
@@ -580,7 +580,7 @@ static void integrate_normal_nodes(workspace *ws, exact_query *query, intptr_t n
     for (intptr_t j = n; j % PLR_LANES; j++)
         ws->f[j] = 0;
     for (intptr_t j = 0; j < n; j += PLR_LANES) { /* in place of weights: any function that rises with the score */
-        const lanes w = exp_lanes(load_lanes(ws->f + j));
+        const lanes w = vec_exp_flush(vec_load(ws->f + j));
         memcpy(ws->w_in + j, &w, sizeof w);
     }
     clocks items;
@@ -698,15 +698,15 @@ static void solve_normal(workspace *ws, exact_query *query, double inverse_sigma
 
 static void find_range(const double *x, intptr_t n, double *least, double *most)
 {
-    lanes low = all_lanes(x[0]), high = low;
+    lanes low = vec_all(x[0]), high = low;
     intptr_t j = 0;
     for (; j + PLR_LANES <= n; j += PLR_LANES) {
-        const lanes here = load_lanes(x + j);
-        low = blend(here < low, here, low);
-        high = blend(here > high, here, high);
+        const lanes here = vec_load(x + j);
+        low = vec_select(here < low, here, low);
+        high = vec_select(here > high, here, high);
     }
-    *most = max_lanes(high);
-    *least = -max_lanes(-low);
+    *most = vec_largest(high);
+    *least = -vec_largest(-low);
     for (; j < n; j++) {
         *most = larger(*most, x[j]);
         *least = smaller(*least, x[j]);
@@ -791,11 +791,11 @@ static void solve_query(exact_query *query, double inverse_sigma, void *memory)
         lanes sums = {0}, absolutes = {0};
         intptr_t j = 0;
         for (; j + PLR_LANES <= D; j += PLR_LANES) {
-            const lanes g = load_lanes(query->gradient + j);
+            const lanes g = vec_load(query->gradient + j);
             sums += g;
             absolutes += (lanes)((int_lanes)g & INT64_MAX);
         }
-        double sum = sum_lanes(sums), absolute = sum_lanes(absolutes);
+        double sum = vec_sum(sums), absolute = vec_sum(absolutes);
         for (; j < D; j++) {
             sum += query->gradient[j];
             absolute += fabs(query->gradient[j]);

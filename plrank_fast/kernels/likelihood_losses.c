@@ -1,5 +1,5 @@
 #include "likelihood_losses.h"
-#include "vector_functions.h"
+#include "vector_math.h"
 
 static double logistic(const double *scores, const double *labels, double *gradient, size_t n)
 {
@@ -11,7 +11,7 @@ static double logistic(const double *scores, const double *labels, double *gradi
         vec_i64 positive = f > 0.0;
         /* log(1 + exp(f)) = max(f, 0) + log(1 + exp(-|f|)); the part linear in f without inf - inf at f = 1e308 */
         total += vec_select(positive, (1.0 - y) * f, -y * f) + vec_log1p_unit(e);
-        vec_store_some(gradient + i, vec_select(positive, 1.0 + (vec_f64){0}, e) / (1.0 + e) - y, n - i);
+        vec_store_some(gradient + i, vec_select(positive, vec_all(1.0), e) / (1.0 + e) - y, n - i);
     }
     return vec_sum(total);
 }

@@ -20,7 +20,7 @@ static int any_extraordinary(const double *values, size_t n)
     for (size_t i = 0; i < n; i++) {
         double size = fabs(values[i]);
         found |= size > largest ? 1 : 0;
-        found |= (size < smallest) & (size > 0.0) ? 1 : 0;
+        found |= ((size < smallest) & (size > 0.0)) ? 1 : 0;
     }
     return (int)found;
 }

@@ -12,7 +12,6 @@
 #define PLR_NORMAL_PLAN_H
 
 #include "quadrature_plan.h"
-#include "vector_functions.h"
 
 #define SECTIONS (MOST_BINS + 80)
 #define DENSITIES 3.0     /* 1 / s^2 where arrivals are few */
@@ -96,16 +95,16 @@ static void place_normal_nodes(const normal_plan *plan, intptr_t all, intptr_t f
         lanes v;
         for (int lane = 0; lane < PLR_LANES; lane++)
             v[lane] = ((double)(first + i + lane) + 0.5) * step - 0.5;
-        lanes t = plan->begin + plan->spacing[0] * v, slope = all_lanes(plan->spacing[0]);
+        lanes t = plan->begin + plan->spacing[0] * v, slope = vec_all(plan->spacing[0]);
         for (int section = 1; section < plan->sections && plan->border[section] < v[PLR_LANES - 1] + reach; section++) {
             const double change = plan->spacing[section] - plan->spacing[section - 1];
             if (change == 0)
                 continue;
             const lanes x = plan->softness * (v - plan->border[section]);
             const lanes e = vec_exp_flush(-vec_abs(x)), share = 1.0 / (1.0 + e);
-            const lanes softplus = blend(x > 0.0, x, (lanes){0}) + vec_log1p_unit(e);
+            const lanes softplus = vec_select(x > 0.0, x, (lanes){0}) + vec_log1p_unit(e);
             t += change / plan->softness * softplus;
-            slope += change * blend(x > 0.0, share, 1.0 - share);
+            slope += change * vec_select(x > 0.0, share, 1.0 - share);
         }
         slope *= step;
         memcpy(time + i, &t, sizeof t);

@@ -1,5 +1,5 @@
 #include "pair_losses.h"
-#include "vector_functions.h"
+#include "vector_math.h"
 
 #define LOWEST -0x1.fffffffffffffp1023
 
@@ -10,7 +10,7 @@ static double precede(double score, const double *scores, double *gradient, doub
         vec_f64 ahead = score - vec_load_some(scores + i, n - i, LOWEST);
         vec_f64 e = vec_exp_flush(-vec_abs(ahead));
         vec_i64 in_order = ahead > 0.0;
-        vec_f64 wrong = vec_select(in_order, e, 1.0 + (vec_f64){0}) / (1.0 + e); /* chance of the wrong order */
+        vec_f64 wrong = vec_select(in_order, e, vec_all(1.0)) / (1.0 + e); /* chance of the wrong order */
         vec_f64 loss = vec_log1p_unit(e) + vec_select(in_order, (vec_f64){0}, -ahead);
         if (n - i < PLR_LANES)
             for (size_t lane = n - i; lane < PLR_LANES; lane++)
@@ -36,7 +36,7 @@ static double ranked(ranked_document document, const lower_documents *lower, dou
             weight += vec_load_some(lower->distance + i, n - i, 0.0);
         vec_f64 e = vec_exp_flush(-ahead);
         vec_i64 in_order = more > 0.0;
-        vec_f64 one = 1.0 + (vec_f64){0};
+        vec_f64 one = vec_all(1.0);
         vec_f64 share = weight * more * vec_select(in_order, e, one) / (1.0 + e);
         total += weight * vec_abs(more) * (vec_log1p_unit(e) + vec_select(in_order, (vec_f64){0}, ahead));
         pushed += share;

@@ -15,20 +15,15 @@
  * A register holds one quantity of as many samples as it has lanes.
  */
 #include "plrank_pass.h"
-#include "vector_math.h"
+#include "vectors.h"
 
-/* At most 256 bits: three ports take those, but two 512 bits. */
-#define PASS_LANES (PLR_LANES < 4 ? PLR_LANES : 4)
 #define VECTORS 2
-#define SAMPLES (VECTORS * PASS_LANES)
+#define SAMPLES (VECTORS * PLR_NARROW_LANES)
 #define UNROLL _Pragma("GCC unroll 16")
-
-typedef double vec __attribute__((vector_size(8 * PASS_LANES)));
-typedef int64_t lanes_mask __attribute__((vector_size(8 * PASS_LANES))); /* of a comparison */
 
 /* One number for each of the samples side by side. */
 typedef struct {
-    vec v[VECTORS];
+    vec_narrow v[VECTORS];
 } numbers;
 
 /* Register by register: GCC 12 would copy the whole through memory. */
@@ -37,7 +32,7 @@ PLR_INLINE numbers load_numbers(const double *from)
     numbers n;
     UNROLL
     for (int i = 0; i < VECTORS; i++)
-        memcpy(&n.v[i], from + i * PASS_LANES, sizeof n.v[i]);
+        memcpy(&n.v[i], from + i * PLR_NARROW_LANES, sizeof n.v[i]);
     return n;
 }
 
@@ -45,7 +40,7 @@ PLR_INLINE void store_numbers(double *to, const numbers *n)
 {
     UNROLL
     for (int i = 0; i < VECTORS; i++)
-        memcpy(to + i * PASS_LANES, &n->v[i], sizeof n->v[i]);
+        memcpy(to + i * PLR_NARROW_LANES, &n->v[i], sizeof n->v[i]);
 }
 
 PLR_INLINE void add_numbers(double *to, const numbers *n)
@@ -57,20 +52,11 @@ PLR_INLINE void add_numbers(double *to, const numbers *n)
     store_numbers(to, &sum);
 }
 
-PLR_INLINE int any_lane(lanes_mask held)
-{
-    int64_t any = 0;
-    UNROLL
-    for (int lane = 0; lane < PASS_LANES; lane++)
-        any |= held[lane];
-    return any != 0;
-}
-
 /* 1 / n by one division for both registers: the divider is busy for 8 cycles with 256 bits, and little else is for as
  * long. Numbers are such that their product is one. */
 PLR_INLINE numbers reciprocals(const numbers *n)
 {
-    vec inverse = 1.0 / (n->v[0] * n->v[1]);
+    vec_narrow inverse = 1.0 / (n->v[0] * n->v[1]);
     return (numbers){{inverse * n->v[1], inverse * n->v[0]}};
 }
 
@@ -94,54 +80,22 @@ PLR_INLINE records records_at(const plrank_pass *pass, const int32_t *distances)
     return at;
 }
 
-typedef double two __attribute__((vector_size(16)));
-
-/* [relevance, weight] */
-PLR_INLINE two load_item(const double *record)
-{
-    two v;
-    memcpy(&v, record, sizeof v);
-    return v;
-}
-
-/* The items of two samples, or of one where that fills a register. */
-#if PASS_LANES == 4
+/* Pairs are [relevance, weight]; a register holds those of two samples, or of one where that fills it. */
+#if PLR_NARROW_LANES == 4
 #define FIRST_OF_PAIRS 0, 4, 2, 6
 #define SECOND_OF_PAIRS 1, 5, 3, 7
-PLR_INLINE two two_lanes(vec v, int first)
-{
-    return first == 0 ? __builtin_shufflevector(v, v, 0, 1) : __builtin_shufflevector(v, v, 2, 3);
-}
-
-PLR_INLINE vec load_pair(const double *first, const double *second)
-{
-    /* GCC 12 makes three instructions of a __builtin_shufflevector */
-    return (vec)_mm256_insertf128_pd(_mm256_castpd128_pd256((__m128d)load_item(first)),
-                                     (__m128d)load_item(second), 1);
-}
 #else
 #define FIRST_OF_PAIRS 0, 2
 #define SECOND_OF_PAIRS 1, 3
-PLR_INLINE two two_lanes(vec v, int first)
-{
-    (void)first;
-    return v;
-}
-
-PLR_INLINE vec load_pair(const double *first, const double *second)
-{
-    (void)second;
-    return load_item(first);
-}
 #endif
 
 PLR_INLINE void load_items(const records *at, numbers *relevance, numbers *weight)
 {
     UNROLL
     for (int i = 0; i < VECTORS; i++) {
-        double *const *item = at->item + i * PASS_LANES;
-        vec even = load_pair(item[0], item[PASS_LANES - 2]);
-        vec odd = load_pair(item[1], item[PASS_LANES - 1]);
+        double *const *item = at->item + i * PLR_NARROW_LANES;
+        vec_narrow even = vec_load_pairs(item[0], item[PLR_NARROW_LANES - 2]);
+        vec_narrow odd = vec_load_pairs(item[1], item[PLR_NARROW_LANES - 1]);
         relevance->v[i] = __builtin_shufflevector(even, odd, FIRST_OF_PAIRS);
         weight->v[i] = __builtin_shufflevector(even, odd, SECOND_OF_PAIRS);
     }
@@ -153,8 +107,8 @@ PLR_INLINE void add_terms(const records *at, const numbers *terms, int copies)
     UNROLL
     for (int i = 0; i < SAMPLES; i += 2) {
         double *first = at->item[i] + 2 + i % copies, *second = at->item[i + 1] + 2 + (i + 1) % copies;
-        two sum = {*first, *second};
-        sum += two_lanes(terms->v[i / PASS_LANES], i % PASS_LANES);
+        vec_pair sum = {*first, *second};
+        sum += vec_pair_at(terms->v[i / PLR_NARROW_LANES], i % PLR_NARROW_LANES);
         *first = sum[0];
         *second = sum[1];
     }
@@ -197,13 +151,13 @@ PLR_INLINE numbers all_minus_placed(const plrank_pass *pass, const int32_t *colu
         for (int i = 0; i < VECTORS; i++)
             left.v[i] += weight.v[i];
     }
-    lanes_mask cancelled = {0};
+    vec_narrow_i64 cancelled = {0};
     UNROLL
     for (int i = 0; i < VECTORS; i++) {
         left.v[i] = pass->total_weight - left.v[i];
         cancelled |= left.v[i] < 1e-3 * pass->total_weight; /* three digits of sixteen lost, and no more */
     }
-    if (any_lane(cancelled)) {
+    if (vec_narrow_any(cancelled)) {
         double sum[SAMPLES];
         store_numbers(sum, &left);
         for (size_t lane = 0; lane < SAMPLES && lane < n_lanes; lane++)
@@ -254,7 +208,7 @@ PLR_INLINE void backward_some(plrank_pass *pass, const int32_t *columns, size_t 
     numbers left = left_over(pass, columns, n_lanes), inverse = {{{0}}};
     numbers after = {{{0}}}, risk = {{{0}}}, direct = {{{0}}};
     for (size_t k = pass->cutoff; k-- > 0;) {
-        const vec baseline = with_baseline ? baselines[k] - (vec){0} : (vec){0};
+        const vec_narrow baseline = with_baseline ? baselines[k] - (vec_narrow){0} : (vec_narrow){0};
         records at = records_at(pass, columns + k * PLR_LOCKSTEP);
         numbers relevance, weight, terms;
         load_items(&at, &relevance, &weight);
@@ -299,8 +253,8 @@ PLR_INLINE void forward_some(plrank_pass *pass, const int32_t *columns, size_t f
         store_numbers(states + 2 * SAMPLES * k + SAMPLES, &left);
     }
     for (size_t k = 0; k < pass->cutoff; k++) {
-        const vec theta = rank_weights[k] - (vec){0};
-        const vec baseline = with_baseline ? baselines[k] - (vec){0} : (vec){0};
+        const vec_narrow theta = rank_weights[k] - (vec_narrow){0};
+        const vec_narrow baseline = with_baseline ? baselines[k] - (vec_narrow){0} : (vec_narrow){0};
         records at = records_at(pass, columns + k * PLR_LOCKSTEP);
         numbers terms, after = load_numbers(states + 2 * SAMPLES * k);
         left = load_numbers(states + 2 * SAMPLES * k + SAMPLES);

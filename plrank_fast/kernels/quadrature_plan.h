@@ -36,7 +36,7 @@
 
 #include <math.h>
 
-#include "node_lanes.h"
+#include "vector_math.h"
 
 #define BINS_PER_NAT 2
 #define MOST_BINS 640
@@ -164,13 +164,13 @@ PLR_INLINE profile profile_at(const clock_table *clock, const histogram *h, int 
     const int shift = PROFILE_TABLE / 2 - step;
     lanes arrivals = {0}, slope = {0}, variance = {0};
     for (int i = first; i < h->bins; i += PLR_LANES) {
-        lanes count = load_lanes(h->count + i), p = load_lanes(clock->p + shift + i);
-        lanes q = load_lanes(clock->q + shift + i), hazard = load_lanes(clock->hazard + shift + i);
+        lanes count = vec_load(h->count + i), p = vec_load(clock->p + shift + i);
+        lanes q = vec_load(clock->q + shift + i), hazard = vec_load(clock->hazard + shift + i);
         arrivals += count * p;
         slope += count * q * hazard;
         variance += count * p * q;
     }
-    return (profile){h->above[first] + sum_lanes(arrivals), sum_lanes(slope), sum_lanes(variance)};
+    return (profile){h->above[first] + vec_sum(arrivals), vec_sum(slope), vec_sum(variance)};
 }
 
 typedef struct {
@@ -190,25 +190,25 @@ PLR_INLINE late_loss late_loss_at(const clock_table *clock, const histogram *h, 
         const double z = exp(*log_z);
         lanes log_moment = {0}, mean = {0}, spread = {0}, lost = {0};
         for (int i = first; i < h->bins; i += PLR_LANES) {
-            lanes count = load_lanes(h->count + i), p = load_lanes(clock->p + shift + i);
-            lanes q = load_lanes(clock->q + shift + i);
+            lanes count = vec_load(h->count + i), p = vec_load(clock->p + shift + i);
+            lanes q = vec_load(clock->q + shift + i);
             lanes factor = q + p * z, inverse = 1.0 / factor, share = count * p * z * inverse;
-            log_moment += count * rough_log_lanes(factor);
+            log_moment += count * vec_rough_log(factor);
             mean += share;
             spread += share * q * inverse;
-            lost += count * load_lanes(lost_table + shift + i) * q * inverse;
+            lost += count * vec_load(lost_table + shift + i) * q * inverse;
         }
-        const double settled = h->above[first], centre = settled + sum_lanes(mean), target = larger(earlier, 0.5);
+        const double settled = h->above[first], centre = settled + vec_sum(mean), target = larger(earlier, 0.5);
         const double most_open = *log_z > -1 ? smaller(earlier + 1, 1 / (M_E * z * larger(-*log_z, 1e-300))) : 1;
-        const double rate = sum_lanes(lost);
-        const double log_chance = WITHIN_BINS * sum_lanes(log_moment) + (settled - earlier) * *log_z;
+        const double rate = vec_sum(lost);
+        const double log_chance = WITHIN_BINS * vec_sum(log_moment) + (settled - earlier) * *log_z;
         const late_loss here = {log_chance + log(rate + most_open), (1 - z) * rate};
         const int converged = here.log_loss > best.log_loss - 0.05;
         if (here.log_loss < best.log_loss)
             best = here;
         if (converged)
             break;
-        double change = (centre - target) / (sum_lanes(spread) + 0.1 * target);
+        double change = (centre - target) / (vec_sum(spread) + 0.1 * target);
         *log_z -= change > 2 ? 2 : change;
         if (*log_z > 0)
             *log_z = 0;
@@ -308,10 +308,10 @@ static void place_nodes(quadrature *plan, int piece)
     const double *node = rule_node[rule_index(plan->nodes)], *weight = rule_weight[rule_index(plan->nodes)];
     const double v_length = plan->v_end / plan->pieces, v_begin = piece * v_length, scale = plan->b * plan->b / plan->S;
     for (int i = 0; i < plan->nodes; i += PLR_LANES) {
-        lanes v = v_begin + load_lanes(node + i) * v_length, grow = expm1_lanes(v), shrink = -grow / (1.0 + grow);
+        lanes v = v_begin + vec_load(node + i) * v_length, grow = vec_expm1(v), shrink = -grow / (1.0 + grow);
         lanes sinh_v = 0.5 * (grow - shrink), cosh_v = 1.0 + 0.5 * (grow + shrink);
         lanes t = plan->t0 + scale * (sinh_v * sinh_v);
-        lanes dt = (2 * scale * v_length) * (sinh_v * cosh_v) * load_lanes(weight + i);
+        lanes dt = (2 * scale * v_length) * (sinh_v * cosh_v) * vec_load(weight + i);
         memcpy(plan->time + i, &t, sizeof t);
         memcpy(plan->weight + i, &dt, sizeof dt);
     }

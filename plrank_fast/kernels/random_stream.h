@@ -7,9 +7,7 @@
 #ifndef PLR_RANDOM_STREAM_H
 #define PLR_RANDOM_STREAM_H
 
-#include <string.h>
-
-#include "isa.h"
+#include "vectors.h"
 
 #define PLR_STREAM_LANES 8
 
@@ -50,10 +48,8 @@ static inline void plr_stream_init(plr_stream *stream, const uint64_t key[2], ui
  * to store. */
 #define PLR_STREAM_PARTS (PLR_STREAM_LANES / PLR_LANES)
 
-typedef uint64_t plr_stream_part __attribute__((vector_size(8 * PLR_LANES)));
-
 typedef struct {
-    plr_stream_part part[PLR_STREAM_PARTS];
+    vec_u64 part[PLR_STREAM_PARTS];
 } plr_lanes;
 
 typedef struct {
@@ -78,8 +74,8 @@ PLR_INLINE plr_lanes plr_stream_step(plr_stream_state *state)
     plr_lanes result;
     _Pragma("GCC unroll 8")
     for (int i = 0; i < PLR_STREAM_PARTS; i++) {
-        plr_stream_part a = state->a.part[i], b = state->b.part[i], c = state->c.part[i], d = state->d.part[i];
-        plr_stream_part sum = a + d;
+        vec_u64 a = state->a.part[i], b = state->b.part[i], c = state->c.part[i], d = state->d.part[i];
+        vec_u64 sum = a + d;
         result.part[i] = ((sum << 23) | (sum >> 41)) + a;
         c ^= a;
         d ^= b;
@@ -89,6 +85,12 @@ PLR_INLINE plr_lanes plr_stream_step(plr_stream_state *state)
         state->d.part[i] = (d << 45) | (d >> 19);
     }
     return result;
+}
+
+/* The words of one step from that of stream lane `lane` on. */
+PLR_INLINE vec_u64 plr_words_at(const plr_lanes *words, int lane)
+{
+    return vec_load_u64((const uint64_t *)words + lane);
 }
 
 static inline void plr_stream_next(plr_stream *stream, uint64_t *out)

@@ -1,5 +1,5 @@
 #include "rank_losses.h"
-#include "vector_functions.h"
+#include "vector_math.h"
 
 #define LOWEST -0x1.fffffffffffffp1023
 
@@ -103,7 +103,7 @@ static int soft_rank_register(const soft_rank_task *task, const int32_t *targets
                 pass.beat[i][t] = pass.density[i][t] = 0.0;
     }
     for (size_t r = 0; r < cutoff; r++)
-        pass.ranks[r] = r == 0 ? zero + 1.0 : zero;
+        pass.ranks[r] = vec_all(r == 0 ? 1.0 : 0.0);
     for (size_t first = 0; first < last_first; first += length) {
         memcpy(pass.firsts + first / length * cutoff, pass.ranks, cutoff * sizeof *pass.ranks);
         for (size_t i = first; i < first + length; i++) {
@@ -123,7 +123,7 @@ static int soft_rank_register(const soft_rank_task *task, const int32_t *targets
         }
     }
     for (size_t r = 0; r < cutoff; r++)
-        pass.a[r] = zero + task->discounts[r];
+        pass.a[r] = vec_all(task->discounts[r]);
     for (size_t i = n; i-- > 0;) {
         const vec_f64 *p = pass.ranks + i % length * cutoff;
         vec_f64 b = pass.beat[i], slope = zero, before = zero, *a = pass.a;

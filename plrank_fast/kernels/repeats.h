@@ -8,7 +8,7 @@
 #define PLR_REPEATS_H
 
 #include "lockstep.h"
-#include "vector_math.h"
+#include "vectors.h"
 
 PLR_INLINE vec_u32 load_draws(const uint32_t *rows, size_t row)
 {

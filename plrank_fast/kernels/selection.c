@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "vector_math.h"
+#include "vectors.h"
 
 static size_t keep_below(const double *keys, size_t n, double pivot, double *kept_keys, int32_t *kept_items)
 {
@@ -67,17 +67,17 @@ static void sort_short(double *keys, int32_t *items, size_t n)
         for (size_t j = 0; j < i; j++)
             _Pragma("GCC unroll 4")
             for (int b = 0; b < BLOCKS; b++)
-                place[b] = count_if(place[b], unsorted[j] + (vec_f64){0}, key[b], 1);
+                place[b] = count_if(place[b], vec_all(unsorted[j]), key[b], 1);
         for (size_t j = i; j < stop; j++)
             _Pragma("GCC unroll 4")
             for (int b = 0; b < BLOCKS; b++) {
-                place[b] = count_if(place[b], unsorted[j] + (vec_f64){0}, key[b], 0);
+                place[b] = count_if(place[b], vec_all(unsorted[j]), key[b], 0);
                 place[b] -= (vec_i64)(unsorted[j] == key[b]) & (vec_i64)(number[b] > (int64_t)(j - i));
             }
         for (size_t j = stop; j < n; j++)
             _Pragma("GCC unroll 4")
             for (int b = 0; b < BLOCKS; b++)
-                place[b] = count_if(place[b], unsorted[j] + (vec_f64){0}, key[b], 0);
+                place[b] = count_if(place[b], vec_all(unsorted[j]), key[b], 0);
         int64_t places[BLOCKS * PLR_LANES];
         memcpy(places, place, sizeof places);
         for (size_t j = i; j < stop; j++) {

@@ -12,7 +12,7 @@
 #define PLR_SORTING_NETWORK_H
 
 #include "lockstep.h"
-#include "vector_math.h"
+#include "vectors.h"
 
 /* Rows that fit the registers together: 16 of AVX-512's 32; with 16 registers 8 leave room for temporaries. */
 #ifdef PLR_ISA_AVX512
@@ -27,8 +27,8 @@
 
 PLR_INLINE void exchange(vec_f32 *low, vec_f32 *high)
 {
-    vec_f32 smaller = vec_smaller(*low, *high);
-    *high = vec_larger(*low, *high);
+    vec_f32 smaller = vec_min_f32(*low, *high);
+    *high = vec_max_f32(*low, *high);
     *low = smaller;
 }
 
@@ -124,7 +124,7 @@ static void fold_block(int32_t *keys, const int32_t *others)
     sort_rows(v, PLR_BLOCK_ROWS);
     PLR_UNROLL
     for (int i = 0; i < PLR_BLOCK_ROWS; i++)
-        v[i] = vec_smaller(v[i], (vec_f32)load_row(keys, PLR_BLOCK_ROWS - 1 - i));
+        v[i] = vec_min_f32(v[i], (vec_f32)load_row(keys, PLR_BLOCK_ROWS - 1 - i));
     sort_bitonic_rows(v, PLR_BLOCK_ROWS);
     store_rows(keys, v, PLR_BLOCK_ROWS);
 }
@@ -164,7 +164,7 @@ PLR_INLINE void sort_across(int32_t *keys, const int32_t *others, size_t m, int 
         for (int j = 0; j < ways; j++) {
             v[j] = (vec_f32)load_row(keys, i + j * spacing);
             if (others)
-                v[j] = vec_smaller(v[j], (vec_f32)load_row(others, m - 1 - i - j * spacing));
+                v[j] = vec_min_f32(v[j], (vec_f32)load_row(others, m - 1 - i - j * spacing));
         }
         sort_bitonic_rows(v, ways);
         PLR_UNROLL

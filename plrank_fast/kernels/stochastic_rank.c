@@ -1,19 +1,10 @@
 #include "stochastic_rank.h"
-#include "vector_functions.h"
-
-PLR_INLINE vec_u64 words_at(const plr_lanes *words, int lane)
-{
-    vec_u64 random;
-    memcpy(&random, (const char *)words + 8 * lane, sizeof random);
-    return random;
-}
+#include "vector_math.h"
 
 /* Two independent standard normal numbers per pair of words (Box and Muller, 1958). */
 PLR_INLINE vec_f64 normal_pair(vec_u64 first, vec_u64 second, vec_f64 *other)
 {
-    vec_f64 minus_2_log = -2.0 * vec_log(vec_uniform(first)), radius, cosine;
-    for (int lane = 0; lane < PLR_LANES; lane++)
-        radius[lane] = __builtin_sqrt(minus_2_log[lane]);
+    vec_f64 radius = vec_sqrt(-2.0 * vec_log(vec_uniform(first))), cosine;
     vec_f64 sine = vec_sin_cos(vec_uniform(second), &cosine);
     *other = radius * sine;
     return radius * cosine;
@@ -29,7 +20,7 @@ static void arrivals(int noise, plr_stream *stream, const double *places, double
             plr_lanes angles = plr_stream_step(&state);
             size_t both = i + PLR_STREAM_LANES < n ? 2 : 1;
             for (int lane = 0; lane < PLR_STREAM_LANES; lane += PLR_LANES) {
-                vec_f64 other, one = normal_pair(words_at(&words, lane), words_at(&angles, lane), &other);
+                vec_f64 other, one = normal_pair(plr_words_at(&words, lane), plr_words_at(&angles, lane), &other);
                 vec_store(out + i + lane, -(vec_load(places + i + lane) + one));
                 if (both == 2)
                     vec_store(out + i + PLR_STREAM_LANES + lane,
@@ -38,7 +29,7 @@ static void arrivals(int noise, plr_stream *stream, const double *places, double
             i += both == 2 ? PLR_STREAM_LANES : 0;
         } else {
             for (int lane = 0; lane < PLR_STREAM_LANES; lane += PLR_LANES) {
-                vec_f64 clock = -vec_log(vec_uniform(words_at(&words, lane))), place = vec_load(places + i + lane);
+                vec_f64 clock = -vec_log(vec_uniform(plr_words_at(&words, lane))), place = vec_load(places + i + lane);
                 vec_store(out + i + lane, noise == PLR_GUMBEL ? clock * place : vec_log(clock) - place);
             }
         }
@@ -99,18 +90,15 @@ static size_t early_arrivals(plr_stream *stream, const double *places, const uin
     for (size_t i = 0; i < n; i += PLR_STREAM_LANES) {
         plr_lanes words = plr_stream_step(&state);
         for (int lane = 0; lane < PLR_STREAM_LANES; lane += PLR_LANES) {
-            vec_u64 word = words_at(&words, lane), threshold;
-            memcpy(&threshold, thresholds + i + lane, sizeof threshold);
-            n_early = append(word >= threshold, word, i + lane, (uint64_t *)kept, items, n_early);
+            vec_u64 word = plr_words_at(&words, lane);
+            n_early = append(word >= vec_load_u64(thresholds + i + lane), word, i + lane, (uint64_t *)kept, items, n_early);
         }
     }
     plr_stream_store(stream, &state);
     while (n_early > 0 && (size_t)items[n_early - 1] >= n)
         n_early--;
     for (size_t i = 0; i < n_early; i += PLR_LANES) {
-        vec_u64 word;
-        memcpy(&word, kept + i, sizeof word);
-        vec_f64 clock = -vec_log(vec_uniform(word));
+        vec_f64 clock = -vec_log(vec_uniform((vec_u64)vec_load(kept + i)));
 #ifdef PLR_ISA_AVX512
         const size_t here = n_early - i < PLR_LANES ? n_early - i : PLR_LANES;
         __mmask8 mask = (__mmask8)((1u << here) - 1);
@@ -143,48 +131,21 @@ PLR_INLINE vec_f64 density(int noise, vec_f64 place, double arrival)
     vec_f64 x = place + arrival;
     if (noise == PLR_NORMAL)
         return 0.3989422804014326779 * vec_exp_flush(-0.5 * x * x);
-    x = vec_select(x < 7.0, x, 7.0 + (vec_f64){0}); /* exp(-exp(7)) is 0 already */
+    x = vec_min_f64(x, vec_all(7.0)); /* exp(-exp(7)) is 0 already */
     return vec_exp_flush(x - vec_exp_flush(x));
 }
 
-/* p 2^n for whole n <= 0 (`shifted` is n + 1.5 2^52, so n stands in its low bits), 0 where that underflows. */
-PLR_INLINE vec_f64 scale_down(vec_f64 p, vec_f64 n, vec_f64 shifted)
-{
-#if defined(PLR_ISA_AVX512)
-    (void)shifted;
-    return (vec_f64)_mm512_scalef_pd((__m512d)p, (__m512d)n); /* one instruction for the four below */
-#else
-    p = (vec_f64)((vec_u64)p + ((vec_u64)shifted << 52));
-    return vec_select(n > -1000.0, p, (vec_f64){0});
-#endif
-}
-
-/* 2^y for y <= 0, 0 where it underflows; relative error below 7.5e-8 (the minimax polynomial of degree 5), less than that
- * of the interpolation between nodes, for less than half of what vec_exp_flush costs. */
-PLR_INLINE vec_f64 rough_exp2(vec_f64 y)
-{
-    const double shift = 0x1.8p52;
-    vec_f64 shifted = y + shift, n = shifted - shift, r = y - n;
-    vec_f64 p = 0.00132764718741439 + (vec_f64){0};
-    p = p * r + 0.00967554133351439;
-    p = p * r + 0.055507132738645125;
-    p = p * r + 0.240221197238634;
-    p = p * r + 0.6931469670645358;
-    p = p * r + 1.000000071654678;
-    return scale_down(p, n, shifted);
-}
-
-/* Density at a node, roughly, over node_unit(noise); place (of PLR_GUMBEL, its negative) and, but for PLR_GUMBEL, arrival
+/* Density at a node, roughly (better than the interpolation between nodes is), over node_unit(noise); place (of PLR_GUMBEL, its negative) and, but for PLR_GUMBEL, arrival
  * are node_scale(noise) times what they were. */
 PLR_INLINE vec_f64 node_density(int noise, vec_f64 place, double arrival)
 {
     if (noise == PLR_GUMBEL) {
         vec_f64 y = place * arrival;
-        return y * rough_exp2(y);
+        return y * vec_rough_exp2(y);
     }
     if (noise == PLR_NORMAL) {
         vec_f64 x = place + arrival;
-        return rough_exp2(-(x * x));
+        return vec_rough_exp2(-(x * x));
     }
     return density(noise, place, arrival);
 }
@@ -210,7 +171,7 @@ PLR_INLINE void items_of(int noise, const noisy_ranking *ranking, const double *
         vec_f64 total = vec_load(gradient + i), below = {0};
         for (size_t k = ranking->n_ranks; k-- > 0;) {
             vec_f64 share = density(noise, place, ranking->arrivals[k]) * (rho - ranking->relevance[k]);
-            total += vec_select(own == (double)k, below, (vec_f64){0});
+            total += vec_keep(own == (double)k, below);
             total += ranking->drops[k] * share;
             below += ranking->drop_changes[k] * share;
         }
@@ -315,7 +276,7 @@ static double interpolate(double at, double relevance, const double *node_places
     for (size_t i = 0; i < n; i += PLR_LANES) {
         vec_f64 distance = at - vec_load(node_places + i);
         /* on a node its coefficient outweighs all others */
-        distance = vec_select(vec_abs(distance) < 1e-200, 1e-200 + (vec_f64){0}, distance);
+        distance = vec_select(vec_abs(distance) < 1e-200, vec_all(1e-200), distance);
         vec_f64 coefficient = vec_load(node_weights + i) / distance;
         vec_f64 value = relevance * vec_load(sums + i) - vec_load(sums + n + i) + vec_load(correction + i);
         numerator += coefficient * value;
@@ -345,14 +306,8 @@ static void sort_together(const double *const *lists, size_t n, uint64_t positio
                     double *low = keys + i * PLR_LISTS, *high = low + k * PLR_LISTS;
                     for (int part = 0; part < PLR_LISTS; part += PLR_LANES) {
                         vec_f64 a = vec_load(low + part), b = vec_load(high + part);
-#if defined(PLR_ISA_AVX512) /* one instruction each in place of three for both */
-                        vec_store(low + part, (vec_f64)_mm512_min_pd((__m512d)a, (__m512d)b));
-                        vec_store(high + part, (vec_f64)_mm512_max_pd((__m512d)a, (__m512d)b));
-#else
-                        vec_i64 ordered = a < b;
-                        vec_store(low + part, vec_select(ordered, a, b));
-                        vec_store(high + part, vec_select(ordered, b, a));
-#endif
+                        vec_store(low + part, vec_min_f64(a, b));
+                        vec_store(high + part, vec_max_f64(a, b));
                     }
                 }
 }

@@ -11,6 +11,7 @@
 
 #include "near_ties.h"
 #include "race.h"
+#include "vector_math.h"
 
 #define CHUNK ((size_t)1 << 15)
 #define NEVER UINT32_MAX /* a threshold above every candidate, for the padding */
@@ -19,14 +20,12 @@
 /* Of as many items as a register holds doubles: thresholds, means, and the largest of these. */
 PLR_INLINE vec_f64 describe_items(const threshold_sampler *sampler, size_t first, vec_f64 weight)
 {
-    typedef int32_t half_i32 __attribute__((vector_size(4 * PLR_LANES)));
-    typedef float half_f32 __attribute__((vector_size(4 * PLR_LANES)));
     vec_f64 mean = 1.0 / weight;
-    vec_f64 silent = vec_exp(vec_clamp(weight * -sampler->deadline, -700.0)) * 0x1p16;
+    vec_f64 silent = vec_exp(vec_max_f64(weight * -sampler->deadline, vec_all(-700.0))) * 0x1p16;
     /* 1 - 2^-16 may be too low, but not too high */
-    silent = vec_select(silent < 65535.0, silent, 65535.0 + (vec_f64){0});
-    half_i32 threshold = __builtin_convertvector(silent, half_i32) << 16;
-    half_f32 half = __builtin_convertvector(mean, half_f32);
+    silent = vec_min_f64(silent, vec_all(65535.0));
+    vec_half_i32 threshold = __builtin_convertvector(silent, vec_half_i32) << 16;
+    vec_half_f32 half = __builtin_convertvector(mean, vec_half_f32);
     memcpy(sampler->thresholds + first, &threshold, sizeof threshold);
     memcpy(sampler->means + first, &half, sizeof half);
     return mean;
@@ -35,18 +34,14 @@ PLR_INLINE vec_f64 describe_items(const threshold_sampler *sampler, size_t first
 static void prepare(threshold_sampler *sampler)
 {
     const size_t n = sampler->n_items, padded = (n + STEP - 1) / STEP * STEP;
-    vec_f64 largest = 1.0 + (vec_f64){0};
+    vec_f64 largest = vec_all(1.0);
     for (size_t d = 0; d < n; d += PLR_LANES) {
-        vec_f64 weight = 1.0 + (vec_f64){0};
-        memcpy(&weight, sampler->weights + d, (n - d < PLR_LANES ? n - d : PLR_LANES) * sizeof(double));
-        vec_f64 mean = describe_items(sampler, d, weight);
-        largest = vec_select(mean > largest, mean, largest);
+        vec_f64 mean = describe_items(sampler, d, vec_load_some(sampler->weights + d, n - d, 1.0));
+        largest = vec_max_f64(mean, largest);
     }
-    for (int lane = 1; lane < PLR_LANES; lane++)
-        largest[0] = largest[lane] > largest[0] ? largest[lane] : largest[0];
     for (size_t d = n; d < padded; d++)
         sampler->thresholds[d] = NEVER;
-    sampler->format = make_key_format(sampler->most_candidates, (float)largest[0]);
+    sampler->format = make_key_format(sampler->most_candidates, (float)vec_largest(largest));
     for (size_t d = 0; d < n; d++)
         sampler->means[d] *= sampler->format.scale;
 }

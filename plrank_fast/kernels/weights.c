@@ -6,31 +6,19 @@
 
 static void extremes(const double *scores, size_t n, double *lowest, double *highest)
 {
-    vec_f64 low = scores[0] + (vec_f64){0}, high = low;
+    vec_f64 low = vec_all(scores[0]), high = low;
     size_t i = 0;
     for (; i + PLR_LANES <= n; i += PLR_LANES) {
         vec_f64 v = vec_load(scores + i);
-        low = vec_select(v < low, v, low);
-        high = vec_select(v > high, v, high);
+        low = vec_min_f64(v, low);
+        high = vec_max_f64(v, high);
     }
     for (; i < n; i++) {
-        low[0] = scores[i] < low[0] ? scores[i] : low[0];
-        high[0] = scores[i] > high[0] ? scores[i] : high[0];
+        low[0] = smaller(scores[i], low[0]);
+        high[0] = larger(scores[i], high[0]);
     }
-    for (int lane = 1; lane < PLR_LANES; lane++) {
-        low[0] = low[lane] < low[0] ? low[lane] : low[0];
-        high[0] = high[lane] > high[0] ? high[lane] : high[0];
-    }
-    *lowest = low[0];
-    *highest = high[0];
-}
-
-static double sum(vec_f64 v)
-{
-    double total = v[0];
-    for (int lane = 1; lane < PLR_LANES; lane++)
-        total += v[lane];
-    return total;
+    *lowest = vec_smallest(low);
+    *highest = vec_largest(high);
 }
 
 static double relative(const double *scores, double highest, double sign, double *out, size_t n)
@@ -43,14 +31,12 @@ static double relative(const double *scores, double highest, double sign, double
         total += weight;
     }
     if (i < n) {
-        vec_f64 last = highest + (vec_f64){0};
-        memcpy(&last, scores + i, (n - i) * sizeof(double));
-        last = vec_exp((last - highest) * sign);
-        memcpy(out + i, &last, (n - i) * sizeof(double));
+        vec_f64 last = vec_exp((vec_load_some(scores + i, n - i, highest) - highest) * sign);
+        vec_store_some(out + i, last, n - i);
         for (size_t lane = 0; i + lane < n; lane++)
             total[lane] += last[lane];
     }
-    return sum(total);
+    return vec_sum(total);
 }
 
 /* Two sums of each octave, for every other item, so that an addition need not wait for the one before. */
@@ -89,16 +75,16 @@ static arrivals await(const weight_octaves *octaves, double wanted, double lates
         vec_f64 silent = {0}, rate = {0}, spread = {0}, everyone = {0};
         for (size_t i = 0; i < octaves->n; i += PLR_LANES) {
             vec_f64 count = vec_load(octaves->count + i), mass = vec_load(octaves->mass + i);
-            vec_f64 weight = mass / vec_select(count > 0.0, count, 1.0 + (vec_f64){0});
-            vec_f64 still = vec_exp(vec_clamp(weight * -result.time, -700.0));
+            vec_f64 weight = mass / vec_select(count > 0.0, count, vec_all(1.0));
+            vec_f64 still = vec_exp(vec_max_f64(weight * -result.time, vec_all(-700.0)));
             silent += count * still;
             spread += count * still * (1.0 - still);
             rate += mass * still;
             everyone += count;
         }
-        result.rate = sum(rate);
-        result.variance = sum(spread);
-        arrived = sum(everyone) - sum(silent);
+        result.rate = vec_sum(rate);
+        result.variance = vec_sum(spread);
+        arrived = vec_sum(everyone) - vec_sum(silent);
         if (arrived > wanted - 0.02 * wanted)
             return result;
         result.time += (wanted - arrived) / result.rate;
