@@ -1,5 +1,7 @@
 """The cost model: it reproduces its table, grows with the work, and chooses by total cost."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -54,7 +56,17 @@ def test_rounds(monkeypatch):
     np.testing.assert_array_equal(tables["pl_rank_cmc"], expected + 0.5)
 
 
-def test_measurement():
-    for method in cost_model.NANOSECONDS:
-        assert 0 < cost_model.measure(method, 8, 1) < 1e6
-        assert hasattr(plr, method)
+@pytest.mark.parametrize("method", cost_model.NANOSECONDS)
+def test_measurement(method, monkeypatch):
+    """The fastest of the calls that fit, by the document, on one thread. Mutants: the mean or the last; by the query;
+    as many threads as there are; the same number of queries at every length."""
+    now, times, calls = [0.0], [0.04, 0.01, 0.06, 0.001], []
+
+    def call(scores, relevance, rank_weights, offsets, **options):
+        now[0] += times[len(calls)]
+        calls.append((scores.size, relevance.size, len(rank_weights), len(offsets) - 1, options["n_threads"]))
+
+    monkeypatch.setattr(cost_model, "time", SimpleNamespace(perf_counter=lambda: now[0]))
+    monkeypatch.setattr(plr, method, call)
+    assert cost_model.measure(method, 100, 7) == pytest.approx(1e9 * 0.01 / 40_000)
+    assert calls == [(40_000, 40_000, 7, 400, 1)] * 3

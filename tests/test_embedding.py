@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import plrank_fast as plr
-from plrank_fast import cython_plrank, embedding
+from plrank_fast import _threads, cython_plrank, embedding
 
 FROZEN = json.loads((Path(__file__).parent / "embedding_signatures.json").read_text())
 SIGNATURES = embedding.signatures()
@@ -529,6 +529,25 @@ def test_a_used_workspace_serves_again(name):
         output = [a for a in arguments if isinstance(a, np.ndarray)][-1]
         results.append(output.copy())
     assert all(np.array_equal(result, results[0]) for result in results)
+
+
+def test_a_table_used_for_thousands_of_rankings():
+    """Each block by a table of its own, and all of them by one: its notes of what is placed carry the number of a group
+    in a byte, which comes round every 4096 rankings. Mutant: the notes not cleared then."""
+    n_items, cutoff, n_samples = 600, 90, 100 * 4096
+    scores = np.where(np.arange(n_items) % 5 == 0, 0.0, -5.8)  # most are drawn once in some hundred groups
+    block = C["samples_per_block"](n_items)
+    sizes = n_items, cutoff, block
+    before = _threads.set_costs(round_ns=1e18)
+    try:
+        whole = plr.sample_rankings(scores, n_samples, cutoff, rng=SEED, sampler="alias", first_query=5)
+    finally:
+        _threads.set_costs(**before)
+    part = np.empty((block, cutoff), dtype=np.int32)
+    for number in range(n_samples // block):
+        _, stream = stream_for(query=5, block=number)
+        assert call("sample_rankings", (scores, *sizes, SAMPLERS.index("alias"), part), sizes, stream) == 0
+        np.testing.assert_array_equal(part, whole[number * block : (number + 1) * block])
 
 
 def test_many_threads():

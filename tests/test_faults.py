@@ -319,7 +319,11 @@ class TestOutputAndSeeds:
 
     @pytest.mark.parametrize("n_threads", [10**6, 10**30, -1, -2, -(10**6), -(10**30), 1])
     def test_any_number_of_threads_is_survived(self, n_threads):
-        plr.pl_rank_3(SCORES, RELEVANCE, WEIGHTS, offsets=[0, 1, 3, 5], n_threads=n_threads)
+        """And gives the same bits. Mutant: -10**6 taken for a million less than there are."""
+        one, any_number = (
+            plr.pl_rank_3(SCORES, RELEVANCE, WEIGHTS, offsets=[0, 1, 3, 5], rng=0, n_threads=n) for n in (1, n_threads)
+        )
+        np.testing.assert_array_equal(any_number, one)
 
     @pytest.mark.parametrize(
         ("name", "option"),

@@ -129,11 +129,20 @@ class TestBaseline:
         z = (estimates.mean(axis=0) - exact) / (estimates.std(axis=0) / np.sqrt(n_queries))
         assert np.abs(z).max() < 6.5
 
-    def test_baseline_is_the_mean_reward_after_each_rank(self):
-        """One ranking, so the pilot is known: reward after rank 1 is theta_2 rho, after rank 2 nothing."""
-        scores, relevance = np.array([800.0, 0.0]), np.array([1.0, 2.0])
-        gradient = plr.pl_rank_3(scores, relevance, [1.0, 0.5], n_samples=3, rng=1, baseline="pilot")
-        np.testing.assert_allclose(gradient, [0.0, 0.0], atol=1e-15)
+    @pytest.mark.parametrize("copies", [1, 20])
+    def test_baseline_is_the_mean_reward_after_each_rank(self, copies):
+        """The pilot ranks these items in order, as good as surely, so b is known; the given ranking is the reverse. To
+        each item b adds the sum over ranks of b_k (w_d / S_k while it is not placed, less 1 where it is). Mutants: no
+        baseline; the reward of the whole ranking for that after the rank; b_k at the rank behind."""
+        scores, relevance = np.array([0.0, -50.0, -100.0]), np.array([1.0, 2.0, 4.0])
+        rank_weights = np.array([1.0, 0.5, 0.25])
+        rankings = np.tile([2, 1, 0], (copies, 1))
+        with_baseline, without = (
+            plr.pl_rank_3(scores, relevance, rank_weights, rankings=rankings, rng=1, baseline=baseline)
+            for baseline in ("pilot", None)
+        )
+        first, second = 0.5 * 2.0 + 0.25 * 4.0, 0.25 * 4.0
+        np.testing.assert_allclose(with_baseline - without, [first + second, -second, -first], rtol=0, atol=1e-13)
 
     @pytest.mark.parametrize(("n_docs", "cutoff", "least"), [(24, 24, 10.0), (120, 10, 3.0), (120, 100, 30.0)])
     def test_less_variance(self, n_docs, cutoff, least):
