@@ -15,10 +15,9 @@ from plrank_fast._threads cimport (
     clock,
     is_long,
     longest_query,
+    most_threads,
     neighbours,
-    omp_get_thread_num,
     round_stop,
-    threads_for,
     threads_worth,
 )
 from plrank_fast._typedefs cimport int64_t, intp_t
@@ -198,7 +197,7 @@ def solve_batch(
     cdef double *to_hessian = NULL if hessian is None else &hessian[0]
     cdef double *to_value = NULL if value is None else &value[0]
     cdef double started, ns_per_item = NS_PER_ITEM + NS_PER_ITEM_AND_RANK * min(rank_weights.shape[1], longest)
-    n_threads = threads_for(n_threads, n_queries)
+    n_threads = most_threads(n_threads, n_queries)
     cdef Workspaces workspaces = Workspaces(n_threads, kernels.workspace(
         longest, rank_weights.shape[1], PLR_EXACT_NORMAL if inverse_sigma > 0.0 else PLR_EXACT_GRADIENT))
     while start < n_queries:
@@ -218,7 +217,7 @@ def solve_batch(
                 ):
                     solve_query(
                         scores, relevance, rank_weights, offsets, q, rtol, inverse_sigma, to_gradient, to_hessian,
-                        to_value, workspaces.of_thread(omp_get_thread_num()), False)
+                        to_value, workspaces.of_this_thread(), False)
             check_interrupt()
             ns_per_item = as_observed(ns_per_item, offsets, start, stop, threads, started)
         start = stop
@@ -231,7 +230,7 @@ def place_batch(const double[::1] scores, const int64_t[::1] offsets, int n_thre
     if scores.shape[0] == 0 or probabilities.shape[1] == 0:
         return
     cdef double started, ns_per_item = NS_PER_ITEM + 2 * NS_PER_ITEM_AND_RANK * min(probabilities.shape[1], longest)
-    n_threads = threads_for(n_threads, n_queries)
+    n_threads = most_threads(n_threads, n_queries)
     cdef Workspaces workspaces = Workspaces(n_threads, exact_workspace(longest, probabilities.shape[1], True))
     while start < n_queries:
         stop = round_stop(offsets, start, ns_per_item, n_threads)
@@ -246,7 +245,7 @@ def place_batch(const double[::1] scores, const int64_t[::1] offsets, int n_thre
                 for q in prange(
                     start, stop, schedule="dynamic", chunksize=neighbours(stop - start, threads), num_threads=threads
                 ):
-                    place_query(scores, offsets, q, probabilities, workspaces.of_thread(omp_get_thread_num()), False)
+                    place_query(scores, offsets, q, probabilities, workspaces.of_this_thread(), False)
             check_interrupt()
             ns_per_item = as_observed(ns_per_item, offsets, start, stop, threads, started)
         start = stop

@@ -21,8 +21,8 @@ from plrank_fast._threads cimport (
     clock,
     is_long,
     longest_query,
+    most_threads,
     neighbours,
-    omp_get_thread_num,
     round_stop,
     threads_for,
 )
@@ -233,7 +233,7 @@ cdef int draw_long_query(
         last = min(first + here, ranks)
         with nogil:
             for i in prange(first, last, schedule="dynamic", num_threads=threads_for(n_threads, last - first)):
-                draw_strata(&design, i, key, query, <int32_t *>scratch.of_thread(omp_get_thread_num()))
+                draw_strata(&design, i, key, query, <int32_t *>scratch.of_this_thread())
         check_interrupt()
     here = per_round(ns_per_ranking(n_items, cutoff), n_threads)
     for first in range(0, n_samples, here):
@@ -241,7 +241,7 @@ cdef int draw_long_query(
         with nogil:
             for i in prange(first, last, schedule="dynamic", num_threads=threads_for(n_threads, last - first)):
                 draw_ranking(
-                    &design, i, <double *>scratch.of_thread(omp_get_thread_num()), rankings + i * cutoff)
+                    &design, i, <double *>scratch.of_this_thread(), rankings + i * cutoff)
                 pad_ranking(rankings + i * cutoff, ranks, cutoff)
         check_interrupt()
     return 0
@@ -267,7 +267,7 @@ def sample_rankings(
     if cutoff == 0:
         return
     ns_per_item = n_samples * (ns_per_ranking(longest, cutoff) + NS_PER_STRATUM * cutoff) / longest + 20.0
-    cdef Workspaces designs = Workspaces(threads_for(n_threads, n_queries), size + scratch_bytes(longest, n_samples))
+    cdef Workspaces designs = Workspaces(most_threads(n_threads, n_queries), size + scratch_bytes(longest, n_samples))
     cdef Workspaces scratch = Workspaces(n_threads, scratch_bytes(longest, n_samples))
     while start < n_queries:
         stop = round_stop(offsets, start, ns_per_item, n_threads)
@@ -285,7 +285,7 @@ def sample_rankings(
                 ):
                     draw_query(
                         &scores[0] + offsets[q], &relevance[0] + offsets[q], offsets[q + 1] - offsets[q], cutoff,
-                        n_samples, &key[0], first_query + q, designs.of_thread(omp_get_thread_num()),
+                        n_samples, &key[0], first_query + q, designs.of_this_thread(),
                         &rankings[q, 0, 0])
             check_interrupt()
             ns_per_item = as_observed(ns_per_item, offsets, start, stop, threads, started)

@@ -14,8 +14,8 @@ from plrank_fast._threads cimport (
     Workspaces,
     check_interrupt,
     longest_query,
+    most_threads,
     neighbours,
-    omp_get_thread_num,
     raise_if_stopped,
     signal_came,
     threads_for,
@@ -144,7 +144,7 @@ def evaluate_loss(
     cdef intp_t longest = longest_query(offsets)
     cdef int threads
     cdef double budget, cost
-    n_threads = threads_for(n_threads, n_queries)
+    n_threads = most_threads(n_threads, n_queries)
     cdef Workspaces workspaces = Workspaces(n_threads, loss.workspace(longest, min(cutoff, longest)))
     if key is not None:
         options.key = &key[0]
@@ -168,6 +168,6 @@ def evaluate_loss(
                 ):
                     evaluate_in_batch(
                         &loss, scores, labels, offsets, q, &options,
-                        workspaces.of_thread(omp_get_thread_num()), values, gradient)
+                        workspaces.of_this_thread(), values, gradient)
             check_interrupt()
         start = stop

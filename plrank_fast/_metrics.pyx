@@ -10,7 +10,6 @@ from plrank_fast._threads cimport (
     check_interrupt,
     longest_query,
     neighbours,
-    omp_get_thread_num,
     round_stop,
     threads_for,
 )
@@ -274,7 +273,7 @@ def dcg(
                 start, stop, schedule="dynamic", chunksize=neighbours(stop - start, threads), num_threads=threads
             ):
                 dcg_in_batch(
-                    scores, relevance, rank_weights, offsets, q, workspaces.of_thread(omp_get_thread_num()), out)
+                    scores, relevance, rank_weights, offsets, q, workspaces.of_this_thread(), out)
         check_interrupt()
         start = stop
 
@@ -302,7 +301,7 @@ def metric(
                 metric_in_batch(
                     function, scores, relevance, offsets, q,
                     cutoff if cutoff >= 0 else offsets[q + 1] - offsets[q], parameter, empty,
-                    workspaces.of_thread(omp_get_thread_num()), out)
+                    workspaces.of_this_thread(), out)
         check_interrupt()
         start = stop
 
@@ -327,6 +326,6 @@ def ranking_log_prob(
             for q in prange(
                 start, stop, schedule="dynamic", chunksize=neighbours(stop - start, threads), num_threads=threads
             ):
-                log_prob_in_batch(scores, offsets, rankings, q, workspaces.of_thread(omp_get_thread_num()), out)
+                log_prob_in_batch(scores, offsets, rankings, q, workspaces.of_this_thread(), out)
         check_interrupt()
         start = stop

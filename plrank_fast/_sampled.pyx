@@ -48,7 +48,6 @@ from plrank_fast._threads cimport (
     is_long,
     longest_query,
     neighbours,
-    omp_get_thread_num,
     round_stop,
     threads_for,
     threads_worth,
@@ -349,7 +348,7 @@ cdef int draw_and_accumulate_long(
             with nogil:
                 for task in prange(tasks, schedule="dynamic", num_threads=threads_for(n_threads, tasks)):
                     draw_row_blocks(
-                        drawer(draw, weights, complete, drawers.of_thread(omp_get_thread_num())), draw,
+                        drawer(draw, weights, complete, drawers.of_this_thread()), draw,
                         first + task * blocks_per_task, min(first + (task + 1) * blocks_per_task, stop),
                         drawn + task * blocks_per_task * block_length * stride, stride)
             check_interrupt()
@@ -452,7 +451,7 @@ def sampled_estimate(
                 ):
                     estimate_in_batch(
                         &estimator, scores, relevance, rank_weights, offsets, q, &source,
-                        workspaces.of_thread(omp_get_thread_num()), out, hessian, one_per_query)
+                        workspaces.of_this_thread(), out, hessian, one_per_query)
             check_interrupt()
             ns_per_item = as_observed(ns_per_item, offsets, start, stop, threads, started)
         else:

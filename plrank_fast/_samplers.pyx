@@ -27,7 +27,6 @@ from plrank_fast._threads cimport (
     check_interrupt,
     is_long,
     longest_query,
-    omp_get_thread_num,
     round_stop,
     threads_for,
 )
@@ -518,7 +517,7 @@ cdef int draw_long_query(
         with nogil:
             for task in prange(tasks, schedule="dynamic", num_threads=threads_for(n_threads, tasks)):
                 draw_row_blocks(
-                    drawer(draw, &weights, False, workspaces.of_thread(omp_get_thread_num())), draw,
+                    drawer(draw, &weights, False, workspaces.of_this_thread()), draw,
                     first + task * blocks_per_task, min(first + (task + 1) * blocks_per_task, last),
                     rankings + (first + task * blocks_per_task) * block_length * draw.cutoff, draw.cutoff)
         check_interrupt()
@@ -547,7 +546,7 @@ def sample_rankings(
                 for q in prange(start, stop, schedule="dynamic", num_threads=threads_for(n_threads, stop - start)):
                     draw_one(
                         sampler, scores, offsets, q, cutoff, n_samples, key, first_query,
-                        workspaces.of_thread(omp_get_thread_num()), &rankings[q, 0, 0])
+                        workspaces.of_this_thread(), &rankings[q, 0, 0])
             check_interrupt()
         else:
             pad_rankings(&rankings[start, 0, 0], n_samples, cutoff, offsets[stop] - offsets[start])

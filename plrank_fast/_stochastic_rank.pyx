@@ -28,7 +28,6 @@ from plrank_fast._threads cimport (
     is_long,
     longest_query,
     neighbours,
-    omp_get_thread_num,
     round_stop,
     threads_for,
 )
@@ -622,14 +621,14 @@ cdef int estimate_long_query(
     with nogil:
         for task in prange(tasks, schedule="static", chunksize=1, num_threads=threads_for(n_threads, tasks)):
             prepare_query(
-                <Problem *>partials.of_thread(<int>task), call, &scores[offsets[q]], &relevance[offsets[q]], n_items,
+                <Problem *>partials.of_task(<int>task), call, &scores[offsets[q]], &relevance[offsets[q]], n_items,
                 weights, rank_weights.shape[1], workspaces.of_thread(<int>task))
     check_interrupt()
     for first in range(0, n_blocks, n_threads):
         tasks = min(<intp_t>n_threads, n_blocks - first)
         with nogil:
             for task in prange(tasks, schedule="static", chunksize=1, num_threads=threads_for(n_threads, tasks)):
-                memset(partials.of_thread(<int>task) + problem_bytes, 0, n_items * sizeof(double))
+                memset(partials.of_task(<int>task) + problem_bytes, 0, n_items * sizeof(double))
                 add_blocks(
                     <Problem *>partials.of_thread(<int>task), call, q, first + task, first + task + 1,
                     <double *>(partials.of_thread(<int>task) + problem_bytes))
@@ -687,7 +686,7 @@ def stochastic_rank(
                     start, stop, schedule="dynamic", chunksize=neighbours(stop - start, threads), num_threads=threads
                 ):
                     estimate_in_batch(
-                        &call, scores, relevance, rank_weights, offsets, q, workspaces.of_thread(omp_get_thread_num()),
+                        &call, scores, relevance, rank_weights, offsets, q, workspaces.of_this_thread(),
                         out)
             check_interrupt()
             ns_per_item = as_observed(ns_per_item, offsets, start, stop, threads, started)

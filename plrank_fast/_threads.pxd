@@ -2,11 +2,9 @@
 
 from plrank_fast._typedefs cimport int64_t, intp_t
 
-cdef extern from "openmp.h" nogil:
-    int omp_get_thread_num()
-
 cdef double ROUND_NS
 
+cdef int most_threads(int n_threads, intp_t n_tasks) noexcept nogil
 cdef int threads_for(int n_threads, intp_t n_tasks) noexcept nogil
 cdef int threads_worth(
     int n_threads, const int64_t[::1] offsets, intp_t start, intp_t stop, double ns_per_item) noexcept nogil
@@ -31,3 +29,5 @@ cdef class Workspaces:
     cdef size_t _size
 
     cdef char *of_thread(self, int thread) noexcept nogil
+    cdef char *of_this_thread(self) noexcept nogil
+    cdef char *of_task(self, int task) noexcept nogil

@@ -5,9 +5,10 @@ whether a signal has come. Kernels therefore never take the GIL. Results do not 
 """
 
 import os
+import re
 
 from cpython.exc cimport PyErr_CheckSignals, PyErr_Occurred
-from libc.stdint cimport uintptr_t
+from libc.stdint cimport uint64_t, uintptr_t
 from libc.stdlib cimport free
 
 from plrank_fast._random cimport block_size
@@ -19,6 +20,9 @@ cdef extern from "openmp.h" nogil:
 
 cdef extern from "Python.h":
     int check_signals "PyErr_CheckSignals" () noexcept
+
+cdef extern from "thread_probe.h" nogil:
+    int plr_possible_team(int wanted, size_t stack_bytes)
 
 cdef extern from *:
     """
@@ -53,11 +57,29 @@ cdef extern from *:
         clock_gettime(CLOCK_MONOTONIC, &now);
         return 1e9 * (double)now.tv_sec + (double)now.tv_nsec;
     }
+
+    /* The team that runs, as its threads see it: its size, and which of them (modulo 64) have been given work. */
+    #include "openmp.h"
+    static int plr_team = 0;
+    static uint64_t plr_workers = 0;
+    static inline int plr_enter_team(void)
+    {
+        const int size = omp_get_num_threads(), thread = omp_get_thread_num();
+        const uint64_t worker = (uint64_t)1 << thread % 64;
+        if (__atomic_load_n(&plr_team, __ATOMIC_RELAXED) < size)
+            __atomic_store_n(&plr_team, size, __ATOMIC_RELAXED);
+        if (!(__atomic_load_n(&plr_workers, __ATOMIC_RELAXED) & worker))
+            __atomic_fetch_or(&plr_workers, worker, __ATOMIC_RELAXED);
+        return thread;
+    }
     """
     void *plr_allocate(size_t size) nogil
     double plr_nanoseconds() nogil
     int plr_forked
     int plr_watch_forks() nogil
+    int plr_team
+    uint64_t plr_workers
+    int plr_enter_team() nogil
 
 cdef double ROUND_NS = 5e7  # a twentieth of a second: Ctrl-C is promised within half of one
 # Estimated work that a further thread is worth waking for. On a busy machine it may be late by a time slice, and
@@ -83,6 +105,32 @@ def set_costs(*, round_ns=None, worth_ns=None, learnt_factor=None):
     if learnt_factor is not None:
         LEARNT_FACTOR = learnt_factor
     return before
+
+
+def team_that_ran():
+    """Size of the largest team, and how many threads have worked, in all regions since this was asked last.
+
+    For tests: without OpenMP and on a single processor everything passes on one thread. Where regions run at the same
+    time, threads of the same number count as one.
+    """
+    global plr_team, plr_workers
+    answer = plr_team, bin(plr_workers).count("1")
+    plr_team = 0
+    plr_workers = 0
+    return answer
+
+
+def stack_bytes(environment):
+    """Largest stack that OpenMP's threads may have: what the environment says, or at least libomp's 4 MiB."""
+    largest = 4 << 20
+    for name, unit in {"OMP_STACKSIZE": "K", "GOMP_STACKSIZE": "K", "KMP_STACKSIZE": "B"}.items():
+        match = re.fullmatch(r"\s*(\d+)\s*([BKMGT]?)B?\s*", environment.get(name, "").upper())
+        if match:
+            largest = max(largest, int(match[1]) << 10 * "BKMGT".index(match[2] or unit))
+    return min(largest, 1 << 62)
+
+
+cdef size_t STACK_BYTES = stack_bytes(os.environ)
 
 
 def available_cpus():
@@ -124,11 +172,19 @@ def resolve_threads(n_threads):
     return min(n_threads, cpus)
 
 
-cdef int threads_for(int n_threads, intp_t n_tasks) noexcept nogil:
-    """Threads for a region of ``n_tasks``: one in a forked child and inside somebody else's parallel region."""
+cdef int most_threads(int n_threads, intp_t n_tasks) noexcept nogil:
+    """Threads that any region of up to ``n_tasks`` may have: as many workspaces are needed.
+
+    One in a forked child and inside somebody else's parallel region.
+    """
     if plr_forked or omp_in_parallel() or n_tasks <= 1:
         return 1
     return <int>min(<intp_t>n_threads, n_tasks)
+
+
+cdef int threads_for(int n_threads, intp_t n_tasks) noexcept nogil:
+    """Threads for the region of ``n_tasks`` that follows at once: as many as can be created."""
+    return plr_possible_team(most_threads(n_threads, n_tasks), STACK_BYTES)
 
 
 cdef inline double cost_of_query(const int64_t[::1] offsets, intp_t q) noexcept nogil:
@@ -150,7 +206,8 @@ cdef int threads_worth(
 ) noexcept nogil:
     """Threads for a round of queries: as ``threads_for``, and only as many as have enough to do."""
     cdef double work = cost_in_items(offsets, start, stop) * ns_per_item
-    return threads_for(<int>min(<double>n_threads, 1.0 + work / WORTH_NS), stop - start)
+    cdef double worth = n_threads if WORTH_NS <= 0.0 else 1.0 + work / WORTH_NS
+    return threads_for(<int>min(<double>n_threads, worth), stop - start)
 
 
 cdef intp_t neighbours(intp_t n_queries, int n_threads) noexcept nogil:
@@ -293,3 +350,12 @@ cdef class Workspaces:
     cdef char *of_thread(self, int thread) noexcept nogil:
         cdef uintptr_t base = (<uintptr_t>self._memory + 127) // 128 * 128
         return <char *>(base + thread * self._stride)
+
+    cdef char *of_this_thread(self) noexcept nogil:
+        """Of the thread of the team that asks."""
+        return self.of_thread(plr_enter_team())
+
+    cdef char *of_task(self, int task) noexcept nogil:
+        """Of a task, by whichever thread of the team it is done."""
+        plr_enter_team()
+        return self.of_thread(task)

@@ -1,0 +1,202 @@
+"""Threads that cannot be created: a call goes on with those there are, where OpenMP would end the process."""
+
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+import plrank_fast as plr
+from plrank_fast import _threads
+
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="limits and preloaded libraries as Linux has them"),
+    pytest.mark.skipif(not plr.build_info()["openmp"], reason="built without OpenMP"),
+]
+
+# a call by any number of threads, which says whether its bits are those of one, and the size of its team
+CALL = """
+import ctypes, resource, threading
+import numpy as np, plrank_fast as plr
+from plrank_fast import _threads
+
+_threads.available_cpus = lambda: 64
+_threads.set_costs(worth_ns=0.0)
+offsets = np.arange(0, 1001, 20)
+scores = np.random.default_rng(0).normal(size=1000)
+
+def gradient(n_threads):
+    return plr.pl_rank_3(scores, scores, plr.dcg_weights(5), offsets=offsets, rng=1, n_threads=n_threads)
+
+alone = gradient(1)
+
+def team(n_threads):
+    _threads.team_that_ran()
+    assert (gradient(n_threads) == alone).all()
+    return _threads.team_that_ran()[0]
+
+library = ctypes.CDLL(None)  # ONLY_SO_MANY, if it is loaded
+here = library.number_alive() if hasattr(library, "number_alive") else 0
+allow = lambda n: library.allow(here + n)
+"""
+
+ONLY_SO_MANY = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+/* No more threads than allowed exist at the same time; the first one does not count. */
+static int allowed = 1 << 20, alive = 0;
+void allow(int n) { allowed = n; }
+int number_alive(void) { return __atomic_load_n(&alive, __ATOMIC_SEQ_CST); }
+
+typedef struct { void *(*function)(void *); void *argument; } start;
+
+static void *run(void *argument)
+{
+    start it = *(start *)argument;
+    free(argument);
+    void *result = it.function(it.argument);
+    __atomic_sub_fetch(&alive, 1, __ATOMIC_SEQ_CST);
+    return result;
+}
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*function)(void *), void *argument)
+{
+    int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *) = dlsym(RTLD_NEXT, "pthread_create");
+    if (__atomic_add_fetch(&alive, 1, __ATOMIC_SEQ_CST) > allowed) {
+        __atomic_sub_fetch(&alive, 1, __ATOMIC_SEQ_CST);
+        return EAGAIN;
+    }
+    start *it = malloc(sizeof *it);
+    *it = (start){function, argument};
+    return real(thread, attributes, run, it);
+}
+"""
+
+
+def run(code, *arguments, **environment):
+    answer = subprocess.run(
+        [sys.executable, "-c", CALL + textwrap.dedent(code), *arguments],
+        env={**os.environ, **environment}, capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert answer.returncode == 0, answer.stderr
+    return answer.stdout
+
+
+@pytest.fixture(scope="module")
+def only_so_many(tmp_path_factory):
+    """Library that lets no more than so many threads exist."""
+    compiler = shutil.which("cc") or pytest.skip("no C compiler")
+    folder = tmp_path_factory.mktemp("threads")
+    (folder / "so_many.c").write_text(ONLY_SO_MANY)
+    subprocess.run(
+        [compiler, "-shared", "-fPIC", "-o", folder / "so_many.so", folder / "so_many.c", "-ldl"], check=True
+    )
+    return str(folder / "so_many.so")
+
+
+@pytest.mark.parametrize("possible", [0, 1, 3, 6])
+def test_as_many_as_can_be_created(only_so_many, possible):
+    """Also twice in a row, and all of them when they can be had again. Mutants: teams not looked into (libgomp: "Thread
+    creation failed", exit code 1); one thread wherever not all can be had; the failure remembered for ever."""
+    assert run(
+        f"""
+        allow({possible})
+        print(team(7), team(7))
+        allow(100)
+        print(team(7))
+        """,
+        LD_PRELOAD=only_so_many,
+    ) == f"{possible + 1} {possible + 1}\n7\n"  # fmt: skip
+
+
+def test_a_team_that_grows_again(only_so_many):
+    """libgomp has ended threads that a smaller team left out. Mutant: the largest team remembered, not the last."""
+    assert run(
+        """
+        print(team(7), team(2), team(2))
+        allow(1)
+        print(2 <= team(7) <= 7)
+        """,
+        LD_PRELOAD=only_so_many,
+    ) == "7 2 2\nTrue\n"  # fmt: skip
+
+
+def test_other_python_threads(only_so_many):
+    """libgomp has a pool for each thread that calls. Mutant: one last team for the process."""
+    assert run(
+        """
+        go, sizes = threading.Event(), []
+        other = threading.Thread(target=lambda: (go.wait(), sizes.append(team(4))))
+        other.start()
+        print(team(4))
+        allow(6)
+        go.set()
+        other.join()
+        print(sizes[0] >= 3)
+        """,
+        LD_PRELOAD=only_so_many,
+    ) == "4\nTrue\n"  # fmt: skip
+
+
+@pytest.mark.parametrize("n_threads", [2, 4])
+@pytest.mark.parametrize("megabytes", [0, 2, 8, 9, 10, 12, 18, 26])
+def test_address_space_for_no_more(megabytes, n_threads):
+    """Limited to so many megabytes more than are in use. Mutants: teams not looked into (libgomp at 2 to 8: exit code
+    1); probes with stacks of the very size (libomp, whose stacks are larger: the kept one is in the way)."""
+    answer = run(
+        """
+        import sys
+        used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (used + (int(sys.argv[1]) << 20),) * 2)
+        try:
+            print(team(int(sys.argv[2])) >= 1)
+        except MemoryError as error:
+            print("bytes" in str(error))
+        """,
+        str(megabytes), str(n_threads),
+    )  # fmt: skip
+    assert answer == "True\n"
+
+
+def test_address_space_for_all():
+    assert run("print(team(2), team(5))") == "2 5\n"
+
+
+def test_large_stacks():
+    """OMP_STACKSIZE is what OpenMP's threads take. Mutant: probes with stacks of the usual size."""
+    assert run(
+        """
+        used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (used + (100 << 20),) * 2)
+        print(team(2))
+        """,
+        OMP_STACKSIZE="200M",
+    ) == "1\n"  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("environment", "expected"),
+    [
+        ({}, 4 << 20),
+        ({"OMP_STACKSIZE": "1000"}, 4 << 20),
+        ({"OMP_STACKSIZE": "10000"}, 10000 << 10),
+        ({"OMP_STACKSIZE": " 16 m "}, 16 << 20),
+        ({"OMP_STACKSIZE": "5000000B"}, 5000000),
+        ({"OMP_STACKSIZE": "1g"}, 1 << 30),
+        ({"OMP_STACKSIZE": "plenty"}, 4 << 20),
+        ({"GOMP_STACKSIZE": "8192"}, 8 << 20),
+        ({"KMP_STACKSIZE": "8388608"}, 8 << 20),
+        ({"KMP_STACKSIZE": "8MB", "OMP_STACKSIZE": "16M"}, 16 << 20),
+        ({"OMP_STACKSIZE": "9" * 30 + "G"}, 1 << 62),
+    ],
+    ids=str,
+)
+def test_stack_bytes(environment, expected):
+    """As the runtimes read them. Mutant: kilobytes as the unit of KMP_STACKSIZE."""
+    assert _threads.stack_bytes(environment) == expected
