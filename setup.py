@@ -61,6 +61,7 @@ LEVEL_FLAGS = {
 MODULES: dict[str, list[str]] = {
     "_simd": ["vector_functions.c"],
     "_threads": [],
+    "_batch": [],
     "_random": [],
     "_selection": ["selection.c"],
     "_introselect": ["clocks.c", "weights.c"],

@@ -3,28 +3,14 @@
 The kernels are in kernels/exact.c: from scores to nodes (quadrature_plan.h) to integrands (arrival_polynomial.h).
 """
 
-from cython.parallel cimport prange
 from libc.stddef cimport size_t
 from libc.stdint cimport intptr_t
 
+from plrank_fast._batch cimport Batch, batch_of, longest_query, run_batch
+from plrank_fast._queries cimport Queries, Query, queries_of, query_at
 from plrank_fast._simd cimport simd_level
-from plrank_fast._threads cimport (
-    Workspaces,
-    as_observed,
-    check_interrupt,
-    clock,
-    is_long,
-    longest_query,
-    most_threads,
-    neighbours,
-    round_stop,
-    threads_worth,
-)
+from plrank_fast._threads cimport Workspaces, raise_if_stopped, signal_came
 from plrank_fast._typedefs cimport int64_t, intp_t
-
-cdef extern from "Python.h":
-    # not as Cython declares it: the exception must stay set until the entry point lets it out
-    int check_signals "PyErr_CheckSignals" () noexcept
 
 cdef extern from "exact.h" nogil:
     ctypedef struct patience:
@@ -73,12 +59,6 @@ cdef inline void be_patient(patience *how, bint interruptible) noexcept nogil:
         how.interrupted = signal_came
     how.stopped = 0
     how.work = 0.0
-
-
-cdef int signal_came() noexcept nogil:
-    """Run pending Python signal handlers; 1 if one raised, and then its exception is set."""
-    with gil:
-        return check_signals() != 0
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -143,36 +123,62 @@ cdef int place(
 # Batch
 # ---------------------------------------------------------------------------------------------------------------------
 
-cdef int solve_query(
-    const double[::1] scores, const double[::1] relevance, const double[:, ::1] rank_weights,
-    const int64_t[::1] offsets, intp_t query, double rtol, double inverse_sigma, double *gradient, double *hessian,
-    double *value, char *workspace, bint interruptible
-) noexcept nogil:
-    """Outputs that are NULL are not asked for; those of an empty query are left alone. Returns -1 if interrupted."""
-    cdef intp_t first = offsets[query], n_items = offsets[query + 1] - first
-    if n_items == 0:
-        return 0
-    return solve_with_noise(
-        inverse_sigma, &scores[first], &relevance[first], n_items,
-        &rank_weights[query if rank_weights.shape[0] > 1 else 0, 0], rank_weights.shape[1], rtol,
-        gradient + first if gradient != NULL else NULL, hessian + first if hessian != NULL else NULL,
-        value + query if value != NULL else NULL, workspace, interruptible)
+cdef struct SolveCall:
+    Queries queries
+    double rtol
+    double inverse_sigma
+    double *gradient             # outputs that are NULL are not asked for
+    double *hessian
+    double *value
+    size_t workspace
 
 
-cdef int place_query(
-    const double[::1] scores, const int64_t[::1] offsets, intp_t query, double[:, ::1] probabilities, char *workspace,
-    bint interruptible
-) noexcept nogil:
-    """Returns -1 if interrupted."""
-    cdef intp_t first = offsets[query], n_items = offsets[query + 1] - first
-    if n_items == 0:
-        return 0
-    return place(&scores[first], n_items, probabilities.shape[1], &probabilities[first, 0], workspace, interruptible)
+cdef void solve_query(const SolveCall *call, intp_t q, char *workspace, bint interruptible) noexcept nogil:
+    cdef Query query = query_at(&call.queries, q)
+    solve_with_noise(
+        call.inverse_sigma, query.scores, query.relevance, query.n_items, query.rank_weights, call.queries.n_ranks,
+        call.rtol, call.gradient + query.first if call.gradient != NULL else NULL,
+        call.hessian + query.first if call.hessian != NULL else NULL,
+        call.value + q if call.value != NULL else NULL, workspace, interruptible)
 
 
-cdef int raise_if(int fault) except -1:
-    """Let the exception of an interrupted kernel, which is set already, take its course."""
-    return fault
+cdef void solve_in_batch(const void *call, intp_t q, char *workspace) noexcept nogil:
+    solve_query(<const SolveCall *>call, q, workspace, False)
+
+
+cdef int solve_long_query(const void *call_, intp_t q, int n_threads) except -1:
+    """On one thread, which looks for Ctrl-C between nodes."""
+    cdef const SolveCall *call = <const SolveCall *>call_
+    cdef Workspaces workspace = Workspaces(1, call.workspace)
+    with nogil:
+        solve_query(call, q, workspace.of_thread(0), True)
+    return raise_if_stopped()
+
+
+cdef struct PlaceCall:
+    Queries queries
+    double *probabilities        # (n_docs, columns)
+    intp_t columns
+    size_t workspace
+
+
+cdef void place_query(const PlaceCall *call, intp_t q, char *workspace, bint interruptible) noexcept nogil:
+    cdef Query query = query_at(&call.queries, q)
+    place(
+        query.scores, query.n_items, call.columns, call.probabilities + query.first * call.columns, workspace,
+        interruptible)
+
+
+cdef void place_in_batch(const void *call, intp_t q, char *workspace) noexcept nogil:
+    place_query(<const PlaceCall *>call, q, workspace, False)
+
+
+cdef int place_long_query(const void *call_, intp_t q, int n_threads) except -1:
+    cdef const PlaceCall *call = <const PlaceCall *>call_
+    cdef Workspaces workspace = Workspaces(1, call.workspace)
+    with nogil:
+        place_query(call, q, workspace.of_thread(0), True)
+    return raise_if_stopped()
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -189,63 +195,43 @@ def solve_batch(
     They must be zero where queries are empty. Empty arrays and K = 0 are fine. With ``inverse_sigma`` above 0 for the
     ranking of scores with normal noise in place of Plackett-Luce.
     """
-    cdef intp_t n_queries = offsets.shape[0] - 1, longest = longest_query(offsets), start = 0, stop, q
-    cdef int threads, fault
+    cdef SolveCall call
+    cdef Batch batch = batch_of(offsets)
+    cdef intp_t longest = longest_query(offsets)
     if scores.shape[0] == 0 or rank_weights.shape[1] == 0:
         return
-    cdef double *to_gradient = NULL if gradient is None else &gradient[0]
-    cdef double *to_hessian = NULL if hessian is None else &hessian[0]
-    cdef double *to_value = NULL if value is None else &value[0]
-    cdef double started, ns_per_item = NS_PER_ITEM + NS_PER_ITEM_AND_RANK * min(rank_weights.shape[1], longest)
-    n_threads = most_threads(n_threads, n_queries)
-    cdef Workspaces workspaces = Workspaces(n_threads, kernels.workspace(
-        longest, rank_weights.shape[1], PLR_EXACT_NORMAL if inverse_sigma > 0.0 else PLR_EXACT_GRADIENT))
-    while start < n_queries:
-        stop = round_stop(offsets, start, ns_per_item, n_threads)
-        threads = threads_worth(n_threads, offsets, start, stop, PEAKED * ns_per_item)
-        if is_long(offsets, start, stop, ns_per_item):
-            with nogil:
-                fault = solve_query(
-                    scores, relevance, rank_weights, offsets, start, rtol, inverse_sigma, to_gradient, to_hessian,
-                    to_value, workspaces.of_thread(0), True)
-            raise_if(fault)
-        else:
-            started = clock()
-            with nogil:
-                for q in prange(
-                    start, stop, schedule="dynamic", chunksize=neighbours(stop - start, threads), num_threads=threads
-                ):
-                    solve_query(
-                        scores, relevance, rank_weights, offsets, q, rtol, inverse_sigma, to_gradient, to_hessian,
-                        to_value, workspaces.of_this_thread(), False)
-            check_interrupt()
-            ns_per_item = as_observed(ns_per_item, offsets, start, stop, threads, started)
-        start = stop
+    call.queries = queries_of(scores, relevance, rank_weights, offsets)
+    call.rtol = rtol
+    call.inverse_sigma = inverse_sigma
+    call.gradient = NULL if gradient is None else &gradient[0]
+    call.hessian = NULL if hessian is None else &hessian[0]
+    call.value = NULL if value is None else &value[0]
+    call.workspace = kernels.workspace(
+        longest, rank_weights.shape[1], PLR_EXACT_NORMAL if inverse_sigma > 0.0 else PLR_EXACT_GRADIENT)
+    batch.call = &call
+    batch.query = solve_in_batch
+    batch.long_query = solve_long_query
+    batch.workspace = call.workspace
+    batch.ns_per_item = NS_PER_ITEM + NS_PER_ITEM_AND_RANK * min(rank_weights.shape[1], longest)
+    batch.slowest = PEAKED
+    run_batch(&batch, n_threads)
 
 
 def place_batch(const double[::1] scores, const int64_t[::1] offsets, int n_threads, double[:, ::1] probabilities):
     """Fill ``probabilities`` (n_docs, K): of each item to be at each rank. Empty arrays and K = 0 are fine."""
-    cdef intp_t n_queries = offsets.shape[0] - 1, longest = longest_query(offsets), start = 0, stop, q
-    cdef int threads, fault
+    cdef PlaceCall call
+    cdef Batch batch = batch_of(offsets)
+    cdef intp_t longest = longest_query(offsets)
     if scores.shape[0] == 0 or probabilities.shape[1] == 0:
         return
-    cdef double started, ns_per_item = NS_PER_ITEM + 2 * NS_PER_ITEM_AND_RANK * min(probabilities.shape[1], longest)
-    n_threads = most_threads(n_threads, n_queries)
-    cdef Workspaces workspaces = Workspaces(n_threads, exact_workspace(longest, probabilities.shape[1], True))
-    while start < n_queries:
-        stop = round_stop(offsets, start, ns_per_item, n_threads)
-        threads = threads_worth(n_threads, offsets, start, stop, PEAKED * ns_per_item)
-        if is_long(offsets, start, stop, ns_per_item):
-            with nogil:
-                fault = place_query(scores, offsets, start, probabilities, workspaces.of_thread(0), True)
-            raise_if(fault)
-        else:
-            started = clock()
-            with nogil:
-                for q in prange(
-                    start, stop, schedule="dynamic", chunksize=neighbours(stop - start, threads), num_threads=threads
-                ):
-                    place_query(scores, offsets, q, probabilities, workspaces.of_this_thread(), False)
-            check_interrupt()
-            ns_per_item = as_observed(ns_per_item, offsets, start, stop, threads, started)
-        start = stop
+    call.queries = queries_of(scores, None, None, offsets)
+    call.probabilities = &probabilities[0, 0]
+    call.columns = probabilities.shape[1]
+    call.workspace = exact_workspace(longest, call.columns, True)
+    batch.call = &call
+    batch.query = place_in_batch
+    batch.long_query = place_long_query
+    batch.workspace = call.workspace
+    batch.ns_per_item = NS_PER_ITEM + 2 * NS_PER_ITEM_AND_RANK * min(call.columns, longest)
+    batch.slowest = PEAKED
+    run_batch(&batch, n_threads)

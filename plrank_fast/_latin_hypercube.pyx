@@ -8,24 +8,13 @@ then weight, so that neighbours in [0, 1) matter alike (McKay, Beckman and Conov
 A tree of partial sums finds the item and takes it out in O(log D).
 """
 
-from cython.parallel cimport prange
 from libc.math cimport INFINITY, exp, log2
 
+from plrank_fast._batch cimport Batch, batch_of, longest_query, parts_per_thread, run_batch, run_tasks
+from plrank_fast._queries cimport Queries, Query, queries_of, query_at
 from plrank_fast._random cimport PLR_STREAM_LANES, plr_stream, plr_stream_init, plr_stream_next
 from plrank_fast._selection cimport sort_pairs
-from plrank_fast._threads cimport (
-    ROUND_NS,
-    Workspaces,
-    as_observed,
-    check_interrupt,
-    clock,
-    is_long,
-    longest_query,
-    most_threads,
-    neighbours,
-    round_stop,
-    threads_for,
-)
+from plrank_fast._threads cimport Workspaces, check_interrupt
 from plrank_fast._typedefs cimport int32_t, int64_t, intp_t, uint64_t
 
 cdef double NS_PER_NODE = 0.5      # of a tree that is copied
@@ -112,11 +101,6 @@ cdef inline double ns_per_ranking(intp_t n_items, intp_t cutoff) noexcept nogil:
     return 2.0 * n_leaves * NS_PER_NODE + min(cutoff, n_items) * (1.0 + log2(<double>n_leaves)) * NS_PER_LEVEL
 
 
-cdef inline intp_t per_round(double ns, int n_threads) noexcept nogil:
-    """Pieces of work of so long that all threads together do in a round."""
-    return max(<intp_t>n_threads, <intp_t>min(1e15, ROUND_NS * n_threads / ns))
-
-
 cdef void put_in_order(
     const double *scores, const double *relevance, intp_t n_items, double *keys, int32_t *order
 ) noexcept nogil:
@@ -196,54 +180,84 @@ cdef inline void pad_ranking(int32_t *ranking, intp_t first, intp_t stride) noex
         ranking[k] = -1
 
 
-cdef void draw_query(
-    const double *scores, const double *relevance, intp_t n_items, intp_t cutoff, intp_t n_samples,
-    const uint64_t *key, uint64_t query, char *workspace, int32_t *rankings
-) noexcept nogil:
-    """All rankings of one query into rows of ``cutoff`` items, filled up with -1. O(D log D + N (D + K log D))."""
-    cdef Design design
-    cdef intp_t ranks = min(cutoff, n_items), k, n
-    cdef char *scratch = workspace + design_bytes(n_items, ranks, n_samples)
-    if n_items > 0:
-        begin_design(&design, scores, relevance, n_items, ranks, n_samples, workspace)
-        for k in range(ranks):
-            draw_strata(&design, k, key, query, <int32_t *>scratch)
-    for n in range(n_samples):
-        if n_items > 0:
-            draw_ranking(&design, n, <double *>scratch, rankings + n * cutoff)
-        pad_ranking(rankings + n * cutoff, ranks, cutoff)
-
-
 # ---------------------------------------------------------------------------------------------------------------------
 # Batch
 # ---------------------------------------------------------------------------------------------------------------------
 
-cdef int draw_long_query(
-    const double *scores, const double *relevance, intp_t n_items, intp_t cutoff, intp_t n_samples,
-    const uint64_t *key, uint64_t query, int n_threads, char *memory, Workspaces scratch, int32_t *rankings
-) except -1:
-    """One query that outlasts a round: rounds of ranks whose strata are drawn, then rounds of rankings."""
+cdef struct Call:
+    Queries queries
+    intp_t n_samples
+    intp_t cutoff
+    const uint64_t *key
+    uint64_t first_query
+    int32_t *rankings           # (n_queries, n_samples, cutoff)
+
+
+cdef inline int32_t *rankings_of(const Call *call, intp_t query) noexcept nogil:
+    return call.rankings + query * call.n_samples * call.cutoff
+
+
+cdef void draw_query(const void *call_, intp_t q, char *workspace) noexcept nogil:
+    """All rankings of one query into rows of ``cutoff`` items, filled up with -1. O(D log D + N (D + K log D))."""
+    cdef const Call *call = <const Call *>call_
+    cdef Query query = query_at(&call.queries, q)
     cdef Design design
-    cdef intp_t ranks = min(cutoff, n_items), i, first, last, here
+    cdef intp_t ranks = min(call.cutoff, query.n_items), k, n
+    cdef char *scratch = workspace + design_bytes(query.n_items, ranks, call.n_samples)
+    cdef int32_t *rankings = rankings_of(call, q)
+    begin_design(&design, query.scores, query.relevance, query.n_items, ranks, call.n_samples, workspace)
+    for k in range(ranks):
+        draw_strata(&design, k, call.key, call.first_query + q, <int32_t *>scratch)
+    for n in range(call.n_samples):
+        draw_ranking(&design, n, <double *>scratch, rankings + n * call.cutoff)
+        pad_ranking(rankings + n * call.cutoff, ranks, call.cutoff)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# A long query: rounds of ranks whose strata are drawn, then rounds of rankings
+# ---------------------------------------------------------------------------------------------------------------------
+
+cdef struct LongQuery:
+    const Call *call
+    Design design
+    uint64_t stream
+    int32_t *rankings
+    intp_t first                # rank or ranking of the round
+
+
+cdef void strata_task(const void *query_, intp_t task, char *scratch) noexcept nogil:
+    cdef const LongQuery *query = <const LongQuery *>query_
+    draw_strata(&query.design, query.first + task, query.call.key, query.stream, <int32_t *>scratch)
+
+
+cdef void ranking_task(const void *query_, intp_t task, char *scratch) noexcept nogil:
+    cdef const LongQuery *query = <const LongQuery *>query_
+    cdef int32_t *ranking = query.rankings + (query.first + task) * query.call.cutoff
+    draw_ranking(&query.design, query.first + task, <double *>scratch, ranking)
+    pad_ranking(ranking, query.design.cutoff, query.call.cutoff)
+
+
+cdef int draw_long_query(const void *call_, intp_t q, int n_threads) except -1:
+    cdef const Call *call = <const Call *>call_
+    cdef Query query = query_at(&call.queries, q)
+    cdef LongQuery long_query
+    cdef intp_t ranks = min(call.cutoff, query.n_items), here
+    cdef Workspaces memory = Workspaces(1, design_bytes(query.n_items, ranks, call.n_samples))
+    cdef Workspaces scratch = Workspaces(n_threads, scratch_bytes(query.n_items, call.n_samples))
+    long_query.call = call
+    long_query.stream = call.first_query + q
+    long_query.rankings = rankings_of(call, q)
     with nogil:
-        begin_design(&design, scores, relevance, n_items, ranks, n_samples, memory)
+        begin_design(
+            &long_query.design, query.scores, query.relevance, query.n_items, ranks, call.n_samples,
+            memory.of_thread(0))
     check_interrupt()
-    here = per_round(n_samples * NS_PER_STRATUM, n_threads)
-    for first in range(0, ranks, here):
-        last = min(first + here, ranks)
-        with nogil:
-            for i in prange(first, last, schedule="dynamic", num_threads=threads_for(n_threads, last - first)):
-                draw_strata(&design, i, key, query, <int32_t *>scratch.of_this_thread())
-        check_interrupt()
-    here = per_round(ns_per_ranking(n_items, cutoff), n_threads)
-    for first in range(0, n_samples, here):
-        last = min(first + here, n_samples)
-        with nogil:
-            for i in prange(first, last, schedule="dynamic", num_threads=threads_for(n_threads, last - first)):
-                draw_ranking(
-                    &design, i, <double *>scratch.of_this_thread(), rankings + i * cutoff)
-                pad_ranking(rankings + i * cutoff, ranks, cutoff)
-        check_interrupt()
+    here = n_threads * parts_per_thread(call.n_samples * NS_PER_STRATUM, ranks, n_threads)
+    for long_query.first in range(0, ranks, here):
+        run_tasks(strata_task, &long_query, min(here, ranks - long_query.first), n_threads, scratch)
+    here = n_threads * parts_per_thread(ns_per_ranking(query.n_items, call.cutoff), call.n_samples, n_threads)
+    for long_query.first in range(0, call.n_samples, here):
+        run_tasks(ranking_task, &long_query, min(here, call.n_samples - long_query.first), n_threads, scratch)
     return 0
 
 
@@ -259,34 +273,27 @@ def sample_rankings(
 
     The scores of a query must lie within 600 of each other.
     """
-    cdef intp_t n_queries = offsets.shape[0] - 1
-    cdef intp_t start = 0, stop, q, longest = longest_query(offsets)
-    cdef int threads
-    cdef double started, ns_per_item
-    cdef size_t size = design_bytes(longest, min(cutoff, longest), n_samples)
-    if cutoff == 0:
+    cdef Call call
+    cdef Batch batch = batch_of(offsets)
+    cdef intp_t longest = longest_query(offsets), q, n
+    if rankings.shape[0] == 0 or cutoff == 0:
         return
-    ns_per_item = n_samples * (ns_per_ranking(longest, cutoff) + NS_PER_STRATUM * cutoff) / longest + 20.0
-    cdef Workspaces designs = Workspaces(most_threads(n_threads, n_queries), size + scratch_bytes(longest, n_samples))
-    cdef Workspaces scratch = Workspaces(n_threads, scratch_bytes(longest, n_samples))
-    while start < n_queries:
-        stop = round_stop(offsets, start, ns_per_item, n_threads)
-        if is_long(offsets, start, stop, ns_per_item):
-            draw_long_query(
-                &scores[0] + offsets[start], &relevance[0] + offsets[start], offsets[stop] - offsets[start], cutoff,
-                n_samples, &key[0], first_query + start, n_threads, designs.of_thread(0), scratch,
-                &rankings[start, 0, 0])
-        else:
-            threads = threads_for(n_threads, stop - start)
-            started = clock()
-            with nogil:
-                for q in prange(
-                    start, stop, schedule="dynamic", chunksize=neighbours(stop - start, threads), num_threads=threads
-                ):
-                    draw_query(
-                        &scores[0] + offsets[q], &relevance[0] + offsets[q], offsets[q + 1] - offsets[q], cutoff,
-                        n_samples, &key[0], first_query + q, designs.of_this_thread(),
-                        &rankings[q, 0, 0])
-            check_interrupt()
-            ns_per_item = as_observed(ns_per_item, offsets, start, stop, threads, started)
-        start = stop
+    for q in range(rankings.shape[0]):
+        if offsets[q + 1] == offsets[q]:  # the driver passes over it
+            for n in range(n_samples):
+                pad_ranking(&rankings[q, n, 0], 0, cutoff)
+    if longest == 0:
+        return
+    call.queries = queries_of(scores, relevance, None, offsets)
+    call.n_samples = n_samples
+    call.cutoff = cutoff
+    call.key = &key[0]
+    call.first_query = first_query
+    call.rankings = &rankings[0, 0, 0]
+    batch.call = &call
+    batch.query = draw_query
+    batch.long_query = draw_long_query
+    batch.workspace = (
+        design_bytes(longest, min(cutoff, longest), n_samples) + scratch_bytes(longest, n_samples))
+    batch.ns_per_item = n_samples * (ns_per_ranking(longest, cutoff) + NS_PER_STRATUM * cutoff) / longest + 20.0
+    run_batch(&batch, n_threads)

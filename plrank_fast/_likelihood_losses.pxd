@@ -1,6 +1,6 @@
 """Losses that are likelihoods: pointwise, softmax cross-entropy, ListMLE."""
 
-from plrank_fast._losses cimport Loss
+from plrank_fast._loss cimport Loss
 
 cdef Loss pointwise_squared() noexcept nogil
 cdef Loss pointwise_logistic() noexcept nogil

@@ -2,7 +2,7 @@
 
 from libc.math cimport INFINITY, log
 
-from plrank_fast._losses cimport Loss, LossQuery, loss_rows
+from plrank_fast._loss cimport Loss, LossQuery, loss_rows
 from plrank_fast._metrics cimport rank_all
 from plrank_fast._random cimport plr_stream, plr_stream_init
 from plrank_fast._simd cimport simd_level

@@ -1,25 +1,16 @@
 """Losses of given labels over a batch: one value per query, and the gradient of their sum.
 
-A loss is three steps (``_losses.pxd``): begin, which says how many rows the query has, the rows, in order, and finish.
+A loss is three steps (``_loss.pxd``): begin, which says how many rows the query has, the rows, in order, and finish.
 Rows are what a long query is cut into between two looks for Ctrl-C.
 """
 
-from cython.parallel cimport prange
-
+from plrank_fast._batch cimport Batch, batch_of, longest_query, run_batch
 from plrank_fast._likelihood_losses cimport list_mle, pointwise_logistic, pointwise_squared, softmax_cross_entropy
+from plrank_fast._loss cimport Loss, LossOptions, LossQuery
 from plrank_fast._pair_losses cimport lambda_loss, pairwise_logistic
+from plrank_fast._queries cimport Queries, Query, queries_of, query_at
 from plrank_fast._rank_losses cimport approx_ndcg, soft_rank
-from plrank_fast._threads cimport (
-    ROUND_NS,
-    Workspaces,
-    check_interrupt,
-    longest_query,
-    most_threads,
-    neighbours,
-    raise_if_stopped,
-    signal_came,
-    threads_for,
-)
+from plrank_fast._threads cimport ROUND_NS, Workspaces, check_interrupt, raise_if_stopped, signal_came
 from plrank_fast._typedefs cimport int64_t, intp_t, uint64_t
 
 POINTWISE_SQUARED, POINTWISE_LOGISTIC, SOFTMAX_CROSS_ENTROPY, LIST_MLE = range(4)
@@ -46,78 +37,77 @@ cdef Loss loss_of_kind(int kind) noexcept nogil:
     return soft_rank()
 
 
+cdef struct Call:
+    Queries queries              # grades, or gains for the losses that approach NDCG, are their relevance
+    Loss loss
+    LossOptions options
+    double *values               # (n_queries,)
+    double *gradient             # (n_docs,)
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # Per query
 # ---------------------------------------------------------------------------------------------------------------------
 
-cdef double query_ns(const Loss *loss, intp_t n_items, intp_t cutoff) noexcept nogil:
-    """Rough cost of a query; an empty one costs nothing."""
-    cdef intp_t ranks = min(cutoff, n_items)
-    if n_items == 0:
-        return 0.0
-    return 200.0 + n_items * loss.ns_per_item + (
-        (ranks if loss.rows_are_ranks else n_items) * loss.row_ns(n_items, ranks))
+cdef double cost_of_query(const void *call_, intp_t n_items) noexcept nogil:
+    cdef const Call *call = <const Call *>call_
+    cdef intp_t ranks = min(call.options.cutoff, n_items)
+    return 200.0 + n_items * call.loss.ns_per_item + (
+        (ranks if call.loss.rows_are_ranks else n_items) * call.loss.row_ns(n_items, ranks))
 
 
-cdef LossQuery describe_query(
-    const double[::1] scores, const double[::1] labels, const int64_t[::1] offsets, intp_t q,
-    const LossOptions *options, double[::1] values, double[::1] gradient
-) noexcept nogil:
+cdef LossQuery describe_query(const Call *call, intp_t q) noexcept nogil:
     """Point at one query of a batch (which must not be empty)."""
+    cdef Query of_batch = query_at(&call.queries, q)
     cdef LossQuery query
-    query.n_items = offsets[q + 1] - offsets[q]
-    query.cutoff = min(options.cutoff, query.n_items)
-    query.scores = &scores[offsets[q]]
-    query.labels = &labels[offsets[q]]
-    query.discounts = options.discounts
-    query.scale = options.scale
-    query.distance_weight = options.distance_weight
-    query.discounts_past_cutoff = options.discounts_past_cutoff
-    query.key = options.key
-    query.stream = options.first_query + <uint64_t>q
-    query.gradient = &gradient[offsets[q]]
-    query.value = &values[q]
+    query.n_items = of_batch.n_items
+    query.cutoff = min(call.options.cutoff, query.n_items)
+    query.scores = of_batch.scores
+    query.labels = of_batch.relevance
+    query.discounts = call.options.discounts
+    query.scale = call.options.scale
+    query.distance_weight = call.options.distance_weight
+    query.discounts_past_cutoff = call.options.discounts_past_cutoff
+    query.key = call.options.key
+    query.stream = call.options.first_query + <uint64_t>q
+    query.gradient = call.gradient + of_batch.first
+    query.value = call.values + q
     query.n_rows = 0
     query.look = NULL
     query.state = NULL
     return query
 
 
-cdef void evaluate_query(const Loss *loss, LossQuery *query, char *workspace) noexcept nogil:
-    loss.begin(query, workspace)
-    if query.n_rows > 0:
-        loss.rows(query, 0, query.n_rows)
-        loss.finish(query)
-
-
 # ---------------------------------------------------------------------------------------------------------------------
 # Batch
 # ---------------------------------------------------------------------------------------------------------------------
 
-cdef void evaluate_in_batch(
-    const Loss *loss, const double[::1] scores, const double[::1] labels, const int64_t[::1] offsets, intp_t q,
-    const LossOptions *options, char *workspace, double[::1] values, double[::1] gradient
-) noexcept nogil:
-    cdef LossQuery query
-    if offsets[q + 1] > offsets[q]:
-        query = describe_query(scores, labels, offsets, q, options, values, gradient)
-        evaluate_query(loss, &query, workspace)
+cdef void evaluate_in_batch(const void *call_, intp_t q, char *workspace) noexcept nogil:
+    cdef const Call *call = <const Call *>call_
+    cdef LossQuery query = describe_query(call, q)
+    call.loss.begin(&query, workspace)
+    if query.n_rows > 0:
+        call.loss.rows(&query, 0, query.n_rows)
+        call.loss.finish(&query)
 
 
-cdef int evaluate_long_query(const Loss *loss, LossQuery *query, char *workspace) except -1:
+cdef int evaluate_long_query(const void *call_, intp_t q, int n_threads) except -1:
     """A query that outlasts a round, in portions of rows: the same numbers, and Ctrl-C is heard."""
-    cdef double portion = min(1e15, ROUND_NS / (1.0 + loss.row_ns(query.n_items, query.cutoff)))
+    cdef const Call *call = <const Call *>call_
+    cdef LossQuery query = describe_query(call, q)
+    cdef double portion = min(1e15, ROUND_NS / (1.0 + call.loss.row_ns(query.n_items, query.cutoff)))
     cdef intp_t rows = ROW_GROUP * max(<intp_t>1, <intp_t>(portion / ROW_GROUP)), first
+    cdef Workspaces workspace = Workspaces(1, call.loss.workspace(query.n_items, query.cutoff))
     query.look = signal_came
     with nogil:
-        loss.begin(query, workspace)
-    check_interrupt()
+        call.loss.begin(&query, workspace.of_thread(0))
+    raise_if_stopped()
     for first in range(0, query.n_rows, rows):
         with nogil:
-            loss.rows(query, first, min(first + rows, query.n_rows))
+            call.loss.rows(&query, first, min(first + rows, query.n_rows))
         raise_if_stopped()
     if query.n_rows > 0:
-        loss.finish(query)
+        call.loss.finish(&query)
     return 0
 
 
@@ -135,39 +125,22 @@ def evaluate_loss(
     ``discounts``, 1 / log2(rank + 1), must reach one rank past the end of the longest query; ``key`` is None where ties
     of labels are broken by index.
     """
-    cdef Loss loss = loss_of_kind(kind)
-    cdef LossOptions options = LossOptions(
-        cutoff, &discounts[0], discounts_past_cutoff, scale, distance_weight, NULL, first_query)
-    cdef LossQuery query
-    cdef intp_t n_queries = offsets.shape[0] - 1
-    cdef intp_t start = 0, stop, q
+    cdef Call call
+    cdef Batch batch = batch_of(offsets)
     cdef intp_t longest = longest_query(offsets)
-    cdef int threads
-    cdef double budget, cost
-    n_threads = most_threads(n_threads, n_queries)
-    cdef Workspaces workspaces = Workspaces(n_threads, loss.workspace(longest, min(cutoff, longest)))
+    if longest == 0:
+        return
+    call.queries = queries_of(scores, labels, None, offsets)
+    call.loss = loss_of_kind(kind)
+    call.options = LossOptions(
+        cutoff, &discounts[0], discounts_past_cutoff, scale, distance_weight, NULL, first_query)
     if key is not None:
-        options.key = &key[0]
-    while start < n_queries:
-        budget = ROUND_NS * n_threads
-        stop = start
-        while stop < n_queries:
-            cost = query_ns(&loss, offsets[stop + 1] - offsets[stop], cutoff)
-            if stop > start and (cost > ROUND_NS or budget <= 0.0):
-                break
-            budget -= cost
-            stop += 1
-        if stop - start == 1 and query_ns(&loss, offsets[stop] - offsets[start], cutoff) > ROUND_NS:
-            query = describe_query(scores, labels, offsets, start, &options, values, gradient)
-            evaluate_long_query(&loss, &query, workspaces.of_thread(0))
-        else:
-            threads = threads_for(n_threads, stop - start)
-            with nogil:
-                for q in prange(
-                    start, stop, schedule="dynamic", chunksize=neighbours(stop - start, threads), num_threads=threads
-                ):
-                    evaluate_in_batch(
-                        &loss, scores, labels, offsets, q, &options,
-                        workspaces.of_this_thread(), values, gradient)
-            check_interrupt()
-        start = stop
+        call.options.key = &key[0]
+    call.values = &values[0]
+    call.gradient = &gradient[0]
+    batch.call = &call
+    batch.query = evaluate_in_batch
+    batch.long_query = evaluate_long_query
+    batch.workspace = call.loss.workspace(longest, min(cutoff, longest))
+    batch.cost = cost_of_query
+    run_batch(&batch, n_threads)

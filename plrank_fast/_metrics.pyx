@@ -1,18 +1,11 @@
 """Metrics of given scores and rankings: the deterministic ranking of each query, DCG of it, log-probabilities."""
 
-from cython.parallel cimport prange
 from libc.math cimport INFINITY, log
 
+from plrank_fast._batch cimport Batch, batch_of, longest_query, run_batch
+from plrank_fast._queries cimport Queries, Query, queries_of, query_at
 from plrank_fast._remaining cimport Remaining, analyse_ranking, prepare_remaining, remaining_workspace
 from plrank_fast._selection cimport select_smallest, sort_pairs
-from plrank_fast._threads cimport (
-    Workspaces,
-    check_interrupt,
-    longest_query,
-    neighbours,
-    round_stop,
-    threads_for,
-)
 from plrank_fast._typedefs cimport int32_t, int64_t, intp_t
 
 
@@ -216,38 +209,52 @@ cdef size_t ranking_workspace(intp_t n_items) noexcept nogil:
     return <size_t>n_items * (sizeof(double) + sizeof(int32_t))
 
 
-cdef void dcg_in_batch(
-    const double[::1] scores, const double[::1] relevance, const double[:, ::1] rank_weights,
-    const int64_t[::1] offsets, intp_t q, char *workspace, double[::1] out
-) noexcept nogil:
-    cdef intp_t first = offsets[q], n_items = offsets[q + 1] - offsets[q]
-    if n_items > 0:
-        out[q] = dcg_of_query(
-            &scores[first], &relevance[first], &rank_weights[q if rank_weights.shape[0] > 1 else 0, 0], n_items,
-            min(n_items, rank_weights.shape[1]), workspace)
+cdef struct DcgCall:
+    Queries queries
+    double *out
 
 
-cdef void metric_in_batch(
-    ranked_metric metric, const double[::1] scores, const double[::1] relevance, const int64_t[::1] offsets, intp_t q,
-    intp_t wanted, double parameter, double empty, char *workspace, double[::1] out
-) noexcept nogil:
-    cdef intp_t first = offsets[q], n_items = offsets[q + 1] - offsets[q], cutoff = min(wanted, n_items)
+cdef void dcg_in_batch(const void *call_, intp_t q, char *workspace) noexcept nogil:
+    cdef const DcgCall *call = <const DcgCall *>call_
+    cdef Query query = query_at(&call.queries, q)
+    call.out[q] = dcg_of_query(
+        query.scores, query.relevance, query.rank_weights, query.n_items, query.cutoff, workspace)
+
+
+cdef struct MetricCall:
+    Queries queries
+    ranked_metric metric
+    intp_t cutoff               # negative: all documents of each query
+    double parameter
+    double empty
+    double *out
+
+
+cdef void metric_in_batch(const void *call_, intp_t q, char *workspace) noexcept nogil:
+    cdef const MetricCall *call = <const MetricCall *>call_
+    cdef Query query = query_at(&call.queries, q)
+    cdef intp_t wanted = call.cutoff if call.cutoff >= 0 else query.n_items, cutoff = min(wanted, query.n_items)
     cdef double *keys = <double *>workspace
-    cdef int32_t *items = <int32_t *>(keys + n_items)
-    if n_items > 0:
-        rank_query(&scores[first], n_items, cutoff, keys, items)
-        out[q] = metric(&relevance[first], items, n_items, cutoff, wanted, parameter, empty)
+    cdef int32_t *items = <int32_t *>(keys + query.n_items)
+    rank_query(query.scores, query.n_items, cutoff, keys, items)
+    call.out[q] = call.metric(query.relevance, items, query.n_items, cutoff, wanted, call.parameter, call.empty)
 
 
-cdef void log_prob_in_batch(
-    const double[::1] scores, const int64_t[::1] offsets, const int32_t[:, :, ::1] rankings, intp_t q, char *workspace,
-    double[:, ::1] out
-) noexcept nogil:
-    cdef intp_t first = offsets[q], n_items = offsets[q + 1] - offsets[q]
-    if n_items > 0:
-        log_prob_of_query(
-            &scores[first], n_items, min(n_items, rankings.shape[2]), &rankings[q, 0, 0], rankings.shape[1],
-            rankings.shape[2], workspace, &out[q, 0])
+cdef struct LogProbCall:
+    Queries queries
+    const int32_t *rankings     # (n_queries, n_rankings, length)
+    intp_t n_rankings
+    intp_t length
+    double *out                 # (n_queries, n_rankings)
+
+
+cdef void log_prob_in_batch(const void *call_, intp_t q, char *workspace) noexcept nogil:
+    cdef const LogProbCall *call = <const LogProbCall *>call_
+    cdef Query query = query_at(&call.queries, q)
+    log_prob_of_query(
+        query.scores, query.n_items, min(query.n_items, call.length),
+        call.rankings + q * call.n_rankings * call.length, call.n_rankings, call.length, workspace,
+        call.out + q * call.n_rankings)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -259,23 +266,17 @@ def dcg(
     const int64_t[::1] offsets, int n_threads, double[::1] out
 ):
     """Fill ``out`` (n_queries,), preset to 0, with the metric of each query's deterministic ranking."""
-    cdef intp_t n_queries = offsets.shape[0] - 1
-    cdef intp_t start = 0, stop, q
-    cdef int threads
-    if rank_weights.shape[1] == 0:
+    cdef DcgCall call
+    cdef Batch batch = batch_of(offsets)
+    if scores.shape[0] == 0 or rank_weights.shape[1] == 0:
         return
-    cdef Workspaces workspaces = Workspaces(n_threads, ranking_workspace(longest_query(offsets)))
-    while start < n_queries:
-        stop = round_stop(offsets, start, 30.0, n_threads)
-        threads = threads_for(n_threads, stop - start)
-        with nogil:
-            for q in prange(
-                start, stop, schedule="dynamic", chunksize=neighbours(stop - start, threads), num_threads=threads
-            ):
-                dcg_in_batch(
-                    scores, relevance, rank_weights, offsets, q, workspaces.of_this_thread(), out)
-        check_interrupt()
-        start = stop
+    call.queries = queries_of(scores, relevance, rank_weights, offsets)
+    call.out = &out[0]
+    batch.call = &call
+    batch.query = dcg_in_batch
+    batch.workspace = ranking_workspace(longest_query(offsets))
+    batch.ns_per_item = 30.0
+    run_batch(&batch, n_threads)
 
 
 def metric(
@@ -286,24 +287,21 @@ def metric(
 
     A negative cutoff is all documents of each query.
     """
-    cdef ranked_metric function = metric_of_kind(kind)
-    cdef intp_t n_queries = offsets.shape[0] - 1
-    cdef intp_t start = 0, stop, q
-    cdef int threads
-    cdef Workspaces workspaces = Workspaces(n_threads, ranking_workspace(longest_query(offsets)))
-    while start < n_queries:
-        stop = round_stop(offsets, start, 50.0, n_threads)
-        threads = threads_for(n_threads, stop - start)
-        with nogil:
-            for q in prange(
-                start, stop, schedule="dynamic", chunksize=neighbours(stop - start, threads), num_threads=threads
-            ):
-                metric_in_batch(
-                    function, scores, relevance, offsets, q,
-                    cutoff if cutoff >= 0 else offsets[q + 1] - offsets[q], parameter, empty,
-                    workspaces.of_this_thread(), out)
-        check_interrupt()
-        start = stop
+    cdef MetricCall call
+    cdef Batch batch = batch_of(offsets)
+    if scores.shape[0] == 0:
+        return
+    call.queries = queries_of(scores, relevance, None, offsets)
+    call.metric = metric_of_kind(kind)
+    call.cutoff = cutoff
+    call.parameter = parameter
+    call.empty = empty
+    call.out = &out[0]
+    batch.call = &call
+    batch.query = metric_in_batch
+    batch.workspace = ranking_workspace(longest_query(offsets))
+    batch.ns_per_item = 50.0
+    run_batch(&batch, n_threads)
 
 
 def ranking_log_prob(
@@ -311,21 +309,19 @@ def ranking_log_prob(
     double[:, ::1] out
 ):
     """Fill ``out`` (n_queries, n_rankings), preset to 0."""
-    cdef intp_t n_queries = offsets.shape[0] - 1
-    cdef intp_t start = 0, stop, q
+    cdef LogProbCall call
+    cdef Batch batch = batch_of(offsets)
     cdef intp_t longest = longest_query(offsets)
     cdef intp_t cutoff = min(rankings.shape[2], longest)
-    cdef int threads
     if cutoff == 0 or rankings.shape[1] == 0:
         return
-    cdef Workspaces workspaces = Workspaces(n_threads, remaining_workspace(longest, cutoff))
-    while start < n_queries:
-        stop = round_stop(offsets, start, 10.0 + rankings.shape[1], n_threads)
-        threads = threads_for(n_threads, stop - start)
-        with nogil:
-            for q in prange(
-                start, stop, schedule="dynamic", chunksize=neighbours(stop - start, threads), num_threads=threads
-            ):
-                log_prob_in_batch(scores, offsets, rankings, q, workspaces.of_this_thread(), out)
-        check_interrupt()
-        start = stop
+    call.queries = queries_of(scores, None, None, offsets)
+    call.rankings = &rankings[0, 0, 0]
+    call.n_rankings = rankings.shape[1]
+    call.length = rankings.shape[2]
+    call.out = &out[0, 0]
+    batch.call = &call
+    batch.query = log_prob_in_batch
+    batch.workspace = remaining_workspace(longest, cutoff)
+    batch.ns_per_item = 10.0 + rankings.shape[1]
+    run_batch(&batch, n_threads)

@@ -8,7 +8,7 @@ rows are only held against the R others that rank lower, which stand in a list o
 
 from libc.string cimport memset
 
-from plrank_fast._losses cimport Loss, LossQuery
+from plrank_fast._loss cimport Loss, LossQuery
 from plrank_fast._metrics cimport rank_all, rank_query
 from plrank_fast._selection cimport sort_pairs
 from plrank_fast._simd cimport simd_level

@@ -6,7 +6,7 @@ and O(R D K) for SoftRank with R relevant documents.
 
 from libc.math cimport log2
 
-from plrank_fast._losses cimport Loss, LossQuery
+from plrank_fast._loss cimport Loss, LossQuery
 from plrank_fast._metrics cimport rank_query
 from plrank_fast._simd cimport simd_level
 from plrank_fast._threads cimport ROUND_NS

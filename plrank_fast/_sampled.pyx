@@ -5,8 +5,7 @@ A block is drawn and used up before the next one, so memory is O(D + K) per thre
 
 from libc.string cimport memset
 
-from cython.parallel cimport prange
-
+from plrank_fast._batch cimport Batch, batch_of, longest_query, parts_per_thread, run_batch
 from plrank_fast._conditional cimport conditional_estimator
 from plrank_fast._hessian cimport hessian_estimator
 from plrank_fast._plrank cimport Estimate, Estimator, pl_rank_estimator
@@ -19,39 +18,28 @@ from plrank_fast._plrank_pass cimport (
     pass_workspace,
 )
 from plrank_fast._policy_gradient cimport policy_gradient_estimator
+from plrank_fast._queries cimport Queries, Query, queries_of, query_at
 from plrank_fast._random cimport BLOCK, block_size
 from plrank_fast._samplers cimport (
     NS_PER_ITEM,
     LOCKSTEP,
     Draw,
+    LongDraw,
     Sampler,
     complete_rankings,
     completes_rankings,
     deepest,
     draw_group,
-    drawer,
-    drawer_workspace,
-    empty_drawer,
-    draw_row_blocks,
+    draw_round,
     draw_rows,
+    forget_thread_samplers,
     prepare_sampler,
     sampler_workspace,
     start_block,
+    thread_sampler,
+    thread_sampler_workspace,
 )
-from plrank_fast._threads cimport (
-    ROUND_NS,
-    Workspaces,
-    as_observed,
-    blocks_per_round,
-    check_interrupt,
-    clock,
-    is_long,
-    longest_query,
-    neighbours,
-    round_stop,
-    threads_for,
-    threads_worth,
-)
+from plrank_fast._threads cimport ROUND_NS, Workspaces, check_interrupt
 from plrank_fast._typedefs cimport int32_t, int64_t, intp_t, uint64_t
 from plrank_fast._weights cimport Weights, weigh, weights_workspace
 
@@ -267,131 +255,143 @@ cdef void estimate_drawn(
         first_attempt = False
 
 
-cdef Estimate describe_query(
-    const double[::1] scores, const double[::1] relevance, const double[:, ::1] rank_weights,
-    const int64_t[::1] offsets, intp_t query, double[::1] out, double[::1] hessian, bint one_per_query
-) noexcept nogil:
-    """Point at one query of a batch (which must not be empty)."""
-    cdef Estimate estimate
-    cdef intp_t first = offsets[query]
-    estimate.n_items = offsets[query + 1] - first
-    estimate.cutoff = min(rank_weights.shape[1], estimate.n_items)
-    estimate.scores = &scores[first]
-    estimate.relevance = &relevance[first]
-    estimate.rank_weights = &rank_weights[query if rank_weights.shape[0] > 1 else 0, 0]
-    estimate.gradient = &out[query if one_per_query else first]
-    estimate.hessian = &hessian[first] if hessian.shape[0] > 0 else NULL
-    return estimate
-
-
 # ---------------------------------------------------------------------------------------------------------------------
 # Batch
 # ---------------------------------------------------------------------------------------------------------------------
 
-cdef inline bint is_trivial(const int64_t[::1] offsets, intp_t query, bint one_per_query) noexcept nogil:
-    """Whether a query keeps the zeros of ``out``: one of a single item has no gradient, nor must rounding give it any.
-    """
-    return offsets[query + 1] - offsets[query] <= (0 if one_per_query else 1)
+cdef struct Call:
+    Queries queries
+    Estimator estimator
+    Source source
+    bint one_per_query           # the estimate is one number, not one per item
+    double *out
+    double *hessian              # or NULL
 
 
-cdef void estimate_in_batch(
-    const Estimator *estimator, const double[::1] scores, const double[::1] relevance,
-    const double[:, ::1] rank_weights, const int64_t[::1] offsets, intp_t query, const Source *source, char *workspace,
-    double[::1] out, double[::1] hessian, bint one_per_query
-) noexcept nogil:
+cdef Estimate estimate_of(const Call *call, intp_t q) noexcept nogil:
+    """One query of a batch, and where its estimate goes."""
+    cdef Query query = query_at(&call.queries, q)
     cdef Estimate estimate
-    if not is_trivial(offsets, query, one_per_query):
-        estimate = describe_query(
-            scores, relevance, rank_weights, offsets, query, out, hessian, one_per_query)
-        if source.given != NULL:
-            estimate_given(estimator, &estimate, source, query, workspace)
-        else:
-            estimate_drawn(estimator, &estimate, source, query, workspace)
+    estimate.n_items = query.n_items
+    estimate.cutoff = query.cutoff
+    estimate.scores = query.scores
+    estimate.relevance = query.relevance
+    estimate.rank_weights = query.rank_weights
+    estimate.gradient = call.out + (q if call.one_per_query else query.first)
+    estimate.hessian = NULL
+    if call.hessian != NULL:
+        estimate.hessian = call.hessian + query.first
+    return estimate
 
 
-cdef int draw_and_accumulate_long(
-    const Estimator *estimator, Estimate *estimate, const Source *source, intp_t query, const Draw *draw,
-    const Weights *weights, int n_threads, Workspaces drawers, int32_t *columns
+cdef void estimate_in_batch(const void *call_, intp_t q, char *workspace) noexcept nogil:
+    cdef const Call *call = <const Call *>call_
+    cdef Estimate estimate = estimate_of(call, q)
+    if call.source.given != NULL:
+        estimate_given(&call.estimator, &estimate, &call.source, q, workspace)
+    else:
+        estimate_drawn(&call.estimator, &estimate, &call.source, q, workspace)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# A long query
+# ---------------------------------------------------------------------------------------------------------------------
+
+cdef int accumulate_long(
+    const Estimator *estimator, Estimate *estimate, const int32_t *rankings, intp_t n_rankings, intp_t stride,
+    int32_t *columns
 ) except -1:
-    """Rounds of drawing rows in parallel (or of reading given ones) and using them up."""
-    cdef intp_t n_items = estimate.n_items, cutoff = estimate.cutoff
-    cdef bint complete = estimate.kind != PLAIN and <intp_t>estimate.in_lockstep.depth > cutoff
-    cdef intp_t stride = source.length if source.given != NULL else n_items if complete else cutoff
-    cdef intp_t block_length = block_size(n_items)
-    cdef intp_t n_blocks = (source.n_samples + block_length - 1) // block_length
-    cdef intp_t first, stop, task, tasks, i, n_rankings
-    # bounded by the length of a round, and by a megabyte of rankings per thread
-    cdef double ns_per_ranking = NS_PER_ITEM * n_items
-    if source.given == NULL:
-        ns_per_ranking = drawer(draw, weights, complete, drawers.of_thread(0)).ns_per_ranking
-    cdef intp_t blocks_per_task = min(
-        blocks_per_round(n_items, ns_per_ranking / n_items, n_blocks, n_threads),
-        max(<intp_t>1, <intp_t>((1 << 20) // rankings_bytes(block_length, stride))))
-    cdef intp_t rankings_per_check = max(
-        <intp_t>1, <intp_t>(ROUND_NS / (n_items * cutoff * estimator.ns_per_item_and_rank + 10.0 * cutoff)))
+    """Use up a round of rankings, with a look for Ctrl-C as often as a round should end."""
+    cdef intp_t cutoff = estimate.cutoff, i
+    cdef double ns_per_ranking = estimate.n_items * cutoff * estimator.ns_per_item_and_rank + 10.0 * cutoff
+    cdef intp_t rankings_per_check = max(<intp_t>1, <intp_t>(ROUND_NS / ns_per_ranking))
     if estimate.kind != PLAIN:
         rankings_per_check = (rankings_per_check + BLOCK - 1) // BLOCK * BLOCK  # whole groups
-    cdef Workspaces rankings = Workspaces(
-        1, 0 if source.given != NULL else rankings_bytes(block_length, stride) * blocks_per_task * n_threads)
-    cdef int32_t *drawn = <int32_t *>rankings.of_thread(0)
-    cdef const int32_t *next_ranking
-    for first in range(0, n_blocks, blocks_per_task * n_threads):
-        if estimate.kind != PLAIN and estimate.in_lockstep.inexact:
-            return 0
-        stop = min(first + blocks_per_task * n_threads, n_blocks)
-        n_rankings = min(stop * block_length, source.n_samples) - first * block_length
-        if source.given != NULL:
-            next_ranking = source.given + (query * source.n_samples + first * block_length) * stride
-        else:
-            next_ranking = drawn
-            tasks = (stop - first + blocks_per_task - 1) // blocks_per_task
-            with nogil:
-                for task in prange(tasks, schedule="dynamic", num_threads=threads_for(n_threads, tasks)):
-                    draw_row_blocks(
-                        drawer(draw, weights, complete, drawers.of_this_thread()), draw,
-                        first + task * blocks_per_task, min(first + (task + 1) * blocks_per_task, stop),
-                        drawn + task * blocks_per_task * block_length * stride, stride)
-            check_interrupt()
-        for i in range(0, n_rankings, rankings_per_check):
-            with nogil:
-                accumulate_rows(
-                    estimator, estimate, next_ranking + i * stride, min(rankings_per_check, n_rankings - i), stride,
-                    columns)
-            check_interrupt()
+    for i in range(0, n_rankings, rankings_per_check):
+        with nogil:
+            accumulate_rows(
+                estimator, estimate, rankings + i * stride, min(rankings_per_check, n_rankings - i), stride, columns)
+        check_interrupt()
     return 0
 
 
-cdef int estimate_long_query(
-    const Estimator *estimator, Estimate *estimate, const Source *source, intp_t query, int n_threads
+cdef int draw_and_accumulate_long(
+    const Estimator *estimator, Estimate *estimate, const Source *source, intp_t query, LongDraw *drawing,
+    int n_threads, Workspaces thread_samplers, int32_t *columns
 ) except -1:
+    """Rounds of drawing rows in parallel (or of reading given ones) and using them up in order."""
+    cdef intp_t n_items = estimate.n_items, cutoff = estimate.cutoff
+    cdef intp_t block_length = block_size(n_items)
+    cdef intp_t n_blocks = (source.n_samples + block_length - 1) // block_length
+    cdef intp_t blocks_per_round, n_rankings
+    cdef double ns_per_ranking = NS_PER_ITEM * n_items
+    cdef const int32_t *given = NULL
+    drawing.complete = estimate.kind != PLAIN and <intp_t>estimate.in_lockstep.depth > cutoff
+    drawing.stride = source.length if source.given != NULL else n_items if drawing.complete else cutoff
+    if source.given != NULL:
+        given = source.given + query * source.n_samples * source.length
+    else:
+        ns_per_ranking = thread_sampler(
+            drawing.draw, drawing.weights, drawing.complete, thread_samplers.of_thread(0)).ns_per_ranking
+    # bounded by the length of a round, and by a megabyte of rankings per thread
+    drawing.blocks_per_task = min(
+        parts_per_thread(block_length * ns_per_ranking, n_blocks, n_threads),
+        max(<intp_t>1, <intp_t>((1 << 20) // rankings_bytes(block_length, drawing.stride))))
+    blocks_per_round = drawing.blocks_per_task * n_threads
+    cdef Workspaces rankings = Workspaces(
+        1, 0 if given != NULL else rankings_bytes(block_length, drawing.stride) * blocks_per_round)
+    drawing.rankings = <int32_t *>rankings.of_thread(0)
+    for drawing.first_block in range(0, n_blocks, blocks_per_round):
+        if estimate.kind != PLAIN and estimate.in_lockstep.inexact:
+            return 0
+        drawing.last_block = min(drawing.first_block + blocks_per_round, n_blocks)
+        n_rankings = (
+            min(drawing.last_block * block_length, source.n_samples) - drawing.first_block * block_length)
+        if given != NULL:
+            accumulate_long(
+                estimator, estimate, given + drawing.first_block * block_length * drawing.stride, n_rankings,
+                drawing.stride, columns)
+        else:
+            draw_round(drawing, n_threads, thread_samplers)
+            accumulate_long(estimator, estimate, drawing.rankings, n_rankings, drawing.stride, columns)
+    return 0
+
+
+cdef int estimate_long_query(const void *call_, intp_t query, int n_threads) except -1:
     """One query that outlasts a round: its blocks are drawn in parallel and used up in order, the same bits as ever."""
+    cdef const Call *call = <const Call *>call_
+    cdef const Estimator *estimator = &call.estimator
+    cdef const Source *source = &call.source
+    cdef Estimate estimate = estimate_of(call, query)
     cdef intp_t n_items = estimate.n_items, cutoff = estimate.cutoff
     cdef intp_t deep = deepest(n_items, cutoff)
-    cdef Draw draw = describe_draw(estimate, source, query)
+    cdef Draw draw = describe_draw(&estimate, source, query)
     cdef Weights weights
-    cdef size_t drawing = 0 if source.given != NULL else drawer_workspace(n_items, cutoff, source.n_samples)
-    cdef int thread, later
+    cdef LongDraw drawing
+    cdef int later
     cdef Workspaces estimating = Workspaces(
         1, rankings_bytes(LOCKSTEP, deep) + weights_workspace(n_items)
         + estimator_workspace(estimator, n_items, cutoff) + baseline_workspace(n_items, cutoff, source.pilot))
-    cdef Workspaces drawers = Workspaces(n_threads, drawing)
+    cdef Workspaces thread_samplers = Workspaces(
+        n_threads, 0 if source.given != NULL else thread_sampler_workspace(n_items, cutoff, source.n_samples))
     cdef int32_t *columns = <int32_t *>estimating.of_thread(0)
     cdef char *workspace = weigh(
         &weights, estimate.scores, n_items, cutoff, estimating.of_thread(0) + rankings_bytes(LOCKSTEP, deep))
-    workspace = draw_baseline(estimate, &weights, source, query, workspace)
+    workspace = draw_baseline(&estimate, &weights, source, query, workspace)
     cdef bint can_complete = cutoff == n_items  # what given rankings hold past the cutoff has not been checked
     cdef bint finished = False, first_attempt = True
+    drawing.draw = &draw
+    drawing.weights = &weights
     if source.given == NULL:
-        for thread in range(n_threads):
-            empty_drawer(drawers.of_thread(thread))
-        can_complete = completes_rankings(drawer(&draw, &weights, False, drawers.of_thread(0)))
+        forget_thread_samplers(thread_samplers)
+        can_complete = completes_rankings(thread_sampler(&draw, &weights, False, thread_samplers.of_thread(0)))
     while not finished:
-        begin_estimate(estimator, estimate, &weights, source, can_complete, first_attempt, workspace)
+        begin_estimate(estimator, &estimate, &weights, source, can_complete, first_attempt, workspace)
         for later in range(estimator.passes - 1, -1, -1):
             estimate.passes_to_come = later
             draw_and_accumulate_long(
-                estimator, estimate, source, query, &draw, &weights, n_threads, drawers, columns)
-        finished = finish_estimate(estimator, estimate, source)
+                estimator, &estimate, source, query, &drawing, n_threads, thread_samplers, columns)
+        finished = finish_estimate(estimator, &estimate, source)
         first_attempt = False
     return 0
 
@@ -413,49 +413,38 @@ def sampled_estimate(
     ``rankings`` (n_queries, n_samples, length >= cutoff) are used if given, else drawn from the streams of ``key``.
     ``out`` must be zero where queries are empty.
     """
-    cdef Estimator estimator = estimator_of(variant, hessian.shape[0] > 0)
-    cdef Estimate estimate
-    cdef Source source
-    cdef bint one_per_query = variant == 0
-    cdef intp_t n_queries = offsets.shape[0] - 1
-    cdef intp_t start = 0, stop, q
+    cdef Call call
+    cdef Batch batch = batch_of(offsets)
     cdef intp_t longest = longest_query(offsets)
     cdef intp_t cutoff = min(rank_weights.shape[1], longest)
-    cdef int threads
-    cdef double ns_per_item, started
     if cutoff == 0:
         return
-    source.sampler = sampler
-    source.pilot = pilot
-    source.n_samples = n_samples
-    source.given = NULL
-    source.length = 0
-    source.key = &key[0]
-    source.first_query = first_query
-    source.first_block = 0
+    call.queries = queries_of(scores, relevance, rank_weights, offsets)
+    call.estimator = estimator_of(variant, hessian.shape[0] > 0)
+    call.one_per_query = variant == METRIC
+    call.out = &out[0]
+    call.hessian = NULL
+    if hessian.shape[0] > 0:
+        call.hessian = &hessian[0]
+    call.source.sampler = sampler
+    call.source.pilot = pilot
+    call.source.n_samples = n_samples
+    call.source.given = NULL
+    call.source.length = 0
+    call.source.key = &key[0]
+    call.source.first_query = first_query
+    call.source.first_block = 0
     if rankings is not None:
-        source.given = &rankings[0, 0, 0]
-        source.length = rankings.shape[2]
-    ns_per_item = n_samples * estimator.passes * (NS_PER_ITEM + estimator.ns_per_item_and_rank * cutoff)
-    cdef Workspaces workspaces = Workspaces(
-        n_threads, query_workspace(&estimator, longest, cutoff, n_samples, rankings is None)
+        call.source.given = &rankings[0, 0, 0]
+        call.source.length = rankings.shape[2]
+    batch.call = &call
+    batch.query = estimate_in_batch
+    batch.long_query = estimate_long_query
+    # one of a single item has no gradient, and rounding must not give it one
+    batch.fewest_items = 1 if call.one_per_query else 2
+    batch.workspace = (
+        query_workspace(&call.estimator, longest, cutoff, n_samples, rankings is None)
         + baseline_workspace(longest, cutoff, pilot))
-    while start < n_queries:
-        stop = round_stop(offsets, start, ns_per_item, n_threads)
-        if not is_long(offsets, start, stop, ns_per_item) or is_trivial(offsets, start, one_per_query):
-            threads = threads_worth(n_threads, offsets, start, stop, ns_per_item)
-            started = clock()
-            with nogil:
-                for q in prange(
-                    start, stop, schedule="dynamic", chunksize=neighbours(stop - start, threads), num_threads=threads
-                ):
-                    estimate_in_batch(
-                        &estimator, scores, relevance, rank_weights, offsets, q, &source,
-                        workspaces.of_this_thread(), out, hessian, one_per_query)
-            check_interrupt()
-            ns_per_item = as_observed(ns_per_item, offsets, start, stop, threads, started)
-        else:
-            estimate = describe_query(
-                scores, relevance, rank_weights, offsets, start, out, hessian, one_per_query)
-            estimate_long_query(&estimator, &estimate, &source, start, n_threads)
-        start = stop
+    batch.ns_per_item = (
+        n_samples * call.estimator.passes * (NS_PER_ITEM + call.estimator.ns_per_item_and_rank * cutoff))
+    run_batch(&batch, n_threads)

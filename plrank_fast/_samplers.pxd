@@ -2,6 +2,7 @@
 
 from plrank_fast._introselect cimport Introselect
 from plrank_fast._random cimport plr_stream
+from plrank_fast._threads cimport Workspaces
 from plrank_fast._typedefs cimport int32_t, intp_t, uint8_t, uint32_t, uint64_t
 from plrank_fast._weights cimport Weights
 
@@ -90,7 +91,7 @@ cdef enum:
     GUIDE = 5                   # of the same family as TABLE, for longer lists; not asked for by name
 
 cdef struct Sampler:
-    bint ready                  # in the workspace of a drawer: whether it has been prepared
+    bint ready                  # in a thread's workspace: whether it has been prepared
     int method
     double ns_per_ranking       # rough cost, for the length of a round
     # draws with replacement that it takes a ranking, their deviation, and how many for the last item; set for a table
@@ -137,6 +138,19 @@ cdef void draw_row_blocks(
 cdef void draw_query(
     const Draw *draw, const double *scores, intp_t n_items, char *workspace, int32_t *rankings
 ) noexcept nogil
-cdef size_t drawer_workspace(intp_t n_items, intp_t cutoff, intp_t n_samples) noexcept nogil
-cdef void empty_drawer(char *workspace) noexcept nogil
-cdef Sampler *drawer(const Draw *draw, const Weights *weights, bint complete, char *workspace) noexcept nogil
+
+cdef struct LongDraw:
+    # a round of drawing for one long query
+    const Draw *draw
+    const Weights *weights
+    bint complete                # draw all ranks
+    intp_t first_block
+    intp_t last_block
+    intp_t blocks_per_task
+    int32_t *rankings            # OUT, rows of ``stride`` items from the first block on
+    intp_t stride
+
+cdef size_t thread_sampler_workspace(intp_t n_items, intp_t cutoff, intp_t n_samples) noexcept nogil
+cdef void forget_thread_samplers(Workspaces workspaces) noexcept
+cdef Sampler *thread_sampler(const Draw *draw, const Weights *weights, bint complete, char *workspace) noexcept nogil
+cdef int draw_round(const LongDraw *drawing, int n_threads, Workspaces thread_samplers) except -1

@@ -18,22 +18,14 @@ which every sampler consumes the same words at any SIMD level.
 
 from libc.math cimport INFINITY, log2, sqrt
 
+from plrank_fast._batch cimport Batch, batch_of, longest_query, parts_per_thread, run_batch, run_tasks
 from plrank_fast._introselect cimport draw_ranking, introselect_workspace, prepare_introselect
+from plrank_fast._queries cimport Queries, Query, queries_of, query_at
 from plrank_fast._random cimport block_size, plr_mix64, plr_stream_init
 from plrank_fast._simd cimport simd_level
-from plrank_fast._threads cimport (
-    Workspaces,
-    blocks_per_round,
-    check_interrupt,
-    is_long,
-    longest_query,
-    round_stop,
-    threads_for,
-)
+from plrank_fast._threads cimport Workspaces
 from plrank_fast._typedefs cimport int32_t, int64_t, intp_t, uint8_t, uint32_t, uint64_t
 from plrank_fast._weights cimport PLR_OCTAVES, Weights, arrivals, await_arrivals, weigh, weights_workspace
-
-from cython.parallel cimport prange
 
 cdef extern from "network_sampler.h" nogil:
     ctypedef struct network_kernels:
@@ -432,20 +424,66 @@ cdef void draw_query(
 
 
 # ---------------------------------------------------------------------------------------------------------------------
+# Samplers of threads, for the blocks of one long query
+# ---------------------------------------------------------------------------------------------------------------------
+
+cdef size_t thread_sampler_workspace(intp_t n_items, intp_t cutoff, intp_t n_samples) noexcept nogil:
+    return aligned(sizeof(Sampler)) + sampler_workspace(n_items, cutoff, n_samples)
+
+
+cdef void forget_thread_samplers(Workspaces workspaces) noexcept:
+    """None of the threads has prepared its sampler."""
+    cdef int thread
+    for thread in range(workspaces.n_threads):
+        (<Sampler *>workspaces.of_thread(thread)).ready = False
+
+
+cdef Sampler *thread_sampler(const Draw *draw, const Weights *weights, bint complete, char *workspace) noexcept nogil:
+    """The sampler in a thread's workspace, prepared by its first use."""
+    cdef Sampler *sampler = <Sampler *>workspace
+    if not sampler.ready:
+        prepare_sampler(sampler, draw, weights, workspace + aligned(sizeof(Sampler)))
+        sampler.ready = True
+    if complete and sampler.depth < sampler.n_items:
+        complete_rankings(sampler)
+    return sampler
+
+
+cdef void draw_task(const void *drawing_, intp_t task, char *workspace) noexcept nogil:
+    cdef const LongDraw *drawing = <const LongDraw *>drawing_
+    cdef intp_t first = task * drawing.blocks_per_task
+    draw_row_blocks(
+        thread_sampler(drawing.draw, drawing.weights, drawing.complete, workspace), drawing.draw,
+        drawing.first_block + first, min(drawing.first_block + first + drawing.blocks_per_task, drawing.last_block),
+        drawing.rankings + first * block_size(drawing.weights.n_items) * drawing.stride, drawing.stride)
+
+
+cdef int draw_round(const LongDraw *drawing, int n_threads, Workspaces thread_samplers) except -1:
+    """Blocks [first_block, last_block) of one long query into rows, ``blocks_per_task`` to a task."""
+    cdef intp_t n_blocks = drawing.last_block - drawing.first_block
+    return run_tasks(
+        draw_task, drawing, (n_blocks + drawing.blocks_per_task - 1) // drawing.blocks_per_task, n_threads,
+        thread_samplers)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
 # Batch
 # ---------------------------------------------------------------------------------------------------------------------
 
-cdef inline Draw describe_draw(
-    int sampler, intp_t cutoff, intp_t n_samples, const uint64_t[::1] key, uint64_t query
-) noexcept nogil:
-    cdef Draw draw
-    draw.sampler = sampler
-    draw.cutoff = cutoff
-    draw.n_samples = n_samples
-    draw.key = &key[0]
-    draw.query = query
-    draw.first_block = 0
+cdef struct Call:
+    Queries queries
+    Draw draw                    # of the first query
+    int32_t *rankings            # (n_queries, n_samples, cutoff)
+
+
+cdef inline Draw draw_of(const Call *call, intp_t query) noexcept nogil:
+    cdef Draw draw = call.draw
+    draw.query += query
     return draw
+
+
+cdef inline int32_t *rankings_of(const Call *call, intp_t query) noexcept nogil:
+    return call.rankings + query * call.draw.n_samples * call.draw.cutoff
 
 
 cdef void pad_rankings(int32_t *rankings, intp_t n_samples, intp_t cutoff, intp_t n_items) noexcept nogil:
@@ -457,72 +495,48 @@ cdef void pad_rankings(int32_t *rankings, intp_t n_samples, intp_t cutoff, intp_
                 rankings[i * cutoff + k] = -1
 
 
-cdef void draw_one(
-    int sampler_name, const double[::1] scores, const int64_t[::1] offsets, intp_t query, intp_t cutoff,
-    intp_t n_samples, const uint64_t[::1] key, uint64_t first_query, char *workspace, int32_t *rankings
-) noexcept nogil:
+cdef void draw_in_batch(const void *call_, intp_t q, char *workspace) noexcept nogil:
     """All rankings of one query of a batch."""
-    cdef Draw draw = describe_draw(sampler_name, cutoff, n_samples, key, first_query + query)
-    cdef intp_t n_items = offsets[query + 1] - offsets[query]
-    pad_rankings(rankings, n_samples, cutoff, n_items)
-    if n_items > 0:
-        draw_query(&draw, &scores[0] + offsets[query], n_items, workspace, rankings)
+    cdef const Call *call = <const Call *>call_
+    cdef Query query = query_at(&call.queries, q)
+    cdef Draw draw = draw_of(call, q)
+    pad_rankings(rankings_of(call, q), draw.n_samples, draw.cutoff, query.n_items)
+    draw_query(&draw, query.scores, query.n_items, workspace, rankings_of(call, q))
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Drawers: a sampler per thread, for the blocks of one long query
-# ---------------------------------------------------------------------------------------------------------------------
-
-cdef size_t drawer_workspace(intp_t n_items, intp_t cutoff, intp_t n_samples) noexcept nogil:
-    return aligned(sizeof(Sampler)) + sampler_workspace(n_items, cutoff, n_samples)
-
-
-cdef void empty_drawer(char *workspace) noexcept nogil:
-    (<Sampler *>workspace).ready = False
-
-
-cdef Sampler *drawer(const Draw *draw, const Weights *weights, bint complete, char *workspace) noexcept nogil:
-    """The sampler in a thread's workspace, prepared by its first use."""
-    cdef Sampler *sampler = <Sampler *>workspace
-    if not sampler.ready:
-        prepare_sampler(sampler, draw, weights, workspace + aligned(sizeof(Sampler)))
-        sampler.ready = True
-    if complete and sampler.depth < sampler.n_items:
-        complete_rankings(sampler)
-    return sampler
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Entry points
-# ---------------------------------------------------------------------------------------------------------------------
-
-cdef int draw_long_query(
-    const Draw *draw, const double *scores, intp_t n_items, int n_threads, Workspaces workspaces, int32_t *rankings
-) except -1:
-    """One query that outlasts a round: ranges of its blocks are the tasks, and each round gives every thread one."""
+cdef int draw_long_query(const void *call_, intp_t q, int n_threads) except -1:
+    """A query that outlasts a round: ranges of its blocks are the tasks, and each round gives every thread one."""
+    cdef const Call *call = <const Call *>call_
+    cdef Query query = query_at(&call.queries, q)
+    cdef Draw draw = draw_of(call, q)
+    cdef intp_t n_items = query.n_items, block_length = block_size(n_items)
+    cdef intp_t n_blocks = (draw.n_samples + block_length - 1) // block_length, first
     cdef Workspaces shared = Workspaces(1, weights_workspace(n_items))
+    cdef Workspaces thread_samplers = Workspaces(
+        n_threads, thread_sampler_workspace(n_items, draw.cutoff, draw.n_samples))
     cdef Weights weights
-    cdef intp_t block_length = block_size(n_items)
-    cdef intp_t n_blocks = (draw.n_samples + block_length - 1) // block_length
-    cdef intp_t first, last, task, tasks, blocks_per_task
-    cdef double ns_per_ranking
-    for task in range(n_threads):
-        empty_drawer(workspaces.of_thread(task))
-    weigh(&weights, scores, n_items, draw.cutoff, shared.of_thread(0))
-    ns_per_ranking = drawer(draw, &weights, False, workspaces.of_thread(0)).ns_per_ranking
-    blocks_per_task = blocks_per_round(n_items, ns_per_ranking / n_items, n_blocks, n_threads)
-    for first in range(0, n_blocks, blocks_per_task * n_threads):
-        last = min(first + blocks_per_task * n_threads, n_blocks)
-        tasks = (last - first + blocks_per_task - 1) // blocks_per_task
-        with nogil:
-            for task in prange(tasks, schedule="dynamic", num_threads=threads_for(n_threads, tasks)):
-                draw_row_blocks(
-                    drawer(draw, &weights, False, workspaces.of_this_thread()), draw,
-                    first + task * blocks_per_task, min(first + (task + 1) * blocks_per_task, last),
-                    rankings + (first + task * blocks_per_task) * block_length * draw.cutoff, draw.cutoff)
-        check_interrupt()
+    cdef LongDraw drawing
+    forget_thread_samplers(thread_samplers)
+    pad_rankings(rankings_of(call, q), draw.n_samples, draw.cutoff, n_items)
+    weigh(&weights, query.scores, n_items, draw.cutoff, shared.of_thread(0))
+    drawing.draw = &draw
+    drawing.weights = &weights
+    drawing.complete = False
+    drawing.stride = draw.cutoff
+    drawing.blocks_per_task = parts_per_thread(
+        block_length * thread_sampler(&draw, &weights, False, thread_samplers.of_thread(0)).ns_per_ranking, n_blocks,
+        n_threads)
+    for first in range(0, n_blocks, drawing.blocks_per_task * n_threads):
+        drawing.first_block = first
+        drawing.last_block = min(first + drawing.blocks_per_task * n_threads, n_blocks)
+        drawing.rankings = rankings_of(call, q) + first * block_length * draw.cutoff
+        draw_round(&drawing, n_threads, thread_samplers)
     return 0
 
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Entry point
+# ---------------------------------------------------------------------------------------------------------------------
 
 def sample_rankings(
     int sampler, const double[::1] scores, const int64_t[::1] offsets, intp_t n_samples, intp_t cutoff,
@@ -532,26 +546,27 @@ def sample_rankings(
 
     Nothing is written before its query is drawn: to touch gigabytes for the first time takes longer than a round may.
     """
-    cdef intp_t n_queries = offsets.shape[0] - 1
-    cdef intp_t start = 0, stop, q, longest = longest_query(offsets)
-    cdef Draw draw
-    if cutoff == 0:
+    cdef Call call
+    cdef Batch batch = batch_of(offsets)
+    cdef intp_t longest = longest_query(offsets), q
+    if rankings.shape[0] == 0 or cutoff == 0 or n_samples == 0:
         return
-    cdef Workspaces workspaces = Workspaces(
-        n_threads, weights_workspace(longest) + drawer_workspace(longest, cutoff, n_samples))
-    while start < n_queries:
-        stop = round_stop(offsets, start, NS_PER_ITEM * n_samples, n_threads)
-        if not is_long(offsets, start, stop, NS_PER_ITEM * n_samples):
-            with nogil:
-                for q in prange(start, stop, schedule="dynamic", num_threads=threads_for(n_threads, stop - start)):
-                    draw_one(
-                        sampler, scores, offsets, q, cutoff, n_samples, key, first_query,
-                        workspaces.of_this_thread(), &rankings[q, 0, 0])
-            check_interrupt()
-        else:
-            pad_rankings(&rankings[start, 0, 0], n_samples, cutoff, offsets[stop] - offsets[start])
-            draw = describe_draw(sampler, cutoff, n_samples, key, first_query + start)
-            draw_long_query(
-                &draw, &scores[0] + offsets[start], offsets[stop] - offsets[start], n_threads, workspaces,
-                &rankings[start, 0, 0])
-        start = stop
+    for q in range(rankings.shape[0]):
+        if offsets[q + 1] == offsets[q]:  # the driver passes over it
+            pad_rankings(&rankings[q, 0, 0], n_samples, cutoff, 0)
+    if longest == 0:
+        return
+    call.queries = queries_of(scores, None, None, offsets)
+    call.draw.sampler = sampler
+    call.draw.cutoff = cutoff
+    call.draw.n_samples = n_samples
+    call.draw.key = &key[0]
+    call.draw.query = first_query
+    call.draw.first_block = 0
+    call.rankings = &rankings[0, 0, 0]
+    batch.call = &call
+    batch.query = draw_in_batch
+    batch.long_query = draw_long_query
+    batch.workspace = weights_workspace(longest) + sampler_workspace(longest, cutoff, n_samples)
+    batch.ns_per_item = NS_PER_ITEM * n_samples
+    run_batch(&batch, n_threads)

@@ -17,23 +17,13 @@ from libc.float cimport DBL_MAX
 from libc.math cimport INFINITY, M_PI, cos, exp, log, sin
 from libc.string cimport memset
 
+from plrank_fast._batch cimport Batch, batch_of, longest_query, run_batch, run_tasks
+from plrank_fast._queries cimport Queries, Query, queries_of, query_at
 from plrank_fast._random cimport block_size, plr_stream, plr_stream_init
 from plrank_fast._selection cimport select_smallest, sort_pairs
 from plrank_fast._simd cimport simd_level
-from plrank_fast._threads cimport (
-    Workspaces,
-    as_observed,
-    check_interrupt,
-    clock,
-    is_long,
-    longest_query,
-    neighbours,
-    round_stop,
-    threads_for,
-)
+from plrank_fast._threads cimport Workspaces
 from plrank_fast._typedefs cimport int32_t, int64_t, intp_t, uint64_t
-
-from cython.parallel cimport prange
 
 cdef extern from "stochastic_rank.h" nogil:
     int PLR_GUMBEL_WIDE
@@ -593,51 +583,84 @@ cdef void estimate_query(
 # Batch
 # ---------------------------------------------------------------------------------------------------------------------
 
-cdef void estimate_in_batch(
-    const Call *call, const double[::1] scores, const double[::1] relevance, const double[:, ::1] rank_weights,
-    const int64_t[::1] offsets, intp_t q, char *workspace, double[::1] out
-) noexcept nogil:
-    cdef intp_t first = offsets[q], n_items = offsets[q + 1] - first
-    if n_items > 0:
-        estimate_query(
-            call, &scores[first], &relevance[first], n_items,
-            &rank_weights[q if rank_weights.shape[0] > 1 else 0, 0], rank_weights.shape[1], q, workspace, &out[first])
+cdef struct BatchCall:
+    Queries queries
+    Call call
+    double *out
 
 
-cdef int estimate_long_query(
-    const Call *call, const double[::1] scores, const double[::1] relevance, const double[:, ::1] rank_weights,
-    const int64_t[::1] offsets, intp_t q, int n_threads, Workspaces workspaces, double[::1] out
-) except -1:
-    """One query that outlasts a round: each round gives every thread a block, and adds them up in order.
+cdef void estimate_in_batch(const void *call_, intp_t q, char *workspace) noexcept nogil:
+    cdef const BatchCall *call = <const BatchCall *>call_
+    cdef Query query = query_at(&call.queries, q)
+    estimate_query(
+        &call.call, query.scores, query.relevance, query.n_items, query.rank_weights, query.cutoff, q, workspace,
+        call.out + query.first)
 
-    Every thread has the query laid out for itself, once.
-    """
-    cdef intp_t n_items = offsets[q + 1] - offsets[q], n_blocks = number_of_blocks(call, n_items)
-    cdef intp_t first, task, tasks = min(<intp_t>n_threads, n_blocks), d
-    cdef const double *weights = &rank_weights[q if rank_weights.shape[0] > 1 else 0, 0]
-    cdef size_t problem_bytes = (sizeof(Problem) + 63) // 64 * 64
-    cdef Workspaces partials = Workspaces(<int>tasks, problem_bytes + n_items * sizeof(double))
-    cdef double *partial
-    with nogil:
-        for task in prange(tasks, schedule="static", chunksize=1, num_threads=threads_for(n_threads, tasks)):
-            prepare_query(
-                <Problem *>partials.of_task(<int>task), call, &scores[offsets[q]], &relevance[offsets[q]], n_items,
-                weights, rank_weights.shape[1], workspaces.of_thread(<int>task))
-    check_interrupt()
-    for first in range(0, n_blocks, n_threads):
-        tasks = min(<intp_t>n_threads, n_blocks - first)
-        with nogil:
-            for task in prange(tasks, schedule="static", chunksize=1, num_threads=threads_for(n_threads, tasks)):
-                memset(partials.of_task(<int>task) + problem_bytes, 0, n_items * sizeof(double))
-                add_blocks(
-                    <Problem *>partials.of_thread(<int>task), call, q, first + task, first + task + 1,
-                    <double *>(partials.of_thread(<int>task) + problem_bytes))
-            for task in range(tasks):
-                partial = <double *>(partials.of_thread(<int>task) + problem_bytes)
-                for d in range(n_items):
-                    out[offsets[q] + d] += partial[d]
-        check_interrupt()
-    finish(call, &out[offsets[q]], n_items)
+
+# ---------------------------------------------------------------------------------------------------------------------
+# A long query: each round gives every thread a block of samples, and adds them up in order
+# ---------------------------------------------------------------------------------------------------------------------
+
+cdef struct LongQuery:
+    const Call *call
+    Query query
+    intp_t first_block           # of the round: task i has the i-th from there
+    char *memory                 # of the first task: a ``Problem``, then the sum of its block, then its workspace
+    size_t next_memory           # distance to that of the next task
+
+
+cdef inline size_t aligned(size_t n_bytes) noexcept nogil:
+    return (n_bytes + 63) // 64 * 64
+
+
+cdef inline Problem *problem_of(const LongQuery *query, intp_t task) noexcept nogil:
+    return <Problem *>(query.memory + task * query.next_memory)
+
+
+cdef inline double *sum_of(const LongQuery *query, intp_t task) noexcept nogil:
+    return <double *>(query.memory + task * query.next_memory + aligned(sizeof(Problem)))
+
+
+cdef void prepare_task(const void *query_, intp_t task, char *unused) noexcept nogil:
+    """Every task has the query laid out for itself, once."""
+    cdef const LongQuery *self = <const LongQuery *>query_
+    prepare_query(
+        problem_of(self, task), self.call, self.query.scores, self.query.relevance, self.query.n_items,
+        self.query.rank_weights, self.query.cutoff,
+        <char *>sum_of(self, task) + aligned(self.query.n_items * sizeof(double)))
+
+
+cdef void block_task(const void *query_, intp_t task, char *unused) noexcept nogil:
+    cdef const LongQuery *self = <const LongQuery *>query_
+    cdef intp_t block = self.first_block + task
+    memset(sum_of(self, task), 0, self.query.n_items * sizeof(double))
+    add_blocks(problem_of(self, task), self.call, self.query.index, block, block + 1, sum_of(self, task))
+
+
+cdef int estimate_long_query(const void *call_, intp_t q, int n_threads) except -1:
+    cdef const BatchCall *call = <const BatchCall *>call_
+    cdef LongQuery query
+    cdef intp_t n_blocks, task, tasks, d
+    cdef double *gradient
+    query.call = &call.call
+    query.query = query_at(&call.queries, q)
+    n_blocks = number_of_blocks(query.call, query.query.n_items)
+    tasks = min(<intp_t>n_threads, n_blocks)
+    query.next_memory = (
+        aligned(sizeof(Problem)) + aligned(query.query.n_items * sizeof(double))
+        + aligned(workspace_size(query.query.n_items, query.query.cutoff)))
+    cdef Workspaces memory = Workspaces(1, query.next_memory * tasks)
+    cdef Workspaces threads = Workspaces(n_threads, 0)  # tasks bring their own memory
+    query.memory = memory.of_thread(0)
+    gradient = call.out + query.query.first
+    run_tasks(prepare_task, &query, tasks, n_threads, threads)
+    for query.first_block in range(0, n_blocks, tasks):
+        tasks = min(tasks, n_blocks - query.first_block)
+        run_tasks(block_task, &query, tasks, n_threads, threads)
+        for task in range(tasks):
+            for d in range(query.query.n_items):
+                gradient[d] += sum_of(&query, task)[d]
+    finish(query.call, gradient, query.query.n_items)
     return 0
 
 
@@ -655,42 +678,28 @@ def stochastic_rank(
     ``given`` replaces the noise of a single query, for tests: (n_samples, n_docs) standard exponential numbers E for
     Gumbel noise -log E, or standard normal ones.
     """
-    cdef Call call
-    cdef intp_t n_queries = offsets.shape[0] - 1
-    cdef intp_t start = 0, stop, q
+    cdef BatchCall call
+    cdef Batch batch = batch_of(offsets)
     cdef intp_t longest = longest_query(offsets)
     cdef intp_t cutoff = min(rank_weights.shape[1], longest)
-    cdef int threads
-    cdef double ns_per_item, started
     if cutoff == 0:
         return
-    call.noise = noise
-    call.inverse_sigma = inverse_sigma
-    call.n_samples = n_samples
-    call.given = NULL
+    call.queries = queries_of(scores, relevance, rank_weights, offsets)
+    call.call.noise = noise
+    call.call.inverse_sigma = inverse_sigma
+    call.call.n_samples = n_samples
+    call.call.given = NULL
     if given is not None:
-        call.given = &given[0, 0]
-    call.key = &key[0]
-    call.first_query = first_query
-    call.first_block = 0
+        call.call.given = &given[0, 0]
+    call.call.key = &key[0]
+    call.call.first_query = first_query
+    call.call.first_block = 0
+    call.out = &out[0]
+    batch.call = &call
+    batch.query = estimate_in_batch
+    batch.long_query = estimate_long_query
+    batch.fewest_items = 2  # one of a single item has no gradient
+    batch.workspace = workspace_size(longest, cutoff)
     # ranks cost by the node and not by the item: about as much as if a list of that cutoff had 10 K items
-    ns_per_item = n_samples * (NS_PER_ITEM + NS_PER_RANK * min(<double>cutoff, 10.0))
-    cdef Workspaces workspaces = Workspaces(n_threads, workspace_size(longest, cutoff))
-    while start < n_queries:
-        stop = round_stop(offsets, start, ns_per_item, n_threads)
-        if not is_long(offsets, start, stop, ns_per_item) or offsets[stop] - offsets[start] < 2:
-            threads = threads_for(n_threads, stop - start)
-            started = clock()
-            with nogil:
-                for q in prange(
-                    start, stop, schedule="dynamic", chunksize=neighbours(stop - start, threads), num_threads=threads
-                ):
-                    estimate_in_batch(
-                        &call, scores, relevance, rank_weights, offsets, q, workspaces.of_this_thread(),
-                        out)
-            check_interrupt()
-            ns_per_item = as_observed(ns_per_item, offsets, start, stop, threads, started)
-        else:
-            estimate_long_query(
-                &call, scores, relevance, rank_weights, offsets, start, n_threads, workspaces, out)
-        start = stop
+    batch.ns_per_item = n_samples * (NS_PER_ITEM + NS_PER_RANK * min(<double>cutoff, 10.0))
+    run_batch(&batch, n_threads)

@@ -1,8 +1,4 @@
-"""Threads of a call, the rounds in which a long call looks for Ctrl-C, and memory for each thread.
-
-A batch is worked off in rounds of about a twentieth of a second; between two rounds the calling thread asks Python
-whether a signal has come. Kernels therefore never take the GIL. Results do not depend on rounds or threads.
-"""
+"""Threads of a call, looks for Ctrl-C, and memory for each thread. ``_batch`` says who works on what."""
 
 import os
 import re
@@ -11,8 +7,7 @@ from cpython.exc cimport PyErr_CheckSignals, PyErr_Occurred
 from libc.stdint cimport uint64_t, uintptr_t
 from libc.stdlib cimport free
 
-from plrank_fast._random cimport block_size
-from plrank_fast._typedefs cimport int64_t, intp_t
+from plrank_fast._typedefs cimport intp_t
 
 cdef extern from "openmp.h" nogil:
     int omp_get_max_threads()
@@ -85,7 +80,6 @@ cdef double ROUND_NS = 5e7  # a twentieth of a second: Ctrl-C is promised within
 # Estimated work that a further thread is worth waking for. On a busy machine it may be late by a time slice, and
 # estimates are those of the slowest way to do it, up to ten times too high.
 cdef double WORTH_NS = 2e6
-cdef double OVERHEAD_ITEMS = 25.0  # a ranking costs as much as this many items, whatever its length
 cdef double LEARNT_FACTOR = 1.0  # on what a round has taken, so that tests can stand for machines of any speed
 
 plr_watch_forks()
@@ -187,97 +181,9 @@ cdef int threads_for(int n_threads, intp_t n_tasks) noexcept nogil:
     return plr_possible_team(most_threads(n_threads, n_tasks), STACK_BYTES)
 
 
-cdef inline double cost_of_query(const int64_t[::1] offsets, intp_t q) noexcept nogil:
-    """In items. An empty query costs nothing, so that it never makes a round of its own."""
-    cdef intp_t n_items = offsets[q + 1] - offsets[q]
-    return n_items + OVERHEAD_ITEMS if n_items > 0 else 0.0
-
-
-cdef double cost_in_items(const int64_t[::1] offsets, intp_t start, intp_t stop) noexcept nogil:
-    cdef double items = 0.0
-    cdef intp_t q
-    for q in range(start, stop):
-        items += cost_of_query(offsets, q)
-    return items
-
-
-cdef int threads_worth(
-    int n_threads, const int64_t[::1] offsets, intp_t start, intp_t stop, double ns_per_item
-) noexcept nogil:
-    """Threads for a round of queries: as ``threads_for``, and only as many as have enough to do."""
-    cdef double work = cost_in_items(offsets, start, stop) * ns_per_item
-    cdef double worth = n_threads if WORTH_NS <= 0.0 else 1.0 + work / WORTH_NS
-    return threads_for(<int>min(<double>n_threads, worth), stop - start)
-
-
-cdef intp_t neighbours(intp_t n_queries, int n_threads) noexcept nogil:
-    """Queries in a row that one thread takes at a time; some thirty turns each, so that none waits long at the end.
-
-    Gradients of neighbours meet in a cache line. Taken one by one they would be worked on by two threads at once, which
-    made two threads 1.57 times as fast as one where the gradient is added to ranking by ranking.
-    """
-    return max(<intp_t>1, min(<intp_t>16, n_queries // (32 * n_threads)))
-
-
-cdef intp_t round_stop(const int64_t[::1] offsets, intp_t start, double ns_per_item, int n_threads) noexcept nogil:
-    """First query after ``start`` that no longer fits into this round.
-
-    A query that fills a round begins one, for behind others it could not be told to be long (``is_long``).
-    """
-    cdef intp_t stop = start
-    cdef double budget = ROUND_NS * n_threads / ns_per_item, work = 0.0, cost
-    while stop < offsets.shape[0] - 1:
-        cost = cost_of_query(offsets, stop)
-        if cost > budget and stop > start:
-            break
-        work += cost
-        stop += 1
-        if work > budget:
-            break
-    return stop
-
-
-cdef double clock() noexcept nogil:
+cdef double monotonic_ns() noexcept nogil:
     """Nanoseconds since some moment."""
     return plr_nanoseconds()
-
-
-cdef double as_observed(
-    double ns_per_item, const int64_t[::1] offsets, intp_t start, intp_t stop, int n_threads, double started
-) noexcept nogil:
-    """Cost of an item in the round that has just ended, for the length of the next one.
-
-    Estimates are up to twenty times too high, and every round ends with threads that wait for the last one. It falls
-    by a factor of four a round at most, for the queries to come may be of another kind.
-    """
-    cdef double items = cost_in_items(offsets, start, stop)
-    if items == 0.0:
-        return ns_per_item
-    return max(LEARNT_FACTOR * (clock() - started) * n_threads / items, ns_per_item / 4.0)
-
-
-cdef bint is_long(const int64_t[::1] offsets, intp_t start, intp_t stop, double ns_per_item) noexcept nogil:
-    """Whether the round holds a single query long enough to be worth several threads of its own.
-
-    What is done for long queries alone may rely on it that they hold an item.
-    """
-    return (
-        stop - start == 1 and offsets[stop] > offsets[start]
-        and cost_of_query(offsets, start) * ns_per_item > ROUND_NS / 25)
-
-
-cdef intp_t blocks_per_round(intp_t n_items, double ns_per_item, intp_t n_blocks, int n_threads) noexcept nogil:
-    """Blocks of samples of one long query that a thread works off in a round; at least one."""
-    cdef double fitting = ROUND_NS / (ns_per_item * block_size(n_items) * (n_items + OVERHEAD_ITEMS))
-    cdef intp_t fair_share = (n_blocks + n_threads - 1) // n_threads
-    return max(<intp_t>1, min(fair_share, <intp_t>min(fitting, 1e9)))
-
-
-cdef intp_t longest_query(const int64_t[::1] offsets) noexcept nogil:
-    cdef intp_t q, longest = 0
-    for q in range(offsets.shape[0] - 1):
-        longest = max(longest, offsets[q + 1] - offsets[q])
-    return longest
 
 
 cdef long long LOOKS = 0  # touched under the GIL only
@@ -322,6 +228,7 @@ cdef class Workspaces:
 
     def __cinit__(self, int n_threads, size_t size):
         global _spare, _spare_size
+        self.n_threads = n_threads
         self._stride = (size + 127) // 128 * 128 + 128
         self._memory = NULL
         if self._stride < size or self._stride > (<size_t>-1) // 2 // <size_t>n_threads:
@@ -354,8 +261,3 @@ cdef class Workspaces:
     cdef char *of_this_thread(self) noexcept nogil:
         """Of the thread of the team that asks."""
         return self.of_thread(plr_enter_team())
-
-    cdef char *of_task(self, int task) noexcept nogil:
-        """Of a task, by whichever thread of the team it is done."""
-        plr_enter_team()
-        return self.of_thread(task)

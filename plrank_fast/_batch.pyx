@@ -1,0 +1,184 @@
+"""The one driver of batches: who works on which query, when Ctrl-C is looked for, and which query is shared by threads.
+
+A batch is worked off in rounds of about a twentieth of a second, each a parallel loop over its queries; between two
+rounds the calling thread asks Python whether a signal has come, so kernels never take the GIL. How long the next round
+is follows from what the last one took. A query that would fill a round by itself is *long*: it is handed to a function
+that cuts it into parts, for whose rounds ``run_tasks`` is the parallel loop. Results depend on none of this.
+
+Every module that works on batches describes its call by a struct of its own and gives two functions, one for a query
+and one for a long query. Queries that hold nothing to do never reach either.
+"""
+
+from cython.parallel cimport prange
+
+from plrank_fast._threads cimport (
+    LEARNT_FACTOR,
+    ROUND_NS,
+    WORTH_NS,
+    Workspaces,
+    check_interrupt,
+    monotonic_ns,
+    most_threads,
+    threads_for,
+)
+from plrank_fast._typedefs cimport int64_t, intp_t
+
+cdef double OVERHEAD_ITEMS = 25.0  # a query costs as much as this many items more than it has
+cdef double LONG_ROUNDS = 0.04     # of a round: what a query must take to be worth threads of its own
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What queries cost
+# ---------------------------------------------------------------------------------------------------------------------
+
+cdef inline intp_t items_of(const Batch *batch, intp_t query) noexcept nogil:
+    return batch.offsets[query + 1] - batch.offsets[query]
+
+
+cdef double cost_of(const Batch *batch, intp_t query) noexcept nogil:
+    """Estimated nanoseconds; one that is passed over costs nothing, and so never makes a round of its own."""
+    cdef intp_t n_items = items_of(batch, query)
+    if n_items < batch.fewest_items:
+        return 0.0
+    if batch.cost != NULL:
+        return batch.cost(batch.call, n_items)
+    return (n_items + OVERHEAD_ITEMS) * batch.ns_per_item
+
+
+cdef double cost_of_round(const Batch *batch, intp_t start, intp_t stop) noexcept nogil:
+    cdef double cost = 0.0
+    cdef intp_t q
+    for q in range(start, stop):
+        cost += cost_of(batch, q)
+    return cost
+
+
+cdef intp_t round_stop(const Batch *batch, intp_t start, double learnt, int n_threads) noexcept nogil:
+    """First query after ``start`` that no longer fits into this round.
+
+    A query that fills a round begins one, for behind others it could not be told to be long.
+    """
+    cdef intp_t stop = start
+    cdef double budget = ROUND_NS * n_threads / learnt, work = 0.0, cost
+    while stop < batch.n_queries:
+        cost = cost_of(batch, stop)
+        if cost > budget and stop > start:
+            break
+        work += cost
+        stop += 1
+        if work > budget:
+            break
+    return stop
+
+
+cdef bint is_long(const Batch *batch, intp_t start, intp_t stop, double learnt) noexcept nogil:
+    """Whether the round is a single query that is worth cutting into parts."""
+    return (
+        batch.long_query != NULL and stop - start == 1 and learnt * cost_of(batch, start) > LONG_ROUNDS * ROUND_NS)
+
+
+cdef double learn(double learnt, double estimate, double taken) noexcept nogil:
+    """What estimates are to be multiplied by, for the length of the next round.
+
+    Estimates are up to twenty times too high, and every round ends with threads that wait for the last one. The factor
+    falls to a quarter a round at most, for the queries to come may be of another kind.
+    """
+    if estimate == 0.0:
+        return learnt
+    return max(LEARNT_FACTOR * taken / estimate, learnt / 4.0)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Threads
+# ---------------------------------------------------------------------------------------------------------------------
+
+cdef int threads_worth(double work, intp_t n_queries, int n_threads) noexcept nogil:
+    """Threads for a round: as many as have enough to do and can be created."""
+    cdef double worth = n_threads if WORTH_NS <= 0.0 else 1.0 + work / WORTH_NS
+    return threads_for(<int>min(<double>n_threads, worth), n_queries)
+
+
+cdef intp_t queries_per_chunk(intp_t n_queries, int n_threads) noexcept nogil:
+    """Queries in a row that one thread takes at a time; some thirty turns each, so that none waits long at the end.
+
+    Gradients of neighbouring queries meet in a cache line. Taken one by one they would be worked on by two threads at
+    once, which made two threads 1.57 times as fast as one where the gradient is added to ranking by ranking.
+    """
+    return max(<intp_t>1, min(<intp_t>16, n_queries // (32 * n_threads)))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The driver
+# ---------------------------------------------------------------------------------------------------------------------
+
+cdef Batch batch_of(const int64_t[::1] offsets) noexcept:
+    """A batch of which the caller has still to say what is done and what it costs."""
+    cdef Batch batch
+    batch.call = NULL
+    batch.query = NULL
+    batch.long_query = NULL
+    batch.offsets = &offsets[0]
+    batch.n_queries = offsets.shape[0] - 1
+    batch.fewest_items = 1
+    batch.workspace = 0
+    batch.ns_per_item = 1.0
+    batch.cost = NULL
+    batch.slowest = 1.0
+    return batch
+
+
+cdef int run_batch(const Batch *batch, int n_threads) except -1:
+    """Work off all queries, on at most ``n_threads`` threads. Raises what a signal handler raises, and MemoryError."""
+    cdef intp_t start = 0, stop, q
+    cdef int threads
+    cdef double learnt = 1.0, estimate, started
+    cdef Workspaces workspaces = None
+    n_threads = max(1, n_threads)
+    while start < batch.n_queries:
+        stop = round_stop(batch, start, learnt, n_threads)
+        if is_long(batch, start, stop, learnt):
+            batch.long_query(batch.call, start, n_threads)
+        else:
+            if workspaces is None:  # a lone long query has no use for them
+                workspaces = Workspaces(most_threads(n_threads, batch.n_queries), batch.workspace)
+            estimate = cost_of_round(batch, start, stop)
+            threads = threads_worth(batch.slowest * learnt * estimate, stop - start, workspaces.n_threads)
+            started = monotonic_ns()
+            with nogil:
+                for q in prange(
+                    start, stop, schedule="dynamic", chunksize=queries_per_chunk(stop - start, threads),
+                    num_threads=threads
+                ):
+                    if items_of(batch, q) >= batch.fewest_items:
+                        batch.query(batch.call, q, workspaces.of_this_thread())
+            check_interrupt()
+            learnt = learn(learnt, estimate, (monotonic_ns() - started) * threads)
+        start = stop
+    return 0
+
+
+cdef int run_tasks(
+    task_function task, const void *call, intp_t n_tasks, int n_threads, Workspaces workspaces
+) except -1:
+    """One round of a long query: its tasks in parallel, each with the workspace of its thread, then a look for Ctrl-C.
+    """
+    cdef intp_t i
+    cdef int threads = threads_for(min(n_threads, workspaces.n_threads), n_tasks)
+    with nogil:
+        for i in prange(n_tasks, schedule="dynamic", num_threads=threads):
+            task(call, i, workspaces.of_this_thread())
+    return check_interrupt()
+
+
+cdef intp_t parts_per_thread(double ns_per_part, intp_t n_parts, int n_threads) noexcept nogil:
+    """Parts of a long query that a thread works off in a round: no more than its share of them, and at least one."""
+    cdef double fitting = ROUND_NS / ns_per_part
+    cdef intp_t fair_share = (n_parts + n_threads - 1) // n_threads
+    return max(<intp_t>1, min(fair_share, <intp_t>min(fitting, 1e9)))
+
+
+cdef intp_t longest_query(const int64_t[::1] offsets) noexcept nogil:
+    cdef intp_t q, longest = 0
+    for q in range(offsets.shape[0] - 1):
+        longest = max(longest, offsets[q + 1] - offsets[q])
+    return longest
