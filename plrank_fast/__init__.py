@@ -1,15 +1,17 @@
 """Gradients of expected ranking metrics under Plackett-Luce, at C speed.
 
-Imports point down only, and reading order is import order::
+Each module imports only modules listed above it::
 
     scalar types, SIMD level, threads     _typedefs  _simd  _threads
+    batches of queries, their one driver  _queries  _batch
     random streams, selection             _random  _selection
-    samplers                              _samplers
-    estimators, metrics                   _remaining  _plrank  _hessian  _conditional
-                                          _policy_gradient  _sampled  _metrics
-    expectations without sampling         _exact
+    samplers                              _introselect  _weights  _samplers
+    estimators of sampled rankings        _remaining  _plrank_pass  _plrank  _latin_hypercube  _hessian
+                                          _conditional  _policy_gradient  _sampled  _stochastic_rank
     what arguments hold                   _rankings  _magnitudes
-    losses                                _likelihood_losses  _pair_losses  _rank_losses  _losses
+    metrics of given rankings             _metrics
+    losses                                _loss  _likelihood_losses  _pair_losses  _rank_losses  _losses
+    expectations without sampling         _exact
     the C interface                       cython_plrank
     ------------------------------------  compiled above, thin Python below
     arguments, errors, extreme values     validation  scaling

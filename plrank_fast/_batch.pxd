@@ -1,4 +1,4 @@
-"""The one driver of batches: who works on which query, when Ctrl-C is looked for, and which query is shared by threads."""
+"""The one driver of batches: who works on which query, when Ctrl-C is looked for, which query threads share."""
 
 from plrank_fast._threads cimport Workspaces
 from plrank_fast._typedefs cimport int64_t, intp_t

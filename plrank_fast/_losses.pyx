@@ -10,7 +10,7 @@ from plrank_fast._loss cimport Loss, LossOptions, LossQuery
 from plrank_fast._pair_losses cimport lambda_loss, pairwise_logistic
 from plrank_fast._queries cimport Queries, Query, queries_of, query_at
 from plrank_fast._rank_losses cimport approx_ndcg, soft_rank
-from plrank_fast._threads cimport ROUND_NS, Workspaces, check_interrupt, raise_if_stopped, signal_came
+from plrank_fast._threads cimport ROUND_NS, Workspaces, raise_if_stopped, signal_came
 from plrank_fast._typedefs cimport int64_t, intp_t, uint64_t
 
 POINTWISE_SQUARED, POINTWISE_LOGISTIC, SOFTMAX_CROSS_ENTROPY, LIST_MLE = range(4)
