@@ -45,7 +45,7 @@ DIRECTIVES = {
 # Contraction into fused multiply-adds is off where the same bits are promised on every machine (the Cython modules)
 # and on in the SIMD kernels, whose results are bit-identical within one level only.
 UNIX_FLAGS = ["-O3", "-g0", "-std=gnu11", "-fno-math-errno", "-fno-trapping-math", "-fwrapv", "-fvisibility=hidden"]
-MODULE_FLAGS = [*UNIX_FLAGS, "-ffp-contract=off", "-Wno-psabi", "-Wno-unused-function", "-Wno-unreachable-code"]
+MODULE_FLAGS = [*UNIX_FLAGS, "-ffp-contract=off", "-Wno-psabi", "-Wno-unreachable-code"]
 KERNEL_FLAGS = [*UNIX_FLAGS, "-ffp-contract=fast", "-Wno-psabi"]
 LEVEL_FLAGS = {
     "baseline": [],
@@ -64,11 +64,11 @@ MODULES: dict[str, list[str]] = {
     "_batch": [],
     "_random": [],
     "_selection": ["selection.c"],
-    "_introselect": ["clocks.c", "weights.c"],
+    "_introselect": ["arrival_times.c", "weights.c"],
     "_weights": ["weights.c"],
     "_samplers": ["network_sampler.c", "slot_table.c", "guide_table.c", "threshold_sampler.c"],
     "_remaining": [],
-    "_plrank_pass": ["plrank_pass.c"],
+    "_plrank_pass": ["pl_rank_groups.c"],
     "_plrank": ["rank_pass.c"],
     "_latin_hypercube": [],
     "_hessian": [],

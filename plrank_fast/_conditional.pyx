@@ -26,7 +26,7 @@ from plrank_fast._remaining cimport (
 )
 from plrank_fast._simd cimport simd_level
 from plrank_fast._typedefs cimport int32_t, intp_t
-from plrank_fast._weights cimport relative_weights_of
+from plrank_fast._weights cimport PLR_LARGEST_SPREAD, relative_weights_of
 
 cdef extern from "conditional.h" nogil:
     ctypedef struct conditional_ranking:
@@ -50,7 +50,6 @@ cdef extern from "conditional.h" nogil:
 
 cdef const conditional_kernels *kernels = conditional_kernels_at(simd_level())
 
-cdef double ONE_UNIT_SPREAD = 600.0  # nats; sums of weights and their reciprocals stay far inside a double's range
 
 cdef struct Conditional:
     # the state of one query; arrays over items or ranks are padded to whole vectors
@@ -136,7 +135,7 @@ cdef void begin(Estimate *estimate, char *memory) noexcept nogil:
     for d in range(estimate.n_items):
         highest = max(highest, estimate.scores[d])
         lowest = min(lowest, estimate.scores[d])
-    state.wide = not (highest - lowest <= ONE_UNIT_SPREAD)
+    state.wide = not (highest - lowest <= PLR_LARGEST_SPREAD)
     doubles = <double *>(memory + (sizeof(Conditional) + 63) // 64 * 64)
     if state.wide:
         doubles = <double *>prepare_remaining(

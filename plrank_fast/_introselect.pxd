@@ -1,4 +1,4 @@
-"""The plain sampler: exponential clocks, introselect, sort."""
+"""The plain sampler: exponential arrival times, introselect, sort."""
 
 from plrank_fast._random cimport plr_stream
 from plrank_fast._typedefs cimport int32_t, intp_t
@@ -6,10 +6,10 @@ from plrank_fast._typedefs cimport int32_t, intp_t
 cdef struct Introselect:
     intp_t n_items
     intp_t cutoff               # ranks to draw, at most n_items
-    bint logarithmic            # clocks in log-space: the weights span more than a double does
-    double first_pivot          # a time before which about cutoff + 3 sqrt(cutoff) clocks ring; 0 where not worth it
+    bint logarithmic            # arrival times in log-space: the weights span more than a double does
+    double first_pivot          # a time before which about cutoff + 3 sqrt(cutoff) items arrive; 0 where not worth it
     double *rates               # 1 / weight of each item, or its score; padded to a whole step of the stream
-    double *clocks              # padded likewise
+    double *arrivals            # padded likewise
     double *keys                # survivors of the first pivot
     int32_t *items
 

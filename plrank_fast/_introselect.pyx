@@ -1,8 +1,8 @@
 """The plain sampler, next to which the accelerated ones are tested.
 
-Every item gets an exponential clock of rate w = exp(score); the order in which the clocks ring is a Plackett-Luce
-ranking (with -log of the clocks this is the Gumbel top-K trick). Introselect finds the K that ring first, a sort puts
-them in order: O(D + K log K) per ranking.
+Every item arrives at an exponential time of rate w = exp(score); the order of arrival is a Plackett-Luce ranking
+(with -log of the times this is the Gumbel top-K trick). Introselect finds the K that arrive first, a sort puts them
+in order: O(D + K log K) per ranking.
 """
 
 from libc.float cimport DBL_MAX
@@ -13,21 +13,21 @@ from plrank_fast._selection cimport PLR_SHORT_LIST, keep_below, select_smallest,
 from plrank_fast._simd cimport simd_level
 from plrank_fast._typedefs cimport int32_t, intp_t
 
-cdef extern from "clocks.h" nogil:
-    ctypedef struct clocks_kernels:
-        void (*linear)(plr_stream *stream, const double *inverse_weights, double *clocks, size_t n) noexcept nogil
-        void (*logarithmic)(plr_stream *stream, const double *scores, double *clocks, size_t n) noexcept nogil
-    const clocks_kernels *clocks_kernels_at(int level)
+cdef extern from "arrival_times.h" nogil:
+    ctypedef struct arrival_times_kernels:
+        void (*linear)(plr_stream *stream, const double *inverse_weights, double *arrivals, size_t n) noexcept nogil
+        void (*logarithmic)(plr_stream *stream, const double *scores, double *arrivals, size_t n) noexcept nogil
+    const arrival_times_kernels *arrival_times_kernels_at(int level)
 
 cdef extern from "weights.h" nogil:
+    const double PLR_LARGEST_SPREAD
     ctypedef struct weights_kernels:
         double (*relative)(const double *scores, double highest, double sign, double *out, size_t n) noexcept nogil
     const weights_kernels *weights_kernels_at(int level)
 
-cdef const clocks_kernels *clocks = clocks_kernels_at(simd_level())
+cdef const arrival_times_kernels *arrival_times = arrival_times_kernels_at(simd_level())
 cdef const weights_kernels *weights = weights_kernels_at(simd_level())
 
-cdef double LINEAR_SPREAD = 600.0  # nats between the scores up to which weights and clocks fit a double
 cdef double UNCROSSABLE_GAP = 64.0  # nats: log E lies between -36.8 and 3.7 for the uniforms in use
 cdef intp_t FIRST_PIVOT_SAMPLES = 16  # fewer samples do not repay the search for the first pivot
 
@@ -62,10 +62,10 @@ cdef void prepare_introselect(
     sampler.n_items = n_items
     sampler.cutoff = cutoff
     sampler.rates = <double *>workspace
-    sampler.clocks = sampler.rates + length
-    sampler.keys = sampler.clocks + length
+    sampler.arrivals = sampler.rates + length
+    sampler.keys = sampler.arrivals + length
     sampler.items = <int32_t *>(sampler.keys + length)
-    sampler.logarithmic = not (highest - lowest <= LINEAR_SPREAD)
+    sampler.logarithmic = not (highest - lowest <= PLR_LARGEST_SPREAD)
     sampler.first_pivot = 0.0
     if sampler.logarithmic:
         compress_gaps(sampler, scores)
@@ -80,7 +80,7 @@ cdef void prepare_introselect(
 
 
 cdef void compress_gaps(Introselect *sampler, const double *scores) noexcept nogil:
-    """Scores with every gap between neighbours cut to one that no pair of clocks can cross.
+    """Scores with every gap between neighbours cut to one that no pair of arrival times can cross.
 
     The rankings are those of the scores themselves, and adding noise no longer rounds it away at scores such as 1e300.
     """
@@ -99,7 +99,7 @@ cdef void compress_gaps(Introselect *sampler, const double *scores) noexcept nog
 
 
 cdef double time_of_arrivals(Introselect *sampler, double arrivals) noexcept nogil:
-    """The time before which this many clocks are expected to ring; 0 when that is most of them.
+    """The time before which this many items are expected to arrive; 0 when that is most of them.
 
     Newton's method on the concave sum of 1 - exp(-w t), which approaches the root from below.
     """
@@ -123,16 +123,16 @@ cdef double time_of_arrivals(Introselect *sampler, double arrivals) noexcept nog
 
 
 cdef void draw_ranking(Introselect *sampler, plr_stream *stream, int32_t *ranking, intp_t stride) noexcept nogil:
-    """The first ``cutoff`` items to ring; they are written ``stride`` apart."""
+    """The first ``cutoff`` items to arrive; they are written ``stride`` apart."""
     cdef intp_t kept = 0, k
     if sampler.logarithmic:
-        clocks.logarithmic(stream, sampler.rates, sampler.clocks, sampler.n_items)
+        arrival_times.logarithmic(stream, sampler.rates, sampler.arrivals, sampler.n_items)
     else:
-        clocks.linear(stream, sampler.rates, sampler.clocks, sampler.n_items)
+        arrival_times.linear(stream, sampler.rates, sampler.arrivals, sampler.n_items)
     if sampler.first_pivot > 0.0:
-        kept = keep_below(sampler.clocks, sampler.n_items, sampler.first_pivot, sampler.keys, sampler.items)
+        kept = keep_below(sampler.arrivals, sampler.n_items, sampler.first_pivot, sampler.keys, sampler.items)
     if kept < sampler.cutoff:
-        kept = keep_below(sampler.clocks, sampler.n_items, INFINITY, sampler.keys, sampler.items)
+        kept = keep_below(sampler.arrivals, sampler.n_items, INFINITY, sampler.keys, sampler.items)
     if kept > PLR_SHORT_LIST:
         select_smallest(sampler.keys, sampler.items, kept, sampler.cutoff)
         kept = sampler.cutoff

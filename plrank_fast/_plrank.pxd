@@ -1,6 +1,6 @@
 """The estimators PL-Rank-1, PL-Rank-2 and PL-Rank-3, each as three steps over the rankings of one query."""
 
-from plrank_fast._plrank_pass cimport plrank_pass
+from plrank_fast._plrank_pass cimport pl_rank_groups
 from plrank_fast._remaining cimport Remaining
 from plrank_fast._typedefs cimport int32_t, intp_t
 
@@ -18,7 +18,7 @@ cdef struct Estimate:
     void *state                      # of estimators that keep more than what follows
     # in lockstep
     int kind                         # of ``_plrank_pass``, PLAIN if none of its passes serves
-    plrank_pass in_lockstep
+    pl_rank_groups in_lockstep
     # one ranking after another
     Remaining remaining
     double *active                   # (n_items,) weights of the items not placed yet

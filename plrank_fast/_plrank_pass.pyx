@@ -1,6 +1,6 @@
-"""PL-Rank-3 over rankings in lockstep: which of its passes may run, and its two ends around the kernel.
+"""PL-Rank-3 over groups of sixteen rankings: which of its passes may run, and its two ends around the kernel.
 
-The kernel (``kernels/plrank_pass.c``) takes sixteen rankings at once: at D = 120 it is 7 times faster than the plain
+The kernel (``kernels/pl_rank_groups.c``) takes sixteen rankings at once: at D = 120 it is 7 times faster than the plain
 estimator of ``_plrank`` with K = 10 and 30 times with K = 100. That one remains
 for scores and rank weights where it could not hold the same 1e-12.
 """
@@ -13,15 +13,15 @@ from plrank_fast._simd cimport simd_level
 from plrank_fast._typedefs cimport int32_t, intp_t
 from plrank_fast._weights cimport Weights
 
-cdef extern from "plrank_pass.h" nogil:
-    ctypedef struct plrank_pass_kernels:
-        void (*backward)(plrank_pass *columns_pass, int32_t *columns, size_t n_lanes) noexcept nogil
-        void (*forward)(plrank_pass *columns_pass, int32_t *columns, size_t n_lanes) noexcept nogil
-    const plrank_pass_kernels *plrank_pass_kernels_at(int level)
+cdef extern from "pl_rank_groups.h" nogil:
+    ctypedef struct pl_rank_groups_kernels:
+        void (*backward)(pl_rank_groups *columns_pass, int32_t *columns, size_t n_lanes) noexcept nogil
+        void (*forward)(pl_rank_groups *columns_pass, int32_t *columns, size_t n_lanes) noexcept nogil
+    const pl_rank_groups_kernels *pl_rank_groups_kernels_at(int level)
     const int PLR_CACHED_ITEMS
     size_t plr_record_length(size_t n_items)
 
-cdef const plrank_pass_kernels *kernels = plrank_pass_kernels_at(simd_level())
+cdef const pl_rank_groups_kernels *kernels = pl_rank_groups_kernels_at(simd_level())
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -33,14 +33,14 @@ cdef const plrank_pass_kernels *kernels = plrank_pass_kernels_at(simd_level())
 # over that bound by how much rounding is amplified. It is known at the end: the bound that ``most_draws`` gives in
 # advance is some ten times larger (it takes the worst order, and all rank weights and rewards as large as the first),
 # so a query below ten times the limit is tried, and done again by another pass as soon as it comes out above it, which
-# is after SETTLE_AFTER rankings. Trying is worth while even where complete rankings cost little more: D = 120, K = 100
+# is after FLUSH_AFTER rankings. Trying is worth while even where complete rankings cost little more: D = 120, K = 100
 # takes 18.6 us for 96 rankings of scores with deviation 2, and 21.6 if it is not tried.
 
 # Sums are moved on to the gradient every so many rankings, which keeps their own rounding small.
 
 cdef double HOPELESS = 10.0
 cdef double LARGEST_SPREAD = 300.0  # nats
-cdef intp_t SETTLE_AFTER = 128  # rankings, or as many as place four items for each one of the query
+cdef intp_t FLUSH_AFTER = 128  # rankings, or as many as place four items for each one of the query
 
 
 cdef inline double largest_amplification(double n_rankings) noexcept nogil:
@@ -51,15 +51,15 @@ cdef inline double largest_amplification(double n_rankings) noexcept nogil:
     return min(1e4 / sqrt(n_rankings), 1e5 / n_rankings)
 
 
-cdef bint is_exact(const plrank_pass *columns_pass, double total_reward, double total_direct) noexcept nogil:
-    """Whether the backward pass has amplified rounding within the limit since the sums were settled last."""
-    cdef double limit = largest_amplification(columns_pass.unsettled) / columns_pass.total_weight
+cdef bint is_exact(const pl_rank_groups *columns_pass, double total_reward, double total_direct) noexcept nogil:
+    """Whether the backward pass has amplified rounding within the limit since the sums were flushed last."""
+    cdef double limit = largest_amplification(columns_pass.since_flush) / columns_pass.total_weight
     return columns_pass.baseline != NULL or (
-        total_direct <= limit * columns_pass.unsettled * columns_pass.rank_weights[0]
+        total_direct <= limit * columns_pass.since_flush * columns_pass.rank_weights[0]
         and total_reward <= limit * sum_of_lanes(columns_pass.first_reward))
 
 
-cdef bint is_not_negative(const plrank_pass *columns_pass, const double *relevance) noexcept nogil:
+cdef bint is_not_negative(const pl_rank_groups *columns_pass, const double *relevance) noexcept nogil:
     """Whether rank weights and relevance are such that the totals bound the amplification."""
     cdef intp_t d, k
     for k in range(<intp_t>columns_pass.cutoff):
@@ -92,7 +92,7 @@ cdef size_t pass_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
 
 
 cdef int begin_pass(
-    plrank_pass *columns_pass, const Weights *weights, const double *relevance, const double *rank_weights,
+    pl_rank_groups *columns_pass, const Weights *weights, const double *relevance, const double *rank_weights,
     const double *baseline, intp_t cutoff, intp_t n_samples, bint can_complete, bint first_attempt,
     double *gradient, char *workspace
 ) noexcept nogil:
@@ -112,10 +112,10 @@ cdef int begin_pass(
     can_complete = can_complete and n_items <= PLR_NETWORK_ITEMS and weights.spread <= LARGEST_SPREAD
     columns_pass.n_items = n_items
     columns_pass.cutoff = cutoff
-    columns_pass.settle_after = max(SETTLE_AFTER, 4 * n_items // cutoff // SETTLE_AFTER * SETTLE_AFTER)
+    columns_pass.flush_after = max(FLUSH_AFTER, 4 * n_items // cutoff // FLUSH_AFTER * FLUSH_AFTER)
     columns_pass.inexact = False
     columns_pass.baseline = baseline
-    limit = largest_amplification(min(n_samples, <intp_t>columns_pass.settle_after))
+    limit = largest_amplification(min(n_samples, <intp_t>columns_pass.flush_after))
     if baseline == NULL:
         limit *= HOPELESS  # with a baseline the bound known in advance is all there is
     columns_pass.records = record
@@ -152,14 +152,14 @@ cdef int begin_pass(
     return kind
 
 
-cdef void clear_totals(plrank_pass *columns_pass) noexcept nogil:
+cdef void clear_totals(pl_rank_groups *columns_pass) noexcept nogil:
     memset(columns_pass.total_reward, 0, sizeof(columns_pass.total_reward))
     memset(columns_pass.total_direct, 0, sizeof(columns_pass.total_direct))
     memset(columns_pass.first_reward, 0, sizeof(columns_pass.first_reward))
-    columns_pass.unsettled = 0
+    columns_pass.since_flush = 0
 
 
-cdef void settle(plrank_pass *columns_pass, int kind, double *gradient) noexcept nogil:
+cdef void flush(pl_rank_groups *columns_pass, int kind, double *gradient) noexcept nogil:
     """Move the sums over the rankings so far on to the gradient. O(D)."""
     cdef intp_t d, length = plr_record_length(columns_pass.n_items)
     cdef double reward = sum_of_lanes(columns_pass.total_reward)
@@ -181,7 +181,7 @@ cdef void settle(plrank_pass *columns_pass, int kind, double *gradient) noexcept
 
 
 cdef void accumulate_columns(
-    plrank_pass *columns_pass, int kind, int32_t *columns, intp_t n_rankings, double *gradient
+    pl_rank_groups *columns_pass, int kind, int32_t *columns, intp_t n_rankings, double *gradient
 ) noexcept nogil:
     """Add the first ``n_rankings`` of a group; the others are overwritten with the dummy."""
     cdef intp_t k, i
@@ -193,16 +193,16 @@ cdef void accumulate_columns(
         kernels.forward(columns_pass, columns, n_rankings)
     else:
         kernels.backward(columns_pass, columns, n_rankings)
-    columns_pass.unsettled += n_rankings
-    if columns_pass.unsettled >= columns_pass.settle_after:
-        settle(columns_pass, kind, gradient)
+    columns_pass.since_flush += n_rankings
+    if columns_pass.since_flush >= columns_pass.flush_after:
+        flush(columns_pass, kind, gradient)
 
 
-cdef bint finish_pass(plrank_pass *columns_pass, int kind, intp_t n_samples, double *gradient) noexcept nogil:
+cdef bint finish_pass(pl_rank_groups *columns_pass, int kind, intp_t n_samples, double *gradient) noexcept nogil:
     """gradient = mean over the rankings; False if it is not exact enough. O(D)."""
     cdef intp_t d
-    if columns_pass.unsettled > 0:
-        settle(columns_pass, kind, gradient)
+    if columns_pass.since_flush > 0:
+        flush(columns_pass, kind, gradient)
     for d in range(<intp_t>columns_pass.n_items):
         gradient[d] /= n_samples
     return not columns_pass.inexact

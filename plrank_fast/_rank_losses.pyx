@@ -22,8 +22,8 @@ cdef extern from "rank_losses.h" nogil:
         size_t cutoff
         double *gradient
         double *memory
-        int (*look)() noexcept nogil
-        double steps_per_look
+        int (*cancellation_requested)() noexcept nogil
+        double steps_per_question
     ctypedef struct rank_kernels:
         double (*logistic_rank)(double score, const double *scores, double *slopes, size_t n) noexcept nogil
         double (*add_slopes)(double factor, const double *slopes, double *gradient, size_t n) noexcept nogil
@@ -156,8 +156,8 @@ cdef void soft_rank_rows(LossQuery *query, intp_t first, intp_t last) noexcept n
     task.cutoff = query.cutoff
     task.gradient = query.gradient
     task.memory = state.memory
-    task.look = query.look
-    task.steps_per_look = ROUND_NS / NS_PER_STEP
+    task.cancellation_requested = query.look
+    task.steps_per_question = ROUND_NS / NS_PER_STEP
     for group in range((last - first + PLR_SOFT_RANK_TARGETS - 1) // PLR_SOFT_RANK_TARGETS):
         row = first + group * PLR_SOFT_RANK_TARGETS
         if kernels.soft_rank(

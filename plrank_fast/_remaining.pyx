@@ -20,9 +20,7 @@ from libc.math cimport INFINITY, exp
 
 from plrank_fast._selection cimport select_smallest, sort_pairs
 from plrank_fast._typedefs cimport int32_t, int64_t, intp_t
-from plrank_fast._weights cimport relative_weights_of
-
-cdef double ONE_UNIT_SPREAD = 600.0  # nats; sums of weights and their reciprocals stay far inside a double's range
+from plrank_fast._weights cimport PLR_LARGEST_SPREAD, relative_weights_of
 
 
 cdef size_t remaining_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
@@ -64,7 +62,7 @@ cdef char *prepare_remaining(
     for d in range(n_items):
         lowest = min(lowest, scores[d])
         remaining.position[d] = <int32_t>remaining.n_leading
-    remaining.wide = not (highest - lowest <= ONE_UNIT_SPREAD)
+    remaining.wide = not (highest - lowest <= PLR_LARGEST_SPREAD)
     if remaining.wide:
         for d in range(n_items):
             remaining.weights[d] = exp(scores[d] - highest)

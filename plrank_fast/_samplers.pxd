@@ -40,7 +40,7 @@ cdef extern from "slot_table.h" nogil:
         uint32_t *draws
         uint32_t *twins
         uint8_t *stamps
-        double *clocks
+        double *arrivals
 
 cdef extern from "guide_table.h" nogil:
     int plr_bits_for(size_t n)
@@ -55,7 +55,7 @@ cdef extern from "guide_table.h" nogil:
         int seen_bits
         uint64_t *words
         int32_t *items
-        double *clocks
+        double *arrivals
 
 cdef extern from "threshold_sampler.h" nogil:
     const int PLR_THRESHOLD_CANDIDATES
@@ -76,9 +76,12 @@ cdef extern from "threshold_sampler.h" nogil:
         double *exact
         int32_t *order
 
-# rankings drawn and used side by side, as in ``kernels/lockstep.h``
+# rankings drawn and used side by side
+cdef extern from "groups.h" nogil:
+    enum:
+        LOCKSTEP "PLR_GROUP_SIZE"
+
 cdef enum:
-    LOCKSTEP = 16
     LOCKSTEP_RANKS = 4096       # most ranks that are; 64 bytes each
 
 # how to draw, in the order of ``sampling.SAMPLERS``

@@ -265,7 +265,7 @@ cdef void prepare_table(Sampler *sampler, const Weights *weights, char *workspac
     self.draws = <uint32_t *>take(&workspace, plr_rows_at_once(self.cutoff) * LOCKSTEP * sizeof(uint32_t))
     self.twins = <uint32_t *>take(&workspace, PLR_MOST_COMPARED * LOCKSTEP * sizeof(uint32_t))
     self.stamps = <uint8_t *>take(&workspace, self.n_items * LOCKSTEP)
-    self.clocks = <double *>workspace
+    self.arrivals = <double *>workspace
     table.prepare(self)
 
 
@@ -293,7 +293,7 @@ cdef void prepare_guide(guide_table *sampler, const Weights *weights, intp_t cut
     sampler.seen = <uint64_t *>take(&workspace, (<size_t>1 << sampler.seen_bits) * sizeof(uint64_t))
     sampler.words = <uint64_t *>take(&workspace, cutoff * LOCKSTEP * 2 * sizeof(uint64_t))
     sampler.items = <int32_t *>take(&workspace, cutoff * LOCKSTEP * sizeof(int32_t))
-    sampler.clocks = <double *>workspace
+    sampler.arrivals = <double *>workspace
     guide.prepare(sampler)
 
 

@@ -24,6 +24,7 @@ from plrank_fast._selection cimport select_smallest, sort_pairs
 from plrank_fast._simd cimport simd_level
 from plrank_fast._threads cimport Workspaces
 from plrank_fast._typedefs cimport int32_t, int64_t, intp_t, uint64_t
+from plrank_fast._weights cimport PLR_LARGEST_SPREAD
 
 cdef extern from "stochastic_rank.h" nogil:
     int PLR_GUMBEL_WIDE
@@ -67,7 +68,6 @@ cdef enum:
     TOGETHER = 8  # samples sorted side by side, PLR_LISTS of the kernels
     RECENT = 8    # groups of samples whose latest arrival is the pivot of the next: 1 sample in 65 goes beyond
 
-cdef double LINEAR_SPREAD = 600.0  # between scores, up to which exp(f) fits a double
 # Gaps between neighbours are cut to what no pair can cross and where the density is 0, so that noise is not rounded
 # away at scores such as 1e300
 cdef double GUMBEL_GAP = 800.0
@@ -192,7 +192,7 @@ cdef void set_levels(Problem *problem, const double *scores) noexcept nogil:
         problem.order[d] = <int32_t>d
     sort_pairs(problem.kept, problem.order, n_items)
     gap = (problem.kept[n_items - 1] - problem.kept[0]) * problem.inverse_sigma
-    if problem.noise == PLR_GUMBEL and not (gap <= LINEAR_SPREAD):
+    if problem.noise == PLR_GUMBEL and not (gap <= PLR_LARGEST_SPREAD):
         problem.noise = PLR_GUMBEL_WIDE
     widest_gap = NORMAL_GAP if problem.noise == PLR_NORMAL else GUMBEL_GAP
     problem.levels[problem.order[0]] = 0.0

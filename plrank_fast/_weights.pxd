@@ -4,6 +4,7 @@ from plrank_fast._typedefs cimport intp_t
 
 cdef extern from "weights.h" nogil:
     const int PLR_OCTAVES
+    const double PLR_LARGEST_SPREAD
     ctypedef struct weight_octaves:
         double count[64]
         double mass[64]

@@ -13,12 +13,10 @@ cdef extern from "weights.h" nogil:
         double (*relative)(const double *scores, double highest, double sign, double *out, size_t n) noexcept nogil
         void (*sort_into_octaves)(
             const double *weights, size_t n, double spread, weight_octaves *octaves) noexcept nogil
-        arrivals (*await)(const weight_octaves *octaves, double wanted, double latest) noexcept nogil
+        arrivals (*expected_arrivals)(const weight_octaves *octaves, double wanted, double latest) noexcept nogil
     const weights_kernels *weights_kernels_at(int level)
 
 cdef const weights_kernels *kernels = weights_kernels_at(simd_level())
-
-cdef double LARGEST_SPREAD = 600.0  # nats; sums of weights and their reciprocals stay far inside a double's range
 
 
 cdef void relative_weights_of(const double *scores, double highest, double *out, intp_t n_items) noexcept nogil:
@@ -27,11 +25,11 @@ cdef void relative_weights_of(const double *scores, double highest, double *out,
 
 
 cdef arrivals await_arrivals(const Weights *weights, double wanted, double latest) noexcept nogil:
-    """When this many of the items' clocks have rung on average, if that is before ``latest``.
+    """When this many of the items have arrived on average, if that is before ``latest``.
 
     Within a few percent, from the octaves alone.
     """
-    return kernels.await(&weights.octaves, wanted, latest)
+    return kernels.expected_arrivals(&weights.octaves, wanted, latest)
 
 
 cdef size_t weights_workspace(intp_t n_items) noexcept nogil:
@@ -67,7 +65,7 @@ cdef char *weigh(Weights *weights, const double *scores, intp_t n_items, intp_t 
     weights.scores = scores
     kernels.extremes(scores, n_items, &lowest, &weights.highest)
     weights.spread = weights.highest - lowest
-    weights.representable = weights.spread <= LARGEST_SPREAD
+    weights.representable = weights.spread <= PLR_LARGEST_SPREAD
     weights.relative = <double *>workspace
     if weights.representable:
         weights.total = kernels.relative(scores, weights.highest, 1.0, weights.relative, n_items)
@@ -90,7 +88,7 @@ def relative_weights(const double[::1] scores, double highest):
 
 
 def arrival(const double[::1] scores, double wanted):
-    """(time, rate): when ``wanted`` clocks have rung, and the rate at which others ring then."""
+    """(time, rate): when ``wanted`` items have arrived, and the rate at which others arrive then."""
     cdef Weights weights
     cdef arrivals last
     memory = np.empty(scores.shape[0] + 8)

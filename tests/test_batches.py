@@ -9,7 +9,7 @@ import plrank_fast as plr
 from plrank_fast import fairness, losses
 
 FIRST = 3  # number of the first query
-N_SAMPLES = 70  # more than one group of rankings in lockstep, and more than one block for queries of 33 items or more
+N_SAMPLES = 70  # more than one group of rankings, and more than one block for queries of 33 items or more
 
 
 def sampled(function, **options):

@@ -1,4 +1,4 @@
-"""PL-Rank-3 in lockstep against the estimator that takes one ranking after another, and its baseline."""
+"""PL-Rank-3 over groups of rankings against the estimator that takes one ranking after another, and its baseline."""
 
 import itertools
 
@@ -59,7 +59,7 @@ def test_as_exact_as_one_by_one(kind, n_docs, cutoff, spread):
 
 @pytest.mark.parametrize("n_samples", [1, 2, 8, 9, 16, 17, 128, 129, 500])
 def test_groups_that_are_not_full(n_samples):
-    """Mutant: sums settled twice."""
+    """Mutant: sums flushed twice."""
     scores, relevance = np.random.default_rng(1).normal(size=(2, 40))
     relevance = np.abs(relevance)
     fast = estimate(_sampled.PL_RANK_3, scores, relevance, plr.dcg_weights(10), n_samples)
@@ -84,7 +84,7 @@ def test_complete_rankings_of_wide_spreads(spread, n_samples):
 
 
 def test_same_ranking_again_and_again():
-    """Rounding then grows like the number of rankings. Mutant: amplification not checked, sums settled at the end."""
+    """Rounding then grows like the number of rankings. Mutant: amplification not checked, sums flushed at the end."""
     scores = np.linspace(5.0, -5.0, 60)
     relevance = np.arange(60.0) % 4
     rankings = np.tile(np.arange(20), (20_000, 1))

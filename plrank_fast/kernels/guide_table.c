@@ -44,9 +44,10 @@ static inline double uniform(uint64_t word)
 static void draw_items(const guide_table *table, const uint64_t *words, size_t n_rows, int32_t *items)
 {
     const double total = table->cumulative[table->n_blocks];
-    const size_t n = n_rows * PLR_LOCKSTEP;
+    const size_t n = n_rows * PLR_GROUP_SIZE;
     const int shift = 64 - table->guide_bits;
-#define WORD(i, second) words[(i) / PLR_LOCKSTEP * 2 * PLR_LOCKSTEP + (second) * PLR_LOCKSTEP + (i) % PLR_LOCKSTEP]
+#define WORD(i, second) \
+    words[(i) / PLR_GROUP_SIZE * 2 * PLR_GROUP_SIZE + (second) * PLR_GROUP_SIZE + (i) % PLR_GROUP_SIZE]
 #define ENTRY(i) (shift < 64 ? WORD(i, 0) >> shift : 0)
     for (size_t i = 0; i < n; i++)
         __builtin_prefetch(table->guide + ENTRY(i));
@@ -98,12 +99,12 @@ static void draw_group(guide_table *table, plr_stream *stream, uint64_t salt, ui
                        int32_t *columns)
 {
     const size_t cutoff = table->cutoff;
-    size_t placed[PLR_LOCKSTEP] = {0}, drawn = 0, least = 0;
+    size_t placed[PLR_GROUP_SIZE] = {0}, drawn = 0, least = 0;
     while (least < cutoff && drawn < 8 * cutoff + 64) {
         const size_t rows = cutoff - least;
         for (size_t row = 0; row < rows; row++)
-            for (size_t step = 0; step < 2 * PLR_LOCKSTEP; step += PLR_STREAM_LANES)
-                plr_stream_next(stream, table->words + row * 2 * PLR_LOCKSTEP + step);
+            for (size_t step = 0; step < 2 * PLR_GROUP_SIZE; step += PLR_STREAM_LANES)
+                plr_stream_next(stream, table->words + row * 2 * PLR_GROUP_SIZE + step);
         draw_items(table, table->words, rows, table->items);
         least = cutoff;
         for (size_t lane = 0; lane < n_lanes; lane++) {
@@ -111,10 +112,10 @@ static void draw_group(guide_table *table, plr_stream *stream, uint64_t salt, ui
                 continue;
             table->ranking++;
             for (size_t k = 0; k < placed[lane]; k++)
-                see(table, columns[k * PLR_LOCKSTEP + lane]);
+                see(table, columns[k * PLR_GROUP_SIZE + lane]);
             for (size_t row = 0; row < rows && placed[lane] < cutoff; row++) {
-                int32_t item = table->items[row * PLR_LOCKSTEP + lane];
-                columns[placed[lane] * PLR_LOCKSTEP + lane] = item;
+                int32_t item = table->items[row * PLR_GROUP_SIZE + lane];
+                columns[placed[lane] * PLR_GROUP_SIZE + lane] = item;
                 placed[lane] += (size_t)see(table, item);
             }
             least = placed[lane] < least ? placed[lane] : least;
@@ -123,8 +124,8 @@ static void draw_group(guide_table *table, plr_stream *stream, uint64_t salt, ui
     }
     for (size_t lane = 0; lane < n_lanes; lane++)
         if (placed[lane] < cutoff)
-            finish_by_race(table->weights, table->n_items, placed[lane], cutoff, salt, first_sample + lane, table->clocks,
-                           columns + lane);
+            finish_by_race(table->weights, table->n_items, placed[lane], cutoff, salt, first_sample + lane,
+                           table->arrivals, columns + lane);
 }
 
 const guide_table_kernels ISA(guide_table_kernels) = {prepare, draw_group};

@@ -20,7 +20,7 @@ typedef struct {
     uint64_t ranking;
     uint64_t *words;     /* (cutoff, 2, 16) */
     int32_t *items;      /* (cutoff, 16) */
-    double *clocks;      /* (cutoff,) */
+    double *arrivals;    /* (cutoff,) for the race that finishes a ranking */
 } guide_table;
 
 typedef struct {

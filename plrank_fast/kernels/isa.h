@@ -4,13 +4,13 @@
  * level as a suffix, so that all levels link into one module. A family collects its functions in a struct of function
  * pointers,
  *
- *     typedef struct { void (*fill)(double *, size_t); } clocks_kernels;    in clocks.h
- *     PLR_DECLARE_KERNELS(clocks_kernels)
+ *     typedef struct { void (*fill)(double *, size_t); } arrival_times_kernels;    in arrival_times.h
+ *     PLR_DECLARE_KERNELS(arrival_times_kernels)
  *
- *     const clocks_kernels ISA(clocks_kernels) = {fill};                    in clocks.c
+ *     const arrival_times_kernels ISA(arrival_times_kernels) = {fill};                    in arrival_times.c
  *
- * and the module asks once, at import, for clocks_kernels_at(level). Levels: 0 baseline (SSE2, NEON), 1 AVX2 with FMA,
- * 2 AVX-512 (F, CD, BW, DQ, VL). Which one runs is decided in _simd.pyx.
+ * and the module asks once, at import, for arrival_times_kernels_at(level). Levels: 0 baseline (SSE2, NEON), 1 AVX2
+ * with FMA, 2 AVX-512 (F, CD, BW, DQ, VL). Which one runs is decided in _simd.pyx.
  */
 #ifndef PLR_ISA_H
 #define PLR_ISA_H
@@ -58,5 +58,8 @@
 #endif
 
 #define PLR_INLINE static inline __attribute__((always_inline))
+
+/* Before a loop of few iterations, whose number the compiler knows: all of them one after another. */
+#define PLR_UNROLL _Pragma("GCC unroll 32")
 
 #endif

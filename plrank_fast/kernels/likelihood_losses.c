@@ -1,4 +1,7 @@
 #include "likelihood_losses.h"
+
+#include <float.h>
+
 #include "vector_math.h"
 
 static double logistic(const double *scores, const double *labels, double *gradient, size_t n)
@@ -6,7 +9,7 @@ static double logistic(const double *scores, const double *labels, double *gradi
     vec_f64 total = {0};
     for (size_t i = 0; i < n; i += PLR_LANES) {
         /* a score of -DBL_MAX and a label of 0 add nothing */
-        vec_f64 f = vec_load_some(scores + i, n - i, -0x1.fffffffffffffp1023), y = vec_load_some(labels + i, n - i, 0.0);
+        vec_f64 f = vec_load_some(scores + i, n - i, -DBL_MAX), y = vec_load_some(labels + i, n - i, 0.0);
         vec_f64 e = vec_exp_flush(-vec_abs(f));
         vec_i64 positive = f > 0.0;
         /* log(1 + exp(f)) = max(f, 0) + log(1 + exp(-|f|)); the part linear in f without inf - inf at f = 1e308 */
@@ -20,7 +23,7 @@ static double exponentials(const double *x, double shift, double *out, size_t n)
 {
     vec_f64 total = {0};
     for (size_t i = 0; i < n; i += PLR_LANES) {
-        vec_f64 e = vec_exp_flush(vec_load_some(x + i, n - i, -0x1.fffffffffffffp1023) - shift);
+        vec_f64 e = vec_exp_flush(vec_load_some(x + i, n - i, -DBL_MAX) - shift);
         /* filled lanes are exp(-huge) = 0 unless the shift is as far down */
         vec_store_some(out + i, e, n - i);
         if (n - i >= PLR_LANES)

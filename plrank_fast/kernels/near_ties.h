@@ -1,4 +1,4 @@
-/* From sorted keys to rankings: reads off the items, and orders near ties again by exact clocks.
+/* From sorted keys to rankings: reads off the items, and orders near ties again by exact arrival times.
  *
  * Slot s of sample j is a candidate with a random word at words[s * slot_step + j * sample_step]; its item is at the
  * same place of `items`, or is s itself where `items` is NULL.
@@ -6,7 +6,7 @@
 #ifndef PLR_NEAR_TIES_H
 #define PLR_NEAR_TIES_H
 
-#include "clock_keys.h"
+#include "arrival_keys.h"
 
 typedef struct {
     key_format format;
@@ -18,7 +18,7 @@ typedef struct {
     size_t slot_step, sample_step;
     const double *weights;
     uint64_t salt, first_sample;
-    double *clocks;         /* as many as candidates, for the repair */
+    double *arrivals;       /* as many as candidates, for the repair */
     int32_t *order;         /* likewise */
     int32_t *columns;       /* OUT (depth, 16) */
 } sorted_group;
@@ -33,7 +33,7 @@ PLR_INLINE int32_t item_of(const sorted_group *group, size_t sample, size_t slot
     return group->items ? group->items[place_of(group, sample, slot)] : (int32_t)slot;
 }
 
-static double exact_clock(const sorted_group *group, size_t sample, size_t slot)
+static double exact_arrival(const sorted_group *group, size_t sample, size_t slot)
 {
     int32_t item = item_of(group, sample, slot);
     return exact_exponential(group->words[place_of(group, sample, slot)], group->salt, group->first_sample + sample,
@@ -41,19 +41,20 @@ static double exact_clock(const sorted_group *group, size_t sample, size_t slot)
            group->weights[item];
 }
 
-/* Sort slots by their exact clocks. By insertion: runs are short, and all slots of a sample are seldom asked for. */
+/* Sort slots by their exact arrival times. By insertion: runs are short, and all slots of a sample are seldom asked
+ * for. */
 static void sort_exactly(const sorted_group *group, size_t sample, int32_t *slots, size_t n)
 {
-    double *clocks = group->clocks;
+    double *arrivals = group->arrivals;
     for (size_t i = 0; i < n; i++) {
         int32_t slot = slots[i];
-        double clock = exact_clock(group, sample, slot);
+        double arrival = exact_arrival(group, sample, slot);
         size_t j = i;
-        for (; j > 0 && clocks[j - 1] > clock; j--) {
-            clocks[j] = clocks[j - 1];
+        for (; j > 0 && arrivals[j - 1] > arrival; j--) {
+            arrivals[j] = arrivals[j - 1];
             slots[j] = slots[j - 1];
         }
-        clocks[j] = clock;
+        arrivals[j] = arrival;
         slots[j] = slot;
     }
 }
@@ -66,8 +67,8 @@ static void repair_sample(const sorted_group *group, size_t sample, size_t n_can
     size_t known = group->n_sorted < n_candidates ? group->n_sorted : n_candidates;
     for (size_t start = 0, stop; start < group->depth; start = stop) {
         for (stop = start + 1; stop < known; stop++) {
-            uint32_t here = keys[stop * PLR_LOCKSTEP] >> group->format.slot_bits;
-            uint32_t before = keys[(stop - 1) * PLR_LOCKSTEP] >> group->format.slot_bits;
+            uint32_t here = keys[stop * PLR_GROUP_SIZE] >> group->format.slot_bits;
+            uint32_t before = keys[(stop - 1) * PLR_GROUP_SIZE] >> group->format.slot_bits;
             if (here - before > group->format.nearest)
                 break;
         }
@@ -77,21 +78,21 @@ static void repair_sample(const sorted_group *group, size_t sample, size_t n_can
         size_t first = redo ? 0 : start;
         size_t n = redo ? n_candidates : stop - start;
         for (size_t i = 0; i < n; i++)
-            order[i] = redo ? (int32_t)i : (int32_t)keys[(start + i) * PLR_LOCKSTEP] & group->format.slot_mask;
+            order[i] = redo ? (int32_t)i : (int32_t)keys[(start + i) * PLR_GROUP_SIZE] & group->format.slot_mask;
         sort_exactly(group, sample, order, n);
         for (size_t i = 0; i < n && first + i < group->depth; i++)
-            group->columns[(first + i) * PLR_LOCKSTEP + sample] = item_of(group, sample, order[i]);
+            group->columns[(first + i) * PLR_GROUP_SIZE + sample] = item_of(group, sample, order[i]);
     }
 }
 
 /* Read the ranks off the keys; marks the samples in which two of them, or the last and the one behind, are near, and
  * perhaps some in which they are a unit further apart. Returns whether there are any. */
-PLR_INLINE int read_ranks(const sorted_group *group, int32_t near[PLR_LOCKSTEP], size_t n_behind)
+PLR_INLINE int read_ranks(const sorted_group *group, int32_t near[PLR_GROUP_SIZE], size_t n_behind)
 {
     const key_format format = group->format;
     const vec_u32 far = (vec_u32){0} + ((format.nearest + 1) << format.slot_bits);
     int any = 0;
-    for (size_t lane = 0; lane < PLR_LOCKSTEP; lane += PLR_LANES_32) {
+    for (size_t lane = 0; lane < PLR_GROUP_SIZE; lane += PLR_LANES_32) {
         vec_u32 before = (vec_u32)load_row(group->keys + lane, 0), least = far;
         store_row(group->columns + lane, 0, (vec_i32)before & format.slot_mask);
         for (size_t k = 1; k < group->depth; k++) {
@@ -108,8 +109,8 @@ PLR_INLINE int read_ranks(const sorted_group *group, int32_t near[PLR_LOCKSTEP],
     }
     if (group->items)
         for (size_t k = 0; k < group->depth; k++)
-            for (size_t sample = 0; sample < PLR_LOCKSTEP; sample++) {
-                int32_t *slot = group->columns + k * PLR_LOCKSTEP + sample;
+            for (size_t sample = 0; sample < PLR_GROUP_SIZE; sample++) {
+                int32_t *slot = group->columns + k * PLR_GROUP_SIZE + sample;
                 *slot = group->items[place_of(group, sample, *slot)];
             }
     return any;

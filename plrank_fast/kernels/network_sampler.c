@@ -17,33 +17,33 @@ static void prepare(network_sampler *sampler)
         sampler->means[d] *= scale;
 }
 
-/* Clocks from words that are almost 0 or 2^32, out of 64 bits. About 1 group of 16 x 120 in 17 has one. */
+/* Arrival times from words that are almost 0 or 2^32, out of 64 bits. About 1 group of 16 x 120 in 17 has one. */
 static void replace_rare_keys(const sorted_group *group, int32_t *keys, size_t n_items)
 {
     for (size_t d = 0; d < n_items; d++) {
-        const uint32_t *words = group->words + d * PLR_LOCKSTEP;
+        const uint32_t *words = group->words + d * PLR_GROUP_SIZE;
         int any = 0;
-        for (size_t sample = 0; sample < PLR_LOCKSTEP; sample++)
+        for (size_t sample = 0; sample < PLR_GROUP_SIZE; sample++)
             any |= is_rare_word(words[sample]);
         if (any)
-            for (size_t sample = 0; sample < PLR_LOCKSTEP; sample++)
+            for (size_t sample = 0; sample < PLR_GROUP_SIZE; sample++)
                 if (is_rare_word(words[sample]))
-                    keys[d * PLR_LOCKSTEP + sample] =
-                        exact_key(group->format, exact_clock(group, sample, d), (int32_t)d);
+                    keys[d * PLR_GROUP_SIZE + sample] =
+                        exact_key(group->format, exact_arrival(group, sample, d), (int32_t)d);
     }
 }
 
-/* Keys of all items, from words to clocks; returns the rarest word's distance. A loop apart from the one that draws the
- * words: with 16 registers the generator's state would push the constants of the logarithm out. */
+/* Keys of all items, from words to arrival times; returns the rarest word's distance. A loop apart from the one that
+ * draws the words: with 16 registers the generator's state would push the constants of the logarithm out. */
 PLR_INLINE vec_i32 make_keys(const network_sampler *sampler, int shift, int32_t slot_mask)
 {
     vec_i32 rarest = (vec_i32){0} + INT32_MAX;
-    for (size_t lane = 0; lane < PLR_LOCKSTEP; lane += PLR_LANES_32) {
+    for (size_t lane = 0; lane < PLR_GROUP_SIZE; lane += PLR_LANES_32) {
         vec_i32 slot = {0};
         for (size_t d = 0; d < sampler->n_items; d++) {
             vec_i32 word = load_row((int32_t *)sampler->words + lane, d);
-            vec_f32 clock = exponential_clock(word, &rarest) * sampler->means[d];
-            store_row(sampler->keys + lane, d, clock_key(clock, shift, slot_mask, slot));
+            vec_f32 arrival = exponential_f32(word, &rarest) * sampler->means[d];
+            store_row(sampler->keys + lane, d, arrival_key(arrival, shift, slot_mask, slot));
             slot += 1;
         }
     }
@@ -55,13 +55,13 @@ static void draw_group(network_sampler *sampler, plr_stream *stream, uint64_t sa
 {
     const size_t n = sampler->n_items, depth = sampler->depth;
     const key_format format = make_key_format(n, sampler->largest_mean);
-    const sorted_group group = {format, sampler->keys, sampler->n_sorted, depth, sampler->words, NULL, PLR_LOCKSTEP, 1,
-                                sampler->weights, salt, first_sample, sampler->exact, sampler->order, columns};
+    const sorted_group group = {format, sampler->keys, sampler->n_sorted, depth, sampler->words, NULL, PLR_GROUP_SIZE,
+                                1, sampler->weights, salt, first_sample, sampler->exact, sampler->order, columns};
     int32_t *keys = sampler->keys;
     plr_stream_state state = plr_stream_load(stream);
     for (size_t d = 0; d < n; d++) {
         plr_lanes step = plr_stream_step(&state);
-        memcpy(sampler->words + d * PLR_LOCKSTEP, &step, sizeof step);
+        memcpy(sampler->words + d * PLR_GROUP_SIZE, &step, sizeof step);
     }
     plr_stream_store(stream, &state);
     vec_i32 rarest =
@@ -69,14 +69,14 @@ static void draw_group(network_sampler *sampler, plr_stream *stream, uint64_t sa
     if (vec_any(rarest < PLR_RARE_WORD))
         replace_rare_keys(&group, keys, n);
     size_t padded = (n + sampler->n_sorted - 1) / sampler->n_sorted * sampler->n_sorted;
-    for (size_t i = n * PLR_LOCKSTEP; i < padded * PLR_LOCKSTEP; i++)
+    for (size_t i = n * PLR_GROUP_SIZE; i < padded * PLR_GROUP_SIZE; i++)
         keys[i] = PLR_NO_KEY;
 
     sort_smallest(keys, n, sampler->n_sorted);
 
-    int32_t near[PLR_LOCKSTEP];
+    int32_t near[PLR_GROUP_SIZE];
     if (read_ranks(&group, near, depth < n))
-        for (size_t sample = 0; sample < PLR_LOCKSTEP; sample++)
+        for (size_t sample = 0; sample < PLR_GROUP_SIZE; sample++)
             if (near[sample])
                 repair_sample(&group, sample, n);
 }

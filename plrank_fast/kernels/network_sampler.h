@@ -1,4 +1,4 @@
-/* Rankings of up to 1024 items by exponential clocks and a sorting network, sixteen samples in lockstep. */
+/* Rankings of up to 1024 items by their arrival times and a sorting network, a group of sixteen samples at a time. */
 #ifndef PLR_NETWORK_SAMPLER_H
 #define PLR_NETWORK_SAMPLER_H
 
@@ -6,7 +6,7 @@
 #include "random_stream.h"
 
 #define PLR_NETWORK_ITEMS 1024
-#define PLR_FLOAT_SPREAD 72.0 /* nats from the lightest to the heaviest item whose clocks fit a float32: 104 octaves */
+#define PLR_FLOAT_SPREAD 72.0 /* nats from the lightest to the heaviest item whose times fit a float32: 104 octaves */
 
 typedef struct {
     size_t n_items;

@@ -1,13 +1,14 @@
 #include "pair_losses.h"
-#include "vector_math.h"
 
-#define LOWEST -0x1.fffffffffffffp1023
+#include <float.h>
+
+#include "vector_math.h"
 
 static double precede(double score, const double *scores, double *gradient, double *own, size_t n)
 {
     vec_f64 total = {0}, pushed = {0};
     for (size_t i = 0; i < n; i += PLR_LANES) {
-        vec_f64 ahead = score - vec_load_some(scores + i, n - i, LOWEST);
+        vec_f64 ahead = score - vec_load_some(scores + i, n - i, -DBL_MAX);
         vec_f64 e = vec_exp_flush(-vec_abs(ahead));
         vec_i64 in_order = ahead > 0.0;
         vec_f64 wrong = vec_select(in_order, e, vec_all(1.0)) / (1.0 + e); /* chance of the wrong order */

@@ -15,6 +15,9 @@ typedef struct {
     uint64_t word[4][PLR_STREAM_LANES]; /* word i of each lane's state */
 } plr_stream;
 
+/* 2^64 over the golden ratio: multiples of it are spread evenly over 64 bits. */
+#define PLR_GOLDEN_RATIO UINT64_C(0x9e3779b97f4a7c15)
+
 /* The output function of SplitMix64 (Steele, Lea and Flood, 2014). */
 static inline uint64_t plr_mix64(uint64_t z)
 {
@@ -25,7 +28,7 @@ static inline uint64_t plr_mix64(uint64_t z)
 
 static inline uint64_t plr_splitmix64(uint64_t *state)
 {
-    *state += UINT64_C(0x9e3779b97f4a7c15);
+    *state += PLR_GOLDEN_RATIO;
     return plr_mix64(*state);
 }
 
@@ -44,7 +47,7 @@ static inline void plr_stream_init(plr_stream *stream, const uint64_t key[2], ui
 }
 
 /* One word of every lane, in registers of this SIMD level (GCC keeps a vector wider than those in memory: drawing
- * and sorting 120 clocks at AVX2 took 330 ns, now 255). A loop that draws keeps the state in registers from load
+ * and sorting 120 keys at AVX2 took 330 ns, now 255). A loop that draws keeps the state in registers from load
  * to store. */
 #define PLR_STREAM_PARTS (PLR_STREAM_LANES / PLR_LANES)
 
@@ -72,7 +75,7 @@ PLR_INLINE void plr_stream_store(plr_stream *stream, const plr_stream_state *sta
 PLR_INLINE plr_lanes plr_stream_step(plr_stream_state *state)
 {
     plr_lanes result;
-    _Pragma("GCC unroll 8")
+    PLR_UNROLL
     for (int i = 0; i < PLR_STREAM_PARTS; i++) {
         vec_u64 a = state->a.part[i], b = state->b.part[i], c = state->c.part[i], d = state->d.part[i];
         vec_u64 sum = a + d;

@@ -1,13 +1,14 @@
 #include "rank_losses.h"
-#include "vector_math.h"
 
-#define LOWEST -0x1.fffffffffffffp1023
+#include <float.h>
+
+#include "vector_math.h"
 
 static double logistic_rank(double score, const double *scores, double *slopes, size_t n)
 {
     vec_f64 total = {0};
     for (size_t i = 0; i < n; i += PLR_LANES) {
-        vec_f64 above = vec_load_some(scores + i, n - i, LOWEST) - score;
+        vec_f64 above = vec_load_some(scores + i, n - i, -DBL_MAX) - score;
         vec_f64 e = vec_exp_flush(-vec_abs(above)), inverse = 1.0 / (1.0 + e);
         vec_f64 chance = vec_select(above > 0.0, inverse, e * inverse);
         if (n - i < PLR_LANES)
@@ -36,7 +37,7 @@ static double add_slopes(double factor, const double *slopes, double *gradient, 
 typedef struct {
     const soft_rank_task *task;
     size_t length;    /* items of a segment */
-    double steps;     /* since the last look */
+    double steps;     /* since cancellation was asked about */
     vec_f64 *beat;    /* (n,) */
     vec_f64 *density; /* (n,) */
     vec_f64 *firsts;  /* (segments, cutoff) */
@@ -44,13 +45,13 @@ typedef struct {
     vec_f64 *a;       /* (cutoff,) */
 } soft_rank_pass;
 
-static int look(soft_rank_pass *pass)
+static int cancelled(soft_rank_pass *pass)
 {
     pass->steps += (double)pass->task->cutoff;
-    if (!pass->task->look || pass->steps < pass->task->steps_per_look)
+    if (!pass->task->cancellation_requested || pass->steps < pass->task->steps_per_question)
         return 0;
     pass->steps = 0.0;
-    return pass->task->look();
+    return pass->task->cancellation_requested();
 }
 
 PLR_INLINE void place_next(vec_f64 *next, const vec_f64 *p, vec_f64 beat, size_t cutoff)
@@ -71,78 +72,100 @@ static int fill_segment(soft_rank_pass *pass, size_t first, size_t last)
     for (size_t i = first; i + 1 < last; i++) {
         vec_f64 *p = pass->ranks + (i - first) * cutoff;
         place_next(p + cutoff, p, pass->beat[i], cutoff);
-        if (look(pass))
+        if (cancelled(pass))
             return 1;
     }
     return 0;
 }
 
+/* The chance that each item beats the targets of a register, and its derivative; a target does not beat itself. */
+static void compare_scores(const soft_rank_pass *pass, const int32_t *targets, size_t n_targets)
+{
+    const soft_rank_task *task = pass->task;
+    vec_f64 own;
+    for (size_t t = 0; t < PLR_LANES; t++)
+        own[t] = task->scores[targets[t < n_targets ? t : 0]];
+    for (size_t i = 0; i < task->n; i++) {
+        pass->beat[i] = vec_normal(task->scores[i] - own, &pass->density[i]);
+        for (size_t t = 0; t < n_targets; t++)
+            if (targets[t] == (int32_t)i)
+                pass->beat[i][t] = pass->density[i][t] = 0.0;
+    }
+}
+
 /* The rank of a target counts those that beat it, one at a time and as if independent:
- * p_i(r) = p_{i-1}(r) (1 - beat_i) + p_{i-1}(r - 1) beat_i. Going back, the derivatives a(r) of the value by p_i(r) give
- * that by beat_i. */
+ * p_i(r) = p_{i-1}(r) (1 - beat_i) + p_{i-1}(r - 1) beat_i. Leaves the distributions of the last segment in pass->ranks;
+ * *value gets the sum over ranks of discount times p_n. */
+static int place_all(soft_rank_pass *pass, vec_f64 *value)
+{
+    const size_t n = pass->task->n, cutoff = pass->task->cutoff, length = pass->length;
+    const size_t last_first = (n - 1) / length * length;
+    for (size_t r = 0; r < cutoff; r++)
+        pass->ranks[r] = vec_all(r == 0 ? 1.0 : 0.0);
+    for (size_t first = 0; first < last_first; first += length) {
+        memcpy(pass->firsts + first / length * cutoff, pass->ranks, cutoff * sizeof *pass->ranks);
+        for (size_t i = first; i < first + length; i++) {
+            place_next(pass->ranks, pass->ranks, pass->beat[i], cutoff);
+            if (cancelled(pass))
+                return 1;
+        }
+    }
+    if (fill_segment(pass, last_first, n))
+        return 1;
+    const vec_f64 *p = pass->ranks + (n - 1 - last_first) * cutoff;
+    vec_f64 beat = pass->beat[n - 1], before = {0};
+    *value = (vec_f64){0};
+    for (size_t r = 0; r < cutoff; r++) {
+        *value += pass->task->discounts[r] * (p[r] + beat * (before - p[r]));
+        before = p[r];
+    }
+    return 0;
+}
+
+/* Going back, the derivatives a(r) of the value by p_i(r) give that by beat_i, and those by p_{i-1}(r). Takes the
+ * derivatives by the scores of all items, times the factors, off the gradient; *own gets their sum. */
+static int go_back(soft_rank_pass *pass, vec_f64 factor, vec_f64 *own)
+{
+    const size_t cutoff = pass->task->cutoff, length = pass->length;
+    vec_f64 zero = {0}, *a = pass->a;
+    *own = zero;
+    for (size_t r = 0; r < cutoff; r++)
+        a[r] = vec_all(pass->task->discounts[r]);
+    for (size_t i = pass->task->n; i-- > 0;) {
+        const vec_f64 *p = pass->ranks + i % length * cutoff;
+        vec_f64 beat = pass->beat[i], slope = zero, before = zero;
+        for (size_t r = 0; r < cutoff; r++) {
+            slope += a[r] * (before - p[r]);
+            before = p[r];
+            a[r] += beat * ((r + 1 < cutoff ? a[r + 1] : zero) - a[r]);
+        }
+        vec_f64 share = factor * slope * pass->density[i];
+        pass->task->gradient[i] -= vec_sum(share);
+        *own += share;
+        if (cancelled(pass))
+            return 1;
+        if (i > 0 && i % length == 0) {
+            memcpy(pass->ranks, pass->firsts + (i / length - 1) * cutoff, cutoff * sizeof *pass->ranks);
+            if (fill_segment(pass, i - length, i))
+                return 1;
+        }
+    }
+    return 0;
+}
+
 static int soft_rank_register(const soft_rank_task *task, const int32_t *targets, size_t n_targets,
                               const double *factors, double *total)
 {
     const size_t n = task->n, cutoff = task->cutoff, length = plr_soft_rank_segment(n, cutoff);
-    const size_t last_first = (n - 1) / length * length;
     soft_rank_pass pass = {.task = task, .length = length, .beat = (vec_f64 *)task->memory};
-    vec_f64 own, factor = {0}, value = {0}, zero = {0}, own_gradient = {0};
+    vec_f64 factor = vec_load_some(factors, n_targets, 0.0), value, own_gradient;
     pass.density = pass.beat + n;
     pass.firsts = pass.density + n;
     pass.ranks = pass.firsts + (n - 1) / length * cutoff;
     pass.a = pass.ranks + length * cutoff;
-    for (size_t t = 0; t < PLR_LANES; t++) {
-        own[t] = task->scores[targets[t < n_targets ? t : 0]];
-        if (t < n_targets)
-            factor[t] = factors[t];
-    }
-    for (size_t i = 0; i < n; i++) {
-        pass.beat[i] = vec_normal(task->scores[i] - own, &pass.density[i]);
-        for (size_t t = 0; t < n_targets; t++)
-            if (targets[t] == (int32_t)i)
-                pass.beat[i][t] = pass.density[i][t] = 0.0;
-    }
-    for (size_t r = 0; r < cutoff; r++)
-        pass.ranks[r] = vec_all(r == 0 ? 1.0 : 0.0);
-    for (size_t first = 0; first < last_first; first += length) {
-        memcpy(pass.firsts + first / length * cutoff, pass.ranks, cutoff * sizeof *pass.ranks);
-        for (size_t i = first; i < first + length; i++) {
-            place_next(pass.ranks, pass.ranks, pass.beat[i], cutoff);
-            if (look(&pass))
-                return 1;
-        }
-    }
-    if (fill_segment(&pass, last_first, n))
+    compare_scores(&pass, targets, n_targets);
+    if (place_all(&pass, &value) || go_back(&pass, factor, &own_gradient))
         return 1;
-    {
-        const vec_f64 *p = pass.ranks + (n - 1 - last_first) * cutoff;
-        vec_f64 b = pass.beat[n - 1], before = zero;
-        for (size_t r = 0; r < cutoff; r++) {
-            value += task->discounts[r] * (p[r] + b * (before - p[r]));
-            before = p[r];
-        }
-    }
-    for (size_t r = 0; r < cutoff; r++)
-        pass.a[r] = vec_all(task->discounts[r]);
-    for (size_t i = n; i-- > 0;) {
-        const vec_f64 *p = pass.ranks + i % length * cutoff;
-        vec_f64 b = pass.beat[i], slope = zero, before = zero, *a = pass.a;
-        for (size_t r = 0; r < cutoff; r++) {
-            slope += a[r] * (before - p[r]);
-            before = p[r];
-            a[r] += b * ((r + 1 < cutoff ? a[r + 1] : zero) - a[r]);
-        }
-        vec_f64 share = factor * slope * pass.density[i];
-        task->gradient[i] -= vec_sum(share);
-        own_gradient += share;
-        if (look(&pass))
-            return 1;
-        if (i > 0 && i % length == 0) {
-            memcpy(pass.ranks, pass.firsts + (i / length - 1) * cutoff, cutoff * sizeof *pass.ranks);
-            if (fill_segment(&pass, i - length, i))
-                return 1;
-        }
-    }
     for (size_t t = 0; t < n_targets; t++)
         task->gradient[targets[t]] += own_gradient[t];
     *total += vec_sum(factor * value);

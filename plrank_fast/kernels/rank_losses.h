@@ -7,8 +7,8 @@
 /* Documents of SoftRank handled together, in as many registers as that takes. */
 #define PLR_SOFT_RANK_TARGETS 8
 
-/* Bytes of rank distributions up to which all are kept, and the size of a segment otherwise: about that of a second-level
- * cache. */
+/* Bytes of rank distributions up to which all are kept, and the size of a segment otherwise: about that of a
+ * second-level cache. */
 #define PLR_SOFT_RANK_KEPT ((size_t)1 << 20)
 
 /* Items between two rank distributions that are kept; all, where these fit in PLR_SOFT_RANK_KEPT, and at least the root
@@ -37,8 +37,8 @@ typedef struct {
     size_t cutoff;
     double *gradient;
     double *memory;        /* plr_soft_rank_memory(n, cutoff) doubles */
-    int (*look)(void);     /* called every so many steps, one for each item and rank, to say whether to stop; or NULL */
-    double steps_per_look;
+    int (*cancellation_requested)(void); /* asked every so many steps, one for each item and rank; or NULL */
+    double steps_per_question;
 } soft_rank_task;
 
 typedef struct {

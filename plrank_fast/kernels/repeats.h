@@ -1,4 +1,4 @@
-/* Rows of draws with replacement, sixteen rankings in lockstep, and what remains of them without repeats.
+/* Rows of draws with replacement, of a group of sixteen rankings, and what remains of them without repeats.
  *
  * How long that takes depends on the number of rows, not on where repeats are or how many. Each row is compared with
  * all rows before it, two rows at a time in halves of 32 bits; then gaps are closed by moving every draw up by the
@@ -7,17 +7,17 @@
 #ifndef PLR_REPEATS_H
 #define PLR_REPEATS_H
 
-#include "lockstep.h"
+#include "groups.h"
 #include "vectors.h"
 
 PLR_INLINE vec_u32 load_draws(const uint32_t *rows, size_t row)
 {
-    return (vec_u32)vec_load_i32((const int32_t *)rows + row * PLR_LOCKSTEP);
+    return (vec_u32)vec_load_i32((const int32_t *)rows + row * PLR_GROUP_SIZE);
 }
 
 PLR_INLINE void store_draws(uint32_t *rows, size_t row, vec_u32 v)
 {
-    vec_store_i32((int32_t *)rows + row * PLR_LOCKSTEP, (vec_i32)v);
+    vec_store_i32((int32_t *)rows + row * PLR_GROUP_SIZE, (vec_i32)v);
 }
 
 /* Lanes of `unmatched` become 0 where a and b are equal; others keep a bit. Two instructions at every level: a
@@ -36,7 +36,7 @@ PLR_INLINE vec_u16 match(vec_u16 unmatched, vec_u16 a, vec_u16 b)
  * twice in 32 bits. */
 PLR_INLINE void tag_repeats(uint32_t *draws, uint32_t *twins, size_t row, size_t stop, uint32_t *repeats)
 {
-    for (size_t lane = 0; lane < PLR_LOCKSTEP; lane += PLR_LANES_32) {
+    for (size_t lane = 0; lane < PLR_GROUP_SIZE; lane += PLR_LANES_32) {
         vec_u32 before = load_draws(repeats + lane, 0);
         for (size_t i = row; i < stop; i += 2) {
             vec_u32 first = load_draws(draws + lane, i), second = load_draws(draws + lane, i + 1);
@@ -64,7 +64,7 @@ PLR_INLINE void tag_repeats(uint32_t *draws, uint32_t *twins, size_t row, size_t
  * The copy that a draw leaves behind follows it, and lags by less than the next digit: it overtakes nobody. */
 PLR_INLINE void close_gaps(uint32_t *draws, size_t n, uint32_t most, size_t n_wanted, int32_t *columns)
 {
-    for (size_t lane = 0; lane < PLR_LOCKSTEP; lane += PLR_LANES_32) {
+    for (size_t lane = 0; lane < PLR_GROUP_SIZE; lane += PLR_LANES_32) {
         for (int digit = 0; most >> digit; digit++) {
             const size_t distance = (size_t)1 << digit;
             for (size_t i = 0; i + distance < n; i++) {

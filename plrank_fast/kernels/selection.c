@@ -57,7 +57,7 @@ static void sort_short(double *keys, int32_t *items, size_t n)
         vec_f64 key[BLOCKS];
         vec_i64 place[BLOCKS], number[BLOCKS];
         const size_t stop = n - i < block ? n : i + block;
-        _Pragma("GCC unroll 4")
+        PLR_UNROLL
         for (int b = 0; b < BLOCKS; b++) {
             key[b] = vec_load(unsorted + i + b * PLR_LANES);
             place[b] = (vec_i64){0};
@@ -65,17 +65,17 @@ static void sort_short(double *keys, int32_t *items, size_t n)
                 number[b][lane] = b * PLR_LANES + lane;
         }
         for (size_t j = 0; j < i; j++)
-            _Pragma("GCC unroll 4")
+            PLR_UNROLL
             for (int b = 0; b < BLOCKS; b++)
                 place[b] = count_if(place[b], vec_all(unsorted[j]), key[b], 1);
         for (size_t j = i; j < stop; j++)
-            _Pragma("GCC unroll 4")
+            PLR_UNROLL
             for (int b = 0; b < BLOCKS; b++) {
                 place[b] = count_if(place[b], vec_all(unsorted[j]), key[b], 0);
                 place[b] -= (vec_i64)(unsorted[j] == key[b]) & (vec_i64)(number[b] > (int64_t)(j - i));
             }
         for (size_t j = stop; j < n; j++)
-            _Pragma("GCC unroll 4")
+            PLR_UNROLL
             for (int b = 0; b < BLOCKS; b++)
                 place[b] = count_if(place[b], vec_all(unsorted[j]), key[b], 0);
         int64_t places[BLOCKS * PLR_LANES];

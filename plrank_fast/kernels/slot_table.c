@@ -11,7 +11,6 @@
 
 #define UNDECIDED (UINT32_C(1) << 31) /* in an entry: of the items from this one on */
 #define HALF 8 /* rankings whose positions stay in registers */
-#define UNROLL _Pragma("GCC unroll 8")
 
 static void fill_slots(slot_table *table)
 {
@@ -49,7 +48,7 @@ static void prepare(slot_table *table)
     rows += 1.5 * table->deviation + 2.0;
     table->first_rows = rows < PLR_MOST_COMPARED ? (size_t)rows / 2 * 2 : PLR_MOST_COMPARED + 2;
     if (table->first_rows > PLR_MOST_COMPARED) {
-        memset(table->stamps, 0, table->n_items * PLR_LOCKSTEP);
+        memset(table->stamps, 0, table->n_items * PLR_GROUP_SIZE);
         table->group = 0;
     }
 }
@@ -70,13 +69,13 @@ static uint32_t look_up(const slot_table *table, uint32_t word, uint32_t at, uin
 static __attribute__((noinline)) void decide(const slot_table *table, const plr_lanes *step, uint32_t undecided,
                                              uint64_t salt, uint64_t first_sample, size_t row, uint32_t *items)
 {
-    uint32_t words[PLR_LOCKSTEP];
+    uint32_t words[PLR_GROUP_SIZE];
     memcpy(words, step, sizeof words);
     for (; undecided != 0; undecided &= undecided - 1) {
         const int i = __builtin_ctz(undecided);
         const uint64_t number = (first_sample + (uint64_t)i) << 32 | row;
         const uint32_t at = table->slots[words[i] >> (32 - table->slot_bits)] + (words[i] & 0xffff);
-        items[i] = look_up(table, words[i], at, plr_mix64(salt + number * UINT64_C(0x9e3779b97f4a7c15)));
+        items[i] = look_up(table, words[i], at, plr_mix64(salt + number * PLR_GOLDEN_RATIO));
     }
 }
 
@@ -96,7 +95,7 @@ static void draw_rows(slot_table *table, plr_stream_state *state, size_t first_r
             store_draws(draws + part * PLR_LANES_32, row, at >> 16);
         }
         if (__builtin_expect(undecided != 0, 0))
-            decide(table, &step, undecided, salt, first_sample, first_row + row, draws + row * PLR_LOCKSTEP);
+            decide(table, &step, undecided, salt, first_sample, first_row + row, draws + row * PLR_GROUP_SIZE);
     }
 }
 
@@ -105,47 +104,47 @@ static void place_by_comparison(slot_table *table, plr_stream_state *state, uint
                                 int32_t *columns, size_t *n_placed)
 {
     const size_t cutoff = table->cutoff;
-    uint32_t repeats[PLR_LOCKSTEP] = {0}, most = 0;
+    uint32_t repeats[PLR_GROUP_SIZE] = {0}, most = 0;
     size_t row = 0, stop = table->first_rows;
     do {
-        draw_rows(table, state, row, stop - row, salt, first_sample, table->draws + row * PLR_LOCKSTEP);
+        draw_rows(table, state, row, stop - row, salt, first_sample, table->draws + row * PLR_GROUP_SIZE);
         tag_repeats(table->draws, table->twins, row, stop, repeats);
         row = stop;
-        for (int i = 0; i < PLR_LOCKSTEP; i++)
+        for (int i = 0; i < PLR_GROUP_SIZE; i++)
             most = repeats[i] > most ? repeats[i] : most;
         stop = row;
         if (row < cutoff + most)
             stop += (size_t)((double)(cutoff + most - row) * table->draws_per_item + 1.0) / 2 * 2;
         stop = stop < PLR_MOST_COMPARED ? stop : PLR_MOST_COMPARED;
     } while (row < stop);
-    for (int i = 0; i < PLR_LOCKSTEP; i++)
+    for (int i = 0; i < PLR_GROUP_SIZE; i++)
         n_placed[i] = row - repeats[i];
     close_gaps(table->draws, row, most, cutoff, columns);
 }
 
 /* n rows of draws of eight rankings: each writes its item behind those placed, and is placed unless it already was. No
- * branch depends on that. `ends` are the places behind, in multiples of PLR_LOCKSTEP. */
+ * branch depends on that. `ends` are the places behind, in multiples of PLR_GROUP_SIZE. */
 PLR_INLINE void place_rows(slot_table *table, size_t n, size_t lane, int32_t *columns, size_t *ends)
 {
     const uint8_t group = table->group;
     uint8_t *stamps = table->stamps + lane * table->n_items;
     size_t end[HALF];
     columns += lane;
-    UNROLL
+    PLR_UNROLL
     for (int i = 0; i < HALF; i++)
         end[i] = ends[i];
     for (size_t row = 0; row < n; row++) {
-        const uint32_t *items = table->draws + row * PLR_LOCKSTEP + lane;
-        UNROLL
+        const uint32_t *items = table->draws + row * PLR_GROUP_SIZE + lane;
+        PLR_UNROLL
         for (int i = 0; i < HALF; i++) {
             uint32_t item = items[i];
             uint8_t *stamp = stamps + item * HALF + i;
             columns[end[i] + i] = (int32_t)item;
-            end[i] += *stamp != group ? PLR_LOCKSTEP : 0;
+            end[i] += *stamp != group ? PLR_GROUP_SIZE : 0;
             *stamp = group;
         }
     }
-    UNROLL
+    PLR_UNROLL
     for (int i = 0; i < HALF; i++)
         ends[i] = end[i];
 }
@@ -154,39 +153,39 @@ PLR_INLINE void place_rows(slot_table *table, size_t n, size_t lane, int32_t *co
 static void place_by_stamps(slot_table *table, plr_stream_state *state, uint64_t salt, uint64_t first_sample,
                             int32_t *columns, size_t *n_placed)
 {
-    const size_t full = table->cutoff * PLR_LOCKSTEP;
-    size_t ends[PLR_LOCKSTEP] = {0}, row = 0, least = 0;
+    const size_t full = table->cutoff * PLR_GROUP_SIZE;
+    size_t ends[PLR_GROUP_SIZE] = {0}, row = 0, least = 0;
     if (++table->group == 0) {
-        memset(table->stamps, 0, table->n_items * PLR_LOCKSTEP);
+        memset(table->stamps, 0, table->n_items * PLR_GROUP_SIZE);
         table->group = 1;
     }
     while (least < full && row < table->most_rows) {
-        size_t n_rows = (full - least) / PLR_LOCKSTEP; /* are missing at least */
+        size_t n_rows = (full - least) / PLR_GROUP_SIZE; /* are missing at least */
         draw_rows(table, state, row, n_rows, salt, first_sample, table->draws);
         place_rows(table, n_rows, 0, columns, ends);
         place_rows(table, n_rows, HALF, columns, ends + HALF);
         least = ends[0];
-        for (int i = 1; i < PLR_LOCKSTEP; i++)
+        for (int i = 1; i < PLR_GROUP_SIZE; i++)
             least = ends[i] < least ? ends[i] : least;
         row += n_rows;
     }
-    for (int i = 0; i < PLR_LOCKSTEP; i++)
-        n_placed[i] = ends[i] / PLR_LOCKSTEP;
+    for (int i = 0; i < PLR_GROUP_SIZE; i++)
+        n_placed[i] = ends[i] / PLR_GROUP_SIZE;
 }
 
 static void draw_group(slot_table *table, plr_stream *stream, uint64_t salt, uint64_t first_sample, int32_t *columns)
 {
-    size_t n_placed[PLR_LOCKSTEP];
+    size_t n_placed[PLR_GROUP_SIZE];
     plr_stream_state state = plr_stream_load(stream);
     if (table->first_rows <= PLR_MOST_COMPARED)
         place_by_comparison(table, &state, salt, first_sample, columns, n_placed);
     else
         place_by_stamps(table, &state, salt, first_sample, columns, n_placed);
     plr_stream_store(stream, &state);
-    for (size_t i = 0; i < PLR_LOCKSTEP; i++)
+    for (size_t i = 0; i < PLR_GROUP_SIZE; i++)
         if (__builtin_expect(n_placed[i] < table->cutoff, 0))
             finish_by_race(table->weights, table->n_items, n_placed[i], table->cutoff, salt, first_sample + i,
-                           table->clocks, columns + i);
+                           table->arrivals, columns + i);
 }
 
 const slot_table_kernels ISA(slot_table_kernels) = {prepare, draw_group};

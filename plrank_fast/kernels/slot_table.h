@@ -19,14 +19,14 @@ typedef struct {
     double draws_per_item; /* that it takes on average for the last item */
     int slot_bits;
     size_t first_rows;   /* to draw before looking whether they suffice; an even number */
-    size_t most_rows;    /* before a ranking is finished by a race of clocks */
+    size_t most_rows;    /* before a ranking is finished by a race of arrivals */
     uint32_t *slots;     /* (2^slot_bits + PLR_SLOTS_AT_ONCE + 1,), see slot_table.c */
     double *ends;        /* (n_items,) where each item's share of the line of slots ends, in 2^-16 of a slot */
     uint32_t *draws;     /* (plr_rows_at_once, 16) */
     uint32_t *twins;     /* (PLR_MOST_COMPARED, 16) */
     uint8_t *stamps;     /* (2, n_items, 8) the group that last placed the item */
     uint8_t group;
-    double *clocks;      /* (cutoff,) for that race */
+    double *arrivals;    /* (cutoff,) for that race */
 } slot_table;
 
 typedef struct {
@@ -38,8 +38,8 @@ typedef struct {
 
 PLR_DECLARE_KERNELS(slot_table_kernels)
 
-/* Slots that pay: more leave fewer draws undecided, and take longer to fill. With twelve for each of 316 items 0.03 % of
- * the draws are at a standard deviation of 1, and 2 % at 3, where twice as many still save a fifth of the time. */
+/* Slots that pay: more leave fewer draws undecided, and take longer to fill. With twelve for each of 316 items 0.03 %
+ * of the draws are at a standard deviation of 1, and 2 % at 3, where twice as many still save a fifth of the time. */
 static inline int plr_slot_bits(size_t n_items, int peaked)
 {
     const size_t wanted = (peaked ? 24 : 12) * n_items;

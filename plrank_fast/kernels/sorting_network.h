@@ -11,7 +11,7 @@
 #ifndef PLR_SORTING_NETWORK_H
 #define PLR_SORTING_NETWORK_H
 
-#include "lockstep.h"
+#include "groups.h"
 #include "vectors.h"
 
 /* Rows that fit the registers together: 16 of AVX-512's 32; with 16 registers 8 leave room for temporaries. */
@@ -22,8 +22,6 @@
 #endif
 
 #define PLR_NO_KEY 0x7f800000 /* infinity, behind all keys */
-
-#define PLR_UNROLL _Pragma("GCC unroll 32")
 
 PLR_INLINE void exchange(vec_f32 *low, vec_f32 *high)
 {
@@ -84,10 +82,10 @@ PLR_INLINE void sort_bitonic_rows(vec_f32 *v, int n)
     exchange_stage(v, n, 1);
 }
 
-PLR_INLINE vec_i32 load_row(const int32_t *keys, size_t row) { return vec_load_i32(keys + PLR_LOCKSTEP * row); }
-PLR_INLINE void store_row(int32_t *keys, size_t row, vec_i32 v) { vec_store_i32(keys + PLR_LOCKSTEP * row, v); }
+PLR_INLINE vec_i32 load_row(const int32_t *keys, size_t row) { return vec_load_i32(keys + PLR_GROUP_SIZE * row); }
+PLR_INLINE void store_row(int32_t *keys, size_t row, vec_i32 v) { vec_store_i32(keys + PLR_GROUP_SIZE * row, v); }
 
-/* The following work on the PLR_LANES_32 samples of one register; rows are PLR_LOCKSTEP keys apart. */
+/* The following work on the PLR_LANES_32 samples of one register; rows are PLR_GROUP_SIZE keys apart. */
 
 PLR_INLINE void load_rows(vec_f32 *v, const int32_t *keys, int n)
 {
@@ -129,7 +127,8 @@ static void fold_block(int32_t *keys, const int32_t *others)
     store_rows(keys, v, PLR_BLOCK_ROWS);
 }
 
-/* A list that fits the registers as a whole, or nearly so: 132 compare-exchanges of 24 rows where blocks of 16 take 206. */
+/* A list that fits the registers as a whole, or nearly so: 132 compare-exchanges of 24 rows where blocks of 16 take
+ * 206. */
 static void sort_short_list(int32_t *keys, size_t n)
 {
     if (n <= 8)
@@ -150,11 +149,12 @@ PLR_INLINE void sort_bitonic_block(int32_t *keys)
     store_rows(keys, v, PLR_BLOCK_ROWS);
 }
 
-/* How many rows at equal distances of a run of m take part in the stages that join its blocks, at most eight at once. */
+/* How many rows at equal distances of a run of m take part in the stages that join its blocks, at most eight at
+ * once. */
 #define PLR_WAYS(m) ((m) / PLR_BLOCK_ROWS < 8 ? (m) / PLR_BLOCK_ROWS : 8)
 
-/* The smallest of each row of `keys` and, if `others` is not NULL, of the opposite row there; then the first stages of a
- * bitonic sort: rows i, i + spacing, ... of a run of m. */
+/* The smallest of each row of `keys` and, if `others` is not NULL, of the opposite row there; then the first stages of
+ * a bitonic sort: rows i, i + spacing, ... of a run of m. */
 PLR_INLINE void sort_across(int32_t *keys, const int32_t *others, size_t m, int ways)
 {
     const size_t spacing = m / ways;
@@ -180,10 +180,10 @@ static void sort_parts(int32_t *keys, size_t rows, size_t m)
 {
     if (m <= 8 * PLR_BLOCK_ROWS)
         for (size_t part = 0; part < rows; part += PLR_BLOCK_ROWS)
-            sort_bitonic_block(keys + PLR_LOCKSTEP * part);
+            sort_bitonic_block(keys + PLR_GROUP_SIZE * part);
     else
         for (size_t part = 0; part < rows; part += m / 8)
-            sort_bitonic(keys + PLR_LOCKSTEP * part, m / 8);
+            sort_bitonic(keys + PLR_GROUP_SIZE * part, m / 8);
 }
 
 static void sort_bitonic(int32_t *keys, size_t m)
@@ -203,7 +203,7 @@ PLR_INLINE void merge_across(int32_t *keys, size_t m, int ways)
     const size_t spacing = m / ways;
     for (size_t i = 0; i < spacing; i++) {
         vec_f32 low[8], high[8];
-        int32_t *opposite = keys + PLR_LOCKSTEP * (m + spacing - 1 - i);
+        int32_t *opposite = keys + PLR_GROUP_SIZE * (m + spacing - 1 - i);
         PLR_UNROLL
         for (int j = 0; j < ways; j++) {
             low[j] = (vec_f32)load_row(keys, i + j * spacing);
@@ -234,7 +234,7 @@ static void merge_blocks(int32_t *keys)
         store_row(keys, PLR_BLOCK_ROWS - 1 - i, (vec_i32)low);
     }
     sort_bitonic_rows(high, PLR_BLOCK_ROWS);
-    store_rows(keys + PLR_LOCKSTEP * PLR_BLOCK_ROWS, high, PLR_BLOCK_ROWS);
+    store_rows(keys + PLR_GROUP_SIZE * PLR_BLOCK_ROWS, high, PLR_BLOCK_ROWS);
     sort_bitonic_block(keys);
 }
 
@@ -270,7 +270,7 @@ static void fold_run(int32_t *keys, const int32_t *others, size_t m)
  * the rows from n to the next multiple of `wanted` exist and hold PLR_NO_KEY. */
 PLR_INLINE void sort_smallest(int32_t *keys, size_t n, size_t wanted)
 {
-    for (int32_t *lanes = keys; lanes < keys + PLR_LOCKSTEP; lanes += PLR_LANES_32) {
+    for (int32_t *lanes = keys; lanes < keys + PLR_GROUP_SIZE; lanes += PLR_LANES_32) {
         if (n <= 2 * PLR_BLOCK_ROWS) {
             sort_short_list(lanes, n);
             continue;
@@ -278,16 +278,16 @@ PLR_INLINE void sort_smallest(int32_t *keys, size_t n, size_t wanted)
         if (wanted == PLR_BLOCK_ROWS) {
             sort_block(lanes);
             for (size_t i = PLR_BLOCK_ROWS; i < n; i += PLR_BLOCK_ROWS)
-                fold_block(lanes, lanes + PLR_LOCKSTEP * i);
+                fold_block(lanes, lanes + PLR_GROUP_SIZE * i);
             continue;
         }
         for (size_t i = 0; i < n; i += PLR_BLOCK_ROWS)
-            sort_block(lanes + PLR_LOCKSTEP * i);
+            sort_block(lanes + PLR_GROUP_SIZE * i);
         for (size_t m = PLR_BLOCK_ROWS; m < wanted; m *= 2)
             for (size_t i = 0; i + m < n; i += 2 * m)
-                merge_runs(lanes + PLR_LOCKSTEP * i, m);
+                merge_runs(lanes + PLR_GROUP_SIZE * i, m);
         for (size_t i = wanted; i < n; i += wanted)
-            fold_run(lanes, lanes + PLR_LOCKSTEP * i, wanted);
+            fold_run(lanes, lanes + PLR_GROUP_SIZE * i, wanted);
     }
 }
 

@@ -10,7 +10,7 @@ PLR_INLINE vec_f64 normal_pair(vec_u64 first, vec_u64 second, vec_f64 *other)
     return radius * cosine;
 }
 
-static void arrivals(int noise, plr_stream *stream, const double *places, double *out, size_t n)
+static void arrivals(int noise, plr_stream *stream, const double *locations, double *out, size_t n)
 {
     plr_stream_state state = plr_stream_load(stream);
     for (size_t i = 0; i < n; i += PLR_STREAM_LANES) {
@@ -21,16 +21,17 @@ static void arrivals(int noise, plr_stream *stream, const double *places, double
             size_t both = i + PLR_STREAM_LANES < n ? 2 : 1;
             for (int lane = 0; lane < PLR_STREAM_LANES; lane += PLR_LANES) {
                 vec_f64 other, one = normal_pair(plr_words_at(&words, lane), plr_words_at(&angles, lane), &other);
-                vec_store(out + i + lane, -(vec_load(places + i + lane) + one));
+                vec_store(out + i + lane, -(vec_load(locations + i + lane) + one));
                 if (both == 2)
                     vec_store(out + i + PLR_STREAM_LANES + lane,
-                              -(vec_load(places + i + PLR_STREAM_LANES + lane) + other));
+                              -(vec_load(locations + i + PLR_STREAM_LANES + lane) + other));
             }
             i += both == 2 ? PLR_STREAM_LANES : 0;
         } else {
             for (int lane = 0; lane < PLR_STREAM_LANES; lane += PLR_LANES) {
-                vec_f64 clock = -vec_log(vec_uniform(plr_words_at(&words, lane))), place = vec_load(places + i + lane);
-                vec_store(out + i + lane, noise == PLR_GUMBEL ? clock * place : vec_log(clock) - place);
+                vec_f64 e = -vec_log(vec_uniform(plr_words_at(&words, lane)));
+                vec_f64 location = vec_load(locations + i + lane);
+                vec_store(out + i + lane, noise == PLR_GUMBEL ? e * location : vec_log(e) - location);
             }
         }
     }
@@ -70,19 +71,19 @@ static size_t keep_before(const double *arrivals, size_t n, double pivot, double
     return n_kept;
 }
 
-/* A clock of Gumbel noise rings before the pivot where -log(u) place < pivot, that is from some random word on. The
- * thresholds are a little low, so that rounding leaves out none. */
-static void early_words(const double *places, size_t n, double pivot, uint64_t *thresholds)
+/* With Gumbel noise an item arrives before the pivot where -log(u) location < pivot, that is from some random word on.
+ * The thresholds are a little low, so that rounding leaves out none. */
+static void early_words(const double *locations, size_t n, double pivot, uint64_t *thresholds)
 {
     const size_t padded = (n + PLR_STREAM_LANES - 1) / PLR_STREAM_LANES * PLR_STREAM_LANES; /* as they are read */
     for (size_t i = 0; i < padded; i += PLR_LANES) {
-        vec_f64 silent = vec_exp_flush(-pivot / vec_load(places + i)) * (1.0 - 1e-11);
+        vec_f64 silent = vec_exp_flush(-pivot / vec_load(locations + i)) * (1.0 - 1e-11);
         for (int lane = 0; lane < PLR_LANES; lane++)
             thresholds[i + lane] = i + lane < n ? (uint64_t)(silent[lane] * 0x1p64) : UINT64_MAX;
     }
 }
 
-static size_t early_arrivals(plr_stream *stream, const double *places, const uint64_t *thresholds, size_t n,
+static size_t early_arrivals(plr_stream *stream, const double *locations, const uint64_t *thresholds, size_t n,
                              double pivot, double *kept, int32_t *items)
 {
     plr_stream_state state = plr_stream_load(stream);
@@ -90,21 +91,21 @@ static size_t early_arrivals(plr_stream *stream, const double *places, const uin
     for (size_t i = 0; i < n; i += PLR_STREAM_LANES) {
         plr_lanes words = plr_stream_step(&state);
         for (int lane = 0; lane < PLR_STREAM_LANES; lane += PLR_LANES) {
-            vec_u64 word = plr_words_at(&words, lane);
-            n_early = append(word >= vec_load_u64(thresholds + i + lane), word, i + lane, (uint64_t *)kept, items, n_early);
+            vec_u64 word = plr_words_at(&words, lane), threshold = vec_load_u64(thresholds + i + lane);
+            n_early = append(word >= threshold, word, i + lane, (uint64_t *)kept, items, n_early);
         }
     }
     plr_stream_store(stream, &state);
     while (n_early > 0 && (size_t)items[n_early - 1] >= n)
         n_early--;
     for (size_t i = 0; i < n_early; i += PLR_LANES) {
-        vec_f64 clock = -vec_log(vec_uniform((vec_u64)vec_load(kept + i)));
+        vec_f64 e = -vec_log(vec_uniform((vec_u64)vec_load(kept + i)));
 #ifdef PLR_ISA_AVX512
         const size_t here = n_early - i < PLR_LANES ? n_early - i : PLR_LANES;
         __mmask8 mask = (__mmask8)((1u << here) - 1);
         __m256i item = _mm256_loadu_si256((const __m256i *)(items + i));
-        __m512d place = _mm512_mask_i32gather_pd(_mm512_setzero_pd(), mask, item, places, 8);
-        __m512d arrival = _mm512_mul_pd((__m512d)clock, place);
+        __m512d location = _mm512_mask_i32gather_pd(_mm512_setzero_pd(), mask, item, locations, 8);
+        __m512d arrival = _mm512_mul_pd((__m512d)e, location);
         mask = _mm512_mask_cmp_pd_mask(mask, arrival, _mm512_set1_pd(pivot), _CMP_LT_OQ);
         _mm512_storeu_pd(kept + n_kept, _mm512_maskz_compress_pd(mask, arrival));
         _mm256_storeu_si256((__m256i *)(items + n_kept), _mm256_maskz_compress_epi32(mask, item));
@@ -112,7 +113,7 @@ static size_t early_arrivals(plr_stream *stream, const double *places, const uin
 #else
         for (int lane = 0; lane < PLR_LANES && i + lane < n_early; lane++) {
             const int32_t item = items[i + lane];
-            kept[n_kept] = clock[lane] * places[item];
+            kept[n_kept] = e[lane] * locations[item];
             items[n_kept] = item;
             n_kept += kept[n_kept] < pivot;
         }
@@ -121,33 +122,33 @@ static size_t early_arrivals(plr_stream *stream, const double *places, const uin
     return n_kept;
 }
 
-/* Density of the noise that takes an item from its place to an arrival; 0 where it underflows. */
-PLR_INLINE vec_f64 density(int noise, vec_f64 place, double arrival)
+/* Density of the noise that takes an item from its location to an arrival; 0 where it underflows. */
+PLR_INLINE vec_f64 density(int noise, vec_f64 location, double arrival)
 {
     if (noise == PLR_GUMBEL) {
-        vec_f64 z = place * arrival;
+        vec_f64 z = location * arrival;
         return z * vec_exp_flush(-z);
     }
-    vec_f64 x = place + arrival;
+    vec_f64 x = location + arrival;
     if (noise == PLR_NORMAL)
         return 0.3989422804014326779 * vec_exp_flush(-0.5 * x * x);
     x = vec_min_f64(x, vec_all(7.0)); /* exp(-exp(7)) is 0 already */
     return vec_exp_flush(x - vec_exp_flush(x));
 }
 
-/* Density at a node, roughly (better than the interpolation between nodes is), over node_unit(noise); place (of PLR_GUMBEL, its negative) and, but for PLR_GUMBEL, arrival
- * are node_scale(noise) times what they were. */
-PLR_INLINE vec_f64 node_density(int noise, vec_f64 place, double arrival)
+/* Density at a node, roughly (better than the interpolation between nodes is), over node_unit(noise); location (of
+ * PLR_GUMBEL, its negative) and, but for PLR_GUMBEL, arrival are node_scale(noise) times what they were. */
+PLR_INLINE vec_f64 node_density(int noise, vec_f64 location, double arrival)
 {
     if (noise == PLR_GUMBEL) {
-        vec_f64 y = place * arrival;
+        vec_f64 y = location * arrival;
         return y * vec_rough_exp2(y);
     }
     if (noise == PLR_NORMAL) {
-        vec_f64 x = place + arrival;
+        vec_f64 x = location + arrival;
         return vec_rough_exp2(-(x * x));
     }
-    return density(noise, place, arrival);
+    return density(noise, location, arrival);
 }
 
 /* For a power of two in place of an exponential. */
@@ -163,14 +164,14 @@ PLR_INLINE double node_unit(int noise)
 
 /* `below` sums, over the ranks below the one at hand, what they are worth more to an item that stands above them than
  * to one that is not placed: they move up by one when that item is left out. */
-PLR_INLINE void items_of(int noise, const noisy_ranking *ranking, const double *places, const double *relevance,
+PLR_INLINE void items_of(int noise, const noisy_ranking *ranking, const double *locations, const double *relevance,
                          const double *own_ranks, double *gradient, size_t n)
 {
     for (size_t i = 0; i < n; i += PLR_LANES) {
-        vec_f64 place = vec_load(places + i), rho = vec_load(relevance + i), own = vec_load(own_ranks + i);
+        vec_f64 location = vec_load(locations + i), rho = vec_load(relevance + i), own = vec_load(own_ranks + i);
         vec_f64 total = vec_load(gradient + i), below = {0};
         for (size_t k = ranking->n_ranks; k-- > 0;) {
-            vec_f64 share = density(noise, place, ranking->arrivals[k]) * (rho - ranking->relevance[k]);
+            vec_f64 share = density(noise, location, ranking->arrivals[k]) * (rho - ranking->relevance[k]);
             total += vec_keep(own == (double)k, below);
             total += ranking->drops[k] * share;
             below += ranking->drop_changes[k] * share;
@@ -181,15 +182,15 @@ PLR_INLINE void items_of(int noise, const noisy_ranking *ranking, const double *
 
 /* Some vectors of nodes in flight, as the exponentials have long chains of dependent steps: two, or three where that is
  * what there is. Four would not fit the registers (the loop is slower by half). */
-PLR_INLINE void nodes_of(int noise, const int group, const noisy_ranking *ranking, const double *places,
+PLR_INLINE void nodes_of(int noise, const int group, const noisy_ranking *ranking, const double *locations,
                          const int32_t *rows, double *sums, double *corrections, size_t n)
 {
     const size_t ranks = (ranking->n_ranks + 7) / 8 * 8;
     const double *factors = ranking->factors;
     for (size_t i = 0; i < n; i += group * PLR_LANES) {
-        vec_f64 place[3], plain[3], weighted[3], below[3], below_weighted[3];
+        vec_f64 location[3], plain[3], weighted[3], below[3], below_weighted[3];
         for (int v = 0; v < group; v++) {
-            place[v] = (noise == PLR_GUMBEL ? -1.0 : 1.0) * node_scale(noise) * vec_load(places + i + v * PLR_LANES);
+            location[v] = vec_load(locations + i + v * PLR_LANES) * (noise == PLR_GUMBEL ? -1.0 : 1.0) * node_scale(noise);
             plain[v] = weighted[v] = below[v] = below_weighted[v] = (vec_f64){0};
         }
         for (size_t k = ranking->n_ranks; k-- > 0;) {
@@ -203,7 +204,7 @@ PLR_INLINE void nodes_of(int noise, const int group, const noisy_ranking *rankin
             const double arrival = factors[k], drop = factors[ranks + k], drop_rho = factors[2 * ranks + k];
             const double change = factors[3 * ranks + k], change_rho = factors[4 * ranks + k];
             for (int v = 0; v < group; v++) {
-                const vec_f64 e = node_density(noise, place[v], arrival);
+                const vec_f64 e = node_density(noise, location[v], arrival);
                 plain[v] += drop * e;
                 below[v] += change * e;
                 weighted[v] += drop_rho * e;
@@ -236,45 +237,45 @@ PLR_INLINE void make_factors(int noise, const noisy_ranking *ranking)
     }
 }
 
-PLR_INLINE void nodes_of_noise(int noise, const noisy_ranking *ranking, const double *places, const int32_t *rows,
+PLR_INLINE void nodes_of_noise(int noise, const noisy_ranking *ranking, const double *locations, const int32_t *rows,
                                double *sums, double *corrections, size_t n)
 {
     make_factors(noise, ranking);
     if (n % (2 * PLR_LANES) == 0)
-        nodes_of(noise, 2, ranking, places, rows, sums, corrections, n);
+        nodes_of(noise, 2, ranking, locations, rows, sums, corrections, n);
     else
-        nodes_of(noise, 3, ranking, places, rows, sums, corrections, n);
+        nodes_of(noise, 3, ranking, locations, rows, sums, corrections, n);
 }
 
-static void items(int noise, const noisy_ranking *ranking, const double *places, const double *relevance,
+static void items(int noise, const noisy_ranking *ranking, const double *locations, const double *relevance,
                   const double *own_ranks, double *gradient, size_t n)
 {
     if (noise == PLR_GUMBEL)
-        items_of(PLR_GUMBEL, ranking, places, relevance, own_ranks, gradient, n);
+        items_of(PLR_GUMBEL, ranking, locations, relevance, own_ranks, gradient, n);
     else if (noise == PLR_GUMBEL_WIDE)
-        items_of(PLR_GUMBEL_WIDE, ranking, places, relevance, own_ranks, gradient, n);
+        items_of(PLR_GUMBEL_WIDE, ranking, locations, relevance, own_ranks, gradient, n);
     else
-        items_of(PLR_NORMAL, ranking, places, relevance, own_ranks, gradient, n);
+        items_of(PLR_NORMAL, ranking, locations, relevance, own_ranks, gradient, n);
 }
 
-static void nodes(int noise, const noisy_ranking *ranking, const double *places, const int32_t *rows, double *sums,
+static void nodes(int noise, const noisy_ranking *ranking, const double *locations, const int32_t *rows, double *sums,
                   double *corrections, size_t n)
 {
     if (noise == PLR_GUMBEL)
-        nodes_of_noise(PLR_GUMBEL, ranking, places, rows, sums, corrections, n);
+        nodes_of_noise(PLR_GUMBEL, ranking, locations, rows, sums, corrections, n);
     else if (noise == PLR_GUMBEL_WIDE)
-        nodes_of_noise(PLR_GUMBEL_WIDE, ranking, places, rows, sums, corrections, n);
+        nodes_of_noise(PLR_GUMBEL_WIDE, ranking, locations, rows, sums, corrections, n);
     else
-        nodes_of_noise(PLR_NORMAL, ranking, places, rows, sums, corrections, n);
+        nodes_of_noise(PLR_NORMAL, ranking, locations, rows, sums, corrections, n);
 }
 
 /* Barycentric interpolation (Berrut and Trefethen, 2004): coefficients weight / (x - node), over their sum. */
-static double interpolate(double at, double relevance, const double *node_places, const double *node_weights,
+static double interpolate(double at, double relevance, const double *node_locations, const double *node_weights,
                           const double *sums, const double *correction, size_t n)
 {
     vec_f64 numerator = {0}, denominator = {0};
     for (size_t i = 0; i < n; i += PLR_LANES) {
-        vec_f64 distance = at - vec_load(node_places + i);
+        vec_f64 distance = at - vec_load(node_locations + i);
         /* on a node its coefficient outweighs all others */
         distance = vec_select(vec_abs(distance) < 1e-200, vec_all(1e-200), distance);
         vec_f64 coefficient = vec_load(node_weights + i) / distance;

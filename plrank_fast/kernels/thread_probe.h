@@ -18,7 +18,7 @@
  * stand in the way of the one that is wanted. */
 #define PLR_FURTHER_STACK_BYTES ((size_t)256 << 10)
 
-static void *plr_wait_for(void *held)
+static inline void *plr_wait_for(void *held)
 {
     pthread_mutex_lock(held);
     pthread_mutex_unlock(held);
@@ -26,7 +26,7 @@ static void *plr_wait_for(void *held)
 }
 
 /* How many of the `wanted` threads, with stacks of at least that size, can be there at the same time. */
-static int plr_possible_threads(int wanted, size_t stack_bytes)
+static inline int plr_possible_threads(int wanted, size_t stack_bytes)
 {
     pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
     pthread_attr_t attributes;
@@ -57,7 +57,7 @@ static int plr_possible_threads(int wanted, size_t stack_bytes)
  * pool for each thread that begins regions, and ends those that a smaller team leaves out.) Not seen is a smaller team
  * of another library that shares the runtime.
  */
-static int plr_possible_team(int wanted, size_t stack_bytes)
+static inline int plr_possible_team(int wanted, size_t stack_bytes)
 {
 #ifdef _OPENMP
     static __thread int last_team = 1;

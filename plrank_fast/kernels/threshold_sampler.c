@@ -1,8 +1,8 @@
-/* The K clocks that ring first are sought among the candidates, those that may ring before a deadline t. Whether a
- * clock may is a comparison of 16 random bits with 2^16 exp(-w t): no logarithm for the others, which are most, and one
- * step of the stream for 32 items. Candidates get 16 more bits. If the K-th of them rings clearly before the deadline
+/* The K items that arrive first are sought among the candidates, those that may arrive before a deadline t. Whether an
+ * item may is a comparison of 16 random bits with 2^16 exp(-w t): no logarithm for the others, which are most, and one
+ * step of the stream for 32 items. Candidates get 16 more bits. If the K-th of them arrives clearly before the deadline
  * the others cannot come before it; otherwise, or if there are too many candidates, the ranking is drawn again from the
- * same bits with every clock in double precision.
+ * same bits with every arrival time in double precision.
  *
  * A candidate is found as bits << 16 | item in one integer, so that it is compared and packed with one instruction
  * each; `thresholds` hold 2^16 exp(-w t) << 16. Items are numbered within chunks of 2^15 for that.
@@ -21,7 +21,7 @@
 PLR_INLINE vec_f64 describe_items(const threshold_sampler *sampler, size_t first, vec_f64 weight)
 {
     vec_f64 mean = 1.0 / weight;
-    vec_f64 silent = vec_exp(vec_max_f64(weight * -sampler->deadline, vec_all(-700.0))) * 0x1p16;
+    vec_f64 silent = vec_exp_flush(weight * -sampler->deadline) * 0x1p16;
     /* 1 - 2^-16 may be too low, but not too high */
     silent = vec_min_f64(silent, vec_all(65535.0));
     vec_half_i32 threshold = __builtin_convertvector(silent, vec_half_i32) << 16;
@@ -51,9 +51,9 @@ PLR_INLINE size_t append(uint32_t *found, size_t n, vec_u32 candidate, const uin
 {
 #if defined(PLR_ISA_AVX512)
     /* packing has no generic vector form */
-    __mmask16 may_ring = _mm512_cmpge_epu32_mask((__m512i)candidate, _mm512_loadu_si512(thresholds));
-    _mm512_storeu_si512(found + n, _mm512_maskz_compress_epi32(may_ring, (__m512i)candidate));
-    return n + (size_t)__builtin_popcount(may_ring);
+    __mmask16 may_arrive = _mm512_cmpge_epu32_mask((__m512i)candidate, _mm512_loadu_si512(thresholds));
+    _mm512_storeu_si512(found + n, _mm512_maskz_compress_epi32(may_arrive, (__m512i)candidate));
+    return n + (size_t)__builtin_popcount(may_arrive);
 #elif defined(PLR_ISA_AVX2)
     /* the numbers of the lanes that are wanted, as bytes, make the permutation */
     __m256i threshold = _mm256_loadu_si256((const __m256i *)thresholds);
@@ -89,7 +89,7 @@ PLR_INLINE size_t find_in_chunk(plr_stream_state *state, const uint32_t *thresho
         }
         for (int part = 0; part < PLR_STREAM_PARTS; part++) {
             n = append(found, n, ((vec_u32)step.part[part] & 0xffff0000) | item,
-                       thresholds + d + PLR_LOCKSTEP + part * PLR_LANES_32);
+                       thresholds + d + PLR_GROUP_SIZE + part * PLR_LANES_32);
             item += PLR_LANES_32;
         }
     }
@@ -132,8 +132,8 @@ PLR_INLINE size_t find_candidates(const threshold_sampler *sampler, plr_stream_s
 
 PLR_INLINE void transpose(const int32_t *square, int32_t *transposed)
 {
-    for (size_t row = 0; row < PLR_LOCKSTEP; row += PLR_LANES_32)
-        for (size_t column = 0; column < PLR_LOCKSTEP; column += PLR_LANES_32) {
+    for (size_t row = 0; row < PLR_GROUP_SIZE; row += PLR_LANES_32)
+        for (size_t column = 0; column < PLR_GROUP_SIZE; column += PLR_LANES_32) {
             vec_i32 v[PLR_LANES_32];
             PLR_UNROLL
             for (int i = 0; i < PLR_LANES_32; i++)
@@ -152,8 +152,8 @@ PLR_INLINE void transpose(const int32_t *square, int32_t *transposed)
         }
 }
 
-/* Rows of keys in lockstep for the candidates of all rankings, as many as the one with the most of them has: words of
- * 32 bits, items and clocks, sixteen candidates at a time. No branch depends on how many the others have. */
+/* Rows of keys for the candidates of all rankings of the group, as many as the one with the most of them has: words of
+ * 32 bits, items and arrival times, sixteen candidates at a time. No branch depends on how many the others have. */
 PLR_INLINE void make_keys(const threshold_sampler *sampler, const sorted_group *group, plr_stream_state *state,
                           const uint32_t *n_candidates, size_t n_rows, int32_t *keys)
 {
@@ -161,9 +161,9 @@ PLR_INLINE void make_keys(const threshold_sampler *sampler, const sorted_group *
     vec_i32 rarest = (vec_i32){0} + INT32_MAX, slot;
     for (int lane = 0; lane < PLR_LANES_32; lane++)
         slot[lane] = lane;
-    for (size_t first = 0; first < n_rows; first += PLR_LOCKSTEP) {
-        int32_t square[PLR_LOCKSTEP * PLR_LOCKSTEP];
-        for (size_t sample = 0; sample < PLR_LOCKSTEP; sample++) {
+    for (size_t first = 0; first < n_rows; first += PLR_GROUP_SIZE) {
+        int32_t square[PLR_GROUP_SIZE * PLR_GROUP_SIZE];
+        for (size_t sample = 0; sample < PLR_GROUP_SIZE; sample++) {
             plr_lanes step = plr_stream_step(state);
             for (int part = 0; part < PLR_STREAM_PARTS; part++) {
                 const size_t at = sample * group->sample_step + first + part * PLR_LANES_32;
@@ -175,42 +175,43 @@ PLR_INLINE void make_keys(const threshold_sampler *sampler, const sorted_group *
                 if (many_chunks)
                     item += vec_load_i32(group->items + at) & ~behind;
                 vec_i32 word = candidate ^ item ^ ((vec_i32)step.part[part] & 0xffff);
-                vec_f32 clock = exponential_clock(word, &rarest) * (vec_f32)vec_gather(sampler->means, (vec_u32)item);
+                vec_f32 mean = (vec_f32)vec_gather(sampler->means, (vec_u32)item);
+                vec_f32 arrival = exponential_f32(word, &rarest) * mean;
                 vec_store_i32((int32_t *)sampler->words + at, word);
                 vec_store_i32(sampler->items + at, item);
-                vec_i32 key = clock_key(clock, group->format.shift, group->format.slot_mask, here);
-                vec_store_i32(square + sample * PLR_LOCKSTEP + part * PLR_LANES_32,
+                vec_i32 key = arrival_key(arrival, group->format.shift, group->format.slot_mask, here);
+                vec_store_i32(square + sample * PLR_GROUP_SIZE + part * PLR_LANES_32,
                               (key & ~behind) | (behind & PLR_NO_KEY));
             }
         }
-        transpose(square, keys + first * PLR_LOCKSTEP);
-        slot += PLR_LOCKSTEP;
+        transpose(square, keys + first * PLR_GROUP_SIZE);
+        slot += PLR_GROUP_SIZE;
     }
     if (vec_any(rarest < PLR_RARE_WORD))
-        for (size_t sample = 0; sample < PLR_LOCKSTEP; sample++)
+        for (size_t sample = 0; sample < PLR_GROUP_SIZE; sample++)
             for (size_t i = 0; i < n_candidates[sample]; i++)
                 if (is_rare_word(group->words[sample * group->sample_step + i]))
-                    keys[i * PLR_LOCKSTEP + sample] =
-                        exact_key(group->format, exact_clock(group, sample, i), (int32_t)i);
+                    keys[i * PLR_GROUP_SIZE + sample] =
+                        exact_key(group->format, exact_arrival(group, sample, i), (int32_t)i);
 }
 
-/* Draw one ranking again with all clocks in double precision: from the same 16 bits of each item, the same 16 more of
- * the candidates (unless `unseen`, where there was no room for them), and others for the rest. */
+/* Draw one ranking again with all arrival times in double precision: from the same 16 bits of each item, the same 16
+ * more of the candidates (unless `unseen`, where there was no room for them), and others for the rest. */
 static void draw_exactly(const threshold_sampler *sampler, plr_stream_state state, const sorted_group *group,
                          size_t sample, int unseen)
 {
     race r = {sampler->exact, group->columns + sample, sampler->cutoff, 0};
     const uint32_t *words = group->words + sample * group->sample_step;
     const uint64_t number = group->first_sample + sample;
-    uint32_t step[PLR_LOCKSTEP];
+    uint32_t step[PLR_GROUP_SIZE];
     for (size_t d = 0; d < sampler->n_items; d++) {
         const uint32_t in_chunk = (uint32_t)(d % CHUNK);
         if (in_chunk % STEP == 0) {
             plr_lanes lanes = plr_stream_step(&state);
             memcpy(step, &lanes, sizeof step);
         }
-        uint32_t word = step[d % PLR_LOCKSTEP];
-        word = in_chunk / PLR_LOCKSTEP % 2 == 0 ? word << 16 : word & 0xffff0000;
+        uint32_t word = step[d % PLR_GROUP_SIZE];
+        word = in_chunk / PLR_GROUP_SIZE % 2 == 0 ? word << 16 : word & 0xffff0000;
         if (!unseen && (word | in_chunk) >= sampler->thresholds[d])
             word = *words++;
         else
@@ -224,32 +225,32 @@ static void draw_group(threshold_sampler *sampler, plr_stream *stream, uint64_t 
 {
     const size_t cutoff = sampler->cutoff, row = sampler->most_candidates + 64;
     size_t most = 0, n_sorted = PLR_BLOCK_ROWS;
-    uint32_t n_candidates[PLR_LOCKSTEP];
-    plr_stream_state states[PLR_LOCKSTEP], state = plr_stream_load(stream);
+    uint32_t n_candidates[PLR_GROUP_SIZE];
+    plr_stream_state states[PLR_GROUP_SIZE], state = plr_stream_load(stream);
     int32_t *keys = sampler->keys;
     while (n_sorted < cutoff + 1)
         n_sorted *= 2;
     sorted_group group = {sampler->format, keys, n_sorted, cutoff, sampler->words, sampler->items, 1, row,
                           sampler->weights, salt, first_sample, sampler->exact, sampler->order, columns};
-    for (size_t sample = 0; sample < PLR_LOCKSTEP; sample++) {
+    for (size_t sample = 0; sample < PLR_GROUP_SIZE; sample++) {
         states[sample] = state;
         size_t n = find_candidates(sampler, &state, sampler->found + sample * row, sampler->items + sample * row);
         n_candidates[sample] = (uint32_t)n;
         most = n > most ? n : most;
     }
-    most = (most + PLR_LOCKSTEP - 1) / PLR_LOCKSTEP * PLR_LOCKSTEP;
+    most = (most + PLR_GROUP_SIZE - 1) / PLR_GROUP_SIZE * PLR_GROUP_SIZE;
     make_keys(sampler, &group, &state, n_candidates, most, keys);
     plr_stream_store(stream, &state);
     for (size_t i = most; i % n_sorted != 0 || i == 0; i++)
-        for (size_t lane = 0; lane < PLR_LOCKSTEP; lane += PLR_LANES_32)
+        for (size_t lane = 0; lane < PLR_GROUP_SIZE; lane += PLR_LANES_32)
             store_row(keys + lane, i, (vec_i32){0} + PLR_NO_KEY);
     sort_smallest(keys, most, n_sorted);
 
-    int32_t near[PLR_LOCKSTEP];
+    int32_t near[PLR_GROUP_SIZE];
     const uint32_t deadline = (uint32_t)exact_key(group.format, sampler->deadline, 0) >> group.format.slot_bits;
     read_ranks(&group, near, 1);
-    for (size_t sample = 0; sample < PLR_LOCKSTEP; sample++) {
-        uint32_t last = (uint32_t)keys[(cutoff - 1) * PLR_LOCKSTEP + sample] >> group.format.slot_bits;
+    for (size_t sample = 0; sample < PLR_GROUP_SIZE; sample++) {
+        uint32_t last = (uint32_t)keys[(cutoff - 1) * PLR_GROUP_SIZE + sample] >> group.format.slot_bits;
         if (n_candidates[sample] < cutoff || last + group.format.nearest >= deadline)
             draw_exactly(sampler, states[sample], &group, sample, n_candidates[sample] == 0);
         else if (near[sample])

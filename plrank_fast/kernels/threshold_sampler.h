@@ -1,8 +1,8 @@
-/* Rankings by exponential clocks of which only those that ring early are looked at. */
+/* Rankings by arrival times of which only the early ones are computed. */
 #ifndef PLR_THRESHOLD_SAMPLER_H
 #define PLR_THRESHOLD_SAMPLER_H
 
-#include "clock_keys.h"
+#include "arrival_keys.h"
 #include "random_stream.h"
 
 #define PLR_THRESHOLD_CANDIDATES 1024 /* most that a ranking may leave to the sorting network */
@@ -11,7 +11,7 @@ typedef struct {
     size_t n_items;
     size_t cutoff;
     const double *weights;  /* of each item, 1 at most */
-    double deadline;        /* a time before which enough clocks ring in all but one ranking of some thousand */
+    double deadline;        /* a time before which enough items arrive in all but one ranking of some thousand */
     size_t most_candidates; /* a multiple of 16 */
     uint32_t *thresholds;   /* (n_items rounded up to 32,) see threshold_sampler.c */
     float *means;           /* likewise, 1 / weight, scaled for the keys */

@@ -1,19 +1,19 @@
-/* Elementary functions of vectors: exponentials, logarithms, normal distribution, sine and cosine. The errors named here
- * are those that tests/test_vector_math.py holds them to, at every SIMD level.
+/* Elementary functions of vectors: exponentials, logarithms, normal distribution, sine and cosine. The errors named
+ * here are those that tests/test_vector_math.py holds them to, at every SIMD level.
  *
  * Written by hand, and not taken from a library: inlined into the loops that use them, these keep their constants in
  * registers, overlap with the work around them and are compiled for one level like everything else, and no wheel has to
  * bring a library along. SLEEF 3.5.1, whose functions err by 1 ulp (1.4e-16) where ours do by up to 3.7e-16 (exp),
- * 1.0e-15 (expm1) and 2.8e-16 (log), takes one and a half to five times as long. For 8 doubles in the first-level cache, in ns
- * (GCC 12, Xeon at 2.5 GHz, best of 300; ours first, then SLEEF's as calls):
+ * 1.0e-15 (expm1) and 2.8e-16 (log), takes one and a half to five times as long. For 8 doubles in the first-level
+ * cache, in ns (GCC 12, Xeon at 2.5 GHz, best of 300; ours first, then SLEEF's as calls):
  *
  *                 exp              expm1            log
  *     SSE2        33.7   52.1      34.0  141.1      31.4   93.6
  *     AVX2         9.7   22.5       9.9   54.4      10.9   43.1
  *     AVX-512      5.3   11.4       5.7   29.8       7.6   17.2
  *
- * The last place that it gets right would be lost in the sums that follow. Highway (C++) and SLEEF's headers for inlining
- * have not been measured.
+ * The last place that it gets right would be lost in the sums that follow. Highway (C++) and SLEEF's headers for
+ * inlining have not been measured.
  */
 #ifndef PLR_VECTOR_MATH_H
 #define PLR_VECTOR_MATH_H
@@ -29,8 +29,9 @@
  * --------------------------------------------------------------------------------------------------------------- */
 
 /* The reduction of both exponentials: x = n ln 2 + r with |r| <= ln(2) / 2, |x| <= 708. Returns e^r - 1, by the Taylor
- * polynomial of degree 12 of e^r (remainder 2e-16 of e^r) in pairs, so that its steps overlap, and 2^n in *power. Keeping
- * the 1 out of the polynomial costs nothing, as it enters with the factor 2^n, and leaves expm1 its accuracy near 0. */
+ * polynomial of degree 12 of e^r (remainder 2e-16 of e^r) in pairs, so that its steps overlap, and 2^n in *power.
+ * Keeping the 1 out of the polynomial costs nothing, as it enters with the factor 2^n, and leaves expm1 its accuracy
+ * near 0. */
 PLR_INLINE vec_f64 split_exp(vec_f64 x, vec_f64 *power)
 {
     const double shift = 0x1.8p52; /* adding it rounds to an integer, which then stands in the low bits */
@@ -65,8 +66,8 @@ PLR_INLINE vec_f64 vec_expm1(vec_f64 x)
     return power * tail + (power - 1.0);
 }
 
-/* 2^y for y <= 0, 0 where it underflows; relative error below 7.5e-8 (the minimax polynomial of degree 5), for less than
- * half of what vec_exp_flush costs. */
+/* 2^y for y <= 0, 0 where it underflows; relative error below 7.5e-8 (the minimax polynomial of degree 5), for less
+ * than half of what vec_exp_flush costs. */
 PLR_INLINE vec_f64 vec_rough_exp2(vec_f64 y)
 {
     const double shift = 0x1.8p52;
@@ -113,15 +114,16 @@ PLR_INLINE vec_f64 vec_log(vec_f64 x)
     return e * LN2_HIGH + (2.0 * s + (s * z * q + e * LN2_LOW));
 }
 
-/* log(1 + e) for 0 <= e <= 1; relative error below 4.5e-16 also near 0: the logarithm of the rounded sum, corrected to first order
- * for what the rounding left out. */
+/* log(1 + e) for 0 <= e <= 1; relative error below 4.5e-16 also near 0: the logarithm of the rounded sum, corrected to
+ * first order for what the rounding left out. */
 PLR_INLINE vec_f64 vec_log1p_unit(vec_f64 e)
 {
     vec_f64 u = 1.0 + e;
     return vec_log(u) + (e - (u - 1.0)) / u;
 }
 
-/* ln x for positive normal x to 4.1e-7 of ln x, for bounds: x = 2^e m with 3/4 <= m < 3/2, ln m = 2 artanh((m - 1) / (m + 1)). */
+/* ln x for positive normal x to 4.1e-7 of ln x, for bounds: x = 2^e m with 3/4 <= m < 3/2,
+ * ln m = 2 artanh(s), s = (m - 1) / (m + 1). */
 PLR_INLINE vec_f64 vec_rough_log(vec_f64 x)
 {
     const double magic = 0x1.8p52;
@@ -193,8 +195,8 @@ PLR_INLINE vec_f64 vec_normal(vec_f64 x, vec_f64 *density)
     return vec_select(x < 0.0, tail, 1.0 - tail);
 }
 
-/* Sine and cosine of 2 pi u, 0 <= u < 1, in quarters of a turn, by Taylor polynomials of up to an eighth; relative error
- * below 4.5e-16. */
+/* Sine and cosine of 2 pi u, 0 <= u < 1, in quarters of a turn, by Taylor polynomials of up to an eighth; relative
+ * error below 4.5e-16. */
 PLR_INLINE vec_f64 vec_sin_cos(vec_f64 u, vec_f64 *cosine)
 {
     const double shift = 0x1.8p52;

@@ -1,8 +1,9 @@
 /* Vectors of one register's width: their types, loads and stores, selection by lane, reductions, shuffles.
  *
- * Everything is written with the vector extensions of GCC and Clang, so that one text serves SSE2, AVX2, AVX-512 and NEON,
- * and arithmetic and comparisons are those of C. Intrinsics stand only where the compilers do not find an instruction
- * that halves the work, each beside the generic text that it replaces. Functions of a vector are in vector_math.h.
+ * Everything is written with the vector extensions of GCC and Clang, so that one text serves SSE2, AVX2, AVX-512 and
+ * NEON, and arithmetic and comparisons are those of C. Intrinsics stand only where the compilers do not find an
+ * instruction that halves the work, each beside the generic text that it replaces. Functions of a vector are in
+ * vector_math.h.
  */
 #ifndef PLR_VECTORS_H
 #define PLR_VECTORS_H
@@ -24,7 +25,7 @@
 #define PLR_VECTOR(type, bytes) type __attribute__((vector_size(bytes)))
 
 typedef PLR_VECTOR(double, 8 * PLR_LANES) vec_f64;
-typedef PLR_VECTOR(int64_t, 8 * PLR_LANES) vec_i64; /* also the result of comparing doubles: -1 where it holds, else 0 */
+typedef PLR_VECTOR(int64_t, 8 * PLR_LANES) vec_i64; /* also of comparing doubles: -1 where it holds, else 0 */
 typedef PLR_VECTOR(uint64_t, 8 * PLR_LANES) vec_u64;
 typedef PLR_VECTOR(float, 8 * PLR_LANES) vec_f32;
 typedef PLR_VECTOR(int32_t, 8 * PLR_LANES) vec_i32;
@@ -226,7 +227,8 @@ PLR_INLINE vec_pair vec_pair_at(vec_narrow v, int first)
 }
 
 /* Lanes of two registers in an order known to the compiler: lane i of the result is lane order(i, x) of those of a
- * followed by those of b, where `order` is a macro. (GCC's __builtin_shuffle takes the order as a vector, Clang has none.) */
+ * followed by those of b, where `order` is a macro. (GCC's __builtin_shuffle takes the order as a vector, Clang has
+ * none.) */
 #define PLR_FOUR_LANES(order, x, i) order(i, x), order(i + 1, x), order(i + 2, x), order(i + 3, x)
 #if defined(PLR_ISA_AVX512)
 #define PLR_ALL_LANES_32(order, x) \

@@ -64,7 +64,7 @@ static void sort_into_octaves(const double *weights, size_t n, double spread, we
 }
 
 /* Newton's method on the concave sum of 1 - exp(-w t), which approaches the root from below. */
-static arrivals await(const weight_octaves *octaves, double wanted, double latest)
+static arrivals expected_arrivals(const weight_octaves *octaves, double wanted, double latest)
 {
     arrivals result = {0.0, 0.0, 0.0};
     double arrived = 0.0, total = 0.0;
@@ -76,7 +76,7 @@ static arrivals await(const weight_octaves *octaves, double wanted, double lates
         for (size_t i = 0; i < octaves->n; i += PLR_LANES) {
             vec_f64 count = vec_load(octaves->count + i), mass = vec_load(octaves->mass + i);
             vec_f64 weight = mass / vec_select(count > 0.0, count, vec_all(1.0));
-            vec_f64 still = vec_exp(vec_max_f64(weight * -result.time, vec_all(-700.0)));
+            vec_f64 still = vec_exp_flush(weight * -result.time);
             silent += count * still;
             spread += count * still * (1.0 - still);
             rate += mass * still;
@@ -93,4 +93,4 @@ static arrivals await(const weight_octaves *octaves, double wanted, double lates
     return result;
 }
 
-const weights_kernels ISA(weights_kernels) = {extremes, relative, sort_into_octaves, await};
+const weights_kernels ISA(weights_kernels) = {extremes, relative, sort_into_octaves, expected_arrivals};

@@ -14,12 +14,11 @@
  *
  * A register holds one quantity of as many samples as it has lanes.
  */
-#include "plrank_pass.h"
+#include "pl_rank_groups.h"
 #include "vectors.h"
 
 #define VECTORS 2
 #define SAMPLES (VECTORS * PLR_NARROW_LANES)
-#define UNROLL _Pragma("GCC unroll 16")
 
 /* One number for each of the samples side by side. */
 typedef struct {
@@ -30,7 +29,7 @@ typedef struct {
 PLR_INLINE numbers load_numbers(const double *from)
 {
     numbers n;
-    UNROLL
+    PLR_UNROLL
     for (int i = 0; i < VECTORS; i++)
         memcpy(&n.v[i], from + i * PLR_NARROW_LANES, sizeof n.v[i]);
     return n;
@@ -38,7 +37,7 @@ PLR_INLINE numbers load_numbers(const double *from)
 
 PLR_INLINE void store_numbers(double *to, const numbers *n)
 {
-    UNROLL
+    PLR_UNROLL
     for (int i = 0; i < VECTORS; i++)
         memcpy(to + i * PLR_NARROW_LANES, &n->v[i], sizeof n->v[i]);
 }
@@ -46,7 +45,7 @@ PLR_INLINE void store_numbers(double *to, const numbers *n)
 PLR_INLINE void add_numbers(double *to, const numbers *n)
 {
     numbers sum = load_numbers(to);
-    UNROLL
+    PLR_UNROLL
     for (int i = 0; i < VECTORS; i++)
         sum.v[i] += n->v[i];
     store_numbers(to, &sum);
@@ -69,10 +68,10 @@ typedef struct {
     double *item[SAMPLES];
 } records;
 
-PLR_INLINE records records_at(const plrank_pass *pass, const int32_t *distances)
+PLR_INLINE records records_at(const pl_rank_groups *pass, const int32_t *distances)
 {
     records at;
-    UNROLL
+    PLR_UNROLL
     for (int i = 0; i < SAMPLES; i++) {
         at.item[i] = (double *)((char *)pass->records + (uint32_t)distances[i]);
         __asm__("" : "+r"(at.item[i])); /* else GCC keeps base, distance and sum, and runs out of registers */
@@ -91,7 +90,7 @@ PLR_INLINE records records_at(const plrank_pass *pass, const int32_t *distances)
 
 PLR_INLINE void load_items(const records *at, numbers *relevance, numbers *weight)
 {
-    UNROLL
+    PLR_UNROLL
     for (int i = 0; i < VECTORS; i++) {
         double *const *item = at->item + i * PLR_NARROW_LANES;
         vec_narrow even = vec_load_pairs(item[0], item[PLR_NARROW_LANES - 2]);
@@ -104,7 +103,7 @@ PLR_INLINE void load_items(const records *at, numbers *relevance, numbers *weigh
 /* Add to one sum of each sample's item: two at a time, in the order of what is cheap to load, take apart and store. */
 PLR_INLINE void add_terms(const records *at, const numbers *terms, int copies)
 {
-    UNROLL
+    PLR_UNROLL
     for (int i = 0; i < SAMPLES; i += 2) {
         double *first = at->item[i] + 2 + i % copies, *second = at->item[i + 1] + 2 + (i + 1) % copies;
         vec_pair sum = {*first, *second};
@@ -121,38 +120,38 @@ PLR_INLINE void add_terms(const records *at, const numbers *terms, int copies)
 #define NOTHING_SHARED 0x1p500 /* as S of a ranking that is not wanted */
 
 /* Weight of the items that one ranking leaves over, summed directly. */
-static double unplaced_weight(const plrank_pass *pass, const int32_t *column)
+static double unplaced_weight(const pl_rank_groups *pass, const int32_t *column)
 {
     const size_t length = plr_record_length(pass->n_items);
     double sum = 0.0;
     for (size_t k = 0; k < pass->cutoff; k++)
-        pass->records[column[k * PLR_LOCKSTEP] / 8 + 1] *= -1.0;
+        pass->records[column[k * PLR_GROUP_SIZE] / 8 + 1] *= -1.0;
     for (const double *record = pass->records; record < pass->records + pass->n_items * length; record += length)
         sum += record[1] > 0.0 ? record[1] : 0.0;
     for (size_t k = 0; k < pass->cutoff; k++)
-        pass->records[column[k * PLR_LOCKSTEP] / 8 + 1] *= -1.0;
+        pass->records[column[k * PLR_GROUP_SIZE] / 8 + 1] *= -1.0;
     return sum;
 }
 
 /* Whether the columns hold the ranks past the cutoff too. */
-PLR_INLINE int is_complete(const plrank_pass *pass)
+PLR_INLINE int is_complete(const pl_rank_groups *pass)
 {
     return pass->depth > pass->cutoff || pass->cutoff == pass->n_items;
 }
 
 /* All minus placed. */
-PLR_INLINE numbers all_minus_placed(const plrank_pass *pass, const int32_t *columns, size_t n_lanes)
+PLR_INLINE numbers all_minus_placed(const pl_rank_groups *pass, const int32_t *columns, size_t n_lanes)
 {
     numbers relevance, weight, left = {{{0}}};
     for (size_t k = 0; k < pass->cutoff; k++) {
-        records at = records_at(pass, columns + k * PLR_LOCKSTEP);
+        records at = records_at(pass, columns + k * PLR_GROUP_SIZE);
         load_items(&at, &relevance, &weight);
-        UNROLL
+        PLR_UNROLL
         for (int i = 0; i < VECTORS; i++)
             left.v[i] += weight.v[i];
     }
     vec_narrow_i64 cancelled = {0};
-    UNROLL
+    PLR_UNROLL
     for (int i = 0; i < VECTORS; i++) {
         left.v[i] = pass->total_weight - left.v[i];
         cancelled |= left.v[i] < 1e-3 * pass->total_weight; /* three digits of sixteen lost, and no more */
@@ -169,13 +168,13 @@ PLR_INLINE numbers all_minus_placed(const plrank_pass *pass, const int32_t *colu
 }
 
 /* The ranks past the cutoff. */
-PLR_INLINE numbers sum_of_tail(const plrank_pass *pass, const int32_t *columns)
+PLR_INLINE numbers sum_of_tail(const pl_rank_groups *pass, const int32_t *columns)
 {
     numbers relevance, weight, left = {{{0}}};
     for (size_t k = pass->cutoff; k < pass->depth; k++) {
-        records at = records_at(pass, columns + k * PLR_LOCKSTEP);
+        records at = records_at(pass, columns + k * PLR_GROUP_SIZE);
         load_items(&at, &relevance, &weight);
-        UNROLL
+        PLR_UNROLL
         for (int i = 0; i < VECTORS; i++)
             left.v[i] += weight.v[i];
     }
@@ -183,7 +182,7 @@ PLR_INLINE numbers sum_of_tail(const plrank_pass *pass, const int32_t *columns)
 }
 
 /* S_{K+1} of each sample. */
-PLR_INLINE numbers left_over(const plrank_pass *pass, const int32_t *columns, size_t n_lanes)
+PLR_INLINE numbers left_over(const pl_rank_groups *pass, const int32_t *columns, size_t n_lanes)
 {
     numbers left = is_complete(pass) ? sum_of_tail(pass, columns) : all_minus_placed(pass, columns, n_lanes);
     if (n_lanes < SAMPLES) {
@@ -200,7 +199,7 @@ PLR_INLINE numbers left_over(const plrank_pass *pass, const int32_t *columns, si
  * Passes
  * --------------------------------------------------------------------------------------------------------------- */
 
-PLR_INLINE void backward_some(plrank_pass *pass, const int32_t *columns, size_t first, size_t n_lanes, int copies,
+PLR_INLINE void backward_some(pl_rank_groups *pass, const int32_t *columns, size_t first, size_t n_lanes, int copies,
                               int with_baseline)
 {
     const double *rank_weights = pass->rank_weights, *baselines = pass->baseline;
@@ -209,10 +208,10 @@ PLR_INLINE void backward_some(plrank_pass *pass, const int32_t *columns, size_t 
     numbers after = {{{0}}}, risk = {{{0}}}, direct = {{{0}}};
     for (size_t k = pass->cutoff; k-- > 0;) {
         const vec_narrow baseline = with_baseline ? baselines[k] - (vec_narrow){0} : (vec_narrow){0};
-        records at = records_at(pass, columns + k * PLR_LOCKSTEP);
+        records at = records_at(pass, columns + k * PLR_GROUP_SIZE);
         numbers relevance, weight, terms;
         load_items(&at, &relevance, &weight);
-        UNROLL
+        PLR_UNROLL
         for (int i = 0; i < VECTORS; i++) {
             terms.v[i] = after.v[i] + weight.v[i] * (risk.v[i] - relevance.v[i] * direct.v[i]);
             if (with_baseline)
@@ -221,7 +220,7 @@ PLR_INLINE void backward_some(plrank_pass *pass, const int32_t *columns, size_t 
             left.v[i] += weight.v[i];
         }
         inverse = reciprocals(&left);
-        UNROLL
+        PLR_UNROLL
         for (int i = 0; i < VECTORS; i++) {
             risk.v[i] += (with_baseline ? after.v[i] - baseline : after.v[i]) * inverse.v[i];
             direct.v[i] += rank_weights[k] * inverse.v[i];
@@ -233,7 +232,7 @@ PLR_INLINE void backward_some(plrank_pass *pass, const int32_t *columns, size_t 
     add_numbers(pass->first_reward + first, &after);
 }
 
-PLR_INLINE void forward_some(plrank_pass *pass, const int32_t *columns, size_t first, size_t n_lanes, int copies,
+PLR_INLINE void forward_some(pl_rank_groups *pass, const int32_t *columns, size_t first, size_t n_lanes, int copies,
                              int with_baseline)
 {
     const double *rank_weights = pass->rank_weights, *baselines = pass->baseline;
@@ -242,10 +241,10 @@ PLR_INLINE void forward_some(plrank_pass *pass, const int32_t *columns, size_t f
     numbers relevance, weight, left = left_over(pass, columns, n_lanes);
     numbers reward = {{{0}}}, risk = {{{0}}}, direct = {{{0}}};
     for (size_t k = pass->cutoff; k-- > 0;) {
-        records at = records_at(pass, columns + k * PLR_LOCKSTEP);
+        records at = records_at(pass, columns + k * PLR_GROUP_SIZE);
         load_items(&at, &relevance, &weight);
         store_numbers(states + 2 * SAMPLES * k, &reward);
-        UNROLL
+        PLR_UNROLL
         for (int i = 0; i < VECTORS; i++) {
             reward.v[i] += rank_weights[k] * relevance.v[i];
             left.v[i] += weight.v[i];
@@ -255,12 +254,12 @@ PLR_INLINE void forward_some(plrank_pass *pass, const int32_t *columns, size_t f
     for (size_t k = 0; k < pass->cutoff; k++) {
         const vec_narrow theta = rank_weights[k] - (vec_narrow){0};
         const vec_narrow baseline = with_baseline ? baselines[k] - (vec_narrow){0} : (vec_narrow){0};
-        records at = records_at(pass, columns + k * PLR_LOCKSTEP);
+        records at = records_at(pass, columns + k * PLR_GROUP_SIZE);
         numbers terms, after = load_numbers(states + 2 * SAMPLES * k);
         left = load_numbers(states + 2 * SAMPLES * k + SAMPLES);
         numbers inverse = reciprocals(&left);
         load_items(&at, &relevance, &weight);
-        UNROLL
+        PLR_UNROLL
         for (int i = 0; i < VECTORS; i++) {
             risk.v[i] += (with_baseline ? reward.v[i] - baseline : reward.v[i]) * inverse.v[i];
             direct.v[i] += theta * inverse.v[i];
@@ -272,9 +271,9 @@ PLR_INLINE void forward_some(plrank_pass *pass, const int32_t *columns, size_t f
         add_terms(&at, &terms, copies);
     }
     for (size_t k = pass->cutoff; k < pass->depth; k++) {
-        records at = records_at(pass, columns + k * PLR_LOCKSTEP);
+        records at = records_at(pass, columns + k * PLR_GROUP_SIZE);
         load_items(&at, &relevance, &weight);
-        UNROLL
+        PLR_UNROLL
         for (int i = 0; i < VECTORS; i++)
             weight.v[i] *= relevance.v[i] * direct.v[i] - risk.v[i];
         add_terms(&at, &weight, copies);
@@ -284,7 +283,7 @@ PLR_INLINE void forward_some(plrank_pass *pass, const int32_t *columns, size_t f
 /* The loops above with the number of sums, and whether there is a baseline, known to the compiler. */
 #define SPECIALISE(some)                                                                 \
     const size_t length = plr_record_length(pass->n_items);                              \
-    for (size_t i = 0; i < pass->depth * PLR_LOCKSTEP; i++)                              \
+    for (size_t i = 0; i < pass->depth * PLR_GROUP_SIZE; i++)                              \
         columns[i] *= (int32_t)(length * sizeof(double));                                \
     for (size_t first = 0; first < n_lanes; first += SAMPLES) {                          \
         if (pass->baseline && length == 8)                                               \
@@ -297,14 +296,14 @@ PLR_INLINE void forward_some(plrank_pass *pass, const int32_t *columns, size_t f
             some(pass, columns, first, n_lanes - first, 2, 0);                           \
     }
 
-static void backward(plrank_pass *pass, int32_t *columns, size_t n_lanes)
+static void backward(pl_rank_groups *pass, int32_t *columns, size_t n_lanes)
 {
     SPECIALISE(backward_some)
 }
 
-static void forward(plrank_pass *pass, int32_t *columns, size_t n_lanes)
+static void forward(pl_rank_groups *pass, int32_t *columns, size_t n_lanes)
 {
     SPECIALISE(forward_some)
 }
 
-const plrank_pass_kernels ISA(plrank_pass_kernels) = {backward, forward};
+const pl_rank_groups_kernels ISA(pl_rank_groups_kernels) = {backward, forward};

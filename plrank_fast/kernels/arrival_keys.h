@@ -1,27 +1,27 @@
-/* Clocks of sixteen samples in lockstep as sortable integers, and the repair that makes their order exact.
+/* Arrival times of a group of sixteen samples as sortable integers, and the repair that makes their order exact.
  *
- * Slot s of sample j holds a candidate item: a random word, the item's mean (1 / weight) and, in the lockstep layout,
- * a key at keys[s * PLR_LOCKSTEP + j]. A key is the float32 clock E * mean with its exponent range clamped and its low
- * bits replaced by the slot, so that a network of integer minima and maxima sorts clock and slot together. Two clocks
- * that come closer than the error of their keys are compared again in double precision, from 64 random bits: the
+ * Slot s of sample j holds a candidate item: a random word, the item's mean (1 / weight) and, among those of its group,
+ * a key at keys[s * PLR_GROUP_SIZE + j]. A key is the float32 arrival time E * mean with its exponent range clamped and
+ * its low bits replaced by the slot, so that a network of integer minima and maxima sorts time and slot together. Two
+ * times that come closer than the error of their keys are compared again in double precision, from 64 random bits: the
  * word and 32 more that only a comparison like this ever asks for.
  */
-#ifndef PLR_CLOCK_KEYS_H
-#define PLR_CLOCK_KEYS_H
+#ifndef PLR_ARRIVAL_KEYS_H
+#define PLR_ARRIVAL_KEYS_H
 
 #include <math.h>
 
 #include "random_stream.h"
 #include "sorting_network.h"
 
-/* Below this distance from 0 or 2^32 a word has too few bits for a key: such clocks come from 64 bits at once. Above
- * it, on at most 2^-11 of the range, two keys may still agree less well than their bits: misplaced pairs per ranking
- * stay below D^2 2^-46, one in 4e9 rankings of 128 items. */
+/* Below this distance from 0 or 2^32 a word has too few bits for a key: such arrival times come from 64 bits at once.
+ * Above it, on at most 2^-11 of the range, two keys may still agree less well than their bits: misplaced pairs per
+ * ranking stay below D^2 2^-46, one in 4e9 rankings of 128 items. */
 #define PLR_RARE_WORD (1 << 16)
-#define PLR_LEAST_KEY (1 << 24) /* below those of clocks whose word is not rare, and a normal number as a float */
+#define PLR_LEAST_KEY (1 << 24) /* below those of arrivals whose word is not rare, and a normal number as a float */
 
 typedef struct {
-    float scale;       /* takes clocks to where the float bits that are shifted out are the same for all */
+    float scale;       /* takes arrival times to where the float bits that are shifted out are the same for all */
     int shift;
     int32_t slot_mask; /* low bits that hold the slot */
     int slot_bits;
@@ -30,11 +30,11 @@ typedef struct {
 
 /* Keys for n_slots candidates (at most 1024) whose means lie between 1 and largest_mean (at most 2^104).
  *
- * A clock lies below 45.1 times the largest mean (E from 64 bits), and above 2^-16 unless its word is rare. If that
- * is 63 octaves, scaling puts them between 4 and 0.71 * 2^65: the sign and the highest bit of the exponent are then 0
- * and 1 for all and are shifted out. If it is more, they are put below 1.42, and the sign alone is shifted out. In both
- * cases the key is that of a finite, normal float, since neither all nor none of the upper 8 bits are set. float32
- * clocks err by 4e-7 relative: 2 units of 20 bits of mantissa, 1 of fewer. */
+ * An arrival time lies below 45.1 times the largest mean (E from 64 bits), and above 2^-16 unless its word is rare. If
+ * that is 63 octaves, scaling puts them between 4 and 0.71 * 2^65: the sign and the highest bit of the exponent are
+ * then 0 and 1 for all and are shifted out. If it is more, they are put below 1.42, and the sign alone is shifted out.
+ * In both cases the key is that of a finite, normal float, since neither all nor none of the upper 8 bits are set.
+ * float32 times err by 4e-7 relative: 2 units of 20 bits of mantissa, 1 of fewer. */
 PLR_INLINE key_format make_key_format(size_t n_slots, float largest_mean)
 {
     key_format format;
@@ -54,7 +54,7 @@ PLR_INLINE key_format make_key_format(size_t n_slots, float largest_mean)
 
 /* Split words: u = (word + 1/2) / 2^32 = 2^-h (1 - y) with y in [0, 1/2], at least where the word is not rare. Returns
  * y; *halved = h log 2, and *distance is that of the word from 0 or 2^32. y keeps its relative precision where it is
- * small and h = 0, that is at the early clocks. */
+ * small and h = 0, that is at early arrivals. */
 #if defined(PLR_ISA_AVX512)
 PLR_INLINE vec_f32 split_word(vec_i32 word, vec_f32 *halved, vec_i32 *distance)
 {
@@ -86,7 +86,7 @@ PLR_INLINE vec_f32 split_word(vec_i32 word, vec_f32 *halved, vec_i32 *distance)
 /* E = -log u in float32 with relative error 3e-7; `rarest` keeps the least distance of a word from 0 or 2^32.
  *
  * E = h log 2 - log1p(-y), and -log1p(-y) = y P(y) with P the degree-7 Chebyshev interpolant (error 1.7e-7). */
-PLR_INLINE vec_f32 exponential_clock(vec_i32 word, vec_i32 *rarest)
+PLR_INLINE vec_f32 exponential_f32(vec_i32 word, vec_i32 *rarest)
 {
     vec_i32 distance;
     vec_f32 halved, y = split_word(word, &halved, &distance);
@@ -101,10 +101,10 @@ PLR_INLINE vec_f32 exponential_clock(vec_i32 word, vec_i32 *rarest)
     return halved + y * p;
 }
 
-/* `clock` is scaled; `shift` is the format's, known to the compiler. */
-PLR_INLINE vec_i32 clock_key(vec_f32 clock, int shift, int32_t slot_mask, vec_i32 slot)
+/* The arrival time is scaled; `shift` is the format's, known to the compiler. */
+PLR_INLINE vec_i32 arrival_key(vec_f32 arrival, int shift, int32_t slot_mask, vec_i32 slot)
 {
-    return ((vec_i32)((vec_u32)clock << shift) & ~slot_mask) | slot;
+    return ((vec_i32)((vec_u32)arrival << shift) & ~slot_mask) | slot;
 }
 
 PLR_INLINE int is_rare_word(uint32_t word)
@@ -112,20 +112,20 @@ PLR_INLINE int is_rare_word(uint32_t word)
     return word + PLR_RARE_WORD < 2 * PLR_RARE_WORD;
 }
 
-/* The key of a clock in double precision; the least for one below those that have a key. */
-static inline int32_t exact_key(key_format format, double clock, int32_t slot)
+/* The key of an arrival time in double precision; the least for one below those that have a key. */
+static inline int32_t exact_key(key_format format, double arrival, int32_t slot)
 {
-    float scaled = (float)(clock * format.scale);
+    float scaled = (float)(arrival * format.scale);
     uint32_t bits;
     memcpy(&bits, &scaled, sizeof bits);
     bits = scaled < (format.shift == 2 ? 2.5f : 0x1p-125f) ? PLR_LEAST_KEY : bits << format.shift;
     return (int32_t)(bits & ~(uint32_t)format.slot_mask) | slot;
 }
 
-/* The same clock from 64 random bits in double precision. */
+/* E = -log u from 64 random bits in double precision. */
 static inline double exact_exponential(uint32_t word, uint64_t salt, uint64_t sample, uint64_t item)
 {
-    uint64_t fresh = plr_mix64(salt + (sample << 32 | item) * UINT64_C(0x9e3779b97f4a7c15));
+    uint64_t fresh = plr_mix64(salt + (sample << 32 | item) * PLR_GOLDEN_RATIO);
     uint64_t bits = (uint64_t)word << 32 | fresh >> 32;
     if (bits >> 63)
         return -log1p(-((double)~bits + 0.5) * 0x1p-64);

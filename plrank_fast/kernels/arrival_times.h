@@ -1,0 +1,17 @@
+/* Arrival times: item d arrives at an Exp(w_d) time, and the order of arrival is a Plackett-Luce ranking. */
+#ifndef PLR_ARRIVAL_TIMES_H
+#define PLR_ARRIVAL_TIMES_H
+
+#include "isa.h"
+#include "random_stream.h"
+
+typedef struct {
+    /* arrivals[i] = E_i * inverse_weights[i], E_i ~ Exp(1). Both arrays hold n rounded up to a multiple of 8. */
+    void (*linear)(plr_stream *stream, const double *inverse_weights, double *arrivals, size_t n);
+    /* arrivals[i] = log E_i - scores[i], the negated Gumbel perturbation: the same order at any gap of the scores. */
+    void (*logarithmic)(plr_stream *stream, const double *scores, double *arrivals, size_t n);
+} arrival_times_kernels;
+
+PLR_DECLARE_KERNELS(arrival_times_kernels)
+
+#endif

@@ -1,0 +1,44 @@
+/* PL-Rank-3 over groups of sixteen rankings, O(K) per ranking. */
+#ifndef PLR_PL_RANK_GROUPS_H
+#define PLR_PL_RANK_GROUPS_H
+
+#include "isa.h"
+#include "groups.h"
+
+/* One query. Item n_items is a dummy: rankings that are not wanted consist of it. */
+typedef struct {
+    size_t n_items;
+    size_t cutoff;              /* ranks that count, K */
+    size_t depth;               /* ranks in the columns: cutoff, or all n_items */
+    const double *rank_weights; /* (depth,) theta, 0 past the cutoff */
+    const double *baseline;     /* (depth,) taken off the reward after each rank, or NULL */
+    double *records;            /* (n_items + 1, record_length), all 0 for the dummy */
+    double total_weight;
+    double total_reward[PLR_GROUP_SIZE]; /* sums, over the rankings of each lane, of reward / S and theta / S */
+    double total_direct[PLR_GROUP_SIZE];
+    double first_reward[PLR_GROUP_SIZE]; /* and of the reward from rank 1 on; by `backward` */
+    double *states;             /* (depth + 1, 4, 16), scratch memory */
+    size_t flush_after;        /* rankings after which the caller moves the sums on to the gradient */
+    size_t since_flush;
+    int inexact;                /* the caller found rounding amplified too much */
+} pl_rank_groups;
+
+/* A record of an item is [relevance, weight, sums of its terms ...]. Samples side by side often place the same item of
+ * a short list, and an addition must wait for the one before it in memory: each of four neighbouring samples has a sum
+ * of its own then, in the one cache line of the item, as long as the records stay in the first-level cache. */
+#define PLR_CACHED_ITEMS 400
+
+static inline size_t plr_record_length(size_t n_items)
+{
+    return n_items <= PLR_CACHED_ITEMS ? 8 : 4;
+}
+
+typedef struct {
+    /* Add n_lanes (1 to 16) rankings of columns (depth, 16), which are overwritten. */
+    void (*backward)(pl_rank_groups *pass, int32_t *columns, size_t n_lanes);
+    void (*forward)(pl_rank_groups *pass, int32_t *columns, size_t n_lanes);
+} pl_rank_groups_kernels;
+
+PLR_DECLARE_KERNELS(pl_rank_groups_kernels)
+
+#endif
