@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from plrank_fast import _threads
+from plrank_fast import _threads, build_info
 
 
 @pytest.fixture(scope="session")
@@ -23,3 +23,21 @@ def costs():
     before = _threads.set_costs()
     yield _threads.set_costs
     _threads.set_costs(**before)
+
+
+@pytest.fixture
+def on_team(monkeypatch, costs):
+    """`on_team(n, call, ...)` is `call(..., n_threads=n)`, seen to have run on n threads, or on `team` where tasks are
+    fewer. There are 64 processors, and any work is worth a further thread."""  # fmt: skip
+    monkeypatch.setattr("plrank_fast._threads.available_cpus", lambda: 64)
+    costs(worth_ns=0.0)
+    openmp = build_info()["openmp"]
+
+    def run(n_threads, call, *arguments, team=None, **options):
+        _threads.team_that_ran()
+        result = call(*arguments, n_threads=n_threads, **options)
+        size, _ = _threads.team_that_ran()
+        assert size == (team or _threads.resolve_threads(n_threads) if openmp else 1)
+        return result
+
+    return run

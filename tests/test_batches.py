@@ -1,14 +1,16 @@
 """Batches with empty queries, at every place and by every way a query can take: the bits of each query by itself."""
 
+import functools
 import inspect
 
 import numpy as np
 import pytest
 
 import plrank_fast as plr
-from plrank_fast import fairness, losses
+from plrank_fast import _threads, fairness, losses
 
 FIRST = 3  # number of the first query
+OPENMP = plr.build_info()["openmp"]
 N_SAMPLES = 70  # more than one group of rankings, and more than one block for queries of 33 items or more
 
 
@@ -170,6 +172,26 @@ def test_empty_queries_at_every_place(name, costs):
                 got = arrays(CALLS[name](scores, relevance, rank_weights, FIRST, offsets=offsets, n_threads=n_threads))
                 for one, other in zip(got, expected, strict=True):
                     np.testing.assert_array_equal(one, other, f"{lengths} {cost} {n_threads}")
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_teams(name, on_team, costs):
+    """The same bits by one thread and by teams, each seen to have had its size; in short rounds too, where long queries
+    have teams of their own.
+
+    Mutants: a stream keyed by thread as well; one workspace for all threads; a chunk lost at the end of a round."""
+    scores, relevance, rank_weights, offsets = batch([*range(60), 0, 200, 300] * 2)
+    call = functools.partial(CALLS[name], scores, relevance, rank_weights, FIRST, offsets=offsets)
+    expected = arrays(call(n_threads=1))
+    for n_threads in (2, 3, 7):
+        costs(round_ns=1e18)
+        whole = arrays(on_team(n_threads, call))
+        costs(round_ns=1e5)  # a long query may have fewer blocks than there are threads
+        rounds = arrays(call(n_threads=n_threads))
+        assert _threads.team_that_ran()[0] > 1 or not OPENMP
+        for one, other, another in zip(expected, whole, rounds, strict=True):
+            np.testing.assert_array_equal(one, other, f"{n_threads}")
+            np.testing.assert_array_equal(one, another, f"{n_threads} in rounds")
 
 
 def test_every_function_of_batches_is_here():

@@ -263,14 +263,13 @@ class TestBatch:
         return scores, rng.normal(size=scores.size), rng.random((sizes.size, 30)), offsets
 
     @pytest.mark.parametrize("n_threads", [1, 2, 3, 7, 64])
-    def test_bits_do_not_depend_on_threads_or_neighbours(self, n_threads):
+    def test_bits_do_not_depend_on_threads_or_neighbours(self, n_threads, on_team):
         scores, relevance, weights, offsets = self.batch()
-        gradient, hessian = plr.pl_rank_exact(
-            scores, relevance, weights, offsets=offsets, hessian=True, n_threads=n_threads
-        )
-        values = plr.expected_metric(scores, relevance, weights, offsets=offsets, n_threads=n_threads)
-        probabilities = plr.rank_probabilities(scores, 12, offsets=offsets, n_threads=n_threads)
-        exposure = plr.exposure(scores, weights, offsets=offsets, n_threads=n_threads)
+        batch = {"offsets": offsets, "team": min(n_threads, offsets.size - 1)}
+        gradient, hessian = on_team(n_threads, plr.pl_rank_exact, scores, relevance, weights, hessian=True, **batch)
+        values = on_team(n_threads, plr.expected_metric, scores, relevance, weights, **batch)
+        probabilities = on_team(n_threads, plr.rank_probabilities, scores, 12, **batch)
+        exposure = on_team(n_threads, plr.exposure, scores, weights, **batch)
         for query, (first, last) in enumerate(itertools.pairwise(offsets)):
             part = slice(first, last)
             if first == last:

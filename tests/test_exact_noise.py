@@ -257,18 +257,16 @@ class TestEdges:
         assert (normal(scores[:9], relevance[:9], plr.dcg_weights(30)) == short).all()
 
     @pytest.mark.parametrize("n_threads", [1, 2, 3, 7, 64])
-    def test_bits_do_not_depend_on_threads_or_neighbours(self, n_threads, monkeypatch):
-        monkeypatch.setattr("plrank_fast._threads.available_cpus", lambda: 64)
+    def test_bits_do_not_depend_on_threads_or_neighbours(self, n_threads, on_team):
         rng = np.random.default_rng(0)
         sizes = np.array([3, 0, 40, 1, 130, 7, 0, 25, 90, 2] * 4)
         offsets = np.concatenate([[0], np.cumsum(sizes)])
         scores = rng.normal(size=offsets[-1]) * rng.choice([0.1, 1, 10], size=offsets[-1])
         relevance, weights = rng.normal(size=scores.size), rng.random((sizes.size, 30))
         options = {"noise": "normal", "sigma": 0.8}
-        gradient, hessian = plr.pl_rank_exact(
-            scores, relevance, weights, offsets=offsets, hessian=True, n_threads=n_threads, **options
-        )
-        values = plr.expected_metric(scores, relevance, weights, offsets=offsets, n_threads=n_threads, **options)
+        batch = {"offsets": offsets, "team": min(n_threads, sizes.size), **options}
+        gradient, hessian = on_team(n_threads, plr.pl_rank_exact, scores, relevance, weights, hessian=True, **batch)
+        values = on_team(n_threads, plr.expected_metric, scores, relevance, weights, **batch)
         for query, (first, last) in enumerate(itertools.pairwise(offsets)):
             part = slice(first, last)
             if first == last:

@@ -56,13 +56,13 @@ def test_variance_is_smaller():
     assert np.abs(z).max() < 7
 
 
-def test_ragged_batches_and_threads():
+def test_ragged_batches_and_threads(on_team):
     """Bit for bit; padding; a query whose weights span more than a double falls back to independent rankings."""
     rng = np.random.default_rng(1)
     offsets = np.array([0, 0, 5, 6, 40, 40, 90])
     scores, relevance = rng.normal(size=(2, 90))
     whole = draw(scores, relevance, offsets, 8, 6)
-    np.testing.assert_array_equal(whole, draw(scores, relevance, offsets, 8, 6, n_threads=2))
+    np.testing.assert_array_equal(whole, on_team(2, draw, scores, relevance, offsets, 8, 6))
     for q in range(6):
         part = slice(offsets[q], offsets[q + 1])
         length = offsets[q + 1] - offsets[q]

@@ -197,13 +197,12 @@ class TestEdges:
             assert values[q] == value[0]
             np.testing.assert_array_equal(gradient[part], alone)
 
-    def test_threads(self, name, monkeypatch):
-        monkeypatch.setattr("plrank_fast._threads.available_cpus", lambda: 64)
+    def test_threads(self, name, on_team):
         offsets = np.cumsum([0, *np.random.default_rng(0).integers(0, 50, size=100)])
         scores, labels = problem(offsets[-1])
         one = LOSSES[name][0](scores, labels, offsets=offsets, n_threads=1)
         for n_threads in (2, 3, 7, 64, None):
-            some = LOSSES[name][0](scores, labels, offsets=offsets, n_threads=n_threads)
+            some = on_team(n_threads, LOSSES[name][0], scores, labels, offsets=offsets)
             np.testing.assert_array_equal(one[0], some[0])
             np.testing.assert_array_equal(one[1], some[1])
 
@@ -382,10 +381,9 @@ class TestTiesOfListMLE:
         assert value[0] == same_value[0]
         np.testing.assert_array_equal(gradient[order], in_order)
 
-    def test_same_bits(self, monkeypatch):
+    def test_same_bits(self, on_team):
         """For any number of threads, any cut into chunks, and the queries one by one. Mutants: streams numbered within
         a chunk; the key drawn from a generator twice."""  # fmt: skip
-        monkeypatch.setattr("plrank_fast._threads.available_cpus", lambda: 64)
         offsets = np.cumsum([0, *np.random.default_rng(0).integers(0, 60, size=200)])
         scores, labels = problem(offsets[-1])
         whole = losses.list_mle(scores, labels, offsets=offsets, ties="random", rng=1, n_threads=1)
@@ -398,7 +396,7 @@ class TestTiesOfListMLE:
         assert generator.integers(2**63) == following.integers(2**63)
         assert (drawn[0] != whole[0]).any()
         for n_threads in (2, 3, 7, 64):
-            some = losses.list_mle(scores, labels, offsets=offsets, ties="random", rng=1, n_threads=n_threads)
+            some = on_team(n_threads, losses.list_mle, scores, labels, offsets=offsets, ties="random", rng=1)
             np.testing.assert_array_equal(some[0], whole[0])
             np.testing.assert_array_equal(some[1], whole[1])
         for start, stop in ((0, 1), (1, 90), (90, 200)):

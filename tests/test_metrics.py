@@ -195,15 +195,13 @@ class TestDcg:
         assert dataset == pytest.approx((second + 7) / 8)
         assert plr.ndcg([1.0], [0.0], weights, normalize="dataset", empty=0.25) == 0.25
 
-    def test_threads(self, monkeypatch):
-        monkeypatch.setattr("plrank_fast._threads.available_cpus", lambda: 8)
+    def test_threads(self, on_team):
         rng = np.random.default_rng(0)
         offsets = plr.offsets_from_group(rng.integers(0, 50, size=300))
         scores, relevance = rng.normal(size=(2, offsets[-1]))
         one = plr.dcg(scores, relevance, plr.dcg_weights(10), offsets=offsets, n_threads=1)
-        np.testing.assert_array_equal(
-            one, plr.dcg(scores, relevance, plr.dcg_weights(10), offsets=offsets, n_threads=8)
-        )
+        some = on_team(8, plr.dcg, scores, relevance, plr.dcg_weights(10), offsets=offsets)
+        np.testing.assert_array_equal(one, some)
 
 
 def ordered(scores, values, cutoff):
@@ -325,11 +323,11 @@ class TestOtherMetrics:
         with pytest.raises(ValueError, match="max_label must be at least 2"):
             plr.err([1.0], [2.0], max_label=1)
 
-    def test_threads(self, monkeypatch):
-        monkeypatch.setattr("plrank_fast._threads.available_cpus", lambda: 8)
+    def test_threads(self, on_team):
         rng = np.random.default_rng(0)
         offsets = plr.offsets_from_group(rng.integers(0, 50, size=300))
         scores, relevance = rng.normal(size=offsets[-1]), rng.integers(0, 3, size=offsets[-1])
         for name in self.BRUTE:
             one = getattr(plr, name)(scores, relevance, 10, offsets=offsets, n_threads=1)
-            np.testing.assert_array_equal(one, getattr(plr, name)(scores, relevance, 10, offsets=offsets, n_threads=8))
+            some = on_team(8, getattr(plr, name), scores, relevance, 10, offsets=offsets)
+            np.testing.assert_array_equal(one, some)

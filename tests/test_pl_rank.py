@@ -226,29 +226,28 @@ class TestInvariants:
             np.testing.assert_array_equal(drawn[part], chunk)
         assert batch[5] == 0.0  # the query of one document
 
-    def test_threads(self, variant, monkeypatch):
+    def test_threads(self, variant, on_team):
         """Bit for bit. Mutant: one workspace shared by all threads."""
-        monkeypatch.setattr("plrank_fast._threads.available_cpus", lambda: 64)
         offsets = np.cumsum([0, *np.random.default_rng(0).integers(0, 90, size=150)])
         scores, relevance, rank_weights = problem(offsets[-1], 10, 0)
         call = ESTIMATORS[variant]
         one = call(scores, relevance, rank_weights, offsets=offsets, n_samples=150, rng=1, n_threads=1)
         for n_threads in (2, 3, 7, 64, None, -1):
-            some = call(scores, relevance, rank_weights, offsets=offsets, n_samples=150, rng=1, n_threads=n_threads)
+            some = on_team(n_threads, call, scores, relevance, rank_weights, offsets=offsets, n_samples=150, rng=1)
             np.testing.assert_array_equal(one, some)
 
-    def test_one_long_query(self, variant, monkeypatch):
+    def test_one_long_query(self, variant, on_team):
         """A query that outlasts a round: drawn by several threads, the same bits as block by block.
 
         Mutant: a round's rankings used up in the order in which threads finish.
         """
-        monkeypatch.setattr("plrank_fast._threads.available_cpus", lambda: 8)
         scores, relevance, rank_weights = problem(3000, 5, 0)
         call = ESTIMATORS[variant]
         rankings = plr.sample_rankings(scores, 3000, 5, rng=1)
         given = call(scores, relevance, rank_weights, rankings=rankings)
+        options = {"n_samples": 3000, "rng": 1}  # 24 blocks
         for n_threads in (1, 2, 7):
-            drawn = call(scores, relevance, rank_weights, n_samples=3000, rng=1, n_threads=n_threads)
+            drawn = on_team(n_threads, call, scores, relevance, rank_weights, team=min(n_threads, 6), **options)
             np.testing.assert_array_equal(given, drawn)
 
     def test_trivial_sizes(self, variant):

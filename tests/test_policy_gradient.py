@@ -70,15 +70,14 @@ class TestAgainstTheTwin:
         drawn = ESTIMATORS[name](scores, relevance, rank_weights, n_samples=n_samples, rng=3, baseline=baseline)
         np.testing.assert_array_equal(given, drawn)
 
-    def test_one_long_query(self, name, baseline, monkeypatch):
+    def test_one_long_query(self, name, baseline, on_team):
         """Mutant: only one pass over the blocks of a query that several threads share."""
-        monkeypatch.setattr("plrank_fast._threads.available_cpus", lambda: 8)
         scores, relevance, rank_weights = problem(3000, 5, 0)
         rankings = plr.sample_rankings(scores, 2000, 5, rng=1)
         given = ESTIMATORS[name](scores, relevance, rank_weights, rankings=rankings, baseline=baseline)
         for n_threads in (1, 3):
-            drawn = ESTIMATORS[name](
-                scores, relevance, rank_weights, n_samples=2000, rng=1, n_threads=n_threads, baseline=baseline
+            drawn = on_team(
+                n_threads, ESTIMATORS[name], scores, relevance, rank_weights, n_samples=2000, rng=1, baseline=baseline
             )
             np.testing.assert_array_equal(given, drawn)
 
@@ -95,18 +94,16 @@ class TestAgainstTheTwin:
         assert np.isfinite(extreme).all()
         assert extreme[1] == extreme[3] == 0.0
 
-    def test_batch_is_loop_and_threads(self, name, baseline, monkeypatch):
-        monkeypatch.setattr("plrank_fast._threads.available_cpus", lambda: 8)
+    def test_batch_is_loop_and_threads(self, name, baseline, on_team):
         offsets = np.array([0, 0, 5, 6, 6, 40, 47, 47])
         scores, relevance, _ = problem(47, 1, 0)
         rank_weights = np.random.default_rng(1).normal(size=(7, 6))
         call = ESTIMATORS[name]
         drawn = call(scores, relevance, rank_weights, offsets=offsets, n_samples=9, rng=2, baseline=baseline)
         for n_threads in (1, 2, 7):
-            again = call(
-                scores, relevance, rank_weights, offsets=offsets, n_samples=9, rng=2, baseline=baseline,
-                n_threads=n_threads,
-            )  # fmt: skip
+            again = on_team(
+                n_threads, call, scores, relevance, rank_weights, offsets=offsets, n_samples=9, rng=2, baseline=baseline
+            )
             np.testing.assert_array_equal(drawn, again)
         for q in range(7):
             part = slice(offsets[q], offsets[q + 1])

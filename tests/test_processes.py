@@ -11,16 +11,27 @@ import pytest
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 
-# a batch whose gradient by two threads is `expected`, and a call that says whether it comes out again
+# a batch whose gradient is `expected`, and a call that gives it by a team which has that many threads indeed
 BATCH = """
 import os, sys, time, threading
 import numpy as np, plrank_fast as plr
+from plrank_fast import _threads
 
+processors = _threads.available_cpus()
+_threads.available_cpus = lambda: 2
+_threads.set_costs(worth_ns=0.0)
+TEAM = 2 if plr.build_info()["openmp"] else 1
 offsets = np.arange(0, 1001, 20)
 scores = np.random.default_rng(0).normal(size=1000)
 
-def call(n_threads=2):
-    return plr.pl_rank_3(scores, scores, plr.dcg_weights(5), offsets=offsets, rng=1, n_threads=n_threads)
+def gradient():
+    return plr.pl_rank_3(scores, scores, plr.dcg_weights(5), offsets=offsets, rng=1, n_threads=2)
+
+def call(team=TEAM):
+    _threads.team_that_ran()
+    answer = gradient()
+    assert _threads.team_that_ran()[0] == team
+    return answer
 
 expected = call()
 """
@@ -38,13 +49,13 @@ def run(code, timeout=120, **environment):
 
 @needs_fork
 def test_a_thousand_forks_after_a_parallel_region():
-    """Every child answers with the same bits. Mutant: the atfork handler removed (libgomp then waits for threads that
-    the child does not have)."""  # fmt: skip
+    """Every child answers with the same bits, by itself. Mutant: the atfork handler removed (the first child then waits
+    for ever for threads that it does not have)."""  # fmt: skip
     assert run("""
         for _ in range(1000):
             child = os.fork()
             if child == 0:
-                os._exit(0 if (call() == expected).all() else 1)
+                os._exit(0 if (call(team=1) == expected).all() else 1)
             assert os.waitpid(child, 0)[1] == 0
         assert (call() == expected).all()
         print("all answered")
@@ -58,16 +69,17 @@ def test_fork_while_another_thread_is_inside_a_region():
         stop = threading.Event()
         def busy():
             while not stop.is_set():
-                call()
+                gradient()
         other = threading.Thread(target=busy)
         other.start()
         for _ in range(50):
             child = os.fork()
             if child == 0:
-                os._exit(0 if (call() == expected).all() else 1)
+                os._exit(0 if (call(team=1) == expected).all() else 1)
             assert os.waitpid(child, 0)[1] == 0
         stop.set()
         other.join()
+        assert _threads.team_that_ran()[0] == TEAM
         print("all answered")
     """) == "all answered\n"  # fmt: skip
 
@@ -89,17 +101,23 @@ def test_forked_siblings_draw_differently():
 
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
 def test_pools_of_processes(method):
-    """Same bits from the workers of a pool, however they are started."""
+    """Same bits from the workers of a pool, however they are started; those that are not forked have teams."""
     multiprocessing = pytest.importorskip("multiprocessing")
     if method not in multiprocessing.get_all_start_methods():
         pytest.skip(f"no {method} on this system")
     assert run(f"""
-        import functools, multiprocessing
-        weights = plr.dcg_weights(5)
-        work = functools.partial(plr.pl_rank_3, scores, scores, weights, offsets=offsets, rng=1, n_threads=2)
+        import multiprocessing
+        work = '''[
+            plr := __import__("plrank_fast"), plr._threads.set_costs(worth_ns=0.0),
+            plr.pl_rank_3(*arguments, **options), plr._threads.team_that_ran()[0],
+        ][2:]'''
+        options = {{"offsets": offsets, "rng": 1, "n_threads": 2}}
+        names = {{"arguments": (scores, scores, plr.dcg_weights(5)), "options": options}}
+        team = 1 if "{method}" == "fork" else min(TEAM, processors)
         with multiprocessing.get_context("{method}").Pool(2) as pool:
-            answers = [pool.apply_async(work) for _ in range(6)]
-            print(all((answer.get(60) == expected).all() for answer in answers))
+            answers = [pool.apply_async(eval, (work, names)) for _ in range(6)]
+            answers = [answer.get(60) for answer in answers]
+        print(all((gradient == expected).all() and size == team for gradient, size in answers))
     """) == "True\n"  # fmt: skip
 
 
@@ -113,7 +131,7 @@ def test_workers_of_a_data_loader():
             def __len__(self):
                 return 8
             def __getitem__(self, i):
-                return call()
+                return call(team=1)
         loader = torch.utils.data.DataLoader(Gradients(), batch_size=None, num_workers=2)
         print(all((np.asarray(gradient) == expected).all() for gradient in loader))
     """) == "True\n"  # fmt: skip
@@ -229,12 +247,13 @@ def test_memory_runs_out(tmp_path):
 
 
 def test_daemon_thread_inside_a_call_at_exit():
-    """The interpreter ends while a thread is inside a kernel."""
+    """The interpreter ends while a team is inside a kernel."""
     run("""
         long = np.zeros(1000)
-        work = lambda: plr.pl_rank_3(long, long, plr.dcg_weights(10), n_samples=10**8)
+        work = lambda: plr.pl_rank_3(long, long, plr.dcg_weights(10), n_samples=10**8, n_threads=2)
         threading.Thread(target=work, daemon=True).start()
-        time.sleep(0.2)
+        while _threads.team_that_ran()[0] < TEAM:
+            time.sleep(0.01)
     """)
 
 

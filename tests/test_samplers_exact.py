@@ -203,18 +203,19 @@ def test_chunks_of_a_batch(sampler):
 
 @pytest.mark.parametrize("sampler", LOCKSTEP)
 @pytest.mark.parametrize("n_docs", [30, 900, 20_000])
-def test_threads(n_docs, sampler):
+def test_threads(n_docs, sampler, on_team, costs):
     """A long query goes through other code than one of a batch; same rankings, same bits.
 
     Mutant: a second thread's sampler that goes on with the first one's stream."""
     scores = np.random.default_rng(5).normal(size=n_docs)
     results, gradients = [], []
     for n_threads in (1, 2, 7):
-        results.append(plr.sample_rankings(scores, 3000, 10, rng=14, sampler=sampler, n_threads=n_threads))
+        costs(round_ns=1e5 if n_threads > 1 else 5e7)  # so that all are long, and their blocks a task each
+        results.append(on_team(n_threads, plr.sample_rankings, scores, 3000, 10, rng=14, sampler=sampler))
         gradients.append(
-            plr.pl_rank_3(
-                np.tile(scores, 2), np.ones(2 * n_docs), plr.dcg_weights(10), offsets=[0, n_docs, 2 * n_docs],
-                n_samples=3000, rng=14, sampler=sampler, n_threads=n_threads,
+            on_team(
+                n_threads, plr.pl_rank_3, np.tile(scores, 2), np.ones(2 * n_docs), plr.dcg_weights(10),
+                offsets=[0, n_docs, 2 * n_docs], n_samples=3000, rng=14, sampler=sampler,
             )
         )  # fmt: skip
     gradients.append(

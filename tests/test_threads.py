@@ -46,19 +46,23 @@ class TestCount:
         assert int(run(limit + "import plrank_fast as plr; print(plr.build_info()['n_threads'])")) == 1
 
 
-def test_many_python_threads_at_once():
-    """32 threads, each in a parallel region of its own. Mutant: a workspace kept in a global."""
+def test_many_python_threads_at_once(on_team):
+    """32 threads, each with a team of two of its own. Mutant: one workspace for all."""
     rng = np.random.default_rng(0)
     offsets = plr.offsets_from_group(rng.integers(1, 60, size=60))
     scores, relevance = rng.normal(size=(2, offsets[-1]))
 
-    def call(seed):
-        return plr.pl_rank_3(scores, relevance, plr.dcg_weights(5), offsets=offsets, n_samples=50, rng=seed)
+    def call(seed, n_threads):
+        return plr.pl_rank_3(
+            scores, relevance, plr.dcg_weights(5), offsets=offsets, n_samples=50, rng=seed, n_threads=n_threads
+        )
 
-    alone = [call(seed) for seed in range(32)]
-    with ThreadPoolExecutor(32) as pool:
-        together = list(pool.map(call, range(32)))
-    np.testing.assert_array_equal(alone, together)
+    def together(n_threads):
+        with ThreadPoolExecutor(32) as pool:
+            return list(pool.map(call, range(32), [n_threads] * 32))
+
+    alone = [call(seed, 1) for seed in range(32)]
+    np.testing.assert_array_equal(alone, on_team(2, together))
 
 
 def test_the_gil_is_released():
@@ -116,12 +120,15 @@ def test_after_another_openmp_runtime():
         import torch
         torch.randn(300, 300) @ torch.randn(300, 300)
         import numpy as np, plrank_fast as plr
+        from plrank_fast import _threads
+        _threads.available_cpus = lambda: 2
+        _threads.set_costs(worth_ns=0.0)
         offsets = np.arange(0, 1001, 20)
         call = lambda n: plr.pl_rank_3(np.zeros(1000), np.arange(1000.0), [1.0], offsets=offsets, rng=1, n_threads=n)
         torch.randn(300, 300) @ torch.randn(300, 300)
-        print((call(1) == call(2)).all())
+        print((call(1) == call(2)).all(), _threads.team_that_ran()[0])
     """)
-    assert answer == "True\n"
+    assert answer == f"True {2 if OPENMP else 1}\n"
 
 
 def test_memory_does_not_grow_with_the_number_of_samples():
