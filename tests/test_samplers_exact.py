@@ -210,7 +210,7 @@ def test_threads(n_docs, sampler, on_team, costs):
     scores = np.random.default_rng(5).normal(size=n_docs)
     results, gradients = [], []
     for n_threads in (1, 2, 7):
-        costs(round_ns=1e5 if n_threads > 1 else 5e7)  # so that all are long, and their blocks a task each
+        costs(round_ns=2e4 if n_threads > 1 else 5e7)  # so that all are long, and their blocks a task each
         results.append(on_team(n_threads, plr.sample_rankings, scores, 3000, 10, rng=14, sampler=sampler))
         gradients.append(
             on_team(
