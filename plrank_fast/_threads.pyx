@@ -85,13 +85,18 @@ cdef double LEARNT_FACTOR = 1.0  # on what a round has taken, so that tests can 
 plr_watch_forks()
 
 
-def set_costs(*, round_ns=None, worth_ns=None, learnt_factor=None):
+def set_costs(*, round_ns=None, worth_ns=None, learnt_factor=None, spare_bytes=None):
     """Set what decides about rounds and threads, and return what was set before, as keywords of this function.
 
-    For tests: which way a query takes depends on estimates and on time, its result must not.
+    For tests: which way a query takes depends on estimates and on time, its result must not; nor on what was in the
+    memory that is kept for the next call, at most ``spare_bytes``.
     """
-    global ROUND_NS, WORTH_NS, LEARNT_FACTOR
-    before = {"round_ns": ROUND_NS, "worth_ns": WORTH_NS, "learnt_factor": LEARNT_FACTOR}
+    global ROUND_NS, WORTH_NS, LEARNT_FACTOR, LARGEST_SPARE
+    before = {
+        "round_ns": ROUND_NS, "worth_ns": WORTH_NS, "learnt_factor": LEARNT_FACTOR, "spare_bytes": LARGEST_SPARE,
+    }
+    if spare_bytes is not None:
+        LARGEST_SPARE = spare_bytes
     if round_ns is not None:
         ROUND_NS = round_ns
     if worth_ns is not None:

@@ -164,7 +164,7 @@ class TestEdges:
             assert (gradient == 0.0).all()
 
     def test_all_labels_equal(self, name):
-        """Mutant: a pair of equal labels counted half."""
+        """Mutant: documents of equal labels taken for pairs."""
         value, gradient = LOSSES[name][0](np.arange(5.0), np.full(5, 2.0))
         twin_value, twin_gradient = LOSSES[name][1](np.arange(5.0), np.full(5, 2.0))
         assert value[0] == pytest.approx(twin_value, rel=1e-12, abs=1e-15)

@@ -1,0 +1,40 @@
+"""Every function of batches under valgrind: nothing is read before it is written, nor where it must not."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import plrank_fast as plr
+
+PROGRAM = """
+import test_batches
+from plrank_fast import _threads
+scores, relevance, rank_weights, offsets = test_batches.batch([3, 0, 41, 133])
+for round_ns in (1e-3, 1e18):
+    _threads.set_costs(round_ns=round_ns, spare_bytes=0)  # each workspace is fresh memory
+    for call in test_batches.CALLS.values():
+        call(scores, relevance, rank_weights, 0, offsets=offsets, n_threads=1)
+"""
+
+
+@pytest.mark.skipif(shutil.which("valgrind") is None, reason="no valgrind")
+@pytest.mark.parametrize("level", [level for level in plr.build_info()["simd_levels"] if level != "avx512"])
+def test_memory_is_written_before_it_is_read(level):
+    """Valgrind does not know AVX-512. Mutant: thresholds of `stochastic_rank` set up to the last whole register, and
+    read to the last step of the stream."""
+    answer = subprocess.run(
+        ["valgrind", "-q", "--error-limit=no", sys.executable, "-c", PROGRAM],
+        env={
+            **os.environ, "PLRANK_FAST_SIMD": level, "PYTHONMALLOC": "malloc",
+            "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path]),
+        },
+        capture_output=True, text=True, timeout=600,
+    )  # fmt: skip
+    assert answer.returncode == 0, answer.stderr[-2000:]
+    reports = re.split(r"(?m)^==\d+== \n", answer.stderr)
+    assert [report for report in reports if "plrank_fast/" in report] == []
