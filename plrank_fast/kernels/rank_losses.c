@@ -54,14 +54,19 @@ static int cancelled(soft_rank_pass *pass)
     return pass->task->cancellation_requested();
 }
 
+/* Two ranks at a time, read before they are written: `next` may be p. */
 PLR_INLINE void place_next(vec_f64 *next, const vec_f64 *p, vec_f64 beat, size_t cutoff)
 {
     vec_f64 before = {0};
-    for (size_t r = 0; r < cutoff; r++) {
-        vec_f64 here = p[r];
+    size_t r = 0;
+    for (; r + 1 < cutoff; r += 2) {
+        vec_f64 here = p[r], behind = p[r + 1];
         next[r] = here + beat * (before - here);
-        before = here;
+        next[r + 1] = behind + beat * (here - behind);
+        before = behind;
     }
+    if (r < cutoff)
+        next[r] = p[r] + beat * (before - p[r]);
 }
 
 /* From the distributions before item `first` on, in ranks[0], to those before the items up to `last`, one below the
