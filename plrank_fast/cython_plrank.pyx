@@ -73,6 +73,7 @@ cdef enum:
     ALIGNMENT = 64  # the kernels load whole cache lines
 
 cdef uint64_t MARK = <uint64_t>0x706c72616e6b0001
+cdef double SMALLEST_RTOL = 1e-10  # as in validation.py
 cdef int64_t LARGEST_COUNT = <int64_t>1 << 59  # products with the size of a double can be computed
 
 
@@ -203,7 +204,7 @@ cdef const char *plrank_strerror(int32_t status) noexcept nogil:
     if status == PLRANK_BAD_BASELINE:
         return "there is no such baseline, or it does not go with a Hessian"
     if status == PLRANK_BAD_RTOL:
-        return "rtol must be positive and finite"
+        return "rtol must be at least 1e-10 and below 1"
     if status == PLRANK_BAD_NOISE:
         return "there is no such noise"
     if status == PLRANK_BAD_SIGMA:
@@ -608,7 +609,7 @@ cdef int32_t plrank_pl_rank_exact(
         return status
     if gradient == NULL and n_items > 0 and (value == NULL or hessian != NULL):
         return PLRANK_NULL_POINTER
-    if not 0.0 < rtol <= DBL_MAX:
+    if not SMALLEST_RTOL <= rtol < 1.0:
         return PLRANK_BAD_RTOL
     if needed > 0:
         solve(

@@ -390,10 +390,10 @@ def pl_rank_exact(
     scores, relevance, rank_weights, offsets, n_threads
         As in ``pl_rank_3``.
     rtol : float
-        Promised accuracy, for each query: the norm of the gradient's error is at most ``rtol`` times the norm of the
-        gradient, or times max|theta| max|rho| / 1000 where the gradient is smaller than that. The same holds for the
-        Hessian diagonal and its norm. Rounding sets a limit at about 1e-10. With another ``sigma`` than 1 the promise
-        is of sigma times the gradient, and sigma squared times the Hessian diagonal.
+        Promised accuracy, 1e-10 to 1, for each query: the norm of the gradient's error is at most ``rtol`` times the
+        norm of the gradient, or times max|theta| max|rho| / 1000 where the gradient is smaller than that. The same
+        holds for the Hessian diagonal and its norm. Below 1e-10 rounding would decide. With another ``sigma`` than 1
+        the promise is of sigma times the gradient, and sigma squared times the Hessian diagonal.
     hessian : bool
         Whether to compute the diagonal of the Hessian too; costs about a quarter more nodes.
         Not a curvature for boosted trees as it is: see the notes.
@@ -441,7 +441,7 @@ def pl_rank_exact(
     relevance_ = validation.same_length(validation.real_array(relevance, "relevance"), "relevance", scores_)
     offsets_ = validation.query_offsets(offsets, scores_.size)
     weights = validation.weights_of_ranks(rank_weights, offsets_)
-    rtol = validation.positive_real(rtol, "rtol")
+    rtol = validation.relative_tolerance(rtol, "rtol")
     scores_, inverse_sigma, factor, of_sigma = noisy_scores(scores_, offsets_, noise, sigma)
     relevance_, weights, exponents = scaling.moderate_both(relevance_, weights, offsets_)
     threads = _threads.resolve_threads(validation.threads(n_threads))

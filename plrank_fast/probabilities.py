@@ -31,7 +31,7 @@ def exact_expectation(
     relevance_ = validation.same_length(validation.real_array(relevance, "relevance"), "relevance", scores_)
     offsets_ = validation.query_offsets(offsets, scores_.size)
     weights = validation.weights_of_ranks(rank_weights, offsets_)
-    rtol = validation.positive_real(rtol, "rtol")
+    rtol = validation.relative_tolerance(rtol, "rtol")
     scores_, inverse_sigma, _, _ = noisy_scores(scores_, offsets_, noise, sigma)
     relevance_, weights, exponents = scaling.moderate_both(relevance_, weights, offsets_)
     threads = _threads.resolve_threads(validation.threads(n_threads))
@@ -69,7 +69,7 @@ def expected_metric(
     method : {"exact", "sample"}
         "exact": by quadrature, as ``pl_rank_exact``; "sample": the mean over ``n_samples`` rankings.
     rtol : float
-        For "exact": the error is at most ``rtol`` times sum|theta| max|rho|.
+        For "exact": the error is at most ``rtol`` times sum|theta| max|rho|; 1e-10 to 1.
     noise, sigma
         For "exact": as in ``pl_rank_exact``.
     n_samples, rankings, rng, sampler, first_query

@@ -21,6 +21,7 @@ KeyArray: TypeAlias = NDArray[np.uint64]
 RandomState: TypeAlias = "int | np.random.SeedSequence | np.random.BitGenerator | np.random.Generator | None"
 
 LARGEST_COUNT = 2**62
+SMALLEST_TOLERANCE = 1e-10  # of exact expectations; the C interface has the same
 LARGEST_EXACT_INTEGER = 2**53  # above it a double is not told from its neighbours
 KINDS_OF_IDENTIFIERS: dict[str, tuple[type, ...]] = {
     "string": (str,),
@@ -283,6 +284,14 @@ def positive_real(value: Any, name: str) -> float:
     number = float(value)
     if not (0.0 < number < np.inf):
         raise ValueError(f"{name} must be positive and finite, got {number}")
+    return number
+
+
+def relative_tolerance(value: Any, name: str) -> float:
+    """Return a float that exact expectations can hold as a relative error: below, rounding has its say."""
+    number = positive_real(value, name)
+    if not SMALLEST_TOLERANCE <= number < 1.0:
+        raise ValueError(f"{name} must be at least {SMALLEST_TOLERANCE:g} and below 1, got {number:g}")
     return number
 
 

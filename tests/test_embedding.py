@@ -395,7 +395,7 @@ def faults(name):
         "sampler": [(-1, "BAD_SAMPLER"), (5, "BAD_SAMPLER")],
         "baseline": [(-1, "BAD_BASELINE"), (2, "BAD_BASELINE")],
         "noise": [(-1, "BAD_NOISE"), (2, "BAD_NOISE")],
-        "rtol": [(x, "BAD_RTOL") for x in (0.0, -1.0, np.nan, np.inf)],
+        "rtol": [(x, "BAD_RTOL") for x in (0.0, -1.0, 9e-11, 1.0, np.nan, np.inf)],
         "sigma": [(x, "BAD_SIGMA") for x in (0.0, -1.0, np.nan, np.inf)],
         "gradient": [(None, "NULL_POINTER")],
         "ranking": [(None, "NULL_POINTER")],

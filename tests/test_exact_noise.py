@@ -9,7 +9,7 @@ import textwrap
 import numpy as np
 import pytest
 from numpy.polynomial import chebyshev
-from test_exact import REGIMES, promised, random_relevance, random_weights, spread_scores
+from test_exact import REGIMES, far_finer, promised, random_relevance, random_weights, spread_scores
 
 import plrank_fast as plr
 from plrank_fast import reference
@@ -68,10 +68,10 @@ class TestEnumeration:
             weights = rng.normal(size=cutoff)
             value, gradient, hessian = by_enumeration(scores, relevance, weights)
             for sigma in (1.0, 0.3):
-                got, diagonal = normal(sigma * scores, relevance, weights, rtol=1e-11, hessian=True, sigma=sigma)
+                got, diagonal = normal(sigma * scores, relevance, weights, rtol=1e-10, hessian=True, sigma=sigma)
                 np.testing.assert_allclose(sigma * got, gradient, rtol=0, atol=2e-10)
                 np.testing.assert_allclose(sigma**2 * diagonal, hessian, rtol=0, atol=2e-10)
-                shown = plr.expected_metric(sigma * scores, relevance, weights, rtol=1e-11, noise="normal", sigma=sigma)
+                shown = plr.expected_metric(sigma * scores, relevance, weights, rtol=1e-10, noise="normal", sigma=sigma)
                 np.testing.assert_allclose(shown, value, rtol=0, atol=2e-10)
 
     def test_two_documents_in_closed_form(self):
@@ -91,7 +91,7 @@ class TestEnumeration:
 
 class TestPromise:
     def test_seeded_sweep(self):
-        """3,000 problems against the same call at rtol = 1e-13 (which test_trapezoid checks independently).
+        """3,000 problems against the same kernel at rtol = 1e-14 (which test_trapezoid checks independently).
 
         Mutants: spacing of the nodes times 1.6; no second look at the sum of the gradient together with 1.35; sections
         ending at a flux of 1e-3.
@@ -108,11 +108,10 @@ class TestPromise:
                 continue
             gradient = normal(scores, relevance, weights, rtol=rtol)
             value = plr.expected_metric(scores, relevance, weights, rtol=rtol, noise="normal")
-            best, best_hessian = normal(scores, relevance, weights, rtol=1e-13, hessian=True)
-            best_value = plr.expected_metric(scores, relevance, weights, rtol=1e-13, noise="normal")
+            best_value, best, best_hessian = far_finer(scores, relevance, weights, inverse_sigma=1.0)
             worst = max(worst, promised(gradient, best, relevance, weights) / rtol)
             scale = np.abs(weights).sum() * np.abs(relevance).max()
-            worst_value = max(worst_value, abs(value - best_value)[0] / scale / rtol)
+            worst_value = max(worst_value, abs(value[0] - best_value) / scale / rtol)
             _, hessian = normal(scores, relevance, weights, rtol=rtol, hessian=True)
             worst_hessian = max(worst_hessian, promised(hessian, best_hessian, relevance, weights) / rtol)
         print(f"worst error / promise: gradient {worst:.3f}, Hessian {worst_hessian:.3f}, value {worst_value:.3f}")
@@ -141,7 +140,7 @@ class TestPromise:
         rng = np.random.default_rng([n_docs, cutoff])
         scores, relevance = spread * rng.normal(size=n_docs), 2.0 ** rng.integers(0, 5, size=n_docs) - 1
         weights = plr.dcg_weights(cutoff)
-        best = normal(scores, relevance, weights, rtol=1e-12)
+        _, best, _ = far_finer(scores, relevance, weights, inverse_sigma=1.0)
         for rtol in (1e-4, 1e-6, 1e-8):
             assert promised(normal(scores, relevance, weights, rtol=rtol), best, relevance, weights) <= rtol
 
@@ -149,7 +148,7 @@ class TestPromise:
         """The gradient is the slope of the value, the Hessian that of the gradient."""
         rng = np.random.default_rng(3)
         scores, relevance, weights = rng.normal(size=30), rng.normal(size=30), plr.dcg_weights(12)
-        options = {"rtol": 1e-12, "noise": "normal", "sigma": 0.7}
+        options = {"rtol": 1e-10, "noise": "normal", "sigma": 0.7}
         gradient, hessian = plr.pl_rank_exact(scores, relevance, weights, hessian=True, **options)
         for d in (0, 7, 29):
             step = np.where(np.arange(30) == d, 1e-4, 0)
@@ -195,7 +194,7 @@ class TestGaps:
         for start in range(0, 300, 10):
             low, high = max(0, start - 8), min(300, start + 18)
             if low < cutoff:
-                window = normal(scores[low:high], relevance[low:high], weights[low:], rtol=1e-12)
+                _, window, _ = far_finer(scores[low:high], relevance[low:high], weights[low:], inverse_sigma=1.0)
                 best[start : start + 10] = window[start - low : start - low + 10]
         order = rng.permutation(300)
         gradient, value = np.zeros(300), plr.expected_metric(scores, relevance, weights, noise="normal", rtol=1e-9)

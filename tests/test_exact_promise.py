@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from test_exact import promised
+from test_exact import far_finer, promised
 
 import plrank_fast as plr
 from plrank_fast import reference
@@ -79,3 +79,125 @@ class TestEndsOfPanels:
                         error = broken(-np.array(distances), relevance, rank_weights, rtol)
                         worst = max(worst, error.max())
         assert worst <= 1
+
+
+class Adversary:
+    """Problems that are hard for a plan of nodes, and small changes of them."""
+
+    def __init__(self, seed):
+        self.rng = np.random.default_rng(seed)
+
+    def scores(self, n_docs):
+        rng, normal = self.rng, self.rng.normal(size=n_docs)
+        return [
+            lambda: np.zeros(n_docs),
+            lambda: normal * 10.0 ** rng.uniform(-1, 1.2),
+            lambda: rng.integers(-12, 13, n_docs) * 1.0,
+            lambda: 0.5 * normal + rng.integers(0, 4, n_docs) * rng.uniform(2, 40),
+            lambda: -np.cumsum(rng.exponential(size=n_docs)) * 10.0 ** rng.uniform(-1, 1),
+            lambda: normal + np.where(np.arange(n_docs) < rng.integers(1, 4), rng.uniform(2, 40), 0.0),
+            lambda: rng.integers(0, 3, n_docs) * rng.choice([5.0, 6.5, 7.5, 15.0, 25.0]),
+        ][rng.integers(7)]()
+
+    def relevance(self, n_docs):
+        rng = self.rng
+        return [
+            lambda: rng.normal(size=n_docs),
+            lambda: rng.integers(-1, 2, n_docs) * 1.0,
+            lambda: (rng.random(n_docs) < 2 / n_docs) * rng.choice([-1.0, 1.0], n_docs),
+            lambda: rng.choice([-1.0, 1.0], n_docs),
+            lambda: 1 + 1e-2 * rng.normal(size=n_docs),
+        ][rng.integers(5)]()
+
+    def rank_weights(self, cutoff):
+        rng = self.rng
+        return [
+            lambda: plr.dcg_weights(cutoff),
+            lambda: np.ones(cutoff),
+            lambda: np.arange(1.0, cutoff + 1),
+            lambda: (-1.0) ** np.arange(cutoff),
+            lambda: (np.arange(cutoff) == rng.integers(cutoff)) * 1.0,
+            lambda: rng.normal(size=cutoff),
+        ][rng.integers(6)]()
+
+    def problem(self, most_docs):
+        n_docs = int(min(most_docs, 1 + self.rng.geometric(self.rng.choice([0.3, 0.1, 0.05]))))
+        cutoff = int(self.rng.integers(1, n_docs + 1))
+        return self.scores(n_docs), self.relevance(n_docs), self.rank_weights(cutoff)
+
+    def changed(self, problem):
+        rng = self.rng
+        scores, relevance, rank_weights = (x.copy() for x in problem)
+        d, k, kind = rng.integers(scores.size), rng.integers(rank_weights.size), rng.integers(6)
+        if kind == 0:
+            scores += rng.normal(size=scores.size) * 10.0 ** rng.uniform(-3, 0)
+        elif kind == 1:
+            scores[d] += rng.normal() * 10.0 ** rng.uniform(-2, 1)
+        elif kind == 2:
+            scores *= 1 + 0.3 * rng.normal()
+        elif kind == 3:
+            relevance[d] = rng.choice([-1.0, 0.0, 1.0, rng.normal()])
+        elif kind == 4:
+            relevance += rng.normal(size=scores.size) * 10.0 ** rng.uniform(-3, 0)
+        else:
+            rank_weights[k] = rng.choice([-1.0, 0.0, 1.0, rng.normal()])
+        return scores, relevance, rank_weights
+
+
+class TestWorst:
+    """Hill climbing of error over promise; the worst that it finds is held against an oracle of another kind.
+
+    Mutants, each found at one of the settings: panels that end at x = log(n / cut); no look at the finest pattern
+    of the nodes; a tenth of its weight; as few nodes for rank weights that go up and down as for those that fall;
+    normal clocks with MARGIN_NATS of 0.
+    """
+
+    @staticmethod
+    def error(problem, rtol, noise, hessian, *, best=None):
+        scores, relevance, rank_weights = problem
+        if not relevance.any() or not rank_weights.any() or np.ptp(scores) > 60:
+            return 0.0
+        if best is None:
+            best = far_finer(*problem, inverse_sigma=1.0 * (noise == "normal"))
+        got = plr.pl_rank_exact(*problem, rtol=rtol, noise=noise, hessian=hessian)
+        pairs = zip(got, best[1:], strict=True) if hessian else [(got, best[1])]
+        return max(promised(a, b, relevance, rank_weights) for a, b in pairs) / rtol
+
+    @pytest.mark.parametrize(
+        ("noise", "hessian"), [("gumbel", False), ("gumbel", True), ("normal", False), ("normal", True)]
+    )
+    @pytest.mark.parametrize(("rtol", "most_docs"), [(1e-3, 20), (1e-6, 8), (1e-6, 30), (1e-8, 24)])
+    def test_search(self, noise, hessian, rtol, most_docs):
+        adversary, worst = Adversary([len(noise), hessian, most_docs]), (0.0, None)
+        for _ in range(6):
+            best = max(
+                ((self.error(p, rtol, noise, hessian), i, p) for i, p in
+                 enumerate(adversary.problem(most_docs) for _ in range(60))),
+            )  # fmt: skip
+            top, problem = best[0], best[2]
+            stale = 0
+            while stale < 60:
+                candidate = adversary.changed(problem)
+                error = self.error(candidate, rtol, noise, hessian)
+                stale += 1
+                if error > top:
+                    top, problem, stale = error, candidate, 0
+            worst = max(worst, (top, problem), key=lambda x: x[0])
+        oracle = reference.exact_normal_by_trapezoid if noise == "normal" else reference.exact_by_trapezoid
+        assert self.error(worst[1], rtol, noise, hessian, best=oracle(*worst[1], step=0.04)) <= 1
+        assert worst[0] <= 1
+
+
+class TestRange:
+    @pytest.mark.parametrize("rtol", [1e-14, 9.9e-11, 1.0, 2.0, 0.0, -1e-6, np.nan, np.inf])
+    def test_what_cannot_be_held_is_refused(self, rtol):
+        """Mutants: a limit of 1e-11; rtol = 1 let through."""
+        out = np.full(2, 7.0)
+        for call in (plr.pl_rank_exact, plr.expected_metric):
+            with pytest.raises(ValueError, match=r"rtol must be .*, got "):
+                call([0.0, 1.0], [0.0, 1.0], [1.0], rtol=rtol, out=out[:1] if call is plr.expected_metric else out)
+        assert (out == 7.0).all()
+
+    def test_limits_are_in_range(self):
+        for rtol in (1e-10, 0.999):
+            assert broken([0.0, 1.0, 5.0], [0.0, 1.0, -1.0], [1.0, 0.5], rtol).max() <= 1

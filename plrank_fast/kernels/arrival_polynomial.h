@@ -73,6 +73,10 @@ typedef struct {
     lanes *y, *c, *e;           /* coefficients of the polynomials in r */
     lanes *s, *b;               /* power sums */
     lanes *gradient, *hessian;  /* of each item; hessian may be NULL */
+    lanes *check;               /* of each item: the gradient's integrand against the finest pattern of the nodes */
+    lanes mark;                 /* that pattern, at the nodes of now */
+    double unresolved;          /* sum of squares of check, over all panels */
+    int watched;                /* whether all panels have one */
     lanes *crowd_r;             /* of each node of the crowd, and what its items get back (see add_crowd) */
     lanes *crowd_plain, *crowd_relevant, *crowd_plain_hessian, *crowd_relevant_hessian;
     lanes value;
@@ -246,24 +250,29 @@ PLR_INLINE void correlate(const ranks *k, const integrals *at, intptr_t low, int
     }
 }
 
+/* What is asked for beside the value and the gradient. */
+enum { VALUE_ALONE = -1, NOTHING_ELSE, CHECK, HESSIAN };
+
 /* Add the integrand of one item; qY = q_j Y_j, qX = q_j X_j. */
 PLR_INLINE void add_item(const clocks *items, intptr_t j, lanes t, lanes dt, lanes qY, lanes qX, const int relevant,
-                         const int with_hessian, const int normal, integrals *at)
+                         const int extra, const int normal, integrals *at)
 {
     const double w = items->w[j], rho = items->rho[j];
+    lanes gradient, hessian;
     if (normal) {
         const lanes y = items->place[j] + t, weight = at->hazard[j] * dt;
-        at->gradient[j] += weight * (relevant ? qX - rho * y * qY : qX);
-        if (with_hessian)
-            at->hessian[j] += weight * (relevant ? rho * (y * y - 1.0) * qY - y * qX : -y * qX);
-        return;
+        gradient = weight * (relevant ? qX - rho * y * qY : qX);
+        hessian = weight * (relevant ? rho * (y * y - 1.0) * qY - y * qX : -y * qX);
+    } else {
+        const lanes x = w * t, weight = w * dt, X = t * qX, rest = (1.0 - x) * X;
+        gradient = weight * (relevant ? rho * (1.0 - x) * qY + X : X);
+        hessian = weight * (relevant ? rho * ((1.0 - x) * (1.0 - x) - x) * qY + rest : rest);
     }
-    lanes x = w * t, weight = w * dt, X = t * qX;
-    at->gradient[j] += weight * (relevant ? rho * (1.0 - x) * qY + X : X);
-    if (with_hessian) {
-        lanes rest = (1.0 - x) * X;
-        at->hessian[j] += weight * (relevant ? rho * ((1.0 - x) * (1.0 - x) - x) * qY + rest : rest);
-    }
+    at->gradient[j] += gradient;
+    if (extra == CHECK)
+        at->check[j] += at->mark * gradient;
+    if (extra == HESSIAN)
+        at->hessian[j] += hessian;
 }
 
 /* Y, C and E, the polynomials with coefficients y, c and e, for a group of items; only C if they are irrelevant. */
@@ -288,7 +297,7 @@ PLR_INLINE void evaluate_polynomials(const integrals *at, intptr_t terms, const 
 
 /* A group of light items: polynomials in r. */
 PLR_INLINE void add_by_polynomial(const clocks *items, const ranks *k, integrals *at, intptr_t quartet, const int quartets,
-                                  lanes t, lanes dt, const int relevant, const int with_hessian, const int normal)
+                                  lanes t, lanes dt, const int relevant, const int extra, const int normal)
 {
     enum { MOST = 2 * QUARTET };
     const int group = QUARTET * quartets;
@@ -303,11 +312,11 @@ PLR_INLINE void add_by_polynomial(const clocks *items, const ranks *k, integrals
     for (int n = 0; n < group; n++)
         add_item(items, j + n, t, dt, Y[n],
                  relevant ? C[n] - (items->rho[j + n] * hazard_of(items, at, j + n, normal)) * E[n] : C[n], relevant,
-                 with_hessian, normal, at);
+                 extra, normal, at);
 }
 
 /* What items of weight w get back, over w: plain + rho relevant; Hessian diagonal likewise. */
-PLR_INLINE void add_crowd(const clocks *items, const ranks *k, integrals *at, lanes t, lanes dt, const int with_hessian)
+PLR_INLINE void add_crowd(const clocks *items, const ranks *k, integrals *at, lanes t, lanes dt, const int extra)
 {
     for (intptr_t j = 0; j < items->crowd; j += QUARTET) {
         const intptr_t terms = series_terms(largest_of_quartet(at->crowd_r + j), k->bits, k->K);
@@ -319,7 +328,7 @@ PLR_INLINE void add_crowd(const clocks *items, const ranks *k, integrals *at, la
             const lanes x = items->crowd_w[j + n] * t;
             at->crowd_plain[j + n] += dt * t * C[n];
             at->crowd_relevant[j + n] += dt * ((1.0 - x) * Y[n] - x * E[n]);
-            if (with_hessian) {
+            if (extra == HESSIAN) {
                 at->crowd_plain_hessian[j + n] += dt * t * (1.0 - x) * C[n];
                 at->crowd_relevant_hessian[j + n] += dt * (((1.0 - x) * (1.0 - x) - x) * Y[n] - (1.0 - x) * x * E[n]);
             }
@@ -386,7 +395,7 @@ PLR_INLINE void divide_downwards(const ranks *k, const integrals *at, intptr_t l
 
 /* A group of any items: upwards at the nodes where r is small enough, downwards at the others. */
 PLR_INLINE void add_by_division(const clocks *items, const ranks *k, integrals *at, intptr_t quartet, const int quartets,
-                                intptr_t low, intptr_t high, lanes t, lanes dt, const int relevant, const int with_hessian,
+                                intptr_t low, intptr_t high, lanes t, lanes dt, const int relevant, const int extra,
                                 const int normal)
 {
     enum { MOST = 2 * QUARTET };
@@ -423,7 +432,7 @@ PLR_INLINE void add_by_division(const clocks *items, const ranks *k, integrals *
         divide_downwards(k, at, low, high, s, a, group, relevant, qY, qX);
     }
     for (int n = 0; n < group; n++)
-        add_item(items, j + n, t, dt, qY[n], qX[n], relevant, with_hessian, normal, at);
+        add_item(items, j + n, t, dt, qY[n], qX[n], relevant, extra, normal, at);
 }
 
 /* -------------------------------------------------------------------------------- one vector of nodes at once */
@@ -630,8 +639,8 @@ static void normal_arrivals_at(clocks *items, const ranks *k, lanes t, integrals
 }
 
 /* Add the integrands at the times t, with quadrature weights dt. */
-PLR_INLINE void integrate_at(const clocks *all, const ranks *k, lanes t, lanes dt, integrals *at, const int with_gradient,
-                             const int with_hessian, const int normal)
+PLR_INLINE void integrate_at(const clocks *all, const ranks *k, lanes t, lanes dt, integrals *at, const int extra,
+                             const int normal)
 {
     clocks here = *all;
     const clocks *items = &here;
@@ -647,7 +656,7 @@ PLR_INLINE void integrate_at(const clocks *all, const ranks *k, lanes t, lanes d
     for (intptr_t m = low; m < K && m < coefficients; m++)
         value += k->theta[m] * at->B[m];
     at->value += value * dt;
-    if (!with_gradient)
+    if (extra == VALUE_ALONE)
         return;
 
     if (k->divide_all)
@@ -663,24 +672,24 @@ PLR_INLINE void integrate_at(const clocks *all, const ranks *k, lanes t, lanes d
     }
     correlate(k, at, low, coefficients, longest);
     if (here.crowd)
-        add_crowd(items, k, at, t, dt, with_hessian);
+        add_crowd(items, k, at, t, dt, extra);
     intptr_t quartet = 0;
     while (quartet < here.quartets && !give_up(at->patience, (double)K)) {
         const int light = quartet >= here.light_begin && quartet < here.light_end, relevant = quartet < here.relevant;
         const int alike_end = !light && quartet < here.light_begin ? here.light_begin : light ? here.light_end : here.quartets;
         const int pair = !relevant && quartet + 1 < alike_end;
         if (light && relevant)
-            add_by_polynomial(items, k, at, quartet, 1, t, dt, 1, with_hessian, normal);
+            add_by_polynomial(items, k, at, quartet, 1, t, dt, 1, extra, normal);
         else if (light && pair)
-            add_by_polynomial(items, k, at, quartet, 2, t, dt, 0, with_hessian, normal);
+            add_by_polynomial(items, k, at, quartet, 2, t, dt, 0, extra, normal);
         else if (light)
-            add_by_polynomial(items, k, at, quartet, 1, t, dt, 0, with_hessian, normal);
+            add_by_polynomial(items, k, at, quartet, 1, t, dt, 0, extra, normal);
         else if (relevant)
-            add_by_division(items, k, at, quartet, 1, low, coefficients, t, dt, 1, with_hessian, normal);
+            add_by_division(items, k, at, quartet, 1, low, coefficients, t, dt, 1, extra, normal);
         else if (pair)
-            add_by_division(items, k, at, quartet, 2, low, coefficients, t, dt, 0, with_hessian, normal);
+            add_by_division(items, k, at, quartet, 2, low, coefficients, t, dt, 0, extra, normal);
         else
-            add_by_division(items, k, at, quartet, 1, low, coefficients, t, dt, 0, with_hessian, normal);
+            add_by_division(items, k, at, quartet, 1, low, coefficients, t, dt, 0, extra, normal);
         quartet += 1 + pair;
     }
 }

@@ -16,7 +16,11 @@
 #include "normal_plan.h"
 #include "quadrature_plan.h"
 
-#define SHARE_OF_ENDS 0.2 /* of what is promised: may be lost where panels end */
+#define SHARE_OF_ENDS 0.2 /* of what is promised: may be lost to each of late arrivals, leaving and not having entered */
+#define UNRESOLVED 0.1   /* errors over (what shows of the finest pattern)^2 / norm, seen up to this */
+#define LEAST_UNSEEN 0.03  /* of the error that nodes are planned for, which hides from the sum of the gradient */
+#define MOST_UNSEEN 0.3    /* likewise, at worst */
+#define FEW 8            /* items whose gradients are too few numbers to be checked */
 #define GAP 7.0          /* nats between neighbouring scores from which a cut saves nodes */
 #define WIDEST 250.0     /* nats that one panel may span */
 #define SORTED_FROM 17   /* rank weights from which sorting the light items pays: their series differ in length */
@@ -90,6 +94,7 @@ static size_t lay_out(workspace *ws, char *memory, intptr_t D, intptr_t K, int p
     ws->at.r = (lanes *)carve(&memory, items * sizeof(lanes));
     ws->at.gradient = (lanes *)carve(&memory, items * sizeof(lanes));
     ws->at.hessian = (lanes *)carve(&memory, items * sizeof(lanes));
+    ws->at.check = (lanes *)carve(&memory, items * sizeof(lanes));
     ws->octaves = (octave_sums *)carve(&memory, D >= CROWD_FROM ? sizeof(octave_sums) : 0);
     ws->crowd_w = (double *)carve(&memory, 5 * crowd * real);
     lanes **nodes[] = {&ws->at.crowd_r, &ws->at.crowd_plain, &ws->at.crowd_relevant, &ws->at.crowd_plain_hessian,
@@ -230,14 +235,16 @@ static void fill_histogram(histogram *h, const double *f, intptr_t n, double low
 }
 
 PLR_INLINE void integrate_outputs(const exact_query *query, const clocks *items, const ranks *k, lanes t, lanes dt,
-                                  integrals *at, const int normal)
+                                  integrals *at, const int checked, const int normal)
 {
     if (query->hessian)
-        integrate_at(items, k, t, dt, at, 1, 1, normal);
+        integrate_at(items, k, t, dt, at, HESSIAN, normal);
+    else if (query->gradient && checked)
+        integrate_at(items, k, t, dt, at, CHECK, normal);
     else if (query->gradient)
-        integrate_at(items, k, t, dt, at, 1, 0, normal);
+        integrate_at(items, k, t, dt, at, NOTHING_ELSE, normal);
     else
-        integrate_at(items, k, t, dt, at, 0, 0, normal);
+        integrate_at(items, k, t, dt, at, VALUE_ALONE, normal);
 }
 
 /* Gradient, Hessian diagonal and value of a panel's items, added to those of the query. */
@@ -246,17 +253,28 @@ static void integrate_items(workspace *ws, exact_query *query, const clocks *ite
     const quadrature *plan = ws->plan;
     integrals *at = &ws->at;
     const intptr_t padded = QUARTET * items->quartets;
+    const int checked = query->gradient && !query->hessian && !items->place && plan->wide;
+    at->watched &= checked;
     at->value = (lanes){0};
     for (intptr_t j = 0; j < padded; j++)
         at->gradient[j] = at->hessian[j] = (lanes){0};
+    for (intptr_t j = 0; checked && j < padded; j++)
+        at->check[j] = (lanes){0};
     for (int i = 0; i < plan->nodes && !query->patience.stopped; i += PLR_LANES) {
         lanes t = vec_load(plan->time + i), dt = vec_load(plan->weight + i);
+        at->mark = vec_load(plan->mark + i);
         if (items->place)
-            integrate_outputs(query, items, k, t, dt, at, 1);
+            integrate_outputs(query, items, k, t, dt, at, 0, 1);
+        else if (checked)
+            integrate_outputs(query, items, k, t, dt, at, 1, 0);
         else
-            integrate_outputs(query, items, k, t, dt, at, 0);
+            integrate_outputs(query, items, k, t, dt, at, 0, 0);
     }
     *value += vec_sum(at->value);
+    for (intptr_t j = 0; checked && j < padded; j++) {
+        const double finest = vec_sum(at->check[j]);
+        at->unresolved += finest * finest;
+    }
     for (intptr_t j = 0; query->gradient && j < padded; j++)
         if (ws->item[j] >= 0)
             query->gradient[ws->panel_item[ws->item[j]]] += vec_sum(at->gradient[j]);
@@ -378,10 +396,10 @@ static double all_rung(intptr_t n, intptr_t K, tolerances tolerance)
 }
 
 /* What the items that have not entered yet may have of total weight, times the time at which they do: the chance that one
- * of them rings before, which costs as much as in all_rung. */
+ * of them rings before, which costs as much as in all_rung, in each of at most K panels. */
 static double not_entered(intptr_t K, tolerances tolerance)
 {
-    return tolerance.derivatives > 0 ? tolerance.cut / (1 + 2 * (double)K) : tolerance.cut;
+    return tolerance.cut / (double)K / (tolerance.derivatives > 0 ? 1 + 2 * (double)K : 1);
 }
 
 /* All items by falling score: their scores, and themselves in ws->rank_order. */
@@ -482,7 +500,8 @@ static int solve_with_crowd(workspace *ws, exact_query *query, double highest, d
     const double S = vec_sum(sum);
     quadrature *plan = ws->plan;
     /* Nodes cost next to nothing here, and a second attempt as much as the first. */
-    const tolerances generous = {tolerance.nodes / 1e3, tolerance.cut, tolerance.derivatives};
+    const tolerances generous = {tolerance.nodes / 1e3, tolerance.cut, tolerance.derivatives,
+                                 tolerance.single_ranks};
     plan_quadrature(ws->bins, S, (double)K, 0, INFINITY, generous, plan);
     place_nodes(plan, 0);
     const double end = plan->time[plan->nodes - 1];
@@ -523,7 +542,9 @@ static int solve_with_crowd(workspace *ws, exact_query *query, double highest, d
         at->crowd_plain_hessian[c] = at->crowd_relevant_hessian[c] = (lanes){0};
     }
     *nodes += plan->nodes;
+    const int watched = ws->at.watched; /* so many nodes need no watching */
     integrate_items(ws, query, &items, &k, value);
+    ws->at.watched = watched;
     for (int second = 0; second < 2; second++) {
         double *to = second ? query->hessian : query->gradient;
         for (intptr_t c = 0; c < items.crowd; c++) {
@@ -721,6 +742,18 @@ static void clear(const exact_query *query)
         memset(query->hessian, 0, query->D * sizeof(double));
 }
 
+/* Which part of the error that nodes are planned for may hide from the sum of the gradient. More than usual where single
+ * ranks are seen, and where relevance is nearly the same for all: then the gradient is a small difference of the errors
+ * that the common part makes, and the sum shows even less of them. */
+static double unseen_share(const exact_query *query, double common, double largest_rho, int single_ranks)
+{
+    double total = 0;
+    for (intptr_t j = 0; j < query->D; j++)
+        total += query->relevance[j] - common;
+    const double alike = fabs(total) / ((double)query->D * largest_rho);
+    return single_ranks ? MOST_UNSEEN : larger(LEAST_UNSEEN, MOST_UNSEEN * alike);
+}
+
 /* inverse_sigma is that of normal clocks, or 0 for exponential ones. */
 static void solve_query(exact_query *query, double inverse_sigma, void *memory)
 {
@@ -757,8 +790,8 @@ static void solve_query(exact_query *query, double inverse_sigma, void *memory)
         total_rho += query->relevance[j] - common;
     const double known_value = common * total_theta + last_theta * total_rho;
     query->value = known_value;
-    if (K == D)
-        K = D - 1;
+    while (K > 0 && ws->theta[K - 1] == 0) /* the last rank too when every item is placed */
+        K--;
     if (K == 0 || least == most || largest_theta == 0)
         return;
 
@@ -769,14 +802,19 @@ static void solve_query(exact_query *query, double inverse_sigma, void *memory)
     double accuracy = smaller(query->rtol, 1e-5) / (ups_and_downs * ups_and_downs);
     if (!query->gradient)
         accuracy /= 100; /* nothing checks a value that comes alone */
+    else if (D <= FEW)
+        accuracy /= 1000; /* the checks may be blind by chance where they have few entries to look at */
     /* What may be lost at the ends of panels is a share of what is promised where the gradient is smallest, in units of the
        bound R there. For the diagonal of the Hessian the bound is of half of it. */
+    const int single_ranks = ups_and_downs > 1.01;
     const int derivatives = query->hessian ? 2 : query->gradient ? 1 : 0;
     const double R = variation * (most - least), of_end = SHARE_OF_ENDS * query->rtol * floor_share * scale / R;
     const double cut = smaller(of_end, 1e-3) / (derivatives > 1 ? 2 : 1) / accuracy;
     for (int attempt = 0; attempt < ATTEMPTS && !query->patience.stopped; attempt++) {
-        const tolerances tolerance = {accuracy / (query->hessian ? 1000 : 1), cut * accuracy, derivatives};
+        const tolerances tolerance = {accuracy / (query->hessian ? 1000 : 1), cut * accuracy, derivatives, single_ranks};
         double integral = 0;
+        ws->at.unresolved = 0;
+        ws->at.watched = 1;
         query->attempts = attempt + 1;
         query->nodes = 0;
         if (inverse_sigma > 0)
@@ -786,24 +824,35 @@ static void solve_query(exact_query *query, double inverse_sigma, void *memory)
         query->value = known_value + integral;
         if (!query->gradient)
             return;
-        /* The gradient's entries sum to zero: what they do sum to measures the error of the quadrature. Choose more nodes
-           where it is too large. */
-        lanes sums = {0}, absolutes = {0};
+        /* The gradient's entries sum to zero: what they do sum to measures the error of the quadrature, and so does what
+           the integrands have of the finest pattern that the nodes can show, entry by entry. Both may be small by chance,
+           which must not decide where the gradient is so small that the plan does not vouch for it. Choose more nodes
+           where one of the three is too large. */
+        lanes sums = {0}, absolutes = {0}, squares = {0};
         intptr_t j = 0;
         for (; j + PLR_LANES <= D; j += PLR_LANES) {
             const lanes g = vec_load(query->gradient + j);
             sums += g;
             absolutes += (lanes)((int_lanes)g & INT64_MAX);
+            squares += g * g;
         }
-        double sum = vec_sum(sums), absolute = vec_sum(absolutes);
+        double sum = vec_sum(sums), absolute = vec_sum(absolutes), square = vec_sum(squares);
         for (; j < D; j++) {
             sum += query->gradient[j];
             absolute += fabs(query->gradient[j]);
+            square += query->gradient[j] * query->gradient[j];
         }
-        const double sum_allowed = 0.03 * query->rtol * larger(absolute, floor_share * scale);
-        if (fabs(sum) <= sum_allowed)
+        const double norm = sqrt(square), finest = sqrt(ws->at.unresolved), floor = floor_share * scale;
+        const double unresolved = UNRESOLVED * finest * finest / larger(larger(norm, finest), 1e-300);
+        double planned = 0;
+        if (!ws->at.watched)
+            planned = unseen_share(query, common, largest_rho, single_ranks) * tolerance.nodes * ups_and_downs *
+                      ups_and_downs * scale;
+        const double excess = larger(fabs(sum) / (0.03 * query->rtol * larger(absolute, floor)),
+                                     larger(unresolved, planned) / (query->rtol * larger(norm, floor)));
+        if (excess <= 1)
             return;
-        const double wanted = accuracy * smaller(3e-2, larger(1e-4, 0.3 * sum_allowed / fabs(sum)));
+        const double wanted = accuracy * smaller(3e-2, larger(1e-4, 0.3 / excess));
         if (attempt + 1 == ATTEMPTS || accuracy <= 1e-14)
             return;
         accuracy = larger(wanted, 1e-15);
@@ -847,7 +896,7 @@ static void rank_probabilities(exact_query *query, void *memory)
         query->attempts = attempt + 1;
         memset(query->probabilities, 0, D * columns * sizeof(double));
         if (K > 0)
-            solve_panels(ws, query, highest, lowest, 0, K, (tolerances){accuracy, 1e-11, 0}, &value, &query->nodes);
+            solve_panels(ws, query, highest, lowest, 0, K, (tolerances){accuracy, 1e-11, 0, 1}, &value, &query->nodes);
         for (intptr_t m = 0; m < K; m++)
             column[m] = -1;
         for (intptr_t j = 0; j < D; j++)

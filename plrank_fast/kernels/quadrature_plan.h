@@ -60,14 +60,15 @@ static clock_table exponential_clocks = {.settled = 5 * BINS_PER_NAT};
 typedef struct {
     double nodes, cut;
     int derivatives; /* that are asked for: 0 of the value alone, 2 with the Hessian diagonal */
+    int single_ranks; /* whether rank weights that go up and down let single ranks be seen, narrower in time than sums */
 } tolerances;
 
 /* -------------------------------------------------------------------------------------- Gauss-Legendre rules */
 
 /* Nodes come in multiples of 8 up to 128 and of 32 up to 512, whatever the SIMD level. */
 #define RULES (16 + 12)
-static double *rule_node[RULES], *rule_weight[RULES];
-static double rule_storage[2 * (8 * 16 * 17 / 2 + 32 * (5 + 16) * 12 / 2)];
+static double *rule_node[RULES], *rule_weight[RULES], *rule_mark[RULES];
+static double rule_storage[3 * (8 * 16 * 17 / 2 + 32 * (5 + 16) * 12 / 2)];
 
 PLR_INLINE int rounded_nodes(double wanted)
 {
@@ -84,7 +85,7 @@ PLR_INLINE int rule_index(int nodes)
 
 /* Nodes on [0, 1], ascending. Gauss-Legendre crowds its nodes at both ends; the truncated arcsine polynomial
  * x -> sum c_k x^(2k+1) / sum c_k (degree 9) spreads them nearly evenly, which saves a fifth of them. */
-static void fill_rule(int nodes, double *node, double *weight)
+static void fill_rule(int nodes, double *node, double *weight, double *mark)
 {
     double spread[5], term = 1, total = 0;
     for (int k = 0; k < 5; k++) {
@@ -115,6 +116,7 @@ static void fill_rule(int nodes, double *node, double *weight)
         }
         node[nodes - 1 - i] = (1 + x) / 2;
         weight[nodes - 1 - i] = dx / ((1 - z * z) * slope * slope);
+        mark[nodes - 1 - i] = (1 - z * z) * slope / nodes * sqrt(0.5 * M_PI * nodes);
     }
 }
 
@@ -125,8 +127,9 @@ static void prepare_quadrature(void)
         int nodes = i < 16 ? 8 * (i + 1) : 128 + 32 * (i - 15);
         rule_node[i] = free_storage;
         rule_weight[i] = free_storage + nodes;
-        free_storage += 2 * nodes;
-        fill_rule(nodes, rule_node[i], rule_weight[i]);
+        rule_mark[i] = free_storage + 2 * nodes;
+        free_storage += 3 * nodes;
+        fill_rule(nodes, rule_node[i], rule_weight[i], rule_mark[i]);
     }
     for (int k = 0; k < PROFILE_TABLE; k++) {
         double log_wt = -(double)(k - PROFILE_TABLE / 2) / BINS_PER_NAT;
@@ -223,8 +226,9 @@ PLR_INLINE late_loss late_loss_at(const clock_table *clock, const histogram *h, 
 typedef struct {
     int pieces, nodes;                     /* pieces of equal length in v, each of so many nodes */
     int ended;                             /* no rank <= K is left open after the last node */
+    int wide;                              /* nodes are as dense as single clocks need them, not many arrivals together */
     double t0, b, S, v_end;                /* of the map */
-    double time[MOST_NODES], weight[MOST_NODES]; /* of one piece */
+    double time[MOST_NODES], weight[MOST_NODES], mark[MOST_NODES]; /* of one piece */
 } quadrature;
 
 /* Where between two neighbouring steps, in steps after the first, the loss falls to log_cut: it is above at the first and
@@ -291,11 +295,13 @@ static void plan_quadrature(const histogram *h, double S, double K, double t0, d
     const double b = sqrt(steepest + 1.6 * 1.6), end = larger(exp(log_end) - t0, 1e-3 * t0);
     const double v_end = asinh(sqrt(S * end) / b), length = 2 * b * v_end, digits = -log(tolerance.nodes);
     /* Measured: what each unit of length needs grows a little with K, and falls by a fifth where all items ring. */
-    const double share = (K > 0.8 * h->above[h->bins] ? 0.64 : 0.72) + 0.2 * (K < 120 ? K / 120 : 1);
+    const double plain = tolerance.single_ranks ? 0.8 : K > 0.8 * h->above[h->bins] ? 0.64 : 0.72;
+    const double share = plain + 0.2 * (K < 120 ? K / 120 : 1);
     const double per_length = sqrt(digits / 8) * share, least = 0.2 * digits / b;
     const double edges = digits > 14 ? 0.25 * digits : 3.5, wanted = length * larger(per_length, least);
     plan->pieces = wanted + edges > MOST_NODES ? (int)(wanted / (MOST_NODES - 2 * edges)) + 1 : 1;
     plan->nodes = rounded_nodes((plan->pieces > 1 ? 2 : 1) * edges + wanted / plan->pieces);
+    plan->wide = least > per_length;
     plan->t0 = t0;
     plan->b = b;
     plan->S = S;
@@ -306,6 +312,7 @@ static void plan_quadrature(const histogram *h, double S, double K, double t0, d
 static void place_nodes(quadrature *plan, int piece)
 {
     const double *node = rule_node[rule_index(plan->nodes)], *weight = rule_weight[rule_index(plan->nodes)];
+    memcpy(plan->mark, rule_mark[rule_index(plan->nodes)], plan->nodes * sizeof(double));
     const double v_length = plan->v_end / plan->pieces, v_begin = piece * v_length, scale = plan->b * plan->b / plan->S;
     for (int i = 0; i < plan->nodes; i += PLR_LANES) {
         lanes v = v_begin + vec_load(node + i) * v_length, grow = vec_expm1(v), shrink = -grow / (1.0 + grow);
