@@ -18,8 +18,8 @@
 
 #define SHARE_OF_ENDS 0.2 /* of what is promised: may be lost to each of late arrivals, leaving and not having entered */
 #define UNRESOLVED 0.1   /* errors over (what shows of the finest pattern)^2 / norm, seen up to this */
-#define LEAST_UNSEEN 0.03  /* of the error that nodes are planned for, which hides from the sum of the gradient */
-#define MOST_UNSEEN 0.3    /* likewise, at worst */
+#define LEAST_UNSEEN 0.03 /* of the error that nodes are planned for, which hides from the sum of the gradient */
+#define MOST_UNSEEN 0.3   /* likewise, at worst */
 #define FEW 8            /* items whose gradients are too few numbers to be checked */
 #define GAP 7.0          /* nats between neighbouring scores from which a cut saves nodes */
 #define WIDEST 250.0     /* nats that one panel may span */
