@@ -22,7 +22,7 @@ from plrank_fast._queries cimport Queries, Query, queries_of, query_at
 from plrank_fast._random cimport block_size, plr_stream, plr_stream_init
 from plrank_fast._selection cimport select_smallest, sort_pairs
 from plrank_fast._simd cimport simd_level
-from plrank_fast._threads cimport Workspaces
+from plrank_fast._threads cimport Workspaces, check_interrupt
 from plrank_fast._typedefs cimport int32_t, int64_t, intp_t, uint64_t
 from plrank_fast._weights cimport PLR_LARGEST_SPREAD
 
@@ -145,6 +145,7 @@ cdef struct Problem:
     double *block_gradient
     intp_t n_stretches
     Stretch *stretches
+    double *stretch_memory      # of all stretches, one after another
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -202,10 +203,20 @@ cdef void set_levels(Problem *problem, const double *scores) noexcept nogil:
         problem.levels[problem.order[i]] = level
 
 
-cdef void set_stretches(Problem *problem, double *memory) noexcept nogil:
+cdef double *place_stretch(Stretch *stretch, double *memory) noexcept nogil:
+    """Returns the first double not used."""
+    stretch.scores = memory
+    stretch.places = memory + stretch.n_nodes
+    stretch.sums = memory + 2 * stretch.n_nodes
+    stretch.corrections = memory + 4 * stretch.n_nodes
+    return stretch.corrections + (stretch.last - stretch.first) * stretch.n_nodes
+
+
+cdef void set_stretches(Problem *problem) noexcept nogil:
     """From the highest score down: stretches with more items than nodes, and single items."""
     cdef intp_t first = 0, last, i, m, n_nodes
     cdef double top, width
+    cdef double *memory = problem.stretch_memory
     cdef Stretch *stretch
     problem.n_stretches = 0
     problem.n_single = 0
@@ -228,11 +239,7 @@ cdef void set_stretches(Problem *problem, double *memory) noexcept nogil:
             stretch.size = n_nodes // 8 - 2
             stretch.first = first
             stretch.last = last
-            stretch.scores = memory
-            stretch.places = memory + n_nodes
-            stretch.sums = memory + 2 * n_nodes
-            stretch.corrections = memory + 4 * n_nodes
-            memory = stretch.corrections + (last - first) * n_nodes
+            memory = place_stretch(stretch, memory)
             for m in range(n_nodes):
                 stretch.scores[m] = top - 0.5 * width * (1.0 - node_at[stretch.size][m])
                 stretch.places[m] = place_of(problem, stretch.scores[m])
@@ -243,13 +250,11 @@ cdef void set_stretches(Problem *problem, double *memory) noexcept nogil:
         first = last
 
 
-cdef void prepare(
-    Problem *problem, const double *scores, const double *relevance, const double *rank_weights, intp_t n_items,
-    intp_t cutoff, int noise, double inverse_sigma, char *workspace
+cdef void begin_problem(
+    Problem *problem, intp_t n_items, intp_t cutoff, int noise, double inverse_sigma, char *workspace
 ) noexcept nogil:
-    """Lay out one query. O(D log D)."""
-    cdef intp_t items = padded(n_items), ranks = padded(cutoff + 1), d, k, s
-    cdef double lowest = INFINITY
+    """Divide the memory; no item is known yet. O(K)."""
+    cdef intp_t items = padded(n_items), ranks = padded(cutoff + 1), k
     cdef double *memory = <double *>workspace
     problem.n_items = n_items
     problem.n_ranks = min(cutoff + 1, n_items)
@@ -274,8 +279,8 @@ cdef void prepare(
     problem.ranked = memory + 3 * ranks
     problem.factors = memory + 4 * ranks
     memset(memory, 0, 9 * ranks * sizeof(double))
-    memory += 9 * ranks
-    problem.kept_items = <int32_t *>(memory + items * (MOST_NODES + 4))
+    problem.stretch_memory = memory + 9 * ranks
+    problem.kept_items = <int32_t *>(problem.stretch_memory + items * (MOST_NODES + 4))
     problem.order = problem.kept_items + PLR_LISTS * items
     problem.row = problem.order + items
     problem.stretch_of = problem.row + items
@@ -289,8 +294,15 @@ cdef void prepare(
     problem.n_groups = 0
     for k in range(RECENT):
         problem.recent[k] = -INFINITY
-    set_levels(problem, scores)
-    set_stretches(problem, memory)
+
+
+cdef void complete_problem(
+    Problem *problem, const double *relevance, const double *rank_weights, intp_t cutoff
+) noexcept nogil:
+    """What follows from the levels of the items. O(D)."""
+    cdef intp_t n_items = problem.n_items, items = padded(problem.n_items), d, k, s
+    cdef double lowest = INFINITY
+    set_stretches(problem)
     for d in range(n_items):
         lowest = min(lowest, relevance[d])
     for d in range(items):
@@ -309,6 +321,34 @@ cdef void prepare(
         if k < cutoff and k + 1 < n_items:
             problem.drops[k] = rank_weights[k] - (rank_weights[k + 1] if k + 1 < cutoff else 0.0)
         problem.drop_changes[k] = problem.drops[k - 1] - problem.drops[k] if k > 0 else 0.0
+
+
+cdef void share_problem(Problem *problem, const Problem *complete) noexcept nogil:
+    """Let a problem that has begun have all that does not change under samples from one that is complete."""
+    cdef intp_t s
+    cdef double *memory = problem.stretch_memory
+    problem.noise = complete.noise
+    problem.levels = complete.levels
+    problem.places = complete.places
+    problem.relevance = complete.relevance
+    problem.order = complete.order
+    problem.row = complete.row
+    problem.stretch_of = complete.stretch_of
+    problem.drops = complete.drops
+    problem.drop_changes = complete.drop_changes
+    problem.n_single = complete.n_single
+    problem.single = complete.single
+    problem.single_of = complete.single_of
+    problem.single_places = complete.single_places
+    problem.single_relevance = complete.single_relevance
+    for s in range(padded(problem.n_single)):
+        problem.single_ranks[s] = -1.0
+    problem.n_stretches = complete.n_stretches
+    for s in range(problem.n_stretches):
+        problem.stretches[s] = complete.stretches[s]
+        memory = place_stretch(&problem.stretches[s], memory)
+        problem.stretches[s].scores = complete.stretches[s].scores
+        problem.stretches[s].places = complete.stretches[s].places
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -506,6 +546,15 @@ cdef void add_samples(Problem *problem, plr_stream *stream, intp_t n_samples, co
         set_pivot(problem, latest)
 
 
+cdef void clear_sums(Problem *problem) noexcept nogil:
+    cdef Stretch *stretch
+    cdef intp_t s
+    memset(problem.single_gradient, 0, padded(problem.n_single) * sizeof(double))
+    for s in range(problem.n_stretches):
+        stretch = &problem.stretches[s]
+        memset(stretch.sums, 0, (2 + stretch.last - stretch.first) * stretch.n_nodes * sizeof(double))
+
+
 cdef void add_block(
     Problem *problem, const uint64_t *key, uint64_t query, uint64_t block, intp_t n_samples, const double *given,
     double *gradient
@@ -514,10 +563,7 @@ cdef void add_block(
     cdef plr_stream stream
     cdef Stretch *stretch
     cdef intp_t d, s, i
-    memset(problem.single_gradient, 0, padded(problem.n_single) * sizeof(double))
-    for s in range(problem.n_stretches):
-        stretch = &problem.stretches[s]
-        memset(stretch.sums, 0, (2 + stretch.last - stretch.first) * stretch.n_nodes * sizeof(double))
+    clear_sums(problem)
     plr_stream_init(&stream, key, query, block)
     add_samples(problem, &stream, n_samples, given)
     for i in range(problem.n_single):
@@ -529,15 +575,6 @@ cdef void add_block(
             gradient[d] += kernels.interpolate(
                 problem.levels[d], problem.relevance[d], stretch.scores, node_weight[stretch.size], stretch.sums,
                 stretch.corrections + (i - stretch.first) * stretch.n_nodes, stretch.n_nodes)
-
-
-cdef void prepare_query(
-    Problem *problem, const Call *call, const double *scores, const double *relevance, intp_t n_items,
-    const double *rank_weights, intp_t cutoff, char *workspace
-) noexcept nogil:
-    prepare(
-        problem, scores, relevance, rank_weights, n_items, min(cutoff, n_items), call.noise, call.inverse_sigma,
-        workspace)
 
 
 cdef void add_blocks(
@@ -573,8 +610,11 @@ cdef void estimate_query(
 ) noexcept nogil:
     """Add the estimate of one query to ``gradient``, which must be zero; that of a single item stays so."""
     cdef Problem problem
+    cdef intp_t ranks = min(cutoff, n_items)
     if n_items > 1:
-        prepare_query(&problem, call, scores, relevance, n_items, rank_weights, cutoff, workspace)
+        begin_problem(&problem, n_items, ranks, call.noise, call.inverse_sigma, workspace)
+        set_levels(&problem, scores)
+        complete_problem(&problem, relevance, rank_weights, ranks)
         add_blocks(&problem, call, q, 0, number_of_blocks(call, n_items), gradient)
         finish(call, gradient, n_items)
 
@@ -621,13 +661,33 @@ cdef inline double *sum_of(const LongQuery *query, intp_t task) noexcept nogil:
     return <double *>(query.memory + task * query.next_memory + aligned(sizeof(Problem)))
 
 
-cdef void prepare_task(const void *query_, intp_t task, char *unused) noexcept nogil:
-    """Every task has the query laid out for itself, once."""
-    cdef const LongQuery *self = <const LongQuery *>query_
-    prepare_query(
-        problem_of(self, task), self.call, self.query.scores, self.query.relevance, self.query.n_items,
-        self.query.rank_weights, self.query.cutoff,
-        <char *>sum_of(self, task) + aligned(self.query.n_items * sizeof(double)))
+cdef void begin_task(const LongQuery *self, intp_t task) noexcept nogil:
+    cdef const Query *query = &self.query
+    begin_problem(
+        problem_of(self, task), query.n_items, min(query.cutoff, query.n_items), self.call.noise,
+        self.call.inverse_sigma, <char *>sum_of(self, task) + aligned(query.n_items * sizeof(double)))
+
+
+cdef void clear_task(const void *query_, intp_t task, char *unused) noexcept nogil:
+    """Every block begins with this. The first time takes as long as drawing does, for the memory is new."""
+    clear_sums(problem_of(<const LongQuery *>query_, task))
+
+
+cdef int prepare_tasks(const LongQuery *self, intp_t tasks) except -1:
+    """Lay the query out once, for all tasks."""
+    cdef const Query *query = &self.query
+    cdef intp_t task
+    with nogil:
+        begin_task(self, 0)
+        set_levels(problem_of(self, 0), query.scores)
+    check_interrupt()
+    with nogil:
+        complete_problem(
+            problem_of(self, 0), query.relevance, query.rank_weights, min(query.cutoff, query.n_items))
+        for task in range(1, tasks):
+            begin_task(self, task)
+            share_problem(problem_of(self, task), problem_of(self, 0))
+    return check_interrupt()
 
 
 cdef void block_task(const void *query_, intp_t task, char *unused) noexcept nogil:
@@ -653,7 +713,8 @@ cdef int estimate_long_query(const void *call_, intp_t q, int n_threads) except 
     cdef Workspaces threads = Workspaces(n_threads, 0)  # tasks bring their own memory
     query.memory = memory.of_thread(0)
     gradient = call.out + query.query.first
-    run_tasks(prepare_task, &query, tasks, n_threads, threads)
+    prepare_tasks(&query, tasks)
+    run_tasks(clear_task, &query, tasks, n_threads, threads)
     for query.first_block in range(0, n_blocks, tasks):
         tasks = min(tasks, n_blocks - query.first_block)
         run_tasks(block_task, &query, tasks, n_threads, threads)

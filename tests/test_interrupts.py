@@ -47,8 +47,8 @@ FINEST = {
     "pl_rank_3 hessian": (gradient(plr.pl_rank_3, hessian=True), 8 + 1000),
     "policy_gradient baseline": (gradient(plr.policy_gradient, baseline=True), 2 * (8 + 1000)),
     "expected_metric": (gradient(plr.expected_metric, method="sample"), 8 + 1000),
-    # the query is laid out, then block by block
-    "stochastic_rank": (gradient(plr.stochastic_rank), 1 + 8),
+    # the items in order, the rest of the layout, the memory of sums, then block by block
+    "stochastic_rank": (gradient(plr.stochastic_rank), 3 + 8),
     # the tree, ten ranks of strata, rankings; then the estimate from these
     "latin_hypercube": (gradient(plr.pl_rank_3, sampler="latin_hypercube"), 1 + 10 + 1000 + 8),
     "sample_rankings": (lambda: plr.sample_rankings(np.zeros(200), 1000, rng=0, n_threads=1), 8),
