@@ -89,6 +89,14 @@ def test_work_between_two_looks(call, steps, round_ns, costs):
     assert looks_of(call) >= 0.1 * steps / round_ns
 
 
+def test_looks_while_rank_probabilities_are_cleared_and_summed():
+    """Scores so far apart that next to nothing is integrated: what takes time is to touch the result, of 9 million
+    numbers, three times, and there is a look at least every 5 million. Mutants: cleared, summed by columns, or made
+    positive without a look."""
+    call = lambda: plr.rank_probabilities(1e3 * np.arange(3000), 3000, n_threads=1)  # noqa: E731
+    assert looks_of(call) >= 5
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is measured as Linux does it")
 def test_output_is_not_touched_before_it_is_drawn():
     """Less than half a gigabyte of two when Ctrl-C comes at the start. Mutant: the output is filled with -1 first."""

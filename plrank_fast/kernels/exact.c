@@ -894,12 +894,13 @@ static void rank_probabilities(exact_query *query, void *memory)
         double value = 0, missing = 0;
         query->nodes = 0;
         query->attempts = attempt + 1;
-        memset(query->probabilities, 0, D * columns * sizeof(double));
+        for (intptr_t j = 0; j < D && !give_up(&query->patience, (double)columns); j++) /* its first touch takes long */
+            memset(query->probabilities + j * columns, 0, columns * sizeof(double));
         if (K > 0)
             solve_panels(ws, query, highest, lowest, 0, K, (tolerances){accuracy, 1e-11, 0, 1}, &value, &query->nodes);
         for (intptr_t m = 0; m < K; m++)
             column[m] = -1;
-        for (intptr_t j = 0; j < D; j++)
+        for (intptr_t j = 0; j < D && !give_up(&query->patience, (double)K); j++)
             for (intptr_t m = 0; m < K; m++)
                 column[m] += query->probabilities[j * columns + m];
         for (intptr_t m = 0; m < K; m++)
@@ -908,7 +909,7 @@ static void rank_probabilities(exact_query *query, void *memory)
             break;
         accuracy *= 1e-3;
     }
-    for (intptr_t j = 0; j < D; j++) {
+    for (intptr_t j = 0; j < D && !give_up(&query->patience, (double)columns); j++) {
         double *row = query->probabilities + j * columns, left = 1;
         for (intptr_t m = 0; m < K; m++) {
             row[m] = larger(row[m], 0);
