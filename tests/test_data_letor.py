@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from plrank_fast.data import letor, load_letor
+from plrank_fast.data import concatenate, letor, load_letor
 
 GOOD = b"1 qid:1 1:2 3:0.5\n0 qid:1 2:3\n2 qid:7 1:1\n"
 
@@ -290,6 +290,76 @@ def test_against_an_independent_parser(tmp_path, lines, end):
     assert np.repeat(data.qids, data.list_lengths).tolist() == [qid for _, qid, _ in expected]
     for row, (_, _, features) in zip(data.features, expected, strict=True):
         assert {index + 1: row[index] for index in np.flatnonzero(row)} == {i: v for i, v in features.items() if v}
+
+
+def test_zero_based(tmp_path):
+    """What scikit-learn writes by default. Mutants: the option not handed to the parser; columns counted from 1."""
+    datasets = pytest.importorskip("sklearn.datasets")
+    features = np.array([[1.5, 0.0, 2.0], [0.0, 3.0, 0.0], [4.0, 0.0, 0.0]])
+    path = tmp_path / "zero.txt"
+    datasets.dump_svmlight_file(features, [1, 0, 2], str(path), query_id=[4, 4, 9])
+    with pytest.raises(ValueError, match=r"line 1: Invalid index 0 .* pass zero_based=True"):
+        load_letor(path)
+    data = load_letor(path, zero_based=True)
+    assert data.features.tolist() == features.tolist()
+    assert data.qids.tolist() == [4, 9]
+    assert load_letor(path, zero_based=True, n_features=4).features.shape == (3, 4)
+    assert load_letor(path, zero_based=True, n_features=3).features.shape == (3, 3)
+    with pytest.raises(ValueError, match="line 1: feature index '2' is beyond n_features = 2"):
+        load_letor(path, zero_based=True, n_features=2)
+    with pytest.raises(ValueError, match=r"line 4: Invalid index -1"):
+        load_letor(written(tmp_path, GOOD + b"1 qid:8 -1:1 2:7\n"), zero_based=True)
+    for wrong in ("auto", 1, None):
+        with pytest.raises(TypeError, match="zero_based must be True or False"):
+            load_letor(path, zero_based=wrong)
+
+
+def test_string_qids(tmp_path):
+    """Mutants: "01" taken for "1"; the check of the other tokens left out with strings; a qid decoded as Latin-1."""
+    text = "1 qid:q-7 1:2\n0 qid:q-7 2:1\n1 qid:01 1:1\n0 qid:1 1:1\n2 qid:caf\u00e9:#no\n1 qid:caf\u00e9:2 1:3 # c\n"
+    path = written(tmp_path, text.encode())
+    with pytest.raises(ValueError, match=r"line 1: expected numbers, got 'qid:q-7'; pass string_qids=True"):
+        load_letor(path)
+    with pytest.raises(ValueError, match=r"line 1: qid must be a whole number .*'qid:-7'; pass string_qids=True"):
+        load_letor(written(tmp_path, b"1 qid:-7\n"))
+    data = load_letor(written(tmp_path, text.encode()), string_qids=True)
+    assert data.qids.tolist() == ["q-7", "01", "1", "caf\u00e9:", "caf\u00e9:2"]
+    assert data.offsets.tolist() == [0, 2, 3, 4, 5, 6]
+    assert data.features.tolist() == [[2, 0], [0, 1], [1, 0], [1, 0], [0, 0], [3, 0]]
+    faults = {
+        b"1 qid: 1:1\n": "qid must have 1 to 1000 bytes",
+        b"1 qid:" + b"a" * 1001 + b" 1:1\n": "qid must have 1 to 1000 bytes",
+        b"x qid:a 1:1\n": "expected numbers, got 'x'",
+        b"1 qid:a 1:x\n": "expected numbers, got '1:x'",
+        b"1 qid:a qid:b\n": "expected numbers",
+        b"1 qid:a\n1 qid:b\n1 qid:a\n": "line 3: query a returns after others",
+        b"1\n": "expected 'label qid:N",
+    }
+    for content, message in faults.items():
+        with pytest.raises(ValueError, match=message):
+            load_letor(written(tmp_path, content), string_qids=True)
+
+
+def test_several_files(tmp_path):
+    """Mutants: starts of the second file not moved; width of the first file for all; a query in two files let through;
+    the error naming the last line of the file."""
+    first, second = tmp_path / "a.txt", tmp_path / "b.txt.gz"
+    first.write_bytes(GOOD)
+    second.write_bytes(gzip.compress(b"# b\n3 qid:2 5:1\n1 qid:3 1:4\n0 qid:3 2:1\n"))
+    data = load_letor([first, str(second)], dtype=np.float32)
+    alone = [load_letor(path, n_features=5, dtype=np.float32) for path in (first, second)]
+    joined = concatenate(alone)
+    assert data.fingerprint() == joined.fingerprint()
+    assert data.name == joined.name == "a.txt, b.txt.gz"
+    assert data.offsets.tolist() == [0, 2, 3, 4, 6]
+    assert load_letor((first,)).fingerprint() == load_letor(first).fingerprint()
+    second.write_bytes(b"3 qid:2 5:1\n\n1 qid:7 1:4\n0 qid:9 2:1\n")
+    with pytest.raises(
+        ValueError, match=rf"{re.escape(str(second))}, line 3: query 7 is in {re.escape(str(first))} al"
+    ):
+        load_letor([first, second])
+    with pytest.raises(ValueError, match="path must name at least one file"):
+        load_letor([])
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 =================== =================================================================
 `ranking_data`      the container that everything else takes and gives
 `letor`             LETOR (SVMlight) text, checked line by line
+`letor_cache`       binary copies of parsed text, mapped into memory
 `normalization`     min-max normalisation of the features of each query
 `generated`         seeded sets with the shapes of Yahoo!, MSLR-Web30k and Istella
 =================== =================================================================

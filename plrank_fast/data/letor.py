@@ -13,7 +13,7 @@ import io
 import os
 import zlib
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -21,92 +21,176 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
+from plrank_fast.data.letor_cache import cached
 from plrank_fast.data.ranking_data import RankingData
 from plrank_fast.extras import import_extra
-from plrank_fast.validation import count
+from plrank_fast.validation import count, flag
 
 MAX_LINE_BYTES = 2**25  # about three million features; a longer "line" is no LETOR file, and is not read into memory
 MAX_INDEX = 2**31 - 1
 MAX_QID = 2**63 - 1
+MAX_QID_BYTES = 1000  # of a string: all take the room of the longest
+
+ZERO_BASED_HINT = " Indices start at 1; pass zero_based=True for a file whose indices start at 0."
+STRING_QID_HINT = "; pass string_qids=True for identifiers of any kind"
 
 NUMERIC = b"0123456789.:+-eE \t\r\n"  # deleting these from a valid line leaves "qid"
 
 
 def load_letor(
-    path: str | os.PathLike[str], *, n_features: int | None = None, dtype: npt.DTypeLike = np.float64
+    path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    *,
+    n_features: int | None = None,
+    dtype: npt.DTypeLike = np.float64,
+    zero_based: bool = False,
+    string_qids: bool = False,
+    cache: bool | str | os.PathLike[str] = False,
 ) -> RankingData:
-    """Read one LETOR (SVMlight with qid) file, plain or gzipped.
+    r"""Read LETOR (SVMlight with qid) files, plain or gzipped.
 
     Comments, blank lines, CRLF and a missing final newline are fine. Labels stay as they are.
 
     Parameters
     ----------
-    path : path-like
-        The file; gzip is recognised by its first bytes.
+    path : path-like, or a sequence of these
+        The file, or several to be put after one another; gzip is recognised by the first bytes of each. A query must
+        not be in two of them (``concatenate`` takes the same qid in two sets for two queries).
     n_features : int, optional
-        Number of columns to give, for instance that of the training file; by default the largest index in the file.
+        Number of columns to give, for instance that of the training file; by default what the largest index asks for.
     dtype : float32 or float64
         Type of the features.
+    zero_based : bool
+        Whether the first feature has index 0, as in files of scikit-learn's ``dump_svmlight_file``, and not 1. A file
+        cannot always tell: one that leaves out values of 0 may start at 0 and have no index 0 in it.
+    string_qids : bool
+        Whether any text is a qid, and stays as it is written (``qid:07`` is not ``qid:7``). By default a qid is a whole
+        number.
+    cache : bool or path-like
+        True keeps the parsed data in a binary file beside the first text, a path in that folder (made if it is not
+        there). The next call with the same files and options maps it into memory in place of parsing: features are
+        then read from the disk as they are used, and can be changed without changing the file. A text that has
+        changed (size and time, or contents) is parsed anew, and so is one whose cache is damaged, with a warning;
+        where it cannot be written there is a warning and no cache. Caches are never deleted: files that end in
+        ``.letor-cache`` can be, at any time.
 
     Returns
     -------
     RankingData
-        Features dense; index 1 of the file is column 0.
+        Features dense; index 1 of the file (0 with ``zero_based``) is column 0.
 
     Raises
     ------
     ValueError
-        For whatever is not a valid line, naming file and line.
+        For whatever is not a valid line, naming file and line, and for a query in two files.
     MemoryError
         If the dense features would not fit into this machine, naming the figure.
     OSError
-        If the file cannot be opened.
+        If a file cannot be opened.
     TypeError
-        If ``n_features`` is no integer.
+        If ``n_features`` is no integer, ``zero_based`` or ``string_qids`` no bool, ``cache`` neither bool nor path.
     ImportError
         If scikit-learn is absent.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from plrank_fast.data import load_letor
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     text = os.path.join(folder, "train.txt")
+    ...     with open(text, "w") as file:
+    ...         _ = file.write("2 qid:1 1:0.5 2:1 # a document\n0 qid:1 2:3\n1 qid:2 1:1\n")
+    ...     data = load_letor(text, cache=True)
+    >>> data.features
+    array([[0.5, 1. ],
+           [0. , 3. ],
+           [1. , 0. ]])
+    >>> data.offsets
+    array([0, 2, 3])
     """
-    datasets = import_extra("sklearn.datasets", "train")
+    paths = [os.fspath(path)] if isinstance(path, (str, os.PathLike)) else [os.fspath(each) for each in path]
+    if not paths:
+        raise ValueError("path must name at least one file, got none")
     if n_features is not None:
         n_features = count(n_features, "n_features", 1)
     dtype = np.dtype(dtype)
     if dtype not in (np.dtype(np.float32), np.dtype(np.float64)):
         raise ValueError(f"dtype must be float32 or float64, got {dtype}")
+    zero_based, string_qids = flag(zero_based, "zero_based"), flag(string_qids, "string_qids")
+    if not isinstance(cache, (bool, str, os.PathLike)):
+        raise TypeError(f"cache must be True, False or a folder, got {cache!r}")
+    if cache is False:
+        return _read(paths, n_features, dtype, zero_based, string_qids)
+    options = {"n_features": n_features, "dtype": dtype.str, "zero_based": zero_based, "string_qids": string_qids}
+    folder = cache if isinstance(cache, (str, os.PathLike)) else None
+    return cached(paths, options, folder, lambda: _read(paths, n_features, dtype, zero_based, string_qids))
+
+
+def _read(
+    paths: Sequence[str], n_features: int | None, dtype: np.dtype[Any], zero_based: bool, string_qids: bool
+) -> RankingData:
+    """Parse files and put them after one another."""
+    parts = []
+    owner: dict[int | str, str] = {}
+    for path in paths:
+        sparse, labels, lines = _parse(path, n_features, dtype, zero_based, string_qids)
+        for qid, row in zip(lines.qids, lines.query_starts, strict=True):
+            if qid in owner:
+                raise lines.error(
+                    f"query {qid} is in {owner[qid]} already; if it is another query, load the files one by one and "
+                    "put them together with plrank_fast.data.concatenate",
+                    lines.line_of_row[row],
+                )
+        owner.update(dict.fromkeys(lines.qids, path))
+        parts.append((sparse, labels, lines))
+    columns = max(1, *(lines.columns for _, _, lines in parts)) if n_features is None else n_features
+    row_starts = np.cumsum([0, *(len(labels) for _, labels, _ in parts)])
+    _check_fits((int(row_starts[-1]), columns), dtype, ", ".join(paths))
+    features = np.empty((int(row_starts[-1]), columns), dtype)
+    starts = []
+    for (sparse, labels, lines), row in zip(parts, row_starts.tolist(), strict=False):
+        sparse.resize(len(labels), columns)
+        sparse.toarray(out=features[row : row + len(labels)])
+        starts.append(np.array(lines.query_starts, dtype=np.int64) + row)
+    return RankingData(
+        features=features,
+        labels=np.concatenate([labels for _, labels, _ in parts]).astype(np.float64),
+        offsets=np.append(np.concatenate(starts), row_starts[-1]),
+        qids=np.array(list(owner), np.str_) if string_qids else np.array(list(owner), np.int64),
+        name=", ".join(Path(path).name for path in paths),
+    )
+
+
+def _parse(
+    path: str, n_features: int | None, dtype: np.dtype[Any], zero_based: bool, string_qids: bool
+) -> tuple[Any, npt.NDArray[Any], _CheckedLines]:
+    """Parse one file into a sparse matrix, labels, and what was counted on the way."""
+    datasets = import_extra("sklearn.datasets", "train")
     with _open(path) as file:
-        lines = _CheckedLines(file, os.fspath(path), n_features)
+        lines = _CheckedLines(file, path, n_features, zero_based, string_qids)
         try:
             # query_id=True would append to an array row by row, which is quadratic: hours for MSLR-Web30k.
             sparse, labels = datasets.load_svmlight_file(
-                lines, n_features=MAX_INDEX, dtype=dtype, zero_based=False, query_id=False
+                lines, n_features=MAX_INDEX, dtype=dtype, zero_based=zero_based, query_id=False
             )
         except (LetorError, OSError):
             raise
         except (ValueError, OverflowError) as error:
-            raise lines.error(str(error)) from error
+            hint = ZERO_BASED_HINT if str(error).startswith("Invalid index 0 ") else ""
+            raise lines.error(f"{error}{hint}") from error
     if len(lines.line_of_row) == 0:
         raise lines.error("the file holds no document")
     if len(labels) != len(lines.line_of_row):
         raise lines.error(f"{len(lines.line_of_row)} rows counted but {len(labels)} parsed")
     parsed_columns = int(sparse.indices.max(initial=-1)) + 1
-    if parsed_columns != lines.largest_index:
-        raise lines.error(f"{lines.largest_index} columns counted but {parsed_columns} parsed")
+    if parsed_columns != lines.columns:
+        raise lines.error(f"{lines.columns} columns counted but {parsed_columns} parsed")
     for what, values, row_ends in (("label", labels, None), ("feature value", sparse.data, sparse.indptr[1:])):
         overflowed = np.flatnonzero(~np.isfinite(values))
         if len(overflowed):
             entry = overflowed[0]
             row = entry if row_ends is None else np.searchsorted(row_ends, entry, side="right")
             raise lines.error(f"{what} beyond the range of {values.dtype}", lines.line_of_row[row])
-    columns = lines.largest_index if n_features is None else n_features
-    sparse.resize(len(labels), max(1, columns))
-    _check_fits(sparse.shape, dtype, lines.path)
-    row_starts = np.array(lines.query_starts, dtype=np.int64)
-    return RankingData(
-        features=sparse.toarray(),
-        labels=np.array(labels, dtype=np.float64),
-        offsets=np.append(row_starts, len(labels)),
-        qids=np.array(lines.qids, dtype=np.int64),
-        name=Path(path).name,
-    )
+    return sparse, labels, lines
 
 
 class LetorError(ValueError):
@@ -120,17 +204,19 @@ class LetorError(ValueError):
 class _CheckedLines(io.BufferedIOBase):
     """The lines of a file, each checked before anyone else sees it, and counted."""
 
-    def __init__(self, file: BinaryIO, path: str, n_features: int | None) -> None:
+    def __init__(self, file: BinaryIO, path: str, n_features: int | None, zero_based: bool, string_qids: bool) -> None:
         self.path = path
-        self.largest_index = 0
+        self.columns = 0
         self.line_of_row = array("q")
         self.query_starts = array("q")
-        self.qids = array("q")
+        self.qids: list[int | str] = []
         self._file = file
-        self._index_limit = MAX_INDEX if n_features is None else n_features
+        self._first_index = 0 if zero_based else 1
+        self._column_limit = n_features
+        self._string_qids = string_qids
         self._line_number = 0
         self._query_text = b""
-        self._seen: set[int] = set()
+        self._seen: set[int | str] = set()
 
     def error(self, what: str, line_number: int | None = None) -> LetorError:
         """Build the error for a line, by default the one read last."""
@@ -168,9 +254,11 @@ class _CheckedLines(io.BufferedIOBase):
             return
         if len(tokens) < 2 or not tokens[1].startswith(b"qid:"):
             raise self.error(f"expected 'label qid:N ...', got {_shown(document)}")
-        if document.translate(None, NUMERIC) != b"qid":
-            token = next((t for t in document.split() if t.translate(None, NUMERIC) not in (b"", b"qid")), document)
-            raise self.error(f"expected numbers, got {_shown(token)}")
+        numbers = b" ".join((tokens[0], b"qid", *tokens[2:])) if self._string_qids else document
+        if numbers.translate(None, NUMERIC) != b"qid":
+            token = next((t for t in numbers.split() if t.translate(None, NUMERIC) not in (b"", b"qid")), document)
+            hint = STRING_QID_HINT if token == tokens[1] else ""
+            raise self.error(f"expected numbers, got {_shown(token)}{hint}")
         if tokens[1] != self._query_text:
             self._begin_query(tokens[1])
         if len(tokens) > 2:
@@ -186,11 +274,17 @@ class _CheckedLines(io.BufferedIOBase):
             raise self.error(f"is not UTF-8 ({error.reason} at byte {error.start})") from error
 
     def _begin_query(self, text: bytes) -> None:
-        digits = text[4:]
+        name = text[4:]
+        qid: int | str
+        if self._string_qids:
+            if not 0 < len(name) <= MAX_QID_BYTES:
+                raise self.error(f"qid must have 1 to {MAX_QID_BYTES} bytes, got {_shown(text)}")
+            qid = name.decode()
         # int() refuses thousands of digits with a message of its own, and takes signs
-        if not digits.isdigit() or len(digits) > 4000 or int(digits) > MAX_QID:
-            raise self.error(f"qid must be a whole number from 0 to 2**63 - 1, got {_shown(text)}")
-        qid = int(digits)
+        elif not name.isdigit() or len(name) > 4000 or int(name) > MAX_QID:
+            raise self.error(f"qid must be a whole number from 0 to 2**63 - 1, got {_shown(text)}{STRING_QID_HINT}")
+        else:
+            qid = int(name)
         self._query_text = text
         if self.qids and qid == self.qids[-1]:  # the same number written differently
             return
@@ -210,10 +304,12 @@ class _CheckedLines(io.BufferedIOBase):
         digits, colon, _ = feature.partition(b":")
         if not (digits.isdigit() and colon):
             raise self.error(f"expected 'index:value', got {_shown(feature)}")
-        if len(digits) > 4000 or int(digits) > self._index_limit:
-            limit = "2**31 - 1" if self._index_limit == MAX_INDEX else f"n_features = {self._index_limit}"
-            raise self.error(f"feature index {_shown(digits)} is beyond {limit}")
-        self.largest_index = max(self.largest_index, int(digits))
+        limit = MAX_INDEX if self._column_limit is None else self._column_limit
+        column = limit if len(digits) > 4000 else int(digits) - self._first_index
+        if column >= limit:
+            highest = "2**31 - 1" if self._column_limit is None else f"n_features = {self._column_limit}"
+            raise self.error(f"feature index {_shown(digits)} is beyond {highest}")
+        self.columns = max(self.columns, column + 1)
 
 
 @contextmanager

@@ -23,7 +23,7 @@ class RankingData:
         Graded relevance, as found in the source.
     offsets : ndarray of int64, shape (n_queries + 1,)
         Query ``q`` owns the rows ``offsets[q]:offsets[q + 1]``.
-    qids : ndarray of int64, shape (n_queries,)
+    qids : ndarray of int64 or str, shape (n_queries,)
         Query identifiers of the source.
     name : str
         Where the data come from, for messages and reports.
@@ -37,7 +37,7 @@ class RankingData:
     features: npt.NDArray[np.floating[Any]]
     labels: npt.NDArray[np.float64]
     offsets: npt.NDArray[np.int64]
-    qids: npt.NDArray[np.int64]
+    qids: npt.NDArray[np.int64] | npt.NDArray[np.str_]
     name: str
 
     def __post_init__(self) -> None:

@@ -1,0 +1,271 @@
+"""The cache of LETOR text: the same data as the text, of the present text, or not at all."""
+
+import os
+import re
+import stat
+import warnings
+
+import numpy as np
+import pytest
+
+from plrank_fast.data import letor, letor_cache, load_letor
+
+TEXT = b"1 qid:1 1:2 3:0.5\n0 qid:1 2:3\n2 qid:7 1:1\n"
+
+
+@pytest.fixture
+def text(tmp_path):
+    path = tmp_path / "data.txt"
+    path.write_bytes(TEXT)
+    return path
+
+
+@pytest.fixture
+def parsed(monkeypatch):
+    """Files that were parsed, in order."""
+    names, parse = [], letor._parse
+    monkeypatch.setattr(letor, "_parse", lambda path, *rest: names.append(os.path.basename(path)) or parse(path, *rest))
+    return names
+
+
+def caches(folder):
+    return sorted(path for path in folder.iterdir() if path.name.endswith(".letor-cache"))
+
+
+@pytest.mark.parametrize("options", [{}, {"dtype": np.float32}, {"n_features": 9}, {"string_qids": True}], ids=str)
+def test_same_data(text, parsed, options):
+    """Mutants: labels kept in the type of the features; arrays placed one byte off; qids always integers."""
+    plain = load_letor(text, **options)
+    first, second = (load_letor(text, cache=True, **options) for _ in range(2))
+    assert parsed == ["data.txt"] * 2
+    for data in (first, second):
+        assert data.fingerprint() == plain.fingerprint()
+        assert data.name == plain.name
+        for name in ("features", "labels", "offsets", "qids"):
+            assert getattr(data, name).dtype == getattr(plain, name).dtype
+    assert len(caches(text.parent)) == 1
+    assert len(list(text.parent.iterdir())) == 2  # no temporary file is left
+
+
+def test_options_are_kept_apart(text, parsed):
+    """Mutants: the name of the cache made without the options; a cache under another's name believed."""
+    for _ in range(2):
+        for options in ({}, {"dtype": np.float32}, {"n_features": 5}, {"string_qids": True}):
+            assert load_letor(text, cache=True, **options).fingerprint() == load_letor(text, **options).fingerprint()
+    assert len(parsed) == 4 * 3
+    one, *others = caches(text.parent)
+    for other in others:
+        other.write_bytes(one.read_bytes())
+    for options in ({}, {"dtype": np.float32}, {"n_features": 5}, {"string_qids": True}):
+        assert load_letor(text, cache=True, **options).fingerprint() == load_letor(text, **options).fingerprint()
+    text.write_bytes(TEXT.replace(b"qid:7", b"qid:q"))
+    with pytest.raises(ValueError, match="line 3"):
+        load_letor(text, cache=True)
+    text.write_bytes(b"0 qid:1 0:5 1:6\n")
+    with pytest.raises(ValueError, match="zero_based=True"):
+        load_letor(text, cache=True)
+    assert load_letor(text, cache=True, zero_based=True).features.tolist() == [[5, 6]]
+
+
+def test_features_are_mapped_and_private(text, parsed):
+    """Mutants: the file mapped for writing, so that the next reader saw the change; features copied out of the map."""
+    load_letor(text, cache=True)
+    data = load_letor(text, cache=True)
+    assert not data.features.flags.owndata
+    data.features[0, 0] = 77.0
+    assert data.features[0, 0] == 77.0
+    assert load_letor(text, cache=True).features[0, 0] == 2.0
+    assert parsed == ["data.txt"]
+
+
+def test_changed_text_is_read_anew(text, parsed):
+    """Mutants: the hash of the whole text not compared; the cache not written anew."""
+    load_letor(text, cache=True)
+    (cache,) = caches(text.parent)
+    changes = [
+        (TEXT + b"0 qid:8 1:1\n", None),  # longer
+        (TEXT.replace(b"2:3", b"2:4"), None),  # as long, at another time
+        (TEXT.replace(b"2:3", b"2:5"), "modified"),  # as long, with the old time put back
+    ]
+    for content, kept in changes:
+        before = text.stat()
+        text.write_bytes(content)
+        if kept:
+            os.utime(text, ns=(before.st_atime_ns, before.st_mtime_ns))
+        parsed.clear()
+        for _ in range(2):
+            assert load_letor(text, cache=True).fingerprint() == load_letor(text).fingerprint()
+        assert parsed == ["data.txt"] * 3
+        assert caches(text.parent) == [cache]
+
+
+def test_text_changed_within_the_clock(text, parsed, monkeypatch):
+    """A file system whose clock does not move between two writes. Mutant: times alone believed."""
+    stopped = {"size": len(TEXT), "modified": 5, "changed": 5}
+    monkeypatch.setattr(letor_cache, "_times", lambda path: dict(stopped))
+    load_letor(text, cache=True)
+    text.write_bytes(TEXT.replace(b"2:3", b"2:4"))
+    assert load_letor(text, cache=True).features[1, 1] == 4.0
+    assert len(parsed) == 2
+
+
+def test_change_between_the_sampled_blocks(text, monkeypatch):
+    """As long as before, with the old time put back: the time of the change of status tells. Mutant: the sampled hash
+    believed whatever the times."""
+    monkeypatch.setattr(letor_cache, "BLOCK_BYTES", 1)
+    monkeypatch.setattr(letor_cache, "SAMPLED_BLOCKS", 2)
+    load_letor(text, cache=True)
+    before = text.stat()
+    text.write_bytes(TEXT.replace(b"2:3", b"2:4"))
+    os.utime(text, ns=(before.st_atime_ns, before.st_mtime_ns))
+    if before.st_ctime_ns == text.stat().st_ctime_ns:
+        pytest.skip("the file system keeps no time of the change of status")
+    assert load_letor(text, cache=True).features[1, 1] == 4.0
+
+
+def test_touched_text_is_not_parsed(text, parsed):
+    """Nor one that was moved with its cache. Mutants: other times always stale; absolute paths in the cache."""
+    load_letor(text, cache=True)
+    os.utime(text, ns=(1, 1))
+    load_letor(text, cache=True)
+    moved = text.parent / "moved"
+    moved.mkdir()
+    for path in (text, *caches(text.parent)):
+        path.rename(moved / path.name)
+    assert load_letor(moved / "data.txt", cache=True).features[0, 0] == 2.0
+    assert parsed == ["data.txt"]
+
+
+def test_text_that_changes_while_it_is_read(text, monkeypatch):
+    """Mutant: the identity of the text taken after parsing alone: the cache of the old text passed for the new."""
+    parse = letor._parse
+
+    def change_after_parsing(path, *rest):
+        result = parse(path, *rest)
+        text.write_bytes(TEXT.replace(b"2:3", b"2:4"))
+        return result
+
+    monkeypatch.setattr(letor, "_parse", change_after_parsing)
+    assert load_letor(text, cache=True).features[1, 1] == 3.0
+    assert load_letor(text, cache=True).features[1, 1] == 4.0
+
+
+def test_every_damaged_byte_is_found(text, parsed):
+    """Bytes all over a cache turned round, or the file cut there, the space between arrays apart, which nobody reads.
+    Mutants: checksum of the header, or of the arrays, not compared; the damaged file left in place."""
+    expected = load_letor(text).fingerprint()
+    load_letor(text, cache=True)
+    (cache,) = caches(text.parent)
+    sound = cache.read_bytes()
+    unread = believed = 0
+    for place in range(0, len(sound), 5):
+        cut = sound[:place]
+        turned = bytearray(sound)
+        turned[place] ^= 0x10
+        for damaged in (cut, bytes(turned)):
+            cache.write_bytes(damaged)
+            parsed.clear()
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                assert load_letor(text, cache=True).fingerprint() == expected
+            believed += not parsed
+            unread += not parsed and damaged is not cut and sound[place] == 0
+            for warning in caught:
+                assert re.search(r"cache .*\.letor-cache is damaged and is written anew", str(warning.message))
+            if parsed:
+                assert cache.read_bytes()[: len(sound) // 2] == sound[: len(sound) // 2]
+    assert believed == unread  # only zeros between the arrays
+
+
+def test_damage_is_told(text):
+    """Mutant: the damaged cache dropped in silence."""
+    load_letor(text, cache=True)
+    (cache,) = caches(text.parent)
+    cache.write_bytes(cache.read_bytes()[:-1])
+    with pytest.warns(UserWarning, match="is damaged and is written anew: it ends before its qids do") as caught:
+        load_letor(text, cache=True)
+    assert caught[0].filename == __file__
+    load_letor(text, cache=True)
+    cache.write_bytes(b"")
+    with pytest.warns(UserWarning, match="is damaged and is written anew"):
+        load_letor(text, cache=True)
+
+
+def test_another_format(text, parsed):
+    """A cache of another version of the library is no damage. Mutant: the version not looked at."""
+    load_letor(text, cache=True)
+    (cache,) = caches(text.parent)
+    content = cache.read_bytes()
+    cache.write_bytes(content.replace(b"format 1\n", b"format 2\n", 1))
+    load_letor(text, cache=True)
+    assert len(parsed) == 2
+    assert cache.read_bytes() == content
+
+
+def test_where_nothing_can_be_written(text, monkeypatch):
+    """Mutants: the error raised; the temporary file left behind."""
+
+    def refuse(source, target):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(os, "replace", refuse)
+    with pytest.warns(UserWarning, match="cannot be written, so the text is parsed each time: .*Permission denied"):
+        assert load_letor(text, cache=True).n_docs == 3
+    assert list(text.parent.iterdir()) == [text]
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="permissions do not bind this user")
+def test_read_only_folder(text):
+    text.parent.chmod(0o555)
+    try:
+        with pytest.warns(UserWarning, match="cannot be written"):
+            assert load_letor(text, cache=True).n_docs == 3
+    finally:
+        text.parent.chmod(0o755)
+
+
+def test_folder(text, parsed, tmp_path):
+    """Mutant: files of one name in two folders share a cache."""
+    other = tmp_path / "fold2" / "data.txt"
+    other.parent.mkdir()
+    other.write_bytes(TEXT.replace(b"2:3", b"2:9"))
+    folder = tmp_path / "made" / "caches"
+    for _ in range(2):
+        assert load_letor(text, cache=folder).features[1, 1] == 3.0
+        assert load_letor(other, cache=str(folder)).features[1, 1] == 9.0
+    assert len(parsed) == 2
+    assert len(caches(folder)) == 2
+    assert not caches(tmp_path)
+
+
+def test_several_files(text, parsed, tmp_path):
+    """Mutant: only the first file looked at."""
+    second = tmp_path / "b.txt"
+    second.write_bytes(b"3 qid:2 5:1\n")
+    for _ in range(2):
+        assert load_letor([text, second], cache=True).features.tolist()[3] == [0, 0, 0, 0, 1]
+    assert parsed == ["data.txt", "b.txt"]
+    second.write_bytes(b"3 qid:2 5:8\n")
+    assert load_letor([text, second], cache=True).features[3, 4] == 8.0
+    assert load_letor([second, text], cache=True).labels.tolist() == [3, 1, 0, 2]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="modes of POSIX")
+def test_permissions_of_the_text(text):
+    """Mutant: the mode of the temporary file kept, which no other user can read."""
+    text.chmod(0o644)
+    load_letor(text, cache=True)
+    (cache,) = caches(text.parent)
+    assert stat.S_IMODE(cache.stat().st_mode) == 0o644
+
+
+def test_arguments(text):
+    for wrong in (1, None, 2.5):
+        with pytest.raises(TypeError, match=f"cache must be True, False or a folder, got {wrong!r}"):
+            load_letor(text, cache=wrong)
+    with pytest.raises(FileNotFoundError):
+        load_letor(text.parent / "absent.txt", cache=True)
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(text.parent / "pipe")
+        with pytest.raises(ValueError, match="cache must be False for what is no regular file"):
+            load_letor(text.parent / "pipe", cache=True)
