@@ -6,8 +6,9 @@ Each module imports only modules listed above it::
     batches of queries, their one driver  _queries  _batch
     random streams, selection             _random  _selection
     samplers                              _introselect  _weights  _samplers
-    estimators of sampled rankings        _remaining  _plrank_pass  _plrank  _latin_hypercube  _hessian
-                                          _conditional  _policy_gradient  _sampled  _stochastic_rank
+    estimators of sampled rankings        _estimator  _remaining  _plrank  _plrank_pass  _latin_hypercube
+                                          _hessian  _conditional  _policy_gradient  _sampled
+                                          _stochastic_rank
     what arguments hold                   _rankings  _magnitudes
     metrics of given rankings             _metrics
     losses                                _loss  _likelihood_losses  _pair_losses  _rank_losses  _losses

@@ -15,7 +15,7 @@ is the derivative of F A under the sum and comes with it.
 from libc.math cimport INFINITY, NAN
 from libc.string cimport memcpy, memset
 
-from plrank_fast._plrank cimport Estimate, Estimator, finish
+from plrank_fast._estimator cimport Estimate, Estimator, new_estimator, state_bytes, take_mean
 from plrank_fast._remaining cimport (
     Remaining,
     analyse_ranking,
@@ -119,7 +119,7 @@ cdef inline intp_t padded(intp_t n) noexcept nogil:
 
 cdef size_t workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
     return (
-        (sizeof(Conditional) + 63) // 64 * 64 + remaining_workspace(n_items, cutoff)
+        state_bytes(sizeof(Conditional)) + remaining_workspace(n_items, cutoff)
         + (4 * <size_t>padded(n_items) + 9 * <size_t>padded(cutoff + 1)) * sizeof(double))
 
 
@@ -136,7 +136,7 @@ cdef void begin(Estimate *estimate, char *memory) noexcept nogil:
         highest = max(highest, estimate.scores[d])
         lowest = min(lowest, estimate.scores[d])
     state.wide = not (highest - lowest <= PLR_LARGEST_SPREAD)
-    doubles = <double *>(memory + (sizeof(Conditional) + 63) // 64 * 64)
+    doubles = <double *>(memory + state_bytes(sizeof(Conditional)))
     if state.wide:
         doubles = <double *>prepare_remaining(
             &state.remaining, estimate.scores, estimate.n_items, estimate.cutoff, <char *>doubles)
@@ -270,13 +270,4 @@ cdef void accumulate(Estimate *estimate, const int32_t *rankings, intp_t n_ranki
 
 
 cdef Estimator conditional_estimator() noexcept nogil:
-    cdef Estimator estimator
-    estimator.passes = 1
-    estimator.in_lockstep = False
-    estimator.workspace = workspace
-    estimator.begin = begin
-    estimator.accumulate = accumulate
-    estimator.finish = finish
-    estimator.ns_per_item = 2.0
-    estimator.ns_per_item_and_rank = 0.5
-    return estimator
+    return new_estimator(workspace, begin, accumulate, NULL, take_mean, 2.0, 0.5)

@@ -1,5 +1,5 @@
 """PL-Rank-3 with the Hessian diagonal."""
 
-from plrank_fast._plrank cimport Estimator
+from plrank_fast._estimator cimport Estimator
 
 cdef Estimator hessian_estimator() noexcept nogil

@@ -15,13 +15,14 @@ enumeration shows; its variance is far above that of the conditional estimator.
 
 from libc.string cimport memset
 
-from plrank_fast._plrank cimport Estimate, Estimator, begin, finish, sum_reward, workspace_of_all
+from plrank_fast._estimator cimport Estimate, Estimator, new_estimator, sum_future_reward, take_mean
+from plrank_fast._plrank cimport PLRank, begin_pl_rank, pl_rank_workspace
 from plrank_fast._remaining cimport Remaining, analyse_ranking, unit_ratio, weight_in_unit
 from plrank_fast._typedefs cimport int32_t, intp_t
 
 cdef struct Prefix:
     # sums over j <= k of 1 / S_j, theta_j / S_j, PR_j / S_j, theta_j / S_j^2, PR_j / S_j^2, in the unit of a rank
-    double chance, direct, reward, direct_squared, reward_squared
+    double chance, direct, risk, direct_squared, risk_squared
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -32,20 +33,20 @@ cdef inline void add_item(
     Estimate *estimate, intp_t d, double weight, const Prefix *prefix, bint placed, double reward_after
 ) noexcept nogil:
     cdef double rho = estimate.relevance[d]
-    cdef double shared = weight * (rho * prefix.direct - prefix.reward)
+    cdef double shared = weight * (rho * prefix.direct - prefix.risk)
     cdef double gradient = reward_after + shared
     estimate.gradient[d] += gradient
     estimate.hessian[d] += (
         gradient * ((1.0 if placed else 0.0) - weight * prefix.chance)
-        + shared - weight * weight * (rho * prefix.direct_squared - prefix.reward_squared))
+        + shared - weight * weight * (rho * prefix.direct_squared - prefix.risk_squared))
 
 
 cdef inline void change_unit(Prefix *prefix, double ratio) noexcept nogil:
     prefix.chance *= ratio
     prefix.direct *= ratio
-    prefix.reward *= ratio
+    prefix.risk *= ratio
     prefix.direct_squared *= ratio * ratio
-    prefix.reward_squared *= ratio * ratio
+    prefix.risk_squared *= ratio * ratio
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -54,11 +55,13 @@ cdef inline void change_unit(Prefix *prefix, double ratio) noexcept nogil:
 
 cdef void begin_both(Estimate *estimate, char *workspace) noexcept nogil:
     memset(estimate.hessian, 0, estimate.n_items * sizeof(double))
-    begin(estimate, workspace)
+    begin_pl_rank(estimate, workspace)
 
 
 cdef void accumulate(Estimate *estimate, const int32_t *rankings, intp_t n_rankings, intp_t stride) noexcept nogil:
-    cdef Remaining *remaining = &estimate.remaining
+    cdef PLRank *state = <PLRank *>estimate.state
+    cdef Remaining *remaining = &state.remaining
+    cdef const double *future_reward = state.future_reward
     cdef const int32_t *ranking
     cdef intp_t i, d, k, unit, cutoff = estimate.cutoff
     cdef double inverse
@@ -66,9 +69,9 @@ cdef void accumulate(Estimate *estimate, const int32_t *rankings, intp_t n_ranki
     for i in range(n_rankings):
         ranking = rankings + i * stride
         analyse_ranking(remaining, ranking)
-        sum_reward(estimate, ranking)
+        sum_future_reward(estimate, ranking, state.future_reward)
         memset(&prefix, 0, sizeof(Prefix))
-        memset(estimate.active, 0, estimate.n_items * sizeof(double))
+        memset(state.active, 0, estimate.n_items * sizeof(double))
         for k in range(cutoff):
             d = ranking[k]
             unit = remaining.unit_position[k]
@@ -77,28 +80,19 @@ cdef void accumulate(Estimate *estimate, const int32_t *rankings, intp_t n_ranki
             inverse = 1.0 / remaining.sums[k]
             prefix.chance += inverse
             prefix.direct += estimate.rank_weights[k] * inverse
-            prefix.reward += estimate.reward[k] * inverse
+            prefix.risk += future_reward[k] * inverse
             prefix.direct_squared += estimate.rank_weights[k] * inverse * inverse
-            prefix.reward_squared += estimate.reward[k] * inverse * inverse
-            add_item(estimate, d, weight_in_unit(remaining, d, unit), &prefix, True, estimate.reward[k + 1])
-            estimate.active[d] = 1.0  # marks the placed ones
+            prefix.risk_squared += future_reward[k] * inverse * inverse
+            add_item(estimate, d, weight_in_unit(remaining, d, unit), &prefix, True, future_reward[k + 1])
+            state.active[d] = 1.0  # marks the placed ones
         if remaining.first_unplaced == remaining.n_leading:
             continue
         unit = remaining.first_unplaced
         change_unit(&prefix, unit_ratio(remaining, unit, remaining.unit_position[cutoff - 1]))
         for d in range(estimate.n_items):
-            if estimate.active[d] == 0.0:
+            if state.active[d] == 0.0:
                 add_item(estimate, d, weight_in_unit(remaining, d, unit), &prefix, False, 0.0)
 
 
 cdef Estimator hessian_estimator() noexcept nogil:
-    cdef Estimator estimator
-    estimator.passes = 1
-    estimator.in_lockstep = False
-    estimator.workspace = workspace_of_all
-    estimator.begin = begin_both
-    estimator.accumulate = accumulate
-    estimator.finish = finish
-    estimator.ns_per_item = 2.0
-    estimator.ns_per_item_and_rank = 0.1
-    return estimator
+    return new_estimator(pl_rank_workspace, begin_both, accumulate, NULL, take_mean, 2.0, 0.1)

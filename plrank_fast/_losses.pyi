@@ -1,14 +1,17 @@
+from enum import IntEnum
+
 import numpy as np
 from numpy.typing import NDArray
 
-POINTWISE_SQUARED: int
-POINTWISE_LOGISTIC: int
-SOFTMAX_CROSS_ENTROPY: int
-LIST_MLE: int
-PAIRWISE_LOGISTIC: int
-LAMBDA_LOSS: int
-APPROX_NDCG: int
-SOFT_RANK: int
+class LossKind(IntEnum):
+    POINTWISE_SQUARED = 0
+    POINTWISE_LOGISTIC = 1
+    SOFTMAX_CROSS_ENTROPY = 2
+    LIST_MLE = 3
+    PAIRWISE_LOGISTIC = 4
+    LAMBDA_LOSS = 5
+    APPROX_NDCG = 6
+    SOFT_RANK = 7
 
 def evaluate_loss(
     kind: int,

@@ -13,26 +13,34 @@ from plrank_fast._rank_losses cimport approx_ndcg, soft_rank
 from plrank_fast._threads cimport ROUND_NS, Workspaces, raise_if_stopped, signal_came
 from plrank_fast._typedefs cimport int64_t, intp_t, uint64_t
 
-POINTWISE_SQUARED, POINTWISE_LOGISTIC, SOFTMAX_CROSS_ENTROPY, LIST_MLE = range(4)
-PAIRWISE_LOGISTIC, LAMBDA_LOSS, APPROX_NDCG, SOFT_RANK = range(4, 8)
+cpdef enum LossKind:
+    POINTWISE_SQUARED
+    POINTWISE_LOGISTIC
+    SOFTMAX_CROSS_ENTROPY
+    LIST_MLE
+    PAIRWISE_LOGISTIC
+    LAMBDA_LOSS
+    APPROX_NDCG
+    SOFT_RANK
+
 
 cdef intp_t ROW_GROUP = 8  # rows are handed over in multiples of this: the targets that SoftRank takes together
 
 
 cdef Loss loss_of_kind(int kind) noexcept nogil:
-    if kind == 0:
+    if kind == POINTWISE_SQUARED:
         return pointwise_squared()
-    if kind == 1:
+    if kind == POINTWISE_LOGISTIC:
         return pointwise_logistic()
-    if kind == 2:
+    if kind == SOFTMAX_CROSS_ENTROPY:
         return softmax_cross_entropy()
-    if kind == 3:
+    if kind == LIST_MLE:
         return list_mle()
-    if kind == 4:
+    if kind == PAIRWISE_LOGISTIC:
         return pairwise_logistic()
-    if kind == 5:
+    if kind == LAMBDA_LOSS:
         return lambda_loss()
-    if kind == 6:
+    if kind == APPROX_NDCG:
         return approx_ndcg()
     return soft_rank()
 

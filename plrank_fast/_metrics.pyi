@@ -1,12 +1,15 @@
+from enum import IntEnum
+
 import numpy as np
 from numpy.typing import NDArray
 
-PRECISION: int
-RECALL: int
-RECIPROCAL_RANK: int
-EXPECTED_RECIPROCAL_RANK: int
-RANK_BIASED_PRECISION: int
-AVERAGE_RELEVANCE_POSITION: int
+class MetricKind(IntEnum):
+    PRECISION = 0
+    RECALL = 1
+    RECIPROCAL_RANK = 2
+    EXPECTED_RECIPROCAL_RANK = 3
+    RANK_BIASED_PRECISION = 4
+    AVERAGE_RELEVANCE_POSITION = 5
 
 def dcg(
     scores: NDArray[np.float64],

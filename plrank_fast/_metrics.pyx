@@ -9,8 +9,13 @@ from plrank_fast._selection cimport select_smallest, sort_pairs
 from plrank_fast._typedefs cimport int32_t, int64_t, intp_t
 
 
-PRECISION, RECALL, RECIPROCAL_RANK, EXPECTED_RECIPROCAL_RANK = range(4)
-RANK_BIASED_PRECISION, AVERAGE_RELEVANCE_POSITION = range(4, 6)
+cpdef enum MetricKind:
+    PRECISION
+    RECALL
+    RECIPROCAL_RANK
+    EXPECTED_RECIPROCAL_RANK
+    RANK_BIASED_PRECISION
+    AVERAGE_RELEVANCE_POSITION
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -168,15 +173,15 @@ cdef double average_relevance_position_of(
 
 
 cdef ranked_metric metric_of_kind(int kind) noexcept nogil:
-    if kind == 0:
+    if kind == PRECISION:
         return precision_of
-    if kind == 1:
+    if kind == RECALL:
         return recall_of
-    if kind == 2:
+    if kind == RECIPROCAL_RANK:
         return reciprocal_rank_of
-    if kind == 3:
+    if kind == EXPECTED_RECIPROCAL_RANK:
         return expected_reciprocal_rank_of
-    if kind == 4:
+    if kind == RANK_BIASED_PRECISION:
         return rank_biased_precision_of
     return average_relevance_position_of
 

@@ -1,27 +1,48 @@
-"""PL-Rank-3 over groups of sixteen rankings: which of its passes may run, and its two ends around the kernel.
+"""PL-Rank-3 over groups of sixteen rankings: which of the kernel's two passes may run, and the two ends around it.
 
-The kernel (``kernels/pl_rank_groups.c``) takes sixteen rankings at once: at D = 120 it is 7 times faster than the plain
-estimator of ``_plrank`` with K = 10 and 30 times with K = 100. That one remains
-for scores and rank weights where it could not hold the same 1e-12.
+The kernel (``kernels/pl_rank_groups.c``) takes sixteen rankings at once, one in each SIMD lane: at D = 120 it is 7
+times faster than the estimator of ``_plrank`` with K = 10 and 30 times with K = 100. That one remains for scores and
+rank weights where the kernel could not hold the same 1e-12.
 """
 
 from libc.math cimport sqrt
 from libc.string cimport memset
 
-from plrank_fast._samplers cimport LOCKSTEP, LOCKSTEP_RANKS, PLR_NETWORK_ITEMS, deepest
+from plrank_fast._estimator cimport Estimate, Estimator, new_estimator, state_bytes
+from plrank_fast._plrank cimport accumulate_pl_rank_3, begin_pl_rank, finish_pl_rank_3, pl_rank_workspace
+from plrank_fast._samplers cimport GROUP_RANKS, GROUP_SIZE, PLR_NETWORK_ITEMS, deepest
 from plrank_fast._simd cimport simd_level
 from plrank_fast._typedefs cimport int32_t, intp_t
 from plrank_fast._weights cimport Weights
 
 cdef extern from "pl_rank_groups.h" nogil:
+    ctypedef struct pl_rank_groups:
+        size_t n_items
+        size_t cutoff
+        size_t depth
+        const double *rank_weights
+        const double *baseline
+        double *records
+        double total_weight
+        double[GROUP_SIZE] total_risk
+        double[GROUP_SIZE] total_direct
+        double[GROUP_SIZE] first_reward
+        double *scratch
     ctypedef struct pl_rank_groups_kernels:
-        void (*backward)(pl_rank_groups *columns_pass, int32_t *columns, size_t n_lanes) noexcept nogil
-        void (*forward)(pl_rank_groups *columns_pass, int32_t *columns, size_t n_lanes) noexcept nogil
+        void (*backward)(pl_rank_groups *groups, int32_t *columns, size_t n_lanes) noexcept nogil
+        void (*forward)(pl_rank_groups *groups, int32_t *columns, size_t n_lanes) noexcept nogil
     const pl_rank_groups_kernels *pl_rank_groups_kernels_at(int level)
     const int PLR_CACHED_ITEMS
     size_t plr_record_length(size_t n_items)
 
 cdef const pl_rank_groups_kernels *kernels = pl_rank_groups_kernels_at(simd_level())
+
+cdef struct PLRankGroups:
+    # the state of one query
+    bint backward                # which pass the kernel runs
+    pl_rank_groups sums
+    intp_t flush_after           # rankings after which the sums are moved on to the gradient
+    intp_t since_flush
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -51,22 +72,22 @@ cdef inline double largest_amplification(double n_rankings) noexcept nogil:
     return min(1e4 / sqrt(n_rankings), 1e5 / n_rankings)
 
 
-cdef bint is_exact(const pl_rank_groups *columns_pass, double total_reward, double total_direct) noexcept nogil:
+cdef bint is_exact(const PLRankGroups *state, double total_risk, double total_direct) noexcept nogil:
     """Whether the backward pass has amplified rounding within the limit since the sums were flushed last."""
-    cdef double limit = largest_amplification(columns_pass.since_flush) / columns_pass.total_weight
-    return columns_pass.baseline != NULL or (
-        total_direct <= limit * columns_pass.since_flush * columns_pass.rank_weights[0]
-        and total_reward <= limit * sum_of_lanes(columns_pass.first_reward))
+    cdef double limit = largest_amplification(state.since_flush) / state.sums.total_weight
+    return state.sums.baseline != NULL or (
+        total_direct <= limit * state.since_flush * state.sums.rank_weights[0]
+        and total_risk <= limit * sum_of_lanes(state.sums.first_reward))
 
 
-cdef bint is_not_negative(const pl_rank_groups *columns_pass, const double *relevance) noexcept nogil:
+cdef bint is_not_negative(const Estimate *estimate) noexcept nogil:
     """Whether rank weights and relevance are such that the totals bound the amplification."""
     cdef intp_t d, k
-    for k in range(<intp_t>columns_pass.cutoff):
-        if columns_pass.rank_weights[k] < 0.0:
+    for k in range(estimate.cutoff):
+        if estimate.rank_weights[k] < 0.0:
             return False
-    for d in range(<intp_t>columns_pass.n_items):
-        if relevance[d] < 0.0:
+    for d in range(estimate.n_items):
+        if estimate.relevance[d] < 0.0:
             return False
     return True
 
@@ -78,96 +99,100 @@ cdef bint is_not_negative(const pl_rank_groups *columns_pass, const double *rele
 cdef inline double sum_of_lanes(const double *lanes) noexcept nogil:
     cdef double total = 0.0
     cdef intp_t i
-    for i in range(LOCKSTEP):
+    for i in range(GROUP_SIZE):
         total += lanes[i]
     return total
 
 
-cdef size_t pass_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
-    """Bytes that ``begin_pass`` carves out."""
-    cdef size_t states = 16 * (min(n_items, <intp_t>PLR_NETWORK_ITEMS) + 1)
+cdef inline intp_t scratch_length(intp_t n_items) noexcept nogil:
+    """Two numbers for each rank of a complete ranking, in as many lanes as are worked on at once: at most eight."""
+    return 16 * (min(n_items, <intp_t>PLR_NETWORK_ITEMS) + 1)
+
+
+cdef size_t groups_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
+    """Bytes of the state and its arrays, or of the state of the plain estimator where that has to serve."""
     cdef size_t records = max(
         4 * (<size_t>n_items + 1), 8 * (min(<size_t>n_items, <size_t>PLR_CACHED_ITEMS) + 1))  # of any shorter query too
-    return (records + states + deepest(n_items, cutoff)) * sizeof(double)
+    return max(
+        state_bytes(sizeof(PLRankGroups))
+        + (records + scratch_length(n_items) + deepest(n_items, cutoff)) * sizeof(double),
+        pl_rank_workspace(n_items, cutoff))
 
 
-cdef int begin_pass(
-    pl_rank_groups *columns_pass, const Weights *weights, const double *relevance, const double *rank_weights,
-    const double *baseline, intp_t cutoff, intp_t n_samples, bint can_complete, bint first_attempt,
-    double *gradient, char *workspace
-) noexcept nogil:
-    """Prepare the sums of one query; returns which pass may run. O(D + K).
-
-    ``depth`` comes out as the ranks that the pass wants: more than the cutoff only if the rankings can be completed.
-    """
-    cdef intp_t d, k, n_items = weights.n_items
-    cdef intp_t length = plr_record_length(n_items)
-    cdef double *record = <double *>workspace
-    cdef double *theta
-    cdef double limit
-    cdef int kind
-    if not weights.representable or cutoff > LOCKSTEP_RANKS:
-        return PLAIN
+cdef bint choose_pass(Estimate *estimate, PLRankGroups *state) noexcept nogil:
+    """Whether to go backward or forward, and over how many ranks; False if neither would do."""
+    cdef const Weights *weights = estimate.weights
+    cdef intp_t n_items = estimate.n_items, cutoff = estimate.cutoff
+    cdef double limit = largest_amplification(min(estimate.n_samples, state.flush_after))
     # two remaining weights are multiplied, and must not leave a double's range
-    can_complete = can_complete and n_items <= PLR_NETWORK_ITEMS and weights.spread <= LARGEST_SPREAD
-    columns_pass.n_items = n_items
-    columns_pass.cutoff = cutoff
-    columns_pass.flush_after = max(FLUSH_AFTER, 4 * n_items // cutoff // FLUSH_AFTER * FLUSH_AFTER)
-    columns_pass.inexact = False
-    columns_pass.baseline = baseline
-    limit = largest_amplification(min(n_samples, <intp_t>columns_pass.flush_after))
-    if baseline == NULL:
+    cdef bint can_complete = (
+        estimate.can_be_complete and n_items <= PLR_NETWORK_ITEMS and weights.spread <= LARGEST_SPREAD)
+    if estimate.baseline == NULL:
         limit *= HOPELESS  # with a baseline the bound known in advance is all there is
-    columns_pass.records = record
-    columns_pass.states = record + length * (n_items + 1)
-    theta = columns_pass.states + 16 * (min(n_items, <intp_t>PLR_NETWORK_ITEMS) + 1)
-    columns_pass.rank_weights = theta
+    state.backward = estimate.first_attempt and weights.most_draws <= limit and is_not_negative(estimate)
+    if state.backward:
+        # the weight left over is cheaper to sum from the ranks past the cutoff if these are few
+        estimate.depth = n_items if can_complete and 2 * cutoff > n_items else cutoff
+    else:
+        estimate.depth = n_items
+    return state.backward or can_complete
 
-    columns_pass.total_weight = weights.total
+
+cdef void lay_out_sums(Estimate *estimate, pl_rank_groups *sums, double *memory) noexcept nogil:
+    """Records of the items, and rank weights that are 0 past the cutoff. O(D + K)."""
+    cdef intp_t d, k, n_items = estimate.n_items, length = plr_record_length(n_items)
+    cdef double *record = memory
+    cdef double *rank_weights
     memset(record, 0, length * (n_items + 1) * sizeof(double))
     for d in range(n_items):
-        record[0] = relevance[d]
-        record[1] = weights.relative[d]
+        record[0] = estimate.relevance[d]
+        record[1] = estimate.weights.relative[d]
         record += length
-    for k in range(cutoff):
-        theta[k] = rank_weights[k]
-
-    if (
-        first_attempt
-        and weights.most_draws <= limit
-        and is_not_negative(columns_pass, relevance)
-    ):
-        kind = BACKWARD
-        # the weight left over is cheaper to sum from the ranks past the cutoff if these are few
-        columns_pass.depth = n_items if can_complete and 2 * cutoff > n_items else cutoff
-    elif can_complete:
-        kind = FORWARD
-        columns_pass.depth = n_items
-    else:
-        return PLAIN
-    for k in range(cutoff, <intp_t>columns_pass.depth):
-        theta[k] = 0.0
-    clear_totals(columns_pass)
-    memset(gradient, 0, n_items * sizeof(double))
-    return kind
+    sums.n_items = n_items
+    sums.cutoff = estimate.cutoff
+    sums.depth = estimate.depth
+    sums.baseline = estimate.baseline
+    sums.total_weight = estimate.weights.total
+    sums.records = memory
+    sums.scratch = memory + length * (n_items + 1)
+    rank_weights = sums.scratch + scratch_length(n_items)
+    for k in range(estimate.depth):
+        rank_weights[k] = estimate.rank_weights[k] if k < estimate.cutoff else 0.0
+    sums.rank_weights = rank_weights
 
 
-cdef void clear_totals(pl_rank_groups *columns_pass) noexcept nogil:
-    memset(columns_pass.total_reward, 0, sizeof(columns_pass.total_reward))
-    memset(columns_pass.total_direct, 0, sizeof(columns_pass.total_direct))
-    memset(columns_pass.first_reward, 0, sizeof(columns_pass.first_reward))
-    columns_pass.since_flush = 0
+cdef void begin(Estimate *estimate, char *workspace) noexcept nogil:
+    """Choose a pass and prepare its sums, or leave the query to the plain estimator. O(D + K)."""
+    cdef PLRankGroups *state = <PLRankGroups *>workspace
+    cdef intp_t n_items = estimate.n_items, cutoff = estimate.cutoff
+    if estimate.weights.representable and cutoff <= GROUP_RANKS:
+        state.flush_after = max(FLUSH_AFTER, 4 * n_items // cutoff // FLUSH_AFTER * FLUSH_AFTER)
+        if choose_pass(estimate, state):
+            estimate.in_groups = True
+            estimate.state = state
+            lay_out_sums(estimate, &state.sums, <double *>(workspace + state_bytes(sizeof(PLRankGroups))))
+            clear_totals(state)
+            memset(estimate.gradient, 0, n_items * sizeof(double))
+            return
+    begin_pl_rank(estimate, workspace)
 
 
-cdef void flush(pl_rank_groups *columns_pass, int kind, double *gradient) noexcept nogil:
+cdef void clear_totals(PLRankGroups *state) noexcept nogil:
+    memset(state.sums.total_risk, 0, sizeof(state.sums.total_risk))
+    memset(state.sums.total_direct, 0, sizeof(state.sums.total_direct))
+    memset(state.sums.first_reward, 0, sizeof(state.sums.first_reward))
+    state.since_flush = 0
+
+
+cdef void flush(Estimate *estimate, PLRankGroups *state) noexcept nogil:
     """Move the sums over the rankings so far on to the gradient. O(D)."""
-    cdef intp_t d, length = plr_record_length(columns_pass.n_items)
-    cdef double reward = sum_of_lanes(columns_pass.total_reward)
-    cdef double direct = sum_of_lanes(columns_pass.total_direct)
+    cdef intp_t d, length = plr_record_length(estimate.n_items)
+    cdef double risk = sum_of_lanes(state.sums.total_risk)
+    cdef double direct = sum_of_lanes(state.sums.total_direct)
     cdef double own
-    cdef double *record = columns_pass.records
-    columns_pass.inexact |= kind == BACKWARD and not is_exact(columns_pass, reward, direct)
-    for d in range(<intp_t>columns_pass.n_items):
+    cdef double *record = state.sums.records
+    estimate.inexact |= state.backward and not is_exact(state, risk, direct)
+    for d in range(estimate.n_items):
         own = record[2] + record[3]
         record[2] = 0.0
         record[3] = 0.0
@@ -175,44 +200,39 @@ cdef void flush(pl_rank_groups *columns_pass, int kind, double *gradient) noexce
             own += record[4] + record[5]
             record[4] = 0.0
             record[5] = 0.0
-        gradient[d] += own + record[1] * (record[0] * direct - reward)
+        estimate.gradient[d] += own + record[1] * (record[0] * direct - risk)
         record += length
-    clear_totals(columns_pass)
+    clear_totals(state)
 
 
-cdef void accumulate_columns(
-    pl_rank_groups *columns_pass, int kind, int32_t *columns, intp_t n_rankings, double *gradient
-) noexcept nogil:
-    """Add the first ``n_rankings`` of a group; the others are overwritten with the dummy."""
+cdef void accumulate_group(Estimate *estimate, int32_t *columns, intp_t n_rankings) noexcept nogil:
+    """Add the first ``n_rankings`` of a group; the others are overwritten with the dummy item."""
+    cdef PLRankGroups *state = <PLRankGroups *>estimate.state
     cdef intp_t k, i
-    if n_rankings < LOCKSTEP:
-        for k in range(<intp_t>columns_pass.depth):
-            for i in range(n_rankings, LOCKSTEP):
-                columns[k * LOCKSTEP + i] = <int32_t>columns_pass.n_items
-    if kind == FORWARD:
-        kernels.forward(columns_pass, columns, n_rankings)
+    if n_rankings < GROUP_SIZE:
+        for k in range(estimate.depth):
+            for i in range(n_rankings, GROUP_SIZE):
+                columns[k * GROUP_SIZE + i] = <int32_t>estimate.n_items
+    if state.backward:
+        kernels.backward(&state.sums, columns, n_rankings)
     else:
-        kernels.backward(columns_pass, columns, n_rankings)
-    columns_pass.since_flush += n_rankings
-    if columns_pass.since_flush >= columns_pass.flush_after:
-        flush(columns_pass, kind, gradient)
+        kernels.forward(&state.sums, columns, n_rankings)
+    state.since_flush += n_rankings
+    if state.since_flush >= state.flush_after:
+        flush(estimate, state)
 
 
-cdef bint finish_pass(pl_rank_groups *columns_pass, int kind, intp_t n_samples, double *gradient) noexcept nogil:
-    """gradient = mean over the rankings; False if it is not exact enough. O(D)."""
+cdef void finish(Estimate *estimate) noexcept nogil:
+    cdef PLRankGroups *state = <PLRankGroups *>estimate.state
     cdef intp_t d
-    if columns_pass.since_flush > 0:
-        flush(columns_pass, kind, gradient)
-    for d in range(<intp_t>columns_pass.n_items):
-        gradient[d] /= n_samples
-    return not columns_pass.inexact
+    if not estimate.in_groups:
+        finish_pl_rank_3(estimate)
+        return
+    if state.since_flush > 0:
+        flush(estimate, state)
+    for d in range(estimate.n_items):
+        estimate.gradient[d] /= estimate.n_samples
 
 
-cdef void pack_columns(
-    const int32_t *rankings, intp_t n_rankings, intp_t stride, intp_t depth, int32_t *columns
-) noexcept nogil:
-    """Rows to columns, at most LOCKSTEP of them."""
-    cdef intp_t i, k
-    for i in range(n_rankings):
-        for k in range(depth):
-            columns[k * LOCKSTEP + i] = rankings[i * stride + k]
+cdef Estimator pl_rank_3_in_groups() noexcept nogil:
+    return new_estimator(groups_workspace, begin, accumulate_pl_rank_3, accumulate_group, finish, 0.0, 0.1)

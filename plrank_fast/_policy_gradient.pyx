@@ -14,7 +14,7 @@ pass over the rankings, and drawing them again costs less than keeping them woul
 
 from libc.string cimport memset
 
-from plrank_fast._plrank cimport Estimate, Estimator, sum_reward
+from plrank_fast._estimator cimport Estimate, Estimator, new_estimator, state_bytes, sum_future_reward
 from plrank_fast._remaining cimport (
     Remaining,
     analyse_ranking,
@@ -38,6 +38,7 @@ cdef struct PolicyGradient:
     Remaining remaining
     bint reward_to_go
     intp_t n_first_pass        # rankings of the first pass, 0 without a baseline
+    double *future_reward      # (cutoff + 1,) of one ranking
     double *baseline           # (cutoff,) mean of a_k
     double *active             # (n_items,) weights of the items that a ranking leaves out, 0 for the placed ones
 
@@ -46,8 +47,8 @@ cdef struct PolicyGradient:
 # Per ranking
 # ---------------------------------------------------------------------------------------------------------------------
 
-cdef inline double reward_at(const Estimate *estimate, const PolicyGradient *state, intp_t k) noexcept nogil:
-    return estimate.reward[k if state.reward_to_go else 0]
+cdef inline double reward_at(const PolicyGradient *state, intp_t k) noexcept nogil:
+    return state.future_reward[k if state.reward_to_go else 0]
 
 
 cdef void add_ranking(Estimate *estimate, PolicyGradient *state, const int32_t *ranking) noexcept nogil:
@@ -57,7 +58,7 @@ cdef void add_ranking(Estimate *estimate, PolicyGradient *state, const int32_t *
     for k in range(cutoff):
         if k > 0:
             share *= unit_ratio(remaining, remaining.unit_position[k], remaining.unit_position[k - 1])
-        advantage = reward_at(estimate, state, k) - state.baseline[k]
+        advantage = reward_at(state, k) - state.baseline[k]
         share += advantage / remaining.sums[k]
         d = ranking[k]
         estimate.gradient[d] += advantage - weight_in_unit(remaining, d, remaining.unit_position[k]) * share
@@ -80,7 +81,7 @@ cdef void add_ranking(Estimate *estimate, PolicyGradient *state, const int32_t *
 
 cdef size_t workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
     return (
-        (sizeof(PolicyGradient) + 63) // 64 * 64 + remaining_workspace(n_items, cutoff)
+        state_bytes(sizeof(PolicyGradient)) + remaining_workspace(n_items, cutoff)
         + (<size_t>n_items + 2 * (<size_t>cutoff + 1)) * sizeof(double))
 
 
@@ -91,9 +92,9 @@ cdef void begin(Estimate *estimate, char *memory) noexcept nogil:
     memset(estimate.gradient, 0, estimate.n_items * sizeof(double))
     memory = prepare_remaining(
         &state.remaining, estimate.scores, estimate.n_items, estimate.cutoff,
-        memory + (sizeof(PolicyGradient) + 63) // 64 * 64)
-    estimate.reward = <double *>memory
-    state.baseline = estimate.reward + estimate.cutoff + 1
+        memory + state_bytes(sizeof(PolicyGradient)))
+    state.future_reward = <double *>memory
+    state.baseline = state.future_reward + estimate.cutoff + 1
     state.active = state.baseline + estimate.cutoff + 1
     state.reward_to_go = False
     state.n_first_pass = 0
@@ -114,32 +115,29 @@ cdef void accumulate(Estimate *estimate, const int32_t *rankings, intp_t n_ranki
     cdef intp_t i, k
     for i in range(n_rankings):
         ranking = rankings + i * stride
-        sum_reward(estimate, ranking)
+        sum_future_reward(estimate, ranking, state.future_reward)
         if estimate.passes_to_come > 0:
             state.n_first_pass += 1
             for k in range(estimate.cutoff):
-                state.baseline[k] += (reward_at(estimate, state, k) - state.baseline[k]) / state.n_first_pass
+                state.baseline[k] += (reward_at(state, k) - state.baseline[k]) / state.n_first_pass
         else:
             analyse_ranking(&state.remaining, ranking)
             add_ranking(estimate, state, ranking)
 
 
-cdef void finish(Estimate *estimate, intp_t n_samples) noexcept nogil:
+cdef void finish(Estimate *estimate) noexcept nogil:
     """Mean over the samples; with a baseline times N / (N - 1), as it was to be that of the others."""
     cdef PolicyGradient *state = <PolicyGradient *>estimate.state
-    cdef intp_t d, denominator = n_samples - (1 if state.n_first_pass > 0 else 0)
+    cdef intp_t d, denominator = estimate.n_samples - (1 if state.n_first_pass > 0 else 0)
     for d in range(estimate.n_items):
         estimate.gradient[d] /= denominator
 
 
-cdef Estimator policy_gradient_estimator(bint reward_to_go) noexcept nogil:
-    cdef Estimator estimator
-    estimator.passes = 1
-    estimator.in_lockstep = False
-    estimator.workspace = workspace
-    estimator.begin = begin_to_go if reward_to_go else begin
-    estimator.accumulate = accumulate
-    estimator.finish = finish
-    estimator.ns_per_item = 0.5
-    estimator.ns_per_item_and_rank = 0.1
+cdef Estimator policy_gradient_estimator(bint reward_to_go, bint with_baseline) noexcept nogil:
+    """With a baseline every ranking is seen twice, the first time for the baseline."""
+    cdef Estimator estimator = new_estimator(workspace, begin, accumulate, NULL, finish, 0.5, 0.1)
+    if reward_to_go:
+        estimator.begin = begin_to_go
+    if with_baseline:
+        estimator.passes = 2
     return estimator

@@ -1,19 +1,19 @@
 """Sampled estimates: the gradient, and the Hessian diagonal, of one query."""
 
-from plrank_fast._plrank cimport Estimate, Estimator
+from plrank_fast._estimator cimport Estimate, Estimator
 from plrank_fast._typedefs cimport int32_t, intp_t, uint64_t
 
-cpdef enum:
-    METRIC = 0
-    PL_RANK_1 = 1
-    PL_RANK_2 = 2
-    PL_RANK_3 = 3
-    CONDITIONAL = 4
-    POLICY = 5
-    PLACEMENT = 6
-    POLICY_WITH_BASELINE = 7    # these two see every ranking twice, first for their baseline
-    PLACEMENT_WITH_BASELINE = 8
-    PL_RANK_3_PLAIN = 9         # one ranking after another, the twin of PL_RANK_3
+cpdef enum EstimatorKind:
+    METRIC                      # the sampled value, one number per query
+    PL_RANK_1
+    PL_RANK_2
+    PL_RANK_3
+    CONDITIONAL
+    POLICY
+    PLACEMENT
+    POLICY_WITH_BASELINE
+    PLACEMENT_WITH_BASELINE
+    PL_RANK_3_PLAIN             # one ranking after another, the twin of PL_RANK_3 that tests ask for
 
 cdef struct Source:
     # where the rankings of a batch come from: given, or drawn
@@ -26,7 +26,7 @@ cdef struct Source:
     uint64_t first_block        # of every query, as in ``Draw``
     bint pilot                  # whether PL-Rank-3 takes off a baseline from rankings of its own
 
-cdef Estimator estimator_of(int variant, bint with_hessian) noexcept nogil
+cdef Estimator estimator_of(int kind, bint with_hessian) noexcept nogil
 cdef size_t query_workspace(
     const Estimator *estimator, intp_t n_items, intp_t cutoff, intp_t n_samples, bint drawn) noexcept nogil
 cdef size_t baseline_workspace(intp_t n_items, intp_t cutoff, bint pilot) noexcept nogil

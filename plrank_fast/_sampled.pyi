@@ -1,19 +1,22 @@
+from enum import IntEnum
+
 import numpy as np
 from numpy.typing import NDArray
 
-METRIC: int
-PL_RANK_1: int
-PL_RANK_2: int
-PL_RANK_3: int
-CONDITIONAL: int
-POLICY: int
-PLACEMENT: int
-POLICY_WITH_BASELINE: int
-PLACEMENT_WITH_BASELINE: int
-PL_RANK_3_PLAIN: int
+class EstimatorKind(IntEnum):
+    METRIC = 0
+    PL_RANK_1 = 1
+    PL_RANK_2 = 2
+    PL_RANK_3 = 3
+    CONDITIONAL = 4
+    POLICY = 5
+    PLACEMENT = 6
+    POLICY_WITH_BASELINE = 7
+    PLACEMENT_WITH_BASELINE = 8
+    PL_RANK_3_PLAIN = 9
 
 def sampled_estimate(
-    variant: int,
+    kind: int,
     sampler: int,
     pilot: bool,
     scores: NDArray[np.float64],

@@ -8,21 +8,15 @@ from libc.string cimport memset
 from plrank_fast._batch cimport Batch, batch_of, longest_query, parts_per_thread, run_batch
 from plrank_fast._conditional cimport conditional_estimator
 from plrank_fast._hessian cimport hessian_estimator
-from plrank_fast._plrank cimport Estimate, Estimator, pl_rank_estimator
-from plrank_fast._plrank_pass cimport (
-    PLAIN,
-    accumulate_columns,
-    begin_pass,
-    finish_pass,
-    pack_columns,
-    pass_workspace,
-)
+from plrank_fast._estimator cimport Estimate, Estimator, estimate_of
+from plrank_fast._plrank cimport metric_estimator, pl_rank_1_estimator, pl_rank_2_estimator, pl_rank_3_estimator
+from plrank_fast._plrank_pass cimport pl_rank_3_in_groups
 from plrank_fast._policy_gradient cimport policy_gradient_estimator
 from plrank_fast._queries cimport Queries, Query, queries_of, query_at
 from plrank_fast._random cimport BLOCK, block_size
 from plrank_fast._samplers cimport (
+    GROUP_SIZE,
     NS_PER_ITEM,
-    LOCKSTEP,
     Draw,
     LongDraw,
     Sampler,
@@ -57,25 +51,31 @@ cdef inline size_t rankings_bytes(intp_t n_rankings, intp_t length) noexcept nog
     return (n_rankings * <size_t>length * sizeof(int32_t) + 63) // 64 * 64
 
 
-cdef Estimator estimator_of(int variant, bint with_hessian) noexcept nogil:
-    """Metric (0), PL-Rank-1, 2, 3, conditional Monte Carlo (4), policy gradients (5 to 8), plain PL-Rank-3 (9)."""
-    cdef Estimator estimator
-    if 5 <= variant <= 8:
-        estimator = policy_gradient_estimator(reward_to_go=variant == 6 or variant == 8)
-    elif variant == 4:
-        estimator = conditional_estimator()
-    else:
-        estimator = hessian_estimator() if variant == 3 and with_hessian else pl_rank_estimator(variant)
-    estimator.in_lockstep = variant == 3 and not with_hessian
-    estimator.passes = 2 if variant == 7 or variant == 8 else 1
-    return estimator
+cdef Estimator estimator_of(int kind, bint with_hessian) noexcept nogil:
+    """The table of estimators. A Hessian diagonal comes with PL_RANK_3 and CONDITIONAL only."""
+    if kind == METRIC:
+        return metric_estimator()
+    if kind == PL_RANK_1:
+        return pl_rank_1_estimator()
+    if kind == PL_RANK_2:
+        return pl_rank_2_estimator()
+    if kind == PL_RANK_3:
+        return hessian_estimator() if with_hessian else pl_rank_3_in_groups()
+    if kind == CONDITIONAL:
+        return conditional_estimator()
+    if kind == POLICY:
+        return policy_gradient_estimator(reward_to_go=False, with_baseline=False)
+    if kind == PLACEMENT:
+        return policy_gradient_estimator(reward_to_go=True, with_baseline=False)
+    if kind == POLICY_WITH_BASELINE:
+        return policy_gradient_estimator(reward_to_go=False, with_baseline=True)
+    if kind == PLACEMENT_WITH_BASELINE:
+        return policy_gradient_estimator(reward_to_go=True, with_baseline=True)
+    return pl_rank_3_estimator()
 
 
 cdef inline size_t estimator_workspace(const Estimator *estimator, intp_t n_items, intp_t cutoff) noexcept nogil:
-    cdef size_t size = estimator.workspace(n_items, cutoff)
-    if estimator.in_lockstep:
-        size = max(size, pass_workspace(n_items, cutoff))
-    return (size + 63) // 64 * 64
+    return (estimator.workspace(n_items, cutoff) + 63) // 64 * 64
 
 
 cdef size_t query_workspace(
@@ -84,7 +84,7 @@ cdef size_t query_workspace(
     """Bytes for one query: its weights, the estimator's own, and what it takes to draw or to turn given rankings."""
     cdef size_t size = weights_workspace(n_items) + estimator_workspace(estimator, n_items, cutoff)
     if not drawn:
-        size += rankings_bytes(LOCKSTEP, deepest(n_items, cutoff))
+        size += rankings_bytes(GROUP_SIZE, deepest(n_items, cutoff))
     else:
         size += rankings_bytes(BLOCK, cutoff) + sampler_workspace(n_items, cutoff, n_samples)
     return size
@@ -102,17 +102,12 @@ cdef inline Draw describe_draw(const Estimate *estimate, const Source *source, i
 
 
 cdef void begin_estimate(
-    const Estimator *estimator, Estimate *estimate, const Weights *weights, const Source *source, bint can_complete,
-    bint first_attempt, char *workspace
+    const Estimator *estimator, Estimate *estimate, bint first_attempt, char *workspace
 ) noexcept nogil:
-    """Choose between the estimator and its passes in lockstep, and begin."""
-    estimate.kind = PLAIN
-    if estimator.in_lockstep:
-        estimate.kind = begin_pass(
-            &estimate.in_lockstep, weights, estimate.relevance, estimate.rank_weights, estimate.baseline,
-            estimate.cutoff, source.n_samples, can_complete, first_attempt, estimate.gradient, workspace)
-    if estimate.kind == PLAIN:
-        estimator.begin(estimate, workspace)
+    estimate.first_attempt = first_attempt
+    estimate.in_groups = False
+    estimate.inexact = False
+    estimator.begin(estimate, workspace)
 
 
 cdef void accumulate_rows(
@@ -120,23 +115,17 @@ cdef void accumulate_rows(
     int32_t *columns
 ) noexcept nogil:
     """Use up rankings in rows, from the start of a block or of a group of one."""
-    cdef intp_t first = 0, n_lanes, group = min(<intp_t>LOCKSTEP, block_size(estimate.n_items))
-    if estimate.kind == PLAIN:
+    cdef intp_t first = 0, n_lanes, i, k, group = min(<intp_t>GROUP_SIZE, block_size(estimate.n_items))
+    if not estimate.in_groups:
         estimator.accumulate(estimate, rankings, n_rankings, stride)
         return
-    while first < n_rankings and not estimate.in_lockstep.inexact:
+    while first < n_rankings and not estimate.inexact:
         n_lanes = min(group, n_rankings - first)
-        pack_columns(rankings + first * stride, n_lanes, stride, estimate.in_lockstep.depth, columns)
-        accumulate_columns(&estimate.in_lockstep, estimate.kind, columns, n_lanes, estimate.gradient)
+        for i in range(n_lanes):
+            for k in range(estimate.depth):
+                columns[k * GROUP_SIZE + i] = rankings[(first + i) * stride + k]
+        estimator.accumulate_group(estimate, columns, n_lanes)
         first += group
-
-
-cdef bint finish_estimate(const Estimator *estimator, Estimate *estimate, const Source *source) noexcept nogil:
-    """False if a second attempt must do better."""
-    if estimate.kind != PLAIN:
-        return finish_pass(&estimate.in_lockstep, estimate.kind, source.n_samples, estimate.gradient)
-    estimator.finish(estimate, source.n_samples)
-    return True
 
 
 cdef inline size_t baseline_bytes(intp_t n_items, intp_t cutoff) noexcept nogil:
@@ -151,7 +140,7 @@ cdef size_t baseline_workspace(intp_t n_items, intp_t cutoff, bint pilot) noexce
 
 
 cdef char *draw_baseline(
-    Estimate *estimate, const Weights *weights, const Source *source, intp_t query, char *workspace
+    Estimate *estimate, const Source *source, intp_t query, char *workspace
 ) noexcept nogil:
     """Mean reward after each rank over a few rankings of a stream of their own, if a pilot is asked for.
 
@@ -170,7 +159,7 @@ cdef char *draw_baseline(
     workspace += baseline_bytes(estimate.n_items, cutoff)
     rows = <int32_t *>workspace
     draw.n_samples = PILOT
-    prepare_sampler(&sampler, &draw, weights, workspace + rankings_bytes(PILOT, cutoff))
+    prepare_sampler(&sampler, &draw, estimate.weights, workspace + rankings_bytes(PILOT, cutoff))
     start_block(&sampler, &draw, PILOT_BLOCK)
     draw_rows(&sampler, PILOT, rows, cutoff)
     memset(baseline, 0, baseline_bytes(estimate.n_items, cutoff))
@@ -182,6 +171,16 @@ cdef char *draw_baseline(
     return workspace
 
 
+cdef char *weigh_items(
+    Estimate *estimate, Weights *weights, const Source *source, intp_t query, char *workspace
+) noexcept nogil:
+    """What does not depend on the estimator: weights of the items, and a baseline if a pilot is asked for."""
+    estimate.weights = weights
+    estimate.n_samples = source.n_samples
+    workspace = weigh(weights, estimate.scores, estimate.n_items, estimate.cutoff, workspace)
+    return draw_baseline(estimate, source, query, workspace)
+
+
 cdef void estimate_given(
     const Estimator *estimator, Estimate *estimate, const Source *source, intp_t query, char *workspace
 ) noexcept nogil:
@@ -190,19 +189,18 @@ cdef void estimate_given(
     cdef int32_t *columns = <int32_t *>workspace
     cdef bint finished = False, first_attempt = True
     cdef int later
-    workspace += rankings_bytes(LOCKSTEP, deepest(estimate.n_items, estimate.cutoff))
-    workspace = weigh(&weights, estimate.scores, estimate.n_items, estimate.cutoff, workspace)
-    workspace = draw_baseline(estimate, &weights, source, query, workspace)
+    workspace += rankings_bytes(GROUP_SIZE, deepest(estimate.n_items, estimate.cutoff))
+    workspace = weigh_items(estimate, &weights, source, query, workspace)
+    estimate.can_be_complete = estimate.cutoff == estimate.n_items  # what is past the cutoff has not been checked
     while not finished:
-        # what the rankings hold past the cutoff has not been checked
-        begin_estimate(
-            estimator, estimate, &weights, source, estimate.cutoff == estimate.n_items, first_attempt, workspace)
+        begin_estimate(estimator, estimate, first_attempt, workspace)
         for later in range(estimator.passes - 1, -1, -1):
             estimate.passes_to_come = later
             accumulate_rows(
                 estimator, estimate, source.given + query * source.n_samples * source.length, source.n_samples,
                 source.length, columns)
-        finished = finish_estimate(estimator, estimate, source)
+        estimator.finish(estimate)
+        finished = not estimate.inexact
         first_attempt = False
 
 
@@ -215,18 +213,17 @@ cdef void draw_and_accumulate(
     for block in range((draw.n_samples + block_length - 1) // block_length):
         n_rankings = min(block_length, draw.n_samples - block * block_length)
         start_block(sampler, draw, block)
-        if estimate.kind == PLAIN:
+        if not estimate.in_groups:
             draw_rows(sampler, n_rankings, rows, cutoff)
             estimator.accumulate(estimate, rows, n_rankings, cutoff)
             continue
-        if estimate.in_lockstep.inexact:
+        if estimate.inexact:
             return
         first = 0
         while first < n_rankings:
-            n_lanes = min(<intp_t>LOCKSTEP, n_rankings - first)
-            accumulate_columns(
-                &estimate.in_lockstep, estimate.kind, draw_group(sampler, n_lanes), n_lanes, estimate.gradient)
-            first += LOCKSTEP
+            n_lanes = min(<intp_t>GROUP_SIZE, n_rankings - first)
+            estimator.accumulate_group(estimate, draw_group(sampler, n_lanes), n_lanes)
+            first += GROUP_SIZE
 
 
 cdef void estimate_drawn(
@@ -240,18 +237,18 @@ cdef void estimate_drawn(
     cdef bint finished = False, first_attempt = True
     cdef int later
     workspace += rankings_bytes(BLOCK, estimate.cutoff)
-    workspace = weigh(&weights, estimate.scores, estimate.n_items, estimate.cutoff, workspace)
-    workspace = draw_baseline(estimate, &weights, source, query, workspace)
+    workspace = weigh_items(estimate, &weights, source, query, workspace)
     workspace = prepare_sampler(&sampler, &draw, &weights, workspace)
+    estimate.can_be_complete = completes_rankings(&sampler)
     while not finished:
-        begin_estimate(
-            estimator, estimate, &weights, source, completes_rankings(&sampler), first_attempt, workspace)
-        if estimate.kind != PLAIN and <intp_t>estimate.in_lockstep.depth > sampler.depth:
+        begin_estimate(estimator, estimate, first_attempt, workspace)
+        if estimate.in_groups and estimate.depth > sampler.depth:
             complete_rankings(&sampler)
         for later in range(estimator.passes - 1, -1, -1):
             estimate.passes_to_come = later
             draw_and_accumulate(estimator, estimate, &sampler, &draw, rows)
-        finished = finish_estimate(estimator, estimate, source)
+        estimator.finish(estimate)
+        finished = not estimate.inexact
         first_attempt = False
 
 
@@ -268,25 +265,18 @@ cdef struct Call:
     double *hessian              # or NULL
 
 
-cdef Estimate estimate_of(const Call *call, intp_t q) noexcept nogil:
+cdef Estimate estimate_in(const Call *call, intp_t q) noexcept nogil:
     """One query of a batch, and where its estimate goes."""
     cdef Query query = query_at(&call.queries, q)
-    cdef Estimate estimate
-    estimate.n_items = query.n_items
-    estimate.cutoff = query.cutoff
-    estimate.scores = query.scores
-    estimate.relevance = query.relevance
-    estimate.rank_weights = query.rank_weights
-    estimate.gradient = call.out + (q if call.one_per_query else query.first)
-    estimate.hessian = NULL
-    if call.hessian != NULL:
-        estimate.hessian = call.hessian + query.first
-    return estimate
+    return estimate_of(
+        query.scores, query.relevance, query.n_items, query.rank_weights, query.cutoff,
+        call.out + (q if call.one_per_query else query.first),
+        call.hessian + query.first if call.hessian != NULL else NULL)
 
 
 cdef void estimate_in_batch(const void *call_, intp_t q, char *workspace) noexcept nogil:
     cdef const Call *call = <const Call *>call_
-    cdef Estimate estimate = estimate_of(call, q)
+    cdef Estimate estimate = estimate_in(call, q)
     if call.source.given != NULL:
         estimate_given(&call.estimator, &estimate, &call.source, q, workspace)
     else:
@@ -305,7 +295,7 @@ cdef int accumulate_long(
     cdef intp_t cutoff = estimate.cutoff, i
     cdef double ns_per_ranking = estimate.n_items * cutoff * estimator.ns_per_item_and_rank + 10.0 * cutoff
     cdef intp_t rankings_per_check = max(<intp_t>1, <intp_t>(ROUND_NS / ns_per_ranking))
-    if estimate.kind != PLAIN:
+    if estimate.in_groups:
         rankings_per_check = (rankings_per_check + BLOCK - 1) // BLOCK * BLOCK  # whole groups
     for i in range(0, n_rankings, rankings_per_check):
         with nogil:
@@ -326,7 +316,7 @@ cdef int draw_and_accumulate_long(
     cdef intp_t blocks_per_round, n_rankings
     cdef double ns_per_ranking = NS_PER_ITEM * n_items
     cdef const int32_t *given = NULL
-    drawing.complete = estimate.kind != PLAIN and <intp_t>estimate.in_lockstep.depth > cutoff
+    drawing.complete = estimate.in_groups and estimate.depth > cutoff
     drawing.stride = source.length if source.given != NULL else n_items if drawing.complete else cutoff
     if source.given != NULL:
         given = source.given + query * source.n_samples * source.length
@@ -342,7 +332,7 @@ cdef int draw_and_accumulate_long(
         1, 0 if given != NULL else rankings_bytes(block_length, drawing.stride) * blocks_per_round)
     drawing.rankings = <int32_t *>rankings.of_thread(0)
     for drawing.first_block in range(0, n_blocks, blocks_per_round):
-        if estimate.kind != PLAIN and estimate.in_lockstep.inexact:
+        if estimate.inexact:
             return 0
         drawing.last_block = min(drawing.first_block + blocks_per_round, n_blocks)
         n_rankings = (
@@ -362,7 +352,7 @@ cdef int estimate_long_query(const void *call_, intp_t query, int n_threads) exc
     cdef const Call *call = <const Call *>call_
     cdef const Estimator *estimator = &call.estimator
     cdef const Source *source = &call.source
-    cdef Estimate estimate = estimate_of(call, query)
+    cdef Estimate estimate = estimate_in(call, query)
     cdef intp_t n_items = estimate.n_items, cutoff = estimate.cutoff
     cdef intp_t deep = deepest(n_items, cutoff)
     cdef Draw draw = describe_draw(&estimate, source, query)
@@ -370,28 +360,29 @@ cdef int estimate_long_query(const void *call_, intp_t query, int n_threads) exc
     cdef LongDraw drawing
     cdef int later
     cdef Workspaces estimating = Workspaces(
-        1, rankings_bytes(LOCKSTEP, deep) + weights_workspace(n_items)
+        1, rankings_bytes(GROUP_SIZE, deep) + weights_workspace(n_items)
         + estimator_workspace(estimator, n_items, cutoff) + baseline_workspace(n_items, cutoff, source.pilot))
     cdef Workspaces thread_samplers = Workspaces(
         n_threads, 0 if source.given != NULL else thread_sampler_workspace(n_items, cutoff, source.n_samples))
     cdef int32_t *columns = <int32_t *>estimating.of_thread(0)
-    cdef char *workspace = weigh(
-        &weights, estimate.scores, n_items, cutoff, estimating.of_thread(0) + rankings_bytes(LOCKSTEP, deep))
-    workspace = draw_baseline(&estimate, &weights, source, query, workspace)
-    cdef bint can_complete = cutoff == n_items  # what given rankings hold past the cutoff has not been checked
+    cdef char *workspace = weigh_items(
+        &estimate, &weights, source, query, estimating.of_thread(0) + rankings_bytes(GROUP_SIZE, deep))
     cdef bint finished = False, first_attempt = True
     drawing.draw = &draw
     drawing.weights = &weights
+    estimate.can_be_complete = cutoff == n_items  # what given rankings hold past the cutoff has not been checked
     if source.given == NULL:
         forget_thread_samplers(thread_samplers)
-        can_complete = completes_rankings(thread_sampler(&draw, &weights, False, thread_samplers.of_thread(0)))
+        estimate.can_be_complete = completes_rankings(
+            thread_sampler(&draw, &weights, False, thread_samplers.of_thread(0)))
     while not finished:
-        begin_estimate(estimator, &estimate, &weights, source, can_complete, first_attempt, workspace)
+        begin_estimate(estimator, &estimate, first_attempt, workspace)
         for later in range(estimator.passes - 1, -1, -1):
             estimate.passes_to_come = later
             draw_and_accumulate_long(
                 estimator, &estimate, source, query, &drawing, n_threads, thread_samplers, columns)
-        finished = finish_estimate(estimator, &estimate, source)
+        estimator.finish(&estimate)
+        finished = not estimate.inexact
         first_attempt = False
     return 0
 
@@ -401,15 +392,13 @@ cdef int estimate_long_query(const void *call_, intp_t query, int n_threads) exc
 # ---------------------------------------------------------------------------------------------------------------------
 
 def sampled_estimate(
-    int variant, int sampler, bint pilot, const double[::1] scores, const double[::1] relevance,
+    int kind, int sampler, bint pilot, const double[::1] scores, const double[::1] relevance,
     const double[:, ::1] rank_weights, const int64_t[::1] offsets, intp_t n_samples,
     const int32_t[:, :, ::1] rankings, const uint64_t[::1] key,
     uint64_t first_query, int n_threads, double[::1] out, double[::1] hessian
 ):
-    """Fill ``out`` with the estimate of ``variant``, and ``hessian`` (empty if not wanted) with its diagonal.
+    """Fill ``out`` with the estimate of an ``EstimatorKind``, and ``hessian`` (empty if not wanted) with its diagonal.
 
-    Variants are METRIC (one value per query), PL_RANK_1, PL_RANK_2, PL_RANK_3, CONDITIONAL, the last two with a Hessian
-    diagonal if wanted, and POLICY, PLACEMENT, POLICY_WITH_BASELINE, PLACEMENT_WITH_BASELINE.
     ``rankings`` (n_queries, n_samples, length >= cutoff) are used if given, else drawn from the streams of ``key``.
     ``out`` must be zero where queries are empty.
     """
@@ -420,8 +409,8 @@ def sampled_estimate(
     if cutoff == 0:
         return
     call.queries = queries_of(scores, relevance, rank_weights, offsets)
-    call.estimator = estimator_of(variant, hessian.shape[0] > 0)
-    call.one_per_query = variant == METRIC
+    call.estimator = estimator_of(kind, hessian.shape[0] > 0)
+    call.one_per_query = kind == METRIC
     call.out = &out[0]
     call.hessian = NULL
     if hessian.shape[0] > 0:

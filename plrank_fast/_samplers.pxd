@@ -79,19 +79,18 @@ cdef extern from "threshold_sampler.h" nogil:
 # rankings drawn and used side by side
 cdef extern from "groups.h" nogil:
     enum:
-        LOCKSTEP "PLR_GROUP_SIZE"
+        GROUP_SIZE "PLR_GROUP_SIZE"
 
 cdef enum:
-    LOCKSTEP_RANKS = 4096       # most ranks that are; 64 bytes each
+    GROUP_RANKS = 4096       # most ranks of rankings in groups; 64 bytes each
 
-# how to draw, in the order of ``sampling.SAMPLERS``
-cdef enum:
-    AUTO = 0
-    INTROSELECT = 1
-    NETWORK = 2
-    TABLE = 3
-    THRESHOLD = 4
-    GUIDE = 5                   # of the same family as TABLE, for longer lists; not asked for by name
+cpdef enum SamplerKind:
+    AUTO
+    INTROSELECT
+    NETWORK
+    TABLE
+    THRESHOLD
+    GUIDE                       # TABLE for longer lists; not asked for by name
 
 cdef struct Sampler:
     bint ready                  # in a thread's workspace: whether it has been prepared
@@ -108,7 +107,7 @@ cdef struct Sampler:
     slot_table table
     threshold_sampler threshold
     guide_table guide
-    int32_t *columns            # (at least depth, LOCKSTEP) the group drawn last
+    int32_t *columns            # (at least depth, GROUP_SIZE) the group drawn last
     # of the block at hand:
     plr_stream stream
     uint64_t salt               # of the random bits that only near ties ask for

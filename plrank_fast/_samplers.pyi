@@ -1,5 +1,15 @@
+from enum import IntEnum
+
 import numpy as np
 from numpy.typing import NDArray
+
+class SamplerKind(IntEnum):
+    AUTO = 0
+    INTROSELECT = 1
+    NETWORK = 2
+    TABLE = 3
+    THRESHOLD = 4
+    GUIDE = 5
 
 def sample_rankings(
     sampler: int,

@@ -2,12 +2,12 @@
 
 All of them draw from the same distribution, exactly; they differ in what they cost.
 
-``introselect``  every item's clock, the K that ring first, a sort: the plain one, O(D + K log K) per ranking, for
-                 scores at any distance (``_introselect.pyx``)
-``network``      every item's clock, sixteen rankings in lockstep, a sorting network: up to 1024 items
+``introselect``  arrival times of all items, the K that arrive first, a sort: the plain one, O(D + K log K) per ranking,
+                 for scores at any distance (``_introselect.pyx``)
+``network``      arrival times of all items, in groups of sixteen rankings, a sorting network: up to 1024 items
                  (``kernels/network_sampler.c``)
-``threshold``    clocks of the items whose random word lets them ring early, the same network: a head of up to some 700
-                 ranks of longer lists (``kernels/threshold_sampler.c``)
+``threshold``    arrival times of the items whose random word lets them arrive early, the same network: a head of up to
+                 some 700 ranks of longer lists (``kernels/threshold_sampler.c``)
 ``alias``        draws with replacement from a table, repeats passed over: fast for a short head of a policy that is
                  not peaked, O(D) per query and O(K) per ranking (``kernels/slot_table.c`` up to 4096 items, beyond that
                  ``kernels/guide_table.c``)
@@ -25,7 +25,7 @@ from plrank_fast._random cimport block_size, plr_mix64, plr_stream_init
 from plrank_fast._simd cimport simd_level
 from plrank_fast._threads cimport Workspaces
 from plrank_fast._typedefs cimport int32_t, int64_t, intp_t, uint8_t, uint32_t, uint64_t
-from plrank_fast._weights cimport PLR_OCTAVES, Weights, arrivals, await_arrivals, weigh, weights_workspace
+from plrank_fast._weights cimport PLR_OCTAVES, Weights, arrivals, expected_arrivals, weigh, weights_workspace
 
 cdef extern from "network_sampler.h" nogil:
     ctypedef struct network_kernels:
@@ -79,7 +79,7 @@ cdef inline double introselect_cost(intp_t n_items, intp_t cutoff) noexcept nogi
 
 
 cdef inline double network_cost(intp_t n_items, intp_t cutoff) noexcept nogil:
-    # half of it clocks; the longer the runs, the more rows leave the first-level cache
+    # half of it arrival times; the longer the runs, the more rows leave the first-level cache
     cdef double leaving = 1.7 if cutoff >= 128 else 1.2 if cutoff >= 16 and n_items > 128 else 1.0
     return n_items * (0.1 + 0.08 * log2(max(16.0, cutoff + 1.0))) * leaving
 
@@ -99,7 +99,7 @@ cdef inline double table_cost(intp_t n_items, intp_t cutoff, double rows, intp_t
 
 cdef void expect_draws(Sampler *sampler, const Weights *weights, intp_t cutoff, double most) noexcept nogil:
     """How many draws with replacement see ``cutoff`` different items; infinitely many if more than ``most``."""
-    cdef arrivals last = await_arrivals(weights, cutoff, most / weights.total)
+    cdef arrivals last = expected_arrivals(weights, cutoff, most / weights.total)
     sampler.mean_draws = last.time * weights.total
     # draws come at the rate of the total weight; of the variance of the different ones among them, part is that of
     # how many there are
@@ -119,14 +119,14 @@ cdef int choose_sampler(Sampler *sampler, const Draw *draw, const Weights *weigh
     cdef intp_t n_items = weights.n_items, cutoff = min(draw.cutoff, weights.n_items)
     cdef int fastest = INTROSELECT
     cdef double least = introselect_cost(n_items, cutoff), cost
-    # a group in lockstep costs the same however few of its lanes are wanted
-    cdef double lanes_per_sample = (draw.n_samples + LOCKSTEP - 1) // LOCKSTEP * LOCKSTEP / <double>draw.n_samples
-    # clocks in lockstep are float32, and weights must be representable
+    # a group costs the same however few of its rankings are wanted
+    cdef double lanes_per_sample = (draw.n_samples + GROUP_SIZE - 1) // GROUP_SIZE * GROUP_SIZE / <double>draw.n_samples
+    # arrival times of groups are float32, and weights must be representable
     cdef bint network_serves = n_items <= PLR_NETWORK_ITEMS and weights.spread <= PLR_FLOAT_SPREAD
     cdef bint threshold_serves = (
         <intp_t>plr_most_candidates(cutoff) <= PLR_THRESHOLD_CANDIDATES and plr_mean_candidates(cutoff) < 0.8 * n_items
         and weights.spread <= PLR_FLOAT_SPREAD and weights.octaves.n < <size_t>PLR_OCTAVES)
-    cdef bint table_serves = weights.representable and cutoff <= LOCKSTEP_RANKS
+    cdef bint table_serves = weights.representable and cutoff <= GROUP_RANKS
     if draw.sampler == NETWORK and network_serves:
         return NETWORK
     if draw.sampler == THRESHOLD and threshold_serves:
@@ -180,12 +180,12 @@ cdef inline intp_t network_rows(intp_t n_items) noexcept nogil:
 
 cdef intp_t deepest(intp_t n_items, intp_t cutoff) noexcept nogil:
     """Ranks of the longest columns that may be asked for; deeper rankings are only ever rows, by introselect."""
-    return max(min(min(cutoff, n_items), LOCKSTEP_RANKS), min(n_items, <intp_t>PLR_NETWORK_ITEMS))
+    return max(min(min(cutoff, n_items), GROUP_RANKS), min(n_items, <intp_t>PLR_NETWORK_ITEMS))
 
 
 cdef size_t network_workspace(intp_t n_items) noexcept nogil:
     cdef size_t rows = network_rows(min(n_items, <intp_t>PLR_NETWORK_ITEMS))
-    return rows * (2 * LOCKSTEP * sizeof(int32_t) + sizeof(double) + sizeof(int32_t) + sizeof(float)) + 4 * 64
+    return rows * (2 * GROUP_SIZE * sizeof(int32_t) + sizeof(double) + sizeof(int32_t) + sizeof(float)) + 4 * 64
 
 
 cdef void prepare_network(
@@ -198,16 +198,16 @@ cdef void prepare_network(
     sampler.means = <float *>take(&workspace, n_items * sizeof(float))
     sampler.exact = <double *>take(&workspace, n_items * sizeof(double))
     sampler.order = <int32_t *>take(&workspace, n_items * sizeof(int32_t))
-    sampler.words = <uint32_t *>take(&workspace, n_items * LOCKSTEP * sizeof(uint32_t))
+    sampler.words = <uint32_t *>take(&workspace, n_items * GROUP_SIZE * sizeof(uint32_t))
     sampler.keys = <int32_t *>workspace
     network.prepare(sampler)
 
 
 cdef size_t threshold_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
     cdef size_t candidates = min(plr_most_candidates(cutoff), <size_t>PLR_THRESHOLD_CANDIDATES)
-    cdef size_t rows = LOCKSTEP * (candidates + 64)
+    cdef size_t rows = GROUP_SIZE * (candidates + 64)
     return (
-        (2 * (n_items + 32) + 3 * rows + 1024 + network_rows(candidates) * LOCKSTEP)
+        (2 * (n_items + 32) + 3 * rows + 1024 + network_rows(candidates) * GROUP_SIZE)
         * sizeof(int32_t) + candidates * (sizeof(double) + sizeof(int32_t)) + 9 * 64)
 
 
@@ -217,8 +217,8 @@ cdef bint prepare_threshold(
     """False if too many of the items would be candidates for it to be worth while."""
     cdef size_t n_items = weights.n_items
     cdef size_t candidates = plr_most_candidates(cutoff)
-    cdef size_t rows = LOCKSTEP * (candidates + 64)
-    sampler.deadline = await_arrivals(weights, plr_mean_candidates(cutoff), 1e30).time
+    cdef size_t rows = GROUP_SIZE * (candidates + 64)
+    sampler.deadline = expected_arrivals(weights, plr_mean_candidates(cutoff), 1e30).time
     if not sampler.deadline < INFINITY:
         return False
     sampler.n_items = n_items
@@ -230,7 +230,7 @@ cdef bint prepare_threshold(
     sampler.found = <uint32_t *>take(&workspace, rows * sizeof(uint32_t))
     sampler.words = <uint32_t *>take(&workspace, rows * sizeof(uint32_t))
     sampler.items = <int32_t *>take(&workspace, (rows + 1024) * sizeof(int32_t))
-    sampler.keys = <int32_t *>take(&workspace, network_rows(candidates) * LOCKSTEP * sizeof(int32_t))
+    sampler.keys = <int32_t *>take(&workspace, network_rows(candidates) * GROUP_SIZE * sizeof(int32_t))
     sampler.exact = <double *>take(&workspace, candidates * sizeof(double))
     sampler.order = <int32_t *>workspace
     threshold.prepare(sampler)
@@ -246,8 +246,8 @@ cdef size_t table_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
     cdef size_t ranks = min(cutoff, <intp_t>items)
     return (
         slots_bytes(plr_slot_bits(items, True))
-        + (plr_rows_at_once(ranks) + PLR_MOST_COMPARED) * LOCKSTEP * sizeof(uint32_t)
-        + (items + ranks) * sizeof(double) + items * LOCKSTEP + 6 * 64)
+        + (plr_rows_at_once(ranks) + PLR_MOST_COMPARED) * GROUP_SIZE * sizeof(uint32_t)
+        + (items + ranks) * sizeof(double) + items * GROUP_SIZE + 6 * 64)
 
 
 cdef void prepare_table(Sampler *sampler, const Weights *weights, char *workspace) noexcept nogil:
@@ -262,9 +262,9 @@ cdef void prepare_table(Sampler *sampler, const Weights *weights, char *workspac
     self.slot_bits = plr_slot_bits(self.n_items, sampler.draws_per_item > 1.5)
     self.slots = <uint32_t *>take(&workspace, slots_bytes(self.slot_bits))
     self.ends = <double *>take(&workspace, self.n_items * sizeof(double))
-    self.draws = <uint32_t *>take(&workspace, plr_rows_at_once(self.cutoff) * LOCKSTEP * sizeof(uint32_t))
-    self.twins = <uint32_t *>take(&workspace, PLR_MOST_COMPARED * LOCKSTEP * sizeof(uint32_t))
-    self.stamps = <uint8_t *>take(&workspace, self.n_items * LOCKSTEP)
+    self.draws = <uint32_t *>take(&workspace, plr_rows_at_once(self.cutoff) * GROUP_SIZE * sizeof(uint32_t))
+    self.twins = <uint32_t *>take(&workspace, PLR_MOST_COMPARED * GROUP_SIZE * sizeof(uint32_t))
+    self.stamps = <uint8_t *>take(&workspace, self.n_items * GROUP_SIZE)
     self.arrivals = <double *>workspace
     table.prepare(self)
 
@@ -275,11 +275,11 @@ cdef inline int seen_bits(intp_t cutoff) noexcept nogil:
 
 
 cdef size_t guide_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
-    cdef size_t blocks = plr_guide_blocks(n_items), ranks = min(min(cutoff, n_items), LOCKSTEP_RANKS)
+    cdef size_t blocks = plr_guide_blocks(n_items), ranks = min(min(cutoff, n_items), GROUP_RANKS)
     return (
         (blocks + 1) * sizeof(double) + (<size_t>1 << plr_bits_for(blocks)) * sizeof(uint32_t)
         + (<size_t>1 << seen_bits(ranks)) * sizeof(uint64_t)
-        + ranks * (LOCKSTEP * (2 * sizeof(uint64_t) + sizeof(int32_t)) + sizeof(double)) + 6 * 64)
+        + ranks * (GROUP_SIZE * (2 * sizeof(uint64_t) + sizeof(int32_t)) + sizeof(double)) + 6 * 64)
 
 
 cdef void prepare_guide(guide_table *sampler, const Weights *weights, intp_t cutoff, char *workspace) noexcept nogil:
@@ -291,8 +291,8 @@ cdef void prepare_guide(guide_table *sampler, const Weights *weights, intp_t cut
     sampler.guide = <uint32_t *>take(&workspace, (<size_t>1 << plr_bits_for(blocks)) * sizeof(uint32_t))
     sampler.seen_bits = seen_bits(cutoff)
     sampler.seen = <uint64_t *>take(&workspace, (<size_t>1 << sampler.seen_bits) * sizeof(uint64_t))
-    sampler.words = <uint64_t *>take(&workspace, cutoff * LOCKSTEP * 2 * sizeof(uint64_t))
-    sampler.items = <int32_t *>take(&workspace, cutoff * LOCKSTEP * sizeof(int32_t))
+    sampler.words = <uint64_t *>take(&workspace, cutoff * GROUP_SIZE * 2 * sizeof(uint64_t))
+    sampler.items = <int32_t *>take(&workspace, cutoff * GROUP_SIZE * sizeof(int32_t))
     sampler.arrivals = <double *>workspace
     guide.prepare(sampler)
 
@@ -300,7 +300,7 @@ cdef void prepare_guide(guide_table *sampler, const Weights *weights, intp_t cut
 cdef inline size_t columns_bytes(intp_t n_items, intp_t cutoff) noexcept nogil:
     """Bytes of a group's columns; drawing from a table writes as many rows as it may draw."""
     cdef intp_t ranks = min(min(cutoff, n_items), <intp_t>PLR_SLOT_ITEMS)
-    return max(deepest(n_items, cutoff), <intp_t>plr_slot_rows(ranks) + 2) * LOCKSTEP * sizeof(int32_t)
+    return max(deepest(n_items, cutoff), <intp_t>plr_slot_rows(ranks) + 2) * GROUP_SIZE * sizeof(int32_t)
 
 
 cdef size_t sampler_workspace(intp_t n_items, intp_t cutoff, intp_t n_samples) noexcept nogil:
@@ -365,7 +365,7 @@ cdef void start_block(Sampler *sampler, const Draw *draw, uint64_t block) noexce
 
 
 cdef int32_t *draw_group(Sampler *sampler, intp_t n_rankings) noexcept nogil:
-    """The next LOCKSTEP rankings of the block, rank by rank, (depth, LOCKSTEP); only ``n_rankings`` are defined."""
+    """The next GROUP_SIZE rankings of the block, rank by rank, (depth, GROUP_SIZE); only ``n_rankings`` are defined."""
     cdef intp_t i
     if sampler.method == NETWORK:
         network.draw_group(&sampler.network, &sampler.stream, sampler.salt, sampler.n_drawn, sampler.columns)
@@ -378,8 +378,8 @@ cdef int32_t *draw_group(Sampler *sampler, intp_t n_rankings) noexcept nogil:
             &sampler.guide, &sampler.stream, sampler.salt, sampler.n_drawn, n_rankings, sampler.columns)
     else:
         for i in range(n_rankings):
-            draw_ranking(&sampler.introselect, &sampler.stream, sampler.columns + i, LOCKSTEP)
-    sampler.n_drawn += LOCKSTEP
+            draw_ranking(&sampler.introselect, &sampler.stream, sampler.columns + i, GROUP_SIZE)
+    sampler.n_drawn += GROUP_SIZE
     return sampler.columns
 
 
@@ -392,12 +392,12 @@ cdef void draw_rows(Sampler *sampler, intp_t n_rankings, int32_t *rankings, intp
             draw_ranking(&sampler.introselect, &sampler.stream, rankings + i * stride, 1)
         return
     while first < n_rankings:
-        n_lanes = min(<intp_t>LOCKSTEP, n_rankings - first)
+        n_lanes = min(<intp_t>GROUP_SIZE, n_rankings - first)
         columns = draw_group(sampler, n_lanes)
         for i in range(n_lanes):
             for k in range(sampler.depth):
-                rankings[(first + i) * stride + k] = columns[k * LOCKSTEP + i]
-        first += LOCKSTEP
+                rankings[(first + i) * stride + k] = columns[k * GROUP_SIZE + i]
+        first += GROUP_SIZE
 
 
 cdef void draw_row_blocks(

@@ -29,6 +29,6 @@ cdef struct Weights:
     double most_draws
 
 cdef void relative_weights_of(const double *scores, double highest, double *out, intp_t n_items) noexcept nogil
-cdef arrivals await_arrivals(const Weights *weights, double wanted, double latest) noexcept nogil
+cdef arrivals expected_arrivals(const Weights *weights, double wanted, double latest) noexcept nogil
 cdef size_t weights_workspace(intp_t n_items) noexcept nogil
 cdef char *weigh(Weights *weights, const double *scores, intp_t n_items, intp_t cutoff, char *workspace) noexcept nogil

@@ -24,7 +24,7 @@ cdef void relative_weights_of(const double *scores, double highest, double *out,
     kernels.relative(scores, highest, 1.0, out, n_items)
 
 
-cdef arrivals await_arrivals(const Weights *weights, double wanted, double latest) noexcept nogil:
+cdef arrivals expected_arrivals(const Weights *weights, double wanted, double latest) noexcept nogil:
     """When this many of the items have arrived on average, if that is before ``latest``.
 
     Within a few percent, from the octaves alone.
@@ -94,5 +94,5 @@ def arrival(const double[::1] scores, double wanted):
     memory = np.empty(scores.shape[0] + 8)
     cdef double[::1] view = memory
     weigh(&weights, &scores[0], scores.shape[0], 1, <char *>&view[0])
-    last = await_arrivals(&weights, wanted, 1e300)
+    last = expected_arrivals(&weights, wanted, 1e300)
     return last.time, last.rate

@@ -11,9 +11,9 @@ from libc.math cimport fabs
 from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint64_t, uintptr_t
 from libc.string cimport memcpy, memset
 
+from plrank_fast._estimator cimport Estimate, Estimator, estimate_of
 from plrank_fast._exact cimport exact_workspace, place, solve
 from plrank_fast._metrics cimport dcg_of_query, log_prob_of_query, rank_query, ranking_workspace
-from plrank_fast._plrank cimport Estimate, Estimator
 from plrank_fast._random cimport block_size
 from plrank_fast._rankings cimport fault_in_query
 from plrank_fast._remaining cimport remaining_workspace
@@ -390,21 +390,6 @@ cdef inline int64_t estimator_size(
             query_workspace(&with_hessian, n_items, cutoff, n_samples, drawn))))
 
 
-cdef inline Estimate describe_query(
-    const double *scores, const double *relevance, int64_t n_items, const double *rank_weights, int64_t cutoff,
-    double *gradient, double *hessian
-) noexcept nogil:
-    cdef Estimate query
-    query.n_items = n_items
-    query.cutoff = min(cutoff, n_items)
-    query.scores = scores
-    query.relevance = relevance
-    query.rank_weights = rank_weights
-    query.gradient = gradient
-    query.hessian = hessian
-    return query
-
-
 cdef inline int32_t estimate(
     int variant, int64_t needed, void *stream, const double *scores, const double *relevance, int64_t n_items,
     const double *rank_weights, int64_t cutoff, int64_t n_samples, int32_t sampler, int32_t baseline,
@@ -436,7 +421,7 @@ cdef inline int32_t estimate(
         source.first_query = content.query
         source.first_block = content.block
         source.pilot = baseline == PLRANK_PILOT
-        query = describe_query(scores, relevance, n_items, rank_weights, cutoff, gradient, hessian)
+        query = estimate_of(scores, relevance, n_items, rank_weights, cutoff, gradient, hessian)
         estimator = estimator_of(variant, hessian != NULL)
         estimate_drawn(&estimator, &query, &source, 0, aligned(workspace))
     else:
@@ -504,7 +489,7 @@ cdef inline int32_t estimate_of_rankings(
         source.first_query = 0
         source.first_block = 0
         source.pilot = False
-        query = describe_query(scores, relevance, n_items, rank_weights, cutoff, gradient, hessian)
+        query = estimate_of(scores, relevance, n_items, rank_weights, cutoff, gradient, hessian)
         estimator = estimator_of(variant, hessian != NULL)
         estimate_given(&estimator, &query, &source, 0, aligned(workspace))
     else:

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from plrank_fast import _exact, _latin_hypercube, _sampled, _samplers, _threads, scaling, validation
+from plrank_fast._sampled import EstimatorKind
+from plrank_fast._samplers import SamplerKind
 from plrank_fast.sampling import SAMPLERS
 from plrank_fast.validation import FloatArray, IntArray, KeyArray, RandomState, RankingArray
 
@@ -18,7 +20,7 @@ LATIN_HYPERCUBE = "latin_hypercube"  # spreads the rankings of a call by relevan
 
 
 def sampled_estimate(
-    variant: int,
+    kind: int,
     scores: ArrayLike,
     relevance: ArrayLike,
     rank_weights: ArrayLike,
@@ -35,7 +37,7 @@ def sampled_estimate(
     fewest_samples: int = 1,
     baseline: str | None = None,
 ) -> Any:
-    """Check all arguments, then run the estimator ``variant`` of ``_sampled`` over the batch."""
+    """Check all arguments, then run an estimator of ``_sampled`` over the batch."""
     scores_ = validation.real_array(scores, "scores")
     relevance_ = validation.same_length(validation.real_array(relevance, "relevance"), "relevance", scores_)
     offsets_ = validation.query_offsets(offsets, scores_.size)
@@ -53,7 +55,7 @@ def sampled_estimate(
     hessian = validation.flag(hessian, "hessian")
     if hessian and baseline is not None:
         raise ValueError(f"baseline does not go with hessian=True, got {baseline!r}")
-    result = np.zeros(offsets_.size - 1 if variant == _sampled.METRIC else scores_.size)
+    result = np.zeros(offsets_.size - 1 if kind == EstimatorKind.METRIC else scores_.size)
     diagonal = np.zeros(scores_.size if hessian else 0)
     outputs = validation.output_pair(out, result.shape) if hessian else (validation.output(out, result.shape), None)
     rng = validation.check_random_state(rng)
@@ -66,10 +68,10 @@ def sampled_estimate(
             )
         sampler = "auto"
     _sampled.sampled_estimate(
-        variant, SAMPLERS.index(sampler), baseline is not None, scores_, relevance_, weights, offsets_, n_samples,
+        kind, SAMPLERS[sampler], baseline is not None, scores_, relevance_, weights, offsets_, n_samples,
         given, key, first_query, threads, result, diagonal,
     )  # fmt: skip
-    of_documents = None if variant == _sampled.METRIC else offsets_
+    of_documents = None if kind == EstimatorKind.METRIC else offsets_
     result = scaling.restore(result, exponents, of_documents, "relevance and rank_weights")
     if hessian:
         diagonal = scaling.restore(diagonal, exponents, of_documents, "relevance and rank_weights")
@@ -104,8 +106,9 @@ def _spread_rankings(
             alone, length = np.array([0, lengths[query]]), min(ranks, int(lengths[query]))
             drawn = np.empty((1, n_samples, length), dtype=np.int32)
             _samplers.sample_rankings(
-                0, scores[part], alone, n_samples, length, key, first_query + int(query), n_threads, drawn
-            )
+                SamplerKind.AUTO, scores[part], alone, n_samples, length, key, first_query + int(query), n_threads,
+                drawn,
+            )  # fmt: skip
             rankings[query, :, :length] = drawn[0]
     return rankings
 
@@ -197,9 +200,9 @@ def pl_rank_3(
     True
     """
     return sampled_estimate(
-        _sampled.PL_RANK_3, scores, relevance, rank_weights, offsets=offsets, n_samples=n_samples, rankings=rankings,
-        rng=rng, sampler=sampler, n_threads=n_threads, out=out, first_query=first_query, hessian=hessian,
-        baseline=baseline,
+        EstimatorKind.PL_RANK_3, scores, relevance, rank_weights, offsets=offsets, n_samples=n_samples,
+        rankings=rankings, rng=rng, sampler=sampler, n_threads=n_threads, out=out, first_query=first_query,
+        hessian=hessian, baseline=baseline,
     )  # fmt: skip
 
 
@@ -229,8 +232,8 @@ def pl_rank_2(
     Optimization of Plackett-Luce Ranking Models for Relevance and Fairness", SIGIR 2021.
     """
     return sampled_estimate(
-        _sampled.PL_RANK_2, scores, relevance, rank_weights, offsets=offsets, n_samples=n_samples, rankings=rankings,
-        rng=rng, sampler=sampler, n_threads=n_threads, out=out, first_query=first_query,
+        EstimatorKind.PL_RANK_2, scores, relevance, rank_weights, offsets=offsets, n_samples=n_samples,
+        rankings=rankings, rng=rng, sampler=sampler, n_threads=n_threads, out=out, first_query=first_query,
     )  # fmt: skip
 
 
@@ -261,8 +264,8 @@ def pl_rank_1(
     Optimization of Plackett-Luce Ranking Models for Relevance and Fairness", SIGIR 2021.
     """
     return sampled_estimate(
-        _sampled.PL_RANK_1, scores, relevance, rank_weights, offsets=offsets, n_samples=n_samples, rankings=rankings,
-        rng=rng, sampler=sampler, n_threads=n_threads, out=out, first_query=first_query,
+        EstimatorKind.PL_RANK_1, scores, relevance, rank_weights, offsets=offsets, n_samples=n_samples,
+        rankings=rankings, rng=rng, sampler=sampler, n_threads=n_threads, out=out, first_query=first_query,
     )  # fmt: skip
 
 
@@ -333,8 +336,9 @@ def pl_rank_cmc(
     True
     """
     return sampled_estimate(
-        _sampled.CONDITIONAL, scores, relevance, rank_weights, offsets=offsets, n_samples=n_samples, rankings=rankings,
-        rng=rng, sampler=sampler, n_threads=n_threads, out=out, first_query=first_query, hessian=hessian,
+        EstimatorKind.CONDITIONAL, scores, relevance, rank_weights, offsets=offsets, n_samples=n_samples,
+        rankings=rankings, rng=rng, sampler=sampler, n_threads=n_threads, out=out, first_query=first_query,
+        hessian=hessian,
     )  # fmt: skip
 
 
@@ -372,7 +376,7 @@ def pl_rank_exact(
 ) -> FloatArray | tuple[FloatArray, FloatArray]:
     """Compute the gradient of the expected metric, and its Hessian diagonal, without sampling.
 
-    The first K of independent clocks that ring after Exp(w_d) times, w = exp(score), are a Plackett-Luce ranking. Given
+    Let item d arrive after an Exp(w_d) time, w = exp(score): the first K to arrive are a Plackett-Luce ranking. Given
     the time t, the other items have rung independently of each other, with chances p_j = 1 - exp(-w_j t); the
     expectation is a one-dimensional integral over t of polynomials in z (z^m: m of them have rung)::
 
@@ -381,7 +385,7 @@ def pl_rank_exact(
     and so are its derivatives. It is integrated by Gauss-Legendre quadrature on a map of t that follows the arrivals.
 
     With ``noise="normal"`` rankings are the descending order of u = score + sigma z instead, z independent standard
-    normal (Thurstone's model, Case V): the clocks ring at t = -u, with normal densities in place of w q and
+    normal (Thurstone's model, Case V): items arrive at t = -u, with normal densities in place of w q and
     p_j = Phi((score_j + t) / sigma), and nodes come from a trapezoid rule. This is the expectation that
     ``stochastic_rank(noise="normal")`` estimates, and SoftRank's objective without its assumption of independence.
 

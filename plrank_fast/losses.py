@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from plrank_fast import _losses, _magnitudes, _threads, scaling, validation
+from plrank_fast._losses import LossKind
 from plrank_fast.rank_weights import dcg_weights, gains
 from plrank_fast.validation import FloatArray, RandomState
 
@@ -38,7 +39,7 @@ __all__ = [
 LossAndGradient = tuple[FloatArray, FloatArray]
 OutputPair = tuple[FloatArray, FloatArray]
 
-POINTWISE_KINDS = {"squared": _losses.POINTWISE_SQUARED, "logistic": _losses.POINTWISE_LOGISTIC}
+POINTWISE_KINDS = {"squared": LossKind.POINTWISE_SQUARED, "logistic": LossKind.POINTWISE_LOGISTIC}
 TIES = ("index", "random")
 TRUNCATIONS = ("metric", "pairs")
 
@@ -222,7 +223,7 @@ def softmax_cross_entropy(
     (True, array([ 0.5, -0.5]))
     """
     return evaluate_loss(
-        _losses.SOFTMAX_CROSS_ENTROPY, scores, labels, offsets=offsets, n_threads=n_threads, out=out,
+        LossKind.SOFTMAX_CROSS_ENTROPY, scores, labels, offsets=offsets, n_threads=n_threads, out=out,
         label_range=(0.0, np.inf), as_shares=True,
     )  # fmt: skip
 
@@ -305,7 +306,7 @@ def list_mle(
     validation.choice(ties, "ties", TIES)
     validation.goes_with(rng, "rng", ties == "random", "ties='random'")
     return evaluate_loss(
-        _losses.LIST_MLE, scores, labels, offsets=offsets, n_threads=n_threads, out=out, cutoff=cutoff, rng=rng,
+        LossKind.LIST_MLE, scores, labels, offsets=offsets, n_threads=n_threads, out=out, cutoff=cutoff, rng=rng,
         ties_at_random=ties == "random", first_query=first_query,
     )  # fmt: skip
 
@@ -366,7 +367,7 @@ def pairwise_logistic(
     (True, array([ 0.5, -0.5]))
     """
     return evaluate_loss(
-        _losses.PAIRWISE_LOGISTIC, scores, labels, offsets=offsets, n_threads=n_threads, out=out,
+        LossKind.PAIRWISE_LOGISTIC, scores, labels, offsets=offsets, n_threads=n_threads, out=out,
         slope=validation.positive_real(slope, "slope"),
     )  # fmt: skip
 
@@ -442,7 +443,7 @@ def lambda_rank(
     True
     """
     return evaluate_loss(
-        _losses.LAMBDA_LOSS, scores, labels, offsets=offsets, n_threads=n_threads, out=out, as_gains=True,
+        LossKind.LAMBDA_LOSS, scores, labels, offsets=offsets, n_threads=n_threads, out=out, as_gains=True,
         cutoff=cutoff, discounts_past_cutoff=validation.choice(truncation, "truncation", TRUNCATIONS) == "pairs",
         slope=validation.positive_real(slope, "slope"),
     )  # fmt: skip
@@ -518,7 +519,7 @@ def lambda_loss(
     True
     """
     values, gradient = evaluate_loss(
-        _losses.LAMBDA_LOSS, scores, labels, offsets=offsets, n_threads=n_threads, out=None, as_gains=True,
+        LossKind.LAMBDA_LOSS, scores, labels, offsets=offsets, n_threads=n_threads, out=None, as_gains=True,
         cutoff=cutoff, slope=validation.positive_real(slope, "slope"),
         distance_weight=validation.positive_real(mu, "mu"),
     )  # fmt: skip
@@ -589,7 +590,7 @@ def approx_ndcg(
     True
     """
     return evaluate_loss(
-        _losses.APPROX_NDCG, scores, labels, offsets=offsets, n_threads=n_threads, out=out, as_gains=True,
+        LossKind.APPROX_NDCG, scores, labels, offsets=offsets, n_threads=n_threads, out=out, as_gains=True,
         sigma=validation.positive_real(temperature, "temperature"),
     )  # fmt: skip
 
@@ -660,6 +661,6 @@ def soft_rank(
     True
     """
     return evaluate_loss(
-        _losses.SOFT_RANK, scores, labels, offsets=offsets, n_threads=n_threads, out=out, as_gains=True, cutoff=cutoff,
+        LossKind.SOFT_RANK, scores, labels, offsets=offsets, n_threads=n_threads, out=out, as_gains=True, cutoff=cutoff,
         sigma=validation.positive_real(sigma, "sigma"), spread=2.0**0.5,
     )  # fmt: skip

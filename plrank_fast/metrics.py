@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from plrank_fast import _metrics, _threads, scaling, validation
+from plrank_fast._metrics import MetricKind
 from plrank_fast.rank_weights import gains, rbp_weights
 from plrank_fast.validation import FloatArray, IntArray
 
@@ -149,11 +150,11 @@ def _metric(
     ranks = -1 if cutoff is None else validation.count(cutoff, "cutoff", 0)
     threads = _threads.resolve_threads(validation.threads(n_threads))
     exponents = None
-    if kind in (_metrics.RANK_BIASED_PRECISION, _metrics.AVERAGE_RELEVANCE_POSITION):  # linear, and a ratio
+    if kind in (MetricKind.RANK_BIASED_PRECISION, MetricKind.AVERAGE_RELEVANCE_POSITION):  # linear, and a ratio
         relevance_, exponents = scaling.moderate(relevance_, offsets_)
     result = np.full(offsets_.size - 1, float(empty))
     _metrics.metric(kind, scores_, relevance_, offsets_, ranks, parameter, float(empty), threads, result)
-    return scaling.restore(result, exponents, None, name) if kind == _metrics.RANK_BIASED_PRECISION else result
+    return scaling.restore(result, exponents, None, name) if kind == MetricKind.RANK_BIASED_PRECISION else result
 
 
 def precision(
@@ -197,7 +198,7 @@ def precision(
     >>> plr.precision([0.3, 0.2, 0.1], [0, 1, 2], cutoff=2)
     array([0.5])
     """
-    return _metric(_metrics.PRECISION, scores, relevance, cutoff, offsets, n_threads)
+    return _metric(MetricKind.PRECISION, scores, relevance, cutoff, offsets, n_threads)
 
 
 def recall(
@@ -244,7 +245,7 @@ def recall(
     >>> plr.recall([0.3, 0.2, 0.1], [0, 1, 2], cutoff=2)
     array([0.5])
     """
-    return _metric(_metrics.RECALL, scores, relevance, cutoff, offsets, n_threads, empty=empty)
+    return _metric(MetricKind.RECALL, scores, relevance, cutoff, offsets, n_threads, empty=empty)
 
 
 def mrr(
@@ -288,7 +289,7 @@ def mrr(
     >>> plr.mrr([0.3, 0.2, 0.1], [0, 1, 2])
     array([0.5])
     """
-    return _metric(_metrics.RECIPROCAL_RANK, scores, relevance, cutoff, offsets, n_threads)
+    return _metric(MetricKind.RECIPROCAL_RANK, scores, relevance, cutoff, offsets, n_threads)
 
 
 def err(
@@ -344,7 +345,7 @@ def err(
     if max_label is not None:
         highest = validation.at_least(max_label, "max_label", highest)
     chances = grades / 2.0**highest
-    return _metric(_metrics.EXPECTED_RECIPROCAL_RANK, scores, chances, cutoff, offsets, n_threads, name="labels")
+    return _metric(MetricKind.EXPECTED_RECIPROCAL_RANK, scores, chances, cutoff, offsets, n_threads, name="labels")
 
 
 def rbp(
@@ -398,7 +399,7 @@ def rbp(
     """
     rbp_weights(0, persistence)  # checks it
     return _metric(
-        _metrics.RANK_BIASED_PRECISION, scores, relevance, cutoff, offsets, n_threads, parameter=float(persistence)
+        MetricKind.RANK_BIASED_PRECISION, scores, relevance, cutoff, offsets, n_threads, parameter=float(persistence)
     )
 
 
@@ -452,4 +453,4 @@ def average_relevance_position(
     array([2.5])
     """
     weights = validation.within(validation.real_array(relevance, "relevance"), "relevance", 0.0, np.inf)
-    return _metric(_metrics.AVERAGE_RELEVANCE_POSITION, scores, weights, cutoff, offsets, n_threads, empty=empty)
+    return _metric(MetricKind.AVERAGE_RELEVANCE_POSITION, scores, weights, cutoff, offsets, n_threads, empty=empty)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from numpy.typing import ArrayLike
 
-from plrank_fast import _sampled, validation
+from plrank_fast import validation
+from plrank_fast._sampled import EstimatorKind
 from plrank_fast.gradients import sampled_estimate
 from plrank_fast.validation import FloatArray, RandomState
 
@@ -65,7 +66,7 @@ def policy_gradient(
     """
     baseline = validation.flag(baseline, "baseline")
     return sampled_estimate(
-        _sampled.POLICY_WITH_BASELINE if baseline else _sampled.POLICY, scores, relevance, rank_weights,
+        EstimatorKind.POLICY_WITH_BASELINE if baseline else EstimatorKind.POLICY, scores, relevance, rank_weights,
         offsets=offsets, n_samples=n_samples, rankings=rankings, rng=rng, sampler=sampler, n_threads=n_threads,
         out=out, first_query=first_query, fewest_samples=2 if baseline else 1,
     )  # fmt: skip
@@ -126,7 +127,7 @@ def placement_policy_gradient(
     """
     baseline = validation.flag(baseline, "baseline")
     return sampled_estimate(
-        _sampled.PLACEMENT_WITH_BASELINE if baseline else _sampled.PLACEMENT, scores, relevance, rank_weights,
+        EstimatorKind.PLACEMENT_WITH_BASELINE if baseline else EstimatorKind.PLACEMENT, scores, relevance, rank_weights,
         offsets=offsets, n_samples=n_samples, rankings=rankings, rng=rng, sampler=sampler, n_threads=n_threads,
         out=out, first_query=first_query, fewest_samples=2 if baseline else 1,
     )  # fmt: skip

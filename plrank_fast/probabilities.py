@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from plrank_fast import _exact, _sampled, _threads, scaling, validation
+from plrank_fast import _exact, _threads, scaling, validation
+from plrank_fast._sampled import EstimatorKind
 from plrank_fast.gradients import NOISES, noisy_scores, pl_rank_exact, sampled_estimate
 from plrank_fast.validation import FloatArray, RandomState
 
@@ -107,7 +108,7 @@ def expected_metric(
     if noise != "gumbel" or validation.positive_real(sigma, "sigma") != 1.0:
         raise ValueError(f"noise and sigma can only be set with method='exact', got {noise!r} and {sigma}")
     return sampled_estimate(
-        _sampled.METRIC, scores, relevance, rank_weights, offsets=offsets, n_samples=n_samples, rankings=rankings,
+        EstimatorKind.METRIC, scores, relevance, rank_weights, offsets=offsets, n_samples=n_samples, rankings=rankings,
         rng=rng, sampler=sampler, n_threads=n_threads, out=out, first_query=first_query,
     )  # fmt: skip
 
@@ -122,7 +123,8 @@ def rank_probabilities(
 ) -> FloatArray:
     """Compute the probability of each document to be at each of the first ``cutoff`` ranks of its query.
 
-    With the clocks of ``pl_rank_exact``: P(rank of d = k) = int w_d q_d [z^{k - 1}] prod_{i != d} (q_i + p_i z) dt.
+    With the arrival times of ``pl_rank_exact``: P(rank of d = k) =
+    int w_d q_d [z^{k - 1}] prod_{i != d} (q_i + p_i z) dt.
 
     Parameters
     ----------

@@ -67,9 +67,9 @@ __all__ = [
 def sample_rankings(scores: FloatArray, n_samples: int, cutoff: int, rng: np.random.Generator) -> IntArray:
     """Draw rankings, (N, K): perturb with Gumbel noise, select the K best, sort them. O(N D)."""
     cutoff = min(cutoff, scores.size)
-    clocks = rng.standard_exponential((n_samples, scores.size)) * np.exp(scores.max() - scores)
-    first = np.argpartition(clocks, cutoff - 1, axis=1)[:, :cutoff]
-    order = np.argsort(np.take_along_axis(clocks, first, axis=1), axis=1)
+    arrivals = rng.standard_exponential((n_samples, scores.size)) * np.exp(scores.max() - scores)
+    first = np.argpartition(arrivals, cutoff - 1, axis=1)[:, :cutoff]
+    order = np.argsort(np.take_along_axis(arrivals, first, axis=1), axis=1)
     return np.take_along_axis(first, order, axis=1)
 
 
@@ -325,7 +325,7 @@ def _leave_one_out(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Y_j and X_j (see ``pl_rank_exact``) and the value's integrand, for all times at once, without dividing.
 
-    ``density`` is that of each clock's ringing: w q of exponential ones.
+    ``density`` is that of each item's arrival time: w q of exponential ones.
 
     Prefix products of ``L_j(z) = q_j + p_j z`` and of ``B`` going forward; their adjoints going backward.
     """

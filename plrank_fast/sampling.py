@@ -6,9 +6,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from plrank_fast import _metrics, _samplers, _threads, validation
+from plrank_fast._samplers import SamplerKind
 from plrank_fast.validation import FloatArray, IntArray, RandomState, RankingArray
 
-SAMPLERS = ("auto", "introselect", "network", "alias", "threshold")
+SAMPLERS = {
+    "auto": SamplerKind.AUTO,
+    "introselect": SamplerKind.INTROSELECT,
+    "network": SamplerKind.NETWORK,
+    "alias": SamplerKind.TABLE,
+    "threshold": SamplerKind.THRESHOLD,
+}
 
 
 def sample_rankings(
@@ -95,16 +102,14 @@ def sample_rankings(
     longest = int(np.diff(starts).max(initial=0))
     n_samples = validation.count(n_samples, "n_samples", 1)
     ranks = longest if cutoff is None else min(validation.count(cutoff, "cutoff", 0), longest)
-    validation.choice(sampler, "sampler", SAMPLERS)
+    validation.choice(sampler, "sampler", tuple(SAMPLERS))
     threads = _threads.resolve_threads(validation.threads(n_threads))
     first_query = validation.count(first_query, "first_query", 0)
     rng = validation.check_random_state(rng)
     shape = validation.addressable((offsets_.size - 1, n_samples, ranks), 4, "n_samples")
     rankings = np.empty(shape, dtype=np.int32)
     key = validation.stream_key(rng)
-    _samplers.sample_rankings(
-        SAMPLERS.index(sampler), scores_, starts, n_samples, ranks, key, first_query, threads, rankings
-    )
+    _samplers.sample_rankings(SAMPLERS[sampler], scores_, starts, n_samples, ranks, key, first_query, threads, rankings)
     if possible is not None:
         _number_among_all(rankings, possible, starts, offsets_)
     return rankings[0] if offsets is None else rankings

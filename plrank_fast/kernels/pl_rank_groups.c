@@ -1,4 +1,4 @@
-/* With PR_k and S_k the reward and the remaining weight from rank k on (symbols of _plrank.pyx), one ranking gives
+/* With PR_k the future reward and S_k the weight left at rank k (symbols of _plrank.pyx), one ranking gives
  *
  *     g_d = PR_{r+1} + w_d (rho_d DR_r - RI_r),     [RI_r, DR_r] = sum over k <= r of [PR_k, theta_k] / S_k
  *
@@ -227,7 +227,7 @@ PLR_INLINE void backward_some(pl_rank_groups *pass, const int32_t *columns, size
         }
         add_terms(&at, &terms, copies);
     }
-    add_numbers(pass->total_reward + first, &risk);
+    add_numbers(pass->total_risk + first, &risk);
     add_numbers(pass->total_direct + first, &direct);
     add_numbers(pass->first_reward + first, &after);
 }
@@ -236,7 +236,7 @@ PLR_INLINE void forward_some(pl_rank_groups *pass, const int32_t *columns, size_
                              int with_baseline)
 {
     const double *rank_weights = pass->rank_weights, *baselines = pass->baseline;
-    double *states = pass->states; /* [PR_{k+1}, S_k] of each rank */
+    double *states = pass->scratch; /* [PR_{k+1}, S_k] of each rank */
     columns += first;
     numbers relevance, weight, left = left_over(pass, columns, n_lanes);
     numbers reward = {{{0}}}, risk = {{{0}}}, direct = {{{0}}};

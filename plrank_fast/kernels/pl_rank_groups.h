@@ -14,13 +14,10 @@ typedef struct {
     const double *baseline;     /* (depth,) taken off the reward after each rank, or NULL */
     double *records;            /* (n_items + 1, record_length), all 0 for the dummy */
     double total_weight;
-    double total_reward[PLR_GROUP_SIZE]; /* sums, over the rankings of each lane, of reward / S and theta / S */
-    double total_direct[PLR_GROUP_SIZE];
-    double first_reward[PLR_GROUP_SIZE]; /* and of the reward from rank 1 on; by `backward` */
-    double *states;             /* (depth + 1, 4, 16), scratch memory */
-    size_t flush_after;        /* rankings after which the caller moves the sums on to the gradient */
-    size_t since_flush;
-    int inexact;                /* the caller found rounding amplified too much */
+    double total_risk[PLR_GROUP_SIZE];   /* sums over the rankings of each lane: of RI_K, */
+    double total_direct[PLR_GROUP_SIZE]; /* of DR_K, */
+    double first_reward[PLR_GROUP_SIZE]; /* and of the reward from rank 1 on; all by `backward` */
+    double *scratch;            /* (depth, 2, samples side by side) what `forward` keeps from its way back */
 } pl_rank_groups;
 
 /* A record of an item is [relevance, weight, sums of its terms ...]. Samples side by side often place the same item of

@@ -1,0 +1,112 @@
+"""What every estimator from sampled rankings consists of: three steps over the rankings of one query.
+
+``begin`` lays its state out in the workspace, ``accumulate`` adds rankings to it, as often as there are more, and
+``finish`` leaves the mean over all of them. Who draws the rankings, and in what portions, is a matter of ``_sampled``.
+"""
+
+from libc.string cimport memset
+
+from plrank_fast._typedefs cimport int32_t, intp_t
+from plrank_fast._weights cimport Weights
+
+cdef struct Estimate:
+    # the query
+    intp_t n_items
+    intp_t cutoff                # ranks that count: min(number of rank weights, n_items)
+    const double *scores
+    const double *relevance
+    const double *rank_weights
+    const Weights *weights       # of the items
+    # its rankings
+    intp_t n_samples
+    const double *baseline       # (n_items,) taken off the reward after each rank (PL-Rank-3), or NULL
+    bint can_be_complete         # whether their ranks past the cutoff are valid, and cost little to draw
+    bint first_attempt
+    int passes_to_come           # over the same rankings, after the one at hand
+    # what comes out
+    double *gradient             # (n_items,) OUT, or one number for the value of the metric
+    double *hessian              # (n_items,) OUT, or NULL
+    # of the estimator; set by ``begin``
+    void *state                  # what it keeps, in its workspace
+    bint in_groups               # whether rankings go to ``accumulate_group`` in place of ``accumulate``
+    intp_t depth                 # ranks that it then looks at: the cutoff, or all
+    bint inexact                 # set later: rounding was amplified too much, and a second attempt will not do that
+
+ctypedef size_t (*workspace_size)(intp_t n_items, intp_t cutoff) noexcept nogil
+ctypedef void (*begin_step)(Estimate *estimate, char *workspace) noexcept nogil
+# rankings in rows, ``stride`` items apart
+ctypedef void (*accumulate_step)(
+    Estimate *estimate, const int32_t *rankings, intp_t n_rankings, intp_t stride) noexcept nogil
+# the first ``n_rankings`` of a group, (depth, GROUP_SIZE), which may be overwritten
+ctypedef void (*group_step)(Estimate *estimate, int32_t *columns, intp_t n_rankings) noexcept nogil
+ctypedef void (*finish_step)(Estimate *estimate) noexcept nogil
+
+cdef struct Estimator:
+    workspace_size workspace     # bytes; at most as many for a shorter query
+    begin_step begin
+    accumulate_step accumulate
+    group_step accumulate_group  # or NULL
+    finish_step finish
+    int passes                   # over the rankings
+    double ns_per_item           # rough cost per sample and item, and per sample, item and rank
+    double ns_per_item_and_rank
+
+
+cdef inline Estimate estimate_of(
+    const double *scores, const double *relevance, intp_t n_items, const double *rank_weights, intp_t cutoff,
+    double *gradient, double *hessian
+) noexcept nogil:
+    """One query, and where its estimate goes; all else is set on the way."""
+    cdef Estimate estimate
+    memset(&estimate, 0, sizeof(Estimate))
+    estimate.n_items = n_items
+    estimate.cutoff = min(cutoff, n_items)
+    estimate.scores = scores
+    estimate.relevance = relevance
+    estimate.rank_weights = rank_weights
+    estimate.gradient = gradient
+    estimate.hessian = hessian
+    return estimate
+
+
+cdef inline Estimator new_estimator(
+    workspace_size workspace, begin_step begin, accumulate_step accumulate, group_step accumulate_group,
+    finish_step finish, double ns_per_item, double ns_per_item_and_rank
+) noexcept nogil:
+    cdef Estimator estimator
+    estimator.workspace = workspace
+    estimator.begin = begin
+    estimator.accumulate = accumulate
+    estimator.accumulate_group = accumulate_group
+    estimator.finish = finish
+    estimator.passes = 1
+    estimator.ns_per_item = ns_per_item
+    estimator.ns_per_item_and_rank = ns_per_item_and_rank
+    return estimator
+
+
+cdef inline void take_mean(Estimate *estimate) noexcept nogil:
+    """A finish step: sums over the rankings become their mean."""
+    cdef intp_t d
+    for d in range(estimate.n_items):
+        estimate.gradient[d] /= estimate.n_samples
+    if estimate.hessian != NULL:
+        for d in range(estimate.n_items):
+            estimate.hessian[d] /= estimate.n_samples
+
+
+cdef inline void sum_future_reward(
+    const Estimate *estimate, const int32_t *ranking, double *future_reward
+) noexcept nogil:
+    """future_reward[k] = sum over x >= k of theta_x rho_{y_x}, for k = 0 to the cutoff. O(K)."""
+    cdef intp_t k
+    cdef double reward = 0.0
+    future_reward[estimate.cutoff] = 0.0
+    for k in range(estimate.cutoff - 1, -1, -1):
+        reward += estimate.rank_weights[k] * estimate.relevance[ranking[k]]
+        future_reward[k] = reward
+
+
+cdef inline size_t state_bytes(size_t size) noexcept nogil:
+    """Bytes of a state at the start of a workspace: whole cache lines, so that the arrays after it begin on one."""
+    return (size + 63) // 64 * 64
