@@ -17,7 +17,7 @@ from libc.float cimport DBL_MAX
 from libc.math cimport INFINITY, M_PI, cos, exp, log, sin
 from libc.string cimport memset
 
-from plrank_fast._batch cimport Batch, batch_of, longest_query, run_batch, run_tasks
+from plrank_fast._batch cimport Batch, batch_of, longest_query, parts_per_thread, run_batch, run_tasks
 from plrank_fast._queries cimport Queries, Query, queries_of, query_at
 from plrank_fast._random cimport block_size, plr_stream, plr_stream_init
 from plrank_fast._selection cimport select_smallest, sort_pairs
@@ -121,6 +121,8 @@ cdef struct Problem:
     double recent[RECENT]       # latest arrivals that have counted in these groups
     double latest               # in all groups, infinite to begin with
     intp_t n_groups
+    intp_t[TOGETHER] n_kept     # of the samples of this group that have been drawn
+    plr_stream stream           # of this block
     uint64_t *thresholds        # of random words, for the pivot
     # the first n_ranks of one of them
     double *ranked
@@ -505,45 +507,36 @@ cdef inline const double *given_from(const double *given, intp_t distance) noexc
     return given + distance
 
 
-cdef void add_samples(Problem *problem, plr_stream *stream, intp_t n_samples, const double *given) noexcept nogil:
-    """Eight samples are sorted at a time; the latest arrival that has counted lately is the pivot of the next eight.
+cdef void use_group(Problem *problem, intp_t n_samples) noexcept nogil:
+    """Sort the samples of a group side by side and add them; the latest arrival that has counted lately is the pivot
+    of the next group.
 
     The pivot only spares work: whatever it is, the same arrivals are ranked.
     """
-    cdef double latest
+    cdef double latest = -INFINITY
     cdef const double *lists[TOGETHER]
-    cdef intp_t n_kept[TOGETHER]
-    cdef intp_t first, group, i, j, here, longest, stride = padded(problem.n_items)
-    cdef uint64_t position_bits
-    for group in range((n_samples + TOGETHER - 1) // TOGETHER):
-        first = group * TOGETHER
-        here = min(<intp_t>TOGETHER, n_samples - first)
-        longest = 0
-        latest = -INFINITY
-        for i in range(here):
-            n_kept[i] = keep_best(
-                problem, stream, given_from(given, (first + i) * problem.n_items),
-                problem.kept + i * stride, problem.kept_items + i * stride)
-            longest = max(longest, n_kept[i])
-        position_bits = 1
-        while position_bits < <uint64_t>longest:
-            position_bits = 2 * position_bits + 1
-        for i in range(TOGETHER):
-            # lists past the last sample repeat the first and are not read
-            lists[i] = problem.kept + (i if i < here else 0) * stride
-        for i in range(here):
-            for j in range(n_kept[i], longest):
-                problem.kept[i * stride + j] = DBL_MAX
+    cdef intp_t i, j, longest = 0, stride = padded(problem.n_items)
+    cdef uint64_t position_bits = 1
+    for i in range(n_samples):
+        longest = max(longest, problem.n_kept[i])
+    while position_bits < <uint64_t>longest:
+        position_bits = 2 * position_bits + 1
+    for i in range(TOGETHER):
+        # lists past the last sample repeat the first and are not read
+        lists[i] = problem.kept + (i if i < n_samples else 0) * stride
+    for i in range(n_samples):
+        for j in range(problem.n_kept[i], longest):
+            problem.kept[i * stride + j] = DBL_MAX
+    if longest <= LONGEST_TOGETHER:
+        kernels.sort_together(lists, longest, position_bits, problem.keys)
+    for i in range(n_samples):
         if longest <= LONGEST_TOGETHER:
-            kernels.sort_together(lists, longest, position_bits, problem.keys)
-        for i in range(here):
-            if longest <= LONGEST_TOGETHER:
-                read_sorted(problem, i, n_kept[i], position_bits)
-            else:
-                read_alone(problem, i, n_kept[i])
-            latest = max(latest, problem.ranked[problem.n_ranks - 1])
-            add_sample(problem)
-        set_pivot(problem, latest)
+            read_sorted(problem, i, problem.n_kept[i], position_bits)
+        else:
+            read_alone(problem, i, problem.n_kept[i])
+        latest = max(latest, problem.ranked[problem.n_ranks - 1])
+        add_sample(problem)
+    set_pivot(problem, latest)
 
 
 cdef void clear_sums(Problem *problem) noexcept nogil:
@@ -555,17 +548,24 @@ cdef void clear_sums(Problem *problem) noexcept nogil:
         memset(stretch.sums, 0, (2 + stretch.last - stretch.first) * stretch.n_nodes * sizeof(double))
 
 
-cdef void add_block(
-    Problem *problem, const uint64_t *key, uint64_t query, uint64_t block, intp_t n_samples, const double *given,
-    double *gradient
+cdef void add_samples(
+    Problem *problem, intp_t first, intp_t last, intp_t n_samples, const double *given
 ) noexcept nogil:
-    """Add a block of samples to the gradient. Noise is drawn, or ``given`` (n_samples, n_items) if not NULL."""
-    cdef plr_stream stream
-    cdef Stretch *stretch
+    """Samples [first, last) of the ``n_samples`` of a block; each group is added when its last one has been drawn."""
+    cdef intp_t i, slot, stride = padded(problem.n_items)
+    for i in range(first, last):
+        slot = i % TOGETHER
+        problem.n_kept[slot] = keep_best(
+            problem, &problem.stream, given_from(given, i * problem.n_items),
+            problem.kept + slot * stride, problem.kept_items + slot * stride)
+        if slot + 1 == TOGETHER or i + 1 == n_samples:
+            use_group(problem, slot + 1)
+
+
+cdef void read_off(const Problem *problem, double *gradient) noexcept nogil:
+    """Add what the samples of a block have given to each item."""
+    cdef const Stretch *stretch
     cdef intp_t d, s, i
-    clear_sums(problem)
-    plr_stream_init(&stream, key, query, block)
-    add_samples(problem, &stream, n_samples, given)
     for i in range(problem.n_single):
         gradient[problem.single[i]] += problem.single_gradient[i]
     for s in range(problem.n_stretches):
@@ -577,27 +577,42 @@ cdef void add_block(
                 stretch.corrections + (i - stretch.first) * stretch.n_nodes, stretch.n_nodes)
 
 
-cdef void add_blocks(
-    Problem *problem, const Call *call, intp_t q, intp_t first_block, intp_t last_block, double *gradient
+cdef void sum_block(
+    Problem *problem, const Call *call, intp_t q, intp_t block, intp_t first, intp_t last, double *total
 ) noexcept nogil:
-    """Add blocks [first_block, last_block) of a query, each summed up for itself and then added in order."""
-    cdef intp_t n_items = problem.n_items
-    cdef intp_t block, length = block_size(n_items), d
-    cdef double *partial = problem.block_gradient
-    for block in range(first_block, last_block):
-        memset(partial, 0, n_items * sizeof(double))
-        add_block(
-            problem, call.key, call.first_query + q, call.first_block + block,
-            min(length, call.n_samples - block * length),
-            given_from(call.given, block * length * n_items), partial)
+    """Steps [first, last) of a block: one for each sample, then one to read off its sum, ``total`` (n_items,).
+
+    Noise is drawn, or given (n_samples, n_items).
+    """
+    cdef intp_t n_items = problem.n_items, length = block_size(n_items)
+    cdef intp_t n_samples = min(length, call.n_samples - block * length)
+    if first == 0:
+        clear_sums(problem)
+        plr_stream_init(&problem.stream, call.key, call.first_query + q, call.first_block + block)
+    add_samples(problem, first, min(last, n_samples), n_samples, given_from(call.given, block * length * n_items))
+    if first <= n_samples < last:
+        memset(total, 0, n_items * sizeof(double))
+        read_off(problem, total)
+
+
+cdef void add_blocks(Problem *problem, const Call *call, intp_t q, intp_t n_blocks, double *gradient) noexcept nogil:
+    """Add the blocks of a query, each summed up for itself and then added in order."""
+    cdef intp_t n_items = problem.n_items, block, d
+    for block in range(n_blocks):
+        sum_block(problem, call, q, block, 0, block_size(n_items) + 1, problem.block_gradient)
         for d in range(n_items):
-            gradient[d] += partial[d]
+            gradient[d] += problem.block_gradient[d]
 
 
 cdef inline void finish(const Call *call, double *gradient, intp_t n_items) noexcept nogil:
     cdef intp_t d
     for d in range(n_items):
         gradient[d] *= call.inverse_sigma / call.n_samples
+
+
+cdef inline double ns_per_item_and_sample(intp_t cutoff) noexcept nogil:
+    """Ranks cost by the node and not by the item: about as much as if a list of that cutoff had 10 K items."""
+    return NS_PER_ITEM + NS_PER_RANK * min(<double>cutoff, 10.0)
 
 
 cdef inline intp_t number_of_blocks(const Call *call, intp_t n_items) noexcept nogil:
@@ -615,7 +630,7 @@ cdef void estimate_query(
         begin_problem(&problem, n_items, ranks, call.noise, call.inverse_sigma, workspace)
         set_levels(&problem, scores)
         complete_problem(&problem, relevance, rank_weights, ranks)
-        add_blocks(&problem, call, q, 0, number_of_blocks(call, n_items), gradient)
+        add_blocks(&problem, call, q, number_of_blocks(call, n_items), gradient)
         finish(call, gradient, n_items)
 
 
@@ -638,13 +653,15 @@ cdef void estimate_in_batch(const void *call_, intp_t q, char *workspace) noexce
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# A long query: each round gives every thread a block of samples, and adds them up in order
+# A long query: each thread has a block of samples, of which a round takes some; blocks are added up in order
 # ---------------------------------------------------------------------------------------------------------------------
 
 cdef struct LongQuery:
     const Call *call
     Query query
-    intp_t first_block           # of the round: task i has the i-th from there
+    intp_t first_block           # of these rounds: task i has the i-th from there
+    intp_t first_step            # of each block, in this round
+    intp_t last_step
     char *memory                 # of the first task: a ``Problem``, then the sum of its block, then its workspace
     size_t next_memory           # distance to that of the next task
 
@@ -690,21 +707,23 @@ cdef int prepare_tasks(const LongQuery *self, intp_t tasks) except -1:
     return check_interrupt()
 
 
-cdef void block_task(const void *query_, intp_t task, char *unused) noexcept nogil:
+cdef void steps_task(const void *query_, intp_t task, char *unused) noexcept nogil:
     cdef const LongQuery *self = <const LongQuery *>query_
-    cdef intp_t block = self.first_block + task
-    memset(sum_of(self, task), 0, self.query.n_items * sizeof(double))
-    add_blocks(problem_of(self, task), self.call, self.query.index, block, block + 1, sum_of(self, task))
+    sum_block(
+        problem_of(self, task), self.call, self.query.index, self.first_block + task, self.first_step, self.last_step,
+        sum_of(self, task))
 
 
 cdef int estimate_long_query(const void *call_, intp_t q, int n_threads) except -1:
     cdef const BatchCall *call = <const BatchCall *>call_
     cdef LongQuery query
-    cdef intp_t n_blocks, task, tasks, d
+    cdef intp_t n_blocks, n_steps, steps, task, tasks, d
     cdef double *gradient
     query.call = &call.call
     query.query = query_at(&call.queries, q)
     n_blocks = number_of_blocks(query.call, query.query.n_items)
+    n_steps = min(block_size(query.query.n_items), query.call.n_samples) + 1
+    steps = parts_per_thread(query.query.n_items * ns_per_item_and_sample(query.query.cutoff), n_steps, 1)
     tasks = min(<intp_t>n_threads, n_blocks)
     query.next_memory = (
         aligned(sizeof(Problem)) + aligned(query.query.n_items * sizeof(double))
@@ -717,7 +736,9 @@ cdef int estimate_long_query(const void *call_, intp_t q, int n_threads) except 
     run_tasks(clear_task, &query, tasks, n_threads, threads)
     for query.first_block in range(0, n_blocks, tasks):
         tasks = min(tasks, n_blocks - query.first_block)
-        run_tasks(block_task, &query, tasks, n_threads, threads)
+        for query.first_step in range(0, n_steps, steps):
+            query.last_step = query.first_step + steps
+            run_tasks(steps_task, &query, tasks, n_threads, threads)
         for task in range(tasks):
             for d in range(query.query.n_items):
                 gradient[d] += sum_of(&query, task)[d]
@@ -761,6 +782,5 @@ def stochastic_rank(
     batch.long_query = estimate_long_query
     batch.fewest_items = 2  # one of a single item has no gradient
     batch.workspace = workspace_size(longest, cutoff)
-    # ranks cost by the node and not by the item: about as much as if a list of that cutoff had 10 K items
-    batch.ns_per_item = n_samples * (NS_PER_ITEM + NS_PER_RANK * min(<double>cutoff, 10.0))
+    batch.ns_per_item = n_samples * ns_per_item_and_sample(cutoff)
     run_batch(&batch, n_threads)

@@ -47,8 +47,8 @@ FINEST = {
     "pl_rank_3 hessian": (gradient(plr.pl_rank_3, hessian=True), 8 + 1000),
     "policy_gradient baseline": (gradient(plr.policy_gradient, baseline=True), 2 * (8 + 1000)),
     "expected_metric": (gradient(plr.expected_metric, method="sample"), 8 + 1000),
-    # the items in order, the rest of the layout, the memory of sums, then block by block
-    "stochastic_rank": (gradient(plr.stochastic_rank), 3 + 8),
+    # the items in order, the rest of the layout, the memory of sums; each block sample by sample, then read off
+    "stochastic_rank": (gradient(plr.stochastic_rank), 3 + 1000 + 8),
     # the tree, ten ranks of strata, rankings; then the estimate from these
     "latin_hypercube": (gradient(plr.pl_rank_3, sampler="latin_hypercube"), 1 + 10 + 1000 + 8),
     "sample_rankings": (lambda: plr.sample_rankings(np.zeros(200), 1000, rng=0, n_threads=1), 8),
@@ -66,7 +66,8 @@ FINEST = {
 def test_work_can_be_cut_finely(name, costs):
     """No piece of work is so large that the length of a round could not bound it. Mutants: SoftRank looks between
     groups of documents alone, or on the way forth alone; the hypercube's query, or its strata, at one go; a block of
-    rankings used up at one go by PL-Rank-2; no look after StochasticRank has laid out its query."""
+    rankings used up at one go by PL-Rank-2; no look after StochasticRank has laid out its query, or a block
+    of its samples at one go."""
     call, least = FINEST[name]
     costs(round_ns=1e-3)
     assert looks_of(call) >= least
