@@ -227,7 +227,7 @@ class TestInvariants:
         assert batch[5] == 0.0  # the query of one document
 
     def test_threads(self, variant, on_team):
-        """Bit for bit. Mutant: one workspace shared by all threads."""
+        """Bit for bit. Mutants: one workspace shared by all threads; a stream that depends on the thread."""
         offsets = np.cumsum([0, *np.random.default_rng(0).integers(0, 90, size=150)])
         scores, relevance, rank_weights = problem(offsets[-1], 10, 0)
         call = ESTIMATORS[variant]
