@@ -31,7 +31,19 @@ from plrank_fast import fairness, losses
 from plrank_fast.build import build_info
 from plrank_fast.embedding import get_include, stream_key
 from plrank_fast.gradients import pl_rank_1, pl_rank_2, pl_rank_3, pl_rank_cmc, pl_rank_exact
-from plrank_fast.metrics import average_relevance_position, dcg, err, mrr, ndcg, precision, rbp, recall
+from plrank_fast.metrics import (
+    average_precision,
+    average_relevance_position,
+    dcg,
+    err,
+    mrr,
+    ndcg,
+    precision,
+    rbp,
+    recall,
+    reciprocal_rank,
+    success,
+)
 from plrank_fast.offsets import offsets_from_group, offsets_from_qid
 from plrank_fast.policy_gradients import placement_policy_gradient, policy_gradient
 from plrank_fast.probabilities import expected_metric, exposure, exposure_vjp, rank_probabilities
@@ -43,6 +55,7 @@ from plrank_fast.value_and_gradient import value_and_gradient
 __version__ = "0.1.0"
 
 __all__ = [
+    "average_precision",
     "average_relevance_position",
     "build_info",
     "dcg",
@@ -73,8 +86,10 @@ __all__ = [
     "rbp",
     "rbp_weights",
     "recall",
+    "reciprocal_rank",
     "sample_rankings",
     "stochastic_rank",
     "stream_key",
+    "success",
     "value_and_gradient",
 ]

@@ -10,12 +10,15 @@ class MetricKind(IntEnum):
     EXPECTED_RECIPROCAL_RANK = 3
     RANK_BIASED_PRECISION = 4
     AVERAGE_RELEVANCE_POSITION = 5
+    AVERAGE_PRECISION = 6
+    SUCCESS = 7
 
 def dcg(
     scores: NDArray[np.float64],
     relevance: NDArray[np.float64],
     rank_weights: NDArray[np.float64],
     offsets: NDArray[np.int64],
+    average_ties: bool,
     n_threads: int,
     out: NDArray[np.float64],
 ) -> None: ...

@@ -16,6 +16,8 @@ cpdef enum MetricKind:
     EXPECTED_RECIPROCAL_RANK
     RANK_BIASED_PRECISION
     AVERAGE_RELEVANCE_POSITION
+    AVERAGE_PRECISION
+    SUCCESS
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -96,6 +98,38 @@ cdef double dcg_of_query(
     return total
 
 
+cdef double tie_averaged_dcg_of_query(
+    const double *scores, const double *relevance, const double *rank_weights, intp_t n_items, intp_t cutoff,
+    char *workspace
+) noexcept nogil:
+    """Mean over all orders of equal scores: each of the tied takes the mean of their relevance."""
+    cdef double *keys = <double *>workspace
+    cdef int32_t *items = <int32_t *>(keys + n_items)
+    cdef double total = 0.0, worth, weight, tied_score
+    cdef intp_t first = 0, last, n_tied, d
+    rank_query(scores, n_items, cutoff, keys, items)
+    while first < cutoff:
+        tied_score = scores[items[first]]
+        worth = relevance[items[first]]
+        weight = rank_weights[first]
+        last = first + 1
+        while last < cutoff and scores[items[last]] == tied_score:
+            worth += relevance[items[last]]
+            weight += rank_weights[last]
+            last += 1
+        n_tied = last - first
+        if last == cutoff < n_items:  # more of them may be past the cutoff
+            worth = 0.0
+            n_tied = 0
+            for d in range(n_items):
+                if scores[d] == tied_score:
+                    worth += relevance[d]
+                    n_tied += 1
+        total += weight * (worth / n_tied)
+        first = last
+    return total
+
+
 # each sees the first `cutoff` items by score, fewer than `wanted` ranks only where the query is shorter
 ctypedef double (*ranked_metric)(
     const double *relevance, const int32_t *items, intp_t n_items, intp_t cutoff, intp_t wanted, double parameter,
@@ -172,6 +206,32 @@ cdef double average_relevance_position_of(
     return total / mass if mass > 0.0 else empty
 
 
+cdef double average_precision_of(
+    const double *relevance, const int32_t *items, intp_t n_items, intp_t cutoff, intp_t wanted, double parameter,
+    double empty
+) noexcept nogil:
+    cdef intp_t k, found = 0, there_are = 0
+    cdef double total = 0.0
+    for k in range(cutoff):
+        if relevance[items[k]] > 0.0:
+            found += 1
+            total += found / <double>(k + 1)
+    for k in range(n_items):
+        there_are += relevance[k] > 0.0
+    return total / there_are if there_are > 0 else empty
+
+
+cdef double success_of(
+    const double *relevance, const int32_t *items, intp_t n_items, intp_t cutoff, intp_t wanted, double parameter,
+    double empty
+) noexcept nogil:
+    cdef intp_t k
+    for k in range(cutoff):
+        if relevance[items[k]] > 0.0:
+            return 1.0
+    return 0.0
+
+
 cdef ranked_metric metric_of_kind(int kind) noexcept nogil:
     if kind == PRECISION:
         return precision_of
@@ -183,7 +243,11 @@ cdef ranked_metric metric_of_kind(int kind) noexcept nogil:
         return expected_reciprocal_rank_of
     if kind == RANK_BIASED_PRECISION:
         return rank_biased_precision_of
-    return average_relevance_position_of
+    if kind == AVERAGE_RELEVANCE_POSITION:
+        return average_relevance_position_of
+    if kind == AVERAGE_PRECISION:
+        return average_precision_of
+    return success_of
 
 
 cdef void log_prob_of_query(
@@ -216,14 +280,19 @@ cdef size_t ranking_workspace(intp_t n_items) noexcept nogil:
 
 cdef struct DcgCall:
     Queries queries
+    bint average_ties
     double *out
 
 
 cdef void dcg_in_batch(const void *call_, intp_t q, char *workspace) noexcept nogil:
     cdef const DcgCall *call = <const DcgCall *>call_
     cdef Query query = query_at(&call.queries, q)
-    call.out[q] = dcg_of_query(
-        query.scores, query.relevance, query.rank_weights, query.n_items, query.cutoff, workspace)
+    if call.average_ties:
+        call.out[q] = tie_averaged_dcg_of_query(
+            query.scores, query.relevance, query.rank_weights, query.n_items, query.cutoff, workspace)
+    else:
+        call.out[q] = dcg_of_query(
+            query.scores, query.relevance, query.rank_weights, query.n_items, query.cutoff, workspace)
 
 
 cdef struct MetricCall:
@@ -268,14 +337,18 @@ cdef void log_prob_in_batch(const void *call_, intp_t q, char *workspace) noexce
 
 def dcg(
     const double[::1] scores, const double[::1] relevance, const double[:, ::1] rank_weights,
-    const int64_t[::1] offsets, int n_threads, double[::1] out
+    const int64_t[::1] offsets, bint average_ties, int n_threads, double[::1] out
 ):
-    """Fill ``out`` (n_queries,), preset to 0, with the metric of each query's deterministic ranking."""
+    """Fill ``out`` (n_queries,), preset to 0, with the metric of each query's deterministic ranking.
+
+    Of equal scores the lower item comes first, or all orders of them are averaged over.
+    """
     cdef DcgCall call
     cdef Batch batch = batch_of(offsets)
     if scores.shape[0] == 0 or rank_weights.shape[1] == 0:
         return
     call.queries = queries_of(scores, relevance, rank_weights, offsets)
+    call.average_ties = average_ties
     call.out = &out[0]
     batch.call = &call
     batch.query = dcg_in_batch

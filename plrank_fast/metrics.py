@@ -1,4 +1,22 @@
-"""Metrics of the deterministic ranking: documents in descending order of score, the lower index first on ties."""
+"""Metrics of the deterministic ranking: documents in descending order of score, the lower index first on ties.
+
+All are called ``metric(scores, relevance, ...)``: scores first, unlike ``sklearn.metrics``, whose functions take
+``(y_true, y_score)``. All take ``cutoff=K`` for the first K ranks, and all ranks without it; ``dcg`` and ``ndcg`` take
+rank weights besides, those of DCG by default. What they read from the second argument differs:
+
+==============================  ===========================================================================
+metric                          second argument
+==============================  ===========================================================================
+``dcg``, ``ndcg``, ``rbp``      gains, for graded labels ``gains(labels)``; the labels themselves are linear
+                                gains, which scikit-learn and trec_eval have
+``err``                         grades (it makes gains of them itself)
+``precision``, ``recall``,      relevant or not: what is above 0, so that grades and gains give the same
+``average_precision``,
+``reciprocal_rank``,
+``success``
+``average_relevance_position``  weights, not negative
+==============================  ===========================================================================
+"""
 
 from __future__ import annotations
 
@@ -7,40 +25,61 @@ from numpy.typing import ArrayLike
 
 from plrank_fast import _metrics, _threads, scaling, validation
 from plrank_fast._metrics import MetricKind
-from plrank_fast.rank_weights import gains, rbp_weights
+from plrank_fast.rank_weights import dcg_weights, gains, rbp_weights
 from plrank_fast.validation import FloatArray, IntArray
 
 NORMALISATIONS = ("query", "dataset")
+TIES = ("index", "average")
 
 
 def _checked(
-    scores: ArrayLike, relevance: ArrayLike, rank_weights: ArrayLike, offsets: ArrayLike | None, n_threads: int | None
+    scores: ArrayLike,
+    relevance: ArrayLike,
+    rank_weights: ArrayLike | None,
+    cutoff: int | None,
+    offsets: ArrayLike | None,
+    n_threads: int | None,
 ) -> tuple[FloatArray, FloatArray, FloatArray, IntArray, int]:
     scores_ = validation.real_array(scores, "scores")
     relevance_ = validation.same_length(validation.real_array(relevance, "relevance"), "relevance", scores_)
     offsets_ = validation.query_offsets(offsets, scores_.size)
+    ranks = None if cutoff is None else validation.count(cutoff, "cutoff", 0)
+    if rank_weights is None:
+        longest = int(np.diff(offsets_).max(initial=0))
+        rank_weights = dcg_weights(longest if ranks is None else min(ranks, longest))
     weights = validation.weights_of_ranks(rank_weights, offsets_)
+    if ranks is not None and ranks < weights.shape[1]:
+        weights = np.ascontiguousarray(weights[:, :ranks])
     return scores_, relevance_, weights, offsets_, _threads.resolve_threads(validation.threads(n_threads))
 
 
 def dcg(
     scores: ArrayLike,
     relevance: ArrayLike,
-    rank_weights: ArrayLike,
+    rank_weights: ArrayLike | None = None,
     *,
+    cutoff: int | None = None,
     offsets: ArrayLike | None = None,
+    ties: str = "index",
     n_threads: int | None = None,
 ) -> FloatArray:
     """Metric of each query's deterministic ranking, sum_k theta_k rho_{y_k}: DCG with the weights of DCG.
 
     Parameters
     ----------
-    scores, relevance : array_like, shape (n_docs,)
-        Ranked by descending score; of equal scores the document with the lower index comes first.
-    rank_weights : array_like, shape (K,) or (n_queries, K)
-        Weight of each rank, for instance ``dcg_weights(10)``.
+    scores : array_like, shape (n_docs,)
+        Ranked by descending score.
+    relevance : array_like, shape (n_docs,)
+        Gains, of any sign: ``gains(labels)`` for graded labels, the labels themselves for linear gains.
+    rank_weights : array_like, shape (K,) or (n_queries, K), optional
+        Weight of each rank; those of DCG by default, 1 / log2(k + 1).
+    cutoff : int, optional
+        Ranks that count, K; as many as there are rank weights by default, or all.
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default.
+    ties : {"index", "average"}
+        "index": of equal scores the document with the lower index comes first. "average": the mean over all orders of
+        equal scores, which scikit-learn's ``dcg_score`` gives; it does not depend on the order of the documents.
     n_threads : int, optional
         None: all available processors.
 
@@ -58,38 +97,52 @@ def dcg(
     -----
     O(D + K log K) per query: the K best are selected, not sorted.
 
+    Other linear metrics are this one: precision with averaged ties is
+    ``dcg(scores, relevance > 0, precision_weights(K), ties="average")``.
+
+    Source of the mean over ties: McSherry and Najork, "Computing information retrieval performance measures
+    efficiently in the presence of tied scores", ECIR 2008.
+
     Examples
     --------
     >>> import plrank_fast as plr
     >>> plr.dcg([0.1, 0.9], [1, 0], plr.dcg_weights(2)).round(3)
     array([0.631])
+    >>> plr.dcg([0.5, 0.5, 0.5], [0, 0, 3], cutoff=1, ties="average")
+    array([1.])
     """
-    scores_, relevance_, weights, offsets_, threads = _checked(scores, relevance, rank_weights, offsets, n_threads)
+    average_ties = validation.choice(ties, "ties", TIES) == "average"
+    scores_, relevance_, weights, offsets_, threads = _checked(
+        scores, relevance, rank_weights, cutoff, offsets, n_threads
+    )
     relevance_, weights, exponents = scaling.moderate_both(relevance_, weights, offsets_)
     result = np.zeros(offsets_.size - 1)
-    _metrics.dcg(scores_, relevance_, weights, offsets_, threads, result)
+    _metrics.dcg(scores_, relevance_, weights, offsets_, average_ties, threads, result)
     return scaling.restore(result, exponents, None, "relevance and rank_weights")
 
 
 def ndcg(
     scores: ArrayLike,
     relevance: ArrayLike,
-    rank_weights: ArrayLike,
+    rank_weights: ArrayLike | None = None,
     *,
+    cutoff: int | None = None,
     offsets: ArrayLike | None = None,
     normalize: str = "query",
     empty: float = 0.0,
+    ties: str = "index",
     n_threads: int | None = None,
 ) -> FloatArray | float:
     """DCG of the deterministic ranking as a share of the ideal one.
 
     Parameters
     ----------
-    scores, rank_weights, offsets, n_threads
+    scores, rank_weights, cutoff, offsets, ties, n_threads
         As in ``dcg``.
     relevance : array_like, shape (n_docs,)
-        Gains, not negative (a share of an ideal that may be below 0 has no meaning; ``dcg`` takes any sign). The ideal
-        ranking is by descending relevance.
+        Gains, not negative (a share of an ideal that may be below 0 has no meaning; ``dcg`` takes any sign):
+        ``gains(labels)`` for graded labels, as in LightGBM and XGBoost; the labels themselves for linear gains, as in
+        scikit-learn and trec_eval. The ideal ranking is by descending relevance.
     normalize : {"query", "dataset"}
         "query": every query's DCG over its own ideal DCG. "dataset": total DCG over total ideal DCG, which weighs
         queries by how much there is to gain, as in the papers on PL-Rank.
@@ -110,19 +163,22 @@ def ndcg(
     --------
     >>> import plrank_fast as plr
     >>> scores, labels, offsets = [0.1, 0.9, 0.3, 0.2], [1, 0, 2, 0], [0, 2, 4]
-    >>> plr.ndcg(scores, plr.gains(labels), plr.dcg_weights(10), offsets=offsets).round(3)
+    >>> plr.ndcg(scores, plr.gains(labels), cutoff=10, offsets=offsets).round(3)
     array([0.631, 1.   ])
     >>> round(plr.ndcg(scores, plr.gains(labels), plr.dcg_weights(10), offsets=offsets, normalize="dataset"), 3)
     0.908
     """
     validation.choice(normalize, "normalize", NORMALISATIONS)
-    scores_, relevance_, weights, offsets_, threads = _checked(scores, relevance, rank_weights, offsets, n_threads)
+    average_ties = validation.choice(ties, "ties", TIES) == "average"
+    scores_, relevance_, weights, offsets_, threads = _checked(
+        scores, relevance, rank_weights, cutoff, offsets, n_threads
+    )
     validation.within(relevance_, "relevance", 0.0, np.inf, ": NDCG is a share of the ideal DCG; dcg takes any sign")
     relevance_, weights, exponents = scaling.moderate_both(relevance_, weights, offsets_)
     reached = np.zeros(offsets_.size - 1)
     ideal = np.zeros(offsets_.size - 1)
-    _metrics.dcg(scores_, relevance_, weights, offsets_, threads, reached)
-    _metrics.dcg(relevance_, relevance_, weights, offsets_, threads, ideal)
+    _metrics.dcg(scores_, relevance_, weights, offsets_, average_ties, threads, reached)
+    _metrics.dcg(relevance_, relevance_, weights, offsets_, False, threads, ideal)
     if normalize == "dataset":
         if exponents is not None:  # in one unit, that of the query with most to gain
             unit = (exponents + np.frexp(ideal)[1])[ideal != 0.0].max(initial=0)
@@ -248,7 +304,59 @@ def recall(
     return _metric(MetricKind.RECALL, scores, relevance, cutoff, offsets, n_threads, empty=empty)
 
 
-def mrr(
+def average_precision(
+    scores: ArrayLike,
+    relevance: ArrayLike,
+    cutoff: int | None = None,
+    *,
+    empty: float = 0.0,
+    offsets: ArrayLike | None = None,
+    n_threads: int | None = None,
+) -> FloatArray:
+    """Mean of the precision at the rank of each relevant document.
+
+    ::
+
+        1 / R  sum_{k <= K, y_k relevant}  (relevant documents in the first k ranks) / k
+
+    R is the number of relevant documents in the query, those past the cutoff included, so that what is not in the
+    first K ranks counts 0, as in trec_eval's ``map_cut``. The mean over the queries is MAP.
+
+    Parameters
+    ----------
+    scores : array_like, shape (n_docs,)
+        Ranked by descending score; of equal scores the document with the lower index comes first.
+    relevance : array_like, shape (n_docs,)
+        Relevant is what is above 0.
+    cutoff : int, optional
+        Ranks that count, K; all of each query by default.
+    empty : float
+        Value of a query without relevant documents.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    n_threads : int, optional
+        None: all available processors.
+
+    Returns
+    -------
+    ndarray, shape (n_queries,), float64
+        One value per query, 0 to 1.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described; the message names it.
+
+    Examples
+    --------
+    >>> import plrank_fast as plr
+    >>> plr.average_precision([0.3, 0.2, 0.1, 0.0], [1, 0, 0, 2])
+    array([0.75])
+    """
+    return _metric(MetricKind.AVERAGE_PRECISION, scores, relevance, cutoff, offsets, n_threads, empty=empty)
+
+
+def reciprocal_rank(
     scores: ArrayLike,
     relevance: ArrayLike,
     cutoff: int | None = None,
@@ -258,7 +366,8 @@ def mrr(
 ) -> FloatArray:
     """Reciprocal rank of the first relevant document.
 
-    Its mean over the queries is the mean reciprocal rank (Voorhees, TREC-8, 1999).
+    Its mean over the queries is the mean reciprocal rank, MRR (Voorhees, TREC-8, 1999); ``mrr`` is another name of this
+    function, and gives the values of the queries, too.
 
     Parameters
     ----------
@@ -286,10 +395,55 @@ def mrr(
     Examples
     --------
     >>> import plrank_fast as plr
-    >>> plr.mrr([0.3, 0.2, 0.1], [0, 1, 2])
+    >>> plr.reciprocal_rank([0.3, 0.2, 0.1], [0, 1, 2])
     array([0.5])
     """
     return _metric(MetricKind.RECIPROCAL_RANK, scores, relevance, cutoff, offsets, n_threads)
+
+
+mrr = reciprocal_rank
+
+
+def success(
+    scores: ArrayLike,
+    relevance: ArrayLike,
+    cutoff: int | None = None,
+    *,
+    offsets: ArrayLike | None = None,
+    n_threads: int | None = None,
+) -> FloatArray:
+    """Whether any of the first K documents is relevant: Success@K, also called hit rate.
+
+    Parameters
+    ----------
+    scores : array_like, shape (n_docs,)
+        Ranked by descending score; of equal scores the document with the lower index comes first.
+    relevance : array_like, shape (n_docs,)
+        Relevant is what is above 0.
+    cutoff : int, optional
+        Ranks that count, K; all of each query by default.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    n_threads : int, optional
+        None: all available processors.
+
+    Returns
+    -------
+    ndarray, shape (n_queries,), float64
+        1 or 0; 0 for an empty query.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described; the message names it.
+
+    Examples
+    --------
+    >>> import plrank_fast as plr
+    >>> plr.success([0.3, 0.2, 0.1], [0, 0, 1], cutoff=2)
+    array([0.])
+    """
+    return _metric(MetricKind.SUCCESS, scores, relevance, cutoff, offsets, n_threads)
 
 
 def err(
@@ -314,7 +468,7 @@ def err(
     scores : array_like, shape (n_docs,)
         Ranked by descending score; of equal scores the document with the lower index comes first.
     labels : array_like, shape (n_docs,)
-        Grades, at least 0.
+        Grades, at least 0, from which gains are made here: not gains.
     max_label : float, optional
         Highest grade of the scale; the highest in ``labels`` by default.
     cutoff : int, optional
@@ -371,7 +525,7 @@ def rbp(
     scores : array_like, shape (n_docs,)
         Ranked by descending score; of equal scores the document with the lower index comes first.
     relevance : array_like, shape (n_docs,)
-        Gains, from 0 to 1 if the value is to be; any finite values.
+        Gains, of any sign; from 0 to 1 if the value is to be. ``gains(labels) / gains(highest)`` for graded labels.
     persistence : float
         Probability p that the user looks at the next rank, 0 <= p < 1.
     cutoff : int, optional

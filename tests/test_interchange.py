@@ -52,7 +52,9 @@ def test_numbers_of_pytrec_eval():
     of_query = {query: values["ndcg_cut_3"] for query, values in result.items()}
     np.testing.assert_allclose(in_order(of_query), expected_ndcg(3), atol=1e-6)
     of_query = {query: values["recip_rank"] for query, values in result.items()}
-    np.testing.assert_allclose(in_order(of_query), plr.mrr(SCORES, LABELS, offsets=OFFSETS)[KEPT], atol=1e-6)
+    np.testing.assert_allclose(
+        in_order(of_query), plr.reciprocal_rank(SCORES, LABELS, offsets=OFFSETS)[KEPT], atol=1e-6
+    )
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -61,6 +63,20 @@ def test_numbers_of_ir_measures():
     run, qrels = to_run(SCORES, OFFSETS, QIDS, DOCIDS), to_qrels(LABELS, OFFSETS, QIDS, DOCIDS)
     of_query = {m.query_id: m.value for m in ir_measures.iter_calc([ir_measures.nDCG @ 3], qrels, run)}
     np.testing.assert_allclose(in_order(of_query), expected_ndcg(3), atol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ["AP", "AP@3", "RR", "RR@2", "Success@1", "Success@3", "P@3", "R@3"])
+def test_metrics_of_ir_measures(name):
+    """Mutant: average precision over the relevant documents found, which is not what AP@3 is."""
+    ir_measures = pytest.importorskip("ir_measures", reason="ir_measures is not installed")
+    ours = {"AP": plr.average_precision, "RR": plr.reciprocal_rank, "Success": plr.success, "P": plr.precision}
+    ours["R"] = plr.recall
+    measure, _, cutoff = name.partition("@")
+    run, qrels = to_run(SCORES, OFFSETS, QIDS, DOCIDS), to_qrels(LABELS, OFFSETS, QIDS, DOCIDS)
+    theirs = {m.query_id: m.value for m in ir_measures.iter_calc([ir_measures.parse_measure(name)], qrels, run)}
+    values = ours[measure](SCORES, LABELS, int(cutoff) if cutoff else None, offsets=OFFSETS)
+    np.testing.assert_allclose(in_order(theirs), values[KEPT], atol=1e-6)
 
 
 @pytest.mark.filterwarnings("ignore")

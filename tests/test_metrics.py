@@ -149,6 +149,108 @@ class TestOffsets:
             plr.offsets_from_group(sizes)
 
 
+def tie_averaged(scores, relevance, rank_weights):
+    """Mean over all orders of the documents that are ranked by descending score."""
+    values = [
+        relevance[list(order)][: rank_weights.size] @ rank_weights[: scores.size]
+        for order in itertools.permutations(range(scores.size))
+        if (np.diff(scores[list(order)]) <= 0).all()
+    ]
+    return np.mean(values)
+
+
+class TestTies:
+    def test_by_hand(self):
+        """Three tied, one of them relevant, around the cutoff."""
+        weights = plr.dcg_weights(2)
+        assert plr.dcg([1.0, 0.5, 0.5, 0.5], [2, 0, 0, 3], weights, ties="average")[0] == 2 + weights[1]
+        assert plr.dcg([1.0, 0.5, 0.5, 0.5], [2, 0, 0, 3], weights)[0] == 2
+        assert plr.ndcg([0.5, 0.5], [0, 1], cutoff=1, ties="average")[0] == 0.5
+        assert plr.ndcg([0.5, 0.5], [0, 1], cutoff=1, ties="average", normalize="dataset") == 0.5
+        assert plr.dcg([0.0, -0.0], [0, 1], [1.0], ties="average")[0] == 0.5  # equal, however they are written
+        assert plr.dcg([], [], offsets=[0, 0], ties="average")[0] == 0.0
+        assert plr.dcg([3.0], [2.0], ties="average")[0] == 2.0
+
+    def test_against_enumeration(self):
+        """Mutants: the tied past the cutoff left out of the mean; their weights divided by all of them; ties looked for
+        in all documents in front of the cutoff."""
+        rng = np.random.default_rng(0)
+        for n_docs in range(1, 7):
+            for _ in range(30):
+                scores, relevance = rng.integers(0, 3, size=n_docs).astype(float), rng.normal(size=n_docs)
+                for cutoff in range(1, n_docs + 2):
+                    weights = rng.normal(size=cutoff)
+                    got = plr.dcg(scores, relevance, weights, ties="average")[0]
+                    assert got == pytest.approx(tie_averaged(scores, relevance, weights), abs=1e-13)
+
+    def test_against_scikit_learn(self):
+        """Mutant: ties broken by index."""
+        sklearn_metrics = pytest.importorskip("sklearn.metrics")
+        rng = np.random.default_rng(1)
+        for n_docs, n_scores in ((2, 1), (5, 2), (40, 6), (40, 1), (300, 20)):
+            relevance = rng.integers(0, 4, size=n_docs).astype(float)
+            relevance[0] = 1.0
+            scores = rng.integers(0, n_scores, size=n_docs) / 7
+            for cutoff in (1, 3, 10, 1000, None):
+                for function, theirs in (plr.dcg, sklearn_metrics.dcg_score), (plr.ndcg, sklearn_metrics.ndcg_score):
+                    got = function(scores, relevance, cutoff=cutoff, ties="average")[0]
+                    assert got == pytest.approx(theirs([relevance], [scores], k=cutoff), rel=1e-12)
+
+    def test_order_of_the_documents(self):
+        """Shuffled documents give the same up to rounding; without ties it is the other one. Mutant: ties by index."""
+        rng = np.random.default_rng(2)
+        scores, relevance = rng.integers(0, 5, size=60).astype(float), rng.normal(size=60)
+        order = rng.permutation(60)
+        shuffled = plr.dcg(scores[order], relevance[order], cutoff=10, ties="average")
+        np.testing.assert_allclose(shuffled, plr.dcg(scores, relevance, cutoff=10, ties="average"), rtol=1e-12)
+        scores = rng.normal(size=60)
+        averaged = plr.dcg(scores, relevance, cutoff=10, ties="average")
+        np.testing.assert_array_equal(averaged, plr.dcg(scores, relevance, cutoff=10))
+
+    def test_threads(self, on_team):
+        rng = np.random.default_rng(0)
+        offsets = plr.offsets_from_group(rng.integers(0, 50, size=300))
+        scores, relevance = rng.integers(0, 9, size=offsets[-1]), rng.normal(size=offsets[-1])
+        one = plr.dcg(scores, relevance, ties="average", offsets=offsets, n_threads=1)
+        np.testing.assert_array_equal(one, on_team(8, plr.dcg, scores, relevance, ties="average", offsets=offsets))
+
+    def test_faults(self):
+        for function in (plr.dcg, plr.ndcg):
+            with pytest.raises(ValueError, match="ties must be one of 'index', 'average', got 'random'"):
+                function([1.0], [1.0], ties="random")
+            with pytest.raises(TypeError, match="ties must be one of"):
+                function([1.0], [1.0], ties=None)
+
+
+class TestCutoff:
+    """DCG takes its ranks as the other metrics do."""
+
+    def test_rank_weights_of_dcg(self):
+        """Mutants: the cutoff not heeded beside rank weights; as many default weights as there are documents in all."""
+        rng = np.random.default_rng(0)
+        offsets = plr.offsets_from_group([3, 0, 12, 1])
+        scores, relevance = rng.normal(size=16), rng.integers(0, 4, size=16)
+        for function in (plr.dcg, plr.ndcg):
+            for cutoff in (0, 1, 5, 12, 10**12):
+                expected = function(scores, relevance, plr.dcg_weights(min(cutoff, 20)), offsets=offsets)
+                np.testing.assert_array_equal(function(scores, relevance, cutoff=cutoff, offsets=offsets), expected)
+                for weights in (plr.dcg_weights(30), np.tile(plr.dcg_weights(30), (4, 1))):
+                    got = function(scores, relevance, weights, cutoff=cutoff, offsets=offsets)
+                    np.testing.assert_array_equal(got, expected)
+            np.testing.assert_array_equal(function(scores, relevance, offsets=offsets), expected)
+            weights = plr.rbp_weights(3, 0.5)
+            expected = function(scores, relevance, weights, offsets=offsets)
+            np.testing.assert_array_equal(function(scores, relevance, weights, cutoff=9, offsets=offsets), expected)
+
+    def test_faults(self):
+        for function in (plr.dcg, plr.ndcg):
+            for bad, error in ((-1, ValueError), (1.5, TypeError), (True, TypeError)):
+                with pytest.raises(error, match="cutoff"):
+                    function([1.0], [1.0], cutoff=bad)
+            with pytest.raises(ValueError, match=r"rank_weights must be .* such as dcg_weights\(10\)"):
+                function([1.0], [1.0], 10)
+
+
 class TestDcg:
     def test_against_reference(self):
         """Ragged, with ties and long queries. Mutants: ties to the higher index; selection without the ties at its
@@ -215,14 +317,21 @@ def brute_err(y, highest):
     return sum(chance[k] * np.prod(1 - chance[:k]) / (k + 1) for k in range(y.size))
 
 
+def brute_average_precision(found, there_are):
+    """Mean precision at the ranks of the relevant; what is not found counts 0."""
+    return sum(found[: k + 1].mean() for k in np.flatnonzero(found)) / there_are if there_are else 0.0
+
+
 class TestOtherMetrics:
     """Mutants: ties to the higher index; precision over the documents there are; recall over those found; a product one
-    factor short; positions from 0."""
+    factor short; positions from 0; average precision over those found, or over the cutoff; success of the last rank."""
 
     BRUTE = {  # noqa: RUF012
         "precision": lambda y, all_y, cutoff: (y > 0).sum() / cutoff,
         "recall": lambda y, all_y, cutoff: (y > 0).sum() / (all_y > 0).sum() if (all_y > 0).any() else 0.0,
-        "mrr": lambda y, all_y, cutoff: 1 / (np.flatnonzero(y > 0)[0] + 1) if (y > 0).any() else 0.0,
+        "average_precision": lambda y, all_y, cutoff: brute_average_precision(y > 0, (all_y > 0).sum()),
+        "reciprocal_rank": lambda y, all_y, cutoff: 1 / (np.flatnonzero(y > 0)[0] + 1) if (y > 0).any() else 0.0,
+        "success": lambda y, all_y, cutoff: float((y > 0).any()),
         "err": lambda y, all_y, cutoff: brute_err(y, 4),
         "rbp": lambda y, all_y, cutoff: 0.2 * (0.8 ** np.arange(y.size) @ y),
         "average_relevance_position": (
@@ -260,8 +369,14 @@ class TestOtherMetrics:
         assert plr.precision(scores, labels, 3)[0] == pytest.approx(1 / 3)
         assert plr.precision(scores, labels, 8)[0] == 0.25
         assert plr.recall(scores, labels, 3)[0] == 0.5
-        assert plr.mrr(scores, labels)[0] == 0.5
-        assert plr.mrr(scores, labels, 1)[0] == 0.0
+        assert plr.reciprocal_rank(scores, labels)[0] == 0.5
+        assert plr.reciprocal_rank(scores, labels, 1)[0] == 0.0
+        assert plr.mrr is plr.reciprocal_rank
+        assert plr.average_precision(scores, labels)[0] == (1 / 2 + 2 / 4) / 2
+        assert plr.average_precision(scores, labels, 3)[0] == (1 / 2) / 2
+        assert plr.success(scores, labels)[0] == 1.0
+        assert plr.success(scores, labels, 1)[0] == 0.0
+        assert plr.success(scores, labels, 2)[0] == 1.0
         # chances to be satisfied 0, 3/4, 0, 1/4
         assert plr.err(scores, labels)[0] == pytest.approx(0.75 / 2 + 0.25 * 0.25 / 4)
         assert plr.err(scores, labels, max_label=3)[0] == pytest.approx(0.375 / 2 + 0.625 * 0.125 / 4)
@@ -270,11 +385,11 @@ class TestOtherMetrics:
         assert plr.average_relevance_position(scores, labels, 2)[0] == 2.0
 
     def test_nothing_relevant(self):
-        for function in (plr.recall, plr.average_relevance_position):
+        for function in (plr.recall, plr.average_precision, plr.average_relevance_position):
             assert function([1.0, 2.0], [0, 0])[0] == 0.0
             assert function([1.0, 2.0], [0, 0], empty=0.5)[0] == 0.5
             assert function([], [], offsets=[0, 0], empty=0.5)[0] == 0.5
-        for function in (plr.precision, plr.mrr, plr.err, plr.rbp):
+        for function in (plr.precision, plr.reciprocal_rank, plr.success, plr.err, plr.rbp):
             assert function([1.0, 2.0], [0, 0])[0] == 0.0
             assert function([], [])[0] == 0.0
         for name in self.BRUTE:
@@ -308,7 +423,7 @@ class TestOtherMetrics:
         """Not relevant to those that count, an error where it would be a weight or a grade. Mutant: NDCG of -1."""
         assert plr.precision([1.0, 2.0], [-1.0, 1.0])[0] == 0.5
         assert plr.recall([1.0, 2.0], [-1.0, 1.0])[0] == 1.0
-        assert plr.mrr([2.0, 1.0], [-1.0, 1.0])[0] == 0.5
+        assert plr.reciprocal_rank([2.0, 1.0], [-1.0, 1.0])[0] == 0.5
         assert plr.rbp([2.0, 1.0], [-1.0, 1.0], persistence=0.5)[0] == -0.25
         assert plr.dcg([2.0, 1.0], [-1.0, 1.0], [1.0])[0] == -1.0
         for normalize in ("query", "dataset"):
