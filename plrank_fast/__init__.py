@@ -2,7 +2,7 @@
 
 Each module imports only modules listed above it::
 
-    scalar types, SIMD level, threads     _typedefs  _simd  _threads
+    scalar types, SIMD level, threads     _typedefs  _simd  _threads  _layout
     batches of queries, their one driver  _queries  _batch
     random streams, selection             _random  _selection
     samplers                              _introselect  _weights  _samplers

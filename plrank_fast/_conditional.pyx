@@ -15,7 +15,8 @@ is the derivative of F A under the sum and comes with it.
 from libc.math cimport INFINITY, NAN
 from libc.string cimport memcpy, memset
 
-from plrank_fast._estimator cimport Estimate, Estimator, new_estimator, state_bytes, take_mean
+from plrank_fast._estimator cimport Estimate, Estimator, new_estimator, take_mean
+from plrank_fast._layout cimport Layout, layout_at, measure, take
 from plrank_fast._remaining cimport (
     Remaining,
     analyse_ranking,
@@ -117,53 +118,66 @@ cdef inline intp_t padded(intp_t n) noexcept nogil:
     return (n + 7) // 8 * 8
 
 
+cdef char *lay_out(Conditional *state, intp_t n_items, intp_t cutoff, Layout *layout) noexcept nogil:
+    """Returns the workspace of ``state.remaining``."""
+    cdef size_t items = padded(n_items) * sizeof(double), ranks = padded(cutoff + 1) * sizeof(double)
+    state.weights = <double *>take(layout, items)
+    state.relevance = <double *>take(layout, items)
+    state.item_gradient = <double *>take(layout, items)
+    state.item_hessian = <double *>take(layout, items)
+    state.sums = <double *>take(layout, ranks)
+    state.inverse_sums = <double *>take(layout, ranks)
+    state.gains = <double *>take(layout, ranks)
+    state.means = <double *>take(layout, ranks)
+    state.drops = <double *>take(layout, ranks)
+    state.placed_weights = <double *>take(layout, ranks)
+    state.placed_relevance = <double *>take(layout, ranks)
+    state.placed_gradient = <double *>take(layout, ranks)
+    state.placed_hessian = <double *>take(layout, ranks)
+    return <char *>take(layout, remaining_workspace(n_items, cutoff))
+
+
 cdef size_t workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
-    return (
-        state_bytes(sizeof(Conditional)) + remaining_workspace(n_items, cutoff)
-        + (4 * <size_t>padded(n_items) + 9 * <size_t>padded(cutoff + 1)) * sizeof(double))
+    cdef Conditional state
+    cdef Layout layout = measure()
+    take(&layout, sizeof(Conditional))
+    lay_out(&state, n_items, cutoff, &layout)
+    return layout.next
+
+
+cdef inline void clear_padding(double *array, intp_t n) noexcept nogil:
+    """The last vector; its first entries are written afterwards."""
+    memset(array + padded(n) - 8, 0, 8 * sizeof(double))
 
 
 cdef void begin(Estimate *estimate, char *memory) noexcept nogil:
-    cdef Conditional *state = <Conditional *>memory
-    cdef intp_t items = padded(estimate.n_items), ranks = padded(estimate.cutoff + 1), d, k
+    cdef Layout layout = layout_at(memory)
+    cdef Conditional *state = <Conditional *>take(&layout, sizeof(Conditional))
+    cdef intp_t n_items = estimate.n_items, cutoff = estimate.cutoff, d, k
+    cdef char *of_remaining = lay_out(state, n_items, cutoff, &layout)
     cdef double highest = -INFINITY, lowest = INFINITY
-    cdef double *doubles
     estimate.state = state
-    memset(estimate.gradient, 0, estimate.n_items * sizeof(double))
+    memset(estimate.gradient, 0, n_items * sizeof(double))
     if estimate.hessian != NULL:
-        memset(estimate.hessian, 0, estimate.n_items * sizeof(double))
-    for d in range(estimate.n_items):
+        memset(estimate.hessian, 0, n_items * sizeof(double))
+    for d in range(n_items):
         highest = max(highest, estimate.scores[d])
         lowest = min(lowest, estimate.scores[d])
-    state.wide = not (highest - lowest <= PLR_LARGEST_SPREAD)
-    doubles = <double *>(memory + state_bytes(sizeof(Conditional)))
-    if state.wide:
-        doubles = <double *>prepare_remaining(
-            &state.remaining, estimate.scores, estimate.n_items, estimate.cutoff, <char *>doubles)
-    memset(doubles + items - 8, 0, 8 * sizeof(double))
-    memset(doubles + 2 * items - 8, 0, 8 * sizeof(double))
-    memset(doubles + 4 * items, 0, 9 * ranks * sizeof(double))
-    state.weights = doubles
-    state.relevance = doubles + items
-    state.item_gradient = doubles + 2 * items
-    state.item_hessian = doubles + 3 * items
-    doubles += 4 * items
-    state.inverse_sums = doubles
-    state.gains = doubles + ranks
-    state.means = doubles + 2 * ranks
-    state.drops = doubles + 3 * ranks
-    state.placed_weights = doubles + 4 * ranks
-    state.placed_relevance = doubles + 5 * ranks
-    state.placed_gradient = doubles + 6 * ranks
-    state.placed_hessian = doubles + 7 * ranks
-    state.sums = doubles + 8 * ranks
     state.heaviest = 0.0
-    if not state.wide:
-        relative_weights_of(estimate.scores, highest, state.weights, estimate.n_items)
-    memcpy(state.relevance, estimate.relevance, estimate.n_items * sizeof(double))
-    for k in range(estimate.cutoff):
+    state.wide = not (highest - lowest <= PLR_LARGEST_SPREAD)
+    clear_padding(state.weights, n_items)
+    clear_padding(state.relevance, n_items)
+    if state.wide:
+        prepare_remaining(&state.remaining, estimate.scores, n_items, cutoff, of_remaining)
+    else:
+        relative_weights_of(estimate.scores, highest, state.weights, n_items)
+    memcpy(state.relevance, estimate.relevance, n_items * sizeof(double))
+    # of these nine, which lie one behind the other, the kernels read whole vectors
+    memset(state.sums, 0, <size_t>(<char *>state.placed_hessian - <char *>state.sums))
+    memset(state.placed_hessian, 0, padded(cutoff + 1) * sizeof(double))
+    for k in range(cutoff):
         state.drops[k] = estimate.rank_weights[k]
-        if k + 1 < estimate.cutoff:
+        if k + 1 < cutoff:
             state.drops[k] -= estimate.rank_weights[k + 1]
 
 

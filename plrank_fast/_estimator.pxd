@@ -105,8 +105,3 @@ cdef inline void sum_future_reward(
     for k in range(estimate.cutoff - 1, -1, -1):
         reward += estimate.rank_weights[k] * estimate.relevance[ranking[k]]
         future_reward[k] = reward
-
-
-cdef inline size_t state_bytes(size_t size) noexcept nogil:
-    """Bytes of a state at the start of a workspace: whole cache lines, so that the arrays after it begin on one."""
-    return (size + 63) // 64 * 64

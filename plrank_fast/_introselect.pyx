@@ -8,6 +8,7 @@ in order: O(D + K log K) per ranking.
 from libc.float cimport DBL_MAX
 from libc.math cimport INFINITY, exp, sqrt
 
+from plrank_fast._layout cimport Layout, layout_at, measure, take
 from plrank_fast._random cimport PLR_STREAM_LANES, plr_stream
 from plrank_fast._selection cimport PLR_SHORT_LIST, keep_below, select_smallest, sort_pairs
 from plrank_fast._simd cimport simd_level
@@ -44,9 +45,20 @@ cdef inline intp_t padded(intp_t n_items) noexcept nogil:
 # Per query
 # ---------------------------------------------------------------------------------------------------------------------
 
+cdef void lay_out(Introselect *sampler, intp_t n_items, Layout *layout) noexcept nogil:
+    cdef size_t length = padded(n_items)
+    sampler.rates = <double *>take(layout, length * sizeof(double))
+    sampler.arrivals = <double *>take(layout, length * sizeof(double))
+    sampler.keys = <double *>take(layout, length * sizeof(double))
+    sampler.items = <int32_t *>take(layout, length * sizeof(int32_t))
+
+
 cdef size_t introselect_workspace(intp_t n_items) noexcept nogil:
-    """Bytes that ``prepare_introselect`` needs."""
-    return <size_t>padded(n_items) * (3 * sizeof(double) + sizeof(int32_t))
+    """Bytes that ``prepare_introselect`` lays out."""
+    cdef Introselect sampler
+    cdef Layout layout = measure()
+    lay_out(&sampler, n_items, &layout)
+    return layout.next
 
 
 cdef void prepare_introselect(
@@ -54,6 +66,7 @@ cdef void prepare_introselect(
 ) noexcept nogil:
     """Ready ``sampler`` to draw the first ``cutoff`` ranks of one query. O(D); O(D log D) at huge score gaps."""
     cdef intp_t length = padded(n_items)
+    cdef Layout layout = layout_at(workspace)
     cdef double highest = -INFINITY, lowest = INFINITY
     cdef intp_t d
     for d in range(n_items):
@@ -61,10 +74,7 @@ cdef void prepare_introselect(
         lowest = min(lowest, scores[d])
     sampler.n_items = n_items
     sampler.cutoff = cutoff
-    sampler.rates = <double *>workspace
-    sampler.arrivals = sampler.rates + length
-    sampler.keys = sampler.arrivals + length
-    sampler.items = <int32_t *>(sampler.keys + length)
+    lay_out(sampler, n_items, &layout)
     sampler.logarithmic = not (highest - lowest <= PLR_LARGEST_SPREAD)
     sampler.first_pivot = 0.0
     if sampler.logarithmic:

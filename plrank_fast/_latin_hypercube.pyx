@@ -11,6 +11,7 @@ A tree of partial sums finds the item and takes it out in O(log D).
 from libc.math cimport INFINITY, exp, log2
 
 from plrank_fast._batch cimport Batch, batch_of, longest_query, parts_per_thread, run_batch, run_tasks
+from plrank_fast._layout cimport Layout, layout_at, measure, take
 from plrank_fast._queries cimport Queries, Query, queries_of, query_at
 from plrank_fast._random cimport PLR_STREAM_LANES, plr_stream, plr_stream_init, plr_stream_next
 from plrank_fast._selection cimport sort_pairs
@@ -85,10 +86,21 @@ cdef struct Design:
     double *uniforms            # (cutoff, n_samples)
 
 
-cdef inline size_t design_bytes(intp_t n_items, intp_t cutoff, intp_t n_samples) noexcept nogil:
-    return (
-        (2 * <size_t>leaves(n_items) + n_items + <size_t>cutoff * n_samples) * sizeof(double)
-        + (<size_t>n_items * sizeof(int32_t) + 63) // 64 * 64)
+cdef double *lay_out(
+    Design *design, intp_t n_items, intp_t cutoff, intp_t n_samples, Layout *layout
+) noexcept nogil:
+    """Returns the keys that the items are sorted by."""
+    design.full = <double *>take(layout, 2 * <size_t>leaves(n_items) * sizeof(double))
+    design.uniforms = <double *>take(layout, <size_t>cutoff * n_samples * sizeof(double))
+    design.order = <int32_t *>take(layout, n_items * sizeof(int32_t))
+    return <double *>take(layout, n_items * sizeof(double))
+
+
+cdef size_t design_bytes(intp_t n_items, intp_t cutoff, intp_t n_samples) noexcept nogil:
+    cdef Design design
+    cdef Layout layout = measure()
+    lay_out(&design, n_items, cutoff, n_samples, &layout)
+    return layout.next
 
 
 cdef inline size_t scratch_bytes(intp_t n_items, intp_t n_samples) noexcept nogil:
@@ -126,16 +138,13 @@ cdef void begin_design(
 ) noexcept nogil:
     """All but the numbers to invert at. O(D log D)."""
     cdef intp_t n_leaves = leaves(n_items), d
-    cdef double *keys
+    cdef Layout layout = layout_at(memory)
+    cdef double *keys = lay_out(design, n_items, cutoff, n_samples, &layout)
     cdef double highest = -INFINITY
     design.n_items = n_items
     design.n_leaves = n_leaves
     design.cutoff = cutoff
     design.n_samples = n_samples
-    design.full = <double *>memory
-    design.uniforms = design.full + 2 * n_leaves
-    keys = design.uniforms + cutoff * n_samples
-    design.order = <int32_t *>(keys + n_items)
     put_in_order(scores, relevance, n_items, keys, design.order)
     for d in range(n_items):
         highest = max(highest, scores[d])
@@ -271,7 +280,7 @@ def sample_rankings(
 ):
     """Fill ``rankings`` (n_queries, n_samples, cutoff), with -1 past the end of a query.
 
-    The scores of a query must lie within 600 of each other.
+    The scores of a query must lie within ``LARGEST_SPREAD`` of each other.
     """
     cdef Call call
     cdef Batch batch = batch_of(offsets)

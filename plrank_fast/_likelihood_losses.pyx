@@ -2,6 +2,7 @@
 
 from libc.math cimport INFINITY, log
 
+from plrank_fast._layout cimport Layout, layout_at, measure, take
 from plrank_fast._loss cimport Loss, LossQuery, loss_rows
 from plrank_fast._metrics cimport rank_all
 from plrank_fast._random cimport plr_stream, plr_stream_init
@@ -134,20 +135,22 @@ cdef struct Likelihood:
     int32_t *shuffled            # (n_items,) the documents in random order, where ties are broken at random
 
 
+cdef void lay_out(Likelihood *state, intp_t n_items, Layout *layout) noexcept nogil:
+    cdef size_t doubles = n_items * sizeof(double)
+    state.keys = <double *>take(layout, doubles)
+    state.highest = <double *>take(layout, doubles)
+    state.left_over = <double *>take(layout, doubles)
+    state.own = <double *>take(layout, doubles)
+    state.step = <double *>take(layout, doubles)
+    state.items = <int32_t *>take(layout, n_items * sizeof(int32_t))
+    state.shuffled = <int32_t *>take(layout, n_items * sizeof(int32_t))
+
+
 cdef size_t list_mle_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
-    return <size_t>n_items * (5 * sizeof(double) + 2 * sizeof(int32_t))
-
-
-cdef Likelihood carve_likelihood(LossQuery *query) noexcept nogil:
     cdef Likelihood state
-    state.keys = <double *>query.state
-    state.highest = state.keys + query.n_items
-    state.left_over = state.highest + query.n_items
-    state.own = state.left_over + query.n_items
-    state.step = state.own + query.n_items
-    state.items = <int32_t *>(state.step + query.n_items)
-    state.shuffled = state.items + query.n_items
-    return state
+    cdef Layout layout = measure()
+    lay_out(&state, n_items, &layout)
+    return layout.next
 
 
 cdef void rank_by_label(LossQuery *query, Likelihood *state) noexcept nogil:
@@ -168,11 +171,13 @@ cdef void rank_by_label(LossQuery *query, Likelihood *state) noexcept nogil:
 
 
 cdef void list_mle_rows(LossQuery *query, intp_t first, intp_t last) noexcept nogil:
-    cdef Likelihood state = carve_likelihood(query)
+    cdef Likelihood state
+    cdef Layout layout = layout_at(query.state)
     cdef intp_t n_items = query.n_items, cutoff = query.cutoff, n_others = query.n_items - query.cutoff, k
     cdef double others = 0.0, sum_of_gaps = 0.0, repeated = 0.0
     if cutoff == 0:
         return
+    lay_out(&state, n_items, &layout)
     rank_by_label(query, &state)
     for k in range(n_items):
         state.keys[k] = query.scores[state.items[k]]

@@ -8,6 +8,7 @@ rows are only held against the R others that rank lower, which stand in a list o
 
 from libc.string cimport memset
 
+from plrank_fast._layout cimport Layout, layout_at, measure, take
 from plrank_fast._loss cimport Loss, LossQuery
 from plrank_fast._metrics cimport rank_all, rank_query
 from plrank_fast._selection cimport sort_pairs
@@ -64,31 +65,31 @@ cdef struct Ranked:
 # Pairwise logistic
 # ---------------------------------------------------------------------------------------------------------------------
 
-cdef inline size_t aligned(size_t size) noexcept nogil:
-    return (size + 63) // 64 * 64
+cdef void lay_out_pairs(Pairs *state, intp_t n_items, Layout *layout) noexcept nogil:
+    cdef size_t doubles = n_items * sizeof(double)
+    state.keys = <double *>take(layout, doubles)
+    state.scores = <double *>take(layout, doubles)
+    state.labels = <double *>take(layout, doubles)
+    state.gradient = <double *>take(layout, doubles)
+    state.row_end = <intp_t *>take(layout, n_items * sizeof(intp_t))
+    state.items = <int32_t *>take(layout, n_items * sizeof(int32_t))
 
 
 cdef size_t pairwise_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
-    return aligned(sizeof(Pairs)) + <size_t>n_items * (4 * sizeof(double) + sizeof(intp_t) + sizeof(int32_t))
-
-
-cdef Pairs *carve_pairs(LossQuery *query, char *memory) noexcept nogil:
-    cdef Pairs *state = <Pairs *>memory
-    cdef intp_t n = query.n_items
-    query.state = state
-    state.keys = <double *>(memory + aligned(sizeof(Pairs)))
-    state.scores = state.keys + n
-    state.labels = state.scores + n
-    state.gradient = state.labels + n
-    state.row_end = <intp_t *>(state.gradient + n)
-    state.items = <int32_t *>(state.row_end + n)
-    memset(state.gradient, 0, n * sizeof(double))
-    return state
+    cdef Pairs state
+    cdef Layout layout = measure()
+    take(&layout, sizeof(Pairs))
+    lay_out_pairs(&state, n_items, &layout)
+    return layout.next
 
 
 cdef void begin_pairwise(LossQuery *query, char *memory) noexcept nogil:
-    cdef Pairs *state = carve_pairs(query, memory)
+    cdef Layout layout = layout_at(memory)
+    cdef Pairs *state = <Pairs *>take(&layout, sizeof(Pairs))
     cdef intp_t i
+    lay_out_pairs(state, query.n_items, &layout)
+    memset(state.gradient, 0, query.n_items * sizeof(double))
+    query.state = state
     query.n_rows = query.n_items
     for i in range(query.n_items):
         state.keys[i] = -query.labels[i]
@@ -142,29 +143,40 @@ cdef Loss pairwise_logistic() noexcept nogil:
 # LambdaRank and LambdaLoss
 # ---------------------------------------------------------------------------------------------------------------------
 
+cdef void lay_out_documents(Documents *documents, intp_t n_items, Layout *layout) noexcept nogil:
+    cdef size_t doubles = n_items * sizeof(double)
+    documents.scores = <double *>take(layout, doubles)
+    documents.gains = <double *>take(layout, doubles)
+    documents.discounts = <double *>take(layout, doubles)
+    documents.gradient = <double *>take(layout, doubles)
+
+
+cdef void lay_out_ranked(Ranked *state, intp_t n_items, Layout *layout) noexcept nogil:
+    cdef size_t doubles = n_items * sizeof(double)
+    state.keys = <double *>take(layout, doubles)
+    state.distance = <double *>take(layout, doubles)
+    state.apart = <double *>take(layout, doubles)
+    lay_out_documents(&state.all, n_items, layout)
+    lay_out_documents(&state.rare, n_items, layout)
+    state.items = <int32_t *>take(layout, n_items * sizeof(int32_t))
+    state.rank = <int32_t *>take(layout, n_items * sizeof(int32_t))
+
+
 cdef size_t ranked_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
-    return aligned(sizeof(Ranked)) + <size_t>n_items * (11 * sizeof(double) + 2 * sizeof(int32_t))
+    cdef Ranked state
+    cdef Layout layout = measure()
+    take(&layout, sizeof(Ranked))
+    lay_out_ranked(&state, n_items, &layout)
+    return layout.next
 
 
-cdef double *carve_documents(Documents *documents, double *memory, intp_t n_items) noexcept nogil:
-    documents.scores = memory
-    documents.gains = memory + n_items
-    documents.discounts = memory + 2 * n_items
-    documents.gradient = memory + 3 * n_items
-    memset(documents.gradient, 0, n_items * sizeof(double))
-    return memory + 4 * n_items
-
-
-cdef Ranked *carve_ranked(LossQuery *query, char *memory) noexcept nogil:
-    cdef Ranked *state = <Ranked *>memory
-    cdef intp_t n = query.n_items
+cdef Ranked *begin_ranked(LossQuery *query, char *memory) noexcept nogil:
+    cdef Layout layout = layout_at(memory)
+    cdef Ranked *state = <Ranked *>take(&layout, sizeof(Ranked))
+    lay_out_ranked(state, query.n_items, &layout)
+    memset(state.all.gradient, 0, query.n_items * sizeof(double))
+    memset(state.rare.gradient, 0, query.n_items * sizeof(double))
     query.state = state
-    state.keys = <double *>(memory + aligned(sizeof(Ranked)))
-    state.distance = state.keys + n
-    state.apart = state.distance + n
-    state.items = <int32_t *>carve_documents(
-        &state.rare, carve_documents(&state.all, state.apart + n, n), n)
-    state.rank = state.items + n
     return state
 
 
@@ -201,7 +213,7 @@ cdef void gather(LossQuery *query, Ranked *state, double ideal) noexcept nogil:
 
 
 cdef void begin_lambda(LossQuery *query, char *memory) noexcept nogil:
-    cdef Ranked *state = carve_ranked(query, memory)
+    cdef Ranked *state = begin_ranked(query, memory)
     cdef intp_t n_items = query.n_items, cutoff = query.cutoff, k
     cdef double ideal = 0.0
     # whose ranks past the cutoff count needs all of them

@@ -24,7 +24,8 @@ expectation for any b that does not depend on the ranking.
 from libc.math cimport fabs
 from libc.string cimport memcpy, memset
 
-from plrank_fast._estimator cimport Estimate, Estimator, new_estimator, state_bytes, sum_future_reward, take_mean
+from plrank_fast._estimator cimport Estimate, Estimator, new_estimator, sum_future_reward, take_mean
+from plrank_fast._layout cimport Layout, layout_at, measure, take
 from plrank_fast._remaining cimport (
     Remaining,
     analyse_ranking,
@@ -51,27 +52,37 @@ cdef const rank_pass_kernels *rank_pass = rank_pass_kernels_at(simd_level())
 # Shared by all
 # ---------------------------------------------------------------------------------------------------------------------
 
+cdef char *lay_out(PLRank *state, intp_t n_items, intp_t cutoff, Layout *layout) noexcept nogil:
+    """Returns the workspace of ``state.remaining``."""
+    cdef size_t ranks = (cutoff + 2) * sizeof(double)
+    state.active = <double *>take(layout, n_items * sizeof(double))
+    state.future_reward = <double *>take(layout, ranks)
+    state.own_terms = <double *>take(layout, ranks)
+    state.unplaced_direct = <double *>take(layout, ranks)
+    state.unplaced_risk = <double *>take(layout, ranks)
+    return <char *>take(layout, remaining_workspace(n_items, cutoff))
+
+
 cdef size_t pl_rank_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
-    """Bytes that any of these estimators needs for one query."""
-    return (
-        state_bytes(sizeof(PLRank)) + remaining_workspace(n_items, cutoff)
-        + (<size_t>n_items + 4 * (<size_t>cutoff + 2)) * sizeof(double))
+    """Bytes that ``begin_pl_rank`` lays out, its state included."""
+    cdef PLRank state
+    cdef Layout layout = measure()
+    take(&layout, sizeof(PLRank))
+    lay_out(&state, n_items, cutoff, &layout)
+    return layout.next
 
 
 cdef void begin_pl_rank(Estimate *estimate, char *workspace) noexcept nogil:
     """Zero the gradient and prepare the query. O(D + K log K)."""
-    cdef PLRank *state = <PLRank *>workspace
+    cdef Layout layout = layout_at(workspace)
+    cdef PLRank *state = <PLRank *>take(&layout, sizeof(PLRank))
+    cdef intp_t n_items = estimate.n_items, cutoff = estimate.cutoff
+    cdef char *of_remaining = lay_out(state, n_items, cutoff, &layout)
     estimate.state = state
-    memset(estimate.gradient, 0, estimate.n_items * sizeof(double))
-    workspace = prepare_remaining(
-        &state.remaining, estimate.scores, estimate.n_items, estimate.cutoff,
-        workspace + state_bytes(sizeof(PLRank)))
-    state.active = <double *>workspace
-    state.future_reward = state.active + estimate.n_items
-    state.own_terms = state.future_reward + estimate.cutoff + 2
-    state.unplaced_direct = state.own_terms + estimate.cutoff + 2
-    state.unplaced_risk = state.unplaced_direct + estimate.cutoff + 2
-    memset(state.unplaced_direct, 0, 2 * (estimate.cutoff + 2) * sizeof(double))
+    prepare_remaining(&state.remaining, estimate.scores, n_items, cutoff, of_remaining)
+    memset(estimate.gradient, 0, n_items * sizeof(double))
+    memset(state.unplaced_direct, 0, (cutoff + 2) * sizeof(double))
+    memset(state.unplaced_risk, 0, (cutoff + 2) * sizeof(double))
 
 
 cdef inline void activate(PLRank *state, const int32_t *ranking, intp_t rank) noexcept nogil:

@@ -8,7 +8,8 @@ rank weights where the kernel could not hold the same 1e-12.
 from libc.math cimport sqrt
 from libc.string cimport memset
 
-from plrank_fast._estimator cimport Estimate, Estimator, new_estimator, state_bytes
+from plrank_fast._estimator cimport Estimate, Estimator, new_estimator
+from plrank_fast._layout cimport Layout, layout_at, measure, take
 from plrank_fast._plrank cimport accumulate_pl_rank_3, begin_pl_rank, finish_pl_rank_3, pl_rank_workspace
 from plrank_fast._samplers cimport GROUP_RANKS, GROUP_SIZE, PLR_NETWORK_ITEMS, deepest
 from plrank_fast._simd cimport simd_level
@@ -104,19 +105,29 @@ cdef inline double sum_of_lanes(const double *lanes) noexcept nogil:
     return total
 
 
-cdef inline intp_t scratch_length(intp_t n_items) noexcept nogil:
-    """Two numbers for each rank of a complete ranking, in as many lanes as are worked on at once: at most eight."""
-    return 16 * (min(n_items, <intp_t>PLR_NETWORK_ITEMS) + 1)
+cdef double *lay_out(pl_rank_groups *sums, intp_t n_items, intp_t cutoff, Layout *layout) noexcept nogil:
+    """Returns the rank weights, which the kernel must not change."""
+    # for each rank of a complete ranking two numbers, of as many rankings as are worked on at once: at most eight
+    cdef size_t scratch = 16 * (min(n_items, <intp_t>PLR_NETWORK_ITEMS) + 1)
+    sums.records = <double *>take(layout, plr_record_length(n_items) * (<size_t>n_items + 1) * sizeof(double))
+    sums.scratch = <double *>take(layout, scratch * sizeof(double))
+    return <double *>take(layout, deepest(n_items, cutoff) * sizeof(double))
+
+
+cdef size_t own_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
+    cdef pl_rank_groups sums
+    cdef Layout layout = measure()
+    take(&layout, sizeof(PLRankGroups))
+    lay_out(&sums, n_items, cutoff, &layout)
+    return layout.next
 
 
 cdef size_t groups_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
     """Bytes of the state and its arrays, or of the state of the plain estimator where that has to serve."""
-    cdef size_t records = max(
-        4 * (<size_t>n_items + 1), 8 * (min(<size_t>n_items, <size_t>PLR_CACHED_ITEMS) + 1))  # of any shorter query too
+    cdef intp_t short = min(n_items, <intp_t>PLR_CACHED_ITEMS)  # whose records are longer
     return max(
-        state_bytes(sizeof(PLRankGroups))
-        + (records + scratch_length(n_items) + deepest(n_items, cutoff)) * sizeof(double),
-        pl_rank_workspace(n_items, cutoff))
+        pl_rank_workspace(n_items, cutoff),
+        max(own_workspace(n_items, cutoff), own_workspace(short, min(cutoff, short))))
 
 
 cdef bint choose_pass(Estimate *estimate, PLRankGroups *state) noexcept nogil:
@@ -138,11 +149,11 @@ cdef bint choose_pass(Estimate *estimate, PLRankGroups *state) noexcept nogil:
     return state.backward or can_complete
 
 
-cdef void lay_out_sums(Estimate *estimate, pl_rank_groups *sums, double *memory) noexcept nogil:
+cdef void begin_sums(Estimate *estimate, pl_rank_groups *sums, Layout *layout) noexcept nogil:
     """Records of the items, and rank weights that are 0 past the cutoff. O(D + K)."""
     cdef intp_t d, k, n_items = estimate.n_items, length = plr_record_length(n_items)
-    cdef double *record = memory
-    cdef double *rank_weights
+    cdef double *rank_weights = lay_out(sums, n_items, estimate.cutoff, layout)
+    cdef double *record = sums.records
     memset(record, 0, length * (n_items + 1) * sizeof(double))
     for d in range(n_items):
         record[0] = estimate.relevance[d]
@@ -153,9 +164,6 @@ cdef void lay_out_sums(Estimate *estimate, pl_rank_groups *sums, double *memory)
     sums.depth = estimate.depth
     sums.baseline = estimate.baseline
     sums.total_weight = estimate.weights.total
-    sums.records = memory
-    sums.scratch = memory + length * (n_items + 1)
-    rank_weights = sums.scratch + scratch_length(n_items)
     for k in range(estimate.depth):
         rank_weights[k] = estimate.rank_weights[k] if k < estimate.cutoff else 0.0
     sums.rank_weights = rank_weights
@@ -163,14 +171,15 @@ cdef void lay_out_sums(Estimate *estimate, pl_rank_groups *sums, double *memory)
 
 cdef void begin(Estimate *estimate, char *workspace) noexcept nogil:
     """Choose a pass and prepare its sums, or leave the query to the plain estimator. O(D + K)."""
-    cdef PLRankGroups *state = <PLRankGroups *>workspace
+    cdef Layout layout = layout_at(workspace)
+    cdef PLRankGroups *state = <PLRankGroups *>take(&layout, sizeof(PLRankGroups))
     cdef intp_t n_items = estimate.n_items, cutoff = estimate.cutoff
     if estimate.weights.representable and cutoff <= GROUP_RANKS:
         state.flush_after = max(FLUSH_AFTER, 4 * n_items // cutoff // FLUSH_AFTER * FLUSH_AFTER)
         if choose_pass(estimate, state):
             estimate.in_groups = True
             estimate.state = state
-            lay_out_sums(estimate, &state.sums, <double *>(workspace + state_bytes(sizeof(PLRankGroups))))
+            begin_sums(estimate, &state.sums, &layout)
             clear_totals(state)
             memset(estimate.gradient, 0, n_items * sizeof(double))
             return

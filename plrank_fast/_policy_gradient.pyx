@@ -12,9 +12,10 @@ other N - 1 rankings is one: a_k - (sum - a_k) / (N - 1) = N / (N - 1) (a_k - me
 pass over the rankings, and drawing them again costs less than keeping them would.
 """
 
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
-from plrank_fast._estimator cimport Estimate, Estimator, new_estimator, state_bytes, sum_future_reward
+from plrank_fast._estimator cimport Estimate, Estimator, new_estimator, sum_future_reward
+from plrank_fast._layout cimport Layout, layout_at, measure, take
 from plrank_fast._remaining cimport (
     Remaining,
     analyse_ranking,
@@ -79,28 +80,33 @@ cdef void add_ranking(Estimate *estimate, PolicyGradient *state, const int32_t *
 # Per query
 # ---------------------------------------------------------------------------------------------------------------------
 
+cdef char *lay_out(PolicyGradient *state, intp_t n_items, intp_t cutoff, Layout *layout) noexcept nogil:
+    """Returns the workspace of ``state.remaining``."""
+    state.future_reward = <double *>take(layout, (cutoff + 1) * sizeof(double))
+    state.baseline = <double *>take(layout, cutoff * sizeof(double))
+    state.active = <double *>take(layout, n_items * sizeof(double))
+    return <char *>take(layout, remaining_workspace(n_items, cutoff))
+
+
 cdef size_t workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
-    return (
-        state_bytes(sizeof(PolicyGradient)) + remaining_workspace(n_items, cutoff)
-        + (<size_t>n_items + 2 * (<size_t>cutoff + 1)) * sizeof(double))
+    cdef PolicyGradient state
+    cdef Layout layout = measure()
+    take(&layout, sizeof(PolicyGradient))
+    lay_out(&state, n_items, cutoff, &layout)
+    return layout.next
 
 
 cdef void begin(Estimate *estimate, char *memory) noexcept nogil:
-    cdef PolicyGradient *state = <PolicyGradient *>memory
-    cdef intp_t d
+    cdef Layout layout = layout_at(memory)
+    cdef PolicyGradient *state = <PolicyGradient *>take(&layout, sizeof(PolicyGradient))
+    cdef char *of_remaining = lay_out(state, estimate.n_items, estimate.cutoff, &layout)
     estimate.state = state
     memset(estimate.gradient, 0, estimate.n_items * sizeof(double))
-    memory = prepare_remaining(
-        &state.remaining, estimate.scores, estimate.n_items, estimate.cutoff,
-        memory + state_bytes(sizeof(PolicyGradient)))
-    state.future_reward = <double *>memory
-    state.baseline = state.future_reward + estimate.cutoff + 1
-    state.active = state.baseline + estimate.cutoff + 1
+    prepare_remaining(&state.remaining, estimate.scores, estimate.n_items, estimate.cutoff, of_remaining)
     state.reward_to_go = False
     state.n_first_pass = 0
     memset(state.baseline, 0, estimate.cutoff * sizeof(double))
-    for d in range(estimate.n_items):
-        state.active[d] = state.remaining.weights[d]
+    memcpy(state.active, state.remaining.weights, estimate.n_items * sizeof(double))
 
 
 cdef void begin_to_go(Estimate *estimate, char *memory) noexcept nogil:

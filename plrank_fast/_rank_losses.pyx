@@ -6,6 +6,7 @@ and O(R D K) for SoftRank with R relevant documents.
 
 from libc.math cimport log2
 
+from plrank_fast._layout cimport Layout, layout_at, measure, take
 from plrank_fast._loss cimport Loss, LossQuery
 from plrank_fast._metrics cimport rank_query
 from plrank_fast._simd cimport simd_level
@@ -41,7 +42,7 @@ cdef struct SmoothRanks:
     double ideal                 # DCG of the ranking by gain
     double *scores               # (n_items,) times the scale
     double *factors              # (n_relevant,) gains over the ideal DCG
-    double *memory
+    double *memory               # what one loss takes besides
     int32_t *items               # (n_items,) first the relevant ones, in the order of their numbers
 
 
@@ -49,23 +50,27 @@ cdef struct SmoothRanks:
 # Shared
 # ---------------------------------------------------------------------------------------------------------------------
 
-cdef inline size_t state_bytes() noexcept nogil:
-    return (sizeof(SmoothRanks) + 63) // 64 * 64
+cdef void lay_out(SmoothRanks *state, intp_t n_items, Layout *layout) noexcept nogil:
+    state.scores = <double *>take(layout, n_items * sizeof(double))
+    state.factors = <double *>take(layout, n_items * sizeof(double))
+    state.items = <int32_t *>take(layout, n_items * sizeof(int32_t))
+    state.memory = <double *>layout.next
 
 
-cdef inline size_t fixed_bytes(intp_t n_items) noexcept nogil:
-    cdef size_t size = 2 * <size_t>n_items * sizeof(double) + <size_t>n_items * sizeof(int32_t)
-    return state_bytes() + (size + 63) // 64 * 64
+cdef size_t shared_bytes(intp_t n_items) noexcept nogil:
+    cdef SmoothRanks state
+    cdef Layout layout = measure()
+    take(&layout, sizeof(SmoothRanks))
+    lay_out(&state, n_items, &layout)
+    return layout.next
 
 
 cdef void begin(LossQuery *query, char *memory) noexcept nogil:
-    cdef SmoothRanks *state = <SmoothRanks *>memory
+    cdef Layout layout = layout_at(memory)
+    cdef SmoothRanks *state = <SmoothRanks *>take(&layout, sizeof(SmoothRanks))
     cdef intp_t n_items = query.n_items, cutoff = query.cutoff, n_relevant = 0, d, k
+    lay_out(state, n_items, &layout)
     query.state = state
-    state.scores = <double *>(memory + state_bytes())
-    state.factors = state.scores + n_items
-    state.items = <int32_t *>(state.factors + n_items)
-    state.memory = <double *>(memory + fixed_bytes(n_items))
     state.ideal = 0.0
     rank_query(query.labels, n_items, cutoff, state.scores, state.items)
     for k in range(cutoff):
@@ -94,7 +99,7 @@ cdef void finish(LossQuery *query) noexcept nogil:
 # ---------------------------------------------------------------------------------------------------------------------
 
 cdef size_t approx_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
-    return fixed_bytes(n_items) + <size_t>n_items * sizeof(double)
+    return shared_bytes(n_items) + <size_t>n_items * sizeof(double)
 
 
 cdef void approx_rows(LossQuery *query, intp_t first, intp_t last) noexcept nogil:
@@ -137,11 +142,11 @@ cdef size_t soft_rank_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
     # saturating, so that a size beyond all memory is refused with its figure and does not wrap
     cdef double doubles
     if n_items == 0:
-        return fixed_bytes(0)
+        return shared_bytes(0)
     doubles = plr_soft_rank_memory(n_items, cutoff)
     if doubles > 1e17:
         return <size_t>1 << 60
-    return fixed_bytes(n_items) + <size_t>doubles * sizeof(double)
+    return shared_bytes(n_items) + <size_t>doubles * sizeof(double)
 
 
 cdef void soft_rank_rows(LossQuery *query, intp_t first, intp_t last) noexcept nogil:

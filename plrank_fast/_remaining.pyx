@@ -18,39 +18,46 @@ Per ranking this is O(K); per query O(D), as the leading items come from introse
 
 from libc.math cimport INFINITY, exp
 
+from plrank_fast._layout cimport Layout, layout_at, measure, take
 from plrank_fast._selection cimport select_smallest, sort_pairs
 from plrank_fast._typedefs cimport int32_t, int64_t, intp_t
 from plrank_fast._weights cimport PLR_LARGEST_SPREAD, relative_weights_of
 
 
+cdef double *lay_out(Remaining *remaining, intp_t n_items, intp_t cutoff, Layout *layout) noexcept nogil:
+    """Returns the keys that the leading items are selected by."""
+    cdef size_t items = n_items * sizeof(double), ranks = (cutoff + 2) * sizeof(double)
+    remaining.weights = <double *>take(layout, items)
+    remaining.leading_weights = <double *>take(layout, ranks)
+    remaining.step = <double *>take(layout, ranks)
+    remaining.sums = <double *>take(layout, ranks)
+    remaining.unit_position = <intp_t *>take(layout, (cutoff + 2) * sizeof(intp_t))
+    remaining.stamp = <int64_t *>take(layout, (cutoff + 2) * sizeof(int64_t))
+    remaining.leading = <int32_t *>take(layout, n_items * sizeof(int32_t))
+    remaining.position = <int32_t *>take(layout, n_items * sizeof(int32_t))
+    return <double *>take(layout, items)
+
+
 cdef size_t remaining_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
-    """Bytes that ``prepare_remaining`` carves out."""
-    cdef size_t doubles = 2 * <size_t>n_items + 5 * (<size_t>cutoff + 2)
-    return doubles * sizeof(double) + 2 * <size_t>n_items * sizeof(int32_t)
+    """Bytes that ``prepare_remaining`` lays out."""
+    cdef Remaining remaining
+    cdef Layout layout = measure()
+    lay_out(&remaining, n_items, cutoff, &layout)
+    return layout.next
 
 
 cdef char *prepare_remaining(
     Remaining *remaining, const double *scores, intp_t n_items, intp_t cutoff, char *workspace
 ) noexcept nogil:
     """Single out the leading items of one query. Returns the first byte of ``workspace`` not used. O(D + K log K)."""
-    cdef double *keys
+    cdef Layout layout = layout_at(workspace)
+    cdef double *keys = lay_out(remaining, n_items, cutoff, &layout)
     cdef double highest, lowest
     cdef intp_t d, p
     remaining.n_items = n_items
     remaining.cutoff = cutoff
     remaining.scores = scores
     remaining.n_leading = min(cutoff + 1, n_items)
-
-    remaining.weights = <double *>workspace
-    keys = remaining.weights + n_items
-    remaining.leading_weights = keys + n_items
-    remaining.step = remaining.leading_weights + cutoff + 2
-    remaining.sums = remaining.step + cutoff + 2
-    remaining.unit_position = <intp_t *>(remaining.sums + cutoff + 2)
-    remaining.stamp = <int64_t *>(remaining.unit_position + cutoff + 2)
-    remaining.leading = <int32_t *>(remaining.stamp + cutoff + 2)
-    remaining.position = remaining.leading + n_items
-    workspace = <char *>(remaining.position + n_items)
 
     for d in range(n_items):
         keys[d] = -scores[d]
@@ -80,7 +87,7 @@ cdef char *prepare_remaining(
     for p in range(remaining.n_leading, n_items):
         d = remaining.leading[p]
         remaining.other_weight += weight_in_unit(remaining, d, remaining.n_leading - 1)
-    return workspace
+    return <char *>layout.next
 
 
 cdef void analyse_ranking(Remaining *remaining, const int32_t *ranking) noexcept nogil:

@@ -9,6 +9,7 @@ from plrank_fast._batch cimport Batch, batch_of, longest_query, parts_per_thread
 from plrank_fast._conditional cimport conditional_estimator
 from plrank_fast._hessian cimport hessian_estimator
 from plrank_fast._estimator cimport Estimate, Estimator, estimate_of
+from plrank_fast._layout cimport aligned
 from plrank_fast._plrank cimport metric_estimator, pl_rank_1_estimator, pl_rank_2_estimator, pl_rank_3_estimator
 from plrank_fast._plrank_pass cimport pl_rank_3_in_groups
 from plrank_fast._policy_gradient cimport policy_gradient_estimator
@@ -48,7 +49,7 @@ cdef uint64_t PILOT_BLOCK = <uint64_t>1 << 63
 # ---------------------------------------------------------------------------------------------------------------------
 
 cdef inline size_t rankings_bytes(intp_t n_rankings, intp_t length) noexcept nogil:
-    return (n_rankings * <size_t>length * sizeof(int32_t) + 63) // 64 * 64
+    return aligned(n_rankings * <size_t>length * sizeof(int32_t))
 
 
 cdef Estimator estimator_of(int kind, bint with_hessian) noexcept nogil:
@@ -74,15 +75,11 @@ cdef Estimator estimator_of(int kind, bint with_hessian) noexcept nogil:
     return pl_rank_3_estimator()
 
 
-cdef inline size_t estimator_workspace(const Estimator *estimator, intp_t n_items, intp_t cutoff) noexcept nogil:
-    return (estimator.workspace(n_items, cutoff) + 63) // 64 * 64
-
-
 cdef size_t query_workspace(
     const Estimator *estimator, intp_t n_items, intp_t cutoff, intp_t n_samples, bint drawn
 ) noexcept nogil:
     """Bytes for one query: its weights, the estimator's own, and what it takes to draw or to turn given rankings."""
-    cdef size_t size = weights_workspace(n_items) + estimator_workspace(estimator, n_items, cutoff)
+    cdef size_t size = weights_workspace(n_items) + estimator.workspace(n_items, cutoff)
     if not drawn:
         size += rankings_bytes(GROUP_SIZE, deepest(n_items, cutoff))
     else:
@@ -129,7 +126,7 @@ cdef void accumulate_rows(
 
 
 cdef inline size_t baseline_bytes(intp_t n_items, intp_t cutoff) noexcept nogil:
-    return (max(cutoff, deepest(n_items, cutoff)) * sizeof(double) + 63) // 64 * 64
+    return aligned(max(cutoff, deepest(n_items, cutoff)) * sizeof(double))
 
 
 cdef size_t baseline_workspace(intp_t n_items, intp_t cutoff, bint pilot) noexcept nogil:
@@ -361,7 +358,7 @@ cdef int estimate_long_query(const void *call_, intp_t query, int n_threads) exc
     cdef int later
     cdef Workspaces estimating = Workspaces(
         1, rankings_bytes(GROUP_SIZE, deep) + weights_workspace(n_items)
-        + estimator_workspace(estimator, n_items, cutoff) + baseline_workspace(n_items, cutoff, source.pilot))
+        + estimator.workspace(n_items, cutoff) + baseline_workspace(n_items, cutoff, source.pilot))
     cdef Workspaces thread_samplers = Workspaces(
         n_threads, 0 if source.given != NULL else thread_sampler_workspace(n_items, cutoff, source.n_samples))
     cdef int32_t *columns = <int32_t *>estimating.of_thread(0)

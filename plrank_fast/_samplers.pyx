@@ -20,6 +20,7 @@ from libc.math cimport INFINITY, log2, sqrt
 
 from plrank_fast._batch cimport Batch, batch_of, longest_query, parts_per_thread, run_batch, run_tasks
 from plrank_fast._introselect cimport draw_ranking, introselect_workspace, prepare_introselect
+from plrank_fast._layout cimport Layout, aligned, layout_at, measure, take
 from plrank_fast._queries cimport Queries, Query, queries_of, query_at
 from plrank_fast._random cimport block_size, plr_mix64, plr_stream_init
 from plrank_fast._simd cimport simd_level
@@ -159,17 +160,6 @@ cdef int choose_sampler(Sampler *sampler, const Draw *draw, const Weights *weigh
 # Per query
 # ---------------------------------------------------------------------------------------------------------------------
 
-cdef inline size_t aligned(size_t n_bytes) noexcept nogil:
-    return (n_bytes + 63) // 64 * 64
-
-
-cdef inline char *take(char **free_memory, size_t n_bytes) noexcept nogil:
-    """Cut a piece off the front of a workspace; pieces start on cache lines."""
-    cdef char *piece = free_memory[0]
-    free_memory[0] += aligned(n_bytes)
-    return piece
-
-
 cdef inline intp_t network_rows(intp_t n_items) noexcept nogil:
     """Rows of keys: a power of two."""
     cdef intp_t rows = 16
@@ -183,74 +173,67 @@ cdef intp_t deepest(intp_t n_items, intp_t cutoff) noexcept nogil:
     return max(min(min(cutoff, n_items), GROUP_RANKS), min(n_items, <intp_t>PLR_NETWORK_ITEMS))
 
 
-cdef size_t network_workspace(intp_t n_items) noexcept nogil:
-    cdef size_t rows = network_rows(min(n_items, <intp_t>PLR_NETWORK_ITEMS))
-    return rows * (2 * GROUP_SIZE * sizeof(int32_t) + sizeof(double) + sizeof(int32_t) + sizeof(float)) + 4 * 64
+cdef void lay_out_network(network_sampler *sampler, intp_t n_items, Layout *layout) noexcept nogil:
+    cdef size_t rows = network_rows(n_items) * GROUP_SIZE
+    sampler.means = <float *>take(layout, n_items * sizeof(float))
+    sampler.exact = <double *>take(layout, n_items * sizeof(double))
+    sampler.order = <int32_t *>take(layout, n_items * sizeof(int32_t))
+    sampler.words = <uint32_t *>take(layout, n_items * GROUP_SIZE * sizeof(uint32_t))
+    sampler.keys = <int32_t *>take(layout, rows * sizeof(int32_t))
 
 
 cdef void prepare_network(
-    network_sampler *sampler, const Weights *weights, intp_t depth, char *workspace
+    network_sampler *sampler, const Weights *weights, intp_t depth, Layout *layout
 ) noexcept nogil:
-    cdef size_t n_items = weights.n_items
-    sampler.n_items = n_items
+    lay_out_network(sampler, weights.n_items, layout)
+    sampler.n_items = weights.n_items
     sampler.depth = depth
     sampler.weights = weights.relative
-    sampler.means = <float *>take(&workspace, n_items * sizeof(float))
-    sampler.exact = <double *>take(&workspace, n_items * sizeof(double))
-    sampler.order = <int32_t *>take(&workspace, n_items * sizeof(int32_t))
-    sampler.words = <uint32_t *>take(&workspace, n_items * GROUP_SIZE * sizeof(uint32_t))
-    sampler.keys = <int32_t *>workspace
     network.prepare(sampler)
 
 
-cdef size_t threshold_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
+cdef void lay_out_threshold(threshold_sampler *sampler, intp_t n_items, intp_t cutoff, Layout *layout) noexcept nogil:
+    # as many candidates as it serves at most; at longer cutoffs it is not used
     cdef size_t candidates = min(plr_most_candidates(cutoff), <size_t>PLR_THRESHOLD_CANDIDATES)
     cdef size_t rows = GROUP_SIZE * (candidates + 64)
-    return (
-        (2 * (n_items + 32) + 3 * rows + 1024 + network_rows(candidates) * GROUP_SIZE)
-        * sizeof(int32_t) + candidates * (sizeof(double) + sizeof(int32_t)) + 9 * 64)
+    sampler.means = <float *>take(layout, (n_items + 32) * sizeof(float))
+    sampler.thresholds = <uint32_t *>take(layout, (n_items + 32) * sizeof(uint32_t))
+    sampler.found = <uint32_t *>take(layout, rows * sizeof(uint32_t))
+    sampler.words = <uint32_t *>take(layout, rows * sizeof(uint32_t))
+    sampler.items = <int32_t *>take(layout, (rows + 1024) * sizeof(int32_t))
+    sampler.keys = <int32_t *>take(layout, network_rows(candidates) * GROUP_SIZE * sizeof(int32_t))
+    sampler.exact = <double *>take(layout, candidates * sizeof(double))
+    sampler.order = <int32_t *>take(layout, candidates * sizeof(int32_t))
 
 
 cdef bint prepare_threshold(
-    threshold_sampler *sampler, const Weights *weights, intp_t cutoff, char *workspace
+    threshold_sampler *sampler, const Weights *weights, intp_t cutoff, Layout *layout
 ) noexcept nogil:
-    """False if too many of the items would be candidates for it to be worth while."""
-    cdef size_t n_items = weights.n_items
-    cdef size_t candidates = plr_most_candidates(cutoff)
-    cdef size_t rows = GROUP_SIZE * (candidates + 64)
+    """False if too many of the items would be candidates for it to be worth while; then nothing has been taken."""
     sampler.deadline = expected_arrivals(weights, plr_mean_candidates(cutoff), 1e30).time
     if not sampler.deadline < INFINITY:
         return False
-    sampler.n_items = n_items
+    lay_out_threshold(sampler, weights.n_items, cutoff, layout)
+    sampler.n_items = weights.n_items
     sampler.cutoff = cutoff
     sampler.weights = weights.relative
-    sampler.most_candidates = candidates
-    sampler.means = <float *>take(&workspace, (n_items + 32) * sizeof(float))
-    sampler.thresholds = <uint32_t *>take(&workspace, (n_items + 32) * sizeof(uint32_t))
-    sampler.found = <uint32_t *>take(&workspace, rows * sizeof(uint32_t))
-    sampler.words = <uint32_t *>take(&workspace, rows * sizeof(uint32_t))
-    sampler.items = <int32_t *>take(&workspace, (rows + 1024) * sizeof(int32_t))
-    sampler.keys = <int32_t *>take(&workspace, network_rows(candidates) * GROUP_SIZE * sizeof(int32_t))
-    sampler.exact = <double *>take(&workspace, candidates * sizeof(double))
-    sampler.order = <int32_t *>workspace
+    sampler.most_candidates = plr_most_candidates(cutoff)
     threshold.prepare(sampler)
     return True
 
 
-cdef inline size_t slots_bytes(int slot_bits) noexcept nogil:
-    return ((<size_t>1 << slot_bits) + PLR_SLOTS_AT_ONCE + 1) * sizeof(uint32_t)
+cdef void lay_out_table(
+    slot_table *self, intp_t n_items, intp_t cutoff, int slot_bits, Layout *layout
+) noexcept nogil:
+    self.slots = <uint32_t *>take(layout, ((<size_t>1 << slot_bits) + PLR_SLOTS_AT_ONCE + 1) * sizeof(uint32_t))
+    self.ends = <double *>take(layout, n_items * sizeof(double))
+    self.draws = <uint32_t *>take(layout, plr_rows_at_once(cutoff) * GROUP_SIZE * sizeof(uint32_t))
+    self.twins = <uint32_t *>take(layout, PLR_MOST_COMPARED * GROUP_SIZE * sizeof(uint32_t))
+    self.stamps = <uint8_t *>take(layout, n_items * GROUP_SIZE)
+    self.arrivals = <double *>take(layout, cutoff * sizeof(double))
 
 
-cdef size_t table_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
-    cdef size_t items = min(n_items, <intp_t>PLR_SLOT_ITEMS)
-    cdef size_t ranks = min(cutoff, <intp_t>items)
-    return (
-        slots_bytes(plr_slot_bits(items, True))
-        + (plr_rows_at_once(ranks) + PLR_MOST_COMPARED) * GROUP_SIZE * sizeof(uint32_t)
-        + (items + ranks) * sizeof(double) + items * GROUP_SIZE + 6 * 64)
-
-
-cdef void prepare_table(Sampler *sampler, const Weights *weights, char *workspace) noexcept nogil:
+cdef void prepare_table(Sampler *sampler, const Weights *weights, Layout *layout) noexcept nogil:
     cdef slot_table *self = &sampler.table
     self.n_items = weights.n_items
     self.cutoff = sampler.depth
@@ -260,12 +243,7 @@ cdef void prepare_table(Sampler *sampler, const Weights *weights, char *workspac
     self.deviation = sampler.deviation
     self.draws_per_item = sampler.draws_per_item
     self.slot_bits = plr_slot_bits(self.n_items, sampler.draws_per_item > 1.5)
-    self.slots = <uint32_t *>take(&workspace, slots_bytes(self.slot_bits))
-    self.ends = <double *>take(&workspace, self.n_items * sizeof(double))
-    self.draws = <uint32_t *>take(&workspace, plr_rows_at_once(self.cutoff) * GROUP_SIZE * sizeof(uint32_t))
-    self.twins = <uint32_t *>take(&workspace, PLR_MOST_COMPARED * GROUP_SIZE * sizeof(uint32_t))
-    self.stamps = <uint8_t *>take(&workspace, self.n_items * GROUP_SIZE)
-    self.arrivals = <double *>workspace
+    lay_out_table(self, self.n_items, self.cutoff, self.slot_bits, layout)
     table.prepare(self)
 
 
@@ -274,26 +252,22 @@ cdef inline int seen_bits(intp_t cutoff) noexcept nogil:
     return max(4, plr_bits_for(4 * cutoff))
 
 
-cdef size_t guide_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
-    cdef size_t blocks = plr_guide_blocks(n_items), ranks = min(min(cutoff, n_items), GROUP_RANKS)
-    return (
-        (blocks + 1) * sizeof(double) + (<size_t>1 << plr_bits_for(blocks)) * sizeof(uint32_t)
-        + (<size_t>1 << seen_bits(ranks)) * sizeof(uint64_t)
-        + ranks * (GROUP_SIZE * (2 * sizeof(uint64_t) + sizeof(int32_t)) + sizeof(double)) + 6 * 64)
+cdef void lay_out_guide(guide_table *sampler, intp_t n_items, intp_t cutoff, Layout *layout) noexcept nogil:
+    cdef size_t blocks = plr_guide_blocks(n_items), words = cutoff * GROUP_SIZE
+    sampler.seen_bits = seen_bits(cutoff)
+    sampler.cumulative = <double *>take(layout, (blocks + 1) * sizeof(double))
+    sampler.guide = <uint32_t *>take(layout, (<size_t>1 << plr_bits_for(blocks)) * sizeof(uint32_t))
+    sampler.seen = <uint64_t *>take(layout, (<size_t>1 << sampler.seen_bits) * sizeof(uint64_t))
+    sampler.words = <uint64_t *>take(layout, words * 2 * sizeof(uint64_t))
+    sampler.items = <int32_t *>take(layout, words * sizeof(int32_t))
+    sampler.arrivals = <double *>take(layout, cutoff * sizeof(double))
 
 
-cdef void prepare_guide(guide_table *sampler, const Weights *weights, intp_t cutoff, char *workspace) noexcept nogil:
-    cdef size_t n_items = weights.n_items, blocks = plr_guide_blocks(n_items)
-    sampler.n_items = n_items
+cdef void prepare_guide(guide_table *sampler, const Weights *weights, intp_t cutoff, Layout *layout) noexcept nogil:
+    lay_out_guide(sampler, weights.n_items, cutoff, layout)
+    sampler.n_items = weights.n_items
     sampler.cutoff = cutoff
     sampler.weights = weights.relative
-    sampler.cumulative = <double *>take(&workspace, (blocks + 1) * sizeof(double))
-    sampler.guide = <uint32_t *>take(&workspace, (<size_t>1 << plr_bits_for(blocks)) * sizeof(uint32_t))
-    sampler.seen_bits = seen_bits(cutoff)
-    sampler.seen = <uint64_t *>take(&workspace, (<size_t>1 << sampler.seen_bits) * sizeof(uint64_t))
-    sampler.words = <uint64_t *>take(&workspace, cutoff * GROUP_SIZE * 2 * sizeof(uint64_t))
-    sampler.items = <int32_t *>take(&workspace, cutoff * GROUP_SIZE * sizeof(int32_t))
-    sampler.arrivals = <double *>workspace
     guide.prepare(sampler)
 
 
@@ -304,11 +278,17 @@ cdef inline size_t columns_bytes(intp_t n_items, intp_t cutoff) noexcept nogil:
 
 
 cdef size_t sampler_workspace(intp_t n_items, intp_t cutoff, intp_t n_samples) noexcept nogil:
-    """Bytes that ``prepare_sampler`` carves out for a query of at most ``n_items``."""
-    return aligned(columns_bytes(n_items, cutoff)) + aligned(max(
-        max(introselect_workspace(n_items), max(
-            threshold_workspace(n_items, cutoff), guide_workspace(n_items, cutoff))),
-        max(network_workspace(n_items), table_workspace(n_items, cutoff))))
+    """Bytes of a group's columns and of the sampler that takes most, for a query of at most ``n_items``."""
+    cdef Sampler sampler
+    cdef Layout by_network = measure(), by_threshold = measure(), by_table = measure(), by_guide = measure()
+    cdef intp_t few = min(n_items, <intp_t>PLR_SLOT_ITEMS)
+    lay_out_network(&sampler.network, min(n_items, <intp_t>PLR_NETWORK_ITEMS), &by_network)
+    lay_out_threshold(&sampler.threshold, n_items, cutoff, &by_threshold)
+    lay_out_table(&sampler.table, few, min(cutoff, few), plr_slot_bits(few, True), &by_table)
+    lay_out_guide(&sampler.guide, n_items, min(min(cutoff, n_items), <intp_t>GROUP_RANKS), &by_guide)
+    return aligned(columns_bytes(n_items, cutoff)) + max(
+        introselect_workspace(n_items),
+        max(max(by_network.next, by_threshold.next), max(by_table.next, by_guide.next)))
 
 
 cdef char *prepare_sampler(
@@ -320,24 +300,25 @@ cdef char *prepare_sampler(
     """
     cdef intp_t n_items = weights.n_items
     cdef char *end = workspace + sampler_workspace(n_items, draw.cutoff, draw.n_samples)
+    cdef Layout layout = layout_at(workspace)
     sampler.n_items = n_items
     sampler.depth = min(draw.cutoff, n_items)
     sampler.ns_per_ranking = NS_PER_ITEM * n_items
-    sampler.columns = <int32_t *>take(&workspace, columns_bytes(n_items, draw.cutoff))
+    sampler.columns = <int32_t *>take(&layout, columns_bytes(n_items, draw.cutoff))
     sampler.method = choose_sampler(sampler, draw, weights)
-    if sampler.method == THRESHOLD and not prepare_threshold(&sampler.threshold, weights, sampler.depth, workspace):
+    if sampler.method == THRESHOLD and not prepare_threshold(&sampler.threshold, weights, sampler.depth, &layout):
         sampler.method = NETWORK if n_items <= PLR_NETWORK_ITEMS else INTROSELECT
     if sampler.method == NETWORK:
-        prepare_network(&sampler.network, weights, sampler.depth, workspace)
+        prepare_network(&sampler.network, weights, sampler.depth, &layout)
     elif sampler.method == TABLE:
-        prepare_table(sampler, weights, workspace)
+        prepare_table(sampler, weights, &layout)
     elif sampler.method == GUIDE:
-        prepare_guide(&sampler.guide, weights, sampler.depth, workspace)
+        prepare_guide(&sampler.guide, weights, sampler.depth, &layout)
         if weights.most_draws < 8.0 * sampler.depth:  # else a race over all items may be what it takes
             sampler.ns_per_ranking = 100.0 * weights.most_draws
     elif sampler.method == INTROSELECT:
         prepare_introselect(
-            &sampler.introselect, weights.scores, n_items, sampler.depth, draw.n_samples, workspace)
+            &sampler.introselect, weights.scores, n_items, sampler.depth, draw.n_samples, <char *>layout.next)
     return end
 
 

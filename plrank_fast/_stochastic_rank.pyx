@@ -18,6 +18,7 @@ from libc.math cimport INFINITY, M_PI, cos, exp, log, sin
 from libc.string cimport memset
 
 from plrank_fast._batch cimport Batch, batch_of, longest_query, parts_per_thread, run_batch, run_tasks
+from plrank_fast._layout cimport Layout, aligned, layout_at, measure, take
 from plrank_fast._queries cimport Queries, Query, queries_of, query_at
 from plrank_fast._random cimport block_size, plr_stream, plr_stream_init
 from plrank_fast._selection cimport select_smallest, sort_pairs
@@ -64,6 +65,7 @@ NORMAL = PLR_NORMAL
 
 cdef enum:
     MOST_NODES = 32
+    FACTORS = 5  # numbers of a rank that the kernels multiply by
     NODE_SIZES = 3  # 16, 24, 32: two, three or twice two vectors of eight
     TOGETHER = 8  # samples sorted side by side, PLR_LISTS of the kernels
     RECENT = 8    # groups of samples whose latest arrival is the pivot of the next: 1 sample in 65 goes beyond
@@ -134,7 +136,7 @@ cdef struct Problem:
     double *drops
     double *drop_changes
     double *ranked_relevance
-    double *factors
+    double *factors             # (FACTORS, n_ranks)
     int32_t *rows
     # items computed themselves
     intp_t n_single
@@ -177,13 +179,44 @@ cdef inline double widest(int noise) noexcept nogil:
 # Per query: layout
 # ---------------------------------------------------------------------------------------------------------------------
 
-cdef size_t workspace_size(intp_t n_items, intp_t cutoff) noexcept nogil:
-    cdef size_t items = padded(n_items), ranks = padded(cutoff + 1)
+cdef void lay_out(Problem *problem, intp_t n_items, intp_t cutoff, Layout *layout) noexcept nogil:
+    cdef size_t items = padded(n_items) * sizeof(double), ranks = padded(cutoff + 1) * sizeof(double)
+    cdef size_t item_numbers = padded(n_items) * sizeof(int32_t), rank_numbers = padded(cutoff + 1) * sizeof(int32_t)
+    problem.levels = <double *>take(layout, items)
+    problem.places = <double *>take(layout, items)
+    problem.relevance = <double *>take(layout, items)
+    problem.arrivals = <double *>take(layout, items)
+    problem.single_places = <double *>take(layout, items)
+    problem.single_relevance = <double *>take(layout, items)
+    problem.single_ranks = <double *>take(layout, items)
+    problem.single_gradient = <double *>take(layout, items)
+    problem.block_gradient = <double *>take(layout, items)
+    problem.thresholds = <uint64_t *>take(layout, items)
+    problem.kept = <double *>take(layout, PLR_LISTS * items)
+    problem.keys = <double *>take(layout, PLR_LISTS * items)
+    problem.drops = <double *>take(layout, ranks)
+    problem.drop_changes = <double *>take(layout, ranks)
+    problem.ranked_relevance = <double *>take(layout, ranks)
+    problem.ranked = <double *>take(layout, ranks)
+    problem.factors = <double *>take(layout, FACTORS * ranks)
     # a stretch has more items than nodes, so its nodes cost no more per item than its corrections
-    cdef size_t doubles = (10 + 2 * PLR_LISTS) * items + 9 * ranks + items * (MOST_NODES + 4) + 8
-    return (
-        doubles * sizeof(double) + ((5 + PLR_LISTS) * items + 2 * (ranks + 2)) * sizeof(int32_t)
-        + (items // 16 + 1) * sizeof(Stretch))
+    problem.stretch_memory = <double *>take(layout, (MOST_NODES + 4) * items)
+    problem.kept_items = <int32_t *>take(layout, PLR_LISTS * item_numbers)
+    problem.order = <int32_t *>take(layout, item_numbers)
+    problem.row = <int32_t *>take(layout, item_numbers)
+    problem.stretch_of = <int32_t *>take(layout, item_numbers)
+    problem.single = <int32_t *>take(layout, item_numbers)
+    problem.single_of = <int32_t *>take(layout, item_numbers)
+    problem.rows = <int32_t *>take(layout, rank_numbers)
+    problem.ranked_items = <int32_t *>take(layout, rank_numbers)
+    problem.stretches = <Stretch *>take(layout, (n_items // 16 + 1) * sizeof(Stretch))
+
+
+cdef size_t workspace_size(intp_t n_items, intp_t cutoff) noexcept nogil:
+    cdef Problem problem
+    cdef Layout layout = measure()
+    lay_out(&problem, n_items, cutoff, &layout)
+    return layout.next
 
 
 cdef void set_levels(Problem *problem, const double *scores) noexcept nogil:
@@ -256,42 +289,20 @@ cdef void begin_problem(
     Problem *problem, intp_t n_items, intp_t cutoff, int noise, double inverse_sigma, char *workspace
 ) noexcept nogil:
     """Divide the memory; no item is known yet. O(K)."""
-    cdef intp_t items = padded(n_items), ranks = padded(cutoff + 1), k
-    cdef double *memory = <double *>workspace
+    cdef Layout layout = layout_at(workspace)
+    cdef size_t ranks = padded(cutoff + 1) * sizeof(double)
+    cdef intp_t k
+    lay_out(problem, n_items, cutoff, &layout)
     problem.n_items = n_items
     problem.n_ranks = min(cutoff + 1, n_items)
     problem.noise = noise
     problem.inverse_sigma = inverse_sigma
-    problem.levels = memory
-    problem.places = memory + items
-    problem.relevance = memory + 2 * items
-    problem.arrivals = memory + 3 * items
-    problem.single_places = memory + 4 * items
-    problem.single_relevance = memory + 5 * items
-    problem.single_ranks = memory + 6 * items
-    problem.single_gradient = memory + 7 * items
-    problem.block_gradient = memory + 8 * items
-    problem.thresholds = <uint64_t *>(memory + 9 * items)
-    problem.kept = memory + 10 * items
-    problem.keys = memory + (10 + PLR_LISTS) * items
-    memory += (10 + 2 * PLR_LISTS) * items
-    problem.drops = memory
-    problem.drop_changes = memory + ranks
-    problem.ranked_relevance = memory + 2 * ranks
-    problem.ranked = memory + 3 * ranks
-    problem.factors = memory + 4 * ranks
-    memset(memory, 0, 9 * ranks * sizeof(double))
-    problem.stretch_memory = memory + 9 * ranks
-    problem.kept_items = <int32_t *>(problem.stretch_memory + items * (MOST_NODES + 4))
-    problem.order = problem.kept_items + PLR_LISTS * items
-    problem.row = problem.order + items
-    problem.stretch_of = problem.row + items
-    problem.single = problem.stretch_of + items
-    problem.single_of = problem.single + items
-    problem.rows = problem.single_of + items
-    problem.ranked_items = problem.rows + (ranks + 1) // 2 * 2
-    problem.stretches = <Stretch *>(problem.ranked_items + (ranks + 2) // 2 * 2)
-
+    # the kernels read whole vectors of these
+    memset(problem.drops, 0, ranks)
+    memset(problem.drop_changes, 0, ranks)
+    memset(problem.ranked_relevance, 0, ranks)
+    memset(problem.ranked, 0, ranks)
+    memset(problem.factors, 0, FACTORS * ranks)
     problem.pivot = problem.latest = INFINITY
     problem.n_groups = 0
     for k in range(RECENT):
@@ -664,10 +675,6 @@ cdef struct LongQuery:
     intp_t last_step
     char *memory                 # of the first task: a ``Problem``, then the sum of its block, then its workspace
     size_t next_memory           # distance to that of the next task
-
-
-cdef inline size_t aligned(size_t n_bytes) noexcept nogil:
-    return (n_bytes + 63) // 64 * 64
 
 
 cdef inline Problem *problem_of(const LongQuery *query, intp_t task) noexcept nogil:

@@ -2,6 +2,7 @@
 
 from libc.math cimport exp, ldexp
 
+from plrank_fast._layout cimport aligned
 from plrank_fast._simd cimport simd_level
 from plrank_fast._typedefs cimport intp_t
 
@@ -18,6 +19,8 @@ cdef extern from "weights.h" nogil:
 
 cdef const weights_kernels *kernels = weights_kernels_at(simd_level())
 
+LARGEST_SPREAD = PLR_LARGEST_SPREAD  # nats between items whose weights may share a unit
+
 
 cdef void relative_weights_of(const double *scores, double highest, double *out, intp_t n_items) noexcept nogil:
     """out[d] = exp(score - highest), in vector registers; the scores lie within 700 of the highest."""
@@ -33,8 +36,8 @@ cdef arrivals expected_arrivals(const Weights *weights, double wanted, double la
 
 
 cdef size_t weights_workspace(intp_t n_items) noexcept nogil:
-    """Bytes that ``weigh`` carves out."""
-    return (n_items * sizeof(double) + 63) // 64 * 64
+    """Bytes that ``weigh`` takes."""
+    return aligned(n_items * sizeof(double))
 
 
 cdef double bound_draws(const Weights *weights, intp_t cutoff) noexcept nogil:

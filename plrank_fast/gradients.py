@@ -10,12 +10,12 @@ from numpy.typing import ArrayLike
 from plrank_fast import _exact, _latin_hypercube, _sampled, _samplers, _threads, scaling, validation
 from plrank_fast._sampled import EstimatorKind
 from plrank_fast._samplers import SamplerKind
+from plrank_fast._weights import LARGEST_SPREAD
 from plrank_fast.sampling import SAMPLERS
 from plrank_fast.validation import FloatArray, IntArray, KeyArray, RandomState, RankingArray
 
 BASELINES = ("pilot",)
 NOISES = ("gumbel", "normal")
-LARGEST_SPREAD = 600.0  # nats that the weights of a Latin hypercube's tree may span
 LATIN_HYPERCUBE = "latin_hypercube"  # spreads the rankings of a call by relevance, so only estimators have it
 
 
