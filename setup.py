@@ -83,7 +83,12 @@ MODULES: dict[str, list[str]] = {
     "_pair_losses": ["pair_losses.c"],
     "_rank_losses": ["rank_losses.c"],
     "_losses": [],
-    "_exact": ["exact.c"],
+    "_exact": [
+        *("score_histogram.c", "gauss_legendre.c", "quadrature_plan.c", "normal_plan.c", "item_block.c"),
+        *("moment_compression.c", "arrival_polynomials.c", "panel_integrals.c", "rank_probabilities.c"),
+        *("exact_problem.c", "exponential_panels.c", "compressed_panel.c", "normal_panels.c", "error_check.c"),
+        "exact.c",
+    ],
     "cython_plrank": [],
 }
 

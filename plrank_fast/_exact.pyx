@@ -1,6 +1,6 @@
 """Exact expectations of a batch of queries by quadrature: metric, gradient, Hessian diagonal, rank probabilities.
 
-The kernels are in kernels/exact.c: from scores to nodes (quadrature_plan.h) to integrands (arrival_polynomial.h).
+The kernels are in kernels/exact.c and the files that kernels/exact.h lists; docs/numerics.md walks through them.
 """
 
 from libc.stddef cimport size_t
@@ -13,9 +13,9 @@ from plrank_fast._threads cimport Workspaces, raise_if_stopped, signal_came
 from plrank_fast._typedefs cimport int64_t, intp_t
 
 cdef extern from "exact.h" nogil:
-    ctypedef struct patience:
+    ctypedef struct cancellation:
         int (*interrupted)() noexcept nogil
-        int stopped
+        int requested
         double work
 
     ctypedef struct exact_query:
@@ -28,7 +28,7 @@ cdef extern from "exact.h" nogil:
         double *hessian
         double *probabilities
         intptr_t columns
-        patience patience
+        cancellation cancellation
         double value
 
     int PLR_EXACT_GRADIENT
@@ -53,12 +53,12 @@ cdef double NS_PER_ITEM_AND_RANK = 4.0
 cdef double PEAKED = 4.0  # scores of trained models cost several times as much: what a further thread is worth
 
 
-cdef inline void be_patient(patience *how, bint interruptible) noexcept nogil:
-    how.interrupted = NULL
+cdef inline void set_cancellation(cancellation *state, bint interruptible) noexcept nogil:
+    state.interrupted = NULL
     if interruptible:
-        how.interrupted = signal_came
-    how.stopped = 0
-    how.work = 0.0
+        state.interrupted = signal_came
+    state.requested = 0
+    state.work = 0.0
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -85,7 +85,7 @@ cdef int solve_with_noise(
 ) noexcept nogil:
     """As ``solve``, for scores with normal noise if ``inverse_sigma`` is above 0."""
     cdef exact_query task
-    be_patient(&task.patience, interruptible)
+    set_cancellation(&task.cancellation, interruptible)
     task.D = n_items
     task.K = cutoff
     task.scores = scores
@@ -101,7 +101,7 @@ cdef int solve_with_noise(
         kernels.solve(&task, workspace)
     if value != NULL:
         value[0] = task.value
-    return -1 if task.patience.stopped else 0
+    return -1 if task.cancellation.requested else 0
 
 
 cdef int place(
@@ -109,14 +109,14 @@ cdef int place(
 ) noexcept nogil:
     """Fill ``probabilities`` (n_items, cutoff). Returns -1 if interrupted."""
     cdef exact_query task
-    be_patient(&task.patience, interruptible)
+    set_cancellation(&task.cancellation, interruptible)
     task.D = n_items
     task.scores = scores
     task.columns = cutoff
     task.probabilities = probabilities
     task.gradient = task.hessian = NULL
     kernels.rank_probabilities(&task, workspace)
-    return -1 if task.patience.stopped else 0
+    return -1 if task.cancellation.requested else 0
 
 
 # ---------------------------------------------------------------------------------------------------------------------

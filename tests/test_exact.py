@@ -151,11 +151,11 @@ class TestPromise:
             assert promised(plr.pl_rank_exact(scores, relevance, weights, rtol=rtol), best, relevance, weights) <= rtol
 
     @pytest.mark.parametrize(("n_docs", "cutoff", "spread"), [(4000, 3, 1.0), (900, 8, 3.0), (2000, 10, 0.3)])
-    def test_crowd(self, n_docs, cutoff, spread):
+    def test_compressed_lists(self, n_docs, cutoff, spread):
         """Light items of a long list are interpolated; the oracle takes every item for itself.
 
-        Mutants: three moments instead of eight; explicit items counted in the crowd too; rho_mass without the shift of
-        the relevance.
+        Mutants: three moments instead of eight; explicit items counted among the compressed too; rho_mass without the
+        shift of the relevance.
         """
         rng = np.random.default_rng([n_docs, cutoff])
         scores, relevance = spread * rng.normal(size=n_docs), 1 + rng.random(n_docs)
@@ -168,7 +168,7 @@ class TestPromise:
             got = plr.expected_metric(scores, relevance, weights, rtol=rtol)[0]
             assert abs(got - value) <= rtol * np.abs(weights).sum() * relevance.max()
 
-    def test_crowd_with_very_light_items(self):
+    def test_compressed_list_with_very_light_items(self):
         """Weights down to denormal and beyond; the heaviest alone decide."""
         rng = np.random.default_rng(0)
         scores = np.concatenate([rng.normal(size=40), -rng.uniform(0, 5, size=800), -np.linspace(5, 900, 400)])

@@ -1,16 +1,32 @@
-/* Exact expected metric under Plackett-Luce, its gradient and Hessian diagonal, by quadrature over arrival times. */
+/* Exact expected metric under Plackett-Luce, its gradient and Hessian diagonal, by quadrature over arrival times.
+ *
+ * The kernel in reading order, from scores to nodes to sums over nodes (docs/numerics.md walks through it):
+ *
+ *     score_histogram       how many items have which score
+ *     arrival_profile       expected number of arrivals and its variance at a time, read off the histogram
+ *     tail_bound            what is lost where the integral ends
+ *     gauss_legendre        rules on [0, 1]
+ *     quadrature_plan       nodes for exponential arrival times
+ *     normal_plan           nodes for normal ones
+ *     item_block            a panel's items, in the order that the evaluators want
+ *     exact_panel           what the evaluators share: items, rank weights, nodes, workspace
+ *     truncated_product     P and B by multiplication
+ *     power_sums            P by Newton's identities
+ *     arrival_polynomials   P and B at a vector of nodes, by both
+ *     leave_one_out_series, leave_one_out_division, item_integrand    from P and B to each item's integrand
+ *     panel_integrals       their sums over all nodes of a panel
+ *     rank_probabilities    likewise, for the chance of each rank
+ *     moment_compression    a few nodes in place of many items of low weight
+ *     exact_problem         one query: what is known of it, its workspace
+ *     exponential_panels, compressed_panel, normal_panels    from a query to panels
+ *     error_check           are the nodes enough?
+ *     exact.c               one query from start to end
+ */
 #ifndef PLR_EXACT_H
 #define PLR_EXACT_H
 
+#include "cancellation.h"
 #include "isa.h"
-
-/* How a long query gives up: `interrupted`, unless NULL, is asked now and then, and once it said yes, `stopped` stays
- * set, nothing more is computed and the outputs mean nothing. */
-typedef struct {
-    int (*interrupted)(void);
-    int stopped;
-    double work; /* since it was last asked */
-} patience;
 
 typedef struct {
     intptr_t D, K;             /* items; rank weights (may exceed D) */
@@ -19,7 +35,7 @@ typedef struct {
     double *gradient, *hessian; /* (D,), either may be NULL */
     double *probabilities;      /* (D, columns), instead of the above; relevance and rank_weights are then not read */
     intptr_t columns;
-    patience patience;
+    cancellation cancellation;
     double value;               /* out */
     int attempts, nodes;        /* out: how often the nodes were chosen anew, how many there were in the end */
 } exact_query;

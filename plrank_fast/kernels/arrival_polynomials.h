@@ -1,0 +1,15 @@
+/* P and B at a vector of times: what the evaluators start from. */
+#ifndef PLR_ARRIVAL_POLYNOMIALS_H
+#define PLR_ARRIVAL_POLYNOMIALS_H
+
+#include "exact_panel.h"
+
+#define exponential_arrivals ISA(exponential_arrivals)
+#define normal_arrivals ISA(normal_arrivals)
+
+/* Compute the odds of each item and the coefficients of P and B that matter at node->time; sets the rest of *node,
+ * which has no coefficients if all ranks are filled by then. */
+void exponential_arrivals(panel *p, node_vector *node);
+void normal_arrivals(panel *p, node_vector *node);
+
+#endif

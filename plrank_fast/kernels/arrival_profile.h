@@ -1,0 +1,49 @@
+/* What is expected of the arrivals by a time: their number Lambda, how fast it grows, its variance V.
+ *
+ * Everything is a sum over the bins of a histogram of scores of functions of the distance between bin and time, which
+ * are kept in tables.
+ */
+#ifndef PLR_ARRIVAL_PROFILE_H
+#define PLR_ARRIVAL_PROFILE_H
+
+#include "score_histogram.h"
+#include "vector_math.h"
+
+#define PROFILE_TABLE (4 * MOST_BINS)
+
+/* For all k that a bin and a time can be apart (the time is k bins before the item's expected arrival): the chance p
+ * that the item has arrived, q = 1 - p, and its hazard, the density of arriving now over q. Entry k stands at k +
+ * PROFILE_TABLE / 2. */
+typedef struct {
+    int certain; /* bins after its expected arrival at which an item has arrived for certain */
+    double hazard[PROFILE_TABLE], p[PROFILE_TABLE], q[PROFILE_TABLE];
+    double lost[2][PROFILE_TABLE]; /* hazard times what derivatives lose with an item: gradient, Hessian diagonal */
+} arrival_table;
+
+typedef struct {
+    double arrivals, slope, variance; /* Lambda, Lambda' (by the axis of the bins), V */
+} arrival_profile;
+
+/* The first bin whose items have not arrived for certain at this step of time. */
+PLR_INLINE int first_uncertain(const arrival_table *table, const score_histogram *histogram, int step)
+{
+    const int first = step > table->certain ? step - table->certain : 0;
+    return first < histogram->bins ? first : histogram->bins;
+}
+
+PLR_INLINE arrival_profile profile_at(const arrival_table *table, const score_histogram *histogram, int step)
+{
+    const int first = first_uncertain(table, histogram, step);
+    const int shift = PROFILE_TABLE / 2 - step;
+    lanes arrivals = {0}, slope = {0}, variance = {0};
+    for (int i = first; i < histogram->bins; i += PLR_LANES) {
+        lanes count = vec_load(histogram->count + i), p = vec_load(table->p + shift + i);
+        lanes q = vec_load(table->q + shift + i), hazard = vec_load(table->hazard + shift + i);
+        arrivals += count * p;
+        slope += count * q * hazard;
+        variance += count * p * q;
+    }
+    return (arrival_profile){histogram->above[first] + vec_sum(arrivals), vec_sum(slope), vec_sum(variance)};
+}
+
+#endif

@@ -1,0 +1,128 @@
+/* Panels of exponential arrival times. Where scores have a gap, all items above it have arrived before those below it
+ * matter, to within the tolerance: time is cut there, the items above leave (the next panel starts at the rank after
+ * them) and the items far below have not entered yet. */
+#include <math.h>
+
+#include "exact_panels.h"
+#include "panel_integrals.h"
+
+/* Integrate one panel over [t0, t1] and add to the outputs. problem->f, rho and query_item hold its n items, histogram
+ * their scores; arrived: items that have left before. Returns whether all ranks are filled at its end. */
+static int integrate_stretch(exact_problem *problem, intptr_t n, intptr_t arrived, intptr_t K, double t0, double t1)
+{
+    panel *p = &problem->panel;
+    lanes sum = {0};
+    for (intptr_t j = n; j % PLR_LANES; j++)
+        problem->f[j] = -INFINITY;
+    for (intptr_t j = 0; j < n; j += PLR_LANES) {
+        lanes w = vec_exp_flush(vec_load(problem->f + j));
+        vec_store(problem->w + j, w);
+        sum += w;
+    }
+    plan_quadrature(problem->histogram, vec_sum(sum), (double)K, t0, t1, problem->tolerance, p->plan);
+    problem->query->nodes += p->plan->pieces * p->plan->nodes;
+    set_ranks(problem, n, arrived, K);
+    for (int piece = 0; piece < p->plan->pieces; piece++) {
+        place_nodes(p->plan, piece);
+        const double heavy = log1p(p->ranks.upward_limit) / p->plan->time[p->plan->nodes - 1];
+        order_items(n, problem->w, problem->rho, heavy, K >= SORTED_FROM, (uint16_t *)problem->key, &p->items);
+        if (problem->query->probabilities)
+            integrate_rank_probabilities(p, &problem->kept, problem->query, problem->query_item, arrived);
+        else
+            problem->value += integrate_panel(p, problem->query, problem->query_item);
+    }
+    return p->plan->ended;
+}
+
+/* ln of the time, relative to the expected arrival of the last item that leaves, at which items may leave as if all had
+ * arrived.
+ *
+ * What that does to the result is bounded as in tail_bound.h: the expected gains differ by R at most for each item that
+ * has not arrived yet, whose chance is q = e^-x or less, and so do the gradient's entries, in sum of absolute values,
+ * by R (x + 2 K) q: x q is the derivative of the chance, and both rankings, with the item and without, are made by K
+ * choices or fewer. Likewise R (x (2 + x) + 4 K) q for the diagonal of the Hessian. Fewer than K items leave before the
+ * last panel with an end, and n in it. */
+static double leaving_delay(intptr_t n, intptr_t K, tolerances tolerance)
+{
+    const double ranks = 2 * (double)K, log_allowed = log(tolerance.cut / (double)(n + K));
+    double x = 1;
+    for (int i = 0; i < 4; i++) {
+        const double factor = tolerance.derivatives > 1   ? x * (1 + 0.5 * x) + ranks
+                              : tolerance.derivatives > 0 ? x + ranks
+                                                          : 1;
+        x = larger(1, log(factor) - log_allowed);
+    }
+    return log(x);
+}
+
+/* What the items that have not entered yet may have of total weight, times the time at which they do: the chance that
+ * one of them arrives before, which costs as much as in leaving_delay, in each of at most K panels. */
+static double weight_outside(intptr_t K, tolerances tolerance)
+{
+    return tolerance.cut / (double)K / (tolerance.derivatives > 0 ? 1 + 2 * (double)K : 1);
+}
+
+static double relevance_of(const exact_problem *problem, intptr_t item)
+{
+    return problem->query->probabilities ? 0 : problem->query->relevance[item] - problem->common;
+}
+
+static void integrate_between_gaps(exact_problem *problem)
+{
+    const intptr_t D = problem->query->D, K = problem->K;
+    const tolerances tolerance = problem->tolerance;
+    const double *sorted = sort_scores(problem);
+    double start_reference = 0, start_delay = 0;
+    intptr_t arrived = 0;
+    while (arrived < K) {
+        intptr_t next = arrived + 1;
+        while (next < D && sorted[next - 1] - sorted[next] < GAP && sorted[arrived] - sorted[next] < WIDEST)
+            next++;
+        const double top = sorted[arrived];
+        const double delay = leaving_delay(next - arrived, K, tolerance);
+        double t0 = arrived ? exp(top - start_reference + start_delay) : 0, t1 = INFINITY;
+        intptr_t n = D - arrived;
+        if (next < D) {
+            t1 = exp(top - sorted[next - 1] + delay);
+            double entered = log(weight_outside(K, tolerance) / (double)(D - next)) - delay;
+            for (n = next - arrived; arrived + n < D && sorted[arrived + n] - sorted[next - 1] > entered; n++)
+                ;
+        }
+        for (intptr_t j = 0; j < n; j++) {
+            problem->query_item[j] = problem->rank_order[arrived + j];
+            problem->rho[j] = relevance_of(problem, problem->query_item[j]);
+            problem->f[j] = sorted[arrived + j] - top;
+        }
+        intptr_t ranks_left = K - arrived < n ? K - arrived : n;
+        fill_histogram(problem->histogram, problem->f, n, problem->f[n - 1]);
+        if (integrate_stretch(problem, n, arrived, ranks_left, t0, t1) && ranks_left == K - arrived)
+            return;
+        start_reference = sorted[next - 1];
+        start_delay = delay;
+        arrived = next;
+    }
+}
+
+void integrate_exponential(exact_problem *problem)
+{
+    const exact_query *query = problem->query;
+    const intptr_t D = query->D, K = problem->K;
+    if (integrate_compressed(problem))
+        return;
+    int gaps = !(problem->highest - problem->lowest < WIDEST);
+    if (!gaps) {
+        for (intptr_t j = 0; j < D; j++)
+            problem->f[j] = query->scores[j] - problem->highest;
+        fill_histogram(problem->histogram, problem->f, D, problem->lowest - problem->highest);
+        gaps = has_gap(problem->histogram, K, GAP);
+    }
+    if (gaps) {
+        integrate_between_gaps(problem);
+        return;
+    }
+    for (intptr_t j = 0; j < D; j++) {
+        problem->query_item[j] = j;
+        problem->rho[j] = relevance_of(problem, j);
+    }
+    integrate_stretch(problem, D, 0, K, 0, INFINITY);
+}

@@ -1,0 +1,92 @@
+#include "item_block.h"
+
+#include <string.h>
+
+#define CLASSES 256 /* of weights: quarter octaves, the last of which takes all that are lighter */
+
+/* Quarter octaves below 1. */
+static inline int64_t quarter_octave(double w)
+{
+    const int64_t one = (int64_t)1023 << 2; /* exponent and two bits of the mantissa of 1.0 */
+    int64_t word;
+    memcpy(&word, &w, sizeof word);
+    word = one - (word >> 50);
+    return word < CLASSES - 1 ? word : CLASSES - 1;
+}
+
+typedef struct {
+    intptr_t count[CLASSES];
+    intptr_t heavy; /* items of the heavy classes */
+} class_counts;
+
+/* Turn the counts of `classes` classes into the places of their first items, from `place` on; returns the place behind
+ * the last. falling: heavy classes come first. */
+static intptr_t turn_into_places(class_counts *counts, int classes, int64_t last_heavy, int falling, intptr_t place)
+{
+    for (int i = 0; i < classes; i++) {
+        const int k = falling ? i : classes - 1 - i;
+        const intptr_t count = counts->count[k];
+        counts->count[k] = place;
+        place += count;
+        if (k <= last_heavy)
+            counts->heavy += count;
+    }
+    return place;
+}
+
+void order_items(intptr_t n, const double *w, const double *rho, double heavy, int sorted, uint16_t *key,
+                 item_block *items)
+{
+    class_counts counts[2] = {{{0}, 0}, {{0}, 0}}; /* of irrelevant and relevant items */
+    const int classes = sorted ? CLASSES : 2;
+    const int64_t last_heavy = !sorted ? 0 : heavy >= 1 ? -1 : quarter_octave(heavy);
+    intptr_t n_relevant = 0;
+    for (intptr_t j = 0; j < n; j++) {
+        const int64_t k = sorted ? quarter_octave(w[j]) : !(w[j] > heavy);
+        const int relevant = rho[j] != 0;
+        n_relevant += relevant;
+        key[j] = (uint16_t)(k + CLASSES * relevant);
+        counts[relevant].count[k]++;
+    }
+    const intptr_t total = (n + QUARTET - 1) / QUARTET * QUARTET;
+    const intptr_t null_items = turn_into_places(counts + 1, classes, last_heavy, 1, 0);
+    turn_into_places(counts, classes, last_heavy, 0, null_items + total - n);
+    for (intptr_t j = null_items; j < null_items + total - n; j++) {
+        items->item[j] = -1;
+        items->w[j] = items->rho[j] = 0;
+    }
+    for (intptr_t j = 0; j < n; j++) {
+        const intptr_t to = counts[key[j] / CLASSES].count[key[j] % CLASSES]++;
+        items->item[to] = j;
+        items->w[to] = w[j];
+        items->rho[to] = rho[j];
+    }
+    items->quartets = total / QUARTET;
+    items->relevant = (n_relevant + QUARTET - 1) / QUARTET;
+    items->light_begin = (counts[1].heavy + QUARTET - 1) / QUARTET;
+    items->light_end = (total - counts[0].heavy) / QUARTET;
+    if (items->light_end < items->light_begin)
+        items->light_end = items->light_begin;
+    items->sorted = sorted;
+    items->light_weight = 0;
+    for (intptr_t j = QUARTET * items->light_begin; j < QUARTET * items->light_end; j++)
+        items->light_weight += items->w[j];
+}
+
+/* By merging, from the bottom up. */
+void sort_by_key(intptr_t n, double *key, intptr_t *order, double *key_buffer, intptr_t *order_buffer)
+{
+    for (intptr_t width = 1; width < n; width *= 2) {
+        for (intptr_t begin = 0; begin < n; begin += 2 * width) {
+            intptr_t middle = begin + width < n ? begin + width : n, end = middle + width < n ? middle + width : n;
+            intptr_t a = begin, b = middle;
+            for (intptr_t to = begin; to < end; to++) {
+                intptr_t from = b >= end || (a < middle && key[a] >= key[b]) ? a++ : b++;
+                key_buffer[to] = key[from];
+                order_buffer[to] = order[from];
+            }
+        }
+        memcpy(key, key_buffer, n * sizeof *key);
+        memcpy(order, order_buffer, n * sizeof *order);
+    }
+}

@@ -1,0 +1,33 @@
+/* From Y_j and X_j (exact_panel.h) to one item's integrands. */
+#ifndef PLR_ITEM_INTEGRAND_H
+#define PLR_ITEM_INTEGRAND_H
+
+#include "exact_panel.h"
+
+/* What is asked for: the value alone, the gradient too, with it the check of the nodes, or the Hessian diagonal. */
+typedef enum { VALUE_ALONE, GRADIENT, CHECKED_GRADIENT, HESSIAN } integrands;
+
+/* Add the integrands of one item; qY = q_j Y_j, qX = q_j X_j. An irrelevant item (rho = 0) needs no Y. */
+PLR_INLINE void add_item(panel *p, intptr_t j, const node_vector *node, lanes qY, lanes qX, const int relevant,
+                         const integrands wanted, const int normal)
+{
+    const double w = p->items.w[j], rho = p->items.rho[j];
+    const lanes t = node->time, dt = node->weight;
+    lanes gradient, hessian;
+    if (normal) {
+        const lanes y = p->items.position[j] + t, weight = p->at.hazard[j] * dt;
+        gradient = weight * (relevant ? qX - rho * y * qY : qX);
+        hessian = weight * (relevant ? rho * (y * y - 1.0) * qY - y * qX : -y * qX);
+    } else {
+        const lanes x = w * t, weight = w * dt, X = t * qX, rest = (1.0 - x) * X;
+        gradient = weight * (relevant ? rho * (1.0 - x) * qY + X : X);
+        hessian = weight * (relevant ? rho * ((1.0 - x) * (1.0 - x) - x) * qY + rest : rest);
+    }
+    p->sums.gradient[j] += gradient;
+    if (wanted == CHECKED_GRADIENT)
+        p->sums.check[j] += node->finest * gradient;
+    if (wanted == HESSIAN)
+        p->sums.hessian[j] += hessian;
+}
+
+#endif

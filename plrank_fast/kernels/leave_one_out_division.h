@@ -1,0 +1,122 @@
+/* What is left without one item, for heavy items, and for all items where there are too few of them to share
+ * coefficients: P / L_j by the recurrence x_m = P_m - r_j x_(m-1) upwards, or in terms of s_j = 1 / r_j downwards;
+ * likewise B.
+ *
+ * A recurrence in r multiplies a rounding error by r at each step, so upwards it is safe where r^(K-1) is no larger
+ * than the digits to spare (upward_limit), and downwards where r is larger than 1.
+ */
+#ifndef PLR_LEAVE_ONE_OUT_DIVISION_H
+#define PLR_LEAVE_ONE_OUT_DIVISION_H
+
+#include <math.h>
+
+#include "item_integrand.h"
+
+/* The largest odds that are divided by upwards, in a group whose least are `first`, at the first node, and whose
+ * largest are `last`, at the last one. Both directions are safe while 1 / upward_limit < r < upward_limit: with all
+ * coefficients at hand, one of them often serves all lanes. */
+PLR_INLINE double division_border(const rank_block *ranks, double first, double last)
+{
+    const double limit = ranks->upward_limit;
+    return ranks->divide_all && last > limit && first * limit >= 1 ? 0 : limit;
+}
+
+/* Upwards: x = P / (1 + r z), v = (B - rho w x) / (1 + r z) over the coefficients low to high. */
+PLR_INLINE void divide_upwards(const panel *p, const node_vector *node, const lanes *r, const lanes *a, const int group,
+                               const int relevant, lanes *qY, lanes *qX)
+{
+    enum { MOST = 2 * QUARTET };
+    const lanes *restrict P = p->at.P, *restrict B = p->at.B;
+    const double *theta = p->ranks.theta, *delta = p->ranks.delta;
+    lanes x[MOST] = {{0}}, v[MOST] = {{0}};
+    const intptr_t end = node->high < p->ranks.K ? node->high : p->ranks.K;
+    for (intptr_t m = node->low; m < end; m++)
+        for (int n = 0; n < group; n++) {
+            if (relevant) {
+                x[n] = P[m] - r[n] * x[n];
+                v[n] = (B[m] - r[n] * v[n]) - a[n] * x[n];
+                qY[n] += theta[m] * x[n];
+            } else {
+                v[n] = B[m] - r[n] * v[n];
+            }
+            qX[n] += delta[m] * v[n];
+        }
+}
+
+/* Downwards: u = P / (z + s), v = (B - rho w s u) / (z + s); s u and s v are x and v from above. */
+PLR_INLINE void divide_downwards(const panel *p, const node_vector *node, const lanes *s, const lanes *a,
+                                 const int group, const int relevant, lanes *qY, lanes *qX)
+{
+    enum { MOST = 2 * QUARTET };
+    const lanes *restrict P = p->at.P, *restrict B = p->at.B;
+    const double *theta = p->ranks.theta, *delta = p->ranks.delta;
+    const intptr_t K = p->ranks.K, last = node->low > 1 ? node->low : 1;
+    lanes u[MOST] = {{0}}, v[MOST] = {{0}}, Y[MOST] = {{0}}, X[MOST] = {{0}}, as[MOST];
+    for (int n = 0; n < group; n++)
+        as[n] = relevant ? a[n] * s[n] : s[n];
+    intptr_t m = node->high - 1;
+    for (; m > K && m >= last; m--)
+        for (int n = 0; n < group; n++) {
+            v[n] = B[m] - s[n] * v[n];
+            if (relevant) {
+                v[n] -= as[n] * u[n];
+                u[n] = P[m] - s[n] * u[n];
+            }
+        }
+    for (; m >= last; m--)
+        for (int n = 0; n < group; n++) {
+            v[n] = B[m] - s[n] * v[n];
+            if (relevant) {
+                v[n] -= as[n] * u[n];
+                u[n] = P[m] - s[n] * u[n];
+                Y[n] += theta[m - 1] * u[n];
+            }
+            X[n] += delta[m - 1] * v[n];
+        }
+    for (int n = 0; n < group; n++) {
+        qX[n] += s[n] * X[n];
+        if (relevant)
+            qY[n] += s[n] * Y[n];
+    }
+}
+
+/* One quartet of any items, or two: upwards at the nodes where the odds are small enough, downwards at the others. */
+PLR_INLINE void add_by_division(panel *p, intptr_t quartet, const int quartets, const node_vector *node,
+                                const int relevant, const integrands wanted, const int normal)
+{
+    enum { MOST = 2 * QUARTET };
+    const int group = QUARTET * quartets;
+    const intptr_t j = QUARTET * quartet;
+    const lanes zero = {0};
+    lanes qY[MOST] = {{0}}, qX[MOST] = {{0}}, r[MOST], s[MOST], a[MOST];
+    int_lanes early[MOST];
+    double first = INFINITY, last = 0;
+    for (int n = 0; n < group; n++) {
+        r[n] = p->at.odds[j + n];
+        a[n] = p->items.rho[j + n] * hazard_of(p, j + n, normal);
+        first = smaller(first, r[n][0]);
+        last = larger(last, last_lane(r + n));
+    }
+    const double border = division_border(&p->ranks, first, last);
+    const int upwards = first <= border, downwards = last > border;
+    for (int n = 0; n < group; n++)
+        early[n] = r[n] <= border;
+    if (upwards) {
+        for (int n = 0; n < group; n++)
+            s[n] = vec_keep(early[n], r[n]);
+        divide_upwards(p, node, s, a, group, relevant, qY, qX);
+        for (int n = 0; n < group && downwards; n++) {
+            qY[n] = vec_keep(early[n], qY[n]);
+            qX[n] = vec_keep(early[n], qX[n]);
+        }
+    }
+    if (downwards) {
+        for (int n = 0; n < group; n++)
+            s[n] = vec_select(early[n], zero, 1.0 / r[n]);
+        divide_downwards(p, node, s, a, group, relevant, qY, qX);
+    }
+    for (int n = 0; n < group; n++)
+        add_item(p, j + n, node, qY[n], qX[n], relevant, wanted, normal);
+}
+
+#endif

@@ -1,0 +1,104 @@
+/* What is left without one item, for light items: series in the odds r_j whose coefficients all items share,
+ *
+ *     q_j Y_j = sum_i (-r_j)^i y_i,   y_i = sum_m theta_(m+i) P_m,
+ *     q_j X_j = sum_i (-r_j)^i c_i - rho_j w_j sum_i (-r_j)^i e_i,
+ *         c_i = sum_m delta_(m+i) B_m,   e_i = (i+1) sum_m delta_(m+i) P_m.
+ *
+ * A relevant item costs three Horner schemes, an irrelevant one (rho = 0) only that of c, and they stop where r^i no
+ * longer matters, which is soon for a light item.
+ */
+#ifndef PLR_LEAVE_ONE_OUT_SERIES_H
+#define PLR_LEAVE_ONE_OUT_SERIES_H
+
+#include "item_integrand.h"
+
+/* y_i = sum_m theta_(m+i) P_m and so on for low <= m < high, four i at a time (theta is zero past its K entries). */
+PLR_INLINE void find_series(const panel *p, const node_vector *node, intptr_t terms)
+{
+    const intptr_t low = node->low, high = node->high, K = p->ranks.K;
+    const lanes *restrict P = p->at.P, *restrict B = p->at.B;
+    lanes *restrict y = p->at.y, *restrict c = p->at.c, *restrict e = p->at.e;
+    for (intptr_t i = 0; i < terms; i += 4) {
+        lanes sum_y[4] = {{0}}, sum_c[4] = {{0}}, sum_e[4] = {{0}};
+        const double *theta = p->ranks.theta + i, *delta = p->ranks.delta + i;
+        const intptr_t end = K - i < high ? K - i : high;
+        for (intptr_t m = low; m < end; m++)
+            for (int n = 0; n < 4; n++) {
+                sum_c[n] += delta[m + n] * B[m];
+                sum_y[n] += theta[m + n] * P[m];
+                sum_e[n] += delta[m + n] * P[m];
+            }
+        for (int n = 0; n < 4; n++) {
+            c[i + n] = sum_c[n];
+            y[i + n] = sum_y[n];
+            e[i + n] = sum_e[n] * (double)(i + n + 1);
+        }
+    }
+}
+
+/* Y, C and E, the series with coefficients y, c and e, for a group of items; only C if they are irrelevant. */
+PLR_INLINE void evaluate_series(const panel *p, intptr_t terms, const lanes *z, const int group, const int relevant,
+                                lanes *Y, lanes *C, lanes *E)
+{
+    const lanes *restrict y = p->at.y, *restrict c = p->at.c, *restrict e = p->at.e;
+    for (int n = 0; n < group; n++) {
+        Y[n] = y[terms - 1];
+        C[n] = c[terms - 1];
+        E[n] = e[terms - 1];
+    }
+    for (intptr_t i = terms - 2; i >= 0; i--)
+        for (int n = 0; n < group; n++) {
+            C[n] = C[n] * z[n] + c[i];
+            if (relevant) {
+                Y[n] = Y[n] * z[n] + y[i];
+                E[n] = E[n] * z[n] + e[i];
+            }
+        }
+}
+
+/* One quartet of light items, or two. */
+PLR_INLINE void add_by_series(panel *p, intptr_t quartet, const int quartets, const node_vector *node,
+                              const int relevant, const integrands wanted, const int normal)
+{
+    enum { MOST = 2 * QUARTET };
+    const int group = QUARTET * quartets;
+    const intptr_t j = QUARTET * quartet;
+    double largest = largest_of_quartet(p->at.odds + j);
+    if (quartets > 1)
+        largest = larger(largest, largest_of_quartet(p->at.odds + j + QUARTET));
+    lanes z[MOST], Y[MOST], C[MOST], E[MOST];
+    for (int n = 0; n < group; n++)
+        z[n] = -p->at.odds[j + n];
+    evaluate_series(p, series_terms(largest, p->ranks.bits, p->ranks.K), z, group, relevant, Y, C, E);
+    for (int n = 0; n < group; n++)
+        add_item(p, j + n, node, Y[n],
+                 relevant ? C[n] - (p->items.rho[j + n] * hazard_of(p, j + n, normal)) * E[n] : C[n], relevant, wanted,
+                 normal);
+}
+
+/* What the items that a proxy stands for get back, over their weight: plain + rho relevant; Hessian diagonal
+ * likewise. */
+PLR_INLINE void add_proxies(panel *p, const node_vector *node, const integrands wanted)
+{
+    const node_sums *sums = &p->sums;
+    const lanes t = node->time, dt = node->weight;
+    for (intptr_t j = 0; j < p->proxies.count; j += QUARTET) {
+        const intptr_t terms = series_terms(largest_of_quartet(p->at.proxy_odds + j), p->ranks.bits, p->ranks.K);
+        lanes z[QUARTET], Y[QUARTET], C[QUARTET], E[QUARTET];
+        for (int n = 0; n < QUARTET; n++)
+            z[n] = -p->at.proxy_odds[j + n];
+        evaluate_series(p, terms, z, QUARTET, 1, Y, C, E);
+        for (int n = 0; n < QUARTET; n++) {
+            const lanes x = p->proxies.w[j + n] * t;
+            sums->proxy_plain[j + n] += dt * t * C[n];
+            sums->proxy_relevant[j + n] += dt * ((1.0 - x) * Y[n] - x * E[n]);
+            if (wanted == HESSIAN) {
+                sums->proxy_plain_hessian[j + n] += dt * t * (1.0 - x) * C[n];
+                sums->proxy_relevant_hessian[j + n] +=
+                    dt * (((1.0 - x) * (1.0 - x) - x) * Y[n] - (1.0 - x) * x * E[n]);
+            }
+        }
+    }
+}
+
+#endif

@@ -1,0 +1,159 @@
+/* Panels of normal arrival times: each is a chain of items without a gap that the noise could not bridge, and has no
+ * end but those of its items. */
+#include <math.h>
+
+#include "exact_panels.h"
+#include "panel_integrals.h"
+
+#define NORMAL_GAP 12.0  /* sigmas between neighbouring scores that noise bridges with a chance of 1e-17 */
+#define WINDOW 200.0     /* of time, in a chain wider than WIDEST */
+#define REACH 10.0       /* sigmas from its score at which an item arrives with a chance of 1e-23 */
+#define NOWHERE (-1e30)  /* position of null items */
+
+/* y at which Phi(y) / Phi(-y) is about this ratio, >= 1: Newton's method on ln ratio = 1.5976 y + 0.070566 y^3. */
+static double position_of_odds(double odds)
+{
+    const double target = log(odds);
+    double y = target < 2 ? 0.6 * target : cbrt(14 * target);
+    for (int i = 0; i < 6; i++)
+        y -= (1.5976 * y + 0.070566 * y * y * y - target) / (1.5976 + 0.211698 * y * y);
+    return y;
+}
+
+/* Integrate over the nodes of the panel's plan, for n items of problem->f, rho and query_item. */
+static void integrate_normal_nodes(exact_problem *problem, intptr_t n)
+{
+    panel *p = &problem->panel;
+    item_block *items = &p->items;
+    const double early = position_of_odds(p->ranks.upward_limit) - p->plan->time[p->plan->nodes - 1];
+    for (intptr_t j = n; j % PLR_LANES; j++)
+        problem->f[j] = 0;
+    for (intptr_t j = 0; j < n; j += PLR_LANES) /* in place of weights: any function that rises with the score */
+        vec_store(problem->w + j, vec_exp_flush(vec_load(problem->f + j)));
+    const double heavy = early < 0 ? exp(larger(early, -BEYOND_DOUBT)) : 1;
+    order_items(n, problem->w, problem->rho, heavy, p->ranks.K >= SORTED_FROM, (uint16_t *)problem->key, items);
+    for (intptr_t j = 0; j < QUARTET * items->quartets; j++)
+        items->position[j] = items->item[j] < 0 ? NOWHERE : problem->f[items->item[j]];
+    problem->value += integrate_panel(p, problem->query, problem->query_item);
+}
+
+/* The panel of the n items in problem->histogram. */
+static void integrate_chain(exact_problem *problem, intptr_t n, intptr_t arrived, intptr_t K)
+{
+    quadrature_plan *plan = problem->panel.plan;
+    plan_normal(problem->histogram, (double)n, (double)K, problem->tolerance, problem->normal);
+    set_ranks(problem, n, arrived, K);
+    const intptr_t all = count_normal_nodes(problem->normal);
+    problem->query->nodes += (int)all;
+    for (intptr_t first = 0; first < all && !problem->query->cancellation.requested; first += MOST_NODES) {
+        plan->nodes = all - first < MOST_NODES ? (int)(all - first) : MOST_NODES;
+        place_normal_nodes(problem->normal, all, first, plan->nodes, plan->time, plan->weight);
+        integrate_normal_nodes(problem, n);
+    }
+}
+
+/* Items [first, end) of those sorted by score, relative to the first of them. */
+static void take_sorted(exact_problem *problem, const double *sorted, intptr_t first, intptr_t end)
+{
+    for (intptr_t i = first; i < end; i++) {
+        problem->query_item[i - first] = problem->rank_order[i];
+        problem->rho[i - first] = problem->query->relevance[problem->rank_order[i]] - problem->common;
+        problem->f[i - first] = (sorted[i] - sorted[first]) * problem->inverse_sigma;
+    }
+    fill_histogram(problem->histogram, problem->f, end - first, problem->f[end - first - 1]);
+}
+
+/* A window [from, until) of time, in a chain whose first item lies at `top`: the panel's ranks are set, nodes are the
+ * multiples of the spacing. */
+static void integrate_window(exact_problem *problem, double from, double until, double shift, double spacing,
+                             intptr_t n)
+{
+    quadrature_plan *plan = problem->panel.plan;
+    intptr_t node = (intptr_t)ceil((from + REACH) / spacing);
+    const intptr_t last = (intptr_t)ceil((until + REACH) / spacing);
+    for (; node < last; node += plan->nodes) {
+        plan->nodes = last - node < MOST_NODES ? (int)((last - node + 7) / 8 * 8) : MOST_NODES;
+        for (int i = 0; i < plan->nodes; i++) {
+            plan->time[i] = (double)(node + i) * spacing - REACH - shift;
+            plan->weight[i] = node + i < last ? spacing : 0;
+        }
+        problem->query->nodes += plan->nodes;
+        integrate_normal_nodes(problem, n);
+    }
+}
+
+/* A chain of items [arrived, next), wider than the histogram: windows of time, each with the items that may arrive in
+ * it, and one rule with the spacing that the densest of them needs. So there are two walks: the first finds the
+ * spacing. */
+static void integrate_long_chain(exact_problem *problem, const double *sorted, intptr_t arrived, intptr_t next)
+{
+    const double inverse_sigma = problem->inverse_sigma;
+    const double top = sorted[arrived], span = (top - sorted[next - 1]) * inverse_sigma;
+    const intptr_t K = problem->K;
+    double spacing = 1;
+    for (int integrating = 0; integrating < 2; integrating++) {
+        intptr_t first = arrived, end = arrived;
+        double until = -REACH;
+        for (double from = -REACH; from < span + REACH && !problem->query->cancellation.requested; from = until) {
+            until = from + WINDOW;
+            while ((top - sorted[first]) * inverse_sigma < from - REACH && first < next - 1)
+                first++;
+            while (end < next && (top - sorted[end]) * inverse_sigma < until + REACH)
+                end++;
+            if (first >= K)
+                break;
+            const intptr_t n = end - first, ranks_left = K - first < n ? K - first : n;
+            take_sorted(problem, sorted, first, end);
+            if (integrating) {
+                set_ranks(problem, n, first, ranks_left);
+                integrate_window(problem, from, until, (top - sorted[first]) * inverse_sigma, spacing, n);
+                continue;
+            }
+            plan_normal(problem->histogram, (double)n, (double)ranks_left, problem->tolerance, problem->normal);
+            for (int i = 0; i < problem->normal->sections; i++)
+                spacing = smaller(spacing, problem->normal->spacing[i]);
+        }
+    }
+}
+
+/* Without gaps the whole list is one panel, and need not be sorted. Returns 0, having done nothing, if there are
+ * any. */
+static int integrate_without_gaps(exact_problem *problem)
+{
+    const exact_query *query = problem->query;
+    const double inverse_sigma = problem->inverse_sigma;
+    const intptr_t D = query->D;
+    if (!((problem->highest - problem->lowest) * inverse_sigma < WIDEST))
+        return 0;
+    for (intptr_t j = 0; j < D; j++) {
+        problem->f[j] = (query->scores[j] - problem->highest) * inverse_sigma;
+        problem->query_item[j] = j;
+        problem->rho[j] = query->relevance[j] - problem->common;
+    }
+    fill_histogram(problem->histogram, problem->f, D, (problem->lowest - problem->highest) * inverse_sigma);
+    if (has_gap(problem->histogram, problem->K, NORMAL_GAP))
+        return 0;
+    integrate_chain(problem, D, 0, problem->K);
+    return 1;
+}
+
+void integrate_normal(exact_problem *problem)
+{
+    const intptr_t D = problem->query->D, K = problem->K;
+    const double inverse_sigma = problem->inverse_sigma;
+    if (integrate_without_gaps(problem))
+        return;
+    const double *sorted = sort_scores(problem);
+    for (intptr_t arrived = 0, next; arrived < K && !problem->query->cancellation.requested; arrived = next) {
+        next = arrived + 1;
+        while (next < D && (sorted[next - 1] - sorted[next]) * inverse_sigma < NORMAL_GAP)
+            next++;
+        const intptr_t n = next - arrived, ranks_left = K - arrived < n ? K - arrived : n;
+        if (!((sorted[arrived] - sorted[next - 1]) * inverse_sigma < WIDEST)) {
+            integrate_long_chain(problem, sorted, arrived, next);
+            continue;
+        }
+        take_sorted(problem, sorted, arrived, next);
+        integrate_chain(problem, n, arrived, ranks_left);
+    }
+}

@@ -1,0 +1,136 @@
+#include "panel_integrals.h"
+
+#include "arrival_polynomials.h"
+#include "leave_one_out_division.h"
+#include "leave_one_out_series.h"
+
+/* Terms of the longest series of a light item. */
+PLR_INLINE intptr_t longest_series(const panel *p, const node_vector *node)
+{
+    const rank_block *ranks = &p->ranks;
+    intptr_t longest = 0;
+    for (intptr_t quartet = node->light_begin; quartet < node->light_end; quartet++) {
+        intptr_t terms = series_terms(largest_of_quartet(p->at.odds + QUARTET * quartet), ranks->bits, ranks->K);
+        longest = terms > longest ? terms : longest;
+    }
+    for (intptr_t j = 0; j < p->proxies.count; j += QUARTET) {
+        intptr_t terms = series_terms(largest_of_quartet(p->at.proxy_odds + j), ranks->bits, ranks->K);
+        longest = terms > longest ? terms : longest;
+    }
+    return longest;
+}
+
+/* Quartet by quartet, or two at a time where they are irrelevant and so cost less. */
+PLR_INLINE void add_items(panel *p, const node_vector *node, const integrands wanted, const int normal)
+{
+    const intptr_t quartets = p->items.quartets;
+    intptr_t quartet = 0;
+    while (quartet < quartets && !cancellation_requested(p->cancellation, (double)p->ranks.K)) {
+        const int relevant = quartet < p->items.relevant;
+        const int light = quartet >= node->light_begin && quartet < node->light_end;
+        const intptr_t alike_end = light                           ? node->light_end
+                                   : quartet < node->light_begin ? node->light_begin
+                                                                 : quartets;
+        const int pair = !relevant && quartet + 1 < alike_end;
+        if (light && relevant)
+            add_by_series(p, quartet, 1, node, 1, wanted, normal);
+        else if (light && pair)
+            add_by_series(p, quartet, 2, node, 0, wanted, normal);
+        else if (light)
+            add_by_series(p, quartet, 1, node, 0, wanted, normal);
+        else if (relevant)
+            add_by_division(p, quartet, 1, node, 1, wanted, normal);
+        else if (pair)
+            add_by_division(p, quartet, 2, node, 0, wanted, normal);
+        else
+            add_by_division(p, quartet, 1, node, 0, wanted, normal);
+        quartet += 1 + pair;
+    }
+}
+
+/* Add the integrands at the nodes from i on. */
+PLR_INLINE void integrate_nodes(panel *p, int i, const integrands wanted, const int normal)
+{
+    node_vector found = {.time = vec_load(p->plan->time + i), .weight = vec_load(p->plan->weight + i),
+                         .finest = vec_load(p->plan->finest + i)};
+    if (normal)
+        normal_arrivals(p, &found);
+    else
+        exponential_arrivals(p, &found);
+    node_vector here = found; /* a copy that nothing else can point to */
+    const intptr_t K = p->ranks.K;
+    if (here.low >= K)
+        return;
+    lanes value = {0};
+    for (intptr_t m = here.low; m < K && m < here.high; m++)
+        value += p->ranks.theta[m] * p->at.B[m];
+    p->sums.value += value * here.weight;
+    if (wanted == VALUE_ALONE)
+        return;
+    if (p->ranks.divide_all)
+        here.light_begin = here.light_end = 0;
+    find_series(p, &here, longest_series(p, &here));
+    if (p->proxies.count)
+        add_proxies(p, &here, wanted);
+    add_items(p, &here, wanted, normal);
+}
+
+static void clear_sums(panel *p, const integrands wanted)
+{
+    const intptr_t items = QUARTET * p->items.quartets;
+    p->sums.value = (lanes){0};
+    for (intptr_t j = 0; j < items; j++)
+        p->sums.gradient[j] = p->sums.hessian[j] = (lanes){0};
+    for (intptr_t j = 0; wanted == CHECKED_GRADIENT && j < items; j++)
+        p->sums.check[j] = (lanes){0};
+    for (intptr_t c = 0; c < p->proxies.count; c++) {
+        p->sums.proxy_plain[c] = p->sums.proxy_relevant[c] = (lanes){0};
+        p->sums.proxy_plain_hessian[c] = p->sums.proxy_relevant_hessian[c] = (lanes){0};
+    }
+}
+
+/* The gradient's errors are looked at entry by entry where nodes are as dense as single items need them. Normal plans
+ * have another rule, to which the pattern does not belong. */
+static integrands integrands_wanted(const panel *p, const exact_query *query)
+{
+    if (query->hessian)
+        return HESSIAN;
+    if (!query->gradient)
+        return VALUE_ALONE;
+    return !p->items.position && p->plan->wide ? CHECKED_GRADIENT : GRADIENT;
+}
+
+double integrate_panel(panel *p, const exact_query *query, const intptr_t *query_item)
+{
+    const intptr_t items = QUARTET * p->items.quartets, *item = p->items.item;
+    const integrands wanted = integrands_wanted(p, query);
+    p->all_checked &= wanted == CHECKED_GRADIENT;
+    clear_sums(p, wanted);
+    for (int i = 0; i < p->plan->nodes && !p->cancellation->requested; i += PLR_LANES) {
+        if (p->items.position && wanted == HESSIAN)
+            integrate_nodes(p, i, HESSIAN, 1);
+        else if (p->items.position && wanted == GRADIENT)
+            integrate_nodes(p, i, GRADIENT, 1);
+        else if (p->items.position)
+            integrate_nodes(p, i, VALUE_ALONE, 1);
+        else if (wanted == HESSIAN)
+            integrate_nodes(p, i, HESSIAN, 0);
+        else if (wanted == CHECKED_GRADIENT)
+            integrate_nodes(p, i, CHECKED_GRADIENT, 0);
+        else if (wanted == GRADIENT)
+            integrate_nodes(p, i, GRADIENT, 0);
+        else
+            integrate_nodes(p, i, VALUE_ALONE, 0);
+    }
+    for (intptr_t j = 0; wanted == CHECKED_GRADIENT && j < items; j++) {
+        const double finest = vec_sum(p->sums.check[j]);
+        p->unresolved += finest * finest;
+    }
+    for (intptr_t j = 0; query->gradient && j < items; j++)
+        if (item[j] >= 0)
+            query->gradient[query_item[item[j]]] += vec_sum(p->sums.gradient[j]);
+    for (intptr_t j = 0; query->hessian && j < items; j++)
+        if (item[j] >= 0)
+            query->hessian[query_item[item[j]]] += vec_sum(p->sums.hessian[j]);
+    return vec_sum(p->sums.value);
+}

@@ -1,0 +1,122 @@
+#include "quadrature_plan.h"
+
+#include "arrival_profile.h"
+#include "tail_bound.h"
+
+/* On the axis ln t: w t = exp(-k / BINS_PER_NAT) is the hazard too, and at w t = e^5 an item has arrived for certain.
+ * Filled by prepare_exponential_table, then only read. */
+static arrival_table exponential_table = {.certain = 5 * BINS_PER_NAT};
+
+void prepare_exponential_table(void)
+{
+    arrival_table *table = &exponential_table;
+    for (int k = 0; k < PROFILE_TABLE; k++) {
+        double log_wt = -(double)(k - PROFILE_TABLE / 2) / BINS_PER_NAT;
+        double wt = exp(log_wt > -700 ? (log_wt < 7 ? log_wt : 7) : -700);
+        table->hazard[k] = wt;
+        table->p[k] = -expm1(-wt);
+        table->q[k] = exp(-wt);
+        table->lost[0][k] = wt;
+        table->lost[1][k] = wt * (1 + 0.5 * wt);
+    }
+}
+
+/* Where between two neighbouring steps, in steps after the first, the loss falls to log_cut: it is above at the first
+ * and below at the second. Where it is concave it lies below both tangents, else below the chord. */
+PLR_INLINE double crossing(tail_bound before, tail_bound after, double log_cut)
+{
+    const double chord = (before.log_loss - log_cut) / (before.log_loss - after.log_loss);
+    const double left = (before.log_loss - log_cut) * BINS_PER_NAT / before.slope;
+    const double right = 1 - (log_cut - after.log_loss) * BINS_PER_NAT / after.slope;
+    const double tangents = smaller(left, right);
+    return smaller(1, larger(chord, tangents));
+}
+
+/* Walk along the axis ln t from the first arrivals to where what is lost falls below tolerance.cut. Returns ln of the
+ * end of the integral; *steepest: the largest Lambda'^2 / V on the way; *ended: whether no rank is left open there. */
+static double find_end(const score_histogram *histogram, double log_S, double K, double t0, double t1,
+                       tolerances tolerance, double *steepest, int *ended)
+{
+    const double log_cut = log(tolerance.cut), earlier = K - 1;
+    int step = (int)floor((-log_S - 1) * BINS_PER_NAT);
+    const int last = histogram->bins + 6 * BINS_PER_NAT;
+    if (t0 > 0) {
+        int begin = (int)floor(log(t0) * BINS_PER_NAT);
+        step = begin > step ? begin : step;
+    }
+    const double log_t1 = log(t1);
+    double log_end = log_t1, log_z = 0;
+    tail_bound before = {0, 0};
+    int dead_before = 0, dead_since = 0; /* dead: a step after which less is lost than may be */
+    *steepest = 0;
+    *ended = 0;
+    for (; step <= last && step < log_t1 * BINS_PER_NAT + 1; step++) {
+        arrival_profile at = profile_at(&exponential_table, histogram, step);
+        const double ahead = at.arrivals - earlier;
+        tail_bound loss = {0, 0};
+        int dead = 0;
+        if (ahead > 0.5 && (ahead * ahead > -log_cut * at.variance || at.slope < tolerance.cut)) {
+            loss = tail_bound_at(&exponential_table, histogram, step, earlier, tolerance.derivatives, &log_z);
+            dead = loss.log_loss < log_cut;
+        }
+        if (dead) {
+            if (!dead_before) {
+                const double share = before.log_loss < 0 ? crossing(before, loss, log_cut) : 1;
+                log_end = (step - 1 + share) / BINS_PER_NAT;
+                *ended = 1;
+            }
+            dead_since++;
+            if (ahead > 1 && dead_since >= 2)
+                break;
+        } else {
+            *ended = 0;
+            log_end = (double)step / BINS_PER_NAT;
+            dead_since = 0;
+            double squared = at.slope * at.slope / (at.variance > 1e-300 ? at.variance : 1e-300);
+            *steepest = squared > *steepest ? squared : *steepest;
+        }
+        dead_before = dead;
+        before = loss;
+    }
+    if (log_end >= log_t1) {
+        log_end = log_t1;
+        *ended = 0;
+    }
+    return log_end;
+}
+
+void plan_quadrature(const score_histogram *histogram, double S, double K, double t0, double t1, tolerances tolerance,
+                     quadrature_plan *plan)
+{
+    double steepest;
+    const double log_end = find_end(histogram, log(S), K, t0, t1, tolerance, &steepest, &plan->ended);
+    const double b = sqrt(steepest + 1.6 * 1.6), end = larger(exp(log_end) - t0, 1e-3 * t0);
+    const double v_end = asinh(sqrt(S * end) / b), length = 2 * b * v_end, digits = -log(tolerance.nodes);
+    /* Measured: what each unit of length needs grows a little with K, and falls by a fifth where all items arrive. */
+    const double plain = tolerance.single_ranks ? 0.8 : K > 0.8 * histogram->above[histogram->bins] ? 0.64 : 0.72;
+    const double share = plain + 0.2 * (K < 120 ? K / 120 : 1);
+    const double per_length = sqrt(digits / 8) * share, least = 0.2 * digits / b;
+    const double edges = digits > 14 ? 0.25 * digits : 3.5, wanted = length * larger(per_length, least);
+    plan->pieces = wanted + edges > MOST_NODES ? (int)(wanted / (MOST_NODES - 2 * edges)) + 1 : 1;
+    plan->nodes = rounded_nodes((plan->pieces > 1 ? 2 : 1) * edges + wanted / plan->pieces);
+    plan->wide = least > per_length;
+    plan->t0 = t0;
+    plan->b = b;
+    plan->S = S;
+    plan->v_end = v_end;
+}
+
+void place_nodes(quadrature_plan *plan, int piece)
+{
+    const quadrature_rule rule = gauss_legendre(plan->nodes);
+    memcpy(plan->finest, rule.finest, plan->nodes * sizeof(double));
+    const double v_length = plan->v_end / plan->pieces, v_begin = piece * v_length, scale = plan->b * plan->b / plan->S;
+    for (int i = 0; i < plan->nodes; i += PLR_LANES) {
+        lanes v = v_begin + vec_load(rule.node + i) * v_length, grow = vec_expm1(v), shrink = -grow / (1.0 + grow);
+        lanes sinh_v = 0.5 * (grow - shrink), cosh_v = 1.0 + 0.5 * (grow + shrink);
+        lanes t = plan->t0 + scale * (sinh_v * sinh_v);
+        lanes dt = (2 * scale * v_length) * (sinh_v * cosh_v) * vec_load(rule.weight + i);
+        vec_store(plan->time + i, t);
+        vec_store(plan->weight + i, dt);
+    }
+}

@@ -1,0 +1,36 @@
+#include "score_histogram.h"
+
+#include "vector_math.h"
+
+void sum_counts(score_histogram *histogram)
+{
+    histogram->above[0] = 0;
+    for (int i = 0; i < histogram->bins; i++)
+        histogram->above[i + 1] = histogram->above[i] + histogram->count[i];
+}
+
+void fill_histogram(score_histogram *histogram, const double *f, intptr_t n, double lowest)
+{
+    histogram->bins = (int)(smaller(-lowest * BINS_PER_NAT, MOST_BINS - 2)) + 2;
+    for (int i = 0; i < histogram->bins + PLR_LANES; i++)
+        histogram->count[i] = 0;
+    for (intptr_t j = 0; j < n; j++) {
+        double x = -f[j] * BINS_PER_NAT;
+        x = x < MOST_BINS - 2 ? x : MOST_BINS - 2;
+        int i = (int)x;
+        histogram->count[i] += 1 - (x - i);
+        histogram->count[i + 1] += x - i;
+    }
+    sum_counts(histogram);
+}
+
+int has_gap(const score_histogram *histogram, intptr_t K, double gap)
+{
+    int empty = 0;
+    for (int i = 0; i < histogram->bins && histogram->above[i] < (double)K; i++) {
+        empty = histogram->count[i] == 0 ? empty + 1 : 0;
+        if (empty >= (int)(gap * BINS_PER_NAT) - 1)
+            return 1;
+    }
+    return 0;
+}

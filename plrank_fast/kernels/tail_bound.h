@@ -1,0 +1,76 @@
+/* What is lost where an integral over arrival times ends at T.
+ *
+ * N items have arrived by T, and the gains still to come, with their ranks, are M = sum of theta_k rho over the ranks k
+ * > N: what is lost is E[M] and its derivatives. Exponential arrival times have no memory, so given the items A that
+ * have not arrived, E[M | A] is the value of the list A alone, ranked from N + 1 on. Let R = sum |theta_k -
+ * theta_(k+1)| times the range of rho (theta_(K+1) = 0; 0 lies in the range). By partial summation M changes by R at
+ * most if one item of A more or less goes before the others, or if two items are exchanged. Item j has not arrived with
+ * chance q_j = e^-x, x = w_j T, and
+ *
+ *     dE[M]/df_j = E_A [dE[M | A]/df_j] - x q_j (E[M | j in A] - E[M | j not in A]).
+ *
+ * A ranking of A by successive choices has derivative sum over choices of pi_j (c_j - mean c), where c_j is what
+ * follows from choosing j: its absolute values sum to R per choice, of which there are K - N. The second term is R x
+ * q_j times the chance that a rank is left open for j. Together
+ *
+ *     sum_j |dE[M]/df_j| <= R { sum_j x_j q_j P(N_without_j < K) + E[(K - N)+] },
+ *
+ * the flux of the arrivals of rank <= K per unit of ln t, and the number of ranks left open. Differentiating again
+ * gives x |x - 1| q_j, twice x q_j times a derivative of E[M | A], which is R / e at most, and per choice pi_j (1 + 2 /
+ * e) R: less than 2 R { sum_j x_j (1 + x_j / 2) q_j P(N_without_j < K) + E[(K - N)+] } for the diagonal of the Hessian.
+ * The value loses R E[(K - N)+] at most. None of it cancels, whatever the signs of relevance and rank weights.
+ */
+#ifndef PLR_TAIL_BOUND_H
+#define PLR_TAIL_BOUND_H
+
+#include <math.h>
+
+#include "arrival_profile.h"
+
+typedef struct {
+    double log_loss, slope; /* ln of a bound on what is lost, in units of R, and how fast that falls */
+} tail_bound;
+
+/* What is lost if time ends at this step, where `earlier` + 1 = K. Chernoff: P(N < K) <= E[z^N] z^(1-K) for any 0 < z
+ * <= 1, and (K - N)+ is at most z^(N+1-K) max_(y >= 1) y z^(y-1). Minimised over z by Newton's method from *log_z,
+ * which is left at the last z. */
+PLR_INLINE tail_bound tail_bound_at(const arrival_table *table, const score_histogram *histogram, int step,
+                                    double earlier, int derivatives, double *log_z)
+{
+    const int first = first_uncertain(table, histogram, step);
+    const int shift = PROFILE_TABLE / 2 - step;
+    const double *lost_table = table->lost[derivatives > 1];
+    tail_bound best = {INFINITY, 0};
+    for (int iteration = 0; iteration < 8; iteration++) {
+        const double z = exp(*log_z);
+        lanes log_moment = {0}, mean = {0}, spread = {0}, lost = {0};
+        for (int i = first; i < histogram->bins; i += PLR_LANES) {
+            lanes count = vec_load(histogram->count + i), p = vec_load(table->p + shift + i);
+            lanes q = vec_load(table->q + shift + i);
+            lanes factor = q + p * z, inverse = 1.0 / factor, share = count * p * z * inverse;
+            log_moment += count * vec_rough_log(factor);
+            mean += share;
+            spread += share * q * inverse;
+            lost += count * vec_load(lost_table + shift + i) * q * inverse;
+        }
+        const double certain = histogram->above[first], centre = certain + vec_sum(mean), target = larger(earlier, 0.5);
+        const double most_open = *log_z > -1 ? smaller(earlier + 1, 1 / (M_E * z * larger(-*log_z, 1e-300))) : 1;
+        const double rate = vec_sum(lost);
+        const double log_chance = WITHIN_BINS * vec_sum(log_moment) + (certain - earlier) * *log_z;
+        const tail_bound here = {log_chance + log(rate + most_open), (1 - z) * rate};
+        const int converged = here.log_loss > best.log_loss - 0.05;
+        if (here.log_loss < best.log_loss)
+            best = here;
+        if (converged)
+            break;
+        double change = (centre - target) / (vec_sum(spread) + 0.1 * target);
+        *log_z -= change > 2 ? 2 : change;
+        if (*log_z > 0)
+            *log_z = 0;
+        if (*log_z < -60)
+            *log_z = -60;
+    }
+    return best;
+}
+
+#endif
