@@ -95,7 +95,7 @@ def evaluate_loss(
     first_query = validation.count(first_query, "first_query", 0)
     rng = validation.check_random_state(rng)
     key = validation.stream_key(rng) if ties_at_random else None
-    discounts = dcg_weights(int(np.diff(offsets_).max(initial=0)) + 1)
+    discounts = dcg_weights(validation.longest_list(offsets_) + 1)
     _losses.evaluate_loss(
         loss, scores_, labels_, offsets_, ranks, discounts, discounts_past_cutoff, scale, distance_weight, key,
         first_query, threads, values, gradient,
