@@ -181,14 +181,16 @@ cdef Ranked *begin_ranked(LossQuery *query, char *memory) noexcept nogil:
 
 
 cdef double majority(const double *values, intp_t n) noexcept nogil:
-    """The value that more than half of all have, if there is one (Boyer and Moore, 1991); else one of them."""
-    cdef double candidate = values[0]
-    cdef intp_t ahead = 0, i
+    """The value that more than half of all have, if there is one (Boyer and Moore, 1991); else one of them.
+
+    Without a branch on the values, which no processor could foresee: with that in ``gather`` such branches took 5 % of
+    LambdaRank at 120 documents.
+    """
+    cdef intp_t candidate = 0, ahead = 0, i
     for i in range(n):
-        if ahead == 0:
-            candidate = values[i]
-        ahead += 1 if values[i] == candidate else -1
-    return candidate
+        candidate += (i - candidate) * (ahead == 0)
+        ahead += 2 * (values[i] == values[candidate]) - 1
+    return values[candidate]
 
 
 cdef void gather(LossQuery *query, Ranked *state, double ideal) noexcept nogil:
@@ -201,12 +203,12 @@ cdef void gather(LossQuery *query, Ranked *state, double ideal) noexcept nogil:
         documents.scores[k] = query.scale * query.scores[state.items[k]]
         documents.gains[k] = query.labels[state.items[k]] / ideal
         documents.discounts[k] = query.discounts[k] if k < worth else 0.0
-        if documents.gains[k] != common:
-            rare.scores[n] = documents.scores[k]
-            rare.gains[n] = documents.gains[k]
-            rare.discounts[n] = documents.discounts[k]
-            state.rank[n] = <int32_t>k
-            n += 1
+        # one that is not rare leaves its place to the next
+        rare.scores[n] = documents.scores[k]
+        rare.gains[n] = documents.gains[k]
+        rare.discounts[n] = documents.discounts[k]
+        state.rank[n] = <int32_t>k
+        n += documents.gains[k] != common
     state.common_gain = common
     state.n_rare = n
     state.rare_seen = 0
