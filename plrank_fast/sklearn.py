@@ -136,7 +136,7 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
         theta = self._rank_weights(offsets)
         shares = _query_shares(sample_weight, order, offsets)
         if normalize:
-            ideal = dcg(worth, worth, theta, offsets=offsets)
+            ideal = dcg(worth, worth, theta, offsets=offsets, n_threads=self.n_threads)
             shares = np.divide(shares, ideal, out=np.zeros_like(shares), where=ideal > 0.0)
         share_of_doc = np.repeat(shares, np.diff(offsets))
 
@@ -245,7 +245,8 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
             )
         order, offsets = _by_query(qid, scores.size)
         worth = self._worth(checks.column_or_1d(y))[order]
-        values = np.asarray(ndcg(scores[order], worth, self._rank_weights(offsets), offsets=offsets))
+        rank_weights = self._rank_weights(offsets)
+        values = np.asarray(ndcg(scores[order], worth, rank_weights, offsets=offsets, n_threads=self.n_threads))
         return float(values @ _query_shares(sample_weight, order, offsets))
 
     def _worth(self, y: ArrayLike) -> FloatArray:
