@@ -31,16 +31,18 @@ test-all: build $(VENV)/test-all  ## run the tests with TensorFlow and ranx too,
 	$(VENV)/all/bin/python -m pytest tests/test_tensorflow.py tests/test_interchange.py $(TEST_FLAGS)
 
 # A build of its own under build/clang; the tests whose numbers a compiler could change, and those of threads, for
-# clang brings another OpenMP. CLANG=clang-19 names a version.
+# clang brings another OpenMP. They run in that folder: in this one, programs that they start would import the other
+# build. CLANG=clang-19 names a version.
 CLANG ?= clang
 CLANG_TESTS ?= $(addprefix tests/test_,vector_math.py selection.py samplers_exact.py pl_rank.py plrank_pass.py \
-	conditional.py stochastic_rank.py exact.py exact_noise.py exact_promise.py losses.py metrics.py thread_probe.py)
+	conditional.py stochastic_rank.py exact.py exact_noise.py losses.py metrics.py batch_driver.py threads.py \
+	thread_probe.py)
 
 test-clang: build  ## build with clang beside everything else and run the numerical tests (CLANG=clang-19, CLANG_TESTS=...)
 	CC=$(CLANG) $(BIN)/python setup.py -q build --build-lib build/clang/lib --build-temp build/clang/temp
-	cd build/clang && PYTHONPATH=lib ../../$(BIN)/python -c \
+	cd build/clang && PYTHONPATH=$(CURDIR)/build/clang/lib ../../$(BIN)/python -c \
 		"import plrank_fast as plr; info = plr.build_info(); print(info); assert 'clang' in info['compiler'] and info['openmp']"
-	PYTHONPATH=build/clang/lib $(BIN)/pytest -q $(CLANG_TESTS)
+	cd build/clang && PYTHONPATH=$(CURDIR)/build/clang/lib ../../$(BIN)/pytest -q $(addprefix ../../,$(CLANG_TESTS))
 
 lint: build  ## check style and types
 	$(BIN)/ruff check .
