@@ -2,7 +2,8 @@
 
 Every function takes ``(scores, labels, *, offsets=None, ..., n_threads=None, out=None)`` and returns ``(values,
 gradient)``: one value for each query, shape (n_queries,), and the derivative of their sum by each score, shape
-(n_docs,). These are to be minimised, unlike the gradients of ``plrank_fast`` itself, which point uphill.
+(n_docs,). These are to be minimised, unlike the gradients of ``plrank_fast`` itself, which point uphill. Labels are
+grades, from which the losses that optimise NDCG make gains themselves.
 
 ==========================  ==============================================  =========================================
 loss                        optimises                                       cost per query

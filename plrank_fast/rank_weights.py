@@ -90,6 +90,11 @@ def gains(labels: ArrayLike) -> FloatArray:
     ValueError
         If a label is negative, 1024 or more, or not finite.
 
+    Warns
+    -----
+    UserWarning
+        If many labels are above 0 and all of them 1, 3, 7 and so on, as gains are: gains of gains were hardly meant.
+
     Examples
     --------
     >>> import plrank_fast as plr
@@ -101,4 +106,5 @@ def gains(labels: ArrayLike) -> FloatArray:
     if array.size and (array.min() < 0 or array.max() >= LARGEST_LABEL):
         wrong = array.min() if array.min() < 0 else array.max()
         raise ValueError(f"labels must be at least 0 and less than {LARGEST_LABEL}, got {wrong}")
+    validation.warn_if_gains(array.reshape(-1))
     return np.exp2(array) - 1.0

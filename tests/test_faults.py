@@ -173,7 +173,8 @@ class TestValues:
     @pytest.mark.parametrize("name", ["dcg", "ndcg", "pl_rank_1", "pl_rank_2", "pl_rank_3", "expected_metric"])
     def test_rank_weights(self, name):
         call = CALLS[name][0]
-        for bad in ([np.nan], [np.inf, 1.0], None, "abc", [[1.0, 2.0], [1.0, 2.0]], np.zeros((1, 1, 1)), 1.0):
+        required = [] if name in ("dcg", "ndcg") else [None]  # these have those of DCG by default
+        for bad in ([np.nan], [np.inf, 1.0], *required, "abc", [[1.0, 2.0], [1.0, 2.0]], np.zeros((1, 1, 1)), 1.0):
             with pytest.raises((ValueError, TypeError), match="rank_weights"):
                 call(rank_weights=bad)
         for good in ([0.0, -1.0, 2.0, 9.0, 1.0, 3.0], [1], np.float32([0.5]), [[1.0, 2.0]]):

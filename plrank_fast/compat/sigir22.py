@@ -376,7 +376,7 @@ def _stochasticrank(
     if offsets is not None:
         raise ValueError("offsets must not be given with sampled_values, which are those of one query")
     scores_ = validation.real_array(scores, "scores")
-    labels_ = validation.same_length(validation.real_array(labels, "labels"), "labels", scores_)
+    labels_ = validation.same_length(validation.real_array(labels, "labels"), "labels", scores_, scores_first=False)
     offsets_ = np.array([0, scores_.size])
     weights = validation.weights_of_ranks(rank_weights, offsets_)
     values = validation.real_array(sampled_values, "sampled_values", ndim=(2,))
@@ -432,7 +432,7 @@ def lambdaloss(
     array([-0.7213,  0.7213])
     """
     scores_ = validation.real_array(scores, "scores")
-    labels_ = validation.same_length(validation.real_array(labels, "labels"), "labels", scores_)
+    labels_ = validation.same_length(validation.real_array(labels, "labels"), "labels", scores_, scores_first=False)
     offsets_ = validation.query_offsets(offsets, scores_.size)
     drops = -np.diff(validation.real_array(rank_weights, "rank_weights"), append=0.0)
     gradient = np.zeros(scores_.size)
