@@ -301,6 +301,8 @@ def weights_of_ranks(rank_weights: ArrayLike, offsets: IntArray) -> FloatArray:
         raise ValueError(
             f"rank_weights must have shape (K,) or one row for each of the {n_queries} queries, got {array.shape}"
         )
+    if 0 < array.shape[1] * n_queries <= offsets[-1]:  # no more ranks than queries have documents in the mean
+        return array
     longest = longest_list(offsets)
     return array if array.shape[1] <= longest else np.ascontiguousarray(array[:, :longest])
 
