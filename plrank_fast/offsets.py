@@ -16,8 +16,8 @@ def offsets_from_qid(qid: ArrayLike) -> IntArray:
     ----------
     qid : array_like, shape (n_docs,)
         Query of each document, the documents of one query next to each other: integers, strings or bytes, in arrays of
-        any kind (object arrays, pandas and polars columns, categorical ones too); or whole numbers that a merge has
-        turned into floats, up to 2**53.
+        any kind (object arrays, pandas, polars and Arrow columns, categorical ones too); or whole numbers that a merge
+        has turned into floats, up to 2**53.
 
     Returns
     -------

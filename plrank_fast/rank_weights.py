@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -101,8 +99,7 @@ def gains(labels: ArrayLike) -> FloatArray:
     >>> plr.gains([0, 1, 2, 4])
     array([ 0.,  1.,  3., 15.])
     """
-    ndim: Any = np.ndim(labels) if not isinstance(labels, (str, bytes)) else 0
-    array = validation.real_array(labels, "labels", ndim=(ndim,))
+    array = validation.real_array(labels, "labels", ndim=None)
     if array.size and (array.min() < 0 or array.max() >= LARGEST_LABEL):
         wrong = array.min() if array.min() < 0 else array.max()
         raise ValueError(f"labels must be at least 0 and less than {LARGEST_LABEL}, got {wrong}")

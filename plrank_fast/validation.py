@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from plrank_fast import _magnitudes, _rankings
+from plrank_fast.extras import import_extra
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
@@ -23,6 +24,7 @@ KeyArray: TypeAlias = NDArray[np.uint64]
 RandomState: TypeAlias = "int | np.random.SeedSequence | np.random.BitGenerator | np.random.Generator | None"
 
 LARGEST_COUNT = 2**62
+DLPACK_HOST_DEVICES = (1, 3, 11)  # memory of the CPU, and what CUDA and ROCm have pinned of it
 FEWEST_TO_JUDGE = 12  # numbers, before their looks say what they are
 LARGEST_GAIN_TO_JUDGE = 31.0  # of grades up to 5
 SECOND_DCG_WEIGHT = 1.0 / np.log2(3.0)
@@ -41,8 +43,12 @@ KINDS_OF_IDENTIFIERS: dict[str, tuple[type, ...]] = {
 }
 
 
-def real_array(values: ArrayLike, name: str, ndim: tuple[int, ...] = (1,), minus_infinity: bool = False) -> FloatArray:
+def real_array(
+    values: ArrayLike, name: str, ndim: tuple[int, ...] | None = (1,), minus_infinity: bool = False
+) -> FloatArray:
     """Return a finite, C-contiguous float64 copy of ``values``; -inf may be in it if the caller says so.
+
+    ``values`` may be whatever `_as_array` reads. With ``ndim`` None it may have any number of dimensions.
 
     Raises
     ------
@@ -55,7 +61,7 @@ def real_array(values: ArrayLike, name: str, ndim: tuple[int, ...] = (1,), minus
     if array.dtype.kind not in "fiub":
         cast = f": cast it, {name}.astype('float32')" if array.dtype.name == "bfloat16" else ""
         raise TypeError(f"{name} must hold real numbers, got dtype {array.dtype}{cast}")
-    if array.ndim not in ndim:
+    if ndim is not None and array.ndim not in ndim:
         expected = " or ".join(f"{n}-dimensional" for n in ndim)
         raise ValueError(f"{name} must be {expected}, got shape {array.shape}{_how_to_flatten(array, name)}")
     if array.dtype == np.float64:
@@ -200,6 +206,8 @@ def longest_list(offsets: IntArray) -> int:
 def integer_array(values: ArrayLike, name: str) -> IntArray:
     """Return an int64 copy of an array of integers that fit."""
     array = _as_array(values, name)
+    if array.dtype.kind == "f" and np.isnan(array).any():
+        raise ValueError(f"{name} must not be missing, got nan at index {int(np.argmax(np.isnan(array.reshape(-1))))}")
     if array.dtype.kind not in "iu":
         if array.size or array.dtype.kind == "b":
             cast = f": cast it, {name}.astype(int)" if array.dtype.kind == "f" else ""
@@ -411,12 +419,13 @@ def given_rankings(rankings: ArrayLike, offsets: IntArray, cutoff: int | None, b
     all ranks are in use, however many there are.
     """
     array = integer_array(rankings, "rankings")
+    shape = array.shape
     n_queries = offsets.size - 1
     if array.ndim == 2 and n_queries == 1:
         array = array[np.newaxis]
     if array.ndim != 3 or array.shape[0] != n_queries:
         expected = f"({n_queries}, n_samples, length)" if batch else "(n_samples, length)"
-        raise ValueError(f"rankings must have shape {expected}, got {np.shape(rankings)}")
+        raise ValueError(f"rankings must have shape {expected}, got {shape}")
     if array.shape[1] == 0:
         raise ValueError("rankings must hold at least one ranking, got none")
     longest = longest_list(offsets)
@@ -504,21 +513,54 @@ def addressable(shape: tuple[int, ...], itemsize: int, name: str) -> tuple[int, 
 
 
 def _as_array(values: Any, name: str) -> NDArray[Any]:
+    """Read anything that holds an array on the CPU: arrays, sequences, columns, DLPack, Arrow."""
     if values is None:
         raise TypeError(f"{name} must be an array, got None")
     if isinstance(values, np.ma.MaskedArray):
         raise TypeError(f"{name} must not be a masked array: fill or drop the masked entries first")
     if getattr(values, "requires_grad", False):
-        raise TypeError(f"{name} must not require a gradient: pass {name}.detach()")
+        raise TypeError(
+            f"{name} must not require a gradient: pass {name}.detach(), or call plrank_fast.torch for a loss that "
+            "autograd goes through"
+        )
     try:
         _check_array_interface(values, name)
-        return np.asarray(values)
-    except TypeError as error:
-        # a tensor's type of its own, which NumPy does not have
-        cast = f": cast it, {name}.float()" if str(getattr(values, "dtype", "")).endswith("bfloat16") else ""
-        raise TypeError(f"{name} cannot be read as an array: {error}{cast}") from error
-    except (ValueError, RuntimeError, OverflowError) as error:
-        raise ValueError(f"{name} cannot be read as an array: {error}") from error
+        array = np.asarray(values)
+        return _imported(values, array) if array.ndim == 0 and array.dtype.kind == "O" else array
+    except (TypeError, ValueError, RuntimeError, OverflowError, BufferError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        if type(error).__name__ == "TracerArrayConversionError":
+            message = f"{name} must not be traced by JAX: plrank_fast.jax has what goes through jit, grad and vmap"
+        else:
+            message = f"{name} cannot be read as an array: {error}{_remedy(values, name)}"
+        raise kind(message) from error
+
+
+def _imported(values: Any, otherwise: NDArray[Any]) -> NDArray[Any]:
+    """Read what NumPy takes for a single object by the protocol that it has, DLPack's or Arrow's."""
+    if hasattr(values, "__dlpack__"):
+        return np.from_dlpack(values)
+    if hasattr(values, "__arrow_c_array__") or hasattr(values, "__arrow_c_stream__"):
+        pyarrow = import_extra("pyarrow", "arrow")
+        import_array = pyarrow.array if hasattr(values, "__arrow_c_array__") else pyarrow.chunked_array
+        return np.asarray(import_array(values))
+    return otherwise
+
+
+def _remedy(values: Any, name: str) -> str:
+    """What to call on an array that NumPy cannot read."""
+    if str(getattr(values, "dtype", "")).endswith("bfloat16"):  # a tensor's type of its own
+        return f": cast it, {name}.float()"
+    device = getattr(values, "device", None)  # of NumPy and the array API, of torch, CuPy and JAX
+    if device is not None:
+        on_cpu = "cpu" in str(device).lower()
+    else:
+        on_cpu = not hasattr(values, "__dlpack_device__") or values.__dlpack_device__()[0] in DLPACK_HOST_DEVICES
+    if on_cpu:
+        return ""
+    library = type(values).__module__.partition(".")[0]
+    call = {"torch": "cpu()", "cupy": "get()"}.get(library, 'to_device("cpu")')
+    return f": copy it to the CPU first, {name}.{call}"
 
 
 def _check_array_interface(values: Any, name: str) -> None:

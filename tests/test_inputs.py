@@ -1,0 +1,232 @@
+"""Arrays of other libraries on the CPU: DLPack, Arrow, the array API, columns; and what is said to those elsewhere."""
+
+import sys
+
+import numpy as np
+import pytest
+
+import plrank_fast as plr
+from plrank_fast import losses
+
+SCORES = np.array([0.3, 0.2, 0.9])
+LABELS = np.array([0, 1, 2])
+OFFSETS = np.array([0, 2, 3])
+RANKINGS = np.array([[[0, 1]], [[0, -1]]])
+
+
+class OnlyDLPack:
+    """An array that has nothing but DLPack's protocol: no conversion of NumPy's, no shape, no type."""
+
+    def __init__(self, array):
+        self._array = array
+
+    def __dlpack__(self, **options):
+        return self._array.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self._array.__dlpack_device__()
+
+
+class OnlyArrow:
+    """An array that has nothing but Arrow's protocol."""
+
+    def __init__(self, array):
+        self._array = array
+
+    def __arrow_c_array__(self, requested_schema=None):
+        return self._array.__arrow_c_array__(requested_schema)
+
+
+class OnlyArrowStream:
+    def __init__(self, array):
+        self._array = array
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return self._array.__arrow_c_stream__(requested_schema)
+
+
+def arrow(make):
+    def convert(array):
+        return make(pytest.importorskip("pyarrow", reason="pyarrow is not installed"), array)
+
+    return convert
+
+
+def library(name, make):
+    def convert(array):
+        return make(pytest.importorskip(name, reason=f"{name} is not installed"), array)
+
+    return convert
+
+
+KINDS = {
+    "DLPack": OnlyDLPack,
+    "DLPack, read only": lambda array: OnlyDLPack(read_only(array)),
+    "DLPack, strided": lambda array: OnlyDLPack(np.repeat(array, 2, axis=-1)[..., ::2]),
+    "DLPack of torch": library("torch", lambda torch, array: OnlyDLPack(torch.tensor(array))),
+    "DLPack of JAX": library("jax", lambda jax, array: OnlyDLPack(jax.numpy.asarray(array))),
+    "array API": library("array_api_strict", lambda xp, array: xp.asarray(array)),
+    "torch": library("torch", lambda torch, array: torch.tensor(array)),
+    "JAX": library("jax", lambda jax, array: jax.numpy.asarray(array)),
+    "polars": library("polars", lambda polars, array: polars.Series(array)),
+    "pandas": library("pandas", lambda pandas, array: pandas.Series(array)),
+    "pandas, nullable": library("pandas", lambda pandas, array: pandas.Series(array).convert_dtypes()),
+    "Arrow": arrow(lambda pa, array: pa.array(array)),
+    "Arrow, chunked": arrow(lambda pa, array: pa.chunked_array([array[:1], array[1:]])),
+    "Arrow, dictionary": arrow(lambda pa, array: pa.array(array).dictionary_encode()),
+    "Arrow, column of a table": arrow(lambda pa, array: pa.table({"column": array})["column"]),
+    "Arrow, protocol": arrow(lambda pa, array: OnlyArrow(pa.array(array))),
+    "Arrow, stream": arrow(lambda pa, array: OnlyArrowStream(pa.chunked_array([array[:1], array[1:]]))),
+    "Arrow of polars": arrow(lambda pa, array: pytest.importorskip("polars").Series(array).to_arrow()),
+    "Arrow of pandas": arrow(
+        lambda pa, array: pytest.importorskip("pandas").Series(array, dtype=f"{array.dtype}[pyarrow]")
+    ),
+}
+FLAT = [name for name in KINDS if name.startswith(("Arrow", "pandas"))]  # these have one axis
+
+
+def results(result):
+    return result if isinstance(result, tuple) else (result,)
+
+
+def read_only(array):
+    array = array.copy()
+    array.flags.writeable = False
+    return array
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_wherever_arrays_are_taken(kind):
+    """The bits of NumPy's arrays. Mutants: a foreign object taken for an array of one object; a stream read as an
+    array; the shape asked of an object that has none."""
+    make = KINDS[kind]
+    scores = np.float32(SCORES) if "JAX" in kind else SCORES  # all that it has by default
+    weights = np.ones(2)
+    for name, function, arguments in [
+        ("dcg", plr.dcg, (scores, LABELS, weights)),
+        ("exact", plr.pl_rank_exact, (scores, LABELS, weights)),
+        ("loss", losses.lambda_rank, (scores, LABELS)),
+    ]:
+        expected = function(*arguments, offsets=OFFSETS)
+        got = function(*map(make, arguments), offsets=make(OFFSETS))
+        for one, other in zip(results(got), results(expected), strict=True):
+            np.testing.assert_array_equal(one, other, name)
+    np.testing.assert_array_equal(plr.gains(make(LABELS)), plr.gains(LABELS))
+    np.testing.assert_array_equal(plr.offsets_from_qid(make(np.array([4, 4, 7]))), OFFSETS)
+    np.testing.assert_array_equal(plr.offsets_from_group(make(np.array([2, 1]))), OFFSETS)
+    if kind not in FLAT:
+        expected = plr.ranking_log_prob(scores, RANKINGS, offsets=OFFSETS)
+        np.testing.assert_array_equal(plr.ranking_log_prob(make(scores), make(RANKINGS), offsets=OFFSETS), expected)
+        with pytest.raises(ValueError, match=r"rankings must have shape \(2, n_samples, length\), got \(2, 2\)"):
+            plr.ranking_log_prob(make(scores), make(RANKINGS[:, 0]), offsets=OFFSETS)
+    with pytest.raises(ValueError, match="scores must be finite, got nan at index 1"):
+        plr.dcg(make(np.array([0.5, np.nan, 0.1])), LABELS)
+
+
+def test_arguments_are_not_written_to():
+    scores = SCORES.copy()
+    plr.pl_rank_exact(OnlyDLPack(scores), LABELS, [1.0, 0.5])
+    np.testing.assert_array_equal(scores, SCORES)
+
+
+@pytest.mark.parametrize(
+    "strings",
+    {
+        "Arrow": lambda pa: pa.array(["a", "a", "b"]),
+        "chunked": lambda pa: pa.chunked_array([["a", "a"], ["b"]]),
+        "dictionary": lambda pa: pa.array(["a", "a", "b"]).dictionary_encode(),
+        "protocol": lambda pa: OnlyArrow(pa.array(["a", "a", "b"])),
+    }.values(),
+)
+def test_identifiers_of_arrow(strings):
+    pyarrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    np.testing.assert_array_equal(plr.offsets_from_qid(strings(pyarrow)), OFFSETS)
+
+
+def test_missing_values():
+    """Mutant: offsets with a gap told to be cast, which would make a number of it."""
+    polars = pytest.importorskip("polars")
+    gap = polars.Series([0, None, 3])
+    with pytest.raises(ValueError, match="offsets must not be missing, got nan at index 1"):
+        plr.dcg(SCORES, LABELS, offsets=gap)
+    with pytest.raises(ValueError, match="sizes must not be missing, got nan at index 1"):
+        plr.offsets_from_group(gap)
+    with pytest.raises(ValueError, match="qid must not be missing, got nan at index 1"):
+        plr.offsets_from_qid(gap)
+    with pytest.raises(ValueError, match="relevance must be finite, got nan at index 1"):
+        plr.dcg(SCORES, gap)
+    with pytest.raises(ValueError, match=r"offsets must hold integers, got dtype float64: cast it, offsets.astype"):
+        plr.dcg(SCORES, LABELS, offsets=[0.0, 3.0])
+
+
+class OnDevice(OnlyDLPack):
+    """As an array in the memory of a GPU."""
+
+    def __dlpack_device__(self):
+        return 2, 0
+
+    def __dlpack__(self, **options):
+        raise BufferError("not on the CPU")
+
+
+CupyArray = type("ndarray", (OnDevice,), {"__module__": "cupy", "device": "<CUDA Device 0>"})
+
+
+@pytest.mark.parametrize(
+    ("make", "call"),
+    [(OnDevice, 'to_device("cpu")'), (CupyArray, "get()")],
+)
+def test_arrays_on_a_device(make, call):
+    """Mutants: no word of the device; a method that the library does not have."""
+    with pytest.raises(
+        ValueError, match=r"^scores cannot be read as an array: .*: copy it to the CPU first, "
+    ) as caught:
+        plr.dcg(make(SCORES), LABELS)
+    assert str(caught.value).endswith(f"scores.{call}")
+
+
+def test_tensors_on_a_device():
+    torch = pytest.importorskip("torch")
+    with pytest.raises(TypeError, match=r"^offsets cannot be read .*: copy it to the CPU first, offsets\.cpu\(\)$"):
+        plr.dcg(SCORES, LABELS, offsets=torch.empty(3, dtype=torch.int64, device="meta"))
+    xp = pytest.importorskip("array_api_strict", reason="array_api_strict is not installed")
+    elsewhere = xp.asarray(SCORES, device=xp.Device("device1"))
+    with pytest.raises(ValueError, match=r'copy it to the CPU first, scores\.to_device\("cpu"\)$'):
+        plr.dcg(elsewhere, LABELS)
+
+
+def test_other_tensors():
+    """Mutants: the device blamed for a type; a gradient lost in silence."""
+    torch = pytest.importorskip("torch")
+    with pytest.raises(
+        TypeError, match=r"scores must not require a gradient: pass scores.detach\(\), or call plrank_fast"
+    ):
+        plr.dcg(torch.zeros(3, requires_grad=True), LABELS)
+    for tensor in (torch.zeros(3, requires_grad=True), torch.zeros(3, dtype=torch.bfloat16)):
+        with pytest.raises((TypeError, ValueError), match="scores cannot be read as an array") as caught:
+            plr.dcg(OnlyDLPack(tensor), LABELS)
+        assert "copy it" not in str(caught.value)
+    with pytest.raises(TypeError, match=r"scores cannot be read as an array: .*BFloat16: cast it, scores.float\(\)$"):
+        plr.dcg(torch.zeros(3, dtype=torch.bfloat16), LABELS)
+
+
+def test_traced_by_jax():
+    """Mutant: the message of JAX alone, ten lines of which none says what to call."""
+    jax = pytest.importorskip("jax")
+    with pytest.raises(TypeError, match=r"^scores must not be traced by JAX: plrank_fast.jax has what goes through"):
+        jax.jit(lambda scores: plr.dcg(scores, LABELS))(SCORES)
+
+
+def test_arrow_without_pyarrow(monkeypatch):
+    """Mutant: an array of one object."""
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(ImportError, match=r'pyarrow is needed here .*: pip install "plrank-fast\[arrow\]"'):
+        plr.dcg(OnlyArrow(None), LABELS)
+
+
+def test_what_is_no_array():
+    with pytest.raises(TypeError, match="scores must hold real numbers, got dtype object"):
+        plr.dcg(object(), LABELS)
+    with pytest.raises(ValueError, match="labels must be finite"):
+        plr.gains([[1.0], [np.nan]])
+    assert plr.gains(2.0) == 3.0
