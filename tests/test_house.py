@@ -7,6 +7,7 @@ import plrank_fast
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "plrank_fast"
+KERNELS = PACKAGE / "kernels"
 CIMPORT = re.compile(r"^from plrank_fast\.(\w+) cimport", re.MULTILINE)
 
 
@@ -43,3 +44,30 @@ def test_compiled_modules_import_only_what_stands_above_them():
 def test_one_driver_of_batches():
     """Whoever works on queries in parallel asks ``_batch``, which knows of empty queries, Ctrl-C and threads."""
     assert [path.stem for path in PACKAGE.glob("*.pyx") if "prange(" in path.read_text()] == ["_batch"]
+
+
+def test_kernel_headers_hold_no_state():
+    """Tables that are filled at import stand in one source file, not in every one that includes a header.
+
+    Mutant: the table of exponential arrivals in ``arrival_profile.h``.
+    """
+    state = re.compile(r"^static (?!const\b)[^(\n]*[;=]", re.MULTILINE)
+    assert not [path.name for path in KERNELS.glob("*.h") if state.search(path.read_text())]
+
+
+def test_reading_order_of_the_exact_kernel():
+    """``exact.h`` and ``docs/numerics.md`` name every file of the exact kernel, and no other.
+
+    Mutants: ``power_sums`` left out of the list; a file of the list renamed.
+    """
+    listed = re.findall(r"^ \*     (\w+(?:, \w+)*)(?:\.c)?  ", (KERNELS / "exact.h").read_text(), re.MULTILINE)
+    listed = {name for names in listed for name in names.split(", ")}
+    sources = re.search(r'"_exact": \[(.*?)\]', (ROOT / "setup.py").read_text(), re.DOTALL)[1]
+    used = {name.removesuffix(".c") for name in re.findall(r"\w+\.c", sources)}
+    for _ in range(4):  # what they include, and so on
+        texts = [path.read_text() for name in used for path in KERNELS.glob(f"{name}.[ch]")]
+        used |= {name for text in texts for name in re.findall(r'#include "(\w+)\.h"', text)}
+    general = {"isa", "vectors", "vector_math", "cancellation", "weights"}
+    assert listed | {"exact_panels"} == used - general
+    page = (ROOT / "docs" / "numerics.md").read_text()
+    assert not [name for name in listed if f"`{name}" not in page]

@@ -14,57 +14,54 @@ static inline int64_t quarter_octave(double w)
     return word < CLASSES - 1 ? word : CLASSES - 1;
 }
 
-typedef struct {
-    intptr_t count[CLASSES];
-    intptr_t heavy; /* items of the heavy classes */
-} class_counts;
-
-/* Turn the counts of `classes` classes into the places of their first items, from `place` on; returns the place behind
- * the last. falling: heavy classes come first. */
-static intptr_t turn_into_places(class_counts *counts, int classes, int64_t last_heavy, int falling, intptr_t place)
+/* Turn the counts of so many classes into the places of their first items, from `place` on. falling: heavy classes come
+ * first. *n_heavy: items in the classes up to the last heavy one. */
+static inline void turn_into_places(intptr_t *counts, int classes, int64_t last_heavy, const int falling,
+                                    intptr_t place, intptr_t *n_heavy)
 {
+    *n_heavy = 0;
     for (int i = 0; i < classes; i++) {
         const int k = falling ? i : classes - 1 - i;
-        const intptr_t count = counts->count[k];
-        counts->count[k] = place;
+        const intptr_t count = counts[k];
+        counts[k] = place;
         place += count;
         if (k <= last_heavy)
-            counts->heavy += count;
+            *n_heavy += count;
     }
-    return place;
 }
 
 void order_items(intptr_t n, const double *w, const double *rho, double heavy, int sorted, uint16_t *key,
                  item_block *items)
 {
-    class_counts counts[2] = {{{0}, 0}, {{0}, 0}}; /* of irrelevant and relevant items */
+    intptr_t counts[2 * CLASSES] = {0}, *irrelevant = counts, *relevant = counts + CLASSES;
     const int classes = sorted ? CLASSES : 2;
     const int64_t last_heavy = !sorted ? 0 : heavy >= 1 ? -1 : quarter_octave(heavy);
     intptr_t n_relevant = 0;
     for (intptr_t j = 0; j < n; j++) {
         const int64_t k = sorted ? quarter_octave(w[j]) : !(w[j] > heavy);
-        const int relevant = rho[j] != 0;
-        n_relevant += relevant;
-        key[j] = (uint16_t)(k + CLASSES * relevant);
-        counts[relevant].count[k]++;
+        const int is_relevant = rho[j] != 0;
+        n_relevant += is_relevant;
+        key[j] = (uint16_t)(k + CLASSES * is_relevant);
+        counts[key[j]]++;
     }
     const intptr_t total = (n + QUARTET - 1) / QUARTET * QUARTET;
-    const intptr_t null_items = turn_into_places(counts + 1, classes, last_heavy, 1, 0);
-    turn_into_places(counts, classes, last_heavy, 0, null_items + total - n);
-    for (intptr_t j = null_items; j < null_items + total - n; j++) {
+    intptr_t heavy_relevant, heavy_irrelevant;
+    turn_into_places(relevant, classes, last_heavy, 1, 0, &heavy_relevant);
+    turn_into_places(irrelevant, classes, last_heavy, 0, n_relevant + total - n, &heavy_irrelevant);
+    for (intptr_t j = n_relevant; j < n_relevant + total - n; j++) {
         items->item[j] = -1;
         items->w[j] = items->rho[j] = 0;
     }
     for (intptr_t j = 0; j < n; j++) {
-        const intptr_t to = counts[key[j] / CLASSES].count[key[j] % CLASSES]++;
+        const intptr_t to = counts[key[j]]++;
         items->item[to] = j;
         items->w[to] = w[j];
         items->rho[to] = rho[j];
     }
     items->quartets = total / QUARTET;
     items->relevant = (n_relevant + QUARTET - 1) / QUARTET;
-    items->light_begin = (counts[1].heavy + QUARTET - 1) / QUARTET;
-    items->light_end = (total - counts[0].heavy) / QUARTET;
+    items->light_begin = (heavy_relevant + QUARTET - 1) / QUARTET;
+    items->light_end = (total - heavy_irrelevant) / QUARTET;
     if (items->light_end < items->light_begin)
         items->light_end = items->light_begin;
     items->sorted = sorted;

@@ -77,15 +77,23 @@ PLR_INLINE void integrate_nodes(panel *p, int i, const integrands wanted, const 
 
 static void clear_sums(panel *p, const integrands wanted)
 {
-    const intptr_t items = QUARTET * p->items.quartets;
-    p->sums.value = (lanes){0};
-    for (intptr_t j = 0; j < items; j++)
-        p->sums.gradient[j] = p->sums.hessian[j] = (lanes){0};
-    for (intptr_t j = 0; wanted == CHECKED_GRADIENT && j < items; j++)
-        p->sums.check[j] = (lanes){0};
-    for (intptr_t c = 0; c < p->proxies.count; c++) {
-        p->sums.proxy_plain[c] = p->sums.proxy_relevant[c] = (lanes){0};
-        p->sums.proxy_plain_hessian[c] = p->sums.proxy_relevant_hessian[c] = (lanes){0};
+    const size_t items = QUARTET * p->items.quartets * sizeof(lanes), proxies = p->proxies.count * sizeof(lanes);
+    node_sums *sums = &p->sums;
+    sums->value = (lanes){0};
+    if (wanted == VALUE_ALONE)
+        return;
+    memset(sums->gradient, 0, items);
+    if (wanted == CHECKED_GRADIENT)
+        memset(sums->check, 0, items);
+    if (wanted == HESSIAN)
+        memset(sums->hessian, 0, items);
+    if (proxies == 0)
+        return;
+    memset(sums->proxy_plain, 0, proxies);
+    memset(sums->proxy_relevant, 0, proxies);
+    if (wanted == HESSIAN) {
+        memset(sums->proxy_plain_hessian, 0, proxies);
+        memset(sums->proxy_relevant_hessian, 0, proxies);
     }
 }
 

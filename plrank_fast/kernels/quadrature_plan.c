@@ -33,9 +33,10 @@ PLR_INLINE double crossing(tail_bound before, tail_bound after, double log_cut)
 }
 
 /* Walk along the axis ln t from the first arrivals to where what is lost falls below tolerance.cut. Returns ln of the
- * end of the integral; *steepest: the largest Lambda'^2 / V on the way; *ended: whether no rank is left open there. */
+ * end of the integral; *steepest_slope: the largest Lambda'^2 / V on the way; *no_rank_left: whether no rank is open
+ * there. */
 static double find_end(const score_histogram *histogram, double log_S, double K, double t0, double t1,
-                       tolerances tolerance, double *steepest, int *ended)
+                       tolerances tolerance, double *steepest_slope, int *no_rank_left)
 {
     const double log_cut = log(tolerance.cut), earlier = K - 1;
     int step = (int)floor((-log_S - 1) * BINS_PER_NAT);
@@ -45,11 +46,9 @@ static double find_end(const score_histogram *histogram, double log_S, double K,
         step = begin > step ? begin : step;
     }
     const double log_t1 = log(t1);
-    double log_end = log_t1, log_z = 0;
+    double log_end = log_t1, log_z = 0, steepest = 0;
     tail_bound before = {0, 0};
-    int dead_before = 0, dead_since = 0; /* dead: a step after which less is lost than may be */
-    *steepest = 0;
-    *ended = 0;
+    int ended = 0, dead_before = 0, dead_since = 0; /* dead: a step after which less is lost than may be */
     for (; step <= last && step < log_t1 * BINS_PER_NAT + 1; step++) {
         arrival_profile at = profile_at(&exponential_table, histogram, step);
         const double ahead = at.arrivals - earlier;
@@ -63,25 +62,27 @@ static double find_end(const score_histogram *histogram, double log_S, double K,
             if (!dead_before) {
                 const double share = before.log_loss < 0 ? crossing(before, loss, log_cut) : 1;
                 log_end = (step - 1 + share) / BINS_PER_NAT;
-                *ended = 1;
+                ended = 1;
             }
             dead_since++;
             if (ahead > 1 && dead_since >= 2)
                 break;
         } else {
-            *ended = 0;
+            ended = 0;
             log_end = (double)step / BINS_PER_NAT;
             dead_since = 0;
             double squared = at.slope * at.slope / (at.variance > 1e-300 ? at.variance : 1e-300);
-            *steepest = squared > *steepest ? squared : *steepest;
+            steepest = squared > steepest ? squared : steepest;
         }
         dead_before = dead;
         before = loss;
     }
     if (log_end >= log_t1) {
         log_end = log_t1;
-        *ended = 0;
+        ended = 0;
     }
+    *steepest_slope = steepest;
+    *no_rank_left = ended;
     return log_end;
 }
 
