@@ -18,7 +18,8 @@
  *     rank_probabilities    likewise, for the chance of each rank
  *     moment_compression    a few nodes in place of many items of low weight
  *     exact_problem         one query: what is known of it, its workspace
- *     exponential_panels, compressed_panel, normal_panels    from a query to panels
+ *     exact_panels          from a query to panels: what the next three have in common
+ *     exponential_panels, compressed_panel, normal_panels    likewise, for lists of each kind
  *     error_check           are the nodes enough?
  *     exact.c               one query from start to end
  */
