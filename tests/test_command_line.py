@@ -218,6 +218,30 @@ def test_train_and_evaluate(letor, tmp_path, capsys):
     assert "argument FILE" in capsys.readouterr().err
 
 
+def test_cache_of_parsed_files(letor, tmp_path, capsys, monkeypatch):
+    """Mutants: the option not handed on, to a new run, to one resumed, or to the evaluation."""
+    cache = str(tmp_path / "caches")
+    files = ["--train", str(letor), "--vali", str(letor), "--cache", cache, "--quiet"]
+
+    def everything(folder):
+        model = str(tmp_path / folder / "model.plrank")
+        assert main(["train", *files, "--epochs", "1", "--output", str(tmp_path / folder)]) == 0
+        assert main(["train", "--resume", str(tmp_path / folder), "--epochs", "2", "--cache", cache, "--quiet"]) == 0
+        assert main(["evaluate", model, str(letor), "--cache", cache, "--json", str(tmp_path / "metrics.json")]) == 0
+        capsys.readouterr()
+        return json.loads((tmp_path / "metrics.json").read_text())["metrics"]
+
+    parsed = everything("first")
+    assert len(list(Path(cache).iterdir())) == 2  # the columns that the file has, and those that the network asks for
+
+    def refuse(*arguments):
+        raise AssertionError("parsed")
+
+    monkeypatch.setattr("plrank_fast.data.letor._parse", refuse)
+    assert everything("second") == parsed
+    assert [path for path in letor.parent.iterdir() if path.suffix == ".letor-cache"] == []
+
+
 def uninterrupted(folder, epochs):
     """Bytes of the model that the runs below must arrive at, trained in one go on one thread."""
     source = Source(profile="yahoo", queries=40, features=8)

@@ -31,6 +31,7 @@ from plrank_fast.training.sources import Source
 DEFAULT_EPOCHS, DEFAULT_OUTPUT = 100, "runs/train"
 RUN_SETTINGS = ("n_threads", "model_threads", "checkpoint_seconds")  # that change nothing of the result
 EMPTY_HELP = "what a query without relevant documents counts in the mean of NDCG over queries ({}); drop: left out"
+CACHE_HELP = "keep the parsed files in this folder, and read them from there next time (default: parse them each time)"
 MODEL, RESULTS, PICTURE = "model.plrank", "results.json", "learning_curve.png"  # beside the checkpoint
 
 
@@ -48,6 +49,7 @@ def add_train(commands: Any) -> None:
     data.add_argument("--train", nargs="+", metavar="FILE", help="LETOR training files, plain or gzipped")
     data.add_argument("--vali", nargs="+", metavar="FILE", help="LETOR validation files; they choose the best epoch")
     data.add_argument("--test", nargs="+", metavar="FILE", help="LETOR test files (optional)")
+    data.add_argument("--cache", metavar="FOLDER", help=CACHE_HELP)
     data.add_argument("--profile", choices=list(PROFILES), help="generate data with the shape of this set")
     data.add_argument(
         "--queries",
@@ -135,6 +137,7 @@ def add_evaluate(commands: Any) -> None:
     parser.add_argument("--cutoff", type=int, metavar="K", help="NDCG@K (default: the one trained for)")
     parser.add_argument("--empty", type=_empty, metavar="VALUE|drop", help=EMPTY_HELP.format("default: as trained"))
     parser.add_argument("--threads", dest="n_threads", type=int, default=-1, metavar="N", help="default: all")
+    parser.add_argument("--cache", metavar="FOLDER", help=CACHE_HELP)
     parser.add_argument("--json", metavar="FILE", help="write the metrics here")
     parser.add_argument("--scores", metavar="FILE", help="write one score per document here, in the order of the files")
     parser.set_defaults(run=evaluate, parser=parser)
@@ -177,7 +180,9 @@ def evaluate(arguments: argparse.Namespace) -> int:
     network, header = load_model(arguments.model)
     config = TrainingConfig.from_json(header["config"])
     cutoff = arguments.cutoff or config.cutoff
-    data = load_files(arguments.file, n_features=header["n_features"], normalize=config.normalize_features)
+    data = load_files(
+        arguments.file, n_features=header["n_features"], normalize=config.normalize_features, cache=arguments.cache
+    )
     scores = network.scores(data.features)
     empty = config.empty if arguments.empty is None else arguments.empty
     metrics = evaluate_scores(
@@ -214,7 +219,7 @@ def _new_run(given: dict[str, Any], until_reported: ExitStack) -> Any:
     refuse_earlier_run()
     if folder.is_dir():
         until_reported.enter_context(locked_folder(folder))
-    splits = source.load(normalize=config.normalize_features)
+    splits = source.load(normalize=config.normalize_features, cache=given.get("cache"))
     limits = _pick(given, "epochs", "minutes") or {"epochs": DEFAULT_EPOCHS}
     run = TrainingRun(config, source, splits, folder, **limits, **_pick(given, *RUN_SETTINGS))
     folder.mkdir(parents=True, exist_ok=True)
@@ -233,7 +238,7 @@ def _resumed_run(given: dict[str, Any], until_reported: ExitStack) -> Any:
             raise ValueError(f"{name} does not go with --resume, which continues in its own folder")
     if (folder / CHECKPOINT).exists():
         until_reported.enter_context(locked_folder(folder))
-    run = TrainingRun.resume(folder, **_pick(given, "epochs", "minutes", *RUN_SETTINGS))
+    run = TrainingRun.resume(folder, **_pick(given, "epochs", "minutes", "cache", *RUN_SETTINGS))
     for kind, earlier in ((TrainingConfig, run.config), (Source, run.source)):
         for name, value in _settings(kind, given).items():
             if value != getattr(earlier, name):

@@ -152,6 +152,7 @@ class TrainingRun:
         n_threads: int = -1,
         model_threads: int | None = None,
         checkpoint_seconds: float = CHECKPOINT_SECONDS,
+        cache: str | None = None,
     ) -> TrainingRun:
         """Continue from the checkpoint in a folder.
 
@@ -165,6 +166,8 @@ class TrainingRun:
             As above; PyTorch's are by default those of the earlier run.
         checkpoint_seconds : float
             As above.
+        cache : str, optional
+            Folder for parsed LETOR files.
 
         Raises
         ------
@@ -189,7 +192,7 @@ class TrainingRun:
         run = cls(
             config,
             source,
-            source.load(normalize=config.normalize_features),
+            source.load(normalize=config.normalize_features, cache=cache),
             folder,
             epochs=epochs,
             minutes=minutes,

@@ -77,23 +77,27 @@ class Source:
                 if getattr(self, name) is not None:
                     raise ValueError(f"{name} only goes with a profile, got {getattr(self, name)}")
 
-    def load(self, *, normalize: bool) -> Splits:
+    def load(self, *, normalize: bool, cache: str | None = None) -> Splits:
         """Read or generate all splits.
 
         Parameters
         ----------
         normalize : bool
             Min-max normalisation within each query.
+        cache : str, optional
+            Folder for parsed files, as in ``load_letor``; generated data need none.
         """
-        splits = self._load_files() if self.profile is None else self._generate(self.profile)
+        splits = self._load_files(cache or False) if self.profile is None else self._generate(self.profile)
         if not normalize:
             return splits
         parts = {name: normalize_queries(part) for name, part in splits.named().items()}
         return replace(splits, **parts)
 
-    def _load_files(self) -> Splits:
+    def _load_files(self, cache: str | bool) -> Splits:
         files = {"train": self.train, "vali": self.vali, "test": self.test}
-        parts = {name: [load_letor(path, dtype=np.float32) for path in paths] for name, paths in files.items()}
+        parts = {
+            name: [load_letor(path, dtype=np.float32, cache=cache) for path in paths] for name, paths in files.items()
+        }
         n_features = max(part.n_features for split in parts.values() for part in split)
         joined = {
             name: concatenate([with_columns(part, n_features) for part in split])
@@ -127,13 +131,15 @@ def with_columns(data: RankingData, n_features: int) -> RankingData:
     return replace(data, features=np.pad(data.features, ((0, 0), (0, missing)))) if missing else data
 
 
-def load_files(paths: Sequence[str], *, n_features: int, normalize: bool) -> RankingData:
-    """Read LETOR files for a network that takes ``n_features`` inputs.
+def load_files(paths: Sequence[str], *, n_features: int, normalize: bool, cache: str | None = None) -> RankingData:
+    """Read LETOR files for a network that takes ``n_features`` inputs; ``cache`` is a folder for parsed files.
 
     Raises
     ------
     ValueError
         If a file is not valid or has more columns, naming file and line.
     """
-    data = concatenate([load_letor(path, n_features=n_features, dtype=np.float32) for path in paths])
+    data = concatenate(
+        [load_letor(path, n_features=n_features, dtype=np.float32, cache=cache or False) for path in paths]
+    )
     return normalize_queries(data) if normalize else data
