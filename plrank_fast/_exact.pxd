@@ -7,6 +7,6 @@ cdef int solve(
     const double *scores, const double *relevance, intp_t n_items, const double *rank_weights, intp_t cutoff,
     double rtol, double *gradient, double *hessian, double *value, char *workspace, bint interruptible
 ) noexcept nogil
-cdef int place(
+cdef int find_rank_probabilities(
     const double *scores, intp_t n_items, intp_t cutoff, double *probabilities, char *workspace, bint interruptible
 ) noexcept nogil

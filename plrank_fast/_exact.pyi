@@ -13,6 +13,6 @@ def solve_batch(
     value: NDArray[np.float64] | None,
     inverse_sigma: float = 0.0,
 ) -> None: ...
-def place_batch(
+def rank_probabilities_batch(
     scores: NDArray[np.float64], offsets: NDArray[np.int64], n_threads: int, probabilities: NDArray[np.float64]
 ) -> None: ...

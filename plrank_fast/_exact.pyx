@@ -104,7 +104,7 @@ cdef int solve_with_noise(
     return -1 if task.cancellation.requested else 0
 
 
-cdef int place(
+cdef int find_rank_probabilities(
     const double *scores, intp_t n_items, intp_t cutoff, double *probabilities, char *workspace, bint interruptible
 ) noexcept nogil:
     """Fill ``probabilities`` (n_items, cutoff). Returns -1 if interrupted."""
@@ -155,29 +155,31 @@ cdef int solve_long_query(const void *call_, intp_t q, int n_threads) except -1:
     return raise_if_stopped()
 
 
-cdef struct PlaceCall:
+cdef struct RankProbabilitiesCall:
     Queries queries
     double *probabilities        # (n_docs, columns)
     intp_t columns
     size_t workspace
 
 
-cdef void place_query(const PlaceCall *call, intp_t q, char *workspace, bint interruptible) noexcept nogil:
+cdef void find_query_probabilities(
+    const RankProbabilitiesCall *call, intp_t q, char *workspace, bint interruptible
+) noexcept nogil:
     cdef Query query = query_at(&call.queries, q)
-    place(
+    find_rank_probabilities(
         query.scores, query.n_items, call.columns, call.probabilities + query.first * call.columns, workspace,
         interruptible)
 
 
-cdef void place_in_batch(const void *call, intp_t q, char *workspace) noexcept nogil:
-    place_query(<const PlaceCall *>call, q, workspace, False)
+cdef void find_in_batch(const void *call, intp_t q, char *workspace) noexcept nogil:
+    find_query_probabilities(<const RankProbabilitiesCall *>call, q, workspace, False)
 
 
-cdef int place_long_query(const void *call_, intp_t q, int n_threads) except -1:
-    cdef const PlaceCall *call = <const PlaceCall *>call_
+cdef int find_long_query(const void *call_, intp_t q, int n_threads) except -1:
+    cdef const RankProbabilitiesCall *call = <const RankProbabilitiesCall *>call_
     cdef Workspaces workspace = Workspaces(1, call.workspace)
     with nogil:
-        place_query(call, q, workspace.of_thread(0), True)
+        find_query_probabilities(call, q, workspace.of_thread(0), True)
     return raise_if_stopped()
 
 
@@ -217,9 +219,11 @@ def solve_batch(
     run_batch(&batch, n_threads)
 
 
-def place_batch(const double[::1] scores, const int64_t[::1] offsets, int n_threads, double[:, ::1] probabilities):
+def rank_probabilities_batch(
+    const double[::1] scores, const int64_t[::1] offsets, int n_threads, double[:, ::1] probabilities
+):
     """Fill ``probabilities`` (n_docs, K): of each item to be at each rank. Empty arrays and K = 0 are fine."""
-    cdef PlaceCall call
+    cdef RankProbabilitiesCall call
     cdef Batch batch = batch_of(offsets)
     cdef intp_t longest = longest_query(offsets)
     if scores.shape[0] == 0 or probabilities.shape[1] == 0:
@@ -229,8 +233,8 @@ def place_batch(const double[::1] scores, const int64_t[::1] offsets, int n_thre
     call.columns = probabilities.shape[1]
     call.workspace = exact_workspace(longest, call.columns, True)
     batch.call = &call
-    batch.query = place_in_batch
-    batch.long_query = place_long_query
+    batch.query = find_in_batch
+    batch.long_query = find_long_query
     batch.workspace = call.workspace
     batch.ns_per_item = NS_PER_ITEM + 2 * NS_PER_ITEM_AND_RANK * min(call.columns, longest)
     batch.slowest = PEAKED

@@ -12,7 +12,7 @@ from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint64_t, uintptr_t
 from libc.string cimport memcpy, memset
 
 from plrank_fast._estimator cimport Estimate, Estimator, estimate_of
-from plrank_fast._exact cimport exact_workspace, place, solve
+from plrank_fast._exact cimport exact_workspace, find_rank_probabilities, solve
 from plrank_fast._metrics cimport dcg_of_query, log_prob_of_query, rank_query, ranking_workspace
 from plrank_fast._random cimport block_size
 from plrank_fast._rankings cimport fault_in_query
@@ -627,7 +627,7 @@ cdef int32_t plrank_rank_probabilities(
         return status
     if probabilities == NULL:
         return PLRANK_NULL_POINTER
-    place(scores, n_items, cutoff, probabilities, aligned(workspace), False)
+    find_rank_probabilities(scores, n_items, cutoff, probabilities, aligned(workspace), False)
     return PLRANK_OK
 
 

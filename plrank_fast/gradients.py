@@ -377,8 +377,8 @@ def pl_rank_exact(
     """Compute the gradient of the expected metric, and its Hessian diagonal, without sampling.
 
     Let item d arrive after an Exp(w_d) time, w = exp(score): the first K to arrive are a Plackett-Luce ranking. Given
-    the time t, the other items have rung independently of each other, with chances p_j = 1 - exp(-w_j t); the
-    expectation is a one-dimensional integral over t of polynomials in z (z^m: m of them have rung)::
+    the time t, the other items have arrived independently of each other, with chances p_j = 1 - exp(-w_j t); the
+    expectation is a one-dimensional integral over t of polynomials in z (z^m: m of them have arrived)::
 
         E = int sum_d rho_d w_d q_d <theta, prod_{i != d} (q_i + p_i z)> dt,   <theta, P> = sum_m theta_{m + 1} [z^m] P
 

@@ -166,7 +166,7 @@ def rank_probabilities(
     shape = validation.addressable((scores_.size, cutoff), 8, "cutoff")
     out = validation.output(out, shape)
     probabilities = np.zeros(shape)
-    _exact.place_batch(scores_, offsets_, threads, probabilities)
+    _exact.rank_probabilities_batch(scores_, offsets_, threads, probabilities)
     return validation.deliver(probabilities, out)
 
 

@@ -72,7 +72,7 @@ class TestEnumeration:
     """All D! rankings at rtol = 1e-10.
 
     Mutants: one coefficient of P too few for division downwards; x instead of x^2 in the Hessian; a panel that ends
-    when its items have rung with a chance of 1e-2 left; theta_K not taken off when every item is placed.
+    when its items have arrived but for a chance of 1e-2; theta_K not taken off when every item is placed.
     """
 
     @pytest.mark.parametrize("spread", [0.0, 0.3, 1.0, 3.0, 10.0, 30.0])

@@ -149,7 +149,7 @@ class TestWorst:
 
     Mutants, each found at one of the settings: panels that end at x = log(n / cut); no look at the finest pattern
     of the nodes; a tenth of its weight; as few nodes for rank weights that go up and down as for those that fall;
-    normal clocks with MARGIN_NATS of 0.
+    normal arrival times with MARGIN_NATS of 0.
     """
 
     @staticmethod
