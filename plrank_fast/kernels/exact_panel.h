@@ -32,7 +32,7 @@
 #include "vector_math.h"
 
 #define MARGIN 8 /* zeros before and after theta, delta and the coefficients of P and B */
-#define BEYOND_DOUBT 700.0 /* w t from which an item has arrived all the same: e^700 is about the largest double */
+#define BEYOND_DOUBT 700.0 /* w t from which an item has arrived all the same: e^700 is near the largest double */
 
 /* The ranks that a panel's items compete for. */
 typedef struct {
