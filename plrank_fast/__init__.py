@@ -19,7 +19,7 @@ Each module imports only modules listed above it::
     public functions                      rank_weights  offsets  sampling  gradients  policy_gradients
                                           probabilities  metrics  losses  fairness  embedding
                                           cost_model  value_and_gradient  chunks
-    oracle in readable NumPy              reference  reference_losses
+    oracle in readable NumPy              reference  reference_losses  reference_metrics
     inside other libraries                layouts  expected_loss  torch  jax  sklearn  interchange  compat
                                           boosting  lightgbm  xgboost  catboost
     data, training, command line          data  progress_bar  training  bench  __main__

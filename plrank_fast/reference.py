@@ -25,17 +25,31 @@ from plrank_fast.reference_losses import (
     soft_rank,
     softmax_cross_entropy,
 )
+from plrank_fast.reference_metrics import (
+    average_precision,
+    average_relevance_position,
+    expected_reciprocal_rank,
+    precision,
+    rank_biased_precision,
+    recall,
+    reciprocal_rank,
+    success,
+    tie_averaged_dcg,
+)
 from plrank_fast.validation import FloatArray, IntArray
 
 __all__ = [
     "all_rankings",
     "approx_ndcg",
+    "average_precision",
+    "average_relevance_position",
     "conditional_monte_carlo",
     "dcg",
     "exact_gradient",
     "exact_hessian_diagonal",
     "expectation",
     "expected_metric",
+    "expected_reciprocal_rank",
     "gumbel_density",
     "lambda_loss",
     "list_mle",
@@ -49,13 +63,19 @@ __all__ = [
     "pointwise_logistic",
     "pointwise_squared",
     "policy_gradient",
+    "precision",
+    "rank_biased_precision",
     "ranking_log_prob",
     "rankings_by_label",
+    "recall",
+    "reciprocal_rank",
     "reward_from",
     "sample_rankings",
     "soft_rank",
     "softmax_cross_entropy",
     "stochastic_rank",
+    "success",
+    "tie_averaged_dcg",
     "weight_not_placed",
 ]
 

@@ -182,6 +182,7 @@ class TestTies:
                     weights = rng.normal(size=cutoff)
                     got = plr.dcg(scores, relevance, weights, ties="average")[0]
                     assert got == pytest.approx(tie_averaged(scores, relevance, weights), abs=1e-13)
+                    assert got == pytest.approx(reference.tie_averaged_dcg(scores, relevance, weights), abs=1e-13)
 
     def test_against_scikit_learn(self):
         """Mutant: ties broken by index."""
@@ -306,41 +307,23 @@ class TestDcg:
         np.testing.assert_array_equal(one, some)
 
 
-def ordered(scores, values, cutoff):
-    """Values by descending score, of equal scores the lower index first."""
-    return np.asarray(values, dtype=float)[np.argsort(-scores, kind="stable")][:cutoff]
-
-
-def brute_err(y, highest):
-    """Sum over the ranks of the chance to stop there, over the rank."""
-    chance = (2.0**y - 1) / 2.0**highest
-    return sum(chance[k] * np.prod(1 - chance[:k]) / (k + 1) for k in range(y.size))
-
-
-def brute_average_precision(found, there_are):
-    """Mean precision at the ranks of the relevant; what is not found counts 0."""
-    return sum(found[: k + 1].mean() for k in np.flatnonzero(found)) / there_are if there_are else 0.0
-
-
 class TestOtherMetrics:
     """Mutants: ties to the higher index; precision over the documents there are; recall over those found; a product one
     factor short; positions from 0; average precision over those found, or over the cutoff; success of the last rank."""
 
-    BRUTE = {  # noqa: RUF012
-        "precision": lambda y, all_y, cutoff: (y > 0).sum() / cutoff,
-        "recall": lambda y, all_y, cutoff: (y > 0).sum() / (all_y > 0).sum() if (all_y > 0).any() else 0.0,
-        "average_precision": lambda y, all_y, cutoff: brute_average_precision(y > 0, (all_y > 0).sum()),
-        "reciprocal_rank": lambda y, all_y, cutoff: 1 / (np.flatnonzero(y > 0)[0] + 1) if (y > 0).any() else 0.0,
-        "success": lambda y, all_y, cutoff: float((y > 0).any()),
-        "err": lambda y, all_y, cutoff: brute_err(y, 4),
-        "rbp": lambda y, all_y, cutoff: 0.2 * (0.8 ** np.arange(y.size) @ y),
-        "average_relevance_position": (
-            lambda y, all_y, cutoff: (np.arange(1, y.size + 1) @ y) / y.sum() if y.sum() > 0 else 0.0
-        ),
+    TWINS = {  # noqa: RUF012
+        "precision": reference.precision,
+        "recall": reference.recall,
+        "average_precision": reference.average_precision,
+        "reciprocal_rank": reference.reciprocal_rank,
+        "success": reference.success,
+        "err": lambda scores, labels, cutoff: reference.expected_reciprocal_rank(scores, (2**labels - 1) / 16, cutoff),
+        "rbp": lambda scores, relevance, cutoff: reference.rank_biased_precision(scores, relevance, cutoff, 0.8),
+        "average_relevance_position": reference.average_relevance_position,
     }
 
-    @pytest.mark.parametrize("name", BRUTE)
-    def test_against_brute_force(self, name):
+    @pytest.mark.parametrize("name", TWINS)
+    def test_against_twins(self, name):
         rng = np.random.default_rng(0)
         sizes = [0, 1, 2, 30, 200, 3, 0, 700]
         offsets = plr.offsets_from_group(sizes)
@@ -353,8 +336,7 @@ class TestOtherMetrics:
             for q, (start, stop) in enumerate(itertools.pairwise(offsets)):
                 expected = 0.0
                 if stop > start:
-                    first = ordered(scores[start:stop], labels[start:stop], cutoff)
-                    expected = self.BRUTE[name](first, labels[start:stop], cutoff)
+                    expected = self.TWINS[name](scores[start:stop], labels[start:stop], cutoff)
                 assert got[q] == pytest.approx(expected, abs=1e-12)
         whole = getattr(plr, name)(scores, labels, offsets=offsets)
         if name != "precision":
@@ -392,7 +374,7 @@ class TestOtherMetrics:
         for function in (plr.precision, plr.reciprocal_rank, plr.success, plr.err, plr.rbp):
             assert function([1.0, 2.0], [0, 0])[0] == 0.0
             assert function([], [])[0] == 0.0
-        for name in self.BRUTE:
+        for name in self.TWINS:
             assert getattr(plr, name)([1.0, 2.0], [1, 2], 0)[0] == 0.0
 
     def test_rbp_is_dcg_with_its_weights(self):
@@ -401,7 +383,7 @@ class TestOtherMetrics:
         expected = plr.dcg(scores, relevance, plr.rbp_weights(9, 0.7))
         np.testing.assert_allclose(plr.rbp(scores, relevance, 9, persistence=0.7), expected, rtol=1e-13)
 
-    @pytest.mark.parametrize("name", BRUTE)
+    @pytest.mark.parametrize("name", TWINS)
     def test_faults(self, name):
         function = getattr(plr, name)
         argument = "labels" if name == "err" else "relevance"
@@ -442,7 +424,7 @@ class TestOtherMetrics:
         rng = np.random.default_rng(0)
         offsets = plr.offsets_from_group(rng.integers(0, 50, size=300))
         scores, relevance = rng.normal(size=offsets[-1]), rng.integers(0, 3, size=offsets[-1])
-        for name in self.BRUTE:
+        for name in self.TWINS:
             one = getattr(plr, name)(scores, relevance, 10, offsets=offsets, n_threads=1)
             some = on_team(8, getattr(plr, name), scores, relevance, 10, offsets=offsets)
             np.testing.assert_array_equal(one, some)
