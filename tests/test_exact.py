@@ -168,6 +168,15 @@ class TestPromise:
             got = plr.expected_metric(scores, relevance, weights, rtol=rtol)[0]
             assert abs(got - value) <= rtol * np.abs(weights).sum() * relevance.max()
 
+    @pytest.mark.parametrize(("spread", "cutoff"), [(0.3, 2), (1.0, 5), (2.0, 10)])
+    def test_second_attempt_without_compression(self, spread, cutoff):
+        """All relevance but one is alike: the check asks for more than a compressed list can give, and the second
+        attempt takes every item for itself. Mutant: proxies of the first attempt counted in the second."""
+        scores = spread * np.random.default_rng(0).normal(size=800)
+        relevance, weights = np.where(np.arange(800) == 3, -1.0, 1.0), plr.dcg_weights(cutoff)
+        _, gradient, _ = reference.exact_by_trapezoid(scores, relevance, weights, step=0.1)
+        assert promised(plr.pl_rank_exact(scores, relevance, weights, rtol=1e-8), gradient, relevance, weights) <= 1e-8
+
     def test_compressed_list_with_very_light_items(self):
         """Weights down to denormal and beyond; the heaviest alone decide."""
         rng = np.random.default_rng(0)
