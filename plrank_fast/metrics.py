@@ -43,7 +43,7 @@ def _checked(
     scores_ = validation.real_array(scores, "scores")
     relevance_ = validation.same_length(validation.real_array(relevance, "relevance"), "relevance", scores_)
     offsets_ = validation.query_offsets(offsets, scores_.size)
-    ranks = None if cutoff is None else validation.count(cutoff, "cutoff", 0)
+    ranks = validation.ranks_that_count(cutoff)
     if rank_weights is None:
         longest = int(np.diff(offsets_).max(initial=0))
         rank_weights = dcg_weights(longest if ranks is None else min(ranks, longest))
@@ -203,13 +203,15 @@ def _metric(
     scores_ = validation.real_array(scores, "scores")
     relevance_ = validation.same_length(validation.real_array(relevance, name), name, scores_)
     offsets_ = validation.query_offsets(offsets, scores_.size)
-    ranks = -1 if cutoff is None else validation.count(cutoff, "cutoff", 0)
+    ranks = validation.ranks_that_count(cutoff)
     threads = _threads.resolve_threads(validation.threads(n_threads))
     exponents = None
     if kind in (MetricKind.RANK_BIASED_PRECISION, MetricKind.AVERAGE_RELEVANCE_POSITION):  # linear, and a ratio
         relevance_, exponents = scaling.moderate(relevance_, offsets_)
     result = np.full(offsets_.size - 1, float(empty))
-    _metrics.metric(kind, scores_, relevance_, offsets_, ranks, parameter, float(empty), threads, result)
+    _metrics.metric(
+        kind, scores_, relevance_, offsets_, -1 if ranks is None else ranks, parameter, float(empty), threads, result
+    )
     return scaling.restore(result, exponents, None, name) if kind == MetricKind.RANK_BIASED_PRECISION else result
 
 

@@ -325,6 +325,15 @@ def count(value: Any, name: str, lowest: int) -> int:
     return number
 
 
+def ranks_that_count(cutoff: Any) -> int | None:
+    """Return a cutoff, None or an integer of at least 0."""
+    if cutoff is not None and np.ndim(cutoff) > 0:
+        raise TypeError(
+            f"cutoff must be None or an integer, got an array of shape {np.shape(cutoff)}: weights of ranks are for dcg"
+        )
+    return None if cutoff is None else count(cutoff, "cutoff", 0)
+
+
 def integer(value: Any, name: str) -> int:
     """Return a Python int, from any integer type but bool."""
     if isinstance(value, (bool, np.bool_)) or not hasattr(value, "__index__"):

@@ -174,7 +174,7 @@ def test_labels_stay_as_they_are(tmp_path):
     assert load_letor(written(tmp_path, b"0.5 qid:1 1:1\n-1 qid:1 1:1\n")).labels.tolist() == [0.5, -1]
 
 
-def strict_parse(content):
+def strict_parse(content, zero_based=False):
     """Independent reading by regular expressions; None if anything is wrong."""
     rows, seen = [], []
     number = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
@@ -189,7 +189,7 @@ def strict_parse(content):
             return None
         features = [feature.split(":") for feature in match[3].split()]
         indices = [int(index) for index, _ in features]
-        if indices != sorted(set(indices)) or 0 in indices:
+        if indices != sorted(set(indices)) or (0 in indices and not zero_based):
             return None
         qid = int(match[2])
         if not rows or rows[-1][1] != qid:
@@ -276,20 +276,23 @@ LINES = st.one_of(
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(lines=st.lists(LINES, min_size=1, max_size=5), end=st.sampled_from(["", "\n", "\r\n"]))
-def test_against_an_independent_parser(tmp_path, lines, end):
-    """Mutants: qid pattern without its end; query change found by text only; index 0 accepted."""
+@given(lines=st.lists(LINES, min_size=1, max_size=5), end=st.sampled_from(["", "\n", "\r\n"]), zero_based=st.booleans())
+def test_against_an_independent_parser(tmp_path, lines, end, zero_based):
+    """Mutants: qid pattern without its end; query change found by text only; index 0 accepted; columns of a zero-based
+    file counted from 1."""
     content = ("\n".join(lines) + end).encode()
-    path, expected = written(tmp_path, content), strict_parse(content)
+    path, expected = written(tmp_path, content), strict_parse(content, zero_based)
     if expected is None:
         with pytest.raises(ValueError, match="line"):
-            load_letor(path)
+            load_letor(path, zero_based=zero_based)
         return
-    data = load_letor(path)
+    data = load_letor(path, zero_based=zero_based)
     assert data.labels.tolist() == [label for label, _, _ in expected]
     assert np.repeat(data.qids, data.list_lengths).tolist() == [qid for _, qid, _ in expected]
     for row, (_, _, features) in zip(data.features, expected, strict=True):
-        assert {index + 1: row[index] for index in np.flatnonzero(row)} == {i: v for i, v in features.items() if v}
+        assert {index + (not zero_based): row[index] for index in np.flatnonzero(row)} == {
+            i: v for i, v in features.items() if v
+        }
 
 
 def test_zero_based(tmp_path):

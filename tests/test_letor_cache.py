@@ -224,6 +224,12 @@ def test_read_only_folder(text):
         text.parent.chmod(0o755)
 
 
+def test_folder_that_cannot_be_made(text):
+    """Below a file. Mutant: the error of the folder raised, and the text not read."""
+    with pytest.warns(UserWarning, match="cannot be written, so the text is parsed each time"):
+        assert load_letor(text, cache=text / "below").n_docs == 3
+
+
 def test_folder(text, parsed, tmp_path):
     """Mutant: files of one name in two folders share a cache."""
     other = tmp_path / "fold2" / "data.txt"

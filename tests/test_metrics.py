@@ -390,6 +390,10 @@ class TestOtherMetrics:
         for bad, error in ((-1, ValueError), (1.5, TypeError), (True, TypeError)):
             with pytest.raises(error, match="cutoff"):
                 function([1.0], [1.0], bad)
+        with pytest.raises(
+            TypeError, match=r"cutoff must be None or an integer, got an array of shape \(9,\): weights of"
+        ):
+            function([1.0], [1.0], plr.dcg_weights(9))
         with pytest.raises(ValueError, match="scores must be finite"):
             function([np.nan], [1.0])
         with pytest.raises(ValueError, match=argument):

@@ -84,7 +84,7 @@ def cached(
     cache = home / f"{Path(paths[0]).name}.{digest}.letor-cache"
     try:
         return _opened(cache, paths, key)
-    except (FileNotFoundError, StaleCacheError):
+    except (FileNotFoundError, NotADirectoryError, StaleCacheError):
         pass
     except (ValueError, KeyError, TypeError, struct.error) as error:
         warnings.warn(f"cache {cache} is damaged and is written anew: {error}", stacklevel=3)
