@@ -11,6 +11,8 @@ from numpy.typing import ArrayLike
 from plrank_fast import validation
 from plrank_fast.validation import FloatArray, IntArray
 
+ARRAY_PROTOCOLS = ("__array__", "__dlpack__", "__arrow_c_array__", "__arrow_c_stream__")
+
 
 def to_run(
     scores: ArrayLike, offsets: ArrayLike, qids: Iterable[Any] | None = None, docids: Iterable[Any] | None = None
@@ -153,7 +155,12 @@ def _nested(values: Any, offsets: ArrayLike, qids: Iterable[Any] | None, docids:
 def _names(given: Iterable[Any] | None, argument: str, number: int, default: IntArray) -> list[str]:
     if isinstance(given, str):
         raise TypeError(f"{argument} must be an iterable of names, got the string {given!r}")
-    names = [str(name) for name in (default.tolist() if given is None else given)]
+    if given is None:
+        given = default.tolist()
+    elif not isinstance(given, (list, tuple)) and any(hasattr(given, each) for each in ARRAY_PROTOCOLS):
+        # the elements of a tensor are tensors, and a merge has made floats of a column's whole numbers
+        given = validation.query_identifiers(given, argument).tolist()
+    names = [name.decode() if isinstance(name, bytes) else str(name) for name in given]
     if len(names) != number:
         raise ValueError(f"{argument} must have {number} names, got {len(names)}")
     return names

@@ -45,6 +45,33 @@ def test_there_and_back():
         from_run(run, OFFSETS, QIDS, DOCIDS)
 
 
+NAMES = {
+    "NumPy": lambda: np.array([7, 3]),
+    "whole floats": lambda: np.array([7.0, 3.0]),
+    "strings": lambda: np.array(["7", "3"]),
+    "bytes": lambda: [b"7", b"3"],
+    "NumPy bytes": lambda: np.array([b"7", b"3"]),
+    "generator": lambda: (name for name in (7, 3)),
+    "torch": lambda: pytest.importorskip("torch").tensor([7, 3]),
+    "JAX": lambda: pytest.importorskip("jax").numpy.array([7, 3]),
+    "pandas": lambda: pytest.importorskip("pandas").Series([7.0, 3.0]),
+    "polars": lambda: pytest.importorskip("polars").Series(["7", "3"]),
+    "Arrow": lambda: pytest.importorskip("pyarrow", reason="pyarrow is not installed").array([7, 3]),
+}
+
+
+@pytest.mark.parametrize("kind", NAMES)
+def test_names_of_any_array(kind):
+    """As the judgements have them. Mutant: ``str`` of each element, which is 'tensor(7)', '7.0' or "b'7'"."""
+    assert to_run([0.5, 0.1], [0, 1, 2], qids=NAMES[kind]()) == {"7": {"0": 0.5}, "3": {"0": 0.1}}
+    assert to_run([0.5, 0.1], [0, 2], docids=NAMES[kind]()) == {"0": {"7": 0.5, "3": 0.1}}
+
+
+def test_names_that_are_missing():
+    with pytest.raises(ValueError, match="qids must not be missing, got nan at index 1"):
+        to_run([0.5, 0.1], [0, 1, 2], qids=np.array([7.0, np.nan]))
+
+
 def test_numbers_of_pytrec_eval():
     pytrec_eval = pytest.importorskip("pytrec_eval", reason="pytrec_eval is not installed")
     evaluator = pytrec_eval.RelevanceEvaluator(to_qrels(LABELS, OFFSETS, QIDS, DOCIDS), {"ndcg_cut.3", "recip_rank"})
