@@ -163,6 +163,7 @@ class TestWorst:
         pairs = zip(got, best[1:], strict=True) if hessian else [(got, best[1])]
         return max(promised(a, b, relevance, rank_weights) for a, b in pairs) / rtol
 
+    @pytest.mark.filterwarnings("ignore:scores look like grades")
     @pytest.mark.parametrize(
         ("noise", "hessian"), [("gumbel", False), ("gumbel", True), ("normal", False), ("normal", True)]
     )
