@@ -3,8 +3,8 @@
 False alarms were counted on the labels of five real files and three generated sets, by batch and by query, beside
 scores of seven kinds (each feature column among them): none in 23,583 calls where relevance is labels, gains or
 inverse-propensity clicks. An alarm needs relevance that is nearly nowhere the same beside scores that are few different
-whole numbers. Grades were never taken for gains, in 1,312 calls with those labels and 60,000 with ratings up to 5, 7 and
-10.
+whole numbers. Grades were never taken for gains, in 1,312 calls with those labels and 60,000 with ratings up to 5, 7
+and 10.
 """
 
 import warnings
