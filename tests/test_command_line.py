@@ -363,10 +363,10 @@ def test_run_that_came_and_went_meanwhile(tmp_path, capsys, monkeypatch):
     output = ["--output", str(tmp_path / "run"), "--quiet"]
     load = Source.load
 
-    def slowly(source, *, normalize):
+    def slowly(source, **options):
         monkeypatch.setattr(Source, "load", load)
         assert main(["train", *SMALL, "--epochs", "1", *output]) == 0
-        return load(source, normalize=normalize)
+        return load(source, **options)
 
     monkeypatch.setattr(Source, "load", slowly)
     with pytest.raises(SystemExit):

@@ -569,7 +569,7 @@ def test_killed_at_every_operation(tmp_path, splits, monkeypatch):
         run = TrainingRun(config, SOURCE, splits, folder, epochs=2, checkpoint_seconds=0)
         killed = killed_at(run, monkeypatch, operation)
         with monkeypatch.context() as patch:
-            patch.setattr(Source, "load", lambda source, normalize: splits)  # generating takes its time
+            patch.setattr(Source, "load", lambda source, **options: splits)  # generating takes its time
             resumed = TrainingRun.resume(folder)
         resumed_seeds.add(resumed.config.seed)
         resumed.train()
