@@ -1,1 +1,0 @@
-"""Headers and sources of the SIMD kernels; installed so that other projects can compile against them."""
