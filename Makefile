@@ -8,7 +8,7 @@ ASV = $(abspath $(BIN)/asv)
 # cython-lint calls pycodestyle by its name
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 METADATA := pyproject.toml setup.py constraints-test.txt
-SOURCES := setup.py $(wildcard plrank_fast/*.pyx plrank_fast/*.pxd plrank_fast/kernels/*.[ch] plrank_fast/include/*.h)
+SOURCES := setup.py $(shell find plrank_fast -name '*.pyx' -o -name '*.pxd' -o -name '*.h' -o -path '*/kernels/*.c')
 PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 
 # The default preset; the size is half of the real set's, for the memory of small machines.
@@ -65,7 +65,7 @@ build: $(VENV)/test compiled  ## install for development and compile what has ch
 clean:  ## remove the environment and everything built
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find plrank_fast -name '*.so' -delete
-	find plrank_fast -maxdepth 1 -name '*.c' -delete
+	find plrank_fast -name '*.c' -not -path '*/kernels/*' -delete
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 $(BIN)/python:

@@ -59,36 +59,42 @@ LEVEL_FLAGS = {
 # Modules in reading order, which is dependency order. The second entry names kernel sources of
 # plrank_fast/kernels that are compiled once per SIMD level and linked into the module.
 MODULES: dict[str, list[str]] = {
-    "_simd": ["vector_functions.c"],
-    "_threads": [],
-    "_batch": [],
-    "_random": [],
-    "_selection": ["selection.c"],
-    "_introselect": ["arrival_times.c", "weights.c"],
-    "_weights": ["weights.c"],
-    "_samplers": ["network_sampler.c", "slot_table.c", "guide_table.c", "threshold_sampler.c"],
-    "_remaining": [],
-    "_plrank": ["rank_pass.c"],
-    "_plrank_pass": ["pl_rank_groups.c"],
-    "_latin_hypercube": [],
-    "_hessian": [],
-    "_conditional": ["conditional.c"],
-    "_policy_gradient": ["rank_pass.c"],
-    "_sampled": [],
-    "_stochastic_rank": ["stochastic_rank.c"],
-    "_rankings": [],
-    "_magnitudes": ["magnitudes.c"],
-    "_metrics": [],
-    "_likelihood_losses": ["likelihood_losses.c"],
-    "_pair_losses": ["pair_losses.c"],
-    "_rank_losses": ["rank_losses.c"],
-    "_losses": [],
-    "_exact": [
-        *("score_histogram.c", "gauss_legendre.c", "quadrature_plan.c", "normal_plan.c", "item_block.c"),
-        *("moment_compression.c", "arrival_polynomials.c", "panel_integrals.c", "rank_probabilities.c"),
-        *("exact_problem.c", "exponential_panels.c", "compressed_panel.c", "normal_panels.c", "error_check.c"),
-        "exact.c",
+    "_core/runtime/simd": ["simd/vector_functions.c"],
+    "_core/runtime/threads": [],
+    "_core/runtime/batch": [],
+    "_core/runtime/magnitudes": ["runtime/magnitudes.c"],
+    "_core/random/stream": [],
+    "_core/random/selection": ["random/selection.c"],
+    "_core/ranking/weights": ["ranking/weights.c"],
+    "_core/ranking/remaining": [],
+    "_core/ranking/rankings": [],
+    "_core/ranking/metrics": [],
+    "_core/sampling/introselect": ["sampling/arrival_times.c", "ranking/weights.c"],
+    "_core/sampling/samplers": [
+        *("sampling/network_sampler.c", "sampling/slot_table.c", "sampling/guide_table.c"),
+        "sampling/threshold_sampler.c",
     ],
+    "_core/sampling/latin_hypercube": [],
+    "_core/gradients/pl_rank": ["gradients/rank_pass.c"],
+    "_core/gradients/pl_rank_groups": ["gradients/pl_rank_groups.c"],
+    "_core/gradients/hessian": [],
+    "_core/gradients/conditional": ["gradients/conditional.c"],
+    "_core/gradients/policy_gradient": ["gradients/rank_pass.c"],
+    "_core/gradients/sampled": [],
+    "_core/gradients/stochastic_rank": ["gradients/stochastic_rank.c"],
+    "_core/gradients/exact": [
+        *("gradients/exact/score_histogram.c", "gradients/exact/gauss_legendre.c"),
+        *("gradients/exact/quadrature_plan.c", "gradients/exact/normal_plan.c"),
+        *("gradients/exact/item_block.c", "gradients/exact/moment_compression.c"),
+        *("gradients/exact/arrival_polynomials.c", "gradients/exact/panel_integrals.c"),
+        *("gradients/exact/rank_probabilities.c", "gradients/exact/exact_problem.c"),
+        *("gradients/exact/exponential_panels.c", "gradients/exact/compressed_panel.c"),
+        *("gradients/exact/normal_panels.c", "gradients/exact/error_check.c", "gradients/exact/exact.c"),
+    ],
+    "_core/losses/likelihood": ["losses/likelihood_losses.c"],
+    "_core/losses/pairs": ["losses/pair_losses.c"],
+    "_core/losses/ranks": ["losses/rank_losses.c"],
+    "_core/losses/losses": [],
     "cython_plrank": [],
 }
 
@@ -121,7 +127,7 @@ class BuildKernels(build_ext):
         for extension in self.extensions:
             extension.extra_compile_args = [*MODULE_FLAGS, *openmp_compile, *sanitize, *have]
             extension.extra_link_args = [*openmp_link, *sanitize]
-            if extension.name.endswith("._simd"):
+            if extension.name.endswith(".simd"):
                 extension.define_macros.append(("PLR_BUILD_INFO", json.dumps(json.dumps(info))))
         self.kernel_flags = [*openmp_compile, *sanitize]
         super().build_extensions()
@@ -131,7 +137,7 @@ class BuildKernels(build_ext):
         if self.force or newer_group(
             [*extension.sources, *extension.depends], self.get_ext_fullpath(extension.name), "newer"
         ):
-            for source in MODULES[extension.name.rpartition(".")[2]]:
+            for source in MODULES[extension.name.partition(".")[2].replace(".", "/")]:
                 extension.extra_objects += self.compile_kernel(source, extension, self.kernel_flags)
         super().build_extension(extension)
 
@@ -200,9 +206,9 @@ class BuildKernels(build_ext):
 
 def extension(module: str, kernel_sources: list[str]) -> Extension:
     """Describe one Cython module; any header or shared ``.pxd`` that changes rebuilds it."""
-    headers = [str(path) for path in [*KERNELS.glob("*.h"), *INCLUDE.glob("*.h"), *PACKAGE.glob("*.pxd")]]
+    headers = [str(path) for path in [*KERNELS.rglob("*.h"), *INCLUDE.glob("*.h"), *PACKAGE.rglob("*.pxd")]]
     return Extension(
-        f"plrank_fast.{module}",
+        "plrank_fast." + module.replace("/", "."),
         [str(PACKAGE / f"{module}.pyx")],
         include_dirs=[str(KERNELS), str(INCLUDE)],
         depends=[*headers, *(str(KERNELS / source) for source in kernel_sources), "setup.py"],

@@ -2,29 +2,26 @@
 
 Each module imports only modules listed above it::
 
-    scalar types, SIMD level, threads     _typedefs  _simd  _threads  _layout
-    batches of queries, their one driver  _queries  _batch
-    random streams, selection             _random  _selection
-    samplers                              _introselect  _weights  _samplers
-    estimators of sampled rankings        _estimator  _remaining  _plrank  _plrank_pass  _latin_hypercube
-                                          _hessian  _conditional  _policy_gradient  _sampled
-                                          _stochastic_rank
-    what arguments hold                   _rankings  _magnitudes
-    metrics of given rankings             _metrics
-    losses                                _loss  _likelihood_losses  _pair_losses  _rank_losses  _losses
-    expectations without sampling         _exact
-    the C interface                       cython_plrank
-    ------------------------------------  compiled above, thin Python below
-    arguments, errors, extreme values     validation  scaling
-    public functions                      rank_weights  offsets  sampling  gradients  policy_gradients
-                                          probabilities  metrics  losses  fairness  embedding
-                                          cost_model  value_and_gradient  chunks
-    oracle in readable NumPy              reference  reference_losses  reference_metrics
-    inside other libraries                layouts  expected_loss  torch  jax  sklearn  interchange  compat
-                                          boosting  lightgbm  xgboost  catboost
-    data, training, command line          data  progress_bar  training  bench  __main__
+    _core/runtime       runs a call           scalar_types  simd  threads  layout  queries  batch  magnitudes
+    _core/random        streams, selection    stream  selection
+    _core/ranking       weights, rankings     weights  remaining  rankings  metrics
+    _core/sampling      samplers              introselect  samplers  latin_hypercube
+    _core/gradients     estimators, exact     estimator  pl_rank  pl_rank_groups  hessian  conditional
+                                              policy_gradient  sampled  stochastic_rank  exact
+    _core/losses        losses of labels      loss  likelihood  pairs  ranks  losses
+    .                   the C interface       cython_plrank
+    ------------------  compiled above, thin Python below
+    .                   arguments, errors     validation  scaling  extras  build
+                        public functions      rank_weights  offsets  sampling  metrics  losses  gradients
+                                              policy_gradients  probabilities  stochastic_rank  fairness
+                                              cost_model  value_and_gradient  chunks  embedding
+                        oracle in NumPy       reference_losses  reference_metrics  reference
+                        other libraries       layouts  expected_loss  torch  jax  sklearn  interchange  boosting
+                                              lightgbm  xgboost  catboost  compat
+                        data, command line    data  progress_bar  training  bench  __main__
 
-Inside every compiled module the same floors, top to bottom: per item, per query, batch, entry point.
+Inside every compiled module the same floors, top to bottom: per item, per query, batch, entry point. The C of the SIMD
+loops stands in ``kernels``, in the same folders.
 """
 
 from plrank_fast import fairness, losses

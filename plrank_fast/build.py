@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from plrank_fast import _simd, _threads
+from plrank_fast._core.runtime import simd as _simd
+from plrank_fast._core.runtime import threads as _threads
 
 
 def build_info() -> dict[str, Any]:

@@ -12,8 +12,7 @@ import time
 import numpy as np
 from numpy.typing import ArrayLike
 
-import plrank_fast as plr
-from plrank_fast import validation
+from plrank_fast import gradients, rank_weights, validation
 from plrank_fast.validation import FloatArray
 
 LENGTHS = (8, 24, 120, 316, 1000, 10_000)
@@ -85,14 +84,14 @@ def measure(method: str, length: int, cutoff: int, seconds: float = 0.1) -> floa
     n_queries = max(2, 40_000 // length)
     rng = np.random.default_rng(0)
     scores = rng.normal(size=n_queries * length)
-    relevance = plr.gains(rng.choice(5, p=[0.52, 0.32, 0.13, 0.02, 0.01], size=scores.size))
+    relevance = rank_weights.gains(rng.choice(5, p=[0.52, 0.32, 0.13, 0.02, 0.01], size=scores.size))
     options = {"offsets": np.arange(n_queries + 1) * length, "n_threads": 1}
     if method == "pl_rank_cmc":
         options |= {"n_samples": 1, "rng": 0}
     fastest, begin = np.inf, time.perf_counter()
     while time.perf_counter() - begin < seconds:
         start = time.perf_counter()
-        getattr(plr, method)(scores, relevance, plr.dcg_weights(cutoff), **options)
+        getattr(gradients, method)(scores, relevance, rank_weights.dcg_weights(cutoff), **options)
         fastest = min(fastest, time.perf_counter() - start)
     return 1e9 * fastest / scores.size
 

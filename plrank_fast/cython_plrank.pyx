@@ -11,13 +11,9 @@ from libc.math cimport fabs
 from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint64_t, uintptr_t
 from libc.string cimport memcpy, memset
 
-from plrank_fast._estimator cimport Estimate, Estimator, estimate_of
-from plrank_fast._exact cimport exact_workspace, find_rank_probabilities, solve
-from plrank_fast._metrics cimport dcg_of_query, log_prob_of_query, rank_query, ranking_workspace
-from plrank_fast._random cimport block_size
-from plrank_fast._rankings cimport fault_in_query
-from plrank_fast._remaining cimport remaining_workspace
-from plrank_fast._sampled cimport (
+from plrank_fast._core.gradients.estimator cimport Estimate, Estimator, estimate_of
+from plrank_fast._core.gradients.exact cimport exact_workspace, find_rank_probabilities, solve
+from plrank_fast._core.gradients.sampled cimport (
     CONDITIONAL,
     PL_RANK_3,
     Source,
@@ -27,15 +23,19 @@ from plrank_fast._sampled cimport (
     estimator_of,
     query_workspace,
 )
-from plrank_fast._samplers cimport Draw, draw_query, sampler_workspace
-from plrank_fast._stochastic_rank cimport (
+from plrank_fast._core.gradients.stochastic_rank cimport (
     PLR_GUMBEL,
     PLR_NORMAL,
     Call,
     estimate_query,
     workspace_size as noisy_workspace,
 )
-from plrank_fast._weights cimport weights_workspace
+from plrank_fast._core.random.stream cimport block_size
+from plrank_fast._core.ranking.metrics cimport dcg_of_query, log_prob_of_query, rank_query, ranking_workspace
+from plrank_fast._core.ranking.rankings cimport fault_in_query
+from plrank_fast._core.ranking.remaining cimport remaining_workspace
+from plrank_fast._core.ranking.weights cimport weights_workspace
+from plrank_fast._core.sampling.samplers cimport Draw, draw_query, sampler_workspace
 
 cdef extern from "plrank.h":
     ctypedef struct plrank_api:

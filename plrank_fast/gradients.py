@@ -7,10 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from plrank_fast import _exact, _latin_hypercube, _sampled, _samplers, _threads, scaling, validation
-from plrank_fast._sampled import EstimatorKind
-from plrank_fast._samplers import SamplerKind
-from plrank_fast._weights import LARGEST_SPREAD
+from plrank_fast import scaling, validation
+from plrank_fast._core.gradients import exact as _exact
+from plrank_fast._core.gradients import sampled as _sampled
+from plrank_fast._core.gradients.sampled import EstimatorKind
+from plrank_fast._core.ranking.weights import LARGEST_SPREAD
+from plrank_fast._core.runtime import threads as _threads
+from plrank_fast._core.sampling import latin_hypercube as _latin_hypercube
+from plrank_fast._core.sampling import samplers as _samplers
+from plrank_fast._core.sampling.samplers import SamplerKind
 from plrank_fast.sampling import SAMPLERS
 from plrank_fast.validation import FloatArray, IntArray, KeyArray, RandomState, RankingArray
 
@@ -37,7 +42,7 @@ def sampled_estimate(
     fewest_samples: int = 1,
     baseline: str | None = None,
 ) -> Any:
-    """Check all arguments, then run an estimator of ``_sampled`` over the batch."""
+    """Check all arguments, then run an estimator of ``sampled`` over the batch."""
     scores_ = validation.real_array(scores, "scores")
     relevance_ = validation.same_length(validation.real_array(relevance, "relevance"), "relevance", scores_)
     offsets_ = validation.query_offsets(offsets, scores_.size)

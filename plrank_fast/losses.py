@@ -27,8 +27,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from plrank_fast import _losses, _magnitudes, _threads, scaling, validation
-from plrank_fast._losses import LossKind
+from plrank_fast import scaling, validation
+from plrank_fast._core.losses import losses as _losses
+from plrank_fast._core.losses.losses import LossKind
+from plrank_fast._core.runtime import magnitudes as _magnitudes
+from plrank_fast._core.runtime import threads as _threads
 from plrank_fast.rank_weights import dcg_weights, gains
 from plrank_fast.validation import FloatArray, RandomState
 
@@ -66,7 +69,7 @@ def evaluate_loss(
     ties_at_random: bool = False,
     first_query: int = 0,
 ) -> LossAndGradient:
-    """Check all arguments, then evaluate the loss of ``_losses`` over the batch.
+    """Check all arguments, then evaluate the loss of ``losses`` over the batch.
 
     Only ratios of the labels count ``as_gains`` and ``as_shares``. Scores are multiplied by ``slope``, whatever their
     distance is then worth, or divided by ``sigma`` times ``spread`` where great distances are all worth the same.

@@ -23,8 +23,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from plrank_fast import _metrics, _threads, scaling, validation
-from plrank_fast._metrics import MetricKind
+from plrank_fast import scaling, validation
+from plrank_fast._core.ranking import metrics as _metrics
+from plrank_fast._core.ranking.metrics import MetricKind
+from plrank_fast._core.runtime import threads as _threads
 from plrank_fast.rank_weights import dcg_weights, gains, rbp_weights
 from plrank_fast.validation import FloatArray, IntArray
 

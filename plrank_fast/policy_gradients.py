@@ -5,7 +5,7 @@ from __future__ import annotations
 from numpy.typing import ArrayLike
 
 from plrank_fast import validation
-from plrank_fast._sampled import EstimatorKind
+from plrank_fast._core.gradients.sampled import EstimatorKind
 from plrank_fast.gradients import sampled_estimate
 from plrank_fast.validation import FloatArray, RandomState
 

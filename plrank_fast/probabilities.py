@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from plrank_fast import _exact, _threads, scaling, validation
-from plrank_fast._sampled import EstimatorKind
+from plrank_fast import scaling, validation
+from plrank_fast._core.gradients import exact as _exact
+from plrank_fast._core.gradients.sampled import EstimatorKind
+from plrank_fast._core.runtime import threads as _threads
 from plrank_fast.gradients import NOISES, noisy_scores, pl_rank_exact, sampled_estimate
 from plrank_fast.validation import FloatArray, RandomState
 

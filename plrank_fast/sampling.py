@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from plrank_fast import _metrics, _samplers, _threads, validation
-from plrank_fast._samplers import SamplerKind
+from plrank_fast import validation
+from plrank_fast._core.ranking import metrics as _metrics
+from plrank_fast._core.runtime import threads as _threads
+from plrank_fast._core.sampling import samplers as _samplers
+from plrank_fast._core.sampling.samplers import SamplerKind
 from plrank_fast.validation import FloatArray, IntArray, RandomState, RankingArray
 
 SAMPLERS = {

@@ -14,7 +14,8 @@ import math
 
 import numpy as np
 
-from plrank_fast import _magnitudes, validation
+from plrank_fast import validation
+from plrank_fast._core.runtime import magnitudes as _magnitudes
 from plrank_fast.validation import FloatArray, IntArray
 
 WIDEST_GAP = 1e4  # of neighbouring scores over sigma; the chance to cross it is exp(-1e4) or less

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from plrank_fast import _stochastic_rank, _threads, scaling, validation
+from plrank_fast import scaling, validation
+from plrank_fast._core.gradients import stochastic_rank as _stochastic_rank
+from plrank_fast._core.runtime import threads as _threads
 from plrank_fast.validation import FloatArray, RandomState
 
 NOISES = {"gumbel": _stochastic_rank.GUMBEL, "normal": _stochastic_rank.NORMAL}

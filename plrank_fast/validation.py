@@ -14,7 +14,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from plrank_fast import _magnitudes, _rankings
+from plrank_fast._core.ranking import rankings as _rankings
+from plrank_fast._core.runtime import magnitudes as _magnitudes
 from plrank_fast.extras import import_extra
 
 FloatArray: TypeAlias = NDArray[np.float64]

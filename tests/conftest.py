@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from plrank_fast import _threads, build_info
+from plrank_fast import build_info
+from plrank_fast._core.runtime import threads as _threads
 
 
 @pytest.fixture(scope="session")
@@ -29,7 +30,7 @@ def costs():
 def on_team(monkeypatch, costs):
     """`on_team(n, call, ...)` is `call(..., n_threads=n)`, seen to have run on n threads, or on `team` where tasks are
     fewer. There are 64 processors, and any work is worth a further thread."""  # fmt: skip
-    monkeypatch.setattr("plrank_fast._threads.available_cpus", lambda: 64)
+    monkeypatch.setattr("plrank_fast._core.runtime.threads.available_cpus", lambda: 64)
     costs(worth_ns=0.0)
     openmp = build_info()["openmp"]
 

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import plrank_fast as plr
-from plrank_fast import _threads, fairness, losses
+from plrank_fast import fairness, losses
+from plrank_fast._core.runtime import threads as _threads
 
 FIRST = 3  # number of the first query
 OPENMP = plr.build_info()["openmp"]
@@ -144,7 +145,7 @@ def query_by_query(name, scores, relevance, rank_weights, offsets):
 
 @pytest.fixture(autouse=True)
 def many_processors(monkeypatch):
-    monkeypatch.setattr("plrank_fast._threads.available_cpus", lambda: 64)
+    monkeypatch.setattr("plrank_fast._core.runtime.threads.available_cpus", lambda: 64)
 
 
 # every query long enough for a round of its own, none so, and everything in between; the same of what rounds teach

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import plrank_fast as plr
-from plrank_fast import _threads, cython_plrank, embedding
+from plrank_fast import cython_plrank, embedding
+from plrank_fast._core.runtime import threads as _threads
 
 FROZEN = json.loads((Path(__file__).parent / "embedding_signatures.json").read_text())
 SIGNATURES = embedding.signatures()

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import plrank_fast as plr
-from plrank_fast import _exact, reference
+from plrank_fast import reference
+from plrank_fast._core.gradients import exact as _exact
 
 
 def promised(gradient, reference, relevance, rank_weights):

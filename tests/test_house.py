@@ -1,5 +1,6 @@
-"""The structure of the compiled core: what the map of ``plrank_fast/__init__.py`` says is so."""
+"""The structure of the package: what the map of ``plrank_fast/__init__.py`` says is so."""
 
+import ast
 import re
 from pathlib import Path
 
@@ -7,68 +8,108 @@ import plrank_fast
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "plrank_fast"
-KERNELS = PACKAGE / "kernels"
-CIMPORT = re.compile(r"^from plrank_fast\.(\w+) cimport", re.MULTILINE)
+CORE = PACKAGE / "_core"
+CIMPORT = re.compile(r"^from plrank_fast\.([\w.]+) cimport", re.MULTILINE)
+INCLUDE = re.compile(r'^#include "(\w+)/', re.MULTILINE)
+NAMES = 42  # column
 
 
-def compiled_in_the_map():
-    text = plrank_fast.__doc__.partition("::")[2].partition("----")[0]
-    return [word for line in text.splitlines() for word in line[42:].split()]
+def read_map():
+    """Paths of compiled modules and names of Python ones, in the order of the map."""
+    compiled, python = [], []
+    folder, listed = "", compiled
+    for line in plrank_fast.__doc__.partition("::")[2].partition("\n\nInside")[0].splitlines():
+        if line.strip().startswith("---"):
+            listed = python
+            continue
+        folder = line[:24].strip() or folder
+        prefix = "" if folder == "." else folder + "/"
+        listed += [prefix + name for name in line[NAMES:].split()]
+    return compiled, python
 
 
-def modules_of_setup():
-    text = (ROOT / "setup.py").read_text().partition("MODULES: ")[2]
-    return re.findall(r'^    "(\w+)": \[', text.partition("\n}\n")[0], re.MULTILINE)
+COMPILED, PYTHON = read_map()
+
+
+def cython_files():
+    for pattern in ("*.pyx", "*.pxd"):
+        for path in PACKAGE.rglob(pattern):
+            yield path.relative_to(PACKAGE).with_suffix("").as_posix(), path
+
+
+def python_unit(path):
+    """A module or a package of the top folder."""
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
 def test_the_map_is_complete():
-    files = {path.stem for pattern in ("*.pyx", "*.pxd") for path in PACKAGE.glob(pattern)}
-    listed = compiled_in_the_map()
-    assert sorted(listed) == sorted(files)
-    assert modules_of_setup() == [name for name in listed if (PACKAGE / f"{name}.pyx").exists()]
+    assert sorted(COMPILED) == sorted({name for name, _ in cython_files()})
+    python = {python_unit(path) for path in PACKAGE.rglob("*.py") if CORE not in path.parents}
+    assert sorted(PYTHON) == sorted(python - {"__init__"})
+
+
+def test_setup_compiles_in_the_order_of_the_map():
+    text = (ROOT / "setup.py").read_text().partition("MODULES: ")[2]
+    modules = re.findall(r'^    "([\w/]+)": \[', text.partition("\n}\n")[0], re.MULTILINE)
+    assert modules == [name for name in COMPILED if (PACKAGE / f"{name}.pyx").exists()]
 
 
 def test_compiled_modules_import_only_what_stands_above_them():
-    """Mutants: ``_threads`` imports ``_random``, as it once did; two lines of the map exchanged."""
-    listed = compiled_in_the_map()
-    wrong = [
-        (path.name, name)
-        for pattern in ("*.pyx", "*.pxd")
-        for path in PACKAGE.glob(pattern)
+    """Mutants: ``threads`` imports ``stream``, as it once did; two lines of the map exchanged."""
+    imports = [
+        (importer, name.replace(".", "/"))
+        for importer, path in cython_files()
         for name in CIMPORT.findall(path.read_text())
-        if name != path.stem and listed.index(name) >= listed.index(path.stem)
+    ]
+    assert len(imports) > 100
+    assert not [pair for pair in imports if pair[0] != pair[1] and COMPILED.index(pair[1]) >= COMPILED.index(pair[0])]
+
+
+def test_kernels_include_only_folders_above_theirs():
+    """The folders of the kernels are those of the modules, with ``simd`` above them all."""
+    folders = ["simd", *dict.fromkeys(name.split("/")[1] for name in COMPILED if name.startswith("_core/"))]
+    includes = [
+        (path.relative_to(PACKAGE / "kernels").parts[0], included)
+        for pattern in ("*.c", "*.h")
+        for path in (PACKAGE / "kernels").rglob(pattern)
+        for included in INCLUDE.findall(path.read_text())
+    ]
+    assert len(includes) > 50
+    assert not [pair for pair in includes if folders.index(pair[1]) > folders.index(pair[0])]
+
+
+def imported_units(path):
+    """Modules of this package that a Python file imports, inside functions too."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module == "plrank_fast":
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("plrank_fast."):
+            yield node.module.split(".")[1]
+        elif isinstance(node, ast.Import):
+            yield from ((alias.name + ".__init__").split(".")[1] for alias in node.names if "plrank_fast" in alias.name)
+
+
+def test_python_modules_import_only_what_stands_above_them():
+    """Mutants: ``validation`` imports ``offsets``; ``metrics`` imports ``plrank_fast`` itself."""
+    order = ["_core", "cython_plrank", *PYTHON]
+    order.insert(order.index("reference_losses"), "__init__")  # the public functions
+    imports = {
+        (python_unit(path), unit)
+        for path in PACKAGE.rglob("*.py")
+        if CORE not in path.parents and path != PACKAGE / "__init__.py"
+        for unit in imported_units(path)
+    }
+    assert len(imports) > 80
+    names = {name for _, name in imports} - set(order)
+    assert names <= set(plrank_fast.__all__) | {"__version__"}  # of ``plrank_fast`` itself
+    wrong = [
+        (importer, name if name in order else "__init__")
+        for importer, name in imports
+        if importer != name and order.index(name if name in order else "__init__") >= order.index(importer)
     ]
     assert not wrong
 
 
 def test_one_driver_of_batches():
-    """Whoever works on queries in parallel asks ``_batch``, which knows of empty queries, Ctrl-C and threads."""
-    assert [path.stem for path in PACKAGE.glob("*.pyx") if "prange(" in path.read_text()] == ["_batch"]
-
-
-def test_kernel_headers_hold_no_state():
-    """Tables that are filled at import stand in one source file, not in every one that includes a header.
-
-    Mutant: the table of exponential arrivals in ``arrival_profile.h``.
-    """
-    state = re.compile(r"^static (?!const\b)[^(\n]*[;=]", re.MULTILINE)
-    assert not [path.name for path in KERNELS.glob("*.h") if state.search(path.read_text())]
-
-
-def test_reading_order_of_the_exact_kernel():
-    """``exact.h`` and ``docs/numerics.md`` name every file of the exact kernel, and no other.
-
-    Mutants: ``power_sums`` left out of the list; a file of the list renamed.
-    """
-    listed = re.findall(r"^ \*     (\w+(?:, \w+)*)(?:\.c)?  ", (KERNELS / "exact.h").read_text(), re.MULTILINE)
-    listed = {name for names in listed for name in names.split(", ")}
-    sources = re.search(r'"_exact": \[(.*?)\]', (ROOT / "setup.py").read_text(), re.DOTALL)[1]
-    used = {name.removesuffix(".c") for name in re.findall(r"\w+\.c", sources)}
-    for _ in range(4):  # what they include, and so on
-        texts = [path.read_text() for name in used for path in KERNELS.glob(f"{name}.[ch]")]
-        used |= {name for text in texts for name in re.findall(r'#include "(\w+)\.h"', text)}
-    general = {"isa", "vectors", "vector_math", "cancellation", "weights"}
-    assert listed == used - general
-    assert not [name for name in listed if not [*KERNELS.glob(f"{name}.[ch]")]]
-    page = (ROOT / "docs" / "numerics.md").read_text()
-    assert not [name for name in listed if f"`{name}" not in page]
+    """Whoever works on queries in parallel asks ``batch``, which knows of empty queries, Ctrl-C and threads."""
+    assert [name for name, path in cython_files() if "prange(" in path.read_text()] == ["_core/runtime/batch"]

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import plrank_fast as plr
-from plrank_fast import _threads, losses
+from plrank_fast import losses
+from plrank_fast._core.runtime import threads as _threads
 
 
 def looks_of(call):

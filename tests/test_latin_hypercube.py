@@ -5,7 +5,8 @@ import pytest
 from scipy import stats
 
 import plrank_fast as plr
-from plrank_fast import _latin_hypercube, reference
+from plrank_fast import reference
+from plrank_fast._core.sampling import latin_hypercube as _latin_hypercube
 
 KEY = np.array([3, 4], dtype=np.uint64)
 

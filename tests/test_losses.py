@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import plrank_fast as plr
-from plrank_fast import _random, losses, reference, validation
+from plrank_fast import losses, reference, validation
+from plrank_fast._core.random import stream as _random
 
 
 def gain_twin(twin, *arguments):

@@ -7,7 +7,7 @@ import pytest
 
 import plrank_fast as plr
 from plrank_fast import gradients, reference
-from plrank_fast._sampled import EstimatorKind
+from plrank_fast._core.gradients.sampled import EstimatorKind
 
 SIZES = [(2, 1), (2, 2), (9, 3), (24, 5), (24, 23), (24, 24), (120, 10), (120, 60), (120, 119), (300, 150), (1100, 20)]
 

@@ -15,7 +15,7 @@ needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this
 BATCH = """
 import os, sys, time, threading
 import numpy as np, plrank_fast as plr
-from plrank_fast import _threads
+from plrank_fast._core.runtime import threads as _threads
 
 processors = _threads.available_cpus()
 _threads.available_cpus = lambda: 2
@@ -108,8 +108,8 @@ def test_pools_of_processes(method):
     assert run(f"""
         import multiprocessing
         work = '''[
-            plr := __import__("plrank_fast"), plr._threads.set_costs(worth_ns=0.0),
-            plr.pl_rank_3(*arguments, **options), plr._threads.team_that_ran()[0],
+            plr := __import__("plrank_fast"), plr._core.runtime.threads.set_costs(worth_ns=0.0),
+            plr.pl_rank_3(*arguments, **options), plr._core.runtime.threads.team_that_ran()[0],
         ][2:]'''
         options = {{"offsets": offsets, "rng": 1, "n_threads": 2}}
         names = {{"arguments": (scores, scores, plr.dcg_weights(5)), "options": options}}

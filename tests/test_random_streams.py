@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import plrank_fast as plr
-from plrank_fast import _random, validation
+from plrank_fast import validation
+from plrank_fast._core.random import stream as _random
 
 
 def test_xoshiro256plusplus_known_answers():

@@ -11,7 +11,8 @@ from scipy import stats
 from test_sampling import ALPHA, g_test, rank_marginals
 
 import plrank_fast as plr
-from plrank_fast import _weights, reference
+from plrank_fast import reference
+from plrank_fast._core.ranking import weights as _weights
 
 LOCKSTEP = ["network", "alias", "threshold"]
 LEVELS = plr.build_info()["simd_levels"]

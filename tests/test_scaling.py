@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import plrank_fast as plr
-from plrank_fast import _magnitudes, fairness, losses, scaling
+from plrank_fast import fairness, losses, scaling
+from plrank_fast._core.runtime import magnitudes as _magnitudes
 
 RNG = np.random.default_rng(11)
 LENGTHS = np.array([6, 0, 1, 20, 3])

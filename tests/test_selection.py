@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from plrank_fast import _selection
+from plrank_fast._core.random import selection as _selection
 
 
 def median_of_three_killer(n):

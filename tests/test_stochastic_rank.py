@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import plrank_fast as plr
-from plrank_fast import _stochastic_rank, reference
-from plrank_fast._random import stream_words
+from plrank_fast import reference
+from plrank_fast._core.gradients import stochastic_rank as _stochastic_rank
+from plrank_fast._core.random.stream import stream_words
 
 DENSITIES = {"gumbel": reference.gumbel_density, "normal": reference.normal_density}
 

@@ -9,7 +9,7 @@ import textwrap
 import pytest
 
 import plrank_fast as plr
-from plrank_fast import _threads
+from plrank_fast._core.runtime import threads as _threads
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="limits and preloaded libraries as Linux has them"),
@@ -20,7 +20,7 @@ pytestmark = [
 CALL = """
 import ctypes, resource, threading
 import numpy as np, plrank_fast as plr
-from plrank_fast import _threads
+from plrank_fast._core.runtime import threads as _threads
 
 _threads.available_cpus = lambda: 64
 _threads.set_costs(worth_ns=0.0)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import plrank_fast as plr
-from plrank_fast import _threads
+from plrank_fast._core.runtime import threads as _threads
 
 OPENMP = plr.build_info()["openmp"]
 
@@ -30,7 +30,7 @@ def run(code, timeout=60, **environment):
 
 class TestCount:
     def test_resolution(self, monkeypatch):
-        monkeypatch.setattr("plrank_fast._threads.available_cpus", lambda: 6)
+        monkeypatch.setattr("plrank_fast._core.runtime.threads.available_cpus", lambda: 6)
         assert [_threads.resolve_threads(n) for n in (1, 6, 7, 10**9, -1, -2, -6, -100)] == [1, 6, 6, 6, 6, 5, 1, 1]
         assert 1 <= _threads.resolve_threads(None) <= 6
 
@@ -120,7 +120,7 @@ def test_after_another_openmp_runtime():
         import torch
         torch.randn(300, 300) @ torch.randn(300, 300)
         import numpy as np, plrank_fast as plr
-        from plrank_fast import _threads
+        from plrank_fast._core.runtime import threads as _threads
         _threads.available_cpus = lambda: 2
         _threads.set_costs(worth_ns=0.0)
         offsets = np.arange(0, 1001, 20)

@@ -8,7 +8,8 @@ not settle the ranking: one in some thousand.
 import numpy as np
 
 import plrank_fast as plr
-from plrank_fast import _random, _weights
+from plrank_fast._core.random import stream as _random
+from plrank_fast._core.ranking import weights as _weights
 
 LANES = 16
 BLOCK = 128

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import plrank_fast as plr
-from plrank_fast import _simd
+from plrank_fast._core.runtime import simd as _simd
 
 LEVELS = ("baseline", "avx2", "avx512")
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 import plrank_fast as plr
-from plrank_fast import _selection
+from plrank_fast._core.random import selection as _selection
 
 from .workloads import batch
 

@@ -40,7 +40,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 import plrank_fast
-from plrank_fast import _stochastic_rank, _threads, validation
+from plrank_fast import validation
+from plrank_fast._core.gradients import stochastic_rank as _stochastic_rank
+from plrank_fast._core.runtime import threads as _threads
 from plrank_fast.extras import import_extra
 from plrank_fast.validation import FloatArray, RandomState
 

@@ -8,16 +8,15 @@ c_j = theta_j - theta_{j+1}, F_j the chance that d comes after place j, and q_j 
     g_d = sum over j of c_j F_{j-1} A_j (rho_d - R_j / S_j),   A_j = q_1 + ... + q_j
 
 (for an item that the ranking places at rank r, the others are one place further up from r on, and d is counted in).
-Unbiased for any rank weights; O(D K) per ranking, in vector registers (``kernels/conditional.c``). The Hessian diagonal
-is the derivative of F A under the sum and comes with it.
+Unbiased for any rank weights; O(D K) per ranking, in vector registers (``kernels/gradients/conditional.c``). The
+Hessian diagonal is the derivative of F A under the sum and comes with it.
 """
 
 from libc.math cimport INFINITY, NAN
 from libc.string cimport memcpy, memset
 
-from plrank_fast._estimator cimport Estimate, Estimator, new_estimator, take_mean
-from plrank_fast._layout cimport Layout, layout_at, measure, take
-from plrank_fast._remaining cimport (
+from plrank_fast._core.gradients.estimator cimport Estimate, Estimator, new_estimator, take_mean
+from plrank_fast._core.ranking.remaining cimport (
     Remaining,
     analyse_ranking,
     prepare_remaining,
@@ -25,11 +24,12 @@ from plrank_fast._remaining cimport (
     unit_ratio,
     weight_in_unit,
 )
-from plrank_fast._simd cimport simd_level
-from plrank_fast._typedefs cimport int32_t, intp_t
-from plrank_fast._weights cimport PLR_LARGEST_SPREAD, relative_weights_of
+from plrank_fast._core.ranking.weights cimport PLR_LARGEST_SPREAD, relative_weights_of
+from plrank_fast._core.runtime.layout cimport Layout, layout_at, measure, take
+from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t
+from plrank_fast._core.runtime.simd cimport simd_level
 
-cdef extern from "conditional.h" nogil:
+cdef extern from "gradients/conditional.h" nogil:
     ctypedef struct conditional_ranking:
         size_t cutoff
         const double *sums

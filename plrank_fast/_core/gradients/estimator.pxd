@@ -1,13 +1,13 @@
 """What every estimator from sampled rankings consists of: three steps over the rankings of one query.
 
 ``begin`` lays its state out in the workspace, ``accumulate`` adds rankings to it, as often as there are more, and
-``finish`` leaves the mean over all of them. Who draws the rankings, and in what portions, is a matter of ``_sampled``.
+``finish`` leaves the mean over all of them. Who draws the rankings, and in what portions, is a matter of ``sampled``.
 """
 
 from libc.string cimport memset
 
-from plrank_fast._typedefs cimport int32_t, intp_t
-from plrank_fast._weights cimport Weights
+from plrank_fast._core.ranking.weights cimport Weights
+from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t
 
 cdef struct Estimate:
     # the query

@@ -1,6 +1,6 @@
 """Exact expectations of one query by quadrature: metric, gradient, Hessian diagonal, rank probabilities."""
 
-from plrank_fast._typedefs cimport intp_t
+from plrank_fast._core.runtime.scalar_types cimport intp_t
 
 cdef size_t exact_workspace(intp_t n_items, intp_t cutoff, bint probabilities) noexcept nogil
 cdef int solve(

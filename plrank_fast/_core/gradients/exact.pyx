@@ -1,18 +1,18 @@
 """Exact expectations of a batch of queries by quadrature: metric, gradient, Hessian diagonal, rank probabilities.
 
-The kernels are in kernels/exact.c and the files that kernels/exact.h lists; docs/numerics.md walks through them.
+The kernels are in kernels/gradients/exact: ``exact.h`` lists the files, docs/numerics.md walks through them.
 """
 
 from libc.stddef cimport size_t
 from libc.stdint cimport intptr_t
 
-from plrank_fast._batch cimport Batch, batch_of, longest_query, run_batch
-from plrank_fast._queries cimport Queries, Query, queries_of, query_at
-from plrank_fast._simd cimport simd_level
-from plrank_fast._threads cimport Workspaces, raise_if_stopped, signal_came
-from plrank_fast._typedefs cimport int64_t, intp_t
+from plrank_fast._core.runtime.batch cimport Batch, batch_of, longest_query, run_batch
+from plrank_fast._core.runtime.queries cimport Queries, Query, queries_of, query_at
+from plrank_fast._core.runtime.scalar_types cimport int64_t, intp_t
+from plrank_fast._core.runtime.simd cimport simd_level
+from plrank_fast._core.runtime.threads cimport Workspaces, raise_if_stopped, signal_came
 
-cdef extern from "exact.h" nogil:
+cdef extern from "gradients/exact/exact.h" nogil:
     ctypedef struct cancellation:
         int (*interrupted)() noexcept nogil
         int requested

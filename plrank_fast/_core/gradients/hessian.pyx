@@ -15,10 +15,10 @@ enumeration shows; its variance is far above that of the conditional estimator.
 
 from libc.string cimport memset
 
-from plrank_fast._estimator cimport Estimate, Estimator, new_estimator, sum_future_reward, take_mean
-from plrank_fast._plrank cimport PLRank, begin_pl_rank, pl_rank_workspace
-from plrank_fast._remaining cimport Remaining, analyse_ranking, unit_ratio, weight_in_unit
-from plrank_fast._typedefs cimport int32_t, intp_t
+from plrank_fast._core.gradients.estimator cimport Estimate, Estimator, new_estimator, sum_future_reward, take_mean
+from plrank_fast._core.gradients.pl_rank cimport PLRank, begin_pl_rank, pl_rank_workspace
+from plrank_fast._core.ranking.remaining cimport Remaining, analyse_ranking, unit_ratio, weight_in_unit
+from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t
 
 cdef struct Prefix:
     # sums over j <= k of 1 / S_j, theta_j / S_j, PR_j / S_j, theta_j / S_j^2, PR_j / S_j^2, in the unit of a rank

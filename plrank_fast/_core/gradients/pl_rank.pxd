@@ -1,8 +1,8 @@
 """The estimators PL-Rank-1, PL-Rank-2 and PL-Rank-3, and the sampled value of the metric itself."""
 
-from plrank_fast._estimator cimport Estimate, Estimator
-from plrank_fast._remaining cimport Remaining
-from plrank_fast._typedefs cimport int32_t, intp_t
+from plrank_fast._core.gradients.estimator cimport Estimate, Estimator
+from plrank_fast._core.ranking.remaining cimport Remaining
+from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t
 
 cdef struct PLRank:
     # the state of one query

@@ -24,9 +24,8 @@ expectation for any b that does not depend on the ranking.
 from libc.math cimport fabs
 from libc.string cimport memcpy, memset
 
-from plrank_fast._estimator cimport Estimate, Estimator, new_estimator, sum_future_reward, take_mean
-from plrank_fast._layout cimport Layout, layout_at, measure, take
-from plrank_fast._remaining cimport (
+from plrank_fast._core.gradients.estimator cimport Estimate, Estimator, new_estimator, sum_future_reward, take_mean
+from plrank_fast._core.ranking.remaining cimport (
     Remaining,
     analyse_ranking,
     prepare_remaining,
@@ -34,10 +33,11 @@ from plrank_fast._remaining cimport (
     unit_ratio,
     weight_in_unit,
 )
-from plrank_fast._simd cimport simd_level
-from plrank_fast._typedefs cimport int32_t, intp_t
+from plrank_fast._core.runtime.layout cimport Layout, layout_at, measure, take
+from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t
+from plrank_fast._core.runtime.simd cimport simd_level
 
-cdef extern from "rank_pass.h" nogil:
+cdef extern from "gradients/rank_pass.h" nogil:
     ctypedef struct rank_pass_kernels:
         void (*reward_share)(double *gradient, const double *weights, double reward, size_t n) noexcept nogil
         void (*direct_and_reward)(
@@ -304,5 +304,5 @@ cdef Estimator pl_rank_2_estimator() noexcept nogil:
 
 
 cdef Estimator pl_rank_3_estimator() noexcept nogil:
-    """One ranking after another, at any scores and rank weights; ``_plrank_pass`` is faster where it serves."""
+    """One ranking after another, at any scores and rank weights; ``pl_rank_groups`` is faster where it serves."""
     return new_estimator(pl_rank_workspace, begin_pl_rank, accumulate_pl_rank_3, NULL, finish_pl_rank_3, 0.0, 0.1)

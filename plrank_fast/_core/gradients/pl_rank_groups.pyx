@@ -1,22 +1,24 @@
 """PL-Rank-3 over groups of sixteen rankings: which of the kernel's two passes may run, and the two ends around it.
 
-The kernel (``kernels/pl_rank_groups.c``) takes sixteen rankings at once, one in each SIMD lane: at D = 120 it is 7
-times faster than the estimator of ``_plrank`` with K = 10 and 30 times with K = 100. That one remains for scores and
-rank weights where the kernel could not hold the same 1e-12.
+The kernel (``kernels/gradients/pl_rank_groups.c``) takes sixteen rankings at once, one in each SIMD lane: at D = 120
+it is 7 times faster than the estimator of ``pl_rank`` with K = 10 and 30 times with K = 100. That one remains for
+scores and rank weights where the kernel could not hold the same 1e-12.
 """
 
 from libc.math cimport sqrt
 from libc.string cimport memset
 
-from plrank_fast._estimator cimport Estimate, Estimator, new_estimator
-from plrank_fast._layout cimport Layout, layout_at, measure, take
-from plrank_fast._plrank cimport accumulate_pl_rank_3, begin_pl_rank, finish_pl_rank_3, pl_rank_workspace
-from plrank_fast._samplers cimport GROUP_RANKS, GROUP_SIZE, PLR_NETWORK_ITEMS, deepest
-from plrank_fast._simd cimport simd_level
-from plrank_fast._typedefs cimport int32_t, intp_t
-from plrank_fast._weights cimport Weights
+from plrank_fast._core.gradients.estimator cimport Estimate, Estimator, new_estimator
+from plrank_fast._core.gradients.pl_rank cimport (
+    accumulate_pl_rank_3, begin_pl_rank, finish_pl_rank_3, pl_rank_workspace,
+)
+from plrank_fast._core.ranking.weights cimport Weights
+from plrank_fast._core.runtime.layout cimport Layout, layout_at, measure, take
+from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t
+from plrank_fast._core.runtime.simd cimport simd_level
+from plrank_fast._core.sampling.samplers cimport GROUP_RANKS, GROUP_SIZE, PLR_NETWORK_ITEMS, deepest
 
-cdef extern from "pl_rank_groups.h" nogil:
+cdef extern from "gradients/pl_rank_groups.h" nogil:
     ctypedef struct pl_rank_groups:
         size_t n_items
         size_t cutoff

@@ -14,9 +14,8 @@ pass over the rankings, and drawing them again costs less than keeping them woul
 
 from libc.string cimport memcpy, memset
 
-from plrank_fast._estimator cimport Estimate, Estimator, new_estimator, sum_future_reward
-from plrank_fast._layout cimport Layout, layout_at, measure, take
-from plrank_fast._remaining cimport (
+from plrank_fast._core.gradients.estimator cimport Estimate, Estimator, new_estimator, sum_future_reward
+from plrank_fast._core.ranking.remaining cimport (
     Remaining,
     analyse_ranking,
     prepare_remaining,
@@ -24,10 +23,11 @@ from plrank_fast._remaining cimport (
     unit_ratio,
     weight_in_unit,
 )
-from plrank_fast._simd cimport simd_level
-from plrank_fast._typedefs cimport int32_t, intp_t
+from plrank_fast._core.runtime.layout cimport Layout, layout_at, measure, take
+from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t
+from plrank_fast._core.runtime.simd cimport simd_level
 
-cdef extern from "rank_pass.h" nogil:
+cdef extern from "gradients/rank_pass.h" nogil:
     ctypedef struct rank_pass_kernels:
         void (*reward_share)(double *gradient, const double *weights, double reward, size_t n) noexcept nogil
     const rank_pass_kernels *rank_pass_kernels_at(int level)

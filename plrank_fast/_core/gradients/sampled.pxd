@@ -1,7 +1,7 @@
 """Sampled estimates: the gradient, and the Hessian diagonal, of one query."""
 
-from plrank_fast._estimator cimport Estimate, Estimator
-from plrank_fast._typedefs cimport int32_t, intp_t, uint64_t
+from plrank_fast._core.gradients.estimator cimport Estimate, Estimator
+from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t, uint64_t
 
 cpdef enum EstimatorKind:
     METRIC                      # the sampled value, one number per query

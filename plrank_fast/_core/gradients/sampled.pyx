@@ -5,17 +5,22 @@ A block is drawn and used up before the next one, so memory is O(D + K) per thre
 
 from libc.string cimport memset
 
-from plrank_fast._batch cimport Batch, batch_of, longest_query, parts_per_thread, run_batch
-from plrank_fast._conditional cimport conditional_estimator
-from plrank_fast._hessian cimport hessian_estimator
-from plrank_fast._estimator cimport Estimate, Estimator, estimate_of
-from plrank_fast._layout cimport aligned
-from plrank_fast._plrank cimport metric_estimator, pl_rank_1_estimator, pl_rank_2_estimator, pl_rank_3_estimator
-from plrank_fast._plrank_pass cimport pl_rank_3_in_groups
-from plrank_fast._policy_gradient cimport policy_gradient_estimator
-from plrank_fast._queries cimport Queries, Query, queries_of, query_at
-from plrank_fast._random cimport BLOCK, block_size
-from plrank_fast._samplers cimport (
+from plrank_fast._core.gradients.conditional cimport conditional_estimator
+from plrank_fast._core.gradients.estimator cimport Estimate, Estimator, estimate_of
+from plrank_fast._core.gradients.hessian cimport hessian_estimator
+from plrank_fast._core.gradients.pl_rank cimport (
+    metric_estimator, pl_rank_1_estimator, pl_rank_2_estimator, pl_rank_3_estimator,
+)
+from plrank_fast._core.gradients.pl_rank_groups cimport pl_rank_3_in_groups
+from plrank_fast._core.gradients.policy_gradient cimport policy_gradient_estimator
+from plrank_fast._core.random.stream cimport BLOCK, block_size
+from plrank_fast._core.ranking.weights cimport Weights, weigh, weights_workspace
+from plrank_fast._core.runtime.batch cimport Batch, batch_of, longest_query, parts_per_thread, run_batch
+from plrank_fast._core.runtime.layout cimport aligned
+from plrank_fast._core.runtime.queries cimport Queries, Query, queries_of, query_at
+from plrank_fast._core.runtime.scalar_types cimport int32_t, int64_t, intp_t, uint64_t
+from plrank_fast._core.runtime.threads cimport ROUND_NS, Workspaces, check_interrupt
+from plrank_fast._core.sampling.samplers cimport (
     GROUP_SIZE,
     NS_PER_ITEM,
     Draw,
@@ -34,9 +39,6 @@ from plrank_fast._samplers cimport (
     thread_sampler,
     thread_sampler_workspace,
 )
-from plrank_fast._threads cimport ROUND_NS, Workspaces, check_interrupt
-from plrank_fast._typedefs cimport int32_t, int64_t, intp_t, uint64_t
-from plrank_fast._weights cimport Weights, weigh, weights_workspace
 
 # rankings of the pilot, and the number of their block, which no other block has
 cdef enum:

@@ -1,8 +1,8 @@
 """StochasticRank: the estimate of one query."""
 
-from plrank_fast._typedefs cimport intp_t, uint64_t
+from plrank_fast._core.runtime.scalar_types cimport intp_t, uint64_t
 
-cdef extern from "stochastic_rank.h" nogil:
+cdef extern from "gradients/stochastic_rank.h" nogil:
     int PLR_GUMBEL
     int PLR_NORMAL
 

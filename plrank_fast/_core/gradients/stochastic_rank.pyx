@@ -17,17 +17,17 @@ from libc.float cimport DBL_MAX
 from libc.math cimport INFINITY, M_PI, cos, exp, log, sin
 from libc.string cimport memset
 
-from plrank_fast._batch cimport Batch, batch_of, longest_query, parts_per_thread, run_batch, run_tasks
-from plrank_fast._layout cimport Layout, aligned, layout_at, measure, take
-from plrank_fast._queries cimport Queries, Query, queries_of, query_at
-from plrank_fast._random cimport block_size, plr_stream, plr_stream_init
-from plrank_fast._selection cimport select_smallest, sort_pairs
-from plrank_fast._simd cimport simd_level
-from plrank_fast._threads cimport Workspaces, check_interrupt
-from plrank_fast._typedefs cimport int32_t, int64_t, intp_t, uint64_t
-from plrank_fast._weights cimport PLR_LARGEST_SPREAD
+from plrank_fast._core.random.selection cimport select_smallest, sort_pairs
+from plrank_fast._core.random.stream cimport block_size, plr_stream, plr_stream_init
+from plrank_fast._core.ranking.weights cimport PLR_LARGEST_SPREAD
+from plrank_fast._core.runtime.batch cimport Batch, batch_of, longest_query, parts_per_thread, run_batch, run_tasks
+from plrank_fast._core.runtime.layout cimport Layout, aligned, layout_at, measure, take
+from plrank_fast._core.runtime.queries cimport Queries, Query, queries_of, query_at
+from plrank_fast._core.runtime.scalar_types cimport int32_t, int64_t, intp_t, uint64_t
+from plrank_fast._core.runtime.simd cimport simd_level
+from plrank_fast._core.runtime.threads cimport Workspaces, check_interrupt
 
-cdef extern from "stochastic_rank.h" nogil:
+cdef extern from "gradients/stochastic_rank.h" nogil:
     int PLR_GUMBEL_WIDE
     int PLR_LISTS
     ctypedef struct noisy_ranking:

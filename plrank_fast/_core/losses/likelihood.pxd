@@ -1,6 +1,6 @@
 """Losses that are likelihoods: pointwise, softmax cross-entropy, ListMLE."""
 
-from plrank_fast._loss cimport Loss
+from plrank_fast._core.losses.loss cimport Loss
 
 cdef Loss pointwise_squared() noexcept nogil
 cdef Loss pointwise_logistic() noexcept nogil

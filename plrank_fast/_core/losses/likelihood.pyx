@@ -2,21 +2,21 @@
 
 from libc.math cimport INFINITY, log
 
-from plrank_fast._layout cimport Layout, layout_at, measure, take
-from plrank_fast._loss cimport Loss, LossQuery, loss_rows
-from plrank_fast._metrics cimport rank_all
-from plrank_fast._random cimport plr_stream, plr_stream_init
-from plrank_fast._simd cimport simd_level
-from plrank_fast._typedefs cimport int32_t, intp_t
+from plrank_fast._core.losses.loss cimport Loss, LossQuery, loss_rows
+from plrank_fast._core.random.stream cimport plr_stream, plr_stream_init
+from plrank_fast._core.ranking.metrics cimport rank_all
+from plrank_fast._core.runtime.layout cimport Layout, layout_at, measure, take
+from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t
+from plrank_fast._core.runtime.simd cimport simd_level
 
-cdef extern from "likelihood_losses.h" nogil:
+cdef extern from "losses/likelihood_losses.h" nogil:
     ctypedef struct likelihood_kernels:
         double (*logistic)(const double *scores, const double *labels, double *gradient, size_t n) noexcept nogil
         double (*exponentials)(const double *x, double shift, double *out, size_t n) noexcept nogil
         double (*sum_of_logarithms)(const double *x, size_t n) noexcept nogil
     const likelihood_kernels *likelihood_kernels_at(int level)
 
-cdef extern from "shuffle.h" nogil:
+cdef extern from "random/shuffle.h" nogil:
     void plr_shuffle(plr_stream *stream, int32_t *items, size_t n)
 
 cdef const likelihood_kernels *kernels = likelihood_kernels_at(simd_level())

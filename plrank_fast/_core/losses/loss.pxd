@@ -1,6 +1,6 @@
 """What every loss consists of: three steps over the rows of one query."""
 
-from plrank_fast._typedefs cimport intp_t, uint64_t
+from plrank_fast._core.runtime.scalar_types cimport intp_t, uint64_t
 
 cdef struct LossOptions:
     intp_t cutoff                # ranks that count, in every query

@@ -1,17 +1,17 @@
 """Losses of given labels over a batch: one value per query, and the gradient of their sum.
 
-A loss is three steps (``_loss.pxd``): begin, which says how many rows the query has, the rows, in order, and finish.
-Rows are what a long query is cut into between two looks for Ctrl-C.
+A loss is three steps (``losses/loss.pxd``): begin, which says how many rows the query has, the rows, in order, and
+finish. Rows are what a long query is cut into between two looks for Ctrl-C.
 """
 
-from plrank_fast._batch cimport Batch, batch_of, longest_query, run_batch
-from plrank_fast._likelihood_losses cimport list_mle, pointwise_logistic, pointwise_squared, softmax_cross_entropy
-from plrank_fast._loss cimport Loss, LossOptions, LossQuery
-from plrank_fast._pair_losses cimport lambda_loss, pairwise_logistic
-from plrank_fast._queries cimport Queries, Query, queries_of, query_at
-from plrank_fast._rank_losses cimport approx_ndcg, soft_rank
-from plrank_fast._threads cimport ROUND_NS, Workspaces, raise_if_stopped, signal_came
-from plrank_fast._typedefs cimport int64_t, intp_t, uint64_t
+from plrank_fast._core.losses.likelihood cimport list_mle, pointwise_logistic, pointwise_squared, softmax_cross_entropy
+from plrank_fast._core.losses.loss cimport Loss, LossOptions, LossQuery
+from plrank_fast._core.losses.pairs cimport lambda_loss, pairwise_logistic
+from plrank_fast._core.losses.ranks cimport approx_ndcg, soft_rank
+from plrank_fast._core.runtime.batch cimport Batch, batch_of, longest_query, run_batch
+from plrank_fast._core.runtime.queries cimport Queries, Query, queries_of, query_at
+from plrank_fast._core.runtime.scalar_types cimport int64_t, intp_t, uint64_t
+from plrank_fast._core.runtime.threads cimport ROUND_NS, Workspaces, raise_if_stopped, signal_came
 
 cpdef enum LossKind:
     POINTWISE_SQUARED

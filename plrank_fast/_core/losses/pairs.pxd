@@ -1,6 +1,6 @@
 """Losses over pairs of documents with unequal labels: pairwise logistic, LambdaRank, LambdaLoss."""
 
-from plrank_fast._loss cimport Loss
+from plrank_fast._core.losses.loss cimport Loss
 
 cdef Loss pairwise_logistic() noexcept nogil
 cdef Loss lambda_loss() noexcept nogil

@@ -8,14 +8,14 @@ rows are only held against the R others that rank lower, which stand in a list o
 
 from libc.string cimport memset
 
-from plrank_fast._layout cimport Layout, layout_at, measure, take
-from plrank_fast._loss cimport Loss, LossQuery
-from plrank_fast._metrics cimport rank_all, rank_query
-from plrank_fast._selection cimport sort_pairs
-from plrank_fast._simd cimport simd_level
-from plrank_fast._typedefs cimport int32_t, intp_t
+from plrank_fast._core.losses.loss cimport Loss, LossQuery
+from plrank_fast._core.random.selection cimport sort_pairs
+from plrank_fast._core.ranking.metrics cimport rank_all, rank_query
+from plrank_fast._core.runtime.layout cimport Layout, layout_at, measure, take
+from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t
+from plrank_fast._core.runtime.simd cimport simd_level
 
-cdef extern from "pair_losses.h" nogil:
+cdef extern from "losses/pair_losses.h" nogil:
     ctypedef struct ranked_document:
         double score
         double gain

@@ -1,6 +1,6 @@
 """Losses that make ranks smooth: ApproxNDCG and SoftRank."""
 
-from plrank_fast._loss cimport Loss
+from plrank_fast._core.losses.loss cimport Loss
 
 cdef Loss approx_ndcg() noexcept nogil
 cdef Loss soft_rank() noexcept nogil

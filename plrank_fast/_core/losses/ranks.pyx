@@ -6,14 +6,14 @@ and O(R D K) for SoftRank with R relevant documents.
 
 from libc.math cimport log2
 
-from plrank_fast._layout cimport Layout, layout_at, measure, take
-from plrank_fast._loss cimport Loss, LossQuery
-from plrank_fast._metrics cimport rank_query
-from plrank_fast._simd cimport simd_level
-from plrank_fast._threads cimport ROUND_NS
-from plrank_fast._typedefs cimport int32_t, intp_t
+from plrank_fast._core.losses.loss cimport Loss, LossQuery
+from plrank_fast._core.ranking.metrics cimport rank_query
+from plrank_fast._core.runtime.layout cimport Layout, layout_at, measure, take
+from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t
+from plrank_fast._core.runtime.simd cimport simd_level
+from plrank_fast._core.runtime.threads cimport ROUND_NS
 
-cdef extern from "rank_losses.h" nogil:
+cdef extern from "losses/rank_losses.h" nogil:
     int PLR_SOFT_RANK_TARGETS
     double plr_soft_rank_memory(size_t n, size_t cutoff)
     ctypedef struct soft_rank_task:

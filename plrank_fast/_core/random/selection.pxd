@@ -1,8 +1,8 @@
 """Introselect and sort over (key, item) pairs, smallest key first."""
 
-from plrank_fast._typedefs cimport int32_t, intp_t
+from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t
 
-cdef extern from "selection.h" nogil:
+cdef extern from "random/selection.h" nogil:
     const int PLR_SHORT_LIST  # up to this length sorting costs no more than selecting
 
 cdef void select_smallest(double *keys, int32_t *items, intp_t n, intp_t k) noexcept nogil

@@ -6,10 +6,10 @@ partitions be unbalanced all the same, the median of medians of five takes over 
 are sorted by counting, in vector registers.
 """
 
-from plrank_fast._simd cimport simd_level
-from plrank_fast._typedefs cimport int32_t, intp_t, uint64_t
+from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t, uint64_t
+from plrank_fast._core.runtime.simd cimport simd_level
 
-cdef extern from "selection.h" nogil:
+cdef extern from "random/selection.h" nogil:
     ctypedef struct selection_kernels:
         size_t (*keep_below)(
             const double *keys, size_t n, double pivot, double *kept_keys, int32_t *kept_items) noexcept nogil

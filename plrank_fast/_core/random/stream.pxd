@@ -1,8 +1,8 @@
 """Counter-keyed random streams: one per (query, block of samples)."""
 
-from plrank_fast._typedefs cimport intp_t, uint64_t
+from plrank_fast._core.runtime.scalar_types cimport intp_t, uint64_t
 
-cdef extern from "random_stream.h" nogil:
+cdef extern from "random/random_stream.h" nogil:
     int PLR_STREAM_LANES
     ctypedef struct plr_stream:
         uint64_t word[4][8]

@@ -1,4 +1,4 @@
-"""Counter-keyed random streams (``kernels/random_stream.h``), opened up for the known-answer tests.
+"""Counter-keyed random streams (``kernels/random/random_stream.h``), opened up for the known-answer tests.
 
 The generator is xoshiro256++ in eight lanes; a stream is seeded from the 128-bit key of a call, the index of the query
 and the index of the block of samples, and from nothing else.
@@ -6,7 +6,7 @@ and the index of the block of samples, and from nothing else.
 
 import numpy as np
 
-from plrank_fast._typedefs cimport uint64_t
+from plrank_fast._core.runtime.scalar_types cimport uint64_t
 
 
 def stream_words(const uint64_t[::1] key, uint64_t query, uint64_t block, Py_ssize_t steps):

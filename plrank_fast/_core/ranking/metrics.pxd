@@ -1,6 +1,6 @@
 """The deterministic ranking of a query and its metric; log-probabilities of rankings."""
 
-from plrank_fast._typedefs cimport int32_t, intp_t
+from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t
 
 cdef size_t ranking_workspace(intp_t n_items) noexcept nogil
 cdef void rank_query(

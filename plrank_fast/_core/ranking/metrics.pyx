@@ -2,11 +2,11 @@
 
 from libc.math cimport INFINITY, log
 
-from plrank_fast._batch cimport Batch, batch_of, longest_query, run_batch
-from plrank_fast._queries cimport Queries, Query, queries_of, query_at
-from plrank_fast._remaining cimport Remaining, analyse_ranking, prepare_remaining, remaining_workspace
-from plrank_fast._selection cimport select_smallest, sort_pairs
-from plrank_fast._typedefs cimport int32_t, int64_t, intp_t
+from plrank_fast._core.random.selection cimport select_smallest, sort_pairs
+from plrank_fast._core.ranking.remaining cimport Remaining, analyse_ranking, prepare_remaining, remaining_workspace
+from plrank_fast._core.runtime.batch cimport Batch, batch_of, longest_query, run_batch
+from plrank_fast._core.runtime.queries cimport Queries, Query, queries_of, query_at
+from plrank_fast._core.runtime.scalar_types cimport int32_t, int64_t, intp_t
 
 
 cpdef enum MetricKind:

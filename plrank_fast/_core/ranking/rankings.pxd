@@ -1,6 +1,6 @@
 """Checks of rankings made elsewhere, before a kernel trusts them as indices."""
 
-from plrank_fast._typedefs cimport int32_t, int64_t, intp_t
+from plrank_fast._core.runtime.scalar_types cimport int32_t, int64_t, intp_t
 
 cdef int fault_in_query(
     const int32_t *rankings, intp_t n_rankings, intp_t length, intp_t used, intp_t n_items, int64_t *last_seen,

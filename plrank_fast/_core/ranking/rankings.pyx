@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from plrank_fast._typedefs cimport int32_t, int64_t, intp_t
+from plrank_fast._core.runtime.scalar_types cimport int32_t, int64_t, intp_t
 
 # what is wrong with an entry
 OUT_OF_RANGE = 1

@@ -2,7 +2,7 @@
 
 from libc.math cimport exp
 
-from plrank_fast._typedefs cimport int32_t, int64_t, intp_t
+from plrank_fast._core.runtime.scalar_types cimport int32_t, int64_t, intp_t
 
 cdef struct Remaining:
     intp_t n_items

@@ -18,10 +18,10 @@ Per ranking this is O(K); per query O(D), as the leading items come from introse
 
 from libc.math cimport INFINITY, exp
 
-from plrank_fast._layout cimport Layout, layout_at, measure, take
-from plrank_fast._selection cimport select_smallest, sort_pairs
-from plrank_fast._typedefs cimport int32_t, int64_t, intp_t
-from plrank_fast._weights cimport PLR_LARGEST_SPREAD, relative_weights_of
+from plrank_fast._core.random.selection cimport select_smallest, sort_pairs
+from plrank_fast._core.ranking.weights cimport PLR_LARGEST_SPREAD, relative_weights_of
+from plrank_fast._core.runtime.layout cimport Layout, layout_at, measure, take
+from plrank_fast._core.runtime.scalar_types cimport int32_t, int64_t, intp_t
 
 
 cdef double *lay_out(Remaining *remaining, intp_t n_items, intp_t cutoff, Layout *layout) noexcept nogil:

@@ -1,8 +1,8 @@
 """Weights of one query's items, which samplers and estimators share, and how they are spread."""
 
-from plrank_fast._typedefs cimport intp_t
+from plrank_fast._core.runtime.scalar_types cimport intp_t
 
-cdef extern from "weights.h" nogil:
+cdef extern from "ranking/weights.h" nogil:
     const int PLR_OCTAVES
     const double PLR_LARGEST_SPREAD
     ctypedef struct weight_octaves:

@@ -2,13 +2,13 @@
 
 from libc.math cimport exp, ldexp
 
-from plrank_fast._layout cimport aligned
-from plrank_fast._simd cimport simd_level
-from plrank_fast._typedefs cimport intp_t
+from plrank_fast._core.runtime.layout cimport aligned
+from plrank_fast._core.runtime.scalar_types cimport intp_t
+from plrank_fast._core.runtime.simd cimport simd_level
 
 import numpy as np
 
-cdef extern from "weights.h" nogil:
+cdef extern from "ranking/weights.h" nogil:
     ctypedef struct weights_kernels:
         void (*extremes)(const double *scores, size_t n, double *lowest, double *highest) noexcept nogil
         double (*relative)(const double *scores, double highest, double sign, double *out, size_t n) noexcept nogil

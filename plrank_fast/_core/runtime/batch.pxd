@@ -1,7 +1,7 @@
 """The one driver of batches: who works on which query, when Ctrl-C is looked for, which query threads share."""
 
-from plrank_fast._threads cimport Workspaces
-from plrank_fast._typedefs cimport int64_t, intp_t
+from plrank_fast._core.runtime.scalar_types cimport int64_t, intp_t
+from plrank_fast._core.runtime.threads cimport Workspaces
 
 # What is done for one query. ``call`` is whatever the caller of ``run_batch`` describes its call by.
 ctypedef void (*query_function)(const void *call, intp_t query, char *workspace) noexcept nogil

@@ -11,7 +11,8 @@ and one for a long query. Queries that hold nothing to do never reach either.
 
 from cython.parallel cimport prange
 
-from plrank_fast._threads cimport (
+from plrank_fast._core.runtime.scalar_types cimport int64_t, intp_t
+from plrank_fast._core.runtime.threads cimport (
     LEARNT_FACTOR,
     ROUND_NS,
     WORTH_NS,
@@ -21,7 +22,6 @@ from plrank_fast._threads cimport (
     most_threads,
     threads_for,
 )
-from plrank_fast._typedefs cimport int64_t, intp_t
 
 cdef double OVERHEAD_ITEMS = 25.0  # a query costs as much as this many items more than it has
 cdef double LONG_ROUNDS = 0.04     # of a round: what a query must take to be worth threads of its own

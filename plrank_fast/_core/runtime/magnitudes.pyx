@@ -1,8 +1,8 @@
 """Whether values are finite, and of a size whose products and sums stay far from both ends of a double's range."""
 
-from plrank_fast._simd cimport simd_level
+from plrank_fast._core.runtime.simd cimport simd_level
 
-cdef extern from "magnitudes.h" nogil:
+cdef extern from "runtime/magnitudes.h" nogil:
     int PLR_ORDINARY_EXPONENT
     ctypedef struct magnitudes_kernels:
         int (*any_not_finite)(const double *values, size_t n) noexcept nogil

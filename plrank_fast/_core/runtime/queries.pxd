@@ -1,6 +1,6 @@
 """The arrays of a batch of queries, and the view of one query in them."""
 
-from plrank_fast._typedefs cimport int64_t, intp_t
+from plrank_fast._core.runtime.scalar_types cimport int64_t, intp_t
 
 
 cdef struct Queries:

@@ -28,7 +28,7 @@ cdef extern from *:
     int plr_processor_level()
     const char *PLR_BUILD_INFO
 
-cdef extern from "vector_functions.h" nogil:
+cdef extern from "simd/vector_functions.h" nogil:
     ctypedef struct vector_functions_kernels:
         void (*evaluate)(int function, const double *x, double *first, double *second, size_t n) noexcept nogil
     const vector_functions_kernels *vector_functions_kernels_at(int level)
@@ -94,7 +94,7 @@ VECTOR_FUNCTIONS = {
 
 
 def evaluate_vector_function(name, level, const double[::1] x, double[::1] first, double[::1] second):
-    """A function of ``kernels/vector_math.h`` at each of ``x``, whose length must be a multiple of 8.
+    """A function of ``kernels/simd/vector_math.h`` at each of ``x``, whose length must be a multiple of 8.
 
     ``level`` is one that the processor has; a function of one result sets ``second`` to 0.
     """

@@ -1,6 +1,6 @@
 """Threads of a call, looks for Ctrl-C, and memory for each thread."""
 
-from plrank_fast._typedefs cimport intp_t
+from plrank_fast._core.runtime.scalar_types cimport intp_t
 
 # What decides about rounds and threads; ``set_costs`` sets it for tests.
 cdef double ROUND_NS

@@ -1,4 +1,4 @@
-"""Threads of a call, looks for Ctrl-C, and memory for each thread. ``_batch`` says who works on what."""
+"""Threads of a call, looks for Ctrl-C, and memory for each thread. ``batch`` says who works on what."""
 
 import os
 import re
@@ -7,16 +7,16 @@ from cpython.exc cimport PyErr_CheckSignals, PyErr_Occurred
 from libc.stdint cimport uint64_t, uintptr_t
 from libc.stdlib cimport free
 
-from plrank_fast._typedefs cimport intp_t
+from plrank_fast._core.runtime.scalar_types cimport intp_t
 
-cdef extern from "openmp.h" nogil:
+cdef extern from "runtime/openmp.h" nogil:
     int omp_get_max_threads()
     int omp_in_parallel()
 
 cdef extern from "Python.h":
     int check_signals "PyErr_CheckSignals" () noexcept
 
-cdef extern from "thread_probe.h" nogil:
+cdef extern from "runtime/thread_probe.h" nogil:
     int plr_possible_team(int wanted, size_t stack_bytes)
 
 cdef extern from *:
@@ -54,7 +54,7 @@ cdef extern from *:
     }
 
     /* The team that runs, as its threads see it: its size, and which of them (modulo 64) have been given work. */
-    #include "openmp.h"
+    #include "runtime/openmp.h"
     static int plr_team = 0;
     static uint64_t plr_workers = 0;
     static inline int plr_enter_team(void)

@@ -1,7 +1,7 @@
 """The plain sampler: exponential arrival times, introselect, sort."""
 
-from plrank_fast._random cimport plr_stream
-from plrank_fast._typedefs cimport int32_t, intp_t
+from plrank_fast._core.random.stream cimport plr_stream
+from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t
 
 cdef struct Introselect:
     intp_t n_items

@@ -8,19 +8,19 @@ in order: O(D + K log K) per ranking.
 from libc.float cimport DBL_MAX
 from libc.math cimport INFINITY, exp, sqrt
 
-from plrank_fast._layout cimport Layout, layout_at, measure, take
-from plrank_fast._random cimport PLR_STREAM_LANES, plr_stream
-from plrank_fast._selection cimport PLR_SHORT_LIST, keep_below, select_smallest, sort_pairs
-from plrank_fast._simd cimport simd_level
-from plrank_fast._typedefs cimport int32_t, intp_t
+from plrank_fast._core.random.selection cimport PLR_SHORT_LIST, keep_below, select_smallest, sort_pairs
+from plrank_fast._core.random.stream cimport PLR_STREAM_LANES, plr_stream
+from plrank_fast._core.runtime.layout cimport Layout, layout_at, measure, take
+from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t
+from plrank_fast._core.runtime.simd cimport simd_level
 
-cdef extern from "arrival_times.h" nogil:
+cdef extern from "sampling/arrival_times.h" nogil:
     ctypedef struct arrival_times_kernels:
         void (*linear)(plr_stream *stream, const double *inverse_weights, double *arrivals, size_t n) noexcept nogil
         void (*logarithmic)(plr_stream *stream, const double *scores, double *arrivals, size_t n) noexcept nogil
     const arrival_times_kernels *arrival_times_kernels_at(int level)
 
-cdef extern from "weights.h" nogil:
+cdef extern from "ranking/weights.h" nogil:
     const double PLR_LARGEST_SPREAD
     ctypedef struct weights_kernels:
         double (*relative)(const double *scores, double highest, double sign, double *out, size_t n) noexcept nogil

@@ -10,13 +10,13 @@ A tree of partial sums finds the item and takes it out in O(log D).
 
 from libc.math cimport INFINITY, exp, log2
 
-from plrank_fast._batch cimport Batch, batch_of, longest_query, parts_per_thread, run_batch, run_tasks
-from plrank_fast._layout cimport Layout, layout_at, measure, take
-from plrank_fast._queries cimport Queries, Query, queries_of, query_at
-from plrank_fast._random cimport PLR_STREAM_LANES, plr_stream, plr_stream_init, plr_stream_next
-from plrank_fast._selection cimport sort_pairs
-from plrank_fast._threads cimport Workspaces, check_interrupt
-from plrank_fast._typedefs cimport int32_t, int64_t, intp_t, uint64_t
+from plrank_fast._core.random.selection cimport sort_pairs
+from plrank_fast._core.random.stream cimport PLR_STREAM_LANES, plr_stream, plr_stream_init, plr_stream_next
+from plrank_fast._core.runtime.batch cimport Batch, batch_of, longest_query, parts_per_thread, run_batch, run_tasks
+from plrank_fast._core.runtime.layout cimport Layout, layout_at, measure, take
+from plrank_fast._core.runtime.queries cimport Queries, Query, queries_of, query_at
+from plrank_fast._core.runtime.scalar_types cimport int32_t, int64_t, intp_t, uint64_t
+from plrank_fast._core.runtime.threads cimport Workspaces, check_interrupt
 
 cdef double NS_PER_NODE = 0.5      # of a tree that is copied
 cdef double NS_PER_LEVEL = 5.0     # of a tree that an item is taken out of

@@ -1,12 +1,12 @@
 """Samplers of Plackett-Luce rankings: prepared once per query, then asked for blocks of rankings."""
 
-from plrank_fast._introselect cimport Introselect
-from plrank_fast._random cimport plr_stream
-from plrank_fast._threads cimport Workspaces
-from plrank_fast._typedefs cimport int32_t, intp_t, uint8_t, uint32_t, uint64_t
-from plrank_fast._weights cimport Weights
+from plrank_fast._core.random.stream cimport plr_stream
+from plrank_fast._core.ranking.weights cimport Weights
+from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t, uint8_t, uint32_t, uint64_t
+from plrank_fast._core.runtime.threads cimport Workspaces
+from plrank_fast._core.sampling.introselect cimport Introselect
 
-cdef extern from "network_sampler.h" nogil:
+cdef extern from "sampling/network_sampler.h" nogil:
     const int PLR_NETWORK_ITEMS
     const double PLR_FLOAT_SPREAD
     ctypedef struct network_sampler:
@@ -19,7 +19,7 @@ cdef extern from "network_sampler.h" nogil:
         double *exact
         int32_t *order
 
-cdef extern from "slot_table.h" nogil:
+cdef extern from "sampling/slot_table.h" nogil:
     const int PLR_SLOT_ITEMS
     const int PLR_SLOTS_AT_ONCE
     const int PLR_MOST_COMPARED
@@ -42,7 +42,7 @@ cdef extern from "slot_table.h" nogil:
         uint8_t *stamps
         double *arrivals
 
-cdef extern from "guide_table.h" nogil:
+cdef extern from "sampling/guide_table.h" nogil:
     int plr_bits_for(size_t n)
     size_t plr_guide_blocks(size_t n_items)
     ctypedef struct guide_table:
@@ -57,7 +57,7 @@ cdef extern from "guide_table.h" nogil:
         int32_t *items
         double *arrivals
 
-cdef extern from "threshold_sampler.h" nogil:
+cdef extern from "sampling/threshold_sampler.h" nogil:
     const int PLR_THRESHOLD_CANDIDATES
     size_t plr_most_candidates(size_t cutoff)
     double plr_mean_candidates(size_t cutoff)
@@ -77,7 +77,7 @@ cdef extern from "threshold_sampler.h" nogil:
         int32_t *order
 
 # rankings drawn and used side by side
-cdef extern from "groups.h" nogil:
+cdef extern from "sampling/groups.h" nogil:
     enum:
         GROUP_SIZE "PLR_GROUP_SIZE"
 

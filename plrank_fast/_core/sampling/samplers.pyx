@@ -3,14 +3,14 @@
 All of them draw from the same distribution, exactly; they differ in what they cost.
 
 ``introselect``  arrival times of all items, the K that arrive first, a sort: the plain one, O(D + K log K) per ranking,
-                 for scores at any distance (``_introselect.pyx``)
+                 for scores at any distance (``sampling/introselect.pyx``)
 ``network``      arrival times of all items, in groups of sixteen rankings, a sorting network: up to 1024 items
-                 (``kernels/network_sampler.c``)
+                 (``kernels/sampling/network_sampler.c``)
 ``threshold``    arrival times of the items whose random word lets them arrive early, the same network: a head of up to
-                 some 700 ranks of longer lists (``kernels/threshold_sampler.c``)
+                 some 700 ranks of longer lists (``kernels/sampling/threshold_sampler.c``)
 ``alias``        draws with replacement from a table, repeats passed over: fast for a short head of a policy that is
-                 not peaked, O(D) per query and O(K) per ranking (``kernels/slot_table.c`` up to 4096 items, beyond that
-                 ``kernels/guide_table.c``)
+                 not peaked, O(D) per query and O(K) per ranking (``kernels/sampling/slot_table.c`` up to 4096 items,
+                 beyond that ``kernels/sampling/guide_table.c``)
 
 A sampler that cannot serve a query leaves it to ``introselect``. Each block of samples has a stream of its own, of
 which every sampler consumes the same words at any SIMD level.
@@ -18,17 +18,19 @@ which every sampler consumes the same words at any SIMD level.
 
 from libc.math cimport INFINITY, log2, sqrt
 
-from plrank_fast._batch cimport Batch, batch_of, longest_query, parts_per_thread, run_batch, run_tasks
-from plrank_fast._introselect cimport draw_ranking, introselect_workspace, prepare_introselect
-from plrank_fast._layout cimport Layout, aligned, layout_at, measure, take
-from plrank_fast._queries cimport Queries, Query, queries_of, query_at
-from plrank_fast._random cimport block_size, plr_mix64, plr_stream_init
-from plrank_fast._simd cimport simd_level
-from plrank_fast._threads cimport Workspaces
-from plrank_fast._typedefs cimport int32_t, int64_t, intp_t, uint8_t, uint32_t, uint64_t
-from plrank_fast._weights cimport PLR_OCTAVES, Weights, arrivals, expected_arrivals, weigh, weights_workspace
+from plrank_fast._core.random.stream cimport block_size, plr_mix64, plr_stream_init
+from plrank_fast._core.ranking.weights cimport (
+    PLR_OCTAVES, Weights, arrivals, expected_arrivals, weigh, weights_workspace,
+)
+from plrank_fast._core.runtime.batch cimport Batch, batch_of, longest_query, parts_per_thread, run_batch, run_tasks
+from plrank_fast._core.runtime.layout cimport Layout, aligned, layout_at, measure, take
+from plrank_fast._core.runtime.queries cimport Queries, Query, queries_of, query_at
+from plrank_fast._core.runtime.scalar_types cimport int32_t, int64_t, intp_t, uint8_t, uint32_t, uint64_t
+from plrank_fast._core.runtime.simd cimport simd_level
+from plrank_fast._core.runtime.threads cimport Workspaces
+from plrank_fast._core.sampling.introselect cimport draw_ranking, introselect_workspace, prepare_introselect
 
-cdef extern from "network_sampler.h" nogil:
+cdef extern from "sampling/network_sampler.h" nogil:
     ctypedef struct network_kernels:
         void (*prepare)(network_sampler *sampler) noexcept nogil
         void (*draw_group)(
@@ -36,7 +38,7 @@ cdef extern from "network_sampler.h" nogil:
         ) noexcept nogil
     const network_kernels *network_kernels_at(int level)
 
-cdef extern from "slot_table.h" nogil:
+cdef extern from "sampling/slot_table.h" nogil:
     ctypedef struct slot_table_kernels:
         void (*prepare)(slot_table *table) noexcept nogil
         void (*draw_group)(
@@ -44,7 +46,7 @@ cdef extern from "slot_table.h" nogil:
         ) noexcept nogil
     const slot_table_kernels *slot_table_kernels_at(int level)
 
-cdef extern from "threshold_sampler.h" nogil:
+cdef extern from "sampling/threshold_sampler.h" nogil:
     ctypedef struct threshold_kernels:
         void (*prepare)(threshold_sampler *sampler) noexcept nogil
         void (*draw_group)(
@@ -52,7 +54,7 @@ cdef extern from "threshold_sampler.h" nogil:
         ) noexcept nogil
     const threshold_kernels *threshold_kernels_at(int level)
 
-cdef extern from "guide_table.h" nogil:
+cdef extern from "sampling/guide_table.h" nogil:
     ctypedef struct guide_table_kernels:
         void (*prepare)(guide_table *table) noexcept nogil
         void (*draw_group)(

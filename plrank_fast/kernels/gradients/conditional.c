@@ -7,8 +7,8 @@
  *     hessian  = sum_j drop_j F_j (B_j - A_j^2) (rho_d - mean_j)
  *
  * where mean_j is the mean of rho over all items still there, d included, weighted by w. */
-#include "conditional.h"
-#include "vectors.h"
+#include "gradients/conditional.h"
+#include "simd/vectors.h"
 
 #include <math.h>
 

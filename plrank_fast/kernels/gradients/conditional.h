@@ -2,7 +2,7 @@
 #ifndef PLR_CONDITIONAL_H
 #define PLR_CONDITIONAL_H
 
-#include "isa.h"
+#include "simd/isa.h"
 
 /* One ranking, seen from any of its items. S_j and R_j are sums of w and of w rho over the items not in the first j
  * places, j = 0..K; drop_j is the rank weight of place j less that of place j + 1. */

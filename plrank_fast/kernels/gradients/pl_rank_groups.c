@@ -1,4 +1,4 @@
-/* With PR_k the future reward and S_k the weight left at rank k (symbols of _plrank.pyx), one ranking gives
+/* With PR_k the future reward and S_k the weight left at rank k (symbols of gradients/pl_rank.pyx), one ranking gives
  *
  *     g_d = PR_{r+1} + w_d (rho_d DR_r - RI_r),     [RI_r, DR_r] = sum over k <= r of [PR_k, theta_k] / S_k
  *
@@ -14,8 +14,8 @@
  *
  * A register holds one quantity of as many samples as it has lanes.
  */
-#include "pl_rank_groups.h"
-#include "vectors.h"
+#include "gradients/pl_rank_groups.h"
+#include "simd/vectors.h"
 
 #define VECTORS 2
 #define SAMPLES (VECTORS * PLR_NARROW_LANES)

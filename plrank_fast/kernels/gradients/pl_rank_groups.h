@@ -2,8 +2,8 @@
 #ifndef PLR_PL_RANK_GROUPS_H
 #define PLR_PL_RANK_GROUPS_H
 
-#include "isa.h"
-#include "groups.h"
+#include "simd/isa.h"
+#include "sampling/groups.h"
 
 /* One query. Item n_items is a dummy: rankings that are not wanted consist of it. */
 typedef struct {

@@ -1,4 +1,4 @@
-#include "rank_pass.h"
+#include "gradients/rank_pass.h"
 
 static void reward_share(double *restrict gradient, const double *restrict weights, double reward, size_t n)
 {

@@ -2,7 +2,7 @@
 #ifndef PLR_RANK_PASS_H
 #define PLR_RANK_PASS_H
 
-#include "isa.h"
+#include "simd/isa.h"
 
 typedef struct {
     /* gradient[d] -= weights[d] * reward */

@@ -1,5 +1,5 @@
-#include "stochastic_rank.h"
-#include "vector_math.h"
+#include "gradients/stochastic_rank.h"
+#include "simd/vector_math.h"
 
 /* Two independent standard normal numbers per pair of words (Box and Muller, 1958). */
 PLR_INLINE vec_f64 normal_pair(vec_u64 first, vec_u64 second, vec_f64 *other)

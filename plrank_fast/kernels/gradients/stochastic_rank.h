@@ -3,8 +3,8 @@
 #ifndef PLR_STOCHASTIC_RANK_H
 #define PLR_STOCHASTIC_RANK_H
 
-#include "isa.h"
-#include "random_stream.h"
+#include "simd/isa.h"
+#include "random/random_stream.h"
 
 #define PLR_LISTS 8 /* sorted side by side */
 

@@ -1,8 +1,8 @@
-#include "likelihood_losses.h"
+#include "losses/likelihood_losses.h"
 
 #include <float.h>
 
-#include "vector_math.h"
+#include "simd/vector_math.h"
 
 static double logistic(const double *scores, const double *labels, double *gradient, size_t n)
 {

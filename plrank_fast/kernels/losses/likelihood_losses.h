@@ -2,7 +2,7 @@
 #ifndef PLR_LIKELIHOOD_LOSSES_H
 #define PLR_LIKELIHOOD_LOSSES_H
 
-#include "isa.h"
+#include "simd/isa.h"
 
 typedef struct {
     /* gradient[i] = derivative of log(1 + exp(f_i)) - y_i f_i; returns the sum of these */

@@ -1,8 +1,8 @@
-#include "pair_losses.h"
+#include "losses/pair_losses.h"
 
 #include <float.h>
 
-#include "vector_math.h"
+#include "simd/vector_math.h"
 
 static double precede(double score, const double *scores, double *gradient, double *own, size_t n)
 {

@@ -2,7 +2,7 @@
 #ifndef PLR_PAIR_LOSSES_H
 #define PLR_PAIR_LOSSES_H
 
-#include "isa.h"
+#include "simd/isa.h"
 
 typedef struct {
     double score, gain, discount;

@@ -1,8 +1,8 @@
-#include "rank_losses.h"
+#include "losses/rank_losses.h"
 
 #include <float.h>
 
-#include "vector_math.h"
+#include "simd/vector_math.h"
 
 static double logistic_rank(double score, const double *scores, double *slopes, size_t n)
 {

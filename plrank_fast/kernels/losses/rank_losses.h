@@ -2,7 +2,7 @@
 #ifndef PLR_RANK_LOSSES_H
 #define PLR_RANK_LOSSES_H
 
-#include "isa.h"
+#include "simd/isa.h"
 
 /* Documents of SoftRank handled together, in as many registers as that takes. */
 #define PLR_SOFT_RANK_TARGETS 8

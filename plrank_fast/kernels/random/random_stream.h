@@ -7,7 +7,7 @@
 #ifndef PLR_RANDOM_STREAM_H
 #define PLR_RANDOM_STREAM_H
 
-#include "vectors.h"
+#include "simd/vectors.h"
 
 #define PLR_STREAM_LANES 8
 

@@ -1,8 +1,8 @@
-#include "selection.h"
+#include "random/selection.h"
 
 #include <math.h>
 
-#include "vectors.h"
+#include "simd/vectors.h"
 
 static size_t keep_below(const double *keys, size_t n, double pivot, double *kept_keys, int32_t *kept_items)
 {

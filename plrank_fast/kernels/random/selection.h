@@ -2,7 +2,7 @@
 #ifndef PLR_SELECTION_H
 #define PLR_SELECTION_H
 
-#include "isa.h"
+#include "simd/isa.h"
 
 #define PLR_SHORT_LIST 64 /* most pairs that sort_short takes */
 

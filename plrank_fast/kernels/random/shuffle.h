@@ -2,7 +2,7 @@
 #ifndef PLR_SHUFFLE_H
 #define PLR_SHUFFLE_H
 
-#include "random_stream.h"
+#include "random/random_stream.h"
 
 #define PLR_WORDS_AT_ONCE (2 * PLR_STREAM_LANES)
 

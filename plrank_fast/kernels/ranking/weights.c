@@ -1,8 +1,8 @@
-#include "weights.h"
+#include "ranking/weights.h"
 
 #include <math.h>
 
-#include "vector_math.h"
+#include "simd/vector_math.h"
 
 static void extremes(const double *scores, size_t n, double *lowest, double *highest)
 {

@@ -2,7 +2,7 @@
 #ifndef PLR_WEIGHTS_H
 #define PLR_WEIGHTS_H
 
-#include "isa.h"
+#include "simd/isa.h"
 
 /* Largest difference of scores, in nats, between items whose weights may share a unit: sums of weights and their
  * reciprocals stay far inside a double's range then. */

@@ -1,4 +1,4 @@
-#include "magnitudes.h"
+#include "runtime/magnitudes.h"
 
 #include <float.h>
 #include <math.h>

@@ -2,7 +2,7 @@
 #ifndef PLR_MAGNITUDES_H
 #define PLR_MAGNITUDES_H
 
-#include "isa.h"
+#include "simd/isa.h"
 
 /* Products of two values of an ordinary magnitude, their squares, and sums of 2^40 of those, are from 2^-800 to
  * 2^840. */

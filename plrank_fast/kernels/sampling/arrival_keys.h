@@ -11,8 +11,8 @@
 
 #include <math.h>
 
-#include "random_stream.h"
-#include "sorting_network.h"
+#include "random/random_stream.h"
+#include "sampling/sorting_network.h"
 
 /* Below this distance from 0 or 2^32 a word has too few bits for a key: such arrival times come from 64 bits at once.
  * Above it, on at most 2^-11 of the range, two keys may still agree less well than their bits: misplaced pairs per

@@ -1,5 +1,5 @@
-#include "arrival_times.h"
-#include "vector_math.h"
+#include "sampling/arrival_times.h"
+#include "simd/vector_math.h"
 
 /* E ~ Exp(1) from the random words that start at `lane` of one step. */
 PLR_INLINE vec_f64 exponential(plr_lanes words, int lane)

@@ -2,8 +2,8 @@
 #ifndef PLR_ARRIVAL_TIMES_H
 #define PLR_ARRIVAL_TIMES_H
 
-#include "isa.h"
-#include "random_stream.h"
+#include "simd/isa.h"
+#include "random/random_stream.h"
 
 typedef struct {
     /* arrivals[i] = E_i * inverse_weights[i], E_i ~ Exp(1). Both arrays hold n rounded up to a multiple of 8. */

@@ -3,9 +3,9 @@
  * together, each step fetching what the next one needs: 20 ns a draw at 1e4 items, 60 to 100 at
  * 1e6, and no pass over them.
  */
-#include "guide_table.h"
+#include "sampling/guide_table.h"
 
-#include "race.h"
+#include "sampling/race.h"
 
 static void prepare(guide_table *table)
 {

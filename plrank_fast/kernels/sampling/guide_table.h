@@ -2,8 +2,8 @@
 #ifndef PLR_GUIDE_TABLE_H
 #define PLR_GUIDE_TABLE_H
 
-#include "isa.h"
-#include "random_stream.h"
+#include "simd/isa.h"
+#include "random/random_stream.h"
 
 #define PLR_GUIDE_BLOCK 16 /* items to one entry of the cumulative weights */
 

@@ -6,7 +6,7 @@
 #ifndef PLR_NEAR_TIES_H
 #define PLR_NEAR_TIES_H
 
-#include "arrival_keys.h"
+#include "sampling/arrival_keys.h"
 
 typedef struct {
     key_format format;

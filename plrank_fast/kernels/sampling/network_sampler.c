@@ -1,5 +1,5 @@
-#include "network_sampler.h"
-#include "near_ties.h"
+#include "sampling/network_sampler.h"
+#include "sampling/near_ties.h"
 
 static void prepare(network_sampler *sampler)
 {

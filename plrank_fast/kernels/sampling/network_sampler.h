@@ -2,8 +2,8 @@
 #ifndef PLR_NETWORK_SAMPLER_H
 #define PLR_NETWORK_SAMPLER_H
 
-#include "isa.h"
-#include "random_stream.h"
+#include "simd/isa.h"
+#include "random/random_stream.h"
 
 #define PLR_NETWORK_ITEMS 1024
 #define PLR_FLOAT_SPREAD 72.0 /* nats from the lightest to the heaviest item whose times fit a float32: 104 octaves */

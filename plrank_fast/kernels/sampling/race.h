@@ -2,8 +2,8 @@
 #ifndef PLR_RACE_H
 #define PLR_RACE_H
 
-#include "arrival_keys.h"
-#include "groups.h"
+#include "sampling/arrival_keys.h"
+#include "sampling/groups.h"
 
 /* The n earliest arrivals so far, in order; their items stand in a column of a group. */
 typedef struct {

@@ -7,8 +7,8 @@
 #ifndef PLR_REPEATS_H
 #define PLR_REPEATS_H
 
-#include "groups.h"
-#include "vectors.h"
+#include "sampling/groups.h"
+#include "simd/vectors.h"
 
 PLR_INLINE vec_u32 load_draws(const uint32_t *rows, size_t row)
 {

@@ -4,10 +4,10 @@
  * draws, and a slot that is cut more than once names the first of its items only: such draws are decided on the line
  * itself, with 52 more random bits.
  */
-#include "slot_table.h"
+#include "sampling/slot_table.h"
 
-#include "race.h"
-#include "repeats.h"
+#include "sampling/race.h"
+#include "sampling/repeats.h"
 
 #define UNDECIDED (UINT32_C(1) << 31) /* in an entry: of the items from this one on */
 #define HALF 8 /* rankings whose positions stay in registers */

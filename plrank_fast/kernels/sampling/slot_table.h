@@ -2,8 +2,8 @@
 #ifndef PLR_SLOT_TABLE_H
 #define PLR_SLOT_TABLE_H
 
-#include "isa.h"
-#include "random_stream.h"
+#include "simd/isa.h"
+#include "random/random_stream.h"
 
 #define PLR_SLOT_ITEMS 4096 /* most items: a table of 2^16 slots has 16 for each */
 #define PLR_SLOTS_AT_ONCE 32 /* that filling writes */

@@ -11,8 +11,8 @@
 #ifndef PLR_SORTING_NETWORK_H
 #define PLR_SORTING_NETWORK_H
 
-#include "groups.h"
-#include "vectors.h"
+#include "sampling/groups.h"
+#include "simd/vectors.h"
 
 /* Rows that fit the registers together: 16 of AVX-512's 32; with 16 registers 8 leave room for temporaries. */
 #ifdef PLR_ISA_AVX512

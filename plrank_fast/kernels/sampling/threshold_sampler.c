@@ -7,11 +7,11 @@
  * A candidate is found as bits << 16 | item in one integer, so that it is compared and packed with one instruction
  * each; `thresholds` hold 2^16 exp(-w t) << 16. Items are numbered within chunks of 2^15 for that.
  */
-#include "threshold_sampler.h"
+#include "sampling/threshold_sampler.h"
 
-#include "near_ties.h"
-#include "race.h"
-#include "vector_math.h"
+#include "sampling/near_ties.h"
+#include "sampling/race.h"
+#include "simd/vector_math.h"
 
 #define CHUNK ((size_t)1 << 15)
 #define NEVER UINT32_MAX /* a threshold above every candidate, for the padding */

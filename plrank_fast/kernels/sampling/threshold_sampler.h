@@ -2,8 +2,8 @@
 #ifndef PLR_THRESHOLD_SAMPLER_H
 #define PLR_THRESHOLD_SAMPLER_H
 
-#include "arrival_keys.h"
-#include "random_stream.h"
+#include "sampling/arrival_keys.h"
+#include "random/random_stream.h"
 
 #define PLR_THRESHOLD_CANDIDATES 1024 /* most that a ranking may leave to the sorting network */
 

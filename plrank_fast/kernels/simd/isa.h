@@ -10,7 +10,7 @@
  *     const arrival_times_kernels ISA(arrival_times_kernels) = {fill};                    in arrival_times.c
  *
  * and the module asks once, at import, for arrival_times_kernels_at(level). Levels: 0 baseline (SSE2, NEON), 1 AVX2
- * with FMA, 2 AVX-512 (F, CD, BW, DQ, VL). Which one runs is decided in _simd.pyx.
+ * with FMA, 2 AVX-512 (F, CD, BW, DQ, VL). Which one runs is decided in runtime/simd.pyx.
  */
 #ifndef PLR_ISA_H
 #define PLR_ISA_H

@@ -1,6 +1,6 @@
-#include "vector_functions.h"
+#include "simd/vector_functions.h"
 
-#include "vector_math.h"
+#include "simd/vector_math.h"
 
 static void evaluate(int function, const double *x, double *first, double *second, size_t n)
 {

@@ -2,7 +2,7 @@
 #ifndef PLR_VECTOR_FUNCTIONS_H
 #define PLR_VECTOR_FUNCTIONS_H
 
-#include "isa.h"
+#include "simd/isa.h"
 
 /* Functions of one argument; those that give two results write the second to an array of its own. */
 enum {

@@ -18,7 +18,7 @@
 #ifndef PLR_VECTOR_MATH_H
 #define PLR_VECTOR_MATH_H
 
-#include "vectors.h"
+#include "simd/vectors.h"
 
 /* ln 2 in two parts; the product of the first with any exponent is exact. */
 #define LN2_HIGH 0x1.62e42fefa3800p-1

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#include "isa.h"
+#include "simd/isa.h"
 
 #if defined(PLR_ISA_AVX2) || defined(PLR_ISA_AVX512)
 #include <immintrin.h>

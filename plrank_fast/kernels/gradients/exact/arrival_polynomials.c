@@ -1,10 +1,10 @@
-#include "arrival_polynomials.h"
+#include "gradients/exact/arrival_polynomials.h"
 
 #include <math.h>
 
-#include "power_sums.h"
-#include "truncated_product.h"
-#include "weights.h"
+#include "gradients/exact/power_sums.h"
+#include "gradients/exact/truncated_product.h"
+#include "ranking/weights.h"
 
 #define SMALL 0.3       /* largest odds of an item that may enter P through power sums */
 #define FEWEST_SMALL 5  /* quartets from which power sums are cheaper than products */

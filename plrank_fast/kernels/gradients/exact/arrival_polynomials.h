@@ -2,7 +2,7 @@
 #ifndef PLR_ARRIVAL_POLYNOMIALS_H
 #define PLR_ARRIVAL_POLYNOMIALS_H
 
-#include "exact_panel.h"
+#include "gradients/exact/exact_panel.h"
 
 #define exponential_arrivals ISA(exponential_arrivals)
 #define normal_arrivals ISA(normal_arrivals)

@@ -1,9 +1,9 @@
 /* One panel for a long list: light items compressed to proxies, the others one by one. */
 #include <math.h>
 
-#include "exact_panels.h"
-#include "panel_integrals.h"
-#include "weights.h"
+#include "gradients/exact/exact_panels.h"
+#include "gradients/exact/panel_integrals.h"
+#include "ranking/weights.h"
 
 /* Weights of all items in problem->f; returns their sum. */
 static double weigh_all(exact_problem *problem)

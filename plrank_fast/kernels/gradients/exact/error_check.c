@@ -1,4 +1,4 @@
-#include "error_check.h"
+#include "gradients/exact/error_check.h"
 
 #include <math.h>
 

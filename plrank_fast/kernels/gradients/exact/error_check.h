@@ -2,7 +2,7 @@
 #ifndef PLR_ERROR_CHECK_H
 #define PLR_ERROR_CHECK_H
 
-#include "exact_problem.h"
+#include "gradients/exact/exact_problem.h"
 
 /* What rank weights and relevance say about the size of the gradient and of its errors. */
 typedef struct {

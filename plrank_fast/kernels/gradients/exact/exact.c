@@ -1,9 +1,9 @@
-#include "exact.h"
+#include "gradients/exact/exact.h"
 
 #include <math.h>
 
-#include "error_check.h"
-#include "exact_panels.h"
+#include "gradients/exact/error_check.h"
+#include "gradients/exact/exact_panels.h"
 
 #define ATTEMPTS 4 /* at an accuracy that the check of errors agrees with */
 

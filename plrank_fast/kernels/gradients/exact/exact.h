@@ -26,8 +26,8 @@
 #ifndef PLR_EXACT_H
 #define PLR_EXACT_H
 
-#include "cancellation.h"
-#include "isa.h"
+#include "gradients/exact/cancellation.h"
+#include "simd/isa.h"
 
 typedef struct {
     intptr_t D, K;             /* items; rank weights (may exceed D) */

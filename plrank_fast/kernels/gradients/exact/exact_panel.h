@@ -25,11 +25,11 @@
 #ifndef PLR_EXACT_PANEL_H
 #define PLR_EXACT_PANEL_H
 
-#include "cancellation.h"
-#include "item_block.h"
-#include "moment_compression.h"
-#include "quadrature_plan.h"
-#include "vector_math.h"
+#include "gradients/exact/cancellation.h"
+#include "gradients/exact/item_block.h"
+#include "gradients/exact/moment_compression.h"
+#include "gradients/exact/quadrature_plan.h"
+#include "simd/vector_math.h"
 
 #define MARGIN 8 /* zeros before and after theta, delta and the coefficients of P and B */
 #define BEYOND_DOUBT 700.0 /* w t from which an item has arrived all the same: e^700 is near the largest double */

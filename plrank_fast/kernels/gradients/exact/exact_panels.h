@@ -7,7 +7,7 @@
 #ifndef PLR_EXACT_PANELS_H
 #define PLR_EXACT_PANELS_H
 
-#include "exact_problem.h"
+#include "gradients/exact/exact_problem.h"
 
 #define SORTED_FROM 17   /* rank weights from which sorting the light items pays: their series differ in length */
 #define GAP 7.0          /* nats between neighbouring scores from which a cut saves nodes */

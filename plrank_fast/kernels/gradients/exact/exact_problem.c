@@ -1,4 +1,4 @@
-#include "exact_problem.h"
+#include "gradients/exact/exact_problem.h"
 
 #include <math.h>
 

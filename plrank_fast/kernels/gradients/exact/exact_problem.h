@@ -2,10 +2,10 @@
 #ifndef PLR_EXACT_PROBLEM_H
 #define PLR_EXACT_PROBLEM_H
 
-#include "exact.h"
-#include "exact_panel.h"
-#include "normal_plan.h"
-#include "rank_probabilities.h"
+#include "gradients/exact/exact.h"
+#include "gradients/exact/exact_panel.h"
+#include "gradients/exact/normal_plan.h"
+#include "gradients/exact/rank_probabilities.h"
 
 typedef struct {
     exact_query *query;

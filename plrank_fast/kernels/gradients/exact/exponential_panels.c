@@ -3,8 +3,8 @@
  * them) and the items far below have not entered yet. */
 #include <math.h>
 
-#include "exact_panels.h"
-#include "panel_integrals.h"
+#include "gradients/exact/exact_panels.h"
+#include "gradients/exact/panel_integrals.h"
 
 /* Integrate one panel over [t0, t1] and add to the outputs. problem->f, rho and query_item hold its n items, histogram
  * their scores; arrived: items that have left before. Returns whether all ranks are filled at its end. */

@@ -1,4 +1,4 @@
-#include "gauss_legendre.h"
+#include "gradients/exact/gauss_legendre.h"
 
 #include <math.h>
 

@@ -2,7 +2,7 @@
 #ifndef PLR_GAUSS_LEGENDRE_H
 #define PLR_GAUSS_LEGENDRE_H
 
-#include "isa.h"
+#include "simd/isa.h"
 
 #define MOST_NODES 512
 

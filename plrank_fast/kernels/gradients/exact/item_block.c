@@ -1,4 +1,4 @@
-#include "item_block.h"
+#include "gradients/exact/item_block.h"
 
 #include <string.h>
 

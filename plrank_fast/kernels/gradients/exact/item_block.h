@@ -4,7 +4,7 @@
 #ifndef PLR_ITEM_BLOCK_H
 #define PLR_ITEM_BLOCK_H
 
-#include "isa.h"
+#include "simd/isa.h"
 
 /* Items are worked off in quartets so that enough chains of multiply-adds run at once. */
 #define QUARTET 4

@@ -2,7 +2,7 @@
 #ifndef PLR_ITEM_INTEGRAND_H
 #define PLR_ITEM_INTEGRAND_H
 
-#include "exact_panel.h"
+#include "gradients/exact/exact_panel.h"
 
 /* What is asked for: the value alone, the gradient too, with it the check of the nodes, or the Hessian diagonal. */
 typedef enum { VALUE_ALONE, GRADIENT, CHECKED_GRADIENT, HESSIAN } integrands;

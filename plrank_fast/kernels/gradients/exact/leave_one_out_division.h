@@ -10,7 +10,7 @@
 
 #include <math.h>
 
-#include "item_integrand.h"
+#include "gradients/exact/item_integrand.h"
 
 /* The largest odds that are divided by upwards, in a group whose least are `first`, at the first node, and whose
  * largest are `last`, at the last one. Both directions are safe while 1 / upward_limit < r < upward_limit: with all

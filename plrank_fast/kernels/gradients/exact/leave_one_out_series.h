@@ -10,7 +10,7 @@
 #ifndef PLR_LEAVE_ONE_OUT_SERIES_H
 #define PLR_LEAVE_ONE_OUT_SERIES_H
 
-#include "item_integrand.h"
+#include "gradients/exact/item_integrand.h"
 
 /* y_i = sum_m theta_(m+i) P_m and so on for low <= m < high, four i at a time (theta is zero past its K entries). */
 PLR_INLINE void find_series(const panel *p, const node_vector *node, intptr_t terms)

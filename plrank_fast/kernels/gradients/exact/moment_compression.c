@@ -1,4 +1,4 @@
-#include "moment_compression.h"
+#include "gradients/exact/moment_compression.h"
 
 #include <math.h>
 

@@ -11,8 +11,8 @@
 #ifndef PLR_MOMENT_COMPRESSION_H
 #define PLR_MOMENT_COMPRESSION_H
 
-#include "score_histogram.h"
-#include "vector_math.h"
+#include "gradients/exact/score_histogram.h"
+#include "simd/vector_math.h"
 
 #define COMPRESSED_FROM 800 /* items, from which it pays */
 #define OCTAVES 100 /* lighter items than 2^-100 of the heaviest neither matter nor are moved */

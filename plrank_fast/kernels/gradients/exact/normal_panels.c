@@ -2,8 +2,8 @@
  * end but those of its items. */
 #include <math.h>
 
-#include "exact_panels.h"
-#include "panel_integrals.h"
+#include "gradients/exact/exact_panels.h"
+#include "gradients/exact/panel_integrals.h"
 
 #define NORMAL_GAP 12.0  /* sigmas between neighbouring scores that noise bridges with a chance of 1e-17 */
 #define WINDOW 200.0     /* of time, in a chain wider than WIDEST */

@@ -1,6 +1,6 @@
-#include "normal_plan.h"
+#include "gradients/exact/normal_plan.h"
 
-#include "tail_bound.h"
+#include "gradients/exact/tail_bound.h"
 
 #define DENSITIES 3.0        /* 1 / s^2 where arrivals are few */
 #define MARGIN_NATS 8.0      /* digits more than asked for: 1 of 100 problems needs a second plan, without 1 of 7 */

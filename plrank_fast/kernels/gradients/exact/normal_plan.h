@@ -14,7 +14,7 @@
 #ifndef PLR_NORMAL_PLAN_H
 #define PLR_NORMAL_PLAN_H
 
-#include "quadrature_plan.h"
+#include "gradients/exact/quadrature_plan.h"
 
 #define SECTIONS (MOST_BINS + 80)
 

@@ -1,8 +1,8 @@
-#include "panel_integrals.h"
+#include "gradients/exact/panel_integrals.h"
 
-#include "arrival_polynomials.h"
-#include "leave_one_out_division.h"
-#include "leave_one_out_series.h"
+#include "gradients/exact/arrival_polynomials.h"
+#include "gradients/exact/leave_one_out_division.h"
+#include "gradients/exact/leave_one_out_series.h"
 
 /* Terms of the longest series of a light item. */
 PLR_INLINE intptr_t longest_series(const panel *p, const node_vector *node)

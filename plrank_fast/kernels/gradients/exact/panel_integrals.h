@@ -2,8 +2,8 @@
 #ifndef PLR_PANEL_INTEGRALS_H
 #define PLR_PANEL_INTEGRALS_H
 
-#include "exact.h"
-#include "exact_panel.h"
+#include "gradients/exact/exact.h"
+#include "gradients/exact/exact_panel.h"
 
 #define integrate_panel ISA(integrate_panel)
 

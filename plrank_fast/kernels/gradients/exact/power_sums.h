@@ -3,7 +3,7 @@
 #ifndef PLR_POWER_SUMS_H
 #define PLR_POWER_SUMS_H
 
-#include "exact_panel.h"
+#include "gradients/exact/exact_panel.h"
 
 /* Items in whole quartets. mass: NULL where all are 1; share of an item in B: rho times its hazard, or rho_mass where
  * that is given. */

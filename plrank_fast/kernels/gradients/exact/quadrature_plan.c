@@ -1,7 +1,7 @@
-#include "quadrature_plan.h"
+#include "gradients/exact/quadrature_plan.h"
 
-#include "arrival_profile.h"
-#include "tail_bound.h"
+#include "gradients/exact/arrival_profile.h"
+#include "gradients/exact/tail_bound.h"
 
 /* On the axis ln t: w t = exp(-k / BINS_PER_NAT) is the hazard too, and at w t = e^5 an item has arrived for certain.
  * Filled by prepare_exponential_table, then only read. */

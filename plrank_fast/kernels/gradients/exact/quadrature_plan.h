@@ -12,8 +12,8 @@
 #ifndef PLR_QUADRATURE_PLAN_H
 #define PLR_QUADRATURE_PLAN_H
 
-#include "gauss_legendre.h"
-#include "score_histogram.h"
+#include "gradients/exact/gauss_legendre.h"
+#include "gradients/exact/score_histogram.h"
 
 /* Allowed errors, absolute: of the quadrature, for an integral of order 1, and what may be lost after the end of time,
  * in units of R (tail_bound.h). */

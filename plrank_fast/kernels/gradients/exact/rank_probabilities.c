@@ -1,7 +1,7 @@
-#include "rank_probabilities.h"
+#include "gradients/exact/rank_probabilities.h"
 
-#include "arrival_polynomials.h"
-#include "leave_one_out_division.h"
+#include "gradients/exact/arrival_polynomials.h"
+#include "gradients/exact/leave_one_out_division.h"
 
 /* One node vector's share in the chances of four items, r being their odds there: as the division of the gradient, but
  * each coefficient is a result of its own. */

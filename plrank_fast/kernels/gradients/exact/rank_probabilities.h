@@ -2,8 +2,8 @@
 #ifndef PLR_RANK_PROBABILITIES_H
 #define PLR_RANK_PROBABILITIES_H
 
-#include "exact.h"
-#include "exact_panel.h"
+#include "gradients/exact/exact.h"
+#include "gradients/exact/exact_panel.h"
 
 /* P at one vector of nodes, kept for all items to divide by their factors. */
 typedef struct {

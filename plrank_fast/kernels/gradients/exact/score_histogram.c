@@ -1,6 +1,6 @@
-#include "score_histogram.h"
+#include "gradients/exact/score_histogram.h"
 
-#include "vector_math.h"
+#include "simd/vector_math.h"
 
 void sum_counts(score_histogram *histogram)
 {

@@ -3,7 +3,7 @@
 #ifndef PLR_SCORE_HISTOGRAM_H
 #define PLR_SCORE_HISTOGRAM_H
 
-#include "isa.h"
+#include "simd/isa.h"
 
 #define BINS_PER_NAT 2
 #define MOST_BINS 640

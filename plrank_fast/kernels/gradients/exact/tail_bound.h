@@ -25,7 +25,7 @@
 
 #include <math.h>
 
-#include "arrival_profile.h"
+#include "gradients/exact/arrival_profile.h"
 
 typedef struct {
     double log_loss, slope; /* ln of a bound on what is lost, in units of R, and how fast that falls */

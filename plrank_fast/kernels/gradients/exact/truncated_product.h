@@ -2,7 +2,7 @@
 #ifndef PLR_TRUNCATED_PRODUCT_H
 #define PLR_TRUNCATED_PRODUCT_H
 
-#include "exact_panel.h"
+#include "gradients/exact/exact_panel.h"
 
 /* Multiply P (and B = sum a P / L) by four factors q + p z, coefficients low to top; monic: all q are 1. */
 PLR_INLINE void multiply_quartet(lanes *restrict P, lanes *restrict B, intptr_t low, intptr_t top, const lanes *q,

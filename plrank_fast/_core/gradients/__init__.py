@@ -1,0 +1,1 @@
+"""Gradients of expected metrics: estimators of sampled rankings, and those without sampling."""

@@ -1,0 +1,1 @@
+"""Counter-keyed random streams, and selection of the smallest."""
