@@ -11,14 +11,14 @@ Each module imports only modules listed above it::
     _core/losses        losses of labels      loss  likelihood  pairs  ranks  losses
     .                   the C interface       cython_plrank
     ------------------  compiled above, thin Python below
-    .                   arguments, errors     validation  scaling  extras  build
+    .                   arguments, errors     extras  validation  scaling  build
                         public functions      rank_weights  offsets  sampling  metrics  losses  gradients
                                               policy_gradients  probabilities  stochastic_rank  fairness
                                               cost_model  value_and_gradient  chunks  embedding
-                        oracle in NumPy       reference_losses  reference_metrics  reference
+                        oracle in NumPy       reference
                         other libraries       layouts  expected_loss  torch  jax  sklearn  interchange  boosting
                                               lightgbm  xgboost  catboost  compat
-                        data, command line    data  progress_bar  training  bench  __main__
+                        data, command line    data  progress_bar  training  commands  __main__
 
 Inside every compiled module the same floors, top to bottom: per item, per query, batch, entry point. The C of the SIMD
 loops stands in ``kernels``, in the same folders.

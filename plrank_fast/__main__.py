@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import NoReturn
 
 from plrank_fast import __version__
-from plrank_fast.bench import add_bench
-from plrank_fast.training.commands import add_evaluate, add_train
+from plrank_fast.commands.bench import add_bench
+from plrank_fast.commands.evaluate import add_evaluate
+from plrank_fast.commands.train import add_train
 from plrank_fast.training.interruption import EXIT_STATUS
 
 COMMANDS = (add_train, add_evaluate, add_bench)

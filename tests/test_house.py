@@ -10,6 +10,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "plrank_fast"
 CORE = PACKAGE / "_core"
 CIMPORT = re.compile(r"^from plrank_fast\.([\w.]+) cimport", re.MULTILINE)
+KERNELS = PACKAGE / "kernels"
 INCLUDE = re.compile(r'^#include "(\w+)/', re.MULTILINE)
 NAMES = 42  # column
 
@@ -69,9 +70,9 @@ def test_kernels_include_only_folders_above_theirs():
     """The folders of the kernels are those of the modules, with ``simd`` above them all."""
     folders = ["simd", *dict.fromkeys(name.split("/")[1] for name in COMPILED if name.startswith("_core/"))]
     includes = [
-        (path.relative_to(PACKAGE / "kernels").parts[0], included)
+        (path.relative_to(KERNELS).parts[0], included)
         for pattern in ("*.c", "*.h")
-        for path in (PACKAGE / "kernels").rglob(pattern)
+        for path in (KERNELS).rglob(pattern)
         for included in INCLUDE.findall(path.read_text())
     ]
     assert len(includes) > 50
@@ -92,7 +93,7 @@ def imported_units(path):
 def test_python_modules_import_only_what_stands_above_them():
     """Mutants: ``validation`` imports ``offsets``; ``metrics`` imports ``plrank_fast`` itself."""
     order = ["_core", "cython_plrank", *PYTHON]
-    order.insert(order.index("reference_losses"), "__init__")  # the public functions
+    order.insert(order.index("reference"), "__init__")  # the public functions
     imports = {
         (python_unit(path), unit)
         for path in PACKAGE.rglob("*.py")
@@ -113,3 +114,25 @@ def test_python_modules_import_only_what_stands_above_them():
 def test_one_driver_of_batches():
     """Whoever works on queries in parallel asks ``batch``, which knows of empty queries, Ctrl-C and threads."""
     assert [name for name, path in cython_files() if "prange(" in path.read_text()] == ["_core/runtime/batch"]
+
+
+def test_kernel_headers_hold_no_state():
+    """Tables that are filled at import stand in one source file, not in every one that includes a header.
+
+    Mutant: the table of exponential arrivals in ``arrival_profile.h``.
+    """
+    state = re.compile(r"^static (?!const\b)[^(\n]*[;=]", re.MULTILINE)
+    assert not [path.name for path in KERNELS.rglob("*.h") if state.search(path.read_text())]
+
+
+def test_reading_order_of_the_exact_kernel():
+    """``exact.h`` and ``docs/numerics.md`` name every file of the exact kernel, and no other.
+
+    Mutants: ``power_sums`` left out of the list; a file of the list renamed.
+    """
+    folder = KERNELS / "gradients" / "exact"
+    listed = re.findall(r"^ \*     (\w+(?:, \w+)*)(?:\.c)?  ", (folder / "exact.h").read_text(), re.MULTILINE)
+    listed = {name for names in listed for name in names.split(", ")}
+    assert listed == {path.stem for path in folder.iterdir()}
+    page = (ROOT / "docs" / "numerics.md").read_text()
+    assert not [name for name in listed if f"`{name}" not in page]

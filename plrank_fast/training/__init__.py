@@ -13,7 +13,6 @@
 `saved_model`          the trained network on disk
 `interruption`         Ctrl-C
 `progress_bar`, `report`, `learning_curve`   what the user sees
-`commands`             the commands ``train`` and ``evaluate``
 ====================== ==========================================================
 
 Nothing is imported here, so that the command line starts without PyTorch.

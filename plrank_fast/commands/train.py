@@ -1,7 +1,4 @@
-"""The commands ``train`` and ``evaluate`` of the command line.
-
-Importing this module loads neither PyTorch nor scikit-learn; running a command does.
-"""
+"""The command ``train``."""
 
 from __future__ import annotations
 
@@ -12,10 +9,10 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from plrank_fast.commands.options import CACHE_HELP, EMPTY_HELP, MODEL, check_threads, empty_value
 from plrank_fast.data import PROFILES
 from plrank_fast.extras import import_extra
 from plrank_fast.training.config import (
-    DROP,
     INITIALIZATIONS,
     OBJECTIVES,
     OPTIMIZERS,
@@ -29,10 +26,8 @@ from plrank_fast.training.interruption import EXIT_STATUS, deferred_interrupt
 from plrank_fast.training.sources import Source
 
 DEFAULT_EPOCHS, DEFAULT_OUTPUT = 100, "runs/train"
+RESULTS, PICTURE = "results.json", "learning_curve.png"  # beside the checkpoint
 RUN_SETTINGS = ("n_threads", "model_threads", "checkpoint_seconds")  # that change nothing of the result
-EMPTY_HELP = "what a query without relevant documents counts in the mean of NDCG over queries ({}); drop: left out"
-CACHE_HELP = "keep the parsed files in this folder, and read them from there next time (default: parse them each time)"
-MODEL, RESULTS, PICTURE = "model.plrank", "results.json", "learning_curve.png"  # beside the checkpoint
 
 
 def add_train(commands: Any) -> None:
@@ -86,7 +81,7 @@ def add_train(commands: Any) -> None:
         choices=OBJECTIVES,
         help="NDCG and how it is normalised (default dataset), DCG, or disparity of exposure, to be minimised",
     )
-    metric.add_argument("--empty", type=_empty, metavar="VALUE|drop", help=EMPTY_HELP.format("default 0"))
+    metric.add_argument("--empty", type=empty_value, metavar="VALUE|drop", help=EMPTY_HELP.format("default 0"))
     metric.add_argument("--threads", dest="n_threads", type=int, metavar="N", help="of the gradient (default: all)")
     network = parser.add_argument_group("network")
     network.add_argument("--hidden", nargs="*", type=int, metavar="UNITS", help="sigmoid layers (default 32 32)")
@@ -124,29 +119,10 @@ def add_train(commands: Any) -> None:
     parser.set_defaults(run=train, parser=parser)
 
 
-def add_evaluate(commands: Any) -> None:
-    """Add the command ``evaluate`` to the subparsers of the command line."""
-    parser = commands.add_parser(
-        "evaluate",
-        help="score LETOR files with a trained network",
-        description="Score LETOR files with a trained network and compute NDCG.",
-        allow_abbrev=False,
-    )
-    parser.add_argument("model", metavar="MODEL", help=f"the {MODEL} of a run")
-    parser.add_argument("file", nargs="+", metavar="FILE", help="LETOR files, plain or gzipped")
-    parser.add_argument("--cutoff", type=int, metavar="K", help="NDCG@K (default: the one trained for)")
-    parser.add_argument("--empty", type=_empty, metavar="VALUE|drop", help=EMPTY_HELP.format("default: as trained"))
-    parser.add_argument("--threads", dest="n_threads", type=int, default=-1, metavar="N", help="default: all")
-    parser.add_argument("--cache", metavar="FOLDER", help=CACHE_HELP)
-    parser.add_argument("--json", metavar="FILE", help="write the metrics here")
-    parser.add_argument("--scores", metavar="FILE", help="write one score per document here, in the order of the files")
-    parser.set_defaults(run=evaluate, parser=parser)
-
-
 def train(arguments: argparse.Namespace) -> int:
     """Run the command ``train``."""
     given = vars(arguments)
-    _check_threads(given.get("n_threads"))
+    check_threads(given.get("n_threads"))
     for module in ("torch", "tqdm", "matplotlib.figure"):  # what is missing is told now and not after the training
         import_extra(module, "train")
 
@@ -161,44 +137,6 @@ def train(arguments: argparse.Namespace) -> int:
             stopped = run.train(interrupted=interrupted, observer=observer)
         _report(run, stopped, arguments.parser.prog)
     return EXIT_STATUS if stopped == "interrupted" else 0
-
-
-def evaluate(arguments: argparse.Namespace) -> int:
-    """Run the command ``evaluate``."""
-    if arguments.cutoff is not None and arguments.cutoff < 1:
-        raise ValueError(f"cutoff must be at least 1, got {arguments.cutoff}")
-    _check_threads(arguments.n_threads)
-
-    from plrank_fast.training.archive import write_atomically
-    from plrank_fast.training.evaluation import evaluate_scores
-    from plrank_fast.training.network import set_model_threads
-    from plrank_fast.training.report import empty_queries, metrics_table, queries_without_relevant, write_json
-    from plrank_fast.training.saved_model import load_model
-    from plrank_fast.training.sources import load_files
-
-    set_model_threads(1)
-    network, header = load_model(arguments.model)
-    config = TrainingConfig.from_json(header["config"])
-    cutoff = arguments.cutoff or config.cutoff
-    data = load_files(
-        arguments.file, n_features=header["n_features"], normalize=config.normalize_features, cache=arguments.cache
-    )
-    scores = network.scores(data.features)
-    empty = config.empty if arguments.empty is None else arguments.empty
-    metrics = evaluate_scores(
-        scores, data.labels, data.offsets, cutoff=cutoff, n_threads=arguments.n_threads, empty=empty
-    )
-    print(f"{data.n_queries} queries, {data.n_docs} documents")
-    print(metrics_table([(data.name, f"epoch {header['epoch']}", metrics)], cutoff))
-    without_relevant = queries_without_relevant(data)
-    print(empty_queries(empty, [(data.name, without_relevant, data.n_queries)]))
-    if arguments.json:
-        content = {"model": arguments.model, "files": arguments.file, "cutoff": cutoff, "metrics": metrics}
-        content |= {"empty": empty, "without_relevant": without_relevant}
-        write_json(arguments.json, {**content, "queries": data.n_queries, "documents": data.n_docs})
-    if arguments.scores:
-        write_atomically(arguments.scores, "".join(f"{score!r}\n" for score in scores.tolist()).encode())
-    return 0
 
 
 def _new_run(given: dict[str, Any], until_reported: ExitStack) -> Any:
@@ -246,11 +184,6 @@ def _resumed_run(given: dict[str, Any], until_reported: ExitStack) -> Any:
     return run
 
 
-def _check_threads(n_threads: int | None) -> None:
-    if n_threads == 0:
-        raise ValueError("n_threads must be positive, or negative to count from the end, got 0")
-
-
 def _pick(given: dict[str, Any], *names: str) -> dict[str, Any]:
     return {name: given[name] for name in names if name in given}
 
@@ -291,10 +224,3 @@ def _samples(text: str) -> int | str:
         return text if text in SCHEDULES else int(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f"must be a whole number, 'dynamic' or 'sigir22', got {text!r}") from None
-
-
-def _empty(text: str) -> float | str:
-    try:
-        return text if text == DROP else float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"must be a number or 'drop', got {text!r}") from None

@@ -1,0 +1,68 @@
+"""The command ``evaluate``."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from plrank_fast.commands.options import CACHE_HELP, EMPTY_HELP, MODEL, check_threads, empty_value
+from plrank_fast.training.config import TrainingConfig
+
+
+def add_evaluate(commands: Any) -> None:
+    """Add the command ``evaluate`` to the subparsers of the command line."""
+    parser = commands.add_parser(
+        "evaluate",
+        help="score LETOR files with a trained network",
+        description="Score LETOR files with a trained network and compute NDCG.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("model", metavar="MODEL", help=f"the {MODEL} of a run")
+    parser.add_argument("file", nargs="+", metavar="FILE", help="LETOR files, plain or gzipped")
+    parser.add_argument("--cutoff", type=int, metavar="K", help="NDCG@K (default: the one trained for)")
+    parser.add_argument(
+        "--empty", type=empty_value, metavar="VALUE|drop", help=EMPTY_HELP.format("default: as trained")
+    )
+    parser.add_argument("--threads", dest="n_threads", type=int, default=-1, metavar="N", help="default: all")
+    parser.add_argument("--cache", metavar="FOLDER", help=CACHE_HELP)
+    parser.add_argument("--json", metavar="FILE", help="write the metrics here")
+    parser.add_argument("--scores", metavar="FILE", help="write one score per document here, in the order of the files")
+    parser.set_defaults(run=evaluate, parser=parser)
+
+
+def evaluate(arguments: argparse.Namespace) -> int:
+    """Run the command ``evaluate``."""
+    if arguments.cutoff is not None and arguments.cutoff < 1:
+        raise ValueError(f"cutoff must be at least 1, got {arguments.cutoff}")
+    check_threads(arguments.n_threads)
+
+    from plrank_fast.training.archive import write_atomically
+    from plrank_fast.training.evaluation import evaluate_scores
+    from plrank_fast.training.network import set_model_threads
+    from plrank_fast.training.report import empty_queries, metrics_table, queries_without_relevant, write_json
+    from plrank_fast.training.saved_model import load_model
+    from plrank_fast.training.sources import load_files
+
+    set_model_threads(1)
+    network, header = load_model(arguments.model)
+    config = TrainingConfig.from_json(header["config"])
+    cutoff = arguments.cutoff or config.cutoff
+    data = load_files(
+        arguments.file, n_features=header["n_features"], normalize=config.normalize_features, cache=arguments.cache
+    )
+    scores = network.scores(data.features)
+    empty = config.empty if arguments.empty is None else arguments.empty
+    metrics = evaluate_scores(
+        scores, data.labels, data.offsets, cutoff=cutoff, n_threads=arguments.n_threads, empty=empty
+    )
+    print(f"{data.n_queries} queries, {data.n_docs} documents")
+    print(metrics_table([(data.name, f"epoch {header['epoch']}", metrics)], cutoff))
+    without_relevant = queries_without_relevant(data)
+    print(empty_queries(empty, [(data.name, without_relevant, data.n_queries)]))
+    if arguments.json:
+        content = {"model": arguments.model, "files": arguments.file, "cutoff": cutoff, "metrics": metrics}
+        content |= {"empty": empty, "without_relevant": without_relevant}
+        write_json(arguments.json, {**content, "queries": data.n_queries, "documents": data.n_docs})
+    if arguments.scores:
+        write_atomically(arguments.scores, "".join(f"{score!r}\n" for score in scores.tolist()).encode())
+    return 0

@@ -1,0 +1,217 @@
+"""Expectations over all rankings of one query: by enumeration, over sets of items, and by the trapezoid rule."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from plrank_fast.reference.gradients import normal_cdf, normal_density
+from plrank_fast.reference.rankings import all_rankings, metric, ranking_log_prob, weight_not_placed
+from plrank_fast.validation import FloatArray
+
+
+def exact_gradient(scores: FloatArray, relevance: FloatArray, rank_weights: FloatArray) -> FloatArray:
+    """Gradient of the expected metric by enumeration: sum over y of pi(y) metric(y) d log pi(y) / df. O(D! D^2)."""
+    rankings = all_rankings(scores.size)
+    probabilities = np.exp(ranking_log_prob(scores, rankings))
+    weights = np.exp(scores - scores.max())
+    sums = weight_not_placed(scores, rankings)
+    ranks = np.argsort(rankings, axis=1)
+    # d log pi(y) / df_d = 1 - sum over k <= rank(d) of w_d / S_k
+    inverse_sums = np.cumsum(1.0 / sums, axis=1)
+    score_function = 1.0 - weights * np.take_along_axis(inverse_sums, ranks, axis=1)
+    return (probabilities * metric(relevance, rank_weights, rankings)) @ score_function
+
+
+def exact_hessian_diagonal(scores: FloatArray, relevance: FloatArray, rank_weights: FloatArray) -> FloatArray:
+    """Diagonal of the Hessian of the expected metric by enumeration. O(D! D^2).
+
+    Sum over y of pi(y) metric(y) (s_d^2 + ds_d / df_d) with s_d = d log pi(y) / df_d.
+    """
+    rankings = all_rankings(scores.size)
+    probabilities = np.exp(ranking_log_prob(scores, rankings))
+    weights = np.exp(scores - scores.max())
+    sums = weight_not_placed(scores, rankings)
+    ranks = np.argsort(rankings, axis=1)
+    chances = weights * np.take_along_axis(np.cumsum(1.0 / sums, axis=1), ranks, axis=1)
+    squares = weights**2 * np.take_along_axis(np.cumsum(1.0 / sums**2, axis=1), ranks, axis=1)
+    return (probabilities * metric(relevance, rank_weights, rankings)) @ ((1.0 - chances) ** 2 - chances + squares)
+
+
+def expectation(
+    estimator: Callable[..., FloatArray], scores: FloatArray, relevance: FloatArray, rank_weights: FloatArray
+) -> FloatArray:
+    """Exact expectation of ``estimator(scores, relevance, rank_weights, rankings=...)`` over all rankings."""
+    rankings = all_rankings(scores.size)
+    probabilities = np.exp(ranking_log_prob(scores, rankings))
+    total = np.zeros(scores.size)
+    for probability, ranking in zip(probabilities, rankings, strict=True):
+        total += probability * estimator(scores, relevance, rank_weights, rankings=ranking[np.newaxis])
+    return total
+
+
+def exact_by_enumeration(
+    scores: ArrayLike, relevance: ArrayLike, rank_weights: ArrayLike
+) -> tuple[float, FloatArray, FloatArray, FloatArray]:
+    """Value, gradient, Hessian diagonal and rank probabilities of one query by enumerating all rankings (D <= 7)."""
+    scores = np.asarray(scores, float)
+    relevance = np.asarray(relevance, float)
+    n_items = len(scores)
+    rank_weights = np.asarray(rank_weights, float)[:n_items]
+    cutoff = len(rank_weights)
+    value, gradient, hessian = 0.0, np.zeros(n_items), np.zeros(n_items)
+    probabilities = np.zeros((n_items, cutoff))
+    for ranking in itertools.permutations(range(n_items), cutoff):
+        left = np.ones(n_items, bool)
+        log_prob, score, curvature = 0.0, np.zeros(n_items), np.zeros(n_items)
+        for item in ranking:
+            f = np.where(left, scores, -np.inf)
+            top = f.max()
+            share = np.exp(f - top)
+            log_prob += scores[item] - top - np.log(share.sum())
+            share /= share.sum()
+            score -= share
+            score[item] += 1
+            curvature -= share * (1 - share)
+            left[item] = False
+        probability = np.exp(log_prob)
+        metric = rank_weights @ relevance[list(ranking)]
+        value += probability * metric
+        gradient += probability * metric * score
+        hessian += probability * metric * (score**2 + curvature)
+        probabilities[list(ranking), range(cutoff)] += probability
+    return value, gradient, hessian, probabilities
+
+
+def exact_by_subsets(
+    scores: ArrayLike, relevance: ArrayLike, rank_weights: ArrayLike
+) -> tuple[float, FloatArray, FloatArray]:
+    """Value, gradient and Hessian diagonal of one query in extended precision, from all sets of items (D <= 14).
+
+    With the set A left over and k items placed, item j of A is next with chance pi_j = w_j / sum of w over A, so ::
+
+        V(A) = sum_j pi_j c_j,   c_j = theta_{k+1} rho_j + V(A without j)
+
+    is what is still expected, and its derivatives by one score follow from those of the sets that are smaller by one
+    item. No time, no integral, no difference of large numbers. O(2^D D^2).
+    """
+    scores = np.asarray(scores, np.longdouble)
+    relevance = np.asarray(relevance, np.longdouble)
+    n_items = len(scores)
+    theta = np.asarray(rank_weights, np.longdouble)[:n_items]
+    weights, items = np.exp(scores - scores.max()), np.arange(n_items)
+    placed = np.arange(2**n_items)  # as bits
+    n_placed = (placed[:, np.newaxis] >> items & 1).sum(axis=1)
+    left_over = np.zeros(1, np.longdouble)
+    for j in range(n_items):
+        left_over = np.concatenate([left_over, left_over + weights[j]])
+    left_over = left_over[::-1]
+    value = np.zeros(2**n_items, np.longdouble)
+    gradient, hessian = np.zeros((2, 2**n_items, n_items), np.longdouble)
+    for k in reversed(range(len(theta))):
+        here = placed[n_placed == k]
+        chance = np.where(here[:, np.newaxis] >> items & 1, 0, weights / left_over[here, np.newaxis])
+        following = here[:, np.newaxis] | 1 << items
+        choice = theta[k] * relevance + value[following]
+        value[here] = (chance * choice).sum(axis=1)
+        gain = chance * (choice - value[here, np.newaxis])
+        later = (chance[:, :, np.newaxis] * gradient[following]).sum(axis=1)
+        gradient[here] = gain + later
+        hessian[here] = (1 - chance) * gain - chance * (gradient[here] + later)
+        hessian[here] += (chance[:, :, np.newaxis] * hessian[following]).sum(axis=1)
+    return float(value[0]), gradient[0].astype(float), hessian[0].astype(float)
+
+
+def _leave_one_out(
+    density: FloatArray, p: FloatArray, q: FloatArray, relevance: FloatArray, rank_weights: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Y_j and X_j (see ``pl_rank_exact``) and the value's integrand, for all times at once, without dividing.
+
+    ``density`` is that of each item's arrival time: w q of exponential ones.
+
+    Prefix products of ``L_j(z) = q_j + p_j z`` and of ``B`` going forward; their adjoints going backward.
+    """
+    n_nodes, n_items = q.shape
+    cutoff = len(rank_weights)
+    P = np.zeros((n_items + 1, n_nodes, cutoff))
+    B = np.zeros((n_items + 1, n_nodes, cutoff))
+    P[0, :, 0] = 1.0
+    for j in range(n_items):
+        a = (relevance[j] * density[:, j])[:, None]
+        P[j + 1] = q[:, j, None] * P[j]
+        P[j + 1, :, 1:] += p[:, j, None] * P[j, :, :-1]
+        B[j + 1] = q[:, j, None] * B[j] + a * P[j]
+        B[j + 1, :, 1:] += p[:, j, None] * B[j, :, :-1]
+    alpha = np.tile(rank_weights, (n_nodes, 1))
+    beta = np.zeros_like(alpha)
+    X = np.empty((n_nodes, n_items))
+    Y = np.empty((n_nodes, n_items))
+
+    def minus_one(polynomial: FloatArray) -> FloatArray:
+        shifted: FloatArray = -polynomial
+        shifted[:, 1:] += polynomial[:, :-1]
+        return shifted
+
+    def transposed(j: int, adjoint: FloatArray) -> FloatArray:
+        result: FloatArray = q[:, j, None] * adjoint
+        result[:, :-1] += p[:, j, None] * adjoint[:, 1:]
+        return result
+
+    for j in range(n_items - 1, -1, -1):
+        a = (relevance[j] * density[:, j])[:, None]
+        Y[:, j] = (alpha * P[j]).sum(1)
+        X[:, j] = (alpha * minus_one(B[j])).sum(1) + (beta * minus_one(P[j])).sum(1)
+        beta = transposed(j, beta) + a * alpha
+        alpha = transposed(j, alpha)
+    return Y, X, B[n_items] @ rank_weights
+
+
+def exact_by_trapezoid(
+    scores: ArrayLike, relevance: ArrayLike, rank_weights: ArrayLike, step: float = 0.02
+) -> tuple[float, FloatArray, FloatArray]:
+    """Value, gradient and Hessian diagonal of one query by the trapezoid rule in ln t (exponentially convergent)."""
+    scores = np.asarray(scores, float)
+    relevance = np.asarray(relevance, float)
+    n_items = len(scores)
+    rank_weights = np.asarray(rank_weights, float)[:n_items]
+    f = scores - scores.max()
+    w = np.exp(f)
+    value = 0.0
+    gradient, hessian = np.zeros(n_items), np.zeros(n_items)
+    times = np.exp(np.arange(-np.log(w.sum()) - 37.0, 4.0 - f.min(), step))
+    for t in np.array_split(times, max(1, len(times) * n_items * len(rank_weights) // 2_000_000)):
+        x = t[:, None] * w
+        q = np.exp(-x)
+        Y, X, integrand = _leave_one_out(w * q, 1.0 - q, q, relevance, rank_weights)
+        dt = t * step
+        value += float(dt @ integrand)
+        gradient += dt @ (w * q * (relevance * (1 - x) * Y + t[:, None] * X))
+        hessian += dt @ (w * q * (relevance * ((1 - x) ** 2 - x) * Y + t[:, None] * (1 - x) * X))
+    return value, gradient, hessian
+
+
+def exact_normal_by_trapezoid(
+    scores: ArrayLike, relevance: ArrayLike, rank_weights: ArrayLike, sigma: float = 1.0, step: float = 0.05
+) -> tuple[float, FloatArray, FloatArray]:
+    """Value, gradient and Hessian diagonal for scores with normal noise, by the trapezoid rule in u. O(Q D K).
+
+    Given that item j comes at u, the others are ahead of it with chances p = Phi((f - u) / sigma).
+    """
+    scores = np.asarray(scores, float) / sigma
+    relevance = np.asarray(relevance, float)
+    n_items = len(scores)
+    rank_weights = np.asarray(rank_weights, float)[:n_items]
+    value = 0.0
+    gradient, hessian = np.zeros(n_items), np.zeros(n_items)
+    points = np.arange(scores.min() - 9.0, scores.max() + 9.0, step)
+    for u in np.array_split(points, max(1, len(points) * n_items * len(rank_weights) // 2_000_000)):
+        y = u[:, None] - scores
+        density = normal_density(y)
+        Y, X, integrand = _leave_one_out(density, normal_cdf(-y), normal_cdf(y), relevance, rank_weights)
+        value += step * float(integrand.sum())
+        gradient += step * (density * (relevance * y * Y + X)).sum(axis=0)
+        hessian += step * (density * (relevance * (y**2 - 1.0) * Y + y * X)).sum(axis=0)
+    return value, gradient / sigma, hessian / sigma**2

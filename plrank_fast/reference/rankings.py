@@ -1,0 +1,56 @@
+"""Rankings of one query, how probable they are, and their metrics."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+
+from plrank_fast.validation import FloatArray, IntArray
+
+
+def sample_rankings(scores: FloatArray, n_samples: int, cutoff: int, rng: np.random.Generator) -> IntArray:
+    """Draw rankings, (N, K): perturb with Gumbel noise, select the K best, sort them. O(N D)."""
+    cutoff = min(cutoff, scores.size)
+    arrivals = rng.standard_exponential((n_samples, scores.size)) * np.exp(scores.max() - scores)
+    first = np.argpartition(arrivals, cutoff - 1, axis=1)[:, :cutoff]
+    order = np.argsort(np.take_along_axis(arrivals, first, axis=1), axis=1)
+    return np.take_along_axis(first, order, axis=1)
+
+
+def all_rankings(n_docs: int) -> IntArray:
+    """Every ranking of ``n_docs`` documents, (n_docs!, n_docs)."""
+    return np.array(list(itertools.permutations(range(n_docs))), dtype=np.int64).reshape(-1, n_docs)
+
+
+def weight_not_placed(scores: FloatArray, rankings: IntArray) -> FloatArray:
+    """S_k = sum of w over the items not placed before rank k, (N, K), summed from the tail."""
+    weights = np.exp(scores - scores.max())
+    left_over = np.ones((len(rankings), scores.size), dtype=bool)
+    np.put_along_axis(left_over, rankings, False, axis=1)
+    after = np.where(left_over, weights, 0.0).sum(axis=1, keepdims=True)
+    return after + np.cumsum(weights[rankings][:, ::-1], axis=1)[:, ::-1]
+
+
+def ranking_log_prob(scores: FloatArray, rankings: IntArray) -> FloatArray:
+    """Log-probability of each ranking, (N,): sum over ranks of f_{y_k} - log S_k."""
+    shifted = scores - scores.max()
+    result: FloatArray = (shifted[rankings] - np.log(weight_not_placed(scores, rankings))).sum(axis=1)
+    return result
+
+
+def metric(relevance: FloatArray, rank_weights: FloatArray, rankings: IntArray) -> FloatArray:
+    """Metric of each ranking, (N,): sum over k of theta_k rho_{y_k}."""
+    cutoff = min(rank_weights.size, rankings.shape[1])
+    return relevance[rankings[:, :cutoff]] @ rank_weights[:cutoff]
+
+
+def dcg(scores: FloatArray, relevance: FloatArray, rank_weights: FloatArray) -> float:
+    """Metric of the ranking by descending score; of equal scores the lower index comes first."""
+    return float(metric(relevance, rank_weights, np.argsort(-scores, kind="stable")[np.newaxis])[0])
+
+
+def expected_metric(scores: FloatArray, relevance: FloatArray, rank_weights: FloatArray) -> float:
+    """Compute the expected metric by enumeration of all rankings. O(D!)."""
+    rankings = all_rankings(scores.size)
+    return float(np.exp(ranking_log_prob(scores, rankings)) @ metric(relevance, rank_weights, rankings))
