@@ -26,7 +26,7 @@
 #ifndef PLR_EXACT_H
 #define PLR_EXACT_H
 
-#include "gradients/exact/cancellation.h"
+#include "runtime/cancellation.h"
 #include "simd/isa.h"
 
 typedef struct {

@@ -25,7 +25,7 @@
 #ifndef PLR_EXACT_PANEL_H
 #define PLR_EXACT_PANEL_H
 
-#include "gradients/exact/cancellation.h"
+#include "runtime/cancellation.h"
 #include "gradients/exact/item_block.h"
 #include "gradients/exact/moment_compression.h"
 #include "gradients/exact/quadrature_plan.h"
