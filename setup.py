@@ -80,6 +80,7 @@ MODULES: dict[str, list[str]] = {
     "_core/gradients/hessian": [],
     "_core/gradients/conditional": ["gradients/conditional.c"],
     "_core/gradients/policy_gradient": ["gradients/rank_pass.c"],
+    "_core/gradients/exposure": [],
     "_core/gradients/sampled": [],
     "_core/gradients/stochastic_rank": ["gradients/stochastic_rank.c"],
     "_core/gradients/exact": [

@@ -7,7 +7,7 @@ Each module imports only modules listed above it::
     _core/ranking       weights, rankings     weights  remaining  rankings  metrics
     _core/sampling      samplers              introselect  samplers  latin_hypercube
     _core/gradients     estimators, exact     estimator  pl_rank  pl_rank_groups  hessian  conditional
-                                              policy_gradient  sampled  stochastic_rank  exact
+                                              policy_gradient  exposure  sampled  stochastic_rank  exact
     _core/losses        losses of labels      loss  likelihood  pairs  ranks  losses
     .                   the C interface       cython_plrank
     ------------------  compiled above, thin Python below

@@ -27,7 +27,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from plrank_fast import gradients, policy_gradients, probabilities, sampling, scaling, validation
+from plrank_fast import gradients, policy_gradients, probabilities, scaling, validation
+from plrank_fast._core.gradients import sampled as _sampled
+from plrank_fast._core.gradients.sampled import EstimatorKind
+from plrank_fast._core.runtime import threads as _threads
+from plrank_fast._core.sampling.samplers import SamplerKind
 from plrank_fast.stochastic_rank import stochastic_rank
 from plrank_fast.validation import FloatArray, IntArray, RandomState
 
@@ -43,8 +47,6 @@ ESTIMATORS: dict[str, Any] = {
     "policy_gradient": policy_gradients.policy_gradient,
     "placement_policy_gradient": policy_gradients.placement_policy_gradient,
 }
-
-RANKS_AT_ONCE = 2**22  # drawn ranks held in memory when exposure is sampled
 
 
 def expected_exposure(
@@ -103,36 +105,20 @@ def expected_exposure(
     scores_ = validation.real_array(scores, "scores")
     offsets_ = validation.query_offsets(offsets, scores_.size)
     weights = validation.weights_of_ranks(rank_weights, offsets_)
-    n_queries, cutoff = offsets_.size - 1, weights.shape[1]
     given = None
     if rankings is not None:
-        given = validation.given_rankings(rankings, offsets_, cutoff, batch=offsets is not None)
+        given = validation.given_rankings(rankings, offsets_, weights.shape[1], batch=offsets is not None)
         n_samples = given.shape[1]
     n_samples = validation.count(n_samples, "n_samples", 1)
     first_query = validation.count(first_query, "first_query", 0)
-    validation.threads(n_threads)
-    key = np.random.SeedSequence([int(word) for word in validation.stream_key(validation.check_random_state(rng))])
+    threads = _threads.resolve_threads(validation.threads(n_threads))
+    seed = np.random.SeedSequence([int(word) for word in validation.stream_key(validation.check_random_state(rng))])
     weights, exponents = scaling.moderate_weights(weights, offsets_)
     result = np.zeros(scores_.size)
-    step = max(1, RANKS_AT_ONCE // max(1, n_samples * cutoff))
-    for start in range(0, n_queries, step):
-        stop = min(start + step, n_queries)
-        part = slice(int(offsets_[start]), int(offsets_[stop]))
-        local = offsets_[start : stop + 1] - offsets_[start]
-        if given is not None:
-            drawn = given[start:stop]
-        else:
-            drawn = sampling.sample_rankings(
-                scores_[part], n_samples, cutoff, offsets=local, rng=key, n_threads=n_threads,
-                first_query=first_query + start,
-            )  # fmt: skip
-        used = drawn[:, :, :cutoff]
-        placed = np.arange(used.shape[2]) < np.diff(local)[:, np.newaxis, np.newaxis]
-        attention = np.broadcast_to(weights if weights.shape[0] == 1 else weights[start:stop], (stop - start, cutoff))
-        attention = np.broadcast_to(attention[:, np.newaxis, : used.shape[2]], used.shape)
-        placed = np.broadcast_to(placed, used.shape)
-        documents = (used + local[:-1, np.newaxis, np.newaxis])[placed]
-        result[part] = np.bincount(documents, attention[placed], minlength=part.stop - part.start) / n_samples
+    _sampled.sampled_estimate(
+        EstimatorKind.EXPOSURE, SamplerKind.AUTO, False, scores_, None, weights, offsets_, n_samples, given,
+        validation.stream_key(seed), first_query, threads, result, np.zeros(0),
+    )  # fmt: skip
     return scaling.restore(result, exponents, offsets_, "rank_weights")
 
 

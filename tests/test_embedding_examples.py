@@ -28,9 +28,10 @@ def make_wheel(folder):
     shutil.copytree(ROOT, folder / "source", ignore=ignored)
     # where build_ext looks for what is up to date
     built = folder / "source" / "build" / f"lib.{sysconfig.get_platform()}-{sys.implementation.cache_tag}"
-    (built / "plrank_fast").mkdir(parents=True)
-    for compiled in (ROOT / "plrank_fast").glob(f"*{sysconfig.get_config_var('EXT_SUFFIX')}"):
-        shutil.copy2(compiled, built / "plrank_fast")
+    for compiled in (ROOT / "plrank_fast").rglob(f"*{sysconfig.get_config_var('EXT_SUFFIX')}"):
+        copy = built / compiled.relative_to(ROOT)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(compiled, copy)
     options = "-q", "--no-build-isolation", "--no-deps", "--disable-pip-version-check"
     run("-m", "pip", "wheel", *options, "-w", "dist", "./source", cwd=folder, site="")
     (wheel,) = (folder / "dist").glob("*.whl")
@@ -55,6 +56,15 @@ def project(request, tmp_path):
     """A copy of an example, away from the checkout."""
     shutil.copytree(EXAMPLES / request.param, tmp_path, dirs_exist_ok=True)
     return tmp_path
+
+
+def test_wheel_holds_what_is_public(site):
+    """Of headers and Cython declarations only those of the C interface, and no source. Mutant: all of ``*.pxd``."""
+    files = {path.relative_to(site).as_posix() for path in (site / "plrank_fast").rglob("*.*")}
+    private = {name for name in files if Path(name).suffix in (".c", ".h", ".pxd", ".pyx")}
+    assert private == {"plrank_fast/cython_plrank.pxd", "plrank_fast/include/plrank.h"}
+    assert "plrank_fast/py.typed" in files
+    assert len([name for name in files if name.startswith("plrank_fast/_core/") and name.endswith(".pyi")]) > 10
 
 
 WARNINGS_ARE_ERRORS = "-Wall -Wextra -Werror"

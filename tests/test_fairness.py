@@ -41,15 +41,28 @@ class TestExposure:
         got = fairness.expected_exposure(scores, weights, method=method, n_samples=200_000, rng=0)
         np.testing.assert_allclose(got, exact, rtol=0, atol=1e-7 if method == "exact" else 7 * 0.5 / np.sqrt(2e5))
 
-    def test_batch_is_loop(self, monkeypatch):
-        """However the batch is cut to save memory. Mutant: the random stream of a chunk's first query used again."""
+    def test_twin_and_enumeration(self):
+        """Mutants: the rank weight of rank 1 for all ranks; the mean over N + 1 rankings; one ranking left out."""
+        rng = np.random.default_rng(2)
+        for n_docs, cutoff in ((1, 3), (5, 2), (5, 9), (700, 40)):
+            scores, weights = rng.normal(size=n_docs), rng.normal(size=cutoff)
+            rankings = plr.sample_rankings(scores, 150, min(cutoff, n_docs), rng=1)
+            got = fairness.expected_exposure(scores, weights, method="sample", rankings=rankings)
+            np.testing.assert_array_equal(got, reference.exposure(n_docs, weights, rankings))
+        scores, weights = rng.normal(size=4), rng.normal(size=3)
+        of_one = [
+            fairness.expected_exposure(scores, weights, method="sample", rankings=ranking[np.newaxis])
+            for ranking in reference.all_rankings(4)
+        ]
+        chances = np.exp(reference.ranking_log_prob(scores, reference.all_rankings(4)))
+        np.testing.assert_allclose(chances @ np.array(of_one), enumerated_exposure(scores, weights), rtol=1e-13)
+
+    def test_batch_is_loop(self):
+        """Mutant: the random stream of the first query used for all."""
         offsets = np.array([0, 0, 5, 6, 40, 43])
         scores = np.random.default_rng(0).normal(size=43)
         weights = np.random.default_rng(1).normal(size=(5, 6))
         whole = fairness.expected_exposure(scores, weights, offsets=offsets, method="sample", rng=3, n_samples=20)
-        monkeypatch.setattr(fairness, "RANKS_AT_ONCE", 1)
-        cut = fairness.expected_exposure(scores, weights, offsets=offsets, method="sample", rng=3, n_samples=20)
-        np.testing.assert_array_equal(whole, cut)
         for q in range(5):
             part = slice(offsets[q], offsets[q + 1])
             alone = fairness.expected_exposure(

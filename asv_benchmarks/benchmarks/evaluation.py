@@ -27,6 +27,12 @@ class Evaluation:
             scores, relevance, self.rank_weights, offsets=offsets, method="sample", n_samples=10, rng=0, n_threads=1
         )
 
+    def time_exposure_sampled(self, cutoff):
+        scores, _, offsets = self.batch
+        plr.fairness.expected_exposure(
+            scores, self.rank_weights, offsets=offsets, method="sample", n_samples=10, rng=0, n_threads=1
+        )
+
     def time_ranking_log_prob(self, cutoff):
         scores, _, _ = self.batch
         rankings = np.tile(np.arange(cutoff), (1000, 1))

@@ -45,6 +45,15 @@ def metric(relevance: FloatArray, rank_weights: FloatArray, rankings: IntArray) 
     return relevance[rankings[:, :cutoff]] @ rank_weights[:cutoff]
 
 
+def exposure(n_docs: int, rank_weights: FloatArray, rankings: IntArray) -> FloatArray:
+    """Mean over the rankings of the rank weight that each document gets, (n_docs,). O(N K)."""
+    cutoff = min(rank_weights.size, rankings.shape[1])
+    result = np.zeros(n_docs)
+    for ranking in rankings:
+        result[ranking[:cutoff]] += rank_weights[:cutoff]
+    return result / len(rankings)
+
+
 def dcg(scores: FloatArray, relevance: FloatArray, rank_weights: FloatArray) -> float:
     """Metric of the ranking by descending score; of equal scores the lower index comes first."""
     return float(metric(relevance, rank_weights, np.argsort(-scores, kind="stable")[np.newaxis])[0])

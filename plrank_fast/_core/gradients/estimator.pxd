@@ -48,6 +48,8 @@ cdef struct Estimator:
     group_step accumulate_group  # or NULL
     finish_step finish
     int passes                   # over the rankings
+    bint one_per_query           # the estimate is one number, not one per item
+    intp_t fewest_items          # of a query: 2 for gradients, as rounding must not give one to a single item
     double ns_per_item           # rough cost per sample and item, and per sample, item and rank
     double ns_per_item_and_rank
 
@@ -69,6 +71,10 @@ cdef inline Estimate estimate_of(
     return estimate
 
 
+cdef inline size_t no_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
+    return 0
+
+
 cdef inline Estimator new_estimator(
     workspace_size workspace, begin_step begin, accumulate_step accumulate, group_step accumulate_group,
     finish_step finish, double ns_per_item, double ns_per_item_and_rank
@@ -80,6 +86,8 @@ cdef inline Estimator new_estimator(
     estimator.accumulate_group = accumulate_group
     estimator.finish = finish
     estimator.passes = 1
+    estimator.one_per_query = False
+    estimator.fewest_items = 2
     estimator.ns_per_item = ns_per_item
     estimator.ns_per_item_and_rank = ns_per_item_and_rank
     return estimator

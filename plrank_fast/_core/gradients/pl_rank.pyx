@@ -24,7 +24,14 @@ expectation for any b that does not depend on the ranking.
 from libc.math cimport fabs
 from libc.string cimport memcpy, memset
 
-from plrank_fast._core.gradients.estimator cimport Estimate, Estimator, new_estimator, sum_future_reward, take_mean
+from plrank_fast._core.gradients.estimator cimport (
+    Estimate,
+    Estimator,
+    new_estimator,
+    no_workspace,
+    sum_future_reward,
+    take_mean,
+)
 from plrank_fast._core.ranking.remaining cimport (
     Remaining,
     analyse_ranking,
@@ -265,10 +272,6 @@ cdef void finish_pl_rank_3(Estimate *estimate) noexcept nogil:
 # The value itself
 # ---------------------------------------------------------------------------------------------------------------------
 
-cdef size_t no_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
-    return 0
-
-
 cdef void begin_metric(Estimate *estimate, char *workspace) noexcept nogil:
     estimate.gradient[0] = 0.0
 
@@ -292,7 +295,11 @@ cdef void finish_metric(Estimate *estimate) noexcept nogil:
 
 cdef Estimator metric_estimator() noexcept nogil:
     """The sampled value of the metric: its "gradient" is one number per query."""
-    return new_estimator(no_workspace, begin_metric, accumulate_metric, NULL, finish_metric, 0.0, 0.1)
+    cdef Estimator estimator = new_estimator(
+        no_workspace, begin_metric, accumulate_metric, NULL, finish_metric, 0.0, 0.1)
+    estimator.one_per_query = True
+    estimator.fewest_items = 1
+    return estimator
 
 
 cdef Estimator pl_rank_1_estimator() noexcept nogil:

@@ -13,6 +13,7 @@ cpdef enum EstimatorKind:
     PLACEMENT
     POLICY_WITH_BASELINE
     PLACEMENT_WITH_BASELINE
+    EXPOSURE
     PL_RANK_3_PLAIN             # one ranking after another, the twin of PL_RANK_3 that tests ask for
 
 cdef struct Source:

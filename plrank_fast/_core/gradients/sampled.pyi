@@ -13,14 +13,15 @@ class EstimatorKind(IntEnum):
     PLACEMENT = 6
     POLICY_WITH_BASELINE = 7
     PLACEMENT_WITH_BASELINE = 8
-    PL_RANK_3_PLAIN = 9
+    EXPOSURE = 9
+    PL_RANK_3_PLAIN = 10
 
 def sampled_estimate(
     kind: int,
     sampler: int,
     pilot: bool,
     scores: NDArray[np.float64],
-    relevance: NDArray[np.float64],
+    relevance: NDArray[np.float64] | None,
     rank_weights: NDArray[np.float64],
     offsets: NDArray[np.int64],
     n_samples: int,

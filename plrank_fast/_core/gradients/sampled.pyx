@@ -7,6 +7,7 @@ from libc.string cimport memset
 
 from plrank_fast._core.gradients.conditional cimport conditional_estimator
 from plrank_fast._core.gradients.estimator cimport Estimate, Estimator, estimate_of
+from plrank_fast._core.gradients.exposure cimport exposure_estimator
 from plrank_fast._core.gradients.hessian cimport hessian_estimator
 from plrank_fast._core.gradients.pl_rank cimport (
     metric_estimator, pl_rank_1_estimator, pl_rank_2_estimator, pl_rank_3_estimator,
@@ -74,6 +75,8 @@ cdef Estimator estimator_of(int kind, bint with_hessian) noexcept nogil:
         return policy_gradient_estimator(reward_to_go=False, with_baseline=True)
     if kind == PLACEMENT_WITH_BASELINE:
         return policy_gradient_estimator(reward_to_go=True, with_baseline=True)
+    if kind == EXPOSURE:
+        return exposure_estimator()
     return pl_rank_3_estimator()
 
 
@@ -259,7 +262,6 @@ cdef struct Call:
     Queries queries
     Estimator estimator
     Source source
-    bint one_per_query           # the estimate is one number, not one per item
     double *out
     double *hessian              # or NULL
 
@@ -269,7 +271,7 @@ cdef Estimate estimate_in(const Call *call, intp_t q) noexcept nogil:
     cdef Query query = query_at(&call.queries, q)
     return estimate_of(
         query.scores, query.relevance, query.n_items, query.rank_weights, query.cutoff,
-        call.out + (q if call.one_per_query else query.first),
+        call.out + (q if call.estimator.one_per_query else query.first),
         call.hessian + query.first if call.hessian != NULL else NULL)
 
 
@@ -409,7 +411,6 @@ def sampled_estimate(
         return
     call.queries = queries_of(scores, relevance, rank_weights, offsets)
     call.estimator = estimator_of(kind, hessian.shape[0] > 0)
-    call.one_per_query = kind == METRIC
     call.out = &out[0]
     call.hessian = NULL
     if hessian.shape[0] > 0:
@@ -428,8 +429,7 @@ def sampled_estimate(
     batch.call = &call
     batch.query = estimate_in_batch
     batch.long_query = estimate_long_query
-    # one of a single item has no gradient, and rounding must not give it one
-    batch.fewest_items = 1 if call.one_per_query else 2
+    batch.fewest_items = call.estimator.fewest_items
     batch.workspace = (
         query_workspace(&call.estimator, longest, cutoff, n_samples, rankings is None)
         + baseline_workspace(longest, cutoff, pilot))

@@ -1,0 +1,26 @@
+"""Exposure of each item: the rank weight of the rank that it is placed at, mean over the rankings. O(K) per ranking.
+
+No gradient, but an estimate of one number per item from the same rankings; the smallest of the estimators.
+"""
+
+from libc.string cimport memset
+
+from plrank_fast._core.gradients.estimator cimport Estimate, Estimator, new_estimator, no_workspace, take_mean
+from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t
+
+
+cdef void begin(Estimate *estimate, char *workspace) noexcept nogil:
+    memset(estimate.gradient, 0, estimate.n_items * sizeof(double))
+
+
+cdef void accumulate(Estimate *estimate, const int32_t *rankings, intp_t n_rankings, intp_t stride) noexcept nogil:
+    cdef intp_t i, k
+    for i in range(n_rankings):
+        for k in range(estimate.cutoff):
+            estimate.gradient[rankings[i * stride + k]] += estimate.rank_weights[k]
+
+
+cdef Estimator exposure_estimator() noexcept nogil:
+    cdef Estimator estimator = new_estimator(no_workspace, begin, accumulate, NULL, take_mean, 0.0, 0.1)
+    estimator.fewest_items = 1
+    return estimator
