@@ -33,16 +33,20 @@ double lost_at_ends(const exact_query *query, const problem_shape *shape, int de
 }
 
 /* Which part of the error that nodes are planned for may hide from the sum of the gradient. More than usual where
- * single ranks are seen, and where relevance is nearly the same for all: then the gradient is a small difference of the
- * errors that the common part makes, and the sum shows even less of them. */
+ * single ranks are seen; where relevance is nearly the same for all, for then the gradient is a small difference of the
+ * errors that the common part makes, and the sum shows even less of them; and where relevance has both signs, for then
+ * the errors have, and the sum may be small by chance. */
 static double unseen_share(const exact_problem *problem, const problem_shape *shape)
 {
     const exact_query *query = problem->query;
-    double total = 0;
-    for (intptr_t j = 0; j < query->D; j++)
-        total += query->relevance[j] - problem->common;
-    const double alike = fabs(total) / ((double)query->D * shape->largest_rho);
-    return shape->single_ranks ? MOST_UNSEEN : larger(LEAST_UNSEEN, MOST_UNSEEN * alike);
+    double total = 0, absolute = 0;
+    for (intptr_t j = 0; j < query->D; j++) {
+        const double rho = query->relevance[j] - problem->common;
+        total += rho;
+        absolute += fabs(rho);
+    }
+    const double alike = fabs(total) / ((double)query->D * shape->largest_rho), mixed = 1 - fabs(total) / absolute;
+    return shape->single_ranks ? MOST_UNSEEN : larger(LEAST_UNSEEN, MOST_UNSEEN * larger(alike, mixed));
 }
 
 typedef struct {
@@ -80,7 +84,7 @@ double excess_error(const exact_problem *problem, const problem_shape *shape)
     const double unresolved = UNRESOLVED * finest * finest / larger(larger(norm, finest), 1e-300);
     double planned = 0;
     if (!problem->panel.all_checked)
-        planned = unseen_share(problem, shape) * problem->tolerance.nodes * shape->ups_and_downs *
+        planned = unseen_share(problem, shape) * problem->panel.planned_error * shape->ups_and_downs *
                   shape->ups_and_downs * scale;
     return larger(fabs(entries.sum) / (SHARE_OF_SUM * rtol * larger(entries.absolute, floor)),
                   larger(unresolved, planned) / (rtol * larger(norm, floor)));

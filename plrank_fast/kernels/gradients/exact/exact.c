@@ -78,6 +78,7 @@ static void integrate_query(exact_problem *problem, const problem_shape *shape, 
         problem->tolerance = (tolerances){.nodes = accuracy / (query->hessian ? 1000 : 1), .cut = cut * accuracy,
                                           .derivatives = derivatives, .single_ranks = shape->single_ranks};
         problem->value = 0;
+        problem->panel.planned_error = 0;
         problem->panel.unresolved = 0;
         problem->panel.all_checked = 1;
         query->attempts = attempt + 1;

@@ -78,6 +78,7 @@ typedef struct {
     quadrature_plan *plan;
     node_workspace at;
     node_sums sums;
+    double planned_error;       /* largest that a plan has foreseen, of all panels so far */
     double unresolved;          /* sum of squares of check, over all panels so far */
     int all_checked;            /* whether all panels so far have one */
     cancellation *cancellation;

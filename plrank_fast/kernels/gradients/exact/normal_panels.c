@@ -24,6 +24,7 @@ static double position_of_odds(double odds)
 static void integrate_normal_nodes(exact_problem *problem, intptr_t n)
 {
     panel *p = &problem->panel;
+    p->plan->error = problem->tolerance.nodes;
     item_block *items = &p->items;
     const double early = position_of_odds(p->ranks.upward_limit) - p->plan->time[p->plan->nodes - 1];
     for (intptr_t j = n; j % PLR_LANES; j++)

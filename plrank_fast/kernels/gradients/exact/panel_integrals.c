@@ -113,6 +113,7 @@ double integrate_panel(panel *p, const exact_query *query, const intptr_t *query
     const intptr_t items = QUARTET * p->items.quartets, *item = p->items.item;
     const integrands wanted = integrands_wanted(p, query);
     p->all_checked &= wanted == CHECKED_GRADIENT;
+    p->planned_error = larger(p->planned_error, p->plan->error);
     clear_sums(p, wanted);
     for (int i = 0; i < p->plan->nodes && !p->cancellation->requested; i += PLR_LANES) {
         if (p->items.position && wanted == HESSIAN)

@@ -101,6 +101,9 @@ void plan_quadrature(const score_histogram *histogram, double S, double K, doubl
     plan->pieces = wanted + edges > MOST_NODES ? (int)(wanted / (MOST_NODES - 2 * edges)) + 1 : 1;
     plan->nodes = rounded_nodes((plan->pieces > 1 ? 2 : 1) * edges + wanted / plan->pieces);
     plan->wide = least > per_length;
+    const double room = (plan->nodes - (plan->pieces > 1 ? 2 : 1) * edges) * plan->pieces / length;
+    const double digits_left = smaller(8 * (room / share) * (room / share), room * b / 0.2);
+    plan->error = exp(-smaller(digits_left, larger(digits, 14)));
     plan->t0 = t0;
     plan->b = b;
     plan->S = S;
