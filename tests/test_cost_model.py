@@ -5,8 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-import plrank_fast as plr
-from plrank_fast import cost_model
+from plrank_fast import cost_model, gradients
 from plrank_fast.cost_model import choose_method, nanoseconds
 
 
@@ -67,6 +66,6 @@ def test_measurement(method, monkeypatch):
         calls.append((scores.size, relevance.size, len(rank_weights), len(offsets) - 1, options["n_threads"]))
 
     monkeypatch.setattr(cost_model, "time", SimpleNamespace(perf_counter=lambda: now[0]))
-    monkeypatch.setattr(plr, method, call)
+    monkeypatch.setattr(gradients, method, call)
     assert cost_model.measure(method, 100, 7) == pytest.approx(1e9 * 0.01 / 40_000)
     assert calls == [(40_000, 40_000, 7, 400, 1)] * 3
