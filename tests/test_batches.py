@@ -9,6 +9,7 @@ import pytest
 import plrank_fast as plr
 from plrank_fast import fairness, losses
 from plrank_fast._core.runtime import threads as _threads
+from problems import ragged
 
 FIRST = 3  # number of the first query
 OPENMP = plr.build_info()["openmp"]
@@ -121,15 +122,6 @@ CALLS = {
 }  # fmt: skip
 
 
-def batch(lengths):
-    """Scores, relevance and weights of the ranks, other ones for each query, and offsets."""
-    rng = np.random.default_rng(7)
-    n_docs = sum(lengths)
-    scores, relevance = rng.normal(size=n_docs), rng.integers(0, 4, size=n_docs).astype(float)
-    rank_weights = -np.sort(-rng.uniform(size=(len(lengths), 4)))
-    return scores, relevance, rank_weights, plr.offsets_from_group(lengths)
-
-
 def arrays(result):
     return [np.asarray(array) for array in (result if isinstance(result, tuple) else (result,))]
 
@@ -167,7 +159,7 @@ def test_empty_queries_at_every_place(name, costs):
     zero); a query of one item that is long is estimated, as it was, and gets -5e-17 by rounding; `estimate_long_query`
     counts queries from 0."""
     for lengths in LENGTHS:
-        scores, relevance, rank_weights, offsets = batch(lengths)
+        scores, relevance, rank_weights, offsets = ragged(lengths)
         costs(round_ns=5e7, worth_ns=2e6, learnt_factor=1.0)
         expected = query_by_query(name, scores, relevance, rank_weights, offsets)
         for cost in COSTS:
@@ -184,7 +176,7 @@ def test_teams(name, on_team, costs):
     have teams of their own.
 
     Mutants: a stream keyed by thread as well; one workspace for all threads; a chunk lost at the end of a round."""
-    scores, relevance, rank_weights, offsets = batch([*range(60), 0, 200, 300] * 2)
+    scores, relevance, rank_weights, offsets = ragged([*range(60), 0, 200, 300] * 2)
     call = functools.partial(CALLS[name], scores, relevance, rank_weights, FIRST, offsets=offsets)
     expected = arrays(call(n_threads=1))
     for n_threads in (2, 3, 7):

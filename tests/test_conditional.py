@@ -5,18 +5,9 @@ import pytest
 
 import plrank_fast as plr
 from plrank_fast import reference
+from problems import signed
 
 WITH_HESSIAN = {"cmc": plr.pl_rank_cmc, "pl_rank_3": plr.pl_rank_3}
-
-
-def problem(n_docs, cutoff, seed, spread=1.0):
-    rng = np.random.default_rng([n_docs, cutoff, seed])
-    scores = spread * rng.normal(size=n_docs)
-    relevance = rng.normal(size=n_docs)
-    if n_docs > 2:
-        scores[1] = scores[2]
-        relevance[0] = 0.0
-    return scores, relevance, rng.normal(size=cutoff)
 
 
 def expectation(estimator, scores, relevance, rank_weights):
@@ -40,7 +31,7 @@ class TestEnumeration:
     def test_every_cutoff(self, n_docs, name):
         for cutoff in range(1, n_docs + 2):
             for spread in (0.0, 1.0, 3.0):
-                scores, relevance, rank_weights = problem(n_docs, cutoff, 0, spread)
+                scores, relevance, rank_weights = signed(n_docs, cutoff, 0, spread)
                 gradient, hessian = expectation(WITH_HESSIAN[name], scores, relevance, rank_weights)
                 scale = np.abs(relevance).max() * np.abs(rank_weights).sum()
                 exact = reference.exact_gradient(scores, relevance, rank_weights[:n_docs])
@@ -50,7 +41,7 @@ class TestEnumeration:
 
     @pytest.mark.parametrize("name", WITH_HESSIAN)
     def test_six_documents(self, name):
-        scores, relevance, rank_weights = problem(6, 4, 1)
+        scores, relevance, rank_weights = signed(6, 4, 1)
         gradient, hessian = expectation(WITH_HESSIAN[name], scores, relevance, rank_weights)
         np.testing.assert_allclose(gradient, reference.exact_gradient(scores, relevance, rank_weights), atol=1e-12)
         np.testing.assert_allclose(
@@ -58,7 +49,7 @@ class TestEnumeration:
         )
 
     def test_hessian_oracle_by_differences(self):
-        scores, relevance, rank_weights = problem(4, 3, 2)
+        scores, relevance, rank_weights = signed(4, 3, 2)
         for d in range(4):
             shift = 1e-5 * np.eye(4)[d]
             up = reference.exact_gradient(scores + shift, relevance, rank_weights)[d]
@@ -70,7 +61,7 @@ class TestEnumeration:
 @pytest.mark.parametrize(("n_docs", "cutoff"), [(1, 1), (2, 2), (9, 9), (24, 10), (67, 33), (130, 100)])
 def test_against_twin(n_docs, cutoff):
     """All vector widths and remainders. Mutant: lanes past the last rank taken for items."""
-    scores, relevance, rank_weights = problem(n_docs, cutoff, 0, 2.0)
+    scores, relevance, rank_weights = signed(n_docs, cutoff, 0, 2.0)
     rankings = plr.sample_rankings(scores, 3, rng=0)
     gradient, hessian = plr.pl_rank_cmc(scores, relevance, rank_weights, rankings=rankings, hessian=True)
     twin = reference.conditional_monte_carlo(scores, relevance, rank_weights, rankings)
@@ -84,7 +75,7 @@ def test_long_lists_are_interpolated(spread):
     """Gradient and Hessian through Chebyshev nodes in the weight. Mutants: 8 nodes and no look at the coefficients;
     f instead of f / w interpolated, which light items notice."""
     n_docs, cutoff = 530, 50
-    scores, _, rank_weights = problem(n_docs, cutoff, 0, spread)
+    scores, _, rank_weights = signed(n_docs, cutoff, 0, spread)
     scores[-3:] -= 20.0
     relevance = 1e3 * plr.gains(np.random.default_rng(1).integers(0, 5, size=n_docs))
     rankings = plr.sample_rankings(scores, 1, cutoff, rng=0)
@@ -99,7 +90,7 @@ def test_long_lists_are_interpolated(spread):
 @pytest.mark.parametrize("gap", [36.0, 100.0, 760.0, 1e6, 1e308])
 def test_far_items_change_nothing(name, gap):
     """Items far below the rest, and the rest's numbers with and without them. Mutant: one unit for all ranks."""
-    scores, relevance, rank_weights = problem(12, 6, 0)
+    scores, relevance, rank_weights = signed(12, 6, 0)
     rankings = plr.sample_rankings(scores, 5, 6, rng=0)
     near = WITH_HESSIAN[name](scores, relevance, rank_weights, rankings=rankings, hessian=True)
     far_scores = np.concatenate([scores, [-gap, -gap]])
@@ -133,7 +124,7 @@ def test_cmc_of_separated_blocks(gap):
 @pytest.mark.parametrize(("n_docs", "cutoff"), [(30, 5), (120, 10), (300, 100)])
 def test_variance_far_below_pl_rank_3(n_docs, cutoff):
     """At N = 1, summed over items, at least 100 times. Mutant: sampled labels instead of conditional means."""
-    scores, relevance, _ = problem(n_docs, 1, 5)
+    scores, relevance, _ = signed(n_docs, 1, 5)
     relevance = plr.gains(np.random.default_rng(0).integers(0, 5, size=n_docs))
     rank_weights = plr.dcg_weights(cutoff)
     rankings = plr.sample_rankings(scores, 400, cutoff, rng=0)
@@ -149,7 +140,7 @@ class TestInvariants:
     def test_threads_and_batches(self, name, on_team):
         call = WITH_HESSIAN[name]
         offsets = np.array([0, 0, 5, 6, 6, 40, 47, 47, 300])
-        scores, relevance, _ = problem(300, 1, 0)
+        scores, relevance, _ = signed(300, 1, 0)
         rank_weights = np.random.default_rng(1).normal(size=(8, 6))
         options = {"offsets": offsets, "n_samples": 30, "rng": 2, "hessian": True}
         one = call(scores, relevance, rank_weights, n_threads=1, **options)
@@ -175,7 +166,7 @@ class TestInvariants:
 
     def test_out(self, name):
         call = WITH_HESSIAN[name]
-        scores, relevance, rank_weights = problem(9, 3, 0)
+        scores, relevance, rank_weights = signed(9, 3, 0)
         pair = np.zeros(9), np.zeros(9)
         result = call(scores, relevance, rank_weights, rng=0, hessian=True, out=pair)
         assert result[0] is pair[0]

@@ -8,6 +8,7 @@ import pytest
 import plrank_fast as plr
 from plrank_fast import reference
 from plrank_fast._core.gradients import exact as _exact
+from problems import REGIMES, rank_weights_of_a_kind, relevance_of_a_kind, scores_of
 
 
 def promised(gradient, reference, relevance, rank_weights):
@@ -27,46 +28,6 @@ def far_finer(scores, relevance, rank_weights, *, inverse_sigma=0.0):
     _exact.solve_batch(*problem, *options, gradient, hessian, None, inverse_sigma)
     _exact.solve_batch(*problem, *options, None, None, value, inverse_sigma)
     return value[0], gradient, hessian
-
-
-def spread_scores(rng, n_docs, regime):
-    """Scores of one of the regimes that a plan of nodes must survive."""
-    normal = rng.normal(size=n_docs)
-    return {
-        "equal": np.zeros(n_docs),
-        "std 1": normal,
-        "std 3": 3 * normal,
-        "std 10": 10 * normal,
-        "dominant": normal + np.where(np.arange(n_docs) == 0, rng.uniform(2, 40), 0),
-        "clusters": 0.5 * normal + rng.integers(0, 3, size=n_docs) * rng.uniform(5, 40),
-        "uniform": rng.uniform(0, rng.uniform(1, 60), size=n_docs),
-        "light tail": normal - rng.exponential(size=n_docs) * rng.uniform(0, 20),
-    }[regime]
-
-
-REGIMES = ["equal", "std 1", "std 3", "std 10", "dominant", "clusters", "uniform", "light tail"]
-
-
-def random_relevance(rng, n_docs):
-    kind = rng.integers(4)
-    if kind == 0:
-        return rng.normal(size=n_docs)
-    if kind == 1:
-        return 2.0 ** rng.integers(0, 5, size=n_docs) - 1
-    if kind == 2:
-        return (rng.random(n_docs) < 0.1) * 1.0
-    return rng.normal(size=n_docs) * (rng.random(n_docs) < 0.5)
-
-
-def random_weights(rng, cutoff):
-    kind = rng.integers(4)
-    if kind == 0:
-        return plr.dcg_weights(cutoff)
-    if kind == 1:
-        return rng.normal(size=cutoff)
-    if kind == 2:
-        return np.ones(cutoff)
-    return (rng.random(cutoff) < 0.3) * 1.0
 
 
 class TestEnumeration:
@@ -108,8 +69,8 @@ class TestPromise:
         for i in range(10_000):
             n_docs = int(rng.choice([2, 3, 5, 9, 24, 50, 120], p=[0.1, 0.15, 0.2, 0.2, 0.2, 0.1, 0.05]))
             cutoff = int(rng.integers(1, n_docs + 1)) if rng.random() < 0.7 else n_docs
-            scores = spread_scores(rng, n_docs, REGIMES[i % len(REGIMES)])
-            relevance, weights = random_relevance(rng, n_docs), random_weights(rng, cutoff)
+            scores = scores_of(REGIMES[i % len(REGIMES)], rng, n_docs)
+            relevance, weights = relevance_of_a_kind(rng, n_docs), rank_weights_of_a_kind(rng, cutoff)
             rtol = 10.0 ** -rng.integers(3, 11) if rng.random() < 0.5 else 1e-6
             if not relevance.any() or not weights.any():
                 continue
@@ -132,7 +93,7 @@ class TestPromise:
         """Against another rule, another map and another evaluator (adjoints instead of series)."""
         rng = np.random.default_rng(REGIMES.index(regime))
         for n_docs, cutoff in [(9, 4), (24, 10), (24, 24), (40, 33), (60, 3)]:
-            scores = spread_scores(rng, n_docs, regime)
+            scores = scores_of(regime, rng, n_docs)
             relevance, weights = rng.normal(size=n_docs), plr.dcg_weights(cutoff)
             value, gradient, hessian = reference.exact_by_trapezoid(scores, relevance, weights, step=0.04)
             got, diagonal = plr.pl_rank_exact(scores, relevance, weights, rtol=1e-10, hessian=True)
@@ -327,7 +288,7 @@ class TestRankProbabilities:
         """Mutant: the lanes of a quartet that go the other way not masked."""
         rng = np.random.default_rng(REGIMES.index(regime))
         for n_docs, cutoff in [(2, 2), (24, 10), (24, 24), (120, 60), (120, 120), (316, 20)]:
-            probabilities = plr.rank_probabilities(spread_scores(rng, n_docs, regime), cutoff)
+            probabilities = plr.rank_probabilities(scores_of(regime, rng, n_docs), cutoff)
             assert (probabilities >= 0).all()
             np.testing.assert_allclose(probabilities.sum(axis=0), 1, rtol=0, atol=1e-8)
             if cutoff == n_docs:

@@ -9,10 +9,11 @@ import textwrap
 import numpy as np
 import pytest
 from numpy.polynomial import chebyshev
-from test_exact import REGIMES, far_finer, promised, random_relevance, random_weights, spread_scores
 
 import plrank_fast as plr
 from plrank_fast import reference
+from problems import REGIMES, rank_weights_of_a_kind, relevance_of_a_kind, scores_of
+from test_exact import far_finer, promised
 
 
 def normal(*arguments, **options):
@@ -101,8 +102,8 @@ class TestPromise:
         for i in range(3000):
             n_docs = int(rng.choice([2, 3, 5, 9, 24, 50, 120], p=[0.1, 0.15, 0.2, 0.2, 0.2, 0.1, 0.05]))
             cutoff = int(rng.integers(1, n_docs + 1)) if rng.random() < 0.7 else n_docs
-            scores = spread_scores(rng, n_docs, REGIMES[i % len(REGIMES)])
-            relevance, weights = random_relevance(rng, n_docs), random_weights(rng, cutoff)
+            scores = scores_of(REGIMES[i % len(REGIMES)], rng, n_docs)
+            relevance, weights = relevance_of_a_kind(rng, n_docs), rank_weights_of_a_kind(rng, cutoff)
             rtol = 10.0 ** -rng.integers(3, 11) if rng.random() < 0.5 else 1e-6
             if not relevance.any() or not weights.any():
                 continue
@@ -124,7 +125,7 @@ class TestPromise:
         """Against an even rule of far more nodes and another evaluator (adjoints instead of series and division)."""
         rng = np.random.default_rng(REGIMES.index(regime))
         for n_docs, cutoff in [(9, 4), (24, 10), (24, 24), (40, 33), (60, 3), (60, 1)]:
-            scores = spread_scores(rng, n_docs, regime)
+            scores = scores_of(regime, rng, n_docs)
             relevance, weights = rng.normal(size=n_docs) * (rng.random(n_docs) < 0.7), plr.dcg_weights(cutoff)
             relevance[0] = 1.0
             value, gradient, hessian = reference.exact_normal_by_trapezoid(scores, relevance, weights)

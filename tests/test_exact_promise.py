@@ -4,10 +4,10 @@ import itertools
 
 import numpy as np
 import pytest
-from test_exact import far_finer, promised
 
 import plrank_fast as plr
 from plrank_fast import reference
+from test_exact import far_finer, promised
 
 
 def broken(scores, relevance, rank_weights, rtol, *, noise="gumbel", oracle=reference.exact_by_subsets):

@@ -8,6 +8,7 @@ import pytest
 import plrank_fast as plr
 from plrank_fast import losses, reference, validation
 from plrank_fast._core.random import stream as _random
+from problems import labelled
 
 
 def gain_twin(twin, *arguments):
@@ -68,16 +69,6 @@ LOSSES = {
 NEED_GRADES = ("lambda", "approx", "soft_rank")
 
 
-def problem(n_docs, spread=1.0, seed=0):
-    """Scores with a tie, labels with ties, fractions among them."""
-    rng = np.random.default_rng([n_docs, seed])
-    scores = spread * rng.normal(size=n_docs)
-    labels = rng.choice([0.0, 0.0, 1.0, 2.0, 2.5, 4.0], size=n_docs)
-    if n_docs > 2:
-        scores[1] = scores[2]
-    return scores, labels
-
-
 @pytest.mark.parametrize("name", LOSSES)
 class TestAgainstTheTwin:
     """Mutants: the suffix sum without the document itself; equal labels taken as pairs; discounts not cut; ideal DCG of
@@ -87,7 +78,7 @@ class TestAgainstTheTwin:
     @pytest.mark.parametrize("n_docs", [1, 2, 3, 8, 9, 17, 33])
     def test_ordinary(self, n_docs, name):
         for spread in (0.0, 0.3, 3.0, 20.0):
-            scores, labels = problem(n_docs, spread)
+            scores, labels = labelled(n_docs, spread)
             value, gradient = LOSSES[name][0](scores, labels)
             twin_value, twin_gradient = LOSSES[name][1](scores, labels)
             assert value.shape == (1,)
@@ -97,7 +88,7 @@ class TestAgainstTheTwin:
 
     def test_long(self, name):
         n_docs = 60 if name.startswith("soft_rank") else 300
-        scores, labels = problem(n_docs, 2.0)
+        scores, labels = labelled(n_docs, 2.0)
         value, gradient = LOSSES[name][0](scores, labels)
         twin_value, twin_gradient = LOSSES[name][1](scores, labels)
         assert value[0] == pytest.approx(twin_value, rel=1e-12)
@@ -121,7 +112,7 @@ class TestAgainstTheTwin:
 @pytest.mark.parametrize("name", [name for name in LOSSES if not LOSSES[name][2]])
 def test_finite_differences(name):
     """Of the value itself. Losses that hold weights fixed have no such derivative; their definition is the twin."""
-    scores, labels = problem(7)
+    scores, labels = labelled(7)
     step = 1e-5
     gradient = LOSSES[name][0](scores, labels)[1]
     for d in range(7):
@@ -190,7 +181,7 @@ class TestEdges:
         """Bit for bit, with empty queries and queries of one document between. Mutants: one workspace not reset; the
         cutoff of the longest query used for all."""  # fmt: skip
         offsets = np.array([0, 0, 5, 6, 6, 40, 47, 47])
-        scores, labels = problem(47)
+        scores, labels = labelled(47)
         values, gradient = LOSSES[name][0](scores, labels, offsets=offsets)
         for q in range(7):
             part = slice(offsets[q], offsets[q + 1])
@@ -200,7 +191,7 @@ class TestEdges:
 
     def test_threads(self, name, on_team):
         offsets = np.cumsum([0, *np.random.default_rng(0).integers(0, 50, size=100)])
-        scores, labels = problem(offsets[-1])
+        scores, labels = labelled(offsets[-1])
         one = LOSSES[name][0](scores, labels, offsets=offsets, n_threads=1)
         for n_threads in (2, 3, 7, 64, None):
             some = on_team(n_threads, LOSSES[name][0], scores, labels, offsets=offsets)
@@ -208,7 +199,7 @@ class TestEdges:
             np.testing.assert_array_equal(one[1], some[1])
 
     def test_shift_and_permutation(self, name):
-        scores, labels = problem(30)
+        scores, labels = labelled(30)
         scores[1] += 0.25  # no ties: these are broken by position
         labels = labels + np.arange(30) / 64
         labels /= labels.max() / 4
@@ -224,7 +215,7 @@ class TestEdges:
             assert abs(gradient.sum()) < 1e-11
 
     def test_input_and_output(self, name):
-        scores, labels = problem(6)
+        scores, labels = labelled(6)
         before = scores.copy(), labels.copy()
         expected = LOSSES[name][0](scores, labels)
         out = np.full(1, 7.0), np.full(6, 7.0)
@@ -294,7 +285,7 @@ def test_parameters(call, argument):
 
 @pytest.mark.parametrize("loss", [losses.list_mle, losses.lambda_rank, losses.lambda_loss, losses.soft_rank])
 def test_cutoff(loss):
-    scores, labels = problem(5)
+    scores, labels = labelled(5)
     for bad, error in ((-1, ValueError), (1.0, TypeError), (True, TypeError)):
         with pytest.raises(error, match="cutoff"):
             loss(scores, labels, cutoff=bad)
@@ -386,7 +377,7 @@ class TestTiesOfListMLE:
         """For any number of threads, any cut into chunks, and the queries one by one. Mutants: streams numbered within
         a chunk; the key drawn from a generator twice."""  # fmt: skip
         offsets = np.cumsum([0, *np.random.default_rng(0).integers(0, 60, size=200)])
-        scores, labels = problem(offsets[-1])
+        scores, labels = labelled(offsets[-1])
         whole = losses.list_mle(scores, labels, offsets=offsets, ties="random", rng=1, n_threads=1)
         generator = np.random.default_rng(4)
         key = np.random.default_rng(4).integers(0, 2**64, size=2, dtype=np.uint64)
@@ -503,7 +494,7 @@ def test_truncations():
     """Mutant: the name not looked at."""
     with pytest.raises(ValueError, match="truncation must be one of 'metric', 'pairs', got 'lightgbm'"):
         losses.lambda_rank([0.0], [0.0], truncation="lightgbm")
-    scores, labels = problem(20)
+    scores, labels = labelled(20)
     whole = [losses.lambda_rank(scores, labels, truncation=name)[1] for name in losses.TRUNCATIONS]
     np.testing.assert_allclose(whole[0], whole[1], rtol=0, atol=1e-13)
     cut = [losses.lambda_rank(scores, labels, cutoff=5, truncation=name)[1] for name in losses.TRUNCATIONS]
@@ -511,7 +502,7 @@ def test_truncations():
 
 
 def test_approx_ndcg_becomes_ndcg():
-    scores, labels = problem(12)
+    scores, labels = labelled(12)
     scores[1] += 0.3
     ndcg = plr.ndcg(scores, plr.gains(labels), plr.dcg_weights(12))[0]
     assert 1.0 - losses.approx_ndcg(scores, labels, temperature=1e-4)[0][0] == pytest.approx(ndcg, abs=1e-12)

@@ -13,8 +13,9 @@ import plrank_fast as plr
 
 PROGRAM = """
 import test_batches
+from problems import ragged
 from plrank_fast._core.runtime import threads as _threads
-scores, relevance, rank_weights, offsets = test_batches.batch([3, 0, 41, 133])
+scores, relevance, rank_weights, offsets = ragged([3, 0, 41, 133])
 for round_ns in (1e-3, 1e18):
     _threads.set_costs(round_ns=round_ns, spare_bytes=0)  # each workspace is fresh memory
     for call in test_batches.CALLS.values():

@@ -6,20 +6,10 @@ import pytest
 
 import plrank_fast as plr
 from plrank_fast import reference
+from problems import signed
 
 ESTIMATORS = {1: plr.pl_rank_1, 2: plr.pl_rank_2, 3: plr.pl_rank_3}
 TWINS = {1: reference.pl_rank_1, 2: reference.pl_rank_2, 3: reference.pl_rank_3}
-
-
-def problem(n_docs, cutoff, seed, spread=1.0):
-    """Scores with a tie, relevance with a zero and a negative value, rank weights that are not monotone."""
-    rng = np.random.default_rng([n_docs, cutoff, seed])
-    scores = spread * rng.normal(size=n_docs)
-    relevance = rng.normal(size=n_docs) * rng.integers(1, 4, size=n_docs)
-    if n_docs > 2:
-        scores[1] = scores[2]
-        relevance[0] = 0.0
-    return scores, relevance, rng.normal(size=cutoff)
 
 
 def expectation(estimator, scores, relevance, rank_weights):
@@ -39,7 +29,7 @@ class TestEnumeration:
     def test_every_cutoff(self, n_docs, variant):
         for cutoff in range(1, n_docs + 2):
             for spread in (0.0, 1.0, 4.0):
-                scores, relevance, rank_weights = problem(n_docs, cutoff, 0, spread)
+                scores, relevance, rank_weights = signed(n_docs, cutoff, 0, spread)
                 exact = reference.exact_gradient(scores, relevance, rank_weights)
                 got = expectation(ESTIMATORS[variant], scores, relevance, rank_weights)
                 np.testing.assert_allclose(got, exact, rtol=0, atol=1e-12 * np.abs(relevance).max() * cutoff)
@@ -47,14 +37,14 @@ class TestEnumeration:
     @pytest.mark.parametrize("variant", ESTIMATORS)
     @pytest.mark.parametrize("cutoff", [1, 3, 6])
     def test_six_documents(self, cutoff, variant):
-        scores, relevance, rank_weights = problem(6, cutoff, 1)
+        scores, relevance, rank_weights = signed(6, cutoff, 1)
         exact = reference.exact_gradient(scores, relevance, rank_weights)
         got = expectation(ESTIMATORS[variant], scores, relevance, rank_weights)
         np.testing.assert_allclose(got, exact, rtol=0, atol=1e-12 * np.abs(relevance).max() * cutoff)
 
     def test_oracle_against_finite_differences(self):
         """The enumeration itself, by central differences of the enumerated value."""
-        scores, relevance, rank_weights = problem(4, 3, 2)
+        scores, relevance, rank_weights = signed(4, 3, 2)
         step = 1e-5
         for d in range(4):
             shift = step * np.eye(4)[d]
@@ -65,7 +55,7 @@ class TestEnumeration:
 
     def test_sampled_mean_converges(self):
         """2e5 drawn rankings against the exact gradient, within 7 standard errors. Mutant: mean over N + 1."""
-        scores, relevance, rank_weights = problem(6, 3, 3)
+        scores, relevance, rank_weights = signed(6, 3, 3)
         exact = reference.exact_gradient(scores, relevance, rank_weights)
         parts = np.array([
             plr.pl_rank_3(scores, relevance, rank_weights, n_samples=1000, rng=seed) for seed in range(200)
@@ -74,7 +64,7 @@ class TestEnumeration:
         assert np.abs(z).max() < 7
 
     def test_expected_metric(self):
-        scores, relevance, rank_weights = problem(5, 3, 4)
+        scores, relevance, rank_weights = signed(5, 3, 4)
         every = reference.all_rankings(5)
         probabilities = np.exp(plr.ranking_log_prob(scores, every))
         total = sum(
@@ -88,7 +78,7 @@ class TestTwins:
     @pytest.mark.parametrize("variant", ESTIMATORS)
     @pytest.mark.parametrize(("n_docs", "cutoff"), [(1, 1), (7, 7), (24, 10), (120, 25), (300, 400)])
     def test_against_reference(self, n_docs, cutoff, variant):
-        scores, relevance, rank_weights = problem(n_docs, cutoff, 0, 2.0)
+        scores, relevance, rank_weights = signed(n_docs, cutoff, 0, 2.0)
         rankings = plr.sample_rankings(scores, 50, cutoff, rng=0)
         twin = TWINS[variant](scores, relevance, rank_weights, rankings)
         got = ESTIMATORS[variant](scores, relevance, rank_weights, rankings=rankings)
@@ -96,14 +86,14 @@ class TestTwins:
 
     def test_2_equals_3_on_shared_rankings(self):
         for spread in (0.1, 1.0, 3.0, 8.0):
-            scores, relevance, rank_weights = problem(60, 20, 0, spread)
+            scores, relevance, rank_weights = signed(60, 20, 0, spread)
             rankings = plr.sample_rankings(scores, 200, 20, rng=1)
             second = plr.pl_rank_2(scores, relevance, rank_weights, rankings=rankings)
             third = plr.pl_rank_3(scores, relevance, rank_weights, rankings=rankings)
             np.testing.assert_allclose(second, third, rtol=0, atol=1e-12 * np.abs(relevance).max() * 20)
 
     def test_1_sums_to_zero_and_the_others_do_not(self):
-        scores, relevance, rank_weights = problem(30, 10, 0)
+        scores, relevance, rank_weights = signed(30, 10, 0)
         ranking = plr.sample_rankings(scores, 1, 10, rng=1)
         sums = {v: f(scores, relevance, rank_weights, rankings=ranking).sum() for v, f in ESTIMATORS.items()}
         assert abs(sums[1]) < 1e-12
@@ -175,7 +165,7 @@ class TestEveryGap:
 
     def test_wide_and_narrow_paths_agree(self):
         """The same problem just below and just above the spread at which ranks get units of their own."""
-        scores, relevance, rank_weights = problem(40, 15, 0)
+        scores, relevance, rank_weights = signed(40, 15, 0)
         rankings = plr.sample_rankings(scores, 64, 15, rng=0)
         far = np.append(scores, -100.0)
         farther = np.append(scores, -1000.0)
@@ -189,14 +179,14 @@ class TestEveryGap:
 @pytest.mark.parametrize("variant", ESTIMATORS)
 class TestInvariants:
     def test_shift(self, variant):
-        scores, relevance, rank_weights = problem(50, 10, 0)
+        scores, relevance, rank_weights = signed(50, 10, 0)
         rankings = plr.sample_rankings(scores, 30, 10, rng=0)
         here = ESTIMATORS[variant](scores, relevance, rank_weights, rankings=rankings)
         there = ESTIMATORS[variant](scores + 64.0, relevance, rank_weights, rankings=rankings)
         np.testing.assert_allclose(here, there, rtol=0, atol=1e-12 * np.abs(relevance).max())
 
     def test_permutation(self, variant):
-        scores, relevance, rank_weights = problem(50, 10, 0)
+        scores, relevance, rank_weights = signed(50, 10, 0)
         rankings = plr.sample_rankings(scores, 30, 10, rng=0)
         order = np.random.default_rng(0).permutation(50)
         here = ESTIMATORS[variant](scores, relevance, rank_weights, rankings=rankings)
@@ -207,7 +197,7 @@ class TestInvariants:
         """Bit for bit, with empty and one-document queries between. Mutants: an empty query shifts its neighbours;
         rank weights of the first query used for all."""  # fmt: skip
         offsets = np.array([0, 0, 5, 6, 6, 40, 47, 47])
-        scores, relevance, _ = problem(47, 1, 0)
+        scores, relevance, _ = signed(47, 1, 0)
         rank_weights = np.random.default_rng(1).normal(size=(7, 6))
         rankings = plr.sample_rankings(scores, 9, 6, offsets=offsets, rng=2)
         batch = ESTIMATORS[variant](scores, relevance, rank_weights, offsets=offsets, rankings=rankings)
@@ -229,7 +219,7 @@ class TestInvariants:
     def test_threads(self, variant, on_team):
         """Bit for bit. Mutants: one workspace shared by all threads; a stream that depends on the thread."""
         offsets = np.cumsum([0, *np.random.default_rng(0).integers(0, 90, size=150)])
-        scores, relevance, rank_weights = problem(offsets[-1], 10, 0)
+        scores, relevance, rank_weights = signed(offsets[-1], 10, 0)
         call = ESTIMATORS[variant]
         one = call(scores, relevance, rank_weights, offsets=offsets, n_samples=150, rng=1, n_threads=1)
         for n_threads in (2, 3, 7, 64, None, -1):
@@ -241,7 +231,7 @@ class TestInvariants:
 
         Mutant: a round's rankings used up in the order in which threads finish.
         """
-        scores, relevance, rank_weights = problem(3000, 5, 0)
+        scores, relevance, rank_weights = signed(3000, 5, 0)
         call = ESTIMATORS[variant]
         rankings = plr.sample_rankings(scores, 3000, 5, rng=1)
         given = call(scores, relevance, rank_weights, rankings=rankings)
@@ -258,7 +248,7 @@ class TestInvariants:
         assert call([3.0], [2.0], plr.dcg_weights(5), n_samples=7) == 0.0
         assert (call([3.0, 1.0], [2.0, 1.0], []) == 0).all()
         assert (call([3.0, 1.0, 0.0], [0.0, 0.0, 0.0], [1.0, 0.5]) == 0).all()
-        scores, relevance, _ = problem(4, 1, 0)
+        scores, relevance, _ = signed(4, 1, 0)
         rankings = plr.sample_rankings(scores, 20, rng=0)
         weights = np.array([1.0, 0.5, 0.3, 0.2, 9.0, 9.0])
         np.testing.assert_array_equal(
@@ -266,7 +256,7 @@ class TestInvariants:
         )
 
     def test_longer_rankings_than_needed(self, variant):
-        scores, relevance, rank_weights = problem(9, 3, 0)
+        scores, relevance, rank_weights = signed(9, 3, 0)
         rankings = plr.sample_rankings(scores, 20, rng=0)
         np.testing.assert_array_equal(
             ESTIMATORS[variant](scores, relevance, rank_weights, rankings=rankings),
@@ -274,7 +264,7 @@ class TestInvariants:
         )
 
     def test_out(self, variant):
-        scores, relevance, rank_weights = problem(9, 3, 0)
+        scores, relevance, rank_weights = signed(9, 3, 0)
         out = np.full(18, 7.0)
         result = ESTIMATORS[variant](scores, relevance, rank_weights, rng=0, out=out[::2])
         assert result.base is out

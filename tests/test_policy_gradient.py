@@ -7,16 +7,9 @@ import pytest
 
 import plrank_fast as plr
 from plrank_fast import reference
+from problems import signed
 
 ESTIMATORS = {"policy": plr.policy_gradient, "placement": plr.placement_policy_gradient}
-
-
-def problem(n_docs, cutoff, seed, spread=1.0):
-    rng = np.random.default_rng([n_docs, cutoff, seed])
-    scores = spread * rng.normal(size=n_docs)
-    if n_docs > 2:
-        scores[1] = scores[2]
-    return scores, rng.normal(size=n_docs), rng.normal(size=cutoff)
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
@@ -28,7 +21,7 @@ class TestEnumeration:
     def test_every_cutoff(self, n_docs, name):
         for cutoff in range(1, n_docs + 2):
             for spread in (0.0, 1.0, 4.0):
-                scores, relevance, rank_weights = problem(n_docs, cutoff, 0, spread)
+                scores, relevance, rank_weights = signed(n_docs, cutoff, 0, spread)
                 got = reference.expectation(ESTIMATORS[name], scores, relevance, rank_weights)
                 exact = reference.exact_gradient(scores, relevance, rank_weights)
                 np.testing.assert_allclose(got, exact, rtol=0, atol=1e-12 * cutoff)
@@ -36,7 +29,7 @@ class TestEnumeration:
     @pytest.mark.parametrize(("n_docs", "n_rankings"), [(2, 2), (2, 3), (3, 2), (3, 3), (4, 2)])
     def test_baseline(self, n_docs, n_rankings, name):
         """Expectation over all tuples of rankings."""
-        scores, relevance, rank_weights = problem(n_docs, n_docs, 1)
+        scores, relevance, rank_weights = signed(n_docs, n_docs, 1)
         every = reference.all_rankings(n_docs)
         probability = np.exp(reference.ranking_log_prob(scores, every))
         total = np.zeros(n_docs)
@@ -53,7 +46,7 @@ class TestEnumeration:
 class TestAgainstTheTwin:
     @pytest.mark.parametrize(("n_docs", "cutoff"), [(2, 1), (7, 7), (24, 10), (120, 25), (300, 400)])
     def test_given_rankings(self, n_docs, cutoff, name, baseline):
-        scores, relevance, rank_weights = problem(n_docs, cutoff, 0, 2.0)
+        scores, relevance, rank_weights = signed(n_docs, cutoff, 0, 2.0)
         rankings = plr.sample_rankings(scores, 50, cutoff, rng=0)
         twin = reference.policy_gradient(
             scores, relevance, rank_weights, rankings, to_go=name == "placement", baseline=baseline
@@ -64,7 +57,7 @@ class TestAgainstTheTwin:
     @pytest.mark.parametrize("n_samples", [2, 100, 128, 129, 300])
     def test_drawn_is_given(self, n_samples, name, baseline):
         """One block, and several of which the second pass draws each again. Mutant: the last block used twice."""
-        scores, relevance, rank_weights = problem(40, 6, 0)
+        scores, relevance, rank_weights = signed(40, 6, 0)
         rankings = plr.sample_rankings(scores, n_samples, 6, rng=3)
         given = ESTIMATORS[name](scores, relevance, rank_weights, rankings=rankings, baseline=baseline)
         drawn = ESTIMATORS[name](scores, relevance, rank_weights, n_samples=n_samples, rng=3, baseline=baseline)
@@ -72,7 +65,7 @@ class TestAgainstTheTwin:
 
     def test_one_long_query(self, name, baseline, on_team):
         """Mutant: only one pass over the blocks of a query that several threads share."""
-        scores, relevance, rank_weights = problem(3000, 5, 0)
+        scores, relevance, rank_weights = signed(3000, 5, 0)
         rankings = plr.sample_rankings(scores, 2000, 5, rng=1)
         given = ESTIMATORS[name](scores, relevance, rank_weights, rankings=rankings, baseline=baseline)
         for n_threads in (1, 3):
@@ -83,7 +76,7 @@ class TestAgainstTheTwin:
 
     def test_wide_scores(self, name, baseline):
         """Just below and above the spread at which ranks get units of their own; then scores at +-1e3."""
-        scores, relevance, rank_weights = problem(40, 15, 0)
+        scores, relevance, rank_weights = signed(40, 15, 0)
         rankings = plr.sample_rankings(scores, 64, 15, rng=0)
         call = ESTIMATORS[name]
         relevance = np.append(relevance, 1.0)
@@ -96,7 +89,7 @@ class TestAgainstTheTwin:
 
     def test_batch_is_loop_and_threads(self, name, baseline, on_team):
         offsets = np.array([0, 0, 5, 6, 6, 40, 47, 47])
-        scores, relevance, _ = problem(47, 1, 0)
+        scores, relevance, _ = signed(47, 1, 0)
         rank_weights = np.random.default_rng(1).normal(size=(7, 6))
         call = ESTIMATORS[name]
         drawn = call(scores, relevance, rank_weights, offsets=offsets, n_samples=9, rng=2, baseline=baseline)
@@ -121,7 +114,7 @@ class TestAgainstTheTwin:
 
 
 def test_placement_is_pl_rank_1():
-    scores, relevance, rank_weights = problem(60, 20, 0, 3.0)
+    scores, relevance, rank_weights = signed(60, 20, 0, 3.0)
     rankings = plr.sample_rankings(scores, 50, 20, rng=1)
     np.testing.assert_allclose(
         plr.placement_policy_gradient(scores, relevance, rank_weights, rankings=rankings),
@@ -130,7 +123,7 @@ def test_placement_is_pl_rank_1():
 
 
 def test_each_refinement_lowers_the_variance():
-    scores, relevance, rank_weights = problem(30, 10, 0)
+    scores, relevance, rank_weights = signed(30, 10, 0)
     relevance = np.abs(relevance)
     spread = {}
     for name, estimator in ESTIMATORS.items():

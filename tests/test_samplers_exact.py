@@ -8,11 +8,11 @@ import sys
 import numpy as np
 import pytest
 from scipy import stats
-from test_sampling import ALPHA, g_test, rank_marginals
 
 import plrank_fast as plr
 from plrank_fast import reference
 from plrank_fast._core.ranking import weights as _weights
+from test_sampling import ALPHA, g_test, rank_marginals
 
 LOCKSTEP = ["network", "alias", "threshold"]
 LEVELS = plr.build_info()["simd_levels"]

@@ -11,24 +11,10 @@ import pytest
 import plrank_fast as plr
 from plrank_fast import reference
 from plrank_fast.compat import sigir22
+from problems import graded, graded_batch
 
 RNG = np.random.default_rng(7)
 SIZES = [(5, 3), (9, 4), (6, 6), (4, 9)]  # documents, rank weights
-
-
-def problem(n_docs, cutoff, seed=0):
-    rng = np.random.default_rng([n_docs, cutoff, seed])
-    return plr.dcg_weights(cutoff), plr.gains(rng.integers(0, 4, size=n_docs)), rng.normal(size=n_docs)
-
-
-def batch(sizes=(5, 9, 1, 6), cutoff=3):
-    parts = [problem(n_docs, cutoff)[1:] for n_docs in sizes]
-    return (
-        plr.dcg_weights(cutoff),
-        np.concatenate([labels for labels, _ in parts]),
-        np.concatenate([scores for _, scores in parts]),
-        plr.offsets_from_group(sizes),
-    )
 
 
 def complete_rankings(n_docs, n_samples):
@@ -53,7 +39,7 @@ def complete_rankings(n_docs, n_samples):
 def test_given_rankings(name, twin, n_docs, cutoff, full):
     """As the NumPy twins, for rankings of all documents and of the first K. Mutants: labels and scores swapped;
     another estimator called."""
-    theta, labels, scores = problem(n_docs, cutoff)
+    scores, labels, theta = graded(n_docs, cutoff)
     rankings = complete_rankings(n_docs, 8)
     rankings = rankings if full else rankings[:, :cutoff]
     got = getattr(sigir22, name)(theta, labels, scores, sampled_rankings=rankings)
@@ -65,7 +51,7 @@ def test_given_rankings(name, twin, n_docs, cutoff, full):
 def test_drawn_rankings_estimate_the_exact_gradient(name):
     """Within 6 standard errors of 20 independent estimates. Mutant: ``n_samples`` ignored (the error would be 0 or
     too large by a factor of 10 in PL_rank_1)."""
-    theta, labels, scores = problem(9, 4)
+    scores, labels, theta = graded(9, 4)
     exact = plr.pl_rank_exact(scores, labels, theta, rtol=1e-9)
     estimates = np.array([getattr(sigir22, name)(theta, labels, scores, 2000, rng=seed) for seed in range(20)])
     error = estimates.std(axis=0, ddof=1) / np.sqrt(20)
@@ -79,7 +65,7 @@ def test_drawn_rankings_estimate_the_exact_gradient(name):
 )
 def test_batches(name):
     """Each query the bits of its own call. Mutant: ``offsets`` not handed on."""
-    theta, labels, scores, offsets = batch()
+    scores, labels, theta, offsets = graded_batch([5, 9, 1, 6], 3)
     whole = getattr(sigir22, name)(theta, labels, scores, 10, offsets=offsets, rng=5)
     options = dict(offsets=offsets, n_samples=10, rng=5)
     assert (whole == getattr(plr, name.lower())(scores, labels, theta, **options)).all()
@@ -94,7 +80,7 @@ def test_batches(name):
 
 def test_columns_of_scores_as_the_policy_gradients_take_them():
     """The published ones take (n_docs, 1). Mutant: the column not flattened (an error)."""
-    theta, labels, scores = problem(5, 3)
+    scores, labels, theta = graded(5, 3)
     column = sigir22.policy_gradient(theta, labels, scores[:, np.newaxis], 10, rng=0)
     assert (column == sigir22.policy_gradient(theta, labels, scores, 10, rng=0)).all()
 
@@ -117,7 +103,7 @@ def test_where_the_published_code_clamps_or_gives_nan(name, gap):
 @pytest.mark.parametrize("noise", ["gumbel", "normal"])
 def test_stochasticrank_of_given_values(noise, n_docs, cutoff):
     """As the NumPy twin, to the accuracy of the kernel. Mutants: the noise not taken off the scores; its sign."""
-    theta, labels, scores = problem(n_docs, cutoff)
+    scores, labels, theta = graded(n_docs, cutoff)
     draw = getattr(np.random.default_rng(3), noise)
     values = scores + draw(size=(12, n_docs))
     got = getattr(sigir22, f"{noise}_stochasticrank")(theta, labels, scores, sampled_values=values)
@@ -133,7 +119,7 @@ def test_stochasticrank_of_given_values(noise, n_docs, cutoff):
 def test_stochasticrank_is_unbiased():
     """Within 6 standard errors, where the published mask is 30 of them off: the mask of the placed documents turned
     round, in the twin, fails this test."""
-    theta, labels, scores = problem(9, 4)
+    scores, labels, theta = graded(9, 4)
 
     def published(seed):
         values = scores + np.random.default_rng(seed).gumbel(size=(2000, 9))
@@ -181,7 +167,7 @@ def pairwise_lambdaloss(theta, labels, scores):
 def test_lambdaloss(n_docs, cutoff):
     """Mutants: ascending ranks (only with more documents than rank weights, as published); the first drop left out;
     logarithm to base e."""
-    theta, labels, scores = problem(n_docs, cutoff)
+    scores, labels, theta = graded(n_docs, cutoff)
     scores[: n_docs // 2] = scores[0]  # ties
     got = sigir22.lambdaloss(theta, labels, scores)
     np.testing.assert_allclose(got, pairwise_lambdaloss(theta, labels, scores), rtol=1e-12, atol=1e-14)
@@ -189,7 +175,7 @@ def test_lambdaloss(n_docs, cutoff):
 
 def test_lambdaloss_of_a_batch_and_at_wide_gaps():
     """Mutant: exp(score difference) over one plus itself, which is NaN from 709 on."""
-    theta, labels, scores, offsets = batch()
+    scores, labels, theta, offsets = graded_batch([5, 9, 1, 6], 3)
     whole = sigir22.lambdaloss(theta, labels, scores, offsets=offsets)
     for start, stop in itertools.pairwise(offsets):
         assert (whole[start:stop] == sigir22.lambdaloss(theta, labels[start:stop], scores[start:stop])).all()
@@ -204,7 +190,7 @@ def test_lambdaloss_of_a_batch_and_at_wide_gaps():
 def test_rankings_with_all_that_can_come_with_them():
     """Inverse, probabilities and noise belong to the rankings. Mutants: the inverse of the full ranking; the
     probability of the next rank."""
-    scores = problem(7, 3)[2]
+    scores = graded(7, 3)[0]
     rankings, inverse, chances, per_rank, noisy = sigir22.gumbel_sample_rankings(
         scores, 50, 3, inverted=True, doc_prob=True, prob_per_rank=True, return_gumbel=True, rng=0
     )
@@ -222,7 +208,7 @@ def test_rankings_with_all_that_can_come_with_them():
 
 
 def test_rankings_are_those_of_the_library():
-    scores = problem(7, 3)[2]
+    scores = graded(7, 3)[0]
     rankings, *nothing = sigir22.gumbel_sample_rankings(scores, 20, cutoff=3, rng=4)
     assert (rankings == plr.sample_rankings(scores, 20, 3, rng=4)).all()
     assert rankings.dtype == np.int64
@@ -235,7 +221,7 @@ def test_rankings_are_those_of_the_library():
 
 
 def test_rankings_by_normal_noise():
-    scores = problem(7, 3)[2]
+    scores = graded(7, 3)[0]
     rankings, inverse, noisy = sigir22.normal_sample_rankings(scores, 4000, 3, inverted=True, return_gumbel=True, rng=0)
     assert (np.argsort(-noisy, axis=1)[:, :3] == rankings).all()
     assert (np.take_along_axis(inverse, rankings, axis=1) == [0, 1, 2]).all()
@@ -249,7 +235,7 @@ def test_rankings_by_normal_noise():
 def gradients_after(seed, times=2):
     np.random.seed(seed)  # noqa: NPY002
     sigir22.reseed()
-    theta, labels, scores = problem(9, 4)
+    scores, labels, theta = graded(9, 4)
     return [sigir22.PL_rank_3(theta, labels, scores, n_samples=10) for _ in range(times)]
 
 
@@ -267,7 +253,7 @@ def test_derived_once():
     """Only the first call touches numpy.random. Mutant: words drawn in every call."""
     gradients_after(1)
     before = np.random.get_state()[2]  # noqa: NPY002
-    theta, labels, scores = problem(9, 4)
+    scores, labels, theta = graded(9, 4)
     sigir22.PL_rank_3(theta, labels, scores, n_samples=10)
     sigir22.gumbel_sample_rankings(scores, 5, return_gumbel=True)
     assert np.random.get_state()[2] == before  # noqa: NPY002
@@ -319,4 +305,4 @@ def test_forked_siblings_share_no_stream_unless_they_seed_it():
 )  # fmt: skip
 def test_errors_name_the_argument(message, call):
     with pytest.raises(ValueError, match=message):
-        call(*problem(5, 3))
+        call(*graded(5, 3)[::-1])

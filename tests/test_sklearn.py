@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import plrank_fast as plr
+from problems import features
 
 sklearn = pytest.importorskip("sklearn", reason="scikit-learn is not installed: pip install plrank-fast[sklearn]")
 
@@ -23,17 +24,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks  # noqa: E402
 
 from plrank_fast.sklearn import PlackettLuceRanker  # noqa: E402
 
-
-def queries(n_queries=30, seed=0, noise=0.5):
-    """Features of which two count, grades, and the query of each document: 1 to 15 documents each."""
-    rng = np.random.default_rng(seed)
-    sizes = rng.integers(1, 16, size=n_queries)
-    X = rng.normal(size=(sizes.sum(), 4))
-    y = np.clip(np.rint(X[:, 0] - X[:, 1] + noise * rng.normal(size=sizes.sum())), 0, 3).astype(int)
-    return X, y, np.repeat(rng.permutation(n_queries), sizes)
-
-
-X, Y, QID = queries()
+X, Y, QID = features()
 
 
 def those_that_do_not_apply(estimator):
@@ -89,7 +80,7 @@ def test_it_learns():
     ranker = PlackettLuceRanker(alpha=1e-3).fit(X, Y, qid=QID)
     assert ranker.coef_[0] > 3 * abs(ranker.coef_[2:]).max()
     assert ranker.coef_[1] < -3 * abs(ranker.coef_[2:]).max()
-    assert ranker.score(*queries(seed=1, noise=0.1)[:2], qid=queries(seed=1, noise=0.1)[2]) > 0.8
+    assert ranker.score(*features(seed=1, noise=0.1)[:2], qid=features(seed=1, noise=0.1)[2]) > 0.8
 
 
 def test_score_is_mean_ndcg():

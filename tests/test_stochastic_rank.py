@@ -12,19 +12,9 @@ import plrank_fast as plr
 from plrank_fast import reference
 from plrank_fast._core.gradients import stochastic_rank as _stochastic_rank
 from plrank_fast._core.random.stream import stream_words
+from problems import signed
 
 DENSITIES = {"gumbel": reference.gumbel_density, "normal": reference.normal_density}
-
-
-def problem(n_docs, cutoff, seed=0, spread=1.0):
-    """Scores with a tie, relevance with a zero and negative values, rank weights that are not monotone."""
-    rng = np.random.default_rng([n_docs, cutoff, seed])
-    scores = spread * rng.normal(size=n_docs)
-    relevance = rng.normal(size=n_docs)
-    if n_docs > 2:
-        scores[1] = scores[2]
-        relevance[0] = 0.0
-    return scores, relevance, rng.normal(size=cutoff)
 
 
 def of_given_noise(noise, sigma, scores, relevance, rank_weights, given):
@@ -115,7 +105,7 @@ class TestUnbiased:
     @pytest.mark.parametrize(("n_docs", "n_nodes"), [(2, 40), (3, 14)])
     def test_gumbel_is_the_exact_gradient(self, n_docs, n_nodes):
         for cutoff in range(1, n_docs + 2):
-            scores, relevance, rank_weights = problem(n_docs, cutoff, 1, 0.7)
+            scores, relevance, rank_weights = signed(n_docs, cutoff, 1, 0.7)
             exact = reference.exact_gradient(scores, relevance, rank_weights)
             cases = list(gumbel_quadrature(scores, n_nodes))
             got = expectation(
@@ -125,7 +115,7 @@ class TestUnbiased:
             np.testing.assert_allclose(got, exact, rtol=0, atol=3e-5 if n_docs == 3 else 1e-8)
 
     def test_the_reversed_mask_is_caught(self):
-        scores, relevance, rank_weights = problem(3, 2, 1, 0.7)
+        scores, relevance, rank_weights = signed(3, 2, 1, 0.7)
         exact = reference.exact_gradient(scores, relevance, rank_weights)
         biased = expectation(
             lambda e: twin_of_given_noise("gumbel", 1.0, scores, relevance, rank_weights, e, reversed_mask),
@@ -138,7 +128,7 @@ class TestUnbiased:
         """The derivative of the expected metric, as the mean of metric times (u - f) over the same quadrature."""
         sigma = 0.8
         for cutoff in (1, n_docs):
-            scores, relevance, rank_weights = problem(n_docs, cutoff, 1)
+            scores, relevance, rank_weights = signed(n_docs, cutoff, 1)
             cases = list(normal_quadrature(scores / sigma, n_nodes))
             exact = sum(
                 (mass * reference.metric(relevance, rank_weights, ranking[np.newaxis])) @ z / sigma
@@ -164,7 +154,7 @@ class TestUnbiased:
     @pytest.mark.parametrize(("n_docs", "cutoff", "sigma"), [(8, 3, 1.0), (60, 10, 1.0), (60, 60, 0.5), (200, 5, 2.0)])
     def test_drawn_gumbel_agrees_with_pl_rank_exact(self, n_docs, cutoff, sigma):
         """Within 6.5 standard errors in every coordinate: alpha below 1e-9 each."""
-        scores, relevance, rank_weights = problem(n_docs, cutoff, 3)
+        scores, relevance, rank_weights = signed(n_docs, cutoff, 3)
         exact = plr.pl_rank_exact(scores / sigma, relevance, rank_weights, rtol=1e-9) / sigma
         parts = np.array([
             plr.stochastic_rank(scores, relevance, rank_weights, sigma=sigma, n_samples=1000, rng=seed, n_threads=1)
@@ -186,7 +176,7 @@ class TestAgainstTheTwin:
     @pytest.mark.parametrize("spread", [0.0, 0.1, 1.0, 4.0, 30.0])
     def test_ordinary(self, n_docs, cutoff, spread, noise):
         """Item by item to rounding, through nodes to 2e-7 of the density."""
-        scores, relevance, rank_weights = problem(n_docs, cutoff, 0, spread)
+        scores, relevance, rank_weights = signed(n_docs, cutoff, 0, spread)
         rng = np.random.default_rng(0)
         for n_samples, sigma in ((1, 1.0), (8, 1.0), (300, 0.7)):
             shape = (n_samples, n_docs)
@@ -207,7 +197,7 @@ class TestAgainstTheTwin:
     def test_batch_is_loop_and_threads(self, noise, on_team):
         """Bit for bit, with empty and one-document queries between."""
         offsets = np.array([0, 0, 5, 6, 6, 90, 97, 97, 300])
-        scores, relevance, _ = problem(300, 1)
+        scores, relevance, _ = signed(300, 1)
         rank_weights = np.random.default_rng(1).normal(size=(8, 6))
         arguments = {"noise": noise, "n_samples": 150, "rng": 2}
         batch = plr.stochastic_rank(scores, relevance, rank_weights, offsets=offsets, n_threads=1, **arguments)
@@ -225,7 +215,7 @@ class TestAgainstTheTwin:
 
     def test_one_long_query(self, noise, on_team):
         """Blocks in parallel, added up in order: the same bits as in a batch. Mutant: blocks added as they finish."""
-        scores, relevance, rank_weights = problem(3000, 5)
+        scores, relevance, rank_weights = signed(3000, 5)
         one = plr.stochastic_rank(scores, relevance, rank_weights, n_samples=1000, rng=1, n_threads=1, noise=noise)
         for n_threads in (2, 7):
             some = on_team(
@@ -241,7 +231,7 @@ class TestAgainstTheTwin:
 
     def test_blocks_and_queries_have_streams_of_their_own(self, noise):
         """Mutant: the stream of the first block for all of them, which no mean over seeds would show."""
-        scores, relevance, rank_weights = problem(40, 5)
+        scores, relevance, rank_weights = signed(40, 5)
         settings = {"noise": noise, "rng": 1}
         one = plr.stochastic_rank(scores, relevance, rank_weights, n_samples=128, **settings)
         two = plr.stochastic_rank(scores, relevance, rank_weights, n_samples=256, **settings)
@@ -296,7 +286,7 @@ class TestAgainstTheTwin:
         )
 
     def test_shift_and_permutation(self, noise):
-        scores, relevance, rank_weights = problem(90, 7)
+        scores, relevance, rank_weights = signed(90, 7)
         given = np.random.default_rng(0).standard_exponential((50, 90))
         order = np.random.default_rng(1).permutation(90)
         here = of_given_noise(noise, 1.0, scores, relevance, rank_weights, given)

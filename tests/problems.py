@@ -1,0 +1,102 @@
+"""Ranking problems for the tests: equal arguments, equal numbers.
+
+Each maker draws from a generator of its own, seeded by its arguments: tests may be run in any order and alone.
+"""
+
+import numpy as np
+
+import plrank_fast as plr
+
+
+def signed(n_docs, cutoff, seed=0, spread=1.0):
+    """Scores with a tie, relevance with a zero and negative values, rank weights that are not monotone."""
+    rng = np.random.default_rng([n_docs, cutoff, seed])
+    scores = spread * rng.normal(size=n_docs)
+    relevance = rng.normal(size=n_docs)
+    if n_docs > 2:
+        scores[1] = scores[2]
+        relevance[0] = 0.0
+    return scores, relevance, rng.normal(size=cutoff)
+
+
+def labelled(n_docs, spread=1.0, seed=0):
+    """Scores with a tie, and labels with ties, fractions among them."""
+    rng = np.random.default_rng([n_docs, seed])
+    scores = spread * rng.normal(size=n_docs)
+    labels = rng.choice([0.0, 0.0, 1.0, 2.0, 2.5, 4.0], size=n_docs)
+    if n_docs > 2:
+        scores[1] = scores[2]
+    return scores, labels
+
+
+def graded(n_docs, cutoff, seed=0):
+    """Scores, gains of grades from 0 to 3, and the weights of DCG."""
+    rng = np.random.default_rng([n_docs, cutoff, seed])
+    relevance = plr.gains(rng.integers(0, 4, size=n_docs))
+    return rng.normal(size=n_docs), relevance, plr.dcg_weights(cutoff)
+
+
+def graded_batch(lengths, cutoff):
+    """`graded` queries of these lengths, with the weights that they share, and offsets."""
+    scores, relevance, _ = zip(*(graded(n_docs, cutoff) for n_docs in lengths), strict=True)
+    return np.concatenate(scores), np.concatenate(relevance), plr.dcg_weights(cutoff), plr.offsets_from_group(lengths)
+
+
+def ragged(lengths):
+    """Scores and grades of queries of these lengths, empty ones among them, weights of 4 ranks for each, offsets."""
+    rng = np.random.default_rng(7)
+    n_docs = sum(lengths)
+    scores, relevance = rng.normal(size=n_docs), rng.integers(0, 4, size=n_docs).astype(float)
+    rank_weights = -np.sort(-rng.uniform(size=(len(lengths), 4)))
+    return scores, relevance, rank_weights, plr.offsets_from_group(lengths)
+
+
+def features(n_queries=30, seed=0, noise=0.5):
+    """Features of which two count, grades, and the query of each document: 1 to 15 documents each."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1, 16, size=n_queries)
+    X = rng.normal(size=(sizes.sum(), 4))
+    y = np.clip(np.rint(X[:, 0] - X[:, 1] + noise * rng.normal(size=sizes.sum())), 0, 3).astype(int)
+    return X, y, np.repeat(rng.permutation(n_queries), sizes)
+
+
+REGIMES = ["equal", "std 1", "std 3", "std 10", "dominant", "clusters", "uniform", "light tail"]
+
+
+def scores_of(regime, rng, n_docs):
+    """Scores of one of the regimes that a plan of nodes must survive."""
+    normal = rng.normal(size=n_docs)
+    return {
+        "equal": np.zeros(n_docs),
+        "std 1": normal,
+        "std 3": 3 * normal,
+        "std 10": 10 * normal,
+        "dominant": normal + np.where(np.arange(n_docs) == 0, rng.uniform(2, 40), 0),
+        "clusters": 0.5 * normal + rng.integers(0, 3, size=n_docs) * rng.uniform(5, 40),
+        "uniform": rng.uniform(0, rng.uniform(1, 60), size=n_docs),
+        "light tail": normal - rng.exponential(size=n_docs) * rng.uniform(0, 20),
+    }[regime]
+
+
+def relevance_of_a_kind(rng, n_docs):
+    """Relevance of one of four kinds: signed, gains, rare, or zero half the time."""
+    kind = rng.integers(4)
+    if kind == 0:
+        return rng.normal(size=n_docs)
+    if kind == 1:
+        return 2.0 ** rng.integers(0, 5, size=n_docs) - 1
+    if kind == 2:
+        return (rng.random(n_docs) < 0.1) * 1.0
+    return rng.normal(size=n_docs) * (rng.random(n_docs) < 0.5)
+
+
+def rank_weights_of_a_kind(rng, cutoff):
+    """Weights of ranks of one of four kinds: of DCG, signed, equal, or mostly zero."""
+    kind = rng.integers(4)
+    if kind == 0:
+        return plr.dcg_weights(cutoff)
+    if kind == 1:
+        return rng.normal(size=cutoff)
+    if kind == 2:
+        return np.ones(cutoff)
+    return (rng.random(cutoff) < 0.3) * 1.0
