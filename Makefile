@@ -28,15 +28,16 @@ test: build  ## run the tests (TEST_FLAGS=... go to pytest)
 	$(BIN)/python -m pytest $(TEST_FLAGS)
 
 test-all: build $(VENV)/test-all  ## run the tests with TensorFlow and ranx too, in an environment of their own
-	$(VENV)/all/bin/python -m pytest tests/test_tensorflow.py tests/test_interchange.py $(TEST_FLAGS)
+	$(VENV)/all/bin/python -m pytest tests/libraries/test_tensorflow.py tests/libraries/test_interchange.py $(TEST_FLAGS)
 
 # A build of its own under build/clang; the tests whose numbers a compiler could change, and those of threads, for
 # clang brings another OpenMP. They run in that folder: in this one, programs that they start would import the other
 # build. CLANG=clang-19 names a version.
 CLANG ?= clang
-CLANG_TESTS ?= $(addprefix tests/test_,vector_math.py selection.py samplers_exact.py pl_rank.py plrank_pass.py \
-	conditional.py stochastic_rank.py exact.py exact_noise.py losses.py metrics.py batch_driver.py threads.py \
-	thread_probe.py)
+CLANG_TESTS ?= $(addprefix tests/,$(addprefix oracles/test_,vector_math.py selection.py plrank_pass.py losses.py) \
+	$(addprefix enumeration/test_,pl_rank.py conditional.py stochastic_rank.py exact.py exact_noise.py) \
+	statistical/test_samplers_exact.py hand/test_metrics.py invariants/test_batch_driver.py processes/test_threads.py \
+	processes/test_thread_probe.py)
 
 test-clang: build  ## build with clang beside everything else and run the numerical tests (CLANG=clang-19, CLANG_TESTS=...)
 	CC=$(CLANG) $(BIN)/python setup.py -q build --build-lib build/clang/lib --build-temp build/clang/temp

@@ -1,4 +1,19 @@
-"""Fixtures shared by the tests."""
+"""Fixtures shared by the tests, which stand in folders by what they are evidence of::
+
+    structure     the source itself: its map, its imports, what stands once
+    hand          numbers computed by hand or published: metrics, rank weights, offsets, random words, costs
+    enumeration   expectations without randomness: all rankings, quadrature over the noise, the exact gradient's promise
+    oracles       every number again by slower code: NumPy twins, finite differences, extended precision, sorting
+    invariants    what must not matter: the other queries of a batch, empty ones, threads, rounds, magnitudes
+    statistical   draws against their distribution, each test with its rate of false positives
+    faults        bad and odd arguments, damaged files, memory that was not written, and what each is told
+    processes     threads, forks, signals, Ctrl-C, memory and threads that run out
+    libraries     arrays, gradients and trees of other libraries, and callers in C
+    commands      the command line, training runs, benchmarks
+    documents     examples and shell blocks of docstrings, documents and ``examples``
+
+A test that is evidence of several things stands where most of its file belongs. ``problems.py`` makes their problems.
+"""
 
 import os
 from pathlib import Path

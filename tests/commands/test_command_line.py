@@ -399,11 +399,11 @@ def test_version(capsys):
 def test_console_script(tmp_path):
     """The script that pip makes of the entry point. Mutants: an entry point that does not exist; the exit status lost;
     ``python -m plrank_fast`` in its messages."""
-    metadata = (Path(__file__).parents[1] / "pyproject.toml").read_text()
+    metadata = (Path(__file__).parents[2] / "pyproject.toml").read_text()
     module, function = re.search(r"\[project.scripts\]\nplrank-fast = \"([\w.]+):(\w+)\"", metadata).groups()
     script = tmp_path / "plrank-fast"
     script.write_text(f"import sys\nfrom {module} import {function}\nsys.exit({function}())\n")
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     status, out, err = finished(python(script, "train", "--epochs", "-1", env=environment))
     assert (status, out) == (2, "")
     assert err.startswith("plrank-fast train: error: --train files")
@@ -524,7 +524,7 @@ sys.modules[{package!r}] = None
 from plrank_fast.__main__ import main
 main(["train", "--train", "a.txt", "--vali", "a.txt", "--epochs", "1"])
 """
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[1])}
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
     status, _, err = finished(python("-c", program, cwd=tmp_path, env=environment))
     assert status == 2
     assert err.count("\n") == 1

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-FOLDER = Path(__file__).parents[1] / "examples" / "adapters"
+FOLDER = Path(__file__).parents[2] / "examples" / "adapters"
 
 
 def main_of(name, *libraries):

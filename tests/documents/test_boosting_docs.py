@@ -17,7 +17,7 @@ import threadpoolctl
 import plrank_fast as plr
 from plrank_fast.data import generate, load_letor
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 CUTOFF = plr.dcg_weights(10)
 
 

@@ -9,9 +9,8 @@ import pytest
 
 import plrank_fast as plr
 
-ROOT = Path(__file__).parents[1]
-MODULES = [module.name for module in pkgutil.iter_modules(plr.__path__, "plrank_fast.") if "._" not in module.name]
-MODULES += ["plrank_fast.compat.sigir22"]
+ROOT = Path(__file__).parents[2]
+MODULES = [module.name for module in pkgutil.walk_packages(plr.__path__, "plrank_fast.") if "._" not in module.name]
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -19,7 +19,7 @@ import pytest
 
 from plrank_fast.__main__ import make_parser
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "CONTRIBUTING.md"]
 NOT_RUN = re.compile(r"# not run in the tests: \w+")
 SHELLS = ("sh", "bash", "shell", "console")

@@ -32,7 +32,7 @@ def test_memory_is_written_before_it_is_read(level):
         ["valgrind", "-q", "--error-limit=no", sys.executable, "-c", PROGRAM],
         env={
             **os.environ, "PLRANK_FAST_SIMD": level, "PYTHONMALLOC": "malloc",
-            "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path]),
+            "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[1] / "invariants"), *sys.path]),
         },
         capture_output=True, text=True, timeout=600,
     )  # fmt: skip

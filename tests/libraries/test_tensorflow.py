@@ -11,7 +11,7 @@ from plrank_fast.compat import sigir22
 
 tf = pytest.importorskip("tensorflow", reason="TensorFlow is not installed: make test-all installs it")
 
-RECIPE = runpy.run_path(str(Path(__file__).parents[1] / "examples" / "adapters" / "tensorflow_training.py"))
+RECIPE = runpy.run_path(str(Path(__file__).parents[2] / "examples" / "adapters" / "tensorflow_training.py"))
 OFFSETS = np.array([0, 4, 4, 9])
 SCORES = np.random.default_rng(0).normal(size=9)
 LABELS = np.array([0, 1, 3, 0, 7, 0, 1, 1, 0.0])

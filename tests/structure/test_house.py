@@ -6,7 +6,7 @@ from pathlib import Path
 
 import plrank_fast
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "plrank_fast"
 CORE = PACKAGE / "_core"
 CIMPORT = re.compile(r"^from plrank_fast\.([\w.]+) cimport", re.MULTILINE)
@@ -136,3 +136,13 @@ def test_reading_order_of_the_exact_kernel():
     assert listed == {path.stem for path in folder.iterdir()}
     page = (ROOT / "docs" / "numerics.md").read_text()
     assert not [name for name in listed if f"`{name}" not in page]
+
+
+def test_every_test_stands_in_a_folder_that_conftest_describes():
+    """Mutants: ``test_faults.py`` left in ``tests``; ``oracles`` left out of the list; two files of the same name."""
+    tests = ROOT / "tests"
+    listed, _, _ = (tests / "conftest.py").read_text().partition("\n\nA test")
+    described = re.findall(r"^    (\w+)  ", listed, re.MULTILINE)
+    files = list(tests.rglob("test_*.py"))
+    assert {path.parent.relative_to(tests).as_posix() for path in files} == set(described)
+    assert len({path.name for path in files}) == len(files)  # they are imported by their bare names

@@ -1,5 +1,5 @@
 /* Elementary functions of vectors: exponentials, logarithms, normal distribution, sine and cosine. The errors named
- * here are those that tests/test_vector_math.py holds them to, at every SIMD level.
+ * here are those that tests/oracles/test_vector_math.py holds them to, at every SIMD level.
  *
  * Written by hand, and not taken from a library: inlined into the loops that use them, these keep their constants in
  * registers, overlap with the work around them and are compiled for one level like everything else, and no wheel has to
