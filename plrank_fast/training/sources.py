@@ -87,6 +87,8 @@ class Source:
         cache : str, optional
             Folder for parsed files, as in ``load_letor``; generated data need none.
         """
+        if cache is not None and self.profile is not None:
+            raise ValueError(f"cache goes with files, not with a profile, which is generated; got {cache!r}")
         splits = self._load_files(cache or False) if self.profile is None else self._generate(self.profile)
         if not normalize:
             return splits

@@ -75,6 +75,7 @@ def letor(tmp_path):
         (["train", "--train", "nowhere.txt", "--vali", "nowhere.txt"], "--train: nowhere.txt"),
         (["train", "--profile", "bing"], "--profile"),
         (["train", "--profile", "yahoo", "--train", "x"], "--train"),
+        (["train", "--profile", "yahoo", "--queries", "8", "--cache", "x"], "--cache"),
         (["train", *SMALL, "--queries", "0"], "--queries"),
         (["train", *SMALL, "--features", "0"], "--features"),
         (["train", *SMALL, "--data-seed", "-1"], "--data-seed"),

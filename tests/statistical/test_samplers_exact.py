@@ -14,7 +14,7 @@ from plrank_fast import reference
 from plrank_fast._core.ranking import weights as _weights
 from test_sampling import ALPHA, g_test, rank_marginals
 
-LOCKSTEP = ["network", "alias", "threshold"]
+IN_GROUPS = ["network", "alias", "threshold"]
 LEVELS = plr.build_info()["simd_levels"]
 
 
@@ -45,7 +45,7 @@ def test_prefixes_where_the_threshold_is_in_use(spread):
     assert prefix_test(scores, rankings) > ALPHA
 
 
-@pytest.mark.parametrize("sampler", LOCKSTEP)
+@pytest.mark.parametrize("sampler", IN_GROUPS)
 def test_marginals_of_a_thousand(sampler):
     """Four classes of weight, whose share of each rank is known by quadrature over binomial counts.
 
@@ -172,7 +172,7 @@ def test_expected_arrivals(spread):
         assert abs((weights * silent).sum() / rate - 1) < 0.1
 
 
-@pytest.mark.parametrize("sampler", LOCKSTEP)
+@pytest.mark.parametrize("sampler", IN_GROUPS)
 @pytest.mark.parametrize(("n_docs", "cutoff"), [(7, 7), (100, 3), (100, 100), (333, 333), (700, 5)])
 def test_no_preference_among_equals(n_docs, cutoff, sampler):
     """Mutant: near ties in the order of slots."""
@@ -182,7 +182,7 @@ def test_no_preference_among_equals(n_docs, cutoff, sampler):
     assert (np.sort(rankings, axis=1)[:, 1:] > np.sort(rankings, axis=1)[:, :-1]).all()
 
 
-@pytest.mark.parametrize("sampler", ["introselect", *LOCKSTEP])
+@pytest.mark.parametrize("sampler", ["introselect", *IN_GROUPS])
 def test_first_samples_do_not_depend_on_their_number(sampler):
     """Mutant: streams keyed by it."""
     scores = np.random.default_rng(3).normal(size=90)
@@ -192,7 +192,7 @@ def test_first_samples_do_not_depend_on_their_number(sampler):
         np.testing.assert_array_equal(few, many[:n_samples])
 
 
-@pytest.mark.parametrize("sampler", ["auto", *LOCKSTEP])
+@pytest.mark.parametrize("sampler", ["auto", *IN_GROUPS])
 def test_chunks_of_a_batch(sampler):
     scores = np.random.default_rng(4).normal(size=700)
     offsets = np.array([0, 3, 60, 60, 500, 700])
@@ -202,7 +202,7 @@ def test_chunks_of_a_batch(sampler):
     np.testing.assert_array_equal(whole, np.concatenate([first, second]))
 
 
-@pytest.mark.parametrize("sampler", LOCKSTEP)
+@pytest.mark.parametrize("sampler", IN_GROUPS)
 @pytest.mark.parametrize("n_docs", [30, 900, 20_000])
 def test_threads(n_docs, sampler, on_team, costs):
     """A long query goes through other code than one of a batch; same rankings, same bits.
@@ -295,7 +295,7 @@ def test_first_ranks_do_not_depend_on_the_cutoff():
     np.testing.assert_array_equal(short, whole[:, :20])
 
 
-@pytest.mark.parametrize("sampler", ["auto", *LOCKSTEP])
+@pytest.mark.parametrize("sampler", ["auto", *IN_GROUPS])
 def test_wide_spreads(sampler):
     """From weights that a float32 holds to ones that no double does, in one list; about the limits of both key formats.
 
