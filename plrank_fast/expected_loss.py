@@ -112,21 +112,13 @@ def loss_batch(
     n_queries = layout.offsets.size - 1
     factors = np.ones(n_queries)
     if weight is not None:
-        factors = validation.real_array(weight, "weight")
-        if factors.shape != (n_queries,):
-            raise ValueError(f"weight must have one entry for each of the {n_queries} queries, got {factors.shape}")
+        factors = validation.one_entry_each(validation.real_array(weight, "weight"), "weight", n_queries, "queries")
         validation.within(factors, "weight", 0.0, np.inf)
     if reduction == "mean":
         factors = factors / (factors.sum() or 1.0)
     if normalize:
-        factors = _over_ideal(factors, dcg(worth, worth, weights_as_given(rows), offsets=layout.offsets))
+        # a query without anything relevant has an ideal of 0, and no gradient
+        ideal = validation.ideal_metrics(dcg(worth, worth, weights_as_given(rows), offsets=layout.offsets))
+        factors = np.divide(factors, ideal, out=np.zeros_like(factors), where=ideal > 0.0)
     method = resolve_method(method, layout.offsets, rows.shape[1])
     return LossBatch(layout, worth, weights_as_given(rows), factors, method)
-
-
-def _over_ideal(factors: FloatArray, ideal: FloatArray) -> FloatArray:
-    """Factors divided by each query's ideal metric; 0 for a query without anything relevant."""
-    if (ideal < 0.0).any():
-        query = int(np.argmax(ideal < 0.0))
-        raise ValueError(f"normalize needs ideal metrics of at least 0, got {ideal[query]} for query {query}")
-    return np.divide(factors, ideal, out=np.zeros_like(factors), where=ideal > 0.0)

@@ -11,8 +11,6 @@ from numpy.typing import ArrayLike
 from plrank_fast import validation
 from plrank_fast.validation import FloatArray, IntArray
 
-ARRAY_PROTOCOLS = ("__array__", "__dlpack__", "__arrow_c_array__", "__arrow_c_stream__")
-
 
 def to_run(
     scores: ArrayLike, offsets: ArrayLike, qids: Iterable[Any] | None = None, docids: Iterable[Any] | None = None
@@ -81,11 +79,8 @@ def to_qrels(
     >>> to_qrels([0, 2, 1], [0, 2, 3])
     {'0': {'0': 0, '1': 2}, '1': {'0': 1}}
     """
-    grades = validation.real_array(labels, "labels")
-    if (grades != np.rint(grades)).any():
-        first = int(np.argmax(grades != np.rint(grades)))
-        raise ValueError(f"labels must be whole numbers, got {grades[first]} at index {first}")
-    return _nested(grades.astype(np.int64).tolist(), offsets, qids, docids)
+    grades = validation.whole_numbers(validation.real_array(labels, "labels"), "labels")
+    return _nested(grades.tolist(), offsets, qids, docids)
 
 
 def from_run(
@@ -128,10 +123,7 @@ def from_run(
     for query, documents in _nested(range(scores.size), starts, qids, docids).items():
         known = run.get(query, {})
         for document, place in documents.items():
-            score = known.get(document, missing)
-            if score is None:
-                raise ValueError(f"run must have all documents (or give missing=), got none {document!r} of {query!r}")
-            scores[place] = score
+            scores[place] = validation.found(known.get(document, missing), query, document)
     return scores
 
 
@@ -140,27 +132,14 @@ def _nested(values: Any, offsets: ArrayLike, qids: Iterable[Any] | None, docids:
     starts = validation.query_offsets(offsets, len(values))
     queries = _names(qids, "qids", starts.size - 1, np.arange(starts.size - 1))
     documents = _names(docids, "docids", len(values), np.arange(len(values)) - np.repeat(starts[:-1], np.diff(starts)))
+    validation.distinct_names(queries, "qids")
     nested: dict[str, dict[str, Any]] = {}
     for query, start, stop in zip(queries, starts[:-1].tolist(), starts[1:].tolist(), strict=True):
-        if query in nested:
-            raise ValueError(f"qids must be distinct, got {query!r} twice")
-        inner = dict(zip(documents[start:stop], values[start:stop], strict=True))
-        if len(inner) < stop - start:
-            twice = next(name for name in inner if documents[start:stop].count(name) > 1)
-            raise ValueError(f"docids must be distinct in a query, got {twice!r} twice in {query!r}")
-        nested[query] = inner
-    return {query: inner for query, inner in nested.items() if inner}
+        validation.distinct_names(documents[start:stop], "docids", query)
+        if stop > start:
+            nested[query] = dict(zip(documents[start:stop], values[start:stop], strict=True))
+    return nested
 
 
 def _names(given: Iterable[Any] | None, argument: str, number: int, default: IntArray) -> list[str]:
-    if isinstance(given, str):
-        raise TypeError(f"{argument} must be an iterable of names, got the string {given!r}")
-    if given is None:
-        given = default.tolist()
-    elif not isinstance(given, (list, tuple)) and any(hasattr(given, each) for each in ARRAY_PROTOCOLS):
-        # the elements of a tensor are tensors, and a merge has made floats of a column's whole numbers
-        given = validation.query_identifiers(given, argument).tolist()
-    names = [name.decode() if isinstance(name, bytes) else str(name) for name in given]
-    if len(names) != number:
-        raise ValueError(f"{argument} must have {number} names, got {len(names)}")
-    return names
+    return validation.names(default.tolist() if given is None else given, argument, number)

@@ -81,8 +81,7 @@ def plackett_luce_loss(
     Array([-0.25,  0.25], dtype=float32)
     """
     scores = jnp.asarray(scores)
-    if not jnp.issubdtype(scores.dtype, jnp.floating):
-        raise TypeError(f"scores must be of a floating dtype, got {scores.dtype}")
+    validation.of_type(jnp.issubdtype(scores.dtype, jnp.floating), "scores", "of a floating dtype", scores.dtype)
     validation.choice(gain, "gain", GAINS)
     validation.choice(reduction, "reduction", REDUCTIONS)
     validation.choice(method, "method", METHODS)
@@ -108,8 +107,8 @@ def _words(seed: Any) -> Any:
     seed = jnp.asarray(seed)
     if jnp.issubdtype(seed.dtype, jax.dtypes.prng_key):
         seed = jax.random.key_data(seed)
-    if not jnp.issubdtype(seed.dtype, jnp.integer):
-        raise TypeError(f"seed must be an int, an array of integers or a key, got dtype {seed.dtype}")
+    whole = jnp.issubdtype(seed.dtype, jnp.integer)
+    validation.of_type(whole, "seed", "an int, an array of integers or a key", f"dtype {seed.dtype}")
     return seed.reshape(-1)
 
 
@@ -122,8 +121,7 @@ def _differentiable(static: dict[str, Any]) -> Any:
 
     def forward(scores: Any, arrays: dict[str, Any]) -> Any:
         for name, primal in arrays.items():
-            if primal.perturbed:
-                raise TypeError(f"{name} must not be differentiated: pass jax.lax.stop_gradient({name})")
+            validation.constant(primal.perturbed, name, "be differentiated", f"jax.lax.stop_gradient({name})")
         values = {name: primal.value for name, primal in arrays.items()}
         losses, gradient = _evaluate(scores.value, values, static)
         return losses, (gradient, values.get("offsets"))

@@ -30,9 +30,7 @@ class Layout(NamedTuple):
 
     def documents(self, values: ArrayLike, name: str) -> NDArray[Any]:
         """Values of the documents, one after another, (n_docs,); what stands in the padding is not looked at."""
-        array = np.asarray(values)
-        if array.shape != self.shape and not (self.mask is None and array.shape == (int(np.prod(self.shape)),)):
-            raise ValueError(f"{name} must have the shape of scores, {self.shape}, got {array.shape}")
+        array = validation.like_scores(np.asarray(values), name, self.shape, or_flat=self.mask is None)
         return array.reshape(-1) if self.mask is None else array[self.mask]
 
     def place(self, values: NDArray[Any]) -> NDArray[Any]:
@@ -76,20 +74,11 @@ def layout_of(shape: tuple[int, ...], offsets: ArrayLike | None, mask: ArrayLike
     >>> layout_of((2, 3), None, [[True, True, False], [True, True, True]]).offsets
     array([0, 2, 5])
     """
-    if len(shape) not in (1, 2):
-        raise ValueError(f"scores must have shape (n_docs,), (n_docs, 1) or (n_queries, length), got {shape}")
+    validation.shape_of_scores(shape, offsets, mask)
     if mask is not None:
-        places = np.asarray(mask)
-        if places.dtype != np.bool_:
-            raise TypeError(f"mask must be of bool, True where a document stands, got dtype {places.dtype}")
-        if places.shape != shape:
-            raise ValueError(f"mask must have the shape of scores, {shape}, got {places.shape}")
-        if offsets is not None:
-            raise ValueError("offsets must not be given with a mask, which says where queries end")
+        places = validation.mask_of_scores(mask, shape)
         lengths = places.reshape(-1, shape[-1]).sum(axis=1)
         return Layout(shape, np.append(0, np.cumsum(lengths)).astype(np.int64), places)
     if len(shape) == 1 or shape[1] == 1:
         return Layout(shape, validation.query_offsets(offsets, shape[0]), None)
-    if offsets is not None:
-        raise ValueError(f"scores must have shape (n_docs,) or (n_docs, 1) with offsets, got {shape}")
     return Layout(shape, np.arange(shape[0] + 1, dtype=np.int64) * shape[1], None)

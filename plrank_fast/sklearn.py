@@ -238,11 +238,7 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
         float
         """
         scores = self.predict(X)
-        if qid is None and self.n_queries_ > 1:
-            raise ValueError(
-                f"qid must be given to score, as the ranker was fitted on {self.n_queries_} queries "
-                "(under cross-validation: set_score_request(qid=True))"
-            )
+        validation.qid_to_score(qid, self.n_queries_)
         order, offsets = _by_query(qid, scores.size)
         worth = self._worth(checks.column_or_1d(y))[order]
         rank_weights = self._rank_weights(offsets)
@@ -269,9 +265,7 @@ def _by_query(qid: ArrayLike | None, n_docs: int) -> tuple[IntArray, IntArray]:
     """Order that brings the documents of each query together, queries as they first appear, and offsets of that."""
     if qid is None:
         return np.arange(n_docs), np.array([0, n_docs])
-    identifiers = validation.query_identifiers(qid)
-    if identifiers.shape != (n_docs,):
-        raise ValueError(f"qid must have one entry for each of the {n_docs} documents, got shape {identifiers.shape}")
+    identifiers = validation.one_entry_each(validation.query_identifiers(qid), "qid", n_docs, "documents")
     _, first, query = np.unique(identifiers, return_index=True, return_inverse=True)
     place = np.empty(first.size, dtype=np.int64)
     place[np.argsort(first)] = np.arange(first.size)
@@ -281,19 +275,5 @@ def _by_query(qid: ArrayLike | None, n_docs: int) -> tuple[IntArray, IntArray]:
 
 def _query_shares(sample_weight: ArrayLike | None, order: IntArray, offsets: IntArray) -> FloatArray:
     """Share of each query in the mean over queries, (n_queries,)."""
-    weights = np.ones(offsets.size - 1)
-    if sample_weight is not None:
-        of_documents = validation.real_array(sample_weight, "sample_weight")
-        if of_documents.size != order.size:
-            raise ValueError(
-                f"sample_weight must have one entry for each of the {order.size} documents, got {of_documents.size}"
-            )
-        of_documents = validation.within(of_documents, "sample_weight", 0.0, np.inf)[order]
-        weights = of_documents[offsets[:-1]]
-        mixed = of_documents != np.repeat(weights, np.diff(offsets))
-        if mixed.any():
-            row = int(order[np.argmax(mixed)])
-            raise ValueError(f"sample_weight must be the same for all documents of a query, got another at index {row}")
-        if not weights.any():
-            raise ValueError("sample_weight must not be zero for all queries")
+    weights = validation.weights_of_scattered_queries(sample_weight, order, offsets)
     return weights / max(weights.sum(), np.finfo(np.float64).tiny)

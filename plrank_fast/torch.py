@@ -96,8 +96,7 @@ def _as_array(values: Any, name: str) -> Any:
     """NumPy array of a tensor that is not differentiated; other things are left as they are."""
     if not isinstance(values, torch.Tensor):
         return values
-    if values.requires_grad:
-        raise TypeError(f"{name} must not require a gradient: pass {name}.detach()")
+    validation.constant(values.requires_grad, name, "require a gradient", f"{name}.detach()")
     return _on_host(values)
 
 
@@ -154,9 +153,9 @@ def plackett_luce_loss(
     >>> round(loss.item(), 6), scores.grad
     (-0.5, tensor([-0.2500,  0.2500], dtype=torch.float64))
     """
-    if not isinstance(scores, torch.Tensor) or not scores.is_floating_point():
-        got = scores.dtype if isinstance(scores, torch.Tensor) else type(scores).__name__
-        raise TypeError(f"scores must be a floating point tensor, got {got}")
+    is_tensor = isinstance(scores, torch.Tensor)
+    got = scores.dtype if is_tensor else type(scores).__name__
+    validation.of_type(is_tensor and scores.is_floating_point(), "scores", "a floating point tensor", got)
     batch = loss_batch(
         tuple(scores.shape), _as_array(relevance, "relevance"), offsets=_as_array(offsets, "offsets"),
         mask=_as_array(mask, "mask"), weight=_as_array(weight, "weight"), cutoff=cutoff,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -24,6 +24,7 @@ RankingArray: TypeAlias = NDArray[np.int32]
 KeyArray: TypeAlias = NDArray[np.uint64]
 RandomState: TypeAlias = "int | np.random.SeedSequence | np.random.BitGenerator | np.random.Generator | None"
 
+ARRAY_PROTOCOLS = ("__array__", "__dlpack__", "__arrow_c_array__", "__arrow_c_stream__")
 LARGEST_COUNT = 2**62
 DLPACK_HOST_DEVICES = (1, 3, 11)  # memory of the CPU, and what CUDA and ROCm have pinned of it
 FEWEST_TO_JUDGE = 12  # numbers, before their looks say what they are
@@ -180,6 +181,23 @@ def within(array: FloatArray, name: str, lowest: float, highest: float, why: str
     return array
 
 
+def whole_numbers(array: FloatArray, name: str) -> IntArray:
+    """Return ``array`` as integers if it holds nothing else."""
+    whole = array == np.rint(array)
+    if not whole.all():
+        first = int(np.argmin(whole))
+        raise ValueError(f"{name} must be whole numbers, got {array[first]} at index {first}")
+    return array.astype(np.int64)
+
+
+def ideal_metrics(ideal: FloatArray) -> FloatArray:
+    """Return the metric of each query's ideal ranking, if none is negative: what is to be divided by it."""
+    if (ideal < 0.0).any():
+        query = int(np.argmax(ideal < 0.0))
+        raise ValueError(f"normalize needs ideal metrics of at least 0, got {ideal[query]} for query {query}")
+    return ideal
+
+
 def query_offsets(offsets: ArrayLike | None, n_docs: int) -> IntArray:
     """Return CSR offsets (n_queries + 1,) as int64; None means a single query of all documents."""
     if offsets is None:
@@ -285,6 +303,35 @@ def _check_kinds(items: Sequence[Any], name: str) -> None:
     )
 
 
+def names(given: Iterable[Any], name: str, number: int) -> list[str]:
+    """Return so many names of queries or documents as strings, from anything that holds them."""
+    if isinstance(given, str):
+        raise TypeError(f"{name} must be an iterable of names, got the string {given!r}")
+    if not isinstance(given, (list, tuple)) and any(hasattr(given, each) for each in ARRAY_PROTOCOLS):
+        # the elements of a tensor are tensors, and a merge has made floats of a column's whole numbers
+        given = query_identifiers(given, name).tolist()
+    strings = [item.decode() if isinstance(item, bytes) else str(item) for item in given]
+    if len(strings) != number:
+        raise ValueError(f"{name} must have {number} names, got {len(strings)}")
+    return strings
+
+
+def distinct_names(strings: Sequence[str], name: str, query: str | None = None) -> None:
+    """Check that no name stands twice, among the documents of ``query`` if there is one."""
+    if len(set(strings)) == len(strings):
+        return
+    twice = next(each for each in strings if strings.count(each) > 1)
+    where, which = ("", "") if query is None else (" in a query", f" in {query!r}")
+    raise ValueError(f"{name} must be distinct{where}, got {twice!r} twice{which}")
+
+
+def found(score: float | None, query: str, document: str) -> float:
+    """Return the score that a run has for a document, if it has one."""
+    if score is None:
+        raise ValueError(f"run must have all documents (or give missing=), got none {document!r} of {query!r}")
+    return score
+
+
 def distinct(queries: NDArray[Any], first: NDArray[Any], name: str) -> None:
     """Check that no query is there twice; ``first`` says at which document each one begins."""
     identifiers = queries.tolist()
@@ -363,6 +410,12 @@ def choice(value: Any, name: str, choices: Sequence[str], none: bool = False) ->
         error = ValueError if isinstance(value, str) else TypeError
         raise error(f"{name} must be one of {listed}, got {value!r}")
     return value
+
+
+def excluded(value: Any, name: str, other: str, why: str) -> None:
+    """Refuse an argument that was given beside another one, which leaves no meaning to it."""
+    if value is not None:
+        raise ValueError(f"{name} must not be given with {other}, {why}")
 
 
 def goes_with(value: Any, name: str, used: bool, setting: str) -> None:
@@ -613,6 +666,13 @@ def query_weights(weights: ArrayLike | None, n_queries: int) -> FloatArray:
     return within(array, "weights", 0.0, np.inf)
 
 
+def one_entry_each(array: NDArray[Any], name: str, number: int, of: str) -> NDArray[Any]:
+    """Return ``array`` if it has one entry for each of so many queries, or documents."""
+    if array.shape != (number,):
+        raise ValueError(f"{name} must have one entry for each of the {number} {of}, got shape {array.shape}")
+    return array
+
+
 def weights_of_queries(weights: ArrayLike | None, offsets: IntArray) -> FloatArray | None:
     """Return the weight of each query from those of its documents, which must be the same."""
     if weights is None:
@@ -620,11 +680,7 @@ def weights_of_queries(weights: ArrayLike | None, offsets: IntArray) -> FloatArr
     array = real_array(weights, "weights")
     if array.size != offsets[-1]:
         raise ValueError(f"weights must have one entry per document, got {array.size} for {offsets[-1]} documents")
-    lengths = np.diff(offsets)
-    filled = lengths > 0
-    of_queries = np.zeros(lengths.size)
-    of_queries[filled] = array[offsets[:-1][filled]]
-    differing = array != np.repeat(of_queries, lengths)
+    of_queries, differing = _first_of_queries(array, offsets)
     if differing.any():
         document = int(np.argmax(differing))
         query = int(np.searchsorted(offsets, document, side="right")) - 1
@@ -633,6 +689,29 @@ def weights_of_queries(weights: ArrayLike | None, offsets: IntArray) -> FloatArr
             f"{of_queries[query]:g} and {array[document]:g} in query {query}"
         )
     return of_queries
+
+
+def weights_of_scattered_queries(sample_weight: ArrayLike | None, order: IntArray, offsets: IntArray) -> FloatArray:
+    """Return the weight of each query from those of its documents, which ``order`` brings together; 1 without any."""
+    if sample_weight is None:
+        return np.ones(offsets.size - 1)
+    of_rows = one_entry_each(real_array(sample_weight, "sample_weight"), "sample_weight", order.size, "documents")
+    of_queries, differing = _first_of_queries(within(of_rows, "sample_weight", 0.0, np.inf)[order], offsets)
+    if differing.any():
+        row = int(order[np.argmax(differing)])
+        raise ValueError(f"sample_weight must be the same for all documents of a query, got another at index {row}")
+    if not of_queries.any():
+        raise ValueError("sample_weight must not be zero for all queries")
+    return of_queries
+
+
+def _first_of_queries(array: FloatArray, offsets: IntArray) -> tuple[FloatArray, NDArray[np.bool_]]:
+    """Value of the first document of each query, 0 where there is none, and which documents have another value."""
+    lengths = np.diff(offsets)
+    filled = lengths > 0
+    of_queries = np.zeros(lengths.size)
+    of_queries[filled] = array[offsets[:-1][filled]]
+    return of_queries, array != np.repeat(of_queries, lengths)
 
 
 def groups_of(groups: ArrayLike | None, remedy: str) -> ArrayLike:
@@ -658,3 +737,70 @@ def required(value: Any, name: str, by: str) -> Any:
     if value is None:
         raise ValueError(f"{name} must be given for {by}, got None")
     return value
+
+
+def instead_of(value: Any, name: str, other: str) -> Any:
+    """Return ``value`` if there is one; the caller has found that ``other`` was not given in its place."""
+    if value is None:
+        raise ValueError(f"{name} must be given, or {other}")
+    return value
+
+
+def values_of_rankings(values: ArrayLike, n_docs: int) -> FloatArray:
+    """Return noisy scores of a query's documents, (n_samples, n_docs), of at least one ranking."""
+    array = real_array(values, "sampled_values", ndim=(2,))
+    if array.shape[1] != n_docs or not array.size:
+        raise ValueError(f"sampled_values must have shape (N, {n_docs}), got {array.shape}")
+    return array
+
+
+def given_with_rankings(values: Any, rankings: Any) -> None:
+    """Check that the noise of a ranking is given where the ranking is."""
+    if values is None and rankings is not None:
+        raise ValueError("sampled_values must be given with sampled_rankings: the noise counts, not only the order")
+
+
+def qid_to_score(qid: Any, n_queries_fitted: int) -> None:
+    """Check that documents of several queries are not scored as those of one."""
+    if qid is None and n_queries_fitted > 1:
+        raise ValueError(
+            f"qid must be given to score, as the ranker was fitted on {n_queries_fitted} queries "
+            "(under cross-validation: set_score_request(qid=True))"
+        )
+
+
+def shape_of_scores(shape: tuple[int, ...], offsets: Any, mask: Any) -> None:
+    """Check the shape of a network's scores, and that only one argument says where queries end: one that can."""
+    if len(shape) not in (1, 2):
+        raise ValueError(f"scores must have shape (n_docs,), (n_docs, 1) or (n_queries, length), got {shape}")
+    if mask is not None:
+        excluded(offsets, "offsets", "a mask", "which says where queries end")
+    elif offsets is not None and shape[1:] not in ((), (1,)):
+        raise ValueError(f"scores must have shape (n_docs,) or (n_docs, 1) with offsets, got {shape}")
+
+
+def mask_of_scores(mask: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    """Return a mask of the shape of the scores."""
+    places = np.asarray(mask)
+    if places.dtype != np.bool_:
+        raise TypeError(f"mask must be of bool, True where a document stands, got dtype {places.dtype}")
+    return like_scores(places, "mask", shape)
+
+
+def like_scores(array: NDArray[Any], name: str, shape: tuple[int, ...], or_flat: bool = False) -> NDArray[Any]:
+    """Return ``array`` if it has the shape of the scores, or if allowed as many entries in one dimension."""
+    if array.shape != shape and not (or_flat and array.shape == (int(np.prod(shape)),)):
+        raise ValueError(f"{name} must have the shape of scores, {shape}, got {array.shape}")
+    return array
+
+
+def of_type(holds: bool, name: str, expected: str, got: Any) -> None:
+    """Raise unless an argument is of the type expected: for types of which only another library can tell."""
+    if not holds:
+        raise TypeError(f"{name} must be {expected}, got {got}")
+
+
+def constant(differentiated: bool, name: str, must_not: str, remedy: str) -> None:
+    """Refuse an argument by which a library would differentiate, and find 0 in silence."""
+    if differentiated:
+        raise TypeError(f"{name} must not {must_not}: pass {remedy}")

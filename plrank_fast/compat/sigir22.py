@@ -133,9 +133,7 @@ def _estimate(
 
 
 def _samples(n_samples: int | None, instead: str) -> int:
-    if n_samples is None:
-        raise ValueError(f"n_samples must be given, or {instead}")
-    return validation.count(n_samples, "n_samples", 1)
+    return validation.count(validation.instead_of(n_samples, "n_samples", instead), "n_samples", 1)
 
 
 def PL_rank_1(
@@ -368,22 +366,18 @@ def _stochasticrank(
     rng: RandomState,
     n_threads: int | None,
 ) -> FloatArray:
+    validation.given_with_rankings(sampled_values, sampled_rankings)
     if sampled_values is None:
-        if sampled_rankings is not None:
-            raise ValueError("sampled_values must be given with sampled_rankings: the noise counts, not only the order")
         return plrank_fast.stochastic_rank(
             scores, labels, rank_weights, noise=noise, offsets=offsets, n_threads=n_threads,
             n_samples=_samples(n_samples, "sampled_values"), rng=_source(rng),
         )  # fmt: skip
-    if offsets is not None:
-        raise ValueError("offsets must not be given with sampled_values, which are those of one query")
+    validation.excluded(offsets, "offsets", "sampled_values", "which are those of one query")
     scores_ = validation.real_array(scores, "scores")
     labels_ = validation.same_length(validation.real_array(labels, "labels"), "labels", scores_, scores_first=False)
     offsets_ = np.array([0, scores_.size])
     weights = validation.weights_of_ranks(rank_weights, offsets_)
-    values = validation.real_array(sampled_values, "sampled_values", ndim=(2,))
-    if values.shape[1] != scores_.size or not values.size:
-        raise ValueError(f"sampled_values must have shape (N, {scores_.size}), got {values.shape}")
+    values = validation.values_of_rankings(sampled_values, scores_.size)
     gradient = np.zeros(scores_.size)
     kind, given = _stochastic_rank.NORMAL, values - scores_
     if noise == "gumbel":

@@ -111,6 +111,24 @@ def test_python_modules_import_only_what_stands_above_them():
     assert not wrong
 
 
+def raised(path):
+    """Names of the exceptions that a Python file raises by itself; a bare ``raise`` has none."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Raise) and node.exc is not None:
+            yield getattr(getattr(node.exc, "func", node.exc), "id", ast.unparse(node.exc))
+
+
+def test_adapters_leave_errors_of_arguments_to_validation():
+    """Only what autograd asks of PyTorch's loss, a second derivative, is no argument.
+
+    Mutants: the shape of ``sampled_values`` checked in ``compat.sigir22``; ``layouts`` raises for a mask.
+    """
+    adapters = PYTHON[PYTHON.index("layouts") : PYTHON.index("compat") + 1]
+    files = [path for path in PACKAGE.rglob("*.py") if python_unit(path) in adapters]
+    assert len(files) >= len(adapters) == 11
+    assert [(path.name, name) for path in files for name in raised(path)] == [("torch.py", "RuntimeError")]
+
+
 def test_one_driver_of_batches():
     """Whoever works on queries in parallel asks ``batch``, which knows of empty queries, Ctrl-C and threads."""
     assert [name for name, path in cython_files() if "prange(" in path.read_text()] == ["_core/runtime/batch"]
