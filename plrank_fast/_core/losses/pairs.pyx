@@ -3,9 +3,10 @@
 Sorted by label, the documents that one document should precede are a contiguous row, and so no pair of equal labels is
 looked at. Ranked by score, the pairs that can change DCG@K are the rows of the first K documents, each against all that
 rank lower. Pairs of equal gains have no weight, and most documents have the same gain, that of the irrelevant: their
-rows are only held against the R others that rank lower, which stand in a list of their own. O(R D + K R).
+rows are only held against the R others that rank lower, which stand in a list of their own. O(D + R D + K R).
 """
 
+from libc.math cimport NAN
 from libc.string cimport memset
 
 from plrank_fast._core.losses.loss cimport Loss, LossQuery
@@ -34,6 +35,11 @@ cdef extern from "losses/pair_losses.h" nogil:
 
 cdef const pair_kernels *kernels = pair_kernels_at(simd_level())
 
+# What pairs of equal gains cost, in pairs for each document, before it pays to
+cdef enum:
+    WORTH_LISTING = 4            # list the documents of another gain
+    WORTH_SEARCHING = 64         # look for the gain that most documents have, where that is not 0
+
 cdef struct Documents:           # in descending order of score, all arrays (n_items,)
     double *scores               # times the slope
     double *gains                # over the ideal DCG
@@ -52,13 +58,13 @@ cdef struct Ranked:
     double *keys                 # (n_items,) scratch of the sorts
     int32_t *items               # (n_items,) by rank
     Documents all
-    Documents rare               # those without the most common gain
-    int32_t *rank                # (n_items,) of the rare documents
+    Documents others             # those without the common gain, if that list is used
+    int32_t *rank                # (n_items,) of these others
     double *distance             # (n_items,) of LambdaLoss, by difference of ranks
-    double *apart                # (n_items,) the same of one row's rare documents
-    double common_gain
-    intp_t n_rare
-    intp_t rare_seen             # rare documents in the rows so far
+    double *apart                # (n_items,) the same of one row's others
+    double common_gain           # of most documents, whose rows are held against the others only; else NaN
+    intp_t n_others
+    intp_t others_seen           # in the rows so far
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -157,7 +163,7 @@ cdef void lay_out_ranked(Ranked *state, intp_t n_items, Layout *layout) noexcept
     state.distance = <double *>take(layout, doubles)
     state.apart = <double *>take(layout, doubles)
     lay_out_documents(&state.all, n_items, layout)
-    lay_out_documents(&state.rare, n_items, layout)
+    lay_out_documents(&state.others, n_items, layout)
     state.items = <int32_t *>take(layout, n_items * sizeof(int32_t))
     state.rank = <int32_t *>take(layout, n_items * sizeof(int32_t))
 
@@ -175,17 +181,52 @@ cdef Ranked *begin_ranked(LossQuery *query, char *memory) noexcept nogil:
     cdef Ranked *state = <Ranked *>take(&layout, sizeof(Ranked))
     lay_out_ranked(state, query.n_items, &layout)
     memset(state.all.gradient, 0, query.n_items * sizeof(double))
-    memset(state.rare.gradient, 0, query.n_items * sizeof(double))
     query.state = state
     return state
 
 
-cdef double majority(const double *values, intp_t n) noexcept nogil:
-    """The value that more than half of all have, if there is one (Boyer and Moore, 1991); else one of them.
+cdef void gather(LossQuery *query, Ranked *state, double ideal) noexcept nogil:
+    """All documents by rank."""
+    cdef Documents *documents = &state.all
+    cdef intp_t worth = query.n_items if query.discounts_past_cutoff else query.cutoff, k
+    for k in range(query.n_items):
+        documents.scores[k] = query.scale * query.scores[state.items[k]]
+        documents.gains[k] = query.labels[state.items[k]]
+    for k in range(query.n_items):
+        documents.gains[k] /= ideal
+    for k in range(worth):
+        documents.discounts[k] = query.discounts[k]
+    memset(documents.discounts + worth, 0, (query.n_items - worth) * sizeof(double))
 
-    Without a branch on the values, which no processor could foresee: with that in ``gather`` such branches took 5 % of
-    LambdaRank at 120 documents.
+
+cdef void gather_others(Ranked *state, intp_t n_items) noexcept nogil:
+    """The documents without the common gain again in a list of their own.
+
+    Without a branch on the gains, which no processor could foresee.
     """
+    cdef Documents *documents = &state.all
+    cdef Documents *others = &state.others
+    cdef intp_t k, n = 0
+    for k in range(n_items):
+        # a document of the common gain leaves its place to the next
+        others.scores[n] = documents.scores[k]
+        others.gains[n] = documents.gains[k]
+        others.discounts[n] = documents.discounts[k]
+        state.rank[n] = <int32_t>k
+        n += documents.gains[k] != state.common_gain
+    memset(others.gradient, 0, n * sizeof(double))
+    state.n_others = n
+
+
+cdef intp_t count(double value, const double *values, intp_t n) noexcept nogil:
+    cdef intp_t found = 0, i
+    for i in range(n):
+        found += values[i] == value
+    return found
+
+
+cdef double majority(const double *values, intp_t n) noexcept nogil:
+    """The value that more than half of all have, if there is one (Boyer and Moore, 1991); else one of them."""
     cdef intp_t candidate = 0, ahead = 0, i
     for i in range(n):
         candidate += (i - candidate) * (ahead == 0)
@@ -193,25 +234,22 @@ cdef double majority(const double *values, intp_t n) noexcept nogil:
     return values[candidate]
 
 
-cdef void gather(LossQuery *query, Ranked *state, double ideal) noexcept nogil:
-    """All documents by rank, and the rare ones again in a list of their own."""
-    cdef Documents *documents = &state.all
-    cdef Documents *rare = &state.rare
-    cdef double common = majority(query.labels, query.n_items) / ideal
-    cdef intp_t worth = query.n_items if query.discounts_past_cutoff else query.cutoff, k, n = 0
-    for k in range(query.n_items):
-        documents.scores[k] = query.scale * query.scores[state.items[k]]
-        documents.gains[k] = query.labels[state.items[k]] / ideal
-        documents.discounts[k] = query.discounts[k] if k < worth else 0.0
-        # one that is not rare leaves its place to the next
-        rare.scores[n] = documents.scores[k]
-        rare.gains[n] = documents.gains[k]
-        rare.discounts[n] = documents.discounts[k]
-        state.rank[n] = <int32_t>k
-        n += documents.gains[k] != common
-    state.common_gain = common
-    state.n_rare = n
-    state.rare_seen = 0
+cdef void set_common_documents_apart(Ranked *state, intp_t n_items, intp_t cutoff) noexcept nogil:
+    """Where the pairs of equal gains that this saves are worth the work. No gain equals NaN."""
+    cdef double common = 0.0
+    cdef intp_t n_common
+    state.common_gain = NAN
+    state.n_others = 0
+    state.others_seen = 0
+    if cutoff <= WORTH_LISTING:
+        return
+    n_common = count(common, state.all.gains, n_items)
+    if 2 * n_common < n_items and cutoff > WORTH_SEARCHING:
+        common = majority(state.all.gains, n_items)
+        n_common = count(common, state.all.gains, n_items)
+    if cutoff * n_common > WORTH_LISTING * n_items:
+        state.common_gain = common
+        gather_others(state, n_items)
 
 
 cdef void begin_lambda(LossQuery *query, char *memory) noexcept nogil:
@@ -229,6 +267,7 @@ cdef void begin_lambda(LossQuery *query, char *memory) noexcept nogil:
     rank_all(query.scores, n_items, n_items if in_order else cutoff, state.keys, state.items)
     query.n_rows = cutoff
     gather(query, state, ideal)
+    set_common_documents_apart(state, n_items, cutoff)
     if query.distance_weight > 0.0:
         state.distance[0] = 0.0
         for k in range(1, n_items):
@@ -244,32 +283,32 @@ cdef void lambda_rows(LossQuery *query, intp_t first, intp_t last) noexcept nogi
     """The documents at these ranks, each against those that rank lower."""
     cdef Ranked *state = <Ranked *>query.state
     cdef bint with_distance = query.distance_weight > 0.0
-    cdef Documents *others
+    cdef Documents *against
     cdef ranked_document document
     cdef lower_documents lower
     cdef intp_t k, i, begin, end
     for k in range(first, last):
         document = ranked_document(state.all.scores[k], state.all.gains[k], state.all.discounts[k])
         if document.gain != state.common_gain:
-            state.rare_seen += 1
-            others, begin, end = &state.all, k + 1, query.n_items
-            lower = those_from(others, begin, state.distance + 1 if with_distance else NULL)
+            state.others_seen += 1
+            against, begin, end = &state.all, k + 1, query.n_items
+            lower = those_from(against, begin, state.distance + 1 if with_distance else NULL)
         else:
-            others, begin, end = &state.rare, state.rare_seen, state.n_rare
+            against, begin, end = &state.others, state.others_seen, state.n_others
             if with_distance:
                 for i in range(begin, end):
                     state.apart[i] = state.distance[state.rank[i] - k]
-            lower = those_from(others, begin, state.apart + begin if with_distance else NULL)
+            lower = those_from(against, begin, state.apart + begin if with_distance else NULL)
         query.value[0] += kernels.ranked(
-            document, &lower, others.gradient + begin, &state.all.gradient[k], end - begin)
+            document, &lower, against.gradient + begin, &state.all.gradient[k], end - begin)
 
 
 cdef void finish_lambda(LossQuery *query) noexcept nogil:
     """Both lists' gradients together, in the order of the documents."""
     cdef Ranked *state = <Ranked *>query.state
     cdef intp_t k
-    for k in range(state.n_rare):
-        state.all.gradient[state.rank[k]] += state.rare.gradient[k]
+    for k in range(state.n_others):
+        state.all.gradient[state.rank[k]] += state.others.gradient[k]
     for k in range(query.n_items):
         query.gradient[state.items[k]] = query.scale * state.all.gradient[k]
 
