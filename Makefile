@@ -82,17 +82,22 @@ $(VENV)/compiled: $(SOURCES)
 	$(BIN)/python setup.py -q build_ext --inplace
 	@touch $@
 
-$(VENV)/train: $(BIN)/python $(METADATA)
-	$(PIP) --no-build-isolation -e ".[train]" -c constraints-test.txt
+# Each installation of the project compiles all of it: once, and its extras by its name, which leaves it as it is.
+$(VENV)/installed: $(BIN)/python $(METADATA)
+	$(PIP) --no-build-isolation -e .
 	@touch $@ $(VENV)/compiled
 
-$(VENV)/bench: $(BIN)/python $(METADATA)
-	$(PIP) --no-build-isolation -e ".[train,bench,asv]" -c constraints-test.txt
-	@touch $(VENV)/train $@ $(VENV)/compiled
+$(VENV)/train: $(VENV)/installed
+	$(PIP) "plrank-fast[train]" -c constraints-test.txt
+	@touch $@
 
-$(VENV)/test: $(BIN)/python $(METADATA)
-	$(PIP) --no-build-isolation -e ".[train,test]" -c constraints-test.txt
-	@touch $(VENV)/train $@ $(VENV)/compiled
+$(VENV)/bench: $(VENV)/installed
+	$(PIP) "plrank-fast[train,bench,asv]" -c constraints-test.txt
+	@touch $(VENV)/train $@
+
+$(VENV)/test: $(VENV)/installed
+	$(PIP) "plrank-fast[train,test]" -c constraints-test.txt
+	@touch $(VENV)/train $@
 
 # TensorFlow holds other packages to versions of its own.
 $(VENV)/test-all: $(VENV)/test

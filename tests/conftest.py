@@ -16,12 +16,16 @@ A test that is evidence of several things stands where most of its file belongs.
 """
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
 
 from plrank_fast import build_info
 from plrank_fast._core.runtime import threads as _threads
+
+# A shell that starts the tests in the background has SIGINT ignored, and every process that they start would inherit it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

@@ -15,10 +15,12 @@ EXIT_STATUS = 128 + signal.SIGINT  # of a process that Ctrl-C has ended, as shel
 def deferred_interrupt() -> Iterator[Callable[[], bool]]:
     """Within the block, keep the first Ctrl-C as a flag; give the function that reads it.
 
-    A second Ctrl-C has its usual effect. Outside the main thread, where Python delivers no signals, nothing is changed.
+    A second Ctrl-C has its usual effect. Outside the main thread, where Python delivers no signals, nothing is changed,
+    nor where SIGINT is ignored, as a shell has it for what it starts in the background.
     """
     requested = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
+    ignored = signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+    if ignored or threading.current_thread() is not threading.main_thread():
         yield requested.is_set
         return
 

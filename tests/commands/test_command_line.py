@@ -301,6 +301,25 @@ sys.exit(main(["train", *{SMALL!r}, "--quiet", "--output", {str(tmp_path)!r}]))
     assert err == "aborted\n"
 
 
+def test_interrupt_is_ignored_in_the_background(tmp_path):
+    """A shell ignores SIGINT for what it starts in the background, and so does the run. Mutant: the handler installed."""
+    program = f"""
+import signal, sys
+from plrank_fast.__main__ import main
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+import plrank_fast.training.loop as loop
+gradient = loop.gradient
+def interrupted(*arguments, **options):
+    signal.raise_signal(signal.SIGINT)
+    return gradient(*arguments, **options)
+loop.gradient = interrupted
+sys.exit(main(["train", *{SMALL!r}, "--epochs", "2", "--quiet", "--output", {str(tmp_path)!r}]))
+"""
+    status, _, err = finished(python("-c", program))
+    assert (status, err) == (0, "")
+    assert json.loads((tmp_path / "results.json").read_text())["epochs"] == 2
+
+
 def test_kill_and_resume(tmp_path):
     """Killed three times at random, while it does little but save: the model is that of the uninterrupted run, bit for
     bit, and the history is whole.
