@@ -24,7 +24,7 @@ import pytest
 from plrank_fast import build_info
 from plrank_fast._core.runtime import threads as _threads
 
-# A shell that starts the tests in the background has SIGINT ignored, and every process that they start would inherit it.
+# A shell ignores SIGINT for tests that it starts in the background, and every process that they start would inherit it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 

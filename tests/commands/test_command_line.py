@@ -302,7 +302,7 @@ sys.exit(main(["train", *{SMALL!r}, "--quiet", "--output", {str(tmp_path)!r}]))
 
 
 def test_interrupt_is_ignored_in_the_background(tmp_path):
-    """A shell ignores SIGINT for what it starts in the background, and so does the run. Mutant: the handler installed."""
+    """A shell ignores SIGINT for what it starts in the background; so does the run. Mutant: the handler installed."""
     program = f"""
 import signal, sys
 from plrank_fast.__main__ import main
