@@ -14,7 +14,7 @@ PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 # The default preset; the size is half of the real set's, for the memory of small machines.
 TRAIN_FLAGS ?= --profile yahoo --queries 10000 --epochs 40 --minutes 1.5 --output runs/yahoo --overwrite
 
-.PHONY: help train test test-all lint bench bench-quick bench-instructions build clean compiled
+.PHONY: help train test test-all hunt lint bench bench-quick bench-instructions build clean compiled
 
 .NOTPARALLEL:
 
@@ -44,6 +44,9 @@ test-clang: build  ## build with clang beside everything else and run the numeri
 	cd build/clang && PYTHONPATH=$(CURDIR)/build/clang/lib ../../$(BIN)/python -c \
 		"import plrank_fast as plr; info = plr.build_info(); print(info); assert 'clang' in info['compiler'] and info['openmp']"
 	cd build/clang && PYTHONPATH=$(CURDIR)/build/clang/lib ../../$(BIN)/pytest -q $(addprefix ../../,$(CLANG_TESTS))
+
+hunt: build  ## search for problems on which a promise is broken (HUNT_FLAGS="--minutes 60 --seed 0")
+	$(BIN)/python tests/attackers/hunt.py $(HUNT_FLAGS)
 
 lint: build  ## check style and types
 	$(BIN)/ruff check .

@@ -1,0 +1,300 @@
+"""Everything that is promised about an output, as error over promise: above 1 the promise is broken.
+
+An attack takes a problem and returns that ratio for each output that it looks at. ``ATTACKS`` lists them; the table of
+``docs/reliability.md`` says in words what each promise is.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Callable
+
+import numpy as np
+from scipy import stats
+
+import plrank_fast as plr
+import ranking_oracle
+import trapezoid_oracle
+from adversarial_problem import Problem
+from plrank_fast import fairness, reference
+from plrank_fast._core.gradients import stochastic_rank as _stochastic_rank
+
+Ratios = dict[str, float]
+ALPHA = 1e-9  # false positives of each test of a distribution
+OF_TERMS = 1e-12  # error of an estimator for given rankings, of its absolute terms
+OF_SUMS = 1e-8  # error of rank probabilities, their sums, and exposure
+LEAST = 1e-290  # below it a double has fewer digits
+MOST_IN_SUBSETS = 10
+FEW = 5  # documents whose rankings can all be looked at
+
+
+@dataclasses.dataclass(frozen=True)
+class Attack:
+    """What is measured on a problem, ``finer`` with a better oracle, and how large its problems may be."""
+
+    measure: Callable[..., Ratios]
+    most_docs: int
+    cost: Callable[[Problem], float]  # about how many operations on one item, rank and node the oracle takes
+    climbs: bool = True  # whether a larger ratio means a harder problem, or only other random numbers
+
+
+def ratio(error: float, promise: float) -> float:
+    """Error over promise; what is not a number breaks it."""
+    return float(error / promise) if error < np.inf else np.inf
+
+
+def of_norm(got: np.ndarray, best: np.ndarray, problem: Problem) -> float:
+    """``pl_rank_exact``: rtol times the larger of the norm and max |theta| max |rho| / 1000."""
+    scale = np.abs(problem.rank_weights[: problem.n_docs]).max() * np.abs(problem.relevance).max()
+    return ratio(np.linalg.norm(got - best), problem.rtol * max(np.linalg.norm(best), 1e-3 * scale))
+
+
+def exact_expectations(problem: Problem, *, noise: str = "gumbel", finer: bool = False) -> Ratios:
+    """Gradient, Hessian diagonal and value by quadrature, for either noise."""
+    if finer and noise == "gumbel" and problem.n_docs <= MOST_IN_SUBSETS:
+        oracle = reference.exact_by_subsets(problem.scores, problem.relevance, problem.rank_weights)
+    else:
+        oracle = trapezoid_oracle.expectations(
+            problem.scores, problem.relevance, problem.rank_weights[: problem.n_docs], noise=noise, finer=finer
+        )
+    value, gradient, hessian = oracle
+    options = {"rtol": problem.rtol, "noise": noise, "sigma": problem.sigma, "n_threads": 1}
+    unit = -problem.exponents[0] - problem.exponents[1]
+    of_score = unit + problem.exponents[2]
+    alone = np.ldexp(plr.pl_rank_exact(*problem.passed(), **options), of_score)
+    beside, diagonal = plr.pl_rank_exact(*problem.passed(), hessian=True, **options)
+    shown = np.ldexp(plr.expected_metric(*problem.passed(), **options)[0], unit)
+    scale = np.abs(problem.rank_weights[: problem.n_docs]).sum() * np.abs(problem.relevance).max()
+    prefix = "normal " if noise == "normal" else ""
+    ratios = {
+        "gradient": of_norm(alone, gradient, problem),
+        "gradient beside the Hessian": of_norm(np.ldexp(beside, of_score), gradient, problem),
+        "Hessian diagonal": of_norm(np.ldexp(diagonal, of_score + problem.exponents[2]), hessian, problem),
+        "value": ratio(abs(shown - value), problem.rtol * scale),
+    }
+    if noise == "gumbel" and problem.exponents[2] == 0:
+        scores, relevance, rank_weights = problem.passed()
+        vjp = plr.exposure_vjp(scores, rank_weights, relevance, rtol=problem.rtol, n_threads=1)
+        ratios["exposure_vjp"] = of_norm(np.ldexp(vjp, of_score), gradient, problem)
+    return {prefix + name: value for name, value in ratios.items()}
+
+
+def normal_expectations(problem: Problem, *, finer: bool = False) -> Ratios:
+    return exact_expectations(problem, noise="normal", finer=finer)
+
+
+def probabilities(problem: Problem, *, finer: bool = False) -> Ratios:
+    """Rank probabilities, their sums, and exposure."""
+    best = trapezoid_oracle.rank_probabilities(problem.scores, problem.cutoff, finer=finer)
+    scores = np.ldexp(problem.passed_scores(), -problem.exponents[2])  # Plackett-Luce has no scale of noise
+    got = plr.rank_probabilities(scores, problem.cutoff, n_threads=1)
+    sums = np.append(got.sum(axis=0), got.sum(axis=1) if problem.cutoff == problem.n_docs else 1.0)
+    rank_weights = problem.rank_weights[: problem.n_docs]
+    exposure = plr.exposure(scores, np.ldexp(rank_weights, problem.exponents[1]), n_threads=1)
+    error = np.abs(np.ldexp(exposure, -problem.exponents[1]) - best @ rank_weights).max()
+    return {
+        "rank probabilities": ratio(np.abs(got - best).max(), OF_SUMS),
+        "sums of rank probabilities": ratio(np.abs(sums - 1.0).max(), OF_SUMS),
+        "exposure": ratio(error, OF_SUMS * max(np.abs(rank_weights).sum(), LEAST)),
+    }
+
+
+def rankings_for(problem: Problem, n_rankings: int) -> np.ndarray:
+    """Likely rankings, absurd ones, and the reverse of the likeliest."""
+    rng = np.random.default_rng(problem.seed)
+    likeliest = np.argsort(-problem.scores, kind="stable")
+    kinds = [
+        lambda: likeliest,
+        lambda: likeliest[::-1],
+        lambda: rng.permutation(problem.n_docs),
+        lambda: np.argsort(-problem.scores - rng.gumbel(size=problem.n_docs)),
+        lambda: np.roll(likeliest, rng.integers(problem.n_docs)),
+    ]
+    chosen = rng.integers(len(kinds), size=n_rankings)
+    return np.array([kinds[kind]()[: problem.cutoff] for kind in chosen])
+
+
+def of_terms(got: np.ndarray, pair: ranking_oracle.Pair, exponent: int) -> float:
+    """Largest error of an item, over 1e-12 of the sum of its own absolute terms."""
+    total, absolute = (np.asarray(part) for part in pair)
+    error = np.abs(np.ldexp(np.asarray(got).astype(np.longdouble), -exponent) - total)
+    return ratio(float((error / (OF_TERMS * absolute + LEAST)).max()), 1.0)
+
+
+def given_rankings(problem: Problem, *, finer: bool = False) -> Ratios:
+    """Every estimator that takes rankings, on likely and on absurd ones."""
+    problem = dataclasses.replace(problem, exponents=(*problem.exponents[:2], 0))
+    scores, relevance, rank_weights = problem.passed()
+    rankings = rankings_for(problem, 3)
+    plain = problem.relevance, problem.rank_weights[: problem.n_docs]
+    exponent = problem.exponents[0] + problem.exponents[1]
+    options = {"rankings": rankings, "n_threads": 1}
+    ratios = {}
+    for variant, estimator in enumerate((plr.pl_rank_1, plr.pl_rank_2, plr.pl_rank_3), start=1):
+        best = ranking_oracle.pl_rank(variant, scores, *plain, rankings)
+        ratios[f"pl_rank_{variant}"] = of_terms(estimator(scores, relevance, rank_weights, **options), best, exponent)
+    for to_go, baseline in itertools.product((False, True), repeat=2):
+        name = "placement_policy_gradient" if to_go else "policy_gradient"
+        best = ranking_oracle.policy_gradient(scores, *plain, rankings, to_go=to_go, baseline=baseline)
+        got = getattr(plr, name)(scores, relevance, rank_weights, baseline=baseline, **options)
+        ratios[name + " with baseline" * baseline] = of_terms(got, best, exponent)
+    got = plr.expected_metric(scores, relevance, rank_weights, method="sample", **options)[0]
+    ratios["sampled value"] = of_terms(got, ranking_oracle.metric(*plain, rankings), exponent)
+    _, diagonal = plr.pl_rank_3(scores, relevance, rank_weights, hessian=True, **options)
+    ratios["pl_rank_3's Hessian"] = of_terms(
+        diagonal, ranking_oracle.pl_rank_hessian(scores, *plain, rankings), exponent
+    )
+    shown = fairness.expected_exposure(scores, rank_weights, method="sample", **options)
+    best = reference.exposure(problem.n_docs, plain[1], rankings)
+    ratios["sampled exposure"] = of_terms(shown, (best, np.abs(plain[1]).sum()), problem.exponents[1])
+    logs = plr.ranking_log_prob(scores, rankings, n_threads=1)
+    for got, ranking in zip(logs, rankings, strict=True):
+        total, absolute = ranking_oracle.log_prob(scores, ranking)
+        worst = ratio(float(abs(got - total)), float(OF_TERMS * (absolute + problem.cutoff)))
+        ratios["ranking_log_prob"] = max(ratios.get("ranking_log_prob", 0.0), worst)
+    return ratios
+
+
+def conditional(problem: Problem, *, finer: bool = False) -> Ratios:
+    """``pl_rank_cmc`` for given rankings, gradient and Hessian diagonal: held to the largest item's absolute terms."""
+    problem = dataclasses.replace(problem, exponents=(*problem.exponents[:2], 0))
+    rankings = rankings_for(problem, 2)
+    plain = problem.relevance, problem.rank_weights[: problem.n_docs]
+    exponent = problem.exponents[0] + problem.exponents[1]
+    gradient, diagonal = plr.pl_rank_cmc(*problem.passed(), rankings=rankings, hessian=True, n_threads=1)
+    best = ranking_oracle.conditional_monte_carlo(problem.passed_scores(), *plain, rankings)
+    largest = [(total, absolute.max()) for total, absolute in best]
+    return {
+        "pl_rank_cmc": of_terms(gradient, largest[0], exponent),
+        "pl_rank_cmc's Hessian": of_terms(diagonal, largest[1], exponent),
+    }
+
+
+def expectation_over_rankings(problem: Problem, *, finer: bool = False) -> Ratios:
+    """Every estimator is unbiased: its mean over all rankings is the exact gradient, or Hessian diagonal.
+
+    The batch repeats the query, once for each ranking.
+    """
+    problem = dataclasses.replace(problem, exponents=(0, 0, 0), far=None)
+    _, gradient, hessian = reference.exact_by_subsets(problem.scores, problem.relevance, problem.rank_weights)
+    rankings = reference.all_rankings(problem.n_docs)
+    logs = [ranking_oracle.log_prob(problem.scores, ranking)[0] for ranking in rankings]
+    chances = np.exp(np.array(logs, dtype=np.longdouble))
+    repeats = len(rankings)
+    batch = (np.tile(problem.scores, repeats), np.tile(problem.relevance, repeats), problem.rank_weights)
+    options = {
+        "rankings": rankings[:, np.newaxis, : problem.cutoff],
+        "offsets": problem.n_docs * np.arange(repeats + 1),
+        "n_threads": 1,
+    }
+
+    def error(estimates: np.ndarray, best: np.ndarray) -> float:
+        mean = chances @ estimates.reshape(repeats, -1)
+        scale = np.abs(problem.rank_weights).sum() * np.abs(problem.relevance).max()
+        return ratio(float(np.abs(mean - best).max()), OF_TERMS * max(scale, LEAST))
+
+    names = ("pl_rank_1", "pl_rank_2", "pl_rank_3", "policy_gradient", "placement_policy_gradient")
+    ratios = {f"mean of {name}": error(getattr(plr, name)(*batch, **options), gradient) for name in names}
+    for name in ("pl_rank_3", "pl_rank_cmc"):
+        estimates, diagonals = getattr(plr, name)(*batch, hessian=True, **options)
+        worst = max(ratios.get(f"mean of {name}", 0.0), error(estimates, gradient))
+        ratios |= {f"mean of {name}": worst, f"mean of {name}'s Hessian": error(diagonals, hessian)}
+    return ratios
+
+
+def stochastic_rank(problem: Problem, *, finer: bool = False) -> Ratios:
+    """``stochastic_rank`` on noise made here, against its twin: item by item, or through nodes to 2e-7."""
+    rng = np.random.default_rng(problem.seed)
+    n_samples = int(rng.choice([1, 3, 8, 17]))
+    rank_weights = problem.rank_weights[: problem.n_docs]
+    largest = 0.4 * np.abs(np.diff(rank_weights, append=0.0)).sum() * np.ptp(problem.relevance)
+    promise = (OF_TERMS if problem.n_docs <= 16 else 2e-7) * max(largest, LEAST)
+    ratios = {}
+    for noise, density in (("gumbel", reference.gumbel_density), ("normal", reference.normal_density)):
+        shape = n_samples, problem.n_docs
+        given = rng.standard_exponential(shape) if noise == "gumbel" else rng.normal(size=shape)
+        noisy = problem.scores + (-np.log(given) if noise == "gumbel" else given)
+        kind = _stochastic_rank.GUMBEL if noise == "gumbel" else _stochastic_rank.NORMAL
+        got, offsets = np.zeros(problem.n_docs), np.array([0, problem.n_docs])
+        _stochastic_rank.stochastic_rank(
+            kind, 1.0, problem.scores, problem.relevance, problem.rank_weights[np.newaxis], offsets, n_samples, given,
+            np.zeros(2, dtype=np.uint64), 0, 1, got,
+        )  # fmt: skip
+        best = reference.stochastic_rank(problem.scores, problem.relevance, rank_weights, noisy, density)
+        ratios[f"stochastic_rank, {noise}"] = ratio(np.abs(got - best).max(), promise)
+    return ratios
+
+
+def g_test(counts: np.ndarray, probabilities: np.ndarray) -> float:
+    """Logarithm of the p-value of the log-likelihood ratio test; cells of fewer than 10 expected counts pooled."""
+    expected = counts.sum() * probabilities / probabilities.sum()
+    small = expected < 10
+    counts = np.append(counts[~small], counts[small].sum())
+    expected = np.append(expected[~small], expected[small].sum())
+    seen = counts > 0
+    if (expected[seen] <= 0).any():
+        return -np.inf
+    statistic = 2 * (counts[seen] * np.log(counts[seen] / expected[seen])).sum()
+    return float(stats.chi2.logsf(max(statistic, 0.0), max(counts.size - 1, 1)))
+
+
+def distributions(problem: Problem, *, finer: bool = False) -> Ratios:
+    """Every sampler: all prefixes of short lists, the items at one rank of long ones; log p over log ``ALPHA``."""
+    scores = np.ldexp(problem.passed_scores(), -problem.exponents[2])
+    rng = np.random.default_rng(problem.seed)
+    short = problem.n_docs <= FEW
+    cutoff = min(problem.cutoff, 3) if short else problem.cutoff
+    if short:
+        prefixes = np.array(list(itertools.permutations(range(problem.n_docs), cutoff)))
+        logs = [ranking_oracle.log_prob(scores, prefix)[0] for prefix in prefixes]
+        chances = np.exp(np.array(logs, dtype=np.longdouble)).astype(float)
+        number = problem.n_docs ** np.arange(cutoff)
+    else:
+        rank = int(rng.integers(cutoff))
+        chances = trapezoid_oracle.rank_probabilities(problem.scores, cutoff, finer=finer)[:, rank].clip(0.0)
+        chances[chances < 1e-13] = 1e-13  # what the oracle cannot tell from 0
+    n_samples = (50_000 if short else 2_000_000 // (problem.n_docs + 100)) * (4 if finer else 1)
+    ratios = {}
+    for sampler in plr.sampling.SAMPLERS:
+        rankings = plr.sample_rankings(scores, n_samples, cutoff, rng=problem.seed + finer, sampler=sampler)
+        in_order = np.sort(rankings, axis=1)
+        distinct = (np.diff(in_order, axis=1) > 0).all() and in_order.min() >= 0 and in_order.max() < problem.n_docs
+        if short:
+            counts = np.bincount(rankings @ number, minlength=problem.n_docs**cutoff)[prefixes @ number]
+        else:
+            counts = np.bincount(rankings[:, rank], minlength=problem.n_docs)
+        p_value = g_test(counts, chances) if distinct and counts.sum() == n_samples else -np.inf
+        ratios[f"distribution of {sampler!r}"] = p_value / np.log(ALPHA)
+    return ratios
+
+
+def cost_of_adjoints(problem: Problem) -> float:
+    return trapezoid_oracle.nodes_needed(problem.scores, problem.cutoff) * problem.n_docs * problem.cutoff
+
+
+def cost_of_normal_adjoints(problem: Problem) -> float:
+    nodes = (18.0 + np.ptp(problem.scores)) / trapezoid_oracle.step_of(problem.n_docs)
+    return nodes * problem.n_docs * (problem.cutoff + 10)  # a normal distribution function costs ten ranks
+
+
+def cost_of_transforms(problem: Problem) -> float:
+    if problem.n_docs <= FEW:
+        return 0.0
+    return trapezoid_oracle.nodes_needed(problem.scores, problem.cutoff) * problem.n_docs**2
+
+
+def cost_of_terms(problem: Problem) -> float:
+    return 10.0 * problem.n_docs**2 * problem.cutoff
+
+
+ATTACKS = {
+    "exact": Attack(exact_expectations, 400, cost_of_adjoints),
+    "normal": Attack(normal_expectations, 400, cost_of_normal_adjoints),
+    "probabilities": Attack(probabilities, 400, cost_of_transforms),
+    "given": Attack(given_rankings, 100, cost_of_terms),
+    "conditional": Attack(conditional, 150, cost_of_terms),
+    "stochastic": Attack(stochastic_rank, 400, cost_of_terms),
+    "expectation": Attack(expectation_over_rankings, FEW, cost_of_terms),
+    "distribution": Attack(distributions, 400, cost_of_transforms, climbs=False),
+}

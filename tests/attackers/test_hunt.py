@@ -1,0 +1,217 @@
+"""``make hunt``: its oracles are right, it finds errors that are put in, and a seeded part of it finds none."""
+
+import itertools
+import json
+
+import numpy as np
+import pytest
+
+import plrank_fast as plr
+import ranking_oracle
+import trapezoid_oracle
+from adversarial_problem import UNCROSSED, Problem, changed, random_problem
+from hunt import Case, Hunt, main
+from plrank_fast import reference
+from promises import ATTACKS, g_test
+
+ROUNDS = 5  # of each attack
+TWINS = {1: reference.pl_rank_1, 2: reference.pl_rank_2, 3: reference.pl_rank_3}
+
+
+class TestOracles:
+    """Mutants: a root of unity turned the other way; half the spacing forgotten in the sum; a term's sign."""
+
+    @pytest.mark.parametrize("n_docs", [2, 3, 4, 5])
+    def test_trapezoid_against_all_rankings(self, n_docs):
+        rng = np.random.default_rng(n_docs)
+        for cutoff, spread in itertools.product(range(1, n_docs + 1), (0.0, 1.0, 12.0)):
+            problem = spread * rng.normal(size=n_docs), rng.normal(size=n_docs), rng.normal(size=cutoff)
+            *best, chances = reference.exact_by_enumeration(*problem)
+            for got, expected in zip(trapezoid_oracle.expectations(*problem), best, strict=True):
+                np.testing.assert_allclose(got, expected, rtol=0, atol=2e-15 * n_docs)
+            np.testing.assert_allclose(
+                trapezoid_oracle.rank_probabilities(problem[0], cutoff), chances, rtol=0, atol=2e-15
+            )
+
+    @pytest.mark.parametrize(("n_docs", "cutoff"), [(8, 8), (70, 35), (70, 70), (120, 4)])
+    @pytest.mark.parametrize("noise", ["gumbel", "normal"])
+    def test_no_better_with_more_nodes(self, n_docs, cutoff, noise):
+        """Equal scores, whose arrivals come closest together. Mutant: steps of 1.5 standard deviations for 0.6."""
+        rng = np.random.default_rng(n_docs)
+        problem = np.zeros(n_docs), rng.normal(size=n_docs), np.ones(cutoff)
+        coarse, fine = (trapezoid_oracle.expectations(*problem, noise=noise, finer=finer) for finer in (False, True))
+        for got, expected in zip(coarse, fine, strict=True):
+            np.testing.assert_allclose(got, expected, rtol=0, atol=2e-14)
+        if noise == "gumbel":
+            got = trapezoid_oracle.rank_probabilities(problem[0], cutoff)
+            np.testing.assert_allclose(got, 1 / n_docs, rtol=0, atol=2e-15)
+
+    @pytest.mark.parametrize("spread", [0.0, 1.0, 5.0])
+    def test_terms_against_twins(self, spread):
+        rng = np.random.default_rng(4)
+        scores, relevance, rank_weights = spread * rng.normal(size=9), rng.normal(size=9), rng.normal(size=6)
+        rankings = np.array([rng.permutation(9)[:6] for _ in range(4)])
+        problem = scores, relevance, rank_weights
+        pairs = [(ranking_oracle.pl_rank(v, *problem, rankings), twin(*problem, rankings)) for v, twin in TWINS.items()]
+        for to_go, baseline in itertools.product((False, True), repeat=2):
+            options = {"to_go": to_go, "baseline": baseline}
+            got = ranking_oracle.policy_gradient(*problem, rankings, **options)
+            pairs.append((got, reference.policy_gradient(*problem, rankings, **options)))
+        got = ranking_oracle.conditional_monte_carlo(*problem, rankings)
+        pairs += zip(got, reference.conditional_monte_carlo(*problem, rankings), strict=True)
+        for (total, absolute), twin in pairs:
+            np.testing.assert_allclose(total.astype(float), twin, rtol=0, atol=1e-13 * float(absolute.max()))
+            assert (np.abs(total) <= absolute).all()
+
+    def test_hessian_of_all_rankings(self):
+        """The terms of ``pl_rank_3``'s Hessian diagonal have no twin: their mean over all rankings is the diagonal."""
+        rng = np.random.default_rng(5)
+        problem = rng.normal(size=4), rng.normal(size=4), rng.normal(size=3)
+        total = np.zeros(4, np.longdouble)
+        for ranking in reference.all_rankings(4):
+            part, _ = ranking_oracle.pl_rank_hessian(*problem, ranking[np.newaxis, :3])
+            total += np.exp(ranking_oracle.log_prob(problem[0], ranking)[0]) * part
+        _, _, diagonal, _ = reference.exact_by_enumeration(*problem)
+        np.testing.assert_allclose(total.astype(float), diagonal, rtol=0, atol=1e-14)
+
+    def test_g_test(self):
+        """The share of p-values below 0.01 is about 0.01, of distributions with rare cells too."""
+        rng = np.random.default_rng(6)
+        for probabilities in (np.full(24, 1 / 24), 0.5 ** np.arange(1.0, 30)):
+            probabilities = probabilities / probabilities.sum()
+            p_values = [g_test(rng.multinomial(5000, probabilities), probabilities) for _ in range(2000)]
+            assert 0.004 < np.mean(np.array(p_values) < np.log(0.01)) < 0.02
+
+
+class TestProblems:
+    def test_gaps_that_nothing_crosses(self):
+        """Mutant: gaps of less than ``UNCROSSED`` made wider too."""
+        problem = Problem(np.array([0.0, -200.5, 1.25, -320.0]), np.ones(4), np.ones(2), far=300)
+        assert (problem.passed_scores() == problem.scores).all()  # 0.5 would be rounded away
+        problem = Problem(np.array([0.0, -200.5, 1.25, -320.0]), np.ones(4), np.ones(2), far=20)
+        lifted = problem.passed_scores()
+        np.testing.assert_array_equal(np.diff(np.sort(lifted)), [119.5 + 2.0**20, 200.5 + 2.0**20, 1.25])
+        assert UNCROSSED == 90.0
+
+    def test_every_kind(self):
+        """Problems of 200 seeds and changes of them have finite numbers, some of magnitudes beyond 1e250."""
+        largest = 0.0
+        for seed in range(200):
+            problem = random_problem(seed, 400)
+            for step in range(10):
+                problem = changed(problem, step)
+            passed = problem.passed()
+            assert all(np.isfinite(part).all() for part in passed)
+            assert 2 <= problem.n_docs <= 400
+            assert 1 <= problem.cutoff <= problem.n_docs
+            largest = max(largest, *(np.abs(part).max() for part in passed))
+        assert largest > 1e250
+
+
+def relatively_wrong(call, factor):
+    """The function with its first result multiplied."""
+
+    def wrong(*arguments, **options):
+        result = call(*arguments, **options)
+        return (factor * result[0], *result[1:]) if isinstance(result, tuple) else factor * result
+
+    return wrong
+
+
+def swapped(call, share):
+    """Rankings with the first two ranks exchanged in a share of them."""
+
+    def wrong(*arguments, **options):
+        rankings = call(*arguments, **options)
+        if rankings.shape[1] > 1:
+            part = slice(int(share * len(rankings)))
+            rankings[part, :2] = rankings[part, 1::-1]
+        return rankings
+
+    return wrong
+
+
+class TestHunt:
+    def test_seeded(self, capsys):
+        """Part of the search, the same every time. Without mutants of its own: the tests below put errors in."""
+        hunt = Hunt(0, most_cost=3e5)
+        hunt.run(rounds=ROUNDS)
+        print(hunt.table())
+        assert len(hunt.worst) == 40
+        assert not hunt.violations
+
+    @pytest.mark.parametrize(
+        ("attack", "name", "factor"),
+        [
+            ("exact", "pl_rank_exact", 1 + 1e-5),
+            ("exact", "expected_metric", 1 + 1e-5),
+            ("exact", "exposure_vjp", 1 + 1e-5),
+            ("normal", "pl_rank_exact", 1 - 1e-5),
+            ("probabilities", "rank_probabilities", 1 + 1e-7),
+            ("probabilities", "exposure", 1 + 1e-7),
+            ("given", "pl_rank_3", 1 + 1e-10),
+            ("given", "placement_policy_gradient", 1 + 1e-10),
+            ("conditional", "pl_rank_cmc", 1 + 1e-10),
+            ("expectation", "policy_gradient", 1 + 1e-10),
+        ],
+    )
+    def test_finds_an_error(self, attack, name, factor, monkeypatch, capsys):
+        monkeypatch.setattr(plr, name, relatively_wrong(getattr(plr, name), factor))
+        hunt = Hunt(1, most_cost=1e5, attacks=[attack])
+        hunt.run(rounds=1)
+        assert hunt.violations
+        assert "BROKEN" in capsys.readouterr().out
+
+    def test_finds_a_wrong_distribution(self, monkeypatch):
+        monkeypatch.setattr(plr, "sample_rankings", swapped(plr.sample_rankings, 0.1))
+        hunt = Hunt(2, most_cost=3e5, attacks=["distribution"])
+        hunt.run(rounds=4)
+        assert len(hunt.violations) == len(plr.sampling.SAMPLERS)
+
+    def test_the_same_every_time(self):
+        tables = []
+        for _ in range(2):
+            hunt = Hunt(3, most_cost=2e5, attacks=["exact"])
+            hunt.run(rounds=1)
+            tables.append(hunt.table())
+        assert tables[0] == tables[1]
+
+    def test_climbs(self):
+        """Mutant: the best candidate not kept."""
+        hunt = Hunt(4, most_cost=2e5, attacks=["stochastic"])
+        hunt.run(rounds=1)
+        assert any(len(worst.case.seeds) > 1 for worst in hunt.worst.values())
+
+
+class TestCommand:
+    def test_lines_can_be_measured_again(self, capsys, monkeypatch):
+        arguments = ["--rounds", "1", "--seed", "5", "--most-cost", "2e5", "--attacks", "given"]
+        assert main(arguments) == 0
+        rows = capsys.readouterr().out.splitlines()
+        row = next(line for line in rows if " pl_rank_2 " in line)
+        assert main(["--again", row[row.index("{") :]]) == 0
+        shown = capsys.readouterr().out
+        assert "rank_weights=array(" in shown
+        assert next(line for line in shown.splitlines() if line.endswith("  pl_rank_2")).split()[0] == row.split()[0]
+        monkeypatch.setattr(plr, "pl_rank_2", relatively_wrong(plr.pl_rank_2, 1.1))
+        assert main(["--again", row[row.index("{") :]]) == 1
+        assert main(arguments) == 1
+
+    def test_interrupted(self, capsys, monkeypatch):
+        """What has been found so far is shown. Mutant: the interrupt passed on."""
+        measure = Case.measure
+        monkeypatch.setattr(
+            Case, "measure", lambda case: measure(case) if next(count) < 5 else (_ for _ in ()).throw(KeyboardInterrupt)
+        )
+        count = itertools.count()
+        assert main(["--minutes", "5", "--attacks", "expectation"]) == 0
+        out = capsys.readouterr().out
+        assert "interrupted" in out
+        assert "5 problems" in out
+        assert json.loads(out[out.rindex("{") :])["attack"] == "expectation"
+
+    def test_every_attack_has_its_problems(self):
+        for name, attack in ATTACKS.items():
+            ratios = Case(name, (0,)).measure()
+            assert attack.cost(Case(name, (0,)).problem()) >= 0
+            assert all(0 <= ratio <= 1 for ratio in ratios.values())
