@@ -1,5 +1,39 @@
-"""Gradients of expected ranking metrics under Plackett-Luce, at C speed.
+"""Gradients of expected ranking metrics under the Plackett-Luce model, at C speed.
 
+The documents of all queries stand in one array, and ``offsets`` say where each query starts:
+
+>>> import numpy as np, plrank_fast as plr
+>>> scores = np.array([0.2, 1.0, -0.5, 0.7, 0.1])             # two queries, of three and two documents
+>>> labels = np.array([0, 1, 2, 0, 1])
+>>> offsets = [0, 3, 5]                                       # or plr.offsets_from_qid, plr.offsets_from_group
+>>> gradient = plr.pl_rank_exact(scores, plr.gains(labels), plr.dcg_weights(10), offsets=offsets)
+>>> gradient.round(3)                                         # of the expected DCG@10: step along it to ascend
+array([-0.179, -0.011,  0.19 , -0.084,  0.084])
+>>> plr.ndcg(scores, plr.gains(labels), cutoff=10, offsets=offsets).round(3)
+array([0.689, 0.631])
+
+What there is; ``help(plr.pl_rank_exact)`` and so on say more:
+
+- gradients: ``pl_rank_exact``, ``pl_rank_cmc``, ``pl_rank_3``, ``pl_rank_2``, ``pl_rank_1``, ``stochastic_rank``,
+  ``policy_gradient``, ``placement_policy_gradient``; ``value_and_gradient`` for any of them with the metric's value;
+- rankings and their probabilities: ``sample_rankings``, ``ranking_log_prob``, ``rank_probabilities``, ``exposure``,
+  ``exposure_vjp``;
+- metrics: ``expected_metric`` of the policy; ``dcg``, ``ndcg``, ``precision``, ``recall``, ``average_precision``,
+  ``reciprocal_rank`` (``mrr``), ``success``, ``err``, ``rbp``, ``average_relevance_position`` of the ranking by score;
+- what ranks and documents are worth: ``dcg_weights``, ``precision_weights``, ``rbp_weights``, ``gains``;
+- batches: ``offsets_from_qid``, ``offsets_from_group``;
+- ``losses`` to descend: pointwise, softmax cross-entropy, ListMLE, LambdaRank and others; ``fairness`` of exposure;
+- ``data``: LETOR files and generated sets; ``interchange``: runs and judgements; ``chunks``: batches for process pools;
+- inside other libraries: import ``plrank_fast.torch``, ``.jax``, ``.sklearn``, ``.lightgbm``, ``.xgboost``,
+  ``.catboost``; ``boosting`` serves any other library of boosted trees;
+- ``reference``: a readable NumPy twin of every kernel; ``get_include`` and ``stream_key`` for the C interface;
+  ``build_info``.
+
+Gradients ascend and losses descend: the functions above return the direction in which the expected metric grows, those
+of ``losses`` and ``fairness`` the derivative of what is to be made small.
+
+For contributors
+----------------
 Each module imports only modules listed above it::
 
     _core/runtime       runs a call           scalar_types  simd  threads  layout  queries  batch  magnitudes
@@ -23,6 +57,10 @@ Each module imports only modules listed above it::
 Inside every compiled module the same floors, top to bottom: per item, per query, batch, entry point. The C of the SIMD
 loops stands in ``kernels``, in the same folders.
 """
+
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 from plrank_fast import fairness, losses
 from plrank_fast.build import build_info
@@ -49,12 +87,18 @@ from plrank_fast.sampling import ranking_log_prob, sample_rankings
 from plrank_fast.stochastic_rank import stochastic_rank
 from plrank_fast.value_and_gradient import value_and_gradient
 
+if TYPE_CHECKING:
+    from plrank_fast import boosting, chunks, data, interchange, reference
+
 __version__ = "0.1.0"
 
 __all__ = [
     "average_precision",
     "average_relevance_position",
+    "boosting",
     "build_info",
+    "chunks",
+    "data",
     "dcg",
     "dcg_weights",
     "err",
@@ -64,6 +108,7 @@ __all__ = [
     "fairness",
     "gains",
     "get_include",
+    "interchange",
     "losses",
     "mrr",
     "ndcg",
@@ -84,9 +129,23 @@ __all__ = [
     "rbp_weights",
     "recall",
     "reciprocal_rank",
+    "reference",
     "sample_rankings",
     "stochastic_rank",
     "stream_key",
     "success",
     "value_and_gradient",
 ]
+
+# Imported when they are first asked for: they would add a half to what ``import plrank_fast`` takes.
+_ON_FIRST_USE = ("boosting", "chunks", "data", "interchange", "reference")
+
+
+def __getattr__(name: str) -> ModuleType:
+    if name in _ON_FIRST_USE:
+        return import_module(f"plrank_fast.{name}")
+    raise AttributeError(f"module 'plrank_fast' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_ON_FIRST_USE})

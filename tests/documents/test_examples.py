@@ -3,6 +3,8 @@
 import doctest
 import inspect
 import pkgutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,10 @@ import pytest
 import plrank_fast as plr
 
 ROOT = Path(__file__).parents[2]
-MODULES = [module.name for module in pkgutil.walk_packages(plr.__path__, "plrank_fast.") if "._" not in module.name]
+MODULES = [
+    "plrank_fast",
+    *(module.name for module in pkgutil.walk_packages(plr.__path__, "plrank_fast.") if "._" not in module.name),
+]
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -38,3 +43,29 @@ def test_every_public_name_is_documented(name):
         for parameter in inspect.signature(thing).parameters:
             documented = parameter in thing.__doc__ or "are those of ``pl_rank_3``" in thing.__doc__
             assert documented, f"{name}: {parameter}"
+
+
+def test_help_greets_a_user():
+    """The functions come before the map of the modules, and all public names are there to find.
+
+    Mutants: the map first, as it was; a public function that the list leaves out.
+    """
+    for_users, _, for_contributors = plr.__doc__.partition("For contributors")
+    assert "_core/runtime" in for_contributors
+    assert not [name for name in plr.__all__ if f"``{name}``" not in for_users]
+
+
+def test_submodules_are_attributes_and_imported_when_asked_for():
+    """Mutants: no ``__getattr__`` (as it was: ``plr.data`` was an AttributeError); ``data`` imported at once."""
+    program = """
+import sys
+import plrank_fast as plr
+late = {"boosting", "chunks", "data", "interchange", "reference"}
+assert not {f"plrank_fast.{name}" for name in late} & set(sys.modules)
+assert late <= set(dir(plr)) and late <= set(plr.__all__)
+assert plr.data.generate and plr.reference.pl_rank_3 and plr.boosting.BoostingObjective
+assert plr.chunks.query_chunks and plr.interchange.to_run
+assert not hasattr(plr, "no_such_module")
+"""
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
