@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -123,23 +123,37 @@ def train(arguments: argparse.Namespace) -> int:
     """Run the command ``train``."""
     given = vars(arguments)
     check_threads(given.get("n_threads"))
+    program = arguments.parser.prog
     for module in ("torch", "tqdm", "matplotlib.figure"):  # what is missing is told now and not after the training
         import_extra(module, "train")
 
     from plrank_fast.training.progress_bar import progress_bar
+    from plrank_fast.training.ranks import ranks_of_launcher
+    from plrank_fast.training.report import summarize
 
     with ExitStack() as until_reported:
-        run = (_resumed_run if "resume" in given else _new_run)(given, until_reported)
-        if run.method != run.config.method and "quiet" not in given:
+        ranks = until_reported.enter_context(ranks_of_launcher())
+        if ranks.count > 1:
+            arguments.parser.prog = f"{program} (rank {ranks.rank} of {ranks.count})"  # in errors
+        given.setdefault("n_threads", ranks.n_threads)
+        quiet = "quiet" in given or not ranks.first
+        run = (_resumed_run if "resume" in given else _new_run)(given, until_reported, ranks)
+        if run.method != run.config.method and not quiet:
             print(f"method: {run.method}, chosen by what it costs at these list lengths and cutoff {run.config.cutoff}")
         interrupted = until_reported.enter_context(deferred_interrupt())
-        with progress_bar(run, quiet="quiet" in given) as observer:
-            stopped = run.train(interrupted=interrupted, observer=observer)
-        _report(run, stopped, arguments.parser.prog)
+        try:
+            with progress_bar(run, quiet=quiet) as observer:
+                stopped = run.train(interrupted=interrupted, observer=observer)
+            results = summarize(run, stopped)
+        except ConnectionError as error:
+            resume = f"{program} --resume {shlex.quote(str(run.folder))}"
+            raise ConnectionError(f"{error}; to go on from the last checkpoint: {resume}") from error
+        if ranks.first:
+            _report(run, results, program)
     return EXIT_STATUS if stopped == "interrupted" else 0
 
 
-def _new_run(given: dict[str, Any], until_reported: ExitStack) -> Any:
+def _new_run(given: dict[str, Any], until_reported: ExitStack, ranks: Any) -> Any:
     from plrank_fast.training.loop import CHECKPOINT, TrainingRun
     from plrank_fast.training.run_lock import locked_folder
 
@@ -154,19 +168,26 @@ def _new_run(given: dict[str, Any], until_reported: ExitStack) -> Any:
                 "--overwrite, or choose another folder with --output"
             )
 
-    refuse_earlier_run()
-    if folder.is_dir():
+    def occupy() -> None:
         until_reported.enter_context(locked_folder(folder))
-    splits = source.load(normalize=config.normalize_features, cache=given.get("cache"))
+        refuse_earlier_run()  # another may have begun and ended while the data were loaded
+
+    if ranks.first:
+        refuse_earlier_run()
+        if folder.is_dir():
+            occupy()
+    cache = given.get("cache")
+    with ranks.one_before_others() if cache else nullcontext():
+        splits = source.load(normalize=config.normalize_features, cache=cache)
     limits = _pick(given, "epochs", "minutes") or {"epochs": DEFAULT_EPOCHS}
-    run = TrainingRun(config, source, splits, folder, **limits, **_pick(given, *RUN_SETTINGS))
-    folder.mkdir(parents=True, exist_ok=True)
-    until_reported.enter_context(locked_folder(folder))
-    refuse_earlier_run()  # another may have begun and ended while the data were loaded
+    run = TrainingRun(config, source, splits, folder, **limits, **_pick(given, *RUN_SETTINGS), ranks=ranks)
+    if ranks.first:
+        folder.mkdir(parents=True, exist_ok=True)
+        occupy()
     return run
 
 
-def _resumed_run(given: dict[str, Any], until_reported: ExitStack) -> Any:
+def _resumed_run(given: dict[str, Any], until_reported: ExitStack, ranks: Any) -> Any:
     from plrank_fast.training.loop import CHECKPOINT, TrainingRun
     from plrank_fast.training.run_lock import locked_folder
 
@@ -174,9 +195,9 @@ def _resumed_run(given: dict[str, Any], until_reported: ExitStack) -> Any:
     for name in ("output", "overwrite"):
         if name in given:
             raise ValueError(f"{name} does not go with --resume, which continues in its own folder")
-    if (folder / CHECKPOINT).exists():
+    if ranks.first and (folder / CHECKPOINT).exists():
         until_reported.enter_context(locked_folder(folder))
-    run = TrainingRun.resume(folder, **_pick(given, "epochs", "minutes", "cache", *RUN_SETTINGS))
+    run = TrainingRun.resume(folder, **_pick(given, "epochs", "minutes", "cache", *RUN_SETTINGS), ranks=ranks)
     for kind, earlier in ((TrainingConfig, run.config), (Source, run.source)):
         for name, value in _settings(kind, given).items():
             if value != getattr(earlier, name):
@@ -194,12 +215,11 @@ def _settings(kind: type[Any], given: dict[str, Any]) -> dict[str, Any]:
     return {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
 
 
-def _report(run: Any, stopped: str, program: str) -> None:
+def _report(run: Any, results: dict[str, Any], program: str) -> None:
     from plrank_fast.training.learning_curve import draw_learning_curve
-    from plrank_fast.training.report import results_table, summarize, write_json
+    from plrank_fast.training.report import results_table, write_json
     from plrank_fast.training.saved_model import save_model
 
-    results = summarize(run, stopped)
     save_model(run.folder / MODEL, run)
     write_json(run.folder / RESULTS, results)
     draw_learning_curve(run.folder / PICTURE, results)
@@ -216,7 +236,7 @@ def _report(run: Any, stopped: str, program: str) -> None:
         "epochs": f" --epochs {2 * max(1, run.progress.epoch)}",
         "minutes": f" --minutes {2 * run.progress.total_seconds / 60:.3g}",
     }
-    print(f"to continue:    {program} --resume {shlex.quote(str(run.folder))}{further[stopped]}")
+    print(f"to continue:    {program} --resume {shlex.quote(str(run.folder))}{further[results['stopped']]}")
 
 
 def _samples(text: str) -> int | str:

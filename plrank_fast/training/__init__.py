@@ -8,7 +8,8 @@
 `history_log`          the history, appended to and in step with the checkpoint
 `run_lock`             one run at a time in a folder
 `evaluation`           NDCG, deterministic and expected, in both normalisations
-`network`              the scoring network; the only module that knows PyTorch
+`network`              the scoring network, in PyTorch
+`ranks`                several processes that train one network
 `loop`                 the training loop and its checkpoints
 `saved_model`          the trained network on disk
 `interruption`         Ctrl-C

@@ -46,6 +46,7 @@ def gradient(
     rng: np.random.SeedSequence,
     n_threads: int | None,
     labels: npt.NDArray[np.float64] | None = None,
+    first_query: int = 0,
 ) -> npt.NDArray[np.float64]:
     """Gradient of the expected metric, or minus that of a loss, summed over the queries, with respect to the scores.
 
@@ -65,6 +66,8 @@ def gradient(
         As everywhere in the library; the result does not depend on it.
     labels : ndarray, shape (n_docs,)
         What losses are computed from, in place of ``relevance``; only they need it.
+    first_query : int
+        Number of the first query in the numbering of random streams: the parts of a batch have those of the whole.
 
     Returns
     -------
@@ -74,12 +77,12 @@ def gradient(
     if method in LOSSES:
         options: dict[str, Any] = {"cutoff": rank_weights.size} if method in WITH_CUTOFF else {}
         if method in WITH_TIES:
-            options |= {"ties": "random", "rng": rng}
+            options |= {"ties": "random", "rng": rng, "first_query": first_query}
         loss: Any = getattr(losses, method)
         descent: npt.NDArray[np.float64] = loss(scores, labels, offsets=offsets, n_threads=n_threads, **options)[1]
         return -descent
     estimator: Any = getattr(plr, method)
-    sampling = {} if method in SAMPLE_FREE else {"n_samples": n_samples, "rng": rng}
+    sampling = {} if method in SAMPLE_FREE else {"n_samples": n_samples, "rng": rng, "first_query": first_query}
     result: npt.NDArray[np.float64] = estimator(
         scores, relevance, rank_weights, offsets=offsets, n_threads=n_threads, **sampling
     )
@@ -96,11 +99,13 @@ def disparity_ascent(
     n_samples: int,
     rng: np.random.SeedSequence,
     n_threads: int | None,
+    first_query: int = 0,
 ) -> npt.NDArray[np.float64]:
     """Minus the gradient of the squared disparity of exposure, summed over the queries.
 
     Parameters are those of `gradient`, with ``merit`` in place of ``relevance``; losses know no disparity.
     """
     return -fairness.disparity_gradient(
-        scores, merit, rank_weights, offsets=offsets, method=method, n_samples=n_samples, rng=rng, n_threads=n_threads
-    )[1]
+        scores, merit, rank_weights, offsets=offsets, method=method, n_samples=n_samples, rng=rng, n_threads=n_threads,
+        first_query=first_query,
+    )[1]  # fmt: skip

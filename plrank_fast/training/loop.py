@@ -1,14 +1,16 @@
 """The training loop: one gradient of all documents of a batch, one step of the network, again.
 
 All randomness is keyed by (seed, epoch, batch) and none is carried along, so a run that was interrupted anywhere
-continues as if nothing had happened, on any number of threads.
+continues as if nothing had happened, on any number of threads, and up to rounding on any number of processes.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,6 +27,7 @@ from plrank_fast.training.evaluation import Metrics, evaluate_scores, ideal_dcg
 from plrank_fast.training.gradient_methods import disparity_ascent, gradient, resolve_method
 from plrank_fast.training.history_log import HistoryLog
 from plrank_fast.training.network import Optimizer, ScoringNetwork, set_model_threads
+from plrank_fast.training.ranks import ALONE, Ranks
 from plrank_fast.training.run_lock import locked_folder
 from plrank_fast.training.sources import Source, Splits
 from plrank_fast.validation import at_least, count
@@ -38,6 +41,7 @@ ACTIVITIES = {
     "checkpoint": "checkpoints",
 }  # what the time of a run goes into, and what tables and pictures call it
 ORDER, SAMPLING = range(2)  # keys of the random streams
+REASONS = (None, "minutes", "epochs", "interrupted")  # to go on, or to stop; a later one comes before an earlier
 
 Observer = Callable[["TrainingRun"], None]
 
@@ -100,6 +104,9 @@ class TrainingRun:
         Threads of PyTorch. More than one may change the last bits of the result.
     checkpoint_seconds : float
         How often the state is saved. When training begins, ends or is interrupted, it is saved anyhow.
+    ranks : Ranks
+        The processes that train together; the first of them writes. All must be given the same of everything else, but
+        for threads.
 
     Raises
     ------
@@ -119,6 +126,7 @@ class TrainingRun:
         n_threads: int = -1,
         model_threads: int = 1,
         checkpoint_seconds: float = CHECKPOINT_SECONDS,
+        ranks: Ranks = ALONE,
     ) -> None:
         _check_limits(epochs, minutes, model_threads)
         self.checkpoint_seconds = at_least(checkpoint_seconds, "checkpoint_seconds", 0)
@@ -131,6 +139,7 @@ class TrainingRun:
         self.minutes = minutes
         self.n_threads = n_threads
         self.model_threads = model_threads
+        self.ranks = ranks
         self.progress = Progress()
         self.network = ScoringNetwork(splits.train.n_features, config.hidden, config.seed, config.initialization)
         self.best_weights = self.network.weights()
@@ -153,6 +162,7 @@ class TrainingRun:
         model_threads: int | None = None,
         checkpoint_seconds: float = CHECKPOINT_SECONDS,
         cache: str | None = None,
+        ranks: Ranks = ALONE,
     ) -> TrainingRun:
         """Continue from the checkpoint in a folder.
 
@@ -168,6 +178,8 @@ class TrainingRun:
             As above.
         cache : str, optional
             Folder for parsed LETOR files.
+        ranks : Ranks
+            As above; there may be more or fewer of them than before.
 
         Raises
         ------
@@ -189,16 +201,19 @@ class TrainingRun:
             progress = Progress.from_json(header["progress"], logged + header["since"])
         if epochs is None and minutes is None:
             epochs, minutes = header["epochs"], header["minutes"]
+        with ranks.one_before_others() if cache else nullcontext():
+            splits = source.load(normalize=config.normalize_features, cache=cache)
         run = cls(
             config,
             source,
-            source.load(normalize=config.normalize_features, cache=cache),
+            splits,
             folder,
             epochs=epochs,
             minutes=minutes,
             n_threads=n_threads,
             model_threads=header["model_threads"] if model_threads is None else model_threads,
             checkpoint_seconds=checkpoint_seconds,
+            ranks=ranks,
         )
         for name in sorted(fingerprints.keys() | run._fingerprints.keys()):
             if fingerprints.get(name) != run._fingerprints.get(name):
@@ -245,13 +260,16 @@ class TrainingRun:
         Raises
         ------
         ValueError
-            If the training diverges.
+            If the training diverges, or ranks differ in settings, data or state.
         BlockingIOError
             If another run is at work in the folder.
+        ConnectionError
+            If another rank has ended or cannot be reached; the last checkpoint is still there.
         OSError
             If a checkpoint cannot be written; the one before is still there.
         """
-        with locked_folder(self.folder):
+        self.ranks.require_equal(self._state())
+        with locked_folder(self.folder) if self.ranks.first else nullcontext(), self.ranks.adding_up(self.network):
             return self._train(interrupted, observer)
 
     def _train(self, interrupted: Callable[[], bool], observer: Observer) -> str:
@@ -263,13 +281,14 @@ class TrainingRun:
 
         def finished() -> str | None:
             look_at_clock()
-            if interrupted():
-                return "interrupted"
-            if self.epochs is not None and self.progress.epoch >= self.epochs:
-                return "epochs"
+            reason = None
             if self.minutes is not None and self.progress.total_seconds >= 60 * self.minutes:
-                return "minutes"
-            return None
+                reason = "minutes"
+            if self.epochs is not None and self.progress.epoch >= self.epochs:
+                reason = "epochs"
+            if interrupted():
+                reason = "interrupted"
+            return REASONS[self.ranks.highest(REASONS.index(reason))]
 
         if not self.progress.history:
             self.save()  # before any work: an output folder that cannot be written should say so now
@@ -293,6 +312,8 @@ class TrainingRun:
         """Write the checkpoint, replacing the one before in one step, then what is new of the history to its log."""
         if not self.progress.history:
             self._record_epoch()  # of the untrained network
+        if not self.ranks.first:
+            return
         started = time.perf_counter()
         since = self.progress.history[self._log.entries :]
         header = {
@@ -314,8 +335,9 @@ class TrainingRun:
         self.progress.seconds["checkpoint"] += self._saved_at - started
 
     def evaluate(self, data: RankingData) -> Metrics:
-        """Metrics of the network as it is, on one of the splits."""
-        scores = self.network.scores(data.features)
+        """Metrics of the network as it is, on one of the splits; all ranks must ask together, and share the scoring."""
+        docs = self.ranks.share(data.offsets).docs
+        scores = self.ranks.joined(self.network.scores(data.features[docs]), docs, data.n_docs)
         return evaluate_scores(
             scores,
             data.labels,
@@ -325,6 +347,16 @@ class TrainingRun:
             empty=self.config.empty,
             with_disparity=self.config.objective == DISPARITY,
         )
+
+    def _state(self) -> dict[str, Any]:
+        """All that the ranks must have in common, in a few words."""
+        digest = hashlib.blake2b(digest_size=16)
+        for part in (self.network.weights(), self._optimizer.state()):
+            for name in sorted(part):
+                digest.update(part[name].tobytes())
+        place = {"epoch": self.progress.epoch, "batch": self.progress.batch}
+        data = {f"{name} data": fingerprint for name, fingerprint in self._fingerprints.items()}
+        return {"settings": self.config.to_json(), **data, "place in training": place, "weights": digest.hexdigest()}
 
     def _training_relevance(self) -> npt.NDArray[np.float64]:
         """Gains, or gains over the ideal DCG: the expected metric summed over the queries is their summed NDCG then.
@@ -358,7 +390,10 @@ class TrainingRun:
         started = time.perf_counter()
         first = progress.batch * config.batch_queries
         rows, offsets = train.rows_of(order[first : first + config.batch_queries])
-        scores = self.network.scores_with_graph(train.features[rows])
+        share = self.ranks.share(offsets)
+        rows = rows[share.docs]
+        with self.ranks.noticing_losses():
+            scores = self.network.scores_with_graph(train.features[rows])
         values = scores.detach().numpy().astype(np.float64)
         if not np.isfinite(values).all():
             raise ValueError(
@@ -366,7 +401,8 @@ class TrainingRun:
             )
         before = time.perf_counter()
         settings: dict[str, Any] = {
-            "offsets": offsets,
+            "offsets": share.offsets,
+            "first_query": share.first_query,
             "n_samples": config.samples_in_step(progress.epoch, progress.batch, train.n_queries),
             "rng": self._key(SAMPLING, progress.epoch, progress.batch),
             "n_threads": self.n_threads,
@@ -378,7 +414,8 @@ class TrainingRun:
             labels = train.labels[rows]
             ascent = gradient(self.method, values, relevance, self._rank_weights, labels=labels, **settings)
         after = time.perf_counter()
-        self._optimizer.ascend(scores, ascent)
+        with self.ranks.noticing_losses():
+            self._optimizer.ascend(scores, self.ranks.scaled(ascent))
         progress.batch += 1
         progress.seconds["gradient"] += after - before
         progress.seconds["model"] += time.perf_counter() - after + before - started

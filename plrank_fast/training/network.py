@@ -1,4 +1,4 @@
-"""The scoring network; the only module of the project's own training that knows PyTorch."""
+"""The scoring network; in the project's own training only this module and `ranks` know PyTorch."""
 
 from __future__ import annotations
 
@@ -41,23 +41,31 @@ class ScoringNetwork:
                 for layer in self._layers[::2]:
                     torch.nn.init.xavier_uniform_(layer.weight)
                     torch.nn.init.zeros_(layer.bias)
+        self._with_graph = self._layers
 
     def parameters(self) -> Any:
         """Parameters, for an optimizer of PyTorch."""
         return self._layers.parameters()
 
+    def average_gradients(self, average: bool) -> None:
+        """Say whether gradients that flow back are averaged over the processes of PyTorch's process group."""
+        self._with_graph = torch.nn.parallel.DistributedDataParallel(self._layers) if average else self._layers
+
     def scores_with_graph(self, features: npt.NDArray[np.float32]) -> Any:
         """Scores as a tensor of shape (n_docs,) through which gradients flow back."""
-        return self._layers(torch.from_numpy(features)).squeeze(1)
+        return self._with_graph(self._inputs(features)).squeeze(1)
 
     def scores(self, features: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
         """Scores of documents, shape (n_docs,)."""
         with torch.no_grad():
             chunks = [
-                self.scores_with_graph(np.ascontiguousarray(features[start : start + DOCS_PER_CHUNK], dtype=np.float32))
+                self._layers(self._inputs(features[start : start + DOCS_PER_CHUNK])).squeeze(1)
                 for start in range(0, len(features), DOCS_PER_CHUNK)
             ]
         return np.concatenate([np.zeros(0), *(chunk.numpy() for chunk in chunks)])
+
+    def _inputs(self, features: npt.NDArray[Any]) -> Any:
+        return torch.as_tensor(np.ascontiguousarray(features), dtype=next(self.parameters()).dtype)
 
     def weights(self) -> dict[str, npt.NDArray[np.float32]]:
         """Return copies of all weights by name."""
@@ -91,7 +99,7 @@ class Optimizer:
     def ascend(self, scores: Any, gradient: npt.NDArray[np.float64]) -> None:
         """Change the weights so that ``scores`` (from `scores_with_graph`) move along ``gradient``."""
         self._optimizer.zero_grad()
-        scores.backward(torch.from_numpy(-gradient.astype(np.float32)))  # optimizers minimise
+        scores.backward(torch.from_numpy(-gradient).to(scores.dtype))  # optimizers minimise
         self._optimizer.step()
 
     def state(self) -> dict[str, npt.NDArray[Any]]:

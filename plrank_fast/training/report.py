@@ -26,6 +26,8 @@ SPLIT_TITLES = {"vali": "validation", "test": "test"}
 def summarize(run: TrainingRun, stopped: str) -> dict[str, Any]:
     """Evaluate the best and the untrained network on all held-out data, and collect what there is to say.
 
+    All ranks of the run must ask together.
+
     Parameters
     ----------
     run : TrainingRun
@@ -85,6 +87,7 @@ def summarize(run: TrainingRun, stopped: str) -> dict[str, Any]:
             "torch": import_extra("torch", "train").__version__,
             "threads": run.n_threads,
             "model_threads": run.model_threads,
+            "processes": run.ranks.count,
         },
     }
 
