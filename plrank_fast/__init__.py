@@ -16,8 +16,8 @@ What there is; ``help(plr.pl_rank_exact)`` and so on say more:
 
 - gradients: ``pl_rank_exact``, ``pl_rank_cmc``, ``pl_rank_3``, ``pl_rank_2``, ``pl_rank_1``, ``stochastic_rank``,
   ``policy_gradient``, ``placement_policy_gradient``; ``value_and_gradient`` for any of them with the metric's value;
-- rankings and their probabilities: ``sample_rankings``, ``ranking_log_prob``, ``rank_probabilities``, ``exposure``,
-  ``exposure_vjp``;
+- rankings and their probabilities: ``sample_rankings``, ``ranking_log_prob``, ``ranking_log_prob_vjp``,
+  ``rank_probabilities``, ``exposure``, ``exposure_vjp``;
 - metrics: ``expected_metric`` of the policy; ``dcg``, ``ndcg``, ``precision``, ``recall``, ``average_precision``,
   ``reciprocal_rank`` (``mrr``), ``success``, ``err``, ``rbp``, ``average_relevance_position`` of the ranking by score;
 - what ranks and documents are worth: ``dcg_weights``, ``precision_weights``, ``rbp_weights``, ``gains``;
@@ -83,7 +83,7 @@ from plrank_fast.offsets import offsets_from_group, offsets_from_qid
 from plrank_fast.policy_gradients import placement_policy_gradient, policy_gradient
 from plrank_fast.probabilities import expected_metric, exposure, exposure_vjp, rank_probabilities
 from plrank_fast.rank_weights import dcg_weights, gains, precision_weights, rbp_weights
-from plrank_fast.sampling import ranking_log_prob, sample_rankings
+from plrank_fast.sampling import ranking_log_prob, ranking_log_prob_vjp, sample_rankings
 from plrank_fast.stochastic_rank import stochastic_rank
 from plrank_fast.value_and_gradient import value_and_gradient
 
@@ -125,6 +125,7 @@ __all__ = [
     "precision_weights",
     "rank_probabilities",
     "ranking_log_prob",
+    "ranking_log_prob_vjp",
     "rbp",
     "rbp_weights",
     "recall",

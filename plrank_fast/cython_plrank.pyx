@@ -162,7 +162,7 @@ cdef inline int32_t check_rankings(
     if rankings == NULL:
         return PLRANK_NULL_POINTER
     memset(workspace, 0, seen_bytes(n_items))
-    if fault_in_query(rankings, n_rankings, length, used, n_items, <int64_t *>workspace, &number, where):
+    if fault_in_query(rankings, n_rankings, length, used, n_items, False, <int64_t *>workspace, &number, where):
         return PLRANK_BAD_RANKINGS
     return PLRANK_OK
 

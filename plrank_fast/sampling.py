@@ -1,11 +1,13 @@
-"""Rankings drawn from a Plackett-Luce policy, and how probable given rankings are under it."""
+"""Rankings drawn from a Plackett-Luce policy, and how probable given rankings are under it: values and gradient."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from plrank_fast import validation
+from plrank_fast import scaling, validation
+from plrank_fast._core.gradients import sampled as _sampled
+from plrank_fast._core.gradients.sampled import EstimatorKind
 from plrank_fast._core.ranking import metrics as _metrics
 from plrank_fast._core.runtime import threads as _threads
 from plrank_fast._core.sampling import samplers as _samplers
@@ -131,14 +133,15 @@ def ranking_log_prob(
     """Log-probability of rankings under the Plackett-Luce distribution of ``scores``.
 
     log pi(y) = sum over the ranks k of f_{y_k} - log(sum of exp(f_d) over the items d not placed before k). A ranking
-    shorter than its query is a prefix; what follows is left open.
+    shorter than its query is a prefix; what follows is left open. Its gradient is ``ranking_log_prob_vjp``.
 
     Parameters
     ----------
     scores : array_like, shape (n_docs,)
         Log-weights.
     rankings : array_like of int, shape (n_rankings, length), or (n_queries, n_rankings, length) with ``offsets``
-        Items by rank, as ``sample_rankings`` returns them.
+        Items by rank, as ``sample_rankings`` returns them. A ranking may end early, with -1 after its last item: a
+        prefix of its own length, or the whole of a candidate set smaller than others.
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default.
     n_threads : int, optional
@@ -158,6 +161,10 @@ def ranking_log_prob(
     -----
     O(D + K log K) per query and O(K) per ranking; exact at any distance of the scores.
 
+    A log in which several items share a place is no ranking: break such ties at random, or by the order of display.
+    Candidate sets that are part of a catalogue are queries of their own: gather the scores of each one's candidates,
+    with ``offsets``, and number the items within it.
+
     Examples
     --------
     >>> import numpy as np, plrank_fast as plr
@@ -166,8 +173,86 @@ def ranking_log_prob(
     """
     scores_ = validation.real_array(scores, "scores")
     offsets_ = validation.query_offsets(offsets, scores_.size)
-    rankings_ = validation.given_rankings(rankings, offsets_, None, batch=offsets is not None)
+    rankings_ = validation.given_rankings(rankings, offsets_, None, batch=offsets is not None, prefixes=True)
     threads = _threads.resolve_threads(validation.threads(n_threads))
     result = np.zeros(rankings_.shape[:2])
     _metrics.ranking_log_prob(scores_, offsets_, rankings_, threads, result)
     return result[0] if offsets is None else result
+
+
+def ranking_log_prob_vjp(
+    scores: ArrayLike,
+    rankings: ArrayLike,
+    cotangent: ArrayLike,
+    *,
+    offsets: ArrayLike | None = None,
+    n_threads: int | None = None,
+    out: FloatArray | None = None,
+) -> FloatArray:
+    """Compute the gradient of sum_i v_i log pi(y_i) with respect to the scores, for given rankings y_i and numbers v.
+
+    ::
+
+        d log pi(y) / d f_d = 1 [d is placed] - sum over k <= rank(d) of w_d / S_k
+
+    with S_k the sum of w = exp(score) over the items not placed before rank k, and all ranks of y in place of those up
+    to rank(d) if y does not place d.
+
+    Parameters
+    ----------
+    scores, rankings, offsets, n_threads
+        As in ``ranking_log_prob``.
+    cotangent : array_like, shape (n_rankings,), or (n_queries, n_rankings) with ``offsets``
+        v: derivative of a scalar loss by each ranking's log-probability, any finite sign.
+    out : ndarray, shape (n_docs,), float64, optional
+        Where to write the result.
+
+    Returns
+    -------
+    ndarray, shape (n_docs,), float64
+        Derivative of the loss by each score.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described; the message names it.
+
+    Notes
+    -----
+    O(D) per ranking whose v is not 0; exact at any distance of the scores. ``policy_gradient`` has the mean over
+    rankings with rewards, baselines and importance weights.
+
+    Examples
+    --------
+    >>> import plrank_fast as plr
+    >>> plr.ranking_log_prob_vjp([0.0, 0.0, 0.0], [[2, 0]], [6.0])
+    array([ 1., -5.,  4.])
+    """
+    scores_ = validation.real_array(scores, "scores")
+    offsets_ = validation.query_offsets(offsets, scores_.size)
+    batch = offsets is not None
+    rankings_ = validation.given_rankings(rankings, offsets_, None, batch=batch, prefixes=True)
+    cotangent_ = validation.one_per_ranking(cotangent, "cotangent", (rankings_.shape[0], rankings_.shape[1]), batch)
+    threads = _threads.resolve_threads(validation.threads(n_threads))
+    out = validation.output(out, scores_.shape)
+    gradient = log_prob_gradient(scores_, offsets_, rankings_, cotangent_, threads, "cotangent")
+    return validation.deliver(gradient, out)
+
+
+def log_prob_gradient(
+    scores: FloatArray, offsets: IntArray, rankings: RankingArray, cotangent: FloatArray, n_threads: int, names: str
+) -> FloatArray:
+    """Gradient of the log-probabilities of checked rankings, summed with a number for each, (n_queries, n_rankings).
+
+    ``names`` are the arguments to blame for a result that is no double.
+    """
+    n_queries, n_rankings, length = rankings.shape
+    gradient = np.zeros(scores.size)
+    starts = np.arange(n_queries + 1, dtype=np.int64) * n_rankings
+    flat, exponents = scaling.moderate(cotangent.reshape(-1), starts)
+    _sampled.sampled_estimate(
+        EstimatorKind.LOG_PROB, SAMPLERS["auto"], False, scores, None, np.zeros((1, length)), offsets, n_rankings,
+        rankings, np.zeros(2, dtype=np.uint64), 0, n_threads, gradient, np.zeros(0),
+        np.ascontiguousarray(flat.reshape(cotangent.shape)),
+    )  # fmt: skip
+    return scaling.restore(gradient, exponents, offsets, names)

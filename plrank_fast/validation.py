@@ -474,12 +474,14 @@ def stream_key(rng: RandomState) -> KeyArray:
     return sequence.generate_state(2, np.uint64).astype(np.uint64)
 
 
-def given_rankings(rankings: ArrayLike, offsets: IntArray, cutoff: int | None, batch: bool) -> RankingArray:
+def given_rankings(
+    rankings: ArrayLike, offsets: IntArray, cutoff: int | None, batch: bool, prefixes: bool = False
+) -> RankingArray:
     """Return rankings made elsewhere as (n_queries, n_samples, length), every entry in use checked.
 
     A ranking may be longer than the cutoff, and entries past the end of a short query are not looked at (they are -1
     in the output of ``sample_rankings``); it must not be shorter than both the cutoff and the query. With cutoff None
-    all ranks are in use, however many there are.
+    all ranks are in use, however many there are. With ``prefixes`` a ranking may end early, and is -1 from there on.
     """
     array = integer_array(rankings, "rankings")
     shape = array.shape
@@ -496,16 +498,57 @@ def given_rankings(rankings: ArrayLike, offsets: IntArray, cutoff: int | None, b
         cutoff = array.shape[2]
     elif array.shape[2] < min(cutoff, longest):
         raise ValueError(f"rankings must reach rank {min(cutoff, longest)}, got rankings of length {array.shape[2]}")
-    narrow = np.clip(array, -1, 2**31 - 1).astype(np.int32)
-    fault, (query, sample, rank) = _rankings.find_fault(narrow, offsets, cutoff)
+    narrow = np.clip(array, -2, 2**31 - 1).astype(np.int32)
+    fault, (query, sample, rank) = _rankings.find_fault(narrow, offsets, cutoff, prefixes)
     if fault:
         item = array[query, sample, rank]
         where = f"(query {query}, sample {sample}, rank {rank})" if batch else f"(sample {sample}, rank {rank})"
         if fault == _rankings.DUPLICATE:
             raise ValueError(f"rankings must not repeat an item, got {item} a second time at {where}")
+        if fault == _rankings.AFTER_THE_END:
+            raise ValueError(f"rankings must not go on after -1, which ends them, got {item} at {where}")
         n_items = int(offsets[query + 1] - offsets[query])
         raise ValueError(f"rankings must hold items 0 to {n_items - 1}, got {item} at {where}")
     return narrow
+
+
+def one_per_ranking(values: ArrayLike, name: str, shape: tuple[int, int], batch: bool) -> FloatArray:
+    """Return numbers of rankings as (n_queries, n_rankings): given so, or without ``batch`` as (n_rankings,)."""
+    array = real_array(values, name, ndim=None)
+    if array.shape != shape and not (shape[0] == 1 and array.shape == shape[1:]):
+        expected = shape if batch else shape[1:]
+        raise ValueError(f"{name} must have one entry per ranking, shape {expected}, got {array.shape}")
+    return array.reshape(shape)
+
+
+def reward_baseline(values: Any, shape: tuple[int, int], per_ranking: bool) -> FloatArray | None:
+    """Return what is taken off the rewards, to be broadcast to their shape; None is the mean of the other rankings.
+
+    That is what True asks for; False is 0; else a number, one of each query or, with ``per_ranking``, of each ranking.
+    """
+    if isinstance(values, (bool, np.bool_)):
+        return None if values else np.zeros((1, 1))
+    array = real_array(values, "baseline", ndim=None)
+    if array.ndim == 0:
+        return array.reshape(1, 1)
+    if per_ranking and (array.shape == shape or (shape[0] == 1 and array.shape == shape[1:])):
+        return array.reshape(shape)
+    if array.shape == shape[:1]:
+        return array[:, np.newaxis]
+    each = f", one of each query, {shape[:1]}" + (f", or one of each ranking, {shape}" if per_ranking else "")
+    raise ValueError(f"baseline must be True, False, a number{each}, got shape {array.shape}")
+
+
+def rewards_of_block(values: Any, shape: tuple[int, int], batch: bool) -> FloatArray:
+    """Return what a caller's reward function gave for a block of rankings, (n_queries, n_rankings)."""
+    return one_per_ranking(values, "reward(rankings)", shape, batch)
+
+
+def function(value: Any, name: str) -> Any:
+    """Return ``value`` if it can be called."""
+    if not callable(value):
+        raise TypeError(f"{name} must be a function, got {value!r}")
+    return value
 
 
 def output(out: Any, shape: tuple[int, ...], name: str = "out") -> FloatArray | None:

@@ -55,6 +55,7 @@ from plrank_fast.reference.rankings import (
     exposure,
     metric,
     ranking_log_prob,
+    ranking_log_prob_gradient,
     sample_rankings,
     weight_not_placed,
 )
@@ -92,6 +93,7 @@ __all__ = [
     "precision",
     "rank_biased_precision",
     "ranking_log_prob",
+    "ranking_log_prob_gradient",
     "rankings_by_label",
     "recall",
     "reciprocal_rank",

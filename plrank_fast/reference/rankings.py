@@ -23,6 +23,22 @@ def all_rankings(n_docs: int) -> IntArray:
     return np.array(list(itertools.permutations(range(n_docs))), dtype=np.int64).reshape(-1, n_docs)
 
 
+def ranking_log_prob_gradient(scores: FloatArray, rankings: IntArray) -> FloatArray:
+    """Derivative of each ranking's log-probability by each score, (N, D): placed or not, less its chance at each rank.
+
+    A ranking may end early, with -1 after its last item.
+    """
+    gradient = np.zeros((len(rankings), scores.size))
+    for ranking, row in zip(rankings, gradient, strict=True):
+        left = np.ones(scores.size, dtype=bool)
+        for item in ranking[ranking >= 0]:
+            weights = np.exp(np.where(left, scores - scores[left].max(), -np.inf))
+            row -= weights / weights.sum()
+            row[item] += 1.0
+            left[item] = False
+    return gradient
+
+
 def weight_not_placed(scores: FloatArray, rankings: IntArray) -> FloatArray:
     """S_k = sum of w over the items not placed before rank k, (N, K), summed from the tail."""
     weights = np.exp(scores - scores.max())

@@ -248,7 +248,7 @@ class TestGivenRankings:
     @pytest.mark.parametrize(
         ("bad", "message"),
         [
-            ([[0, 1, -1]], r"rankings must hold items 0 to 4, got -1 at \(sample 0, rank 2\)"),
+            ([[0, 1, -3]], r"rankings must hold items 0 to 4, got -3 at \(sample 0, rank 2\)"),
             ([[0, 1, 2], [0, 5, 1]], r"got 5 at \(sample 1, rank 1\)"),
             ([[0, 1, 0]], r"rankings must not repeat an item, got 0 a second time at \(sample 0, rank 2\)"),
             (np.array([[0, 1, 2**64 - 1]], dtype=np.uint64), "rankings"),
@@ -265,6 +265,14 @@ class TestGivenRankings:
         """Mutants: only the last ranking checked; the range checked after narrowing to 32 bits."""
         with pytest.raises(ValueError, match=message):
             CALLS[name][0](rankings=bad)
+
+    def test_minus_two_is_no_end(self):
+        """-1 ends a ranking where prefixes are taken. Mutants: items clipped to -1 before the check; no look past."""
+        with pytest.raises(ValueError, match=r"rankings must hold items 0 to 4, got -2 at \(sample 0, rank 1\)"):
+            plr.ranking_log_prob(SCORES, [[0, -2, -1]])
+        with pytest.raises(ValueError, match=r"must not go on after -1, which ends them, got 2 at \(sample 0"):
+            plr.ranking_log_prob(SCORES, [[0, -1, 2]])
+        assert plr.ranking_log_prob(SCORES, [[-1, -1]]) == 0.0
 
     @pytest.mark.parametrize("function", GRADIENTS)
     def test_too_short(self, function):

@@ -19,6 +19,7 @@ cdef struct Estimate:
     const Weights *weights       # of the items
     # its rankings
     intp_t n_samples
+    const double *rewards        # (n_samples,) of given rankings, in place of relevance and rank weights; or NULL
     const double *baseline       # (n_items,) taken off the reward after each rank (PL-Rank-3), or NULL
     bint can_be_complete         # whether their ranks past the cutoff are valid, and cost little to draw
     bint first_attempt

@@ -3,3 +3,4 @@
 from plrank_fast._core.gradients.estimator cimport Estimator
 
 cdef Estimator policy_gradient_estimator(bint reward_to_go, bint with_baseline) noexcept nogil
+cdef Estimator log_prob_estimator() noexcept nogil

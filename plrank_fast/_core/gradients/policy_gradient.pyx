@@ -10,6 +10,9 @@ ranking, sum_x theta_x rho_{y_x}, or, as a choice at rank k moves nothing above 
 A baseline that does not depend on the ranking may be taken off a_k without biasing the mean. The mean reward of the
 other N - 1 rankings is one: a_k - (sum - a_k) / (N - 1) = N / (N - 1) (a_k - mean). That mean is known after a first
 pass over the rankings, and drawing them again costs less than keeping them would.
+
+Where the rankings come with a number each, that number is a_k at every rank, the estimate is the sum over the rankings,
+and a ranking may end before the cutoff: it counts with the ranks that it has.
 """
 
 from libc.string cimport memcpy, memset
@@ -19,6 +22,7 @@ from plrank_fast._core.ranking.remaining cimport (
     Remaining,
     analyse_ranking,
     prepare_remaining,
+    ranks_placed,
     remaining_workspace,
     unit_ratio,
     weight_in_unit,
@@ -39,6 +43,7 @@ cdef struct PolicyGradient:
     Remaining remaining
     bint reward_to_go
     intp_t n_first_pass        # rankings of the first pass, 0 without a baseline
+    intp_t n_seen              # rankings with a number of their own
     double *future_reward      # (cutoff + 1,) of one ranking
     double *baseline           # (cutoff,) mean of a_k
     double *active             # (n_items,) weights of the items that a ranking leaves out, 0 for the placed ones
@@ -54,7 +59,7 @@ cdef inline double reward_at(const PolicyGradient *state, intp_t k) noexcept nog
 
 cdef void add_ranking(Estimate *estimate, PolicyGradient *state, const int32_t *ranking) noexcept nogil:
     cdef Remaining *remaining = &state.remaining
-    cdef intp_t cutoff = estimate.cutoff, d, k, unit = remaining.first_unplaced
+    cdef intp_t cutoff = remaining.cutoff, d, k, unit = remaining.first_unplaced
     cdef double share = 0.0, advantage
     for k in range(cutoff):
         if k > 0:
@@ -105,6 +110,7 @@ cdef void begin(Estimate *estimate, char *memory) noexcept nogil:
     prepare_remaining(&state.remaining, estimate.scores, estimate.n_items, estimate.cutoff, of_remaining)
     state.reward_to_go = False
     state.n_first_pass = 0
+    state.n_seen = 0
     memset(state.baseline, 0, estimate.cutoff * sizeof(double))
     memcpy(state.active, state.remaining.weights, estimate.n_items * sizeof(double))
 
@@ -131,12 +137,38 @@ cdef void accumulate(Estimate *estimate, const int32_t *rankings, intp_t n_ranki
             add_ranking(estimate, state, ranking)
 
 
+cdef void accumulate_log_prob(
+    Estimate *estimate, const int32_t *rankings, intp_t n_rankings, intp_t stride
+) noexcept nogil:
+    """Rankings that are worth what the caller says, and that may end early."""
+    cdef PolicyGradient *state = <PolicyGradient *>estimate.state
+    cdef const int32_t *ranking
+    cdef intp_t i
+    for i in range(n_rankings):
+        ranking = rankings + i * stride
+        state.future_reward[0] = estimate.rewards[state.n_seen]
+        state.n_seen += 1
+        state.remaining.cutoff = ranks_placed(ranking, estimate.cutoff)
+        if state.remaining.cutoff > 0 and state.future_reward[0] != 0.0:
+            analyse_ranking(&state.remaining, ranking)
+            add_ranking(estimate, state, ranking)
+
+
+cdef void leave_sum(Estimate *estimate) noexcept nogil:
+    pass
+
+
 cdef void finish(Estimate *estimate) noexcept nogil:
     """Mean over the samples; with a baseline times N / (N - 1), as it was to be that of the others."""
     cdef PolicyGradient *state = <PolicyGradient *>estimate.state
     cdef intp_t d, denominator = estimate.n_samples - (1 if state.n_first_pass > 0 else 0)
     for d in range(estimate.n_items):
         estimate.gradient[d] /= denominator
+
+
+cdef Estimator log_prob_estimator() noexcept nogil:
+    """The gradient of the rankings' log-probabilities, summed with a number for each."""
+    return new_estimator(workspace, begin, accumulate_log_prob, NULL, leave_sum, 0.5, 0.1)
 
 
 cdef Estimator policy_gradient_estimator(bint reward_to_go, bint with_baseline) noexcept nogil:

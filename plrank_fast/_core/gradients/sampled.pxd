@@ -14,6 +14,7 @@ cpdef enum EstimatorKind:
     POLICY_WITH_BASELINE
     PLACEMENT_WITH_BASELINE
     EXPOSURE
+    LOG_PROB                    # the gradient of log-probabilities of given rankings, summed with their rewards
     PL_RANK_3_PLAIN             # one ranking after another, the twin of PL_RANK_3 that tests ask for
 
 cdef struct Source:

@@ -14,7 +14,8 @@ class EstimatorKind(IntEnum):
     POLICY_WITH_BASELINE = 7
     PLACEMENT_WITH_BASELINE = 8
     EXPOSURE = 9
-    PL_RANK_3_PLAIN = 10
+    LOG_PROB = 10
+    PL_RANK_3_PLAIN = 11
 
 def sampled_estimate(
     kind: int,
@@ -31,4 +32,5 @@ def sampled_estimate(
     n_threads: int,
     out: NDArray[np.float64],
     hessian: NDArray[np.float64],
+    rewards: NDArray[np.float64] | None = None,
 ) -> None: ...

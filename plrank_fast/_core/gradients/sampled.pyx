@@ -13,7 +13,7 @@ from plrank_fast._core.gradients.pl_rank cimport (
     metric_estimator, pl_rank_1_estimator, pl_rank_2_estimator, pl_rank_3_estimator,
 )
 from plrank_fast._core.gradients.pl_rank_groups cimport pl_rank_3_in_groups
-from plrank_fast._core.gradients.policy_gradient cimport policy_gradient_estimator
+from plrank_fast._core.gradients.policy_gradient cimport log_prob_estimator, policy_gradient_estimator
 from plrank_fast._core.random.stream cimport BLOCK, block_size
 from plrank_fast._core.ranking.weights cimport Weights, weigh, weights_workspace
 from plrank_fast._core.runtime.batch cimport Batch, batch_of, longest_query, parts_per_thread, run_batch
@@ -75,6 +75,8 @@ cdef Estimator estimator_of(int kind, bint with_hessian) noexcept nogil:
         return policy_gradient_estimator(reward_to_go=False, with_baseline=True)
     if kind == PLACEMENT_WITH_BASELINE:
         return policy_gradient_estimator(reward_to_go=True, with_baseline=True)
+    if kind == LOG_PROB:
+        return log_prob_estimator()
     if kind == EXPOSURE:
         return exposure_estimator()
     return pl_rank_3_estimator()
@@ -262,6 +264,7 @@ cdef struct Call:
     Queries queries
     Estimator estimator
     Source source
+    const double *rewards        # (n_queries, n_samples), or NULL
     double *out
     double *hessian              # or NULL
 
@@ -269,10 +272,13 @@ cdef struct Call:
 cdef Estimate estimate_in(const Call *call, intp_t q) noexcept nogil:
     """One query of a batch, and where its estimate goes."""
     cdef Query query = query_at(&call.queries, q)
-    return estimate_of(
+    cdef Estimate estimate = estimate_of(
         query.scores, query.relevance, query.n_items, query.rank_weights, query.cutoff,
         call.out + (q if call.estimator.one_per_query else query.first),
         call.hessian + query.first if call.hessian != NULL else NULL)
+    if call.rewards != NULL:
+        estimate.rewards = call.rewards + q * call.source.n_samples
+    return estimate
 
 
 cdef void estimate_in_batch(const void *call_, intp_t q, char *workspace) noexcept nogil:
@@ -396,12 +402,13 @@ def sampled_estimate(
     int kind, int sampler, bint pilot, const double[::1] scores, const double[::1] relevance,
     const double[:, ::1] rank_weights, const int64_t[::1] offsets, intp_t n_samples,
     const int32_t[:, :, ::1] rankings, const uint64_t[::1] key,
-    uint64_t first_query, int n_threads, double[::1] out, double[::1] hessian
+    uint64_t first_query, int n_threads, double[::1] out, double[::1] hessian, const double[:, ::1] rewards=None
 ):
     """Fill ``out`` with the estimate of an ``EstimatorKind``, and ``hessian`` (empty if not wanted) with its diagonal.
 
     ``rankings`` (n_queries, n_samples, length >= cutoff) are used if given, else drawn from the streams of ``key``.
-    ``out`` must be zero where queries are empty.
+    ``rewards`` (n_queries, n_samples) are those of given rankings, for LOG_PROB, which knows no relevance (None) and
+    of ``rank_weights`` only how many there are. ``out`` must be zero where queries are empty.
     """
     cdef Call call
     cdef Batch batch = batch_of(offsets)
@@ -412,6 +419,9 @@ def sampled_estimate(
     call.queries = queries_of(scores, relevance, rank_weights, offsets)
     call.estimator = estimator_of(kind, hessian.shape[0] > 0)
     call.out = &out[0]
+    call.rewards = NULL
+    if rewards is not None:
+        call.rewards = &rewards[0, 0]
     call.hessian = NULL
     if hessian.shape[0] > 0:
         call.hessian = &hessian[0]

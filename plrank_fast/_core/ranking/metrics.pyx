@@ -3,7 +3,9 @@
 from libc.math cimport INFINITY, log
 
 from plrank_fast._core.random.selection cimport select_smallest, sort_pairs
-from plrank_fast._core.ranking.remaining cimport Remaining, analyse_ranking, prepare_remaining, remaining_workspace
+from plrank_fast._core.ranking.remaining cimport (
+    Remaining, analyse_ranking, prepare_remaining, ranks_placed, remaining_workspace,
+)
 from plrank_fast._core.runtime.batch cimport Batch, batch_of, longest_query, run_batch
 from plrank_fast._core.runtime.queries cimport Queries, Query, queries_of, query_at
 from plrank_fast._core.runtime.scalar_types cimport int32_t, int64_t, intp_t
@@ -254,7 +256,7 @@ cdef void log_prob_of_query(
     const double *scores, intp_t n_items, intp_t cutoff, const int32_t *rankings, intp_t n_rankings, intp_t stride,
     char *workspace, double *log_prob
 ) noexcept nogil:
-    """log of the product over ranks of w_{y_k} / S_k, each ratio in its rank's own unit."""
+    """log of the product over ranks of w_{y_k} / S_k, each ratio in its rank's own unit; a ranking may end with -1."""
     cdef Remaining remaining
     cdef intp_t i, k
     cdef const int32_t *ranking
@@ -262,9 +264,10 @@ cdef void log_prob_of_query(
     prepare_remaining(&remaining, scores, n_items, cutoff, workspace)
     for i in range(n_rankings):
         ranking = rankings + i * stride
+        remaining.cutoff = ranks_placed(ranking, cutoff)
         analyse_ranking(&remaining, ranking)
         total = 0.0
-        for k in range(cutoff):
+        for k in range(remaining.cutoff):
             unit_score = scores[remaining.leading[remaining.unit_position[k] if remaining.wide else 0]]
             total += (scores[ranking[k]] - unit_score) - log(remaining.sums[k])
         log_prob[i] = total

@@ -7,26 +7,35 @@ from plrank_fast._core.runtime.scalar_types cimport int32_t, int64_t, intp_t
 # what is wrong with an entry
 OUT_OF_RANGE = 1
 DUPLICATE = 2
+AFTER_THE_END = 3
 
 
 cdef int fault_in_query(
-    const int32_t *rankings, intp_t n_rankings, intp_t length, intp_t used, intp_t n_items, int64_t *last_seen,
-    int64_t *number, int64_t *where
+    const int32_t *rankings, intp_t n_rankings, intp_t length, intp_t used, intp_t n_items, bint prefixes,
+    int64_t *last_seen, int64_t *number, int64_t *where
 ) noexcept nogil:
     """Find the first entry among the ``used`` first ranks that is no item of the query or is there twice; 0 if none.
 
+    With ``prefixes`` a ranking may end before, and is -1 from there on.
     ``number`` counts rankings and ``last_seen`` (n_items,) says in which one an item was; all are 0 to begin with.
     ``where`` becomes (ranking, rank).
     """
     cdef intp_t i, k
     cdef int32_t item
+    cdef bint ended
     for i in range(n_rankings):
         number[0] += 1
+        ended = False
         for k in range(used):
             item = rankings[i * length + k]
             where[0], where[1] = i, k
+            if prefixes and item == -1:
+                ended = True
+                continue
             if item < 0 or item >= n_items:
                 return 1
+            if ended:
+                return 3
             if last_seen[item] == number[0]:
                 return 2
             last_seen[item] = number[0]
@@ -34,7 +43,8 @@ cdef int fault_in_query(
 
 
 cdef int first_fault(
-    const int32_t[:, :, ::1] rankings, const int64_t[::1] offsets, intp_t cutoff, int64_t[::1] last_seen, int64_t *where
+    const int32_t[:, :, ::1] rankings, const int64_t[::1] offsets, intp_t cutoff, bint prefixes,
+    int64_t[::1] last_seen, int64_t *where
 ) noexcept nogil:
     """The first fault of a batch; ``where`` becomes (query, ranking, rank)."""
     cdef intp_t q, n_items, used
@@ -46,20 +56,23 @@ cdef int first_fault(
         where[0] = q
         if used > 0 and rankings.shape[1] > 0:
             fault = fault_in_query(
-                &rankings[q, 0, 0], rankings.shape[1], rankings.shape[2], used, n_items, &last_seen[0], &number,
-                where + 1)
+                &rankings[q, 0, 0], rankings.shape[1], rankings.shape[2], used, n_items, prefixes,
+                &last_seen[0], &number, where + 1)
         if fault:
             break
     return fault
 
 
-def find_fault(const int32_t[:, :, ::1] rankings, const int64_t[::1] offsets, intp_t cutoff):
-    """``(fault, (query, sample, rank))`` of the first bad entry; fault is 0 if there is none. O(D + N K)."""
+def find_fault(const int32_t[:, :, ::1] rankings, const int64_t[::1] offsets, intp_t cutoff, bint prefixes=False):
+    """``(fault, (query, sample, rank))`` of the first bad entry; fault is 0 if there is none. O(D + N K).
+
+    With ``prefixes`` a ranking may end early, with -1 after its last item.
+    """
     cdef int64_t[3] where
     cdef int fault
     cdef intp_t longest = max(1, int(np.diff(offsets).max(initial=1)))
     cdef int64_t[::1] last_seen = np.zeros(longest, dtype=np.int64)
     where[0] = where[1] = where[2] = 0
     with nogil:
-        fault = first_fault(rankings, offsets, cutoff, last_seen, where)
+        fault = first_fault(rankings, offsets, cutoff, prefixes, last_seen, where)
     return fault, (where[0], where[1], where[2])

@@ -6,7 +6,7 @@ from plrank_fast._core.runtime.scalar_types cimport int32_t, int64_t, intp_t
 
 cdef struct Remaining:
     intp_t n_items
-    intp_t cutoff              # ranks in use, at most n_items
+    intp_t cutoff              # ranks in use, at most n_items; may be lowered for a ranking that ends early
     bint wide                  # weights span more than a double: every rank has its own unit
     const double *scores
     double *weights            # exp(score - highest score), (n_items,); 0 where that underflows
@@ -28,6 +28,14 @@ cdef char *prepare_remaining(
     Remaining *remaining, const double *scores, intp_t n_items, intp_t cutoff, char *workspace
 ) noexcept nogil
 cdef void analyse_ranking(Remaining *remaining, const int32_t *ranking) noexcept nogil
+
+
+cdef inline intp_t ranks_placed(const int32_t *ranking, intp_t cutoff) noexcept nogil:
+    """Ranks of a ranking before its end, which is the first -1 among ``cutoff`` ranks or after them."""
+    cdef intp_t k = 0
+    while k < cutoff and ranking[k] >= 0:
+        k += 1
+    return k
 
 
 cdef inline double weight_in_unit(const Remaining *remaining, intp_t item, intp_t unit_position) noexcept nogil:

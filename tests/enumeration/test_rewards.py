@@ -1,0 +1,311 @@
+"""Policy gradients of rewards that are one number per ranking: given with rankings of a log, or by a function."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import plrank_fast as plr
+from plrank_fast import reference
+from problems import signed
+
+
+def expected_reward_gradient(scores, rankings, rewards):
+    """Derivative of sum_y pi(y) reward(y), with pi as a product of shares, by complex steps: no digit is lost."""
+    gradient = np.zeros(scores.size)
+    for d in range(scores.size):
+        weights = np.exp(scores + 1e-30j * (np.arange(scores.size) == d))
+        total = 0.0
+        for ranking, reward in zip(rankings, rewards, strict=True):
+            chance, left = 1.0, weights.sum()
+            for item in ranking:
+                chance *= weights[item] / left
+                left = left - weights[item]
+            total += chance * reward
+        gradient[d] = total.imag / 1e-30
+    return gradient
+
+
+def every_prefix(n_docs, cutoff):
+    return np.array(list(itertools.permutations(range(n_docs), min(cutoff, n_docs))), dtype=np.int32)
+
+
+def any_rewards(rankings, seed=0):
+    """Of no additive form."""
+    return np.random.default_rng([len(rankings), seed]).normal(size=len(rankings)) ** 3
+
+
+class TestLogProbGradient:
+    """Mutants: the mean in place of the sum; the number of the ranking before; a ranking that ends early read to the
+    cutoff; its S_k for unplaced items over all ranks of the cutoff."""
+
+    @pytest.mark.parametrize(
+        ("n_docs", "length", "spread"), [(1, 1, 1), (4, 4, 1), (7, 3, 3), (40, 9, 1), (40, 5, 400)]
+    )
+    def test_the_twin(self, n_docs, length, spread):
+        scores, *_ = signed(n_docs, length, 0, spread)
+        rankings = plr.sample_rankings(scores, 60, length, rng=0)
+        ends = np.random.default_rng(1).integers(0, length + 1, size=60)
+        rankings[np.arange(length) >= ends[:, np.newaxis]] = -1
+        cotangent = np.random.default_rng(2).normal(size=60)
+        cotangent[3] = 0.0
+        twin = cotangent @ reference.ranking_log_prob_gradient(scores, rankings)
+        got = plr.ranking_log_prob_vjp(scores, rankings, cotangent)
+        np.testing.assert_allclose(got, twin, rtol=0, atol=1e-12 * np.abs(cotangent).sum())
+
+    def test_finite_differences(self):
+        scores, *_ = signed(6, 4)
+        rankings = np.array([[0, 3, 2, 5], [4, 1, -1, -1], [-1, -1, -1, -1], [2, 4, 5, -1]])
+        cotangent = np.array([1.0, -2.0, 5.0, 0.5])
+        got = plr.ranking_log_prob_vjp(scores, rankings, cotangent)
+        for d, step in enumerate(1e-5 * np.eye(6)):
+            ahead, behind = (cotangent @ plr.ranking_log_prob(scores + sign * step, rankings) for sign in (1, -1))
+            assert abs((ahead - behind) / 2e-5 - got[d]) < 1e-9
+
+    def test_early_ends_are_shorter_rankings(self):
+        """Bit for bit: log-probabilities and gradient. Mutant: -1 taken for the last item."""
+        scores, *_ = signed(9, 5)
+        rankings = plr.sample_rankings(scores, 20, 3, rng=0)
+        padded = np.pad(rankings, ((0, 0), (0, 2)), constant_values=-1)
+        np.testing.assert_array_equal(plr.ranking_log_prob(scores, padded), plr.ranking_log_prob(scores, rankings))
+        # the leading items that are singled out depend on the length of the array, and so do roundings
+        np.testing.assert_allclose(
+            plr.ranking_log_prob_vjp(scores, padded, np.ones(20)),
+            plr.ranking_log_prob_vjp(scores, rankings, np.ones(20)), rtol=0, atol=1e-14 * 20,
+        )  # fmt: skip
+
+    def test_batch_is_loop_and_threads(self, on_team):
+        offsets = np.array([0, 0, 5, 6, 6, 40, 47])
+        scores, *_ = signed(47, 1)
+        rankings = plr.sample_rankings(scores, 9, 6, offsets=offsets, rng=1)
+        cotangent = np.random.default_rng(0).normal(size=(6, 9))
+        whole = plr.ranking_log_prob_vjp(scores, rankings, cotangent, offsets=offsets)
+        for n_threads in (1, 3):
+            again = on_team(n_threads, plr.ranking_log_prob_vjp, scores, rankings, cotangent, offsets=offsets)
+            np.testing.assert_array_equal(whole, again)
+        for q in (1, 2, 4, 5):
+            part = slice(offsets[q], offsets[q + 1])
+            alone = plr.ranking_log_prob_vjp(scores[part], rankings[q], cotangent[q])
+            np.testing.assert_array_equal(whole[part], alone)
+
+    def test_magnitudes(self):
+        scores, *_ = signed(6, 4)
+        rankings = plr.sample_rankings(scores, 5, 4, rng=0)
+        ordinary = plr.ranking_log_prob_vjp(scores, rankings, np.ones(5))
+        for scale in (2.0**-1000, 2.0**1000):
+            scaled = plr.ranking_log_prob_vjp(scores, rankings, np.full(5, scale))
+            np.testing.assert_array_equal(scaled, ordinary * scale)
+
+
+class TestGivenRewards:
+    @pytest.mark.parametrize("n_docs", [1, 2, 3, 5, 6])
+    def test_expectation(self, n_docs):
+        """Every cutoff; the rankings at hand and what they are worth, weighted by their probability.
+
+        Mutants: rewards of the ranking before; rewards not divided by N.
+        """
+        for cutoff in range(1, n_docs + 1) if n_docs < 6 else (2, 6):
+            scores, *_ = signed(n_docs, cutoff, 0, 2.0)
+            rankings = every_prefix(n_docs, cutoff)
+            rewards = any_rewards(rankings)
+            probability = np.exp(plr.ranking_log_prob(scores, rankings))
+            # one call: all rankings, each with its probability as importance weight over 1 / N
+            got = plr.policy_gradient(
+                scores, rankings=rankings, rewards=rewards, importance_weights=probability * len(rankings)
+            )
+            exact = expected_reward_gradient(scores, rankings, rewards)
+            np.testing.assert_allclose(got, exact, rtol=0, atol=1e-12 * np.abs(rewards).max())
+
+    def test_rewards_of_the_metric(self):
+        scores, relevance, rank_weights = signed(12, 5)
+        rankings = plr.sample_rankings(scores, 30, 5, rng=0)
+        rewards = (rank_weights * relevance[rankings]).sum(axis=1)
+        for baseline in (False, True):
+            np.testing.assert_allclose(
+                plr.policy_gradient(scores, None, None, rankings=rankings, rewards=rewards, baseline=baseline),
+                plr.policy_gradient(scores, relevance, rank_weights, rankings=rankings, baseline=baseline),
+                rtol=0, atol=1e-13,
+            )  # fmt: skip
+
+    @pytest.mark.parametrize(("n_docs", "n_rankings"), [(2, 2), (2, 3), (3, 2), (3, 3)])
+    @pytest.mark.parametrize("weighted", [False, True])
+    def test_the_mean_of_the_others(self, n_docs, n_rankings, weighted):
+        """Expectation over all tuples, drawn from the policy or from a log with importance weights.
+
+        Mutants: the ranking itself counts in the mean; N in place of N - 1; the unweighted mean times the weight.
+        """
+        scores, *_ = signed(n_docs, n_docs, 1)
+        logging = signed(n_docs, n_docs, 2)[0] if weighted else scores
+        every = reference.all_rankings(n_docs)
+        rewards = any_rewards(every)
+        new, shown = (np.exp(reference.ranking_log_prob(f, every)) for f in (scores, logging))
+        total = np.zeros(n_docs)
+        for chosen in map(list, itertools.product(range(len(every)), repeat=n_rankings)):
+            total += shown[chosen].prod() * plr.policy_gradient(
+                scores, rankings=every[chosen], rewards=rewards[chosen], baseline=True,
+                importance_weights=(new / shown)[chosen] if weighted else None,
+            )  # fmt: skip
+        exact = expected_reward_gradient(scores, every, rewards)
+        np.testing.assert_allclose(total, exact, rtol=0, atol=1e-12 * np.abs(rewards).max())
+
+    def test_weights_of_one_are_none(self):
+        scores, *_ = signed(8, 3)
+        rankings = plr.sample_rankings(scores, 40, 3, rng=0)
+        rewards = any_rewards(rankings)
+        for baseline in (False, True):
+            np.testing.assert_allclose(
+                plr.policy_gradient(scores, rankings=rankings, rewards=rewards, baseline=baseline),
+                plr.policy_gradient(
+                    scores, rankings=rankings, rewards=rewards, baseline=baseline, importance_weights=np.ones(40)
+                ), rtol=0, atol=1e-13,
+            )  # fmt: skip
+
+    def test_weights_of_others(self):
+        """By hand: the weighted mean of the others; one large weight costs the others no digit; no weight, mean 0."""
+        rewards, weights = np.array([[1.0, 4.0, 2.0]]), np.array([[1e20, 1.0, 3.0]])
+        got = plr.policy_gradients.advantage_over_others(rewards, weights)
+        np.testing.assert_allclose(got, [[1 - 2.5, 3.0, 1.0]], rtol=1e-15)
+        alone = plr.policy_gradients.advantage_over_others(np.array([[3.0, 5.0]]), np.array([[1.0, 0.0]]))
+        np.testing.assert_array_equal(alone, [[3.0, 2.0]])
+
+    def test_given_baselines(self):
+        offsets = np.array([0, 4, 4, 9])
+        scores, *_ = signed(9, 3)
+        rankings = plr.sample_rankings(scores, 6, 3, offsets=offsets, rng=0)
+        rewards = np.random.default_rng(0).normal(size=(3, 6))
+
+        def gradient(rewards, baseline=False):
+            return plr.policy_gradient(scores, rankings=rankings, rewards=rewards, baseline=baseline, offsets=offsets)
+
+        np.testing.assert_array_equal(gradient(rewards, 0.5), gradient(rewards - 0.5))
+        per_query = np.array([1.0, 2.0, -3.0])
+        np.testing.assert_array_equal(gradient(rewards, per_query), gradient(rewards - per_query[:, np.newaxis]))
+        np.testing.assert_array_equal(gradient(rewards, rewards), np.zeros(9))
+        assert (gradient(np.full((3, 6), 0.1), True) == 0.0).all()  # equal rewards leave nothing, in every digit
+
+    def test_batch_is_loop(self):
+        offsets = np.array([0, 0, 5, 6, 40])
+        scores, *_ = signed(40, 1)
+        rankings = plr.sample_rankings(scores, 9, 6, offsets=offsets, rng=1)
+        rewards, weights = np.random.default_rng(0).exponential(size=(2, 4, 9))
+        call = {"baseline": True}
+        whole = plr.policy_gradient(
+            scores, rankings=rankings, rewards=rewards, importance_weights=weights, offsets=offsets, **call
+        )
+        for q in (1, 2, 3):
+            part = slice(offsets[q], offsets[q + 1])
+            alone = plr.policy_gradient(
+                scores[part], rankings=rankings[q], rewards=rewards[q], importance_weights=weights[q], **call
+            )
+            np.testing.assert_array_equal(whole[part], alone)
+
+
+class TestRewardFunction:
+    @pytest.mark.parametrize("n_samples", [2, 100, 256, 257, 700])
+    @pytest.mark.parametrize("baseline", [False, True, 0.25])
+    def test_is_given_rewards(self, n_samples, baseline):
+        """Each is drawn and rewarded once. Mutants: the key of the first block for all; the mean before the end."""
+        scores, *_ = signed(30, 5)
+        seen = []
+
+        def worth(rankings):
+            return 1.0 / (1.0 + rankings[:, 0] % 7) + (rankings[:, 1] < 9)
+
+        def reward(rankings):
+            seen.append(rankings)
+            return worth(rankings)
+
+        drawn = plr.policy_gradient(scores, reward=reward, n_samples=n_samples, cutoff=5, rng=3, baseline=baseline)
+        assert max(map(len, seen)) <= 256
+        rankings = np.concatenate(seen)
+        assert len(rankings) == n_samples
+        first = plr.sample_rankings(scores, min(n_samples, 256), 5, rng=3)
+        np.testing.assert_array_equal(rankings[: len(first)], first)
+        if n_samples > 512:
+            assert (rankings[:256] != rankings[256:512]).any()
+        given = plr.policy_gradient(scores, rankings=rankings, rewards=worth(rankings), baseline=baseline)
+        np.testing.assert_allclose(drawn, given, rtol=0, atol=1e-13)
+
+    def test_batch_and_threads(self, on_team):
+        offsets = np.array([0, 0, 5, 6, 40])
+        scores, *_ = signed(40, 1)
+
+        def reward(rankings):
+            return (rankings % 3 == 0).sum(axis=-1) ** 2
+
+        arguments = {"reward": reward, "n_samples": 300, "cutoff": 4, "rng": 5, "baseline": True}
+        whole = plr.policy_gradient(scores, offsets=offsets, **arguments)
+        for n_threads in (1, 3):
+            again = on_team(n_threads, plr.policy_gradient, scores, offsets=offsets, **arguments)
+            np.testing.assert_array_equal(whole, again)
+        part = slice(6, 40)
+        np.testing.assert_array_equal(whole[part], plr.policy_gradient(scores[part], first_query=3, **arguments))
+
+    def test_converges_to_the_exact_gradient(self):
+        """At five standard errors of 40 independent estimates; false positives below 1e-5."""
+        scores, *_ = signed(5, 5)
+        every = reference.all_rankings(5)
+        exact = expected_reward_gradient(scores, every, 1.0 / (1.0 + np.argmax(every == 2, axis=1)))
+        estimates = np.array([
+            plr.policy_gradient(
+                scores, reward=lambda y: 1.0 / (1.0 + np.argmax(y == 2, axis=1)), n_samples=1000, rng=seed,
+                baseline=True,
+            ) for seed in range(40)
+        ])  # fmt: skip
+        error = np.abs(estimates.mean(axis=0) - exact)
+        assert (error < 5 * estimates.std(axis=0, ddof=1) / np.sqrt(40)).all()
+
+    def test_the_function_may_write(self):
+        """What it does to its block is its own affair. Mutant: the block handed out is the one that is used."""
+        scores, *_ = signed(6, 3)
+
+        def reward(rankings):
+            worth = rankings[:, 0].astype(float)
+            rankings[:] = 10**6
+            return worth
+
+        got = plr.policy_gradient(scores, reward=reward, rng=0)
+        np.testing.assert_array_equal(got, plr.policy_gradient(scores, reward=lambda y: y[:, 0].astype(float), rng=0))
+
+
+SCORES = np.array([0.0, 1.0, 2.0])
+LOG = {"rankings": [[0, 1, 2], [2, 0, 1]], "rewards": [1.0, 0.0]}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({**LOG, "rewards": [1.0]}, ValueError, r"rewards must have one entry per ranking, shape \(2,\), got \(1,\)"),
+        ({**LOG, "rewards": [1.0, np.nan]}, ValueError, "rewards must be finite, got nan at index 1"),
+        ({**LOG, "importance_weights": [1.0]}, ValueError, "importance_weights must have one entry per ranking"),
+        ({**LOG, "importance_weights": [1.0, -1.0]}, ValueError, "importance_weights must be at least 0, got -1.0"),
+        ({**LOG, "relevance": [0, 1, 2]}, ValueError, "relevance must not be given with rewards"),
+        ({**LOG, "rank_weights": [1.0]}, ValueError, "rank_weights must not be given with rewards"),
+        ({**LOG, "reward": len}, ValueError, "only one of rewards and reward may be given"),
+        ({**LOG, "baseline": [1.0, 2.0, 3.0]}, ValueError, "baseline must be True, False, a number"),
+        ({**LOG, "cutoff": 2}, ValueError, "cutoff only goes with reward"),
+        ({**LOG, "rankings": [[0, -1, 1], [0, 1, 2]]}, ValueError, r"must not go on after -1.*got 1 at \(sample 0"),
+        ({**LOG, "rankings": [[0, -2, -1], [0, 1, 2]]}, ValueError, "rankings must hold items 0 to 2, got -2"),
+        ({"rewards": [1.0]}, ValueError, "rankings must be given for rewards"),
+        ({"rankings": [[0]], "rewards": [1.0], "baseline": True}, ValueError, "number of rankings.*at least 2, got 1"),
+        ({}, ValueError, "relevance must be given, or rewards or reward"),
+        ({"relevance": [1, 2, 3]}, ValueError, "rank_weights must be given, or rewards or reward"),
+        ({"reward": 3}, TypeError, "reward must be a function, got 3"),
+        ({"reward": lambda y: [1.0]}, ValueError, r"reward\(rankings\) must have one entry per ranking"),
+        ({"reward": len, "rankings": [[0]]}, ValueError, "rankings must not be given with reward"),
+        ({"reward": len, "importance_weights": [1.0]}, ValueError, "importance_weights only goes with rewards"),
+        ({"reward": len, "n_samples": 1, "baseline": True}, ValueError, "n_samples must be at least 2, got 1"),
+        ({"relevance": [0, 1, 2], "rank_weights": [1.0], "rankings": [[-1]]}, ValueError, "items 0 to 2, got -1"),
+    ],
+    ids=range(21),
+)  # fmt: skip
+def test_errors(arguments, error, message):
+    with pytest.raises(error, match=message):
+        plr.policy_gradient(SCORES, **arguments)
+
+
+def test_errors_of_the_vjp():
+    with pytest.raises(ValueError, match=r"cotangent must have one entry per ranking, shape \(1,\), got \(2,\)"):
+        plr.ranking_log_prob_vjp(SCORES, [[0, 1]], [1.0, 2.0])
+    with pytest.raises(ValueError, match="out must be float64 of shape"):
+        plr.ranking_log_prob_vjp(SCORES, [[0, 1]], [1.0], out=np.zeros(2))
