@@ -1,0 +1,356 @@
+"""Break the compiled sources on purpose, one place at a time, and see whether the tests notice.
+
+    make mutants MUTANTS_FLAGS="--count 50 --module _core/gradients/exact"
+
+Works in a copy of the tree (``build/mutants``): changes one line, compiles the module that it belongs to, runs the
+tests of ``TESTS`` until one fails, puts everything back. Results are appended to ``results.jsonl`` there, so that an
+interrupted run is resumed by the same command; ``--again`` forgets what survived. At the end stand a table and the
+mutants that survived. Those that nothing could notice are listed with the reason in ``equivalent_mutants.json``; any
+other survivor makes the exit status 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import dataclasses
+import json
+import os
+import random
+import re
+import runpy
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from mutations import KINDS, Mutation, of_file
+
+ROOT = Path(__file__).resolve().parents[2]
+EQUIVALENT = Path(__file__).with_name("equivalent_mutants.json")
+SHORTEST_TIMEOUT = 60.0  # seconds
+PATIENCE = 6.0  # times what the tests take without a mutation
+INCLUDED = re.compile(r'(?:#include|cdef extern from) "([\w/]+\.h)"')
+
+_EXACT = ["enumeration/test_exact.py", "enumeration/test_exact_noise.py", "enumeration/test_exact_promise.py"]
+_HUNT = "attackers/test_hunt.py::TestHunt::test_seeded"
+_BATCHES = ["invariants/test_batches.py"]
+_SAMPLED = ["enumeration/test_pl_rank.py", "enumeration/test_policy_gradient.py", "invariants/test_batch_is_loop.py"]
+_SAMPLERS = ["statistical/test_sampling.py", "statistical/test_samplers_exact.py"]
+_DRIVER = ["invariants/test_batch_driver.py", "invariants/test_batches.py", "processes/test_threads.py"]
+_LOSSES = ["oracles/test_losses.py", "invariants/test_batch_is_loop.py", "invariants/test_scaling.py"]
+
+# Modules, those that everything rests on first, and the tests that would notice, quick ones first.
+TESTS = {
+    "_core/gradients/exact": [*_EXACT, _HUNT],
+    "_core/gradients/pl_rank": ["enumeration/test_pl_rank.py", "oracles/test_plrank_pass.py", *_BATCHES],
+    "_core/gradients/pl_rank_groups": ["oracles/test_plrank_pass.py", *_SAMPLED, *_BATCHES],
+    "_core/gradients/conditional": ["enumeration/test_conditional.py", "invariants/test_batch_is_loop.py", _HUNT],
+    "_core/gradients/policy_gradient": ["enumeration/test_policy_gradient.py", *_BATCHES],
+    "_core/gradients/hessian": ["enumeration/test_conditional.py", "invariants/test_batch_is_loop.py", _HUNT],
+    "_core/gradients/stochastic_rank": ["enumeration/test_stochastic_rank.py", *_BATCHES],
+    "_core/gradients/exposure": ["enumeration/test_fairness.py"],
+    "_core/gradients/sampled": [*_SAMPLED, "enumeration/test_conditional.py", *_BATCHES],
+    "_core/sampling/samplers": [*_SAMPLERS, "oracles/test_threshold_sampler.py", *_BATCHES],
+    "_core/sampling/introselect": ["statistical/test_sampling.py", "oracles/test_selection.py", *_BATCHES],
+    "_core/sampling/latin_hypercube": ["statistical/test_latin_hypercube.py", *_BATCHES],
+    "_core/random/selection": ["oracles/test_selection.py", "statistical/test_sampling.py"],
+    "_core/random/stream": ["hand/test_random_streams.py"],
+    "_core/ranking/weights": [*_SAMPLERS, "enumeration/test_pl_rank.py", "invariants/test_scaling.py"],
+    "_core/ranking/remaining": ["enumeration/test_pl_rank.py", "enumeration/test_conditional.py", _HUNT],
+    "_core/ranking/rankings": ["faults/test_faults.py", "enumeration/test_pl_rank.py"],
+    "_core/ranking/metrics": ["hand/test_metrics.py", "enumeration/test_pl_rank.py", _HUNT],
+    "_core/runtime/simd": ["oracles/test_vector_math.py"],
+    "_core/runtime/threads": [*_DRIVER, "processes/test_processes.py"],
+    "_core/runtime/batch": [*_DRIVER, "processes/test_interrupts.py"],
+    "_core/runtime/magnitudes": ["invariants/test_scaling.py"],
+    "_core/losses/likelihood": _LOSSES,
+    "_core/losses/pairs": _LOSSES,
+    "_core/losses/ranks": _LOSSES,
+    "_core/losses/losses": _LOSSES,
+    "cython_plrank": ["libraries/test_embedding.py"],
+}
+
+
+def modules_of_setup() -> dict[str, list[str]]:
+    """``MODULES`` of ``setup.py``: kernel sources of each module."""
+    modules: dict[str, list[str]] = runpy.run_path(str(ROOT / "setup.py"))["MODULES"]
+    return modules
+
+
+def sources(root: Path = ROOT) -> dict[str, list[str]]:
+    """Files whose mutants each module is compiled for: its own, its kernels, and headers that no module before has."""
+    taken: set[str] = set()
+    result = {}
+    for module, kernels in modules_of_setup().items():
+        waiting = [f"plrank_fast/{module}.pyx", f"plrank_fast/{module}.pxd"]
+        waiting += [f"plrank_fast/kernels/{kernel}" for kernel in kernels]
+        mine = []
+        while waiting:
+            path = waiting.pop(0)
+            if path in taken or not (root / path).exists():
+                continue
+            taken.add(path)
+            mine.append(path)
+            waiting += [f"plrank_fast/kernels/{name}" for name in INCLUDED.findall((root / path).read_text())]
+        result[module] = [path for path in mine if not path.endswith(".pxd")]
+    return result
+
+
+@dataclasses.dataclass
+class Result:
+    """What became of one mutant: killed, timed out, survived, or not compiled."""
+
+    identity: str
+    module: str
+    path: str
+    line: int
+    kind: str
+    before: str
+    after: str
+    outcome: str
+    by: str  # the test that noticed
+    seconds: float
+
+
+def explained(result: Result, equivalents: Iterable[dict[str, str]]) -> str | None:
+    """Why nothing can notice this mutant, if somebody has written that down."""
+    for one in equivalents:
+        if (one["path"], one["before"], one["after"]) == (result.path, result.before, result.after):
+            return one["reason"]
+    return None
+
+
+def run(command: Sequence[str], folder: Path, timeout: float) -> tuple[int | None, str]:
+    """Exit status and output of a command; None if it had to be ended, with all that it had started."""
+    environment = {**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
+    process = subprocess.Popen(
+        command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        errors="replace", start_new_session=True,
+    )  # fmt: skip
+    try:
+        output, _ = process.communicate(timeout=timeout)
+        return process.returncode, output
+    except subprocess.TimeoutExpired:
+        return None, ""
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+
+
+class Scratch:
+    """A copy of the tree, compiled, in which one file at a time is changed."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.seconds: dict[str, float] = {}  # that the tests of a module take
+
+    def refresh(self) -> None:
+        """Copy what differs from the tree, with its times, and compile what is not."""
+        listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True, text=True).stdout
+        built = [path.relative_to(ROOT).as_posix() for path in (ROOT / "plrank_fast").rglob("*.so")]
+        built += [path.replace(".pyx", ".c") for path in listed.split("\0") if path.endswith(".pyx")]
+        for path in [*listed.split("\0"), *built]:
+            source, copy = ROOT / path, self.folder / path
+            if not source.is_file() or (copy.is_file() and copy.read_bytes() == source.read_bytes()):
+                continue
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source, copy)
+        status, output = self._compile()
+        if status != 0:
+            raise SystemExit(f"the tree does not compile:\n{output[-2000:]}")
+        where = [sys.executable, "-c", "import plrank_fast; print(plrank_fast.__file__)"]
+        imported = run(where, self.folder, 60.0)[1].strip()
+        if Path(imported).parent != self.folder / "plrank_fast":
+            raise SystemExit(f"tests in {self.folder} would import {imported}")
+
+    def _compile(self) -> tuple[int | None, str]:
+        return run([sys.executable, "setup.py", "-q", "build_ext", "--inplace"], self.folder, 900.0)
+
+    def _built(self) -> list[Path]:
+        package = self.folder / "plrank_fast"
+        return [*package.rglob("*.so"), *(p for p in package.rglob("*.c") if "kernels" not in p.parts)]
+
+    def test(self, module: str, timeout: float) -> tuple[str, str]:
+        """Outcome of the tests of a module, and the first that fails."""
+        tests = [f"tests/{test}" for test in TESTS[module]]
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-x",
+            "-q",
+            "--no-header",
+            "--tb=no",
+            "-p",
+            "no:cacheprovider",
+            *tests,
+        ]
+        status, output = run(command, self.folder, timeout)
+        if status is None:
+            return "timed out", ""
+        if status == 0:
+            return "survived", ""
+        failed = re.search(r"^(?:FAILED|ERROR) (\S+)", output, re.MULTILINE)
+        return "killed", failed[1] if failed else f"exit status {status}"
+
+    def check(self, module: str) -> None:
+        """The tests pass without a mutation, or nothing that they say of one would mean anything."""
+        if module not in self.seconds:
+            start = time.monotonic()
+            outcome, by = self.test(module, 3600.0)
+            if outcome != "survived":
+                raise SystemExit(f"the tests of {module} fail without a mutation: {by}")
+            self.seconds[module] = time.monotonic() - start
+
+    def attack(self, module: str, mutation: Mutation) -> tuple[str, str]:
+        """Change the line, compile, test, and put everything back."""
+        self.check(module)
+        changed = self.folder / mutation.path
+        source, times = changed.read_text(), changed.stat()
+        name = Path(module).name
+        own = [path for path in self._built() if path.parent == (self.folder / "plrank_fast" / module).parent
+               and path.name.split(".")[0] == name]  # fmt: skip
+        kept = [(path, path.read_bytes(), path.stat()) for path in own]
+        try:
+            changed.write_text(mutation.apply(source))
+            for path in self._built():
+                # every other module is taken for new, though a header that it includes may have changed
+                os.utime(path, (0, 0) if path in own and path.suffix == ".so" else None)
+            status, _ = self._compile()
+            if status != 0:
+                return "not compiled", ""
+            return self.test(module, max(SHORTEST_TIMEOUT, PATIENCE * self.seconds[module]))
+        finally:
+            changed.write_text(source)
+            os.utime(changed, ns=(times.st_atime_ns, times.st_mtime_ns))
+            for path, content, old in kept:
+                path.write_bytes(content)
+                os.utime(path, None if path.suffix == ".so" else (old.st_atime, old.st_mtime))
+
+
+def choose(candidates: Sequence[Mutation], rng: random.Random) -> Iterable[Mutation]:
+    """All mutations in a random order in which each kind comes equally often as long as it lasts."""
+    by_kind = {kind: [one for one in candidates if one.kind == kind] for kind in KINDS}
+    for ones in by_kind.values():
+        rng.shuffle(ones)
+    while any(by_kind.values()):
+        kinds = [kind for kind in KINDS if by_kind[kind]]
+        rng.shuffle(kinds)
+        for kind in kinds:
+            yield by_kind[kind].pop()
+
+
+def attack(
+    modules: Sequence[str],
+    count: int,
+    seed: int,
+    results: Path,
+    test: Callable[[str, Mutation], tuple[str, str]],
+) -> list[Result]:
+    """Try ``count`` mutants that compile of each module in turn, or take from ``results`` what was tried before."""
+    before = {}
+    if results.exists():
+        for line in results.read_text().splitlines():
+            result = Result(**json.loads(line))
+            before[result.identity] = result
+    files = sources()
+    queues = {
+        module: iter(
+            choose([one for path in files[module] for one in of_file(ROOT, path)], random.Random(f"{seed} {module}"))
+        )
+        for module in modules
+    }
+    done: list[Result] = []
+    number = collections.Counter({module: 0 for module in modules})
+    with results.open("a") as log:
+        while any(number[module] < count for module in queues):
+            for module in list(queues):
+                mutation = next(queues[module], None) if number[module] < count else None
+                if mutation is None:
+                    del queues[module]
+                    continue
+                result = before.get(mutation.identity)
+                if result is None:
+                    start = time.monotonic()
+                    outcome, by = test(module, mutation)
+                    result = Result(
+                        mutation.identity, module, mutation.path, mutation.number + 1, mutation.kind,
+                        mutation.before.strip(), mutation.after.strip(), outcome, by,
+                        round(time.monotonic() - start, 1),
+                    )  # fmt: skip
+                    log.write(json.dumps(dataclasses.asdict(result)) + "\n")
+                    log.flush()
+                    shown = (
+                        f"{result.outcome:12} {result.path.removeprefix('plrank_fast/')}:{result.line} {result.kind}"
+                    )
+                    print(f"{shown} ({result.seconds} s) {result.by}", flush=True)
+                done.append(result)
+                number[module] += result.outcome != "not compiled"
+    return done
+
+
+def report(results: Sequence[Result], equivalents: Sequence[dict[str, str]]) -> tuple[str, int]:
+    """A table of outcomes by module, the survivors, and how many of them nobody has explained."""
+    lines = [f"{'module':34} {'killed':>7} {'timed out':>10} {'explained':>10} {'SURVIVED':>9} {'not compiled':>13}"]
+    unexplained = []
+    by_module = collections.defaultdict(list)
+    for result in results:
+        by_module[result.module].append(result)
+    total: collections.Counter[str] = collections.Counter()
+    for module, of_module in by_module.items():
+        counts: collections.Counter[str] = collections.Counter()
+        for result in of_module:
+            outcome = result.outcome
+            if outcome == "survived" and explained(result, equivalents):
+                outcome = "explained"
+            elif outcome == "survived":
+                unexplained.append(result)
+            counts[outcome] += 1
+        total += counts
+        lines.append(_row(module, counts))
+    lines.append(_row("all", total))
+    for result in unexplained:
+        lines += ["", f"{result.path}:{result.line}, {result.kind}", f"    - {result.before}", f"    + {result.after}"]
+    return "\n".join(lines), len(unexplained)
+
+
+def _row(name: str, counts: collections.Counter[str]) -> str:
+    return (
+        f"{name:34} {counts['killed']:7} {counts['timed out']:10} {counts['explained']:10} {counts['survived']:9} "
+        f"{counts['not compiled']:13}"
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="mutants", description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--count", type=int, default=3, help="mutants of each module (3)")
+    parser.add_argument("--seed", type=int, default=0, help="another seed is another choice (0)")
+    parser.add_argument("--module", nargs="+", choices=list(TESTS), default=list(TESTS), help="all by default")
+    parser.add_argument("--folder", type=Path, default=ROOT / "build" / "mutants", help="of the copy and the results")
+    parser.add_argument("--again", action="store_true", help="try survivors of earlier runs once more")
+    options = parser.parse_args(arguments)
+    folder = options.folder.resolve()
+    scratch = Scratch(folder / "tree")
+    scratch.refresh()
+    results = folder / "results.jsonl"
+    if options.again and results.exists():
+        lines = [line for line in results.read_text().splitlines() if json.loads(line)["outcome"] != "survived"]
+        results.write_text("".join(line + "\n" for line in lines))
+    equivalents = json.loads(EQUIVALENT.read_text())
+    try:
+        done = attack(options.module, options.count, options.seed, results, scratch.attack)
+    except KeyboardInterrupt:
+        print("interrupted: the same command resumes")
+        return 130
+    text, unexplained = report(done, equivalents)
+    print(text)
+    return int(unexplained > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
