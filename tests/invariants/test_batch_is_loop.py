@@ -77,7 +77,8 @@ CASES = {
     losses.approx_ndcg: [{}],
     losses.soft_rank: [{}],
 }
-OTHERWISE_TESTED = {plr.ranking_log_prob}  # takes rankings of the batch: test_sampling.py
+# these take rankings of the batch: test_sampling.py, test_rewards.py
+OTHERWISE_TESTED = {plr.ranking_log_prob, plr.ranking_log_prob_vjp}
 
 
 def public_batch_functions():
