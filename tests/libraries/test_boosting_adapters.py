@@ -253,10 +253,12 @@ class TestLightGBM:
             objective=plrank_lightgbm.sklearn_objective(method=method), reg_lambda=1.0, metric="None", n_estimators=8,
             verbosity=-1, n_jobs=1,
         )  # fmt: skip
+        evaluation = {"eval_X": TEST.features, "eval_y": TEST.labels}
+        if "eval_X" not in inspect.signature(lightgbm.LGBMRanker.fit).parameters:  # of an older version
+            evaluation = {"eval_set": [(TEST.features, TEST.labels)]}
         for estimator in (ranker, base.clone(ranker), pickle.loads(pickle.dumps(ranker))):
             estimator.fit(
-                TRAIN.features, TRAIN.labels, group=SIZES,
-                eval_X=TEST.features, eval_y=TEST.labels, eval_group=[TEST_SIZES],
+                TRAIN.features, TRAIN.labels, group=SIZES, **evaluation, eval_group=[TEST_SIZES],
                 eval_metric=[plrank_lightgbm.sklearn_ndcg(), plrank_lightgbm.sklearn_expected_ndcg()],
             )  # fmt: skip
             np.testing.assert_array_equal(estimator.predict(TRAIN.features), expected)

@@ -1,5 +1,6 @@
 """The loss for JAX: the library's numbers through grad, jit and vmap, with the seed as data."""
 
+import importlib
 import os
 import subprocess
 import sys
@@ -141,7 +142,8 @@ def test_dtype_of_scores_is_kept(dtype):
 
 def test_gradient_by_finite_differences_in_float64():
     """Mutant: the callback's results in float32."""
-    with jax.enable_x64(True):
+    enable_x64 = getattr(jax, "enable_x64", None) or importlib.import_module("jax.experimental").enable_x64
+    with enable_x64(True):
         from jax.test_util import check_grads
 
         check_grads(

@@ -13,6 +13,7 @@ import plrank_fast as plr
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install plrank-fast[torch]")
 
+from plrank_fast import torch as adapter  # noqa: E402
 from plrank_fast.torch import PlackettLuceLoss, plackett_luce_loss  # noqa: E402
 from plrank_fast.value_and_gradient import SAMPLED  # noqa: E402
 
@@ -166,6 +167,69 @@ def test_tensors_of_a_cuda_device():
     result.sum().backward()
     assert result.device.type == there.grad.device.type == "cuda"
     assert (there.grad.cpu() == here.grad).all()
+
+
+class OnDevice:
+    """A tensor of a CUDA device, as far as the way to the host looks at it."""
+
+    is_cuda = True
+
+    def __init__(self, values):
+        self.values, self.shape, self.dtype, self.device = values, values.shape, values.dtype, torch.device("cuda")
+
+    def detach(self):
+        return self
+
+
+class Stream:
+    """Copies that are done when somebody waits for them, and not before."""
+
+    def __init__(self):
+        self.waiting = []
+
+    def __call__(self, device):
+        assert device.type == "cuda"
+        return self
+
+    def synchronize(self):
+        for target, values in self.waiting:
+            torch.Tensor.copy_(target, values)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_way_from_a_device_and_back_is_by_pinned_memory(dtype, monkeypatch):
+    """With stand-ins for the device, where there is none: values are read when the copy is done, and no earlier.
+
+    Mutants: no wait for the stream; pageable memory, either way; the gradient copied before it is pinned.
+    """
+    stream, moves, empty, to = Stream(), [], torch.empty, torch.Tensor.to
+
+    class Pinned(torch.Tensor):
+        def copy_(self, source, non_blocking=False):
+            assert non_blocking
+            stream.waiting.append((self, source.values))
+
+    def allocate(shape, *, dtype, pin_memory):
+        assert pin_memory
+        return empty(shape, dtype=dtype).fill_(torch.nan).as_subclass(Pinned)
+
+    def move(tensor, target, **options):
+        if isinstance(target, torch.dtype):
+            return to(tensor, target)
+        moves.append((str(target), options))
+        return tensor
+
+    values = torch.tensor(SCORES).to(dtype)
+    monkeypatch.setattr(torch, "empty", allocate)
+    monkeypatch.setattr(torch.cuda, "current_stream", stream)
+    on_host = adapter._on_host(OnDevice(values))
+    monkeypatch.setattr(torch.Tensor, "pin_memory", lambda tensor: moves.append("pinned") or tensor)
+    monkeypatch.setattr(torch.Tensor, "to", move)
+    back = adapter._on_device(on_host.astype(np.float64), OnDevice(values), torch.float64)
+    monkeypatch.undo()
+    assert (on_host == values.to(torch.float64).numpy()).all()
+    assert moves == ["pinned", ("cuda", {"non_blocking": True})]
+    assert (back == values.to(torch.float64)).all()
 
 
 # --- what is optimised
