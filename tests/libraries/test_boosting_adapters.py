@@ -424,6 +424,24 @@ class TestCatBoost:
         np.testing.assert_array_equal(pool.get_weight(), np.ones(TRAIN.n_docs))  # the caller's pool is as it was
         np.testing.assert_array_equal(np.ravel(pool.get_baseline()), start)
 
+    def test_query_weights_are_applied(self, catboost):
+        """To the objective, and by its curvature to the trees. Mutant: no weights passed."""
+
+        class RecordedObjective(Recorded, BoostingObjective):
+            pass
+
+        weights = np.where(np.arange(SIZES.size) % 2, 1.0, 3.0)
+        objective = RecordedObjective()
+        plrank_catboost.train(CATBOOST, self.pool(catboost, weight=np.repeat(weights, SIZES)), 1, objective=objective)
+        expected = BoostingObjective().derivatives(
+            np.zeros(TRAIN.n_docs), TRAIN.labels, TRAIN.offsets, weights=weights
+        )  # fmt: skip
+        np.testing.assert_array_equal(objective._calls[0][3], expected)
+        unequal = np.ones(TRAIN.n_docs)
+        unequal[TRAIN.offsets[7] + 1] = 2.0
+        with pytest.raises(ValueError, match=r"same for all documents of a query.* in query 7"):
+            plrank_catboost.train(CATBOOST, self.pool(catboost, weight=unequal), 1)
+
     def test_resumed_rounds(self, catboost):
         """Sampled gradients with a baseline and ``first_round`` go on as without an interruption, up to float32."""
         whole = plrank_catboost.train(
