@@ -45,7 +45,10 @@ CASES = {
     plr.pl_rank_2: [SAMPLED],
     plr.pl_rank_3: [SAMPLED, {**SAMPLED, "hessian": True}, {**SAMPLED, "baseline": "pilot"}],
     plr.pl_rank_cmc: [SAMPLED, {**SAMPLED, "hessian": True}, {**SAMPLED, "sampler": "latin_hypercube"}],
-    plr.policy_gradient: [SAMPLED, {**SAMPLED, "baseline": True}],
+    plr.policy_gradient: [
+        {**SAMPLED, "cutoff": None},
+        {**SAMPLED, "cutoff": None, "baseline": True},
+    ],  # with reward only
     plr.placement_policy_gradient: [SAMPLED, {**SAMPLED, "baseline": True}],
     plr.stochastic_rank: [SAMPLED, {**SAMPLED, "noise": "normal", "sigma": 0.5}],
     plr.pl_rank_exact: [{}, {"hessian": True}, {"noise": "normal"}, {"sigma": 0.05}, {"sigma": 1e-3, "hessian": True}],
