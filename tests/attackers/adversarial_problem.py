@@ -113,12 +113,15 @@ def _rank_weights(rng: np.random.Generator, cutoff: int) -> np.ndarray:
 
 
 def random_problem(seed: int, most_docs: int) -> Problem:
-    """Draw a problem of at most so many documents, short lists more often than long ones."""
+    """Draw a problem of at most so many documents, short lists more often than long ones, which are often cut early."""
     rng = np.random.default_rng(seed)
     n_docs = int(np.exp(rng.uniform(np.log(2), np.log(most_docs + 1)) * rng.choice([1.0, 0.6], p=[0.6, 0.4])))
     n_docs = max(2, min(n_docs, most_docs))
     kinds_of_cutoff = [rng.integers(1, n_docs + 1), rng.integers(1, min(4, n_docs + 1)), n_docs, n_docs - 1, n_docs + 2]
     cutoff = int(max(1, rng.choice(kinds_of_cutoff, p=[0.35, 0.35, 0.12, 0.12, 0.06])))
+    if rng.random() < 0.15:
+        n_docs = int(rng.integers(most_docs // 2 + 1, most_docs + 1))
+        cutoff = int(rng.integers(1, min(4, n_docs + 1)))
     problem = Problem(
         _scores(rng, n_docs),
         _relevance(rng, n_docs),

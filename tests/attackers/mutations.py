@@ -18,7 +18,6 @@ from pathlib import Path
 C_HIDDEN = re.compile(
     r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|^[ \t]*#(?:\\\n|[^\n])*', re.S | re.M
 )
-CAST = re.compile(r"<(?:const |unsigned )?[A-Za-z_][\w. ]*(?: ?\*)*>")  # of Cython
 NOT_CODE = re.compile(r"\b(raise|assert|cimport|import|include|extern|ctypedef|typedef|struct|enum|union)\b|^\s*@")
 DECLARATION = re.compile(
     r"^\s*cdef [^=(]*$|^\s*(cdef|cpdef|def|static|PLR_INLINE|void|int|double|size_t|lanes)\b[^=;]*[,({:]$"
@@ -129,12 +128,9 @@ def _arguments(code: str, opening: int) -> list[tuple[int, int]]:
     return []
 
 
-def _of_tokens(code: str, is_c: bool) -> Iterator[tuple[int, int, str, str]]:
-    casts = [] if is_c else [match.span() for match in CAST.finditer(code)]
+def _of_tokens(code: str) -> Iterator[tuple[int, int, str, str]]:
     for match in TOKEN.finditer(code):
         start, stop = match.span()
-        if any(first <= start < last for first, last in casts):
-            continue
         text = match.group()
         if match["number"]:
             if text.isdigit():
@@ -146,7 +142,7 @@ def _of_tokens(code: str, is_c: bool) -> Iterator[tuple[int, int, str, str]]:
         elif text in INSTEAD:
             kind, instead = INSTEAD[text]
             binary = start > 0 and code[start - 1] == " " and code[stop : stop + 1] == " "
-            if text in "+-*/<>" and not binary:
+            if text in "+-*/<>" and not binary:  # pointers, signs, casts of Cython
                 if text != "-" or code[start - 1].isalnum() or code[stop : stop + 1] in ("", " "):
                     continue
                 instead = ""  # a minus in front
@@ -171,7 +167,7 @@ def mutations(source: str, path: str) -> list[Mutation]:
         depth += sum(code.count(bracket) for bracket in "([") - sum(code.count(bracket) for bracket in ")]")
         if number in without or not code.strip() or NOT_CODE.search(code) or DECLARATION.search(code.rstrip()):
             continue
-        for start, stop, kind, instead in _of_tokens(code, is_c):
+        for start, stop, kind, instead in _of_tokens(code):
             add(number, start, stop, kind, instead)
         text = code.rstrip()
         statement = STATEMENT.match(text.removesuffix(";")) if text.endswith(";") == is_c else None

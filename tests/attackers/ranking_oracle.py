@@ -86,14 +86,26 @@ def policy_gradient(
     if baseline:
         advantage = advantage - (advantage.sum(axis=0) - advantage) / (len(rankings) - 1)
         size = size + (size.sum(axis=0) - size) / (len(rankings) - 1)
-    total, absolute = np.zeros((2, scores.size), np.longdouble)
-    for ranking, credit, most in zip(rankings, advantage, size, strict=True):
-        share = shares(scores, ranking)
-        total -= credit @ share
-        absolute += most @ share
-        total[ranking] += credit
-        absolute[ranking] += most
+    total, absolute = _credited(scores, rankings, advantage, size)
     return total / len(rankings), absolute / len(rankings)
+
+
+def log_prob_gradient(scores: np.ndarray, rankings: np.ndarray, cotangent: np.ndarray) -> Pair:
+    """Sum of the gradients of the rankings' log-probabilities, each times a number."""
+    credit = np.repeat(cotangent.astype(np.longdouble)[:, np.newaxis], rankings.shape[1], axis=1)
+    return _credited(scores, rankings, credit, np.abs(credit))
+
+
+def _credited(scores: np.ndarray, rankings: np.ndarray, credit: np.ndarray, size: np.ndarray) -> Pair:
+    """Sum over rankings i and ranks k of ``credit[i, k]`` d log P(y_k | what stands above) / df."""
+    total, absolute = np.zeros((2, scores.size), np.longdouble)
+    for ranking, of_ranks, most in zip(rankings, credit, size, strict=True):
+        share = shares(scores, ranking)
+        total -= of_ranks @ share
+        absolute += most @ share
+        total[ranking] += of_ranks
+        absolute[ranking] += most
+    return total, absolute
 
 
 def conditional_monte_carlo(

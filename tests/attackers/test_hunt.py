@@ -137,7 +137,7 @@ class TestHunt:
         hunt = Hunt(0, most_cost=3e5)
         hunt.run(rounds=ROUNDS)
         print(hunt.table())
-        assert len(hunt.worst) == 40
+        assert len(hunt.worst) == 42
         assert not hunt.violations
 
     @pytest.mark.parametrize(
@@ -151,6 +151,7 @@ class TestHunt:
             ("probabilities", "exposure", 1 + 1e-7),
             ("given", "pl_rank_3", 1 + 1e-10),
             ("given", "placement_policy_gradient", 1 + 1e-10),
+            ("given", "ranking_log_prob_vjp", 1 + 1e-10),
             ("conditional", "pl_rank_cmc", 1 + 1e-10),
             ("expectation", "policy_gradient", 1 + 1e-10),
         ],

@@ -52,7 +52,7 @@ def changes(source, path):
 
 
 class TestMutations:
-    """Mutants: comments not blanked; casts of Cython taken for comparisons; a minus in front taken for a difference."""
+    """Mutants: comments not blanked; a cast of Cython, or a minus in front, taken for an operator between two terms."""
 
     def test_cython(self):
         found = changes(CYTHON, "total.pyx")
