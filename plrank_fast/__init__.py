@@ -25,7 +25,7 @@ What there is; ``help(plr.pl_rank_exact)`` and so on say more:
 - ``losses`` to descend: pointwise, softmax cross-entropy, ListMLE, LambdaRank and others; ``fairness`` of exposure;
 - ``data``: LETOR files and generated sets; ``interchange``: runs and judgements; ``chunks``: batches for process pools;
 - inside other libraries: import ``plrank_fast.torch``, ``.jax``, ``.sklearn``, ``.lightgbm``, ``.xgboost``,
-  ``.catboost``; ``boosting`` serves any other library of boosted trees;
+  ``.catboost``, ``.dask``; ``boosting`` serves any other library of boosted trees;
 - ``reference``: a readable NumPy twin of every kernel; ``get_include`` and ``stream_key`` for the C interface;
   ``build_info``.
 
@@ -51,7 +51,7 @@ Each module imports only modules listed above it::
                                               cost_model  value_and_gradient  chunks  embedding
                         oracle in NumPy       reference
                         other libraries       layouts  expected_loss  torch  jax  sklearn  interchange  boosting
-                                              lightgbm  xgboost  catboost  compat
+                                              lightgbm  xgboost  catboost  dask  compat
                         data, command line    data  progress_bar  training  commands  __main__
 
 Inside every compiled module the same floors, top to bottom: per item, per query, batch, entry point. The C of the SIMD

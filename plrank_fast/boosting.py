@@ -51,17 +51,44 @@ FEW = 100  # documents
 DATA_SETS_KEPT = 16  # prepared data sets; more are prepared again in turn, which costs time only
 
 
-def default_cutoff(offsets: IntArray) -> int:
+class Workers:
+    """The processes that hold a data set between them, whole queries each: here one, which holds all of it.
+
+    A library that trains on several overrides these three, each of which is then called by all processes at once.
+    """
+
+    def _added(self, values: FloatArray) -> FloatArray:
+        """Sums over the processes."""
+        return values
+
+    def _largest(self, value: float) -> float:
+        """The largest over the processes."""
+        return value
+
+    def _place(self) -> tuple[int, ...]:
+        """What tells this process from the others in the seeds of its random numbers."""
+        return ()
+
+    def _mean(self, values: FloatArray) -> float:
+        """Mean over all values of all processes; 0 if there are none."""
+        total, number = self._added(np.array([values.sum(), values.size], dtype=np.float64))
+        return float(total / number) if number else 0.0
+
+
+ONE_PROCESS = Workers()
+
+
+def default_cutoff(offsets: IntArray, workers: Workers = ONE_PROCESS) -> int:
     """Cutoff for queries of this length: 10, and 30 where they have more than 100 documents on average."""
-    return CUTOFF_LONG if _mean_length(offsets) > LONG_LIST else CUTOFF_SHORT
+    return CUTOFF_LONG if _mean_length(offsets, workers) > LONG_LIST else CUTOFF_SHORT
 
 
-def default_shrinkage(offsets: IntArray) -> float:
+def default_shrinkage(offsets: IntArray, workers: Workers = Workers()) -> float:  # noqa: B008, it has no state
     """Shrinkage for queries of this length: 30 documents, and 5 where they have more than 100 on average."""
-    return SHRINKAGE_LONG if _mean_length(offsets) > LONG_LIST else SHRINKAGE_SHORT
+    return SHRINKAGE_LONG if _mean_length(offsets, workers) > LONG_LIST else SHRINKAGE_SHORT
 
 
-class BoostingObjective:
+class BoostingObjective(Workers):
     """Expected NDCG, or any other metric of its form, as boosted trees ask for it.
 
     Parameters
@@ -203,8 +230,9 @@ class BoostingObjective:
             round_number = 0  # nothing depends on it
         else:
             round_number = data.rounds.next(scores_, self.first_round)
-        gradient, curvature = self._raw_derivatives(scores_, data, np.random.SeedSequence([self.seed, round_number]))
-        unit = curvature.mean() if curvature.size else 0.0
+        seed = np.random.SeedSequence([self.seed, round_number, *self._place()])
+        gradient, curvature = self._raw_derivatives(scores_, data, seed)
+        unit = self._mean(curvature)
         if unit == 0.0:  # nothing to learn
             return np.zeros_like(gradient), np.full_like(gradient, LEAST_CURVATURE / data.shrinkage)
         gradient /= -unit * data.shrinkage
@@ -229,7 +257,7 @@ class BoostingObjective:
             return ascent, np.maximum(np.abs(ascent), np.abs(diagonal))
         ascent = self._estimate(scores, data.target, data, seed)
         if self.curvature == "constant":
-            return ascent, np.full_like(ascent, np.abs(ascent).mean() if ascent.size else 0.0)
+            return ascent, np.full_like(ascent, self._mean(np.abs(ascent)))
         return ascent, np.abs(ascent)
 
     def _estimate(
@@ -263,10 +291,10 @@ class BoostingObjective:
 
     def _prepared(self, given: _Given) -> _DataSet:
         offsets = given.offsets
-        cutoff = default_cutoff(offsets) if self.cutoff is None else self.cutoff
+        cutoff = default_cutoff(offsets, self) if self.cutoff is None else self.cutoff
         rank_weights = dcg_weights(cutoff) if self.rank_weights is None else self.rank_weights
         relevance = relevance_of(given.labels, self.gain)
-        factor, relevance = _factor_of_queries(relevance, rank_weights, offsets, self.normalize, self.n_threads)
+        factor, relevance = _factor_of_queries(relevance, rank_weights, offsets, self.normalize, self.n_threads, self)
         if relevance.size and not factor.any():
             warn("labels hold no query with documents of different worth: there is nothing to learn", stacklevel=5)
         grades = np.zeros(0)
@@ -282,7 +310,7 @@ class BoostingObjective:
             factor=factor_of_documents,
             target=relevance * factor_of_documents,
             grades=grades,
-            shrinkage=default_shrinkage(offsets) if self.shrinkage is None else self.shrinkage,
+            shrinkage=default_shrinkage(offsets, self) if self.shrinkage is None else self.shrinkage,
             rounds=_Rounds(),
         )
 
@@ -303,7 +331,7 @@ class BoostingObjective:
         return f"{type(self).__name__}({settings})"
 
 
-class RankingMetric:
+class RankingMetric(Workers):
     """Mean NDCG of a data set, for evaluation and early stopping.
 
     Parameters
@@ -374,15 +402,15 @@ class RankingMetric:
         relevance = relevance_of(given.labels, self.gain)
         batch: dict[str, Any] = {"offsets": given.offsets, "n_threads": self.n_threads}
         factor, relevance = _factor_of_queries(
-            relevance, self.rank_weights, given.offsets, "query", self.n_threads, differing=False
+            relevance, self.rank_weights, given.offsets, "query", self.n_threads, self, differing=False
         )
         if self.expected:
             reached = expected_metric(scores_, relevance, self.rank_weights, rtol=self.rtol, **batch)
         else:
             reached = dcg(scores_, relevance, self.rank_weights, **batch)
         values = np.where(factor > 0.0, reached * factor, self.empty)
-        total = given.weights.sum()
-        return float(values @ given.weights / total) if total > 0.0 else self.empty
+        value, total = self._added(np.array([values @ given.weights, given.weights.sum()]))
+        return float(value / total) if total > 0.0 else self.empty
 
 
 def relevance_of(labels: FloatArray, gain: Gain) -> FloatArray:
@@ -396,9 +424,9 @@ def _checked_gain(gain: Gain) -> Gain:
     return gain if callable(gain) else validation.choice(gain, "gain", GAINS)
 
 
-def _mean_length(offsets: IntArray) -> float:
+def _mean_length(offsets: IntArray, workers: Workers) -> float:
     lengths = np.diff(offsets)
-    return float(lengths.sum() / max(np.count_nonzero(lengths), 1))
+    return workers._mean(lengths[lengths > 0])
 
 
 def _factor_of_queries(
@@ -407,6 +435,7 @@ def _factor_of_queries(
     offsets: IntArray,
     normalize: str,
     n_threads: int | None,
+    workers: Workers,
     differing: bool = True,
 ) -> tuple[FloatArray, FloatArray]:
     """What to multiply a query's metric by, (n_queries,), and relevance scaled so that the largest is 1.
@@ -422,7 +451,7 @@ def _factor_of_queries(
     if starts.size:
         highest[filled] = np.maximum.reduceat(relevance, starts)
         lowest[filled] = np.minimum.reduceat(relevance, starts)
-    largest = max(highest.max(initial=0.0), -lowest.min(initial=0.0))
+    largest = workers._largest(max(highest.max(initial=0.0), -lowest.min(initial=0.0)))
     relevance = relevance / (largest if largest > 0.0 else 1.0)
     counts = highest > lowest if differing else filled
     if normalize == "dataset":

@@ -9,6 +9,9 @@ matrix (``qid=`` or ``set_group``), and scores include its ``base_margin``. Weig
 it for ranking, are applied; XGBoost itself does not apply them to custom objectives.
 
 ``XGBRanker`` refuses objectives that are functions: use ``xgboost.train``.
+
+With ``xgboost.dask.train`` objective and metrics are those of one process up to rounding, as workers tell each other
+sums; the partitions must hold whole queries, which `plrank_fast.dask` sees to.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from plrank_fast import validation
-from plrank_fast.boosting import BoostingObjective, RankingMetric
+from plrank_fast.boosting import BoostingObjective, RankingMetric, Workers
 from plrank_fast.extras import import_extra
 from plrank_fast.validation import FloatArray, IntArray
 
@@ -80,7 +83,27 @@ def expected_ndcg(**options: Any) -> MatrixMetric:
     return MatrixMetric(expected=True, **options)
 
 
-class MatrixObjective(BoostingObjective):
+class _Workers(Workers):
+    """The workers of a training by ``xgboost.dask`` or another of its distributed front ends."""
+
+    def _added(self, values: FloatArray) -> FloatArray:
+        collective = import_extra("xgboost.collective", "xgboost")
+        return collective.allreduce(values, collective.Op.SUM) if collective.is_distributed() else values
+
+    def _largest(self, value: float) -> float:
+        collective = import_extra("xgboost.collective", "xgboost")
+        return (
+            float(collective.allreduce(np.array([value]), collective.Op.MAX)[0])
+            if collective.is_distributed()
+            else value
+        )
+
+    def _place(self) -> tuple[int, ...]:
+        collective = import_extra("xgboost.collective", "xgboost")
+        return (collective.get_rank(),) if collective.is_distributed() else ()
+
+
+class MatrixObjective(_Workers, BoostingObjective):
     """What ``objective`` makes."""
 
     def __call__(self, scores: FloatArray, matrix: Any) -> tuple[FloatArray, FloatArray]:
@@ -89,7 +112,7 @@ class MatrixObjective(BoostingObjective):
         return self.derivatives(np.ravel(scores), matrix.get_label(), offsets, weights=weights)
 
 
-class MatrixMetric(RankingMetric):
+class MatrixMetric(_Workers, RankingMetric):
     """What ``ndcg`` and ``expected_ndcg`` make."""
 
     def __call__(self, scores: FloatArray, matrix: Any) -> tuple[str, float]:
@@ -100,6 +123,8 @@ class MatrixMetric(RankingMetric):
 
 def _queries(matrix: Any) -> tuple[IntArray, FloatArray | None]:
     """Offsets and query weights; with groups XGBoost takes no other weights than one for each."""
+    if matrix.num_row() == 0:  # a worker that got no partition
+        return np.zeros(1, dtype=np.int64), None
     offsets = np.asarray(validation.groups_of(matrix.get_uint_info("group_ptr"), GROUPS)).astype(np.int64)
     weights = matrix.get_weight()
     return offsets, weights if weights.size else None

@@ -125,7 +125,7 @@ def test_adapters_leave_errors_of_arguments_to_validation():
     """
     adapters = PYTHON[PYTHON.index("layouts") : PYTHON.index("compat") + 1]
     files = [path for path in PACKAGE.rglob("*.py") if python_unit(path) in adapters]
-    assert len(files) >= len(adapters) == 11
+    assert len(files) >= len(adapters) == 12
     assert [(path.name, name) for path in files for name in raised(path)] == [("torch.py", "RuntimeError")]
 
 

@@ -1,0 +1,181 @@
+"""Dask collections for boosted trees on several machines: partitions that hold whole queries, and their groups.
+
+``lightgbm.DaskLGBMRanker`` and ``xgboost.dask.train`` call a custom objective on each worker with the partitions that
+happen to be there. A query that is split between two workers is then two queries, each of which ranks a part of the
+documents, and neither library says so. `whole_queries` moves the ends of partitions so that no query is split, and
+`group_sizes` turns query identifiers into what LightGBM asks for::
+
+    qid, X, y = whole_queries(qid, X, y)
+    DaskLGBMRanker(objective=plrank_fast.lightgbm.sklearn_objective()).fit(X, y, group=group_sizes(qid))
+    xgboost.dask.train(client, {}, DaskDMatrix(client, X, y, qid=qid), obj=plrank_fast.xgboost.objective())
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plrank_fast import validation
+from plrank_fast.extras import import_extra
+from plrank_fast.validation import IntArray
+
+EXTRA = "dask"
+
+Queries = tuple[NDArray[Any], IntArray]  # of a partition: identifiers in order, and how many rows each has
+
+
+def whole_queries(qid: Any, *collections: Any) -> tuple[Any, ...]:
+    """Move the ends of partitions so that each partition holds whole queries.
+
+    A query that goes on in the next partition is put into that in which it begins. Identifiers are computed for this,
+    and lengths of partitions where they are not known; everything else stays lazy.
+
+    Parameters
+    ----------
+    qid : dask Array of shape (n_docs,), or dask Series
+        Query of each document; the documents of a query follow one another.
+    *collections : dask Arrays, DataFrames or Series of n_docs rows
+        What else there is of the documents: features, labels, weights. Partitioned as ``qid`` is, and by rows only.
+
+    Returns
+    -------
+    tuple
+        ``qid`` and the collections; the same objects if no query is split.
+
+    Raises
+    ------
+    ImportError
+        If Dask is not installed.
+    TypeError
+        If an argument is no such collection.
+    ValueError
+        If a collection has other partitions than ``qid``, or a query returns after others.
+
+    Examples
+    --------
+    >>> import dask.array as da, numpy as np
+    >>> from plrank_fast.dask import whole_queries
+    >>> qid = da.from_array(np.array([7, 7, 8, 8, 8, 9]), chunks=3)
+    >>> qid, rows = whole_queries(qid, da.arange(6, chunks=3))
+    >>> rows.chunks
+    ((5, 1),)
+    """
+    dask = import_extra("dask", EXTRA)
+    names = ("qid", *(f"collections[{index}]" for index in range(len(collections))))
+    given = tuple(_by_rows(each, name) for each, name in zip((qid, *collections), names, strict=True))
+    queries, lengths = dask.compute(
+        [dask.delayed(_queries_of)(part) for part in _parts(given[0])], [_lengths(each) for each in given[1:]]
+    )
+    rows = np.array([int(sizes.sum()) for _, sizes in queries])
+    for name, found in zip(names[1:], lengths, strict=True):
+        validation.same_partitions(np.asarray(found, dtype=np.int64), rows, name)
+    before = np.concatenate([[0], np.cumsum(rows)])
+    after = _moved_ends(queries, before)
+    return given if np.array_equal(before, after) else tuple(_recut(each, before, after) for each in given)
+
+
+def group_sizes(qid: Any) -> Any:
+    """Count the documents of each query, as ``DaskLGBMRanker.fit(group=...)`` takes them.
+
+    Parameters
+    ----------
+    qid : dask Array of shape (n_docs,), or dask Series
+        Query of each document, as `whole_queries` gives it.
+
+    Returns
+    -------
+    dask Array of int64, shape (n_queries,)
+        In as many partitions as ``qid`` has, each with the queries of that one.
+
+    Raises
+    ------
+    ImportError, TypeError
+        As `whole_queries`.
+    ValueError
+        If a query is split between partitions, or returns after others.
+
+    Examples
+    --------
+    >>> import dask.array as da, numpy as np
+    >>> from plrank_fast.dask import group_sizes
+    >>> group_sizes(da.from_array(np.array([7, 7, 8, 8, 8, 9]), chunks=((5, 1),))).compute()
+    array([2, 3, 1])
+    """
+    dask = import_extra("dask", EXTRA)
+    (queries,) = dask.compute([dask.delayed(_queries_of)(part) for part in _parts(_by_rows(qid, "qid"))])
+    before = np.cumsum([0, *(int(sizes.sum()) for _, sizes in queries)])
+    validation.uncut_queries(before, _moved_ends(queries, before), "call plrank_fast.dask.whole_queries first")
+    sizes = np.concatenate([np.zeros(0, dtype=np.int64), *(sizes for _, sizes in queries)])
+    chunks = tuple(of_partition.size for _, of_partition in queries)
+    return import_extra("dask.array", EXTRA).from_array(sizes, chunks=(chunks,))
+
+
+def _is_array(collection: Any) -> bool:
+    return isinstance(collection, import_extra("dask.array", EXTRA).Array)
+
+
+def _by_rows(collection: Any, name: str) -> Any:
+    """Return a collection whose partitions are rows."""
+    columns = getattr(collection, "numblocks", ())[1:] if hasattr(collection, "to_delayed") else None
+    return validation.dask_rows(collection, columns, name)
+
+
+def _parts(collection: Any) -> list[Any]:
+    """Partitions, not computed."""
+    return list(np.ravel(collection.to_delayed()))
+
+
+def _lengths(collection: Any) -> Any:
+    """Rows of each partition, not computed where that takes anything."""
+    if _is_array(collection) and not np.isnan(collection.chunks[0]).any():
+        return list(collection.chunks[0])
+    delayed = import_extra("dask", EXTRA).delayed
+    return [delayed(len)(part) for part in _parts(collection)]
+
+
+def _queries_of(qid: Any) -> Queries:
+    values = np.asarray(qid)
+    begins = np.ones(values.size, dtype=bool)
+    begins[1:] = values[1:] != values[:-1]
+    starts = np.flatnonzero(begins)
+    return values[starts], np.diff(starts, append=values.size)
+
+
+def _moved_ends(queries: list[Queries], before: IntArray) -> IntArray:
+    """First rows of partitions, and the end of the last, moved on to the end of the query in which they are."""
+    identifiers = np.concatenate([of_partition for of_partition, _ in queries])
+    starts = np.cumsum([0, *(size for _, sizes in queries for size in sizes.tolist())])
+    begins = np.ones(identifiers.size, dtype=bool)
+    begins[1:] = identifiers[1:] != identifiers[:-1]
+    validation.queries_in_one_place(identifiers[begins])
+    ends = np.append(starts[:-1][begins], before[-1])
+    return ends[np.searchsorted(ends, before)]
+
+
+def _recut(collection: Any, before: IntArray, after: IntArray) -> Any:
+    """Cut a collection anew; partitions of which nothing is left are left out."""
+    after = np.unique(after)
+    parts = _parts(collection)
+    if _is_array(collection):
+        array = import_extra("dask.array", EXTRA)
+        shapes = [(int(rows), *collection.shape[1:]) for rows in np.diff(before)]
+        pieces = [
+            array.from_delayed(part, shape, meta=collection._meta) for part, shape in zip(parts, shapes, strict=True)
+        ]
+        return array.concatenate(pieces).rechunk({0: tuple(np.diff(after).tolist())})
+    delayed = import_extra("dask", EXTRA).delayed
+    frames = []
+    for begin, end in pairwise(after.tolist()):
+        first = int(np.searchsorted(before, begin, side="right")) - 1
+        last = int(np.searchsorted(before, end, side="left"))
+        rows = slice(begin - int(before[first]), end - int(before[first]))
+        frames.append(delayed(_rows_of)(parts[first:last], rows))
+    return import_extra("dask.dataframe", EXTRA).from_delayed(frames, meta=collection._meta, verify_meta=False)
+
+
+def _rows_of(frames: list[Any], rows: slice) -> Any:
+    pandas = import_extra("pandas", EXTRA)
+    return (frames[0] if len(frames) == 1 else pandas.concat(frames)).iloc[rows]

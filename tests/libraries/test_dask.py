@@ -1,0 +1,225 @@
+"""Dask: partitions hold whole queries, and trees grown on two workers are those of one process.
+
+The workers are threads of this process, which saves the seconds that processes take to start.
+"""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+pytest.importorskip("dask.dataframe", reason="dask is not installed; `make test-all` installs it")
+pytest.importorskip("distributed", reason="distributed is not installed; `make test-all` installs it")
+
+import dask
+import dask.array as da
+import dask.dataframe as dd
+import distributed
+import pandas as pd
+
+import plrank_fast as plr
+from plrank_fast.boosting import BoostingObjective
+from plrank_fast.dask import group_sizes, whole_queries
+
+ROUNDS = 8
+
+
+@pytest.fixture(autouse=True)
+def in_this_thread():
+    with dask.config.set(scheduler="synchronous"):
+        yield
+
+
+def cut(values, sizes):
+    """A Dask array in partitions of these sizes."""
+    return da.from_array(values, chunks=(tuple(sizes), *((size,) for size in values.shape[1:])))
+
+
+def frame(values, sizes, unknown=True):
+    """A data frame or series in such partitions; Dask knows nothing of them."""
+    ends = np.cumsum([0, *sizes])
+    return dd.from_delayed([dask.delayed(values.iloc[a:b]) for a, b in pairwise(ends)], meta=values)
+
+
+# --- partitions
+
+IDENTIFIERS = np.array([4, 4, 4, 1, 1, 9, 9, 9, 9, 9, 9, 2, 7, 7])  # queries of 3, 2, 6, 1 and 2 documents
+
+
+@pytest.mark.parametrize(
+    ("sizes", "expected"),
+    [
+        ((3, 2, 6, 3), (3, 2, 6, 3)),  # nothing to do
+        ((14,), (14,)),
+        ((4, 10), (5, 9)),
+        ((6, 2, 2, 4), (11, 3)),  # a query over four partitions, of which two hold nothing else
+        ((1, 12, 1), (3, 11)),
+        ((5, 0, 6, 3), (5, 6, 3)),
+        ((0, 4, 10, 0), (5, 9)),
+        ((1,) * 14, (3, 2, 6, 1, 2)),
+    ],
+)
+@pytest.mark.parametrize("kind", ["array", "unknown", "frame"])
+def test_no_query_is_split(sizes, expected, kind):
+    """Rows stay in order and together. Mutants: the end moved back to where the query begins; only neighbours looked
+    at; rows of the second collection left where they were; empty partitions kept."""
+    rows = np.arange(14)
+    features = np.column_stack([rows, -rows])
+    if kind == "frame":
+        qid, X, y = frame(pd.Series(IDENTIFIERS), sizes), frame(pd.DataFrame(features), sizes), cut(rows, sizes)
+    else:
+        qid, X, y = cut(IDENTIFIERS, sizes), cut(features, sizes), cut(rows, sizes)
+        if kind == "unknown":
+            qid, X = (each.map_blocks(np.copy, dtype=each.dtype) for each in (qid, X))
+            qid._chunks, X._chunks = ((np.nan,) * len(sizes),), ((np.nan,) * len(sizes), (2,))
+    results = whole_queries(qid, X, y)
+    for result, values in zip(results, (IDENTIFIERS, features, rows), strict=True):
+        assert np.array_equal(np.asarray(result.compute()), values)
+        found = [len(part) for part in dask.compute(*np.ravel(result.to_delayed()))]
+        assert tuple(size for size in found if size) == expected
+    if tuple(size for size in sizes if size) == expected:
+        assert all(result is given for result, given in zip(results, (qid, X, y), strict=True))
+    else:
+        assert results[2].chunks == (expected,)
+        with pytest.raises(ValueError, match=r"^qid has a query that is split between partitions \d and \d: call"):
+            group_sizes(qid)
+    sizes_of_queries = group_sizes(results[0])
+    assert np.array_equal(sizes_of_queries.compute(), [3, 2, 6, 1, 2])
+    assert sizes_of_queries.npartitions == results[0].npartitions
+    of_partitions = dask.compute(*sizes_of_queries.to_delayed())
+    assert tuple(part.sum() for part in of_partitions if part.size) == expected
+
+
+def test_other_identifiers_and_objects():
+    """Text, and a partition that is moved on the workers only when something is computed."""
+    qid = cut(np.array(["a", "a", "b", "b", "b", "c"]), (3, 3))
+    assert whole_queries(qid)[0].chunks == ((5, 1),)
+    computed = []
+    X = qid.map_blocks(lambda part: computed.append(1) or part, dtype=qid.dtype, meta=np.empty(0, qid.dtype))
+    whole_queries(qid, X)
+    assert not computed
+
+
+@pytest.mark.parametrize(
+    ("qid", "others", "error", "message"),
+    [
+        (np.arange(3), (), TypeError, "^qid must be a Dask array, data frame or series, got ndarray"),
+        (cut(IDENTIFIERS, (14,)), ([1, 2],), TypeError, r"^collections\[0\] must be a Dask .* got list"),
+        (cut(IDENTIFIERS, (4, 10)), (cut(IDENTIFIERS, (14,)),), ValueError, r"^collections\[0\] .* got 1 and not 2"),
+        (
+            cut(IDENTIFIERS, (4, 10)), (cut(IDENTIFIERS, (4, 10)), cut(IDENTIFIERS, (5, 9))), ValueError,
+            r"^collections\[1\] must have the partitions of qid, got 5 rows in partition 0 and not 4",
+        ),
+        (cut(np.array([1, 2, 1]), (2, 1)), (), ValueError, "^qid 1 returns after others"),
+        (
+            cut(IDENTIFIERS, (4, 10)), (da.zeros((14, 4), chunks=((4, 10), 2)),), ValueError,
+            r"^collections\[0\] must be partitioned by rows only, got \(2,\) parts by columns",
+        ),
+    ],
+)  # fmt: skip
+def test_wrong_collections(qid, others, error, message):
+    """Mutants: each of these checks left out."""
+    with pytest.raises(error, match=message):
+        whole_queries(qid, *others)
+
+
+# --- training on two workers
+
+
+@pytest.fixture(scope="module")
+def client():
+    options = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
+    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def problem():
+    """Short lists first, then long ones: a worker by itself would take another cutoff than both together."""
+    rng = np.random.default_rng(0)
+    lengths = np.array([12] * 30 + [150] * 10)
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    X = rng.normal(size=(offsets[-1], 5))
+    y = np.clip(np.rint(X[:, 0] + X[:, 1] ** 2 / 2 + rng.normal(size=offsets[-1]) / 2), 0, 4)
+    return X, y, np.repeat(np.arange(lengths.size), lengths), offsets
+
+
+def partitions(problem, client):
+    """In four partitions, of which three end within a query; on both workers, half of the documents each."""
+    X, y, qid, offsets = problem
+    sizes = (200, 500, 600, offsets[-1] - 1300)
+    return whole_queries(*(cut(values, sizes) for values in (qid, X, y)))
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"normalize": "dataset", "curvature": "constant"}, {"curvature": "majorizer", "cutoff": 5}]
+)
+def test_xgboost_on_two_workers(client, problem, options):
+    """The model of one process, to the rounding of float32; and the metric.
+
+    Mutants: the unit of each worker by itself; the default cutoff likewise; the largest gain likewise; XGBoost's mean
+    of the workers' metrics; partitions as they were.
+    """
+    xgboost = pytest.importorskip("xgboost")
+    import xgboost.dask as dask_xgboost
+
+    from plrank_fast.xgboost import ndcg, objective
+
+    X, y, qid, _ = problem
+    parameters = {
+        "learning_rate": 0.3,
+        "base_score": 0.0,
+        "max_depth": 3,
+        "nthread": 1,
+        "disable_default_eval_metric": 1,
+    }
+    whole = xgboost.DMatrix(X, y, qid=qid)
+    history = {}
+    alone = xgboost.train(
+        parameters, whole, ROUNDS, obj=objective(**options), custom_metric=ndcg(), evals=[(whole, "train")],
+        evals_result=history, verbose_eval=False,
+    )  # fmt: skip
+    identifiers, features, labels = partitions(problem, client)
+    matrix = dask_xgboost.DaskDMatrix(client, features, labels, qid=identifiers)
+    assert len(matrix.worker_map) == 2
+    both = dask_xgboost.train(
+        client, parameters, matrix, ROUNDS, obj=objective(**options), custom_metric=ndcg(), evals=[(matrix, "train")],
+        verbose_eval=False,
+    )  # fmt: skip
+    expected = alone.predict(whole)
+    assert expected.std() > 0.05
+    np.testing.assert_allclose(both["booster"].predict(whole), expected, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(both["history"]["train"]["ndcg@10"], history["train"]["ndcg@10"], rtol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore:Parameter n_jobs will be ignored:UserWarning")  # LightGBM's, of its own default
+def test_lightgbm_on_two_workers(client, problem, monkeypatch):
+    """Each worker ranks whole queries, and the model is as good as that of one process; LightGBM bins on each worker by
+    itself, so that it is not the same. Mutant: partitions as they were."""
+    lightgbm = pytest.importorskip("lightgbm")
+    from plrank_fast.lightgbm import sklearn_objective
+
+    seen = []
+    derivatives = BoostingObjective.derivatives
+
+    def recording(self, scores, labels, offsets=None, **options):
+        seen.append(np.diff(offsets))
+        return derivatives(self, scores, labels, offsets, **options)
+
+    monkeypatch.setattr(BoostingObjective, "derivatives", recording)
+    X, y, _, offsets = problem
+    options = {"n_estimators": ROUNDS, "num_leaves": 8, "metric": "None", "reg_lambda": 1.0, "verbosity": -1}
+    alone = lightgbm.LGBMRanker(objective=sklearn_objective(), n_jobs=1, **options).fit(X, y, group=np.diff(offsets))
+    seen.clear()
+    identifiers, features, labels = partitions(problem, client)
+    ranker = lightgbm.DaskLGBMRanker(objective=sklearn_objective(), client=client, tree_learner="data", **options)
+    ranker.fit(features, labels, group=group_sizes(identifiers))
+    assert len(seen) == 2 * ROUNDS
+    for first, second in zip(seen[::2], seen[1::2], strict=True):
+        assert np.array_equal(np.sort(np.concatenate([first, second])), np.sort(np.diff(offsets)))
+    reached, expected, none = (
+        plr.ndcg(scores, plr.gains(y), plr.dcg_weights(10), offsets=offsets).mean()
+        for scores in (ranker.booster_.predict(X), alone.predict(X), np.zeros(y.size))
+    )
+    assert expected > none + 0.2
+    assert reached > expected - 0.05
