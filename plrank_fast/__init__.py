@@ -23,6 +23,7 @@ What there is; ``help(plr.pl_rank_exact)`` and so on say more:
 - what ranks and documents are worth: ``dcg_weights``, ``precision_weights``, ``rbp_weights``, ``gains``;
 - batches: ``offsets_from_qid``, ``offsets_from_group``;
 - ``losses`` to descend: pointwise, softmax cross-entropy, ListMLE, LambdaRank and others; ``fairness`` of exposure;
+- ``off_policy``: values of a policy and their gradients from rankings that another policy has shown, clicks;
 - ``data``: LETOR files and generated sets; ``interchange``: runs and judgements; ``chunks``: batches for process pools;
 - inside other libraries: import ``plrank_fast.torch``, ``.jax``, ``.sklearn``, ``.lightgbm``, ``.xgboost``,
   ``.catboost``, ``.dask``; ``boosting`` serves any other library of boosted trees;
@@ -48,7 +49,7 @@ Each module imports only modules listed above it::
     .                   arguments, errors     extras  validation  scaling  build
                         public functions      rank_weights  offsets  sampling  metrics  losses  gradients
                                               policy_gradients  probabilities  stochastic_rank  fairness
-                                              cost_model  value_and_gradient  chunks  embedding
+                                              off_policy  cost_model  value_and_gradient  chunks  embedding
                         oracle in NumPy       reference
                         other libraries       layouts  expected_loss  torch  jax  sklearn  interchange  boosting
                                               lightgbm  xgboost  catboost  dask  compat
@@ -88,7 +89,7 @@ from plrank_fast.stochastic_rank import stochastic_rank
 from plrank_fast.value_and_gradient import value_and_gradient
 
 if TYPE_CHECKING:
-    from plrank_fast import boosting, chunks, data, interchange, reference
+    from plrank_fast import boosting, chunks, data, interchange, off_policy, reference
 
 __version__ = "0.1.0"
 
@@ -112,6 +113,7 @@ __all__ = [
     "losses",
     "mrr",
     "ndcg",
+    "off_policy",
     "offsets_from_group",
     "offsets_from_qid",
     "pl_rank_1",
@@ -139,7 +141,7 @@ __all__ = [
 ]
 
 # Imported when they are first asked for: they would add a half to what ``import plrank_fast`` takes.
-_ON_FIRST_USE = ("boosting", "chunks", "data", "interchange", "reference")
+_ON_FIRST_USE = ("boosting", "chunks", "data", "interchange", "off_policy", "reference")
 
 
 def __getattr__(name: str) -> ModuleType:

@@ -521,6 +521,50 @@ def one_per_ranking(values: ArrayLike, name: str, shape: tuple[int, int], batch:
     return array.reshape(shape)
 
 
+def one_per_rank(values: ArrayLike, name: str, shape: tuple[int, ...], batch: bool) -> FloatArray:
+    """Return numbers of ranks in the shape of the rankings: given so, or without ``batch`` as (n_rankings, length)."""
+    array = real_array(values, name, ndim=None)
+    if array.shape != shape and not (shape[0] == 1 and array.shape == shape[1:]):
+        expected = shape if batch else shape[1:]
+        raise ValueError(f"{name} must have the shape of rankings, {expected}, got {array.shape}")
+    return array.reshape(shape)
+
+
+def one_per_place(array: FloatArray, name: str, n_ranks: int) -> FloatArray:
+    """Return the first ``n_ranks`` of numbers of ranks, 1-dimensional, if there are as many."""
+    if array.size < n_ranks:
+        raise ValueError(f"{name} must have one entry per rank, {n_ranks} or more, got {array.size}")
+    return array[:n_ranks]
+
+
+def chances(array: FloatArray, name: str) -> FloatArray:
+    """Return probabilities of what has happened: above 0, and at most 1 but for rounding."""
+    wrong = ~((array > 0.0) & (array <= 1.0 + 1e-9))
+    if wrong.any():
+        first = tuple(int(i) for i in np.argwhere(wrong)[0])
+        raise ValueError(f"{name} must be above 0 and at most 1, got {array[first]} at index {first}")
+    return array
+
+
+def whole_rankings(lengths: IntArray, shown: NDArray[np.bool_], wanted: IntArray) -> None:
+    """Check that no ranking shown ends before the rank wanted of its query; lengths and shown: (n_queries, n_rows)."""
+    short = shown & (lengths < wanted[:, np.newaxis])
+    if short.any():
+        query, row = (int(i) for i in np.argwhere(short)[0])
+        raise ValueError(
+            f"rankings must not end early here, got {lengths[query, row]} items in place of {wanted[query]} at "
+            f"(query {query}, sample {row})"
+        )
+
+
+def between(value: Any, name: str, lowest: float, highest: float) -> float:
+    """Return a float that lies between the two, neither of them included."""
+    number = positive_real(value, name)
+    if not lowest < number < highest:
+        raise ValueError(f"{name} must be between {lowest:g} and {highest:g}, got {number:g}")
+    return number
+
+
 def reward_baseline(values: Any, shape: tuple[int, int], per_ranking: bool) -> FloatArray | None:
     """Return what is taken off the rewards, to be broadcast to their shape; None is the mean of the other rankings.
 

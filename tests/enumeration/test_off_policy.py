@@ -1,0 +1,266 @@
+"""Estimates of a policy's value from another one's log: unbiased where theory says so, and the gradient is theirs."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import plrank_fast as plr
+from plrank_fast import off_policy
+
+N_DOCS, N_RANKS = 4, 3
+RNG = np.random.default_rng(5)
+NEW, OLD = RNG.normal(size=(2, N_DOCS))
+EVERY = np.array(list(itertools.permutations(range(N_DOCS), N_RANKS)), dtype=np.int32)
+SHOWN = np.exp(plr.ranking_log_prob(OLD, EVERY))
+RELEVANCE, THETA = RNG.normal(size=N_DOCS), RNG.uniform(0.1, 1.0, size=N_RANKS)
+AT_RANK = RNG.normal(size=(N_DOCS, N_RANKS))  # worth of an item at a rank
+# rewards of one ranking, or of its ranks, by what they depend on
+ANY = RNG.normal(size=len(EVERY)) ** 3
+CASCADE = np.sin(np.cumsum(EVERY * [7.0, 3.0, 5.0], axis=1))
+POSITION = AT_RANK[EVERY, np.arange(N_RANKS)]
+LOGGED = {"logging_scores": OLD}
+
+
+def true_value(scores, rewards):
+    return np.exp(plr.ranking_log_prob(scores, EVERY)) @ rewards
+
+
+def true_gradient(rewards):
+    chances = np.exp(plr.ranking_log_prob(NEW, EVERY))
+    return plr.ranking_log_prob_vjp(NEW, EVERY, chances * rewards)
+
+
+def each(estimator, rewards, scores=NEW, **options):
+    """Estimates from one session each, one for every ranking that the log may hold."""
+    return [
+        estimator(scores, ranking[np.newaxis], reward[np.newaxis], **options)
+        for ranking, reward in zip(EVERY, rewards, strict=True)
+    ]
+
+
+def doubly_robust(scores, rankings, rewards, **options):
+    return off_policy.doubly_robust(scores, rankings, rewards, RELEVANCE, THETA, **options)
+
+
+UNBIASED = {
+    "ips": (off_policy.ips, ANY, 1e-13),
+    "doubly_robust": (doubly_robust, ANY, 1e-8),
+    "rips": (off_policy.rips, CASCADE, 1e-13),
+    "iips": (off_policy.iips, POSITION, 1e-7),
+    "pseudo_inverse": (off_policy.pseudo_inverse, POSITION.sum(axis=1), 1e-7),
+}
+
+
+@pytest.mark.parametrize("name", UNBIASED)
+def test_expectation(name):
+    """Of value and gradient over all rankings of the log.
+
+    Mutants: 1 / mu in place of w; the prediction not taken off; w_k one rank short; probabilities of the new policy in
+    place of the log's; G without its pseudo-inverse.
+    """
+    estimator, rewards, accuracy = UNBIASED[name]
+    estimates = each(estimator, rewards, **LOGGED)
+    of_ranking = rewards if rewards.ndim == 1 else rewards.sum(axis=1)
+    value = SHOWN @ [estimate.value for estimate in estimates]
+    assert abs(value - true_value(NEW, of_ranking)) < accuracy
+    gradient = SHOWN @ [estimate.gradient for estimate in estimates]
+    np.testing.assert_allclose(gradient, true_gradient(of_ranking), rtol=0, atol=10 * accuracy)
+
+
+def test_what_each_assumes_is_needed():
+    """Rewards of a cascade bias ``iips``, and rewards of any form bias ``pseudo_inverse``: the tests above can tell."""
+    for estimator, rewards in ((off_policy.iips, CASCADE), (off_policy.pseudo_inverse, ANY)):
+        of_ranking = rewards if rewards.ndim == 1 else rewards.sum(axis=1)
+        value = SHOWN @ [estimate.value for estimate in each(estimator, rewards, **LOGGED)]
+        assert abs(value - true_value(NEW, of_ranking)) > 1e-3
+
+
+def test_a_good_prediction_varies_less():
+    rewards = (RELEVANCE[EVERY] * THETA).sum(axis=1)
+    values = {
+        estimator: [estimate.value for estimate in each(estimator, rewards, **LOGGED)]
+        for estimator in (off_policy.ips, doubly_robust)
+    }
+    assert np.std(values[doubly_robust]) < 1e-7 < np.std(values[off_policy.ips])
+
+
+OPTIONS = [{}, {"clip": 1.3}, {"self_normalized": True}, {"clip": 1.3, "self_normalized": True}]
+
+
+WITH_OPTIONS = [(name, options) for name in UNBIASED for options in OPTIONS if name != "pseudo_inverse" or not options]
+
+
+@pytest.mark.parametrize(("name", "options"), WITH_OPTIONS)
+def test_gradient_is_that_of_the_estimate(name, options):
+    """Finite differences, on two queries with different numbers of sessions, rankings that end early among them.
+
+    Mutants: a derivative of clipped weights; no derivative of the sum of weights; queries weighted equally.
+    """
+    estimator, rewards, _ = UNBIASED[name]
+    rng = np.random.default_rng(1)
+    offsets = [0, 4, 4, 7]
+    old, new = rng.normal(size=(2, 7))
+    rankings = plr.sample_rankings(old, 30, N_RANKS, offsets=offsets, rng=0)
+    rankings[2, 11:] = -1
+    if name != "pseudo_inverse":
+        rankings[0, 4:8, 2:] = -1
+    rewards = rng.normal(size=rankings.shape[: rewards.ndim + 1])
+    arguments = {"offsets": offsets, "logging_scores": old, **options}
+    if name == "doubly_robust":
+
+        def estimator(scores, rankings, rewards, **options):
+            return off_policy.doubly_robust(scores, rankings, rewards, old, THETA, **options)
+
+    estimate = estimator(new, rankings, rewards, **arguments)
+    ratios = estimate.numerators.sum(axis=0) / estimate.denominators.sum(axis=0)
+    assert abs(estimate.value - ratios.sum()) < 1e-12
+    assert len(estimate.numerators) == 41
+    for d, step in enumerate(1e-4 * np.eye(7)):
+        ahead, behind = (estimator(new + sign * step, rankings, rewards, **arguments).value for sign in (1, -1))
+        assert abs((ahead - behind) / 2e-4 - estimate.gradient[d]) < 3e-6
+
+
+def test_the_logging_policy_itself():
+    """All weights are 1, the value is the mean, all sessions count. Mutant: denominators of the wrong sessions."""
+    rankings = plr.sample_rankings(OLD, 50, N_RANKS, rng=0)
+    rewards = np.random.default_rng(0).normal(size=50)
+    for options in OPTIONS:
+        for estimate in (
+            off_policy.ips(OLD, rankings, rewards, **LOGGED, **options),
+            off_policy.ips(
+                OLD, rankings, rewards, propensities=off_policy.ranking_propensities(OLD, rankings), **options
+            ),
+        ):
+            assert abs(estimate.value - rewards.mean()) < 1e-13
+            assert abs(estimate.effective_sample_size - 50) < 1e-10
+            assert abs(estimate.standard_error - rewards.std(ddof=1) / np.sqrt(50)) < 1e-12
+
+
+def test_by_hand():
+    rankings, rewards = [[0, 1], [1, 0], [1, 0]], [1.0, 2.0, 4.0]
+    new = [0.0, np.log(3.0)]  # 1/4 and 3/4; weights 1/2, 3/2, 3/2
+    call = {"propensities": [0.5, 0.5, 0.5]}
+    assert abs(off_policy.ips(new, rankings, rewards, **call).value - 9.5 / 3) < 1e-14
+    assert abs(off_policy.ips(new, rankings, rewards, **call, clip=1.0).value - 6.5 / 3) < 1e-14
+    assert abs(off_policy.ips(new, rankings, rewards, **call, self_normalized=True).value - 9.5 / 3.5) < 1e-14
+    assert abs(off_policy.ips(new, rankings, rewards, **call).effective_sample_size - 3.5**2 / 4.75) < 1e-14
+    assert off_policy.effective_sample_size([0.0, 0.0]) == 0.0
+
+
+def test_long_rankings_do_not_underflow():
+    """Propensities of 1e-400 are no doubles; their logarithms are. Mutant: exp before the difference."""
+    old, new = np.random.default_rng(0).normal(size=(2, 300))
+    rankings = plr.sample_rankings(old, 5, rng=0)
+    new = old + 1e-3 * new
+    estimate = off_policy.ips(new, rankings, np.ones(5), logging_scores=old)
+    assert 0.5 < estimate.value < 2.0
+    assert (off_policy.ranking_propensities(old, rankings) == 0.0).all()
+
+
+def test_bootstrap_interval():
+    """Near the normal interval of the same log, of ratios too; the same seed gives the same numbers."""
+    rankings = plr.sample_rankings(OLD, 2000, N_RANKS, rng=1)
+    rewards = (rankings[:, 0] == 1) + 0.5
+    for options in ({}, {"self_normalized": True}):
+        estimate = off_policy.ips(NEW, rankings, rewards, **LOGGED, **options)
+        low, high = estimate.interval(rng=0)
+        assert (low, high) == estimate.interval(rng=0)
+        assert low < estimate.value < high
+        assert abs((high - low) / (2 * 1.96 * estimate.standard_error) - 1.0) < 0.15
+    assert off_policy.ips(NEW, rankings[:1], rewards[:1], **LOGGED).standard_error == np.inf
+
+
+class TestClicks:
+    def test_item_propensities(self):
+        theta = off_policy.position_bias(3, 0.5)
+        expected = np.zeros(N_DOCS)
+        for chance, ranking in zip(SHOWN, EVERY, strict=True):
+            expected[ranking] += chance * theta
+        np.testing.assert_allclose(off_policy.item_propensities(OLD, theta), expected, rtol=0, atol=1e-8)
+
+    @pytest.mark.parametrize("predicted", [None, "anything"])
+    @pytest.mark.parametrize("trust", [False, True])
+    def test_relevance_is_unbiased(self, trust, predicted):
+        """Expectation over rankings and clicks, a chance of a click being its mean.
+
+        Mutants: noise not taken off; noise of the wrong rank; the prediction over unexamined ranks; N of all queries.
+        """
+        relevance = np.array([0.1, 0.9, 0.5, 0.0])
+        alpha, beta = (
+            off_policy.trust_bias(N_RANKS) if trust else (off_policy.position_bias(N_RANKS), np.zeros(N_RANKS))
+        )
+        options = {"noise": beta} if trust else {}
+        if predicted:
+            options |= {"predicted": [0.3, 0.2, 0.9, 1.0], "examination": alpha}
+        exposures = off_policy.item_propensities(OLD, alpha)
+        total = np.zeros(N_DOCS)
+        for chance, ranking in zip(SHOWN, EVERY, strict=True):
+            clicks = alpha * relevance[ranking] + beta
+            total += chance * off_policy.relevance_from_clicks([ranking], [clicks], exposures, **options)
+        np.testing.assert_allclose(total, relevance, rtol=0, atol=1e-7)
+
+    def test_sessions_of_queries(self):
+        offsets, alpha = [0, 4, 4, 7, 9], off_policy.position_bias(2)
+        scores = np.random.default_rng(0).normal(size=9)
+        rankings = plr.sample_rankings(scores, 6, 2, offsets=offsets, rng=0)
+        rankings[2, 3:] = -1
+        rankings[3] = -1
+        clicks = np.random.default_rng(1).random(rankings.shape) < 0.5
+        exposures = off_policy.item_propensities(scores, alpha, offsets=offsets)
+        whole = off_policy.relevance_from_clicks(rankings, clicks, exposures, offsets=offsets)
+        alone = off_policy.relevance_from_clicks(rankings[2, :3], clicks[2, :3], exposures[4:7])
+        np.testing.assert_array_equal(whole[4:7], alone)
+        assert (whole[7:] == 0.0).all()
+
+    def test_simulated_clicks(self):
+        """Frequencies at five standard errors of 2e4 sessions; no click past the end, nor at chance 0."""
+        alpha, beta = off_policy.trust_bias(N_RANKS)
+        relevance = np.array([0.1, 0.9, 0.5, 0.0])
+        rankings = np.tile([[0, 1, -1], [3, 2, 1]], (10_000, 1))
+        clicks = off_policy.simulate_clicks(rankings, relevance, alpha, noise=beta, rng=0)
+        np.testing.assert_array_equal(clicks, off_policy.simulate_clicks(rankings, relevance, alpha, noise=beta, rng=0))
+        for row in (0, 1):
+            shown = rankings[row] >= 0
+            chances = np.where(shown, alpha * relevance[rankings[row]] + beta, 0.0)
+            error = clicks[row::2].mean(axis=0) - chances
+            assert (np.abs(error) <= 5 * np.sqrt(chances * (1 - chances) / 10_000)).all()
+        assert not off_policy.simulate_clicks(rankings, np.zeros(4), alpha, rng=0).any()
+
+    def test_trust_bias_by_hand(self):
+        alpha, beta = off_policy.trust_bias(25, eta=0.0)
+        assert abs(beta[0] - 0.65) + abs(beta[24] - 0.065) + abs((alpha + beta)[0] - 0.98) < 1e-12
+        assert abs((alpha + beta)[24] - 0.79) < 1e-12
+
+
+ONE = {"propensities": [0.5]}
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: off_policy.ips(NEW, [[0, 1]], [1.0]), ValueError, "propensities must be given, or logging_scores"),
+        (lambda: off_policy.ips(NEW, [[0, 1]], [1.0], **ONE, **LOGGED), ValueError, "only one of propensities and"),
+        (lambda: off_policy.ips(NEW, [[0, 1]], [1.0, 2.0], **ONE), ValueError, "rewards must have one entry per"),
+        (lambda: off_policy.ips(NEW, [[0]], [1.0], propensities=[0.0]), ValueError, "propensities must be above 0"),
+        (lambda: off_policy.ips(NEW, [[0]], [1.0], propensities=[1.5]), ValueError, "propensities .* at most 1"),
+        (lambda: off_policy.ips(NEW, [[0]], [1.0], **ONE, clip=0.0), ValueError, "clip must be positive"),
+        (lambda: off_policy.ips(NEW, [[0]], [1.0], **ONE, self_normalized=1), TypeError, "self_normalized must be"),
+        (lambda: off_policy.ips(NEW, [[-1]], [1.0], **ONE), ValueError, "number of rankings that are not empty"),
+        (lambda: off_policy.ips(NEW, [[0]], [1.0], logging_scores=[1.0]), ValueError, "logging_scores must have one"),
+        (lambda: off_policy.rips(NEW, [[0, 1]], [1.0], **LOGGED), ValueError, "rank_rewards must have the shape of"),
+        (lambda: off_policy.pseudo_inverse(NEW, [[0, -1]], [1.0], **LOGGED), ValueError, "must not end early here"),
+        (lambda: off_policy.simulate_clicks([[0]], [2.0], [1.0]), ValueError, "relevance must be from 0 to 1"),
+        (lambda: off_policy.simulate_clicks([[0]], [1.0], [2.0]), ValueError, "the chances of clicks must be from 0"),
+        (lambda: off_policy.simulate_clicks([[0]], [1.0], []), ValueError, "examination must have one entry per rank"),
+        (lambda: off_policy.relevance_from_clicks([[0]], [[1]], [1.0], predicted=[0.0]), ValueError, "examination"),
+        (lambda: off_policy.relevance_from_clicks([[0]], [[1]], [-1.0]), ValueError, "propensities must be at least"),
+        (lambda: off_policy.position_bias(3, -1.0), ValueError, "eta must be at least 0"),
+        (lambda: off_policy.effective_sample_size([-1.0]), ValueError, "importance_weights must be at least 0"),
+        (lambda: off_policy.ips(NEW, [[0]], [1.0], **ONE).interval(1.0), ValueError, "confidence must be between"),
+    ],
+    ids=range(19),
+)
+def test_errors(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
