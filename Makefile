@@ -51,6 +51,22 @@ hunt: build  ## search for problems on which a promise is broken (HUNT_FLAGS="--
 mutants: build  ## break the sources on purpose and see whether tests notice (MUTANTS_FLAGS="--count 10 --module ...")
 	$(BIN)/python tests/attackers/mutants.py $(MUTANTS_FLAGS)
 
+# What `pip install plrank-fast` would give: made with pinned tools, OpenMP's runtime inside, and used as by somebody who
+# has no compiler, away from this folder. With SOURCE_DATE_EPOCH two builds have the same bits.
+WHEEL_TESTS ?= tests/hand tests/invariants
+wheel: export SOURCE_DATE_EPOCH ?= 315532800
+wheel: $(VENV)/release  ## make dist/*.tar.gz and dist/*.whl, check the wheel, train and test with it without a compiler
+	rm -rf dist build/wheel
+	$(VENV)/wheel-tools/bin/python -m build --no-isolation --outdir build/wheel/linux .
+	$(VENV)/wheel-tools/bin/auditwheel repair --wheel-dir dist build/wheel/linux/*.whl
+	cp build/wheel/linux/*.tar.gz dist
+	$(PYTHON) -m venv build/wheel/user
+	build/wheel/user/bin/python -m pip install -q --disable-pip-version-check "$$(ls $(CURDIR)/dist/*.whl)[train]" \
+		"pytest>=8" "pytest-timeout>=2.3" "hypothesis>=6.100" "scipy>=1.12" -c constraints-test.txt
+	cd build/wheel && CC=false user/bin/plrank-fast train --profile yahoo --queries 500 --features 20 --epochs 3 --output run
+	cd build/wheel && CC=false user/bin/pytest -q $(addprefix ../../,$(WHEEL_TESTS))
+	cd dist && sha256sum *
+
 lint: build  ## check style and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -104,6 +120,11 @@ $(VENV)/bench: $(VENV)/installed
 $(VENV)/test: $(VENV)/installed
 	$(PIP) "plrank-fast[train,test]" -c constraints-test.txt
 	@touch $(VENV)/train $@
+
+$(VENV)/release: $(BIN)/python requirements-release.txt
+	$(PYTHON) -m venv $(VENV)/wheel-tools
+	$(VENV)/wheel-tools/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements-release.txt
+	@touch $@
 
 # TensorFlow holds other packages to versions of its own.
 $(VENV)/test-all: $(VENV)/test

@@ -9,18 +9,22 @@ Switches (environment variables, read at build time):
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import platform
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
+from setuptools.command.sdist import sdist
 from setuptools.modified import newer_group
 
 PACKAGE = Path("plrank_fast")
@@ -205,6 +209,37 @@ class BuildKernels(build_ext):
             return f"{command} ({platform.machine()})"
 
 
+class ReproducibleSdist(sdist):
+    """``sdist`` whose archive has the same bits wherever and whenever it is made, if SOURCE_DATE_EPOCH is set.
+
+    Setuptools does so for wheels only.
+    """
+
+    def make_archive(
+        self, base_name: str, format: str, root_dir: Any = None, base_dir: Any = None, **owner: Any
+    ) -> str:
+        """Pack a folder with one date and no owner."""
+        date = os.environ.get("SOURCE_DATE_EPOCH")
+        if date is None or format != "gztar":
+            return str(super().make_archive(base_name, format, root_dir, base_dir, **owner))
+
+        def without_history(member: tarfile.TarInfo) -> tarfile.TarInfo:
+            member.mtime = int(date)
+            member.uid = member.gid = 0
+            member.uname = member.gname = ""
+            member.mode = 0o755 if member.isdir() or member.mode & 0o100 else 0o644
+            return member
+
+        path = base_name + ".tar.gz"
+        with (
+            open(path, "wb") as file,
+            gzip.GzipFile("", "wb", mtime=int(date), fileobj=file) as packed,
+            tarfile.open(fileobj=packed, mode="w") as archive,
+        ):
+            archive.add(os.path.join(root_dir or "", base_dir), base_dir, filter=without_history)
+        return path
+
+
 def extension(module: str, kernel_sources: list[str]) -> Extension:
     """Describe one Cython module; any header or shared ``.pxd`` that changes rebuilds it."""
     headers = [str(path) for path in [*KERNELS.rglob("*.h"), *INCLUDE.glob("*.h"), *PACKAGE.rglob("*.pxd")]]
@@ -223,5 +258,5 @@ if __name__ == "__main__":
             compiler_directives=DIRECTIVES,
             force=CHECKED,
         ),
-        cmdclass={"build_ext": BuildKernels},
+        cmdclass={"build_ext": BuildKernels, "sdist": ReproducibleSdist},
     )

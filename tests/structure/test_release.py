@@ -1,0 +1,46 @@
+"""What a release is made of agrees with itself: versions, files, pinned tools."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import plrank_fast
+
+ROOT = Path(__file__).resolve().parents[2]
+NOT_RELEASED = (".github/", "packaging/", ".gitignore")  # for the repository and its forge
+
+
+def text(name):
+    return (ROOT / name).read_text()
+
+
+def test_one_version():
+    """Mutant: the version raised in one place only."""
+    version = re.search(r'^version = "(.+)"$', text("pyproject.toml"), re.M)[1]
+    assert version == plrank_fast.__version__
+    assert re.search(r"^version: (.+)$", text("CITATION.cff"), re.M)[1] == version
+    assert re.search(r'version: "(.+)"', text("packaging/conda/recipe.yaml"))[1] == version
+
+
+def test_every_file_is_in_the_sdist(tmp_path):
+    """Whoever has the sdist has what `make test` needs. Mutant: MANIFEST.in without asv_benchmarks."""
+    if not (ROOT / ".git").exists():
+        pytest.skip("not a checkout")
+    command = [sys.executable, "setup.py", "-q", "egg_info", "--egg-base", str(tmp_path)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    released = set(next(tmp_path.glob("*.egg-info/SOURCES.txt")).read_text().split())
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True).stdout.split()
+    assert [path for path in tracked if not path.startswith(NOT_RELEASED) and path not in released] == []
+    assert [path for path in released if path.endswith((".so", ".o"))] == []
+
+
+def test_tools_of_a_release_are_pinned():
+    """Each with hashes, and what the build asks for is among them. Mutant: a line without its hashes."""
+    entries = re.split(r"\n(?=\S)", re.sub(r"^#.*\n", "", text("requirements-release.txt"), flags=re.M).strip())
+    assert all(re.match(r"[\w-]+==\S+", entry) and "--hash=sha256:" in entry for entry in entries)
+    pinned = {re.match(r"[\w-]+", entry)[0].lower() for entry in entries}
+    required = re.search(r"^requires = \[(.+)\]$", text("pyproject.toml"), re.M)[1]
+    assert {name.lower() for name in re.findall(r'"([\w-]+)', required)} <= pinned
