@@ -58,7 +58,7 @@ wheel: export SOURCE_DATE_EPOCH ?= 315532800
 wheel: $(VENV)/release  ## make dist/*.tar.gz and dist/*.whl, check the wheel, train and test with it without a compiler
 	rm -rf dist build/wheel
 	$(VENV)/wheel-tools/bin/python -m build --no-isolation --outdir build/wheel/linux .
-	$(VENV)/wheel-tools/bin/auditwheel repair --wheel-dir dist build/wheel/linux/*.whl
+	PATH="$(abspath $(VENV)/wheel-tools/bin):$$PATH" auditwheel repair --wheel-dir dist build/wheel/linux/*.whl
 	cp build/wheel/linux/*.tar.gz dist
 	$(PYTHON) -m venv build/wheel/user
 	build/wheel/user/bin/python -m pip install -q --disable-pip-version-check "$$(ls $(CURDIR)/dist/*.whl)[train]" \
