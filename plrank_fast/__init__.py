@@ -17,7 +17,7 @@ What there is; ``help(plr.pl_rank_exact)`` and so on say more:
 - gradients: ``pl_rank_exact``, ``pl_rank_cmc``, ``pl_rank_3``, ``pl_rank_2``, ``pl_rank_1``, ``stochastic_rank``,
   ``policy_gradient``, ``placement_policy_gradient``; ``value_and_gradient`` for any of them with the metric's value;
 - rankings and their probabilities: ``sample_rankings``, ``ranking_log_prob``, ``ranking_log_prob_vjp``,
-  ``rank_probabilities``, ``exposure``, ``exposure_vjp``;
+  ``rank_probabilities``, ``exposure``, ``exposure_vjp``; ``PlackettLuce``, the distribution as an object;
 - metrics: ``expected_metric`` of the policy; ``dcg``, ``ndcg``, ``precision``, ``recall``, ``average_precision``,
   ``reciprocal_rank`` (``mrr``), ``success``, ``err``, ``rbp``, ``average_relevance_position`` of the ranking by score;
 - what ranks and documents are worth: ``dcg_weights``, ``precision_weights``, ``rbp_weights``, ``gains``;
@@ -48,8 +48,9 @@ Each module imports only modules listed above it::
     ------------------  compiled above, thin Python below
     .                   arguments, errors     extras  validation  scaling  build
                         public functions      rank_weights  offsets  sampling  metrics  losses  gradients
-                                              policy_gradients  probabilities  stochastic_rank  fairness
-                                              off_policy  cost_model  value_and_gradient  chunks  embedding
+                                              policy_gradients  probabilities  distribution  off_policy
+                                              stochastic_rank  fairness  cost_model  value_and_gradient
+                                              chunks  embedding
                         oracle in NumPy       reference
                         other libraries       layouts  expected_loss  torch  jax  sklearn  interchange  boosting
                                               lightgbm  xgboost  catboost  dask  compat
@@ -65,6 +66,7 @@ from typing import TYPE_CHECKING
 
 from plrank_fast import fairness, losses
 from plrank_fast.build import build_info
+from plrank_fast.distribution import PlackettLuce
 from plrank_fast.embedding import get_include, stream_key
 from plrank_fast.gradients import pl_rank_1, pl_rank_2, pl_rank_3, pl_rank_cmc, pl_rank_exact
 from plrank_fast.metrics import (
@@ -94,6 +96,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "PlackettLuce",
     "average_precision",
     "average_relevance_position",
     "boosting",

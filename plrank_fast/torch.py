@@ -1,7 +1,7 @@
-"""Minus the expected metric as a loss of PyTorch.
+"""Minus the expected metric as a loss of PyTorch, and the Plackett-Luce distribution among its distributions.
 
-The gradient is computed on the CPU, in float64, together with the value; backward multiplies it by what comes from
-above. Tensors of a CUDA device travel through pinned host memory.
+The gradient is computed on the CPU, in float64, that of the loss together with the value; backward multiplies it by
+what comes from above. Tensors of a CUDA device travel through pinned host memory.
 """
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ from numpy.typing import ArrayLike, NDArray
 from plrank_fast import validation
 from plrank_fast.expected_loss import GAINS, REDUCTIONS, LossBatch, loss_batch
 from plrank_fast.extras import import_extra
+from plrank_fast.sampling import ranking_log_prob, ranking_log_prob_vjp, sample_rankings
 from plrank_fast.validation import FloatArray
 from plrank_fast.value_and_gradient import EXACT, METHODS
 
 torch = import_extra("torch", "torch")
+constraints = import_extra("torch.distributions.constraints", "torch")
 
 
 class _MinusExpectedMetric(torch.autograd.Function):  # type: ignore[name-defined, misc]
@@ -46,7 +48,7 @@ class _MinusExpectedMetric(torch.autograd.Function):  # type: ignore[name-define
                 upstream = upstream[torch.from_numpy(ctx.layout.queries()).to(upstream.device)]
             gradient = gradient * upstream  # autograd turns it into the dtype of the scores
         if torch.is_grad_enabled():  # create_graph=True: a gradient that was a constant would be silently wrong
-            gradient = _OnceDifferentiable.apply(gradient, scores, upstream)
+            gradient = _OnceDifferentiable.apply(gradient, "plackett_luce_loss", scores, upstream)
         return gradient, None, None
 
 
@@ -58,18 +60,16 @@ class _OnceDifferentiable(torch.autograd.Function):  # type: ignore[name-defined
     """
 
     @staticmethod
-    def forward(gradient: Any, scores: Any, upstream: Any) -> Any:
+    def forward(gradient: Any, name: str, scores: Any, upstream: Any) -> Any:
         return gradient.clone()
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-        pass
+        ctx.name = inputs[1]
 
     @staticmethod
     def backward(ctx: Any, upstream: Any) -> Any:
-        raise RuntimeError(
-            "plackett_luce_loss cannot be differentiated twice: it has no second derivative (double backward)"
-        )
+        raise RuntimeError(f"{ctx.name} cannot be differentiated twice: it has no second derivative (double backward)")
 
 
 def _on_host(tensor: Any) -> NDArray[Any]:
@@ -325,3 +325,176 @@ class PlackettLuceLoss(torch.nn.Module):  # type: ignore[name-defined, misc]
         """Take over what `get_extra_state` gave."""
         self.seed = validation.count(state["seed"], "seed", 0)
         self.passes = validation.count(state["passes"], "passes", 0)
+
+
+class _LogProb(torch.autograd.Function):  # type: ignore[name-defined, misc]
+    """Log-probabilities, (n_queries, n_rankings), of rankings of that many rows of scores, (n_queries, length)."""
+
+    @staticmethod
+    def forward(scores: Any, rankings: Any) -> Any:
+        log_prob = ranking_log_prob(_on_host(scores).reshape(-1), _on_host(rankings), offsets=_rows(scores))
+        return _on_device(log_prob, scores, scores.dtype)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx: Any, upstream: Any) -> Any:
+        scores, rankings = ctx.saved_tensors
+        gradient = ranking_log_prob_vjp(
+            _on_host(scores).reshape(-1), _on_host(rankings), _on_host(upstream), offsets=_rows(scores)
+        )
+        gradient = _on_device(gradient.reshape(tuple(scores.shape)), scores, scores.dtype)
+        if torch.is_grad_enabled():
+            gradient = _OnceDifferentiable.apply(gradient, "PlackettLuce.log_prob", scores, upstream)
+        return gradient, None
+
+
+def _rows(scores: Any) -> NDArray[np.int64]:
+    """Offsets of rows of the same length."""
+    return np.arange(scores.shape[0] + 1, dtype=np.int64) * scores.shape[1]
+
+
+class _Rankings(constraints.Constraint):  # type: ignore[name-defined, misc]
+    """Distinct items of so many, by rank."""
+
+    is_discrete = True
+    event_dim = 1
+
+    def __init__(self, n_items: int) -> None:
+        self.n_items = n_items
+        super().__init__()
+
+    def check(self, value: Any) -> Any:
+        ordered = value.sort(dim=-1).values
+        distinct = (ordered[..., 1:] != ordered[..., :-1]).all(dim=-1)
+        return distinct & ((value >= 0) & (value < self.n_items) & (value == value.floor())).all(dim=-1)
+
+
+class PlackettLuce(torch.distributions.Distribution):  # type: ignore[name-defined, misc]
+    """The Plackett-Luce distribution over rankings, or over their first ranks, as PyTorch has distributions.
+
+    Parameters
+    ----------
+    scores : Tensor, shape (..., n_items)
+        Log-weights; the axes before the last are the batch. ``log_prob`` is differentiable by them, once.
+    cutoff : int, optional
+        Ranks of a ranking, K; all items by default.
+    validate_args : bool, optional
+        Whether scores and rankings are checked; by default as PyTorch is set.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described; the message names it.
+
+    Notes
+    -----
+    Draws are of int64 and take PyTorch's default generator, which ``torch.manual_seed`` sets. All is computed on the
+    CPU in float64 and has the dtype of the scores. For queries of different lengths, and for entropy and divergence,
+    there is ``plrank_fast.PlackettLuce``.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from plrank_fast.torch import PlackettLuce
+    >>> scores = torch.zeros(3, dtype=torch.float64, requires_grad=True)
+    >>> policy = PlackettLuce(scores, cutoff=2)
+    >>> policy.sample((5,)).shape
+    torch.Size([5, 2])
+    >>> policy.log_prob(torch.tensor([2, 0])).backward()
+    >>> scores.grad
+    tensor([ 0.1667, -0.8333,  0.6667], dtype=torch.float64)
+    """
+
+    arg_constraints = {"scores": constraints.real_vector}  # noqa: RUF012 - as PyTorch's own have it
+
+    def __init__(self, scores: Any, cutoff: int | None = None, validate_args: bool | None = None) -> None:
+        is_tensor = isinstance(scores, torch.Tensor)
+        got = scores.dtype if is_tensor else type(scores).__name__
+        validation.of_type(is_tensor and scores.is_floating_point(), "scores", "a floating point tensor", got)
+        validation.at_least_one_axis(tuple(scores.shape), "scores")
+        n_items = scores.shape[-1]
+        self.scores = scores
+        self.cutoff = n_items if cutoff is None else min(validation.count(cutoff, "cutoff", 0), n_items)
+        super().__init__(scores.shape[:-1], torch.Size([self.cutoff]), validate_args=validate_args)
+
+    @constraints.dependent_property(is_discrete=True, event_dim=1)  # type: ignore[untyped-decorator]
+    def support(self) -> Any:
+        """Rankings of ``cutoff`` distinct items."""
+        return _Rankings(self.scores.shape[-1])
+
+    @property
+    def mode(self) -> Any:
+        """The most probable ranking, by descending score; of equal scores the lower number first."""
+        return self.scores.detach().argsort(dim=-1, descending=True, stable=True)[..., : self.cutoff]
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        """Return this distribution over a larger batch, without a copy of the scores.
+
+        Parameters
+        ----------
+        batch_shape : torch.Size
+            That this one's broadcasts to.
+
+        Returns
+        -------
+        PlackettLuce
+        """
+        new = self._get_checked_instance(PlackettLuce, _instance)
+        batch_shape = torch.Size(batch_shape)
+        new.scores, new.cutoff = self.scores.expand(batch_shape + self.scores.shape[-1:]), self.cutoff
+        super(PlackettLuce, new).__init__(batch_shape, self.event_shape, validate_args=False)
+        new._validate_args = self._validate_args
+        return new
+
+    def sample(self, sample_shape: Any = ()) -> Any:
+        """Draw rankings, without a gradient.
+
+        Parameters
+        ----------
+        sample_shape : torch.Size
+            How many of each distribution of the batch.
+
+        Returns
+        -------
+        Tensor of int64, shape sample_shape + batch_shape + (cutoff,)
+        """
+        shape = self._extended_shape(torch.Size(sample_shape))
+        n_samples = int(np.prod(tuple(sample_shape), dtype=np.int64))
+        rows = self.scores.detach().reshape(self._batch_shape.numel(), self.scores.shape[-1])
+        if shape.numel() == 0:
+            return torch.zeros(shape, dtype=torch.int64, device=self.scores.device)
+        with _stream(None, "sample") as stream:
+            rankings = sample_rankings(
+                _on_host(rows).reshape(-1), n_samples, self.cutoff, offsets=_rows(rows), rng=stream
+            )
+        return torch.from_numpy(rankings.astype(np.int64)).movedim(0, 1).reshape(shape).to(self.scores.device)
+
+    def log_prob(self, value: Any) -> Any:
+        """Compute the log-probability of rankings, differentiable by the scores.
+
+        Parameters
+        ----------
+        value : Tensor of integers, shape (..., cutoff)
+            Rankings; the axes before the last broadcast against the batch.
+
+        Returns
+        -------
+        Tensor
+            Of the dtype of the scores; without the last axis.
+        """
+        if self._validate_args:
+            self._validate_sample(value)
+        shape = torch.broadcast_shapes(value.shape[:-1], self._batch_shape)
+        n_queries, n_items = self._batch_shape.numel(), self.scores.shape[-1]
+        # one row of scores for each of the batch, with all of its rankings
+        n_more = len(shape) - len(self._batch_shape)
+        if shape[n_more:] != self._batch_shape:
+            return self.expand(shape[n_more:]).log_prob(value)
+        rankings = value.expand(shape + value.shape[-1:]).reshape(-1, n_queries, value.shape[-1]).movedim(0, 1)
+        if rankings.numel() == 0:
+            return self.scores.sum() * 0.0 + self.scores.new_zeros(shape)
+        log_prob = _LogProb.apply(self.scores.reshape(n_queries, n_items), rankings.contiguous())
+        return log_prob.movedim(0, 1).reshape(shape)

@@ -565,6 +565,18 @@ def between(value: Any, name: str, lowest: float, highest: float) -> float:
     return number
 
 
+def same_offsets(offsets: IntArray, name: str, expected: IntArray) -> None:
+    """Check that another distribution is over queries of the same lengths."""
+    if not np.array_equal(offsets, expected):
+        raise ValueError(f"{name} must be over the same queries, with offsets {expected}, got {offsets}")
+
+
+def at_least_one_axis(shape: tuple[int, ...], name: str) -> None:
+    """Check that a tensor is no scalar."""
+    if not shape:
+        raise ValueError(f"{name} must have an axis of items, got a scalar")
+
+
 def reward_baseline(values: Any, shape: tuple[int, int], per_ranking: bool) -> FloatArray | None:
     """Return what is taken off the rewards, to be broadcast to their shape; None is the mean of the other rankings.
 

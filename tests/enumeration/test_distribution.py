@@ -1,0 +1,124 @@
+"""The distribution as an object: its methods are the library's functions; entropy and divergence by enumeration."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import plrank_fast as plr
+from plrank_fast import PlackettLuce
+
+RNG = np.random.default_rng(3)
+SCORES, OTHER = RNG.normal(size=(2, 5))
+
+
+def every_prefix(n_docs, cutoff):
+    return np.array(list(itertools.permutations(range(n_docs), cutoff)), dtype=np.int32).reshape(-1, cutoff)
+
+
+def exact_entropy(scores, cutoff):
+    log_prob = plr.ranking_log_prob(scores, every_prefix(scores.size, cutoff))
+    return -(np.exp(log_prob) * log_prob).sum()
+
+
+def exact_kl(scores, other, cutoff):
+    rankings = every_prefix(scores.size, cutoff)
+    log_p, log_q = plr.ranking_log_prob(scores, rankings), plr.ranking_log_prob(other, rankings)
+    return (np.exp(log_p) * (log_p - log_q)).sum()
+
+
+def test_methods_are_the_functions():
+    offsets = [0, 3, 3, 5]
+    for policy, queries in ((PlackettLuce(SCORES, offsets), offsets), (PlackettLuce(SCORES), None)):
+        rankings = policy.sample(20, 2, rng=7)
+        np.testing.assert_array_equal(rankings, plr.sample_rankings(SCORES, 20, 2, offsets=queries, rng=7))
+        np.testing.assert_array_equal(
+            policy.log_prob(rankings), plr.ranking_log_prob(SCORES, rankings, offsets=queries)
+        )
+        cotangent = np.ones(rankings.shape[:-1])
+        np.testing.assert_array_equal(
+            policy.log_prob_vjp(rankings, cotangent),
+            plr.ranking_log_prob_vjp(SCORES, rankings, cotangent, offsets=queries),
+        )
+        np.testing.assert_array_equal(policy.rank_probabilities(2), plr.rank_probabilities(SCORES, 2, offsets=queries))
+        np.testing.assert_array_equal(policy.exposure([1.0, 0.5]), plr.exposure(SCORES, [1.0, 0.5], offsets=queries))
+    assert policy.rank_probabilities().shape == (5, 5)
+    assert repr(PlackettLuce(SCORES, offsets)) == "PlackettLuce(n_docs=5, n_queries=3)"
+
+
+def test_mode():
+    """Mutants: ties by descending number; documents numbered over all queries."""
+    offsets = [0, 3, 3, 5]
+    policy = PlackettLuce([0.0, 1.0, 1.0, 5.0, 7.0], offsets)
+    np.testing.assert_array_equal(policy.mode(), [[1, 2, 0], [-1, -1, -1], [1, 0, -1]])
+    np.testing.assert_array_equal(policy.mode(1), [[1], [-1], [1]])
+    mode = PlackettLuce(SCORES).mode()
+    every = every_prefix(5, 5)
+    np.testing.assert_array_equal(mode, every[np.argmax(plr.ranking_log_prob(SCORES, every))])
+    assert mode.dtype == np.int32
+
+
+class TestEntropyAndDivergence:
+    """Mutants: one choice too many or too few; the items placed so far and not before; KL the other way round."""
+
+    def test_the_first_rank_is_exact(self):
+        for scores, other in ((SCORES, OTHER), (300 * SCORES, OTHER)):
+            value, error = PlackettLuce(scores).entropy(1)
+            assert abs(value[0] - exact_entropy(scores, 1)) < 1e-12 * max(1.0, abs(value[0]))
+            assert error[0] == 0.0
+            value, error = PlackettLuce(scores).kl(PlackettLuce(other), 1)
+            assert abs(value[0] - exact_kl(scores, other, 1)) < 1e-12 * max(1.0, abs(value[0]))
+            assert error[0] == 0.0
+
+    @pytest.mark.parametrize("cutoff", [2, 3, 5, None])
+    def test_unbiased(self, cutoff):
+        """The sum over choices, averaged over all rankings in place of drawn ones."""
+        ranks = cutoff or 5
+        rankings = every_prefix(5, ranks - 1)
+        chances = np.exp(plr.ranking_log_prob(SCORES, rankings))
+        distribution = plr.distribution
+        entropy = distribution._sums_over_choices(
+            lambda p, lp, _: -(p * lp).sum(axis=1), SCORES, OTHER, rankings, ranks
+        )
+        assert abs(chances @ entropy - exact_entropy(SCORES, ranks)) < 1e-12
+        kl = distribution._sums_over_choices(
+            lambda p, lp, lq: (p * (lp - lq)).sum(axis=1), SCORES, OTHER, rankings, ranks
+        )
+        assert abs(chances @ kl - exact_kl(SCORES, OTHER, ranks)) < 1e-12
+        # drawn: five of its own standard errors, which are below those of the plain mean
+        for (value, error), exact in (
+            (PlackettLuce(SCORES).entropy(cutoff, rng=0), exact_entropy(SCORES, ranks)),
+            (PlackettLuce(SCORES).kl(PlackettLuce(OTHER), cutoff, rng=0), exact_kl(SCORES, OTHER, ranks)),
+        ):
+            assert 0.0 < error[0] < 0.05
+            assert abs(value[0] - exact) < 5 * error[0]
+
+    def test_batch_is_loop(self):
+        offsets = [0, 3, 3, 4, 5]
+        policy, other = PlackettLuce(SCORES, offsets), PlackettLuce(OTHER, offsets)
+        entropy, kl = policy.entropy(rng=1), policy.kl(other, rng=1)
+        assert (entropy.value[1:] == 0.0).all()
+        alone = PlackettLuce(SCORES[:3]), PlackettLuce(OTHER[:3])
+        np.testing.assert_array_equal(entropy.value[:1], alone[0].entropy(rng=1).value)
+        np.testing.assert_array_equal(kl.value[:1], alone[0].kl(alone[1], rng=1).value)
+        assert policy.kl(policy).value.tolist() == [0.0] * 4
+
+    def test_many_rows(self, monkeypatch):
+        whole = PlackettLuce(SCORES).entropy(3, rng=0)
+        monkeypatch.setattr(plr.distribution, "ENTRIES_AT_ONCE", 35)
+        np.testing.assert_array_equal(whole, PlackettLuce(SCORES).entropy(3, rng=0))
+
+
+def test_errors():
+    with pytest.raises(ValueError, match="scores must be finite"):
+        PlackettLuce([np.nan])
+    with pytest.raises(ValueError, match="offsets must end with the number of documents"):
+        PlackettLuce(SCORES, [0, 4])
+    with pytest.raises(TypeError, match="other must be a PlackettLuce, got list"):
+        PlackettLuce(SCORES).kl([1.0])
+    with pytest.raises(ValueError, match="other must be over the same queries"):
+        PlackettLuce(SCORES).kl(PlackettLuce(SCORES, [0, 2, 5]))
+    with pytest.raises(ValueError, match="n_samples must be at least 2"):
+        PlackettLuce(SCORES).entropy(n_samples=1)
+    with pytest.raises(ValueError, match="read-only"):
+        PlackettLuce(SCORES).scores[0] = 1.0

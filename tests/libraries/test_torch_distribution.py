@@ -1,0 +1,120 @@
+"""The Plackett-Luce distribution among PyTorch's: shapes, log-probability and its gradient, expansion, validation."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import plrank_fast as plr
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+PlackettLuce = pytest.importorskip("plrank_fast.torch").PlackettLuce
+
+
+def scores_of(*shape, dtype=torch.float64, requires_grad=False):
+    values = np.random.default_rng(0).normal(size=shape)
+    return torch.tensor(values, dtype=dtype, requires_grad=requires_grad)
+
+
+def test_probabilities_sum_to_one():
+    scores = scores_of(4)
+    for cutoff in (1, 2, 4, None):
+        every = torch.tensor(list(itertools.permutations(range(4), cutoff or 4)))
+        assert abs(PlackettLuce(scores, cutoff).log_prob(every).exp().sum().item() - 1.0) < 1e-12
+
+
+@pytest.mark.parametrize("shape", [(5,), (3, 5), (2, 3, 5)])
+@pytest.mark.parametrize("sample_shape", [(), (7,), (4, 2)])
+def test_shapes_and_values(shape, sample_shape):
+    """Mutants: samples and batch exchanged; rankings of one row against the scores of another."""
+    scores = scores_of(*shape)
+    policy = PlackettLuce(scores, 3, validate_args=True)
+    assert (policy.batch_shape, policy.event_shape) == (torch.Size(shape[:-1]), torch.Size([3]))
+    torch.manual_seed(0)
+    rankings = policy.sample(sample_shape)
+    assert rankings.shape == torch.Size(sample_shape + shape[:-1] + (3,))
+    assert rankings.dtype == torch.int64
+    torch.manual_seed(0)
+    assert torch.equal(rankings, policy.sample(sample_shape))
+    log_prob = policy.log_prob(rankings)
+    assert log_prob.shape == torch.Size(sample_shape + shape[:-1])
+    flat = scores.reshape(-1, 5).numpy()
+    for index in np.ndindex(*sample_shape, *shape[:-1]):
+        row = int(np.ravel_multi_index(index[len(sample_shape) :], shape[:-1])) if shape[:-1] else 0
+        expected = plr.ranking_log_prob(flat[row], rankings[index].numpy()[np.newaxis])[0]
+        assert abs(log_prob[index].item() - expected) < 1e-13
+
+
+def test_draws_follow_the_scores():
+    """First ranks at five standard errors; other rows of the batch have other draws."""
+    scores = torch.tensor([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]], dtype=torch.float64)
+    torch.manual_seed(1)
+    first = PlackettLuce(scores, 1).sample((20_000,))[..., 0]
+    for row in range(2):
+        chances = scores[row].softmax(0)
+        observed = torch.bincount(first[:, row], minlength=3) / 20_000
+        assert ((observed - chances).abs() < 5 * (chances * (1 - chances) / 20_000).sqrt()).all()
+
+
+def test_gradient():
+    """By torch's own finite differences, with values that broadcast; mutant: the gradient of the row before."""
+    scores = scores_of(2, 4, requires_grad=True)
+    value = torch.tensor([[[0, 2, 1], [3, 1, 0]], [[1, 2, 3], [0, 1, 2]], [[2, 0, 3], [3, 2, 0]]])
+    assert torch.autograd.gradcheck(lambda f: PlackettLuce(f, 3).log_prob(value), (scores,))
+    assert torch.autograd.gradcheck(lambda f: PlackettLuce(f, 3).log_prob(value[0, 0]), (scores,))
+    gradient = torch.autograd.grad(PlackettLuce(scores, 3).log_prob(value).sum(), scores, create_graph=True)[0]
+    with pytest.raises(RuntimeError, match=r"PlackettLuce\.log_prob cannot be differentiated twice"):
+        gradient.sum().backward()
+
+
+def test_reinforce_is_policy_gradient():
+    scores = scores_of(6, requires_grad=True)
+    torch.manual_seed(0)
+    policy = PlackettLuce(scores, 3)
+    rankings = policy.sample((50,))
+    rewards = (rankings[:, 0] == 2).double()
+    (policy.log_prob(rankings) * rewards).mean().backward()
+    expected = plr.policy_gradient(scores.detach().numpy(), rankings=rankings.numpy(), rewards=rewards.numpy())
+    np.testing.assert_allclose(scores.grad.numpy(), expected, rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+def test_dtypes(dtype):
+    scores = scores_of(2, 4, dtype=dtype, requires_grad=True)
+    log_prob = PlackettLuce(scores).log_prob(torch.tensor([3, 1, 0, 2]))
+    assert log_prob.dtype == dtype
+    log_prob.sum().backward()
+    assert scores.grad.dtype == dtype
+
+
+def test_expand_and_mode():
+    scores = torch.tensor([1.0, 3.0, 3.0, 2.0], dtype=torch.float64)
+    policy = PlackettLuce(scores, 3)
+    assert policy.mode.tolist() == [1, 2, 3]
+    larger = policy.expand((2, 5))
+    assert (larger.batch_shape, larger.event_shape, larger.cutoff) == (torch.Size([2, 5]), torch.Size([3]), 3)
+    assert larger.sample((4,)).shape == torch.Size([4, 2, 5, 3])
+    value = larger.sample()
+    assert torch.equal(larger.log_prob(value), policy.log_prob(value))
+    independent = torch.distributions.Independent(larger, 1)
+    assert independent.log_prob(value).shape == torch.Size([2])
+
+
+def test_validation():
+    policy = PlackettLuce(scores_of(4), validate_args=True)
+    for wrong in ([0, 1, 2, 2], [0, 1, 2, 4], [0, 1, 2, -1]):
+        with pytest.raises(ValueError, match="within the support"):
+            policy.log_prob(torch.tensor(wrong))
+    with pytest.raises(ValueError, match="event_shape"):
+        policy.log_prob(torch.tensor([0, 1]))
+    with pytest.raises(ValueError, match="scores"):
+        PlackettLuce(torch.tensor([0.0, float("nan")]), validate_args=True)
+    with pytest.raises(TypeError, match=r"floating point tensor, got torch\.int64"):
+        PlackettLuce(torch.tensor([0, 1]))
+    with pytest.raises(ValueError, match="scores must have an axis of items, got a scalar"):
+        PlackettLuce(torch.tensor(0.0))
+    with pytest.raises(ValueError, match="cutoff must be at least 0"):
+        PlackettLuce(scores_of(4), -1)
+    unchecked = PlackettLuce(scores_of(4), validate_args=False)
+    with pytest.raises(ValueError, match="rankings must not repeat an item"):
+        unchecked.log_prob(torch.tensor([0, 1, 2, 2]))
