@@ -102,6 +102,8 @@ def train(
     shrinkage = default_shrinkage(offsets) if objective.shrinkage is None else objective.shrinkage
     settings = {**DEFAULTS, "l2_leaf_reg": shrinkage, **parameters, **NEWTON_STEP}
     seed = validation.count(settings.pop("random_seed", 0), "random_seed", 0)
+    threads = settings.get("thread_count", -1)
+    new_tree = _model_without_importances(catboost)
     evaluation = None if eval_pool is None else _read(eval_pool)
     history: list[float] = [] if evals_result is None else evals_result.setdefault(metric.name, [])
     history.clear()
@@ -115,13 +117,13 @@ def train(
         gradient, curvature = objective.derivatives(scores, labels, offsets, weights=weights, round_number=number)
         steps.set_weight(curvature)
         steps.set_baseline((labels + gradient / curvature)[:, np.newaxis])  # residual: label less baseline
-        tree = catboost.CatBoost({**settings, "random_seed": seed + number})
+        tree = new_tree({**settings, "random_seed": seed + number})
         tree.fit(steps)
         trees.append(tree)
-        scores += _values(tree, steps)
+        scores += _values(tree, steps, threads)
         if evaluation is not None:
             eval_labels, eval_offsets, eval_weights, eval_scores = evaluation
-            eval_scores += _values(tree, eval_pool)
+            eval_scores += _values(tree, eval_pool, threads)
             history.append(metric.evaluate(eval_scores, eval_labels, eval_offsets, weights=eval_weights))
             if history[-1] > history[best]:
                 best = len(history) - 1
@@ -132,10 +134,25 @@ def train(
     return catboost.sum_models(trees)
 
 
-def _values(tree: Any, pool: Any) -> FloatArray:
+def _model_without_importances(catboost: Any) -> Any:
+    """Class of models whose ``fit`` ends when the tree is there.
+
+    CatBoost's own goes on to the importances of the features, for which it starts and ends a team of threads, whatever
+    ``thread_count`` says. That is nearly nothing for a model, but here it would be once for each tree, and there its
+    wait for the end of the threads was once seen to last for ever, on a busy machine.
+    """
+
+    class Model(catboost.CatBoost):  # type: ignore[misc]
+        def get_feature_importance(self, *_: Any, **__: Any) -> None:
+            return None
+
+    return Model
+
+
+def _values(tree: Any, pool: Any, threads: int) -> FloatArray:
     """What a model of one tree adds to each document's score, whatever the pool's baseline."""
     values: FloatArray = np.asarray(tree.get_leaf_values(), dtype=np.float64)
-    return values[np.asarray(tree.calc_leaf_indexes(pool))[:, 0]]
+    return values[np.asarray(tree.calc_leaf_indexes(pool, thread_count=threads))[:, 0]]
 
 
 def _read(pool: Any) -> tuple[FloatArray, IntArray, FloatArray | None, FloatArray]:

@@ -424,6 +424,23 @@ class TestCatBoost:
         np.testing.assert_array_equal(pool.get_weight(), np.ones(TRAIN.n_docs))  # the caller's pool is as it was
         np.testing.assert_array_equal(np.ravel(pool.get_baseline()), start)
 
+    def test_no_team_of_threads_for_each_tree(self, catboost, monkeypatch):
+        """CatBoost was once seen to wait for the end of one for ever; the model that is returned is one of its own.
+
+        Mutants: trees of ``catboost.CatBoost``, which compute importances; ``thread_count`` not handed to the leaves.
+        """
+        asked, base = [], catboost.core._CatBoostBase
+        leaves = base._base_calc_leaf_indexes
+        monkeypatch.setattr(base, "_calc_fstr", lambda *_: pytest.fail("importances of a single tree"))
+        monkeypatch.setattr(
+            base, "_base_calc_leaf_indexes", lambda *given: asked.append(given[-2]) or leaves(*given)
+        )  # fmt: skip
+        model = plrank_catboost.train(CATBOOST, self.pool(catboost), 2, eval_pool=self.pool(catboost, TEST))
+        monkeypatch.undo()
+        assert asked == [1] * 4
+        assert type(model) is catboost.CatBoost
+        assert model.get_feature_importance(thread_count=1).sum() == pytest.approx(100.0)
+
     def test_query_weights_are_applied(self, catboost):
         """To the objective, and by its curvature to the trees. Mutant: no weights passed."""
 
