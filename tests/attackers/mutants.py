@@ -34,6 +34,7 @@ ROOT = Path(__file__).resolve().parents[2]
 EQUIVALENT = Path(__file__).with_name("equivalent_mutants.json")
 SHORTEST_TIMEOUT = 60.0  # seconds
 PATIENCE = 6.0  # times what the tests take without a mutation
+NO_MUTANT = ("not compiled", "same code")
 INCLUDED = re.compile(r'(?:#include|cdef extern from) "([\w/]+\.h)"')
 
 _EXACT = ["enumeration/test_exact.py", "enumeration/test_exact_noise.py", "enumeration/test_exact_promise.py"]
@@ -107,7 +108,7 @@ def sources(root: Path = ROOT) -> dict[str, list[str]]:
 
 @dataclasses.dataclass
 class Result:
-    """What became of one mutant: killed, timed out, survived, or not compiled."""
+    """What became of one mutant: killed, timed out, survived, not compiled, or compiled to the same code."""
 
     identity: str
     module: str
@@ -150,8 +151,9 @@ def run(command: Sequence[str], folder: Path, timeout: float) -> tuple[int | Non
 class Scratch:
     """A copy of the tree, compiled, in which one file at a time is changed."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, timeout: float | None = None) -> None:
         self.folder = folder
+        self.timeout = timeout  # of the tests, where they are known to pass without a mutation
         self.baseline = folder.with_name("baseline.json")
         self.digest = ""  # of the tree
         self.seconds: dict[str, float] = {}  # that the tests of a module take
@@ -215,7 +217,7 @@ class Scratch:
 
     def check(self, module: str) -> None:
         """The tests pass without a mutation, or nothing that they say of one would mean anything."""
-        if module not in self.seconds:
+        if self.timeout is None and module not in self.seconds:
             start = time.monotonic()
             outcome, by = self.test(module, 3600.0)
             if outcome != "survived":
@@ -234,13 +236,16 @@ class Scratch:
         kept = [(path, path.read_bytes(), path.stat()) for path in own]
         try:
             changed.write_text(mutation.apply(source))
+            stale = {path for path in own if path.suffix == ".so" or mutation.path.endswith(".pyx")}
             for path in self._built():
                 # every other module is taken for new, though a header that it includes may have changed
-                os.utime(path, (0, 0) if path in own and path.suffix == ".so" else None)
+                os.utime(path, (0, 0) if path in stale else None)
             status, _ = self._compile()
             if status != 0:
                 return "not compiled", ""
-            return self.test(module, max(SHORTEST_TIMEOUT, PATIENCE * self.seconds[module]))
+            if not any(path.suffix == ".so" and path.read_bytes() != content for path, content, _ in kept):
+                return "same code", ""
+            return self.test(module, self.timeout or max(SHORTEST_TIMEOUT, PATIENCE * self.seconds[module]))
         finally:
             changed.write_text(source)
             os.utime(changed, ns=(times.st_atime_ns, times.st_mtime_ns))
@@ -268,7 +273,10 @@ def attack(
     results: Path,
     test: Callable[[str, Mutation], tuple[str, str]],
 ) -> list[Result]:
-    """Try ``count`` mutants that compile of each module in turn, or take from ``results`` what was tried before."""
+    """Try ``count`` mutants of each module in turn, or take from ``results`` what was tried before.
+
+    Those that do not compile, or to the same code, are not counted.
+    """
     before = {}
     if results.exists():
         for line in results.read_text().splitlines():
@@ -306,13 +314,13 @@ def attack(
                     )
                     print(f"{shown} ({result.seconds} s) {result.by}", flush=True)
                 done.append(result)
-                number[module] += result.outcome != "not compiled"
+                number[module] += result.outcome not in NO_MUTANT
     return done
 
 
 def report(results: Sequence[Result], equivalents: Sequence[dict[str, str]]) -> tuple[str, int]:
     """A table of outcomes by module, the survivors, and how many of them nobody has explained."""
-    lines = [f"{'module':34} {'killed':>7} {'timed out':>10} {'explained':>10} {'SURVIVED':>9} {'not compiled':>13}"]
+    lines = [f"{'module':34} {'killed':>7} {'timed out':>10} {'explained':>10} {'SURVIVED':>9} {'no mutant':>10}"]
     unexplained = []
     by_module = collections.defaultdict(list)
     for result in results:
@@ -338,7 +346,7 @@ def report(results: Sequence[Result], equivalents: Sequence[dict[str, str]]) -> 
 def _row(name: str, counts: collections.Counter[str]) -> str:
     return (
         f"{name:34} {counts['killed']:7} {counts['timed out']:10} {counts['explained']:10} {counts['survived']:9} "
-        f"{counts['not compiled']:13}"
+        f"{sum(counts[outcome] for outcome in NO_MUTANT):10}"
     )
 
 
@@ -349,9 +357,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--module", nargs="+", choices=list(TESTS), default=list(TESTS), help="all by default")
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "mutants", help="of the copy and the results")
     parser.add_argument("--again", action="store_true", help="try survivors of earlier runs once more")
+    parser.add_argument("--timeout", type=float, help="seconds for tests that are known to pass, not run first then")
     options = parser.parse_args(arguments)
     folder = options.folder.resolve()
-    scratch = Scratch(folder / "tree")
+    scratch = Scratch(folder / "tree", options.timeout)
     scratch.refresh()
     results = folder / "results.jsonl"
     if options.again and results.exists():

@@ -172,9 +172,19 @@ class TestRuns:
         assert run(["sh", "-c", "sleep 100 & sleep 100"], tmp_path, 0.5) == (None, "")
         assert run(["sh", "-c", "echo $PYTHONPATH; exit 3"], tmp_path, 30.0) == (3, f"{tmp_path}\n")
 
-    @pytest.mark.parametrize(("broken", "outcome"), [(True, "killed"), (False, "survived")])
-    def test_everything_is_put_back(self, tmp_path, monkeypatch, broken, outcome):
-        """In a tree of one Cython file and a stand-in for its compilation."""
+    @pytest.mark.parametrize(
+        ("code", "tested", "outcome"),
+        [
+            ("compiled anew", "killed", "killed"),
+            ("compiled anew", "survived", "survived"),
+            ("compiled", "survived", "same code"),
+        ],
+    )
+    def test_everything_is_put_back(self, tmp_path, monkeypatch, code, tested, outcome):
+        """In a tree of one Cython file and a stand-in for its compilation.
+
+        Mutants: the C that Cython made taken for new, as it once was; the source not put back; code not compared.
+        """
         module = "_core/ranking/remaining"
         package = tmp_path / "plrank_fast" / "_core" / "ranking"
         package.mkdir(parents=True)
@@ -182,6 +192,7 @@ class TestRuns:
         source = (ROOT / path).read_text()
         (tmp_path / path).write_text(source)
         (package / "remaining.so").write_text("compiled")
+        (package / "remaining.c").write_text("translated")
         (package / "other.so").write_text("compiled")
         scratch = Scratch(tmp_path)
         scratch.seconds[module] = 1.0
@@ -189,12 +200,13 @@ class TestRuns:
         def compile_tree():
             assert (tmp_path / path).read_text() != source
             assert (package / "remaining.so").stat().st_mtime < (tmp_path / path).stat().st_mtime
+            assert (package / "remaining.c").stat().st_mtime < (tmp_path / path).stat().st_mtime
             assert (package / "other.so").stat().st_mtime >= (tmp_path / path).stat().st_mtime
-            (package / "remaining.so").write_text("compiled anew")
+            (package / "remaining.so").write_text(code)
             return 0, ""
 
         monkeypatch.setattr(scratch, "_compile", compile_tree)
-        monkeypatch.setattr(scratch, "test", lambda module, timeout: ("killed" if broken else "survived", ""))
+        monkeypatch.setattr(scratch, "test", lambda module, timeout: (tested, ""))
         assert scratch.attack(module, of_file(ROOT, path)[5])[0] == outcome
         assert (tmp_path / path).read_text() == source
         assert Path(package / "remaining.so").read_text() == "compiled"
