@@ -20,8 +20,10 @@ import json
 import math
 import mmap
 import os
+import platform
 import stat
 import struct
+import sys
 import tempfile
 import warnings
 import zlib
@@ -41,6 +43,10 @@ PREFIX = struct.Struct("<QI")  # length and checksum of the header
 ALIGNMENT = 64
 ARRAYS = ("features", "labels", "offsets", "qids")
 BLOCK_BYTES = 2**14
+# Python knows the flag by name since 3.13; elsewhere than on Linux none is needed, or none known.
+NO_RESERVE = 0
+if sys.platform == "linux":
+    NO_RESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000 if platform.machine() in ("x86_64", "aarch64") else 0)
 SAMPLED_BLOCKS = 64  # texts of up to a megabyte are hashed whole at each opening
 
 
@@ -136,10 +142,21 @@ def _opened(cache: Path, paths: Sequence[str], key: Mapping[str, Any]) -> Rankin
             raise StaleCacheError
         if not all(_same_text(path, known) for path, known in zip(paths, header["identities"], strict=True)):
             raise StaleCacheError
-        memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+        memory = _memory_of(file.fileno())
     arrays = {name: _mapped(memory, name, header["arrays"][name]) for name in ARRAYS}
     small = {name: arrays[name].copy() for name in ARRAYS if name != "features"}
     return RankingData(features=arrays["features"], name=header["name"], **small)
+
+
+def _memory_of(handle: int) -> mmap.mmap:
+    """Map a file copy-on-write, whatever its size.
+
+    Linux sets aside memory for every page that could be written to, and refuses what is larger than the machine's,
+    unless it is told that it need not.
+    """
+    if not NO_RESERVE:
+        return mmap.mmap(handle, 0, access=mmap.ACCESS_COPY)
+    return mmap.mmap(handle, 0, mmap.MAP_PRIVATE | NO_RESERVE, mmap.PROT_READ | mmap.PROT_WRITE)
 
 
 def _mapped(memory: mmap.mmap, name: str, described: Mapping[str, Any]) -> npt.NDArray[Any]:

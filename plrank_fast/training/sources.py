@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from plrank_fast.data import RankingData, concatenate, generate, load_letor, normalize_queries
+from plrank_fast.data.letor_cache import cached
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,28 +86,29 @@ class Source:
         normalize : bool
             Min-max normalisation within each query.
         cache : str, optional
-            Folder for parsed files, as in ``load_letor``; generated data need none.
+            Folder in which the splits are kept as training reads them, normalised; see `load_files`. Generated data
+            need none.
         """
         if cache is not None and self.profile is not None:
             raise ValueError(f"cache goes with files, not with a profile, which is generated; got {cache!r}")
-        splits = self._load_files(cache or False) if self.profile is None else self._generate(self.profile)
+        if self.profile is None:
+            return self._load_files(normalize, cache)
+        splits = self._generate(self.profile)
         if not normalize:
             return splits
         parts = {name: normalize_queries(part) for name, part in splits.named().items()}
         return replace(splits, **parts)
 
-    def _load_files(self, cache: str | bool) -> Splits:
+    def _load_files(self, normalize: bool, cache: str | None) -> Splits:
         files = {"train": self.train, "vali": self.vali, "test": self.test}
-        parts = {
-            name: [load_letor(path, dtype=np.float32, cache=cache) for path in paths] for name, paths in files.items()
+        splits = {
+            name: load_files(paths, n_features=None, normalize=normalize, cache=cache)
+            for name, paths in files.items()
+            if paths
         }
-        n_features = max(part.n_features for split in parts.values() for part in split)
-        joined = {
-            name: concatenate([with_columns(part, n_features) for part in split])
-            for name, split in parts.items()
-            if split
-        }
-        return Splits(joined["train"], joined["vali"], joined.get("test"))
+        n_features = max(split.n_features for split in splits.values())
+        splits = {name: with_columns(split, n_features) for name, split in splits.items()}
+        return Splits(splits["train"], splits["vali"], splits.get("test"))
 
     def _generate(self, profile: str) -> Splits:
         train = generate(profile, self.queries, seed=self.data_seed, n_features=self.features)
@@ -133,15 +135,35 @@ def with_columns(data: RankingData, n_features: int) -> RankingData:
     return replace(data, features=np.pad(data.features, ((0, 0), (0, missing)))) if missing else data
 
 
-def load_files(paths: Sequence[str], *, n_features: int, normalize: bool, cache: str | None = None) -> RankingData:
-    """Read LETOR files for a network that takes ``n_features`` inputs; ``cache`` is a folder for parsed files.
+def load_files(
+    paths: Sequence[str], *, n_features: int | None, normalize: bool, cache: str | None = None
+) -> RankingData:
+    """Read LETOR files as training does, several after one another.
+
+    Parameters
+    ----------
+    paths : sequence of str
+        The files.
+    n_features : int, optional
+        Columns to give; by default what the files ask for.
+    normalize : bool
+        Min-max normalisation within each query.
+    cache : str, optional
+        Folder in which the result is kept. The next call maps it into memory: rows are read from the disk as they are
+        used, and the data may be larger than the memory.
 
     Raises
     ------
     ValueError
         If a file is not valid or has more columns, naming file and line.
     """
-    data = concatenate(
-        [load_letor(path, n_features=n_features, dtype=np.float32, cache=cache or False) for path in paths]
-    )
-    return normalize_queries(data) if normalize else data
+
+    def read() -> RankingData:
+        parts = [load_letor(path, n_features=n_features, dtype=np.float32) for path in paths]
+        widest = max(part.n_features for part in parts)
+        data = concatenate([with_columns(part, widest) for part in parts])
+        return normalize_queries(data) if normalize else data
+
+    if cache is None:
+        return read()
+    return cached(paths, {"n_features": n_features, "normalized": normalize, "for": "training"}, cache, read)

@@ -1,6 +1,7 @@
 """Training: what is learned, and that interruptions, thread counts and evaluations change nothing of it."""
 
 import json
+import mmap
 import os
 import re
 import threading
@@ -273,6 +274,38 @@ def test_files_get_the_same_columns(tmp_path):
     assert loaded.vali.features.shape == (2, 4)
     assert loaded.test.features.tolist() == [[0, 0, 0, 2]]
     assert Source(train=(a,), vali=(b,)).load(normalize=True).test is None
+
+
+def memory_of(array):
+    """What holds the numbers of an array."""
+    while isinstance(array, np.ndarray) and array.base is not None:
+        array = array.base
+    return getattr(array, "obj", array)
+
+
+def test_training_reads_from_the_cache(tmp_path):
+    """Features that come from a cache are mapped, not in memory: normalised, of several files, for all splits.
+
+    Mutants: normalised after they were mapped, which copies all of them; each file mapped and then put after one
+    another; the cache of normalised features taken for others.
+    """
+    rng = np.random.default_rng(0)
+    for name in "abc":
+        rows = "".join(
+            f"{label} qid:{name.encode()[0]} 1:{x:.3f} 2:{x * x:.3f}\n" for label, x in enumerate(rng.random(4))
+        )
+        (tmp_path / name).write_text(rows)
+    a, b, c = (str(tmp_path / name) for name in "abc")
+    source, cache = Source(train=(a, b), vali=(c,)), str(tmp_path / "cache")
+    for normalize in (True, False):
+        plain = source.load(normalize=normalize)
+        source.load(normalize=normalize, cache=cache)
+        mapped = source.load(normalize=normalize, cache=cache)
+        assert mapped.fingerprints() == plain.fingerprints()
+        assert mapped.train.name == plain.train.name
+        for name, data in mapped.named().items():
+            assert isinstance(memory_of(data.features), mmap.mmap), name
+            assert not isinstance(memory_of(plain.named()[name].features), mmap.mmap)
 
 
 # --- learning

@@ -4,6 +4,7 @@ import os
 import re
 import stat
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -45,6 +46,24 @@ def test_same_data(text, parsed, options):
             assert getattr(data, name).dtype == getattr(plain, name).dtype
     assert len(caches(text.parent)) == 1
     assert len(list(text.parent.iterdir())) == 2  # no temporary file is left
+
+
+@pytest.mark.skipif(not letor_cache.NO_RESERVE, reason="no flag is known here for mappings without reserve")
+def test_larger_than_memory(tmp_path):
+    """A file of twice the machine's memory, most of it a hole, is mapped. Mutant: a plain copy-on-write mapping."""
+    size = 2 * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    with open(tmp_path / "large", "w+b") as file:
+        try:
+            file.truncate(size)
+        except OSError as error:
+            pytest.skip(f"the file system takes no such file: {error}")
+        if Path("/proc/sys/vm/overcommit_memory").read_text().strip() == "2":
+            pytest.skip("this machine reserves memory for every mapping")
+        memory = letor_cache._memory_of(file.fileno())
+        memory[size - 1] = 7
+        file.seek(size - 1)
+        assert (memory[size - 1], file.read()) == (7, b"\0")  # the file is not changed
+        memory.close()
 
 
 def test_options_are_kept_apart(text, parsed):

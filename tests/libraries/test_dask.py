@@ -24,12 +24,6 @@ from plrank_fast.dask import group_sizes, whole_queries
 ROUNDS = 8
 
 
-@pytest.fixture(autouse=True)
-def in_this_thread():
-    with dask.config.set(scheduler="synchronous"):
-        yield
-
-
 def cut(values, sizes):
     """A Dask array in partitions of these sizes."""
     return da.from_array(values, chunks=(tuple(sizes), *((size,) for size in values.shape[1:])))
@@ -128,33 +122,51 @@ def test_wrong_collections(qid, others, error, message):
 
 @pytest.fixture(scope="module")
 def client():
-    options = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
-    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
+    options = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": "127.0.0.1:0"}
+    with (
+        dask.config.set({"distributed.scheduler.work-stealing": False}),
+        distributed.LocalCluster(**options) as cluster,
+        distributed.Client(cluster) as client,
+    ):
         yield client
 
 
 @pytest.fixture(scope="module")
 def problem():
-    """Short lists first, then long ones: a worker by itself would take another cutoff than both together."""
+    """Short lists of low grades, then long ones: a worker by itself would take other units, and another cutoff."""
     rng = np.random.default_rng(0)
     lengths = np.array([12] * 30 + [150] * 10)
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     X = rng.normal(size=(offsets[-1], 5))
     y = np.clip(np.rint(X[:, 0] + X[:, 1] ** 2 / 2 + rng.normal(size=offsets[-1]) / 2), 0, 4)
+    y[: offsets[30]] = np.minimum(y[: offsets[30]], 2)
     return X, y, np.repeat(np.arange(lengths.size), lengths), offsets
 
 
+@pytest.fixture(scope="module")
 def partitions(problem, client):
-    """In four partitions, of which three end within a query; on both workers, half of the documents each."""
+    """Identifiers, features and labels in two partitions, one on each worker; the end of the first was moved."""
     X, y, qid, offsets = problem
-    sizes = (200, 500, 600, offsets[-1] - 1300)
-    return whole_queries(*(cut(values, sizes) for values in (qid, X, y)))
+    sizes = (355, offsets[-1] - 355)  # the end is within the last of the short lists
+    workers = client.scheduler_info()["workers"]
+    placed = []
+    for collection in whole_queries(*(cut(values, sizes) for values in (qid, X, y))):
+        parts = dask.compute(*np.ravel(collection.to_delayed()), scheduler="synchronous")
+        held = [
+            client.submit(np.array, part, workers=[worker], pure=False)
+            for part, worker in zip(parts, workers, strict=True)
+        ]
+        distributed.wait(held)
+        arrays = [da.from_delayed(each, part.shape, dtype=part.dtype) for each, part in zip(held, parts, strict=True)]
+        placed.append(client.persist(da.concatenate(arrays)))
+        distributed.wait(placed)
+    return placed
 
 
 @pytest.mark.parametrize(
     "options", [{}, {"normalize": "dataset", "curvature": "constant"}, {"curvature": "majorizer", "cutoff": 5}]
 )
-def test_xgboost_on_two_workers(client, problem, options):
+def test_xgboost_on_two_workers(client, problem, partitions, options):
     """The model of one process, to the rounding of float32; and the metric.
 
     Mutants: the unit of each worker by itself; the default cutoff likewise; the largest gain likewise; XGBoost's mean
@@ -179,7 +191,7 @@ def test_xgboost_on_two_workers(client, problem, options):
         parameters, whole, ROUNDS, obj=objective(**options), custom_metric=ndcg(), evals=[(whole, "train")],
         evals_result=history, verbose_eval=False,
     )  # fmt: skip
-    identifiers, features, labels = partitions(problem, client)
+    identifiers, features, labels = partitions
     matrix = dask_xgboost.DaskDMatrix(client, features, labels, qid=identifiers)
     assert len(matrix.worker_map) == 2
     both = dask_xgboost.train(
@@ -193,7 +205,7 @@ def test_xgboost_on_two_workers(client, problem, options):
 
 
 @pytest.mark.filterwarnings("ignore:Parameter n_jobs will be ignored:UserWarning")  # LightGBM's, of its own default
-def test_lightgbm_on_two_workers(client, problem, monkeypatch):
+def test_lightgbm_on_two_workers(client, problem, partitions, monkeypatch):
     """Each worker ranks whole queries, and the model is as good as that of one process; LightGBM bins on each worker by
     itself, so that it is not the same. Mutant: partitions as they were."""
     lightgbm = pytest.importorskip("lightgbm")
@@ -211,7 +223,7 @@ def test_lightgbm_on_two_workers(client, problem, monkeypatch):
     options = {"n_estimators": ROUNDS, "num_leaves": 8, "metric": "None", "reg_lambda": 1.0, "verbosity": -1}
     alone = lightgbm.LGBMRanker(objective=sklearn_objective(), n_jobs=1, **options).fit(X, y, group=np.diff(offsets))
     seen.clear()
-    identifiers, features, labels = partitions(problem, client)
+    identifiers, features, labels = partitions
     ranker = lightgbm.DaskLGBMRanker(objective=sklearn_objective(), client=client, tree_learner="data", **options)
     ranker.fit(features, labels, group=group_sizes(identifiers))
     assert len(seen) == 2 * ROUNDS
