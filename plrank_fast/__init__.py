@@ -23,6 +23,7 @@ What there is; ``help(plr.pl_rank_exact)`` and so on say more:
 - what ranks and documents are worth: ``dcg_weights``, ``precision_weights``, ``rbp_weights``, ``gains``;
 - batches: ``offsets_from_qid``, ``offsets_from_group``;
 - ``losses`` to descend: pointwise, softmax cross-entropy, ListMLE, LambdaRank and others; ``fairness`` of exposure;
+- ``rewards``: expected reciprocal rank, ERR, success and alpha-NDCG of a policy, or any other reward of rankings;
 - ``off_policy``: values of a policy and their gradients from rankings that another policy has shown, clicks;
 - ``data``: LETOR files and generated sets; ``interchange``: runs and judgements; ``chunks``: batches for process pools;
 - inside other libraries: import ``plrank_fast.torch``, ``.jax``, ``.sklearn``, ``.lightgbm``, ``.xgboost``,
@@ -48,8 +49,8 @@ Each module imports only modules listed above it::
     ------------------  compiled above, thin Python below
     .                   arguments, errors     extras  validation  scaling  build
                         public functions      rank_weights  offsets  sampling  metrics  losses  gradients
-                                              policy_gradients  probabilities  distribution  off_policy
-                                              stochastic_rank  fairness  cost_model  value_and_gradient
+                                              policy_gradients  probabilities  distribution  rewards
+                                              off_policy  stochastic_rank  fairness  cost_model  value_and_gradient
                                               chunks  embedding
                         oracle in NumPy       reference
                         other libraries       layouts  expected_loss  torch  jax  sklearn  interchange  boosting
@@ -91,7 +92,7 @@ from plrank_fast.stochastic_rank import stochastic_rank
 from plrank_fast.value_and_gradient import value_and_gradient
 
 if TYPE_CHECKING:
-    from plrank_fast import boosting, chunks, data, interchange, off_policy, reference
+    from plrank_fast import boosting, chunks, data, interchange, off_policy, reference, rewards
 
 __version__ = "0.1.0"
 
@@ -136,6 +137,7 @@ __all__ = [
     "recall",
     "reciprocal_rank",
     "reference",
+    "rewards",
     "sample_rankings",
     "stochastic_rank",
     "stream_key",
@@ -144,7 +146,7 @@ __all__ = [
 ]
 
 # Imported when they are first asked for: they would add a half to what ``import plrank_fast`` takes.
-_ON_FIRST_USE = ("boosting", "chunks", "data", "interchange", "off_policy", "reference")
+_ON_FIRST_USE = ("boosting", "chunks", "data", "interchange", "off_policy", "reference", "rewards")
 
 
 def __getattr__(name: str) -> ModuleType:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -211,29 +211,21 @@ def _from_drawn_rankings(
     The mean of the others is known at the end only: until then the log-probabilities are summed with the rewards and,
     apart from these, without, so that no ranking is drawn or rewarded twice.
     """
-    batch = offsets is not None
     scores_ = validation.real_array(scores, "scores")
     offsets_ = validation.query_offsets(offsets, scores_.size)
-    n_queries, longest = offsets_.size - 1, validation.longest_list(offsets_)
-    ranks = longest if cutoff is None else min(validation.count(cutoff, "cutoff", 0), longest)
+    n_queries = offsets_.size - 1
+    n_samples = validation.count(n_samples, "n_samples", 1)
     taken_off = validation.reward_baseline(baseline, (n_queries, n_samples), per_ranking=False)
-    n_samples = validation.count(n_samples, "n_samples", 2 if taken_off is None else 1)
-    validation.choice(sampler, "sampler", tuple(SAMPLERS))
-    validation.function(reward, "reward")
+    validation.count(n_samples, "n_samples", 2 if taken_off is None else 1)
     threads = _threads.resolve_threads(validation.threads(n_threads))
-    first_query = validation.count(first_query, "first_query", 0)
     out = validation.output(out, scores_.shape)
-    key = validation.stream_key(validation.check_random_state(rng))
+    blocks = drawn_blocks(
+        scores_, reward, cutoff, offsets=offsets, n_samples=n_samples, rng=rng, sampler=sampler, n_threads=n_threads,
+        first_query=first_query,
+    )  # fmt: skip
     weighted, plain = np.zeros(scores_.size), np.zeros(scores_.size)
     first, total = None, np.zeros(n_queries)
-    for block in range((n_samples + RANKINGS_PER_CALL - 1) // RANKINGS_PER_CALL):
-        shape = n_queries, min(RANKINGS_PER_CALL, n_samples - block * RANKINGS_PER_CALL)
-        rankings = np.empty((*shape, ranks), dtype=np.int32)
-        _samplers.sample_rankings(
-            SAMPLERS[sampler], scores_, offsets_, shape[1], ranks, _key_of_block(key, block), first_query, threads,
-            rankings,
-        )  # fmt: skip
-        rewards = validation.rewards_of_block(reward((rankings if batch else rankings[0]).copy()), shape, batch)
+    for rankings, rewards in blocks:
         if first is None:
             first = rewards[:, :1] if taken_off is None else taken_off
         with np.errstate(over="ignore"):
@@ -241,12 +233,50 @@ def _from_drawn_rankings(
         validation.representable(above.reshape(-1), "reward")
         weighted += log_prob_gradient(scores_, offsets_, rankings, above, threads, "reward")
         if taken_off is None:
-            plain += log_prob_gradient(scores_, offsets_, rankings, np.ones(shape), threads, "reward")
+            plain += log_prob_gradient(scores_, offsets_, rankings, np.ones(above.shape), threads, "reward")
             total += above.sum(axis=1)
     if taken_off is not None:
         return validation.deliver(weighted / n_samples, out)
     mean = np.repeat(total / n_samples, np.diff(offsets_))
     return validation.deliver((weighted - mean * plain) / (n_samples - 1), out)
+
+
+def drawn_blocks(
+    scores: ArrayLike,
+    reward: Callable[[RankingArray], ArrayLike],
+    cutoff: int | None,
+    *,
+    offsets: ArrayLike | None,
+    n_samples: int,
+    rng: RandomState,
+    sampler: str,
+    n_threads: int | None,
+    first_query: int,
+) -> Iterator[tuple[RankingArray, FloatArray]]:
+    """Check all arguments; then an iterator over blocks of rankings, (n_queries, n, K), and what they are worth."""
+    batch = offsets is not None
+    scores_ = validation.real_array(scores, "scores")
+    offsets_ = validation.query_offsets(offsets, scores_.size)
+    n_queries, longest = offsets_.size - 1, validation.longest_list(offsets_)
+    ranks = longest if cutoff is None else min(validation.count(cutoff, "cutoff", 0), longest)
+    validation.choice(sampler, "sampler", tuple(SAMPLERS))
+    validation.function(reward, "reward")
+    threads = _threads.resolve_threads(validation.threads(n_threads))
+    first_query = validation.count(first_query, "first_query", 0)
+    key = validation.stream_key(validation.check_random_state(rng))
+
+    def blocks() -> Iterator[tuple[RankingArray, FloatArray]]:
+        for block in range((n_samples + RANKINGS_PER_CALL - 1) // RANKINGS_PER_CALL):
+            shape = n_queries, min(RANKINGS_PER_CALL, n_samples - block * RANKINGS_PER_CALL)
+            rankings = np.empty((*shape, ranks), dtype=np.int32)
+            _samplers.sample_rankings(
+                SAMPLERS[sampler], scores_, offsets_, shape[1], ranks, _key_of_block(key, block), first_query, threads,
+                rankings,
+            )  # fmt: skip
+            given_away = (rankings if batch else rankings[0]).copy()  # the caller may write to it
+            yield rankings, validation.rewards_of_block(reward(given_away), shape, batch)
+
+    return blocks()
 
 
 def _key_of_block(key: KeyArray, block: int) -> KeyArray:

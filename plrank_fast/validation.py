@@ -557,6 +557,14 @@ def whole_rankings(lengths: IntArray, shown: NDArray[np.bool_], wanted: IntArray
         )
 
 
+def below_one(value: Any, name: str) -> float:
+    """Return a float of at least 0 and below 1."""
+    number = at_least(value, name, 0.0)
+    if number >= 1.0:
+        raise ValueError(f"{name} must be below 1, got {number:g}")
+    return number
+
+
 def between(value: Any, name: str, lowest: float, highest: float) -> float:
     """Return a float that lies between the two, neither of them included."""
     number = positive_real(value, name)

@@ -1,0 +1,326 @@
+"""What whole rankings are worth by metrics that are no sum over ranks, and what a policy is worth by any reward.
+
+Each function here makes a reward: something to call with a block of rankings, (n, K) or (n_queries, n, K), that gives
+one number for each. ``expected_reward`` is its mean over rankings drawn from a policy, with an error bar, and
+``policy_gradient(scores, reward=..., baseline=True)`` the gradient of that. How many ranks count is for these two to
+say, by their ``cutoff``. Any function of rankings will do in place of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from plrank_fast import validation
+from plrank_fast.distribution import SampledValue
+from plrank_fast.policy_gradients import RANKINGS_PER_CALL, drawn_blocks
+from plrank_fast.rank_weights import dcg_weights, gains
+from plrank_fast.validation import FloatArray, IntArray, RandomState, RankingArray
+
+
+class RankingReward:
+    """A reward of rankings that looks at one row of numbers per document.
+
+    Parameters
+    ----------
+    of_documents : ndarray, shape (n_docs, n_numbers)
+        What is known of the documents.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    worth : callable
+        From these numbers rank by rank, (n_queries, n, K, n_numbers), 0 past the end of a ranking, to the rewards,
+        (n_queries, n).
+    """
+
+    def __init__(
+        self, of_documents: FloatArray, offsets: ArrayLike | None, worth: Callable[[FloatArray], FloatArray]
+    ) -> None:
+        self.of_documents = of_documents
+        self.offsets = validation.query_offsets(offsets, len(of_documents))
+        self.batch = offsets is not None
+        self.worth = worth
+
+    def __call__(self, rankings: ArrayLike) -> FloatArray:
+        """Rewards of rankings.
+
+        Parameters
+        ----------
+        rankings : array_like of int, shape (n, K), or (n_queries, n, K) with ``offsets``
+            As ``sample_rankings`` returns them; a ranking may end early, with -1 after its last item.
+
+        Returns
+        -------
+        ndarray, shape (n,), or (n_queries, n) with ``offsets``
+
+        Raises
+        ------
+        TypeError, ValueError
+            If the rankings are not as described.
+        """
+        checked = validation.given_rankings(rankings, self.offsets, None, batch=self.batch, prefixes=True)
+        placed = checked >= 0
+        placed &= np.arange(checked.shape[2]) < np.diff(self.offsets)[:, np.newaxis, np.newaxis]
+        documents = np.where(placed, self.offsets[:-1, np.newaxis, np.newaxis] + checked, -1)
+        rows = np.concatenate([self.of_documents, np.zeros((1, self.of_documents.shape[1]))])  # -1 finds the last one
+        result = self.worth(rows[documents])
+        return result if self.batch else result[0]
+
+
+def _one_number(values: FloatArray) -> FloatArray:
+    return values[:, np.newaxis]
+
+
+def reciprocal_rank(relevance: ArrayLike, *, offsets: ArrayLike | None = None) -> RankingReward:
+    """Make a reward of 1 over the rank of the first relevant document, 0 if none is placed.
+
+    Parameters
+    ----------
+    relevance : array_like, shape (n_docs,)
+        Relevant is what is above 0.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+
+    Returns
+    -------
+    RankingReward
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described; the message names it.
+
+    Examples
+    --------
+    >>> from plrank_fast import rewards
+    >>> rewards.reciprocal_rank([0, 1, 1])([[0, 1, 2], [2, 0, 1], [0, -1, -1]])
+    array([0.5, 1. , 0. ])
+    """
+    relevant = (validation.real_array(relevance, "relevance") > 0.0).astype(np.float64)
+
+    def worth(values: FloatArray) -> FloatArray:
+        found = values[..., 0] > 0.0
+        return np.where(found.any(axis=2), 1.0 / (1.0 + found.argmax(axis=2)), 0.0) if found.size else _none(values)
+
+    return RankingReward(_one_number(relevant), offsets, worth)
+
+
+def success(relevance: ArrayLike, *, offsets: ArrayLike | None = None) -> RankingReward:
+    """Make a reward of 1 if a relevant document is placed, else 0.
+
+    Parameters
+    ----------
+    relevance, offsets
+        As in `reciprocal_rank`.
+
+    Returns
+    -------
+    RankingReward
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described; the message names it.
+
+    Examples
+    --------
+    >>> from plrank_fast import rewards
+    >>> rewards.success([0, 1, 1])([[0, 1], [0, -1]])
+    array([1., 0.])
+    """
+    relevant = (validation.real_array(relevance, "relevance") > 0.0).astype(np.float64)
+
+    def worth(values: FloatArray) -> FloatArray:
+        found: FloatArray = (values[..., 0] > 0.0).max(axis=2, initial=False).astype(np.float64)
+        return found
+
+    return RankingReward(_one_number(relevant), offsets, worth)
+
+
+def err(labels: ArrayLike, *, max_label: float | None = None, offsets: ArrayLike | None = None) -> RankingReward:
+    """Make a reward of the expected reciprocal rank at which a user who stops when satisfied stops.
+
+    Parameters
+    ----------
+    labels, max_label, offsets
+        As in ``plrank_fast.err``, which has the formula.
+
+    Returns
+    -------
+    RankingReward
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described; the message names it.
+
+    Examples
+    --------
+    >>> from plrank_fast import rewards
+    >>> rewards.err([0, 1, 2])([[0, 1, 2]])
+    array([0.3125])
+    """
+    grades = gains(labels)
+    highest = float(np.log2(grades.max(initial=0.0) + 1.0))
+    if max_label is not None:
+        highest = validation.at_least(max_label, "max_label", highest)
+
+    def worth(values: FloatArray) -> FloatArray:
+        satisfied = values[..., 0]
+        still_looking = np.cumprod(1.0 - satisfied, axis=2)
+        reached = np.concatenate([np.ones_like(still_looking[:, :, :1]), still_looking[:, :, :-1]], axis=2)
+        shares: FloatArray = satisfied * reached / np.arange(1, satisfied.shape[2] + 1)
+        return shares.sum(axis=2)
+
+    return RankingReward(_one_number(grades / 2.0**highest), offsets, worth)
+
+
+def alpha_ndcg(subtopics: ArrayLike, *, alpha: float = 0.5, offsets: ArrayLike | None = None) -> RankingReward:
+    """Make a reward for diversity: DCG in which a subtopic that was seen m times counts (1 - alpha)**m, normalised.
+
+    The ideal ranking that it is divided by takes the best document at each rank in turn, as is usual; the true one is
+    NP-hard to find, so that a ranking may be worth a little more than 1. A query without any subtopic has reward 0.
+
+    Parameters
+    ----------
+    subtopics : array_like, shape (n_docs, n_subtopics)
+        Relevance of each document to each subtopic, at least 0; 1 and 0 in judgements.
+    alpha : float
+        From 0, where redundancy does no harm, to below 1.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+
+    Returns
+    -------
+    RankingReward
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described; the message names it.
+
+    Notes
+    -----
+    Source: Clarke et al., "Novelty and diversity in information retrieval evaluation", SIGIR 2008.
+
+    Examples
+    --------
+    >>> from plrank_fast import rewards
+    >>> rewards.alpha_ndcg([[1, 0], [1, 0], [0, 1]])([[0, 2], [0, 1]]).round(3)
+    array([1.   , 0.807])
+    """
+    judged = validation.real_array(subtopics, "subtopics", ndim=(2,))
+    validation.within(judged.reshape(-1), "subtopics", 0.0, np.inf)
+    alpha = validation.below_one(alpha, "alpha")
+    starts = validation.query_offsets(offsets, len(judged))
+    ideals: dict[int, FloatArray] = {}
+
+    def worth(values: FloatArray) -> FloatArray:
+        n_ranks = values.shape[2]
+        if n_ranks not in ideals:
+            ideals[n_ranks] = _ideal_of_greedy_choice(judged, alpha, starts, n_ranks)
+        ideal = ideals[n_ranks][:, np.newaxis]
+        times_seen: FloatArray = np.cumsum(values > 0.0, axis=2) - (values > 0.0)
+        of_ranks = (values * (1.0 - alpha) ** times_seen).sum(axis=3)
+        dcg = (of_ranks * dcg_weights(n_ranks)).sum(axis=2)
+        return np.divide(dcg, ideal, out=np.zeros_like(dcg), where=ideal > 0.0)
+
+    return RankingReward(judged, offsets, worth)
+
+
+def _ideal_of_greedy_choice(judged: FloatArray, alpha: float, offsets: IntArray, n_ranks: int) -> FloatArray:
+    """DCG of the ranking that takes, at each rank, the document that then counts most."""
+    weights, ideal = dcg_weights(n_ranks), np.zeros(offsets.size - 1)
+    for query in range(offsets.size - 1):
+        left = judged[offsets[query] : offsets[query + 1]].copy()
+        counts = np.ones(judged.shape[1])
+        for weight in weights[: len(left)]:
+            worth = left @ counts
+            best = int(worth.argmax())
+            ideal[query] += weight * worth[best]
+            counts = np.where(left[best] > 0.0, counts * (1.0 - alpha), counts)
+            left[best] = 0.0
+    return ideal
+
+
+def _none(values: FloatArray) -> FloatArray:
+    return np.zeros(values.shape[:2])
+
+
+def expected_reward(
+    scores: ArrayLike,
+    reward: Callable[[RankingArray], ArrayLike],
+    *,
+    cutoff: int | None = None,
+    offsets: ArrayLike | None = None,
+    n_samples: int = 1000,
+    rtol: float | None = None,
+    rng: RandomState = None,
+    sampler: str = "auto",
+    n_threads: int | None = None,
+    first_query: int = 0,
+) -> SampledValue:
+    """Estimate the expected reward of each query over rankings drawn from the policy, with its standard error.
+
+    Parameters
+    ----------
+    scores : array_like, shape (n_docs,)
+        Log-weights of the policy.
+    reward : callable
+        From rankings to one number for each, as in ``policy_gradient``, which gives the gradient. With the same
+        ``rng`` both draw the same rankings.
+    cutoff : int, optional
+        Ranks to draw; all of the longest query by default.
+    n_samples : int
+        Rankings of each query, at least 2.
+    rtol : float, optional
+        Stop, after a whole number of blocks of 256, once every query's standard error is at most so much of its value;
+        ``n_samples`` is then the most to draw. Such a value is biased a little: chance has a say in when to stop.
+    offsets, rng, sampler, n_threads, first_query
+        As in ``policy_gradient``.
+
+    Returns
+    -------
+    SampledValue
+        (value, standard_error), both (n_queries,).
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described; the message names it.
+
+    Examples
+    --------
+    >>> import plrank_fast as plr
+    >>> reward = plr.rewards.reciprocal_rank([0, 1, 0])
+    >>> value, error = plr.rewards.expected_reward([0.0, 0.0, 0.0], reward, n_samples=4000, rng=0)
+    >>> bool(abs(value[0] - 11 / 18) < 4 * error[0] < 0.02)
+    True
+    >>> gradient = plr.policy_gradient([0.0, 0.0, 0.0], reward=reward, baseline=True, rng=0)
+    >>> bool(gradient[1] > 0)
+    True
+    """
+    if rtol is not None:
+        rtol = validation.positive_real(rtol, "rtol")
+    n_samples = validation.count(n_samples, "n_samples", 2)
+    blocks = drawn_blocks(
+        scores, reward, cutoff, offsets=offsets, n_samples=n_samples, rng=rng, sampler=sampler, n_threads=n_threads,
+        first_query=first_query,
+    )  # fmt: skip
+    n_seen, value, squares = 0, np.zeros(0), np.zeros(0)
+    error = np.zeros(0)
+    for _, rewards in blocks:
+        n_block, mean = rewards.shape[1], rewards.mean(axis=1)
+        spread = ((rewards - mean[:, np.newaxis]) ** 2).sum(axis=1)
+        if n_seen == 0:
+            value, squares = mean, spread
+        else:  # means and squares of two parts make those of the whole
+            change = mean - value
+            squares = squares + spread + change**2 * (n_seen * n_block / (n_seen + n_block))
+            value = value + change * (n_block / (n_seen + n_block))
+        n_seen += n_block
+        error = np.sqrt(squares / (max(n_seen - 1, 1) * n_seen))
+        if rtol is not None and n_seen >= RANKINGS_PER_CALL and (error <= rtol * np.abs(value)).all():
+            break
+    return SampledValue(value, error)

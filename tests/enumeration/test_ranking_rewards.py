@@ -1,0 +1,123 @@
+"""Rewards of whole rankings: by hand, by the metrics of the deterministic ranking; their means by enumeration."""
+
+import numpy as np
+import pytest
+
+import plrank_fast as plr
+from plrank_fast import reference, rewards
+from problems import signed
+
+LABELS = np.array([0.0, 2.0, 1.0, 0.0, 2.0])
+
+
+@pytest.mark.parametrize("cutoff", [1, 3, 5])
+def test_of_the_mode_is_the_metric(cutoff):
+    """Two queries, one of them empty. Mutants: ranks from 0; the chance to be satisfied by the next document."""
+    offsets = [0, 5, 5, 8]
+    labels = np.append(LABELS, [0.0, 0.0, 1.0])
+    scores = np.random.default_rng(0).normal(size=8)
+    mode = plr.PlackettLuce(scores, offsets).mode(cutoff)[:, np.newaxis]
+    for reward, metric in (
+        (rewards.reciprocal_rank(labels, offsets=offsets), plr.reciprocal_rank),
+        (rewards.success(labels, offsets=offsets), plr.success),
+        (rewards.err(labels, max_label=4, offsets=offsets), lambda *a, **k: plr.err(*a, max_label=4, **k)),
+    ):
+        expected = metric(scores, labels, cutoff, offsets=offsets)
+        np.testing.assert_allclose(reward(mode)[:, 0], expected, rtol=0, atol=1e-15)
+
+
+def test_alpha_ndcg_by_hand():
+    """Mutants: a subtopic discounted the first time; documents of no subtopic as if they had all."""
+    subtopics = [[1, 1, 0], [1, 0, 0], [0, 0, 1], [0, 0, 0]]
+    second = 1 / np.log2(3)
+    reward = rewards.alpha_ndcg(subtopics, alpha=0.25)
+    ideal = 2 + second
+    expected = [1.0, (2 + 0.75 * second) / ideal, second / ideal, (1 + second * 1.75) / ideal, 1 / ideal]
+    np.testing.assert_allclose(reward([[0, 2], [0, 1], [3, 2], [1, 0], [2, -1]]), expected, rtol=1e-15)
+    assert rewards.alpha_ndcg(np.zeros((2, 3)))([[0, 1]]) == 0.0
+    batch = rewards.alpha_ndcg([*subtopics, [0, 1, 0], [0, 1, 0]], offsets=[0, 4, 6])
+    assert batch([[[0, 2]], [[1, 0]]]).tolist() == [[1.0], [1.0]]
+
+
+REWARDS = {
+    "reciprocal_rank": rewards.reciprocal_rank(LABELS),
+    "success": rewards.success(LABELS == 2.0),
+    "err": rewards.err(LABELS),
+    "alpha_ndcg": rewards.alpha_ndcg(np.random.default_rng(0).random((5, 3)) < 0.5),
+}
+
+
+@pytest.mark.parametrize("name", REWARDS)
+@pytest.mark.parametrize("cutoff", [2, 3])
+def test_value_and_gradient(name, cutoff):
+    """Against enumeration, at five standard errors; the gradient over 30 estimates with the leave-one-out baseline.
+
+    Mutants: the error not divided by the square root of N; the second block's mean added in full.
+    """
+    scores, *_ = signed(5, 5, 1)
+    every = reference.all_rankings(5)
+    worth = REWARDS[name](every[:, :cutoff])
+    chances = np.exp(reference.ranking_log_prob(scores, every))
+    value, error = rewards.expected_reward(scores, REWARDS[name], cutoff=cutoff, n_samples=3000, rng=1)
+    assert abs(value[0] - chances @ worth) < 5 * error[0]
+    spread = np.sqrt(chances @ worth**2 - (chances @ worth) ** 2)
+    assert abs(error[0] * np.sqrt(3000) / spread - 1.0) < 0.15
+    exact = plr.ranking_log_prob_vjp(scores, every, chances * worth)
+    estimates = np.array([
+        plr.policy_gradient(scores, reward=REWARDS[name], cutoff=cutoff, n_samples=400, baseline=True, rng=seed)
+        for seed in range(30)
+    ])  # fmt: skip
+    assert (np.abs(estimates.mean(axis=0) - exact) < 5 * estimates.std(axis=0, ddof=1) / np.sqrt(30)).all()
+
+
+def test_blocks_are_one_mean():
+    seen = []
+
+    def reward(rankings):
+        seen.append(rankings[:, 0] ** 2.0)
+        return seen[-1]
+
+    value, error = rewards.expected_reward(LABELS, reward, n_samples=700, rng=0)
+    every = np.concatenate(seen)
+    assert every.size == 700
+    assert abs(value[0] - every.mean()) < 1e-13
+    assert abs(error[0] - every.std(ddof=1) / np.sqrt(700)) < 1e-13
+
+
+def test_stops_at_rtol():
+    """Mutant: stops when the first query is good enough."""
+    calls = []
+
+    def reward(rankings):
+        calls.append(rankings.shape)
+        return 1.0 + (rankings[..., 0] == 0) * np.array([[0.0], [50.0]])
+
+    value, error = rewards.expected_reward(
+        np.zeros(20), reward, offsets=[0, 10, 20], n_samples=100_000, rtol=0.03, rng=0
+    )
+    assert 1 < len(calls) < 100
+    assert calls[0] == (2, 256, 10)
+    assert (error <= 0.03 * value).all()
+    exact, _ = rewards.expected_reward(np.zeros(3), lambda y: np.full(len(y), 2.0), rtol=0.5, n_samples=10**6, rng=0)
+    assert exact.tolist() == [2.0]
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: rewards.err([0, 1])([[0, 2]]), ValueError, "rankings must hold items 0 to 1, got 2"),
+        (lambda: rewards.err([-1.0]), ValueError, "labels"),
+        (lambda: rewards.err([3.0], max_label=2), ValueError, "max_label must be at least 3"),
+        (lambda: rewards.alpha_ndcg([1.0]), ValueError, "subtopics must be 2-dimensional"),
+        (lambda: rewards.alpha_ndcg([[-1.0]]), ValueError, "subtopics must be at least 0"),
+        (lambda: rewards.alpha_ndcg([[1.0]], alpha=1.0), ValueError, "alpha must be below 1, got 1"),
+        (lambda: rewards.success([1.0], offsets=[0, 2]), ValueError, "offsets must end with"),
+        (lambda: rewards.expected_reward([0.0], len, n_samples=1), ValueError, "n_samples must be at least 2"),
+        (lambda: rewards.expected_reward([0.0], len, rtol=0.0), ValueError, "rtol must be positive"),
+        (lambda: rewards.expected_reward([0.0], 1), TypeError, "reward must be a function"),
+    ],
+    ids=range(10),
+)
+def test_errors(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
