@@ -73,6 +73,11 @@ lint: build  ## check style and types
 	$(BIN)/cython-lint plrank_fast
 	$(BIN)/mypy
 
+# Every warning is an error: a link that leads nowhere, a docstring that cannot be rendered, a script that fails.
+docs: $(VENV)/docs compiled  ## build the documentation site into build/docs, and run its gallery
+	$(BIN)/python -m sphinx -q -W --keep-going -d build/doctrees docs build/docs
+	@echo "the site begins at build/docs/index.html"
+
 bench: $(VENV)/bench compiled  ## run the asv benchmarks in this environment (BENCH_FLAGS=... go to asv run)
 	cd asv_benchmarks && $(ASV) machine --yes > /dev/null && $(ASV) run --show-stderr $(BENCH_FLAGS) \
 		--environment existing:$(abspath $(BIN)/python) --set-commit-hash $$(git rev-parse HEAD)
@@ -86,6 +91,7 @@ bench-instructions: $(VENV)/bench compiled  ## count instructions per kernel, fa
 build: $(VENV)/test compiled  ## install for development and compile what has changed
 
 clean:  ## remove the environment and everything built
+	rm -rf docs/auto_gallery docs/reference/generated
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find plrank_fast -name '*.so' -delete
 	find plrank_fast -name '*.c' -not -path '*/kernels/*' -delete
@@ -116,6 +122,10 @@ $(VENV)/train: $(VENV)/installed
 $(VENV)/bench: $(VENV)/installed
 	$(PIP) "plrank-fast[train,bench,asv]" -c constraints-test.txt
 	@touch $(VENV)/train $@
+
+$(VENV)/docs: $(VENV)/installed
+	$(PIP) "plrank-fast[docs]" -c constraints-test.txt
+	@touch $@
 
 $(VENV)/test: $(VENV)/installed
 	$(PIP) "plrank-fast[train,test]" -c constraints-test.txt

@@ -106,9 +106,10 @@ class BoostingObjective(Workers):
         "query": NDCG, each query's metric over its ideal. "dataset": DCG, which weighs queries by what there is to
         gain. Either way queries that no ranking can serve better or worse (all labels equal, ideal 0) have no gradient.
     curvature : {"gradient", "hessian", "majorizer", "constant"}
-        How the curvature is made positive. "gradient": the absolute value |g| of the gradient. "hessian": the larger
-        of |g| and the absolute Hessian diagonal. "majorizer": sum_j |rho_i - rho_j| c_ij, where
-        g_i = sum_j (rho_i - rho_j) c_ij; at least |g|, equal to it for binary relevance, for one gradient per grade.
+        How the curvature is made positive. "gradient": the absolute value of the gradient g. "hessian": the larger
+        of that and the absolute Hessian diagonal. "majorizer": ``sum_j |rho_i - rho_j| c_ij``, where
+        ``g_i = sum_j (rho_i - rho_j) c_ij``; at least ``|g_i|``, and equal to it for binary relevance; it costs one
+        gradient per grade.
         "constant": 1, plain gradient descent.
     shrinkage : float, optional
         Both numbers are divided by it, so that a regularisation of 1 (``reg_lambda=1`` of XGBoost, its default, and

@@ -192,7 +192,8 @@ def exposure(
     Returns
     -------
     ndarray, shape (n_docs,), float64
-        Sums to sum_k theta_k over the documents of a query with at least K of them, to within 1e-8 of sum_k |theta_k|.
+        Sums to sum_k theta_k over the documents of a query with at least K of them, to within 1e-8 of the sum of the
+        absolute rank weights.
 
     Raises
     ------

@@ -106,9 +106,9 @@ def lambda_loss(
 ) -> Loss:
     """LambdaLoss (NDCG-Loss2++), with mu = 0 LambdaRank in natural logarithms. O(D^2).
 
-    Pairs of which at least one is among the first K are weighted by |g_i - g_j| / ideal DCG times
-    |discount_i - discount_j| + mu |1 / log2(1 + m) - 1 / log2(2 + m)|, m = |rank_i - rank_j|. Discounts past the cutoff
-    are 0 with the truncation "metric"; with "pairs" they are as if there were no cutoff.
+    Pairs of which at least one is among the first K are weighted by ``|g_i - g_j|`` / ideal DCG times
+    ``|discount_i - discount_j| + mu |1 / log2(1 + m) - 1 / log2(2 + m)|``, where ``m = |rank_i - rank_j|``. Discounts
+    past the cutoff are 0 with the truncation "metric"; with "pairs" they are as if there were no cutoff.
     """
     ideal = ideal_dcg(gains, cutoff)
     if ideal == 0.0:

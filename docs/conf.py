@@ -1,0 +1,150 @@
+"""Sphinx configuration of the documentation site; ``make docs`` builds it into build/docs.
+
+The pages are the Markdown files of this folder, which a forge shows as well: links between them are relative. The
+reference is generated from docstrings and the gallery by running its scripts; what both write into ``generated`` and
+``auto_gallery`` is not committed.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+from docutils import nodes
+from sphinx.addnodes import pending_xref
+from sphinx.transforms import SphinxTransform
+
+FOLDER = Path(__file__).parent
+sys.path.insert(0, str(FOLDER.parent))
+
+project = "plrank-fast"
+copyright = "the plrank-fast developers"
+release = re.search(r'^version = "(.+)"', (FOLDER.parent / "pyproject.toml").read_text(), re.MULTILINE)[1]
+version = release
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "numpydoc",
+    "myst_parser",
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = ["gallery", "_templates", "**/README.*"]
+templates_path = ["_templates"]
+highlight_language = "none"  # formulas of docstrings; blocks of code name their language
+
+# numpydoc renders the docstrings; a table of members with a page for each would repeat what a class's page says.
+numpydoc_show_class_members = False
+autodoc_typehints = "none"  # types stand in the docstrings, with shapes
+autodoc_member_order = "bysource"
+
+myst_heading_anchors = 3
+
+sphinx_gallery_conf = {
+    "examples_dirs": "gallery",
+    "gallery_dirs": "auto_gallery",
+    "filename_pattern": r"\.py$",
+    "within_subsection_order": "FileNameSortKey",
+    "abort_on_example_error": True,
+    "download_all_examples": False,
+    "write_computation_times": False,
+    "show_signature": False,
+    "show_memory": False,
+    "min_reported_time": 1e9,
+    "image_srcset": ["2x"],
+    "capture_repr": (),
+    "reset_modules": (),
+}
+
+html_theme = "pydata_sphinx_theme"
+html_title = "plrank-fast"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_show_sourcelink = False
+html_copy_source = False
+html_theme_options = {
+    "navbar_start": ["navbar-logo"],
+    "navbar_align": "left",
+    "navbar_persistent": [],
+    "navbar_end": ["search-field", "theme-switcher"],
+    "show_prev_next": True,
+    "navigation_with_keys": False,
+    "show_toc_level": 2,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "back_to_top_button": False,
+    "pygments_light_style": "friendly",
+    "pygments_dark_style": "github-dark",
+}
+html_sidebars = {"index": [], "tutorial": [], "changelog": []}
+
+PLACE_OF_OTHER_PAGES = "<!-- other pages -->"
+
+
+def list_other_pages(app, name: str, source: list[str]) -> None:
+    """Put pages that no list names into the list of how-to pages, so that a new page is on the site at once."""
+    if PLACE_OF_OTHER_PAGES in source[0]:
+        lists = "".join((FOLDER / f"{page}.md").read_text() for page in ("index", "how_to", "how_it_works"))
+        named = set(re.findall(r"^(\w+)$", lists, re.MULTILINE)) | {"index"}
+        others = sorted({page.stem for page in FOLDER.glob("*.md")} - named)
+        source[0] = source[0].replace(PLACE_OF_OTHER_PAGES, "\n".join(others))
+
+
+class TrimBlocks(SphinxTransform):
+    """Drop the blank line with which a doctest in Markdown must end."""
+
+    default_priority = 500
+
+    def apply(self, **kwargs: object) -> None:
+        for block in self.document.findall(nodes.literal_block):
+            text = block.astext().rstrip()
+            block.rawsource = text
+            block[:] = [nodes.Text(text)]
+
+
+class LinkPublicNames(SphinxTransform):
+    """Make a link of every literal that is the name of something public: ``pl_rank_3``, ``losses.lambda_rank``.
+
+    The pages stay plain Markdown, and the docstrings plain text, and the site is linked nevertheless.
+    """
+
+    default_priority = 500
+    NAME = re.compile(r"(?:plr\.|plrank_fast\.)?([A-Za-z_][\w.]*)(?:\(\))?")
+
+    def apply(self, **kwargs: object) -> None:
+        for literal in list(self.document.findall(nodes.literal)):
+            match = self.NAME.fullmatch(literal.astext())
+            inside = (nodes.reference, nodes.title, pending_xref)
+            if not match or isinstance(literal.parent, inside) or "xref" in literal.get("classes", ()):
+                continue
+            target = f"plrank_fast.{match[1]}"
+            if target not in public_names() or self.env.docname.endswith(f"/{target}"):
+                continue
+            link = pending_xref(
+                "", literal.deepcopy(), refdomain="py", reftype="obj", reftarget=target, refexplicit=True,
+                refwarn=False, refdoc=self.env.docname,
+            )  # fmt: skip
+            literal.replace_self(link)
+
+
+def public_names() -> set[str]:
+    """Names that have a page in the reference: the entries of its lists, under the module that each list names."""
+    if not hasattr(public_names, "known"):
+        known, module = set(), "plrank_fast"
+        for page in sorted((FOLDER / "reference").glob("*.rst")):
+            for line in page.read_text().splitlines():
+                if found := re.match(r"\.\. currentmodule:: ([\w.]+)", line):
+                    module = found[1]
+                elif found := re.fullmatch(r"   (\w+)", line):
+                    known.add(f"{module}.{found[1]}")
+        public_names.known = known
+    return public_names.known
+
+
+def setup(app) -> None:
+    """Called by Sphinx."""
+    app.connect("source-read", list_other_pages)
+    app.add_transform(TrimBlocks)
+    app.add_transform(LinkPublicNames)

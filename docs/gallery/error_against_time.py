@@ -1,0 +1,73 @@
+r"""
+Error of the gradient against time
+==================================
+
+Three ways to the same gradient, on one thread: rankings sampled as PL-Rank does, rankings with each item's own position
+integrated out, and the integral itself. A point is a setting of its method: lower is more exact, further left faster.
+
+Error is the norm of the difference over the norm of the gradient, root mean square over a batch of queries; the
+reference is ``pl_rank_exact`` at ``rtol=1e-10`` with the additional nodes of the Hessian diagonal. Time is what the
+fastest of a few calls on the batch takes of one processor, per query.
+"""
+
+import sys
+import time
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import plrank_fast as plr
+
+QUERIES, DOCS, CUTOFF = 64, 120, 10
+SECONDS = 0.3  # of processor time for each point
+
+rng = np.random.default_rng(0)
+scores = rng.normal(size=QUERIES * DOCS)
+relevance = plr.gains(rng.choice(5, p=[0.52, 0.32, 0.13, 0.02, 0.01], size=scores.size))
+weights = plr.dcg_weights(CUTOFF)
+options = {"offsets": np.arange(QUERIES + 1) * DOCS, "n_threads": 1}
+exact, _ = plr.pl_rank_exact(scores, relevance, weights, rtol=1e-10, hessian=True, **options)
+
+
+def measure(method, **setting):
+    """(microseconds per query, root mean square of the queries' relative errors)."""
+    fastest, begin = np.inf, time.thread_time()
+    while time.thread_time() - begin < SECONDS:
+        start = time.thread_time()
+        result = method(scores, relevance, weights, **setting, **options)
+        fastest = min(fastest, time.thread_time() - start)
+    difference, norm = (np.linalg.norm(x.reshape(QUERIES, DOCS), axis=1) for x in (result - exact, exact))
+    return 1e6 * fastest / QUERIES, np.sqrt(np.mean((difference / norm) ** 2))
+
+
+series = {
+    plr.pl_rank_3: [{"n_samples": n, "rng": 1} for n in (1, 10, 100, 1000, 10000)],
+    plr.pl_rank_cmc: [{"n_samples": n, "rng": 1} for n in (1, 10)],
+    plr.pl_rank_exact: [{"rtol": rtol} for rtol in (1e-6, 1e-8, 1e-10)],
+}
+figure, axes = plt.subplots(figsize=(7.5, 5), layout="constrained")
+for (method, settings), marker in zip(series.items(), "os^", strict=True):
+    measured = [measure(method, **setting) for setting in settings]
+    axes.plot(*zip(*measured, strict=True), marker=marker, label=method.__name__)
+    for setting, (microseconds, error) in zip(settings, measured, strict=True):
+        label = f"rtol = {setting['rtol']:g}" if "rtol" in setting else f"N = {setting['n_samples']}"
+        print(f"{method.__name__:<14}{label:<14}{microseconds:>10.1f} us per query   relative error {error:.1e}")
+        # rtol = 1e-8 and 1e-10 reach about the same error in about the same time: one label on each side
+        left = setting.get("rtol") == 1e-8
+        axes.annotate(
+            label, (microseconds, error), textcoords="offset points", xytext=(-8, -3) if left else (8, 5),
+            ha="right" if left else "left", fontsize="small",
+        )  # fmt: skip
+axes.set(
+    xscale="log",
+    yscale="log",
+    xlabel="microseconds of one processor per query",
+    ylabel="relative error of the gradient",
+    title=f"D = {DOCS} documents, cutoff K = {CUTOFF}, scores of standard deviation 1",
+)
+axes.margins(x=0.2, y=0.08)
+axes.grid(alpha=0.3)
+axes.legend(loc="center right")
+
+if len(sys.argv) > 1:  # python docs/gallery/error_against_time.py PNG
+    figure.savefig(sys.argv[1], dpi=110)

@@ -1,0 +1,49 @@
+r"""
+Exposure of a fair policy
+=========================
+
+Eight documents, three of them almost equally good. A policy trained for the expected metric alone puts the best one
+first, always: it takes all the attention that the first rank has to give. A policy trained to lower the disparity of
+exposure as well draws its rankings so that every document is seen in proportion to its merit.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import plrank_fast as plr
+from plrank_fast import fairness
+
+merit = np.array([1.0, 0.95, 0.9, 0.5, 0.4, 0.3, 0.2, 0.1])
+attention = plr.dcg_weights(4)
+
+
+def trained(weight_of_fairness, steps=400):
+    """Scores after ascending the utility less the disparity, which weighs ``weight_of_fairness``."""
+    scores = np.zeros(merit.size)
+    for _ in range(steps):
+        utility = plr.pl_rank_exact(scores, merit, attention)
+        _, disparity = fairness.disparity_gradient(scores, merit, attention)
+        scores += utility - weight_of_fairness * disparity
+    return scores
+
+
+policies = {"utility alone": trained(0.0), "utility and fairness": trained(20.0)}
+
+figure, axes = plt.subplots(figsize=(8, 4.5), layout="constrained")
+places = np.arange(merit.size)
+for shift, (name, scores) in zip((-0.2, 0.2), policies.items(), strict=True):
+    exposure = plr.exposure(scores, attention)
+    disparity = fairness.disparity(exposure, merit)[0][0]
+    axes.bar(places + shift, exposure, width=0.38, label=f"{name} (disparity {disparity:.1e})")
+proportional = merit / merit.sum() * attention.sum()
+axes.plot(places, proportional, "k_", markersize=38, markeredgewidth=1.5, label="in proportion to merit")
+axes.set_xticks(places, [f"{value:g}" for value in merit])
+axes.set(xlabel="merit of the document", ylabel="expected exposure")
+axes.legend(frameon=False)
+
+# %%
+# What fairness costs: the expected metric of both policies, over that of the best ranking.
+
+best = plr.dcg(merit, merit, attention)[0]
+for name, scores in policies.items():
+    print(f"{name:<22}{plr.expected_metric(scores, merit, attention)[0] / best:.3f}")

@@ -1,0 +1,129 @@
+"""The documentation site: its scripts run, its blocks run, its lists are complete; ``make docs`` builds it.
+
+Building it takes longer than a test may. What goes wrong without a warning of Sphinx is looked at here.
+"""
+
+import inspect
+import re
+import runpy
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import plrank_fast as plr
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PAGES = sorted(DOCS.glob("*.md"))
+FENCE = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+RUN_BY_OTHER_TESTS = {"sh": "test_shell_blocks.py"}
+DIRECTIVES = ("{include}", "{toctree}")
+
+
+def reference_entries():
+    """Names in the lists of the reference, each with the module that its list is of."""
+    for page in sorted((DOCS / "reference").glob("*.rst")):
+        module = "plrank_fast"
+        for line in page.read_text().splitlines():
+            if found := re.match(r"\.\. currentmodule:: ([\w.]+)", line):
+                module = found[1]
+            elif "autosummary" not in line and (found := re.fullmatch(r"   (\w+)", line)) and page.stem != "index":
+                yield module, found[1]
+
+
+def test_every_public_function_has_a_page():
+    """Mutants: ``pl_rank_cmc`` left out of a list; a function in two lists; one that is gone;
+    a new function in ``losses.__all__``. Seen failing when ``ranking_log_prob_vjp`` came."""
+    entries = list(reference_entries())
+    assert len(set(entries)) == len(entries)
+    public = {("plrank_fast", name) for name in plr.__all__ if not inspect.ismodule(getattr(plr, name))}
+    for module in ("plrank_fast.losses", "plrank_fast.data", "plrank_fast.compat.sigir22"):
+        public |= {(module, name) for name in import_module(module).__all__}
+    for name in ("fairness", "off_policy", "chunks", "interchange", "embedding"):
+        module = f"plrank_fast.{name}"
+        defined = vars(import_module(module)).values()
+        own = [x for x in defined if inspect.isfunction(x) and x.__module__ == module and x.__name__[0] != "_"]
+        public |= {(module, function.__name__) for function in own}
+    public -= {("plrank_fast.embedding", name) for name in ("get_include", "stream_key")}  # of ``plrank_fast`` itself
+    assert not public - set(entries)
+    for module, name in set(entries) - public:  # classes, and adapters whose libraries may be missing
+        source = ROOT.joinpath(*module.split(".")).with_suffix(".py")
+        assert re.search(rf"^(def|class) {name}\b", source.read_text(), re.MULTILINE), f"{module}.{name}"
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *PAGES], ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    """Relative links of a page are those of a forge, and the site follows the same files.
+
+    Mutants: ``boosting.md`` renamed; a link with ``docs/`` before it inside ``docs``.
+    """
+    for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text()):
+        generated = target.startswith("auto_gallery/")  # by ``make docs``
+        assert generated or target.startswith("http") or (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda page: page.name)
+def test_no_block_is_left_out(page):
+    """A block is a doctest, of a shell, of Python and run here or in a file of its own, or quoted from an example.
+
+    Mutants: a block of another language; a line of a quoted block changed.
+    """
+    examples = "\n".join(path.read_text() for path in (ROOT / "examples").rglob("*.*") if path.suffix != ".so")
+    examples += "\n".join(path.read_text() for path in (ROOT / "asv_benchmarks").rglob("*.py"))
+    for language, code in FENCE.findall(page.read_text()):
+        if language in RUN_BY_OTHER_TESTS or language.startswith(DIRECTIVES) or ">>> " in code:
+            continue
+        if language == "python" and page.name != "embedding.md":
+            continue
+        assert all(line.partition("  #")[0].strip() in examples for line in code.splitlines()), code
+
+
+def plain_python(page):
+    """Blocks of Python that are no doctests."""
+    text = page.read_text()
+    return [
+        (text[: block.start()].count("\n") + 1, block[2])
+        for block in FENCE.finditer(text)
+        if block[1] == "python" and ">>> " not in block[2]
+    ]
+
+
+def test_python_blocks_run():
+    """All of a page in the order in which it stands. Mutant: a block that raises."""
+    for page in PAGES:
+        if page.name not in ("boosting.md", "embedding.md"):  # run by files of their own
+            names = {}
+            for line, code in plain_python(page):
+                exec(compile("\n" * line + code, page.name, "exec"), names)
+
+
+@pytest.mark.parametrize("script", sorted((DOCS / "gallery").glob("*.py")), ids=lambda path: path.stem)
+def test_gallery(script, monkeypatch, tmp_path):
+    """The scripts run as they do when the site is built, and each leaves a picture.
+
+    Mutants: a row of probabilities that is not summed; a figure that is not made.
+    """
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    monkeypatch.setattr(sys, "argv", [str(script)])
+    pyplot.close("all")
+    try:
+        shorter = re.sub(r"^SECONDS = [\d.]+", "SECONDS = 0.001", script.read_text(), flags=re.MULTILINE)
+        copy = tmp_path / script.name
+        copy.write_text(shorter)
+        runpy.run_path(str(copy))
+        assert pyplot.get_fignums()
+        pyplot.savefig(tmp_path / "picture.svg")
+    finally:
+        pyplot.close("all")
+
+
+def test_title_is_the_first_text_of_a_gallery_script():
+    """What sphinx-gallery takes for the page's title. Mutant: a docstring without an underlined first line."""
+    for script in (DOCS / "gallery").glob("*.py"):
+        title, line, *_ = inspect.cleandoc(re.match(r'r?"""(.*?)"""', script.read_text(), re.DOTALL)[1]).splitlines()
+        assert set(line) == {"="}
+        assert len(line) == len(title)
