@@ -35,10 +35,14 @@ def those_that_do_not_apply(estimator):
     } | {"check_sample_weights_not_overwritten": "weights that differ within a query are refused"}
 
 
-@parametrize_with_checks(
+CHECKS = parametrize_with_checks(
     [PlackettLuceRanker(), PlackettLuceRanker(None, gain="linear", normalize=False)],
     expected_failed_checks=those_that_do_not_apply,
 )
+
+
+# before 1.8 they are a generator, which pytest is about to refuse
+@pytest.mark.parametrize(CHECKS.args[0], list(CHECKS.args[1]), **CHECKS.kwargs)
 def test_checks_of_scikit_learn(estimator, check):
     """All but those of weights of rows. Mutant: a parameter changed in ``__init__``."""
     check(estimator)
@@ -144,9 +148,20 @@ def test_grid_search_over_groups_of_queries():
             fitted = PlackettLuceRanker(5, alpha=1e-3).fit(X[train], Y[train], qid=QID[train])
             folds.append(fitted.score(X[test], Y[test], qid=QID[test]))
         assert search.best_score_ == pytest.approx(np.mean(folds))
+
+
+@pytest.mark.skipif(
+    tuple(map(int, sklearn.__version__.split(".")[:2])) < (1, 8), reason="pipelines keep metadata from score before 1.8"
+)
+def test_metadata_goes_through_pipelines():
+    """Mutants: qid dropped by ``score``, or taken by ``**options``, of which scikit-learn cannot know."""
+    with sklearn.config_context(enable_metadata_routing=True):
+        ranker = PlackettLuceRanker(5, alpha=1e-3).set_fit_request(qid=True).set_score_request(qid=True)
+        search = GridSearchCV(ranker, {"alpha": [1e-3]}, cv=GroupKFold(3), error_score="raise")
+        expected = search.fit(X, Y, qid=QID, groups=QID).best_score_
         pipeline = make_pipeline(StandardScaler(), ranker)
         result = cross_validate(pipeline, X, Y, cv=GroupKFold(3), params={"qid": QID, "groups": QID})
-        assert result["test_score"].mean() == pytest.approx(np.mean(folds), abs=0.05)
+        assert result["test_score"].mean() == pytest.approx(expected, abs=0.05)
 
 
 def test_score_without_qid_is_refused():
