@@ -55,6 +55,15 @@ def log_prob(scores, relevance, rank_weights, first_query, offsets=None, **batch
     return plr.ranking_log_prob(scores, rankings, offsets=offsets, **batch).reshape(-1)
 
 
+def log_prob_vjp(scores, relevance, rank_weights, first_query, offsets=None, **batch):
+    cutoff = rank_weights.shape[-1]
+    rankings = plr.sample_rankings(scores, N_SAMPLES, cutoff, rng=5, first_query=first_query, offsets=offsets)
+    cotangent = np.random.default_rng(5).normal(size=N_SAMPLES)
+    if offsets is not None:
+        cotangent = np.tile(cotangent, (len(offsets) - 1, 1))
+    return plr.ranking_log_prob_vjp(scores, rankings, cotangent, offsets=offsets, **batch)
+
+
 def rankings(sampler):
     """Without the padding of queries shorter than the cutoff."""
 
@@ -105,6 +114,7 @@ CALLS = {
     "rbp": ranked(plr.rbp),
     "average_relevance_position": ranked(plr.average_relevance_position),
     "ranking_log_prob": log_prob,
+    "ranking_log_prob_vjp": log_prob_vjp,
     **{name: ranked(getattr(losses, name)) for name in losses.__all__},
     "soft_rank cutoff": ranked(losses.soft_rank, cutoff=3),
     **{
