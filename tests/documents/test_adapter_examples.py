@@ -32,6 +32,21 @@ def test_jax_training():
     assert after > 0.85
 
 
+def test_scaling_costs():
+    """Every step of training has a cost, and features are floats of four bytes."""
+    pytest.importorskip("torch", reason="torch is not installed")
+    import torch
+
+    threads = torch.get_num_threads()
+    try:
+        found, size = runpy.run_path(str(FOLDER.parent / "scaling_costs.py"))["costs"](2000, 4, 20, rounds=1)
+    finally:
+        torch.set_num_threads(threads)
+    assert len(found) == 4
+    assert all(cost > 0 for cost in found.values())
+    assert size == 16
+
+
 def test_epoch_of_the_published_loop(capsys, monkeypatch):
     """Runs with the project's own twin; a row for each N and K."""
     pytest.importorskip("torch", reason="torch is not installed")

@@ -1,9 +1,9 @@
 """Every shell block of the documents runs, in the order in which it stands, as somebody would type it.
 
-The commands are those of the documents to the letter. Three programs are stood in for, since a test can neither
-install packages nor run itself: ``python`` is the one that runs the tests; ``pip`` does nothing; ``make`` looks whether
-the target exists and runs, of what it would do, the training, on fewer queries. A block that begins with
-``# not run in the tests:`` and a reason is only checked for its syntax.
+The commands are those of the documents to the letter. Four programs are stood in for, since a test can neither
+install packages nor run itself: ``python`` is the one that runs the tests, ``torchrun`` its own; ``pip`` does
+nothing; ``make`` looks whether the target exists and runs, of what it would do, the training, on fewer queries. A
+block that begins with ``# not run in the tests:`` and a reason is only checked for its syntax.
 """
 
 import os
@@ -26,6 +26,9 @@ SHELLS = ("sh", "bash", "shell", "console")
 
 PYTHON = f"""#!/bin/sh
 exec {shlex.quote(sys.executable)} "$@"
+"""
+TORCHRUN = f"""#!/bin/sh
+exec {shlex.quote(sys.executable)} -m torch.distributed.run --standalone "$@"
 """
 PIP = """#!/bin/sh
 """
@@ -54,7 +57,7 @@ def newcomer(tmp_path):
         (tmp_path / name).write_text("".join(lines))
     programs = tmp_path / "bin"
     programs.mkdir()
-    for name, program in (("python", PYTHON), ("pip", PIP), ("make", MAKE)):
+    for name, program in (("python", PYTHON), ("torchrun", TORCHRUN), ("pip", PIP), ("make", MAKE)):
         (programs / name).write_text(program)
         (programs / name).chmod(0o755)
     path = f"{programs}{os.pathsep}{os.environ['PATH']}"

@@ -3,7 +3,10 @@
 The workers are threads of this process, which saves the seconds that processes take to start.
 """
 
+import re
+import runpy
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,6 +24,7 @@ import plrank_fast as plr
 from plrank_fast.boosting import BoostingObjective
 from plrank_fast.dask import group_sizes, whole_queries
 
+ROOT = Path(__file__).resolve().parents[2]
 ROUNDS = 8
 
 
@@ -235,3 +239,27 @@ def test_lightgbm_on_two_workers(client, problem, partitions, monkeypatch):
     )
     assert expected > none + 0.2
     assert reached > expected - 0.05
+
+
+# --- documents
+
+
+@pytest.mark.filterwarnings("ignore:Parameter n_jobs will be ignored:UserWarning")
+def test_documented_blocks_run():
+    pytest.importorskip("lightgbm")
+    pytest.importorskip("xgboost")
+    text = (ROOT / "docs" / "scaling.md").read_text()
+    blocks = re.findall(r"^```python\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
+    assert len(blocks) == 1
+    for block in blocks:
+        exec(compile(block, "docs/scaling.md", "exec"), {})
+
+
+@pytest.mark.filterwarnings("ignore:Parameter n_jobs will be ignored:UserWarning")
+def test_example():
+    pytest.importorskip("lightgbm")
+    pytest.importorskip("xgboost")
+    main = runpy.run_path(str(ROOT / "examples" / "adapters" / "dask_training.py"))["main"]
+    reached = main(processes=False)
+    assert reached["untrained"] < 0.6
+    assert min(reached["XGBoost"], reached["LightGBM"]) > 0.8
