@@ -63,8 +63,10 @@ def draw_learning_curve(path: str | os.PathLike[str], results: Mapping[str, Any]
     trained = history[1:]
     seconds = [[entry["seconds"][what] for entry in trained] for what in ACTIVITIES]
     if trained:
-        # the stack is drawn as steps: an epoch's cost belongs to the epoch, not between two
-        cost.stackplot(epochs[1:], np.array(seconds), labels=list(ACTIVITIES.values()), step="mid")
+        # a bar for each epoch, the first and the last as wide as the others: its cost belongs to the epoch
+        below = np.cumsum([np.zeros(len(trained)), *seconds[:-1]], axis=0)
+        for what, height, bottom in zip(ACTIVITIES.values(), seconds, below, strict=True):
+            cost.bar(epochs[1:], height, width=1.0, bottom=bottom, label=what)
         cost.legend(loc="upper left")
         cost.set_ylim(top=1.3 * np.sum(seconds, axis=0).max())  # room for the legend
     cost.set(xlabel="epoch", ylabel="seconds", title="time per epoch")

@@ -10,6 +10,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import torch
+from matplotlib.figure import Figure
 from sklearn.metrics import ndcg_score
 
 import plrank_fast as plr
@@ -912,14 +913,24 @@ def test_limits_are_checked(tmp_path, splits):
 
 
 @pytest.mark.parametrize("epochs", [0, 3])
-def test_learning_curve(tmp_path, splits, epochs):
-    """Mutants: a run without a whole epoch crashes the drawing; an empty picture."""
+def test_learning_curve(tmp_path, splits, epochs, monkeypatch):
+    """Mutants: a run without a whole epoch crashes the drawing; an empty picture; the first and the last epoch half as
+    wide as the others, as they were; the parts of an epoch's time beside each other and not on top.
+    """
+    figures, save = [], Figure.savefig
+    monkeypatch.setattr(
+        Figure, "savefig", lambda figure, *args, **kw: figures.append(figure) or save(figure, *args, **kw)
+    )
     run = TrainingRun(TrainingConfig(**SETTINGS), SOURCE, splits, tmp_path, epochs=epochs)
     run.train()
     draw_learning_curve(tmp_path / "curve.png", summarize(run, "epochs"))
     picture = (tmp_path / "curve.png").read_bytes()
     assert picture.startswith(b"\x89PNG")
     assert len(picture) > 20_000
+    if epochs:
+        extent = figures[0].axes[1].dataLim
+        assert (extent.x0, extent.x1) == (0.5, epochs + 0.5)
+        assert extent.y1 == pytest.approx(max(sum(entry["seconds"].values()) for entry in run.progress.history[1:]))
 
 
 # --- losses and fairness
