@@ -305,9 +305,9 @@ def pl_rank_cmc(
     scores, relevance, rank_weights, offsets, rankings, rng, n_threads, first_query
         As in ``pl_rank_3``.
     sampler : {"auto", "introselect", "network", "alias", "threshold", "latin_hypercube"}
-        As in ``pl_rank_3``, and "latin_hypercube": rankings that cover the distribution evenly, each for itself
-        distributed as ever. From 4 rankings on that takes 1.2 to 10 times off the variance, for more time and a memory
-        of N K integers per query.
+        As in ``pl_rank_3``, and "latin_hypercube": rankings that cover the distribution evenly, each of which
+        has the same distribution as before. From 4 rankings on this reduces the variance by a factor of 1.2 to 10, at
+        the cost of more time and of N K integers of memory per query.
     n_samples : int
         Rankings for each query, N; 1 has less error than ``pl_rank_3`` with 1000 in nearly all settings.
     hessian : bool

@@ -2,7 +2,7 @@
 
 Every function takes ``(scores, labels, *, offsets=None, ..., n_threads=None, out=None)`` and returns ``(values,
 gradient)``: one value for each query, shape (n_queries,), and the derivative of their sum by each score, shape
-(n_docs,). These are to be minimised, unlike the gradients of ``plrank_fast`` itself, which point uphill. Labels are
+(n_docs,). Losses descend: step against these gradients, and along those of ``plrank_fast`` itself. Labels are
 grades, from which the losses that optimise NDCG make gains themselves.
 
 ==========================  ==============================================  =========================================
@@ -18,7 +18,7 @@ loss                        optimises                                       cost
 ``soft_rank``               NDCG under noise, ranks as if independent       O(R D K)
 ==========================  ==============================================  =========================================
 
-D documents, R of them relevant, K ranks that count. Queries are worked off in parallel and give the same bits for any
+D documents, R of them relevant, K ranks that count. Queries are processed in parallel and give the same bits for any
 number of threads; a batch gives the same bits as its queries one by one. NumPy twins: ``plrank_fast.reference``.
 """
 
@@ -609,7 +609,7 @@ def soft_rank(
     n_threads: int | None = None,
     out: OutputPair | None = None,
 ) -> LossAndGradient:
-    """SoftRank: one minus the NDCG@K expected under normal noise, ranks taken for sums of independent defeats.
+    """SoftRank: one minus the NDCG@K expected under normal noise, with pairwise losses treated as independent.
 
     ::
 

@@ -515,7 +515,7 @@ def rbp(
     offsets: ArrayLike | None = None,
     n_threads: int | None = None,
 ) -> FloatArray:
-    """Rank-biased precision: what a user who goes on with probability p gets per document seen.
+    """Rank-biased precision: gain per document inspected by a user who continues with probability p.
 
     ::
 

@@ -248,7 +248,7 @@ def item_propensities(
     offsets: ArrayLike | None = None,
     n_threads: int | None = None,
 ) -> FloatArray:
-    """Compute the chance of each document to be looked at in a session of the logging policy: its exact exposure.
+    """Compute the probability that each document is looked at in a session of the logging policy: its exact exposure.
 
     Parameters
     ----------

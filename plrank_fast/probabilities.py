@@ -123,7 +123,7 @@ def rank_probabilities(
     n_threads: int | None = None,
     out: FloatArray | None = None,
 ) -> FloatArray:
-    """Compute the probability of each document to be at each of the first ``cutoff`` ranks of its query.
+    """Compute the probability that each document stands at each of the first ``cutoff`` ranks of its query.
 
     With the arrival times of ``pl_rank_exact``: P(rank of d = k) =
     int w_d q_d [z^{k - 1}] prod_{i != d} (q_i + p_i z) dt.

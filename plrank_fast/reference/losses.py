@@ -141,7 +141,7 @@ def approx_ndcg(scores: FloatArray, gains: FloatArray, temperature: float) -> Lo
 
 
 def soft_rank(scores: FloatArray, gains: FloatArray, cutoff: int, deviation: float) -> Loss:
-    """1 minus the NDCG@K expected if each document's rank were a sum of independent defeats. O(D^3 K).
+    """1 minus the NDCG@K expected if each document lost to the others independently. O(D^3 K).
 
     Document j is beaten by i with probability Phi((f_i - f_j) / (deviation sqrt 2)). The derivative by one of these
     probabilities comes from the distribution of the ranks without it.
