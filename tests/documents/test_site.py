@@ -94,7 +94,7 @@ def plain_python(page):
 def test_python_blocks_run():
     """All of a page in the order in which it stands. Mutant: a block that raises."""
     for page in PAGES:
-        if page.name not in ("boosting.md", "embedding.md"):  # run by files of their own
+        if page.name not in ("boosting.md", "embedding.md", "scaling.md"):  # run by files of their own
             names = {}
             for line, code in plain_python(page):
                 exec(compile("\n" * line + code, page.name, "exec"), names)
