@@ -1,0 +1,157 @@
+"""Learning to rank from simulated clicks: how far each estimate of relevance gets as the log grows.
+
+    python examples/learning_from_clicks.py --data S1.txt S2.txt --picture clicks.png
+    python examples/learning_from_clicks.py                              # a generated set
+
+A logging policy shows ten documents of a query; users look at rank k with chance 1 / k and click on what is relevant.
+A linear ranker is then trained on the exact gradient of the expected DCG@10, with relevance from
+
+    naive               clicks per session, as if everybody looked at everything
+    IPS, sampled        clicks over the exposure that 100 drawn rankings of the logging policy would give
+    IPS, exact          clicks over exact exposure
+    doubly robust       the same, around a regression on the features
+    full information    the judgements themselves
+
+Shown is the NDCG@10 of held-out queries: the median over seeds, and the band between the lowest and the highest.
+"""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+
+import plrank_fast as plr
+from plrank_fast import fairness, off_policy
+from plrank_fast.data import generate, load_letor
+
+CUTOFF = 10
+THETA = plr.dcg_weights(CUTOFF)
+LOOKS = off_policy.position_bias(CUTOFF)
+ESTIMATES = ("naive", "IPS, sampled", "IPS, exact", "doubly robust", "full information")
+
+
+def standardized(X, offsets):
+    """Features of each query with mean 0 and deviation 1, and a column of ones."""
+    sizes = np.diff(offsets)
+    query = np.repeat(np.arange(sizes.size), sizes)
+
+    def mean(values):
+        return np.add.reduceat(values, offsets[:-1], axis=0) / sizes[:, np.newaxis]
+
+    X = X - mean(X)[query]
+    spread = np.sqrt(mean(X**2))[query]
+    return np.column_stack([np.divide(X, spread, out=np.zeros_like(X), where=spread > 0), np.ones(len(X))])
+
+
+def train(X, relevance, offsets, steps=60, rate=0.05):
+    """Weights of a linear ranker by Adam on the exact gradient of the expected DCG."""
+    weights, first, second = np.zeros((3, X.shape[1]))
+    for step in range(1, steps + 1):
+        gradient = X.T @ plr.pl_rank_exact(X @ weights, relevance, THETA, offsets=offsets, rtol=1e-3)
+        first, second = 0.9 * first + 0.1 * gradient, 0.99 * second + 0.01 * gradient**2
+        scale = np.sqrt(second / (1 - 0.99**step)) + 1e-12
+        weights = weights + rate * first / (1 - 0.9**step) / scale
+    return weights
+
+
+def relevance_by(estimate, rankings, clicks, X, chances, logging, offsets, seed):
+    """Estimated chance of a click on each document once it is looked at."""
+    if estimate == "full information":
+        return chances
+    exposure = {
+        "naive": lambda: np.ones(len(X)),
+        "IPS, sampled": lambda: fairness.expected_exposure(
+            logging, LOOKS, offsets=offsets, method="sample", n_samples=100, rng=seed
+        ),
+    }.get(estimate, lambda: off_policy.item_propensities(logging, LOOKS, offsets=offsets))()
+    # what is hardly ever looked at would say little and vary much
+    exposure = np.maximum(exposure, 1.0 / np.sqrt(rankings.shape[1]))
+    options = {"offsets": offsets}
+    if estimate == "doubly robust":
+        plain = off_policy.relevance_from_clicks(rankings, clicks, exposure, **options)
+        # ridge regression, each document counting as often as it was looked at
+        weighted = X.T * exposure
+        coefficients = np.linalg.solve(weighted @ X + np.eye(X.shape[1]), weighted @ plain)
+        options |= {"predicted": np.clip(X @ coefficients, 0.0, 1.0), "examination": LOOKS}
+    return off_policy.relevance_from_clicks(rankings, clicks, exposure, **options)
+
+
+def ndcg_of_each(train_set, test_set, sessions, seed):
+    """NDCG@10 of the ranker trained with each estimate, on a log of so many sessions."""
+    (X, labels, offsets), (X_test, labels_test, offsets_test) = train_set, test_set
+    rng = np.random.default_rng([sessions, seed])
+    chances = plr.gains(labels) / plr.gains([labels.max()])
+    # a production ranker that has seen twenty queries
+    few = offsets[: min(21, offsets.size)]
+    part = slice(0, few[-1])
+    logging = X @ train(X[part], chances[part], few, steps=20)
+    rows = max(1, round(sessions / (offsets.size - 1)))
+    rankings = plr.sample_rankings(logging, rows, CUTOFF, offsets=offsets, rng=rng)
+    if rows == 1:  # fewer sessions than queries
+        rankings[rng.random(len(rankings)) > sessions / len(rankings)] = -1
+    clicks = off_policy.simulate_clicks(rankings, chances, LOOKS, offsets=offsets, rng=rng)
+    result = []
+    for estimate in ESTIMATES:
+        relevance = relevance_by(estimate, rankings, clicks, X, chances, logging, offsets, rng)
+        scores = X_test @ train(X, relevance, offsets)
+        ndcg = plr.ndcg(scores, plr.gains(labels_test), cutoff=CUTOFF, offsets=offsets_test)
+        relevant = np.maximum.reduceat(labels_test, offsets_test[:-1]) > 0
+        result.append(ndcg[relevant].mean())
+    return result
+
+
+def draw(picture, sessions, ndcg):
+    """Median and range over seeds, (n_sizes, n_seeds, n_estimates)."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(7, 4.5), layout="constrained")
+    for column, name in enumerate(ESTIMATES):
+        line = axes.plot(sessions, np.median(ndcg[:, :, column], axis=1), label=name)[0]
+        axes.fill_between(
+            sessions, ndcg[:, :, column].min(axis=1), ndcg[:, :, column].max(axis=1), alpha=0.2, color=line.get_color()
+        )
+    axes.set(xscale="log", xlabel="sessions in the log", ylabel="NDCG@10 of held-out queries")
+    axes.legend()
+    figure.savefig(picture, dpi=150)
+    plt.close(figure)
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--data", nargs="+", type=Path, help="LETOR files; a generated set by default")
+    parser.add_argument("--sessions", nargs="+", type=int, default=[1000, 10_000, 100_000, 1_000_000])
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--queries", type=int, default=200, help="of the generated set")
+    parser.add_argument("--picture", type=Path)
+    options = parser.parse_args(arguments)
+    data = load_letor(options.data) if options.data else generate("mslr", n_queries=options.queries, seed=0)
+    X, labels, offsets = (
+        np.asarray(data.features, dtype=np.float64),
+        np.asarray(data.labels, dtype=np.float64),
+        data.offsets,
+    )
+    filled = np.diff(offsets) > 0
+    offsets = np.append(offsets[:-1][filled], offsets[-1])
+    X = standardized(X, offsets)
+    third = 2 * (offsets.size - 1) // 3
+    cut = offsets[third]
+    train_set = X[:cut], labels[:cut], offsets[: third + 1]
+    test_set = X[cut:], labels[cut:], offsets[third:] - cut
+    ndcg = np.array([
+        [ndcg_of_each(train_set, test_set, sessions, seed) for seed in range(options.seeds)]
+        for sessions in options.sessions
+    ])  # fmt: skip
+    print("NDCG@10, median over seeds")
+    print("sessions".rjust(10), *(name.rjust(18) for name in ESTIMATES))
+    for sessions, row in zip(options.sessions, np.median(ndcg, axis=1), strict=True):
+        print(f"{sessions:10d}", *(f"{value:18.4f}" for value in row))
+    if options.picture:
+        draw(options.picture, options.sessions, ndcg)
+    return ndcg
+
+
+if __name__ == "__main__":
+    main()
