@@ -446,7 +446,10 @@ def at_least(value: Any, name: str, lowest: float) -> float:
     """Return a finite float that is not below ``lowest``."""
     if isinstance(value, (bool, np.bool_, str)) or not hasattr(value, "__float__"):
         raise TypeError(f"{name} must be a real number, got {value!r}")
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:  # an int beyond the range of a double
+        number = np.inf if value > 0 else -np.inf
     if not lowest <= number < LARGEST_COUNT:
         raise ValueError(f"{name} must be at least {lowest:g} and finite, got {number}")
     return number

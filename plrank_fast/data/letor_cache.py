@@ -60,7 +60,7 @@ def cached(
     paths : sequence of str
         Regular files.
     options : mapping
-        Whatever else the result depends on, as JSON.
+        Whatever else the result depends on, as JSON; ``dtype`` of the features and ``string_qids`` among it.
     folder : path-like, optional
         Where caches are kept; beside the first text by default.
     parse : callable
@@ -144,6 +144,9 @@ def _opened(cache: Path, paths: Sequence[str], key: Mapping[str, Any]) -> Rankin
             raise StaleCacheError
         memory = _memory_of(file.fileno())
     arrays = {name: _mapped(memory, name, header["arrays"][name]) for name in ARRAYS}
+    _check_types(arrays, key["options"])
+    if not isinstance(header["name"], str):
+        raise TypeError(f"its name is {header['name']!r}")
     small = {name: arrays[name].copy() for name in ARRAYS if name != "features"}
     return RankingData(features=arrays["features"], name=header["name"], **small)
 
@@ -169,6 +172,20 @@ def _mapped(memory: mmap.mmap, name: str, described: Mapping[str, Any]) -> npt.N
         if zlib.crc32(part) != described["checksum"]:
             raise ValueError(f"its {name} have another checksum")
     return np.frombuffer(memory, dtype, count=math.prod(shape), offset=start).reshape(shape)
+
+
+def _check_types(arrays: Mapping[str, npt.NDArray[Any]], options: Mapping[str, Any]) -> None:
+    """Raise TypeError unless the arrays have the types that parsing gives; the checksums vouch for bytes alone."""
+    number, whole = np.dtype(np.float64), np.dtype(np.int64)
+    expected = {"features": np.dtype(options["dtype"]), "labels": number, "offsets": whole, "qids": whole}
+    for name, dtype in expected.items():
+        found = arrays[name].dtype
+        if name == "qids" and options["string_qids"]:
+            right = found.kind == "U" and found.isnative
+        else:
+            right = found == dtype
+        if not right:
+            raise TypeError(f"its {name} are of type {found}")
 
 
 def _write(cache: Path, data: RankingData, header: Mapping[str, Any], mode: int) -> None:

@@ -111,7 +111,7 @@ def interpreting(path: str | os.PathLike[str], kind: str) -> Iterator[None]:
     """
     try:
         yield
-    except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError, AttributeError, RuntimeError) as error:
         what = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
         raise ValueError(
             f"{kind} {os.fspath(path)} is of another version than plrank-fast {__version__}: {what}"

@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal
 
 from plrank_fast.training.gradient_methods import AUTO, LOSSES, available_methods
+from plrank_fast.validation import count, flag, integer
 
 OPTIMIZERS = ("sgd", "adam")
 INITIALIZATIONS = ("pytorch", "glorot")
@@ -90,8 +91,8 @@ class TrainingConfig:
 
     Raises
     ------
-    ValueError
-        Naming the first setting that is out of its range.
+    TypeError, ValueError
+        Naming the first setting that is of a wrong type or out of its range.
     """
 
     preset: str = "default"
@@ -122,18 +123,18 @@ class TrainingConfig:
         if self.objective == DISPARITY and self.method in LOSSES:
             raise ValueError(f"objective {DISPARITY} needs a method that estimates gradients, got {self.method!r}")
         for name in ("cutoff", "batch_queries"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
-        if self.samples not in SCHEDULES and (not isinstance(self.samples, int) or self.samples < 1):
+            count(getattr(self, name), name, 1)
+        flag(self.normalize_features, "normalize_features")
+        if self.samples not in SCHEDULES and (not _is_whole(self.samples) or self.samples < 1):
             raise ValueError(f"samples must be at least 1, 'dynamic' or 'sigir22', got {self.samples!r}")
         if self.empty != DROP and (isinstance(self.empty, str) or not math.isfinite(self.empty)):
             raise ValueError(f"empty must be a finite number or 'drop', got {self.empty!r}")
-        if any(units < 1 for units in self.hidden):
+        if not all(_is_whole(units) and units >= 1 for units in self.hidden):
             raise ValueError(f"hidden must be layer sizes of at least 1, got {self.hidden}")
         if not 0 < self.learning_rate <= HIGHEST_LEARNING_RATE[self.optimizer]:
             highest = f"{HIGHEST_LEARNING_RATE[self.optimizer]:g} for {self.optimizer}"
             raise ValueError(f"learning_rate must be positive and at most {highest}, got {self.learning_rate}")
-        if not 0 <= self.seed < 2**63:
+        if not 0 <= integer(self.seed, "seed") < 2**63:
             raise ValueError(f"seed must be from 0 to 2**63 - 1, got {self.seed}")
 
     @property
@@ -186,6 +187,10 @@ class TrainingConfig:
     def from_json(cls, values: Mapping[str, Any]) -> TrainingConfig:
         """Rebuild the settings from `to_json`."""
         return cls(**{**values, "hidden": tuple(values["hidden"])})
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def describe_preset(name: str) -> str:

@@ -26,7 +26,7 @@ from plrank_fast.training.config import DCG, DISPARITY, TrainingConfig
 from plrank_fast.training.evaluation import Metrics, evaluate_scores, ideal_dcg
 from plrank_fast.training.gradient_methods import disparity_ascent, gradient, resolve_method
 from plrank_fast.training.history_log import HistoryLog
-from plrank_fast.training.network import Optimizer, ScoringNetwork, set_model_threads
+from plrank_fast.training.network import Optimizer, ScoringNetwork, n_weights, set_model_threads
 from plrank_fast.training.ranks import ALONE, Ranks
 from plrank_fast.training.run_lock import locked_folder
 from plrank_fast.training.sources import Source, Splits
@@ -34,12 +34,14 @@ from plrank_fast.validation import at_least, count
 
 CHECKPOINT, HISTORY = "checkpoint.plrank", "history.jsonl"
 CHECKPOINT_SECONDS = 10.0  # at most so much work is lost to a kill; what a checkpoint costs is spread over it
+MOST_MODEL_THREADS = 1024  # PyTorch crashes with more than the system can begin
 ACTIVITIES = {
     "gradient": "sampling and gradient",
     "model": "network",
     "evaluation": "evaluation",
     "checkpoint": "checkpoints",
 }  # what the time of a run goes into, and what tables and pictures call it
+GROUPS = ("network/", "best/", "optimizer/")  # what the names of the arrays of a checkpoint begin with
 ORDER, SAMPLING = range(2)  # keys of the random streams
 REASONS = (None, "minutes", "epochs", "interrupted")  # to go on, or to stop; a later one comes before an earlier
 
@@ -195,6 +197,12 @@ class TrainingRun:
             fingerprints: dict[str, str] = dict(header["fingerprints"])
             _check_limits(header["epochs"], header["minutes"], header["model_threads"])
             HistoryLog.check(header["log"])
+            # before the network is built, which may be larger than the machine
+            weights = _group(arrays, "network")
+            expected = n_weights(weights["0.weight"].shape[-1], config.hidden)
+            held = sum(array.size for array in weights.values())
+            if held != expected:
+                raise ValueError(f"its settings describe a network of {expected} weights, it holds {held}")
         log = HistoryLog(Path(folder) / HISTORY)
         logged = log.restore(header["log"])
         with interpreting(path, "checkpoint"):
@@ -225,6 +233,9 @@ class TrainingRun:
             run.best_weights = run.network.weights()
             run.network.set_weights(_group(arrays, "network"))
             run._optimizer.set_state(_group(arrays, "optimizer"))
+            unknown = [name for name in arrays if not name.startswith(GROUPS)]
+            if unknown:
+                raise ValueError(f"it holds {', '.join(unknown)}")
         return run
 
     @property
@@ -448,7 +459,8 @@ def _check_limits(epochs: Any, minutes: Any, model_threads: Any) -> None:
         count(epochs, "epochs", 0)
     if minutes is not None:
         at_least(minutes, "minutes", 0)
-    count(model_threads, "model_threads", 1)
+    if count(model_threads, "model_threads", 1) > MOST_MODEL_THREADS:
+        raise ValueError(f"model_threads must be at most {MOST_MODEL_THREADS}, got {model_threads}")
 
 
 def _group(arrays: Arrays, group: str) -> Arrays:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,11 @@ from plrank_fast.extras import import_extra
 torch = import_extra("torch", "train")
 
 DOCS_PER_CHUNK = 65_536  # documents scored at once outside training; bounds the memory of the hidden layers
+
+
+def n_weights(n_features: int, hidden: tuple[int, ...]) -> int:
+    """Weights and biases of a `ScoringNetwork`."""
+    return sum((inputs + 1) * units for inputs, units in pairwise((n_features, *hidden, 1)))
 
 
 class ScoringNetwork:
@@ -73,6 +79,9 @@ class ScoringNetwork:
 
     def set_weights(self, weights: Mapping[str, npt.NDArray[np.float32]]) -> None:
         """Take over weights that `weights` gave, of a network of the same shape."""
+        for name, array in weights.items():
+            if array.dtype != np.float32:  # PyTorch would round, or drop an imaginary part
+                raise ValueError(f"weights do not fit the network: {name} is of type {array.dtype}")
         try:
             self._layers.load_state_dict({name: torch.tensor(array) for name, array in weights.items()})
         except RuntimeError as error:
@@ -118,7 +127,19 @@ class Optimizer:
         for key, array in arrays.items():
             index, _, name = key.partition("/")
             state.setdefault(int(index), {})[name] = torch.tensor(array)
+        self._check_state(state)
         self._optimizer.load_state_dict({**self._optimizer.state_dict(), "state": state})
+
+    def _check_state(self, state: Mapping[int, Mapping[str, Any]]) -> None:
+        """Raise ValueError for a state that PyTorch would take, and go wrong with in the next step or in silence."""
+        parameters = [parameter for group in self._optimizer.param_groups for parameter in group["params"]]
+        if state and (sorted(state) != list(range(len(parameters))) or len({frozenset(e) for e in state.values()}) > 1):
+            raise ValueError("the state of the optimizer is not that of all weights")
+        for index, entry in state.items():
+            for name, tensor in entry.items():
+                shape = () if name == "step" else parameters[index].shape
+                if tensor.dtype != torch.float32 or tensor.shape != shape:
+                    raise ValueError(f"{index}/{name} of the optimizer has shape {tuple(tensor.shape)}, {tensor.dtype}")
 
 
 def set_model_threads(n_threads: int) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from itertools import pairwise
 from typing import Any
+
+import numpy as np
 
 from plrank_fast.training.archive import interpreting, read_archive, write_archive
 from plrank_fast.training.config import TrainingConfig
 from plrank_fast.training.loop import TrainingRun
-from plrank_fast.training.network import ScoringNetwork
+from plrank_fast.training.network import ScoringNetwork, n_weights
 from plrank_fast.validation import count
 
 
@@ -68,10 +69,12 @@ def load_model(path: str | os.PathLike[str]) -> tuple[ScoringNetwork, dict[str, 
         if not isinstance(header["train"], str):
             raise TypeError(f"train must be a name, got {header['train']!r}")
         # before the network is built, which may be larger than the machine
-        expected = sum((inputs + 1) * units for inputs, units in pairwise((n_features, *hidden, 1)))
+        expected = n_weights(n_features, hidden)
         held = sum(array.size for array in weights.values())
         if held != expected:
             raise ValueError(f"its header describes a network of {expected} weights, it holds {held}")
         network = ScoringNetwork(n_features, hidden, seed=0)
         network.set_weights(weights)
+        if not all(np.isfinite(array).all() for array in weights.values()):
+            raise ValueError("its weights are not all finite")
     return network, header

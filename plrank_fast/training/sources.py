@@ -10,6 +10,7 @@ import numpy as np
 
 from plrank_fast.data import RankingData, concatenate, generate, load_letor, normalize_queries
 from plrank_fast.data.letor_cache import cached
+from plrank_fast.validation import count
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,8 +50,8 @@ class Source:
 
     Raises
     ------
-    ValueError
-        Naming what is missing or contradictory.
+    TypeError, ValueError
+        Naming what is missing, contradictory or of a wrong type.
     """
 
     train: tuple[str, ...] = ()
@@ -65,8 +66,8 @@ class Source:
         files = {"train": self.train, "vali": self.vali, "test": self.test}
         for name, least in (("queries", 1), ("features", 1), ("data_seed", 0)):
             value = getattr(self, name)
-            if value is not None and value < least:
-                raise ValueError(f"{name} must be at least {least}, got {value}")
+            if value is not None:
+                count(value, name, least)
         given = [name for name, paths in files.items() if paths]
         if self.profile is not None and given:
             raise ValueError(f"{given[0]} files and a profile exclude each other")
@@ -166,4 +167,5 @@ def load_files(
 
     if cache is None:
         return read()
-    return cached(paths, {"n_features": n_features, "normalized": normalize, "for": "training"}, cache, read)
+    options = {"n_features": n_features, "normalized": normalize, "dtype": np.dtype(np.float32).str, "string_qids": False}
+    return cached(paths, {**options, "for": "training"}, cache, read)

@@ -1,0 +1,194 @@
+"""Models and checkpoints of ``train``: damaged ones are refused by name, and none loads as another than it says.
+
+Bytes are damaged; the payload is damaged and given the right digest; header and arrays are changed and written again.
+Refused means a ValueError that names the file (or the data or the files of the run, where these are what is wrong). A
+model that loads must hold the very arrays of the file, and score documents with finite numbers.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import io
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from damage import damaged_bytes, damaged_json
+from fuzz_case import BrokenPromiseError, Target
+from plrank_fast.training.config import TrainingConfig
+from plrank_fast.training.loop import CHECKPOINT, HISTORY, TrainingRun
+from plrank_fast.training.saved_model import load_model, save_model
+from plrank_fast.training.archive import FORMAT_VERSIONS, read_archive
+from plrank_fast.training.sources import Source
+
+MODEL = "model.plrank"
+SOURCE = Source(profile="yahoo", queries=8, features=6)
+CONFIG = TrainingConfig(hidden=(4, 3), method="pl_rank_cmc", samples=1, cutoff=5)
+DOCUMENTS = np.random.default_rng(0).normal(size=(20, 6)).astype(np.float32)
+MOST_GENERATED = 100  # queries and features of a source, and ranks, that a run may have
+# What is wrong may be the data rather than the file that names them.
+REFUSALS = ("train data are not", "vali data are not", "test data are not", "profile must be", "cache goes with")
+
+
+class ArchiveFuzz(Target):
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        run = TrainingRun(CONFIG, SOURCE, SOURCE.load(normalize=True), folder, epochs=2, checkpoint_seconds=1e9)
+        run.train()
+        run.epochs = 3
+        run.train()
+        save_model(folder / MODEL, run)
+        self.sound = {name: (folder / name).read_bytes() for name in (CHECKPOINT, HISTORY, MODEL)}
+
+    def attack(self, rng: random.Random) -> None:
+        kind = rng.choice(("model", "model", "checkpoint", "checkpoint", "history"))
+        name = {"model": MODEL, "checkpoint": CHECKPOINT, "history": HISTORY}[kind]
+        other = self.sound[CHECKPOINT if kind == "model" else MODEL]
+        way = "bytes" if kind == "history" else rng.choice(("bytes", "payload", "header", "header", "arrays", "parts"))
+        self.tally[f"{kind}, {way}"] += 1
+        sound = self.sound[name]
+        damaged = {
+            "bytes": lambda: damaged_bytes(rng, sound, other),
+            "payload": lambda: _with_digest(kind, damaged_bytes(rng, _payload(sound), _payload(other))),
+            "header": lambda: _rewritten(rng, kind, sound, other, "header"),
+            "arrays": lambda: _rewritten(rng, kind, sound, other, "arrays"),
+            "parts": lambda: _rewritten(rng, kind, sound, other, "parts"),
+        }[way]()
+        for each, content in self.sound.items():
+            (self.folder / each).write_bytes(content)
+        path = self.folder / name
+        path.write_bytes(damaged)
+        try:
+            wrong = self._load_model(path, damaged) if kind == "model" else self._resume()
+            self.tally["loaded"] += 1
+        except (ValueError, OSError) as error:
+            self.tally["refused"] += 1
+            wrong = self._wrong_refusal(error, kind, path)
+        if not wrong and way == "bytes" and damaged != sound and kind != "history":
+            try:
+                read_archive(path, kind)
+            except ValueError:
+                pass
+            else:
+                wrong = "a damaged file was read"
+        if wrong:
+            raise BrokenPromiseError(f"{wrong}\n{kind}, {way}: {damaged!r}")
+
+    def _load_model(self, path: Path, content: bytes) -> str | None:
+        network, header = load_model(path)
+        _, arrays = read_archive(path, "model")
+        weights = network.weights()
+        for name, array in arrays.items():
+            if array.dtype != np.float32 or array.tobytes() != weights[name].tobytes():
+                return f"{name} of the network is not that of the file, of {array.dtype}"
+        documents = np.resize(DOCUMENTS, (20, header["n_features"]))
+        scores = network.scores(documents)
+        if scores.shape != (20,) or not np.isfinite(scores).all():
+            return f"scores {scores}"
+        return None
+
+    def _resume(self) -> str | None:
+        header, arrays = _header_and_arrays(self.folder / CHECKPOINT)
+        if _too_large(header, "source", ("queries", "features")) or _too_large(header, "config", ("cutoff",)):
+            self.tally["too large"] += 1
+            return None
+        run = TrainingRun.resume(self.folder)
+        states = {"network": run.network.weights(), "best": run.best_weights, "optimizer": run._optimizer.state()}
+        resumed = {f"{group}/{name}": array for group, members in states.items() for name, array in members.items()}
+        if {name: (array.dtype, array.shape, array.tobytes()) for name, array in resumed.items()} != {
+            name: (array.dtype, array.shape, array.tobytes()) for name, array in arrays.items()
+        }:
+            return "the run does not hold the arrays of the checkpoint"
+        return None
+
+    def _wrong_refusal(self, error: Exception, kind: str, path: Path) -> str | None:
+        if isinstance(error, FileNotFoundError) and kind == "checkpoint":
+            return None  # a data file that a changed source names, or a history
+        starts = (f"{kind} {path}", *(REFUSALS if kind != "model" else ()))
+        if kind == "history":
+            starts += (f"history {path}",)
+        if kind == "checkpoint":
+            starts += (f"history {self.folder / HISTORY}",)
+        if isinstance(error, ValueError) and str(error).startswith(starts):
+            return None
+        return f"refused as {error!r}"
+
+
+def _too_large(header: Any, entry: str, names: tuple[str, ...]) -> bool:
+    """Whether a header asks for more than is to be generated; it would be right to begin with it."""
+    values = header.get(entry) if isinstance(header, dict) else None
+    numbers = [values.get(name) for name in names] if isinstance(values, dict) else []
+    return any(isinstance(number, (int, float)) and number > MOST_GENERATED for number in numbers)
+
+
+def _payload(content: bytes) -> bytes:
+    return content.partition(b"\n")[2]
+
+
+def _with_digest(kind: str, payload: bytes) -> bytes:
+    digest = hashlib.sha256(payload).hexdigest()
+    return f"plrank-fast {kind} {FORMAT_VERSIONS[kind]} {digest}\n".encode() + payload
+
+
+def _header_and_arrays(path: Path) -> tuple[Any, dict[str, np.ndarray]]:
+    """As they are, or nothing if they cannot be read."""
+    try:
+        with np.load(io.BytesIO(_payload(path.read_bytes()))) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+        return json.loads(arrays.pop("header").tobytes()), arrays
+    except Exception:  # whatever NumPy raises for a damaged file
+        return {}, {}
+
+
+def _rewritten(rng: random.Random, kind: str, sound: bytes, other: bytes, part: str) -> bytes:
+    """An archive with another header, other arrays, or with parts of another archive."""
+    header, arrays = _contents(sound)
+    other_header, other_arrays = _contents(other)
+    if part == "header":
+        header = damaged_json(rng, header)
+    elif part == "parts":
+        if rng.random() < 0.5:
+            header = other_header
+        else:
+            arrays.update(other_arrays) if rng.random() < 0.5 else (arrays := other_arrays)
+    else:
+        for _ in range(rng.choice((1, 1, 2))):
+            _damage_array(rng, arrays)
+    buffer = io.BytesIO()
+    np.savez(buffer, header=np.frombuffer(json.dumps(header).encode(), np.uint8), **arrays)
+    return _with_digest(kind, buffer.getvalue())
+
+
+def _contents(content: bytes) -> tuple[Any, dict[str, Any]]:
+    with np.load(io.BytesIO(_payload(content))) as archive:
+        arrays = {name: archive[name] for name in archive.files}
+    return json.loads(arrays.pop("header").tobytes()), arrays
+
+
+def _damage_array(rng: random.Random, arrays: dict[str, np.ndarray]) -> None:
+    name = rng.choice(sorted(arrays))
+    array = copy.deepcopy(arrays[name])
+    kind = rng.randrange(8)
+    if kind == 0:
+        del arrays[name]
+    elif kind == 1:
+        arrays[rng.choice(sorted(arrays)) + rng.choice(("", "x", "/0"))] = arrays.pop(name)
+    elif kind == 2:
+        arrays[rng.choice(("extra", "network/9.weight", "optimizer/99/step", "optimizer/x/step", "optimizer/0/y", "best/"))] = array
+    elif kind == 3:
+        dtype = rng.choice(("<f8", ">f4", "<f2", "<i8", "|u1", "|b1", "<c8", "<U3", "<M8[s]", "<u2", "|S2"))
+        arrays[name] = array.astype("<i8").astype(dtype) if dtype == "<M8[s]" else array.astype(dtype)
+    elif kind == 4:
+        arrays[name] = np.resize(array, rng.choice(((), (0,), (1,), (2, 2), (1, *array.shape), array.shape[::-1], (5,) * 4)))
+    elif kind == 5 and array.size:
+        array.flat[rng.randrange(array.size)] = rng.choice((np.nan, np.inf, -np.inf, 3e38))
+        arrays[name] = array
+    elif kind == 6:
+        second = rng.choice(sorted(arrays))
+        arrays[name], arrays[second] = arrays[second], arrays[name]
+    else:
+        arrays[name] = np.asfortranarray(array)
