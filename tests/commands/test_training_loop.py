@@ -234,12 +234,21 @@ def test_presets_and_changes():
         ("learning_rate", 1e38),  # overflows in a step of Adam
         ("batch_queries", 0),
         ("seed", -1),
+        ("hidden", (2.5,)),
+        ("samples", True),
     ],
 )
 def test_settings_are_checked(name, value):
     """Mutant: a check left out."""
     with pytest.raises(ValueError, match=f"^{name} must .*{re.escape(str(value).strip('()'))}"):
         TrainingConfig(**{name: value})
+
+
+@pytest.mark.parametrize("name", ["cutoff", "batch_queries", "seed"])
+def test_whole_settings_are_integers(name):
+    """Mutant: 2.5 ranks, which no file of a run could be read with."""
+    with pytest.raises(TypeError, match=f"^{name} must be an integer, got 2.5"):
+        TrainingConfig(**{name: 2.5})
 
 
 def test_settings_survive_json():
@@ -870,6 +879,51 @@ def test_model_with_wrong_weights(tmp_path, splits, name):
             load_model(path)
 
 
+@pytest.mark.parametrize("wrong", [np.float64, np.nan])
+def test_model_with_weights_that_nothing_trained(tmp_path, splits, wrong):
+    """Of another type, which PyTorch rounds in silence, or not finite; found by ``make fuzz``. Mutants: either let
+    through."""
+    path = tmp_path / "model.plrank"
+    run = TrainingRun(TrainingConfig(hidden=(8,), **SETTINGS), SOURCE, splits, tmp_path, epochs=0)
+    run.train()
+    save_model(path, run)
+    header, weights = read_archive(path, "model")
+    changed = weights["0.weight"] + 1e-9 if wrong is np.float64 else weights["0.weight"] * np.float32(np.nan)
+    changed = changed.astype(wrong) if wrong is np.float64 else changed
+    write_archive(path, "model", header, {**weights, "0.weight": changed})
+    with pytest.raises(ValueError, match="0.weight is of type float64" if wrong is np.float64 else "not all finite"):
+        load_model(path)
+
+
+def test_checkpoint_with_other_arrays(tmp_path, splits):
+    """Found by ``make fuzz``. Mutants: a state of the optimizer of another shape, type or for some of the weights let
+    through to the next step; arrays that nobody reads; a network of 10^9 units built before its weights are counted."""
+    path = tmp_path / CHECKPOINT
+    TrainingRun(TrainingConfig(optimizer="adam", **SETTINGS), SOURCE, splits, tmp_path, epochs=1).train()
+    header, arrays = read_archive(path, "checkpoint")
+    moment = arrays["optimizer/0/exp_avg"]
+    for changed in (
+        {**arrays, "optimizer/0/exp_avg": moment[:, :1]},
+        {**arrays, "optimizer/0/exp_avg": moment.astype(np.float64)},
+        {name: array for name, array in arrays.items() if name != "optimizer/0/exp_avg"},
+        {name: array for name, array in arrays.items() if not name.startswith("optimizer/0/")},
+        {**arrays, "extra": moment},
+    ):
+        write_archive(path, "checkpoint", header, changed)
+        with pytest.raises(ValueError, match=rf"^checkpoint {re.escape(str(path))} is of another version"):
+            TrainingRun.resume(tmp_path)
+    for entry, name, value in (
+        ("config", "hidden", [10**9]),
+        ("config", "seed", 0.5),
+        ("config", "empty", 10**400),
+        ("source", "data_seed", 0.5),
+        ("progress", "total_seconds", 10**400),
+    ):
+        write_archive(path, "checkpoint", {**header, entry: {**header[entry], name: value}}, arrays)
+        with pytest.raises(ValueError, match=rf"^checkpoint {re.escape(str(path))} is of another version"):
+            TrainingRun.resume(tmp_path)
+
+
 @pytest.mark.parametrize("entry", ["config", "source", "fingerprints", "epochs", "minutes", "progress", "log", "since"])
 def test_checkpoint_with_a_wrong_header(tmp_path, splits, entry):
     """Mutants: an entry used outside the block that names the file."""
@@ -910,6 +964,8 @@ def test_limits_are_checked(tmp_path, splits):
     for limits, name in [({}, "epochs"), (dict(epochs=-1), "epochs"), (dict(minutes=float("nan")), "minutes")]:
         with pytest.raises(ValueError, match=f"^{name} "):
             TrainingRun(TrainingConfig(), SOURCE, splits, tmp_path, **limits)
+    with pytest.raises(ValueError, match=r"^model_threads must be at most 1024, got 100000"):  # PyTorch crashes with it
+        TrainingRun(TrainingConfig(), SOURCE, splits, tmp_path, epochs=1, model_threads=100_000)
 
 
 @pytest.mark.parametrize("epochs", [0, 3])

@@ -1,9 +1,11 @@
 """The cache of LETOR text: the same data as the text, of the present text, or not at all."""
 
+import json
 import os
 import re
 import stat
 import warnings
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -208,6 +210,27 @@ def test_damage_is_told(text):
     cache.write_bytes(b"")
     with pytest.warns(UserWarning, match="is damaged and is written anew"):
         load_letor(text, cache=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype"), [("features", "<i8"), ("labels", "<i8"), ("offsets", "<f8"), ("qids", "<f8"), ("features", ">f8")]
+)
+def test_types_under_the_right_checksums(text, parsed, name, dtype):
+    """A header that calls the same bytes another type, as another program might write it; mended after ``make fuzz``
+    had got labels that were text. Mutants: the types not compared, one at a time."""
+    expected = load_letor(text).fingerprint()
+    load_letor(text, cache=True)
+    (cache,) = caches(text.parent)
+    content = cache.read_bytes()
+    begin = len(letor_cache.MAGIC) + letor_cache.PREFIX.size
+    length, _ = letor_cache.PREFIX.unpack_from(content, len(letor_cache.MAGIC))
+    header = json.loads(content[begin : begin + length])
+    header["arrays"][name]["dtype"] = dtype
+    written = json.dumps(header).encode()
+    prefix = letor_cache.MAGIC + letor_cache.PREFIX.pack(len(written), zlib.crc32(written))
+    cache.write_bytes(prefix + written + content[begin + len(written) :])
+    with pytest.warns(UserWarning, match=f"is damaged and is written anew: its {name} are of type"):
+        assert load_letor(text, cache=True).fingerprint() == expected
 
 
 def test_another_format(text, parsed):
