@@ -10,7 +10,7 @@
     processes     threads, forks, signals, Ctrl-C, memory and threads that run out
     libraries     arrays, gradients and trees of other libraries, and callers in C
     commands      the command line, training runs, benchmarks
-    attackers     programs run for hours by hand (``make hunt``, ``make mutants``), and a seeded minute of them
+    attackers     programs run for hours by hand (``make hunt``, ``make fuzz``, ...), and a seeded minute of them
     documents     examples and shell blocks of docstrings, documents and ``examples``
 
 A test that is evidence of several things stands where most of its file belongs. ``problems.py`` makes their problems.

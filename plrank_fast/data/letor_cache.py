@@ -180,11 +180,8 @@ def _check_types(arrays: Mapping[str, npt.NDArray[Any]], options: Mapping[str, A
     expected = {"features": np.dtype(options["dtype"]), "labels": number, "offsets": whole, "qids": whole}
     for name, dtype in expected.items():
         found = arrays[name].dtype
-        if name == "qids" and options["string_qids"]:
-            right = found.kind == "U" and found.isnative
-        else:
-            right = found == dtype
-        if not right:
+        is_text = found.kind == "U" and found.isnative
+        if not (is_text if name == "qids" and options["string_qids"] else found == dtype):
             raise TypeError(f"its {name} are of type {found}")
 
 

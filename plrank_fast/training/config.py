@@ -125,11 +125,11 @@ class TrainingConfig:
         for name in ("cutoff", "batch_queries"):
             count(getattr(self, name), name, 1)
         flag(self.normalize_features, "normalize_features")
-        if self.samples not in SCHEDULES and (not _is_whole(self.samples) or self.samples < 1):
+        if self.samples not in SCHEDULES and not _is_positive(self.samples):
             raise ValueError(f"samples must be at least 1, 'dynamic' or 'sigir22', got {self.samples!r}")
         if self.empty != DROP and (isinstance(self.empty, str) or not math.isfinite(self.empty)):
             raise ValueError(f"empty must be a finite number or 'drop', got {self.empty!r}")
-        if not all(_is_whole(units) and units >= 1 for units in self.hidden):
+        if not all(_is_positive(units) for units in self.hidden):
             raise ValueError(f"hidden must be layer sizes of at least 1, got {self.hidden}")
         if not 0 < self.learning_rate <= HIGHEST_LEARNING_RATE[self.optimizer]:
             highest = f"{HIGHEST_LEARNING_RATE[self.optimizer]:g} for {self.optimizer}"
@@ -189,8 +189,9 @@ class TrainingConfig:
         return cls(**{**values, "hidden": tuple(values["hidden"])})
 
 
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
+def _is_positive(value: Any) -> bool:
+    """Whether a value is a whole number of at least 1; True is none."""
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
 
 
 def describe_preset(name: str) -> str:

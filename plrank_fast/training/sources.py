@@ -167,5 +167,10 @@ def load_files(
 
     if cache is None:
         return read()
-    options = {"n_features": n_features, "normalized": normalize, "dtype": np.dtype(np.float32).str, "string_qids": False}
+    options = {
+        "n_features": n_features,
+        "normalized": normalize,
+        "dtype": np.dtype(np.float32).str,
+        "string_qids": False,
+    }
     return cached(paths, {**options, "for": "training"}, cache, read)

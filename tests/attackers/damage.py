@@ -6,8 +6,41 @@ import json
 import random
 from typing import Any
 
-ODD_NUMBERS = [0, 1, -1, 2, 0.0, -0.0, 0.5, 1e-320, 1e308, 2**31 - 1, 2**31, 2**53 + 1, 2**63 - 1, 2**63, 10**30, 10**400]
-ODD_VALUES = [*ODD_NUMBERS, float("nan"), float("inf"), None, True, False, "", "x", "1", "\u0000", "é", [], {}, [0], {"x": 0}]
+ODD_NUMBERS = [
+    0,
+    1,
+    -1,
+    2,
+    0.0,
+    -0.0,
+    0.5,
+    1e-320,
+    1e308,
+    2**31 - 1,
+    2**31,
+    2**53 + 1,
+    2**63 - 1,
+    2**63,
+    10**30,
+    10**400,
+]
+ODD_VALUES = [
+    *ODD_NUMBERS,
+    float("nan"),
+    float("inf"),
+    None,
+    True,
+    False,
+    "",
+    "x",
+    "1",
+    "\u0000",
+    "é",
+    [],
+    {},
+    [0],
+    {"x": 0},
+]
 
 
 def damaged_bytes(rng: random.Random, content: bytes, other: bytes = b"") -> bytes:

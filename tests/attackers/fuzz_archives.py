@@ -19,10 +19,10 @@ import numpy as np
 
 from damage import damaged_bytes, damaged_json
 from fuzz_case import BrokenPromiseError, Target
+from plrank_fast.training.archive import FORMAT_VERSIONS, read_archive
 from plrank_fast.training.config import TrainingConfig
 from plrank_fast.training.loop import CHECKPOINT, HISTORY, TrainingRun
 from plrank_fast.training.saved_model import load_model, save_model
-from plrank_fast.training.archive import FORMAT_VERSIONS, read_archive
 from plrank_fast.training.sources import Source
 
 MODEL = "model.plrank"
@@ -178,12 +178,16 @@ def _damage_array(rng: random.Random, arrays: dict[str, np.ndarray]) -> None:
     elif kind == 1:
         arrays[rng.choice(sorted(arrays)) + rng.choice(("", "x", "/0"))] = arrays.pop(name)
     elif kind == 2:
-        arrays[rng.choice(("extra", "network/9.weight", "optimizer/99/step", "optimizer/x/step", "optimizer/0/y", "best/"))] = array
+        arrays[
+            rng.choice(("extra", "network/9.weight", "optimizer/99/step", "optimizer/x/step", "optimizer/0/y", "best/"))
+        ] = array
     elif kind == 3:
         dtype = rng.choice(("<f8", ">f4", "<f2", "<i8", "|u1", "|b1", "<c8", "<U3", "<M8[s]", "<u2", "|S2"))
         arrays[name] = array.astype("<i8").astype(dtype) if dtype == "<M8[s]" else array.astype(dtype)
     elif kind == 4:
-        arrays[name] = np.resize(array, rng.choice(((), (0,), (1,), (2, 2), (1, *array.shape), array.shape[::-1], (5,) * 4)))
+        arrays[name] = np.resize(
+            array, rng.choice(((), (0,), (1,), (2, 2), (1, *array.shape), array.shape[::-1], (5,) * 4))
+        )
     elif kind == 5 and array.size:
         array.flat[rng.randrange(array.size)] = rng.choice((np.nan, np.inf, -np.inf, 3e38))
         arrays[name] = array

@@ -75,7 +75,10 @@ class CInterfaceFuzz(Target):
     def _attack_sizes(self, rng: random.Random) -> None:
         """Sizes of workspaces are statuses or do not fall as an argument grows."""
         name = rng.choice(CALLS) + "_workspace"
-        sizes = [rng.choice((*INT64, rng.randrange(2**63), rng.randrange(2**31), rng.randrange(100))) for _ in PARAMETERS[name]]
+        sizes = [
+            rng.choice((*INT64, rng.randrange(2**63), rng.randrange(2**31), rng.randrange(100)))
+            for _ in PARAMETERS[name]
+        ]
         larger = [size + rng.choice((0, 0, 1, rng.randrange(2**31))) for size in sizes]
         larger = [size if size < 2**63 else 2**63 - 1 for size in larger]
         first, second = FUNCTIONS[name](*sizes), FUNCTIONS[name](*larger)
@@ -97,9 +100,8 @@ class CInterfaceFuzz(Target):
         allowed = {CODES[fault] for fault in faults} or {CODES["OK"]}
         status, outputs = outcomes[0]
         if status not in allowed:
-            raise BrokenPromiseError(
-                f"{name} returns {STATUS_NAMES.get(status, status)}, not {sorted(STATUS_NAMES[each] for each in allowed)}\n{call}"
-            )
+            named = sorted(STATUS_NAMES[each] for each in allowed)
+            raise BrokenPromiseError(f"{name} returns {STATUS_NAMES.get(status, status)}, not {named}\n{call}")
         self.tally[STATUS_NAMES[status]] += 1
         if not faults and outcomes[1] != (status, outputs):
             raise BrokenPromiseError(f"{name} gives other outputs in other memory\n{call}")
@@ -139,7 +141,9 @@ class CInterfaceFuzz(Target):
             if not np.array_equal(now[:inside], before[:inside]):
                 raise BrokenPromiseError(f"{call.name} writes before {name}\n{call}")
             if name not in written and not np.array_equal(now, before):
-                raise BrokenPromiseError(f"{call.name} returns {STATUS_NAMES.get(status)} and has changed {name}\n{call}")
+                raise BrokenPromiseError(
+                    f"{call.name} returns {STATUS_NAMES.get(status)} and has changed {name}\n{call}"
+                )
             if name in call.outputs | {"stream"} and call.arguments[name] is not None:
                 outputs[name] = now[inside:].tobytes()
         return status, outputs
@@ -209,7 +213,9 @@ class Call:
             **dict.fromkeys(("scores", "relevance", "rank_weights"), self._damage_numbers),
             **dict.fromkeys(("n_items", "cutoff", "n_samples", "n_rankings", "length"), self._damage_size),
             **dict.fromkeys(("sampler", "baseline", "noise", "rtol", "sigma"), self._damage_choice),
-            **dict.fromkeys(("ranking", "log_prob", "gradient", "probabilities", "value", "hessian"), self._damage_output),
+            **dict.fromkeys(
+                ("ranking", "log_prob", "gradient", "probabilities", "value", "hessian"), self._damage_output
+            ),
         }
         self._name = rng.choice([name for name in self.arguments if name in damages])
         return damages[self._name](rng)
@@ -266,7 +272,9 @@ class Call:
 
     def _damage_output(self, rng: random.Random) -> set[str]:
         name = self._name
-        needs = {"value": self.name == "dcg", "hessian": False, "gradient": self.name != "pl_rank_exact"}.get(name, True)
+        needs = {"value": self.name == "dcg", "hessian": False, "gradient": self.name != "pl_rank_exact"}.get(
+            name, True
+        )
         self.arguments[name] = None
         if name == "hessian" or not needs:
             if self.name == "pl_rank_exact" and self.arrays["gradient"].size:
@@ -301,7 +309,10 @@ class Call:
         return {"WORKSPACE_TOO_SMALL"}
 
     def __str__(self) -> str:
-        shown = {name: self.arrays[name] if name in self.arrays and value is not None else value for name, value in self.arguments.items()}
+        shown = {
+            name: self.arrays[name] if name in self.arrays and value is not None else value
+            for name, value in self.arguments.items()
+        }
         return f"{self.name}({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
 
 

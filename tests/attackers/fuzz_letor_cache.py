@@ -107,9 +107,13 @@ def _consistent(rng: random.Random, body: bytearray, described: object) -> objec
     """An array of another type, shape or place, with the checksum of what stands there."""
     if not isinstance(described, dict):
         return described
-    described["dtype"] = rng.choice(("<i8", ">f8", "<f4", "|u1", "<U4", "|V8", "<M8[s]", "|O", "<c16", "|b1", "<f8", "[]"))
+    described["dtype"] = rng.choice(
+        ("<i8", ">f8", "<f4", "|u1", "<U4", "|V8", "<M8[s]", "|O", "<c16", "|b1", "<f8", "[]")
+    )
     if rng.random() < 0.5:
-        described["shape"] = rng.choice(([1], [2, 2], [0], [], [2**40, 0], [2**63, 0], [-1, -1], [0, 2**80], [1.5], [True]))
+        described["shape"] = rng.choice(
+            ([1], [2, 2], [0], [], [2**40, 0], [2**63, 0], [-1, -1], [0, 2**80], [1.5], [True])
+        )
     try:
         size = int(np.dtype(described["dtype"]).itemsize * np.prod(np.array(described["shape"], float)))
         described["checksum"] = zlib.crc32(body[described["start"] : described["start"] + size])
@@ -118,9 +122,7 @@ def _consistent(rng: random.Random, body: bytearray, described: object) -> objec
     return described
 
 
-def _wrong(
-    data: RankingData, copied: RankingData, expected: RankingData, forged: bool, untouched: bool
-) -> str | None:
+def _wrong(data: RankingData, copied: RankingData, expected: RankingData, forged: bool, untouched: bool) -> str | None:
     if data.fingerprint() == expected.fingerprint() == copied.fingerprint():
         return None
     if not forged or untouched:

@@ -1,7 +1,8 @@
-"""Offsets of batches: right ones give the loop over the queries, wrong ones a ValueError or TypeError that names them."""
+"""Offsets of batches: right ones give the loop over the queries, wrong ones an error that names them."""
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Callable
 from typing import Any
@@ -18,8 +19,12 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "pl_rank_exact": lambda scores, relevance, **o: plr.pl_rank_exact(scores, relevance, THETA, **o),
     "pl_rank_3": lambda scores, relevance, **o: plr.pl_rank_3(scores, relevance, THETA, n_samples=3, rng=1, **o),
     "pl_rank_cmc": lambda scores, relevance, **o: plr.pl_rank_cmc(scores, relevance, THETA, n_samples=2, rng=1, **o),
-    "policy_gradient": lambda scores, relevance, **o: plr.policy_gradient(scores, relevance, THETA, n_samples=2, rng=1, **o),
-    "stochastic_rank": lambda scores, relevance, **o: plr.stochastic_rank(scores, relevance, THETA, n_samples=2, rng=1, **o),
+    "policy_gradient": lambda scores, relevance, **o: plr.policy_gradient(
+        scores, relevance, THETA, n_samples=2, rng=1, **o
+    ),
+    "stochastic_rank": lambda scores, relevance, **o: plr.stochastic_rank(
+        scores, relevance, THETA, n_samples=2, rng=1, **o
+    ),
     "sample_rankings": lambda scores, relevance, **o: plr.sample_rankings(scores, 2, 4, rng=1, **o),
     "exposure": lambda scores, relevance, **o: plr.exposure(scores, THETA, **o),
     "expected_metric": lambda scores, relevance, **o: plr.expected_metric(scores, relevance, THETA, **o),
@@ -30,7 +35,19 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "list_mle": lambda scores, relevance, **o: plr.losses.list_mle(scores, relevance, **o),
     "disparity": lambda scores, relevance, n_threads, **o: plr.fairness.disparity(scores, relevance, **o),
 }
-DTYPES = (np.int64, np.int32, np.int16, np.uint64, np.uint8, np.float64, np.float32, np.bool_, np.complex128, object, str)
+DTYPES = (
+    np.int64,
+    np.int32,
+    np.int16,
+    np.uint64,
+    np.uint8,
+    np.float64,
+    np.float32,
+    np.bool_,
+    np.complex128,
+    object,
+    str,
+)
 
 
 class OffsetsFuzz(Target):
@@ -79,7 +96,7 @@ def _is_right(passed: Any, n_docs: int) -> bool:
     if array.ndim != 1 or array.dtype.kind not in "iu" or array.size == 0:
         return False
     values = [int(each) for each in array]
-    return values[0] == 0 and values[-1] == n_docs and all(a <= b for a, b in zip(values, values[1:], strict=False))
+    return values[0] == 0 and values[-1] == n_docs and all(a <= b for a, b in itertools.pairwise(values))
 
 
 def _damaged(rng: random.Random, offsets: np.ndarray) -> Any:
@@ -99,10 +116,18 @@ def _damaged(rng: random.Random, offsets: np.ndarray) -> Any:
             return offsets.astype(rng.choice(DTYPES))
     if kind == 5:
         return rng.choice(
-            (np.repeat(offsets, 2)[::2], np.repeat(offsets, 3)[1::3], offsets[::-1], offsets.tolist(), tuple(offsets.tolist()))
+            (
+                np.repeat(offsets, 2)[::2],
+                np.repeat(offsets, 3)[1::3],
+                offsets[::-1],
+                offsets.tolist(),
+                tuple(offsets.tolist()),
+            )
         )
     if kind == 6:
-        return rng.choice((offsets[None], offsets[:, None], np.int64(0), offsets[:0], offsets.astype(">i8"), [offsets.tolist()]))
+        return rng.choice(
+            (offsets[None], offsets[:, None], np.int64(0), offsets[:0], offsets.astype(">i8"), [offsets.tolist()])
+        )
     if kind == 7:
         listed = offsets.tolist()
         listed[place] = rng.choice(ODD_VALUES)

@@ -213,7 +213,8 @@ def test_damage_is_told(text):
 
 
 @pytest.mark.parametrize(
-    ("name", "dtype"), [("features", "<i8"), ("labels", "<i8"), ("offsets", "<f8"), ("qids", "<f8"), ("features", ">f8")]
+    ("name", "dtype"),
+    [("features", "<i8"), ("labels", "<i8"), ("offsets", "<f8"), ("qids", "<f8"), ("features", ">f8")],
 )
 def test_types_under_the_right_checksums(text, parsed, name, dtype):
     """A header that calls the same bytes another type, as another program might write it; mended after ``make fuzz``
