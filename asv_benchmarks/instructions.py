@@ -79,6 +79,7 @@ def workloads():
         "pl_rank_cmc hessian": sampled("pl_rank_cmc", middle, 10, 16, hessian=True),
         "pl_rank_exact D=24": gradient("pl_rank_exact", short, 5),
         "pl_rank_exact D=120": gradient("pl_rank_exact", middle, 10),
+        "pl_rank_exact D=120, K=2": gradient("pl_rank_exact", middle, 2),
         "pl_rank_exact D=120, K=100": gradient("pl_rank_exact", middle, 100),
         "pl_rank_exact hessian": gradient("pl_rank_exact", middle, 10, hessian=True),
         "rank_probabilities": lambda: plr.rank_probabilities(middle[0], 10, offsets=middle[2], n_threads=1),

@@ -72,7 +72,7 @@ static void integrate_query(exact_problem *problem, const problem_shape *shape, 
 {
     exact_query *query = problem->query;
     const int derivatives = query->hessian ? 2 : query->gradient ? 1 : 0;
-    double accuracy = first_accuracy(query, shape);
+    double accuracy = first_accuracy(problem, shape);
     const double cut = lost_at_ends(query, shape, derivatives) / accuracy;
     for (int attempt = 0; attempt < ATTEMPTS && !query->cancellation.requested; attempt++) {
         problem->tolerance = (tolerances){.nodes = accuracy / (query->hessian ? 1000 : 1), .cut = cut * accuracy,
