@@ -1,4 +1,4 @@
-"""Minus the expected metric as a function that JAX differentiates.
+"""Minus the expected metric, and log-probabilities of rankings, as functions that JAX differentiates.
 
 Value and gradient come from one ``pure_callback`` to the CPU, computed in float64. The function goes through ``jit``,
 ``grad`` and ``vmap``; the seed of sampled methods is data, an argument like the others.
@@ -15,6 +15,8 @@ from plrank_fast import validation
 from plrank_fast.expected_loss import GAINS, REDUCTIONS, loss_batch
 from plrank_fast.extras import import_extra
 from plrank_fast.layouts import layout_of
+from plrank_fast.sampling import ranking_log_prob as _ranking_log_prob
+from plrank_fast.sampling import ranking_log_prob_vjp as _ranking_log_prob_vjp
 from plrank_fast.value_and_gradient import METHODS
 
 jax = import_extra("jax", "jax")
@@ -175,3 +177,66 @@ def _loss_on_host(
     batch = loss_batch(scores.shape, np.asarray(arrays["relevance"], dtype=np.float64), **options)
     words, first_query = arrays["seed"].tolist(), int(arrays["first_query"])
     return batch.evaluate(scores, rng=np.random.SeedSequence(words), first_query=first_query, **evaluation)
+
+
+def ranking_log_prob(scores: Any, rankings: Any) -> Any:
+    """Log-probability of rankings under the Plackett-Luce distribution of ``scores``, differentiable once by these.
+
+    It goes through ``jit``, ``grad`` and ``vmap``, by which rows of a batch have rankings of their own.
+
+    Parameters
+    ----------
+    scores : array, shape (n_items,)
+        Log-weights, of any floating dtype.
+    rankings : array of int, shape (n_rankings, length)
+        Items by rank, or the first of them; a ranking may end early, with -1 after its last item.
+
+    Returns
+    -------
+    array, shape (n_rankings,)
+        Of the dtype of ``scores``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described. What depends on values is found by the callback: JAX wraps its error.
+
+    Examples
+    --------
+    >>> import jax, jax.numpy as jnp
+    >>> from plrank_fast.jax import ranking_log_prob
+    >>> rankings = jnp.array([[2, 0]])
+    >>> jax.grad(lambda scores: 6 * ranking_log_prob(scores, rankings).sum())(jnp.zeros(3)).round(3)
+    Array([ 1., -5.,  4.], dtype=float32)
+    """
+    scores, rankings = jnp.asarray(scores), jnp.asarray(rankings)
+    validation.of_type(jnp.issubdtype(scores.dtype, jnp.floating), "scores", "of a floating dtype", scores.dtype)
+    validation.of_type(jnp.issubdtype(rankings.dtype, jnp.integer), "rankings", "of integers", rankings.dtype)
+    dtype = jnp.float64 if scores.dtype == jnp.float64 else jnp.float32
+    return _log_prob(scores.astype(dtype), rankings.astype(jnp.int32)).astype(scores.dtype)
+
+
+@jax.custom_vjp  # type: ignore[untyped-decorator]
+def _log_prob(scores: Any, rankings: Any) -> Any:
+    def on_host(scores: Any, rankings: Any) -> NDArray[Any]:
+        return _ranking_log_prob(scores, rankings).astype(np.asarray(scores).dtype)
+
+    result = jax.ShapeDtypeStruct(rankings.shape[:-1], scores.dtype)
+    return jax.pure_callback(on_host, result, scores, rankings, vmap_method="sequential")
+
+
+def _log_prob_forward(scores: Any, rankings: Any) -> Any:
+    return _log_prob(scores, rankings), (scores, rankings)
+
+
+def _log_prob_backward(saved: Any, upstream: Any) -> Any:
+    scores, rankings = saved
+
+    def on_host(scores: Any, rankings: Any, upstream: Any) -> NDArray[Any]:
+        return _ranking_log_prob_vjp(scores, rankings, upstream).astype(np.asarray(scores).dtype)
+
+    result = jax.ShapeDtypeStruct(scores.shape, scores.dtype)
+    return jax.pure_callback(on_host, result, scores, rankings, upstream, vmap_method="sequential"), None
+
+
+_log_prob.defvjp(_log_prob_forward, _log_prob_backward)

@@ -51,6 +51,28 @@ class Noise:
         getattr(plr, method)(scores, relevance, self.rank_weights, offsets=offsets, **self.options)
 
 
+class Rewards:
+    """The policy gradient of the metric beside that of the same numbers given as rewards: 100 rankings, one thread."""
+
+    params = (["metric", "rewards"], [24, 120, 1000], [False, True])
+    param_names = ("source", "n_docs", "baseline")
+
+    def setup(self, source, n_docs, baseline):
+        if not hasattr(plr, "ranking_log_prob_vjp"):
+            raise NotImplementedError("this version has no rewards of rankings")
+        scores, relevance, offsets = batch([n_docs] * 16)
+        theta = plr.dcg_weights(10)
+        rankings = plr.sample_rankings(scores, 100, 10, offsets=offsets, rng=0)
+        rewards = (theta * relevance[offsets[:-1, np.newaxis, np.newaxis] + rankings]).sum(axis=2)
+        self.arguments = (scores, relevance, theta) if source == "metric" else (scores,)
+        self.options = {"rankings": rankings, "offsets": offsets, "baseline": baseline, "n_threads": 1}
+        if source == "rewards":
+            self.options["rewards"] = rewards
+
+    def time_gradient(self, source, n_docs, baseline):
+        plr.policy_gradient(*self.arguments, **self.options)
+
+
 class LongList:
     """One query of many documents; memory must not grow with the number of samples."""
 

@@ -1,6 +1,7 @@
 """The distribution as an object: its methods are the library's functions; entropy and divergence by enumeration."""
 
 import itertools
+import warnings
 
 import numpy as np
 import pytest
@@ -122,3 +123,19 @@ def test_errors():
         PlackettLuce(SCORES).entropy(n_samples=1)
     with pytest.raises(ValueError, match="read-only"):
         PlackettLuce(SCORES).scores[0] = 1.0
+
+
+def test_agrees_with_tensorflow_probability():
+    """Its scores are weights; log-probability of whole rankings, and mode."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        peer = pytest.importorskip(
+            "tensorflow_probability.substrates.numpy", reason="TensorFlow Probability is not installed",
+            exc_type=ImportError,
+        )  # fmt: skip
+        for n_docs in (3, 30):
+            scores = 2.0 * np.random.default_rng(n_docs).normal(size=n_docs)
+            theirs, ours = peer.distributions.PlackettLuce(np.exp(scores)), PlackettLuce(scores)
+            rankings = ours.sample(50, rng=0)
+            np.testing.assert_allclose(theirs.log_prob(rankings), ours.log_prob(rankings), rtol=0, atol=1e-12)
+            np.testing.assert_array_equal(theirs.mode(), ours.mode())

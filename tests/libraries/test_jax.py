@@ -209,3 +209,24 @@ except ImportError as error:
 """
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert 'pip install "plrank-fast[jax]"' in answer.stdout
+
+
+def test_log_probability():
+    """Values and gradient of the NumPy functions, through ``jit`` and ``vmap``. Mutant: upstream left out."""
+    from plrank_fast.jax import ranking_log_prob
+
+    scores = np.random.default_rng(0).normal(size=(2, 5)).astype(np.float32)
+    rankings = jax.numpy.array([[[0, 3, 1], [4, 2, -1]], [[1, 2, 3], [3, -1, -1]]])
+    upstream = np.array([[1.0, -2.0], [0.5, 3.0]], dtype=np.float32)
+    values = jax.jit(jax.vmap(ranking_log_prob))(scores, rankings)
+
+    def loss(scores):
+        return (upstream * jax.vmap(ranking_log_prob)(scores, rankings)).sum()
+
+    gradient = jax.jit(jax.grad(loss))(scores)
+    for row in range(2):
+        np.testing.assert_allclose(values[row], plr.ranking_log_prob(scores[row], rankings[row]), rtol=1e-6)
+        expected = plr.ranking_log_prob_vjp(scores[row], rankings[row], upstream[row])
+        np.testing.assert_allclose(gradient[row], expected, rtol=0, atol=1e-5)
+    with pytest.raises(TypeError, match="rankings must be of integers"):
+        ranking_log_prob(scores[0], [[0.5]])
