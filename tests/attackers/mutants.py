@@ -68,7 +68,7 @@ TESTS = {
     "_core/ranking/weights": [*_SAMPLERS, "enumeration/test_pl_rank.py", "invariants/test_scaling.py"],
     "_core/ranking/remaining": ["enumeration/test_pl_rank.py", "enumeration/test_conditional.py"],
     "_core/ranking/rankings": ["faults/test_faults.py", "enumeration/test_pl_rank.py"],
-    "_core/ranking/metrics": ["hand/test_metrics.py", "enumeration/test_pl_rank.py"],
+    "_core/ranking/metrics": ["hand/test_metrics.py", "oracles/test_losses.py", "enumeration/test_pl_rank.py"],
     "_core/runtime/simd": ["oracles/test_vector_math.py"],
     "_core/runtime/threads": [*_DRIVER, "processes/test_processes.py"],
     "_core/runtime/batch": [*_DRIVER, "processes/test_interrupts.py"],
@@ -170,10 +170,10 @@ class Scratch:
                 continue
             content = source.read_bytes()
             digest.update(content)
-            if copy.is_file() and copy.read_bytes() == content:
-                continue
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(source, copy)
+            if not copy.is_file() or copy.read_bytes() != content:
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                copy.write_bytes(content)
+            shutil.copystat(source, copy)  # its times too, so that what is compiled there is not compiled again here
         self.digest = digest.hexdigest()
         if self.baseline.exists():
             self.seconds = json.loads(self.baseline.read_text()).get(self.digest, {})
