@@ -190,7 +190,7 @@ class Ranks:
         except RuntimeError as error:
             if self.count == 1:
                 raise
-            reason = str(error).splitlines()[0]
+            reason = str(error).partition(". ")[0].splitlines()[0]  # gloo's advice comes after it
             raise ConnectionError(f"another rank has ended or cannot be reached ({reason})") from error
 
 

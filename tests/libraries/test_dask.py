@@ -59,8 +59,8 @@ IDENTIFIERS = np.array([4, 4, 4, 1, 1, 9, 9, 9, 9, 9, 9, 2, 7, 7])  # queries of
 )
 @pytest.mark.parametrize("kind", ["array", "unknown", "frame"])
 def test_no_query_is_split(sizes, expected, kind):
-    """Rows stay in order and together. Mutants: the end moved back to where the query begins; only neighbours looked
-    at; rows of the second collection left where they were; empty partitions kept."""
+    """Rows stay in order and together. Mutants: the end moved back to where the query begins; empty partitions
+    kept."""
     rows = np.arange(14)
     features = np.column_stack([rows, -rows])
     if kind == "frame":
@@ -116,7 +116,6 @@ def test_other_identifiers_and_objects():
     ],
 )  # fmt: skip
 def test_wrong_collections(qid, others, error, message):
-    """Mutants: each of these checks left out."""
     with pytest.raises(error, match=message):
         whole_queries(qid, *others)
 
@@ -174,7 +173,7 @@ def test_xgboost_on_two_workers(client, problem, partitions, options):
     """The model of one process, to the rounding of float32; and the metric.
 
     Mutants: the unit of each worker by itself; the default cutoff likewise; the largest gain likewise; XGBoost's mean
-    of the workers' metrics; partitions as they were.
+    of the workers' metrics.
     """
     xgboost = pytest.importorskip("xgboost")
     import xgboost.dask as dask_xgboost
@@ -211,7 +210,7 @@ def test_xgboost_on_two_workers(client, problem, partitions, options):
 @pytest.mark.filterwarnings("ignore:Parameter n_jobs will be ignored:UserWarning")  # LightGBM's, of its own default
 def test_lightgbm_on_two_workers(client, problem, partitions, monkeypatch):
     """Each worker ranks whole queries, and the model is as good as that of one process; LightGBM bins on each worker by
-    itself, so that it is not the same. Mutant: partitions as they were."""
+    itself, so that it is not the same."""
     lightgbm = pytest.importorskip("lightgbm")
     from plrank_fast.lightgbm import sklearn_objective
 

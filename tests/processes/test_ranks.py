@@ -127,7 +127,7 @@ def test_gradients_of_several_ranks(launched, tmp_path, torch_threads):
 
 
 def test_one_rank_writes_and_a_dead_one_ends_the_run(launched):
-    """Mutants: every rank prints; the checkpoint only when an epoch ends; gloo's own error, which names addresses."""
+    """Mutant: every rank prints."""
     folder, done = launched
     assert done.returncode != 0
     assert done.stdout.count("method: pl_rank_exact") == 1, done.stdout
@@ -141,7 +141,7 @@ def test_one_rank_writes_and_a_dead_one_ends_the_run(launched):
 def test_resumed_by_another_number_of_ranks(launched, tmp_path, torch_threads):
     """One process, then two, then one again: what one would have come to, to the rounding of float32.
 
-    Mutants: gradients of two ranks averaged; the optimizer's state or the place in the epoch lost.
+    Mutant: gradients of two ranks averaged.
     """
     folder, _ = launched
     assert main(["train", "--resume", str(folder), "--epochs", "6", "--quiet"]) == 0
@@ -163,7 +163,7 @@ def untrained():
 
 @pytest.mark.parametrize("n_ranks", [1, 2, 3, 16])
 def test_shares_hold_every_query_once(n_ranks):
-    """They are balanced by documents, too. Mutants: a share without its last query; queries in equal numbers."""
+    """They are balanced by documents, too. Mutant: the share of the first for all."""
     rng = np.random.default_rng(n_ranks)
     for n_queries in (0, 1, 2, 7, 64, 300):
         lengths = rng.integers(0, 100, n_queries) ** 2
