@@ -87,7 +87,7 @@ def list_other_pages(app, name: str, source: list[str]) -> None:
     """Put pages that no list names into the list of how-to pages, so that a new page is on the site at once."""
     if PLACE_OF_OTHER_PAGES in source[0]:
         lists = "".join((FOLDER / f"{page}.md").read_text() for page in ("index", "how_to", "how_it_works"))
-        named = set(re.findall(r"^(\w+)$", lists, re.MULTILINE)) | {"index"}
+        named = set(re.findall(r"^(?:.* <)?(\w+)>?$", lists, re.MULTILINE)) | {"index"}
         others = sorted({page.stem for page in FOLDER.glob("*.md")} - named)
         source[0] = source[0].replace(PLACE_OF_OTHER_PAGES, "\n".join(others))
 
@@ -119,14 +119,23 @@ class LinkPublicNames(SphinxTransform):
             inside = (nodes.reference, nodes.title, pending_xref)
             if not match or isinstance(literal.parent, inside) or "xref" in literal.get("classes", ()):
                 continue
-            target = f"plrank_fast.{match[1]}"
-            if target not in public_names() or self.env.docname.endswith(f"/{target}"):
+            meant = (f"{module}.{match[1]}" for module in self.modules())
+            target = next((name for name in meant if name in public_names()), None)
+            if target is None or self.env.docname.endswith(f"/{target}"):
                 continue
             link = pending_xref(
                 "", literal.deepcopy(), refdomain="py", reftype="obj", reftarget=target, refexplicit=True,
                 refwarn=False, refdoc=self.env.docname,
             )  # fmt: skip
             literal.replace_self(link)
+
+    def modules(self) -> list[str]:
+        """Where a bare name is looked up: in the modules of a page of the reference, and in the package."""
+        folder, _, page = self.env.docname.rpartition("/")
+        if folder == "reference/generated":
+            return [page.rpartition(".")[0], "plrank_fast"]
+        text = (FOLDER / f"{self.env.docname}.rst").read_text() if folder == "reference" else ""
+        return list(dict.fromkeys([*re.findall(r"^\.\. currentmodule:: ([\w.]+)", text, re.MULTILINE), "plrank_fast"]))
 
 
 def public_names() -> set[str]:

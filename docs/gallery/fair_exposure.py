@@ -3,8 +3,8 @@ Exposure of a fair policy
 =========================
 
 Eight documents, three of them almost equally good. A policy trained for the expected metric alone puts the best one
-first, always: it takes all the attention that the first rank has to give. A policy trained to lower the disparity of
-exposure as well draws its rankings so that every document is seen in proportion to its merit.
+first nearly always: it takes nearly all the attention that the first rank has to give. A policy trained to lower the
+disparity of exposure as well draws its rankings so that every document is seen almost in proportion to its merit.
 """
 
 import matplotlib.pyplot as plt
@@ -17,17 +17,17 @@ merit = np.array([1.0, 0.95, 0.9, 0.5, 0.4, 0.3, 0.2, 0.1])
 attention = plr.dcg_weights(4)
 
 
-def trained(weight_of_fairness, steps=400):
+def trained(weight_of_fairness, rate, steps=600):
     """Scores after ascending the utility less the disparity, which weighs ``weight_of_fairness``."""
     scores = np.zeros(merit.size)
     for _ in range(steps):
         utility = plr.pl_rank_exact(scores, merit, attention)
         _, disparity = fairness.disparity_gradient(scores, merit, attention)
-        scores += utility - weight_of_fairness * disparity
+        scores += rate * (utility - weight_of_fairness * disparity)
     return scores
 
 
-policies = {"utility alone": trained(0.0), "utility and fairness": trained(20.0)}
+policies = {"utility alone": trained(0.0, rate=1.0), "utility and fairness": trained(100.0, rate=0.3)}
 
 figure, axes = plt.subplots(figsize=(8, 4.5), layout="constrained")
 places = np.arange(merit.size)
