@@ -14,7 +14,7 @@ PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 # The default preset; the size is half of the real set's, for the memory of small machines.
 TRAIN_FLAGS ?= --profile yahoo --queries 10000 --epochs 40 --minutes 1.5 --output runs/yahoo --overwrite
 
-.PHONY: help train test test-all wheel hunt mutants fuzz lint bench bench-quick bench-instructions build clean compiled
+.PHONY: help train test test-all docs wheel hunt mutants fuzz lint bench bench-quick bench-instructions build clean compiled
 
 .NOTPARALLEL:
 
