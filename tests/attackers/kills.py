@@ -1,0 +1,200 @@
+"""End ``train`` at random instants, resume it, and compare the model with that of a run which nothing has ended.
+
+    make kills KILLS_FLAGS="--kills 200 --seed 0"
+
+A run is ended by SIGKILL, SIGTERM or Ctrl-C, or by a file that may not grow (a limit of its size stands for a full
+disk), some of them while the clock that files are dated by jumps, and resumed on another number of threads until it
+comes to its end. Runs are forks of one process that has imported everything, so instants are those of training, not of
+importing. Exits with 1 if a model differs by a bit, if a run that was not ended fails, or if a full disk is told by
+anything but one line.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import os
+import random
+import resource
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import plrank_fast.training.learning_curve
+import plrank_fast.training.loop  # noqa: F401 - imported before the forks, as PyTorch is by it
+from plrank_fast.__main__ import main as plrank_fast_main
+
+SETTINGS = [
+    "--profile",
+    "yahoo",
+    "--queries",
+    "40",
+    "--batch-queries",
+    "4",
+    "--features",
+    "8",
+    "--hidden",
+    "6",
+    "--samples",
+    "2",
+    "--cutoff",
+    "5",
+]
+EPOCHS = 12
+MODEL, CHECKPOINT = "model.plrank", "checkpoint.plrank"
+ENDS = ("SIGKILL", "SIGKILL", "SIGKILL", "SIGTERM", "SIGINT", "full disk")
+SECONDS_OF_A_RUN = 300.0  # longer, and it counts as hanging
+
+
+class Kills:
+    """Runs that are ended and resumed in a folder, and what came of them."""
+
+    def __init__(self, folder: Path, seed: int) -> None:
+        self.folder = folder
+        self.rng = random.Random(f"kills {seed}")
+        self.tally: collections.Counter[str] = collections.Counter()
+        self.violations: list[str] = []
+        self.training = self._whole_run(folder / "whole")
+        self.expected = (folder / "whole" / MODEL).read_bytes()
+
+    def _whole_run(self, output: Path) -> tuple[float, float]:
+        """Seconds after the beginning at which training begins and ends, as its files show."""
+        began = time.monotonic()
+        child = self._begin(["--output", str(output)])
+        seconds = []
+        for name in (CHECKPOINT, MODEL):
+            while not (output / name).exists() and time.monotonic() < began + SECONDS_OF_A_RUN:
+                time.sleep(0.002)
+            seconds.append(time.monotonic() - began)
+        self._finish(child, "whole")
+        return seconds[0], seconds[1]
+
+    def run(self, kills: int) -> None:
+        """Runs one after another until so many have been ended."""
+        number = 0
+        while sum(self.tally[end] for end in set(ENDS)) < kills and len(self.violations) < 5:
+            self._one_run(f"run{number}", kills)
+            number += 1
+
+    def _one_run(self, name: str, kills: int) -> None:
+        """A run that is ended up to eight times and must come to the model of the whole one."""
+        output = self.folder / name
+        history = []
+        for _ in range(8):
+            if sum(self.tally[end] for end in set(ENDS)) >= kills:
+                break
+            end = self.rng.choice(ENDS)
+            history.append(end)
+            limit = int(2 ** self.rng.uniform(9, 15)) if end == "full disk" else None
+            child = self._begin(self._arguments(output), limit, jumping=self.rng.random() < 0.5)
+            if limit is None:
+                time.sleep(self.rng.uniform(0.9 * self.training[0], 1.1 * self.training[1]))
+                os.kill(child, signal.Signals[end])
+            status = self._wait(child)
+            if status == 0:
+                self.tally["came to its end before"] += 1
+                break
+            self.tally[end] += 1
+            allowed = {"full disk": {2}, "SIGINT": {130, -signal.SIGINT}}.get(end) or {-signal.Signals[end]}
+            told = self._told()
+            if status not in allowed or (end == "full disk" and ("Traceback" in told or "error: " not in told)):
+                self._violation(f"{name}, {history}: exit status {status} after {end}, {told!r}")
+        self._finish(self._begin(self._arguments(output)), f"{name}, {history}")
+        if (output / MODEL).read_bytes() != self.expected:
+            self._violation(f"{name}, {history}: another model than that of the whole run")
+        left = {path.name for path in output.iterdir() if path.suffix == ".tmp"} - {f"{CHECKPOINT}.tmp", f"{MODEL}.tmp"}
+        if left - {"results.json.tmp", "learning_curve.png.tmp"}:
+            self._violation(f"{name}, {history}: {left} left behind")
+        self.tally["models compared"] += 1
+        print(f"{name}: {', '.join(history)}", flush=True)
+
+    def _arguments(self, output: Path) -> list[str]:
+        return ["--resume" if (output / CHECKPOINT).exists() else "--output", str(output)]
+
+    def _begin(self, where: Sequence[str], limit: int | None = None, *, jumping: bool = False) -> int:
+        """Begin or resume a run in a process of its own."""
+        settings = [] if where[0] == "--resume" else [*SETTINGS, "--overwrite"]
+        threads = ["--threads", str(self.rng.choice((1, 2, 3)))]
+        arguments = [
+            "train",
+            *settings,
+            *where,
+            "--epochs",
+            str(EPOCHS),
+            "--checkpoint-seconds",
+            "0",
+            "--quiet",
+            *threads,
+        ]
+        child = os.fork()
+        if child:
+            return child
+        status = 1
+        try:
+            shown = os.open(self.folder / "shown.txt", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+            os.dup2(shown, 1)
+            os.dup2(shown, 2)
+            sys.stdout, sys.stderr = os.fdopen(1, "w", buffering=1), os.fdopen(2, "w", buffering=1)
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            if jumping:
+                time.time = _jumping(time.time, random.Random(str(self.tally)))
+            if limit is not None:
+                resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+            status = plrank_fast_main(arguments)
+        except SystemExit as left:
+            status = left.code if isinstance(left.code, int) else 1
+        except KeyboardInterrupt:
+            status = 130
+        finally:
+            os._exit(status)
+
+    def _finish(self, child: int, what: str) -> None:
+        """Wait for a run that nothing ends."""
+        status = self._wait(child)
+        if status:
+            self._violation(f"{what}: exit status {status} of a run that was not ended, {self._told()!r}")
+
+    def _wait(self, child: int) -> int:
+        deadline = time.monotonic() + SECONDS_OF_A_RUN
+        while True:
+            ended, status = os.waitpid(child, os.WNOHANG)
+            if ended:
+                return os.waitstatus_to_exitcode(status)
+            if time.monotonic() > deadline:
+                os.kill(child, signal.SIGKILL)
+                self._violation("a run hung")
+                deadline += SECONDS_OF_A_RUN
+            time.sleep(0.01)
+
+    def _told(self) -> str:
+        return (self.folder / "shown.txt").read_text()[-2000:]
+
+    def _violation(self, what: str) -> None:
+        self.violations.append(what)
+        print(f"BROKEN  {what}", flush=True)
+
+
+def _jumping(clock: Callable[[], float], rng: random.Random) -> Callable[[], float]:
+    """A clock that is set back and forth by up to a year at each look."""
+    return lambda: clock() + rng.uniform(-3e7, 3e7)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kills", type=int, default=30)
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory() as folder:
+        kills = Kills(Path(folder), given.seed)
+        kills.run(given.kills)
+    print(", ".join(f"{what}: {count}" for what, count in sorted(kills.tally.items())))
+    print(f"seed {given.seed}, {len(kills.violations)} violations")
+    return int(bool(kills.violations))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
