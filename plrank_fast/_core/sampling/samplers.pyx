@@ -77,8 +77,11 @@ NS_PER_ITEM = 4.0
 #
 # Costs in ns per ranking, in full groups, measured with AVX-512; only their ratios matter.
 
-cdef inline double introselect_cost(intp_t n_items, intp_t cutoff) noexcept nogil:
-    return 2.5 * n_items + 15.0 * cutoff + 100.0
+cdef inline double introselect_cost(intp_t n_items, intp_t cutoff, intp_t n_samples) noexcept nogil:
+    cdef double cost = 2.5 * n_items + 15.0 * cutoff + 100.0
+    if n_items > PLR_SLOT_ITEMS:  # the first rankings, which do not know yet what is late, take longer
+        cost += 8.0 * n_items * min(n_samples, <intp_t>3) / n_samples
+    return cost
 
 
 cdef inline double network_cost(intp_t n_items, intp_t cutoff) noexcept nogil:
@@ -87,17 +90,25 @@ cdef inline double network_cost(intp_t n_items, intp_t cutoff) noexcept nogil:
     return n_items * (0.1 + 0.08 * log2(max(16.0, cutoff + 1.0))) * leaving
 
 
-cdef inline double threshold_cost(intp_t n_items, intp_t cutoff, intp_t n_samples) noexcept nogil:
-    return 0.12 * n_items + max(40.0, 1.6 * plr_mean_candidates(cutoff)) - 5.0 + 2.5 * n_items / n_samples
+cdef inline double filling_cost(intp_t n_items, intp_t n_samples, double lanes_per_sample) noexcept nogil:
+    """Of a table, once for all rankings of a query.
+
+    In lists of up to PLR_SLOT_ITEMS it is taken for each lane of the first group, which a call of so few rankings does
+    not notice.
+    """
+    return 2.5 * n_items / n_samples * (1.0 if n_items > PLR_SLOT_ITEMS else lanes_per_sample)
 
 
-cdef inline double table_cost(intp_t n_items, intp_t cutoff, double rows, intp_t n_samples) noexcept nogil:
-    cdef double filling = 2.5 * n_items / n_samples
+cdef inline double threshold_cost(intp_t n_items, intp_t cutoff) noexcept nogil:
+    return 0.12 * n_items + max(40.0, 1.6 * plr_mean_candidates(cutoff)) - 5.0
+
+
+cdef inline double table_cost(intp_t n_items, intp_t cutoff, double rows) noexcept nogil:
     if n_items > PLR_SLOT_ITEMS:
-        return filling + 25.0 * rows
+        return 25.0 * rows
     if rows <= PLR_MOST_COMPARED:
-        return filling + (0.65 + 0.0075 * rows) * rows  # compared with all rows before
-    return filling + 1.2 * rows if rows < plr_slot_rows(cutoff) else INFINITY
+        return (0.65 + 0.0075 * rows) * rows  # compared with all rows before
+    return 1.2 * rows if rows < plr_slot_rows(cutoff) else INFINITY
 
 
 cdef void expect_draws(Sampler *sampler, const Weights *weights, intp_t cutoff, double most) noexcept nogil:
@@ -121,9 +132,10 @@ cdef int choose_sampler(Sampler *sampler, const Draw *draw, const Weights *weigh
     """
     cdef intp_t n_items = weights.n_items, cutoff = min(draw.cutoff, weights.n_items)
     cdef int fastest = INTROSELECT
-    cdef double least = introselect_cost(n_items, cutoff), cost
+    cdef double least = introselect_cost(n_items, cutoff, draw.n_samples), cost
     # a group costs the same however few of its rankings are wanted
     cdef double lanes_per_sample = (draw.n_samples + GROUP_SIZE - 1) // GROUP_SIZE * GROUP_SIZE / <double>draw.n_samples
+    cdef double filling = filling_cost(n_items, draw.n_samples, lanes_per_sample)
     # arrival times of groups are float32, and weights must be representable
     cdef bint network_serves = n_items <= PLR_NETWORK_ITEMS and weights.spread <= PLR_FLOAT_SPREAD
     cdef bint threshold_serves = (
@@ -143,7 +155,7 @@ cdef int choose_sampler(Sampler *sampler, const Draw *draw, const Weights *weigh
         fastest = NETWORK
         least = lanes_per_sample * network_cost(n_items, cutoff)
     if threshold_serves:
-        cost = lanes_per_sample * threshold_cost(n_items, cutoff, draw.n_samples)
+        cost = filling + lanes_per_sample * threshold_cost(n_items, cutoff)
         if cost < least:
             fastest = THRESHOLD
             least = cost
@@ -151,8 +163,8 @@ cdef int choose_sampler(Sampler *sampler, const Draw *draw, const Weights *weigh
     if table_serves and 2 * cutoff <= n_items:
         expect_draws(sampler, weights, cutoff, least)
         # the slowest of sixteen rankings
-        cost = lanes_per_sample * table_cost(
-            n_items, cutoff, sampler.mean_draws + 2.0 * sampler.deviation + 1.0, draw.n_samples)
+        cost = filling + lanes_per_sample * table_cost(
+            n_items, cutoff, sampler.mean_draws + 2.0 * sampler.deviation + 1.0)
         if cost < least:
             return TABLE if n_items <= PLR_SLOT_ITEMS else GUIDE
     return fastest
