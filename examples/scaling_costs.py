@@ -32,8 +32,9 @@ def mapped_data(folder, n_docs, n_features, length):
     labels = rng.choice(5, p=[0.52, 0.32, 0.13, 0.02, 0.01], size=n_docs).astype(float)
     features = rng.random((n_docs, n_features), dtype=np.float32)
     data = RankingData(features, labels, offsets, np.arange(offsets.size - 1), "generated")
-    cached([str(text)], {}, folder, lambda: data)
-    return cached([str(text)], {}, folder, lambda: data)  # the first call writes, the second maps
+    options = {"dtype": features.dtype.str, "string_qids": False}
+    cached([str(text)], options, folder, lambda: data)
+    return cached([str(text)], options, folder, lambda: data)  # the first call writes, the second maps
 
 
 def nanoseconds_of(steps, n_docs, rounds):

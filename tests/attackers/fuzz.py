@@ -107,7 +107,9 @@ class Fuzz:
         shared = mmap.mmap(-1, mmap.PAGESIZE)
         shared[:8] = struct.pack("<q", self.next[name])
         reading, writing = os.pipe()
-        child = os.fork()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # libraries with threads warn of every fork; no child calls one of them
+            child = os.fork()
         if child == 0:
             os.close(reading)
             status = 1

@@ -142,7 +142,8 @@ def test_dtype_of_scores_is_kept(dtype):
 
 def test_gradient_by_finite_differences_in_float64():
     """Mutant: the callback's results in float32."""
-    enable_x64 = getattr(jax, "enable_x64", None) or importlib.import_module("jax.experimental").enable_x64
+    # what JAX has by that name is a flag that refuses to be asked whether it is true
+    enable_x64 = (jax if hasattr(jax, "enable_x64") else importlib.import_module("jax.experimental")).enable_x64
     with enable_x64(True):
         from jax.test_util import check_grads
 
