@@ -1,4 +1,4 @@
-"""Minus the expected metric, and log-probabilities of rankings, as functions that JAX differentiates.
+"""Minus the expected metric, and the Plackett-Luce distribution, for JAX to differentiate.
 
 Value and gradient come from one ``pure_callback`` to the CPU, computed in float64. The function goes through ``jit``,
 ``grad`` and ``vmap``; the seed of sampled methods is data, an argument like the others.
@@ -17,6 +17,7 @@ from plrank_fast.extras import import_extra
 from plrank_fast.layouts import layout_of
 from plrank_fast.sampling import ranking_log_prob as _ranking_log_prob
 from plrank_fast.sampling import ranking_log_prob_vjp as _ranking_log_prob_vjp
+from plrank_fast.sampling import sample_rankings as _sample_rankings
 from plrank_fast.value_and_gradient import METHODS
 
 jax = import_extra("jax", "jax")
@@ -82,8 +83,7 @@ def plackett_luce_loss(
     >>> jax.grad(plackett_luce_loss)(jnp.zeros(2), jnp.array([1.0, 0.0]), cutoff=1).round(3)
     Array([-0.25,  0.25], dtype=float32)
     """
-    scores = jnp.asarray(scores)
-    validation.of_type(jnp.issubdtype(scores.dtype, jnp.floating), "scores", "of a floating dtype", scores.dtype)
+    scores = _floating(scores)
     validation.choice(gain, "gain", GAINS)
     validation.choice(reduction, "reduction", REDUCTIONS)
     validation.choice(method, "method", METHODS)
@@ -97,10 +97,10 @@ def plackett_luce_loss(
     return (values if reduction == "none" else values.sum()).astype(scores.dtype)
 
 
-def _words(seed: Any) -> Any:
+def _words(seed: Any, name: str = "seed") -> Any:
     """Array of the seed's 32-bit words, as ``SeedSequence`` takes an int apart."""
     if isinstance(seed, (int, np.integer)):
-        number = validation.count(seed, "seed", 0)
+        number = validation.count(seed, name, 0)
         words: list[int] = []
         while number or not words:
             words.append(number & 0xFFFFFFFF)
@@ -110,7 +110,7 @@ def _words(seed: Any) -> Any:
     if jnp.issubdtype(seed.dtype, jax.dtypes.prng_key):
         seed = jax.random.key_data(seed)
     whole = jnp.issubdtype(seed.dtype, jnp.integer)
-    validation.of_type(whole, "seed", "an int, an array of integers or a key", f"dtype {seed.dtype}")
+    validation.of_type(whole, name, "an int, an array of integers or a key", f"dtype {seed.dtype}")
     return seed.reshape(-1)
 
 
@@ -209,9 +209,198 @@ def ranking_log_prob(scores: Any, rankings: Any) -> Any:
     >>> jax.grad(lambda scores: 6 * ranking_log_prob(scores, rankings).sum())(jnp.zeros(3)).round(3)
     Array([ 1., -5.,  4.], dtype=float32)
     """
-    scores, rankings = jnp.asarray(scores), jnp.asarray(rankings)
+    scores, rankings = _floating(scores), _whole_numbers(rankings, "rankings")
+    validation.number_of_axes(scores.ndim, "scores", 1)
+    validation.number_of_axes(rankings.ndim, "rankings", 2)
+    return _log_prob_of(scores, rankings)
+
+
+class PlackettLuce:
+    """The Plackett-Luce distribution over rankings, or over their first ranks, for JAX.
+
+    A pytree whose one leaf are the scores: it may be passed through ``jit``, ``grad`` and ``vmap``.
+
+    Parameters
+    ----------
+    scores : array, shape (..., n_items)
+        Log-weights, of any floating dtype; the axes before the last are the batch.
+    cutoff : int, optional
+        Ranks of a ranking, K; all items by default.
+
+    Attributes
+    ----------
+    scores : array
+    cutoff : int
+    batch_shape, event_shape : tuple of int
+        Of the axes before the last, and (K,).
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described; the message names it.
+
+    Notes
+    -----
+    All is computed on the CPU in float64. For queries of different lengths, and for marginals, entropy and divergence,
+    there is ``plrank_fast.PlackettLuce``.
+
+    Examples
+    --------
+    >>> import jax, jax.numpy as jnp
+    >>> from plrank_fast.jax import PlackettLuce
+    >>> policy = PlackettLuce(jnp.log(jnp.array([1.0, 2.0, 1.0])), cutoff=2)
+    >>> policy.mode(), policy.sample(jax.random.key(0), (5,)).shape
+    (Array([1, 0], dtype=int32), (5, 2))
+    >>> jnp.exp(policy.log_prob(jnp.array([[1, 0], [0, 1]]))).round(3)
+    Array([0.25 , 0.167], dtype=float32)
+    """
+
+    def __init__(self, scores: Any, cutoff: int | None = None) -> None:
+        self.scores = _floating(scores)
+        validation.at_least_one_axis(self.scores.shape, "scores")
+        n_items = self.scores.shape[-1]
+        self.cutoff = n_items if cutoff is None else min(validation.count(cutoff, "cutoff", 0), n_items)
+
+    def __repr__(self) -> str:
+        """Say what it is over."""
+        return f"PlackettLuce(batch_shape={self.batch_shape}, event_shape={self.event_shape})"
+
+    @property
+    def batch_shape(self) -> tuple[int, ...]:
+        """Axes of the scores before the last."""
+        return tuple(self.scores.shape[:-1])
+
+    @property
+    def event_shape(self) -> tuple[int, ...]:
+        """Of a ranking: (cutoff,)."""
+        return (self.cutoff,)
+
+    def sample(self, key: Any, sample_shape: tuple[int, ...] = ()) -> Any:
+        """Draw rankings, without a gradient.
+
+        Parameters
+        ----------
+        key : key of ``jax.random``, int, or array of int
+            The same key gives the same rankings. It may be traced.
+        sample_shape : tuple of int
+            How many of each distribution of the batch.
+
+        Returns
+        -------
+        array of int32, shape sample_shape + batch_shape + (cutoff,)
+
+        Raises
+        ------
+        TypeError, ValueError
+            If an argument is not as described; the message names it.
+        """
+        shape = tuple(validation.count(size, "sample_shape", 0) for size in sample_shape)
+        n_samples = int(np.prod(shape, dtype=np.int64))
+        cutoff = self.cutoff
+
+        def draw(scores: NDArray[Any], words: NDArray[Any]) -> NDArray[np.int32]:
+            """Of one batch, (n_samples, n_queries, K)."""
+            rows = scores.reshape(-1, scores.shape[-1]).astype(np.float64)
+            rankings = _sample_rankings(
+                rows.ravel(),
+                n_samples,
+                cutoff,
+                offsets=_offsets_of_rows(rows),
+                rng=np.random.SeedSequence(words.tolist()),
+            )
+            return np.moveaxis(rankings, 1, 0)
+
+        result = jax.ShapeDtypeStruct((*shape, *self.batch_shape, cutoff), jnp.int32)
+        if 0 in result.shape:
+            return jnp.zeros(result.shape, jnp.int32)
+        n_axes = self.scores.ndim
+
+        def on_host(scores: Any, words: Any) -> NDArray[np.int32]:
+            """Of one batch, or of each of those that ``vmap`` has stacked."""
+            scores, words = np.asarray(scores), np.asarray(words)
+            stacked = scores.shape[: scores.ndim - n_axes]
+            rankings = np.empty(stacked + result.shape, dtype=np.int32)
+            for index in np.ndindex(stacked):
+                rankings[index] = draw(scores[index], words[index]).reshape(result.shape)
+            return rankings
+
+        scores = jax.lax.stop_gradient(self.scores)
+        return jax.pure_callback(on_host, result, scores, jnp.asarray(_words(key, "key")), vmap_method="broadcast_all")
+
+    def log_prob(self, rankings: Any) -> Any:
+        """Compute the log-probability of rankings, differentiable once by the scores.
+
+        Parameters
+        ----------
+        rankings : array of int, shape (..., length)
+            The axes before the last broadcast against the batch. A ranking may end early, with -1 after its last item.
+
+        Returns
+        -------
+        array
+            Of the dtype of the scores; without the last axis.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If an argument is not as described. What depends on values is found by the callback: JAX wraps its error.
+        """
+        rankings = _whole_numbers(rankings, "rankings")
+        validation.at_least_one_axis(rankings.shape, "rankings")
+        shape = jnp.broadcast_shapes(rankings.shape[:-1], self.batch_shape)
+        # one row of scores for each of the batch, with all of its rankings
+        batch = shape[len(shape) - len(self.batch_shape) :]
+        n_queries = int(np.prod(batch, dtype=np.int64))
+        if 0 in shape:
+            return jnp.zeros(shape, self.scores.dtype)
+        rows = jnp.broadcast_to(self.scores, (*batch, self.scores.shape[-1])).reshape(n_queries, -1)
+        of_rows = jnp.broadcast_to(rankings, (*shape, rankings.shape[-1])).reshape(-1, n_queries, rankings.shape[-1])
+        log_prob = _log_prob_of(rows, of_rows.swapaxes(0, 1))
+        return log_prob.swapaxes(0, 1).reshape(shape)
+
+    def mode(self) -> Any:
+        """Return the most probable ranking, by descending score; of equal scores the lower number first.
+
+        Returns
+        -------
+        array of int32, shape batch_shape + (cutoff,)
+        """
+        order = jnp.argsort(self.scores, axis=-1, descending=True, stable=True)
+        return order[..., : self.cutoff].astype(jnp.int32)
+
+
+def _flatten(policy: PlackettLuce) -> tuple[tuple[Any], int]:
+    return (policy.scores,), policy.cutoff
+
+
+def _unflatten(cutoff: int, leaves: tuple[Any]) -> PlackettLuce:
+    """JAX fills pytrees with what is no array, too: nothing is checked."""
+    policy = object.__new__(PlackettLuce)
+    policy.scores, policy.cutoff = leaves[0], cutoff
+    return policy
+
+
+jax.tree_util.register_pytree_node(PlackettLuce, _flatten, _unflatten)
+
+
+def _floating(scores: Any) -> Any:
+    scores = jnp.asarray(scores)
     validation.of_type(jnp.issubdtype(scores.dtype, jnp.floating), "scores", "of a floating dtype", scores.dtype)
-    validation.of_type(jnp.issubdtype(rankings.dtype, jnp.integer), "rankings", "of integers", rankings.dtype)
+    return scores
+
+
+def _whole_numbers(array: Any, name: str) -> Any:
+    array = jnp.asarray(array)
+    validation.of_type(jnp.issubdtype(array.dtype, jnp.integer), name, "of integers", array.dtype)
+    return array
+
+
+def _offsets_of_rows(rows: NDArray[Any]) -> NDArray[np.int64]:
+    return np.arange(rows.shape[0] + 1, dtype=np.int64) * rows.shape[1]
+
+
+def _log_prob_of(scores: Any, rankings: Any) -> Any:
+    """Log-probabilities of rankings (..., n_rankings, length) for scores (..., n_items), of the dtype of these."""
     dtype = jnp.float64 if scores.dtype == jnp.float64 else jnp.float32
     return _log_prob(scores.astype(dtype), rankings.astype(jnp.int32)).astype(scores.dtype)
 
@@ -219,10 +408,14 @@ def ranking_log_prob(scores: Any, rankings: Any) -> Any:
 @jax.custom_vjp  # type: ignore[untyped-decorator]
 def _log_prob(scores: Any, rankings: Any) -> Any:
     def on_host(scores: Any, rankings: Any) -> NDArray[Any]:
-        return _ranking_log_prob(scores, rankings).astype(np.asarray(scores).dtype)
+        """All axes before those of a query, which ``vmap`` may have added to, are queries."""
+        scores, rankings = np.asarray(scores), np.asarray(rankings)
+        rows, of_rows = scores.reshape(-1, scores.shape[-1]), rankings.reshape(-1, *rankings.shape[-2:])
+        log_prob = _ranking_log_prob(rows.ravel(), of_rows, offsets=_offsets_of_rows(rows))
+        return log_prob.reshape(rankings.shape[:-1]).astype(scores.dtype)
 
     result = jax.ShapeDtypeStruct(rankings.shape[:-1], scores.dtype)
-    return jax.pure_callback(on_host, result, scores, rankings, vmap_method="sequential")
+    return jax.pure_callback(on_host, result, scores, rankings, vmap_method="broadcast_all")
 
 
 def _log_prob_forward(scores: Any, rankings: Any) -> Any:
@@ -233,10 +426,14 @@ def _log_prob_backward(saved: Any, upstream: Any) -> Any:
     scores, rankings = saved
 
     def on_host(scores: Any, rankings: Any, upstream: Any) -> NDArray[Any]:
-        return _ranking_log_prob_vjp(scores, rankings, upstream).astype(np.asarray(scores).dtype)
+        scores, rankings, upstream = np.asarray(scores), np.asarray(rankings), np.asarray(upstream)
+        rows, of_rows = scores.reshape(-1, scores.shape[-1]), rankings.reshape(-1, *rankings.shape[-2:])
+        weights = upstream.reshape(of_rows.shape[:-1])
+        gradient = _ranking_log_prob_vjp(rows.ravel(), of_rows, weights, offsets=_offsets_of_rows(rows))
+        return gradient.reshape(scores.shape).astype(scores.dtype)
 
     result = jax.ShapeDtypeStruct(scores.shape, scores.dtype)
-    return jax.pure_callback(on_host, result, scores, rankings, upstream, vmap_method="sequential"), None
+    return jax.pure_callback(on_host, result, scores, rankings, upstream, vmap_method="broadcast_all"), None
 
 
 _log_prob.defvjp(_log_prob_forward, _log_prob_backward)

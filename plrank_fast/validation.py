@@ -588,6 +588,12 @@ def at_least_one_axis(shape: tuple[int, ...], name: str) -> None:
         raise ValueError(f"{name} must have an axis of items, got a scalar")
 
 
+def number_of_axes(got: int, name: str, expected: int) -> None:
+    """Check the number of axes of an array whose values are not known yet."""
+    if got != expected:
+        raise ValueError(f"{name} must have {expected} {'axis' if expected == 1 else 'axes'}, got {got}")
+
+
 def reward_baseline(values: Any, shape: tuple[int, int], per_ranking: bool) -> FloatArray | None:
     """Return what is taken off the rewards, to be broadcast to their shape; None is the mean of the other rankings.
 
