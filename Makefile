@@ -14,7 +14,7 @@ PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 # The default preset; the size is half of the real set's, for the memory of small machines.
 TRAIN_FLAGS ?= --profile yahoo --queries 10000 --epochs 40 --minutes 1.5 --output runs/yahoo --overwrite
 
-.PHONY: help train test test-all docs wheel hunt mutants fuzz sanitize kills lint bench bench-quick bench-instructions build clean compiled
+.PHONY: help train test test-all docs wheel hunt mutants fuzz sanitize tsan matrix kills lint bench bench-quick bench-instructions build clean compiled
 
 .NOTPARALLEL:
 
@@ -84,6 +84,15 @@ sanitize: build  ## run tests with the address and undefined behaviour sanitizer
 	cd build/sanitize && LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" \
 		ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
 		PYTHONPATH=$(CURDIR)/build/sanitize/lib ../../$(BIN)/pytest -q $(addprefix ../../,$(SANITIZE_TESTS))
+
+# LLVM's OpenMP tells ThreadSanitizer how threads wait for each other; GCC's does not (tests/attackers/races.py).
+tsan: build  ## call every function on teams under ThreadSanitizer (needs clang and its libomp; CLANG=clang-19)
+	PLRANK_FAST_SANITIZE=thread CC=$(CLANG) $(BIN)/python setup.py -q build \
+		--build-lib build/tsan/lib --build-temp build/tsan/temp
+	PYTHONPATH=$(CURDIR)/build/tsan/lib $(BIN)/python tests/attackers/races.py --compiler $(CLANG)
+
+matrix: build  ## test the numbers under other compilers, levels, options and constants (MATRIX_FLAGS="--rows lowest")
+	$(BIN)/python tests/attackers/matrix.py $(MATRIX_FLAGS)
 
 lint: build  ## check style and types
 	$(BIN)/ruff check .

@@ -1,0 +1,80 @@
+"""Constants that choose a path by measured or estimated time, and both extremes of each.
+
+Results must not depend on them beyond what is promised, so that tests hold at either. ``matrix.py`` changes them in
+copies of the sources: the library itself carries no switch. A line that is no longer there is an error.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class Constant:
+    """A line of a file as it stands, up to what is replaced, and two values to put there."""
+
+    path: str  # in plrank_fast
+    before: str
+    value: str
+    lowest: str
+    highest: str
+    after: str = ""
+
+    def replaced(self, source: str, value: str) -> str:
+        """The source with another value."""
+        line = self.before + self.value + self.after
+        if source.count(line) != 1:
+            raise ValueError(f"{self.path} has {source.count(line)} times {line!r}")
+        return source.replace(line, self.before + value + self.after)
+
+
+_EXACT = "kernels/gradients/exact"
+NEVER = "(<intp_t>1 << 60)"
+CONSTANTS = (
+    # rounds and threads
+    Constant("_core/runtime/threads.pyx", "cdef double WORTH_NS = ", "2e6", "0.0", "1e18"),
+    Constant("_core/runtime/threads.pyx", "cdef double ROUND_NS = ", "5e7", "1e3", "1e18"),
+    Constant("_core/runtime/threads.pyx", "cdef double LEARNT_FACTOR = ", "1.0", "1e-6", "1e6"),
+    Constant("_core/runtime/threads.pyx", "cdef size_t LARGEST_SPARE = ", "16 << 20", "0", "<size_t>1 << 60"),
+    Constant("_core/runtime/batch.pyx", "cdef double OVERHEAD_ITEMS = ", "25.0", "0.0", "1e9"),
+    Constant("_core/runtime/batch.pyx", "cdef double LONG_ROUNDS = ", "0.04", "0.0", "1e18"),
+    Constant("_core/runtime/batch.pyx", "    return max(<intp_t>1, min(<intp_t>16, ", "n_queries // (32 * n_threads)",
+             "1", "16", "))"),
+    Constant("kernels/runtime/cancellation.h", "#define WORK_BETWEEN_LOOKS ", "5e6", "1", "1e300"),
+    # selection
+    Constant("_core/random/selection.pyx", "cdef intp_t SHORT_SELECTION = ", "32", "16", "64"),
+    Constant("_core/sampling/introselect.pyx", "cdef intp_t FIRST_PIVOT_SAMPLES = ", "16", "1", NEVER),
+    Constant("kernels/sampling/slot_table.h", "#define PLR_MOST_COMPARED ", "96", "32", "512", " /*"),
+    # gradients
+    Constant("kernels/gradients/pl_rank_groups.h", "#define PLR_CACHED_ITEMS ", "400", "0", "1000000"),
+    Constant("_core/gradients/pl_rank_groups.pyx", "cdef double HOPELESS = ", "10.0", "0.0", "1e18"),
+    Constant("_core/gradients/stochastic_rank.pyx", "cdef intp_t LONGEST_TOGETHER = ", "4096", "0", "65536"),
+    # losses
+    Constant("_core/losses/pairs.pyx", "    WORTH_LISTING = ", "4", "0", "100000"),
+    Constant("_core/losses/pairs.pyx", "    WORTH_SEARCHING = ", "64", "0", "100000", "         "),
+    Constant("kernels/losses/rank_losses.h", "#define PLR_SOFT_RANK_KEPT ((size_t)1 << ", "20", "0", "30"),
+    # the exact gradient
+    Constant(f"{_EXACT}/exact_panels.h", "#define SORTED_FROM ", "17", "1", "1000000", " "),
+    Constant(f"{_EXACT}/exact_panels.h", "#define GAP ", "7.0", "2.0", "200.0", " "),
+    Constant(f"{_EXACT}/arrival_polynomials.c", "#define FEWEST_SMALL ", "5", "1", "1000000", " "),
+    Constant(f"{_EXACT}/arrival_polynomials.c", "#define BANDED_FROM ", "32", "1", "1000000", " "),
+    Constant(f"{_EXACT}/moment_compression.h", "#define COMPRESSED_FROM ", "800", "1", "100000000", " "),
+    # what a method is chosen by
+    Constant("cost_model.py", "WORTH_OF_EXACTNESS = ", "5.0", "0.0", "1e18"),
+    Constant("chunks.py", "QUERY_COST = ", "20", "0", "1_000_000", "  #"),
+)  # fmt: skip
+
+# What the sampler "auto" is to draw with, where that can serve the query.
+RULE = Constant(
+    "_core/sampling/samplers.pyx", "    if draw.sampler != AUTO:\n        return INTROSELECT\n", "", "", ""
+)  # fmt: skip
+SAMPLERS = {
+    "introselect": "    return INTROSELECT\n",
+    "network": "    if network_serves:\n        return NETWORK\n",
+    "threshold": "    if threshold_serves:\n        return THRESHOLD\n",
+    "table": (
+        "    if table_serves and 2 * cutoff <= n_items:\n"
+        "        expect_draws(sampler, weights, cutoff, 1e9)\n"
+        "        return TABLE if n_items <= PLR_SLOT_ITEMS else GUIDE\n"
+    ),
+}
