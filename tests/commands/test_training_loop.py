@@ -1037,12 +1037,12 @@ def test_disparity_is_lowered(tmp_path, splits, method):
 @pytest.mark.parametrize("settings", [{}, {"optimizer": "sgd", "learning_rate": 0.05}], ids=["default", "sgd"])
 @pytest.mark.parametrize("profile", ["yahoo", "mslr"])
 def test_disparity_goes_down_with_the_defaults(tmp_path, profile, settings):
-    """On the training data, and on others by a tenth where they are alike enough: half or less of what was measured.
+    """On the training data, and on others: half or less of what was measured.
 
     Mutants: merit as gains over the ideal, whose disparity has gradients a thousand times smaller (SGD); merit scaled
     by the disparity instead of its root; the defaults as they were.
     """
-    source = Source(profile=profile, queries=200, features=20)
+    source = Source(profile=profile, queries=200, features=60)
     config = TrainingConfig(objective="disparity", **settings)
     run = TrainingRun(config, source, source.load(normalize=True), tmp_path, epochs=30)
     train = run.splits.train
@@ -1053,7 +1053,7 @@ def test_disparity_goes_down_with_the_defaults(tmp_path, profile, settings):
     run.train()
     assert run.evaluate(train)["disparity"] < 0.95 * before
     values = [entry["vali"]["disparity"] for entry in run.progress.history]
-    assert min(values) < (0.9 if profile == "yahoo" else 1.0) * values[0]
+    assert min(values) < (0.92 if profile == "yahoo" else 0.98) * values[0]
 
 
 def test_merit_that_is_equal(tmp_path):
