@@ -58,8 +58,21 @@ def workloads():
         scores, relevance, offsets = many
         return lambda: getattr(plr, name)(scores, relevance, plr.dcg_weights(10), offsets=offsets, n_threads=1)
 
+    def lone(name, *arguments, **options):
+        function = getattr(losses, name) if hasattr(losses, name) else getattr(plr, name)
+        return lambda: function(*arguments, **options)
+
+    scores, relevance, _ = batch([8])
+    rng, theta = np.random.default_rng(1), plr.dcg_weights(8)
     calls = {
         "call overhead": sampled("pl_rank_3", batch([2]), 1, 1),
+        "one query, pl_rank_3": lone("pl_rank_3", scores, relevance, theta, n_samples=1, rng=rng),
+        "one query, pl_rank_3 of a seed": lone("pl_rank_3", scores, relevance, theta, n_samples=1, rng=1),
+        "one query, pl_rank_exact": lone("pl_rank_exact", scores, relevance, theta),
+        "one query, sample_rankings": lone("sample_rankings", scores, 1, rng=rng),
+        "one query, ndcg": lone("ndcg", scores, relevance, theta),
+        "one query, softmax_cross_entropy": lone("softmax_cross_entropy", scores, relevance),
+        "one query in a list": lone("pl_rank_3", scores.tolist(), relevance, theta, n_samples=1, rng=rng),
         "sample_rankings introselect": sampling("introselect", middle, 10, 100),
         "sample_rankings network D=24": sampling("network", short, 10, 100),
         "sample_rankings network D=120": sampling("network", middle, 100, 100),

@@ -39,7 +39,8 @@ For contributors
 Each module imports only modules listed above it::
 
     _core/runtime       runs a call           scalar_types  simd  threads  layout  queries  batch  magnitudes
-    _core/random        streams, selection    stream  selection
+                                              plain_arrays  lone_query
+    _core/random        streams, selection    key  stream  selection
     _core/ranking       weights, rankings     weights  remaining  rankings  metrics
     _core/sampling      samplers              introselect  samplers  latin_hypercube
     _core/gradients     estimators, exact     estimator  pl_rank  pl_rank_groups  hessian  conditional

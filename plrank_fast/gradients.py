@@ -43,6 +43,13 @@ def sampled_estimate(
     baseline: str | None = None,
 ) -> Any:
     """Check all arguments, then run an estimator of ``sampled`` over the batch."""
+    if offsets is None and rankings is None and baseline is None:
+        estimate = _sampled.lone_estimate(
+            kind, SAMPLERS, scores, relevance, rank_weights, n_samples, fewest_samples, rng, sampler, n_threads, out,
+            first_query, hessian,
+        )  # fmt: skip
+        if estimate is not None:
+            return estimate
     scores_ = validation.real_array(scores, "scores")
     relevance_ = validation.same_length(validation.real_array(relevance, "relevance"), "relevance", scores_)
     offsets_ = validation.query_offsets(offsets, scores_.size)
@@ -347,6 +354,11 @@ def pl_rank_cmc(
     )  # fmt: skip
 
 
+def has_unit_gumbel_noise(noise: Any, sigma: Any) -> bool:
+    """Whether the noise is that of the Plackett-Luce model, and both arguments of the types that they should be."""
+    return type(noise) is str and noise == "gumbel" and type(sigma) is float and sigma == 1.0
+
+
 def noisy_scores(
     scores: FloatArray, offsets: IntArray, noise: str, sigma: float
 ) -> tuple[FloatArray, float, float, IntArray | None]:
@@ -446,6 +458,12 @@ def pl_rank_exact(
     >>> plr.pl_rank_exact([0.0, 0.0], [1.0, 0.0], [1.0], noise="normal").round(6)  # 1 / sqrt(4 pi)
     array([ 0.282095, -0.282095])
     """
+    if offsets is None and has_unit_gumbel_noise(noise, sigma):
+        solution: Any = _exact.lone_solution(
+            scores, relevance, rank_weights, rtol, validation.SMALLEST_TOLERANCE, n_threads, out, hessian, value=False
+        )
+        if solution is not None:
+            return solution
     scores_ = validation.real_array(scores, "scores")
     relevance_ = validation.same_length(validation.real_array(relevance, "relevance"), "relevance", scores_)
     offsets_ = validation.query_offsets(offsets, scores_.size)

@@ -32,7 +32,7 @@ from plrank_fast._core.losses import losses as _losses
 from plrank_fast._core.losses.losses import LossKind
 from plrank_fast._core.runtime import magnitudes as _magnitudes
 from plrank_fast._core.runtime import threads as _threads
-from plrank_fast.rank_weights import dcg_weights, gains
+from plrank_fast.rank_weights import DISCOUNTS, dcg_weights, gains
 from plrank_fast.validation import FloatArray, RandomState
 
 __all__ = [
@@ -46,6 +46,7 @@ OutputPair = tuple[FloatArray, FloatArray]
 POINTWISE_KINDS = {"squared": LossKind.POINTWISE_SQUARED, "logistic": LossKind.POINTWISE_LOGISTIC}
 TIES = ("index", "random")
 TRUNCATIONS = ("metric", "pairs")
+ANY_LABEL = (-np.inf, np.inf)
 
 
 def evaluate_loss(
@@ -74,6 +75,14 @@ def evaluate_loss(
     Only ratios of the labels count ``as_gains`` and ``as_shares``. Scores are multiplied by ``slope``, whatever their
     distance is then worth, or divided by ``sigma`` times ``spread`` where great distances are all worth the same.
     """
+    ordinary = scaling.is_ordinary(slope if sigma is None else sigma)
+    if offsets is None and out is None and rng is None and not ties_at_random and ordinary:
+        lone = _losses.lone_loss(
+            loss, scores, labels, *(label_range or ANY_LABEL), as_gains, cutoff, DISCOUNTS, discounts_past_cutoff,
+            slope if sigma is None else 1.0 / (sigma * spread), distance_weight, n_threads, first_query,
+        )  # fmt: skip
+        if lone is not None:
+            return lone
     scores_ = validation.real_array(scores, "scores")
     labels_ = validation.same_length(validation.real_array(labels, "labels"), "labels", scores_)
     if label_range is not None:
@@ -86,7 +95,7 @@ def evaluate_loss(
     if as_gains or as_shares:
         labels_, _ = scaling.moderate(labels_, offsets_)
     scale, factor, exponents = slope, 1.0, None
-    ordinary = scaling.is_ordinary(slope if sigma is None else sigma) and _magnitudes.all_ordinary(scores_)
+    ordinary = ordinary and _magnitudes.all_ordinary(scores_)
     if sigma is None:
         if not ordinary:
             validation.representable_product(scores_, slope, "scores and slope")

@@ -27,7 +27,7 @@ from plrank_fast import scaling, validation
 from plrank_fast._core.ranking import metrics as _metrics
 from plrank_fast._core.ranking.metrics import MetricKind
 from plrank_fast._core.runtime import threads as _threads
-from plrank_fast.rank_weights import dcg_weights, gains, rbp_weights
+from plrank_fast.rank_weights import DISCOUNTS, dcg_weights, gains, rbp_weights
 from plrank_fast.validation import FloatArray, IntArray
 
 NORMALISATIONS = ("query", "dataset")
@@ -114,6 +114,12 @@ def dcg(
     array([1.])
     """
     average_ties = validation.choice(ties, "ties", TIES) == "average"
+    if offsets is None:
+        lone = _metrics.lone_dcg(
+            scores, relevance, rank_weights, cutoff, DISCOUNTS, average_ties, False, 0.0, n_threads
+        )
+        if lone is not None:
+            return lone
     scores_, relevance_, weights, offsets_, threads = _checked(
         scores, relevance, rank_weights, cutoff, offsets, n_threads
     )
@@ -172,6 +178,12 @@ def ndcg(
     """
     validation.choice(normalize, "normalize", NORMALISATIONS)
     average_ties = validation.choice(ties, "ties", TIES) == "average"
+    if offsets is None and normalize == "query":
+        lone = _metrics.lone_dcg(
+            scores, relevance, rank_weights, cutoff, DISCOUNTS, average_ties, True, empty, n_threads
+        )
+        if lone is not None:
+            return lone
     scores_, relevance_, weights, offsets_, threads = _checked(
         scores, relevance, rank_weights, cutoff, offsets, n_threads
     )
@@ -202,6 +214,10 @@ def _metric(
     name: str = "relevance",
 ) -> FloatArray:
     """Check all arguments, then compute a metric of the first ``cutoff`` documents of each query."""
+    if offsets is None:
+        lone = _metrics.lone_metric(kind, scores, relevance, cutoff, parameter, empty, n_threads)
+        if lone is not None:
+            return lone
     scores_ = validation.real_array(scores, "scores")
     relevance_ = validation.same_length(validation.real_array(relevance, name), name, scores_)
     offsets_ = validation.query_offsets(offsets, scores_.size)

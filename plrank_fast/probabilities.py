@@ -11,7 +11,7 @@ from plrank_fast import scaling, validation
 from plrank_fast._core.gradients import exact as _exact
 from plrank_fast._core.gradients.sampled import EstimatorKind
 from plrank_fast._core.runtime import threads as _threads
-from plrank_fast.gradients import NOISES, noisy_scores, pl_rank_exact, sampled_estimate
+from plrank_fast.gradients import NOISES, has_unit_gumbel_noise, noisy_scores, pl_rank_exact, sampled_estimate
 from plrank_fast.validation import FloatArray, RandomState
 
 METHODS = ("exact", "sample")
@@ -30,6 +30,12 @@ def exact_expectation(
     out: Any,
 ) -> FloatArray:
     """Check all arguments, then integrate the expected metric of each query."""
+    if offsets is None and has_unit_gumbel_noise(noise, sigma):
+        solution: FloatArray | None = _exact.lone_solution(
+            scores, relevance, rank_weights, rtol, validation.SMALLEST_TOLERANCE, n_threads, out, False, value=True
+        )
+        if solution is not None:
+            return solution
     scores_ = validation.real_array(scores, "scores")
     relevance_ = validation.same_length(validation.real_array(relevance, "relevance"), "relevance", scores_)
     offsets_ = validation.query_offsets(offsets, scores_.size)
@@ -161,6 +167,10 @@ def rank_probabilities(
     array([[0.5, 0.5],
            [0.5, 0.5]])
     """
+    if offsets is None and out is None:
+        probabilities = _exact.lone_rank_probabilities(scores, cutoff, n_threads)
+        if probabilities is not None:
+            return probabilities
     scores_ = validation.real_array(scores, "scores")
     cutoff = validation.count(cutoff, "cutoff", 0)
     offsets_ = validation.query_offsets(offsets, scores_.size)
@@ -210,6 +220,10 @@ def exposure(
     >>> plr.exposure([0.0, 0.0], [1.0, 0.5])
     array([0.75, 0.75])
     """
+    if offsets is None:
+        exposures = _exact.lone_exposure(scores, rank_weights, n_threads, out)
+        if exposures is not None:
+            return exposures
     scores_ = validation.real_array(scores, "scores")
     offsets_ = validation.query_offsets(offsets, scores_.size)
     weights = validation.weights_of_ranks(rank_weights, offsets_)

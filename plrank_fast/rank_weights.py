@@ -32,6 +32,9 @@ def dcg_weights(cutoff: int) -> FloatArray:
     return 1.0 / np.log2(np.arange(validation.count(cutoff, "cutoff", 0)) + 2.0)
 
 
+DISCOUNTS = dcg_weights(4096)  # of the lists that come one by one
+
+
 def precision_weights(cutoff: int) -> FloatArray:
     """Rank weights of precision at K: 1 / K at each of the first K ranks.
 

@@ -98,6 +98,10 @@ def sample_rankings(
     >>> np.sort(plr.sample_rankings(scores, n_samples=1, cutoff=3, rng=0))
     array([[1, 3]], dtype=int32)
     """
+    if offsets is None:
+        drawn = _samplers.lone_rankings(SAMPLERS, scores, n_samples, cutoff, rng, sampler, n_threads, first_query)
+        if drawn is not None:
+            return drawn
     scores_ = validation.real_array(scores, "scores", minus_infinity=True)
     offsets_ = validation.query_offsets(offsets, scores_.size)
     possible, starts = None, offsets_

@@ -80,6 +80,18 @@ def stochastic_rank(
     >>> bool(gradient[2] > 0 > gradient[0])
     True
     """
+    if (
+        offsets is None
+        and type(noise) is str
+        and noise in NOISES
+        and type(sigma) is float
+        and scaling.is_ordinary(sigma)
+    ):
+        estimate = _stochastic_rank.lone_stochastic_rank(
+            NOISES[noise], 1.0 / sigma, scores, relevance, rank_weights, n_samples, rng, n_threads, out, first_query
+        )
+        if estimate is not None:
+            return estimate
     scores_ = validation.real_array(scores, "scores")
     relevance_ = validation.same_length(validation.real_array(relevance, "relevance"), "relevance", scores_)
     offsets_ = validation.query_offsets(offsets, scores_.size)

@@ -14,8 +14,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from plrank_fast._core.random import key as _key
 from plrank_fast._core.ranking import rankings as _rankings
 from plrank_fast._core.runtime import magnitudes as _magnitudes
+from plrank_fast._core.runtime import plain_arrays as _plain_arrays
 from plrank_fast.extras import import_extra
 
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -59,6 +61,9 @@ def real_array(
     ValueError
         If the number of dimensions is wrong or a value is not finite.
     """
+    plain = _plain_arrays.finite_copy(values)
+    if plain is not None and (ndim is None or plain.ndim in ndim):
+        return plain
     array = _as_array(values, name)
     if array.dtype.kind not in "fiub":
         cast = f": cast it, {name}.astype('float32')" if array.dtype.name == "bfloat16" else ""
@@ -469,10 +474,12 @@ def check_random_state(rng: Any) -> RandomState:
 
 def stream_key(rng: RandomState) -> KeyArray:
     """Return the 128-bit key of one call's random streams; draws it from a generator, under its lock."""
-    if isinstance(rng, np.random.BitGenerator):
-        rng = np.random.Generator(rng)
+    key = _key.stream_key(rng)
+    if key is not None:
+        return key
     if isinstance(rng, np.random.Generator):
         return rng.integers(0, 2**64, size=2, dtype=np.uint64)
+    assert not isinstance(rng, np.random.BitGenerator)
     sequence = rng if isinstance(rng, np.random.SeedSequence) else np.random.SeedSequence(rng)
     return sequence.generate_state(2, np.uint64).astype(np.uint64)
 

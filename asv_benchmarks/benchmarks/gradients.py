@@ -3,6 +3,7 @@
 import numpy as np
 
 import plrank_fast as plr
+from plrank_fast import losses
 
 from .workloads import batch, call
 
@@ -27,6 +28,47 @@ class Gradients:
     def time_gradient(self, method, n_docs, cutoff, spread):
         scores, relevance, offsets = self.batch
         call(method, scores, relevance, self.rank_weights, offsets, N_SAMPLES[method])
+
+
+class OneQuery:
+    """One query per call, as published training loops do: what a call costs besides its arithmetic.
+
+    The last two give the same query as a list and with ``offsets``, which takes the checks that read anything.
+    """
+
+    params = (
+        [
+            *("pl_rank_3", "pl_rank_cmc", "pl_rank_exact", "stochastic_rank", "sample_rankings", "rank_probabilities"),
+            *("ndcg", "losses.softmax_cross_entropy", "losses.lambda_rank"),
+            *("pl_rank_3 of a list", "pl_rank_3 of a batch"),
+        ],
+        [8, 24, 120],
+    )
+    param_names = ("method", "n_docs")
+
+    def setup(self, method, n_docs):
+        name, _, how = method.partition(" ")
+        scores, relevance, offsets = batch([n_docs])
+        weights, rng = plr.dcg_weights(min(n_docs, 10)), np.random.default_rng(0)
+        self.arguments, self.options = (scores, relevance, weights), {}
+        self.function = getattr(losses, name.removeprefix("losses.")) if "." in name else getattr(plr, name)
+        if name.startswith("losses."):
+            self.arguments = scores, np.log2(relevance + 1)
+        elif name == "sample_rankings":
+            self.arguments = scores, 1
+        elif name == "rank_probabilities":
+            self.arguments = scores, weights.size
+        if name in ("pl_rank_3", "pl_rank_cmc", "stochastic_rank"):
+            self.options["n_samples"] = 1
+        if name in ("pl_rank_3", "pl_rank_cmc", "stochastic_rank", "sample_rankings"):
+            self.options["rng"] = rng
+        if how == "of a list":
+            self.arguments = scores.tolist(), relevance, weights
+        elif how == "of a batch":
+            self.options["offsets"] = offsets
+
+    def time_call(self, method, n_docs):
+        self.function(*self.arguments, **self.options)
 
 
 class Noise:

@@ -284,4 +284,4 @@ cdef void accumulate(Estimate *estimate, const int32_t *rankings, intp_t n_ranki
 
 
 cdef Estimator conditional_estimator() noexcept nogil:
-    return new_estimator(workspace, begin, accumulate, NULL, take_mean, 2.0, 0.5)
+    return new_estimator(workspace, begin, accumulate, NULL, take_mean, 2.0, 0.0, 0.5)

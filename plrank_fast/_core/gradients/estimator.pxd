@@ -51,7 +51,8 @@ cdef struct Estimator:
     int passes                   # over the rankings
     bint one_per_query           # the estimate is one number, not one per item
     intp_t fewest_items          # of a query: 2 for gradients, as rounding must not give one to a single item
-    double ns_per_item           # rough cost per sample and item, and per sample, item and rank
+    double ns_per_item           # rough cost per sample and item, per sample and rank, and per sample, item and rank
+    double ns_per_rank
     double ns_per_item_and_rank
 
 
@@ -78,7 +79,7 @@ cdef inline size_t no_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
 
 cdef inline Estimator new_estimator(
     workspace_size workspace, begin_step begin, accumulate_step accumulate, group_step accumulate_group,
-    finish_step finish, double ns_per_item, double ns_per_item_and_rank
+    finish_step finish, double ns_per_item, double ns_per_rank, double ns_per_item_and_rank
 ) noexcept nogil:
     cdef Estimator estimator
     estimator.workspace = workspace
@@ -90,8 +91,14 @@ cdef inline Estimator new_estimator(
     estimator.one_per_query = False
     estimator.fewest_items = 2
     estimator.ns_per_item = ns_per_item
+    estimator.ns_per_rank = ns_per_rank
     estimator.ns_per_item_and_rank = ns_per_item_and_rank
     return estimator
+
+
+cdef inline double ns_per_sample(const Estimator *estimator, intp_t n_items, intp_t cutoff) noexcept nogil:
+    """Rough cost of using up a ranking of so many items, of which so many ranks count."""
+    return n_items * (estimator.ns_per_item + cutoff * estimator.ns_per_item_and_rank) + cutoff * estimator.ns_per_rank
 
 
 cdef inline void take_mean(Estimate *estimate) noexcept nogil:

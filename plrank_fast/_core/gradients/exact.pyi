@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,3 +18,16 @@ def solve_batch(
 def rank_probabilities_batch(
     scores: NDArray[np.float64], offsets: NDArray[np.int64], n_threads: int, probabilities: NDArray[np.float64]
 ) -> None: ...
+def lone_solution(
+    scores: Any,
+    relevance: Any,
+    rank_weights: Any,
+    rtol: Any,
+    smallest_tolerance: float,
+    n_threads: Any,
+    out: Any,
+    hessian: Any,
+    value: bool,
+) -> Any: ...
+def lone_rank_probabilities(scores: Any, cutoff: Any, n_threads: Any) -> NDArray[np.float64] | None: ...
+def lone_exposure(scores: Any, rank_weights: Any, n_threads: Any, out: Any) -> NDArray[np.float64] | None: ...

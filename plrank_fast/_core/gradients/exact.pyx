@@ -7,6 +7,7 @@ from libc.stddef cimport size_t
 from libc.stdint cimport intptr_t
 
 from plrank_fast._core.runtime.batch cimport Batch, batch_of, longest_query, run_batch
+from plrank_fast._core.runtime.lone_query cimport NOT_TAKEN, LoneQuery, plain_count, plain_output, plain_threads
 from plrank_fast._core.runtime.queries cimport Queries, Query, queries_of, query_at
 from plrank_fast._core.runtime.scalar_types cimport int64_t, intp_t
 from plrank_fast._core.runtime.simd cimport simd_level
@@ -187,6 +188,29 @@ cdef int find_long_query(const void *call_, intp_t q, int n_threads) except -1:
 # Entry points
 # ---------------------------------------------------------------------------------------------------------------------
 
+cdef void describe_solving(Batch *batch, SolveCall *call, intp_t longest, intp_t n_ranks) noexcept:
+    """What is done for each query of a call whose tolerance and noise are known, and what it costs."""
+    call.workspace = kernels.workspace(
+        longest, n_ranks, PLR_EXACT_NORMAL if call.inverse_sigma > 0.0 else PLR_EXACT_GRADIENT)
+    batch.call = call
+    batch.query = solve_in_batch
+    batch.long_query = solve_long_query
+    batch.workspace = call.workspace
+    batch.ns_per_item = NS_PER_ITEM + NS_PER_ITEM_AND_RANK * min(n_ranks, longest)
+    batch.slowest = PEAKED
+
+
+cdef void describe_finding(Batch *batch, RankProbabilitiesCall *call, intp_t longest) noexcept:
+    """The same for rank probabilities."""
+    call.workspace = exact_workspace(longest, call.columns, True)
+    batch.call = call
+    batch.query = find_in_batch
+    batch.long_query = find_long_query
+    batch.workspace = call.workspace
+    batch.ns_per_item = NS_PER_ITEM + 2 * NS_PER_ITEM_AND_RANK * min(call.columns, longest)
+    batch.slowest = PEAKED
+
+
 def solve_batch(
     const double[::1] scores, const double[::1] relevance, const double[:, ::1] rank_weights,
     const int64_t[::1] offsets, double rtol, int n_threads, double[::1] gradient, double[::1] hessian,
@@ -199,7 +223,6 @@ def solve_batch(
     """
     cdef SolveCall call
     cdef Batch batch = batch_of(offsets)
-    cdef intp_t longest = longest_query(offsets)
     if scores.shape[0] == 0 or rank_weights.shape[1] == 0:
         return
     call.queries = queries_of(scores, relevance, rank_weights, offsets)
@@ -208,15 +231,46 @@ def solve_batch(
     call.gradient = NULL if gradient is None else &gradient[0]
     call.hessian = NULL if hessian is None else &hessian[0]
     call.value = NULL if value is None else &value[0]
-    call.workspace = kernels.workspace(
-        longest, rank_weights.shape[1], PLR_EXACT_NORMAL if inverse_sigma > 0.0 else PLR_EXACT_GRADIENT)
-    batch.call = &call
-    batch.query = solve_in_batch
-    batch.long_query = solve_long_query
-    batch.workspace = call.workspace
-    batch.ns_per_item = NS_PER_ITEM + NS_PER_ITEM_AND_RANK * min(rank_weights.shape[1], longest)
-    batch.slowest = PEAKED
+    describe_solving(&batch, &call, longest_query(offsets), rank_weights.shape[1])
     run_batch(&batch, n_threads)
+
+
+def lone_solution(
+    scores, relevance, rank_weights, rtol, double smallest_tolerance, n_threads, out, hessian, bint value
+):
+    """Return the gradient of one short query with plain arguments, or its ``value``, or None.
+
+    With its Hessian diagonal if wanted. See ``runtime/lone_query``.
+    """
+    cdef SolveCall call
+    cdef Batch batch
+    cdef LoneQuery query = LoneQuery.__new__(LoneQuery)
+    cdef intp_t n_results
+    cdef double *results
+    cdef bint with_hessian = hessian is True
+    if (
+        type(rtol) is not float or not smallest_tolerance <= rtol < 1.0 or not plain_threads(n_threads)
+        or not (hessian is False or (with_hessian and out is None))
+        or not query.look_at(scores, relevance, rank_weights)
+    ):
+        return None
+    n_results = 1 if value else query.n_items
+    call.rtol = rtol
+    call.inverse_sigma = 0.0
+    batch = query.batch()
+    describe_solving(&batch, &call, query.n_items, query.n_ranks)
+    if not plain_output(out, n_results) or not query.copy(&batch, (1 + with_hessian) * n_results * sizeof(double)):
+        return None
+    results = <double *>query.results
+    call.queries = query.queries
+    call.gradient = NULL if value else results
+    call.hessian = results + n_results if with_hessian else NULL
+    call.value = results if value else NULL
+    query.run(&batch)
+    first = query.deliver(0, n_results * sizeof(double), n_results, out)
+    if not with_hessian:
+        return first
+    return first, query.deliver(n_results * sizeof(double), n_results * sizeof(double), n_results, None)
 
 
 def rank_probabilities_batch(
@@ -225,17 +279,60 @@ def rank_probabilities_batch(
     """Fill ``probabilities`` (n_docs, K): of each item to be at each rank. Empty arrays and K = 0 are fine."""
     cdef RankProbabilitiesCall call
     cdef Batch batch = batch_of(offsets)
-    cdef intp_t longest = longest_query(offsets)
     if scores.shape[0] == 0 or probabilities.shape[1] == 0:
         return
     call.queries = queries_of(scores, None, None, offsets)
     call.probabilities = &probabilities[0, 0]
     call.columns = probabilities.shape[1]
-    call.workspace = exact_workspace(longest, call.columns, True)
-    batch.call = &call
-    batch.query = find_in_batch
-    batch.long_query = find_long_query
-    batch.workspace = call.workspace
-    batch.ns_per_item = NS_PER_ITEM + 2 * NS_PER_ITEM_AND_RANK * min(call.columns, longest)
-    batch.slowest = PEAKED
+    describe_finding(&batch, &call, longest_query(offsets))
     run_batch(&batch, n_threads)
+
+
+def lone_rank_probabilities(scores, cutoff, n_threads):
+    """Return the probabilities (n_items, cutoff) of one short query with plain arguments, or None."""
+    cdef RankProbabilitiesCall call
+    cdef Batch batch
+    cdef LoneQuery query = LoneQuery.__new__(LoneQuery)
+    cdef size_t n_bytes
+    call.columns = plain_count(cutoff, 1)
+    if call.columns < 1 or not plain_threads(n_threads) or not query.look_at(scores, NOT_TAKEN, NOT_TAKEN):
+        return None
+    if call.columns > query.n_items:
+        return None
+    n_bytes = query.n_items * call.columns * sizeof(double)
+    batch = query.batch()
+    describe_finding(&batch, &call, query.n_items)
+    if not query.copy(&batch, n_bytes):
+        return None
+    call.queries = query.queries
+    call.probabilities = <double *>query.results
+    query.run(&batch)
+    return query.deliver(0, n_bytes, (query.n_items, call.columns), None)
+
+
+def lone_exposure(scores, rank_weights, n_threads, out):
+    """Return the expected exposure in one short query with plain arguments, or None."""
+    cdef RankProbabilitiesCall call
+    cdef Batch batch
+    cdef LoneQuery query = LoneQuery.__new__(LoneQuery)
+    cdef intp_t n_probabilities, d, k
+    cdef double *exposures
+    if not plain_threads(n_threads) or not query.look_at(scores, NOT_TAKEN, rank_weights):
+        return None
+    call.columns = query.n_ranks
+    n_probabilities = query.n_items * call.columns
+    batch = query.batch()
+    describe_finding(&batch, &call, query.n_items)
+    if (
+        not plain_output(out, query.n_items)
+        or not query.copy(&batch, (n_probabilities + query.n_items) * sizeof(double))
+    ):
+        return None
+    call.queries = query.queries
+    call.probabilities = <double *>query.results
+    query.run(&batch)
+    exposures = call.probabilities + n_probabilities
+    for d in range(query.n_items):
+        for k in range(call.columns):  # rank after rank, as in a batch
+            exposures[d] += call.probabilities[d * call.columns + k] * call.queries.rank_weights[k]
+    return query.deliver(n_probabilities * sizeof(double), query.n_items * sizeof(double), query.n_items, out)

@@ -95,4 +95,4 @@ cdef void accumulate(Estimate *estimate, const int32_t *rankings, intp_t n_ranki
 
 
 cdef Estimator hessian_estimator() noexcept nogil:
-    return new_estimator(pl_rank_workspace, begin_both, accumulate, NULL, take_mean, 2.0, 0.1)
+    return new_estimator(pl_rank_workspace, begin_both, accumulate, NULL, take_mean, 2.0, 0.0, 0.1)

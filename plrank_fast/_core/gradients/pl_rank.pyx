@@ -296,20 +296,20 @@ cdef void finish_metric(Estimate *estimate) noexcept nogil:
 cdef Estimator metric_estimator() noexcept nogil:
     """The sampled value of the metric: its "gradient" is one number per query."""
     cdef Estimator estimator = new_estimator(
-        no_workspace, begin_metric, accumulate_metric, NULL, finish_metric, 0.0, 0.1)
+        no_workspace, begin_metric, accumulate_metric, NULL, finish_metric, 0.0, 2.0, 0.0)
     estimator.one_per_query = True
     estimator.fewest_items = 1
     return estimator
 
 
 cdef Estimator pl_rank_1_estimator() noexcept nogil:
-    return new_estimator(pl_rank_workspace, begin_pl_rank, accumulate_1, NULL, take_mean, 0.0, 0.5)
+    return new_estimator(pl_rank_workspace, begin_pl_rank, accumulate_1, NULL, take_mean, 0.0, 0.0, 0.5)
 
 
 cdef Estimator pl_rank_2_estimator() noexcept nogil:
-    return new_estimator(pl_rank_workspace, begin_pl_rank, accumulate_2, NULL, take_mean, 0.0, 0.5)
+    return new_estimator(pl_rank_workspace, begin_pl_rank, accumulate_2, NULL, take_mean, 0.0, 0.0, 0.5)
 
 
 cdef Estimator pl_rank_3_estimator() noexcept nogil:
     """One ranking after another, at any scores and rank weights; ``pl_rank_groups`` is faster where it serves."""
-    return new_estimator(pl_rank_workspace, begin_pl_rank, accumulate_pl_rank_3, NULL, finish_pl_rank_3, 0.0, 0.1)
+    return new_estimator(pl_rank_workspace, begin_pl_rank, accumulate_pl_rank_3, NULL, finish_pl_rank_3, 0.0, 5.0, 0.0)

@@ -168,12 +168,12 @@ cdef void finish(Estimate *estimate) noexcept nogil:
 
 cdef Estimator log_prob_estimator() noexcept nogil:
     """The gradient of the rankings' log-probabilities, summed with a number for each."""
-    return new_estimator(workspace, begin, accumulate_log_prob, NULL, leave_sum, 0.5, 0.1)
+    return new_estimator(workspace, begin, accumulate_log_prob, NULL, leave_sum, 0.5, 0.0, 0.1)
 
 
 cdef Estimator policy_gradient_estimator(bint reward_to_go, bint with_baseline) noexcept nogil:
     """With a baseline every ranking is seen twice, the first time for the baseline."""
-    cdef Estimator estimator = new_estimator(workspace, begin, accumulate, NULL, finish, 0.5, 0.1)
+    cdef Estimator estimator = new_estimator(workspace, begin, accumulate, NULL, finish, 0.5, 0.0, 0.1)
     if reward_to_go:
         estimator.begin = begin_to_go
     if with_baseline:

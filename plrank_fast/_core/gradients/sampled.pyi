@@ -1,4 +1,6 @@
+from collections.abc import Mapping
 from enum import IntEnum
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,3 +36,18 @@ def sampled_estimate(
     hessian: NDArray[np.float64],
     rewards: NDArray[np.float64] | None = None,
 ) -> None: ...
+def lone_estimate(
+    kind: int,
+    samplers: Mapping[str, int],
+    scores: Any,
+    relevance: Any,
+    rank_weights: Any,
+    n_samples: Any,
+    fewest_samples: int,
+    rng: Any,
+    sampler: Any,
+    n_threads: Any,
+    out: Any,
+    first_query: Any,
+    hessian: Any,
+) -> Any: ...

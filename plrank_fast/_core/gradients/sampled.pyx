@@ -6,7 +6,7 @@ A block is drawn and used up before the next one, so memory is O(D + K) per thre
 from libc.string cimport memset
 
 from plrank_fast._core.gradients.conditional cimport conditional_estimator
-from plrank_fast._core.gradients.estimator cimport Estimate, Estimator, estimate_of
+from plrank_fast._core.gradients.estimator cimport Estimate, Estimator, estimate_of, ns_per_sample
 from plrank_fast._core.gradients.exposure cimport exposure_estimator
 from plrank_fast._core.gradients.hessian cimport hessian_estimator
 from plrank_fast._core.gradients.pl_rank cimport (
@@ -14,10 +14,12 @@ from plrank_fast._core.gradients.pl_rank cimport (
 )
 from plrank_fast._core.gradients.pl_rank_groups cimport pl_rank_3_in_groups
 from plrank_fast._core.gradients.policy_gradient cimport log_prob_estimator, policy_gradient_estimator
+from plrank_fast._core.random.key cimport draw_key
 from plrank_fast._core.random.stream cimport BLOCK, block_size
 from plrank_fast._core.ranking.weights cimport Weights, weigh, weights_workspace
 from plrank_fast._core.runtime.batch cimport Batch, batch_of, longest_query, parts_per_thread, run_batch
 from plrank_fast._core.runtime.layout cimport aligned
+from plrank_fast._core.runtime.lone_query cimport LoneQuery, plain_count, plain_output, plain_threads
 from plrank_fast._core.runtime.queries cimport Queries, Query, queries_of, query_at
 from plrank_fast._core.runtime.scalar_types cimport int32_t, int64_t, intp_t, uint64_t
 from plrank_fast._core.runtime.threads cimport ROUND_NS, Workspaces, check_interrupt
@@ -300,7 +302,7 @@ cdef int accumulate_long(
 ) except -1:
     """Use up a round of rankings, with a look for Ctrl-C as often as a round should end."""
     cdef intp_t cutoff = estimate.cutoff, i
-    cdef double ns_per_ranking = estimate.n_items * cutoff * estimator.ns_per_item_and_rank + 10.0 * cutoff
+    cdef double ns_per_ranking = ns_per_sample(estimator, estimate.n_items, cutoff) + 10.0 * cutoff
     cdef intp_t rankings_per_check = max(<intp_t>1, <intp_t>(ROUND_NS / ns_per_ranking))
     if estimate.in_groups:
         rankings_per_check = (rankings_per_check + BLOCK - 1) // BLOCK * BLOCK  # whole groups
@@ -395,8 +397,32 @@ cdef int estimate_long_query(const void *call_, intp_t query, int n_threads) exc
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Entry point
+# Entry points
 # ---------------------------------------------------------------------------------------------------------------------
+
+cdef double cost_of_query(const void *call_, intp_t n_items) noexcept nogil:
+    cdef const Call *call = <const Call *>call_
+    cdef intp_t cutoff = min(call.queries.n_ranks, n_items)
+    cdef double ns_per_ranking = NS_PER_ITEM * n_items + ns_per_sample(&call.estimator, n_items, cutoff)
+    return 100.0 + call.source.n_samples * call.estimator.passes * (100.0 + ns_per_ranking)
+
+
+cdef void describe_batch(
+    Batch *batch, Call *call, int kind, bint with_hessian, intp_t longest, intp_t cutoff
+) noexcept nogil:
+    """What is done for each query of a call whose source is known, and what it costs."""
+    cdef bint drawn = call.source.given == NULL
+    cdef intp_t n_samples = call.source.n_samples
+    call.estimator = estimator_of(kind, with_hessian)
+    batch.call = call
+    batch.query = estimate_in_batch
+    batch.long_query = estimate_long_query
+    batch.fewest_items = call.estimator.fewest_items
+    batch.workspace = (
+        query_workspace(&call.estimator, longest, cutoff, n_samples, drawn)
+        + baseline_workspace(longest, cutoff, call.source.pilot))
+    batch.cost = cost_of_query
+
 
 def sampled_estimate(
     int kind, int sampler, bint pilot, const double[::1] scores, const double[::1] relevance,
@@ -417,7 +443,6 @@ def sampled_estimate(
     if cutoff == 0:
         return
     call.queries = queries_of(scores, relevance, rank_weights, offsets)
-    call.estimator = estimator_of(kind, hessian.shape[0] > 0)
     call.out = &out[0]
     call.rewards = NULL
     if rewards is not None:
@@ -436,13 +461,56 @@ def sampled_estimate(
     if rankings is not None:
         call.source.given = &rankings[0, 0, 0]
         call.source.length = rankings.shape[2]
-    batch.call = &call
-    batch.query = estimate_in_batch
-    batch.long_query = estimate_long_query
-    batch.fewest_items = call.estimator.fewest_items
-    batch.workspace = (
-        query_workspace(&call.estimator, longest, cutoff, n_samples, rankings is None)
-        + baseline_workspace(longest, cutoff, pilot))
-    batch.ns_per_item = (
-        n_samples * call.estimator.passes * (NS_PER_ITEM + call.estimator.ns_per_item_and_rank * cutoff))
+    describe_batch(&batch, &call, kind, call.hessian != NULL, longest, cutoff)
     run_batch(&batch, n_threads)
+
+
+def lone_estimate(
+    int kind, dict samplers, scores, relevance, rank_weights, n_samples, intp_t fewest_samples, rng, sampler, n_threads,
+    out, first_query, hessian
+):
+    """Return the estimate of one short query with plain arguments, with its Hessian diagonal if wanted, or None.
+
+    ``samplers`` has the numbers of those that may be named. See ``runtime/lone_query``.
+    """
+    cdef Call call
+    cdef Batch batch
+    cdef uint64_t key[2]
+    cdef LoneQuery query = LoneQuery.__new__(LoneQuery)
+    cdef intp_t n_results
+    cdef bint with_hessian
+    call.source.n_samples = plain_count(n_samples, fewest_samples)
+    call.source.first_query = plain_count(first_query, 0)
+    if (
+        call.source.n_samples < 0 or <int64_t>call.source.first_query < 0 or not plain_threads(n_threads)
+        or type(sampler) is not str or sampler not in samplers
+        or not (hessian is False or (hessian is True and out is None))
+        or not query.look_at(scores, relevance, rank_weights)
+    ):
+        return None
+    n_results = 1 if kind == METRIC else query.n_items
+    call.source.sampler = samplers[sampler]
+    call.source.pilot = False
+    call.source.given = NULL
+    call.source.length = 0
+    call.source.key = key
+    call.source.first_block = 0
+    call.rewards = NULL
+    with_hessian = hessian is True
+    call.queries.n_ranks = query.n_ranks
+    batch = query.batch()
+    describe_batch(&batch, &call, kind, with_hessian, query.n_items, query.n_ranks)
+    if (
+        not plain_output(out, n_results)
+        or not query.copy(&batch, (1 + with_hessian) * n_results * sizeof(double))
+        or not draw_key(rng, key)
+    ):
+        return None
+    call.queries = query.queries
+    call.out = <double *>query.results
+    call.hessian = call.out + n_results if with_hessian else NULL
+    query.run(&batch)
+    gradient = query.deliver(0, n_results * sizeof(double), n_results, out)
+    if not with_hessian:
+        return gradient
+    return gradient, query.deliver(n_results * sizeof(double), n_results * sizeof(double), n_results, None)

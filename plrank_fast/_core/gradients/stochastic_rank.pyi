@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,3 +20,15 @@ def stochastic_rank(
     n_threads: int,
     out: NDArray[np.float64],
 ) -> None: ...
+def lone_stochastic_rank(
+    noise: int,
+    inverse_sigma: float,
+    scores: Any,
+    relevance: Any,
+    rank_weights: Any,
+    n_samples: Any,
+    rng: Any,
+    n_threads: Any,
+    out: Any,
+    first_query: Any,
+) -> NDArray[np.float64] | None: ...

@@ -18,10 +18,12 @@ from libc.math cimport INFINITY, M_PI, cos, exp, log, sin
 from libc.string cimport memset
 
 from plrank_fast._core.random.selection cimport select_smallest, sort_pairs
+from plrank_fast._core.random.key cimport draw_key
 from plrank_fast._core.random.stream cimport block_size, plr_stream, plr_stream_init
 from plrank_fast._core.ranking.weights cimport PLR_LARGEST_SPREAD
 from plrank_fast._core.runtime.batch cimport Batch, batch_of, longest_query, parts_per_thread, run_batch, run_tasks
 from plrank_fast._core.runtime.layout cimport Layout, aligned, layout_at, measure, take
+from plrank_fast._core.runtime.lone_query cimport LoneQuery, plain_count, plain_output, plain_threads
 from plrank_fast._core.runtime.queries cimport Queries, Query, queries_of, query_at
 from plrank_fast._core.runtime.scalar_types cimport int32_t, int64_t, intp_t, uint64_t
 from plrank_fast._core.runtime.simd cimport simd_level
@@ -754,8 +756,18 @@ cdef int estimate_long_query(const void *call_, intp_t q, int n_threads) except 
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Entry point
+# Entry points
 # ---------------------------------------------------------------------------------------------------------------------
+
+cdef void describe_batch(Batch *batch, const BatchCall *call, intp_t longest, intp_t cutoff) noexcept:
+    """What is done for each query, and what it costs."""
+    batch.call = call
+    batch.query = estimate_in_batch
+    batch.long_query = estimate_long_query
+    batch.fewest_items = 2  # one of a single item has no gradient
+    batch.workspace = workspace_size(longest, cutoff)
+    batch.ns_per_item = call.call.n_samples * ns_per_item_and_sample(cutoff)
+
 
 def stochastic_rank(
     int noise, double inverse_sigma, const double[::1] scores, const double[::1] relevance,
@@ -784,10 +796,39 @@ def stochastic_rank(
     call.call.first_query = first_query
     call.call.first_block = 0
     call.out = &out[0]
-    batch.call = &call
-    batch.query = estimate_in_batch
-    batch.long_query = estimate_long_query
-    batch.fewest_items = 2  # one of a single item has no gradient
-    batch.workspace = workspace_size(longest, cutoff)
-    batch.ns_per_item = n_samples * ns_per_item_and_sample(cutoff)
+    describe_batch(&batch, &call, longest, cutoff)
     run_batch(&batch, n_threads)
+
+
+def lone_stochastic_rank(
+    int noise, double inverse_sigma, scores, relevance, rank_weights, n_samples, rng, n_threads, out, first_query
+):
+    """Return the estimate of one short query with plain arguments, or None. See ``runtime/lone_query``."""
+    cdef BatchCall call
+    cdef Batch batch
+    cdef uint64_t key[2]
+    cdef LoneQuery query = LoneQuery.__new__(LoneQuery)
+    cdef intp_t stream = plain_count(first_query, 0)
+    call.call.n_samples = plain_count(n_samples, 1)
+    if (
+        call.call.n_samples < 0 or stream < 0 or not plain_threads(n_threads)
+        or not query.look_at(scores, relevance, rank_weights)
+    ):
+        return None
+    call.call.noise = noise
+    call.call.inverse_sigma = inverse_sigma
+    call.call.given = NULL
+    call.call.key = key
+    call.call.first_query = stream
+    call.call.first_block = 0
+    batch = query.batch()
+    describe_batch(&batch, &call, query.n_items, query.n_ranks)
+    if (
+        not plain_output(out, query.n_items) or not query.copy(&batch, query.n_items * sizeof(double))
+        or not draw_key(rng, key)
+    ):
+        return None
+    call.queries = query.queries
+    call.out = <double *>query.results
+    query.run(&batch)
+    return query.deliver(0, query.n_items * sizeof(double), query.n_items, out)

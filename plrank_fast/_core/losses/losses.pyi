@@ -1,4 +1,5 @@
 from enum import IntEnum
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,3 +30,18 @@ def evaluate_loss(
     values: NDArray[np.float64],
     gradient: NDArray[np.float64],
 ) -> None: ...
+def lone_loss(
+    kind: int,
+    scores: Any,
+    labels: Any,
+    lowest_label: float,
+    highest_label: float,
+    as_gains: bool,
+    cutoff: Any,
+    discounts: NDArray[np.float64],
+    discounts_past_cutoff: bool,
+    scale: float,
+    distance_weight: float,
+    n_threads: Any,
+    first_query: Any,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None: ...

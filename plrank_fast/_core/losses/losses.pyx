@@ -4,11 +4,18 @@ A loss is three steps (``losses/loss.pxd``): begin, which says how many rows the
 finish. Rows are what a long query is cut into between two looks for Ctrl-C.
 """
 
+from libc.math cimport floor, ldexp
+
 from plrank_fast._core.losses.likelihood cimport list_mle, pointwise_logistic, pointwise_squared, softmax_cross_entropy
 from plrank_fast._core.losses.loss cimport Loss, LossOptions, LossQuery
 from plrank_fast._core.losses.pairs cimport lambda_loss, pairwise_logistic
 from plrank_fast._core.losses.ranks cimport approx_ndcg, soft_rank
 from plrank_fast._core.runtime.batch cimport Batch, batch_of, longest_query, run_batch
+from plrank_fast._core.runtime.lone_query cimport (
+    LONGEST_PLAIN_COUNT, NOT_TAKEN, LoneQuery, plain_count, plain_threads,
+)
+from plrank_fast._core.runtime.magnitudes cimport are_finite, are_ordinary
+from plrank_fast._core.runtime.plain_arrays cimport plain_values
 from plrank_fast._core.runtime.queries cimport Queries, Query, queries_of, query_at
 from plrank_fast._core.runtime.scalar_types cimport int64_t, intp_t, uint64_t
 from plrank_fast._core.runtime.threads cimport ROUND_NS, Workspaces, raise_if_stopped, signal_came
@@ -120,8 +127,20 @@ cdef int evaluate_long_query(const void *call_, intp_t q, int n_threads) except 
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Entry point
+# Entry points
 # ---------------------------------------------------------------------------------------------------------------------
+
+cdef double LABEL_OF_A_GAIN = 7.0  # from which on ``validation.warn_if_gains`` takes a look
+
+
+cdef void describe_batch(Batch *batch, const Call *call, intp_t longest) noexcept:
+    """What is done for each query of a call whose loss and options are known, and what it costs."""
+    batch.call = call
+    batch.query = evaluate_in_batch
+    batch.long_query = evaluate_long_query
+    batch.workspace = call.loss.workspace(longest, min(call.options.cutoff, longest))
+    batch.cost = cost_of_query
+
 
 def evaluate_loss(
     int kind, const double[::1] scores, const double[::1] labels, const int64_t[::1] offsets, intp_t cutoff,
@@ -146,9 +165,58 @@ def evaluate_loss(
         call.options.key = &key[0]
     call.values = &values[0]
     call.gradient = &gradient[0]
-    batch.call = &call
-    batch.query = evaluate_in_batch
-    batch.long_query = evaluate_long_query
-    batch.workspace = call.loss.workspace(longest, min(cutoff, longest))
-    batch.cost = cost_of_query
+    describe_batch(&batch, &call, longest)
     run_batch(&batch, n_threads)
+
+
+def lone_loss(
+    int kind, scores, labels, double lowest_label, double highest_label, bint as_gains, cutoff, discounts,
+    bint discounts_past_cutoff, double scale, double distance_weight, n_threads, first_query
+):
+    """Return value (1,) and gradient of one short query with plain arguments, ties by index, or None.
+
+    ``as_gains`` makes gains of labels that are whole numbers below 7, of which none look like gains already. See
+    ``runtime/lone_query``.
+    """
+    cdef Call call
+    cdef Batch batch
+    cdef LoneQuery query = LoneQuery.__new__(LoneQuery)
+    cdef intp_t n_discounts, d
+    cdef intp_t ranks = LONGEST_PLAIN_COUNT if cutoff is None else plain_count(cutoff, 0)
+    cdef double *copied
+    cdef double *results
+    cdef const double *of_ranks = plain_values(discounts, &n_discounts, False)
+    if (
+        ranks < 0 or plain_count(first_query, 0) < 0 or not plain_threads(n_threads)
+        or not query.look_at(scores, labels, NOT_TAKEN)
+    ):
+        return None
+    if n_discounts <= query.n_items:
+        return None
+    call.loss = loss_of_kind(kind)
+    call.options = LossOptions(ranks, of_ranks, discounts_past_cutoff, scale, distance_weight, NULL, 0)
+    batch = query.batch()
+    describe_batch(&batch, &call, query.n_items)
+    if not query.copy(&batch, (1 + query.n_items) * sizeof(double)):
+        return None
+    call.queries = query.queries
+    if not are_ordinary(call.queries.scores, query.n_items):
+        return None
+    copied = <double *>call.queries.relevance
+    for d in range(query.n_items):
+        if not lowest_label <= copied[d] <= highest_label:
+            return None
+        if as_gains:
+            if not (0.0 <= copied[d] < LABEL_OF_A_GAIN and copied[d] == floor(copied[d])):
+                return None
+            copied[d] = ldexp(1.0, <int>copied[d]) - 1.0
+    results = <double *>query.results
+    call.values = results
+    call.gradient = results + 1
+    query.run(&batch)
+    if not are_finite(results, 1 + query.n_items):
+        return None
+    return (
+        query.deliver(0, sizeof(double), 1, None),
+        query.deliver(sizeof(double), query.n_items * sizeof(double), query.n_items, None),
+    )

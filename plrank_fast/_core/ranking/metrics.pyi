@@ -1,4 +1,5 @@
 from enum import IntEnum
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,3 +41,17 @@ def ranking_log_prob(
     n_threads: int,
     out: NDArray[np.float64],
 ) -> None: ...
+def lone_dcg(
+    scores: Any,
+    relevance: Any,
+    rank_weights: Any,
+    cutoff: Any,
+    discounts: NDArray[np.float64],
+    average_ties: bool,
+    normalized: bool,
+    empty: Any,
+    n_threads: Any,
+) -> NDArray[np.float64] | None: ...
+def lone_metric(
+    kind: int, scores: Any, relevance: Any, cutoff: Any, parameter: float, empty: Any, n_threads: Any
+) -> NDArray[np.float64] | None: ...

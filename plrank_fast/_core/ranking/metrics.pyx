@@ -7,6 +7,8 @@ from plrank_fast._core.ranking.remaining cimport (
     Remaining, analyse_ranking, prepare_remaining, ranks_placed, remaining_workspace,
 )
 from plrank_fast._core.runtime.batch cimport Batch, batch_of, longest_query, run_batch
+from plrank_fast._core.runtime.lone_query cimport NOT_TAKEN, LoneQuery, plain_count, plain_threads
+from plrank_fast._core.runtime.plain_arrays cimport plain_values
 from plrank_fast._core.runtime.queries cimport Queries, Query, queries_of, query_at
 from plrank_fast._core.runtime.scalar_types cimport int32_t, int64_t, intp_t
 
@@ -338,6 +340,20 @@ cdef void log_prob_in_batch(const void *call_, intp_t q, char *workspace) noexce
 # Entry points
 # ---------------------------------------------------------------------------------------------------------------------
 
+cdef void describe_dcg(Batch *batch, const DcgCall *call, intp_t longest) noexcept:
+    batch.call = call
+    batch.query = dcg_in_batch
+    batch.workspace = ranking_workspace(longest)
+    batch.ns_per_item = 30.0
+
+
+cdef void describe_metric(Batch *batch, const MetricCall *call, intp_t longest) noexcept:
+    batch.call = call
+    batch.query = metric_in_batch
+    batch.workspace = ranking_workspace(longest)
+    batch.ns_per_item = 50.0
+
+
 def dcg(
     const double[::1] scores, const double[::1] relevance, const double[:, ::1] rank_weights,
     const int64_t[::1] offsets, bint average_ties, int n_threads, double[::1] out
@@ -353,11 +369,60 @@ def dcg(
     call.queries = queries_of(scores, relevance, rank_weights, offsets)
     call.average_ties = average_ties
     call.out = &out[0]
-    batch.call = &call
-    batch.query = dcg_in_batch
-    batch.workspace = ranking_workspace(longest_query(offsets))
-    batch.ns_per_item = 30.0
+    describe_dcg(&batch, &call, longest_query(offsets))
     run_batch(&batch, n_threads)
+
+
+def lone_dcg(
+    scores, relevance, rank_weights, cutoff, discounts, bint average_ties, bint normalized, empty, n_threads
+):
+    """Return DCG or NDCG of one short query with plain arguments, or None. See ``runtime/lone_query``.
+
+    ``discounts``, those of DCG, take the place of rank weights that are None.
+    """
+    cdef DcgCall call
+    cdef Batch batch
+    cdef LoneQuery query = LoneQuery.__new__(LoneQuery)
+    cdef intp_t ranks = -1, length, d
+    cdef double ideal = 0.0
+    cdef double *value
+    cdef const double *of_ranks = plain_values(discounts, &length, False)
+    if (
+        not plain_threads(n_threads) or not (type(empty) is float or type(empty) is int)
+        or not query.look_at(scores, relevance, NOT_TAKEN if rank_weights is None else rank_weights)
+        or (rank_weights is None and length < query.n_items)
+    ):
+        return None
+    if cutoff is not None:
+        ranks = plain_count(cutoff, 1)
+        if ranks < 0:
+            return None
+    batch = query.batch()
+    describe_dcg(&batch, &call, query.n_items)
+    if not query.copy(&batch, sizeof(double)):
+        return None
+    call.queries = query.queries
+    if rank_weights is None:
+        call.queries.rank_weights = of_ranks
+        call.queries.n_ranks = query.n_items
+    if ranks > 0:
+        call.queries.n_ranks = min(call.queries.n_ranks, ranks)
+    value = call.out = <double *>query.results
+    call.average_ties = average_ties
+    if normalized:
+        for d in range(query.n_items):
+            if call.queries.relevance[d] < 0.0:
+                return None
+        call.queries.scores = call.queries.relevance
+        call.average_ties = False
+        query.run(&batch)
+        ideal = value[0]
+        call.queries.scores = query.queries.scores
+        call.average_ties = average_ties
+    query.run(&batch)
+    if normalized:
+        value[0] = value[0] / ideal if ideal != 0.0 else empty
+    return query.deliver(0, sizeof(double), 1, None)
 
 
 def metric(
@@ -378,11 +443,32 @@ def metric(
     call.parameter = parameter
     call.empty = empty
     call.out = &out[0]
-    batch.call = &call
-    batch.query = metric_in_batch
-    batch.workspace = ranking_workspace(longest_query(offsets))
-    batch.ns_per_item = 50.0
+    describe_metric(&batch, &call, longest_query(offsets))
     run_batch(&batch, n_threads)
+
+
+def lone_metric(int kind, scores, relevance, cutoff, double parameter, empty, n_threads):
+    """Return a metric of one short query with plain arguments, or None. See ``runtime/lone_query``."""
+    cdef MetricCall call
+    cdef Batch batch
+    cdef LoneQuery query = LoneQuery.__new__(LoneQuery)
+    call.cutoff = -1 if cutoff is None else plain_count(cutoff, 0)
+    if (
+        (cutoff is not None and call.cutoff < 0) or not plain_threads(n_threads)
+        or not (type(empty) is float or type(empty) is int) or not query.look_at(scores, relevance, NOT_TAKEN)
+    ):
+        return None
+    batch = query.batch()
+    describe_metric(&batch, &call, query.n_items)
+    if not query.copy(&batch, sizeof(double)):
+        return None
+    call.queries = query.queries
+    call.metric = metric_of_kind(kind)
+    call.parameter = parameter
+    call.empty = empty
+    call.out = <double *>query.results
+    query.run(&batch)
+    return query.deliver(0, sizeof(double), 1, None)
 
 
 def ranking_log_prob(

@@ -26,6 +26,8 @@ cdef struct Batch:
 
 cdef Batch batch_of(const int64_t[::1] offsets) noexcept
 cdef int run_batch(const Batch *batch, int n_threads) except -1
+cdef bint is_short(const Batch *batch) noexcept nogil
+cdef int run_query(const Batch *batch, char *workspace) except -1
 cdef int run_tasks(
     task_function task, const void *call, intp_t n_tasks, int n_threads, Workspaces workspaces) except -1
 cdef intp_t longest_query(const int64_t[::1] offsets) noexcept nogil

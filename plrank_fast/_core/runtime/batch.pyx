@@ -77,6 +77,11 @@ cdef bint is_long(const Batch *batch, intp_t start, intp_t stop, double learnt) 
         batch.long_query != NULL and stop - start == 1 and learnt * cost_of(batch, start) > LONG_ROUNDS * ROUND_NS)
 
 
+cdef bint is_short(const Batch *batch) noexcept nogil:
+    """Whether the batch is a single query that is not long: then ``run_query`` can take the place of ``run_batch``."""
+    return batch.n_queries == 1 and cost_of(batch, 0) <= LONG_ROUNDS * ROUND_NS
+
+
 cdef double learn(double learnt, double estimate, double taken) noexcept nogil:
     """What estimates are to be multiplied by, for the length of the next round.
 
@@ -155,6 +160,14 @@ cdef int run_batch(const Batch *batch, int n_threads) except -1:
             learnt = learn(learnt, estimate, (monotonic_ns() - started) * threads)
         start = stop
     return 0
+
+
+cdef int run_query(const Batch *batch, char *workspace) except -1:
+    """Work off a batch of one short query on the calling thread, without the round and the parallel loop."""
+    if items_of(batch, 0) >= batch.fewest_items:
+        with nogil:
+            batch.query(batch.call, 0, workspace)
+    return check_interrupt()
 
 
 cdef int run_tasks(

@@ -1,4 +1,6 @@
+from collections.abc import Mapping
 from enum import IntEnum
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,3 +24,13 @@ def sample_rankings(
     n_threads: int,
     rankings: NDArray[np.int32],
 ) -> None: ...
+def lone_rankings(
+    samplers: Mapping[str, int],
+    scores: Any,
+    n_samples: Any,
+    cutoff: Any,
+    rng: Any,
+    sampler: Any,
+    n_threads: Any,
+    first_query: Any,
+) -> NDArray[np.int32] | None: ...

@@ -16,14 +16,20 @@ A sampler that cannot serve a query leaves it to ``introselect``. Each block of 
 which every sampler consumes the same words at any SIMD level.
 """
 
+import numpy as np
+
 from libc.math cimport INFINITY, log2, sqrt
 
+from plrank_fast._core.random.key cimport draw_key
 from plrank_fast._core.random.stream cimport block_size, plr_mix64, plr_stream_init
 from plrank_fast._core.ranking.weights cimport (
     PLR_OCTAVES, Weights, arrivals, expected_arrivals, weigh, weights_workspace,
 )
 from plrank_fast._core.runtime.batch cimport Batch, batch_of, longest_query, parts_per_thread, run_batch, run_tasks
 from plrank_fast._core.runtime.layout cimport Layout, aligned, layout_at, measure, take
+from plrank_fast._core.runtime.lone_query cimport (
+    LONGEST_PLAIN_COUNT, NOT_TAKEN, LoneQuery, plain_count, plain_threads,
+)
 from plrank_fast._core.runtime.queries cimport Queries, Query, queries_of, query_at
 from plrank_fast._core.runtime.scalar_types cimport int32_t, int64_t, intp_t, uint8_t, uint32_t, uint64_t
 from plrank_fast._core.runtime.simd cimport simd_level
@@ -69,6 +75,7 @@ cdef const guide_table_kernels *guide = guide_table_kernels_at(simd_level())
 cdef const threshold_kernels *threshold = threshold_kernels_at(simd_level())
 
 NS_PER_ITEM = 4.0
+cdef object INT32 = np.dtype(np.int32)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -530,8 +537,17 @@ cdef int draw_long_query(const void *call_, intp_t q, int n_threads) except -1:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Entry point
+# Entry points
 # ---------------------------------------------------------------------------------------------------------------------
+
+cdef void describe_drawing(Batch *batch, const Call *call, intp_t longest) noexcept:
+    """What is done for each query of a call whose draw is known, and what it costs."""
+    batch.call = call
+    batch.query = draw_in_batch
+    batch.long_query = draw_long_query
+    batch.workspace = weights_workspace(longest) + sampler_workspace(longest, call.draw.cutoff, call.draw.n_samples)
+    batch.ns_per_item = NS_PER_ITEM * call.draw.n_samples
+
 
 def sample_rankings(
     int sampler, const double[::1] scores, const int64_t[::1] offsets, intp_t n_samples, intp_t cutoff,
@@ -559,9 +575,39 @@ def sample_rankings(
     call.draw.query = first_query
     call.draw.first_block = 0
     call.rankings = &rankings[0, 0, 0]
-    batch.call = &call
-    batch.query = draw_in_batch
-    batch.long_query = draw_long_query
-    batch.workspace = weights_workspace(longest) + sampler_workspace(longest, cutoff, n_samples)
-    batch.ns_per_item = NS_PER_ITEM * n_samples
+    describe_drawing(&batch, &call, longest)
     run_batch(&batch, n_threads)
+
+
+def lone_rankings(dict samplers, scores, n_samples, cutoff, rng, sampler, n_threads, first_query):
+    """Return rankings (n_samples, cutoff) of one short query with plain arguments, or None.
+
+    ``samplers`` has the numbers of those that may be named. See ``runtime/lone_query``.
+    """
+    cdef Call call
+    cdef Batch batch
+    cdef uint64_t key[2]
+    cdef LoneQuery query = LoneQuery.__new__(LoneQuery)
+    cdef intp_t stream = plain_count(first_query, 0)
+    cdef size_t n_bytes
+    call.draw.n_samples = plain_count(n_samples, 1)
+    call.draw.cutoff = LONGEST_PLAIN_COUNT if cutoff is None else plain_count(cutoff, 1)
+    if (
+        call.draw.n_samples < 0 or call.draw.cutoff < 0 or stream < 0 or not plain_threads(n_threads)
+        or type(sampler) is not str or sampler not in samplers or not query.look_at(scores, NOT_TAKEN, NOT_TAKEN)
+    ):
+        return None
+    call.draw.cutoff = min(call.draw.cutoff, query.n_items)
+    call.draw.sampler = samplers[sampler]
+    call.draw.key = key
+    call.draw.query = stream
+    call.draw.first_block = 0
+    batch = query.batch()
+    describe_drawing(&batch, &call, query.n_items)
+    n_bytes = call.draw.n_samples * call.draw.cutoff * sizeof(int32_t)
+    if not query.copy(&batch, n_bytes) or not draw_key(rng, key):
+        return None
+    call.queries = query.queries
+    call.rankings = <int32_t *>query.results
+    query.run(&batch)
+    return query.deliver(0, n_bytes, (call.draw.n_samples, call.draw.cutoff), None, INT32)

@@ -1,0 +1,174 @@
+"""A call for one short query whose arguments need no conversion: read, copied and checked in one go.
+
+Published training loops call once per query. The arithmetic for ten documents takes less than a microsecond, and to
+check the arguments one by one in Python, whatever they may be, took twenty. So the entry point of a module has a
+neighbour, ``lone_...``, that takes the arguments of the public function as they came, and gives None where one of them
+is anything but plain: an array of finite doubles in one piece, an int, None. Then the public function goes on to
+``validation``, which reads what can be read and raises the errors. All of it happens before a random number is drawn.
+
+The steps, in this order: ``look_at`` the arrays, describe the ``batch`` of one query as the entry point does, ``copy``,
+draw the key, ``run``, ``deliver``. The kernel is that of a batch, and so are the bits. A query that is not short, of
+which a batch would make rounds, is left to the batch too.
+"""
+
+import numpy as np
+
+from libc.math cimport fabs, floor, log2
+from libc.string cimport memcpy, memset
+
+from plrank_fast._core.runtime.batch cimport is_short, run_query
+from plrank_fast._core.runtime.layout cimport aligned
+from plrank_fast._core.runtime.magnitudes cimport are_finite, are_ordinary
+from plrank_fast._core.runtime.plain_arrays cimport new_array, plain_values
+from plrank_fast._core.runtime.scalar_types cimport intp_t
+
+cdef extern from "Python.h":
+    long long PyLong_AsLongLongAndOverflow(object value, int *overflow) noexcept
+
+NOT_TAKEN = object()
+cdef object DOUBLE = np.dtype(np.float64), COPYTO = np.copyto
+cdef long long DELIVERED = 0  # touched under the GIL only
+
+
+def delivered():
+    """How many calls have taken this way so far, for tests."""
+    return DELIVERED
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Options
+# ---------------------------------------------------------------------------------------------------------------------
+
+cdef intp_t plain_count(object value, intp_t lowest) noexcept:
+    """An int from ``lowest`` to 2**30, or -1."""
+    cdef int overflow = 0
+    cdef long long number
+    if type(value) is not int:
+        return -1
+    number = PyLong_AsLongLongAndOverflow(value, &overflow)
+    return -1 if overflow or number < lowest or number > LONGEST_PLAIN_COUNT else number
+
+
+cdef bint plain_threads(object n_threads) noexcept:
+    """Whether it is what ``n_threads`` may be; a short query has one thread in any case."""
+    cdef int overflow = 0
+    return n_threads is None or (
+        type(n_threads) is int and (PyLong_AsLongLongAndOverflow(n_threads, &overflow) != 0 or overflow != 0))
+
+
+cdef bint plain_output(object out, intp_t n_values) noexcept:
+    """Whether results can be copied to ``out``, or to a new array in place of None."""
+    cdef intp_t length
+    if out is None:
+        return True
+    plain_values(out, &length, True)
+    return length == n_values
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Per query
+# ---------------------------------------------------------------------------------------------------------------------
+
+cdef inline bint look_exchanged(const double *scores, const double *others, intp_t n_items) noexcept:
+    """Whether ``validation.same_length``, which warns of arguments in another order, would take a second look."""
+    if n_items < 3:
+        return False
+    if scores[0] == 1.0 and fabs(scores[1] - 1.0 / log2(3.0)) < 1e-5:
+        return True
+    return scores[0] == floor(scores[0]) and others[0] != floor(others[0])
+
+
+cdef class LoneQuery:
+    """The arrays of a call, and one block of memory with their copies, the results and the workspace of the kernel."""
+
+    cdef bint look_at(self, object scores, object relevance, object rank_weights):
+        """Whether the arrays are plain, and of one query; what is in them has not been looked at."""
+        self._given[0] = plain_values(scores, &self._lengths[0], False)
+        self._given[1] = self._given[2] = NULL
+        self._lengths[1] = self._lengths[2] = 0
+        if self._lengths[0] < 1:
+            return False
+        if relevance is not NOT_TAKEN:
+            self._given[1] = plain_values(relevance, &self._lengths[1], False)
+            if self._lengths[1] != self._lengths[0]:
+                return False
+        if rank_weights is not NOT_TAKEN:
+            self._given[2] = plain_values(rank_weights, &self._lengths[2], False)
+            if self._lengths[2] < 1:
+                return False
+        self.n_items = self._lengths[0]
+        self.n_ranks = min(self._lengths[2], self._lengths[0])
+        return True
+
+    cdef Batch batch(self) noexcept:
+        """A batch of this query, of which the caller has still to say what is done and what it costs."""
+        cdef Batch batch
+        self._offsets[0] = 0
+        self._offsets[1] = self.n_items
+        batch.call = NULL
+        batch.query = NULL
+        batch.long_query = NULL
+        batch.offsets = self._offsets
+        batch.n_queries = 1
+        batch.fewest_items = 1
+        batch.workspace = 0
+        batch.ns_per_item = 1.0
+        batch.cost = NULL
+        batch.slowest = 1.0
+        return batch
+
+    cdef bint copy(self, const Batch *batch, size_t result_bytes) except -1:
+        """Allocate all memory and copy the arrays; False if the query is not short or a value is not plain.
+
+        Relevance and rank weights must be of an ordinary magnitude, or else ``scaling`` is asked. Results are 0.
+        """
+        cdef size_t bytes[3]
+        cdef double *copies[3]
+        cdef char *memory
+        cdef int i
+        if not is_short(batch):
+            return False
+        for i in range(3):
+            bytes[i] = aligned(self._lengths[i] * sizeof(double))
+        self._n_bytes = result_bytes
+        self._memory = Workspaces(1, bytes[0] + bytes[1] + bytes[2] + aligned(result_bytes) + batch.workspace)
+        memory = self._memory.of_thread(0)
+        for i in range(3):
+            copies[i] = <double *>memory
+            memory += bytes[i]
+            memcpy(copies[i], self._given[i], self._lengths[i] * sizeof(double))
+            if not are_finite(copies[i], self._lengths[i]):
+                return False
+            if i > 0 and not are_ordinary(copies[i], self._lengths[i]):
+                return False
+        if self._given[1] != NULL and look_exchanged(copies[0], copies[1], self.n_items):
+            return False
+        self.results = memory
+        memset(memory, 0, result_bytes)
+        self.workspace = memory + aligned(result_bytes)
+        self.queries.offsets = self._offsets
+        self.queries.scores = copies[0]
+        self.queries.relevance = copies[1] if self._given[1] != NULL else NULL
+        self.queries.rank_weights = copies[2] if self._given[2] != NULL else NULL
+        self.queries.n_ranks = self.n_ranks
+        self.queries.next_rank_weights = 0
+        return True
+
+    cdef int run(self, const Batch *batch) except -1:
+        """Run the kernel without the GIL, then look for Ctrl-C."""
+        return run_query(batch, self.workspace)
+
+    cdef object deliver(self, size_t first, size_t n_bytes, object shape, object out, object dtype=DOUBLE):
+        """Return ``n_bytes`` of the results, from byte ``first`` on, as an array, in ``out`` if the caller gave one."""
+        global DELIVERED
+        cdef intp_t length
+        cdef double *target
+        DELIVERED += 1
+        if out is None:
+            return new_array(self.results + first, n_bytes, shape, dtype)
+        target = plain_values(out, &length, True)
+        if length * sizeof(double) == n_bytes:
+            memcpy(target, self.results + first, n_bytes)
+        else:  # another thread has meanwhile made something else of it, which NumPy will refuse
+            COPYTO(out, new_array(self.results + first, n_bytes, shape, dtype))
+        return out

@@ -1,0 +1,352 @@
+"""A single short query with plain arguments takes a way of its own through the checks: to the same bits and errors.
+
+``lone_query.delivered`` counts results that have come that way. A call with ``offsets=[0, D]`` is the same query on the
+way of batches, and so is any call for which the compiled neighbours of the entry points are taken out.
+"""
+
+import inspect
+import math
+import threading
+import warnings
+
+import numpy as np
+import pytest
+
+import plrank_fast as plr
+from plrank_fast import losses, validation
+from plrank_fast._core.gradients import exact, sampled
+from plrank_fast._core.gradients import stochastic_rank as stochastic_rank_module
+from plrank_fast._core.losses import losses as compiled_losses
+from plrank_fast._core.random import key as keys
+from plrank_fast._core.ranking import metrics
+from plrank_fast._core.runtime import lone_query, threads
+from plrank_fast._core.sampling import samplers
+
+NEIGHBOURS = [
+    (sampled, "lone_estimate"), (exact, "lone_solution"), (exact, "lone_rank_probabilities"), (exact, "lone_exposure"),
+    (stochastic_rank_module, "lone_stochastic_rank"), (compiled_losses, "lone_loss"), (metrics, "lone_dcg"),
+    (metrics, "lone_metric"), (samplers, "lone_rankings"),
+]  # fmt: skip
+
+
+class Problem:
+    """Arguments by name, of one query."""
+
+    def __init__(self, n_items, seed=0):
+        rng = np.random.default_rng([n_items, seed])
+        self.scores = rng.standard_normal(n_items)
+        self.labels = rng.integers(0, 5, n_items).astype(float)
+        self.relevance = plr.gains(self.labels)
+        self.rank_weights = plr.dcg_weights(10)
+        self.cotangent = rng.standard_normal(n_items)
+        self.n_samples = 3
+        self.cutoff = 5
+
+    def arguments(self, function):
+        """The required arguments of a function, and ``n_samples`` and ``rng`` where it has them."""
+        parameters = inspect.signature(function).parameters
+        needed = [name for name, each in parameters.items() if each.default is each.empty]
+        if function in (plr.policy_gradient,):
+            needed = ["scores", "relevance", "rank_weights"]
+        given = {name: getattr(self, name) for name in needed}
+        if "n_samples" in parameters:
+            given["n_samples"] = self.n_samples
+        if "rng" in parameters and function is not losses.list_mle:
+            given["rng"] = np.random.default_rng(7)
+        return given
+
+
+SAMPLED = [
+    "pl_rank_1", "pl_rank_2", "pl_rank_3", "pl_rank_cmc", "policy_gradient", "placement_policy_gradient",
+    "stochastic_rank", "sample_rankings",
+]  # fmt: skip
+EXACT = ["pl_rank_exact", "expected_metric", "rank_probabilities", "exposure", "exposure_vjp"]
+METRICS = [
+    "dcg", "ndcg", "precision", "recall", "average_precision", "reciprocal_rank", "mrr", "success", "err", "rbp",
+    "average_relevance_position",
+]  # fmt: skip
+FUNCTIONS = {name: getattr(plr, name) for name in SAMPLED + EXACT + METRICS}
+FUNCTIONS |= {f"losses.{name}": getattr(losses, name) for name in losses.__all__}
+# what takes rankings from elsewhere, and objects
+ON_THE_WAY_OF_BATCHES = {"ranking_log_prob", "ranking_log_prob_vjp", "PlackettLuce", "value_and_gradient"}
+NOT_OF_EVERY_FUNCTION = {
+    "hessian": {"hessian": True}, "ties": {"ties": "average"}, "method": {"method": "sample", "n_samples": 2, "rng": 3},
+    "noise": {"noise": "normal"}, "sigma": {"sigma": 0.5}, "cutoff": {"cutoff": 4}, "sampler": {"sampler": "alias"},
+    "first_query": {"first_query": 5}, "baseline": {"baseline": True}, "n_threads": {"n_threads": 1},
+    "truncation": {"truncation": "pairs"}, "slope": {"slope": 0.7}, "temperature": {"temperature": 0.3},
+    "empty": {"empty": 1.0}, "kind": {"kind": "logistic"},
+}  # fmt: skip
+
+
+def arrays_of(result):
+    return result if isinstance(result, tuple) else (result,)
+
+
+def same_bits(result, expected):
+    assert len(arrays_of(result)) == len(arrays_of(expected))
+    for one, other in zip(arrays_of(result), arrays_of(expected), strict=True):
+        assert type(one) is type(other) is np.ndarray
+        assert one.dtype == other.dtype
+        assert one.size == other.size
+        assert one.tobytes() == other.tobytes()
+
+
+def same_answer(answer, expected):
+    """The same bits, number or error."""
+    if isinstance(answer, float) or isinstance(arrays_of(answer)[0], type):
+        assert answer == expected
+    else:
+        same_bits(answer, expected)
+
+
+def without_neighbours(monkeypatch):
+    for module, name in NEIGHBOURS:
+        monkeypatch.setattr(module, name, lambda *arguments, **options: None)
+
+
+def outcome(function, given):
+    """What a call returns, or the error that it raises."""
+    try:
+        return function(**given)
+    except Exception as error:
+        return type(error), str(error)
+
+
+def test_every_function_that_takes_scores_is_here():
+    """A new public function joins the table, or the list of those that have no such way."""
+    public = {name: getattr(plr, name) for name in plr.__all__}
+    public |= {f"losses.{name}": getattr(losses, name) for name in losses.__all__}
+    taking = {
+        name
+        for name, each in public.items()
+        if callable(each) and {"scores", "offsets"} <= inspect.signature(each).parameters.keys()
+    }
+    assert taking == FUNCTIONS.keys() | ON_THE_WAY_OF_BATCHES
+
+
+@pytest.mark.parametrize("n_items", [1, 2, 3, 8, 50])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_same_bits_as_a_batch(name, n_items):
+    """And nothing else is read from the generator.
+
+    Mutants: the second key word drawn first; ranks past the end of the list not cut off; the result not cleared (a list
+    of one item); relevance copied in place of rank weights; rank probabilities summed from the last rank; labels taken
+    for gains; the ideal of NDCG with averaged ties.
+    """
+    function, problem = FUNCTIONS[name], Problem(n_items)
+    given = problem.arguments(function)
+    if name == "rank_probabilities":
+        given["cutoff"] = min(5, n_items)
+    before = lone_query.delivered()
+    result = function(**given)
+    assert lone_query.delivered() == before + len(arrays_of(result))
+    other = problem.arguments(function) | {"offsets": [0, n_items]}
+    if name == "rank_probabilities":
+        other["cutoff"] = given["cutoff"]
+    before = lone_query.delivered()
+    expected = function(**other)
+    assert lone_query.delivered() == before
+    same_bits(result, expected)
+    if "rng" in given:
+        assert given["rng"].bit_generator.state == other["rng"].bit_generator.state
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_same_bits_with_every_option(name, monkeypatch):
+    """Whichever way a call with an option takes. Mutants: ``first_query`` left out; the slope not handed on."""
+    function, problem = FUNCTIONS[name], Problem(12)
+    parameters = inspect.signature(function).parameters
+    options = [each for option, each in NOT_OF_EVERY_FUNCTION.items() if option in parameters]
+    if name == "losses.pointwise":
+        problem.labels = problem.labels / 4.0
+    results = [outcome(function, problem.arguments(function) | each) for each in options]
+    without_neighbours(monkeypatch)
+    for each, result in zip(options, results, strict=True):
+        same_answer(result, outcome(function, problem.arguments(function) | each))
+
+
+@pytest.mark.parametrize("name", ["pl_rank_3", "pl_rank_exact", "stochastic_rank", "exposure"])
+def test_out(name):
+    """``out`` is what comes back, may be an input, and is not written where it is refused.
+
+    Mutants: results written before the inputs have been copied; a read-only ``out`` written to.
+    """
+    function, problem = FUNCTIONS[name], Problem(9)
+    expected = function(**problem.arguments(function))
+    out = np.full(9, np.nan)
+    before = lone_query.delivered()
+    assert function(**problem.arguments(function), out=out) is out
+    assert lone_query.delivered() == before + 1
+    same_bits(out, expected)
+    assert function(**problem.arguments(function), out=problem.scores) is problem.scores
+    same_bits(problem.scores, expected)
+    problem, fixed = Problem(9), np.zeros(9)
+    fixed.flags.writeable = False
+    for refused in (fixed, np.zeros(8), np.zeros((9, 1)), np.zeros(9, dtype=np.float32), [0.0] * 9):
+        with pytest.raises((ValueError, TypeError), match="out must be"):
+            function(**problem.arguments(function), out=refused)
+    strided = np.zeros(18)[::2]
+    assert function(**problem.arguments(function), out=strided) is strided
+    same_bits(strided, expected)
+
+
+ODD_ARRAYS = {
+    "list": lambda array: array.tolist(),
+    "float32": lambda array: array.astype(np.float32),
+    "integers": lambda array: np.arange(array.size),
+    "bytes swapped": lambda array: array.astype(array.dtype.newbyteorder()),
+    "every second": lambda array: np.repeat(array, 2)[::2],
+    "reversed": lambda array: array[::-1],
+    "not aligned": lambda array: np.frombuffer(b"." + array.tobytes(), dtype=np.uint8)[1:].view(np.float64),
+    "read-only": lambda array: np.frombuffer(array.tobytes()),
+    "subclass": lambda array: array.view(type("Subclass", (np.ndarray,), {})),
+    "masked": lambda array: np.ma.masked_array(array, mask=np.arange(array.size) == 0),
+    "column": lambda array: array[:, np.newaxis],
+    "scalar": lambda array: np.float64(1.5),
+    "complex": lambda array: array + 0j,
+    "dates": lambda array: np.zeros(array.size, dtype="datetime64[s]"),
+    "longer": lambda array: np.append(array, 0.5),
+    "empty": lambda array: array[:0],
+    "NaN": lambda array: np.append(array[:-1], np.nan),
+    "infinite": lambda array: np.append(array[:-1], np.inf),
+    "minus infinity": lambda array: np.append(array[:-1], -np.inf),
+    "negative": lambda array: np.append(array[:-1], -1.0),
+    "huge": lambda array: array * 1e300,
+    "tiny": lambda array: array * 1e-300,
+    "as grades": lambda array: np.arange(array.size) % 4.0,
+    "as gains": lambda array: 2.0 ** (np.arange(array.size) % 4) - 1.0,
+    "as discounts": lambda array: plr.dcg_weights(array.size),
+    "None": lambda array: None,
+    "NaN past the end": lambda array: np.append(np.ones(40), np.nan),
+}
+ODD_NUMBERS = [0, -1, 1.0, 2.5, True, "3", None, np.int64(2), np.float64(0.5), 2**70, -(2**70), np.nan, [1]]
+ODD_CHOICES = ["", "gumble", None, 3, ["auto"], "introselect", "average", "query", "sample"]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_odd_arguments_get_the_same_answer(name, monkeypatch):
+    """The same bits, or the same error in the same words, and the same warnings: by turns for every argument.
+
+    Mutants: values not looked at for NaN; rank weights past the end of the list not looked at; the warning of exchanged
+    arguments left out; n_threads=0 taken; a bool taken for a count; an unknown sampler taken for "auto"; relevance of
+    any magnitude; a negative gain in NDCG; a generator drawn from before the last check.
+    """
+    function, problem = FUNCTIONS[name], Problem(13)
+    plain = problem.arguments(function)
+    trials = []
+    for parameter, each in inspect.signature(function).parameters.items():
+        if parameter in ("offsets", "rankings", "rewards", "reward", "importance_weights"):
+            continue
+        value = plain.get(parameter, each.default)
+        if isinstance(value, np.ndarray):
+            trials += [(parameter, odd(value)) for odd in ODD_ARRAYS.values()]
+        elif isinstance(value, str):
+            trials += [(parameter, odd) for odd in ODD_CHOICES]
+        else:
+            trials += [(parameter, odd) for odd in ODD_NUMBERS]
+
+    def answers():
+        for parameter, odd in trials:
+            given = problem.arguments(function) | {parameter: odd}
+            if given.get("rng", 0) is None:  # any entropy will do
+                continue
+            with warnings.catch_warnings(record=True) as told:
+                warnings.simplefilter("always")
+                answer = outcome(function, given)
+            state = getattr(getattr(given.get("rng"), "bit_generator", None), "state", None)
+            yield parameter, odd, answer, state, [str(warning.message) for warning in told]
+
+    with np.errstate(all="ignore"):
+        mine = list(answers())
+        without_neighbours(monkeypatch)
+        expected = list(answers())
+    assert len(mine) == len(expected) > 30
+    for (parameter, odd, answer, state, told), (_, _, other, other_state, other_told) in zip(
+        mine, expected, strict=True
+    ):
+        assert (told, state) == (other_told, other_state), (parameter, odd)
+        same_answer(answer, other)
+
+
+def test_a_query_that_is_not_short_is_a_batch():
+    """So that Ctrl-C and threads get their due. Mutant: every single query is short."""
+    problem = Problem(2000)
+    before = lone_query.delivered()
+    plr.pl_rank_3(problem.scores, problem.relevance, problem.rank_weights, n_samples=20_000, rng=1)
+    assert lone_query.delivered() == before
+    costs = threads.set_costs(round_ns=1.0)
+    try:
+        plr.pl_rank_3(problem.scores, problem.relevance, problem.rank_weights, n_samples=1, rng=1)
+    finally:
+        threads.set_costs(**costs)
+    assert lone_query.delivered() == before
+
+
+@pytest.mark.parametrize("kind", ["PCG64", "PCG64DXSM", "Philox", "SFC64", "MT19937"])
+@pytest.mark.parametrize("halves", [0, 1, 2])
+def test_keys_of_generators(kind, halves):
+    """What ``integers`` draws, of any bit generator, also where half of a word is left over from earlier draws.
+
+    Mutant: ``random_raw``, which MT19937 makes of 32 bits.
+    """
+    generators = [np.random.Generator(getattr(np.random, kind)(5)) for _ in range(3)]
+    for each in generators:
+        each.integers(0, 2**32, size=halves, dtype=np.uint32)
+    expected = generators[0].integers(0, 2**64, size=2, dtype=np.uint64)
+    for rng in (generators[1], generators[2].bit_generator):
+        assert keys.stream_key(rng).tolist() == expected.tolist()
+    rest = [each.integers(0, 2**32, size=5, dtype=np.uint32).tolist() for each in generators]
+    assert rest[0] == rest[1] == rest[2]
+
+
+def test_keys_of_seeds():
+    """Those of ``SeedSequence``. Mutants: pool[to] and its hash exchanged in the mixing; entropy of 96 bits."""
+    numbers = np.random.default_rng(0)
+    seeds = [0, 1, 2**32 - 1, 2**32, 2**64, 2**96 - 1, 2**96, 2**128 - 1]
+    seeds += [int.from_bytes(numbers.bytes(16), "little") >> int(numbers.integers(128)) for _ in range(500)]
+    for seed in seeds:
+        expected = np.random.SeedSequence(seed).generate_state(2, np.uint64)
+        assert keys.stream_key(seed).tolist() == expected.tolist()
+    for other in (2**128, -1, True, 1.0, np.int64(3), np.random.SeedSequence(3), np.random.RandomState(3)):
+        assert keys.stream_key(other) is None
+    big = 2**128 + 3
+    assert validation.stream_key(big).tolist() == np.random.SeedSequence(big).generate_state(2, np.uint64).tolist()
+    assert len({keys.stream_key(None).tobytes() for _ in range(100)}) == 100
+
+
+def test_a_generator_is_drawn_from_under_its_lock():
+    """Mutant: no lock. The call waits for whoever has it."""
+    rng = np.random.default_rng(3)
+    drawn = []
+    with rng.bit_generator.lock:
+        waiting = threading.Thread(target=lambda: drawn.append(keys.stream_key(rng)))
+        waiting.start()
+        waiting.join(timeout=0.2)
+        assert not drawn
+    waiting.join()
+    assert drawn[0].tolist() == np.random.default_rng(3).integers(0, 2**64, size=2, dtype=np.uint64).tolist()
+
+
+def test_a_generator_of_ones_own_is_asked():
+    """A subclass may draw otherwise. Mutant: ``isinstance`` in place of the type."""
+
+    class Fixed(np.random.Generator):
+        def integers(self, *arguments, **options):
+            return np.array([1, 2], dtype=np.uint64)
+
+    assert keys.stream_key(Fixed(np.random.PCG64(0))) is None
+    assert validation.stream_key(Fixed(np.random.PCG64(0))).tolist() == [1, 2]
+
+
+def test_discounts_are_a_prefix():
+    """The table that single lists share has the bits of ``dcg_weights`` of every length."""
+    from plrank_fast.rank_weights import DISCOUNTS
+
+    for length in [*range(70), 127, 1000, 4095, 4096]:
+        assert plr.dcg_weights(length).tobytes() == DISCOUNTS[:length].tobytes()
+
+
+def test_gains_of_whole_labels():
+    """The bits of ``gains``. Mutant: 2**label without the 1."""
+    labels = np.arange(7.0)
+    assert plr.gains(labels).tolist() == [math.ldexp(1.0, int(label)) - 1.0 for label in labels]
