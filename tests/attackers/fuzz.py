@@ -31,18 +31,21 @@ from pathlib import Path
 from fuzz_archives import ArchiveFuzz
 from fuzz_c_interface import CInterfaceFuzz
 from fuzz_case import BrokenPromiseError, Target, generator, line
-from fuzz_letor import LetorFuzz
+from fuzz_letor import LetorFuzz, LongLetorFuzz
 from fuzz_letor_cache import LetorCacheFuzz
 from fuzz_offsets import OffsetsFuzz
+from processor_time import processor_seconds
 
 TARGETS: dict[str, type[Target]] = {
     "letor": LetorFuzz,
+    "long_letor": LongLetorFuzz,
     "cache": LetorCacheFuzz,
     "archives": ArchiveFuzz,
     "c_interface": CInterfaceFuzz,
     "offsets": OffsetsFuzz,
 }
-SECONDS_OF_A_CASE = 120.0  # longer, and it counts as hanging
+SECONDS_OF_A_CASE = 120.0  # of the processor; longer, and it counts as hanging
+WALL_SECONDS_OF_A_CASE = 1800.0  # one that waits for ever takes no processor, nor does one on a busy machine
 SECONDS_OF_A_TURN = 20.0  # of one target, before the next has its turn
 ADDRESS_SPACE = 8 * 2**30  # bytes beyond what the process has at its start
 MOST_FINDINGS = 20
@@ -143,7 +146,7 @@ class Fuzz:
         with tempfile.TemporaryDirectory() as folder:
             target = TARGETS[name](Path(folder))
             while time.monotonic() < end and len(findings) < MOST_FINDINGS:
-                shared[:16] = struct.pack("<qd", number, time.monotonic())
+                shared[:24] = struct.pack("<qdd", number, time.monotonic(), time.process_time())
                 wrong = attack(target, name, self.seed, number)
                 if wrong is not None:
                     findings.append((number, wrong))
@@ -162,8 +165,9 @@ class Fuzz:
                 content += pipe.read() or b""
                 status = os.waitstatus_to_exitcode(status)
                 return (json.loads(content) if status == 0 else None), status
-            _, began = struct.unpack("<qd", shared[:16])
-            if began and time.monotonic() - began > SECONDS_OF_A_CASE:
+            _, began, seconds = struct.unpack("<qdd", shared[:24])
+            computed = processor_seconds(child) - seconds
+            if began and (computed > SECONDS_OF_A_CASE or time.monotonic() - began > WALL_SECONDS_OF_A_CASE):
                 os.kill(child, signal.SIGKILL)
             time.sleep(0.05)
 

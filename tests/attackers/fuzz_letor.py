@@ -15,7 +15,6 @@ from plrank_fast.data import RankingData, load_letor
 
 MOST_NUMBERS = 2_000_000  # of the dense matrix; files that would need more are left out
 HIGHEST_INDEX = 40
-LONG = 0.02  # share of the files that have hundreds to thousands of lines
 SPELLINGS = ("{}", "{}", "{}", "{}", "+{}", "-{}", "0{}", "{}.", "{}.5", ".{}", "{}e0", "{}E-3", "{}e+2", "-{}.25e-1")
 SEPARATORS = (" ", " ", " ", " ", "  ", "\t", " \t ")
 ENDS = ("", "", "", "", " ", "\r", " # docid = 1 inc = 0.5", " #", "#é: 1:2", "\t\r")
@@ -88,6 +87,10 @@ ODD_BYTES = (
 
 
 class LetorFuzz(Target):
+    """Files of a few lines, seldom of hundreds to thousands, which is ``long_share``."""
+
+    long_share = 0.02
+
     def attack(self, rng: random.Random) -> None:
         options = naive.Options(
             n_features=rng.choice((None, None, None, HIGHEST_INDEX, 5)),
@@ -95,7 +98,7 @@ class LetorFuzz(Target):
             zero_based=rng.random() < 0.2,
             string_qids=rng.random() < 0.2,
         )
-        contents = letor_files(rng, options)
+        contents = letor_files(rng, options, self.long_share)
         paths = [self.folder / f"{number}.txt" for number in range(len(contents))]
         for path, content in zip(paths, contents, strict=True):
             path.write_bytes(content)
@@ -122,18 +125,25 @@ class LetorFuzz(Target):
             wrong = _wrong_refusal(str(error), expected, [str(path) for path in paths])
         else:
             self.tally["read"] += 1
+            self.tally["rows read"] += len(data.labels)
             wrong = _wrong_data(data, expected, options)
         if wrong:
             raise BrokenPromiseError(f"{wrong}\n{options}\n" + "\n".join(repr(content) for content in contents))
 
 
-def letor_files(rng: random.Random, options: naive.Options) -> list[bytes]:
+class LongLetorFuzz(LetorFuzz):
+    """Files of hundreds to thousands of lines, which take less time for each line: queries across every boundary."""
+
+    long_share = 1.0
+
+
+def letor_files(rng: random.Random, options: naive.Options, long_share: float) -> list[bytes]:
     """One file, seldom two or three; half of them without a fault that was put in."""
     n_files = rng.choice((1, 1, 1, 1, 1, 1, 2, 3))
     first_qid = 0
     contents = []
     for _ in range(n_files):
-        lines, first_qid = _lines(rng, options, first_qid if rng.random() < 0.9 else 0)
+        lines, first_qid = _lines(rng, options, long_share, first_qid if rng.random() < 0.9 else 0)
         for _ in range(rng.choice((0, 0, 0, 1, 1, 2, 4))):
             _damage_line(rng, lines)
         content = rng.choice((b"\n", b"\n", b"\n", b"\r\n")).join(line.encode() for line in lines)
@@ -153,8 +163,8 @@ def letor_files(rng: random.Random, options: naive.Options) -> list[bytes]:
     return contents
 
 
-def _lines(rng: random.Random, options: naive.Options, qid: int) -> tuple[list[str], int]:
-    n_lines = rng.randrange(300, 4000) if rng.random() < LONG else rng.choice((1, 2, 3, 5, 8, 13))
+def _lines(rng: random.Random, options: naive.Options, long_share: float, qid: int) -> tuple[list[str], int]:
+    n_lines = rng.randrange(300, 4000) if rng.random() < long_share else rng.choice((1, 2, 3, 5, 8, 13))
     highest = options.n_features or HIGHEST_INDEX
     lines = []
     for _ in range(n_lines):

@@ -3,18 +3,18 @@
     make mutants MUTANTS_FLAGS="--count 50 --module _core/gradients/exact"
 
 Works in a copy of the tree (``build/mutants``): changes one line, compiles the module that it belongs to, runs the
-tests of ``TESTS`` until one fails, puts everything back. Results are appended to ``results.jsonl`` there, so that an
-interrupted run is resumed by the same command; ``--again`` forgets what survived. At the end stand a table and the
-mutants that survived. Those that nothing could notice are listed with the reason in ``equivalent_mutants.json``; any
-other survivor makes the exit status 1.
+tests of ``TESTS`` until one fails, those first that have noticed others, and puts everything back. Results are appended
+to ``results.jsonl`` there, so that an interrupted run is resumed by the same command; ``--again`` forgets survivors. At
+the end stand a table and the mutants that survived. Those that nothing could notice are listed with the reason in
+``equivalent_mutants.json``; any other survivor makes the exit status 1.
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
 import collections
 import dataclasses
-import hashlib
 import json
 import os
 import random
@@ -28,12 +28,13 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from forked_tests import run_tests
+from module_compiler import CompilationError, ModuleCompiler
 from mutations import KINDS, Mutation, of_file
 
 ROOT = Path(__file__).resolve().parents[2]
 EQUIVALENT = Path(__file__).with_name("equivalent_mutants.json")
-SHORTEST_TIMEOUT = 60.0  # seconds
-PATIENCE = 6.0  # times what the tests take without a mutation
+MOST_KILLERS = 6
 NO_MUTANT = ("not compiled", "same code")
 INCLUDED = re.compile(r'(?:#include|cdef extern from) "([\w/]+\.h)"')
 
@@ -154,107 +155,72 @@ def run(command: Sequence[str], folder: Path, timeout: float) -> tuple[int | Non
 class Scratch:
     """A copy of the tree, compiled, in which one file at a time is changed."""
 
-    def __init__(self, folder: Path, timeout: float | None = None) -> None:
+    def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.timeout = timeout  # of the tests, where they are known to pass without a mutation
-        self.baseline = folder.with_name("baseline.json")
-        self.digest = ""  # of the tree
-        self.seconds: dict[str, float] = {}  # that the tests of a module take
+        self.killers: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
+        self.passing: set[str] = set()  # tests that have been seen to pass without a mutation
 
     def refresh(self) -> None:
         """Copy what differs from the tree, with its times, and compile what is not."""
         listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True, text=True).stdout
         built = [path.relative_to(ROOT).as_posix() for path in (ROOT / "plrank_fast").rglob("*.so")]
         built += [path.replace(".pyx", ".c") for path in listed.split("\0") if path.endswith(".pyx")]
-        digest = hashlib.sha256(json.dumps(TESTS).encode())
         for path in [*listed.split("\0"), *built]:
             source, copy = ROOT / path, self.folder / path
             if not source.is_file():
                 continue
             content = source.read_bytes()
-            digest.update(content)
             if not copy.is_file() or copy.read_bytes() != content:
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 copy.write_bytes(content)
             shutil.copystat(source, copy)  # its times too, so that what is compiled there is not compiled again here
-        self.digest = digest.hexdigest()
-        if self.baseline.exists():
-            self.seconds = json.loads(self.baseline.read_text()).get(self.digest, {})
-        status, output = self._compile()
+        status, output = run([sys.executable, "setup.py", "-q", "build_ext", "--inplace"], self.folder, 900.0)
         if status != 0:
             raise SystemExit(f"the tree does not compile:\n{output[-2000:]}")
-        where = [sys.executable, "-c", "import plrank_fast; print(plrank_fast.__file__)"]
-        imported = run(where, self.folder, 60.0)[1].strip()
+        where = [sys.executable, "-c", "import plrank_fast; print(plrank_fast.__file__, plrank_fast.build_info())"]
+        imported, info = run(where, self.folder, 60.0)[1].strip().split(" ", 1)
         if Path(imported).parent != self.folder / "plrank_fast":
             raise SystemExit(f"tests in {self.folder} would import {imported}")
-
-    def _compile(self) -> tuple[int | None, str]:
-        return run([sys.executable, "setup.py", "-q", "build_ext", "--inplace"], self.folder, 900.0)
-
-    def _built(self) -> list[Path]:
-        package = self.folder / "plrank_fast"
-        return [*package.rglob("*.so"), *(p for p in package.rglob("*.c") if "kernels" not in p.parts)]
-
-    def test(self, module: str, timeout: float) -> tuple[str, str]:
-        """Outcome of the tests of a module, and the first that fails."""
-        tests = [f"tests/{test}" for test in TESTS[module]]
-        command = [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-x",
-            "-q",
-            "--no-header",
-            "--tb=no",
-            "-p",
-            "no:cacheprovider",
-            *tests,
-        ]
-        status, output = run(command, self.folder, timeout)
-        if status is None:
-            return "timed out", ""
-        if status == 0:
-            return "survived", ""
-        failed = re.search(r"^(?:FAILED|ERROR) (\S+)", output, re.MULTILINE)
-        return "killed", failed[1] if failed else f"exit status {status}"
-
-    def check(self, module: str) -> None:
-        """The tests pass without a mutation, or nothing that they say of one would mean anything."""
-        if self.timeout is None and module not in self.seconds:
-            start = time.monotonic()
-            outcome, by = self.test(module, 3600.0)
-            if outcome != "survived":
-                raise SystemExit(f"the tests of {module} fail without a mutation: {by}")
-            self.seconds[module] = time.monotonic() - start
-            self.baseline.write_text(json.dumps({self.digest: self.seconds}))
+        built_with = ast.literal_eval(info)
+        self.compiler = ModuleCompiler(self.folder, built_with["simd_levels"], built_with["openmp"])
 
     def attack(self, module: str, mutation: Mutation) -> tuple[str, str]:
         """Change the line, compile, test, and put everything back."""
-        self.check(module)
-        changed = self.folder / mutation.path
-        source, times = changed.read_text(), changed.stat()
-        name = Path(module).name
-        own = [path for path in self._built() if path.parent == (self.folder / "plrank_fast" / module).parent
-               and path.name.split(".")[0] == name]  # fmt: skip
-        kept = [(path, path.read_bytes(), path.stat()) for path in own]
+        self.compiler.prepare(module)
+        changed, library = self.folder / mutation.path, self.compiler.library(module)
+        source, kept = changed.read_text(), library.read_bytes()
         try:
             changed.write_text(mutation.apply(source))
-            stale = {path for path in own if path.suffix == ".so" or mutation.path.endswith(".pyx")}
-            for path in self._built():
-                # every other module is taken for new, though a header that it includes may have changed
-                os.utime(path, (0, 0) if path in stale else None)
-            status, _ = self._compile()
-            if status != 0:
-                return "not compiled", ""
-            if not any(path.suffix == ".so" and path.read_bytes() != content for path, content, _ in kept):
+            if not self.compiler.with_change(module, mutation.path):
                 return "same code", ""
-            return self.test(module, self.timeout or max(SHORTEST_TIMEOUT, PATIENCE * self.seconds[module]))
+            outcome, by = self.test(module)
+        except CompilationError:
+            return "not compiled", ""
         finally:
             changed.write_text(source)
-            os.utime(changed, ns=(times.st_atime_ns, times.st_mtime_ns))
-            for path, content, old in kept:
-                path.write_bytes(content)
-                os.utime(path, None if path.suffix == ".so" else (old.st_atime, old.st_mtime))
+            replaced = library.with_suffix(".new")
+            replaced.write_bytes(kept)
+            os.replace(replaced, library)
+        self._check(module, outcome, by)
+        return outcome, by
+
+    def test(self, module: str) -> tuple[str, str]:
+        """Outcome of the tests of a module, those first that have killed most of its mutants."""
+        killers = [test for test, _ in self.killers[module].most_common(MOST_KILLERS)]
+        return run_tests(self.folder, [*killers, *(f"tests/{test}" for test in TESTS[module])])
+
+    def _check(self, module: str, outcome: str, by: str) -> None:
+        """A test that has noticed passes without a mutation, or what it says means nothing."""
+        noticed = by.partition(" (")[0]
+        if outcome == "survived" or "::" not in noticed:
+            return
+        if noticed not in self.passing:
+            alone, _ = run_tests(self.folder, [noticed])
+            if alone != "survived":
+                raise SystemExit(f"without a mutation too: {noticed} {alone}")
+            self.passing.add(noticed)
+        if outcome == "killed":
+            self.killers[module][noticed] += 1
 
 
 def choose(candidates: Sequence[Mutation], rng: random.Random) -> Iterable[Mutation]:
@@ -360,10 +326,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--module", nargs="+", choices=list(TESTS), default=list(TESTS), help="all by default")
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "mutants", help="of the copy and the results")
     parser.add_argument("--again", action="store_true", help="try survivors of earlier runs once more")
-    parser.add_argument("--timeout", type=float, help="seconds for tests that are known to pass, not run first then")
     options = parser.parse_args(arguments)
     folder = options.folder.resolve()
-    scratch = Scratch(folder / "tree", options.timeout)
+    scratch = Scratch(folder / "tree")
     scratch.refresh()
     results = folder / "results.jsonl"
     if options.again and results.exists():

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 import fuzz as fuzz_command
-import fuzz_letor
 import naive_letor_reader as naive
 import plrank_fast as plr
 from fuzz import TARGETS, Fuzz, main
 from fuzz_c_interface import FUNCTIONS, Memory
+from fuzz_letor import LetorFuzz
 
-CASES = {"letor": 60, "cache": 15, "archives": 10, "c_interface": 150, "offsets": 100}
+CASES = {"letor": 60, "long_letor": 1, "cache": 15, "archives": 10, "c_interface": 150, "offsets": 100}
 PLAIN = naive.Options(None, np.float64, False, False)
 
 
@@ -27,7 +27,7 @@ def test_seeded(name, monkeypatch, capsys):
     entries of a wrong type not told with the name of the file; thousands separators let through; queries worked on
     without offsets.
     """
-    monkeypatch.setattr(fuzz_letor, "LONG", 0.0)
+    monkeypatch.setattr(LetorFuzz, "long_share", 0.0)
     fuzz = Fuzz(0, [name])
     fuzz.run_here(CASES[name])
     assert not fuzz.findings, capsys.readouterr().out
@@ -93,7 +93,7 @@ def test_a_process_that_dies_is_a_finding(monkeypatch, capsys):
 
 
 def test_a_process_that_hangs_is_a_finding(monkeypatch, capsys):
-    monkeypatch.setattr(fuzz_command, "SECONDS_OF_A_CASE", 0.5)
+    monkeypatch.setattr(fuzz_command, "WALL_SECONDS_OF_A_CASE", 0.5)
     monkeypatch.setattr(fuzz_command, "MOST_FINDINGS", 1)
     monkeypatch.setattr(TARGETS["offsets"], "attack", lambda target, rng: signal.pause())
     fuzz = Fuzz(1, ["offsets"])

@@ -1,12 +1,14 @@
 """``make mutants``: its changes are of code and of nothing else, every module has its tests, and runs are resumed."""
 
 import json
+import shutil
+import sys
 import textwrap
-from pathlib import Path
 
 import pytest
 
 import mutants
+from module_compiler import CompilationError, ModuleCompiler
 from mutants import EQUIVALENT, ROOT, TESTS, Result, Scratch, explained, report, run, sources
 from mutations import KINDS, blanked, mutations, of_file
 
@@ -173,41 +175,134 @@ class TestRuns:
         assert run(["sh", "-c", "echo $PYTHONPATH; exit 3"], tmp_path, 30.0) == (3, f"{tmp_path}\n")
 
     @pytest.mark.parametrize(
-        ("code", "tested", "outcome"),
+        ("changes", "tested", "outcome"),
         [
-            ("compiled anew", "killed", "killed"),
-            ("compiled anew", "survived", "survived"),
-            ("compiled", "survived", "same code"),
+            (True, ("killed", "a.py::test (SIGSEGV)"), "killed"),
+            (True, ("survived", ""), "survived"),
+            (False, ("survived", ""), "same code"),
+            (None, ("survived", ""), "not compiled"),
         ],
     )
-    def test_everything_is_put_back(self, tmp_path, monkeypatch, code, tested, outcome):
-        """In a tree of one Cython file and a stand-in for its compilation.
+    def test_everything_is_put_back(self, tmp_path, monkeypatch, changes, tested, outcome):
+        """In a tree of one Cython file and a stand-in for its compiler.
 
-        Mutants: the C that Cython made taken for new, as it once was; the source not put back; code not compared.
+        Mutants: the source not put back; the library not put back; tests run where the code is the same.
         """
         module = "_core/ranking/remaining"
-        package = tmp_path / "plrank_fast" / "_core" / "ranking"
-        package.mkdir(parents=True)
         path = f"plrank_fast/{module}.pyx"
         source = (ROOT / path).read_text()
+        library = tmp_path / f"plrank_fast/{module}.so"
+        library.parent.mkdir(parents=True)
+        library.write_text("compiled")
         (tmp_path / path).write_text(source)
-        (package / "remaining.so").write_text("compiled")
-        (package / "remaining.c").write_text("translated")
-        (package / "other.so").write_text("compiled")
+
+        class Compiler:
+            def prepare(self, module):
+                assert (tmp_path / path).read_text() == source
+
+            def library(self, module):
+                return library
+
+            def with_change(self, module, changed):
+                assert changed == path
+                assert (tmp_path / path).read_text() != source
+                if changes is None:
+                    raise CompilationError
+                if changes:
+                    library.write_text("compiled anew")
+                return changes
+
         scratch = Scratch(tmp_path)
-        scratch.seconds[module] = 1.0
-
-        def compile_tree():
-            assert (tmp_path / path).read_text() != source
-            assert (package / "remaining.so").stat().st_mtime < (tmp_path / path).stat().st_mtime
-            assert (package / "remaining.c").stat().st_mtime < (tmp_path / path).stat().st_mtime
-            assert (package / "other.so").stat().st_mtime >= (tmp_path / path).stat().st_mtime
-            (package / "remaining.so").write_text(code)
-            return 0, ""
-
-        monkeypatch.setattr(scratch, "_compile", compile_tree)
-        monkeypatch.setattr(scratch, "test", lambda module, timeout: (tested, ""))
+        scratch.compiler = Compiler()
+        tested_as = []
+        monkeypatch.setattr(scratch, "test", lambda module: tested_as.append(library.read_text()) or tested)
+        monkeypatch.setattr(mutants, "run_tests", lambda tree, tests: (("survived", ""), tested_as.extend(tests))[0])
         assert scratch.attack(module, of_file(ROOT, path)[5])[0] == outcome
         assert (tmp_path / path).read_text() == source
-        assert Path(package / "remaining.so").read_text() == "compiled"
-        assert (package / "remaining.so").stat().st_mtime >= (tmp_path / path).stat().st_mtime
+        assert library.read_text() == "compiled"
+        assert tested_as == ["compiled anew"] * bool(changes) + ["a.py::test"] * (outcome == "killed")
+        assert scratch.killers[module]["a.py::test"] == (outcome == "killed")
+
+    def test_tests_that_fail_without_a_mutation(self, tmp_path, monkeypatch):
+        """Mutant: the test that noticed not looked at."""
+        monkeypatch.setattr(mutants, "run_tests", lambda tree, tests: ("killed", tests[0]))
+        with pytest.raises(SystemExit, match=r"without a mutation too: a\.py::test killed"):
+            Scratch(tmp_path)._check("m", "killed", "a.py::test")
+
+
+FORKED = """
+import os, sys, time
+from pathlib import Path
+sys.path.insert(0, {attackers!r})
+from forked_tests import run_tests
+tree = Path({tree!r})
+print(*(run_tests(tree, [test], 0.5) for test in sys.argv[1:]), sep="\\n")
+"""
+
+
+def test_forked_tests(tmp_path):
+    """What becomes of tests that pass, fail, crash, cannot be imported, compute for ever; in a process without forks of
+    its own. Mutants: the limit of time left out; the test that was running at a crash not named."""
+    (tmp_path / "test_all.py").write_text(
+        textwrap.dedent("""
+            import os, signal
+            def test_passes(): pass
+            def test_fails(): assert 0
+            def test_crashes(): os.kill(os.getpid(), signal.SIGSEGV)
+            def test_computes():
+                while True: pass
+        """)
+    )
+    (tmp_path / "test_broken.py").write_text("import nothing_of_this_name")
+    names = ("passes", "fails", "crashes", "computes")
+    tests = [*(f"test_all.py::test_{name}" for name in names), "test_broken.py"]
+    code = FORKED.format(attackers=str(ROOT / "tests" / "attackers"), tree=str(tmp_path))
+    status, shown = run([sys.executable, "-c", code, *tests], tmp_path, 120.0)
+    assert status == 0, shown
+    assert shown.splitlines() == [
+        "('survived', '')",
+        "('killed', 'test_all.py::test_fails')",
+        "('killed', 'test_all.py::test_crashes (SIGSEGV)')",
+        "('timed out', 'test_all.py::test_computes')",
+        "('killed', 'test_broken.py')",
+    ]
+
+
+def test_module_compiler(tmp_path):
+    """A kernel with a changed constant is other code, with a changed comment the same; what does not compile is told.
+
+    Mutants: a header's units not compiled anew; the library linked from the objects without the change.
+    """
+    module, kernel = "_core/gradients/pl_rank", "plrank_fast/kernels/gradients/rank_pass.c"
+    needed = [ROOT / "setup.py", ROOT / f"plrank_fast/{module}.pyx", *(ROOT / "plrank_fast").rglob("__init__.py")]
+    needed += [path for end in ("*.pxd", "*.h") for path in (ROOT / "plrank_fast").rglob(end)]
+    for path in [*needed, ROOT / kernel]:
+        copy = tmp_path / path.relative_to(ROOT)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, copy)
+    compiler = ModuleCompiler(tmp_path, ["baseline"], openmp=False)
+    compiler.prepare(module)
+    library, source = compiler.library(module), (tmp_path / kernel).read_text()
+    library.write_bytes(b"")
+    (tmp_path / kernel).write_text(source + "/* a comment */\n")
+    assert not compiler.with_change(module, kernel)
+    assert library.read_bytes() == b""
+    (tmp_path / kernel).write_text(source + "int plr_another_constant = 17;\n")
+    assert compiler.with_change(module, kernel)
+    assert b"plr_another_constant" in library.read_bytes()
+    (tmp_path / kernel).write_text(source + "int 17;\n")
+    with pytest.raises(CompilationError):
+        compiler.with_change(module, kernel)
+    (tmp_path / kernel).write_text(source)
+    header = "plrank_fast/kernels/gradients/rank_pass.h"
+    with (tmp_path / header).open("a") as file:
+        file.write("__attribute__((used)) static int plr_of_a_header = 17;\n")
+    assert compiler.with_change(module, header)
+    pyx = f"plrank_fast/{module}.pyx"
+    source = (tmp_path / pyx).read_text()
+    (tmp_path / pyx).write_text(source + "\n\ndef another_function():\n    return 17\n")
+    assert compiler.with_change(module, pyx)
+    assert b"another_function" in library.read_bytes()
+    (tmp_path / pyx).write_text(source + "\n\ndef (\n")
+    with pytest.raises(CompilationError):
+        compiler.with_change(module, pyx)

@@ -1,0 +1,17 @@
+"""``make kills``: a seeded part of it."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("fcntl")
+
+
+def test_seeded():
+    """Three ends of runs, in a process of its own, for it forks. Mutant: the moments of Adam not taken up again."""
+    command = [sys.executable, "kills.py", "--kills", "3", "--seed", "2"]
+    done = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True, timeout=500)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "models compared: " in done.stdout
