@@ -1,0 +1,50 @@
+"""``make soak``: a few seconds of it find nothing, and find faults that are put in."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("fcntl")
+
+FEW = ["pl_rank_3", "pl_rank_3 introselect", "pl_rank_exact", "stochastic_rank", "sample_rankings auto", "lambda_rank"]
+FAULTS = {
+    "none": "",
+    "a buffer of all threads": """
+        import numpy as np
+        plain, buffer = soak.CALLS["pl_rank_3"], np.empty(10_000)
+        def shared(*arguments, **options):
+            result = plain(*arguments, **options)
+            mine = buffer[: result.size]
+            mine[:] = result
+            soak.time.sleep(1e-3)
+            return mine.copy()
+        soak.CALLS["pl_rank_3"] = shared
+    """,
+    "a leak": """
+        plain, kept = soak.CALLS["pl_rank_3"], []
+        def leaking(*arguments, **options):
+            kept.append(b"x" * 4_000_000)
+            return plain(*arguments, **options)
+        soak.CALLS["pl_rank_3"] = leaking
+    """,
+}
+TOLD = {
+    "none": "0 violations",
+    "a buffer of all threads": "threads gives other bits",
+    "a leak": "memory grew by",
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_seeded(fault):
+    lines = [line[8:] for line in FAULTS[fault].splitlines()]
+    arguments = ["--number", "400", "--threads", "8", "--most-growth", "3e7", "--calls", *FEW]
+    code = "\n".join(["import os, sys, soak", *lines, f"sys.stdout.flush(); os._exit(soak.main({arguments}))"])
+    # a process of its own: it forks beside threads, and libraries that other tests have imported warn of that
+    done = subprocess.run(
+        [sys.executable, "-u", "-c", code], cwd=Path(__file__).parent, capture_output=True, text=True, timeout=500
+    )
+    assert done.returncode == (fault != "none"), done.stdout + done.stderr
+    assert TOLD[fault] in done.stdout
