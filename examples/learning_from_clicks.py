@@ -4,6 +4,8 @@
     python examples/learning_from_clicks.py                              # a generated set
 
 A logging policy shows ten documents of a query; users look at rank k with chance 1 / k and click on what is relevant.
+The policy is Plackett-Luce with scores that are all equal (uniform), that a ranker gives which was trained on twenty
+queries (production), or three times these (confident), which hardly shows what is not on top.
 A linear ranker is then trained on the exact gradient of the expected DCG@10, with relevance from
 
     naive               clicks per session, as if everybody looked at everything
@@ -27,6 +29,11 @@ from plrank_fast.data import generate, load_letor
 CUTOFF = 10
 THETA = plr.dcg_weights(CUTOFF)
 LOOKS = off_policy.position_bias(CUTOFF)
+POLICIES = {
+    "uniform": 0.0,
+    "production": 1.0,
+    "confident": 3.0,
+}  # by what the production ranker's scores are multiplied
 ESTIMATES = ("naive", "IPS, sampled", "IPS, exact", "doubly robust", "full information")
 
 
@@ -76,15 +83,14 @@ def relevance_by(estimate, rankings, clicks, X, chances, logging, offsets, seed)
     return off_policy.relevance_from_clicks(rankings, clicks, exposure, **options)
 
 
-def ndcg_of_each(train_set, test_set, sessions, seed):
-    """NDCG@10 of the ranker trained with each estimate, on a log of so many sessions."""
+def ndcg_of_each(train_set, test_set, policy, sessions, seed):
+    """NDCG@10 of the ranker trained with each estimate, on a log of so many sessions under a policy."""
     (X, labels, offsets), (X_test, labels_test, offsets_test) = train_set, test_set
     rng = np.random.default_rng([sessions, seed])
     chances = plr.gains(labels) / plr.gains([labels.max()])
-    # a production ranker that has seen twenty queries
     few = offsets[: min(21, offsets.size)]
     part = slice(0, few[-1])
-    logging = X @ train(X[part], chances[part], few, steps=20)
+    logging = POLICIES[policy] * (X @ train(X[part], chances[part], few, steps=20))
     rows = max(1, round(sessions / (offsets.size - 1)))
     rankings = plr.sample_rankings(logging, rows, CUTOFF, offsets=offsets, rng=rng)
     if rows == 1:  # fewer sessions than queries
@@ -100,21 +106,23 @@ def ndcg_of_each(train_set, test_set, sessions, seed):
     return result
 
 
-def draw(picture, sessions, ndcg):
-    """Median and range over seeds, (n_sizes, n_seeds, n_estimates)."""
+def draw(picture, policies, sessions, ndcg):
+    """Median and range over seeds, (n_policies, n_sizes, n_seeds, n_estimates)."""
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(figsize=(7, 4.5), layout="constrained")
-    for column, name in enumerate(ESTIMATES):
-        line = axes.plot(sessions, np.median(ndcg[:, :, column], axis=1), label=name)[0]
-        axes.fill_between(
-            sessions, ndcg[:, :, column].min(axis=1), ndcg[:, :, column].max(axis=1), alpha=0.2, color=line.get_color()
-        )
-    axes.set(xscale="log", xlabel="sessions in the log", ylabel="NDCG@10 of held-out queries")
-    axes.legend()
+    size = (4 * len(policies) + 2, 4)
+    figure, row = plt.subplots(1, len(policies), figsize=size, sharey=True, squeeze=False, layout="constrained")
+    for axes, policy, of_policy in zip(row[0], policies, ndcg, strict=True):
+        for column, name in enumerate(ESTIMATES):
+            values = of_policy[:, :, column]
+            line = axes.plot(sessions, np.median(values, axis=1), label=name)[0]
+            axes.fill_between(sessions, values.min(axis=1), values.max(axis=1), alpha=0.2, color=line.get_color())
+        axes.set(xscale="log", xlabel="sessions in the log", title=f"logging policy: {policy}")
+    row[0, 0].set_ylabel("NDCG@10 of held-out queries")
+    row[0, -1].legend(loc="lower right")
     figure.savefig(picture, dpi=150)
     plt.close(figure)
 
@@ -122,6 +130,7 @@ def draw(picture, sessions, ndcg):
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--data", nargs="+", type=Path, help="LETOR files; a generated set by default")
+    parser.add_argument("--policies", nargs="+", choices=POLICIES, default=list(POLICIES))
     parser.add_argument("--sessions", nargs="+", type=int, default=[1000, 10_000, 100_000, 1_000_000])
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--queries", type=int, default=200, help="of the generated set")
@@ -141,15 +150,19 @@ def main(arguments=None):
     train_set = X[:cut], labels[:cut], offsets[: third + 1]
     test_set = X[cut:], labels[cut:], offsets[third:] - cut
     ndcg = np.array([
-        [ndcg_of_each(train_set, test_set, sessions, seed) for seed in range(options.seeds)]
-        for sessions in options.sessions
+        [
+            [ndcg_of_each(train_set, test_set, policy, sessions, seed) for seed in range(options.seeds)]
+            for sessions in options.sessions
+        ]
+        for policy in options.policies
     ])  # fmt: skip
-    print("NDCG@10, median over seeds")
-    print("sessions".rjust(10), *(name.rjust(18) for name in ESTIMATES))
-    for sessions, row in zip(options.sessions, np.median(ndcg, axis=1), strict=True):
-        print(f"{sessions:10d}", *(f"{value:18.4f}" for value in row))
+    for policy, medians in zip(options.policies, np.median(ndcg, axis=2), strict=True):
+        print(f"NDCG@10, median over seeds, logging policy: {policy}")
+        print("sessions".rjust(10), *(name.rjust(18) for name in ESTIMATES))
+        for sessions, row in zip(options.sessions, medians, strict=True):
+            print(f"{sessions:10d}", *(f"{value:18.4f}" for value in row))
     if options.picture:
-        draw(options.picture, options.sessions, ndcg)
+        draw(options.picture, options.policies, options.sessions, ndcg)
     return ndcg
 
 
