@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import plrank_fast as plr
+import ranking_oracle
 from plrank_fast import reference
 from problems import signed
 
@@ -111,6 +112,48 @@ class TestAgainstTheTwin:
         gradient = ESTIMATORS[name](np.arange(5.0), np.full(5, 2.0), [1.0, 0.5], rng=0, n_samples=10, baseline=baseline)
         assert (gradient == 0).all() == baseline
         assert (ESTIMATORS[name](np.arange(5.0), np.zeros(5), [1.0], rng=0, baseline=baseline) == 0).all()
+
+
+class TestLongLists:
+    """From 24 items per rank on, what unplaced items receive is summed over rankings and handed out once.
+
+    In extended precision, to 1e-12 of an item's absolute terms, for likely rankings and for absurd ones. Mutants: the
+    sums not kept apart by the first unplaced item; placed items that do not take back
+    their share; nothing handed out at the end; ``step`` left out.
+    """
+
+    @pytest.mark.parametrize("spread", [0.0, 1.0, 30.0, 2000.0])
+    @pytest.mark.parametrize(("n_docs", "cutoff"), [(24, 1), (60, 2), (100, 4)])
+    def test_against_extended_precision(self, n_docs, cutoff, spread):
+        rng = np.random.default_rng([n_docs, int(spread)])
+        scores = rng.normal(size=n_docs)
+        scores[rng.permutation(n_docs)[:6]] += spread * np.array([1.0, 1.0, 0.5, 0.5, -0.5, -1.0])
+        relevance, rank_weights = rng.choice([0.0, 1.0, -2.0], n_docs), rng.normal(size=cutoff)
+        likely = plr.sample_rankings(scores, 20, cutoff, rng=0)
+        absurd = np.array([rng.permutation(n_docs)[:cutoff] for _ in range(20)], dtype=np.int32)
+        ascending = np.argsort(scores)[np.newaxis, :cutoff].astype(np.int32)
+        for rankings in (likely, np.concatenate([likely, absurd, ascending])):
+            for name, baseline in itertools.product(ESTIMATORS, (False, True)):
+                got = ESTIMATORS[name](scores, relevance, rank_weights, rankings=rankings, baseline=baseline)
+                exact, absolute = ranking_oracle.policy_gradient(
+                    scores, relevance, rank_weights, rankings, to_go=name == "placement", baseline=baseline
+                )
+                assert (np.abs(got - exact) <= 1e-12 * absolute + 1e-290).all()
+            cotangent = rng.normal(size=len(rankings))
+            got = plr.ranking_log_prob_vjp(scores, rankings, cotangent)
+            exact, absolute = ranking_oracle.log_prob_gradient(scores, rankings, cotangent)
+            assert (np.abs(got - exact) <= 1e-12 * absolute + 1e-290).all()
+
+    def test_lists_on_both_sides_of_the_limit_agree(self):
+        """24 items make a long list with one rank and a short one with two, of which the second may be empty."""
+        scores = np.random.default_rng(0).normal(size=24)
+        rankings = plr.sample_rankings(scores, 100, 1, rng=0)
+        rewards = np.random.default_rng(1).normal(size=100)
+        long = plr.policy_gradient(scores, rankings=rankings, rewards=rewards)
+        ended = np.column_stack([rankings, np.full(100, -1)])
+        short = plr.policy_gradient(scores, rankings=ended, rewards=rewards)
+        np.testing.assert_allclose(long, short, rtol=0, atol=1e-13)
+        assert (long != short).any()  # the two paths were taken
 
 
 def test_placement_is_pl_rank_1():

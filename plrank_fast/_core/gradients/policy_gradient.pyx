@@ -13,6 +13,12 @@ pass over the rankings, and drawing them again costs less than keeping them woul
 
 Where the rankings come with a number each, that number is a_k at every rank, the estimate is the sum over the rankings,
 and a ranking may end before the cutoff: it counts with the ranks that it has.
+
+What an item that is not placed receives, w_d times the sum of a_k / S_k, depends on the ranking through that one number.
+In short lists each ranking hands it out in one pass over the weights. In long ones the numbers are summed over
+rankings and handed out once, in the finish step: O(D + N K) in place of O(N D). A placed item takes its part back,
+which costs no accuracy: the sums are kept apart by the highest-scored item left over, no item that scores above it can
+be unplaced, and for all others w_d / S_k <= 1, so that what is taken back is at most the sum of |a_k|.
 """
 
 from libc.string cimport memcpy, memset
@@ -38,10 +44,16 @@ cdef extern from "gradients/rank_pass.h" nogil:
 
 cdef const rank_pass_kernels *rank_pass = rank_pass_kernels_at(simd_level())
 
+# A pass over so many items takes as long as taking back the part of one placed item.
+cdef enum:
+    LONG_LIST = 24  # items per rank
+
 cdef struct PolicyGradient:
     # the state of one query
     Remaining remaining
     bint reward_to_go
+    bint long_list             # what unplaced items receive is summed up
+    double *unplaced_share     # (n_leading,) sums by the highest-scored item left over, in units of that
     intp_t n_first_pass        # rankings of the first pass, 0 without a baseline
     intp_t n_seen              # rankings with a number of their own
     double *future_reward      # (cutoff + 1,) of one ranking
@@ -55,6 +67,20 @@ cdef struct PolicyGradient:
 
 cdef inline double reward_at(const PolicyGradient *state, intp_t k) noexcept nogil:
     return state.future_reward[k if state.reward_to_go else 0]
+
+
+cdef void hand_out(Estimate *estimate, PolicyGradient *state, const int32_t *ranking, double share) noexcept nogil:
+    """Give every item that one ranking leaves out its part. O(D)."""
+    cdef Remaining *remaining = &state.remaining
+    cdef intp_t cutoff = remaining.cutoff, unit = remaining.first_unplaced, d, k
+    if remaining.wide:
+        for d in range(estimate.n_items):
+            state.active[d] = weight_in_unit(remaining, d, unit) if remaining.position[d] >= unit else 0.0
+    for k in range(cutoff):
+        state.active[ranking[k]] = 0.0
+    rank_pass.reward_share(estimate.gradient, state.active, share, estimate.n_items)
+    for k in range(cutoff):
+        state.active[ranking[k]] = remaining.weights[ranking[k]]
 
 
 cdef void add_ranking(Estimate *estimate, PolicyGradient *state, const int32_t *ranking) noexcept nogil:
@@ -71,14 +97,29 @@ cdef void add_ranking(Estimate *estimate, PolicyGradient *state, const int32_t *
     if unit == remaining.n_leading:
         return  # the ranking places every item
     share *= unit_ratio(remaining, unit, remaining.unit_position[cutoff - 1])
-    if remaining.wide:
-        for d in range(estimate.n_items):
-            state.active[d] = weight_in_unit(remaining, d, unit) if remaining.position[d] >= unit else 0.0
+    if not state.long_list:
+        hand_out(estimate, state, ranking, share)
+        return
+    state.unplaced_share[unit] += share
     for k in range(cutoff):
-        state.active[ranking[k]] = 0.0
-    rank_pass.reward_share(estimate.gradient, state.active, share, estimate.n_items)
-    for k in range(cutoff):
-        state.active[ranking[k]] = remaining.weights[ranking[k]]
+        d = ranking[k]
+        if remaining.position[d] > unit:  # none that scores above the unit can be unplaced
+            estimate.gradient[d] += weight_in_unit(remaining, d, unit) * share
+
+
+cdef void hand_out_sums(Estimate *estimate) noexcept nogil:
+    """Give all items the sums over the rankings that leave them out. O(D)."""
+    cdef const PolicyGradient *state = <const PolicyGradient *>estimate.state
+    cdef const Remaining *remaining = &state.remaining
+    cdef double share = 0.0
+    cdef intp_t d, p
+    for p in range(remaining.n_leading):
+        d = remaining.leading[p]
+        share = share * remaining.step[p] + state.unplaced_share[p]
+        estimate.gradient[d] -= weight_in_unit(remaining, d, p) * share
+    for d in range(estimate.n_items):
+        if remaining.position[d] == remaining.n_leading:
+            estimate.gradient[d] -= weight_in_unit(remaining, d, remaining.n_leading - 1) * share
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -90,6 +131,7 @@ cdef char *lay_out(PolicyGradient *state, intp_t n_items, intp_t cutoff, Layout 
     state.future_reward = <double *>take(layout, (cutoff + 1) * sizeof(double))
     state.baseline = <double *>take(layout, cutoff * sizeof(double))
     state.active = <double *>take(layout, n_items * sizeof(double))
+    state.unplaced_share = <double *>take(layout, (cutoff + 1) * sizeof(double))
     return <char *>take(layout, remaining_workspace(n_items, cutoff))
 
 
@@ -109,6 +151,8 @@ cdef void begin(Estimate *estimate, char *memory) noexcept nogil:
     memset(estimate.gradient, 0, estimate.n_items * sizeof(double))
     prepare_remaining(&state.remaining, estimate.scores, estimate.n_items, estimate.cutoff, of_remaining)
     state.reward_to_go = False
+    state.long_list = estimate.n_items >= LONG_LIST * estimate.cutoff
+    memset(state.unplaced_share, 0, (estimate.cutoff + 1) * sizeof(double))
     state.n_first_pass = 0
     state.n_seen = 0
     memset(state.baseline, 0, estimate.cutoff * sizeof(double))
@@ -154,21 +198,23 @@ cdef void accumulate_log_prob(
             add_ranking(estimate, state, ranking)
 
 
-cdef void leave_sum(Estimate *estimate) noexcept nogil:
-    pass
+cdef void finish_sum(Estimate *estimate) noexcept nogil:
+    if (<PolicyGradient *>estimate.state).long_list:
+        hand_out_sums(estimate)
 
 
 cdef void finish(Estimate *estimate) noexcept nogil:
     """Mean over the samples; with a baseline times N / (N - 1), as it was to be that of the others."""
     cdef PolicyGradient *state = <PolicyGradient *>estimate.state
     cdef intp_t d, denominator = estimate.n_samples - (1 if state.n_first_pass > 0 else 0)
+    finish_sum(estimate)
     for d in range(estimate.n_items):
         estimate.gradient[d] /= denominator
 
 
 cdef Estimator log_prob_estimator() noexcept nogil:
     """The gradient of the rankings' log-probabilities, summed with a number for each."""
-    return new_estimator(workspace, begin, accumulate_log_prob, NULL, leave_sum, 0.5, 0.0, 0.1)
+    return new_estimator(workspace, begin, accumulate_log_prob, NULL, finish_sum, 0.5, 0.0, 0.1)
 
 
 cdef Estimator policy_gradient_estimator(bint reward_to_go, bint with_baseline) noexcept nogil:
