@@ -14,7 +14,7 @@ pass over the rankings, and drawing them again costs less than keeping them woul
 Where the rankings come with a number each, that number is a_k at every rank, the estimate is the sum over the rankings,
 and a ranking may end before the cutoff: it counts with the ranks that it has.
 
-What an item that is not placed receives, w_d times the sum of a_k / S_k, depends on the ranking through that one number.
+What an item that is not placed receives, w_d times the sum of a_k / S_k, depends on a ranking through that one number.
 In short lists each ranking hands it out in one pass over the weights. In long ones the numbers are summed over
 rankings and handed out once, in the finish step: O(D + N K) in place of O(N D). A placed item takes its part back,
 which costs no accuracy: the sums are kept apart by the highest-scored item left over, no item that scores above it can
