@@ -29,7 +29,8 @@ test: build  ## run the tests (TEST_FLAGS=... go to pytest)
 
 test-all: build $(VENV)/test-all  ## run the tests with TensorFlow, ranx and Dask too, in an environment of their own
 	PYTHONPATH=$(CURDIR) $(VENV)/all/bin/python -m pytest \
-		$(addprefix tests/libraries/test_,tensorflow.py interchange.py dask.py) $(TEST_FLAGS)
+		$(addprefix tests/libraries/test_,tensorflow.py interchange.py dask.py) tests/enumeration/test_distribution.py \
+		$(TEST_FLAGS)
 
 # A build of its own under build/clang; the tests whose numbers a compiler could change, and those of threads, for
 # clang brings another OpenMP. They run in that folder: in this one, programs that they start would import the other
@@ -171,6 +172,7 @@ $(VENV)/release: $(BIN)/python requirements-release.txt
 $(VENV)/test-all: $(VENV)/test
 	$(BIN)/python -m venv $(VENV)/all
 	$(VENV)/all/bin/python -m pip install -q --disable-pip-version-check "numpy>=2" "pytest>=8" "pytest-timeout>=2.3" \
-		"tensorflow>=2.18" "ranx>=0.3.20" "ir_measures>=0.3.4" "joblib>=1.3" "lightgbm>=4.4" "xgboost-cpu>=2.1.1" \
-		"scikit-learn>=1.6" "dask[array,dataframe]>=2024.4" "distributed>=2024.4"
+		"tensorflow>=2.18" "tensorflow-probability>=0.25" "ranx>=0.3.20" "ir_measures>=0.3.4" "joblib>=1.3" \
+		"lightgbm>=4.4" "xgboost-cpu>=2.1.1" "scikit-learn>=1.6" \
+		"dask[array,dataframe]>=2024.4" "distributed>=2024.4"
 	@touch $@
