@@ -11,26 +11,20 @@ import argparse
 import io
 import json
 import math
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import numpy as np
-
 import plrank_fast as plr
-from plrank_fast import reference
+from plrank_fast.commands import claims
+from plrank_fast.commands.timing import ONE_ANSWER, Workload, seconds_per_epoch
 from plrank_fast.data import PROFILES
-from plrank_fast.data.generated import list_lengths
 from plrank_fast.extras import import_extra
 from plrank_fast.progress_bar import make_bar
 from plrank_fast.training.archive import write_atomically
 from plrank_fast.training.interruption import EXIT_STATUS
-from plrank_fast.validation import FloatArray, IntArray
 
 METHODS = ("pl_rank_1", "pl_rank_2", "pl_rank_3", "pl_rank_cmc", "pl_rank_exact")
-ONE_ANSWER = {"pl_rank_cmc": 1, "pl_rank_exact": 0}  # methods whose answer does not need N, and the samples they take
-TWIN_QUERIES = 2  # the twin is slow; its cost per query is steady
 LAYOUT = "{n_fmt}/{total_fmt} cells |{bar}| {elapsed}<{remaining}{postfix}"
 CUTOFFS, SAMPLES = (5, 10, 25, 50, 100), (100, 1000)
 
@@ -52,65 +46,9 @@ class Cell:
         return self.numpy_seconds / self.seconds
 
 
-@dataclass(frozen=True)
-class Workload:
-    """A batch with the list lengths of a public set, and how many of its kind make an epoch."""
-
-    scores: FloatArray
-    relevance: FloatArray
-    offsets: IntArray
-    batches_per_epoch: float
-
-    @classmethod
-    def of(cls, shape: str, n_queries: int, spread: float) -> Workload:
-        """Draw a batch: normal scores with standard deviation ``spread``, the label shares of the profile."""
-        profile = PROFILES[shape]
-        rng = np.random.default_rng(0)
-        offsets = plr.offsets_from_group(list_lengths(rng, profile, n_queries))
-        labels = rng.choice(len(profile.label_shares), p=profile.label_shares, size=offsets[-1])
-        scores = spread * rng.normal(size=offsets[-1])
-        return cls(scores, plr.gains(labels), offsets, profile.n_queries / n_queries)
-
-
 def measure(shape: str, method: str, n_samples: int, cutoff: int, workload: Workload, seconds: float) -> Cell:
     """Time one cell for about ``seconds``, ours and the twin's in turn."""
-    weights = plr.dcg_weights(cutoff)
-    options = {"offsets": workload.offsets, "n_threads": 1}
-    if method != "pl_rank_exact":
-        options |= {"n_samples": ONE_ANSWER.get(method, n_samples), "rng": 0}
-    rng = np.random.default_rng(0)
-    typical = np.argsort(np.abs(np.diff(workload.offsets) - np.diff(workload.offsets).mean()))[:TWIN_QUERIES]
-    docs = np.diff(workload.offsets)
-
-    def ours() -> None:
-        getattr(plr, method)(workload.scores, workload.relevance, weights, **options)
-
-    def twin() -> None:
-        for q in typical:
-            part = slice(workload.offsets[q], workload.offsets[q + 1])
-            scores, relevance = workload.scores[part], workload.relevance[part]
-            rankings = reference.sample_rankings(scores, n_samples, cutoff, rng)
-            reference.pl_rank_3(scores, relevance, weights, rankings)
-
-    own, other = _fastest_in_turn(ours, twin, seconds)
-    return Cell(
-        shape, method, n_samples, cutoff,
-        own * workload.batches_per_epoch,
-        # the twin's cost is proportional to the number of documents, so it is scaled by them
-        other * docs.sum() / docs[typical].sum() * workload.batches_per_epoch,
-    )  # fmt: skip
-
-
-def _fastest_in_turn(first: Callable[[], None], second: Callable[[], None], seconds: float) -> tuple[float, float]:
-    fastest = [np.inf, np.inf]
-    begin = time.perf_counter()
-    while True:
-        for i, run in enumerate((first, second)):
-            start = time.perf_counter()
-            run()
-            fastest[i] = min(fastest[i], time.perf_counter() - start)
-        if time.perf_counter() - begin > seconds:
-            return fastest[0], fastest[1]
+    return Cell(shape, method, n_samples, cutoff, *seconds_per_epoch(method, n_samples, cutoff, workload, seconds))
 
 
 def plan(arguments: argparse.Namespace) -> list[tuple[str, str, int, int]]:
@@ -196,6 +134,9 @@ def add_bench(commands: Any) -> None:
     parser.add_argument("--seconds", type=_not_negative, default=0.2, metavar="S", help="per cell (default 0.2)")
     parser.add_argument("--picture", metavar="PNG", help="draw cost against K into this file")
     parser.add_argument("--json", metavar="FILE", help="write the figures into this file")
+    parser.add_argument(
+        "--claims", action="store_true", help="measure the figures that README and docs state instead, side by side"
+    )
     parser.set_defaults(run=run, parser=parser)
 
 
@@ -217,6 +158,10 @@ def _not_negative(text: str) -> float:
 
 def run(arguments: argparse.Namespace) -> int:
     """Measure, print, draw; Ctrl-C keeps what was measured."""
+    if arguments.claims:
+        for line in claims.report(arguments.seconds):
+            print(line, flush=True)
+        return 0
     if arguments.picture:
         import_extra("matplotlib.figure", "bench")  # what is missing is told now and not after the measurement
     measured: list[Cell] = []

@@ -1,0 +1,238 @@
+"""The figures of speed in README.md and docs, and what measures each of them: ``bench --claims``.
+
+This table is the one place where they stand besides the documents; a test compares the two. A figure is a ratio, or
+microseconds where the document says so, of calls timed in turn within one run, the fastest of each.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import plrank_fast as plr
+from plrank_fast.commands.timing import Workload, fastest_in_turn, ratio_to_numpy
+from plrank_fast.extras import import_extra
+from plrank_fast.validation import FloatArray
+
+CUTOFFS = (5, 10, 25, 50, 100)
+LIGHTGBM_LENGTHS = (24, 120, 316)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Figures of one passage of a document, ``text`` to the letter, and the measurement that gives them anew."""
+
+    document: str
+    text: str
+    figures: tuple[float, ...]
+    unit: str
+    measure: Callable[[float], tuple[float, ...]]
+
+
+def query(n_docs: int) -> tuple[FloatArray, FloatArray]:
+    """Scores of unit variance and gains of one list."""
+    rng = np.random.default_rng(n_docs)
+    return rng.standard_normal(n_docs), plr.gains(rng.integers(0, 5, n_docs))
+
+
+def lists(n_docs: int) -> tuple[FloatArray, FloatArray, list[int]]:
+    """A batch of 16 such lists, with its offsets: next to arithmetic, a call costs nothing."""
+    scores, relevance = query(16 * n_docs)
+    return scores, relevance, list(range(0, 16 * n_docs + 1, n_docs))
+
+
+def table_row(method: str) -> Callable[[float], tuple[float, ...]]:
+    """Times faster than NumPy's PL-Rank-3 with 1000 samples, for every cutoff."""
+
+    def measure(seconds: float) -> tuple[float, ...]:
+        workload = Workload.of("mslr", 96, 1.0)
+        return tuple(ratio_to_numpy(method, 1000, cutoff, workload, seconds) for cutoff in CUTOFFS)
+
+    return measure
+
+
+def share_of_exponentials(seconds: float) -> tuple[float, ...]:
+    """``pl_rank_3`` against NumPy's draw of its exponentials, the worst of three lengths."""
+    shares = []
+    for n_docs in (120, 316, 1000):
+        scores, relevance = query(n_docs)
+        weights, rng = plr.dcg_weights(10), np.random.default_rng(0)
+        ours, draw = fastest_in_turn(
+            lambda: plr.pl_rank_3(scores, relevance, weights, n_samples=1000, rng=0, n_threads=1),  # noqa: B023
+            lambda: rng.standard_exponential((1000, n_docs)),  # noqa: B023
+            seconds,
+        )
+        shares.append(ours / draw)
+    return (max(shares),)
+
+
+def two_threads(seconds: float) -> tuple[float, ...]:
+    """``pl_rank_exact`` on 2000 queries with the lengths of MSLR, one thread over two."""
+    workload, weights = Workload.of("mslr", 2000, 1.0), plr.dcg_weights(10)
+
+    def run(n_threads: int) -> None:
+        plr.pl_rank_exact(workload.scores, workload.relevance, weights, offsets=workload.offsets, n_threads=n_threads)
+
+    one, two = fastest_in_turn(lambda: run(1), lambda: run(2), seconds)
+    return (one / two,)
+
+
+def lightgbm_gradient(seconds: float) -> tuple[float, ...]:
+    """LightGBM's lambdarank gradient, truncated at 10, over ``pl_rank_exact`` at K = 10, for every length.
+
+    What a round of two-leaf trees on one feature takes with lambdarank, less what it takes with squared errors.
+    """
+    lightgbm = import_extra("lightgbm", "lightgbm")
+    shares, n_queries = [], 500
+    for n_docs in LIGHTGBM_LENGTHS:
+        rng = np.random.default_rng(n_docs)
+        labels = rng.choice(5, p=[0.52, 0.32, 0.13, 0.02, 0.01], size=n_queries * n_docs)
+        features = rng.normal(size=(labels.size, 1)) + 0.3 * labels[:, np.newaxis]
+        data = lightgbm.Dataset(features, labels, group=np.full(n_queries, n_docs)).construct()
+        scores, relevance = rng.standard_normal(labels.size), plr.gains(labels)
+        offsets = plr.offsets_from_group(np.full(n_queries, n_docs))
+
+        def rounds(objective: str, n_rounds: int) -> Callable[[], None]:
+            options: dict[str, Any] = {"objective": objective, "lambdarank_truncation_level": 10, "num_leaves": 2}
+            options |= {"verbosity": -1, "num_threads": 1}
+            return lambda: lightgbm.train(options, data, num_boost_round=n_rounds)  # noqa: B023
+
+        long, short = fastest_in_turn(rounds("lambdarank", 25), rounds("lambdarank", 5), seconds)
+        plain_long, plain_short = fastest_in_turn(rounds("regression", 25), rounds("regression", 5), seconds)
+        arguments, weights = (scores, relevance), plr.dcg_weights(10)
+        ours, _ = fastest_in_turn(
+            lambda: plr.pl_rank_exact(*arguments, weights, offsets=offsets, n_threads=1),  # noqa: B023
+            lambda: None,
+            seconds,
+        )
+        shares.append(((long - short) - (plain_long - plain_short)) / 20 / ours)
+    return tuple(shares)
+
+
+def one_ranking(seconds: float) -> tuple[float, ...]:
+    """``pl_rank_cmc`` with one sample over ``np.argsort`` of the scores, 120 documents, K = 10."""
+    scores, relevance = query(120)
+    weights, rng = plr.dcg_weights(10), np.random.default_rng(0)
+    ours, sort = fastest_in_turn(
+        lambda: plr.pl_rank_cmc(scores, relevance, weights, rng=rng), lambda: np.argsort(scores), seconds, repeat=100
+    )
+    return (ours / sort,)
+
+
+def a_million(seconds: float) -> tuple[float, ...]:
+    """``pl_rank_3`` of a million documents, K = 100 and 100 rankings, over ``np.exp`` of its scores."""
+    scores, relevance = query(1_000_000)
+    ours, exponentials = fastest_in_turn(
+        lambda: plr.pl_rank_3(scores, relevance, plr.dcg_weights(100), rng=0, n_threads=1),
+        lambda: np.exp(scores),
+        seconds,
+    )
+    return (ours / exponentials,)
+
+
+def one_call(seconds: float) -> tuple[float, ...]:
+    """``pl_rank_3`` with one sample over ``np.argsort`` of the scores, 24 documents, K = 5: mostly overhead."""
+    scores, relevance = query(24)
+    weights, rng = plr.dcg_weights(5), np.random.default_rng(0)
+    ours, sort = fastest_in_turn(
+        lambda: plr.pl_rank_3(scores, relevance, weights, n_samples=1, rng=rng),
+        lambda: np.argsort(scores),
+        seconds,
+        repeat=50,
+    )
+    return (ours / sort,)
+
+
+def hessian(seconds: float) -> tuple[float, ...]:
+    """``pl_rank_exact`` with the Hessian diagonal over the gradient alone at K = 10, for three lengths."""
+    shares = []
+    for n_docs in (24, 120, 316):
+        scores, relevance, offsets = lists(n_docs)
+        arguments = scores, relevance, plr.dcg_weights(10)
+        options: dict[str, Any] = {"offsets": offsets, "n_threads": 1}
+        both, gradient = fastest_in_turn(
+            lambda: plr.pl_rank_exact(*arguments, **options, hessian=True),  # noqa: B023
+            lambda: plr.pl_rank_exact(*arguments, **options),  # noqa: B023
+            seconds,
+        )
+        shares.append(both / gradient)
+    return min(shares), max(shares)
+
+
+def normal_noise(seconds: float) -> tuple[float, ...]:
+    """``pl_rank_exact`` with normal noise over Gumbel noise at K = 10, the least and the most of three lengths."""
+    shares = []
+    for n_docs in (24, 120, 316):
+        scores, relevance, offsets = lists(n_docs)
+        arguments = scores, relevance, plr.dcg_weights(10)
+        options: dict[str, Any] = {"offsets": offsets, "n_threads": 1}
+        normal, gumbel = fastest_in_turn(
+            lambda: plr.pl_rank_exact(*arguments, **options, noise="normal"),  # noqa: B023
+            lambda: plr.pl_rank_exact(*arguments, **options),  # noqa: B023
+            seconds,
+        )
+        shares.append(normal / gumbel)
+    return min(shares), max(shares)
+
+
+CLAIMS = (
+    Claim(
+        "README.md", "| `pl_rank_3`, 1000 samples | 184 | 117 | 61 | 37 | 38 |", (184, 117, 61, 37, 38),
+        "times faster than NumPy", table_row("pl_rank_3"),
+    ),
+    Claim(
+        "README.md", "| `pl_rank_cmc`, 1 sample | 815 | 875 | 899 | 723 | 687 |", (815, 875, 899, 723, 687),
+        "times faster than NumPy", table_row("pl_rank_cmc"),
+    ),
+    Claim(
+        "README.md", "| `pl_rank_exact`, rtol 1e-6 | 436 | 293 | 166 | 117 | 65 |", (436, 293, 166, 117, 65),
+        "times faster than NumPy", table_row("pl_rank_exact"),
+    ),
+    Claim(
+        "README.md", "takes 0.12 of the time, or less, in which NumPy draws the exponentials for it", (0.12,),
+        "of the time, at most", share_of_exponentials,
+    ),
+    Claim("README.md", "Two threads are 1.9 times as fast as one", (1.9,), "times as fast", two_threads),
+    Claim(
+        "README.md",
+        "LightGBM's lambdarank gradient takes 0.7 times as long as `pl_rank_exact` on lists of 24 documents at K = 10 "
+        "(1 times at 120, 1.5 times at 316)",
+        (0.7, 1.0, 1.5), "times ours", lightgbm_gradient,
+    ),
+    Claim(
+        "README.md", "`pl_rank_cmc` with one sample takes 2 times as long as `np.argsort` of the scores at 120",
+        (2.0,), "times as long", one_ranking,
+    ),
+    Claim("README.md", "takes 27 times as long as `np.exp` of its scores", (27,), "times as long", a_million),
+    Claim(
+        "README.md",
+        "a Python call of `pl_rank_3` with one sample takes 1.9 times as long as `np.argsort` of 24 scores",
+        (1.9,), "times as long", one_call,
+    ),
+    Claim(
+        "README.md",
+        "The Hessian diagonal with the gradient takes 1.2 to 1.9 times as long as the exact gradient alone",
+        (1.2, 1.9), "times as long", hessian,
+    ),
+    Claim(
+        "docs/gradients.md", "1.2 to 2.7 times as much for lists of 24 to 316 documents", (1.2, 2.7), "times as much",
+        normal_noise,
+    ),
+)  # fmt: skip
+
+
+def report(seconds: float) -> Iterator[str]:
+    """Lines that put what this machine measures beside what is written; a passage without its library says so."""
+    yield f"{'document':<18}{'written':<28}{'measured here':<28}unit"
+    for claim in CLAIMS:
+        started = time.perf_counter()
+        try:
+            measured = "  ".join(f"{figure:.3g}" for figure in claim.measure(seconds))
+        except ImportError as missing:
+            measured = f"- ({missing.name or missing})"
+        written = "  ".join(f"{figure:g}" for figure in claim.figures)
+        yield f"{claim.document:<18}{written:<28}{measured:<28}{claim.unit}, {time.perf_counter() - started:.0f} s"
