@@ -122,7 +122,7 @@ def draw(picture, policies, sessions, ndcg):
             axes.fill_between(sessions, values.min(axis=1), values.max(axis=1), alpha=0.2, color=line.get_color())
         axes.set(xscale="log", xlabel="sessions in the log", title=f"logging policy: {policy}")
     row[0, 0].set_ylabel("NDCG@10 of held-out queries")
-    row[0, -1].legend(loc="lower right")
+    figure.legend(*row[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=len(ESTIMATES))
     figure.savefig(picture, dpi=150)
     plt.close(figure)
 
