@@ -14,7 +14,7 @@ PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 # The default preset; the size is half of the real set's, for the memory of small machines.
 TRAIN_FLAGS ?= --profile yahoo --queries 10000 --epochs 40 --minutes 1.5 --output runs/yahoo --overwrite
 
-.PHONY: help train test test-all docs wheel hunt mutants fuzz sanitize tsan matrix kills soak lint bench bench-quick bench-instructions build clean compiled
+.PHONY: help train reproduce-quick test test-all docs note wheel hunt mutants fuzz sanitize tsan matrix kills soak lint bench bench-quick bench-instructions build clean compiled
 
 .NOTPARALLEL:
 
@@ -23,6 +23,12 @@ help:  ## show this list
 
 train: $(VENV)/train compiled  ## train a ranker on generated data, print its NDCG, draw the learning curve (TRAIN_FLAGS=...)
 	$(BIN)/python -m plrank_fast train $(TRAIN_FLAGS)
+
+# The same command again continues where it was stopped; more minutes, larger sets and more seeds: see docs/reproducing.md.
+REPRODUCE_FLAGS ?= --minutes 8 --output runs/reproduce-quick
+
+reproduce-quick: $(VENV)/train compiled  ## the paper's experiments once more, as one report, in 10 minutes (REPRODUCE_FLAGS=...)
+	$(BIN)/python -m plrank_fast reproduce $(REPRODUCE_FLAGS)
 
 test: build  ## run the tests (TEST_FLAGS=... go to pytest)
 	$(BIN)/python -m pytest $(TEST_FLAGS)
@@ -108,6 +114,12 @@ lint: build  ## check style and types
 docs: $(VENV)/docs compiled  ## build the documentation site into build/docs, and run its gallery
 	$(BIN)/python -m sphinx -q -W --keep-going -d build/doctrees docs build/docs
 	@echo "the site begins at build/docs/index.html"
+
+# Printed by a browser; the PDF is not committed.
+CHROMIUM ?= chromium
+note: docs  ## print the technical note into build/note.pdf (CHROMIUM=...)
+	$(CHROMIUM) --headless --no-sandbox --disable-gpu --no-pdf-header-footer --print-to-pdf=build/note.pdf \
+		"file://$(CURDIR)/build/docs/note.html"
 
 bench: $(VENV)/bench compiled  ## run the asv benchmarks in this environment (BENCH_FLAGS=... go to asv run)
 	cd asv_benchmarks && $(ASV) machine --yes > /dev/null && $(ASV) run --show-stderr $(BENCH_FLAGS) \

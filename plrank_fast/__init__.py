@@ -56,7 +56,8 @@ Each module imports only modules listed above it::
                         oracle in NumPy       reference
                         other libraries       layouts  expected_loss  torch  jax  sklearn  interchange  boosting
                                               lightgbm  xgboost  catboost  dask  compat
-                        data, command line    data  progress_bar  training  commands  __main__
+                        data, command line    data  progress_bar  training  reproduction  commands
+                                              __main__
 
 Inside every compiled module the same floors, top to bottom: per item, per query, batch, entry point. The C of the SIMD
 loops stands in ``kernels``, in the same folders.

@@ -1,0 +1,100 @@
+"""The command ``reproduce``: the experiments of the SIGIR 2022 paper, with its figures beside ours, as one report."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from plrank_fast.data import PROFILES
+from plrank_fast.extras import import_extra
+from plrank_fast.progress_bar import make_bar
+from plrank_fast.reproduction.published import CUTOFFS
+from plrank_fast.training.interruption import EXIT_STATUS, deferred_interrupt
+from plrank_fast.validation import at_least, count
+
+PARTS = ("cost", "length", "curves", "settings", "disparity")
+DEFAULT_MINUTES, DEFAULT_OUTPUT = 60.0, "runs/reproduce"
+LAYOUT = "{desc} {percentage:3.0f}%|{bar}| {elapsed}{postfix}"
+
+
+def add_reproduce(commands: Any) -> None:
+    """Add the command ``reproduce`` to the subparsers of the command line."""
+    parser = commands.add_parser(
+        "reproduce",
+        help="repeat the experiments of the SIGIR 2022 paper and write a report",
+        description="Measure cost, learning curves and disparity of all methods; write tables, pictures and an HTML "
+        "report to a folder. The same command continues a run that was stopped.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--minutes", type=float, default=DEFAULT_MINUTES, metavar="M", help="in all (default 60)")
+    parser.add_argument("--output", default=DEFAULT_OUTPUT, metavar="FOLDER", help=f"default {DEFAULT_OUTPUT}")
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS), help="experiments (default: all)")
+    parser.add_argument("--shapes", nargs="+", choices=list(PROFILES), default=list(PROFILES), help="data shapes")
+    parser.add_argument("--cutoffs", nargs="+", type=int, default=list(CUTOFFS), metavar="K")
+    parser.add_argument(
+        "--data", metavar="FOLDER", help="train on train.txt, vali.txt and test.txt in this folder or in its folds"
+    )
+    parser.add_argument("--overwrite", action="store_true", help="replace an earlier run in the folder")
+    parser.add_argument("--quiet", action="store_true", help="no progress bar")
+    parser.set_defaults(run=reproduce, parser=parser)
+
+
+def _options(settings: Any, output: str) -> str:
+    """Write the options of a run as somebody would type them."""
+    words = ["--minutes", f"{settings.minutes:g}", "--output", output]
+    words += [] if settings.parts == PARTS else ["--parts", *settings.parts]
+    words += [] if settings.sets == tuple(PROFILES) else ["--shapes", *settings.sets]
+    words += [] if settings.cutoffs == CUTOFFS else ["--cutoffs", *map(str, settings.cutoffs)]
+    words += ["--data", settings.data] if settings.data else []
+    return shlex.join(words)
+
+
+def reproduce(arguments: argparse.Namespace) -> int:
+    """Run the command ``reproduce``."""
+    for module in ("torch", "tqdm", "matplotlib.figure"):  # what is missing is told now and not after an hour
+        import_extra(module, "train")
+    from plrank_fast.reproduction.experiment import REPORT, RESULTS, Settings, plan, run_parts, write_report
+    from plrank_fast.reproduction.letor_folds import find_folds
+    from plrank_fast.reproduction.results_file import ResultsFile
+    from plrank_fast.training.run_lock import locked_folder
+
+    at_least(arguments.minutes, "minutes", 0)
+    for cutoff in arguments.cutoffs:
+        count(cutoff, "cutoffs", 1)
+    if arguments.data:
+        find_folds(arguments.data)
+    settings = Settings(
+        minutes=arguments.minutes,
+        parts=tuple(name for name in PARTS if name in arguments.parts),
+        sets=tuple(dict.fromkeys(arguments.shapes)),
+        data=arguments.data,
+        cutoffs=tuple(sorted(set(arguments.cutoffs))),
+    )
+    folder = Path(arguments.output)
+    folder.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as until_reported:
+        until_reported.enter_context(locked_folder(folder))
+        if arguments.overwrite:
+            (folder / RESULTS).unlink(missing_ok=True)
+        results = ResultsFile(folder / RESULTS, settings.to_json())
+        interrupted = until_reported.enter_context(deferred_interrupt())
+        parts = plan(settings)
+        with make_bar("train", 1.0, LAYOUT, quiet=arguments.quiet) as bar:
+
+            def show(part: Any, share: float) -> None:
+                bar.set_description_str(part.name, refresh=False)
+                bar.set_postfix_str(f"{len(results.of(part.name))} cells", refresh=False)
+                bar.update(max(0.0, min(1.0, share) - bar.n))
+
+            finished = run_parts(settings, parts, results, interrupted=interrupted, observer=show)
+        write_report(
+            folder, settings, parts, results, f"{arguments.parser.prog} {_options(settings, arguments.output)}"
+        )
+    print(f"report:   {folder / REPORT}")
+    print(f"figures:  {folder / RESULTS}, and tables and pictures beside it")
+    if not finished:
+        print("interrupted: the report has what was measured; the same command continues")
+    return 0 if finished else EXIT_STATUS

@@ -1,0 +1,146 @@
+"""Table 2 and Figure 1: what the gradients of an epoch cost, against the cutoff K and the list length D.
+
+Our calls and their NumPy twins are timed in turn on one thread, all cutoffs of a method right after one another, so
+that a ratio is one of neighbours in time. What counts are seconds of the processor, which other programs on the machine
+hardly change. Ours are timed on a sample of queries, the twin on one of mean length, and
+both are scaled to the documents of an epoch. An epoch of the papers has the network's passes too: they are timed once
+per set and added to every method.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import cache, lru_cache
+
+import numpy as np
+
+import plrank_fast as plr
+from plrank_fast.data import PROFILES
+from plrank_fast.reproduction import methods
+from plrank_fast.reproduction.cells import Figures, Part
+from plrank_fast.reproduction.workloads import Workload
+from plrank_fast.validation import FloatArray
+
+QUERIES = {"yahoo": 96, "mslr": 24, "istella": 12}  # of the sample
+LENGTHS, LENGTH_CUTOFF, LENGTH_QUERIES = (10, 30, 100, 300, 1000), 10, 4
+SHORTEST = 0.02  # seconds: what is quicker is called several times
+MOST_ROUNDS = 9
+
+
+def cost_part(shapes: list[str], cutoffs: list[int], compared: tuple[methods.Method, ...]) -> Part:
+    """Seconds per epoch by set and method, a cell for all cutoffs; the network's by set."""
+    cells: list[Figures] = [{"set": shape, "network": True} for shape in shapes]
+    cells += [
+        {"set": shape, "method": method.estimator, "samples": method.n_samples, "cutoffs": cutoffs}
+        for shape in shapes
+        for method in compared
+    ]
+    return Part("cost", "Table 2 and Figure 1: cost of an epoch", 2, MOST_ROUNDS, cells, measure_cost)
+
+
+def length_part(lengths: list[int], compared: tuple[methods.Method, ...]) -> Part:
+    """Seconds per query by list length at one cutoff."""
+    cells: list[Figures] = [
+        {"method": method.estimator, "samples": method.n_samples, "lengths": lengths, "cutoff": LENGTH_CUTOFF}
+        for method in compared
+    ]
+    return Part("length", "Figure 1, second half: cost against list length", 2, MOST_ROUNDS, cells, measure_lengths)
+
+
+def measure_cost(cell: Figures, number: int) -> Figures:
+    """Seconds per epoch at each cutoff, ours and the twin's, and the relative error of the estimate."""
+    if "network" in cell:
+        return {"network_seconds": _network_seconds(cell["set"])}
+    workload = _workload(cell["set"])
+    method = methods.method_of(cell)
+    ours, twin, errors = [], [], []
+    for cutoff in cell["cutoffs"]:
+        own, other = _in_turn(method, workload, cutoff, number)
+        ours.append(own * workload.per_epoch)
+        twin.append(other)
+        errors.append(_relative_error(method, cell["set"], cutoff, number))
+    return {"seconds": ours, "numpy_seconds": twin if method.has_twin else None, "error": errors}
+
+
+def measure_lengths(cell: Figures, number: int) -> Figures:
+    """Seconds per query at each list length, ours and the twin's."""
+    method = methods.method_of(cell)
+    ours, twin = [], []
+    for length in cell["lengths"]:
+        workload = _of_length(length)
+        own, other = _in_turn(method, workload, cell["cutoff"], number)
+        ours.append(own * workload.per_epoch)
+        twin.append(other)
+    return {"seconds": ours, "numpy_seconds": twin if method.has_twin else None}
+
+
+_workload = lru_cache(maxsize=None)(lambda shape: Workload.of_profile(shape, QUERIES[shape]))
+_of_length = lru_cache(maxsize=None)(lambda length: Workload.of_length(length, LENGTH_QUERIES))
+
+
+def _in_turn(method: methods.Method, workload: Workload, cutoff: int, number: int) -> tuple[float, float]:
+    """Seconds of a batch by our call, and of an epoch by the twin (0 for a method without one)."""
+    weights = plr.dcg_weights(cutoff)
+
+    def ours() -> FloatArray:
+        return method.gradient(workload.scores, workload.relevance, weights, workload.offsets, number)
+
+    own = _seconds(ours)
+    if not method.has_twin:
+        return own, 0.0
+    docs = workload.typical()
+    rng = np.random.default_rng(number)
+    other = _seconds(lambda: method.twin(workload.scores[docs], workload.relevance[docs], weights, rng))
+    n_docs = workload.scores.size * workload.per_epoch
+    return min(own, _seconds(ours)), other * n_docs / (docs.stop - docs.start)
+
+
+def _seconds(call: Callable[[], FloatArray]) -> float:
+    """Seconds of the processor that a call takes, the fastest of some if it is quick."""
+    fastest, spent = np.inf, 0.0
+    while True:
+        start = time.process_time()
+        call()
+        took = time.process_time() - start
+        fastest, spent = min(fastest, took), spent + took
+        if spent >= SHORTEST:
+            return float(fastest)
+
+
+@cache
+def _exact(shape: str, cutoff: int) -> FloatArray:
+    workload = _workload(shape)
+    return np.asarray(
+        plr.pl_rank_exact(
+            workload.scores, workload.relevance, plr.dcg_weights(cutoff), offsets=workload.offsets, rtol=1e-9
+        )
+    )
+
+
+def _relative_error(method: methods.Method, shape: str, cutoff: int, number: int) -> float:
+    """Norm of the error of the batch's gradient, relative to the norm of the gradient."""
+    workload = _workload(shape)
+    truth = _exact(shape, cutoff)
+    weights = plr.dcg_weights(cutoff)
+    estimate = method.gradient(workload.scores, workload.relevance, weights, workload.offsets, number)
+    return float(np.linalg.norm(estimate - truth) / np.linalg.norm(truth))
+
+
+def _network_seconds(shape: str) -> float:
+    """Seconds of the network's passes of an epoch, forward and back, from a sample of documents in PyTorch."""
+    from plrank_fast.training.config import TrainingConfig
+    from plrank_fast.training.network import Optimizer, ScoringNetwork, set_model_threads
+
+    set_model_threads(1)
+    workload, config = _workload(shape), TrainingConfig()
+    features = np.random.default_rng(0).random((workload.scores.size, PROFILES[shape].n_features), dtype=np.float32)
+    network = ScoringNetwork(features.shape[1], config.hidden, config.seed)
+    optimizer = Optimizer("sgd", network, 1e-9)
+
+    def step() -> FloatArray:
+        optimizer.ascend(network.scores_with_graph(features), workload.relevance)
+        return workload.relevance
+
+    step()
+    return _seconds(step) * workload.per_epoch

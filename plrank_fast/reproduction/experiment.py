@@ -1,0 +1,194 @@
+"""The whole: the parts in turn within a budget of time, results kept after every cell, the report at the end."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import plrank_fast as plr
+from plrank_fast import __version__
+from plrank_fast.extras import import_extra
+from plrank_fast.reproduction import cost, learning, methods
+from plrank_fast.reproduction.cells import Figures, Part
+from plrank_fast.reproduction.results_file import ResultsFile
+from plrank_fast.training.archive import write_atomically
+
+RESULTS, REPORT = "results.jsonl", "report.html"
+# How the time is divided among the parts; what one does not use goes to those after it.
+SHARES = {"cost": 0.25, "length": 0.07, "curves": 0.5, "settings": 0.08, "disparity": 0.1}
+WANTED_SEEDS = 3  # runs are as long as lets so many seeds of everything fit into the budget
+SHORTEST_RUN, LONGEST_RUN = 0.2, 600.0  # seconds of training
+OVERHEAD = 1.6  # of a run: evaluation, and the data's generation
+
+Observer = Callable[[Part, float], None]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What determines the cells; a run that is continued must have the same.
+
+    Parameters
+    ----------
+    minutes : float
+        The budget.
+    parts : tuple of str
+        Names out of `SHARES`.
+    sets : tuple of str
+        Profiles whose shapes are taken.
+    data : str, optional
+        A folder with LETOR files, for training in place of generated data.
+    cutoffs : tuple of int
+        K.
+    """
+
+    minutes: float
+    parts: tuple[str, ...]
+    sets: tuple[str, ...]
+    data: str | None
+    cutoffs: tuple[int, ...]
+
+    def to_json(self) -> Figures:
+        """Plain values for the results file."""
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+
+
+def plan(settings: Settings) -> list[Part]:
+    """Set up the parts, with training runs as long as the budget allows."""
+    shapes, cutoffs = list(settings.sets), list(settings.cutoffs)
+    sets = [settings.data] if settings.data else shapes
+
+    def run_seconds(part: str, cells: int) -> float:
+        total = sum(SHARES[name] for name in settings.parts)
+        seconds = 60 * settings.minutes * SHARES[part] / total / cells / WANTED_SEEDS / OVERHEAD
+        return round(min(max(seconds, SHORTEST_RUN), LONGEST_RUN), 3)
+
+    some = sets if settings.data else [name for name in sets if name != "istella"] or sets
+    made: dict[str, Callable[[], Part]] = {
+        "cost": lambda: cost.cost_part(shapes, cutoffs, methods.ALL),
+        "length": lambda: cost.length_part(list(cost.LENGTHS), methods.ALL),
+        "curves": lambda: learning.curve_part(
+            sets, cutoffs, methods.ALL, run_seconds("curves", len(sets) * len(cutoffs) * len(methods.ALL))
+        ),
+        "settings": lambda: learning.settings_part(
+            some, run_seconds("settings", len(some) * len(learning.SETTINGS_METHODS) * len(learning.PRESETS))
+        ),
+        "disparity": lambda: learning.disparity_part(
+            some, run_seconds("disparity", len(some) * len(learning.DISPARITY_METHODS))
+        ),
+    }
+    return [make() for name, make in made.items() if name in settings.parts]
+
+
+def run_parts(
+    settings: Settings,
+    parts: list[Part],
+    results: ResultsFile,
+    *,
+    interrupted: Callable[[], bool] = lambda: False,
+    observer: Observer = lambda part, share: None,
+) -> bool:
+    """Measure what is not measured yet; give whether it came to its end.
+
+    A part goes on for whole rounds until its share of the budget is spent. Time that was spent before a kill counts.
+
+    Parameters
+    ----------
+    settings : Settings
+        The budget and the parts.
+    parts : list of Part
+        What `plan` gave.
+    results : ResultsFile
+        Gets every cell once it is measured.
+    interrupted : callable
+        Asked before every cell whether to stop.
+    observer : callable
+        Called after every cell with the part and the share of the budget that is spent, which may pass 1.
+    """
+    total = sum(SHARES[part.name] for part in parts)
+    budget = 60 * settings.minutes
+    allowed = 0.0
+    for part in parts:
+        allowed += budget * SHARES[part.name] / total
+        for number in range(part.most_rounds):
+            spent = sum(results.seconds(other.name) for other in parts[: parts.index(part) + 1])
+            # a round is begun if at least half of it fits
+            expected = results.seconds(part.name) / max(1, number)
+            if number >= part.least_rounds and spent + 0.5 * expected > allowed:
+                break
+            for cell in part.cells:
+                if results.has(part.name, number, cell):
+                    continue
+                if interrupted():
+                    return False
+                start = time.perf_counter()
+                result = part.measure(cell, number)
+                results.add(part.name, number, cell, result, time.perf_counter() - start)
+                observer(part, sum(results.seconds(other.name) for other in parts) / max(budget, 1.0))
+    return True
+
+
+def write_report(folder: Path, settings: Settings, parts: list[Part], results: ResultsFile, command: str) -> None:
+    """Write tables, pictures and the page from whatever has been measured."""
+    from plrank_fast.reproduction.figures import all_figures, rendered
+    from plrank_fast.reproduction.findings import all_findings
+    from plrank_fast.reproduction.report import html_report
+    from plrank_fast.reproduction.tables import all_tables
+
+    tables = all_tables(results.cells)
+    for name, table in tables.items():
+        write_atomically(folder / f"{name}.csv", table.to_csv().encode())
+    pictures = {}
+    for name, figure in all_figures(results.cells).items():
+        for kind in ("svg", "png"):
+            pictures[name] = rendered(figure, kind)
+            write_atomically(folder / f"{name}.{kind}", pictures[name])
+    about = {**about_this_machine(), "budget": f"{settings.minutes:g} minutes", "command": command}
+    page = html_report(all_findings(results.cells), pictures, tables, about, progress_of(parts, results))
+    write_atomically(folder / REPORT, page.encode())
+
+
+def progress_of(parts: list[Part], results: ResultsFile) -> list[Figures]:
+    """Say how far each part has come."""
+    progress = []
+    for part in parts:
+        done = len(results.of(part.name))
+        rounds = -(-done // len(part.cells))
+        progress.append({
+            "title": part.title,
+            "rounds": done // len(part.cells),
+            "cells": done,
+            "of": len(part.cells) * max(part.least_rounds, rounds),
+            "seconds": results.seconds(part.name),
+        })  # fmt: skip
+    return progress
+
+
+def about_this_machine() -> dict[str, Any]:
+    """Versions, processor and build."""
+    build = plr.build_info()
+    return {
+        "plrank-fast": __version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "torch": import_extra("torch", "train").__version__,
+        "matplotlib": import_extra("matplotlib", "train").__version__,
+        "machine": f"{_processor()}, {os.cpu_count()} processors, {platform.system()} {platform.machine()}",
+        "build": ", ".join(f"{name} {value}" for name, value in build.items()),
+    }
+
+
+def _processor() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or "unknown processor"

@@ -1,0 +1,262 @@
+"""The pictures of the report, drawn with matplotlib."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from plrank_fast.extras import import_extra
+from plrank_fast.reproduction import published
+from plrank_fast.reproduction.cells import Figures
+from plrank_fast.reproduction.methods import Method
+from plrank_fast.reproduction.summary import Curves, costs, curves, half_width
+from plrank_fast.validation import FloatArray
+
+# A colour for each estimator (told apart by people who see few colours, too), a dash for N = 1000.
+COLORS = {
+    "stochastic_rank": "#D55E00",
+    "pl_rank_2": "#E69F00",
+    "pl_rank_3": "#0072B2",
+    "pl_rank_1": "#56B4E9",
+    "pl_rank_cmc": "#009E73",
+    "pl_rank_exact": "#111111",
+    "policy_gradient": "#CC79A7",
+    "placement_policy_gradient": "#8C6BB1",
+}
+NAMES = {"yahoo": "Yahoo", "mslr": "MSLR", "istella": "Istella"}
+
+
+def all_figures(cells: Sequence[Figures]) -> dict[str, Any]:
+    """Every figure for which there are cells, by the name of its file."""
+    parts: dict[str, list[Figures]] = {}
+    for cell in cells:
+        parts.setdefault(cell["part"], []).append(cell)
+    drawn: dict[str, Any] = {}
+    if any("method" in cell["cell"] for cell in parts.get("cost", [])):
+        drawn["figure_1"] = cost_against_cutoff(parts["cost"])
+        drawn["error_against_cost"] = error_against_cost(parts["cost"])
+    if "length" in parts:
+        drawn["figure_1_list_length"] = cost_against_length(parts["length"])
+    if "curves" in parts:
+        drawn["figure_2"] = ndcg_grid(parts["curves"], "ndcg_dataset", "NDCG@K of the ranking by score")
+        drawn["figure_2_expected"] = ndcg_grid(parts["curves"], "expected_ndcg_dataset", "expected NDCG@K")
+    if "settings" in parts:
+        drawn["settings"] = settings_panels(parts["settings"])
+    if "disparity" in parts:
+        drawn["disparity"] = disparity_panels(parts["disparity"])
+    return drawn
+
+
+def rendered(figure: Any, kind: str) -> bytes:
+    """Give the contents of a picture's file, "png" or "svg"; equal figures give equal bytes."""
+    picture = io.BytesIO()
+    matplotlib = import_extra("matplotlib", "train")
+    with matplotlib.rc_context({"svg.hashsalt": "plrank-fast"}):
+        figure.savefig(picture, format=kind, dpi=150, metadata={"Date": None} if kind == "svg" else None)
+    return picture.getvalue()
+
+
+def cost_against_cutoff(cells: Sequence[Figures]) -> Any:
+    """Figure 1: a panel per set, ours above and the NumPy twin with the paper's figures below."""
+    measured = costs(cells, "cutoffs")
+    shapes = list(dict.fromkeys(shape for shape, _ in measured))
+    figure, panels = _panels(2, len(shapes), 3.4, 3.3, sharex=True)
+    figure.set_layout_engine("constrained", h_pad=0.06)
+    for column, shape in enumerate(shapes):
+        for (of, method), row in measured.items():
+            if of != shape:
+                continue
+            _band(panels[0, column], row.columns, row.seconds, method)
+            if row.numpy_seconds is not None:
+                _band(panels[1, column], row.columns, row.numpy_seconds, method)
+            paper = published.MINUTES.get((shape, method.estimator, method.n_samples))
+            if paper is not None:
+                panels[1, column].plot(
+                    published.CUTOFFS, 60 * np.array(paper), color=COLORS[method.estimator], linestyle=":", alpha=0.6,
+                    linewidth=1, marker="o" if method.n_samples == published.SAMPLES[0] else "s", markersize=2.5,
+                )  # fmt: skip
+        panels[0, column].set_title(f"{_name(shape)}: this library")
+        panels[1, column].set_title(f"{_name(shape)}: NumPy, and the paper (dotted)")
+        for panel in panels[:, column]:
+            panel.set(xscale="log", yscale="log")
+            _ticks(panel, next(row.columns for (of, _), row in measured.items() if of == shape))
+        panels[1, column].set_xlabel("cutoff K")
+        low = min(panels[row, column].get_ylim()[0] for row in (0, 1))
+        high = max(panels[row, column].get_ylim()[1] for row in (0, 1))
+        for panel in panels[:, column]:
+            panel.set_ylim(low, high)  # one scale, so that a column shows what the library gains
+    for panel in panels[:, 0]:
+        panel.set_ylabel("seconds per epoch")
+    _legend(figure, panels)
+    return figure
+
+
+def cost_against_length(cells: Sequence[Figures]) -> Any:
+    """Figure 1, second half: against the list length at one cutoff."""
+    measured = costs(cells, "lengths")
+    figure, panels = _panels(1, 2, 4.6, 3.6, sharey=True)
+    for (_, method), row in measured.items():
+        _band(panels[0, 0], row.columns, 1e6 * row.seconds, method)
+        if row.numpy_seconds is not None:
+            _band(panels[0, 1], row.columns, 1e6 * row.numpy_seconds, method)
+    cutoff = cells[0]["cell"]["cutoff"]
+    for panel, title in zip(panels[0], ("this library", "NumPy"), strict=True):
+        panel.set(xscale="log", yscale="log", xlabel="list length D", title=f"{title}, K = {cutoff}")
+        _ticks(panel, cells[0]["cell"]["lengths"])
+    panels[0, 0].set_ylabel("microseconds per query")
+    _legend(figure, panels)
+    return figure
+
+
+def error_against_cost(cells: Sequence[Figures]) -> Any:
+    """What a method's seconds buy: relative error of a gradient against its cost, a point for each cutoff."""
+    measured = {key: row for key, row in costs(cells, "cutoffs").items() if row.error is not None}
+    shapes = list(dict.fromkeys(shape for shape, _ in measured))
+    figure, panels = _panels(1, len(shapes), 3.4, 3.3, sharey=True)
+    for column, shape in enumerate(shapes):
+        panel = panels[0, column]
+        for (of, method), row in measured.items():
+            if of != shape or row.error is None:
+                continue
+            error = np.median(row.error, axis=0)
+            seconds = np.median(row.seconds, axis=0)
+            panel.plot(seconds, error, **_style(method))
+            panel.scatter(seconds, error, s=6 + 40 * np.arange(1, len(seconds) + 1) / len(seconds), **_marker(method))
+        panel.set(xscale="log", yscale="log", xlabel="seconds per epoch", title=_name(shape))
+        panel.grid(alpha=0.25)
+    panels[0, 0].set_ylabel("relative error of a gradient")
+    _legend(figure, panels)
+    return figure
+
+
+def ndcg_grid(cells: Sequence[Figures], metric: str, label: str) -> Any:
+    """Figure 2: a row per cutoff, a column per set; bands are 95 % intervals over the seeds."""
+    measured = curves(cells, metric)
+    sets = list(dict.fromkeys(key[0] for key in measured))
+    cutoffs = sorted({key[1] for key in measured})
+    figure, panels = _panels(len(cutoffs), len(sets), 3.6, 2.5)
+    for row, cutoff in enumerate(cutoffs):
+        for column, name in enumerate(sets):
+            panel = panels[row, column]
+            shown = {key[2]: curve for key, curve in measured.items() if key[:2] == (name, cutoff)}
+            for method, curve in shown.items():
+                _curve(panel, curve, **_style(method))
+            _focus(panel, [curve.values for curve in shown.values()])
+            panel.set(xscale="log", title=f"{_name(name)}, K = {cutoff}")
+            panel.grid(alpha=0.25)
+            if column == 0:
+                panel.set_ylabel(label if len(label) < 16 else label.replace(" of ", "\nof "))
+            if row == len(cutoffs) - 1:
+                panel.set_xlabel("seconds of training")
+    _legend(figure, panels)
+    return figure
+
+
+def settings_panels(cells: Sequence[Figures]) -> Any:
+    """The same methods with the default settings and those of the published code."""
+    measured = curves(cells, "ndcg_dataset")
+    sets = list(dict.fromkeys(key[0] for key in measured))
+    figure, panels = _panels(1, len(sets), 3.6, 3.2)
+    for column, name in enumerate(sets):
+        panel = panels[0, column]
+        for (of, _, method, preset), curve in measured.items():
+            if of == name:
+                style = _style(method)
+                label = f"{style.pop('label')}, {preset}"
+                style["linestyle"] = "-" if preset == "default" else ":"
+                _curve(panel, curve, **style, label=label)
+        panel.set(xscale="log", title=_name(name), xlabel="seconds of training")
+        panel.grid(alpha=0.25)
+    panels[0, 0].set_ylabel(f"NDCG@{cells[0]['cell']['cutoff']}")
+    _legend(figure, panels)
+    return figure
+
+
+def disparity_panels(cells: Sequence[Figures]) -> Any:
+    """Disparity of exposure that is left, as a share of the untrained network's."""
+    measured = curves(cells, "disparity")
+    sets = list(dict.fromkeys(key[0] for key in measured))
+    figure, panels = _panels(1, len(sets), 4.4, 3.4)
+    for column, name in enumerate(sets):
+        panel = panels[0, column]
+        for (of, _, method, _), curve in measured.items():
+            if of == name:
+                shares = Curves(curve.seconds, curve.values / curve.values[:, :1], curve.epochs)
+                _curve(panel, shares, **_style(method))
+        panel.set(xscale="log", title=_name(name), xlabel="seconds of training")
+        panel.grid(alpha=0.25)
+    panels[0, 0].set_ylabel("squared disparity, share of the untrained")
+    _legend(figure, panels)
+    return figure
+
+
+def _panels(rows: int, columns: int, width: float, height: float, **shared: bool) -> tuple[Any, Any]:
+    # Figure without pyplot: no window system is looked for, no global state changed
+    figure = import_extra("matplotlib.figure", "train").Figure(
+        figsize=(max(width * columns, 6.0), height * rows + 0.6), layout="constrained"
+    )
+    return figure, figure.subplots(rows, columns, squeeze=False, **shared)
+
+
+def _name(name: str) -> str:
+    return NAMES.get(name, name.rstrip("/").rpartition("/")[2])
+
+
+def _style(method: Method) -> dict[str, Any]:
+    return {
+        "color": COLORS[method.estimator],
+        "linestyle": "--" if method.n_samples == published.SAMPLES[1] else "-",
+        "linewidth": 1.6,
+        "label": method.title,
+    }
+
+
+def _marker(method: Method) -> dict[str, Any]:
+    return {"color": COLORS[method.estimator], "marker": "s" if method.n_samples == published.SAMPLES[1] else "o"}
+
+
+def _band(panel: Any, columns: Sequence[int], values: FloatArray, method: Method) -> None:
+    """Median of the rounds, with the least and the greatest as a band."""
+    panel.plot(columns, np.median(values, axis=0), marker=".", **_style(method))
+    panel.fill_between(
+        columns, values.min(axis=0), values.max(axis=0), color=COLORS[method.estimator], alpha=0.15, lw=0
+    )
+
+
+def _curve(panel: Any, curve: Curves, **style: Any) -> None:
+    """Mean of the seeds, its 95 % interval as a band; the untrained network at the left edge."""
+    seconds = np.concatenate([curve.seconds[1:2] * 0.7, curve.seconds[1:]])
+    mean = curve.values.mean(axis=0)
+    panel.plot(seconds, mean, **style)
+    if len(curve.values) > 1:
+        error = half_width(curve.values)
+        panel.fill_between(seconds, mean - error, mean + error, color=style["color"], alpha=0.12, lw=0)
+
+
+def _focus(panel: Any, values: list[FloatArray]) -> None:
+    """Show the range in which methods differ: from the worst at the end of the first third upwards."""
+    means = np.array([value.mean(axis=0) for value in values])
+    low, high = float(means[:, means.shape[1] // 3 :].min()), float(means.max())
+    margin = max(0.15 * (high - low), 0.005)
+    panel.set_ylim(low - margin, high + margin)
+
+
+def _ticks(panel: Any, places: Sequence[int]) -> None:
+    panel.set_xticks(list(places), labels=[str(place) for place in places])
+    panel.minorticks_off()
+    panel.grid(alpha=0.25)
+
+
+def _legend(figure: Any, panels: Any) -> None:
+    """One legend under all panels."""
+    handles: dict[str, Any] = {}
+    for panel in np.ravel(panels):
+        for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
+            handles.setdefault(label, handle)
+    columns = max(2, int(figure.get_size_inches()[0] / 2.1))
+    figure.legend(
+        handles.values(), handles.keys(), loc="outside lower center", ncols=columns, frameon=False, fontsize="small"
+    )

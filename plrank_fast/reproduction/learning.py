@@ -1,0 +1,156 @@
+"""Figure 2: NDCG@K on the test data against training seconds; and the disparity of exposure (SIGIR 2021).
+
+A cell is one training run: a method, a cutoff, a set, and as its seed the number of the round. Training seconds are
+those of the processor, on one thread, without evaluation on the test data. They are looked at after times that grow
+geometrically: deterministic and expected NDCG, both normalised by data set, and disparity where that is the objective.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from plrank_fast.data import PROFILES, RankingData, generate, normalize_queries
+from plrank_fast.reproduction import methods
+from plrank_fast.reproduction.cells import Figures, Part
+from plrank_fast.reproduction.letor_folds import load_fold
+from plrank_fast.training.config import DISPARITY, TrainingConfig
+from plrank_fast.training.sources import Source, Splits
+
+LOOKS = 9  # at the test data: untrained, then at times that grow by a half each
+DOCS_PER_SECOND = 12_000  # of training data for each second of a run, so that epochs fit into it
+LEAST_QUERIES = 16
+DISPARITY_METHODS = (
+    *(methods.Method("pl_rank_exact", 0), methods.Method("pl_rank_cmc", 1)),
+    *(methods.Method(name, 100) for name in ("pl_rank_3", "pl_rank_1", "policy_gradient", "placement_policy_gradient")),
+)
+SETTINGS_METHODS = (methods.Method("pl_rank_3", 100), methods.Method("pl_rank_3", 1000), *methods.BEYOND)
+PRESETS = ("default", "sigir22")
+CUTOFF = 10  # where only one is looked at
+MOST_ROUNDS = 15
+
+
+def curve_part(sets: list[str], cutoffs: list[int], compared: tuple[methods.Method, ...], seconds: float) -> Part:
+    """NDCG curves of all methods at all cutoffs."""
+    cells = [_cell(name, method, cutoff, seconds) for name in sets for cutoff in cutoffs for method in compared]
+    return Part("curves", "Figure 2: NDCG against training seconds", 2, MOST_ROUNDS, cells, measure)
+
+
+def settings_part(sets: list[str], seconds: float) -> Part:
+    """NDCG curves with the default settings and with those of the published code, at one cutoff."""
+    cells = [
+        {**_cell(name, method, CUTOFF, seconds), "preset": preset}
+        for name in sets
+        for method in SETTINGS_METHODS
+        for preset in PRESETS
+    ]
+    return Part("settings", "the published code's settings beside ours", 2, MOST_ROUNDS, cells, measure)
+
+
+def disparity_part(sets: list[str], seconds: float) -> Part:
+    """Disparity curves of the methods that the SIGIR 2021 paper compares, and ours."""
+    cells = [
+        {**_cell(name, method, CUTOFF, seconds), "objective": DISPARITY}
+        for name in sets
+        for method in DISPARITY_METHODS
+    ]
+    return Part("disparity", "SIGIR 2021: disparity of exposure", 2, MOST_ROUNDS, cells, measure)
+
+
+def _cell(name: str, method: methods.Method, cutoff: int, seconds: float) -> Figures:
+    return {
+        "set": name,
+        "method": method.estimator,
+        "samples": method.n_samples,
+        "cutoff": cutoff,
+        "train_seconds": seconds,
+    }
+
+
+def config_of(cell: Figures, seed: int) -> TrainingConfig:
+    """Settings of a run."""
+    method = methods.method_of(cell)
+    changes: dict[str, Any] = {"method": method.estimator, "cutoff": cell["cutoff"], "seed": seed, "empty": 0.0}
+    changes["samples"] = max(1, method.n_samples)
+    if "objective" in cell:
+        changes["objective"] = cell["objective"]
+    return TrainingConfig.from_preset(cell.get("preset", "default"), **changes)
+
+
+def measure(cell: Figures, number: int) -> Figures:
+    """Train once; give the curve on the test data."""
+    from plrank_fast.training.loop import TrainingRun
+
+    config = config_of(cell, number)
+    splits = _splits(cell["set"], number, cell["train_seconds"])
+    limit = cell["train_seconds"]
+    curve: Figures = {"seconds": [], "epochs": [], **{name: [] for name in _measured(config)}}
+    due = [0.0, *(limit * 1.5 ** (i - LOOKS + 2) for i in range(LOOKS - 1))]
+
+    looked = 0.0  # seconds that went into the test data
+    begun = time.process_time()
+
+    def trained() -> float:
+        return time.process_time() - begun - looked
+
+    def look(run: TrainingRun) -> None:
+        nonlocal looked
+        seconds = trained() if curve["seconds"] else 0.0
+        if len(curve["seconds"]) == LOOKS or seconds < due[len(curve["seconds"])]:
+            return
+        assert run.splits.test is not None
+        metrics = run.evaluate(run.splits.test)
+        while len(curve["seconds"]) < LOOKS and seconds >= due[len(curve["seconds"])]:
+            # a step that is longer than the time between two looks is seen at both
+            curve["seconds"].append(seconds)
+            curve["epochs"].append(run.progress.epoch + run.progress.batch / run.batches_per_epoch)
+            for name in _measured(config):
+                curve[name].append(metrics[name])
+        looked += trained() - seconds
+
+    with tempfile.TemporaryDirectory() as folder:
+        source = Source(profile=next(iter(PROFILES)))  # of no consequence: the splits are given
+        run = TrainingRun(config, source, splits, Path(folder), epochs=2**31, n_threads=1, checkpoint_seconds=1e9)
+        look(run)
+        begun, looked = time.process_time(), 0.0
+        run.train(interrupted=lambda: trained() >= limit, observer=look)
+    return curve
+
+
+def _measured(config: TrainingConfig) -> tuple[str, ...]:
+    return ("ndcg_dataset", "expected_ndcg_dataset") + ((DISPARITY,) if config.objective == DISPARITY else ())
+
+
+@lru_cache(maxsize=3)
+def _splits(name: str, number: int, seconds: float) -> Splits:
+    """Data of a run: a generated shape with a ground truth of its own for each seed, or a fold of real files.
+
+    Validation data are a query or two, for here no epoch is chosen as the best.
+    """
+    if name not in PROFILES:
+        return load_fold(name, number)
+    profile = PROFILES[name]
+    queries = int(DOCS_PER_SECOND * seconds / profile.mean_length)
+    queries = min(profile.n_queries, max(LEAST_QUERIES, queries))
+    train, vali, test = (
+        normalize_queries(generate(name, n, seed=number, split=split))
+        for split, n in (("train", queries), ("vali", LEAST_QUERIES), ("test", max(LEAST_QUERIES, queries)))
+    )
+    return Splits(train, few_queries(vali), test)
+
+
+def few_queries(data: RankingData, n_queries: int = LEAST_QUERIES) -> RankingData:
+    """Take the first queries, up to the first with a relevant document at least."""
+    relevant = np.flatnonzero(data.labels > 0)
+    first = int(np.searchsorted(data.offsets, relevant[0], side="right")) if relevant.size else data.n_queries
+    n_queries = min(data.n_queries, max(n_queries, first))
+    rows, offsets = data.rows_of(np.arange(n_queries))
+    return replace(
+        data, features=data.features[rows], labels=data.labels[rows], offsets=offsets, qids=data.qids[:n_queries]
+    )

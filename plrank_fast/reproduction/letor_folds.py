@@ -1,0 +1,42 @@
+"""Real data: a folder with LETOR files, in folds or not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from plrank_fast.training.sources import Source, Splits
+
+NAMES = {
+    "train": ("train.txt", "train.txt.gz"),
+    "vali": ("vali.txt", "valid.txt", "vali.txt.gz"),
+    "test": ("test.txt", "test.txt.gz"),
+}
+
+
+def find_folds(folder: str) -> list[Path]:
+    """Give the folders in which ``train.txt``, ``vali.txt`` and ``test.txt`` stand: this one, or those within it.
+
+    Raises
+    ------
+    ValueError
+        If there is none.
+    """
+    places = [Path(folder), *sorted(path for path in Path(folder).glob("*") if path.is_dir())]
+    folds = [place for place in places if all(_file(place, part) for part in NAMES)]
+    if not folds:
+        raise ValueError(
+            f"data {folder} has no train.txt, vali.txt and test.txt, in itself or in folders such as Fold1"
+        )
+    return folds
+
+
+def load_fold(folder: str, number: int) -> Splits:
+    """Read a fold, normalised within queries; the folds take turns."""
+    folds = find_folds(folder)
+    fold = folds[number % len(folds)]
+    files = {part: (str(_file(fold, part)),) for part in NAMES}
+    return Source(train=files["train"], vali=files["vali"], test=files["test"]).load(normalize=True)
+
+
+def _file(folder: Path, part: str) -> Path | None:
+    return next((folder / name for name in NAMES[part] if (folder / name).is_file()), None)

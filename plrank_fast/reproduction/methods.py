@@ -1,0 +1,72 @@
+"""The gradients that are compared: how each is called, its NumPy twin, and how it is shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import plrank_fast as plr
+from plrank_fast import reference
+from plrank_fast.reproduction.published import SAMPLES
+from plrank_fast.validation import FloatArray, IntArray
+
+
+@dataclass(frozen=True)
+class Method:
+    """An estimator with its number of samples; 0 for the one that does not sample."""
+
+    estimator: str
+    n_samples: int
+
+    @property
+    def title(self) -> str:
+        """What tables and legends call it."""
+        names = {
+            "stochastic_rank": "StochasticRank",
+            "pl_rank_2": "PL-Rank-2",
+            "pl_rank_3": "PL-Rank-3",
+            "pl_rank_1": "PL-Rank-1",
+            "pl_rank_cmc": "conditional MC",
+            "pl_rank_exact": "exact",
+            "policy_gradient": "policy gradient",
+            "placement_policy_gradient": "placement PG",
+        }
+        return names[self.estimator] + (f", N = {self.n_samples}" if self.n_samples else "")
+
+    @property
+    def has_twin(self) -> bool:
+        """Whether the published experiments have the method, and a NumPy twin is timed beside it."""
+        return self.estimator in ("stochastic_rank", "pl_rank_2", "pl_rank_3")
+
+    def gradient(
+        self, scores: FloatArray, relevance: FloatArray, rank_weights: FloatArray, offsets: IntArray, seed: int
+    ) -> FloatArray:
+        """Compute the gradient of a batch, on one thread."""
+        options: dict[str, Any] = {"n_samples": self.n_samples, "rng": seed} if self.n_samples else {}
+        result: FloatArray = getattr(plr, self.estimator)(
+            scores, relevance, rank_weights, offsets=offsets, n_threads=1, **options
+        )
+        return result
+
+    def twin(
+        self, scores: FloatArray, relevance: FloatArray, rank_weights: FloatArray, rng: np.random.Generator
+    ) -> FloatArray:
+        """Compute the gradient of one query in NumPy, sampling included."""
+        if self.estimator == "stochastic_rank":
+            noisy = scores + rng.gumbel(size=(self.n_samples, scores.size))
+            return reference.stochastic_rank(scores, relevance, rank_weights, noisy, reference.gumbel_density)
+        rankings = reference.sample_rankings(scores, self.n_samples, rank_weights.size, rng)
+        result: FloatArray = getattr(reference, self.estimator)(scores, relevance, rank_weights, rankings)
+        return result
+
+
+PUBLISHED = tuple(Method(name, n) for name in ("stochastic_rank", "pl_rank_2", "pl_rank_3") for n in SAMPLES)
+BEYOND = (Method("pl_rank_cmc", 1), Method("pl_rank_exact", 0))
+ALL = (*PUBLISHED, *BEYOND)
+
+
+def method_of(cell: dict[str, Any]) -> Method:
+    """Read the method of a cell."""
+    return Method(cell["method"], cell["samples"])

@@ -1,0 +1,187 @@
+"""One self-contained HTML page: what was found, the pictures, the tables, and how it was made."""
+
+from __future__ import annotations
+
+import base64
+import html
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from plrank_fast.reproduction import published
+from plrank_fast.reproduction.cells import Figures
+from plrank_fast.reproduction.findings import FAILS, HOLDS, OPEN, Finding
+from plrank_fast.reproduction.tables import Table
+
+CAPTIONS = {
+    "figure_1": (
+        "What an epoch's gradients cost, against the cutoff K",
+        "Median of the rounds; the band runs from the least to the greatest. Dashed: N = 1000. Above this library, "
+        "below NumPy on the same machine and, dotted, the minutes that the paper prints ("
+        + published.HARDWARE
+        + "; they "
+        "include the network's passes). Both rows of a column have one scale.",
+    ),
+    "figure_1_list_length": (
+        "Cost against the length of the list",
+        "One query, one cutoff. NumPy's estimators touch every document for each ranking; here PL-Rank-3 does not.",
+    ),
+    "error_against_cost": (
+        "What the seconds buy: error of a gradient against its cost",
+        "A point for each cutoff, larger for larger K. Lower and further left is better. The error is relative to the "
+        "norm of the exact gradient, on random scores of unit spread.",
+    ),
+    "figure_2": (
+        "Test NDCG@K of the deterministic ranking against training seconds",
+        "Normalised by data set. Means of the seeds, each with a ground truth of its own; bands: 95 % intervals.",
+    ),
+    "figure_2_expected": (
+        "The same in expected NDCG@K",
+        "What the methods optimise: the mean over the policy's rankings.",
+    ),
+    "settings": (
+        "The published code's settings beside ours",
+        "Solid: the default preset; dotted: sigir22 (SGD at a rate of 0.001, 256 queries a step, Glorot weights). "
+        "Where the dotted lines lie together, a difference between papers is one of settings and not of estimators.",
+    ),
+    "disparity": (
+        "Disparity of exposure that is left (the experiment of SIGIR 2021)",
+        "Mean over the test queries of the squared disparity of expected exposure, as a share of what the untrained "
+        "network has.",
+    ),
+}
+ORDER = (
+    "figure_1",
+    "error_against_cost",
+    "figure_1_list_length",
+    "figure_2",
+    "figure_2_expected",
+    "settings",
+    "disparity",
+)
+MARKS = {HOLDS: "yes", FAILS: "no", OPEN: "open"}
+STYLE = """
+:root { color-scheme: light; --ink: #1b1f24; --soft: #5b6570; --line: #dfe3e8; --page: #fbfbfc; }
+* { box-sizing: border-box; }
+body { margin: 0 auto; max-width: 74rem; padding: 1.5rem clamp(0.8rem, 3vw, 2.5rem) 4rem; color: var(--ink);
+  background: var(--page); font: 16px/1.55 system-ui, "Segoe UI", Roboto, "Helvetica Neue", sans-serif; }
+h1 { font-size: 1.7rem; line-height: 1.25; margin: 0.5rem 0; }
+h2 { font-size: 1.2rem; margin: 2.6rem 0 0.4rem; }
+p, li { max-width: 46rem; }
+.soft, figcaption { color: var(--soft); font-size: 0.92rem; }
+figure { margin: 0.6rem 0 0; }
+figure img { width: 100%; height: auto; background: white; border: 1px solid var(--line); border-radius: 6px; }
+.findings { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(21rem, 100%), 1fr)); gap: 0.8rem; }
+.finding { background: white; border: 1px solid var(--line); border-left: 5px solid #b8860b; border-radius: 6px;
+  padding: 0.7rem 0.9rem; }
+.finding.yes { border-left-color: #2e7d4f; } .finding.no { border-left-color: #b3372f; }
+.finding b { display: block; line-height: 1.35; }
+.verdict { font-size: 0.85rem; font-weight: 600; color: #8a6508; }
+.yes .verdict { color: #2e7d4f; } .no .verdict { color: #b3372f; }
+.finding p { margin: 0.3rem 0 0; font-size: 0.86rem; color: var(--soft); overflow-wrap: anywhere; }
+.scroll { overflow-x: auto; border: 1px solid var(--line); border-radius: 6px; background: white; }
+table { border-collapse: collapse; font-size: 0.86rem; font-variant-numeric: tabular-nums; width: 100%; }
+th, td { padding: 0.25rem 0.7rem; text-align: right; white-space: nowrap; border-bottom: 1px solid var(--line); }
+th { position: sticky; top: 0; background: white; } th:first-child, td:first-child, th:nth-child(2), td:nth-child(2)
+  { text-align: left; }
+td small { color: var(--soft); }
+pre { background: white; border: 1px solid var(--line); border-radius: 6px; padding: 0.7rem 0.9rem; overflow-x: auto;
+  font-size: 0.84rem; }
+"""
+
+
+def html_report(
+    findings: Sequence[Finding],
+    pictures: Mapping[str, bytes],
+    tables: Mapping[str, Table],
+    about: Mapping[str, Any],
+    progress: Sequence[Figures],
+) -> str:
+    """Write the page.
+
+    Parameters
+    ----------
+    findings : sequence of Finding
+        In the order in which they are shown.
+    pictures : mapping of str to bytes
+        PNG files by name.
+    tables : mapping of str to Table
+        All tables; that of Table 2 is shown, the others are files beside the report.
+    about : mapping
+        Command, versions, machine, build.
+    progress : sequence of dict
+        For each part ``title``, ``rounds`` (whole ones), ``cells``, ``of`` and ``seconds``.
+    """
+    parts = [
+        "<!doctype html>\n<html lang='en'>\n<head>\n<meta charset='utf-8'>",
+        "<meta name='viewport' content='width=device-width, initial-scale=1'>",
+        f"<title>PL-Rank, reproduced</title>\n<style>{STYLE}</style>\n</head>\n<body>",
+        "<h1>PL-Rank, reproduced</h1>",
+        "<p class='soft'>The experiments of Oosterhuis, <i>Learning-to-Rank at the Speed of Sampling</i> (SIGIR 2022), "
+        "with an exact gradient and a conditional Monte Carlo estimate beside the paper's methods. Every statement "
+        "below is computed from the figures of this run.</p>",
+        "<h2>What holds</h2>",
+        _findings(findings),
+    ]
+    for name in ORDER:
+        if name in pictures:
+            title, caption = CAPTIONS[name]
+            data = base64.b64encode(pictures[name]).decode()
+            parts.append(
+                f"<h2>{html.escape(title)}</h2>\n<figure><img alt='{html.escape(title, quote=True)}' "
+                f"src='data:image/png;base64,{data}'>\n<figcaption>{html.escape(caption)}</figcaption></figure>"
+            )
+    if "table_2" in tables:
+        parts += ["<h2>Table 2: minutes per epoch</h2>", _table_2(tables["table_2"])]
+    parts += ["<h2>How this was made</h2>", _progress(progress), _about(about), "</body>\n</html>\n"]
+    return "\n".join(parts)
+
+
+def _findings(findings: Sequence[Finding]) -> str:
+    if not findings:
+        return "<p>Nothing has been measured yet that a statement could be judged by.</p>"
+    cards = [
+        f"<div class='finding {MARKS.get(finding.verdict, 'open')}'><b>{html.escape(finding.statement)}</b>"
+        f"<span class='verdict'>{html.escape(finding.verdict)}</span><p>{html.escape(finding.evidence)}</p></div>"
+        for finding in findings
+    ]
+    return "<div class='findings'>" + "\n".join(cards) + "</div>"
+
+
+def _table_2(table: Table) -> str:
+    """Methods down, cutoffs across: ours, in small the NumPy twin and the paper."""
+    rows = [dict(zip(table.headings, row, strict=True)) for row in table.rows]
+    cutoffs = sorted({row["K"] for row in rows})  # type: ignore[type-var]
+    lines = ["<tr><th>set</th><th>method</th>" + "".join(f"<th>K = {cutoff}</th>" for cutoff in cutoffs) + "</tr>"]
+    for shape, method in dict.fromkeys((row["set"], row["method"]) for row in rows):
+        cells = {row["K"]: row for row in rows if (row["set"], row["method"]) == (shape, method)}
+        shown = "".join(f"<td>{_minutes(cells[cutoff]) if cutoff in cells else ''}</td>" for cutoff in cutoffs)
+        lines.append(f"<tr><td>{html.escape(str(shape))}</td><td>{html.escape(str(method))}</td>{shown}</tr>")
+    note = (
+        "Whole epochs of the full set on one thread, gradients and network passes; measured on a sample of queries "
+        "with the set's list lengths and scaled to all its documents. In small print: NumPy on this machine (timed on "
+        f"one query of mean length and scaled likewise), and what the paper prints ({published.HARDWARE})."
+    )
+    return f"<div class='scroll'><table>{''.join(lines)}</table></div><p class='soft'>{html.escape(note)}</p>"
+
+
+def _minutes(row: Mapping[str, Any]) -> str:
+    extra = [f"NumPy {row['numpy_minutes']:.3g}"] if row["numpy_minutes"] is not None else []
+    extra += [f"paper {row['paper_minutes']:.3g}"] if row["paper_minutes"] is not None else []
+    return f"{row['minutes']:.3g}" + (f"<br><small>{', '.join(extra)}</small>" if extra else "")
+
+
+def _progress(progress: Sequence[Figures]) -> str:
+    rows = "".join(
+        f"<tr><td>{html.escape(part['title'])}</td><td>{part['rounds']}</td><td>{part['cells']} of {part['of']}</td>"
+        f"<td>{part['seconds']:.0f}</td></tr>"
+        for part in progress
+    )
+    return (
+        "<div class='scroll'><table><tr><th>part</th><th>whole rounds</th><th>cells</th><th>seconds</th></tr>"
+        f"{rows}</table></div>"
+    )
+
+
+def _about(about: Mapping[str, Any]) -> str:
+    lines = "\n".join(f"{name + ':':12} {value}" for name, value in about.items())
+    return f"<pre>{html.escape(lines)}</pre>"

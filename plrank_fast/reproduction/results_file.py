@@ -1,0 +1,97 @@
+"""The measured cells on disk: a first line with the settings, then a line of JSON for each cell.
+
+The file is replaced in one step whenever a cell is added, so it is whole at every instant, and a run that was killed
+loses the cell that was being measured.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from plrank_fast.reproduction.cells import Figures
+from plrank_fast.training.archive import write_atomically
+
+KIND = "plrank-fast reproduction"
+VERSION = 1
+
+
+class ResultsFile:
+    """The results of one folder.
+
+    Parameters
+    ----------
+    path : path-like
+        The file; its folder must exist.
+    settings : dict
+        Plain values that determine what the cells are. A file that is there already must have the same.
+
+    Raises
+    ------
+    ValueError
+        If the file is there and is no such file, or has other settings.
+    OSError
+        If it cannot be read or written.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], settings: dict[str, Any]) -> None:
+        self.path = Path(path)
+        header = {"kind": KIND, "version": VERSION, "settings": settings}
+        self._lines = [_line(header)]
+        self.cells: list[Figures] = []
+        if self.path.exists():
+            self._read(settings)
+        else:
+            self._write()
+        self._done = {self._key(cell) for cell in self.cells}
+
+    def _read(self, settings: dict[str, Any]) -> None:
+        try:
+            self._lines = self.path.read_text().splitlines()
+            header, *self.cells = [json.loads(line) for line in self._lines]
+            if (header["kind"], header["version"]) != (KIND, VERSION):
+                raise KeyError("kind")
+            earlier = header["settings"]
+            for cell in self.cells:
+                self._key(cell), cell["result"], cell["seconds"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise ValueError(f"results {self.path} is no results file of this version, or damaged") from error
+        for name in sorted(earlier.keys() | settings.keys()):
+            if earlier.get(name) != settings.get(name):
+                raise ValueError(
+                    f"{name} {settings.get(name)!r} contradicts the run in {self.path.parent}, which has "
+                    f"{earlier.get(name)!r}: choose another folder with --output, or replace it with --overwrite"
+                )
+
+    @staticmethod
+    def _key(cell: Figures) -> str:
+        return json.dumps([cell["part"], cell["round"], cell["cell"]], sort_keys=True)
+
+    def has(self, part: str, number: int, cell: Figures) -> bool:
+        """Whether a cell has been measured in a round."""
+        return self._key({"part": part, "round": number, "cell": cell}) in self._done
+
+    def add(self, part: str, number: int, cell: Figures, result: Figures, seconds: float) -> None:
+        """Keep the figures of a cell, and the seconds that measuring them took."""
+        entry = {"part": part, "round": number, "cell": cell, "result": result, "seconds": round(seconds, 3)}
+        self._lines.append(_line(entry))
+        self._write()
+        self.cells.append(entry)
+        self._done.add(self._key(entry))
+
+    def of(self, part: str) -> list[Figures]:
+        """Give the cells of a part, in the order in which they were measured."""
+        return [cell for cell in self.cells if cell["part"] == part]
+
+    def seconds(self, part: str) -> float:
+        """Seconds that the cells of a part have taken so far."""
+        return float(sum(cell["seconds"] for cell in self.of(part)))
+
+    def _write(self) -> None:
+        write_atomically(self.path, ("\n".join(self._lines) + "\n").encode())
+
+
+def _line(values: Figures) -> str:
+    return json.dumps(values, sort_keys=True, allow_nan=False)

@@ -1,0 +1,129 @@
+"""The measured cells put together: rounds of the same cell as rows of an array."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from plrank_fast.reproduction.cells import Figures
+from plrank_fast.reproduction.methods import Method, method_of
+from plrank_fast.validation import FloatArray
+
+GRID = 25  # times at which curves of different seeds are compared
+# 97.5 % quantiles of Student's t for 1, 2, ... degrees of freedom: with few seeds the error is itself uncertain.
+STUDENT = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.20, 2.18, 2.16, 2.14)
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Seconds of a method, a row for each round and a column for each cutoff or list length."""
+
+    method: Method
+    columns: tuple[int, ...]
+    seconds: FloatArray
+    numpy_seconds: FloatArray | None
+    error: FloatArray | None
+
+
+@dataclass(frozen=True)
+class Curves:
+    """Values of a metric, a row for each seed and a column for each of ``seconds``."""
+
+    seconds: FloatArray
+    values: FloatArray
+    epochs: float
+
+
+def costs(cells: Iterable[Figures], columns: str) -> dict[tuple[str, Method], Costs]:
+    """Gather the cells of "cost" (``columns`` "cutoffs") or "length" ("lengths") by set and method."""
+    rows: dict[tuple[str, Method], list[Figures]] = defaultdict(list)
+    for entry in cells:
+        if "method" in entry["cell"]:
+            rows[entry["cell"].get("set", ""), method_of(entry["cell"])].append(entry)
+    return {
+        key: Costs(
+            key[1],
+            tuple(entries[0]["cell"][columns]),
+            _stack(entries, "seconds"),
+            _stack(entries, "numpy_seconds") if entries[0]["result"]["numpy_seconds"] else None,
+            _stack(entries, "error") if "error" in entries[0]["result"] else None,
+        )
+        for key, entries in rows.items()
+    }
+
+
+def network_seconds(cells: Iterable[Figures]) -> dict[str, float]:
+    """Seconds of the network's passes of an epoch by set, the fastest round."""
+    result: dict[str, float] = {}
+    for entry in cells:
+        if "network" in entry["cell"]:
+            name, seconds = entry["cell"]["set"], entry["result"]["network_seconds"]
+            result[name] = min(seconds, result.get(name, np.inf))
+    return result
+
+
+def curves(cells: Iterable[Figures], metric: str) -> dict[tuple[str, int, Method, str], Curves]:
+    """Gather training runs by set, cutoff, method and preset; a value holds until the next look at the test data."""
+    runs: dict[tuple[str, int, Method, str], list[Figures]] = defaultdict(list)
+    for entry in cells:
+        cell = entry["cell"]
+        key = (cell["set"], cell["cutoff"], method_of(cell), cell.get("preset", "default"))
+        runs[key].append(entry)
+    result = {}
+    for key, entries in runs.items():
+        limit = entries[0]["cell"]["train_seconds"]
+        grid = limit * np.concatenate([[0.0], np.geomspace(0.05, 1.0, GRID - 1)])
+        values = [_as_it_stood(entry["result"]["seconds"], entry["result"][metric], grid) for entry in entries]
+        epochs = float(np.mean([entry["result"]["epochs"][-1] for entry in entries]))
+        result[key] = Curves(grid, np.array(values), epochs)
+    return result
+
+
+def _as_it_stood(seconds: list[float], values: list[float], grid: FloatArray) -> FloatArray:
+    """Value at each time of the grid; the last holds at the end, which a run passes by up to a step."""
+    last = np.searchsorted(seconds, grid, side="right") - 1
+    last[-1] = len(values) - 1
+    result: FloatArray = np.asarray(values, dtype=np.float64)[last]
+    return result
+
+
+def _stack(entries: list[Figures], name: str) -> FloatArray:
+    return np.array([entry["result"][name] for entry in entries], dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A figure with an interval."""
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.value:.3g} ({self.low:.3g} to {self.high:.3g})"
+
+
+def over_rounds(values: Any) -> Estimate:
+    """Median, least and greatest of the rounds: of what other programs disturb, the spread and not a standard error."""
+    array = np.asarray(values, dtype=np.float64)
+    return Estimate(float(np.median(array)), float(array.min()), float(array.max()))
+
+
+def over_seeds(values: Any) -> Estimate:
+    """Mean of the seeds with its 95 % interval; with a single seed nothing is known of the error."""
+    array = np.asarray(values, dtype=np.float64)
+    if array.size < 2:
+        return Estimate(float(array.mean()), -np.inf, np.inf)
+    error = half_width(array)
+    return Estimate(float(array.mean()), float(array.mean() - error), float(array.mean() + error))
+
+
+def half_width(values: FloatArray) -> FloatArray:
+    """Half of the 95 % interval of the mean over the first axis, by Student's t."""
+    n = len(values)
+    quantile = STUDENT[min(n - 1, len(STUDENT)) - 1]
+    return np.asarray(quantile * values.std(axis=0, ddof=1) / np.sqrt(n))

@@ -1,0 +1,50 @@
+"""Batches with the list lengths of the public sets, and what stands between them and a whole epoch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+import plrank_fast as plr
+from plrank_fast.data import PROFILES
+from plrank_fast.data.generated import list_lengths
+from plrank_fast.validation import FloatArray, IntArray
+
+DRAWN = 20_000  # lengths from which a few are taken at even steps of their order
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Scores and gains of a few queries, and how many times their documents an epoch has."""
+
+    scores: FloatArray
+    relevance: FloatArray
+    offsets: IntArray
+    per_epoch: float
+
+    @classmethod
+    def of_profile(cls, name: str, n_queries: int) -> Workload:
+        """Take queries whose lengths stand for all of a set: short, middling and long ones."""
+        profile = PROFILES[name]
+        lengths = np.sort(list_lengths(np.random.default_rng(0), profile, DRAWN))
+        few = lengths[(DRAWN * (np.arange(n_queries) + 0.5) / n_queries).astype(int)]
+        return cls._of(few, profile.label_shares, profile.n_queries * profile.mean_length / few.sum())
+
+    @classmethod
+    def of_length(cls, length: int, n_queries: int) -> Workload:
+        """Take queries of one length; the epoch is a query."""
+        return cls._of(np.full(n_queries, length), PROFILES["mslr"].label_shares, 1 / n_queries)
+
+    @classmethod
+    def _of(cls, lengths: IntArray, shares: tuple[float, ...], per_epoch: float) -> Workload:
+        rng = np.random.default_rng(1)
+        offsets = plr.offsets_from_group(lengths)
+        labels = rng.choice(len(shares), p=shares, size=offsets[-1])
+        return cls(rng.normal(size=offsets[-1]), plr.gains(labels), offsets, float(per_epoch))
+
+    def typical(self) -> slice:
+        """Documents of the query whose length is nearest to the mean."""
+        lengths = np.diff(self.offsets)
+        q = int(np.argmin(np.abs(lengths - lengths.mean())))
+        return slice(int(self.offsets[q]), int(self.offsets[q + 1]))

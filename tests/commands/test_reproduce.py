@@ -1,0 +1,229 @@
+"""The command ``reproduce``: cells kept one by one, a killed run continued, statements that follow from the figures."""
+
+import csv
+import json
+import re
+import signal
+
+import numpy as np
+import pytest
+
+from plrank_fast.__main__ import main
+
+pytest.importorskip("torch")
+pytest.importorskip("matplotlib")
+
+from plrank_fast.reproduction import experiment, figures, learning, published, summary
+from plrank_fast.reproduction.findings import FAILS, HOLDS, OPEN, all_findings
+from plrank_fast.reproduction.results_file import ResultsFile
+
+TINY = ["reproduce", "--minutes", "0", "--shapes", "mslr", "--cutoffs", "2", "5", "--quiet"]
+
+
+@pytest.fixture
+def tiny(monkeypatch):
+    """Runs of a few steps on a few queries; the cells that are measured, as they are."""
+    monkeypatch.setattr(experiment, "SHORTEST_RUN", 0.004)
+    monkeypatch.setattr(learning, "LEAST_QUERIES", 2)
+    monkeypatch.setattr("plrank_fast.reproduction.cost.SHORTEST", 0.0)
+    monkeypatch.setattr("plrank_fast.reproduction.cost.LENGTHS", (5, 20))
+    monkeypatch.setattr("plrank_fast.reproduction.cost.QUERIES", {"mslr": 2})
+    render, drawn = figures.rendered, []
+
+    def first_only(figure, kind):  # every figure is made; to draw one takes a second
+        drawn.append(figure)
+        return render(figure, kind) if len(drawn) == 1 else b"\x89PNG"
+
+    monkeypatch.setattr(figures, "rendered", first_only)
+    measured = []
+    original = ResultsFile.add
+
+    def spy(self, part, number, cell, result, seconds):
+        measured.append(json.dumps([part, number, cell], sort_keys=True))
+        original(self, part, number, cell, result, seconds)
+
+    monkeypatch.setattr(ResultsFile, "add", spy)
+    return measured
+
+
+def test_from_nothing_to_a_report_and_on_after_a_kill(tmp_path, tiny, monkeypatch, capsys):
+    """A kill loses the cell that was being measured, and no cell is measured twice.
+
+    Mutants: the results written at the end of a part; the number of the round left out of a cell's key; pictures not
+    inside the page; the report without what the first process measured.
+    """
+    folder = tmp_path / "out"
+    arguments = [*TINY, "--output", str(folder)]
+    add = ResultsFile.add
+
+    def killed(self, *cell):
+        if len(tiny) == 20:
+            (folder / "results.jsonl.tmp").write_text("half a li")  # as a kill may leave it
+            raise SystemExit("killed")
+        add(self, *cell)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ResultsFile, "add", killed)
+        with pytest.raises(SystemExit):
+            main(arguments)
+    assert len((folder / "results.jsonl").read_text().splitlines()) == 21
+    assert not (folder / "report.html").exists()
+    assert main(arguments) == 0
+    lines = [json.loads(line) for line in (folder / "results.jsonl").read_text().splitlines()]
+    keys = [json.dumps([line["part"], line["round"], line["cell"]], sort_keys=True) for line in lines[1:]]
+    assert keys == tiny
+    assert len(set(keys)) == len(keys)
+    rounds = {part: {line["round"] for line in lines[1:] if line["part"] == part} for part in experiment.SHARES}
+    assert all(numbers == {0, 1} for numbers in rounds.values())
+
+    page = (folder / "report.html").read_text()
+    pictures = [*folder.glob("*.png")]
+    assert len(pictures) == len([*folder.glob("*.svg")]) == page.count("src='data:image/png;base64,") == 7
+    assert not re.search(r"(src|href)=['\"](?!data:)", page)  # self-contained
+    for words in ("AMD EPYC 7H12", "--minutes 0 ", "simd", "processors", "PL-Rank-3 is nearly flat in K, in NumPy"):
+        assert words in page
+    rows = list(csv.DictReader((folder / "table_2.csv").read_text().splitlines()))
+    assert len(rows) == 8 * 2
+    assert {row["paper_minutes"] for row in rows if row["method"] == "PL-Rank-3, N = 1000"} == {"", "4.77"}
+    assert all(float(row["minutes"]) >= float(row["network_seconds"]) / 60 > 0 for row in rows)
+
+    capsys.readouterr()
+    monkeypatch.setattr(experiment, "write_report", lambda *_: None)
+    assert main(arguments) == 0  # nothing is left to do but the report
+    assert len(tiny) == len(keys)
+    with pytest.raises(SystemExit):
+        main([*arguments, "--minutes", "3"])
+    assert "error: --minutes 3.0 contradicts the run in " in capsys.readouterr().err
+
+
+def test_ctrl_c_leaves_a_report(tmp_path, tiny, monkeypatch, capsys):
+    """Mutants: status 0; no report; the run ends by an exception."""
+    measure = learning.measure
+
+    def interrupting(cell, number):
+        signal.raise_signal(signal.SIGINT)
+        return measure(cell, number)
+
+    monkeypatch.setattr(learning, "measure", interrupting)
+    arguments = [*TINY, "--output", str(tmp_path), "--parts", "disparity"]
+    assert main(arguments) == 130
+    assert len(tiny) == 1
+    assert "the same command continues" in capsys.readouterr().out
+    assert "1 of 12" in (tmp_path / "report.html").read_text()
+
+
+def cost_cell(method, samples, seconds, twin=None, error=None, number=0):
+    cell = {"set": "mslr", "method": method, "samples": samples, "cutoffs": list(published.CUTOFFS)}
+    result = {"seconds": list(seconds), "numpy_seconds": twin and list(twin), "error": list(error or [0.1] * 5)}
+    return {"part": "cost", "round": number, "cell": cell, "result": result, "seconds": 1.0}
+
+
+def curve_cell(samples, cutoff, value, number):
+    cell = {"set": "mslr", "method": "pl_rank_3", "samples": samples, "cutoff": cutoff, "train_seconds": 1.0}
+    result = {"seconds": [0.0, 1.0], "epochs": [0, 2], "ndcg_dataset": [0.3, value]}
+    return {"part": "curves", "round": number, "cell": cell, "result": result, "seconds": 1.0}
+
+
+def verdicts(cells):
+    return {finding.statement: finding.verdict for finding in all_findings(cells)}
+
+
+def test_statements_about_cost_follow_from_the_figures():
+    """The figures of the paper bear out the paper; those of PL-Rank-2 and PL-Rank-3 exchanged do not.
+
+    Mutants: the verdict written down; growth of another column; the twin's figures for ours.
+    """
+
+    def measured(swap):
+        names = ("pl_rank_3", "pl_rank_2")
+        figures = {name: published.MINUTES["mslr", name, 1000] for name in names}
+        ours, twins = (
+            dict(zip(names, names[:: -1 if swap == which else 1], strict=True)) for which in ("ours", "twin")
+        )
+        return [
+            cost_cell(name, 1000, figures[ours[name]], [5 * x for x in figures[twins[name]]], number=number)
+            for name in names
+            for number in (0, 1)
+        ]
+
+    flat, linear = "PL-Rank-3 is nearly flat in K", "PL-Rank-2 is linear in K"
+    here, twin = "in this library", "in NumPy"
+    for swap in ("", "ours", "twin"):
+        found = verdicts(measured(swap))
+        for place, exchanged in ((here, swap == "ours"), (twin, swap == "twin")):
+            assert {found[f"{statement}, {place}"] for statement in (flat, linear)} == {FAILS if exchanged else HOLDS}
+    noisy = measured("")
+    noisy[1] = cost_cell("pl_rank_3", 1000, [4, 5, 20, 30, 60], [4] * 5, number=1)
+    assert verdicts(noisy)[f"{flat}, {here}"] == OPEN
+    found = {finding.statement: finding.evidence for finding in all_findings(measured(""))}
+    assert found[f"{flat}, {here}"].endswith("0.225 (0.225 to 0.225), paper 0.23")
+    assert found["PL-Rank-3 is faster here than in NumPy in every cell"].startswith("5 times in the geometric mean")
+
+
+@pytest.mark.parametrize(
+    ("many", "expected"), [([0.5, 0.51, 0.52], HOLDS), ([0.3, 0.31, 0.32], FAILS), ([0.35, 0.45, 0.42], OPEN)]
+)
+def test_statements_about_samples_follow_from_the_curves(many, expected):
+    """Mutants: N = 100 and 1000 exchanged; the standard error for the interval, whose case is the third; the untrained
+    network's values."""
+    few = [0.4, 0.4, 0.41]
+    cells = [
+        curve_cell(samples, 50, value, number)
+        for samples, values in ((100, few), (1000, many))
+        for number, value in enumerate(values)
+    ]
+    assert verdicts(cells)["Large K wants more samples: N = 1000 ends above N = 100 (PL-Rank-3)"] == expected
+    one_seed = [cell for cell in cells if cell["round"] == 0]
+    assert set(verdicts(one_seed).values()) == {OPEN}
+
+
+def test_intervals_are_those_of_student():
+    """Against the quantiles of SciPy. Mutant: two standard errors for any number of seeds."""
+    stats = pytest.importorskip("scipy.stats")
+    for n in range(2, 16):
+        assert summary.STUDENT[n - 2] == pytest.approx(stats.t.ppf(0.975, n - 1), abs=0.01)
+    values = np.array([1.0, 2.0, 4.0])
+    assert summary.half_width(values) == pytest.approx(4.30 * values.std(ddof=1) / np.sqrt(3))
+
+
+def test_pictures_are_the_same_bytes():
+    """Mutants: the date in the file; names of elements at random."""
+    cells = [cost_cell("pl_rank_exact", 0, [1.0, 1.2, 1.5, 2.0, 3.0])]
+    first, second = (figures.rendered(figures.error_against_cost(cells), "svg") for _ in range(2))
+    assert first == second
+    assert b"<svg" in first
+
+
+def test_results_file_refuses_what_it_is_not(tmp_path):
+    """Mutants: settings not compared; a line that is cut off taken for the end."""
+    path = tmp_path / "results.jsonl"
+    results = ResultsFile(path, {"minutes": 1})
+    results.add("cost", 0, {"set": "mslr"}, {"x": 1.5}, 2.0)
+    again = ResultsFile(path, {"minutes": 1})
+    assert again.has("cost", 0, {"set": "mslr"})
+    assert not again.has("cost", 1, {"set": "mslr"})
+    assert again.seconds("cost") == 2.0
+    with pytest.raises(ValueError, match=r"^minutes 2 contradicts"):
+        ResultsFile(path, {"minutes": 2})
+    path.write_text(path.read_text()[:-9])
+    with pytest.raises(ValueError, match=r"^results .* damaged$"):
+        ResultsFile(path, {"minutes": 1})
+
+
+def test_real_files_in_folds(tmp_path, tiny, capsys):
+    """A seed's fold is its number's. Mutants: always the first fold; test data from the training file."""
+    with pytest.raises(SystemExit):
+        main([*TINY, "--output", str(tmp_path / "out"), "--data", str(tmp_path)])
+    assert "error: --data " in capsys.readouterr().err
+    for fold in (1, 2):
+        (tmp_path / f"Fold{fold}").mkdir()
+        for part, n_docs in (("train", 5), ("vali", 3), ("test", 4)):
+            lines = [f"{d % 3} qid:{q} 1:{d + fold} 2:{d * q}\n" for q in range(3) for d in range(n_docs + fold)]
+            (tmp_path / f"Fold{fold}" / f"{part}.txt").write_text("".join(lines))
+    learning._splits.cache_clear()
+    folds = [learning._splits(str(tmp_path), number, 1.0) for number in range(3)]
+    assert [splits.train.n_docs for splits in folds] == [18, 21, 18]
+    assert [splits.test.n_docs for splits in folds] == [15, 18, 15]
+    arguments = ["--output", str(tmp_path / "out"), "--data", str(tmp_path), "--parts", "disparity"]
+    assert main([*TINY, *arguments]) == 0
+    assert "disparity" in (tmp_path / "out" / "report.html").read_text()
