@@ -61,6 +61,12 @@ def log_prob_vjp(scores, relevance, rank_weights, first_query, offsets=None, **b
     return plr.ranking_log_prob_vjp(scores, rankings, cotangent, offsets=offsets, **batch)
 
 
+def expected_exposure(scores, relevance, rank_weights, first_query, **batch):
+    return fairness.expected_exposure(
+        scores, rank_weights, method="sample", n_samples=N_SAMPLES, rng=5, first_query=first_query, **batch
+    )
+
+
 def rankings(sampler):
     """Without the padding of queries shorter than the cutoff."""
 
@@ -122,6 +128,7 @@ BATCHES = {
         f"value_and_gradient {method}": sampled(plr.value_and_gradient, method=method)
         for method in ("pl_rank_exact", "pl_rank_3", "pl_rank_cmc")
     },
+    "expected_exposure sample": expected_exposure,
     **{
         f"disparity_gradient {method}": sampled(fairness.disparity_gradient, method=method)
         for method in ("pl_rank_3", "pl_rank_2", "stochastic_rank", "policy_gradient")
@@ -198,9 +205,6 @@ OTHERS = {
         scores, rank_weights, **batch
     ),
     "exposure_vjp": at_exponent,
-    "expected_exposure": lambda scores, relevance, rank_weights, first_query, **batch: fairness.expected_exposure(
-        scores, rank_weights, method="sample", n_samples=N_SAMPLES, rng=5, **batch
-    ),
     "disparity": disparities,
     "PlackettLuce": distribution,
     "ips": logged(off_policy.ips),

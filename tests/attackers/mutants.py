@@ -59,7 +59,7 @@ TESTS = {
     ],
     "_core/gradients/hessian": ["enumeration/test_conditional.py", "invariants/test_batch_is_loop.py"],
     "_core/gradients/stochastic_rank": ["enumeration/test_stochastic_rank.py", *_BATCHES],
-    "_core/gradients/exposure": ["enumeration/test_fairness.py"],
+    "_core/gradients/exposure": ["enumeration/test_fairness.py", *_BATCHES],
     "_core/gradients/sampled": [*_SAMPLED, "enumeration/test_conditional.py", *_BATCHES],
     "_core/sampling/samplers": [*_SAMPLERS, "oracles/test_threshold_sampler.py", *_BATCHES],
     "_core/sampling/introselect": ["statistical/test_sampling.py", "oracles/test_selection.py", *_BATCHES],

@@ -34,6 +34,29 @@ def test_splitmix64_known_answers():
     assert _random.splitmix_words(1234567, 5).tolist() == expected
 
 
+def test_seeds_of_streams():
+    """Two chains of SplitMix64 take in key, query and block, and each word of the state mixes one output of both.
+
+    Mutants: one lane too many, which shifts what the others get; query and block exchanged in one chain; the sum of the
+    outputs not mixed.
+    """
+    golden, word = 0x9E3779B97F4A7C15, 2**64
+
+    def mix(z):
+        z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 % word
+        z = (z ^ z >> 27) * 0x94D049BB133111EB % word
+        return z ^ z >> 31
+
+    key, query, block = (2**63 + 11, 12345), 2**40 + 3, 7
+    first = mix((mix((key[0] + golden) % word) ^ query) + golden & word - 1) ^ block
+    second = mix((mix((key[1] + golden) % word) ^ block) + golden & word - 1) ^ query
+    outputs = [mix((mix((first + i * golden) % word) + mix((second + i * golden) % word)) % word) for i in range(1, 33)]
+    got = _random.stream_words(np.array(key, dtype=np.uint64), query, block, 3)
+    for lane in range(8):
+        state = np.array(outputs[lane::8], dtype=np.uint64)
+        np.testing.assert_array_equal(got[:, lane], _random.xoshiro_words(state, 3)[:, lane])
+
+
 def test_streams_of_queries_and_blocks_differ():
     """Mutant: the block left out of the seed (every block of a query repeats the first)."""
     key = np.array([1, 2], dtype=np.uint64)

@@ -99,7 +99,7 @@ def test_every_function_of_batches_is_here():
     called = {name.split()[0] for name in [*BATCHES, *OTHERS]}
     assert {name for name, of_it in parameters.items() if "n_threads" in of_it} <= called
     # exposure is made of pl_rank_exact or of rank_probabilities; disparity is NumPy; rewards and logs are means
-    alone = {"exposure", "exposure_vjp", "expected_exposure", "disparity"}
+    alone = {"exposure", "exposure_vjp", "disparity"}
     of_modules = {name for module in (off_policy, rewards) for name in vars(module)}
     batches = {name for name, of_it in parameters.items() if "offsets" in of_it} - alone - of_modules
     assert batches <= {name.split()[0] for name in BATCHES}

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -173,9 +174,15 @@ FAILING_MALLOC = """
 #include <stdlib.h>
 #include <string.h>
 
-/* Every allocation by a module of the package fails from the n-th on, once armed. */
+/* The n-th allocation by a module of the package fails, counted from 0, once armed. */
 static long left = -1;
-void arm(long n) { left = n; }
+/* Returns what was left of the count before: negative where the n-th allocation has failed. */
+long arm(long n)
+{
+    const long before = left;
+    left = n;
+    return before;
+}
 
 static int fails(void *caller)
 {
@@ -201,14 +208,20 @@ int posix_memalign(void **memory, size_t alignment, size_t size)
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="allocation is replaced as Linux does it")
-def test_memory_runs_out(tmp_path):
-    """Each allocation of a call fails in turn: MemoryError that names the size, `out` untouched, the next call fine.
-    Mutant: the check for NULL in Workspaces removed."""  # fmt: skip
+@pytest.fixture
+def failing_malloc(tmp_path):
+    """A library whose malloc fails when it is told to."""
     compiler = shutil.which("cc") or pytest.skip("no C compiler")
     (tmp_path / "failing.c").write_text(FAILING_MALLOC)
     shim = tmp_path / "failing.so"
     subprocess.run([compiler, "-shared", "-fPIC", "-o", shim, tmp_path / "failing.c", "-ldl"], check=True)
+    return shim
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="allocation is replaced as Linux does it")
+def test_memory_runs_out(failing_malloc):
+    """Each allocation of a call fails in turn: MemoryError that names the size, `out` untouched, the next call fine.
+    Mutant: the check for NULL in Workspaces removed."""  # fmt: skip
     answer = run(
         """
         import ctypes
@@ -241,9 +254,92 @@ def test_memory_runs_out(tmp_path):
             print(name, failures >= 1)
         assert (call() == expected).all()
         """,
-        LD_PRELOAD=str(shim),
+        LD_PRELOAD=str(failing_malloc),
     )
     assert answer.count("True") == 5, answer
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="allocation is replaced as Linux does it")
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_memory_runs_out_in_every_function(failing_malloc, n_threads):
+    """Each allocation of each public function fails in turn: MemoryError, or where a team can do without (a thread that
+    cannot be created) the same bits; then the next call gives them. Mutant: no check for NULL in Workspaces."""
+    answer = run(
+        """
+        sys.path.insert(0, FOLDER)
+        from problems import ragged
+        from public_calls import BATCHES, OTHERS, arrays
+        import ctypes
+        arm = ctypes.CDLL(None).arm
+        arm.argtypes = [ctypes.c_long]
+        *problem, of_queries = ragged([9, 0, 40, 3, 1, 70])
+        failed = set()
+        for name, function in {**BATCHES, **OTHERS}.items():
+            call_it = lambda: [
+                array.tobytes()
+                for array in arrays(function(*problem, 3, offsets=of_queries, n_threads=N_THREADS))
+            ]
+            expected_bytes = call_it()
+            for n in range(1000):
+                _threads.drop_spare()
+                armed = arm(n)
+                try:
+                    answer = call_it()
+                except MemoryError:
+                    failed.add(name)
+                else:
+                    assert answer == expected_bytes, (name, n)
+                left = arm(-1)
+                if left >= 0:
+                    break
+                assert call_it() == expected_bytes, (name, n)
+        print(len(failed), "failed cleanly;", sorted({**BATCHES, **OTHERS}.keys() - failed))
+        assert (call() == expected).all()
+        """.replace("FOLDER", repr(str(Path(__file__).parents[1]))).replace("N_THREADS", str(n_threads)),
+        timeout=500,
+        LD_PRELOAD=str(failing_malloc),
+    )
+    # these allocate nothing themselves: NumPy does
+    assert int(answer.split()[0]) > 70, answer
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the address space is measured as Linux does it")
+def test_address_space_runs_out():
+    """With 0 bytes to 256 MB of it left over, calls of a team give the same bits or MemoryError, and both occur.
+    Mutant: the check for NULL in Workspaces removed."""
+    answer = run("""
+        import mmap, resource
+        long, weights = np.random.default_rng(0).normal(size=300_000), plr.dcg_weights(5)
+        of_long = {"rng": 1, "n_threads": 2}
+        batch = {**of_long, "offsets": np.arange(0, 300_001, 300)}
+        calls = {
+            "pl_rank_3": lambda: plr.pl_rank_3(long, long, weights, n_samples=3, **batch),
+            "pl_rank_cmc": lambda: plr.pl_rank_cmc(long, long, weights, n_samples=3, **of_long),
+            "stochastic_rank": lambda: plr.stochastic_rank(long, long, weights, n_samples=1, **batch),
+            "sample_rankings": lambda: plr.sample_rankings(long, 3, 5, **of_long),
+            "softmax_cross_entropy": lambda: plr.losses.softmax_cross_entropy(long, np.abs(long), n_threads=2)[1],
+            "ndcg": lambda: plr.ndcg(long, np.abs(long), cutoff=5, offsets=batch["offsets"], n_threads=2),
+        }
+        _, hard = resource.getrlimit(resource.RLIMIT_AS)
+        for name, call_it in calls.items():
+            expected_bytes, outcomes = call_it().tobytes(), set()
+            for left_over in [0, *(1 << power for power in range(16, 29))]:
+                _threads.drop_spare()
+                used = int(open("/proc/self/statm").read().split()[0]) * mmap.PAGESIZE
+                resource.setrlimit(resource.RLIMIT_AS, (used + left_over, hard))
+                try:
+                    assert call_it().tobytes() == expected_bytes, (name, left_over)
+                    outcomes.add("right")
+                except MemoryError:
+                    outcomes.add("MemoryError")
+                finally:
+                    resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
+            print(name, sorted(outcomes))
+        assert (call() == expected).all()
+    """)
+    # what the others need, up to 30 MB, may be there from the call before
+    assert answer.count("right") == 6, answer
+    assert answer.count("MemoryError") >= 1, answer
 
 
 def test_daemon_thread_inside_a_call_at_exit():

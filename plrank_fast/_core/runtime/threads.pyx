@@ -228,6 +228,14 @@ cdef char *_spare = NULL
 cdef size_t _spare_size = 0
 
 
+def drop_spare():
+    """Give the kept block back, for tests: the next call has to allocate."""
+    global _spare, _spare_size
+    free(_spare)
+    _spare = NULL
+    _spare_size = 0
+
+
 cdef class Workspaces:
     """One block of ``size`` bytes per thread, each on its own cache lines; MemoryError names the figure."""
 
