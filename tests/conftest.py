@@ -28,6 +28,8 @@ from plrank_fast._core.runtime import threads as _threads
 # A shell ignores SIGINT for tests that it starts in the background, and every process that they start would inherit it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+OTHER_COSTS = os.environ.get("PLRANK_FAST_OTHER_COSTS") == "1"
+
 
 @pytest.fixture(scope="session")
 def real_data():
@@ -49,7 +51,8 @@ def costs():
 @pytest.fixture
 def on_team(monkeypatch, costs):
     """`on_team(n, call, ...)` is `call(..., n_threads=n)`, seen to have run on n threads, or on `team` where tasks are
-    fewer. There are 64 processors, and any work is worth a further thread."""  # fmt: skip
+    fewer. There are 64 processors, and any work is worth a further thread. With other costs than those that ship, which
+    `make matrix` compiles, teams may be of any size."""
     monkeypatch.setattr("plrank_fast._core.runtime.threads.available_cpus", lambda: 64)
     costs(worth_ns=0.0)
     openmp = build_info()["openmp"]
@@ -58,7 +61,7 @@ def on_team(monkeypatch, costs):
         _threads.team_that_ran()
         result = call(*arguments, n_threads=n_threads, **options)
         size, _ = _threads.team_that_ran()
-        assert size == (team or _threads.resolve_threads(n_threads) if openmp else 1)
+        assert OTHER_COSTS or size == (team or _threads.resolve_threads(n_threads) if openmp else 1)
         return result
 
     return run

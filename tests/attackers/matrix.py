@@ -7,8 +7,9 @@ after another. Results are appended to ``results.jsonl``, so that the same comma
 what has been tested since the sources changed is tested again. At the end stands the table of docs/reliability.md, and
 what failed. The exit status is 1 if anything did.
 
-Rows whose sources are changed leave out tests that are marked ``chosen_path``: they say which path is taken, and the
-row takes another. ``--python`` adds rows for other interpreters, or for one that an emulator runs.
+Rows with other costs leave out tests that are marked ``chosen_path``: they say which path is taken, and the row takes
+another. The fixture ``on_team`` does not ask for the size of a team there. ``--python`` adds rows for other
+interpreters, or for one that an emulator runs.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ class Row:
     run: dict[str, str] = dataclasses.field(default_factory=dict)
     change: Callable[[str, str], str] = lambda path, source: source
     interpreter: tuple[str, ...] = (sys.executable,)
+    tree: str = ""  # of another row that is compiled in the same way
 
     @property
     def changed(self) -> bool:
@@ -87,8 +89,8 @@ ROWS = {
         Row("checks", "PLRANK_FAST_CHECKS=1", build={"PLRANK_FAST_CHECKS": "1"}),
         Row("no-openmp", "PLRANK_FAST_OPENMP=0", build={"PLRANK_FAST_OPENMP": "0"}),
         Row("O0", "-O0", change=without_optimization),
-        Row("avx2", "", run={"PLRANK_FAST_SIMD": "avx2"}),
-        Row("baseline", "", run={"PLRANK_FAST_SIMD": "baseline"}),
+        Row("avx2", "", run={"PLRANK_FAST_SIMD": "avx2"}, tree="plain"),
+        Row("baseline", "", run={"PLRANK_FAST_SIMD": "baseline"}, tree="plain"),
         Row("clang", "", build={"CC": "clang"}),
     ]
 }
@@ -114,7 +116,8 @@ class Tree:
 
     def __init__(self, row: Row, folder: Path) -> None:
         self.row = row
-        self.folder = folder / row.name
+        self.folder = folder / (row.tree or row.name)
+        self.log = folder / f"{row.name}.log"
         self.digest = ""
 
     def _run(self, command: Sequence[str], environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
@@ -166,8 +169,9 @@ class Tree:
     def test(self, tests: str) -> tuple[dict[str, int], list[str]]:
         """Numbers of tests by outcome, and those that failed."""
         paths = ["-m", "not chosen_path"] if self.row.changed else []
+        environment = {**self.row.run, **({"PLRANK_FAST_OTHER_COSTS": "1"} if self.row.changed else {})}
         command = [*self.row.interpreter, "-m", "pytest", "-q", "--no-header", "-p", "no:cacheprovider", *paths, tests]
-        answer = self._run(command, self.row.run)
+        answer = self._run(command, environment)
         summary = answer.stdout.strip().rpartition("\n")[2]
         counts = {name: sum(map(int, re.findall(pattern, summary))) for name, pattern in OUTCOMES.items()}
         failures = re.findall(r"^(?:FAILED|ERROR) (\S+)", answer.stdout, re.MULTILINE)

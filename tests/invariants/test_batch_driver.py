@@ -9,9 +9,12 @@ order (test_pl_rank.py::TestInvariants::test_one_long_query, test_stochastic_ran
 """
 
 import numpy as np
+import pytest
 
 import plrank_fast as plr
 from plrank_fast._core.runtime import threads as _threads
+
+pytestmark = pytest.mark.chosen_path
 
 OFFSETS = plr.offsets_from_group(np.full(2000, 3))
 SCORES = np.random.default_rng(0).normal(size=OFFSETS[-1])

@@ -76,10 +76,21 @@ def test_teams(name, on_team, costs):
         whole = arrays(on_team(n_threads, call))
         costs(round_ns=5e5)  # a long query may have fewer blocks than there are threads
         rounds = arrays(call(n_threads=n_threads))
-        assert _threads.team_that_ran()[0] > 1 or not OPENMP
         for one, other, another in zip(expected, whole, rounds, strict=True):
             np.testing.assert_array_equal(one, other, f"{n_threads}")
             np.testing.assert_array_equal(one, another, f"{n_threads} in rounds")
+
+
+@pytest.mark.chosen_path
+@pytest.mark.skipif(not OPENMP, reason="built without OpenMP")
+@pytest.mark.parametrize("name", BATCHES)
+def test_short_rounds_have_teams(name, on_team, costs):
+    """What `test_teams` compares was computed by teams in short rounds too. Mutant: rounds of a single query."""
+    scores, relevance, rank_weights, offsets = ragged([*range(60), 0, 200, 300] * 2)
+    costs(round_ns=5e5)
+    _threads.team_that_ran()
+    BATCHES[name](scores, relevance, rank_weights, FIRST, offsets=offsets, n_threads=3)
+    assert _threads.team_that_ran()[0] > 1
 
 
 def test_every_function_of_batches_is_here():

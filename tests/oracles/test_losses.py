@@ -454,6 +454,7 @@ def test_few_documents_of_another_label(cutoff, common, name):
         np.testing.assert_allclose(gradient, twin_gradient, rtol=0, atol=1e-12 * max(1.0, twin_value))
 
 
+@pytest.mark.chosen_path
 @pytest.mark.parametrize("loss", [losses.lambda_rank, losses.lambda_loss])
 def test_cost_of_few_relevant_documents(loss):
     """Pairs of the most frequent label cost nothing: with 5 others in 20,000 documents the ratio is beyond 100, and 10
