@@ -23,8 +23,12 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+# imported before the forks, as PyTorch is by the loop: a run takes longer to import them than to train
+import matplotlib.backends.backend_agg
+import matplotlib.figure  # noqa: F401
+
 import plrank_fast.training.learning_curve
-import plrank_fast.training.loop  # noqa: F401 - imported before the forks, as PyTorch is by it
+import plrank_fast.training.loop  # noqa: F401
 from plrank_fast.__main__ import main as plrank_fast_main
 
 SETTINGS = [
