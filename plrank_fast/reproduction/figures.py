@@ -12,7 +12,7 @@ from plrank_fast.extras import import_extra
 from plrank_fast.reproduction import published
 from plrank_fast.reproduction.cells import Figures
 from plrank_fast.reproduction.methods import Method
-from plrank_fast.reproduction.summary import Curves, costs, curves, half_width
+from plrank_fast.reproduction.summary import Curves, costs, curves
 from plrank_fast.validation import FloatArray
 
 # A colour for each estimator (told apart by people who see few colours, too), a dash for N = 1000.
@@ -41,7 +41,7 @@ def all_figures(cells: Sequence[Figures]) -> dict[str, Any]:
     if "length" in parts:
         drawn["figure_1_list_length"] = cost_against_length(parts["length"])
     if "curves" in parts:
-        drawn["figure_2"] = ndcg_grid(parts["curves"], "ndcg_dataset", "NDCG@K of the ranking by score")
+        drawn["figure_2"] = ndcg_grid(parts["curves"], "ndcg_dataset", "NDCG@K")
         drawn["figure_2_expected"] = ndcg_grid(parts["curves"], "expected_ndcg_dataset", "expected NDCG@K")
     if "settings" in parts:
         drawn["settings"] = settings_panels(parts["settings"])
@@ -79,7 +79,7 @@ def cost_against_cutoff(cells: Sequence[Figures]) -> Any:
                     linewidth=1, marker="o" if method.n_samples == published.SAMPLES[0] else "s", markersize=2.5,
                 )  # fmt: skip
         panels[0, column].set_title(f"{_name(shape)}: this library")
-        panels[1, column].set_title(f"{_name(shape)}: NumPy, and the paper (dotted)")
+        panels[1, column].set_title(f"{_name(shape)}: NumPy and paper")
         for panel in panels[:, column]:
             panel.set(xscale="log", yscale="log")
             _ticks(panel, next(row.columns for (of, _), row in measured.items() if of == shape))
@@ -133,7 +133,7 @@ def error_against_cost(cells: Sequence[Figures]) -> Any:
 
 
 def ndcg_grid(cells: Sequence[Figures], metric: str, label: str) -> Any:
-    """Figure 2: a row per cutoff, a column per set; bands are 95 % intervals over the seeds."""
+    """Figure 2: a row per cutoff, a column per set; bands are one standard error over the seeds."""
     measured = curves(cells, metric)
     sets = list(dict.fromkeys(key[0] for key in measured))
     cutoffs = sorted({key[1] for key in measured})
@@ -142,13 +142,11 @@ def ndcg_grid(cells: Sequence[Figures], metric: str, label: str) -> Any:
         for column, name in enumerate(sets):
             panel = panels[row, column]
             shown = {key[2]: curve for key, curve in measured.items() if key[:2] == (name, cutoff)}
-            for method, curve in shown.items():
-                _curve(panel, curve, **_style(method))
+            _draw_curves(panel, [(curve, _style(method)) for method, curve in shown.items()])
             _focus(panel, [curve.values for curve in shown.values()])
-            panel.set(xscale="log", title=f"{_name(name)}, K = {cutoff}")
-            panel.grid(alpha=0.25)
+            panel.set_title(f"{_name(name)}, K = {cutoff}")
             if column == 0:
-                panel.set_ylabel(label if len(label) < 16 else label.replace(" of ", "\nof "))
+                panel.set_ylabel(label)
             if row == len(cutoffs) - 1:
                 panel.set_xlabel("seconds of training")
     _legend(figure, panels)
@@ -161,15 +159,16 @@ def settings_panels(cells: Sequence[Figures]) -> Any:
     sets = list(dict.fromkeys(key[0] for key in measured))
     figure, panels = _panels(1, len(sets), 3.6, 3.2)
     for column, name in enumerate(sets):
-        panel = panels[0, column]
+        panel, shown = panels[0, column], []
         for (of, _, method, preset), curve in measured.items():
             if of == name:
                 style = _style(method)
-                label = f"{style.pop('label')}, {preset}"
+                style["label"] = f"{style['label']}, {preset}"
                 style["linestyle"] = "-" if preset == "default" else ":"
-                _curve(panel, curve, **style, label=label)
-        panel.set(xscale="log", title=_name(name), xlabel="seconds of training")
-        panel.grid(alpha=0.25)
+                style["alpha"] = 0.5 if method.n_samples == published.SAMPLES[1] else 1.0
+                shown.append((curve, style))
+        _draw_curves(panel, shown)
+        panel.set(title=_name(name), xlabel="seconds of training")
     panels[0, 0].set_ylabel(f"NDCG@{cells[0]['cell']['cutoff']}")
     _legend(figure, panels)
     return figure
@@ -182,12 +181,13 @@ def disparity_panels(cells: Sequence[Figures]) -> Any:
     figure, panels = _panels(1, len(sets), 4.4, 3.4)
     for column, name in enumerate(sets):
         panel = panels[0, column]
-        for (of, _, method, _), curve in measured.items():
-            if of == name:
-                shares = Curves(curve.seconds, curve.values / curve.values[:, :1], curve.epochs)
-                _curve(panel, shares, **_style(method))
-        panel.set(xscale="log", title=_name(name), xlabel="seconds of training")
-        panel.grid(alpha=0.25)
+        shares = {
+            key[2]: Curves(curve.seconds, curve.values / curve.values[:, :1], curve.epochs)
+            for key, curve in measured.items()
+            if key[0] == name
+        }
+        _draw_curves(panel, [(curve, _style(method)) for method, curve in shares.items()])
+        panel.set(title=_name(name), xlabel="seconds of training")
     panels[0, 0].set_ylabel("squared disparity, share of the untrained")
     _legend(figure, panels)
     return figure
@@ -226,14 +226,23 @@ def _band(panel: Any, columns: Sequence[int], values: FloatArray, method: Method
     )
 
 
-def _curve(panel: Any, curve: Curves, **style: Any) -> None:
-    """Mean of the seeds, its 95 % interval as a band; the untrained network at the left edge."""
-    seconds = np.concatenate([curve.seconds[1:2] * 0.7, curve.seconds[1:]])
-    mean = curve.values.mean(axis=0)
-    panel.plot(seconds, mean, **style)
-    if len(curve.values) > 1:
-        error = half_width(curve.values)
-        panel.fill_between(seconds, mean - error, mean + error, color=style["color"], alpha=0.12, lw=0)
+def _draw_curves(panel: Any, shown: Sequence[tuple[Curves, dict[str, Any]]]) -> None:
+    """Means of the seeds, one standard error either way as bands; the untrained network stands at the left edge.
+
+    Each seed has data of its own, on which all methods do better or worse together; the bands are without that.
+    """
+    seeds = min(len(curve.values) for curve, _ in shown)
+    level = np.mean([curve.values[:seeds] for curve, _ in shown], axis=0)
+    for curve, style in shown:
+        seconds = np.concatenate([curve.seconds[1:2] * 0.7, curve.seconds[1:]])
+        mean = curve.values[:seeds].mean(axis=0)
+        panel.plot(seconds, mean, **style)
+        if seeds > 1:
+            error = (curve.values[:seeds] - level).std(axis=0, ddof=1) / np.sqrt(seeds)
+            panel.fill_between(seconds, mean - error, mean + error, color=style["color"], alpha=0.12, lw=0)
+    end = shown[0][0].seconds[-1]
+    panel.set_xscale("log")
+    _ticks(panel, [float(f"{end * share:.2g}") for share in (0.05, 0.1, 0.2, 0.5, 1.0)])
 
 
 def _focus(panel: Any, values: list[FloatArray]) -> None:
@@ -244,8 +253,8 @@ def _focus(panel: Any, values: list[FloatArray]) -> None:
     panel.set_ylim(low - margin, high + margin)
 
 
-def _ticks(panel: Any, places: Sequence[int]) -> None:
-    panel.set_xticks(list(places), labels=[str(place) for place in places])
+def _ticks(panel: Any, places: Sequence[float]) -> None:
+    panel.set_xticks(list(places), labels=[f"{place:g}" for place in places])
     panel.minorticks_off()
     panel.grid(alpha=0.25)
 

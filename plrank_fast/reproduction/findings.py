@@ -238,7 +238,7 @@ def _disparity(measured: dict[tuple[str, int, Method, str], Curves]) -> Iterator
             if difference is not None:
                 ratio = Estimate(*np.exp([difference.value, difference.low, difference.high]).tolist())
                 yield Finding(
-                    f"{own.title} leaves less disparity than {other.title} in the same time",
+                    f"{NEW.get(own.estimator, own.title)} leaves less disparity than {other.title} in the same time",
                     judged(difference, 0.0, np.inf),
                     f"{other.title} leaves {ratio} times as much",
                 )

@@ -16,7 +16,7 @@ CAPTIONS = {
     "figure_1": (
         "What an epoch's gradients cost, against the cutoff K",
         "Median of the rounds; the band runs from the least to the greatest. Dashed: N = 1000. Above this library, "
-        "below NumPy on the same machine and, dotted, the minutes that the paper prints ("
+        "below NumPy on the same machine and, thin and dotted, the minutes that the paper prints ("
         + published.HARDWARE
         + "; they "
         "include the network's passes). Both rows of a column have one scale.",
@@ -32,7 +32,8 @@ CAPTIONS = {
     ),
     "figure_2": (
         "Test NDCG@K of the deterministic ranking against training seconds",
-        "Normalised by data set. Means of the seeds, each with a ground truth of its own; bands: 95 % intervals.",
+        "Normalised by data set. Means of the seeds, each with data of its own, and one standard error either way, "
+        "without what all methods of a seed share. The statements above use 95 % intervals of differences by seed.",
     ),
     "figure_2_expected": (
         "The same in expected NDCG@K",
