@@ -236,7 +236,8 @@ from pathlib import Path
 sys.path.insert(0, {attackers!r})
 from forked_tests import run_tests
 tree = Path({tree!r})
-print(*(run_tests(tree, [test], 0.5) for test in sys.argv[1:]), sep="\\n")
+limits = {{"test_all.py::test_computes": 4.0}}  # which collecting must not use up; the others are far from theirs
+print(*(run_tests(tree, [test], limits.get(test, 60.0)) for test in sys.argv[1:]), sep="\\n")
 """
 
 
