@@ -12,13 +12,13 @@ import pytest
 import plrank_fast as plr
 
 PROGRAM = """
-import test_batches
 from problems import ragged
+from public_calls import BATCHES
 from plrank_fast._core.runtime import threads as _threads
 scores, relevance, rank_weights, offsets = ragged([3, 0, 41, 133])
 for round_ns in (1e-3, 1e18):
     _threads.set_costs(round_ns=round_ns, spare_bytes=0)  # each workspace is fresh memory
-    for call in test_batches.CALLS.values():
+    for call in BATCHES.values():
         call(scores, relevance, rank_weights, 0, offsets=offsets, n_threads=1)
 """
 
@@ -32,7 +32,7 @@ def test_memory_is_written_before_it_is_read(level):
         ["valgrind", "-q", "--error-limit=no", sys.executable, "-c", PROGRAM],
         env={
             **os.environ, "PLRANK_FAST_SIMD": level, "PYTHONMALLOC": "malloc",
-            "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[1] / "invariants"), *sys.path]),
+            "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[1]), *sys.path]),
         },
         capture_output=True, text=True, timeout=600,
     )  # fmt: skip
