@@ -251,8 +251,8 @@ class PlackettLuce:
     >>> policy = PlackettLuce(jnp.log(jnp.array([1.0, 2.0, 1.0])), cutoff=2)
     >>> policy.mode(), policy.sample(jax.random.key(0), (5,)).shape
     (Array([1, 0], dtype=int32), (5, 2))
-    >>> jnp.exp(policy.log_prob(jnp.array([[1, 0], [0, 1]]))).round(3)
-    Array([0.25 , 0.167], dtype=float32)
+    >>> (12 * jnp.exp(policy.log_prob(jnp.array([[1, 0], [0, 1]])))).round(4)
+    Array([3., 2.], dtype=float32)
     """
 
     def __init__(self, scores: Any, cutoff: int | None = None) -> None:

@@ -269,6 +269,7 @@ def test_forked_tests(tmp_path):
     ]
 
 
+@pytest.mark.filterwarnings("ignore:.*fork.*")  # JAX, if another test has imported it, warns of the compiler's forks
 def test_module_compiler(tmp_path):
     """A kernel with a changed constant is other code, with a changed comment the same; what does not compile is told.
 

@@ -994,7 +994,9 @@ def test_learning_curve(tmp_path, splits, epochs, monkeypatch):
 
 @pytest.mark.parametrize("method", LOSSES)
 def test_losses_are_descended(tmp_path, splits, method):
-    """A step, too short to change ranks, along what training gets lowers the loss. Mutants: the sign; relevance in place of labels."""
+    """A step along what training gets, too short to change ranks, lowers the loss.
+
+    Mutants: the sign; relevance in place of labels."""
     train = splits.train
     scores = np.random.default_rng(3).normal(size=train.n_docs)
     options = {"cutoff": 4} if method in WITH_CUTOFF else {}

@@ -35,7 +35,8 @@ PIP = """#!/bin/sh
 MAKE = f"""#!{sys.executable}
 import shlex, subprocess, sys
 command = [{shutil.which("make")!r}, "-n", "-C", {str(ROOT)!r}, *sys.argv[1:]]
-for line in subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines():
+shown = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+for line in shown.replace(chr(92) + chr(10), " ").splitlines():
     program, *arguments = shlex.split(line, comments=True) or [""]
     if program.endswith("/python") and arguments[:3] == ["-m", "plrank_fast", "train"]:
         shorter = ["--queries", "60", "--features", "10", "--epochs", "2"]

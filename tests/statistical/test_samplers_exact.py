@@ -212,7 +212,11 @@ def test_threads(n_docs, sampler, on_team, costs):
     results, gradients = [], []
     for n_threads in (1, 2, 7):
         costs(round_ns=2e4 if n_threads > 1 else 5e7)  # so that all are long, and their blocks a task each
-        results.append(on_team(n_threads, plr.sample_rankings, scores, 3000, 10, rng=14, sampler=sampler))
+        arguments = plr.sample_rankings, scores, 3000, 10
+        if n_threads > 1:
+            results.append(on_team(n_threads, *arguments, rng=14, sampler=sampler))
+        else:  # which a team of one may do, or the call itself
+            results.append(arguments[0](*arguments[1:], rng=14, sampler=sampler, n_threads=1))
         gradients.append(
             on_team(
                 n_threads, plr.pl_rank_3, np.tile(scores, 2), np.ones(2 * n_docs), plr.dcg_weights(10),
