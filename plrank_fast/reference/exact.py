@@ -193,7 +193,7 @@ def exact_by_trapezoid(
     gradient, hessian = np.zeros(n_items), np.zeros(n_items)
     times = np.exp(_equidistant(-np.log(w.sum()) - 37.0, 4.0 - f.min(), step))
     for t in np.array_split(times, max(1, len(times) * n_items * len(rank_weights) // 2_000_000)):
-        x = t[:, None] * w
+        x = np.minimum(t[:, None] * w, 1e3)  # from where on q is 0, and so is what its square would overflow beside
         q = np.exp(-x)
         Y, X, integrand = _leave_one_out(w * q, 1.0 - q, q, relevance, rank_weights)
         dt = t * step
