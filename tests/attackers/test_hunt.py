@@ -196,13 +196,12 @@ class TestFound:
             worst = max(worst, float((np.abs(plr.pl_rank_3(*problem, rankings=ranking) - total) / absolute).max()))
         assert worst <= 1e-12
 
-
     def test_trapezoid_far_apart(self):
         """Gaps at which the square of w t overflows in the twin, where nothing is left of the item; of two documents
         and more the Hessian is that of narrower gaps. Mutant: w t not bounded."""
         scores, relevance = np.array([0.0, 0.3, -0.2, 20.0, 20.5]), np.array([1.0, 0.5, 0.0, 2.0, 1.0])
         near = reference.exact_by_trapezoid(scores, relevance, [1.0, 0.5])
-        far = reference.exact_by_trapezoid(scores + [0, 0, 0, 400, 400], relevance, [1.0, 0.5])
+        far = reference.exact_by_trapezoid(scores + np.array([0, 0, 0, 400, 400]), relevance, [1.0, 0.5])
         for got, expected in zip(far, near, strict=True):
             np.testing.assert_allclose(got, expected, rtol=0, atol=1e-7)
 
