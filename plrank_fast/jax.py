@@ -294,7 +294,7 @@ class PlackettLuce:
         TypeError, ValueError
             If an argument is not as described; the message names it.
         """
-        shape = tuple(validation.count(size, "sample_shape", 0) for size in sample_shape)
+        shape = validation.sizes_of_axes(sample_shape, "sample_shape")
         n_samples = int(np.prod(shape, dtype=np.int64))
         cutoff = self.cutoff
 
@@ -347,7 +347,7 @@ class PlackettLuce:
         """
         rankings = _whole_numbers(rankings, "rankings")
         validation.at_least_one_axis(rankings.shape, "rankings")
-        shape = jnp.broadcast_shapes(rankings.shape[:-1], self.batch_shape)
+        shape = validation.broadcast_with_batch(rankings.shape[:-1], self.batch_shape, "rankings")
         # one row of scores for each of the batch, with all of its rankings
         batch = shape[len(shape) - len(self.batch_shape) :]
         n_queries = int(np.prod(batch, dtype=np.int64))

@@ -601,6 +601,20 @@ def number_of_axes(got: int, name: str, expected: int) -> None:
         raise ValueError(f"{name} must have {expected} {'axis' if expected == 1 else 'axes'}, got {got}")
 
 
+def sizes_of_axes(values: Any, name: str) -> tuple[int, ...]:
+    """Return a shape that a caller gave."""
+    of_type(isinstance(values, (tuple, list)), name, "a tuple of integers", type(values).__name__)
+    return tuple(count(size, name, 0) for size in values)
+
+
+def broadcast_with_batch(shape: tuple[int, ...], batch_shape: tuple[int, ...], name: str) -> tuple[int, ...]:
+    """Return what the axes of an array before its last and those of a batch broadcast to."""
+    try:
+        return np.broadcast_shapes(shape, batch_shape)
+    except ValueError:
+        raise ValueError(f"{name} must broadcast with the batch, of shape {batch_shape}, got {shape}") from None
+
+
 def reward_baseline(values: Any, shape: tuple[int, int], per_ranking: bool) -> FloatArray | None:
     """Return what is taken off the rewards, to be broadcast to their shape; None is the mean of the other rankings.
 

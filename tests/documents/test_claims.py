@@ -63,4 +63,5 @@ def test_measurements_run():
     assert 0.0 < claims.one_ranking(0.0)[0] < 1e4
     assert 0.0 < claims.share_of_exponentials(0.0)[0] < 1e2
     assert all(0.0 < figure < 1e4 for figure in claims.one_call(0.0))
-    assert all(0.0 < figure < 1e3 for figure in claims.normal_noise(0.0) + claims.hessian(0.0))
+    for options in ({"hessian": True}, {"noise": "normal"}):
+        assert all(0.0 < figure < 1e3 for figure in claims.over_plain_gradient(**options)(0.0))

@@ -122,6 +122,12 @@ def test_mode():
         (TypeError, "rankings must be of integers", lambda: PlackettLuce([1.0]).log_prob([[0.5]])),
         (ValueError, "rankings must have an axis of items", lambda: PlackettLuce([1.0]).log_prob(0)),
         (ValueError, "sample_shape must be at least 0, got -1", lambda: PlackettLuce([1.0]).sample(0, (-1,))),
+        (TypeError, "sample_shape must be a tuple of integers, got int", lambda: PlackettLuce([1.0]).sample(0, 5)),
+        (
+            ValueError,
+            r"rankings must broadcast with the batch, of shape \(2,\), got \(3,\)",
+            lambda: PlackettLuce(scores_of(2, 4)).log_prob([[0], [1], [2]]),
+        ),
         (TypeError, "key must be an int, an array of integers or a key", lambda: PlackettLuce([1.0]).sample(0.5)),
     ],
 )

@@ -24,6 +24,7 @@ cdef struct Batch:
     cost_function cost               # or NULL: in proportion to the items
     double slowest                   # times the estimate that a query may well take: decides how many threads are woken
 
+cdef Batch new_batch(const int64_t *offsets, intp_t n_queries) noexcept
 cdef Batch batch_of(const int64_t[::1] offsets) noexcept
 cdef int run_batch(const Batch *batch, int n_threads) except -1
 cdef bint is_short(const Batch *batch) noexcept nogil

@@ -116,20 +116,25 @@ cdef intp_t queries_per_chunk(intp_t n_queries, int n_threads) noexcept nogil:
 # The driver
 # ---------------------------------------------------------------------------------------------------------------------
 
-cdef Batch batch_of(const int64_t[::1] offsets) noexcept:
+cdef Batch new_batch(const int64_t *offsets, intp_t n_queries) noexcept:
     """A batch of which the caller has still to say what is done and what it costs."""
     cdef Batch batch
     batch.call = NULL
     batch.query = NULL
     batch.long_query = NULL
-    batch.offsets = &offsets[0]
-    batch.n_queries = offsets.shape[0] - 1
+    batch.offsets = offsets
+    batch.n_queries = n_queries
     batch.fewest_items = 1
     batch.workspace = 0
     batch.ns_per_item = 1.0
     batch.cost = NULL
     batch.slowest = 1.0
     return batch
+
+
+cdef Batch batch_of(const int64_t[::1] offsets) noexcept:
+    """The same, of the queries between these offsets."""
+    return new_batch(&offsets[0], offsets.shape[0] - 1)
 
 
 cdef int run_batch(const Batch *batch, int n_threads) except -1:

@@ -16,7 +16,7 @@ import numpy as np
 from libc.math cimport fabs, floor, log2
 from libc.string cimport memcpy, memset
 
-from plrank_fast._core.runtime.batch cimport is_short, run_query
+from plrank_fast._core.runtime.batch cimport is_short, new_batch, run_query
 from plrank_fast._core.runtime.layout cimport aligned
 from plrank_fast._core.runtime.magnitudes cimport are_finite, are_ordinary
 from plrank_fast._core.runtime.plain_arrays cimport new_array, plain_values
@@ -102,20 +102,9 @@ cdef class LoneQuery:
 
     cdef Batch batch(self) noexcept:
         """A batch of this query, of which the caller has still to say what is done and what it costs."""
-        cdef Batch batch
         self._offsets[0] = 0
         self._offsets[1] = self.n_items
-        batch.call = NULL
-        batch.query = NULL
-        batch.long_query = NULL
-        batch.offsets = self._offsets
-        batch.n_queries = 1
-        batch.fewest_items = 1
-        batch.workspace = 0
-        batch.ns_per_item = 1.0
-        batch.cost = NULL
-        batch.slowest = 1.0
-        return batch
+        return new_batch(self._offsets, 1)
 
     cdef bint copy(self, const Batch *batch, size_t result_bytes) except -1:
         """Allocate all memory and copy the arrays; False if the query is not short or a value is not plain.
