@@ -172,6 +172,17 @@ def test_expected_arrivals(spread):
         assert abs((weights * silent).sum() / rate - 1) < 0.1
 
 
+def test_expected_arrivals_below_the_lightest_octave():
+    """Weights below 2^-63 of the heaviest stand in the last octave of 64, the first that has no place included.
+
+    Mutant: that one counted beyond the table, where half of its items become heavy ones."""
+    weights = np.concatenate([np.linspace(0.5, 1.0, 10), np.full(300, 2.0**-63.5)])
+    time, rate = _weights.arrival(np.log(weights), 5.0)
+    silent = np.exp(-weights * time)
+    assert abs((1 - silent).sum() / 5.0 - 1) < 0.05
+    assert abs((weights * silent).sum() / rate - 1) < 0.1
+
+
 @pytest.mark.parametrize("sampler", IN_GROUPS)
 @pytest.mark.parametrize(("n_docs", "cutoff"), [(7, 7), (100, 3), (100, 100), (333, 333), (700, 5)])
 def test_no_preference_among_equals(n_docs, cutoff, sampler):
