@@ -301,8 +301,7 @@ class PlackettLuce:
         """Expected sum over ranks of what ``of_choice`` says of the chances of the items left over, here and there."""
         ranks = self._ranks(cutoff)
         n_samples = validation.count(n_samples, "n_samples", 2)
-        key = validation.stream_key(validation.check_random_state(rng))
-        stream = np.random.SeedSequence([int(word) for word in key])
+        stream = validation.seed_sequence(rng)
         value, error = np.zeros(self.n_queries), np.zeros(self.n_queries)
         threads = _threads.resolve_threads(self.n_threads)
         for query in np.flatnonzero(np.diff(self.offsets) > 1).tolist():

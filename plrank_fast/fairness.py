@@ -112,7 +112,7 @@ def expected_exposure(
     n_samples = validation.count(n_samples, "n_samples", 1)
     first_query = validation.count(first_query, "first_query", 0)
     threads = _threads.resolve_threads(validation.threads(n_threads))
-    seed = np.random.SeedSequence([int(word) for word in validation.stream_key(validation.check_random_state(rng))])
+    seed = validation.seed_sequence(rng)
     weights, exponents = scaling.moderate_weights(weights, offsets_)
     result = np.zeros(scores_.size)
     _sampled.sampled_estimate(
@@ -261,8 +261,7 @@ def disparity_gradient(
         values = scaling.restore(values, exponents, None, names)
         return values, scaling.restore(gradient, exponents, offsets_, names)
     first_query = validation.count(first_query, "first_query", 0)
-    key = validation.stream_key(validation.check_random_state(rng))
-    of_exposure, of_gradient = np.random.SeedSequence([int(word) for word in key]).spawn(2)
+    of_exposure, of_gradient = validation.seed_sequence(rng).spawn(2)
     exposure = expected_exposure(
         scores_, shared, offsets=offsets_, method="sample", n_samples=n_samples, rng=of_exposure,
         n_threads=n_threads, first_query=first_query,

@@ -484,6 +484,11 @@ def stream_key(rng: RandomState) -> KeyArray:
     return sequence.generate_state(2, np.uint64).astype(np.uint64)
 
 
+def seed_sequence(rng: Any) -> np.random.SeedSequence:
+    """Seeds of the draws that one call leaves to NumPy: made from ``stream_key``, with a check of ``rng``."""
+    return np.random.SeedSequence([int(word) for word in stream_key(check_random_state(rng))])
+
+
 def given_rankings(
     rankings: ArrayLike, offsets: IntArray, cutoff: int | None, batch: bool, prefixes: bool = False
 ) -> RankingArray:

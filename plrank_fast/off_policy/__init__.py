@@ -1,0 +1,51 @@
+"""What a new policy would earn, and the gradient of that, from rankings that another policy has shown.
+
+A log holds rankings y_i of queries, drawn by a logging policy mu that gave each a probability, its *propensity*, and
+what came of them: one reward per ranking, one per rank, or clicks. The estimates differ in what they assume of the
+reward, and the less they assume the more they vary (w is the ratio of the new policy's probability to the log's):
+
+================== ======================================== =====================================================
+``ips``            mean of w(y) r                           unbiased for any reward
+``rips``           mean of sum_k w(y_1 .. y_k) r_k          unbiased if r_k depends on the ranks down to k (cascade)
+``iips``           mean of sum_k w(y_k at rank k) r_k       unbiased if r_k depends on rank and item alone
+``pseudo_inverse`` least squares on items at ranks          unbiased if r is a sum over ranks of any such terms
+``doubly_robust``  E[prediction] + mean of w (r - its own)  unbiased for any reward and any prediction
+================== ======================================== =====================================================
+
+as long as mu shows whatever the new policy may. ``clip`` bounds the weights and ``self_normalized`` divides by their
+mean in place of 1: both trade a little bias for variance. Each gives an `OffPolicyEstimate`: the value, its gradient by
+the new scores, the effective number of sessions, a standard error and a bootstrap interval. The value is the mean over
+all sessions, whatever their query; a row of -1 is no session, so that queries may have different numbers of them.
+
+Clicks that tell of items rather than rankings become relevance by ``relevance_from_clicks``: clicks over the exact
+exposure under the logging policy, which any gradient of this library then takes.
+
+Source: Swaminathan and Joachims, "The self-normalized estimator for counterfactual learning", 2015; Swaminathan et al.,
+"Off-policy evaluation for slate recommendation", 2017; Li et al., "Offline evaluation of ranking policies with click
+models", KDD 2018; McInerney et al., "Counterfactual evaluation of slate recommendations with sequential reward
+interactions", KDD 2020; Dudik, Langford and Li, "Doubly robust policy evaluation and learning", 2011; Oosterhuis and de
+Rijke, "Policy-aware unbiased learning to rank for top-k rankings", SIGIR 2020.
+"""
+
+from plrank_fast.off_policy.clicks import position_bias, relevance_from_clicks, simulate_clicks, trust_bias
+from plrank_fast.off_policy.estimate import OffPolicyEstimate, effective_sample_size
+from plrank_fast.off_policy.least_squares import pseudo_inverse
+from plrank_fast.off_policy.propensities import item_propensities, ranking_propensities
+from plrank_fast.off_policy.single_ranks import iips, rips
+from plrank_fast.off_policy.whole_rankings import doubly_robust, ips
+
+__all__ = [
+    "OffPolicyEstimate",
+    "doubly_robust",
+    "effective_sample_size",
+    "iips",
+    "ips",
+    "item_propensities",
+    "position_bias",
+    "pseudo_inverse",
+    "ranking_propensities",
+    "relevance_from_clicks",
+    "rips",
+    "simulate_clicks",
+    "trust_bias",
+]

@@ -1,0 +1,225 @@
+"""Models of clicks: drawn from relevance, and relevance estimated from them."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from plrank_fast import validation
+from plrank_fast.off_policy.log import Log, read_log
+from plrank_fast.validation import FloatArray, RandomState
+
+
+def position_bias(cutoff: int, eta: float = 1.0) -> FloatArray:
+    """Chance that a user looks at each rank, (1 / k)**eta.
+
+    Parameters
+    ----------
+    cutoff : int
+        Number of ranks, K.
+    eta : float
+        How fast attention falls, at least 0.
+
+    Returns
+    -------
+    ndarray, shape (K,), float64
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described; the message names it.
+
+    Examples
+    --------
+    >>> from plrank_fast.off_policy import position_bias
+    >>> position_bias(4)
+    array([1.        , 0.5       , 0.33333333, 0.25      ])
+    """
+    cutoff = validation.count(cutoff, "cutoff", 0)
+    return np.arange(1, cutoff + 1, dtype=np.float64) ** -validation.at_least(eta, "eta", 0.0)
+
+
+def trust_bias(cutoff: int, eta: float = 1.0) -> tuple[FloatArray, FloatArray]:
+    """Click model in which users trust high ranks: P(click) = alpha_k relevance + beta_k.
+
+    A user who looks at rank k clicks on a relevant item with chance 1 - (min(k, 20) + 1) / 100, and on one that is not
+    with chance 0.65 / min(k, 10).
+
+    Parameters
+    ----------
+    cutoff, eta
+        As in ``position_bias``, which says who looks.
+
+    Returns
+    -------
+    alpha, beta : ndarray, shape (K,), float64
+        For ``simulate_clicks(rankings, relevance, alpha, noise=beta)``; exposure and ``relevance_from_clicks`` take
+        them likewise.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described; the message names it.
+
+    Notes
+    -----
+    Source: Agarwal et al., "Addressing trust bias for unbiased learning-to-rank", WWW 2019; the numbers: Vardasbi,
+    Oosterhuis and de Rijke, "When inverse propensity scoring does not work", CIKM 2020.
+
+    Examples
+    --------
+    >>> from plrank_fast.off_policy import trust_bias
+    >>> alpha, beta = trust_bias(3)
+    >>> alpha.round(3), beta.round(3)
+    (array([0.33 , 0.322, 0.248]), array([0.65 , 0.162, 0.072]))
+    """
+    looks = position_bias(cutoff, eta)
+    rank = np.arange(1, looks.size + 1)
+    if_relevant = 1.0 - (np.minimum(rank, 20) + 1) / 100.0
+    if_not = 0.65 / np.minimum(rank, 10)
+    return looks * (if_relevant - if_not), looks * if_not
+
+
+def simulate_clicks(
+    rankings: ArrayLike,
+    relevance: ArrayLike,
+    examination: ArrayLike,
+    *,
+    noise: ArrayLike | None = None,
+    offsets: ArrayLike | None = None,
+    rng: RandomState = None,
+) -> NDArray[np.bool_]:
+    """Draw clicks on rankings: on item d at rank k with chance examination_k relevance_d + noise_k, each for itself.
+
+    Parameters
+    ----------
+    rankings : array_like of int, shape (n_rankings, K), or (n_queries, n_rankings, K) with ``offsets``
+        What is shown; may end early, with -1 after the last item.
+    relevance : array_like, shape (n_docs,)
+        Chance that a user who looks at a document clicks on it, from 0 to 1.
+    examination : array_like, shape (K,)
+        Chance that a user looks at each rank, such as ``position_bias(K)``.
+    noise : array_like, shape (K,), optional
+        Chance of a click whatever the document is; 0 by default. ``trust_bias`` has both.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    rng : None, int, SeedSequence, BitGenerator or Generator
+        Source of the clicks.
+
+    Returns
+    -------
+    ndarray of bool, of the shape of rankings
+        False past the end of a ranking.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described; the message names it.
+
+    Examples
+    --------
+    >>> from plrank_fast import off_policy
+    >>> off_policy.simulate_clicks([[0, 1], [1, 0]], [1.0, 0.0], [1.0, 0.0], rng=0)
+    array([[ True, False],
+           [False, False]])
+    """
+    chance = validation.real_array(relevance, "relevance")
+    validation.within(chance, "relevance", 0.0, 1.0)
+    log = read_log(chance, rankings, offsets, 1)
+    alpha, beta = _click_model(log, examination, noise)
+    at_rank = log.rankings >= 0
+    chances = np.where(at_rank, alpha * chance[log.documents()] + beta, 0.0)
+    validation.within(chances.reshape(-1), "the chances of clicks", 0.0, 1.0)
+    clicks: NDArray[np.bool_] = np.random.default_rng(validation.seed_sequence(rng)).random(chances.shape) < chances
+    return clicks if log.batch else clicks[0]
+
+
+def _click_model(log: Log, examination: ArrayLike, noise: ArrayLike | None) -> tuple[FloatArray, FloatArray]:
+    """Slope and intercept of the chance of a click at each rank of the log."""
+    n_ranks = log.rankings.shape[2]
+    alpha = validation.one_per_place(validation.real_array(examination, "examination"), "examination", n_ranks)
+    if noise is None:
+        return alpha, np.zeros(n_ranks)
+    return alpha, validation.one_per_place(validation.real_array(noise, "noise"), "noise", n_ranks)
+
+
+def relevance_from_clicks(
+    rankings: ArrayLike,
+    clicks: ArrayLike,
+    propensities: ArrayLike,
+    *,
+    examination: ArrayLike | None = None,
+    noise: ArrayLike | None = None,
+    predicted: ArrayLike | None = None,
+    offsets: ArrayLike | None = None,
+) -> FloatArray:
+    """Estimate the relevance of each document from clicks and its exposure under the logging policy.
+
+    ::
+
+        rho_d = p_d + 1 / N sum_i (c_i(d) - noise_k - examination_k p_d) / E_d
+
+    where the sum is over the N sessions of the query, k the rank at which session i shows d (nothing is added if it
+    does not), c_i(d) whether d was clicked, E_d = sum_k examination_k P(rank of d = k) its exposure and p_d a
+    prediction, 0 by default. Unbiased for clicks with chance examination_k rho_d + noise_k, of any document that the
+    logging policy may show; a prediction that is nearly right leaves less to vary. Goes where ``pl_rank_exact`` and
+    the other gradients take relevance.
+
+    Parameters
+    ----------
+    rankings : array_like of int, shape (n_sessions, K), or (n_queries, n_sessions, K) with ``offsets``
+        What was shown; a row of -1 is no session.
+    clicks : array_like, of the shape of rankings
+        Clicks, as numbers or bool.
+    propensities : array_like, shape (n_docs,)
+        E: exact exposures, ``item_propensities(logging_scores, examination)``.
+    examination : array_like, shape (K,), optional
+        Needed with ``predicted`` only.
+    noise : array_like, shape (K,), optional
+        Chance of a click whatever the document is, as in ``trust_bias``.
+    predicted : array_like, shape (n_docs,), optional
+        p, such as the estimate of a regression.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+
+    Returns
+    -------
+    ndarray, shape (n_docs,), float64
+        May be above 1 or, with ``noise`` or ``predicted``, below 0: what makes it unbiased. ``predicted`` where a query
+        has no session, or the exposure is 0.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described; the message names it.
+
+    Notes
+    -----
+    Source: Oosterhuis and de Rijke, SIGIR 2020 (policy-aware); Vardasbi et al., CIKM 2020 (trust bias); Oosterhuis,
+    "Doubly robust estimation for correcting position bias in click feedback", TOIS 2023.
+
+    Examples
+    --------
+    Document 1 is shown at the second rank, at which one user in two looks, and is clicked in one session of two:
+
+    >>> from plrank_fast import off_policy
+    >>> off_policy.relevance_from_clicks([[0, 1], [0, 1]], [[1, 0], [1, 1]], [1.0, 0.5])
+    array([1., 1.])
+    """
+    seen = validation.real_array(propensities, "propensities")
+    validation.within(seen, "propensities", 0.0, np.inf)
+    log = read_log(seen, rankings, offsets, 1)
+    surplus = log.of_ranks(clicks, "clicks")
+    prior = np.zeros(seen.size)
+    if predicted is not None:
+        prior = validation.real_array(predicted, "predicted")
+        validation.same_length(prior, "predicted", seen, scores_first=False)
+        validation.required(examination, "examination", "predicted")
+    at_rank, documents = log.rankings >= 0, log.documents()
+    ones = np.ones(log.rankings.shape[2])
+    alpha, beta = _click_model(log, ones if examination is None else examination, noise)
+    surplus = np.where(at_rank, surplus - beta - alpha * prior[documents], 0.0)
+    total = np.bincount(documents[at_rank], surplus[at_rank], minlength=seen.size)
+    n_sessions = np.repeat(log.shown.sum(axis=1), np.diff(log.offsets))
+    exposed = n_sessions * seen
+    return prior + np.divide(total, exposed, out=np.zeros(seen.size), where=exposed > 0.0)

@@ -1,0 +1,123 @@
+"""What an estimate of a policy's value consists of, and how far to trust it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from plrank_fast import validation
+from plrank_fast.validation import FloatArray, RandomState
+
+
+@dataclass(frozen=True)
+class OffPolicyEstimate:
+    """The estimated value of a policy, its gradient, and how far to trust it.
+
+    Attributes
+    ----------
+    value : float
+        Mean reward of a session under the new policy.
+    gradient : ndarray, shape (n_docs,)
+        Derivative of ``value`` by each of the new scores, to be ascended.
+    importance_weights : ndarray, shape (n_sessions,), or (n_sessions, K) for ``rips`` and ``iips``
+        w of each session, in the order of the log, after clipping; all 1 for ``pseudo_inverse``.
+    effective_sample_size : float
+        Of these weights: sessions of equal weight that would vary as much. For weights of ranks, that of the rank where
+        it is least.
+    numerators, denominators : ndarray, shape (n_sessions, n_terms)
+        ``value`` is the sum over terms of their totals' ratios.
+    """
+
+    value: float
+    gradient: FloatArray
+    importance_weights: FloatArray
+    effective_sample_size: float
+    numerators: FloatArray
+    denominators: FloatArray
+
+    @property
+    def standard_error(self) -> float:
+        """Standard error of the value over sessions, to first order (the delta method) where weights normalise it."""
+        n_sessions = len(self.numerators)
+        if n_sessions < 2:
+            return math.inf
+        totals = self.denominators.sum(axis=0)
+        ratios = ratios_or_zero(self.numerators.sum(axis=0), totals)
+        scale = np.divide(n_sessions, totals, out=np.zeros_like(totals), where=totals != 0.0)
+        influence = ((self.numerators - ratios * self.denominators) * scale).sum(axis=1)
+        return float(influence.std(ddof=1) / math.sqrt(n_sessions))
+
+    def interval(
+        self, confidence: float = 0.95, n_resamples: int = 1000, rng: RandomState = None
+    ) -> tuple[float, float]:
+        """Compute a percentile bootstrap interval of the value: sessions drawn with replacement.
+
+        Parameters
+        ----------
+        confidence : float
+            Chance that the interval is to cover the value, between 0 and 1.
+        n_resamples : int
+            Logs to draw.
+        rng : None, int, SeedSequence, BitGenerator or Generator
+            Source of the draws.
+
+        Returns
+        -------
+        low, high : float
+
+        Raises
+        ------
+        TypeError, ValueError
+            If an argument is not as described; the message names it.
+        """
+        confidence = validation.between(confidence, "confidence", 0.0, 1.0)
+        n_resamples = validation.count(n_resamples, "n_resamples", 1)
+        generator = np.random.default_rng(validation.seed_sequence(rng))
+        n_sessions = len(self.numerators)
+        values = np.empty(n_resamples)
+        for i in range(n_resamples):
+            times = np.bincount(generator.integers(0, n_sessions, n_sessions), minlength=n_sessions).astype(np.float64)
+            values[i] = ratios_or_zero(times @ self.numerators, times @ self.denominators).sum()
+        low, high = np.quantile(values, [(1.0 - confidence) / 2.0, (1.0 + confidence) / 2.0]).tolist()
+        return low, high
+
+
+def effective_sample_size(importance_weights: ArrayLike) -> float:
+    """Compute the number of equally weighted draws that would vary as much: (sum w)^2 / sum w^2.
+
+    Parameters
+    ----------
+    importance_weights : array_like
+        At least 0, of any shape.
+
+    Returns
+    -------
+    float
+        0 where all weights are 0.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a weight is not finite, or negative.
+
+    Examples
+    --------
+    >>> from plrank_fast.off_policy import effective_sample_size
+    >>> effective_sample_size([1.0, 1.0, 0.0, 0.0])
+    2.0
+    """
+    weights = validation.real_array(importance_weights, "importance_weights", ndim=None).reshape(-1)
+    validation.within(weights, "importance_weights", 0.0, np.inf)
+    largest = weights.max(initial=0.0)
+    if largest == 0.0:
+        return 0.0
+    weights = weights / largest
+    return float(weights.sum() ** 2 / (weights**2).sum())
+
+
+def ratios_or_zero(numerators: FloatArray, denominators: FloatArray) -> FloatArray:
+    """Numerators over denominators, 0 where all weights are 0."""
+    return np.divide(numerators, denominators, out=np.zeros_like(numerators), where=denominators != 0.0)

@@ -1,0 +1,89 @@
+"""The rankings that a logging policy has shown, checked, and their probabilities."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from plrank_fast import validation
+from plrank_fast._core.runtime import threads as _threads
+from plrank_fast.probabilities import exposure_vjp
+from plrank_fast.sampling import log_prob_gradient, ranking_log_prob
+from plrank_fast.validation import FloatArray, IntArray, RankingArray
+
+ACCURACY = 1e-8  # rtol of exact expectations and of their gradients
+
+
+class Log(NamedTuple):
+    """Checked rankings of a log, and which rows of them are sessions."""
+
+    scores: FloatArray
+    offsets: IntArray
+    rankings: RankingArray  # (n_queries, n_rows, K), -1 past the end of each
+    shown: NDArray[np.bool_]  # (n_queries, n_rows)
+    batch: bool
+    n_threads: int
+
+    @property
+    def n_sessions(self) -> int:
+        """How many rows are sessions."""
+        return int(self.shown.sum())
+
+    def of_rows(self, values: ArrayLike, name: str) -> FloatArray:
+        """Numbers of rankings, (n_queries, n_rows); 0 where there is no session."""
+        checked = validation.one_per_ranking(values, name, self.shown.shape, self.batch)
+        return np.where(self.shown, checked, 0.0)
+
+    def of_ranks(self, values: ArrayLike, name: str) -> FloatArray:
+        """Numbers of ranks, (n_queries, n_rows, K); 0 past the end of a ranking."""
+        array = validation.one_per_rank(values, name, self.rankings.shape, self.batch)
+        return np.where(self.rankings >= 0, array, 0.0)
+
+    def log_prob(self, scores: FloatArray, n_ranks: int | None = None) -> FloatArray:
+        """Log-probability of each row, or of its first ranks."""
+        rankings = self.rankings if n_ranks is None else self.rankings[:, :, :n_ranks]
+        return ranking_log_prob(scores, rankings, offsets=self.offsets, n_threads=self.n_threads)
+
+    def log_prob_gradient(self, cotangent: FloatArray, n_ranks: int | None = None) -> FloatArray:
+        """Gradient of the log-probabilities under the new policy, summed with these numbers."""
+        rankings = self.rankings if n_ranks is None else np.ascontiguousarray(self.rankings[:, :, :n_ranks])
+        return log_prob_gradient(self.scores, self.offsets, rankings, cotangent, self.n_threads, "rewards")
+
+    def rank_probabilities_vjp(self, cotangent: FloatArray) -> FloatArray:
+        """Gradient of sum_dk C_dk P(rank of d = k) under the new policy, rank by rank: each is an expected metric."""
+        gradient = np.zeros(self.scores.size)
+        for k in range(cotangent.shape[1]):
+            only = np.zeros(k + 1)
+            only[k] = 1.0
+            if cotangent[:, k].any():
+                gradient += exposure_vjp(
+                    self.scores, only, cotangent[:, k], offsets=self.offsets, rtol=ACCURACY, n_threads=self.n_threads
+                )
+        return gradient
+
+    def documents(self) -> IntArray:
+        """Number among all documents of what stands at each rank, (n_queries, n_rows, K); 0 past the end."""
+        documents: IntArray = self.offsets[:-1, np.newaxis, np.newaxis] + self.rankings.astype(np.int64)
+        return np.where(self.rankings >= 0, documents, 0)
+
+
+def read_log(scores: ArrayLike, rankings: ArrayLike, offsets: ArrayLike | None, n_threads: int | None) -> Log:
+    """Check the arguments that describe a log and the new policy's scores."""
+    scores_ = validation.real_array(scores, "scores")
+    offsets_ = validation.query_offsets(offsets, scores_.size)
+    batch = offsets is not None
+    rankings_ = validation.given_rankings(rankings, offsets_, None, batch=batch, prefixes=True)
+    lengths = np.diff(offsets_)[:, np.newaxis, np.newaxis]
+    rankings_ = np.where(np.arange(rankings_.shape[2]) < lengths, rankings_, -1).astype(np.int32)
+    shown: NDArray[np.bool_] = rankings_.max(axis=2, initial=-1) >= 0
+    validation.count(int(shown.sum()), "the number of rankings that are not empty", 1)
+    threads = _threads.resolve_threads(validation.threads(n_threads))
+    return Log(scores_, offsets_, rankings_, shown, batch, threads)
+
+
+def scores_of_logging_policy(log: Log, logging_scores: ArrayLike) -> FloatArray:
+    """Check the scores of the policy that made the log."""
+    name = "logging_scores"
+    return validation.same_length(validation.real_array(logging_scores, name), name, log.scores, scores_first=False)

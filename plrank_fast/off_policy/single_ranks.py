@@ -1,0 +1,185 @@
+"""Estimates that weight each rank of a session by itself."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from plrank_fast import validation
+from plrank_fast.off_policy.estimate import OffPolicyEstimate, effective_sample_size, ratios_or_zero
+from plrank_fast.off_policy.log import Log, read_log, scores_of_logging_policy
+from plrank_fast.off_policy.propensities import importance_weights
+from plrank_fast.probabilities import rank_probabilities
+from plrank_fast.validation import FloatArray
+
+
+class _UnfinishedEstimate(NamedTuple):
+    """An estimate that lacks its gradient."""
+
+    value: float
+    weights: FloatArray
+    size: float
+    numerators: FloatArray
+    denominators: FloatArray
+
+    def __call__(self, gradient: FloatArray) -> OffPolicyEstimate:
+        return OffPolicyEstimate(self.value, gradient, self.weights, self.size, self.numerators, self.denominators)
+
+
+def rips(
+    scores: ArrayLike,
+    rankings: ArrayLike,
+    rank_rewards: ArrayLike,
+    *,
+    logging_scores: ArrayLike,
+    offsets: ArrayLike | None = None,
+    clip: float | None = None,
+    self_normalized: bool = False,
+    n_threads: int | None = None,
+) -> OffPolicyEstimate:
+    """Estimate a policy's value from a reward per rank, each with the weight of the ranks down to its own.
+
+    ::
+
+        V = 1 / N sum_i sum_k w_ik r_ik,   w_ik = pi(y_i1 .. y_ik) / mu(y_i1 .. y_ik)
+
+    Users who look from the top down and do not know what is below make this unbiased; the weights of the upper ranks
+    vary far less than that of the whole ranking.
+
+    Parameters
+    ----------
+    scores, rankings, offsets, clip, n_threads
+        As in ``ips``; ``clip`` bounds each w_ik.
+    rank_rewards : array_like, of the shape of rankings
+        What came of each rank, such as its click; what stands past the end of a ranking is not looked at.
+    logging_scores : array_like, shape (n_docs,)
+        Log-weights of the Plackett-Luce policy that made the log.
+    self_normalized : bool
+        Divide each rank's sum by that of its weights in place of N.
+
+    Returns
+    -------
+    OffPolicyEstimate
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described; the message names it.
+
+    Notes
+    -----
+    O(N K (D + K)). Also called reward interaction inverse propensity scoring, or the cascade weights.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from plrank_fast import off_policy
+    >>> estimate = off_policy.rips([0.0, np.log(9.0)], [[0, 1], [1, 0]], [[0, 1], [1, 0]], logging_scores=[0.0, 0.0])
+    >>> round(estimate.value, 3)  # 0.9 of the second session's first rank, 0.1 of the first one's second rank
+    1.0
+    """
+    log = read_log(scores, rankings, offsets, n_threads)
+    gains = log.of_ranks(rank_rewards, "rank_rewards")
+    mu = scores_of_logging_policy(log, logging_scores)
+    self_normalized = validation.flag(self_normalized, "self_normalized")
+    n_ranks = log.rankings.shape[2]
+    log_ratio = np.zeros(log.rankings.shape)
+    for k in range(n_ranks):
+        log_ratio[:, :, k] = log.log_prob(log.scores, k + 1) - log.log_prob(mu, k + 1)
+    weights, slopes = importance_weights(log_ratio, clip)
+    estimate, cotangent = _of_ranks(log, gains, weights, slopes, self_normalized)
+    gradient = np.zeros(log.scores.size)
+    for k in range(n_ranks):
+        gradient += log.log_prob_gradient(np.ascontiguousarray(cotangent[:, :, k]), k + 1)
+    return estimate(gradient)
+
+
+def iips(
+    scores: ArrayLike,
+    rankings: ArrayLike,
+    rank_rewards: ArrayLike,
+    *,
+    logging_scores: ArrayLike,
+    offsets: ArrayLike | None = None,
+    clip: float | None = None,
+    self_normalized: bool = False,
+    n_threads: int | None = None,
+) -> OffPolicyEstimate:
+    """Estimate a policy's value from a reward per rank, each with the weight of its item at that rank.
+
+    ::
+
+        V = 1 / N sum_i sum_k w_ik r_ik,   w_ik = P(rank of y_ik = k; new policy) / P(rank of y_ik = k; log)
+
+    Both probabilities are exact (``rank_probabilities``), and so is the gradient. Unbiased if what comes of a rank
+    depends on nothing but the rank and its item, as clicks do in a position-based model.
+
+    Parameters
+    ----------
+    scores, rankings, rank_rewards, logging_scores, offsets, clip, self_normalized, n_threads
+        As in ``rips``.
+
+    Returns
+    -------
+    OffPolicyEstimate
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described; the message names it.
+
+    Notes
+    -----
+    O(N K), ``rank_probabilities`` twice and ``exposure_vjp`` K times. Also called independent inverse propensity
+    scoring, or the item-position weights.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from plrank_fast import off_policy
+    >>> estimate = off_policy.iips([0.0, np.log(9.0)], [[0, 1], [1, 0]], [[0, 1], [1, 0]], logging_scores=[0.0, 0.0])
+    >>> round(estimate.value, 3)
+    1.0
+    """
+    log = read_log(scores, rankings, offsets, n_threads)
+    gains = log.of_ranks(rank_rewards, "rank_rewards")
+    mu = scores_of_logging_policy(log, logging_scores)
+    self_normalized = validation.flag(self_normalized, "self_normalized")
+    n_ranks, at_rank = log.rankings.shape[2], log.rankings >= 0
+    documents, ranks = log.documents(), np.arange(n_ranks)
+    new, old = (
+        rank_probabilities(f, n_ranks, offsets=log.offsets, n_threads=log.n_threads)[documents, ranks]
+        for f in (log.scores, mu)
+    )
+    old = validation.chances(np.where(at_rank, old, 1.0), "the probabilities of the log under logging_scores")
+    new = np.where(at_rank, new, 1.0)
+    with np.errstate(divide="ignore"):
+        log_ratio = np.log(new) - np.log(old)
+    weights, slopes = importance_weights(log_ratio, clip)
+    estimate, cotangent = _of_ranks(log, gains, weights, slopes, self_normalized)
+    # the derivative of a weight by the new probability of item d at rank k is 1 / P(rank of d = k; log)
+    by_probability = np.divide(cotangent, new, out=np.zeros_like(cotangent), where=new > 0.0)
+    of_documents = np.zeros((log.scores.size, n_ranks))
+    np.add.at(
+        of_documents, (documents[at_rank], np.broadcast_to(ranks, at_rank.shape)[at_rank]), by_probability[at_rank]
+    )
+    return estimate(log.rank_probabilities_vjp(of_documents))
+
+
+def _of_ranks(
+    log: Log, gains: FloatArray, weights: FloatArray, slopes: FloatArray, self_normalized: bool
+) -> tuple[_UnfinishedEstimate, FloatArray]:
+    """Estimate from weights of ranks, but for its gradient; and its derivative by the log of each probability."""
+    w, r = weights[log.shown], gains[log.shown]
+    at_rank = log.rankings[log.shown] >= 0
+    numerators = w * r
+    denominators = np.where(at_rank, w, 0.0) if self_normalized else np.ones_like(w)
+    totals = denominators.sum(axis=0)
+    ratios = ratios_or_zero(numerators.sum(axis=0), totals)
+    surplus = gains - ratios if self_normalized else gains
+    shares = np.divide(1.0, totals, out=np.zeros_like(totals), where=totals != 0.0)
+    cotangent = np.where(log.rankings >= 0, slopes * surplus * shares, 0.0)
+    sizes = [effective_sample_size(w[at_rank[:, k], k]) for k in range(w.shape[1]) if at_rank[:, k].any()]
+    return _UnfinishedEstimate(float(ratios.sum()), w, min(sizes), numerators, denominators), cotangent

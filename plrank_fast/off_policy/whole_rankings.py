@@ -1,0 +1,187 @@
+"""Estimates that weight each session by the probability of its whole ranking."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from plrank_fast import validation
+from plrank_fast.gradients import pl_rank_exact
+from plrank_fast.off_policy.estimate import OffPolicyEstimate, effective_sample_size, ratios_or_zero
+from plrank_fast.off_policy.log import ACCURACY, Log, read_log
+from plrank_fast.off_policy.propensities import importance_weights, log_propensities
+from plrank_fast.probabilities import expected_metric
+from plrank_fast.validation import FloatArray
+
+
+def ips(
+    scores: ArrayLike,
+    rankings: ArrayLike,
+    rewards: ArrayLike,
+    *,
+    propensities: ArrayLike | None = None,
+    logging_scores: ArrayLike | None = None,
+    offsets: ArrayLike | None = None,
+    clip: float | None = None,
+    self_normalized: bool = False,
+    n_threads: int | None = None,
+) -> OffPolicyEstimate:
+    """Estimate a policy's value by inverse propensity scores of whole rankings.
+
+    ::
+
+        V = 1 / N sum_i w_i r_i,   dV / df = 1 / N sum_i w_i r_i d log pi(y_i) / df,   w_i = pi(y_i) / mu(y_i)
+
+    Parameters
+    ----------
+    scores : array_like, shape (n_docs,)
+        Log-weights of the new policy, pi.
+    rankings : array_like of int, shape (n_sessions, K), or (n_queries, n_sessions, K) with ``offsets``
+        What was shown, as ``sample_rankings`` returns it. A ranking may end early, with -1 after its last item; a row
+        of -1 is no session.
+    rewards : array_like, shape (n_sessions,), or (n_queries, n_sessions) with ``offsets``
+        What came of each.
+    propensities : array_like of the shape of rewards
+        Probability with which each was shown, above 0; or else ``logging_scores``, the log-weights of a Plackett-Luce
+        logging policy, (n_docs,), from which the probability's logarithm is computed.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    clip : float, optional
+        Largest weight; larger ones count as this, with no derivative.
+    self_normalized : bool
+        Divide by the sum of the weights in place of N: biased by O(1 / N), and within the range of the rewards.
+    n_threads : int, optional
+        None: all available processors.
+
+    Returns
+    -------
+    OffPolicyEstimate
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described; the message names it.
+
+    Notes
+    -----
+    O(N (D + K)).
+
+    Examples
+    --------
+    A log of a policy without preference; the new one puts document 1 first nine times out of ten:
+
+    >>> import numpy as np
+    >>> from plrank_fast import off_policy
+    >>> estimate = off_policy.ips([0.0, np.log(9.0)], [[0, 1], [1, 0]], [0.0, 1.0], propensities=[0.5, 0.5])
+    >>> round(estimate.value, 3), estimate.gradient.round(3)
+    (0.9, array([-0.09,  0.09]))
+    """
+    log = read_log(scores, rankings, offsets, n_threads)
+    gains = log.of_rows(rewards, "rewards")
+    logged = log_propensities(log, propensities, logging_scores)
+    self_normalized = validation.flag(self_normalized, "self_normalized")
+    weights, slopes = importance_weights(log.log_prob(log.scores) - logged, clip)
+    return _of_rankings(log, gains, weights, slopes, self_normalized, None)
+
+
+def doubly_robust(
+    scores: ArrayLike,
+    rankings: ArrayLike,
+    rewards: ArrayLike,
+    relevance: ArrayLike,
+    rank_weights: ArrayLike,
+    *,
+    propensities: ArrayLike | None = None,
+    logging_scores: ArrayLike | None = None,
+    offsets: ArrayLike | None = None,
+    clip: float | None = None,
+    self_normalized: bool = False,
+    n_threads: int | None = None,
+) -> OffPolicyEstimate:
+    """Estimate a policy's value from predicted rewards, corrected by inverse propensity scores of what they miss.
+
+    ::
+
+        V = 1 / N sum_i (E[p(y) | query of i] + w_i (r_i - p(y_i))),   p(y) = sum_k theta_k rho_{y_k}
+
+    The expectation is over the new policy and exact, as its gradient is: nothing is sampled but the log. The better the
+    prediction, the less is left to vary; whatever it is, V is unbiased.
+
+    Parameters
+    ----------
+    scores, rankings, rewards, propensities, logging_scores, offsets, clip, self_normalized, n_threads
+        As in ``ips``; ``clip`` and ``self_normalized`` concern the correction.
+    relevance : array_like, shape (n_docs,)
+        Predicted worth rho of each document, such as its chance of a click once looked at.
+    rank_weights : array_like, shape (K,) or (n_queries, K)
+        Weight theta of each rank in the prediction.
+
+    Returns
+    -------
+    OffPolicyEstimate
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described; the message names it.
+
+    Notes
+    -----
+    O(N (D + K)), and ``pl_rank_exact`` once.
+
+    Examples
+    --------
+    A prediction without an error needs no correction:
+
+    >>> from plrank_fast import off_policy
+    >>> estimate = off_policy.doubly_robust(
+    ...     [0.0, 2.0], [[0], [1], [1]], [0.0, 1.0, 1.0], [0.0, 1.0], [1.0], propensities=[0.5, 0.5, 0.5]
+    ... )
+    >>> round(estimate.value, 4), estimate.standard_error
+    (0.8808, 0.0)
+    """
+    log = read_log(scores, rankings, offsets, n_threads)
+    gains = log.of_rows(rewards, "rewards")
+    predicted = validation.same_length(validation.real_array(relevance, "relevance"), "relevance", log.scores)
+    theta = validation.weights_of_ranks(rank_weights, log.offsets)
+    logged = log_propensities(log, propensities, logging_scores)
+    self_normalized = validation.flag(self_normalized, "self_normalized")
+    weights, slopes = importance_weights(log.log_prob(log.scores) - logged, clip)
+    n_ranks = min(theta.shape[1], log.rankings.shape[2])
+    worth = predicted[log.documents()] if predicted.size else np.zeros(log.rankings.shape)
+    of_shown = np.where(log.rankings >= 0, worth, 0.0)[:, :, :n_ranks] * theta[:, np.newaxis, :n_ranks]
+    rows = theta[0] if theta.shape[0] == 1 else theta
+    exact = {"offsets": log.offsets, "rtol": ACCURACY, "n_threads": log.n_threads}
+    expected = expected_metric(log.scores, predicted, rows, **exact)  # type: ignore[arg-type]
+    share = log.shown.sum(axis=1) / log.n_sessions  # of the sessions that each query has
+    gradient = pl_rank_exact(log.scores, predicted, rows, **exact)  # type: ignore[arg-type]
+    assert isinstance(gradient, np.ndarray)
+    gradient = gradient * np.repeat(share, np.diff(log.offsets))
+    terms = np.broadcast_to(expected[:, np.newaxis], log.shown.shape)
+    return _of_rankings(log, gains - of_shown.sum(axis=2), weights, slopes, self_normalized, (terms, gradient))
+
+
+def _of_rankings(
+    log: Log,
+    gains: FloatArray,
+    weights: FloatArray,
+    slopes: FloatArray,
+    self_normalized: bool,
+    added: tuple[FloatArray, FloatArray] | None,
+) -> OffPolicyEstimate:
+    """Estimate from weights of whole rankings; ``added``: terms (n_queries, n_rows), and the gradient of their mean."""
+    w, r = weights[log.shown], gains[log.shown]
+    numerators = (w * r)[:, np.newaxis]
+    denominators = w[:, np.newaxis] if self_normalized else np.ones_like(numerators)
+    total = denominators.sum()
+    value = float(ratios_or_zero(numerators.sum(axis=0), denominators.sum(axis=0))[0])
+    surplus = gains - value if self_normalized else gains
+    cotangent = np.where(log.shown, slopes * surplus, 0.0) / (total if total != 0.0 else 1.0)
+    gradient = log.log_prob_gradient(cotangent)
+    if added is not None:
+        terms = added[0][log.shown][:, np.newaxis]
+        numerators = np.concatenate([terms, numerators], axis=1)
+        denominators = np.concatenate([np.ones_like(terms), denominators], axis=1)
+        value += float(terms.mean())
+        gradient = gradient + added[1]
+    return OffPolicyEstimate(value, gradient, w, effective_sample_size(w), numerators, denominators)
