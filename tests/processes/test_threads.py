@@ -46,6 +46,15 @@ class TestCount:
         assert int(run(limit + "import plrank_fast as plr; print(plr.build_info()['n_threads'])")) == 1
 
 
+def test_an_interpreter_without_its_lock_is_refused():
+    """Two threads would compute in the same spare memory. A free-threaded Python switches its lock on at the import,
+    unless told not to, as `sys._is_gil_enabled` says. Mutant: not asked."""
+    without = "import sys; sys._is_gil_enabled = lambda: False\n"
+    program = "try:\n    import plrank_fast\nexcept ImportError as error:\n    print(error)"
+    assert "needs the global interpreter lock" in run(without + program)
+    assert run(without.replace("False", "True") + program) == ""
+
+
 def test_many_python_threads_at_once(on_team):
     """32 threads, each with a team of two of its own. Mutant: one workspace for all."""
     rng = np.random.default_rng(0)

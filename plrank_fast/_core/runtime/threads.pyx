@@ -2,6 +2,7 @@
 
 import os
 import re
+import sys
 
 from cpython.exc cimport PyErr_CheckSignals, PyErr_Occurred
 from libc.stdint cimport uint64_t, uintptr_t
@@ -83,6 +84,19 @@ cdef double WORTH_NS = 2e6
 cdef double LEARNT_FACTOR = 1.0  # on what a round has taken, so that tests can stand for machines of any speed
 
 plr_watch_forks()
+
+
+def _need_lock():
+    """Refuse a free-threaded interpreter that was told to do without the GIL, which it would switch on for this module.
+
+    What calls share between them, such as the spare block below, is touched under the GIL only.
+    """
+    if not getattr(sys, "_is_gil_enabled", lambda: True)():
+        raise ImportError(
+            "plrank_fast needs the global interpreter lock: start Python without PYTHON_GIL=0 and -X gil=0")
+
+
+_need_lock()
 
 
 def set_costs(*, round_ns=None, worth_ns=None, learnt_factor=None, spare_bytes=None):
