@@ -34,6 +34,8 @@ ROOT = Path(__file__).resolve().parents[2]
 # What a number, a thread or the memory of a call depends on. The other folders test Python code on top of the same
 # kernels, or libraries, programs and files, and run with ``make test``.
 FOLDERS = ("hand", "enumeration", "oracles", "invariants", "statistical")
+# Changes of these, and of tests of another folder, leave results as they are.
+UNREAD = (".ci/", ".github/", "asv_benchmarks/", "docs/", "packaging/")
 OUTCOMES = {"passed": r"(\d+) passed", "failed": r"(\d+) (?:failed|errors?)", "skipped": r"(\d+) (?:skipped|xfailed)"}
 
 
@@ -91,7 +93,7 @@ ROWS = {
         Row("O0", "-O0", change=without_optimization),
         Row("avx2", "", run={"PLRANK_FAST_SIMD": "avx2"}, tree="plain"),
         Row("baseline", "", run={"PLRANK_FAST_SIMD": "baseline"}, tree="plain"),
-        Row("clang", "", build={"CC": "clang"}),
+        Row("clang", "", build={"CC": os.environ.get("CLANG", "clang")}),
     ]
 }
 
@@ -117,8 +119,7 @@ class Tree:
     def __init__(self, row: Row, folder: Path) -> None:
         self.row = row
         self.folder = folder / (row.tree or row.name)
-        self.log = folder / f"{row.name}.log"
-        self.digest = ""
+        self.contents: dict[str, str] = {}  # of each path, a hash
 
     def _run(self, command: Sequence[str], environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -129,8 +130,6 @@ class Tree:
     def refresh(self) -> None:
         """Copy what differs, with the times of what it is compiled from."""
         listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True, text=True).stdout
-        settings = [self.row.build, self.row.run, self.row.interpreter, self.row.options]
-        digest = hashlib.sha256(json.dumps(settings).encode())
         for path in listed.split("\0"):
             source, copy = ROOT / path, self.folder / path
             if not source.is_file():
@@ -138,18 +137,30 @@ class Tree:
             content = source.read_bytes()
             if path.startswith("plrank_fast/") or path == "setup.py":
                 content = self.row.change(path, content.decode()).encode()
-            digest.update(content)
+            self.contents[path] = hashlib.sha256(content).hexdigest()
             if not copy.is_file() or copy.read_bytes() != content:
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 copy.write_bytes(content)
                 if content == source.read_bytes():
                     shutil.copystat(source, copy)
             translated = source.with_suffix(".c")  # of Cython, which takes as long as the compiler
-            if path.endswith(".pyx") and content == source.read_bytes() and translated.exists() and not self.row.build:
+            checked = "PLRANK_FAST_CHECKS" in self.row.build  # which Cython translates in another way
+            if path.endswith(".pyx") and content == source.read_bytes() and translated.exists() and not checked:
                 target = copy.with_suffix(".c")
                 if not target.exists() and translated.stat().st_mtime > source.stat().st_mtime:
                     shutil.copy2(translated, target)
-        self.digest = digest.hexdigest()
+
+    def digest(self, tests: str) -> str:
+        """Of all that the result of a folder or file of tests depends on."""
+
+        def matters(path: str) -> bool:
+            if path.startswith("tests/") and Path(path).name.startswith("test_"):
+                return path.startswith(tests)
+            return not path.startswith(UNREAD) and not path.endswith(".md")
+
+        settings = [self.row.build, self.row.run, self.row.interpreter, self.row.options]
+        contents = {path: one for path, one in self.contents.items() if matters(path)}
+        return hashlib.sha256(json.dumps([settings, contents], sort_keys=True).encode()).hexdigest()
 
     def compile(self) -> str:
         """Compile what has changed; what the table says of the build."""
@@ -207,13 +218,13 @@ def run_rows(rows: Sequence[Row], tests: Sequence[str], folder: Path) -> list[Re
         tree.refresh()
         build = None
         for path in tests:
-            result = before.get((row.name, path, tree.digest))
+            result = before.get((row.name, path, tree.digest(path)))
             if result is None:
                 build = build or tree.compile()
                 start = time.monotonic()
                 counts, failures = tree.test(path)
                 result = Result(
-                    row.name, path, tree.digest, build, **counts, failures=failures,
+                    row.name, path, tree.digest(path), build, **counts, failures=failures,
                     seconds=round(time.monotonic() - start, 1),
                 )  # fmt: skip
                 with log.open("a") as file:

@@ -53,7 +53,7 @@ class TestRuns:
     def tested(self, monkeypatch):
         """Rows and folders that were tested; compilation and tests are stand-ins."""
         calls = []
-        monkeypatch.setattr(Tree, "refresh", lambda self: setattr(self, "digest", f"of {self.row.options}"))
+        monkeypatch.setattr(Tree, "refresh", lambda self: None)
         monkeypatch.setattr(Tree, "compile", lambda self: "gcc | avx2 | 3.11 | x86_64")
 
         def test(self, tests):
@@ -75,6 +75,27 @@ class TestRuns:
         assert tested[2:] == [("one", "tests/b"), ("two", "tests/b")]
         run_rows([dataclasses.replace(rows[0], options="c")], ["tests/a"], tmp_path)
         assert tested[4:] == [("one", "tests/a")]
+
+    @pytest.mark.parametrize(
+        ("changed", "repeated"),
+        [
+            ("docs/theory.md", False),
+            ("CHANGELOG.md", False),
+            ("tests/hand/test_metrics.py", False),
+            ("tests/oracles/test_losses.py", True),
+            ("tests/problems.py", True),
+            ("tests/enumeration/a_helper.py", True),
+            ("plrank_fast/kernels/gradients/exact/exact.h", True),
+            ("setup.py", True),
+        ],
+    )
+    def test_what_is_tested_again(self, tmp_path, changed, repeated):
+        """Mutants: all files count; tests of other folders do; helpers in other folders do not."""
+        tree = Tree(ROWS["plain"], tmp_path)
+        tree.contents = {changed: "before", "tests/oracles/test_selection.py": "x"}
+        before = tree.digest("tests/oracles")
+        tree.contents[changed] = "after"
+        assert (tree.digest("tests/oracles") != before) == repeated
 
     def test_table_and_status(self, tmp_path, tested, capsys):
         """Mutants: folders not added up; 0 in spite of a failure."""
