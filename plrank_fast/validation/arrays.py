@@ -1,0 +1,188 @@
+"""Arrays of numbers from whatever holds them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from plrank_fast._core.runtime import magnitudes as _magnitudes
+from plrank_fast._core.runtime import plain_arrays as _plain_arrays
+from plrank_fast.extras import import_extra
+from plrank_fast.validation.array_types import FloatArray, IntArray
+
+ARRAY_PROTOCOLS = ("__array__", "__dlpack__", "__arrow_c_array__", "__arrow_c_stream__")
+DLPACK_HOST_DEVICES = (1, 3, 11)  # memory of the CPU, and what CUDA and ROCm have pinned of it
+LARGEST_EXACT_INTEGER = 2**53  # above it a double is not told from its neighbours
+
+
+def real_array(
+    values: ArrayLike, name: str, ndim: tuple[int, ...] | None = (1,), minus_infinity: bool = False
+) -> FloatArray:
+    """Return a finite, C-contiguous float64 copy of ``values``; -inf may be in it if the caller says so.
+
+    ``values`` may be whatever `as_array` reads. With ``ndim`` None it may have any number of dimensions.
+
+    Raises
+    ------
+    TypeError
+        If ``values`` is None, masked, requires a gradient, or is not of real numbers.
+    ValueError
+        If the number of dimensions is wrong or a value is not finite.
+    """
+    plain = _plain_arrays.finite_copy(values)
+    if plain is not None and (ndim is None or plain.ndim in ndim):
+        return plain
+    array = as_array(values, name)
+    if array.dtype.kind not in "fiub":
+        cast = f": cast it, {name}.astype('float32')" if array.dtype.name == "bfloat16" else ""
+        raise TypeError(f"{name} must hold real numbers, got dtype {array.dtype}{cast}")
+    if ndim is not None and array.ndim not in ndim:
+        expected = " or ".join(f"{n}-dimensional" for n in ndim)
+        raise ValueError(f"{name} must be {expected}, got shape {array.shape}{how_to_flatten(array, name)}")
+    if array.dtype == np.float64:
+        copy = np.array(array, dtype=np.float64, order="C")
+    else:
+        with np.errstate(over="ignore"):
+            copy = np.array(array, dtype=np.float64, order="C")
+    if not _magnitudes.all_finite(copy.reshape(-1)):
+        wrong = ~np.isfinite(copy)
+        if minus_infinity:
+            wrong &= copy != -np.inf
+            if not wrong.any():
+                return copy
+        first = tuple(int(i) for i in np.argwhere(wrong)[0])
+        where = first[0] if len(first) == 1 else first
+        hint = (
+            ": leave out documents of weight 0, only sample_rankings takes them" if _is_score(name, copy[first]) else ""
+        )
+        raise ValueError(f"{name} must be finite, got {copy[first]} at index {where}{hint}")
+    return copy
+
+
+def how_to_flatten(array: NDArray[Any], name: str) -> str:
+    """What to pass in place of an array with too many axes, or of a cutoff in place of the weights of ranks."""
+    if array.ndim == 0 and name == "rank_weights":
+        cutoff = int(array) if array >= 1 and array == np.floor(array) else 10
+        return f": pass an array of weights, such as dcg_weights({cutoff}) for the DCG of the first {cutoff} ranks"
+    if array.ndim == 2 and 1 in array.shape:
+        return f": pass {name}.ravel()"
+    if array.ndim == 2:
+        return (
+            f": if its rows are queries, pass {name}[mask] with mask of the same shape, True for documents, "
+            "and offsets=offsets_from_group(mask.sum(axis=1))"
+        )
+    return ""
+
+
+def _is_score(name: str, value: float) -> bool:
+    """Whether a value that is not finite may have been meant as the logarithm of a weight of 0."""
+    return name == "scores" and value == -np.inf
+
+
+def within(array: FloatArray, name: str, lowest: float, highest: float, why: str = "") -> FloatArray:
+    """Return ``array`` if all its values lie in [lowest, highest]; ``why`` follows the message."""
+    if array.min(initial=np.inf) < lowest or (highest < np.inf and array.max(initial=-np.inf) > highest):
+        first = int(np.argmax((array < lowest) | (array > highest)))
+        limits = f"at least {lowest:g}" if highest == np.inf else f"from {lowest:g} to {highest:g}"
+        raise ValueError(f"{name} must be {limits}, got {array[first]} at index {first}{why}")
+    return array
+
+
+def whole_numbers(array: FloatArray, name: str) -> IntArray:
+    """Return ``array`` as integers if it holds nothing else."""
+    whole = array == np.rint(array)
+    if not whole.all():
+        first = int(np.argmin(whole))
+        raise ValueError(f"{name} must be whole numbers, got {array[first]} at index {first}")
+    return array.astype(np.int64)
+
+
+def integer_array(values: ArrayLike, name: str) -> IntArray:
+    """Return an int64 copy of an array of integers that fit."""
+    array = as_array(values, name)
+    if array.dtype.kind == "f" and np.isnan(array).any():
+        raise ValueError(f"{name} must not be missing, got nan at index {int(np.argmax(np.isnan(array.reshape(-1))))}")
+    if array.dtype.kind not in "iu":
+        if array.size or array.dtype.kind == "b":
+            cast = f": cast it, {name}.astype(int)" if array.dtype.kind == "f" else ""
+            raise ValueError(f"{name} must hold integers, got dtype {array.dtype}{cast}")
+        array = array.astype(np.int64)
+    if array.dtype.kind == "u" and array.size and array.max() > np.iinfo(np.int64).max:
+        raise ValueError(f"{name} must fit 64-bit signed integers, got {array.max()}")
+    return np.array(array, dtype=np.int64, order="C")
+
+
+def as_array(values: Any, name: str) -> NDArray[Any]:
+    """Read anything that holds an array on the CPU: arrays, sequences, columns, DLPack, Arrow."""
+    if values is None:
+        raise TypeError(f"{name} must be an array, got None")
+    if isinstance(values, np.ma.MaskedArray):
+        raise TypeError(f"{name} must not be a masked array: fill or drop the masked entries first")
+    if getattr(values, "requires_grad", False):
+        raise TypeError(
+            f"{name} must not require a gradient: pass {name}.detach(), or call plrank_fast.torch for a loss that "
+            "autograd goes through"
+        )
+    try:
+        _check_array_interface(values, name)
+        array = np.asarray(values)
+        return _imported(values, array) if array.ndim == 0 and array.dtype.kind == "O" else array
+    except (TypeError, ValueError, RuntimeError, OverflowError, BufferError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        if type(error).__name__ == "TracerArrayConversionError":
+            message = f"{name} must not be traced by JAX: plrank_fast.jax has what goes through jit, grad and vmap"
+        else:
+            message = f"{name} cannot be read as an array: {error}{_remedy(values, name)}"
+        raise kind(message) from error
+
+
+def _imported(values: Any, otherwise: NDArray[Any]) -> NDArray[Any]:
+    """Read what NumPy takes for a single object by the protocol that it has, DLPack's or Arrow's."""
+    if hasattr(values, "__dlpack__"):
+        return np.from_dlpack(values)
+    if hasattr(values, "__arrow_c_array__") or hasattr(values, "__arrow_c_stream__"):
+        pyarrow = import_extra("pyarrow", "arrow")
+        import_array = pyarrow.array if hasattr(values, "__arrow_c_array__") else pyarrow.chunked_array
+        return np.asarray(import_array(values))
+    return otherwise
+
+
+def _remedy(values: Any, name: str) -> str:
+    """What to call on an array that NumPy cannot read."""
+    if str(getattr(values, "dtype", "")).endswith("bfloat16"):  # a tensor's type of its own
+        return f": cast it, {name}.float()"
+    device = getattr(values, "device", None)  # of NumPy and the array API, of torch, CuPy and JAX
+    if device is not None:
+        on_cpu = "cpu" in str(device).lower()
+    else:
+        on_cpu = not hasattr(values, "__dlpack_device__") or values.__dlpack_device__()[0] in DLPACK_HOST_DEVICES
+    if on_cpu:
+        return ""
+    library = type(values).__module__.partition(".")[0]
+    call = {"torch": "cpu()", "cupy": "get()"}.get(library, 'to_device("cpu")')
+    return f": copy it to the CPU first, {name}.{call}"
+
+
+def _check_array_interface(values: Any, name: str) -> None:
+    """Refuse an ``__array_interface__`` that claims more than its buffer holds: NumPy would read past its end."""
+    interface = None if isinstance(values, np.ndarray) else getattr(values, "__array_interface__", None)
+    if not isinstance(interface, dict) or isinstance(interface.get("data"), (tuple, type(None))):
+        return  # a bare address has no length to check
+    itemsize = np.dtype(interface["typestr"]).itemsize
+    end = interface.get("offset", 0) + itemsize
+    strides = interface.get("strides")
+    for axis, length in enumerate(interface["shape"]):
+        step = strides[axis] if strides else itemsize * int(np.prod(interface["shape"][axis + 1 :], dtype=object))
+        end += max(0, step * (length - 1)) if length else -itemsize
+    held = memoryview(interface["data"]).nbytes
+    if end > held:
+        raise ValueError(f"its array interface claims {end} bytes of a buffer of {held}")
+
+
+def one_entry_each(array: NDArray[Any], name: str, number: int, of: str) -> NDArray[Any]:
+    """Return ``array`` if it has one entry for each of so many queries, or documents."""
+    if array.shape != (number,):
+        raise ValueError(f"{name} must have one entry for each of the {number} {of}, got shape {array.shape}")
+    return array

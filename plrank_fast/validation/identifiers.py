@@ -1,0 +1,112 @@
+"""Names of queries and documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plrank_fast.validation.arrays import ARRAY_PROTOCOLS, LARGEST_EXACT_INTEGER, as_array
+
+KINDS_OF_IDENTIFIERS: dict[str, tuple[type, ...]] = {
+    "string": (str,),
+    "bytes": (bytes,),
+    "integer": (int, np.integer),
+    "float": (float, np.floating),
+}
+
+
+def query_identifiers(qid: Any, name: str = "qid") -> NDArray[Any]:
+    """Return a 1-dimensional array of integers, strings or bytes, one kind throughout and none missing.
+
+    Whole numbers in floating point become integers, as far as a double tells integers apart.
+    """
+    array = as_array(qid, name)
+    if array.ndim != 1:
+        hint = f": pass its one column, {name}[:, 0]" if array.ndim == 2 and array.shape[1] == 1 else ""
+        raise ValueError(f"{name} must be 1-dimensional, got shape {array.shape}{hint}")
+    # NumPy makes strings of a list that holds strings and numbers: 1 and "1" would become one query
+    items = array.tolist() if array.dtype.kind == "O" else qid if isinstance(qid, (list, tuple)) else None
+    if items is not None:
+        _check_kinds(items, name)
+        if array.dtype.kind == "O" and items and isinstance(items[0], (float, np.floating)):
+            array = array.astype(np.float64)
+    if array.dtype.kind == "f":
+        whole = np.isfinite(array) & (array == np.floor(array)) & (np.abs(array) <= LARGEST_EXACT_INTEGER)
+        if not whole.all():
+            first = int(np.argmin(whole))
+            if np.isnan(array[first]):
+                raise ValueError(f"{name} must not be missing, got nan at index {first}")
+            raise ValueError(f"{name} must be whole numbers up to 2**53 if floats, got {array[first]} at index {first}")
+        array = array.astype(np.int64)
+    if array.size and array.dtype.kind not in "iuSUTO":
+        raise TypeError(f"{name} must hold integers or strings, got dtype {array.dtype}")
+    return array
+
+
+def _check_kinds(items: Sequence[Any], name: str) -> None:
+    """Refuse identifiers that are missing, of no kind that names a query, or of more than one."""
+    kind_of_type: dict[type, str | None] = {}
+    for kind in set(map(type, items)):
+        known = [label for label, types in KINDS_OF_IDENTIFIERS.items() if issubclass(kind, types)]
+        kind_of_type[kind] = known[0] if known and not issubclass(kind, bool) else None
+    if len(set(kind_of_type.values())) <= 1 and None not in kind_of_type.values():
+        return
+    kinds = [kind_of_type[type(item)] for item in items]
+    for index, item in enumerate(items):
+        if type(item).__name__ in ("NoneType", "NAType", "NaTType") or (kinds[index] == "float" and item != item):
+            raise ValueError(f"{name} must not be missing, got {item} at index {index}")
+    if None in kinds:
+        index = kinds.index(None)
+        raise TypeError(f"{name} must hold integers or strings, got {items[index]!r} at index {index}")
+    other = next(index for index, kind in enumerate(kinds) if kind != kinds[0])
+    raise TypeError(
+        f"{name} must be of one kind, got {items[0]!r} ({kinds[0]}) at index 0 and {items[other]!r} ({kinds[other]}) "
+        f"at index {other}"
+    )
+
+
+def names(given: Iterable[Any], name: str, number: int) -> list[str]:
+    """Return so many names of queries or documents as strings, from anything that holds them."""
+    if isinstance(given, str):
+        raise TypeError(f"{name} must be an iterable of names, got the string {given!r}")
+    if not isinstance(given, (list, tuple)) and any(hasattr(given, each) for each in ARRAY_PROTOCOLS):
+        # the elements of a tensor are tensors, and a merge has made floats of a column's whole numbers
+        given = query_identifiers(given, name).tolist()
+    strings = [item.decode() if isinstance(item, bytes) else str(item) for item in given]
+    if len(strings) != number:
+        raise ValueError(f"{name} must have {number} names, got {len(strings)}")
+    return strings
+
+
+def distinct_names(strings: Sequence[str], name: str, query: str | None = None) -> None:
+    """Check that no name stands twice, among the documents of ``query`` if there is one."""
+    if len(set(strings)) == len(strings):
+        return
+    twice = next(each for each in strings if strings.count(each) > 1)
+    where, which = ("", "") if query is None else (" in a query", f" in {query!r}")
+    raise ValueError(f"{name} must be distinct{where}, got {twice!r} twice{which}")
+
+
+def found(score: float | None, query: str, document: str) -> float:
+    """Return the score that a run has for a document, if it has one."""
+    if score is None:
+        raise ValueError(f"run must have all documents (or give missing=), got none {document!r} of {query!r}")
+    return score
+
+
+def distinct(queries: NDArray[Any], first: NDArray[Any], name: str) -> None:
+    """Check that no query is there twice; ``first`` says at which document each one begins."""
+    identifiers = queries.tolist()
+    if len(set(identifiers)) == len(identifiers):
+        return
+    seen: set[Any] = set()
+    for query, start in zip(identifiers, first.tolist(), strict=True):
+        if query in seen:
+            raise ValueError(
+                f"{name} must keep each query's documents together, got query {query} in separate places, again at "
+                f"index {start}"
+            )
+        seen.add(query)

@@ -1,0 +1,60 @@
+"""Where results go, and whether doubles can hold them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from plrank_fast._core.runtime import magnitudes as _magnitudes
+from plrank_fast.validation.array_types import FloatArray
+
+
+def output(out: Any, shape: tuple[int, ...], name: str = "out") -> FloatArray | None:
+    """Check an output array: float64, of the right shape, writeable."""
+    if out is None:
+        return None
+    if not isinstance(out, np.ndarray):
+        raise TypeError(f"{name} must be a NumPy array, got {type(out).__name__}")
+    if out.dtype != np.float64 or not out.dtype.isnative or out.shape != shape:
+        raise ValueError(f"{name} must be float64 of shape {shape}, got {out.dtype} of shape {out.shape}")
+    if not out.flags.writeable:
+        raise ValueError(f"{name} must be writeable, got a read-only array")
+    return out
+
+
+def representable(result: FloatArray, names: str) -> FloatArray:
+    """Return ``result`` if none of it is beyond the largest double; ``names`` are the arguments to blame if it is."""
+    if not _magnitudes.all_finite(result):
+        first = int(np.argmin(np.isfinite(result)))
+        raise ValueError(f"{names} lead to a result beyond the largest double, about 1.8e308, at index {first}")
+    return result
+
+
+def representable_product(array: FloatArray, factor: float, names: str) -> None:
+    """Check that no value times ``factor`` is beyond the largest double."""
+    largest = float(np.abs(array).max(initial=0.0))
+    if not largest * factor < np.inf:
+        raise ValueError(f"{names} have a product beyond the largest double, about 1.8e308, got {largest} and {factor}")
+
+
+def deliver(result: FloatArray, out: FloatArray | None) -> FloatArray:
+    """Return ``result``, through ``out`` if the caller gave one; only a finished result is ever written."""
+    if out is None:
+        return result
+    np.copyto(out, result)
+    return out
+
+
+def output_pair(
+    out: Any, shape: tuple[int, ...], second_shape: tuple[int, ...] | None = None
+) -> tuple[FloatArray | None, FloatArray | None]:
+    """Check the output of two results, such as a gradient and its Hessian diagonal: a pair of arrays."""
+    if out is None:
+        return None, None
+    if not isinstance(out, (tuple, list)) or len(out) != 2:
+        raise TypeError(f"out must be a pair of arrays, one for each result, got {type(out).__name__}")
+    pair = output(out[0], shape, "out[0]"), output(out[1], second_shape or shape, "out[1]")
+    if pair[0] is not None and pair[1] is not None and np.shares_memory(pair[0], pair[1]):
+        raise ValueError("out must be a pair of separate arrays, got two that share memory")
+    return pair

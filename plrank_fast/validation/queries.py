@@ -1,0 +1,134 @@
+"""Where queries start, and what they weigh."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from plrank_fast.validation.array_types import FloatArray, IntArray
+from plrank_fast.validation.arrays import how_to_flatten, integer_array, one_entry_each, real_array, within
+from plrank_fast.validation.scalars import LARGEST_COUNT
+
+
+def query_offsets(offsets: ArrayLike | None, n_docs: int) -> IntArray:
+    """Return CSR offsets (n_queries + 1,) as int64; None means a single query of all documents."""
+    if offsets is None:
+        return np.array([0, n_docs], dtype=np.int64)
+    array = integer_array(offsets, "offsets")
+    if array.ndim != 1 or array.size == 0:
+        raise ValueError(f"offsets must be 1-dimensional and start with 0, got shape {array.shape}")
+    sizes = ": sizes of queries become offsets by offsets_from_group(sizes)"
+    if array[0] != 0:
+        raise ValueError(f"offsets must start with 0, got {array[0]}{sizes if array[0] > 0 else ''}")
+    if array[-1] != n_docs:
+        hint = sizes if array.min() >= 0 and sum(array.tolist()) == n_docs else ""
+        raise ValueError(f"offsets must end with the number of documents, {n_docs}, got {array[-1]}{hint}")
+    if (array[1:] < array[:-1]).any():
+        first = int(np.argmax(array[1:] < array[:-1])) + 1
+        raise ValueError(f"offsets must not decrease, got {array[first]} after {array[first - 1]} at index {first}")
+    return array
+
+
+def longest_list(offsets: IntArray) -> int:
+    """Documents of the longest query; np.diff would take as long as a metric of a short list does."""
+    return int((offsets[1:] - offsets[:-1]).max(initial=0))
+
+
+def list_lengths(sizes: ArrayLike, name: str) -> IntArray:
+    """Return numbers of documents, none negative and their sum a count."""
+    if sizes is None:
+        raise TypeError(
+            f"{name} must be an array, got None: the data set has no groups, set them (its group or qid) first"
+        )
+    array = integer_array(sizes, name)
+    if array.ndim != 1:
+        raise ValueError(f"{name} must be 1-dimensional, got shape {array.shape}{how_to_flatten(array, name)}")
+    if array.size and array.min() < 0:
+        raise ValueError(f"{name} must not be negative, got {array.min()} at index {int(array.argmin())}")
+    if sum(array.tolist()) > LARGEST_COUNT:
+        raise ValueError(f"{name} must add up to at most 2**62 documents")
+    return array
+
+
+def weights_of_ranks(rank_weights: ArrayLike, offsets: IntArray) -> FloatArray:
+    """Return rank weights as rows, (1, K) for all queries or (n_queries, K), no longer than the longest query."""
+    array = real_array(rank_weights, "rank_weights", ndim=(1, 2))
+    n_queries = offsets.size - 1
+    if array.ndim == 1:
+        array = array[np.newaxis, :]
+    elif array.shape[0] != n_queries:
+        raise ValueError(
+            f"rank_weights must have shape (K,) or one row for each of the {n_queries} queries, got {array.shape}"
+        )
+    if 0 < array.shape[1] * n_queries <= offsets[-1]:  # no more ranks than queries have documents in the mean
+        return array
+    longest = longest_list(offsets)
+    return array if array.shape[1] <= longest else np.ascontiguousarray(array[:, :longest])
+
+
+def same_offsets(offsets: IntArray, name: str, expected: IntArray) -> None:
+    """Check that another distribution is over queries of the same lengths."""
+    if not np.array_equal(offsets, expected):
+        raise ValueError(f"{name} must be over the same queries, with offsets {expected}, got {offsets}")
+
+
+def query_weights(weights: ArrayLike | None, n_queries: int) -> FloatArray:
+    """Return one weight per query, not negative; all 1 if there are none."""
+    if weights is None:
+        return np.ones(n_queries)
+    array = real_array(weights, "weights")
+    if array.size != n_queries:
+        raise ValueError(f"weights must have one entry per query, got {array.size} for {n_queries} queries")
+    return within(array, "weights", 0.0, np.inf)
+
+
+def weights_of_queries(weights: ArrayLike | None, offsets: IntArray) -> FloatArray | None:
+    """Return the weight of each query from those of its documents, which must be the same."""
+    if weights is None:
+        return None
+    array = real_array(weights, "weights")
+    if array.size != offsets[-1]:
+        raise ValueError(f"weights must have one entry per document, got {array.size} for {offsets[-1]} documents")
+    of_queries, differing = _first_of_queries(array, offsets)
+    if differing.any():
+        document = int(np.argmax(differing))
+        query = int(np.searchsorted(offsets, document, side="right")) - 1
+        raise ValueError(
+            f"weights must be the same for all documents of a query, for the objective is of whole rankings: got "
+            f"{of_queries[query]:g} and {array[document]:g} in query {query}"
+        )
+    return of_queries
+
+
+def weights_of_scattered_queries(sample_weight: ArrayLike | None, order: IntArray, offsets: IntArray) -> FloatArray:
+    """Return the weight of each query from those of its documents, which ``order`` brings together; 1 without any."""
+    if sample_weight is None:
+        return np.ones(offsets.size - 1)
+    of_rows = one_entry_each(real_array(sample_weight, "sample_weight"), "sample_weight", order.size, "documents")
+    of_queries, differing = _first_of_queries(within(of_rows, "sample_weight", 0.0, np.inf)[order], offsets)
+    if differing.any():
+        row = int(order[np.argmax(differing)])
+        raise ValueError(f"sample_weight must be the same for all documents of a query, got another at index {row}")
+    if not of_queries.any():
+        raise ValueError("sample_weight must not be zero for all queries")
+    return of_queries
+
+
+def _first_of_queries(array: FloatArray, offsets: IntArray) -> tuple[FloatArray, NDArray[np.bool_]]:
+    """Value of the first document of each query, 0 where there is none, and which documents have another value."""
+    lengths = np.diff(offsets)
+    filled = lengths > 0
+    of_queries = np.zeros(lengths.size)
+    of_queries[filled] = array[offsets[:-1][filled]]
+    return of_queries, array != np.repeat(of_queries, lengths)
+
+
+def whole_queries(taken: IntArray, sizes: IntArray, remedy: str) -> None:
+    """Raise if of a query with ``sizes`` documents some but not all are taken, (n_queries,)."""
+    cut = (taken > 0) & (taken < sizes)
+    if cut.any():
+        first = int(np.argmax(cut))
+        raise ValueError(
+            f"the data set holds parts of queries, {taken[first]} of the {sizes[first]} documents of query {first}, "
+            f"which a ranking objective cannot learn from: {remedy}"
+        )

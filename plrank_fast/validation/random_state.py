@@ -1,0 +1,39 @@
+"""Sources of random numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from plrank_fast._core.random import key as _key
+from plrank_fast.validation.array_types import KeyArray, RandomState
+
+
+def check_random_state(rng: Any) -> RandomState:
+    """Check ``rng`` without drawing from it, so that a later error leaves its stream where it was."""
+    if rng is None or isinstance(rng, (np.random.SeedSequence, np.random.BitGenerator, np.random.Generator)):
+        return rng
+    if isinstance(rng, (bool, np.bool_)) or not hasattr(rng, "__index__"):
+        raise TypeError(f"rng must be None, an int, a SeedSequence, a BitGenerator or a Generator, got {rng!r}")
+    seed = int(rng.__index__())
+    if seed < 0:
+        raise ValueError(f"rng must not be negative, got {seed}")
+    return seed
+
+
+def stream_key(rng: RandomState) -> KeyArray:
+    """Return the 128-bit key of one call's random streams; draws it from a generator, under its lock."""
+    key = _key.stream_key(rng)
+    if key is not None:
+        return key
+    if isinstance(rng, np.random.Generator):
+        return rng.integers(0, 2**64, size=2, dtype=np.uint64)
+    assert not isinstance(rng, np.random.BitGenerator)
+    sequence = rng if isinstance(rng, np.random.SeedSequence) else np.random.SeedSequence(rng)
+    return sequence.generate_state(2, np.uint64).astype(np.uint64)
+
+
+def seed_sequence(rng: Any) -> np.random.SeedSequence:
+    """Seeds of the draws that one call leaves to NumPy: made from ``stream_key``, with a check of ``rng``."""
+    return np.random.SeedSequence([int(word) for word in stream_key(check_random_state(rng))])

@@ -1,0 +1,127 @@
+"""Rankings, and numbers that belong to them or to their ranks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from plrank_fast._core.ranking import rankings as _rankings
+from plrank_fast.validation.array_types import FloatArray, IntArray, RankingArray
+from plrank_fast.validation.arrays import integer_array, real_array
+from plrank_fast.validation.queries import longest_list
+
+
+def given_rankings(
+    rankings: ArrayLike, offsets: IntArray, cutoff: int | None, batch: bool, prefixes: bool = False
+) -> RankingArray:
+    """Return rankings made elsewhere as (n_queries, n_samples, length), every entry in use checked.
+
+    A ranking may be longer than the cutoff, and entries past the end of a short query are not looked at (they are -1
+    in the output of ``sample_rankings``); it must not be shorter than both the cutoff and the query. With cutoff None
+    all ranks are in use, however many there are. With ``prefixes`` a ranking may end early, and is -1 from there on.
+    """
+    array = integer_array(rankings, "rankings")
+    shape = array.shape
+    n_queries = offsets.size - 1
+    if array.ndim == 2 and n_queries == 1:
+        array = array[np.newaxis]
+    if array.ndim != 3 or array.shape[0] != n_queries:
+        expected = f"({n_queries}, n_samples, length)" if batch else "(n_samples, length)"
+        raise ValueError(f"rankings must have shape {expected}, got {shape}")
+    if array.shape[1] == 0:
+        raise ValueError("rankings must hold at least one ranking, got none")
+    longest = longest_list(offsets)
+    if cutoff is None:
+        cutoff = array.shape[2]
+    elif array.shape[2] < min(cutoff, longest):
+        raise ValueError(f"rankings must reach rank {min(cutoff, longest)}, got rankings of length {array.shape[2]}")
+    narrow = np.clip(array, -2, 2**31 - 1).astype(np.int32)
+    fault, (query, sample, rank) = _rankings.find_fault(narrow, offsets, cutoff, prefixes)
+    if fault:
+        item = array[query, sample, rank]
+        where = f"(query {query}, sample {sample}, rank {rank})" if batch else f"(sample {sample}, rank {rank})"
+        if fault == _rankings.DUPLICATE:
+            raise ValueError(f"rankings must not repeat an item, got {item} a second time at {where}")
+        if fault == _rankings.AFTER_THE_END:
+            raise ValueError(f"rankings must not go on after -1, which ends them, got {item} at {where}")
+        n_items = int(offsets[query + 1] - offsets[query])
+        raise ValueError(f"rankings must hold items 0 to {n_items - 1}, got {item} at {where}")
+    return narrow
+
+
+def one_per_ranking(values: ArrayLike, name: str, shape: tuple[int, int], batch: bool) -> FloatArray:
+    """Return numbers of rankings as (n_queries, n_rankings): given so, or without ``batch`` as (n_rankings,)."""
+    array = real_array(values, name, ndim=None)
+    if array.shape != shape and not (shape[0] == 1 and array.shape == shape[1:]):
+        expected = shape if batch else shape[1:]
+        raise ValueError(f"{name} must have one entry per ranking, shape {expected}, got {array.shape}")
+    return array.reshape(shape)
+
+
+def one_per_rank(values: ArrayLike, name: str, shape: tuple[int, ...], batch: bool) -> FloatArray:
+    """Return numbers of ranks in the shape of the rankings: given so, or without ``batch`` as (n_rankings, length)."""
+    array = real_array(values, name, ndim=None)
+    if array.shape != shape and not (shape[0] == 1 and array.shape == shape[1:]):
+        expected = shape if batch else shape[1:]
+        raise ValueError(f"{name} must have the shape of rankings, {expected}, got {array.shape}")
+    return array.reshape(shape)
+
+
+def one_per_place(array: FloatArray, name: str, n_ranks: int) -> FloatArray:
+    """Return the first ``n_ranks`` of numbers of ranks, 1-dimensional, if there are as many."""
+    if array.size < n_ranks:
+        raise ValueError(f"{name} must have one entry per rank, {n_ranks} or more, got {array.size}")
+    return array[:n_ranks]
+
+
+def chances(array: FloatArray, name: str) -> FloatArray:
+    """Return probabilities of what has happened: above 0, and at most 1 but for rounding."""
+    wrong = ~((array > 0.0) & (array <= 1.0 + 1e-9))
+    if wrong.any():
+        first = tuple(int(i) for i in np.argwhere(wrong)[0])
+        raise ValueError(f"{name} must be above 0 and at most 1, got {array[first]} at index {first}")
+    return array
+
+
+def whole_rankings(lengths: IntArray, shown: NDArray[np.bool_], wanted: IntArray) -> None:
+    """Check that no ranking shown ends before the rank wanted of its query; lengths and shown: (n_queries, n_rows)."""
+    short = shown & (lengths < wanted[:, np.newaxis])
+    if short.any():
+        query, row = (int(i) for i in np.argwhere(short)[0])
+        raise ValueError(
+            f"rankings must not end early here, got {lengths[query, row]} items in place of {wanted[query]} at "
+            f"(query {query}, sample {row})"
+        )
+
+
+def reward_baseline(values: Any, shape: tuple[int, int], per_ranking: bool) -> FloatArray | None:
+    """Return what is taken off the rewards, to be broadcast to their shape; None is the mean of the other rankings.
+
+    That is what True asks for; False is 0; else a number, one of each query or, with ``per_ranking``, of each ranking.
+    """
+    if isinstance(values, (bool, np.bool_)):
+        return None if values else np.zeros((1, 1))
+    array = real_array(values, "baseline", ndim=None)
+    if array.ndim == 0:
+        return array.reshape(1, 1)
+    if per_ranking and (array.shape == shape or (shape[0] == 1 and array.shape == shape[1:])):
+        return array.reshape(shape)
+    if array.shape == shape[:1]:
+        return array[:, np.newaxis]
+    each = f", one of each query, {shape[:1]}" + (f", or one of each ranking, {shape}" if per_ranking else "")
+    raise ValueError(f"baseline must be True, False, a number{each}, got shape {array.shape}")
+
+
+def rewards_of_block(values: Any, shape: tuple[int, int], batch: bool) -> FloatArray:
+    """Return what a caller's reward function gave for a block of rankings, (n_queries, n_rankings)."""
+    return one_per_ranking(values, "reward(rankings)", shape, batch)
+
+
+def values_of_rankings(values: ArrayLike, n_docs: int) -> FloatArray:
+    """Return noisy scores of a query's documents, (n_samples, n_docs), of at least one ranking."""
+    array = real_array(values, "sampled_values", ndim=(2,))
+    if array.shape[1] != n_docs or not array.size:
+        raise ValueError(f"sampled_values must have shape (N, {n_docs}), got {array.shape}")
+    return array

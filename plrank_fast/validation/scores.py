@@ -1,0 +1,121 @@
+"""What belongs to scores: arrays of their length or shape, and arguments that look exchanged."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from plrank_fast.validation.array_types import FloatArray
+from plrank_fast.validation.combinations import excluded
+
+FEWEST_TO_JUDGE = 12  # numbers, before their looks say what they are
+LARGEST_GAIN_TO_JUDGE = 31.0  # of grades up to 5
+SECOND_DCG_WEIGHT = 1.0 / np.log2(3.0)
+ORDERED_AFTER_SCORES = ("relevance", "labels")
+ORDER_OF_RESEARCH_CODE = (
+    ": the order here is (scores, relevance, rank_weights); plrank_fast.compat.sigir22 has the published code's, "
+    "(rank_weights, labels, scores)"
+)
+
+
+def same_length(array: FloatArray, name: str, scores: FloatArray, scores_first: bool = True) -> FloatArray:
+    """Return ``array`` if it has one entry per document.
+
+    Warns where the two look exchanged, if the caller takes ``scores_first``.
+    """
+    if array.shape != scores.shape:
+        order = ""
+        if scores_first and 1 < scores.size < array.size and scores[-1] >= 0.0 and (np.diff(scores) < 0.0).all():
+            order = ORDER_OF_RESEARCH_CODE
+        raise ValueError(
+            f"{name} must have one entry per score, got shape {array.shape} for {scores.size} scores{order}"
+        )
+    if scores_first and array.size >= 3:
+        _warn_if_exchanged(array, name, scores)
+    return array
+
+
+def _warn_if_exchanged(array: FloatArray, name: str, scores: FloatArray) -> None:
+    """Warn where scores and relevance or labels look as if they had been given in another library's order.
+
+    Scores that are few different whole numbers, beside relevance that is nearly nowhere the same, are grades beside
+    scores. Grades and gains of them are whole numbers, and scores of a model are not, so that one look at the first
+    entries ends this for most calls. Scores that are the rank weights of DCG, to the digit, are those.
+    """
+    first = scores.item(0)
+    if first == 1.0 and abs(scores.item(1) - SECOND_DCG_WEIGHT) < 1e-6:
+        discounts = 1.0 / np.log2(np.arange(2, scores.size + 2))
+        if np.abs(scores - discounts).max() < 1e-6:
+            warn(f"scores look like the rank weights of DCG{ORDER_OF_RESEARCH_CODE}")
+    if not first.is_integer() or array.item(0).is_integer() or name not in ORDERED_AFTER_SCORES:
+        return
+    if array.size < FEWEST_TO_JUDGE or scores.min() < 0.0 or scores.max() > LARGEST_GAIN_TO_JUDGE:
+        return
+    if not (scores == np.floor(scores)).all():
+        return
+    if 1 < np.unique(scores).size <= array.size / 2 and np.unique(array).size >= 0.9 * array.size:
+        warn(
+            f"scores look like grades, whole numbers from {scores.min():g} to {scores.max():g}, and {name} like "
+            f"scores: scores come first here, (scores, {name}, ...), unlike in scikit-learn"
+        )
+
+
+def warn_if_gains(labels: FloatArray) -> None:
+    """Warn where grades, from which gains are to be made, look like gains 2**grade - 1 already.
+
+    That is where many labels are above 0, none of them is 2, 4, 5 or another number without that form, and 1, 3 and 7
+    are all there. Scales up to 3 cannot be told from their gains, which are 0, 1 and 3.
+    """
+    if labels.max(initial=0.0) < 7.0:
+        return
+    values, counts = np.unique(labels[labels != 0.0], return_counts=True)
+    mantissa, _ = np.frexp(values + 1.0)
+    if counts.sum() >= FEWEST_TO_JUDGE and (mantissa == 0.5).all() and np.isin([1.0, 3.0, 7.0], values).all():
+        shown = ", ".join(f"{value:g}" for value in values[:6])
+        warn(f"labels look like gains, {shown} and no grade between: pass the grades, gains are made of them here")
+
+
+def warn(message: str) -> None:
+    """Warn about a call, at the line outside this package that made it."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "plrank_fast":
+        frame = frame.f_back
+        level += 1
+    warnings.warn(message, UserWarning, stacklevel=level)
+
+
+def ideal_metrics(ideal: FloatArray) -> FloatArray:
+    """Return the metric of each query's ideal ranking, if none is negative: what is to be divided by it."""
+    if (ideal < 0.0).any():
+        query = int(np.argmax(ideal < 0.0))
+        raise ValueError(f"normalize needs ideal metrics of at least 0, got {ideal[query]} for query {query}")
+    return ideal
+
+
+def shape_of_scores(shape: tuple[int, ...], offsets: Any, mask: Any) -> None:
+    """Check the shape of a network's scores, and that only one argument says where queries end: one that can."""
+    if len(shape) not in (1, 2):
+        raise ValueError(f"scores must have shape (n_docs,), (n_docs, 1) or (n_queries, length), got {shape}")
+    if mask is not None:
+        excluded(offsets, "offsets", "a mask", "which says where queries end")
+    elif offsets is not None and shape[1:] not in ((), (1,)):
+        raise ValueError(f"scores must have shape (n_docs,) or (n_docs, 1) with offsets, got {shape}")
+
+
+def mask_of_scores(mask: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    """Return a mask of the shape of the scores."""
+    places = np.asarray(mask)
+    if places.dtype != np.bool_:
+        raise TypeError(f"mask must be of bool, True where a document stands, got dtype {places.dtype}")
+    return like_scores(places, "mask", shape)
+
+
+def like_scores(array: NDArray[Any], name: str, shape: tuple[int, ...], or_flat: bool = False) -> NDArray[Any]:
+    """Return ``array`` if it has the shape of the scores, or if allowed as many entries in one dimension."""
+    if array.shape != shape and not (or_flat and array.shape == (int(np.prod(shape)),)):
+        raise ValueError(f"{name} must have the shape of scores, {shape}, got {array.shape}")
+    return array
