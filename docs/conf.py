@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import re
 import sys
+from importlib.resources import files
 from pathlib import Path
 
 from docutils import nodes
+from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.addnodes import pending_xref
 from sphinx.transforms import SphinxTransform
 
@@ -40,6 +42,9 @@ autodoc_typehints = "none"  # types stand in the docstrings, with shapes
 autodoc_member_order = "bysource"
 
 myst_heading_anchors = 3
+myst_enable_extensions = ["dollarmath"]
+html_math_renderer = "mathml"  # which browsers typeset by themselves, without scripts or a network ...
+FONT_OF_FORMULAS = files("ziamath.fonts") / "STIXTwoMath-Regular.ttf"  # ... given a font that has symbols of all sizes
 
 sphinx_gallery_conf = {
     "examples_dirs": "gallery",
@@ -59,7 +64,7 @@ sphinx_gallery_conf = {
 
 html_theme = "pydata_sphinx_theme"
 html_title = "plrank-fast"
-html_static_path = ["_static"]
+html_static_path = ["_static", str(FONT_OF_FORMULAS)]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_copy_source = False
@@ -90,6 +95,18 @@ def list_other_pages(app, name: str, source: list[str]) -> None:
         named = set(re.findall(r"^(?:.* <)?(\w+)>?$", lists, re.MULTILINE)) | {"index"}
         others = sorted({page.stem for page in FOLDER.glob("*.md")} - named)
         source[0] = source[0].replace(PLACE_OF_OTHER_PAGES, "\n".join(others))
+
+
+def inline_formula(translator, node: nodes.math) -> None:
+    """Write a formula of a line as MathML."""
+    translator.body.append(tex2mathml(node.astext()))
+    raise nodes.SkipNode
+
+
+def displayed_formula(translator, node: nodes.math_block) -> None:
+    """Write a formula on a line of its own as MathML; one that is too wide scrolls."""
+    translator.body.append(f'<div class="math">{tex2mathml(node.astext(), as_block=True)}</div>\n')
+    raise nodes.SkipNode
 
 
 class TrimBlocks(SphinxTransform):
@@ -154,6 +171,7 @@ def public_names() -> set[str]:
 
 def setup(app) -> None:
     """Called by Sphinx."""
+    app.add_html_math_renderer("mathml", (inline_formula, None), (displayed_formula, None))
     app.connect("source-read", list_other_pages)
     app.add_transform(TrimBlocks)
     app.add_transform(LinkPublicNames)

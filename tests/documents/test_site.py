@@ -87,6 +87,18 @@ def test_no_block_is_left_out(page):
         assert all(line.partition("  #")[0].strip() in examples for line in code.splitlines()), code
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_formulas_are_typeset(page):
+    """As ``make docs`` does it. Mutants: a misspelt command; a brace left open; brackets of LaTeX."""
+    latex2mathml = pytest.importorskip("docutils.utils.math.latex2mathml", reason="docutils is not installed")
+    text = re.sub(r"`[^`]*`", "", FENCE.sub("", page.read_text()))
+    assert not re.search(r"\\[\[(]", text)
+    formulas = re.findall(r"\$\$(.+?)\$\$|\$(.+?)\$", text, re.DOTALL)
+    assert formulas or page.name != "note.md"
+    for displayed, inline in formulas:
+        assert latex2mathml.tex2mathml(displayed or inline).startswith("<math")
+
+
 def plain_python(page):
     """Blocks of Python that are no doctests."""
     text = page.read_text()
