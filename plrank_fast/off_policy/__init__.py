@@ -20,6 +20,11 @@ all sessions, whatever their query; a row of -1 is no session, so that queries m
 Clicks that tell of items rather than rankings become relevance by ``relevance_from_clicks``: clicks over the exact
 exposure under the logging policy, which any gradient of this library then takes.
 
+Weights are exponentials of differences of log-probabilities. A session's term errs by at most 1e-12 of its absolute
+value times 1 and the absolute terms of its two log-probabilities; sums of weights must be numbers that a double holds.
+``iips``, ``pseudo_inverse`` and the prediction of ``doubly_robust`` are exact to 1e-8, over the logging policy's chance
+of an item at a rank in ``iips``, and as least squares amplify it in ``pseudo_inverse``.
+
 Source: Swaminathan and Joachims, "The self-normalized estimator for counterfactual learning", 2015; Swaminathan et al.,
 "Off-policy evaluation for slate recommendation", 2017; Li et al., "Offline evaluation of ranking policies with click
 models", KDD 2018; McInerney et al., "Counterfactual evaluation of slate recommendations with sequential reward

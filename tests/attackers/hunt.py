@@ -49,7 +49,9 @@ class Case:
         if problem.is_trivial:
             return {}
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="scores look like grades|relevance looks like")
+            warnings.filterwarnings(
+                "ignore", message="scores look like grades|relevance looks like|labels look like|.*gains"
+            )
             ratios = ATTACKS[self.attack].measure(problem, finer=finer)
         if not finer and max(ratios.values()) > SUSPICIOUS:
             return self.measure(finer=True)

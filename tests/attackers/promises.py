@@ -17,14 +17,14 @@ import plrank_fast as plr
 import ranking_oracle
 import trapezoid_oracle
 from adversarial_problem import Problem
+from error_ratios import LEAST, OF_SUMS, OF_TERMS, Ratios, of_norm, of_terms, ratio
 from plrank_fast import fairness, reference
 from plrank_fast._core.gradients import stochastic_rank as _stochastic_rank
+from plrank_fast._core.sampling import latin_hypercube as _latin_hypercube
+from promises_of_logs import cost_of_sessions, logs, logs_of_all_rankings, ranking_rows, rewards_of_rankings
+from promises_of_losses import cost_of_pairs, losses
 
-Ratios = dict[str, float]
 ALPHA = 1e-9  # false positives of each test of a distribution
-OF_TERMS = 1e-12  # error of an estimator for given rankings, of its absolute terms
-OF_SUMS = 1e-8  # error of rank probabilities, their sums, and exposure
-LEAST = 1e-290  # below it a double has fewer digits
 MOST_IN_SUBSETS = 10
 FEW = 5  # documents whose rankings can all be looked at
 
@@ -37,17 +37,6 @@ class Attack:
     most_docs: int
     cost: Callable[[Problem], float]  # about how many operations on one item, rank and node the oracle takes
     climbs: bool = True  # whether a larger ratio means a harder problem, or only other random numbers
-
-
-def ratio(error: float, promise: float) -> float:
-    """Error over promise; what is not a number breaks it."""
-    return float(error / promise) if error < np.inf else np.inf
-
-
-def of_norm(got: np.ndarray, best: np.ndarray, problem: Problem) -> float:
-    """``pl_rank_exact``: rtol times the larger of the norm and max |theta| max |rho| / 1000."""
-    scale = np.abs(problem.rank_weights[: problem.n_docs]).max() * np.abs(problem.relevance).max()
-    return ratio(np.linalg.norm(got - best), problem.rtol * max(np.linalg.norm(best), 1e-3 * scale))
 
 
 def exact_expectations(problem: Problem, *, noise: str = "gumbel", finer: bool = False) -> Ratios:
@@ -100,33 +89,11 @@ def probabilities(problem: Problem, *, finer: bool = False) -> Ratios:
     }
 
 
-def rankings_for(problem: Problem, n_rankings: int) -> np.ndarray:
-    """Likely rankings, absurd ones, and the reverse of the likeliest."""
-    rng = np.random.default_rng(problem.seed)
-    likeliest = np.argsort(-problem.scores, kind="stable")
-    kinds = [
-        lambda: likeliest,
-        lambda: likeliest[::-1],
-        lambda: rng.permutation(problem.n_docs),
-        lambda: np.argsort(-problem.scores - rng.gumbel(size=problem.n_docs)),
-        lambda: np.roll(likeliest, rng.integers(problem.n_docs)),
-    ]
-    chosen = rng.integers(len(kinds), size=n_rankings)
-    return np.array([kinds[kind]()[: problem.cutoff] for kind in chosen])
-
-
-def of_terms(got: np.ndarray, pair: ranking_oracle.Pair, exponent: int) -> float:
-    """Largest error of an item, over 1e-12 of the sum of its own absolute terms."""
-    total, absolute = (np.asarray(part) for part in pair)
-    error = np.abs(np.ldexp(np.asarray(got).astype(np.longdouble), -exponent) - total)
-    return ratio(float((error / (OF_TERMS * absolute + LEAST)).max()), 1.0)
-
-
 def given_rankings(problem: Problem, *, finer: bool = False) -> Ratios:
     """Every estimator that takes rankings, on likely and on absurd ones."""
     problem = dataclasses.replace(problem, exponents=(*problem.exponents[:2], 0))
     scores, relevance, rank_weights = problem.passed()
-    rankings = rankings_for(problem, 3)
+    rankings = ranking_rows(problem, 3)
     plain = problem.relevance, problem.rank_weights[: problem.n_docs]
     exponent = problem.exponents[0] + problem.exponents[1]
     options = {"rankings": rankings, "n_threads": 1}
@@ -167,7 +134,7 @@ def given_rankings(problem: Problem, *, finer: bool = False) -> Ratios:
 def conditional(problem: Problem, *, finer: bool = False) -> Ratios:
     """``pl_rank_cmc`` for given rankings, gradient and Hessian diagonal: held to the largest item's absolute terms."""
     problem = dataclasses.replace(problem, exponents=(*problem.exponents[:2], 0))
-    rankings = rankings_for(problem, 2)
+    rankings = ranking_rows(problem, 2)
     plain = problem.relevance, problem.rank_weights[: problem.n_docs]
     exponent = problem.exponents[0] + problem.exponents[1]
     gradient, diagonal = plr.pl_rank_cmc(*problem.passed(), rankings=rankings, hessian=True, n_threads=1)
@@ -248,7 +215,10 @@ def g_test(counts: np.ndarray, probabilities: np.ndarray) -> float:
 
 
 def distributions(problem: Problem, *, finer: bool = False) -> Ratios:
-    """Every sampler: all prefixes of short lists, the items at one rank of long ones; log p over log ``ALPHA``."""
+    """Every sampler: all prefixes of short lists, the items at one rank of long ones; log p over log ``ALPHA``.
+
+    The Latin hypercube samples a query for each ranking that is counted, as those of one query are not independent.
+    """
     scores = np.ldexp(problem.passed_scores(), -problem.exponents[2])
     rng = np.random.default_rng(problem.seed)
     short = problem.n_docs <= FEW
@@ -263,9 +233,15 @@ def distributions(problem: Problem, *, finer: bool = False) -> Ratios:
         chances = trapezoid_oracle.rank_probabilities(problem.scores, cutoff, finer=finer)[:, rank].clip(0.0)
         chances[chances < 1e-13] = 1e-13  # what the oracle cannot tell from 0
     n_samples = (50_000 if short else 2_000_000 // (problem.n_docs + 100)) * (4 if finer else 1)
-    ratios = {}
-    for sampler in plr.sampling.SAMPLERS:
-        rankings = plr.sample_rankings(scores, n_samples, cutoff, rng=problem.seed + finer, sampler=sampler)
+    drawn = {
+        sampler: plr.sample_rankings(scores, n_samples, cutoff, rng=problem.seed + finer, sampler=sampler)
+        for sampler in plr.sampling.SAMPLERS
+    }
+    of_call = int(rng.choice([1, 2, 7, 32]))  # each ranking of a Latin hypercube by itself is Plackett-Luce
+    hypercubes = latin_hypercube(problem, scores, n_samples, of_call, cutoff, problem.seed + finer)
+    drawn["latin_hypercube"] = hypercubes[:, rng.integers(of_call)]
+    ratios = {"strata of 'latin_hypercube'": strata(problem, scores)}
+    for sampler, rankings in drawn.items():
         in_order = np.sort(rankings, axis=1)
         distinct = (np.diff(in_order, axis=1) > 0).all() and in_order.min() >= 0 and in_order.max() < problem.n_docs
         if short:
@@ -275,6 +251,28 @@ def distributions(problem: Problem, *, finer: bool = False) -> Ratios:
         p_value = g_test(counts, chances) if distinct and counts.sum() == n_samples else -np.inf
         ratios[f"distribution of {sampler!r}"] = p_value / np.log(ALPHA)
     return ratios
+
+
+def latin_hypercube(
+    problem: Problem, scores: np.ndarray, n_queries: int, n_samples: int, cutoff: int, key: int
+) -> np.ndarray:
+    """Rankings of the same query over and over, (n_queries, n_samples, K), as the estimators draw them."""
+    rankings = np.empty((n_queries, n_samples, cutoff), dtype=np.int32)
+    _latin_hypercube.sample_rankings(
+        np.tile(scores, n_queries), np.tile(problem.relevance, n_queries), problem.n_docs * np.arange(n_queries + 1),
+        n_samples, cutoff, np.array([key, 1], dtype=np.uint64), 0, 1, rankings,
+    )  # fmt: skip
+    return rankings
+
+
+def strata(problem: Problem, scores: np.ndarray) -> float:
+    """First places of N rankings: an item that has the share p of them gets less than 2 more or fewer than N p, for it
+    covers that part of the N strata, each of which has one draw."""
+    n_samples = 500
+    first = latin_hypercube(problem, scores, 1, n_samples, 1, problem.seed)[0, :, 0]
+    shares = ranking_oracle.shares(scores, np.array([0]))[0]
+    counts = np.bincount(first, minlength=problem.n_docs)
+    return ratio(float(np.abs(counts - n_samples * shares).max()), 2.0)
 
 
 def cost_of_adjoints(problem: Problem) -> float:
@@ -304,5 +302,9 @@ ATTACKS = {
     "conditional": Attack(conditional, 150, cost_of_terms),
     "stochastic": Attack(stochastic_rank, 400, cost_of_terms),
     "expectation": Attack(expectation_over_rankings, FEW, cost_of_terms),
+    "losses": Attack(losses, 60, cost_of_pairs),
+    "logs": Attack(logs, 60, cost_of_sessions),
+    "all logs": Attack(logs_of_all_rankings, FEW, cost_of_sessions),
+    "rewards": Attack(rewards_of_rankings, 60, cost_of_sessions),
     "distribution": Attack(distributions, 400, cost_of_transforms, climbs=False),
 }

@@ -36,6 +36,12 @@ def log_prob(scores: np.ndarray, ranking: np.ndarray) -> Pair:
     return total, absolute
 
 
+def log_prob_of_prefixes(scores: np.ndarray, ranking: np.ndarray) -> Pair:
+    """Log-probability of the ranks down to each, with as many ulps of 1 as ranks among the absolute terms."""
+    parts = [log_prob(scores, ranking[: k + 1]) for k in range(len(ranking))]
+    return np.array([total for total, _ in parts]), np.array([size + k + 1 for k, (_, size) in enumerate(parts)])
+
+
 def _reward(relevance: np.ndarray, rank_weights: np.ndarray, ranking: np.ndarray) -> np.ndarray:
     """PR_k for each rank and one more, and the same of absolute terms; (2, K + 1)."""
     placed = rank_weights.astype(np.longdouble) * relevance[ranking].astype(np.longdouble)
@@ -86,17 +92,17 @@ def policy_gradient(
     if baseline:
         advantage = advantage - (advantage.sum(axis=0) - advantage) / (len(rankings) - 1)
         size = size + (size.sum(axis=0) - size) / (len(rankings) - 1)
-    total, absolute = _credited(scores, rankings, advantage, size)
+    total, absolute = credited(scores, rankings, advantage, size)
     return total / len(rankings), absolute / len(rankings)
 
 
 def log_prob_gradient(scores: np.ndarray, rankings: np.ndarray, cotangent: np.ndarray) -> Pair:
     """Sum of the gradients of the rankings' log-probabilities, each times a number."""
     credit = np.repeat(cotangent.astype(np.longdouble)[:, np.newaxis], rankings.shape[1], axis=1)
-    return _credited(scores, rankings, credit, np.abs(credit))
+    return credited(scores, rankings, credit, np.abs(credit))
 
 
-def _credited(scores: np.ndarray, rankings: np.ndarray, credit: np.ndarray, size: np.ndarray) -> Pair:
+def credited(scores: np.ndarray, rankings: np.ndarray, credit: np.ndarray, size: np.ndarray) -> Pair:
     """Sum over rankings i and ranks k of ``credit[i, k]`` d log P(y_k | what stands above) / df."""
     total, absolute = np.zeros((2, scores.size), np.longdouble)
     for ranking, of_ranks, most in zip(rankings, credit, size, strict=True):

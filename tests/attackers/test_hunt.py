@@ -1,20 +1,25 @@
 """``make hunt``: its oracles are right, it finds errors that are put in, and a seeded part of it finds none."""
 
+import dataclasses
 import itertools
 import json
 
 import numpy as np
 import pytest
 
+import loss_oracle
 import plrank_fast as plr
+import promises
 import ranking_oracle
 import trapezoid_oracle
 from adversarial_problem import UNCROSSED, Problem, changed, random_problem
 from hunt import Case, Hunt, main
 from plrank_fast import reference
+from plrank_fast.off_policy import OffPolicyEstimate
 from promises import ATTACKS, g_test
 
-ROUNDS = 5  # of each attack
+OF_LABELS_AND_LOGS = ("losses", "logs", "all logs", "rewards")
+OF_RANKINGS = tuple(name for name in ATTACKS if name not in OF_LABELS_AND_LOGS)
 TWINS = {1: reference.pl_rank_1, 2: reference.pl_rank_2, 3: reference.pl_rank_3}
 
 
@@ -74,6 +79,29 @@ class TestOracles:
         _, _, diagonal, _ = reference.exact_by_enumeration(*problem)
         np.testing.assert_allclose(total.astype(float), diagonal, rtol=0, atol=1e-14)
 
+    @pytest.mark.parametrize("spread", [0.0, 1.0, 8.0])
+    def test_losses_against_twins(self, spread):
+        rng = np.random.default_rng(7)
+        scores, labels = spread * rng.normal(size=9), np.round(4 * rng.random(9))
+        gains = plr.gains(labels)
+        pairs = [
+            (loss_oracle.pointwise(scores, labels, "squared"), reference.pointwise_squared(scores, labels)),
+            (loss_oracle.pointwise(scores, labels / 4, "logistic"), reference.pointwise_logistic(scores, labels / 4)),
+            (loss_oracle.softmax_cross_entropy(scores, labels), reference.softmax_cross_entropy(scores, labels)),
+            (loss_oracle.list_mle(scores, labels, 4), reference.list_mle(scores, labels, 4)),
+            (loss_oracle.pairwise_logistic(scores, labels, 0.7), reference.pairwise_logistic(scores, labels, 0.7)),
+            (loss_oracle.approx_ndcg(scores, labels, 0.5), reference.approx_ndcg(scores, gains, 0.5)),
+            (loss_oracle.soft_rank(scores, labels, 4, 0.8), reference.soft_rank(scores, gains, 4, 0.8)),
+        ]
+        for truncation in plr.losses.TRUNCATIONS:
+            options = 4, 0.5, 2.5, truncation
+            twin = reference.lambda_loss(scores, gains, *options)
+            pairs.append((loss_oracle.lambda_loss(scores, labels, *options), twin))
+        for oracle, twin in pairs:
+            for (total, absolute), expected in zip(oracle, twin, strict=True):
+                np.testing.assert_allclose(np.asarray(total, float), expected, rtol=1e-12, atol=1e-13)
+                assert (np.abs(total) <= absolute * (1 + 1e-15)).all()
+
     def test_g_test(self):
         """The share of p-values below 0.01 is about 0.01, of distributions with rare cells too."""
         rng = np.random.default_rng(6)
@@ -108,12 +136,17 @@ class TestProblems:
         assert largest > 1e250
 
 
-def relatively_wrong(call, factor):
-    """The function with its first result multiplied."""
+def relatively_wrong(call, factor, place=0):
+    """The function with one of its results multiplied; of an estimate from a log the value, or the gradient."""
 
     def wrong(*arguments, **options):
         result = call(*arguments, **options)
-        return (factor * result[0], *result[1:]) if isinstance(result, tuple) else factor * result
+        if isinstance(result, OffPolicyEstimate):
+            changes = [("value", "numerators"), ("gradient",)][place]
+            return dataclasses.replace(result, **{name: factor * getattr(result, name) for name in changes})
+        if isinstance(result, tuple):
+            return (*result[:place], factor * result[place], *result[place + 1 :])
+        return factor * result
 
     return wrong
 
@@ -132,12 +165,13 @@ def swapped(call, share):
 
 
 class TestHunt:
-    def test_seeded(self, capsys):
+    @pytest.mark.parametrize(("attacks", "rounds", "outputs"), [(OF_RANKINGS, 5, 44), (OF_LABELS_AND_LOGS, 1, 49)])
+    def test_seeded(self, attacks, rounds, outputs, capsys):
         """Part of the search, the same every time. Without mutants of its own: the tests below put errors in."""
-        hunt = Hunt(0, most_cost=3e5)
-        hunt.run(rounds=ROUNDS)
+        hunt = Hunt(0, most_cost=3e5, attacks=attacks)
+        hunt.run(rounds=rounds)
         print(hunt.table())
-        assert len(hunt.worst) == 42
+        assert len(hunt.worst) == outputs
         assert not hunt.violations
 
     @pytest.mark.parametrize(
@@ -154,20 +188,55 @@ class TestHunt:
             ("given", "ranking_log_prob_vjp", 1 + 1e-10),
             ("conditional", "pl_rank_cmc", 1 + 1e-10),
             ("expectation", "policy_gradient", 1 + 1e-10),
+            *(("losses", f"losses.{name}", 1 + 1e-10) for name in plr.losses.__all__),
+            ("logs", "off_policy.ips", 1 + 1e-10),
+            ("logs", "off_policy.rips", 1 + 1e-10),
+            ("logs", "off_policy.relevance_from_clicks", 1 + 1e-10),
+            ("logs", "off_policy.effective_sample_size", 1 + 1e-10),
+            ("all logs", "off_policy.doubly_robust", 1 + 1e-3),
+            ("all logs", "off_policy.iips", 1 + 1e-3),
+            ("all logs", "off_policy.pseudo_inverse", 1 + 1e-3),
+            ("rewards", "policy_gradient", 1 + 1e-10),
+            ("rewards", "rewards.expected_reward", 1 + 1e-6),
         ],
     )
     def test_finds_an_error(self, attack, name, factor, monkeypatch, capsys):
-        monkeypatch.setattr(plr, name, relatively_wrong(getattr(plr, name), factor))
-        hunt = Hunt(1, most_cost=1e5, attacks=[attack])
-        hunt.run(rounds=1)
-        assert hunt.violations
-        assert "BROKEN" in capsys.readouterr().out
+        module, name = (getattr(plr, name.split(".")[0]), name.split(".")[1]) if "." in name else (plr, name)
+        call, quick = getattr(module, name), attack in OF_LABELS_AND_LOGS
+        for place in range(2 if quick and attack != "rewards" else 1):
+            monkeypatch.setattr(module, name, relatively_wrong(call, factor, place))
+            hunt = Hunt(1, most_cost=1e5, attacks=[attack])
+            for _ in itertools.islice(hunt.round(attack), 6 if quick else None):
+                pass
+            assert hunt.violations
+            assert "BROKEN" in capsys.readouterr().out
 
     def test_finds_a_wrong_distribution(self, monkeypatch):
         monkeypatch.setattr(plr, "sample_rankings", swapped(plr.sample_rankings, 0.1))
         hunt = Hunt(2, most_cost=3e5, attacks=["distribution"])
         hunt.run(rounds=4)
         assert len(hunt.violations) == len(plr.sampling.SAMPLERS)
+
+    @pytest.mark.parametrize("fault", ["distribution", "strata"])
+    def test_finds_a_wrong_hypercube(self, fault, monkeypatch):
+        """Ranks exchanged in a tenth of the rankings; rankings that are independent of each other."""
+        draw = promises.latin_hypercube
+
+        def wrong(problem, scores, n_queries, n_samples, cutoff, key):
+            if fault == "distribution":
+                rankings = draw(problem, scores, n_queries, n_samples, cutoff, key)
+                if cutoff > 1:
+                    part = slice(n_queries // 10)
+                    rankings[part, :, :2] = rankings[part, :, 1::-1]
+                return rankings
+            return plr.sample_rankings(scores, n_queries * n_samples, cutoff, rng=key).reshape(
+                n_queries, n_samples, cutoff
+            )
+
+        monkeypatch.setattr(promises, "latin_hypercube", wrong)
+        hunt = Hunt(2, most_cost=3e5, attacks=["distribution"])
+        hunt.run(rounds=2)
+        assert [output.split()[0] for output in hunt.violations] == [fault]
 
     def test_the_same_every_time(self):
         tables = []
@@ -195,6 +264,15 @@ class TestFound:
             total, absolute = ranking_oracle.pl_rank(3, *problem, ranking)
             worst = max(worst, float((np.abs(plr.pl_rank_3(*problem, rankings=ranking) - total) / absolute).max()))
         assert worst <= 1e-12
+
+    def test_relevant_document_far_below(self):
+        """ApproxNDCG: nobody near the document is left of its gradient but what comes from those far above. Mutant: its
+        own slope, 1/4 at no distance, added and taken off again, as it was (1e-17 with another sign, or nothing)."""
+        scores, labels = np.array([0.0, 0.5, -40.0, -41.5]), np.array([0.0, 1.0, 2.0, 1.0])
+        for part in (slice(0, 3), slice(0, 4)):
+            _, (total, absolute) = loss_oracle.approx_ndcg(scores[part], labels[part], 0.9)
+            gradient = plr.losses.approx_ndcg(scores[part], labels[part], temperature=0.9)[1]
+            assert float((np.abs(gradient - total) / absolute).max()) <= 1e-12
 
     def test_trapezoid_far_apart(self):
         """Gaps at which the square of w t overflows in the twin, where nothing is left of the item; of two documents

@@ -111,6 +111,7 @@ cdef void approx_rows(LossQuery *query, intp_t first, intp_t last) noexcept nogi
         # the document itself adds 1/2 to the sum: rank + 1 = 1 + 1 + sum - 1/2
         after_rank = 1.5 + kernels.logistic_rank(
             state.scores[d], state.scores, state.memory, query.n_items)
+        state.memory[d] = 0.0  # no slope of its own: beside it, what comes from documents far away would be rounded off
         logarithm = log2(after_rank)
         query.value[0] -= state.factors[row] / logarithm
         slope = state.factors[row] / (LOG_2 * after_rank * logarithm * logarithm)

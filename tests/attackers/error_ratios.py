@@ -1,0 +1,31 @@
+"""Errors over what is promised of them: above 1 the promise is broken."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from adversarial_problem import Problem
+from ranking_oracle import Pair
+
+Ratios = dict[str, float]
+OF_TERMS = 1e-12  # error of what is computed from given rankings or labels, of its absolute terms
+OF_SUMS = 1e-8  # error of rank probabilities, their sums, and exposure
+LEAST = 1e-290  # below it a double has fewer digits
+
+
+def ratio(error: float, promise: float) -> float:
+    """Error over promise; what is not a number breaks it."""
+    return float(error / promise) if error < np.inf else np.inf
+
+
+def of_norm(got: np.ndarray, best: np.ndarray, problem: Problem) -> float:
+    """``pl_rank_exact``: rtol times the larger of the norm and max |theta| max |rho| / 1000."""
+    scale = np.abs(problem.rank_weights[: problem.n_docs]).max() * np.abs(problem.relevance).max()
+    return ratio(np.linalg.norm(got - best), problem.rtol * max(np.linalg.norm(best), 1e-3 * scale))
+
+
+def of_terms(got: np.ndarray, pair: Pair, exponent: int = 0) -> float:
+    """Largest error of an item, over 1e-12 of the sum of its own absolute terms; ``exponent`` is of what was got."""
+    total, absolute = (np.asarray(part) for part in pair)
+    error = np.abs(np.ldexp(np.asarray(got).astype(np.longdouble), -exponent) - total)
+    return ratio(float((error / (OF_TERMS * absolute + LEAST)).max()), 1.0)
