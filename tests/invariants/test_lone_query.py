@@ -6,6 +6,7 @@ way of batches, and so is any call for which the compiled neighbours of the entr
 
 import inspect
 import math
+import sys
 import threading
 import warnings
 
@@ -122,6 +123,20 @@ def test_every_function_that_takes_scores_is_here():
         if callable(each) and {"scores", "offsets"} <= inspect.signature(each).parameters.keys()
     }
     assert taking == FUNCTIONS.keys() | ON_THE_WAY_OF_BATCHES
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_arguments_are_let_go(name):
+    """Nothing refers to an array after the call that did not before. Mutant: their buffers are not released."""
+    function, problem = FUNCTIONS[name], Problem(8)
+    given = problem.arguments(function)
+    arrays = [value for value in given.values() if isinstance(value, np.ndarray)]
+    function(**given)
+    before = [sys.getrefcount(array) for array in arrays]
+    result = function(**given)
+    assert [sys.getrefcount(array) for array in arrays] == before
+    arrays = [array for array in arrays_of(result) if isinstance(array, np.ndarray)]
+    assert {sys.getrefcount(array) for array in arrays} <= {sys.getrefcount(np.zeros(1)) + 3}
 
 
 @pytest.mark.parametrize("n_items", [1, 2, 3, 8, 50])

@@ -91,6 +91,15 @@ def test_work_between_two_looks(call, steps, round_ns, costs):
     assert looks_of(call) >= 0.1 * steps / round_ns
 
 
+def test_a_long_query_in_a_batch_is_cut_too(costs):
+    """Whichever of the queries it is. Mutant: the first one only."""
+    costs(round_ns=1e-3)
+    scores, relevance, rank_weights = np.zeros(400), np.arange(400) % 5.0, plr.dcg_weights(10)
+    for offsets in ([0, 200, 400], [0, 0, 200, 400]):
+        options = {"n_samples": 1000, "rng": 0, "n_threads": 1, "offsets": offsets}
+        assert looks_of(lambda options=options: plr.pl_rank_2(scores, relevance, rank_weights, **options)) >= 2 * 1008
+
+
 def test_looks_while_rank_probabilities_are_cleared_and_summed():
     """Scores so far apart that next to nothing is integrated: what takes time is to touch the result, of 9 million
     numbers, three times, and there is a look at least every 5 million. Mutants: cleared, summed by columns, or made
