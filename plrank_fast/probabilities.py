@@ -11,7 +11,7 @@ from plrank_fast import scaling, validation
 from plrank_fast._core.gradients import exact as _exact
 from plrank_fast._core.gradients.sampled import EstimatorKind
 from plrank_fast._core.runtime import threads as _threads
-from plrank_fast.gradients import NOISES, has_unit_gumbel_noise, noisy_scores, pl_rank_exact, sampled_estimate
+from plrank_fast.gradients import NOISES, noise_of_lone_query, noisy_scores, pl_rank_exact, sampled_estimate
 from plrank_fast.validation import FloatArray, RandomState
 
 METHODS = ("exact", "sample")
@@ -30,10 +30,11 @@ def exact_expectation(
     out: Any,
 ) -> FloatArray:
     """Check all arguments, then integrate the expected metric of each query."""
-    if offsets is None and has_unit_gumbel_noise(noise, sigma):
+    if offsets is None and (lone_noise := noise_of_lone_query(noise, sigma)) is not None:
         solution: FloatArray | None = _exact.lone_solution(
-            scores, relevance, rank_weights, rtol, validation.SMALLEST_TOLERANCE, n_threads, out, False, value=True
-        )
+            scores, relevance, rank_weights, rtol, validation.SMALLEST_TOLERANCE, lone_noise, n_threads, out, False,
+            value=True,
+        )  # fmt: skip
         if solution is not None:
             return solution
     scores_ = validation.real_array(scores, "scores")

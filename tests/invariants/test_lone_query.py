@@ -287,6 +287,27 @@ def test_odd_arguments_get_the_same_answer(name, monkeypatch):
         same_answer(answer, other)
 
 
+@pytest.mark.parametrize("sigma", [1.0, 0.25, 3.0, 1e-250, 1e300, 0.0, -1.0, np.inf, np.nan, 2, "1", None])
+@pytest.mark.parametrize("noise", ["gumbel", "normal", "uniform"])
+@pytest.mark.parametrize("name", ["pl_rank_exact", "expected_metric"])
+def test_noise(name, noise, sigma, monkeypatch):
+    """Normal noise of an ordinary scale takes the short way too, with Gumbel noise scores would have to be divided.
+
+    Mutants: any scale taken to be 1; Gumbel noise of any scale on the short way; an extraordinary scale on it.
+    """
+    function, problem = FUNCTIONS[name], Problem(12)
+    given = problem.arguments(function) | {"noise": noise, "sigma": sigma}
+    before = lone_query.delivered()
+    mine = outcome(function, given)
+    short = lone_query.delivered() - before
+    without_neighbours(monkeypatch)
+    same_answer(mine, outcome(function, given))
+    assert short == (
+        sigma in ([1.0] if noise == "gumbel" else [1.0, 0.25, 3.0] if noise == "normal" else [])
+        and type(sigma) is float
+    )
+
+
 def test_rankings_are_used_up_by_their_ranks():
     """A query of a third of a millisecond is short. Mutant: PL-Rank-3 costs a tenth of a ns per item and rank."""
     problem = Problem(120)

@@ -12,7 +12,7 @@ Unbiased for any rank weights; O(D K) per ranking, in vector registers (``kernel
 Hessian diagonal is the derivative of F A under the sum and comes with it.
 """
 
-from libc.math cimport INFINITY, NAN
+from libc.math cimport NAN
 from libc.string cimport memcpy, memset
 
 from plrank_fast._core.gradients.estimator cimport Estimate, Estimator, new_estimator, take_mean
@@ -24,7 +24,6 @@ from plrank_fast._core.ranking.remaining cimport (
     unit_ratio,
     weight_in_unit,
 )
-from plrank_fast._core.ranking.weights cimport PLR_LARGEST_SPREAD, relative_weights_of
 from plrank_fast._core.runtime.layout cimport Layout, layout_at, measure, take
 from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t
 from plrank_fast._core.runtime.simd cimport simd_level
@@ -56,7 +55,7 @@ cdef struct Conditional:
     # the state of one query; arrays over items or ranks are padded to whole vectors
     bint wide                    # weights span more than a double: ranks have units of their own, in ``remaining``
     Remaining remaining
-    double *weights              # exp(score - highest score); unused if wide
+    double *weights              # those of the estimate, which are others while a ranking is looked at
     double *relevance
     double *item_gradient        # of one ranking
     double *item_hessian
@@ -121,7 +120,6 @@ cdef inline intp_t padded(intp_t n) noexcept nogil:
 cdef char *lay_out(Conditional *state, intp_t n_items, intp_t cutoff, Layout *layout) noexcept nogil:
     """Returns the workspace of ``state.remaining``."""
     cdef size_t items = padded(n_items) * sizeof(double), ranks = padded(cutoff + 1) * sizeof(double)
-    state.weights = <double *>take(layout, items)
     state.relevance = <double *>take(layout, items)
     state.item_gradient = <double *>take(layout, items)
     state.item_hessian = <double *>take(layout, items)
@@ -146,31 +144,26 @@ cdef size_t workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
 
 
 cdef inline void clear_padding(double *array, intp_t n) noexcept nogil:
-    """The last vector; its first entries are written afterwards."""
-    memset(array + padded(n) - 8, 0, 8 * sizeof(double))
+    """What is left of the last vector; arrays of a workspace have whole cache lines."""
+    memset(array + n, 0, (padded(n) - n) * sizeof(double))
 
 
 cdef void begin(Estimate *estimate, char *memory) noexcept nogil:
     cdef Layout layout = layout_at(memory)
     cdef Conditional *state = <Conditional *>take(&layout, sizeof(Conditional))
-    cdef intp_t n_items = estimate.n_items, cutoff = estimate.cutoff, d, k
+    cdef intp_t n_items = estimate.n_items, cutoff = estimate.cutoff, k
     cdef char *of_remaining = lay_out(state, n_items, cutoff, &layout)
-    cdef double highest = -INFINITY, lowest = INFINITY
     estimate.state = state
     memset(estimate.gradient, 0, n_items * sizeof(double))
     if estimate.hessian != NULL:
         memset(estimate.hessian, 0, n_items * sizeof(double))
-    for d in range(n_items):
-        highest = max(highest, estimate.scores[d])
-        lowest = min(lowest, estimate.scores[d])
     state.heaviest = 0.0
-    state.wide = not (highest - lowest <= PLR_LARGEST_SPREAD)
+    state.wide = not estimate.weights.representable
+    state.weights = estimate.weights.relative
     clear_padding(state.weights, n_items)
     clear_padding(state.relevance, n_items)
     if state.wide:
         prepare_remaining(&state.remaining, estimate.scores, n_items, cutoff, of_remaining)
-    else:
-        relative_weights_of(estimate.scores, highest, state.weights, n_items)
     memcpy(state.relevance, estimate.relevance, n_items * sizeof(double))
     # of these nine, which lie one behind the other, the kernels read whole vectors
     memset(state.sums, 0, <size_t>(<char *>state.placed_hessian - <char *>state.sums))

@@ -50,6 +50,7 @@ cdef struct Estimator:
     finish_step finish
     int passes                   # over the rankings
     bint one_per_query           # the estimate is one number, not one per item
+    bint asks_for_spread         # whether it looks at how the weights of the items are spread
     intp_t fewest_items          # of a query: 2 for gradients, as rounding must not give one to a single item
     double ns_per_item           # rough cost per sample and item, per sample and rank, and per sample, item and rank
     double ns_per_rank
@@ -89,6 +90,7 @@ cdef inline Estimator new_estimator(
     estimator.finish = finish
     estimator.passes = 1
     estimator.one_per_query = False
+    estimator.asks_for_spread = False
     estimator.fewest_items = 2
     estimator.ns_per_item = ns_per_item
     estimator.ns_per_rank = ns_per_rank
@@ -104,6 +106,8 @@ cdef inline double ns_per_sample(const Estimator *estimator, intp_t n_items, int
 cdef inline void take_mean(Estimate *estimate) noexcept nogil:
     """A finish step: sums over the rankings become their mean."""
     cdef intp_t d
+    if estimate.n_samples == 1:
+        return
     for d in range(estimate.n_items):
         estimate.gradient[d] /= estimate.n_samples
     if estimate.hessian != NULL:

@@ -24,6 +24,7 @@ def lone_solution(
     rank_weights: Any,
     rtol: Any,
     smallest_tolerance: float,
+    inverse_sigma: float,
     n_threads: Any,
     out: Any,
     hessian: Any,

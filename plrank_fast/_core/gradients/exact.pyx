@@ -236,11 +236,12 @@ def solve_batch(
 
 
 def lone_solution(
-    scores, relevance, rank_weights, rtol, double smallest_tolerance, n_threads, out, hessian, bint value
+    scores, relevance, rank_weights, rtol, double smallest_tolerance, double inverse_sigma, n_threads, out, hessian,
+    bint value
 ):
     """Return the gradient of one short query with plain arguments, or its ``value``, or None.
 
-    With its Hessian diagonal if wanted. See ``runtime/lone_query``.
+    With its Hessian diagonal if wanted; noise as in ``solve_batch``. See ``runtime/lone_query``.
     """
     cdef SolveCall call
     cdef Batch batch
@@ -256,7 +257,7 @@ def lone_solution(
         return None
     n_results = 1 if value else query.n_items
     call.rtol = rtol
-    call.inverse_sigma = 0.0
+    call.inverse_sigma = inverse_sigma
     batch = query.batch()
     describe_solving(&batch, &call, query.n_items, query.n_ranks)
     if not plain_output(out, n_results) or not query.copy(&batch, (1 + with_hessian) * n_results * sizeof(double)):

@@ -247,4 +247,7 @@ cdef void finish(Estimate *estimate) noexcept nogil:
 
 
 cdef Estimator pl_rank_3_in_groups() noexcept nogil:
-    return new_estimator(groups_workspace, begin, accumulate_pl_rank_3, accumulate_group, finish, 0.0, 5.0, 0.0)
+    cdef Estimator estimator = new_estimator(
+        groups_workspace, begin, accumulate_pl_rank_3, accumulate_group, finish, 0.0, 5.0, 0.0)
+    estimator.asks_for_spread = True
+    return estimator

@@ -29,6 +29,7 @@ from plrank_fast._core.sampling.samplers cimport (
     Draw,
     LongDraw,
     Sampler,
+    asks_for_spread,
     complete_rankings,
     completes_rankings,
     deepest,
@@ -178,12 +179,16 @@ cdef char *draw_baseline(
 
 
 cdef char *weigh_items(
-    Estimate *estimate, Weights *weights, const Source *source, intp_t query, char *workspace
+    const Estimator *estimator, Estimate *estimate, Weights *weights, const Source *source, intp_t query,
+    char *workspace
 ) noexcept nogil:
-    """What does not depend on the estimator: weights of the items, and a baseline if a pilot is asked for."""
+    """What most estimators need: weights of the items, and a baseline if a pilot is asked for."""
+    cdef Draw draw = describe_draw(estimate, source, query)
+    cdef bint sort = (
+        estimator.asks_for_spread or source.pilot or source.given == NULL and asks_for_spread(&draw, estimate.n_items))
     estimate.weights = weights
     estimate.n_samples = source.n_samples
-    workspace = weigh(weights, estimate.scores, estimate.n_items, estimate.cutoff, workspace)
+    workspace = weigh(weights, estimate.scores, estimate.n_items, estimate.cutoff, sort, workspace)
     return draw_baseline(estimate, source, query, workspace)
 
 
@@ -196,7 +201,7 @@ cdef void estimate_given(
     cdef bint finished = False, first_attempt = True
     cdef int later
     workspace += rankings_bytes(GROUP_SIZE, deepest(estimate.n_items, estimate.cutoff))
-    workspace = weigh_items(estimate, &weights, source, query, workspace)
+    workspace = weigh_items(estimator, estimate, &weights, source, query, workspace)
     estimate.can_be_complete = estimate.cutoff == estimate.n_items  # what is past the cutoff has not been checked
     while not finished:
         begin_estimate(estimator, estimate, first_attempt, workspace)
@@ -243,7 +248,7 @@ cdef void estimate_drawn(
     cdef bint finished = False, first_attempt = True
     cdef int later
     workspace += rankings_bytes(BLOCK, estimate.cutoff)
-    workspace = weigh_items(estimate, &weights, source, query, workspace)
+    workspace = weigh_items(estimator, estimate, &weights, source, query, workspace)
     workspace = prepare_sampler(&sampler, &draw, &weights, workspace)
     estimate.can_be_complete = completes_rankings(&sampler)
     while not finished:
@@ -375,7 +380,7 @@ cdef int estimate_long_query(const void *call_, intp_t query, int n_threads) exc
         n_threads, 0 if source.given != NULL else thread_sampler_workspace(n_items, cutoff, source.n_samples))
     cdef int32_t *columns = <int32_t *>estimating.of_thread(0)
     cdef char *workspace = weigh_items(
-        &estimate, &weights, source, query, estimating.of_thread(0) + rankings_bytes(GROUP_SIZE, deep))
+        estimator, &estimate, &weights, source, query, estimating.of_thread(0) + rankings_bytes(GROUP_SIZE, deep))
     cdef bint finished = False, first_attempt = True
     drawing.draw = &draw
     drawing.weights = &weights

@@ -75,9 +75,11 @@ cdef bint draw_key(object rng, uint64_t *key) except -1:
         rng = rng.bit_generator
     if isinstance(rng, BIT_GENERATOR):
         generator = <plr_bit_generator *>PyCapsule_GetPointer(rng.capsule, "BitGenerator")
-        with rng.lock:
-            key[0] = generator.next_uint64(generator.state)
-            key[1] = generator.next_uint64(generator.state)
+        lock = rng.lock
+        lock.acquire()  # a with statement takes longer, and nothing here can raise
+        key[0] = generator.next_uint64(generator.state)
+        key[1] = generator.next_uint64(generator.state)
+        lock.release()
         return True
     if rng is None:
         fresh = URANDOM(16)

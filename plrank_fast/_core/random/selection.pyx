@@ -6,6 +6,8 @@ partitions be unbalanced all the same, the median of medians of five takes over 
 are sorted by counting, in vector registers.
 """
 
+from libc.math cimport INFINITY, ceil, sqrt
+
 from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t, uint64_t
 from plrank_fast._core.runtime.simd cimport simd_level
 
@@ -83,6 +85,26 @@ cdef inline double scattered_median(const double *keys, intp_t n, uint64_t *stat
         medians[i] = median_of_3(
             scattered_key(keys, n, state), scattered_key(keys, n, state), scattered_key(keys, n, state))
     return median_of_3(medians[0], medians[1], medians[2])
+
+
+cdef double early_key(const double *keys, intp_t n, intp_t k) noexcept nogil:
+    """A key above the k-th smallest of ``n``, but below most of the others: with luck, for 32 of them decide.
+
+    It is two standard deviations above where the k-th smallest is expected, which fails in about one case of thirty.
+    Infinity where so high a key would leave most keys below it.
+    """
+    cdef double sample[32]
+    cdef int32_t places[32]
+    cdef double share = <double>k / <double>n
+    cdef double place = ceil(33.0 * (share + 2.0 * sqrt(share * (1.0 - share) / 32.0)))
+    cdef intp_t i
+    if not place <= 24.0:
+        return INFINITY
+    for i in range(32):
+        sample[i] = keys[(i * n) >> 5]
+        places[i] = <int32_t>i
+    kernels.sort_short(sample, places, 32)
+    return sample[<intp_t>place - 1]
 
 
 cdef double median_of_medians(double *keys, int32_t *items, intp_t n) noexcept nogil:

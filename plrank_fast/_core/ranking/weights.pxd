@@ -23,6 +23,7 @@ cdef struct Weights:
     double *relative            # (n_items,) exp(score - highest)
     double total
     double lightest
+    bint sorted                 # whether the rest is set too
     weight_octaves octaves
     # upper bound on the sum over ranks k of S_1 / S_k in any ranking: the mean number of draws with replacement that it
     # takes to see ``cutoff`` items, and by how much a difference of sums over ranks amplifies rounding
@@ -31,4 +32,5 @@ cdef struct Weights:
 cdef void relative_weights_of(const double *scores, double highest, double *out, intp_t n_items) noexcept nogil
 cdef arrivals expected_arrivals(const Weights *weights, double wanted, double latest) noexcept nogil
 cdef size_t weights_workspace(intp_t n_items) noexcept nogil
-cdef char *weigh(Weights *weights, const double *scores, intp_t n_items, intp_t cutoff, char *workspace) noexcept nogil
+cdef char *weigh(
+    Weights *weights, const double *scores, intp_t n_items, intp_t cutoff, bint sort, char *workspace) noexcept nogil

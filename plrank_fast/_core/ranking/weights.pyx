@@ -61,8 +61,13 @@ cdef double bound_draws(const Weights *weights, intp_t cutoff) noexcept nogil:
     return bound
 
 
-cdef char *weigh(Weights *weights, const double *scores, intp_t n_items, intp_t cutoff, char *workspace) noexcept nogil:
-    """Describe the weights of one query. Returns the first byte of ``workspace`` not used. O(D + K)."""
+cdef char *weigh(
+    Weights *weights, const double *scores, intp_t n_items, intp_t cutoff, bint sort, char *workspace
+) noexcept nogil:
+    """Describe the weights of one query, with ``sort`` their spread too. O(D + K).
+
+    Returns the first byte of ``workspace`` not used.
+    """
     cdef double lowest
     weights.n_items = n_items
     weights.scores = scores
@@ -70,9 +75,11 @@ cdef char *weigh(Weights *weights, const double *scores, intp_t n_items, intp_t 
     weights.spread = weights.highest - lowest
     weights.representable = weights.spread <= PLR_LARGEST_SPREAD
     weights.relative = <double *>workspace
+    weights.sorted = sort and weights.representable
     if weights.representable:
         weights.total = kernels.relative(scores, weights.highest, 1.0, weights.relative, n_items)
         weights.lightest = exp(-weights.spread)
+    if weights.sorted:
         kernels.sort_into_octaves(weights.relative, n_items, weights.spread, &weights.octaves)
         weights.most_draws = bound_draws(weights, min(cutoff, n_items))
     return workspace + weights_workspace(n_items)
@@ -96,6 +103,6 @@ def arrival(const double[::1] scores, double wanted):
     cdef arrivals last
     memory = np.empty(scores.shape[0] + 8)
     cdef double[::1] view = memory
-    weigh(&weights, &scores[0], scores.shape[0], 1, <char *>&view[0])
+    weigh(&weights, &scores[0], scores.shape[0], 1, True, <char *>&view[0])
     last = expected_arrivals(&weights, wanted, 1e300)
     return last.time, last.rate

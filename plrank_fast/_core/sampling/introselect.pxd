@@ -1,6 +1,7 @@
 """The plain sampler: exponential arrival times, introselect, sort."""
 
 from plrank_fast._core.random.stream cimport plr_stream
+from plrank_fast._core.ranking.weights cimport Weights
 from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t
 
 cdef struct Introselect:
@@ -15,6 +16,6 @@ cdef struct Introselect:
 
 cdef size_t introselect_workspace(intp_t n_items) noexcept nogil
 cdef void prepare_introselect(
-    Introselect *sampler, const double *scores, intp_t n_items, intp_t cutoff, intp_t n_samples, char *workspace
+    Introselect *sampler, const Weights *weights, intp_t cutoff, intp_t n_samples, char *workspace
 ) noexcept nogil
 cdef void draw_ranking(Introselect *sampler, plr_stream *stream, int32_t *ranking, intp_t stride) noexcept nogil

@@ -8,8 +8,9 @@ in order: O(D + K log K) per ranking.
 from libc.float cimport DBL_MAX
 from libc.math cimport INFINITY, exp, sqrt
 
-from plrank_fast._core.random.selection cimport PLR_SHORT_LIST, keep_below, select_smallest, sort_pairs
+from plrank_fast._core.random.selection cimport PLR_SHORT_LIST, early_key, keep_below, select_smallest, sort_pairs
 from plrank_fast._core.random.stream cimport PLR_STREAM_LANES, plr_stream
+from plrank_fast._core.ranking.weights cimport Weights
 from plrank_fast._core.runtime.layout cimport Layout, layout_at, measure, take
 from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t
 from plrank_fast._core.runtime.simd cimport simd_level
@@ -21,13 +22,12 @@ cdef extern from "sampling/arrival_times.h" nogil:
     const arrival_times_kernels *arrival_times_kernels_at(int level)
 
 cdef extern from "ranking/weights.h" nogil:
-    const double PLR_LARGEST_SPREAD
     ctypedef struct weights_kernels:
         double (*relative)(const double *scores, double highest, double sign, double *out, size_t n) noexcept nogil
     const weights_kernels *weights_kernels_at(int level)
 
 cdef const arrival_times_kernels *arrival_times = arrival_times_kernels_at(simd_level())
-cdef const weights_kernels *weights = weights_kernels_at(simd_level())
+cdef const weights_kernels *weights_at_level = weights_kernels_at(simd_level())
 
 cdef double UNCROSSABLE_GAP = 64.0  # nats: log E lies between -36.8 and 3.7 for the uniforms in use
 cdef intp_t FIRST_PIVOT_SAMPLES = 16  # fewer samples do not repay the search for the first pivot
@@ -62,27 +62,22 @@ cdef size_t introselect_workspace(intp_t n_items) noexcept nogil:
 
 
 cdef void prepare_introselect(
-    Introselect *sampler, const double *scores, intp_t n_items, intp_t cutoff, intp_t n_samples, char *workspace
+    Introselect *sampler, const Weights *weights, intp_t cutoff, intp_t n_samples, char *workspace
 ) noexcept nogil:
     """Ready ``sampler`` to draw the first ``cutoff`` ranks of one query. O(D); O(D log D) at huge score gaps."""
-    cdef intp_t length = padded(n_items)
+    cdef intp_t n_items = weights.n_items, length = padded(n_items), d
     cdef Layout layout = layout_at(workspace)
-    cdef double highest = -INFINITY, lowest = INFINITY
-    cdef intp_t d
-    for d in range(n_items):
-        highest = max(highest, scores[d])
-        lowest = min(lowest, scores[d])
     sampler.n_items = n_items
     sampler.cutoff = cutoff
     lay_out(sampler, n_items, &layout)
-    sampler.logarithmic = not (highest - lowest <= PLR_LARGEST_SPREAD)
+    sampler.logarithmic = not weights.representable
     sampler.first_pivot = 0.0
     if sampler.logarithmic:
-        compress_gaps(sampler, scores)
+        compress_gaps(sampler, weights.scores)
         for d in range(n_items, length):
             sampler.rates[d] = -DBL_MAX
         return
-    weights.relative(scores, highest, -1.0, sampler.rates, n_items)
+    weights_at_level.relative(weights.scores, weights.highest, -1.0, sampler.rates, n_items)
     for d in range(n_items, length):
         sampler.rates[d] = INFINITY
     if n_samples >= FIRST_PIVOT_SAMPLES:
@@ -141,6 +136,10 @@ cdef void draw_ranking(Introselect *sampler, plr_stream *stream, int32_t *rankin
         arrival_times.linear(stream, sampler.rates, sampler.arrivals, sampler.n_items)
     if sampler.first_pivot > 0.0:
         kept = keep_below(sampler.arrivals, sampler.n_items, sampler.first_pivot, sampler.keys, sampler.items)
+    elif sampler.n_items > PLR_SHORT_LIST:
+        kept = keep_below(
+            sampler.arrivals, sampler.n_items, early_key(sampler.arrivals, sampler.n_items, sampler.cutoff),
+            sampler.keys, sampler.items)
     if kept < sampler.cutoff:
         kept = keep_below(sampler.arrivals, sampler.n_items, INFINITY, sampler.keys, sampler.items)
     if kept > PLR_SHORT_LIST:

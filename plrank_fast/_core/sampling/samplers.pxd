@@ -125,6 +125,7 @@ cdef struct Draw:
 cdef double NS_PER_ITEM  # rough cost of one item in one ranking, for the length of a round
 
 cdef size_t sampler_workspace(intp_t n_items, intp_t cutoff, intp_t n_samples) noexcept nogil
+cdef bint asks_for_spread(const Draw *draw, intp_t n_items) noexcept nogil
 cdef char *prepare_sampler(
     Sampler *sampler, const Draw *draw, const Weights *weights, char *workspace
 ) noexcept nogil

@@ -34,3 +34,6 @@ def lone_rankings(
     n_threads: Any,
     first_query: Any,
 ) -> NDArray[np.int32] | None: ...
+def choice(
+    kind: int, scores: NDArray[np.float64], n_samples: int, cutoff: int, asked: bool = False
+) -> tuple[int, bool]: ...

@@ -110,12 +110,37 @@ cdef inline double threshold_cost(intp_t n_items, intp_t cutoff) noexcept nogil:
     return 0.12 * n_items + max(40.0, 1.6 * plr_mean_candidates(cutoff)) - 5.0
 
 
+cdef inline double least_cost_of_draw(intp_t n_items) noexcept nogil:
+    """From a table."""
+    return 25.0 if n_items > PLR_SLOT_ITEMS else 0.65
+
+
 cdef inline double table_cost(intp_t n_items, intp_t cutoff, double rows) noexcept nogil:
     if n_items > PLR_SLOT_ITEMS:
-        return 25.0 * rows
+        return least_cost_of_draw(n_items) * rows
     if rows <= PLR_MOST_COMPARED:
-        return (0.65 + 0.0075 * rows) * rows  # compared with all rows before
+        return (least_cost_of_draw(n_items) + 0.0075 * rows) * rows  # compared with all rows before
     return 1.2 * rows if rows < plr_slot_rows(cutoff) else INFINITY
+
+
+cdef inline double lanes_per_sample(intp_t n_samples) noexcept nogil:
+    """A group costs the same however few of its rankings are wanted."""
+    return (n_samples + GROUP_SIZE - 1) // GROUP_SIZE * GROUP_SIZE / <double>n_samples
+
+
+cdef bint asks_for_spread(const Draw *draw, intp_t n_items) noexcept nogil:
+    """Whether ``choose_sampler`` has to know how the weights are spread.
+
+    Not where introselect beats the threshold, and a table from which no item comes twice: a single ranking, mostly.
+    """
+    cdef intp_t cutoff = min(draw.cutoff, n_items)
+    cdef double lanes = lanes_per_sample(draw.n_samples)
+    cdef double rest = introselect_cost(n_items, cutoff, draw.n_samples) - filling_cost(n_items, draw.n_samples, lanes)
+    if draw.sampler != AUTO:
+        return draw.sampler != INTROSELECT and draw.sampler != NETWORK
+    return (
+        lanes * threshold_cost(n_items, cutoff) < rest
+        or lanes * least_cost_of_draw(n_items) * (cutoff + 1.0) < rest)
 
 
 cdef void expect_draws(Sampler *sampler, const Weights *weights, intp_t cutoff, double most) noexcept nogil:
@@ -140,15 +165,14 @@ cdef int choose_sampler(Sampler *sampler, const Draw *draw, const Weights *weigh
     cdef intp_t n_items = weights.n_items, cutoff = min(draw.cutoff, weights.n_items)
     cdef int fastest = INTROSELECT
     cdef double least = introselect_cost(n_items, cutoff, draw.n_samples), cost
-    # a group costs the same however few of its rankings are wanted
-    cdef double lanes_per_sample = (draw.n_samples + GROUP_SIZE - 1) // GROUP_SIZE * GROUP_SIZE / <double>draw.n_samples
-    cdef double filling = filling_cost(n_items, draw.n_samples, lanes_per_sample)
+    cdef double lanes = lanes_per_sample(draw.n_samples), filling = filling_cost(n_items, draw.n_samples, lanes)
     # arrival times of groups are float32, and weights must be representable
     cdef bint network_serves = n_items <= PLR_NETWORK_ITEMS and weights.spread <= PLR_FLOAT_SPREAD
     cdef bint threshold_serves = (
-        <intp_t>plr_most_candidates(cutoff) <= PLR_THRESHOLD_CANDIDATES and plr_mean_candidates(cutoff) < 0.8 * n_items
+        weights.sorted and <intp_t>plr_most_candidates(cutoff) <= PLR_THRESHOLD_CANDIDATES
+        and plr_mean_candidates(cutoff) < 0.8 * n_items
         and weights.spread <= PLR_FLOAT_SPREAD and weights.octaves.n < <size_t>PLR_OCTAVES)
-    cdef bint table_serves = weights.representable and cutoff <= GROUP_RANKS
+    cdef bint table_serves = weights.sorted and cutoff <= GROUP_RANKS
     if draw.sampler == NETWORK and network_serves:
         return NETWORK
     if draw.sampler == THRESHOLD and threshold_serves:
@@ -158,11 +182,11 @@ cdef int choose_sampler(Sampler *sampler, const Draw *draw, const Weights *weigh
         return TABLE if n_items <= PLR_SLOT_ITEMS else GUIDE
     if draw.sampler != AUTO:
         return INTROSELECT
-    if network_serves and lanes_per_sample * network_cost(n_items, cutoff) < least:
+    if network_serves and lanes * network_cost(n_items, cutoff) < least:
         fastest = NETWORK
-        least = lanes_per_sample * network_cost(n_items, cutoff)
+        least = lanes * network_cost(n_items, cutoff)
     if threshold_serves:
-        cost = filling + lanes_per_sample * threshold_cost(n_items, cutoff)
+        cost = filling + lanes * threshold_cost(n_items, cutoff)
         if cost < least:
             fastest = THRESHOLD
             least = cost
@@ -170,8 +194,7 @@ cdef int choose_sampler(Sampler *sampler, const Draw *draw, const Weights *weigh
     if table_serves and 2 * cutoff <= n_items:
         expect_draws(sampler, weights, cutoff, least)
         # the slowest of sixteen rankings
-        cost = filling + lanes_per_sample * table_cost(
-            n_items, cutoff, sampler.mean_draws + 2.0 * sampler.deviation + 1.0)
+        cost = filling + lanes * table_cost(n_items, cutoff, sampler.mean_draws + 2.0 * sampler.deviation + 1.0)
         if cost < least:
             return TABLE if n_items <= PLR_SLOT_ITEMS else GUIDE
     return fastest
@@ -339,7 +362,7 @@ cdef char *prepare_sampler(
             sampler.ns_per_ranking = 100.0 * weights.most_draws
     elif sampler.method == INTROSELECT:
         prepare_introselect(
-            &sampler.introselect, weights.scores, n_items, sampler.depth, draw.n_samples, <char *>layout.next)
+            &sampler.introselect, weights, sampler.depth, draw.n_samples, <char *>layout.next)
     return end
 
 
@@ -420,7 +443,7 @@ cdef void draw_query(
     """All rankings of one query, in rows of ``draw.cutoff`` ranks."""
     cdef Weights weights
     cdef Sampler sampler
-    workspace = weigh(&weights, scores, n_items, draw.cutoff, workspace)
+    workspace = weigh(&weights, scores, n_items, draw.cutoff, asks_for_spread(draw, n_items), workspace)
     prepare_sampler(&sampler, draw, &weights, workspace)
     draw_row_blocks(&sampler, draw, 0, draw.n_samples, rankings, draw.cutoff)
 
@@ -520,7 +543,7 @@ cdef int draw_long_query(const void *call_, intp_t q, int n_threads) except -1:
     cdef LongDraw drawing
     forget_thread_samplers(thread_samplers)
     pad_rankings(rankings_of(call, q), draw.n_samples, draw.cutoff, n_items)
-    weigh(&weights, query.scores, n_items, draw.cutoff, shared.of_thread(0))
+    weigh(&weights, query.scores, n_items, draw.cutoff, asks_for_spread(&draw, n_items), shared.of_thread(0))
     drawing.draw = &draw
     drawing.weights = &weights
     drawing.complete = False
@@ -611,3 +634,22 @@ def lone_rankings(dict samplers, scores, n_samples, cutoff, rng, sampler, n_thre
     call.rankings = <int32_t *>query.results
     query.run(&batch)
     return query.deliver(0, n_bytes, (call.draw.n_samples, call.draw.cutoff), None, INT32)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# For tests
+# ---------------------------------------------------------------------------------------------------------------------
+
+def choice(int kind, const double[::1] scores, intp_t n_samples, intp_t cutoff, bint asked=False):
+    """(the sampler of one query, whether it was asked how the weights are spread); always, if ``asked``."""
+    cdef Draw draw
+    cdef Weights weights
+    cdef Sampler sampler
+    cdef intp_t n_items = scores.shape[0]
+    cdef Workspaces memory = Workspaces(1, weights_workspace(n_items))
+    draw.sampler = kind
+    draw.n_samples = n_samples
+    draw.cutoff = cutoff
+    asked = asked or asks_for_spread(&draw, n_items)
+    weigh(&weights, &scores[0], n_items, cutoff, asked, memory.of_thread(0))
+    return choose_sampler(&sampler, &draw, &weights), asked

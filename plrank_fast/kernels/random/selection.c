@@ -55,24 +55,28 @@ static void sort_short(double *keys, int32_t *items, size_t n)
         unsorted[i] = INFINITY;
     for (size_t i = 0; i < n; i += block) {
         vec_f64 key[BLOCKS];
-        vec_i64 place[BLOCKS], number[BLOCKS];
+        vec_i64 place[BLOCKS], number;
         const size_t stop = n - i < block ? n : i + block;
         PLR_UNROLL
         for (int b = 0; b < BLOCKS; b++) {
             key[b] = vec_load(unsorted + i + b * PLR_LANES);
             place[b] = (vec_i64){0};
-            for (int lane = 0; lane < PLR_LANES; lane++)
-                number[b][lane] = b * PLR_LANES + lane;
         }
+        for (int lane = 0; lane < PLR_LANES; lane++)
+            number[lane] = lane;
         for (size_t j = 0; j < i; j++)
             PLR_UNROLL
             for (int b = 0; b < BLOCKS; b++)
                 place[b] = count_if(place[b], vec_all(unsorted[j]), key[b], 1);
-        for (size_t j = i; j < stop; j++)
-            PLR_UNROLL
-            for (int b = 0; b < BLOCKS; b++) {
-                place[b] = count_if(place[b], vec_all(unsorted[j]), key[b], 0);
-                place[b] -= (vec_i64)(unsorted[j] == key[b]) & (vec_i64)(number[b] > (int64_t)(j - i));
+        /* of the block itself an equal key is before those of later registers, and of later lanes in its own */
+        PLR_UNROLL
+        for (int own = 0; own < BLOCKS; own++)
+            for (size_t lane = 0; lane < PLR_LANES && i + own * PLR_LANES + lane < stop; lane++) {
+                const vec_f64 other = vec_all(unsorted[i + own * PLR_LANES + lane]);
+                PLR_UNROLL
+                for (int b = 0; b < BLOCKS; b++)
+                    place[b] = count_if(place[b], other, key[b], b > own);
+                place[own] -= (vec_i64)(other == key[own]) & (vec_i64)(number > (int64_t)lane);
             }
         for (size_t j = stop; j < n; j++)
             PLR_UNROLL
