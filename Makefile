@@ -14,7 +14,7 @@ PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 # The default preset; the size is half of the real set's, for the memory of small machines.
 TRAIN_FLAGS ?= --profile yahoo --queries 10000 --epochs 40 --minutes 1.5 --output runs/yahoo --overwrite
 
-.PHONY: help train reproduce-quick test test-all docs note wheel hunt mutants fuzz sanitize tsan matrix kills soak lint bench bench-quick bench-instructions build clean compiled
+.PHONY: help train reproduce-quick test test-all docs note wheel hunt mutants fuzz sanitize tsan matrix kills soak lint bench bench-quick bench-instructions dashboard build clean compiled
 
 .NOTPARALLEL:
 
@@ -127,6 +127,11 @@ bench: $(VENV)/bench compiled  ## run the asv benchmarks in this environment (BE
 
 bench-quick:  ## run each asv benchmark once, to see that it works
 	$(MAKE) --no-print-directory bench BENCH_FLAGS="--quick $(BENCH_FLAGS)"
+
+# A server, because browsers do not let pages of files read the results.
+dashboard: $(VENV)/bench  ## publish what `make bench` has measured into build/dashboard, scripts included (needs npm)
+	$(BIN)/python asv_benchmarks/dashboard.py build/dashboard
+	@echo "look at it: $(BIN)/python -m http.server --directory build/dashboard --bind 127.0.0.1 8000"
 
 bench-instructions: $(VENV)/bench compiled  ## count instructions per kernel, fail where one has grown (needs valgrind)
 	$(BIN)/python asv_benchmarks/instructions.py $(INSTRUCTIONS_FLAGS)
