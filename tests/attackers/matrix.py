@@ -5,7 +5,8 @@
 Every row is a copy of the tree (``build/matrix/ROW``), perhaps changed, compiled, in which the tests run, one folder
 after another. Results are appended to ``results.jsonl``, so that the same command goes on where it was interrupted;
 what has been tested since the sources changed is tested again. At the end stands the table of docs/reliability.md, and
-what failed. The exit status is 1 if anything did.
+what failed. The exit status is 1 if anything did. ``--levels baseline`` compiles that SIMD level alone, in a third of
+the time.
 
 Rows with other costs leave out tests that are marked ``chosen_path``: they say which path is taken, and the row takes
 another. The fixture ``on_team`` does not ask for the size of a team there. ``--python`` adds rows for other
@@ -79,6 +80,24 @@ def sampler(name: str) -> Callable[[str, str], str]:
 
 def without_optimization(path: str, source: str) -> str:
     return source.replace('"-O3"', '"-O0"') if path == "setup.py" else source
+
+
+def both(first: Callable[[str, str], str], second: Callable[[str, str], str]) -> Callable[[str, str], str]:
+    return lambda path, source: second(path, first(path, source))
+
+
+def only_levels(levels: Sequence[str]) -> Callable[[str, str], str]:
+    """No other SIMD levels are compiled; the baseline always is."""
+    choice = 'if level == "baseline" or '
+
+    def change(path: str, source: str) -> str:
+        if path != "setup.py":
+            return source
+        if source.count(choice) != 1:
+            raise ValueError(f"setup.py has {source.count(choice)} times {choice!r}")
+        return source.replace(choice, f"{choice}level in {list(levels)!r} and ")
+
+    return change
 
 
 ROWS = {
@@ -238,6 +257,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="matrix", description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--rows", nargs="*", choices=list(ROWS), default=list(ROWS), help="all by default")
     parser.add_argument("--python", nargs="*", default=[], help='others, "qemu-x86_64 -cpu Nehalem .venv/bin/python"')
+    parser.add_argument("--levels", nargs="*", choices=["baseline", "avx2", "avx512"], help="compiled; all by default")
     parser.add_argument("--tests", nargs="+", default=[f"tests/{name}" for name in FOLDERS], help="folders or files")
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "matrix", help="of the copies and the results")
     options = parser.parse_args(arguments)
@@ -245,6 +265,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for command in options.python:
         words = shlex.split(command)
         rows.append(Row(re.sub(r"\W+", "-", command).strip("-"), " ".join(words[:-1]), interpreter=tuple(words)))
+    if options.levels:
+        rows = [dataclasses.replace(row, change=both(row.change, only_levels(options.levels))) for row in rows]
     results = run_rows(rows, options.tests, options.folder.resolve())
     print(table(results))
     return int(any(result.failed for result in results))

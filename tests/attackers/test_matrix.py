@@ -47,6 +47,15 @@ class TestConstants:
             assert different == ({"setup.py"} if row.name == "O0" else set())
         assert {f"auto-{name}" for name in SAMPLERS} < ROWS.keys()
 
+    def test_levels(self):
+        """Mutant: the first change of a source lost."""
+        source = (ROOT / "setup.py").read_text()
+        changed = matrix.both(ROWS["O0"].change, matrix.only_levels(["avx2"]))("setup.py", source)
+        assert "if level == \"baseline\" or level in ['avx2'] and self.level_works(level)" in changed
+        assert '"-O0"' in changed
+        with pytest.raises(ValueError, match="0 times"):
+            matrix.only_levels(["avx2"])("setup.py", "")
+
 
 class TestRuns:
     @pytest.fixture
