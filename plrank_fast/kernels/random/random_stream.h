@@ -90,6 +90,20 @@ PLR_INLINE plr_lanes plr_stream_step(plr_stream_state *state)
     return result;
 }
 
+/* One step as twice as many numbers of 32 bits: the lower half of each word comes first in memory, on machines of either
+ * byte order. */
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define plr_stream_step_32 plr_stream_step
+#else
+PLR_INLINE plr_lanes plr_stream_step_32(plr_stream_state *state)
+{
+    plr_lanes words = plr_stream_step(state);
+    for (int i = 0; i < PLR_STREAM_PARTS; i++)
+        words.part[i] = (words.part[i] << 32) | (words.part[i] >> 32);
+    return words;
+}
+#endif
+
 /* The words of one step from that of stream lane `lane` on. */
 PLR_INLINE vec_u64 plr_words_at(const plr_lanes *words, int lane)
 {

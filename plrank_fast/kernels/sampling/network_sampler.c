@@ -60,7 +60,7 @@ static void draw_group(network_sampler *sampler, plr_stream *stream, uint64_t sa
     int32_t *keys = sampler->keys;
     plr_stream_state state = plr_stream_load(stream);
     for (size_t d = 0; d < n; d++) {
-        plr_lanes step = plr_stream_step(&state);
+        plr_lanes step = plr_stream_step_32(&state);
         memcpy(sampler->words + d * PLR_GROUP_SIZE, &step, sizeof step);
     }
     plr_stream_store(stream, &state);

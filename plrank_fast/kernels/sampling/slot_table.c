@@ -86,7 +86,7 @@ static void draw_rows(slot_table *table, plr_stream_state *state, size_t first_r
     const int shift = 32 - table->slot_bits;
     const uint32_t *slots = table->slots;
     for (size_t row = 0; row < n_rows; row++) {
-        plr_lanes step = plr_stream_step(state);
+        plr_lanes step = plr_stream_step_32(state);
         uint32_t undecided = 0;
         for (int part = 0; part < PLR_STREAM_PARTS; part++) {
             vec_u32 word = (vec_u32)step.part[part];

@@ -81,7 +81,7 @@ PLR_INLINE size_t find_in_chunk(plr_stream_state *state, const uint32_t *thresho
     for (uint32_t lane = 0; lane < PLR_LANES_32; lane++)
         item[lane] = lane;
     for (size_t d = 0; d < n_items; d += STEP) {
-        plr_lanes step = plr_stream_step(state);
+        plr_lanes step = plr_stream_step_32(state);
         n = n <= room ? n : room + 1;
         for (int part = 0; part < PLR_STREAM_PARTS; part++) {
             n = append(found, n, (vec_u32)step.part[part] << 16 | item, thresholds + d + part * PLR_LANES_32);
@@ -164,7 +164,7 @@ PLR_INLINE void make_keys(const threshold_sampler *sampler, const sorted_group *
     for (size_t first = 0; first < n_rows; first += PLR_GROUP_SIZE) {
         int32_t square[PLR_GROUP_SIZE * PLR_GROUP_SIZE];
         for (size_t sample = 0; sample < PLR_GROUP_SIZE; sample++) {
-            plr_lanes step = plr_stream_step(state);
+            plr_lanes step = plr_stream_step_32(state);
             for (int part = 0; part < PLR_STREAM_PARTS; part++) {
                 const size_t at = sample * group->sample_step + first + part * PLR_LANES_32;
                 vec_i32 here = slot + part * PLR_LANES_32;
@@ -207,7 +207,7 @@ static void draw_exactly(const threshold_sampler *sampler, plr_stream_state stat
     for (size_t d = 0; d < sampler->n_items; d++) {
         const uint32_t in_chunk = (uint32_t)(d % CHUNK);
         if (in_chunk % STEP == 0) {
-            plr_lanes lanes = plr_stream_step(&state);
+            plr_lanes lanes = plr_stream_step_32(&state);
             memcpy(step, &lanes, sizeof step);
         }
         uint32_t word = step[d % PLR_GROUP_SIZE];
