@@ -1,7 +1,7 @@
 """Files that hold arrays and a JSON header, written so that a crash at any instant leaves the old or the new one.
 
-One line of text (kind, format version, SHA-256 of the rest), then a NumPy ``.npz``. Nothing is pickled; every flipped
-bit and every truncation is found before a byte is interpreted.
+One line of text (kind, format version, SHA-256 of the rest), then a NumPy ``.npz`` of little-endian arrays. Nothing is
+pickled; every flipped bit and every truncation is found before a byte is interpreted.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def write_archive(
     """
     buffer = io.BytesIO()
     text = json.dumps(header, allow_nan=False, sort_keys=True).encode()
-    contents: dict[str, Any] = {"header": np.frombuffer(text, np.uint8), **arrays}
+    contents: dict[str, Any] = {"header": np.frombuffer(text, np.uint8), **_in_order("<", arrays)}
     np.savez(buffer, **contents)
     payload = buffer.getvalue()
     digest = hashlib.sha256(payload).hexdigest()
@@ -91,13 +91,18 @@ def read_archive(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any
         raise ValueError(f"{kind} {path} is damaged: its contents do not match its SHA-256; {expected}")
     try:
         with np.load(io.BytesIO(payload), allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
+            arrays = _in_order("=", {name: archive[name] for name in archive.files})
         header = json.loads(arrays.pop("header").tobytes())
         if not isinstance(header, dict):
             raise ValueError(f"its header is no JSON object but {type(header).__name__}")
     except Exception as error:  # the digest is right, so a program wrote it: whatever np.load raises, it is no archive
         raise ValueError(f"{kind} {path} cannot be read ({error!r}); {expected}") from error
     return header, arrays
+
+
+def _in_order(order: str, arrays: Mapping[str, npt.NDArray[Any]]) -> Arrays:
+    """Arrays of little-endian ("<") or the machine's own ("=") numbers."""
+    return {name: array.astype(array.dtype.newbyteorder(order), copy=False) for name, array in arrays.items()}
 
 
 @contextlib.contextmanager

@@ -2,6 +2,7 @@
 
 import errno
 import hashlib
+import io
 import os
 import signal
 import subprocess
@@ -37,6 +38,20 @@ def test_equal_contents_give_equal_bytes(tmp_path):
     time.sleep(2.1)  # zip files count in steps of two seconds
     write_archive(tmp_path / "b", "model", dict(reversed(HEADER.items())), ARRAYS)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_both_byte_orders(tmp_path):
+    """Files are little-endian and arrays those of the machine. Mutants: kept as they are in writing, or in reading."""
+    others = {name: array.astype(array.dtype.newbyteorder("S")) for name, array in ARRAYS.items()}
+    for name, arrays in {"these": ARRAYS, "others": others}.items():
+        write_archive(tmp_path / name, "model", HEADER, arrays)
+    assert (tmp_path / "these").read_bytes() == (tmp_path / "others").read_bytes()
+    payload = io.BytesIO()
+    np.savez(payload, header=np.frombuffer(b"{}", np.uint8), **others)
+    (tmp_path / "foreign").write_bytes(with_digest("model", payload.getvalue()))
+    for name, array in read_archive(tmp_path / "foreign", "model")[1].items():
+        np.testing.assert_array_equal(array, ARRAYS[name])
+        assert array.dtype.isnative
 
 
 def test_every_flipped_bit_and_every_truncation_raises(tmp_path):
