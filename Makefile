@@ -87,7 +87,8 @@ wheel: $(VENV)/release  ## make dist/*.tar.gz and dist/*.whl, check the wheel, t
 # A build of its own, as for clang. Leaks are not looked for: an interpreter that ends leaves some.
 SANITIZE_TESTS ?= $(addprefix tests/,$(addprefix oracles/test_,vector_math.py selection.py plrank_pass.py losses.py \
 	threshold_sampler.py) $(addprefix enumeration/test_,pl_rank.py conditional.py stochastic_rank.py exact_promise.py) \
-	statistical/test_sampling.py hand/test_metrics.py invariants/test_batch_driver.py processes/test_threads.py)
+	statistical/test_sampling.py hand/test_metrics.py \
+	$(addprefix invariants/test_,batch_driver.py lone_query.py) processes/test_threads.py)
 sanitize: build  ## run tests with the address and undefined behaviour sanitizers (needs GCC; SANITIZE_TESTS=...)
 	PLRANK_FAST_SANITIZE=address,undefined CC=gcc $(BIN)/python setup.py -q build \
 		--build-lib build/sanitize/lib --build-temp build/sanitize/temp

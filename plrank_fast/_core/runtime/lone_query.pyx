@@ -125,6 +125,8 @@ cdef class LoneQuery:
         for i in range(3):
             copies[i] = <double *>memory
             memory += bytes[i]
+            if self._given[i] == NULL:  # which memcpy may not be handed, even for no bytes
+                continue
             memcpy(copies[i], self._given[i], self._lengths[i] * sizeof(double))
             if not are_finite(copies[i], self._lengths[i]):
                 return False
