@@ -13,7 +13,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -100,7 +100,7 @@ def read_archive(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any
     return header, arrays
 
 
-def _in_order(order: str, arrays: Mapping[str, npt.NDArray[Any]]) -> Arrays:
+def _in_order(order: Literal["<", "="], arrays: Mapping[str, npt.NDArray[Any]]) -> Arrays:
     """Arrays of little-endian ("<") or the machine's own ("=") numbers."""
     return {name: array.astype(array.dtype.newbyteorder(order), copy=False) for name, array in arrays.items()}
 
