@@ -48,7 +48,7 @@ def policy_gradient(
     N - 1 rankings. Unbiased either way; it uses nothing of what is known about the metric, hence its variance.
 
     In place of ``relevance`` and ``rank_weights`` there may be one number for each ranking, M_i = ``rewards[i]``:
-    clicks, a purchase, a metric that is no sum over ranks. The rankings are given, and may come from a log: with
+    clicks, a purchase, a metric that is not a sum over ranks. The rankings are given, and may come from a log: with
     ``importance_weights``, pi(y_i) over the probability under which y_i was shown, the terms are multiplied by these,
     and the mean is unbiased for the policy of ``scores`` too. Or the rankings are drawn here, and ``reward`` is a
     function that says what a block of them is worth.

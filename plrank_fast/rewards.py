@@ -1,4 +1,4 @@
-"""What whole rankings are worth by metrics that are no sum over ranks, and what a policy is worth by any reward.
+"""What whole rankings are worth by metrics that are not sums over ranks, and what a policy is worth by any reward.
 
 Each function here makes a reward: something to call with a block of rankings, (n, K) or (n_queries, n, K), that gives
 one number for each. ``expected_reward`` is its mean over rankings drawn from a policy, with an error bar, and
