@@ -67,7 +67,7 @@ def train(
     eval_pool : catboost.Pool, optional
         Documents on which ``metric`` is reported each round.
     metric : RankingMetric, optional
-        ``RankingMetric()``, NDCG@10, by default.
+        ``RankingMetric()`` by default, which is ``NDCG@10``.
     early_stopping_rounds : int, optional
         Stop when the metric of ``eval_pool`` has not risen for so many rounds, and keep the trees up to its best.
     evals_result : dict, optional

@@ -3,7 +3,7 @@ NDCG against seconds
 ====================
 
 What a gradient is worth shows in training: the same network, the same data, the same optimiser, and for each method the
-NDCG@10 of held-out queries after so many seconds. All three lines climb the same expectation; they differ in how much a
+``NDCG@10`` of held-out queries after so many seconds. All lines climb the same expectation; they differ in how much a
 step costs, and in how noisy it is.
 
 The data is generated in the shape of MSLR-Web30k; the set is small, so that the page is quickly built, and every run
