@@ -44,7 +44,10 @@ _BATCHES = ["invariants/test_batches.py"]
 _SAMPLED = ["enumeration/test_pl_rank.py", "enumeration/test_policy_gradient.py", "invariants/test_batch_is_loop.py"]
 _SAMPLERS = ["statistical/test_sampling.py", "statistical/test_samplers_exact.py"]
 _DRIVER = ["invariants/test_batch_driver.py", "invariants/test_batches.py", "processes/test_threads.py"]
-_LOSSES = ["oracles/test_losses.py", "invariants/test_batch_is_loop.py", "invariants/test_scaling.py"]
+_LOSSES = [
+    *("oracles/test_losses.py", "invariants/test_batch_is_loop.py", "invariants/test_scaling.py"),
+    "processes/test_interrupts.py",
+]
 
 # Modules, those that everything rests on first, and the tests that would notice, quick ones first.
 TESTS = {
@@ -74,7 +77,7 @@ TESTS = {
     "_core/ranking/rankings": ["faults/test_faults.py", "enumeration/test_pl_rank.py"],
     "_core/ranking/metrics": ["hand/test_metrics.py", "oracles/test_losses.py", "enumeration/test_pl_rank.py"],
     "_core/runtime/simd": ["oracles/test_vector_math.py"],
-    "_core/runtime/threads": [*_DRIVER, "processes/test_processes.py"],
+    "_core/runtime/threads": [*_DRIVER, "processes/test_thread_probe.py", "processes/test_processes.py"],
     "_core/runtime/batch": [*_DRIVER, "processes/test_interrupts.py"],
     "_core/runtime/magnitudes": ["invariants/test_scaling.py"],
     "_core/losses/likelihood": _LOSSES,

@@ -115,6 +115,11 @@ def test_as_many_as_can_be_created(only_so_many, possible):
     ) == f"{possible + 1} {possible + 1}\n7\n"  # fmt: skip
 
 
+def test_a_large_team():
+    """All of the threads that are asked for. Mutant: memory asked for as if each thread gave some back."""
+    assert run("print(team(40))") == "40\n"
+
+
 def test_a_team_that_grows_again(only_so_many):
     """libgomp has ended threads that a smaller team left out. Mutant: the largest team remembered, not the last."""
     assert run(
