@@ -68,7 +68,7 @@ def draw_learning_curve(path: str | os.PathLike[str], results: Mapping[str, Any]
         for what, height, bottom in zip(ACTIVITIES.values(), seconds, below, strict=True):
             cost.bar(epochs[1:], height, width=1.0, bottom=bottom, label=what)
         cost.legend(loc="upper left")
-        cost.set_ylim(top=1.3 * np.sum(seconds, axis=0).max())  # room for the legend
+        cost.set_ylim(top=1.5 * np.sum(seconds, axis=0).max())  # room for the legend
     cost.set(xlabel="epoch", ylabel="seconds", title="time per epoch")
     cost.set_ylim(bottom=0)
     cost.grid(alpha=0.3)
