@@ -36,7 +36,7 @@ ROOT = Path(__file__).resolve().parents[2]
 # kernels, or libraries, programs and files, and run with ``make test``.
 FOLDERS = ("hand", "enumeration", "oracles", "invariants", "statistical")
 # Changes of these, and of tests of another folder, leave results as they are.
-UNREAD = (".ci/", ".github/", "asv_benchmarks/", "docs/", "packaging/")
+UNREAD = (".ci/", ".github/", "asv_benchmarks/", "docs/", "packaging/", "tests/attackers/matrix.py")
 OUTCOMES = {"passed": r"(\d+) passed", "failed": r"(\d+) (?:failed|errors?)", "skipped": r"(\d+) (?:skipped|xfailed)"}
 
 
@@ -216,12 +216,15 @@ class Tree:
 
 def table(results: Sequence[Result]) -> str:
     """A line of Markdown for each row."""
-    lines = ["| compiler | level | Python | processor | options | passed | failed | skipped |", "|" + "---|" * 8]
+    headings = ["compiler", "level", "Python", "processor", "options", "what ran", *OUTCOMES]
+    lines = [f"| {' | '.join(headings)} |", "|" + "---|" * len(headings)]
     for name in dict.fromkeys(result.row for result in results):
         of_row = [result for result in results if result.row == name]
         counts = [str(sum(getattr(result, outcome) for result in of_row)) for outcome in OUTCOMES]
         options = ROWS[name].options if name in ROWS else ""
-        lines.append(f"| {' | '.join([of_row[0].build, options, *counts])} |")
+        ran = [result.tests.removeprefix("tests/") for result in of_row]
+        what = "all" if ran == list(FOLDERS) else ", ".join(ran)
+        lines.append(f"| {' | '.join([of_row[0].build, options, what, *counts])} |")
     return "\n".join(lines)
 
 

@@ -93,6 +93,7 @@ class TestRuns:
             ("tests/hand/test_metrics.py", False),
             ("tests/oracles/test_losses.py", True),
             ("tests/problems.py", True),
+            ("tests/attackers/matrix.py", False),
             ("tests/enumeration/a_helper.py", True),
             ("plrank_fast/kernels/gradients/exact/exact.h", True),
             ("setup.py", True),
@@ -107,13 +108,15 @@ class TestRuns:
         assert (tree.digest("tests/oracles") != before) == repeated
 
     def test_table_and_status(self, tmp_path, tested, capsys):
-        """Mutants: folders not added up; 0 in spite of a failure."""
+        """Mutants: folders not added up, or not named; 0 in spite of a failure."""
         assert matrix.main(["--rows", "checks", "--tests", "tests/a", "--folder", str(tmp_path)]) == 0
         assert matrix.main(["--rows", "checks", "--tests", "tests/a", "tests/b", "--folder", str(tmp_path)]) == 1
-        line = "| gcc | avx2 | 3.11 | x86_64 | PLRANK_FAST_CHECKS=1 | 10 | 1 | 2 |"
+        line = "| gcc | avx2 | 3.11 | x86_64 | PLRANK_FAST_CHECKS=1 | a, b | 10 | 1 | 2 |"
         assert line in capsys.readouterr().out
         results = [Result(**json.loads(line)) for line in (tmp_path / "results.jsonl").read_text().splitlines()]
         assert line in table(results)
+        everything = [dataclasses.replace(results[0], tests=f"tests/{folder}") for folder in matrix.FOLDERS]
+        assert "| all | 25 | 0 | 5 |" in table(everything)
 
     @pytest.mark.parametrize(
         ("program", "counts"),
