@@ -14,7 +14,7 @@ PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 # The default preset; the size is half of the real set's, for the memory of small machines.
 TRAIN_FLAGS ?= --profile yahoo --queries 10000 --epochs 40 --minutes 1.5 --output runs/yahoo --overwrite
 
-.PHONY: help train reproduce-quick test test-all docs note wheel hunt mutants fuzz sanitize tsan matrix kills soak lint bench bench-quick bench-instructions dashboard build clean compiled
+.PHONY: help train reproduce-quick test test-all docs note wheel hunt mutants fuzz sanitize tsan matrix kills storage soak lint bench bench-quick bench-instructions dashboard build clean compiled
 
 .NOTPARALLEL:
 
@@ -61,6 +61,9 @@ fuzz: build  ## fuzz files, caches, checkpoints, the C interface and offsets (FU
 
 kills: build  ## end training at random instants, resume it, compare the models (KILLS_FLAGS="--kills 200 --seed 0")
 	$(BIN)/python tests/attackers/kills.py $(KILLS_FLAGS)
+
+storage: build  ## full disks, read-only folders, flipped bits, two runs in a folder (STORAGE_FLAGS="--flips 1000 --seed 0")
+	$(BIN)/python tests/attackers/storage.py $(STORAGE_FLAGS)
 
 soak: build  ## call everything from 20 threads at once, with forks, signals, little memory (SOAK_FLAGS="--minutes 60 --seed 0")
 	$(BIN)/python tests/attackers/soak.py $(SOAK_FLAGS)

@@ -23,7 +23,9 @@ number of threads; a batch gives the same bits as its queries one by one. NumPy 
 
 Values, and the derivative by each score, err by at most 1e-12 of the sum of their own absolute terms, at any distance
 of the scores. A logarithm counts as a term of at least 1, and a difference of gains as two terms; the chances of ranks
-in ``soft_rank`` have an absolute error of 1e-12. ``make hunt`` searches for exceptions.
+in ``soft_rank`` have an absolute error of 1e-12. Scores times a slope, or over a temperature or sigma, are rounded
+before they are subtracted, so what all scores have in common should not be many times as large as their differences.
+``make hunt`` searches for exceptions.
 """
 
 from __future__ import annotations

@@ -25,7 +25,11 @@ def of_norm(got: np.ndarray, best: np.ndarray, problem: Problem) -> float:
 
 
 def of_terms(got: np.ndarray, pair: Pair, exponent: int = 0) -> float:
-    """Largest error of an item, over 1e-12 of the sum of its own absolute terms; ``exponent`` is of what was got."""
+    """Largest error of an item, over 1e-12 of the sum of its own absolute terms; ``exponent`` is of what was got.
+
+    What was got is a double: where its exponent is negative, the least that it can tell is larger beside the pair.
+    """
     total, absolute = (np.asarray(part) for part in pair)
     error = np.abs(np.ldexp(np.asarray(got).astype(np.longdouble), -exponent) - total)
-    return ratio(float((error / (OF_TERMS * absolute + LEAST)).max()), 1.0)
+    least = np.ldexp(np.longdouble(LEAST), max(0, -exponent))
+    return ratio(float((error / (OF_TERMS * absolute + least)).max()), 1.0)

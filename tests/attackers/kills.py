@@ -5,8 +5,8 @@
 A run is ended by SIGKILL, SIGTERM or Ctrl-C, or by a file that may not grow (a limit of its size stands for a full
 disk), some of them while the clock that files are dated by jumps, and resumed on another number of threads until it
 comes to its end. Runs are forks of one process that has imported everything, so instants are those of training, not of
-importing. Exits with 1 if a model differs by a bit, if a run that was not ended fails, or if a full disk is told by
-anything but one line.
+importing. Exits with 1 if models, last weights, states of the optimizer or histories differ by a bit, if a run that
+was not ended fails, or if a full disk is told by anything but one line.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ import matplotlib.figure  # noqa: F401
 import plrank_fast.training.learning_curve
 import plrank_fast.training.loop  # noqa: F401
 from plrank_fast.__main__ import main as plrank_fast_main
+from training_outcome import MODEL, differences, outcome_of
 
 SETTINGS = [
     "--profile",
@@ -42,14 +43,17 @@ SETTINGS = [
     "8",
     "--hidden",
     "6",
+    "--method",
+    "pl_rank_3",
     "--samples",
     "2",
     "--cutoff",
     "5",
 ]
 EPOCHS = 12
-MODEL, CHECKPOINT = "model.plrank", "checkpoint.plrank"
+CHECKPOINT = "checkpoint.plrank"
 ENDS = ("SIGKILL", "SIGKILL", "SIGKILL", "SIGTERM", "SIGINT", "full disk")
+CHECKPOINTS = 40  # after so many at most a run is ended; the whole one writes three times as many
 SECONDS_OF_A_RUN = 1800.0  # longer, and it counts as hanging: many times what it takes on a busy machine
 
 
@@ -61,20 +65,23 @@ class Kills:
         self.rng = random.Random(f"kills {seed}")
         self.tally: collections.Counter[str] = collections.Counter()
         self.violations: list[str] = []
-        self.training = self._whole_run(folder / "whole")
-        self.expected = (folder / "whole" / MODEL).read_bytes()
+        self._finish(self._begin(["--output", str(folder / "whole")]), "whole")
+        self.expected = outcome_of(folder / "whole")
 
-    def _whole_run(self, output: Path) -> tuple[float, float]:
-        """Seconds after the beginning at which training begins and ends, as its files show."""
-        began = time.monotonic()
-        child = self._begin(["--output", str(output)])
-        seconds = []
-        for name in (CHECKPOINT, MODEL):
-            while not (output / name).exists() and time.monotonic() < began + SECONDS_OF_A_RUN:
-                time.sleep(0.002)
-            seconds.append(time.monotonic() - began)
-        self._finish(child, "whole")
-        return seconds[0], seconds[1]
+    def _end(self, child: int, end: str, output: Path) -> None:
+        """Send a signal after some checkpoints have been written, and at any instant between two of them.
+
+        Checkpoints are counted, for seconds say little about how far a run has come on a busy machine.
+        """
+        seen, number = set(), self.rng.randint(1, CHECKPOINTS)
+        known = _written(output / CHECKPOINT)
+        while len(seen) < number and os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+            now = _written(output / CHECKPOINT)
+            if now not in (None, known):
+                seen.add(now)
+            time.sleep(0.0005)
+        time.sleep(self.rng.uniform(0.0, 0.02))
+        os.kill(child, signal.Signals[end])
 
     def run(self, kills: int) -> None:
         """Runs one after another until so many have been ended."""
@@ -95,8 +102,7 @@ class Kills:
             limit = int(2 ** self.rng.uniform(9, 15)) if end == "full disk" else None
             child = self._begin(self._arguments(output), limit, jumping=self.rng.random() < 0.5)
             if limit is None:
-                time.sleep(self.rng.uniform(0.9 * self.training[0], 1.1 * self.training[1]))
-                os.kill(child, signal.Signals[end])
+                self._end(child, end, output)
             status = self._wait(child)
             if status == 0:
                 self.tally["came to its end before"] += 1
@@ -107,8 +113,9 @@ class Kills:
             if status not in allowed or (end == "full disk" and ("Traceback" in told or "error: " not in told)):
                 self._violation(f"{name}, {history}: exit status {status} after {end}, {told!r}")
         self._finish(self._begin(self._arguments(output)), f"{name}, {history}")
-        if (output / MODEL).read_bytes() != self.expected:
-            self._violation(f"{name}, {history}: another model than that of the whole run")
+        different = differences(outcome_of(output), self.expected)
+        if different:
+            self._violation(f"{name}, {history}: {different} than that of the whole run")
         left = {path.name for path in output.iterdir() if path.suffix == ".tmp"} - {f"{CHECKPOINT}.tmp", f"{MODEL}.tmp"}
         if left - {"results.json.tmp", "learning_curve.png.tmp"}:
             self._violation(f"{name}, {history}: {left} left behind")
@@ -179,6 +186,14 @@ class Kills:
     def _violation(self, what: str) -> None:
         self.violations.append(what)
         print(f"BROKEN  {what}", flush=True)
+
+
+def _written(path: Path) -> int | None:
+    """When a file was written, which tells one from the next."""
+    try:
+        return path.stat().st_mtime_ns
+    except FileNotFoundError:
+        return None
 
 
 def _jumping(clock: Callable[[], float], rng: random.Random) -> Callable[[], float]:

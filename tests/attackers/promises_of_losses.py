@@ -1,7 +1,8 @@
 """What is promised of the losses, as error over promise.
 
 A value, and the derivative by each score, err by at most 1e-12 of the sum of their own absolute terms, at any distance
-of the scores, any magnitude of scores and scale together, and any labels.
+of the scores, any magnitude of scores and scale together, and any labels. Scores over their scale are rounded before
+they are subtracted: a term may err, besides, as much as an ulp of each of the two makes of it.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from error_ratios import Ratios, of_terms
 from plrank_fast import losses as plr_losses
 
 HIGHEST = 1023.5  # of grades
+# What two ulps of 1 in a difference make of a logistic term, and of exp(-x^2) while it is a number, in units of 1e-12.
+OF_ULPS, OF_ULPS_IN_SQUARE = 5e-4, 2e-2
 MU = 10.0
 
 
@@ -35,12 +38,18 @@ def losses(problem: Problem, *, finer: bool = False) -> Ratios:
     ratios: Ratios = {}
 
     def hold(
-        name: str, got: tuple[np.ndarray, np.ndarray], best: loss_oracle.Loss, of_value: int = 0, of_gradient: int = 0
+        name: str,
+        got: tuple[np.ndarray, np.ndarray],
+        best: loss_oracle.Loss,
+        of_value: int = 0,
+        of_gradient: int = 0,
+        of_ulps: float = 0.0,
     ) -> None:
-        for part, result, pair, power in zip(
+        condition = 1 + of_ulps * np.abs(near).max() / width
+        for part, result, (total, absolute), power in zip(
             (name, f"{name}'s gradient"), got, best, (of_value, of_gradient), strict=True
         ):
-            ratios[part] = max(ratios.get(part, 0.0), of_terms(result, pair, power))
+            ratios[part] = max(ratios.get(part, 0.0), of_terms(result, (total, condition * absolute), power))
 
     plain = problem.scores, problem.relevance
     powers = [np.ldexp(part, exponent) for part in plain]
@@ -50,7 +59,7 @@ def losses(problem: Problem, *, finer: bool = False) -> Ratios:
         hold("list_mle", plr_losses.list_mle(near, labels, cutoff=cutoff, **options),
              loss_oracle.list_mle(near, labels, cutoff))  # fmt: skip
         hold("pairwise_logistic", plr_losses.pairwise_logistic(scores, labels, slope=slope, **options),
-             loss_oracle.pairwise_logistic(near, labels, 1 / width), 0, -exponent)  # fmt: skip
+             loss_oracle.pairwise_logistic(near, labels, 1 / width), 0, -exponent, OF_ULPS)  # fmt: skip
     shares = np.abs(problem.relevance)
     hold("softmax_cross_entropy",
          plr_losses.softmax_cross_entropy(near, np.ldexp(shares, of_relevance), **options),
@@ -64,15 +73,15 @@ def losses(problem: Problem, *, finer: bool = False) -> Ratios:
                 scores, grades, cutoff=cutoff, slope=slope, truncation=truncation, **options
             )  # fmt: skip
             best = loss_oracle.lambda_loss(near, grades, cutoff, 1 / width, 0.0, truncation)
-            hold(f"lambda_rank, {truncation}", got, best, 0, -exponent)
+            hold(f"lambda_rank, {truncation}", got, best, 0, -exponent, OF_ULPS)
         got = plr_losses.lambda_loss(scores, grades, cutoff=cutoff, slope=slope, mu=MU, **options)
         value, gradient = loss_oracle.lambda_loss(near, grades, cutoff, 1 / width, MU)
         base_2 = tuple(part / loss_oracle.LN_2 for part in value), tuple(part / loss_oracle.LN_2 for part in gradient)
-        hold("lambda_loss", got, base_2, 0, -exponent)
+        hold("lambda_loss", got, base_2, 0, -exponent, OF_ULPS)
         hold("approx_ndcg", plr_losses.approx_ndcg(scores, grades, temperature=sigma, **options),
-             loss_oracle.approx_ndcg(near, grades, width), 0, -exponent)  # fmt: skip
+             loss_oracle.approx_ndcg(near, grades, width), 0, -exponent, OF_ULPS)  # fmt: skip
         hold("soft_rank", plr_losses.soft_rank(scores, grades, cutoff=cutoff, sigma=sigma, **options),
-             loss_oracle.soft_rank(near, grades, cutoff, width), 0, -exponent)  # fmt: skip
+             loss_oracle.soft_rank(near, grades, cutoff, width), 0, -exponent, OF_ULPS_IN_SQUARE)  # fmt: skip
     return ratios
 
 

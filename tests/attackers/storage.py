@@ -1,0 +1,573 @@
+"""Let the disk fail under every command that writes: full at each operation, read-only, damaged bit by bit, shared.
+
+    make storage STORAGE_FLAGS="--flips 1000 --seed 0"
+
+A command is run once and its operations on the disk are counted: files and folders that are created, writes, fsyncs and
+renames. Then, for each k, it is run with a disk that is full from its k-th operation on; the first write that meets it
+is cut in half, as a file system does. What must hold: exit status 2 and one line that names a file, nothing temporary
+left behind, every file the old or the new one, and the same command, or ``--resume``, comes to the bits of a run that
+nothing disturbed. Exits with 1 if one of that does not hold.
+
+Nothing is installed and nothing mounted: the functions of Python through which files are written are replaced in this
+process. ``make kills`` has a limit that the operating system sets.
+"""
+
+from __future__ import annotations
+
+import argparse
+import builtins
+import collections
+import contextlib
+import ctypes
+import errno
+import io
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import matplotlib.figure
+import numpy as np
+
+from plrank_fast.__main__ import main as plrank_fast_main
+from plrank_fast.reproduction import experiment, figures, learning
+from plrank_fast.reproduction.cells import Part
+from plrank_fast.training.archive import read_archive
+from plrank_fast.training.loop import CHECKPOINT, HISTORY, TrainingRun
+from plrank_fast.training.saved_model import load_model
+from plrank_fast.training.sources import Source
+from training_outcome import MODEL, differences, outcome_of
+
+RESULTS, PICTURE = "results.json", "learning_curve.png"
+NETWORK = ["--method", "pl_rank_3", "--hidden", "3", "--samples", "2", "--cutoff", "3", "--batch-queries", "4"]
+EPOCHS = 2
+IMAGE = b"\x89PNG"  # in the place of a picture, for to draw one takes longer than all the rest
+CAP_DAC_OVERRIDE = 1  # by which root may write where nobody may
+
+
+class BrokenPromiseError(Exception):
+    """A promise that does not hold, in words."""
+
+
+class FullDisk:
+    """Within the block, operations below a folder are counted, and from the number ``full_from`` on they fail."""
+
+    def __init__(self, folder: Path, full_from: float = np.inf) -> None:
+        self.folder = folder.resolve()
+        self.full_from = full_from
+        self.operations = 0
+
+    def __enter__(self) -> FullDisk:
+        self.patches = contextlib.ExitStack()
+        for module, name, wrapped in (
+            (os, "fsync", self._counting(os.fsync)),
+            (os, "replace", self._counting(os.replace)),
+            (os, "mkdir", self._counting(os.mkdir)),
+            (os, "open", self._creating(os.open)),
+            (builtins, "open", self._opening(builtins.open)),
+            (io, "open", self._opening(io.open)),
+        ):
+            self.patches.enter_context(mock.patch.object(module, name, wrapped))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.patches.close()
+
+    def spend(self, path: object = None) -> None:
+        """Count an operation.
+
+        Raises
+        ------
+        OSError
+            If the disk is full, with the path if there is one.
+        """
+        self.operations += 1
+        if self.operations > self.full_from:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), *([os.fspath(path)] if path is not None else []))
+
+    def holds(self, file: object) -> bool:
+        """Whether a path, or what a handle was opened for, is on this disk; a handle that cannot be traced is."""
+        if isinstance(file, int):
+            try:
+                file = os.readlink(f"/proc/self/fd/{file}")
+            except OSError:
+                return True
+        return self.folder in (path := Path(os.fspath(file)).absolute()).parents or path == self.folder
+
+    def _counting(self, real: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapper(file: Any, *arguments: Any, **options: Any) -> Any:
+            if self.holds(file):
+                self.spend(None if isinstance(file, int) else file)
+            return real(file, *arguments, **options)
+
+        return wrapper
+
+    def _creating(self, real: Callable[..., int]) -> Callable[..., int]:
+        def wrapper(path: Any, flags: int, *arguments: Any, **options: Any) -> int:
+            if flags & os.O_CREAT and self.holds(path):
+                self.spend(path)
+            return real(path, flags, *arguments, **options)
+
+        return wrapper
+
+    def _opening(self, real: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapper(file: Any, mode: str = "r", *arguments: Any, **options: Any) -> Any:
+            if not set(mode) & set("wax+") or not self.holds(file):
+                return real(file, mode, *arguments, **options)
+            if not isinstance(file, int) and not os.path.exists(file):
+                self.spend(file)
+            if "b" not in mode:
+                raise AssertionError(f"{file} is opened as text: write_atomically takes bytes")
+            return io.BufferedWriter(_CountedFile(file, mode.replace("b", ""), self))
+
+        return wrapper
+
+
+class _CountedFile(io.FileIO):
+    """A file on a disk that may be full."""
+
+    def __init__(self, file: Any, mode: str, disk: FullDisk) -> None:
+        super().__init__(file, mode)
+        self.disk = disk
+
+    def write(self, data: Any) -> int:
+        try:
+            self.disk.spend()
+        except OSError:
+            half = len(data) // 2
+            if self.disk.operations > self.disk.full_from + 1 or half == 0:
+                raise
+            return int(super().write(memoryview(data)[:half]))
+        return int(super().write(data))
+
+
+@contextlib.contextmanager
+def as_others() -> Iterator[None]:
+    """Within the block, this thread may not write where permissions forbid it, whoever it runs as."""
+    if os.geteuid() != 0:
+        yield
+        return
+    library = ctypes.CDLL(None, use_errno=True)
+    header = (ctypes.c_uint32 * 2)(0x20080522, 0)  # version 3 of the structure, this thread
+    sets = (ctypes.c_uint32 * 6)()  # effective, permitted and inheritable, twice
+
+    def call(function: Any) -> None:
+        if function(header, sets):
+            raise OSError(ctypes.get_errno(), "capabilities cannot be changed")
+
+    call(library.capget)
+    before = sets[0]
+    sets[0] = before & ~(1 << CAP_DAC_OVERRIDE)
+    call(library.capset)
+    try:
+        yield
+    finally:
+        sets[0] = before
+        call(library.capset)
+
+
+def run(*arguments: object) -> tuple[int, str]:
+    """Run a command in this process: its exit status, and what it told on stderr, warnings included."""
+    told = io.StringIO()
+    status = 0
+    with warnings.catch_warnings(record=True) as warned, contextlib.redirect_stdout(io.StringIO()):
+        warnings.simplefilter("always")
+        with contextlib.redirect_stderr(told):
+            try:
+                status = plrank_fast_main([str(argument) for argument in arguments])
+            except SystemExit as ended:
+                status = ended.code if isinstance(ended.code, int) else 1
+    return status, "".join(f"warning: {warning.message}\n" for warning in warned) + told.getvalue()
+
+
+def check(holds: object, what: str) -> None:
+    if not holds:
+        raise BrokenPromiseError(what)
+
+
+def check_refusal(status: int, told: str, *named: str) -> None:
+    """One line that says what is wrong and names one of the files, after warnings of caches if any."""
+    lines = [line.split("\r")[-1] for line in told.split("\n") if not line.startswith("warning: cache ")]  # \r: a bar
+    lines = [line for line in lines if line]
+    check(status == 2 and len(lines) == 1 and ": error: " in lines[0], f"status {status}, {told!r}")
+    check(any(name in lines[0] for name in named), f"{told!r} does not name the file")
+    check(".tmp" not in lines[0], f"{told!r} names a temporary file")
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """What is in a folder, but for the file that carries the lock."""
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file() and path.name != "run.lock"}
+
+
+class Storage:
+    """All faults, tried in a folder."""
+
+    def __init__(self, folder: Path, seed: int) -> None:
+        self.folder = folder
+        self.rng = random.Random(f"storage {seed}")
+        self.tally: collections.Counter[str] = collections.Counter()
+        self.violations: list[str] = []
+        rows = np.random.default_rng(0).integers(0, 9, size=(32, 4))
+        self.text = folder / "letor.txt"
+        self.text.write_text(
+            "".join(f"{a % 3} qid:{d // 4} 1:{b} 2:{c} 3:{e}\n" for d, (a, b, c, e) in enumerate(rows))
+        )
+        self.names = 0
+        self.whole = {seed_of_run: self.new_folder() for seed_of_run in (0, 5)}
+        for seed_of_run, output in self.whole.items():
+            check(run(*self.train(output, seed_of_run)) == (0, ""), "the whole run failed")
+
+    def new_folder(self) -> Path:
+        self.names += 1
+        return self.folder / f"run{self.names}"
+
+    def train(self, output: Path, seed: int = 0, *more: object) -> list[object]:
+        """A run that saves after each batch and keeps what it parsed."""
+        return [
+            "train", "--train", self.text, "--vali", self.text, "--cache", output / "cache", "--output", output,
+            "--seed", seed, "--epochs", EPOCHS, "--checkpoint-seconds", 0, "--threads", 1, "--quiet", *NETWORK, *more,
+        ]  # fmt: skip
+
+    def attempt(self, what: str, fault: Callable[[], None]) -> None:
+        """Try one fault and note what comes of it."""
+        self.tally[what.split(",")[0]] += 1
+        try:
+            fault()
+        except BrokenPromiseError as broken:
+            self.violations.append(f"{what}: {broken}")
+            print(f"BROKEN  {self.violations[-1]}", flush=True)
+
+    def at_each(self, what: str, attack: Callable[[float], int], most: int | None) -> None:
+        """An attack with a disk that is full from its k-th operation on: for every k, or for ``most`` of them.
+
+        The attack gives the number of operations; it is made once without a fault.
+        """
+        operations = attack(np.inf)
+        numbers = range(operations) if most is None else sorted(self.rng.sample(range(operations), most))
+        for number in numbers:
+            self.attempt(f"{what}, operation {number} of {operations}", lambda number=number: void(attack(number)))
+
+    # --- full disks
+
+    def training(self, full_from: float, earlier: bool = False) -> int:
+        """A run, in a folder of its own or over an earlier one."""
+        output = self.new_folder()
+        if earlier:
+            output.mkdir()
+            for name, content in contents(self.whole[5]).items():
+                (output / name).write_bytes(content)
+        arguments = self.train(output, 0, *(["--overwrite"] if earlier else []))
+        with FullDisk(self.folder, full_from) as disk:
+            status, told = run(*arguments)
+        if full_from == np.inf:
+            check((status, told) == (0, ""), told)
+        else:
+            check_refusal(status, told, str(output))
+            self._check_files(output)
+            if (output / CHECKPOINT).exists():
+                arguments = ["train", "--resume", output, "--cache", output / "cache", "--quiet"]
+            status, told = run(*arguments)
+            check((status, told) == (0, ""), f"the run does not go on: {told!r}")
+        seed = read_archive(output / CHECKPOINT, "checkpoint")[0]["config"]["seed"]
+        check(earlier or seed == 0, "another run")
+        self._check_outcome(output, self.whole[seed])
+        return disk.operations
+
+    def _check_files(self, output: Path) -> None:
+        """Nothing is half-written, whatever there is."""
+        left = [path for path in output.rglob("*") if path.suffix == ".tmp"]
+        check(not left, f"left behind: {left}")
+        for name, load in {
+            CHECKPOINT: lambda path: read_archive(path, "checkpoint"),
+            MODEL: load_model,
+            RESULTS: lambda path: json.loads(path.read_text()),
+            PICTURE: lambda path: check(path.read_bytes() == IMAGE, "half a picture"),
+        }.items():
+            if (output / name).exists():
+                try:
+                    load(output / name)
+                except ValueError as error:
+                    raise BrokenPromiseError(f"{name} does not load: {error}") from error
+        if (output / MODEL).exists():
+            model = (output / MODEL).read_bytes()
+            whole = [(alone / MODEL).read_bytes() for alone in self.whole.values()]
+            check(model in whole, "neither the old model nor the new one")
+
+    def _check_outcome(self, output: Path, alone: Path) -> None:
+        files = [contents(folder).keys() for folder in (output, alone)]
+        check(files[0] == files[1], f"files {sorted(files[0])}")
+        check(not (different := differences(outcome_of(output), outcome_of(alone))), different)
+
+    def evaluation(self, full_from: float) -> int:
+        """Metrics and scores, over earlier ones."""
+        output = self.new_folder()
+        output.mkdir()
+        model, files = output / MODEL, {option: output / option[2:] for option in ("--json", "--scores")}
+        model.write_bytes((self.whole[0] / MODEL).read_bytes())
+        for path in files.values():
+            path.write_bytes(b"old")
+        arguments = ["evaluate", model, self.text, *(word for pair in files.items() for word in pair)]
+        return self._either_old_or_new(full_from, arguments, files)
+
+    def benchmark(self, full_from: float) -> int:
+        """Figures and the picture of ``bench``, over earlier ones."""
+        output = self.new_folder()
+        output.mkdir()
+        files = {option: output / option[2:] for option in ("--json", "--picture")}
+        for path in files.values():
+            path.write_bytes(b"old")
+        sizes = ["--shapes", "mslr", "--methods", "pl_rank_3", "--cutoffs", 2, "--samples", 1, "--queries", 2]
+        arguments = ["bench", *sizes, "--seconds", 0, *(word for pair in files.items() for word in pair)]
+        return self._either_old_or_new(full_from, arguments, files)
+
+    def _either_old_or_new(self, full_from: float, arguments: Sequence[object], files: dict[str, Path]) -> int:
+        with FullDisk(self.folder, full_from) as disk:
+            status, told = run(*arguments)
+        if full_from == np.inf:
+            check(status == 0, told)
+            check(all(path.read_bytes() != b"old" for path in files.values()), "nothing was written")
+            return disk.operations
+        check_refusal(status, told, *map(str, files.values()))
+        check(any(option in told for option in files), f"{told!r} does not name the option")
+        folder = next(iter(files.values())).parent
+        check({path.name for path in folder.iterdir()} <= {MODEL, *(path.name for path in files.values())}, "remains")
+        for path in files.values():
+            whole = path.read_bytes() in (b"old", IMAGE) or _is_whole(path.read_text())
+            check(whole, f"{path.name} is half-written")
+        check(run(*arguments)[0] == 0, "the same command does not work with room")
+        return disk.operations
+
+    def reproduction(self, full_from: float) -> int:
+        """Cells of ``reproduce`` and its report: what was kept is not measured again."""
+        output = self.new_folder()
+        arguments = ["reproduce", "--minutes", 0, "--shapes", "mslr", "--cutoffs", 2, "--parts", "disparity", "--quiet"]
+        arguments += ["--output", output]
+        measured: list[str] = []
+        with mock.patch.object(experiment, "plan", _remembering(experiment.plan, measured)):
+            with FullDisk(self.folder, full_from) as disk:
+                status, told = run(*arguments)
+            if full_from == np.inf:
+                check((status, told) == (0, ""), told)
+                return disk.operations
+            check_refusal(status, told, str(output))
+            left = [path for path in output.glob("*") if path.suffix == ".tmp"]
+            check(not left, f"left behind: {left}")
+            kept = (output / "results.jsonl").read_text().splitlines() if (output / "results.jsonl").exists() else [""]
+            before, measured[:] = len(measured), []
+            check(len(kept) - 1 in (before, before - 1), f"{before} cells measured, {len(kept) - 1} kept")
+            status, told = run(*arguments)
+            check((status, told) == (0, ""), f"the same command does not go on: {told!r}")
+        now = (output / "results.jsonl").read_text().splitlines()
+        check(now[: len(kept)] == kept or kept == [""], "cells that were kept have changed")
+        check(len(measured) == len(now) - len(kept), "a cell that was kept was measured again")
+        check((output / experiment.REPORT).exists(), "no report")
+        return disk.operations
+
+    # --- read-only folders
+
+    def read_only(self) -> None:
+        """A folder that may be read and not written to: refused, and everything stays; what only reads goes on."""
+        output = self.new_folder()
+        check(run(*self.train(output)) == (0, ""), "the run failed")
+        beside = self.new_folder()  # of a new run
+        beside.mkdir()
+        before = contents(output)
+        for path in (output, beside):
+            path.chmod(0o500)
+        try:
+            with as_others():
+                for arguments in (
+                    self.train(beside),
+                    self.train(output, 0, "--overwrite"),
+                    self.train(beside / "below"),
+                    ["train", "--resume", output, "--epochs", EPOCHS + 1, "--quiet"],
+                    ["evaluate", output / MODEL, self.text, "--json", beside / "json"],
+                    ["bench", "--shapes", "mslr", "--methods", "pl_rank_3", "--cutoffs", 2, "--samples", 1, "--queries",
+                     2, "--seconds", 0, "--json", beside / "json"],
+                    ["reproduce", "--minutes", 0, "--quiet", "--output", beside],
+                    ["reproduce", "--minutes", 0, "--quiet", "--output", beside / "below"],
+                ):  # fmt: skip
+                    status, told = run(*arguments)
+                    check_refusal(status, told, str(output), str(beside))
+                    check("Permission denied" in told, told)
+                status, told = run("evaluate", output / MODEL, self.text, "--cache", beside)
+                check(status == 0 and told.startswith("warning: cache ") and "cannot be written" in told, told)
+        finally:
+            for path in (output, beside):
+                path.chmod(0o700)
+        check(contents(output) == before and not contents(beside), "something was written")
+
+    # --- flipped bits
+
+    def flips(self, number: int) -> None:
+        """One bit of a checkpoint, a model or a history at a time."""
+        output = self.new_folder()
+        output.mkdir()
+        sound = contents(self.whole[0])
+        for name, content in sound.items():
+            (output / name).write_bytes(content)
+        splits = read_archive(output / CHECKPOINT, "checkpoint")[0]["source"]
+        splits = Source.from_json(splits).load(normalize=True)
+        resumed = TrainingRun.resume(output)
+        with mock.patch.object(Source, "load", return_value=splits):  # to read them takes longer than all the rest
+            for flip in range(number):
+                name = (CHECKPOINT, MODEL, CHECKPOINT, MODEL, HISTORY)[flip % 5]
+                content = bytearray(sound[name])
+                bit = self.rng.randrange(8 * len(content))
+                content[bit // 8] ^= 1 << bit % 8
+                (output / name).write_bytes(content)
+                self.attempt(f"flipped bit, {bit} of {name}", lambda name=name: self._check_flip(output, name, resumed))
+                (output / name).write_bytes(sound[name])
+
+    def _check_flip(self, output: Path, name: str, whole: TrainingRun) -> None:
+        try:
+            if name == MODEL:
+                network, header = load_model(output / MODEL)
+                same = header["config"] == whole.config.to_json() and _same(network.weights(), whole.best_weights)
+            else:
+                run_ = TrainingRun.resume(output)
+                same = _same(run_.network.weights(), whole.network.weights())
+                same = same and _same(run_._optimizer.state(), whole._optimizer.state())
+                same = same and _same(run_.best_weights, whole.best_weights)
+                same = same and run_.progress == whole.progress and run_.config == whole.config
+        except ValueError as error:
+            check(str(output / name) in str(error), f"{error} does not name the file")
+            self.tally["flipped bit refused"] += 1
+        else:
+            check(same, "another one was loaded")
+            self.tally["flipped bit harmless"] += 1
+
+    # --- two runs, and clocks
+
+    def two_runs(self) -> None:
+        """While a run is at work in a folder, others are refused; it comes to the bits that it would have come to."""
+        output, alone = self.new_folder(), self.new_folder()
+        long = ["--epochs", 60]
+        check(run(*self.train(alone, 0, *long))[0] == 0, "the run failed")
+        command = [sys.executable, "-m", "plrank_fast", *map(str, self.train(output, 0, *long))]
+        first = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        refused = 0
+        try:
+            deadline = time.monotonic() + 600
+            while not (output / CHECKPOINT).exists() and first.poll() is None and time.monotonic() < deadline:
+                time.sleep(0.002)
+            while first.poll() is None and refused < 6:
+                more = self.train(output, 1, "--overwrite"), ["train", "--resume", output, "--epochs", 99, "--quiet"]
+                status, told = run(*more[refused % 2])
+                if first.poll() is None:
+                    check_refusal(status, told, f"{output}: another run is at work in this folder")
+                    refused += 1
+            _, told = first.communicate(timeout=600)
+        finally:
+            first.kill()
+        check(first.returncode == 0, f"the first run came to grief: {told!r}")
+        check(refused, "the first run was over before a second one could be tried")
+        self._check_outcome(output, alone)
+
+    def clocks(self) -> None:
+        """Texts dated from long ago and from the future, and a clock that jumps at every look."""
+        output = self.new_folder()
+        dates = os.stat(self.text)
+        jumping = random.Random(0)
+        real = time.time
+        for date in (0, 4_000_000_000, 86_400):
+            os.utime(self.text, (date, date))
+            with mock.patch.object(time, "time", side_effect=lambda: real() + jumping.uniform(-1e9, 1e9)):
+                check(run(*self.train(output, 0, "--overwrite")) == (0, ""), "a warning, or worse")
+            self._check_outcome(output, self.whole[0])
+        os.utime(self.text, ns=(dates.st_atime_ns, dates.st_mtime_ns))
+
+    def all_faults(self, *, most: int | None = None, flips: int = 1000, two_runs: bool = True) -> None:
+        """Everything; ``most`` operations of each command, or all of them."""
+        self.at_each("full disk, train", self.training, most)
+        self.at_each("full disk, train --overwrite", lambda number: self.training(number, earlier=True), most)
+        self.at_each("full disk, evaluate", self.evaluation, most)
+        self.at_each("full disk, bench", self.benchmark, most)
+        self.at_each("full disk, reproduce", self.reproduction, most)
+        self.attempt("read-only folders", self.read_only)
+        self.flips(flips)
+        self.attempt("clocks", self.clocks)
+        if two_runs:
+            self.attempt("two runs", self.two_runs)
+
+
+def void(_: object) -> None:
+    """Give nothing back."""
+
+
+def _same(first: dict[str, Any], second: dict[str, Any]) -> bool:
+    return first.keys() == second.keys() and all(first[name].tobytes() == second[name].tobytes() for name in first)
+
+
+def _is_whole(text: str) -> bool:
+    """Whether it is JSON, or a number a line for each document."""
+    try:
+        json.loads(text)
+    except ValueError:
+        return text.endswith("\n") and len([float(line) for line in text.split()]) == 32
+    return True
+
+
+_MEASURED: dict[str, Any] = {}
+
+
+def _remembering(plan: Callable[..., list[Part]], measured: list[str]) -> Callable[..., list[Part]]:
+    """A plan of which every cell is measured once in this process; ``measured`` gets what a command asks for."""
+
+    def remembered(settings: Any) -> list[Part]:
+        def replaced(part: Part) -> Part:
+            def measure(cell: Any, number: int) -> Any:
+                key = json.dumps([part.name, cell, number], sort_keys=True)
+                measured.append(key)
+                if key not in _MEASURED:
+                    _MEASURED[key] = part.measure(cell, number)
+                return _MEASURED[key]
+
+            return Part(**{**vars(part), "measure": measure})
+
+        return [replaced(part) for part in plan(settings)]
+
+    return remembered
+
+
+@contextlib.contextmanager
+def quick_commands() -> Iterator[None]:
+    """Pictures that nobody draws, and the shortest runs of ``reproduce``."""
+
+    def saved(figure: Any, file: Any, **options: Any) -> None:
+        file.write(IMAGE)
+
+    with (
+        mock.patch.object(matplotlib.figure.Figure, "savefig", saved),
+        mock.patch.object(figures, "rendered", return_value=IMAGE),
+        mock.patch.object(experiment, "SHORTEST_RUN", 0.004),
+        mock.patch.object(learning, "LEAST_QUERIES", 2),
+    ):
+        yield
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--most", type=int, help="operations of each command at which the disk is full (all)")
+    parser.add_argument("--flips", type=int, default=1000, help="bits to flip, one at a time (1000)")
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory() as folder, quick_commands():
+        storage = Storage(Path(folder), given.seed)
+        storage.all_faults(most=given.most, flips=given.flips)
+    print(", ".join(f"{what}: {count}" for what, count in sorted(storage.tally.items())))
+    print(f"seed {given.seed}, {len(storage.violations)} violations")
+    return int(bool(storage.violations))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

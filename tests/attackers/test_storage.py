@@ -1,0 +1,110 @@
+"""``make storage``: a seeded part of it, and errors put in that it must find."""
+
+import inspect
+
+import numpy as np
+import pytest
+
+pytest.importorskip("fcntl")
+pytest.importorskip("torch")
+pytest.importorskip("matplotlib")
+pytest.importorskip("sklearn")  # reads LETOR files
+
+from plrank_fast.training import archive
+from plrank_fast.training.history_log import HistoryLog
+from plrank_fast.training.loop import TrainingRun
+from plrank_fast.training.network import Optimizer
+from storage import Storage, quick_commands
+
+
+@pytest.fixture
+def storage(tmp_path):
+    with quick_commands():
+        yield Storage(tmp_path, 0)
+
+
+def test_seeded(storage):
+    """Disks that are full, folders that are read-only, flipped bits and clocks; of two runs see ``tests/commands``.
+
+    Mutants: a cache written in place; the history not cut where the checkpoint ends; the results of ``reproduce``
+    appended to; the digest of a checkpoint over the first kilobyte alone.
+    """
+    storage.all_faults(most=3, flips=60, two_runs=False)
+    assert storage.violations == []
+    assert storage.tally["full disk"] == 15
+    assert storage.tally["flipped bit refused"] > 40
+
+
+def written_in_place(path, content):
+    with open(path, "wb") as file:
+        file.write(content)
+
+
+def never_tidied(path, content):
+    written_in_place(path.with_name(path.name + ".tmp"), content)
+    archive.os.replace(path.with_name(path.name + ".tmp"), path)
+
+
+def without_a_name(path, content):
+    archive._replace(archive.Path(path).resolve(), content)
+
+
+def rounded(state):
+    """Moments of the optimizer to three digits."""
+    return lambda optimizer: {
+        name: array.astype(np.float16).astype(array.dtype) for name, array in state(optimizer).items()
+    }
+
+
+def by_steps_of_the_process(key):
+    """Random streams that are numbered from the beginning of the process on, as those of a generator would be."""
+    numbers = {}
+
+    def wrong(run, *place):
+        mine = numbers.setdefault(id(run), {})
+        return key(run, place[0], mine.setdefault(place, len(mine)))
+
+    return wrong
+
+
+def resumed(change):
+    """A resume after which something has been changed."""
+
+    def wrong(resume):
+        def call(cls, *arguments, **options):
+            run = resume.__func__(cls, *arguments, **options)
+            change(run)
+            return run
+
+        return classmethod(call)
+
+    return wrong
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "wrong", "found"),
+    [
+        (archive, "_replace", lambda _: written_in_place, "does not load"),
+        (archive, "_replace", lambda _: never_tidied, "left behind"),
+        (archive, "write_atomically", lambda _: without_a_name, "does not name the file"),
+        (Optimizer, "set_state", lambda _: lambda optimizer, state: None, "another weights and optimizer"),
+        (Optimizer, "state", rounded, "another weights and optimizer"),
+        (TrainingRun, "_key", by_steps_of_the_process, "another weights and optimizer"),
+        (
+            TrainingRun,
+            "resume",
+            resumed(lambda run: setattr(run.progress, "batch", 0)),
+            "another weights and optimizer",
+        ),
+        (HistoryLog, "append", lambda _: lambda log, entries: None, "files "),
+    ],
+)
+def test_finds_an_error(owner, name, wrong, found, storage, monkeypatch, capsys):
+    """Mutants of the library, in the attacked process: of what is written, and of what a resume takes up again."""
+    monkeypatch.setattr(owner, name, wrong(inspect.getattr_static(owner, name)))
+    for number in range(20, 40):
+        storage.attempt("full disk", lambda number=number: storage.training(number))
+        if any(found in violation for violation in storage.violations):
+            break
+    assert found in storage.violations[-1]
+    assert "BROKEN" in capsys.readouterr().out
