@@ -26,8 +26,7 @@ def storage(tmp_path):
 def test_seeded(storage):
     """Disks that are full, folders that are read-only, flipped bits and clocks; of two runs see ``tests/commands``.
 
-    Mutants: a cache written in place; the history not cut where the checkpoint ends; the results of ``reproduce``
-    appended to; the digest of a checkpoint over the first kilobyte alone.
+    Without mutants of its own: the tests below put errors in.
     """
     storage.all_faults(most=3, flips=60, two_runs=False)
     assert storage.violations == []
