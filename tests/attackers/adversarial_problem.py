@@ -126,7 +126,7 @@ def random_problem(seed: int, most_docs: int) -> Problem:
         _scores(rng, n_docs),
         _relevance(rng, n_docs),
         _rank_weights(rng, cutoff),
-        rtol=float(10.0 ** rng.choice([rng.uniform(-10, -3), -6.0, -8.0, -10.0])),
+        rtol=float(10.0 ** rng.choice([rng.uniform(-10, -0.5), -3.0, -6.0, -8.0, -10.0])),
         seed=int(rng.integers(2**31)),
     )
     return _with_magnitudes(problem, rng) if rng.random() < 0.25 else problem
@@ -166,7 +166,7 @@ def changed(problem: Problem, seed: int) -> Problem:
     elif kind == 6:
         relevance -= relevance.mean()
     elif kind == 7:
-        rtol = float(np.clip(rtol * 10.0 ** rng.normal(), 1e-10, 1e-3))
+        rtol = float(np.clip(rtol * 10.0 ** rng.normal(), 1e-10, 0.5))
     else:
         scores[d] = scores[rng.integers(scores.size)]
     if problem.far is not None:

@@ -112,7 +112,9 @@ class TestPromise:
         for rtol in (1e-4, 1e-6, 1e-8):
             assert promised(plr.pl_rank_exact(scores, relevance, weights, rtol=rtol), best, relevance, weights) <= rtol
 
-    @pytest.mark.parametrize(("n_docs", "cutoff", "spread"), [(4000, 3, 1.0), (900, 8, 3.0), (2000, 10, 0.3)])
+    @pytest.mark.parametrize(
+        ("n_docs", "cutoff", "spread"), [(4000, 3, 1.0), (900, 8, 3.0), (2000, 10, 0.3), (320, 10, 1.0)]
+    )
     def test_compressed_lists(self, n_docs, cutoff, spread):
         """Light items of a long list are interpolated; the oracle takes every item for itself.
 

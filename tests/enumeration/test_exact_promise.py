@@ -98,6 +98,45 @@ class TestMixedSigns:
         assert promised(got, best, relevance, rank_weights) <= 0.5 * rtol
 
 
+def lists_of_all_spreads(count, seed=0):
+    rng, problems = np.random.default_rng(seed), []
+    while len(problems) < count:
+        n_docs = int(rng.integers(9, 60))
+        rank_weights = plr.dcg_weights(int(rng.integers(1, n_docs + 1)))
+        scores = rng.choice([1.0, 3.0, 6.0, 12.0]) * rng.normal(size=n_docs)
+        kind = rng.integers(3)
+        if kind == 0:
+            relevance = rng.integers(0, 2, n_docs) * 1.0
+        elif kind == 1:
+            relevance = 2.0 ** rng.choice(5, p=[0.52, 0.32, 0.13, 0.02, 0.01], size=n_docs) - 1
+        else:
+            relevance = rng.normal(size=n_docs)
+        if np.ptp(relevance) > 0:
+            problems.append((scores, relevance, rank_weights))
+    return problems
+
+
+class TestCoarse:
+    @pytest.mark.filterwarnings("ignore:scores look like grades")
+    def test_sweep(self):
+        """600 lists, most of them peaked, at tolerances that leave a rule for the nodes few digits to be wrong in.
+
+        Mutants: as few nodes where single items decide how dense they are as where many arrive together; the diagonal
+        of the Hessian not looked at afterwards; hardly any nodes for the ends; a threshold for the sum of the gradient
+        that is a hundred times as large.
+        """
+        tolerances = 0.3, 0.1, 1e-2, 1e-3, 1e-4
+        worst = np.zeros((len(tolerances), 3))
+        for problem in lists_of_all_spreads(600):
+            _, gradient, hessian = far_finer(*problem)
+            for i, rtol in enumerate(tolerances):
+                alone = plr.pl_rank_exact(*problem, rtol=rtol)
+                beside, diagonal = plr.pl_rank_exact(*problem, rtol=rtol, hessian=True)
+                pairs = (alone, gradient), (beside, gradient), (diagonal, hessian)
+                worst[i] = np.maximum(worst[i], [promised(got, best, *problem[1:]) / rtol for got, best in pairs])
+        assert worst.max() <= 0.5, worst
+
+
 class Adversary:
     """Problems that are hard for a plan of nodes, and small changes of them."""
 

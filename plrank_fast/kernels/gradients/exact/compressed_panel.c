@@ -5,6 +5,9 @@
 #include "gradients/exact/panel_integrals.h"
 #include "ranking/weights.h"
 
+#define FEW_RANKS 12     /* for which COMPRESSED_FROM holds; for each more, */
+#define ITEMS_PER_RANK 8 /* so many items more */
+
 /* Weights of all items in problem->f; returns their sum. */
 static double weigh_all(exact_problem *problem)
 {
@@ -62,7 +65,8 @@ int integrate_compressed(exact_problem *problem)
     const exact_query *query = problem->query;
     const intptr_t D = query->D, K = problem->K;
     panel *p = &problem->panel;
-    if (D < COMPRESSED_FROM || D < 8 * K || query->probabilities)
+    const intptr_t more = K > FEW_RANKS ? ITEMS_PER_RANK * (K - FEW_RANKS) : 0;
+    if (D < COMPRESSED_FROM + more || D < ITEMS_PER_RANK * K || query->probabilities)
         return 0;
     const double S = weigh_all(problem), *w = problem->f;
     add_to_octaves(problem->octaves, D, w, query->relevance, problem->common);
@@ -81,7 +85,7 @@ int integrate_compressed(exact_problem *problem)
     if (first_octave >= OCTAVES)
         return 0;
     const intptr_t n = take_heavy(problem, first_octave);
-    if (n > D / 8)
+    if (n > D / 4)
         return 0;
     for (intptr_t i = 0; i < n; i++) {
         problem->w[i] = w[problem->query_item[i]];

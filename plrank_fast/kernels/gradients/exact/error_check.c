@@ -7,7 +7,7 @@
 /* Shares of what is promised: what may be lost to each of late arrivals, leaving and not having entered, and how far
  * the sum of the gradient may be off. */
 #define SHARE_OF_ENDS 0.2
-#define SHARE_OF_SUM 0.03
+#define SHARE_OF_SUM 0.05
 #define UNRESOLVED 0.1     /* errors over (what shows of the finest pattern)^2 / norm, seen up to this */
 #define LEAST_UNSEEN 0.03  /* of the error that nodes are planned for, which hides from the sum of the gradient */
 #define MOST_UNSEEN 0.3    /* likewise, at worst */
@@ -69,7 +69,7 @@ static double planned_share(const exact_problem *problem, const problem_shape *s
 double first_accuracy(const exact_problem *problem, const problem_shape *shape)
 {
     const exact_query *query = problem->query;
-    const double accuracy = smaller(query->rtol, 1e-5) / (shape->ups_and_downs * shape->ups_and_downs);
+    const double accuracy = query->rtol / (shape->ups_and_downs * shape->ups_and_downs);
     if (!query->gradient)
         return accuracy / 100; /* nothing checks a value that comes alone */
     if (query->D <= FEW)
@@ -114,6 +114,17 @@ static entry_sums sum_entries(const double *gradient, intptr_t D)
     return all;
 }
 
+/* What was planned of the diagonal of the Hessian, over what is promised of it. Nothing else is known of its error. */
+static double excess_of_hessian(const exact_problem *problem, const problem_shape *shape)
+{
+    const exact_query *query = problem->query;
+    const double scale = shape->largest_theta * shape->largest_rho, alpha = shape->ups_and_downs;
+    const double norm = sqrt(sum_entries(query->hessian, query->D).square);
+    const double share = problem->inverse_sigma > 0 ? planned_share(problem, shape) : alpha * alpha * scale;
+    const double planned = share * problem->panel.planned_hessian_error;
+    return planned / (query->rtol * larger(norm, LEAST_NORM * scale));
+}
+
 /* The gradient's entries sum to zero: what they do sum to measures the error of the quadrature, and so does what the
  * integrands have of the finest pattern that the nodes can show, entry by entry. Both may be small by chance, which
  * must not decide where the gradient is so small that the plan does not vouch for it. */
@@ -127,6 +138,7 @@ double excess_error(const exact_problem *problem, const problem_shape *shape)
     double planned = 0;
     if (!problem->panel.all_checked)
         planned = planned_share(problem, shape) * problem->panel.planned_error;
-    return larger(fabs(entries.sum) / (SHARE_OF_SUM * rtol * larger(entries.absolute, floor)),
-                  larger(unresolved, planned) / (rtol * larger(norm, floor)));
+    const double excess = larger(fabs(entries.sum) / (SHARE_OF_SUM * rtol * larger(entries.absolute, floor)),
+                                 larger(unresolved, planned) / (rtol * larger(norm, floor)));
+    return query->hessian ? larger(excess, excess_of_hessian(problem, shape)) : excess;
 }

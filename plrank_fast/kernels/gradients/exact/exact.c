@@ -67,14 +67,6 @@ static double describe_problem(exact_problem *problem, problem_shape *shape)
     return problem->common * total_theta + last_theta * total_rho;
 }
 
-/* Errors of the integrals are relative to rank weights and relevance, those promised to a norm of down to a thousandth
- * of these. Nothing checks the diagonal of the Hessian afterwards, and with normal arrival times it errs by up to what
- * the nodes are planned for. */
-static double accuracy_of_nodes(const exact_problem *problem, double accuracy)
-{
-    return accuracy / (!problem->query->hessian ? 1 : problem->inverse_sigma > 0 ? 3000 : 1000);
-}
-
 /* As often as the errors are larger than promised, with more nodes each time. */
 static void integrate_query(exact_problem *problem, const problem_shape *shape, double known_value)
 {
@@ -83,10 +75,10 @@ static void integrate_query(exact_problem *problem, const problem_shape *shape, 
     double accuracy = first_accuracy(problem, shape);
     const double cut = lost_at_ends(query, shape, derivatives) / accuracy;
     for (int attempt = 0; attempt < ATTEMPTS && !query->cancellation.requested; attempt++) {
-        problem->tolerance = (tolerances){.nodes = accuracy_of_nodes(problem, accuracy), .cut = cut * accuracy,
+        problem->tolerance = (tolerances){.nodes = accuracy, .cut = cut * accuracy,
                                           .derivatives = derivatives, .single_ranks = shape->single_ranks};
         problem->value = 0;
-        problem->panel.planned_error = 0;
+        problem->panel.planned_error = problem->panel.planned_hessian_error = 0;
         problem->panel.unresolved = 0;
         problem->panel.all_checked = 1;
         query->attempts = attempt + 1;

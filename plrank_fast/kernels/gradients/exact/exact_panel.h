@@ -78,7 +78,8 @@ typedef struct {
     quadrature_plan *plan;
     node_workspace at;
     node_sums sums;
-    double planned_error;       /* largest that a plan has foreseen, of all panels so far */
+    /* Largest that plans have foreseen, of all panels so far: of the gradient, and of the diagonal of the Hessian. */
+    double planned_error, planned_hessian_error;
     double unresolved;          /* sum of squares of check, over all panels so far */
     int all_checked;            /* whether all panels so far have one */
     cancellation *cancellation;

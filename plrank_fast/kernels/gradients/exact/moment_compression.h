@@ -14,7 +14,7 @@
 #include "gradients/exact/score_histogram.h"
 #include "simd/vector_math.h"
 
-#define COMPRESSED_FROM 800 /* items, from which it pays */
+#define COMPRESSED_FROM 300 /* items, from which it pays for few ranks */
 #define OCTAVES 100 /* lighter items than 2^-100 of the heaviest neither matter nor are moved */
 #define PROXIES_OF_OCTAVE 8
 #define MOST_PROXIES (OCTAVES * PROXIES_OF_OCTAVE)

@@ -8,6 +8,10 @@
 #define NORMAL_GAP 12.0  /* sigmas between neighbouring scores that noise bridges with a chance of 1e-17 */
 #define WINDOW 200.0     /* of time, in a chain wider than WIDEST */
 #define REACH 10.0       /* sigmas from its score at which an item arrives with a chance of 1e-23 */
+/* Largest errors of the gradient and, with the nodes that it has more, of the diagonal of the Hessian, over what the
+ * plan was made for. */
+#define ERROR_OVER_PLAN 0.3
+#define HESSIAN_OVER_PLAN 0.1
 #define NOWHERE (-1e30)  /* position of null items */
 
 /* y at which Phi(y) / Phi(-y) is about this ratio, >= 1: Newton's method on ln ratio = 1.5976 y + 0.070566 y^3. */
@@ -24,7 +28,8 @@ static double position_of_odds(double odds)
 static void integrate_normal_nodes(exact_problem *problem, intptr_t n)
 {
     panel *p = &problem->panel;
-    p->plan->error = problem->tolerance.nodes;
+    p->plan->error = ERROR_OVER_PLAN * problem->tolerance.nodes;
+    p->plan->hessian_error = HESSIAN_OVER_PLAN * problem->tolerance.nodes;
     item_block *items = &p->items;
     const double early = position_of_odds(p->ranks.upward_limit) - p->plan->time[p->plan->nodes - 1];
     for (intptr_t j = n; j % PLR_LANES; j++)

@@ -5,6 +5,8 @@
 #define DENSITIES 3.0        /* 1 / s^2 where arrivals are few */
 #define MARGIN_NATS 8.0      /* digits more than asked for: 1 of 100 problems needs a second plan, without 1 of 7 */
 #define SINGLE_RANK_NATS 5.0 /* more for rank weights that go up and down */
+#define HESSIAN_NATS 1.5     /* more for the diagonal of the Hessian, */
+#define HESSIAN_PER_NAT 0.2  /* and so many for every nat that is asked for */
 #define STEEPEST 0.2         /* by how much the spacing may grow per unit of time */
 #define TAIL_OF_PLAN 0.03    /* what may be lost before the first and after the last node, of what the caller allows */
 #define EARLY_NODES (-40.0)
@@ -82,7 +84,9 @@ static void smooth_spacing(normal_plan *plan)
 void plan_normal(const score_histogram *histogram, double n, double K, tolerances tolerance, normal_plan *plan)
 {
     const double log_cut = log(TAIL_OF_PLAN * tolerance.cut), earlier = K - 1;
-    const double digits = MARGIN_NATS - log(tolerance.nodes) + (tolerance.single_ranks ? SINGLE_RANK_NATS : 0);
+    const double asked = -log(tolerance.nodes);
+    const double digits = MARGIN_NATS + asked + (tolerance.single_ranks ? SINGLE_RANK_NATS : 0)
+                          + (tolerance.derivatives > 1 ? HESSIAN_NATS + HESSIAN_PER_NAT * asked : 0);
     const double widest = 1.5 * M_PI * sqrt(2 / (DENSITIES * digits)), two_pi2 = 2 * M_PI * M_PI;
     int step = (int)floor(-sqrt(2 * (log(n) - log_cut)) * BINS_PER_NAT);
     const int last = histogram->bins + 12 * BINS_PER_NAT;

@@ -114,6 +114,7 @@ double integrate_panel(panel *p, const exact_query *query, const intptr_t *query
     const integrands wanted = integrands_wanted(p, query);
     p->all_checked &= wanted == CHECKED_GRADIENT;
     p->planned_error = larger(p->planned_error, p->plan->error);
+    p->planned_hessian_error = larger(p->planned_hessian_error, p->plan->hessian_error);
     clear_sums(p, wanted);
     for (int i = 0; i < p->plan->nodes && !p->cancellation->requested; i += PLR_LANES) {
         if (p->items.position && wanted == HESSIAN)

@@ -3,6 +3,24 @@
 #include "gradients/exact/arrival_profile.h"
 #include "gradients/exact/tail_bound.h"
 
+/* Nodes at the ends of a piece: so many for every nat of accuracy, but no fewer than for few ranks, and more with K up
+ * to 60. */
+#define EDGES 0.25
+#define LEAST_EDGES 2.0
+#define MORE_EDGES 2.5
+#define MANY_DIGITS 14.0 /* beyond which one rank takes twice as many for every nat, as do two and three */
+#define SPARE_DIGITS 4.0 /* nats more than asked for that the nodes are trusted to have: they come in eights */
+/* Errors over those by which nodes are counted: so much where single items decide how dense they are, up to this b;
+ * where many arrive together 1 for the gradient, and this for the diagonal of the Hessian. */
+#define OF_SINGLE_ITEMS 16.0
+#define SINGLE_ITEMS 2.5
+#define HESSIAN_OF_MANY 2.0
+/* The norm of the diagonal of the Hessian for which its nodes are planned, over max |theta| max |rho|: of lists that are
+ * not peaked, of those that are, and of these where all items are placed. */
+#define NORM_OF_HESSIAN 0.05
+#define NORM_OF_PEAKED 0.015
+#define NORM_OF_PEAKED_AND_PLACED 0.005
+
 /* On the axis ln t: w t = exp(-k / BINS_PER_NAT) is the hazard too, and at w t = e^5 an item has arrived for certain.
  * Filled by prepare_exponential_table, then only read. */
 static arrival_table exponential_table = {.certain = 5 * BINS_PER_NAT};
@@ -86,24 +104,48 @@ static double find_end(const score_histogram *histogram, double log_S, double K,
     return log_end;
 }
 
+/* The rule read backwards: the d for which so many nodes are edges d + length max(share sqrt(d / 8), 0.2 d / b). */
+PLR_INLINE double digits_of(double nodes, double edges, double length, double share, double b)
+{
+    const double half = 0.5 * length * share / sqrt(8), root = (sqrt(half * half + edges * nodes) - half) / edges;
+    return smaller(root * root, nodes / (edges + 0.2 * length / b));
+}
+
 void plan_quadrature(const score_histogram *histogram, double S, double K, double t0, double t1, tolerances tolerance,
                      quadrature_plan *plan)
 {
     double steepest;
     const double log_end = find_end(histogram, log(S), K, t0, t1, tolerance, &steepest, &plan->ended);
     const double b = sqrt(steepest + 1.6 * 1.6), end = larger(exp(log_end) - t0, 1e-3 * t0);
-    const double v_end = asinh(sqrt(S * end) / b), length = 2 * b * v_end, digits = -log(tolerance.nodes);
+    const double v_end = asinh(sqrt(S * end) / b), length = 2 * b * v_end;
+    const double few = smaller(1, SINGLE_ITEMS / b), fourth = few * few * few * few;
+    const double of_gradient = larger(1, OF_SINGLE_ITEMS * fourth * fourth);
+    const double of_hessian = larger(HESSIAN_OF_MANY, OF_SINGLE_ITEMS * larger(fourth, 1 / (K * K)));
+    const int all_placed = K > 0.8 * histogram->above[histogram->bins];
+    const double norm_of_peaked = all_placed ? NORM_OF_PEAKED_AND_PLACED : NORM_OF_PEAKED;
+    const double norm_of_hessian = NORM_OF_HESSIAN - (NORM_OF_HESSIAN - norm_of_peaked) * fourth;
+    const double over_rule = tolerance.derivatives > 1   ? of_hessian / norm_of_hessian
+                             : tolerance.derivatives > 0 ? of_gradient
+                                                         : 1;
+    const double digits = log(over_rule / tolerance.nodes);
     /* Measured: what each unit of length needs grows a little with K, and falls by a fifth where all items arrive. */
-    const double plain = tolerance.single_ranks ? 0.8 : K > 0.8 * histogram->above[histogram->bins] ? 0.64 : 0.72;
+    const double plain = tolerance.single_ranks ? 0.8 : all_placed ? 0.64 : 0.72;
     const double share = plain + 0.2 * (K < 120 ? K / 120 : 1);
     const double per_length = sqrt(digits / 8) * share, least = 0.2 * digits / b;
-    const double edges = digits > 14 ? 0.25 * digits : 3.5, wanted = length * larger(per_length, least);
+    const double beyond = EDGES * smaller(1, 3 / K), many_digits = larger(0, digits - MANY_DIGITS);
+    const double edges = larger(EDGES * digits + beyond * many_digits, LEAST_EDGES + MORE_EDGES * smaller(1, K / 60));
+    const double wanted = length * larger(per_length, least);
     plan->pieces = wanted + edges > MOST_NODES ? (int)(wanted / (MOST_NODES - 2 * edges)) + 1 : 1;
-    plan->nodes = rounded_nodes((plan->pieces > 1 ? 2 : 1) * edges + wanted / plan->pieces);
+    const double ends = plan->pieces > 1 ? 2 : 1;
+    plan->nodes = rounded_nodes(ends * edges + wanted / plan->pieces);
     plan->wide = least > per_length;
-    const double room = (plan->nodes - (plan->pieces > 1 ? 2 : 1) * edges) * plan->pieces / length;
-    const double digits_left = smaller(8 * (room / share) * (room / share), room * b / 0.2);
-    plan->error = exp(-smaller(digits_left, larger(digits, 14)));
+    double digits_left = digits_of(plan->nodes, ends * EDGES, length / plan->pieces, share, b);
+    if (digits_left > MANY_DIGITS)
+        digits_left = digits_of(plan->nodes + ends * beyond * MANY_DIGITS, ends * (EDGES + beyond),
+                                length / plan->pieces, share, b);
+    const double error = exp(-smaller(digits_left, digits + SPARE_DIGITS));
+    plan->error = of_gradient * error;
+    plan->hessian_error = of_hessian * error;
     plan->t0 = t0;
     plan->b = b;
     plan->S = S;

@@ -28,6 +28,7 @@ typedef struct {
     int ended;              /* no rank <= K is left open after the last node */
     int wide;               /* nodes are as dense as single items need them, not many arrivals together */
     double error;           /* that they leave, by the rule that chose them: smaller than asked, for they come in eights */
+    double hessian_error;   /* likewise, of the diagonal of the Hessian */
     double t0, b, S, v_end; /* of the map */
     double time[MOST_NODES], weight[MOST_NODES], finest[MOST_NODES]; /* of one piece */
 } quadrature_plan;
