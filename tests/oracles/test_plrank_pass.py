@@ -68,6 +68,38 @@ def test_groups_that_are_not_full(n_samples):
     np.testing.assert_allclose(fast, plain, rtol=0, atol=1e-13 * np.abs(plain).max() * 10)
 
 
+@pytest.mark.parametrize("kind", [0.0, 1.0, 3.0, 6.0, "nearly all is placed"])
+@pytest.mark.parametrize(
+    ("n_docs", "cutoff", "n_samples"), [(500, 1, 3), (500, 2, 31), (1100, 8, 17), (5000, 10, 16), (20_000, 10, 129)]
+)
+def test_few_of_many_items(n_docs, cutoff, n_samples, kind):
+    """Only placed items have records then. Batches and threads have the bits of a call alone.
+
+    Mutants: items of one place in the table taken for the same; the dummy's record given to an item; the table, or
+    the dummy's record, not cleared; weights by the number of the record where nearly all is placed; those of placed
+    items left negative; sums of records not cleared; placed items not handed out; the mean not taken.
+    """
+    rng = np.random.default_rng(n_docs + cutoff)
+    scores = rng.normal(size=n_docs) * (kind if isinstance(kind, float) else 0.1)
+    relevance, rank_weights = 2.0 ** rng.integers(0, 5, n_docs) - 1.0, plr.dcg_weights(cutoff)
+    if not isinstance(kind, float):  # less than a thousandth is left, which all minus placed would make inexact
+        scores[rng.permutation(n_docs)[:cutoff]] += np.log(1e4 * n_docs)
+    plr.pl_rank_3(-scores, relevance + 1e6, rank_weights, n_samples=n_samples, rng=4)  # leaves other numbers in memory
+    fast = estimate(EstimatorKind.PL_RANK_3, scores, relevance, rank_weights, n_samples)
+    plain = estimate(EstimatorKind.PL_RANK_3_PLAIN, scores, relevance, rank_weights, n_samples)
+    rankings = plr.sample_rankings(scores, n_samples, cutoff, rng=3)
+    bound = 1e-12 * absolute_terms(scores, relevance, rank_weights, rankings)
+    assert (np.abs(fast - plain) <= bound).all()
+    given = estimate(EstimatorKind.PL_RANK_3, scores, relevance, rank_weights, n_samples, rankings=rankings)
+    assert (np.abs(given - plain) <= bound).all()
+    for n_threads in (1, 2):
+        batch = plr.pl_rank_3(
+            np.append(scores, scores[:9]), np.append(relevance, relevance[:9]), rank_weights,
+            offsets=[0, n_docs, n_docs + 9], n_samples=n_samples, rng=3, n_threads=n_threads,
+        )  # fmt: skip
+        np.testing.assert_array_equal(batch[:n_docs], fast)
+
+
 @pytest.mark.parametrize("spread", [290.0, 320.0, 590.0])
 @pytest.mark.parametrize("n_samples", [3, 16])
 def test_complete_rankings_of_wide_spreads(spread, n_samples):

@@ -46,8 +46,7 @@ def test_a_single_ranking_asks_for_nothing():
 def test_a_single_ranking_is_the_first_of_many(n_items, cutoff, order):
     """A few keys say which items may be early; sixteen rankings and more look for the early ones in another way.
 
-    Mutants: no second look where too few items were early; the key of a rank too low, and a comparison that loses the
-    items at it.
+    Mutant: no second look where too few items were early.
     """
     scores = np.sort(scores_of(n_items, 2.0)) if order != "as drawn" else scores_of(n_items, 2.0)
     scores = scores[::-1].copy() if order == "descending" else scores

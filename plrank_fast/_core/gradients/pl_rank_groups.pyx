@@ -14,7 +14,7 @@ from plrank_fast._core.gradients.pl_rank cimport (
 )
 from plrank_fast._core.ranking.weights cimport Weights
 from plrank_fast._core.runtime.layout cimport Layout, layout_at, measure, take
-from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t
+from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t, uint32_t
 from plrank_fast._core.runtime.simd cimport simd_level
 from plrank_fast._core.sampling.samplers cimport GROUP_RANKS, GROUP_SIZE, PLR_NETWORK_ITEMS, deepest
 
@@ -25,7 +25,13 @@ cdef extern from "gradients/pl_rank_groups.h" nogil:
         size_t depth
         const double *rank_weights
         const double *baseline
+        const double *relevance
+        double *weights
         double *records
+        int32_t *items
+        uint32_t *places
+        int place_bits
+        size_t n_records
         double total_weight
         double[GROUP_SIZE] total_risk
         double[GROUP_SIZE] total_direct
@@ -34,6 +40,7 @@ cdef extern from "gradients/pl_rank_groups.h" nogil:
     ctypedef struct pl_rank_groups_kernels:
         void (*backward)(pl_rank_groups *groups, int32_t *columns, size_t n_lanes) noexcept nogil
         void (*forward)(pl_rank_groups *groups, int32_t *columns, size_t n_lanes) noexcept nogil
+        void (*number_items)(pl_rank_groups *groups, int32_t *columns, size_t n_lanes) noexcept nogil
     const pl_rank_groups_kernels *pl_rank_groups_kernels_at(int level)
     const int PLR_CACHED_ITEMS
     size_t plr_record_length(size_t n_items)
@@ -43,6 +50,7 @@ cdef const pl_rank_groups_kernels *kernels = pl_rank_groups_kernels_at(simd_leve
 cdef struct PLRankGroups:
     # the state of one query
     bint backward                # which pass the kernel runs
+    bint few_placed              # whether only placed items have records; the sums are never flushed before the end
     pl_rank_groups sums
     intp_t flush_after           # rankings after which the sums are moved on to the gradient
     intp_t since_flush
@@ -64,6 +72,7 @@ cdef struct PLRankGroups:
 
 cdef double HOPELESS = 10.0
 cdef double LARGEST_SPREAD = 300.0  # nats
+cdef intp_t ITEMS_PER_PLACED = 8  # if there are so many for each one placed, only the placed ones have records
 cdef intp_t FLUSH_AFTER = 128  # rankings, or as many as place four items for each one of the query
 
 
@@ -117,6 +126,16 @@ cdef double *lay_out(pl_rank_groups *sums, intp_t n_items, intp_t cutoff, Layout
     return <double *>take(layout, deepest(n_items, cutoff) * sizeof(double))
 
 
+cdef void lay_out_placed(pl_rank_groups *sums, intp_t n_records, Layout *layout) noexcept nogil:
+    """The same where only placed items have records; it takes no more memory than ``lay_out``."""
+    sums.place_bits = 4
+    while <intp_t>1 << sums.place_bits < 2 * n_records:
+        sums.place_bits += 1
+    sums.places = <uint32_t *>take(layout, <size_t>1 << sums.place_bits << 2)
+    sums.items = <int32_t *>take(layout, (n_records + 1) * sizeof(int32_t))
+    sums.records = <double *>take(layout, (n_records + 1) * 4 * sizeof(double))
+
+
 cdef size_t own_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
     cdef pl_rank_groups sums
     cdef Layout layout = measure()
@@ -152,17 +171,41 @@ cdef bint choose_pass(Estimate *estimate, PLRankGroups *state) noexcept nogil:
     return state.backward or can_complete
 
 
-cdef void begin_sums(Estimate *estimate, pl_rank_groups *sums, Layout *layout) noexcept nogil:
-    """Records of the items, and rank weights that are 0 past the cutoff. O(D + K)."""
-    cdef intp_t d, k, n_items = estimate.n_items, length = plr_record_length(n_items)
-    cdef double *rank_weights = lay_out(sums, n_items, estimate.cutoff, layout)
+cdef bint places_few(const Estimate *estimate) noexcept nogil:
+    """Whether records of the placed items are fewer by far: a long list is then passed over less often."""
+    cdef intp_t n_items = estimate.n_items
+    return (
+        estimate.depth == estimate.cutoff and n_items > PLR_CACHED_ITEMS
+        and estimate.n_samples <= n_items // ITEMS_PER_PLACED // estimate.cutoff)
+
+
+cdef void begin_records(Estimate *estimate, pl_rank_groups *sums) noexcept nogil:
+    """Of all items. O(D)."""
+    cdef intp_t d, n_items = estimate.n_items, length = plr_record_length(n_items)
     cdef double *record = sums.records
     memset(record, 0, length * (n_items + 1) * sizeof(double))
     for d in range(n_items):
         record[0] = estimate.relevance[d]
         record[1] = estimate.weights.relative[d]
         record += length
-    sums.n_items = n_items
+
+
+cdef void begin_sums(Estimate *estimate, pl_rank_groups *sums, bint few, Layout *layout) noexcept nogil:
+    """Records of the items, and rank weights that are 0 past the cutoff. O(D + K), or O(N K) if few are placed."""
+    cdef Layout placed = layout[0]
+    cdef double *rank_weights = lay_out(sums, estimate.n_items, estimate.cutoff, layout)
+    cdef intp_t k
+    sums.items = NULL
+    if few:
+        lay_out_placed(sums, estimate.n_samples * estimate.cutoff, &placed)
+        memset(sums.places, 0, <size_t>1 << sums.place_bits << 2)
+        memset(sums.records, 0, 4 * sizeof(double))
+    else:
+        begin_records(estimate, sums)
+    sums.n_records = 0
+    sums.relevance = estimate.relevance
+    sums.weights = estimate.weights.relative
+    sums.n_items = estimate.n_items
     sums.cutoff = estimate.cutoff
     sums.depth = estimate.depth
     sums.baseline = estimate.baseline
@@ -182,9 +225,11 @@ cdef void begin(Estimate *estimate, char *workspace) noexcept nogil:
         if choose_pass(estimate, state):
             estimate.in_groups = True
             estimate.state = state
-            begin_sums(estimate, &state.sums, &layout)
+            state.few_placed = places_few(estimate)
+            begin_sums(estimate, &state.sums, state.few_placed, &layout)
             clear_totals(state)
-            memset(estimate.gradient, 0, n_items * sizeof(double))
+            if not state.few_placed:
+                memset(estimate.gradient, 0, n_items * sizeof(double))
             return
     begin_pl_rank(estimate, workspace)
 
@@ -217,14 +262,36 @@ cdef void flush(Estimate *estimate, PLRankGroups *state) noexcept nogil:
     clear_totals(state)
 
 
+cdef void hand_out(Estimate *estimate, PLRankGroups *state) noexcept nogil:
+    """The mean of all rankings, if only placed items have records: one pass, then theirs once more. O(D)."""
+    cdef double risk = sum_of_lanes(state.sums.total_risk), direct = sum_of_lanes(state.sums.total_direct)
+    cdef double n_samples = estimate.n_samples
+    cdef double *gradient = estimate.gradient
+    cdef const double *relevance = estimate.relevance
+    cdef const double *weights = estimate.weights.relative
+    cdef const double *record = state.sums.records
+    cdef intp_t d
+    cdef size_t i
+    estimate.inexact |= not is_exact(state, risk, direct)
+    for d in range(estimate.n_items):
+        gradient[d] = weights[d] * (relevance[d] * direct - risk) / n_samples
+    for i in range(1, state.sums.n_records + 1):
+        record += 4
+        gradient[state.sums.items[i]] = (
+            record[2] + record[3] + record[1] * (record[0] * direct - risk)) / n_samples
+
+
 cdef void accumulate_group(Estimate *estimate, int32_t *columns, intp_t n_rankings) noexcept nogil:
     """Add the first ``n_rankings`` of a group; the others are overwritten with the dummy item."""
     cdef PLRankGroups *state = <PLRankGroups *>estimate.state
     cdef intp_t k, i
+    cdef int32_t dummy = 0 if state.few_placed else <int32_t>estimate.n_items
+    if state.few_placed:
+        kernels.number_items(&state.sums, columns, n_rankings)
     if n_rankings < GROUP_SIZE:
         for k in range(estimate.depth):
             for i in range(n_rankings, GROUP_SIZE):
-                columns[k * GROUP_SIZE + i] = <int32_t>estimate.n_items
+                columns[k * GROUP_SIZE + i] = dummy
     if state.backward:
         kernels.backward(&state.sums, columns, n_rankings)
     else:
@@ -239,6 +306,9 @@ cdef void finish(Estimate *estimate) noexcept nogil:
     cdef intp_t d
     if not estimate.in_groups:
         finish_pl_rank_3(estimate)
+        return
+    if state.few_placed:
+        hand_out(estimate, state)
         return
     if state.since_flush > 0:
         flush(estimate, state)

@@ -119,17 +119,24 @@ PLR_INLINE void add_terms(const records *at, const numbers *terms, int copies)
 
 #define NOTHING_SHARED 0x1p500 /* as S of a ranking that is not wanted */
 
-/* Weight of the items that one ranking leaves over, summed directly. */
-static double unplaced_weight(const pl_rank_groups *pass, const int32_t *column)
+/* Of the items that one ranking places. */
+static void negate_weights(pl_rank_groups *pass, const int32_t *column)
 {
-    const size_t length = plr_record_length(pass->n_items);
+    const size_t bytes = plr_record_length(pass->n_items) * sizeof(double);
+    for (size_t k = 0; k < pass->cutoff; k++) {
+        const size_t record = (uint32_t)column[k * PLR_GROUP_SIZE] / bytes;
+        pass->weights[pass->items ? (size_t)pass->items[record] : record] *= -1.0;
+    }
+}
+
+/* Weight of the items that one ranking leaves over, summed directly. */
+static double unplaced_weight(pl_rank_groups *pass, const int32_t *column)
+{
     double sum = 0.0;
-    for (size_t k = 0; k < pass->cutoff; k++)
-        pass->records[column[k * PLR_GROUP_SIZE] / 8 + 1] *= -1.0;
-    for (const double *record = pass->records; record < pass->records + pass->n_items * length; record += length)
-        sum += record[1] > 0.0 ? record[1] : 0.0;
-    for (size_t k = 0; k < pass->cutoff; k++)
-        pass->records[column[k * PLR_GROUP_SIZE] / 8 + 1] *= -1.0;
+    negate_weights(pass, column);
+    for (size_t d = 0; d < pass->n_items; d++)
+        sum += pass->weights[d] > 0.0 ? pass->weights[d] : 0.0;
+    negate_weights(pass, column);
     return sum;
 }
 
@@ -140,7 +147,7 @@ PLR_INLINE int is_complete(const pl_rank_groups *pass)
 }
 
 /* All minus placed. */
-PLR_INLINE numbers all_minus_placed(const pl_rank_groups *pass, const int32_t *columns, size_t n_lanes)
+PLR_INLINE numbers all_minus_placed(pl_rank_groups *pass, const int32_t *columns, size_t n_lanes)
 {
     numbers relevance, weight, left = {{{0}}};
     for (size_t k = 0; k < pass->cutoff; k++) {
@@ -182,7 +189,7 @@ PLR_INLINE numbers sum_of_tail(const pl_rank_groups *pass, const int32_t *column
 }
 
 /* S_{K+1} of each sample. */
-PLR_INLINE numbers left_over(const pl_rank_groups *pass, const int32_t *columns, size_t n_lanes)
+PLR_INLINE numbers left_over(pl_rank_groups *pass, const int32_t *columns, size_t n_lanes)
 {
     numbers left = is_complete(pass) ? sum_of_tail(pass, columns) : all_minus_placed(pass, columns, n_lanes);
     if (n_lanes < SAMPLES) {
@@ -306,4 +313,35 @@ static void forward(pl_rank_groups *pass, int32_t *columns, size_t n_lanes)
     SPECIALISE(forward_some)
 }
 
-const pl_rank_groups_kernels ISA(pl_rank_groups_kernels) = {backward, forward};
+/* ------------------------------------------------------------------------------------------------------------------
+ * Records of the placed items only
+ * --------------------------------------------------------------------------------------------------------------- */
+
+static void number_items(pl_rank_groups *pass, int32_t *columns, size_t n_lanes)
+{
+    const size_t mask = ((size_t)1 << pass->place_bits) - 1;
+    for (size_t k = 0; k < pass->cutoff; k++) /* items are all over the memory: let it fetch them side by side */
+        for (size_t lane = 0; lane < n_lanes; lane++) {
+            __builtin_prefetch(pass->relevance + columns[k * PLR_GROUP_SIZE + lane]);
+            __builtin_prefetch(pass->weights + columns[k * PLR_GROUP_SIZE + lane]);
+        }
+    for (size_t k = 0; k < pass->cutoff; k++)
+        for (size_t lane = 0; lane < n_lanes; lane++) {
+            const int32_t item = columns[k * PLR_GROUP_SIZE + lane];
+            size_t place = (size_t)((uint32_t)item * UINT32_C(2654435769)) >> (32 - pass->place_bits);
+            while (pass->places[place] != 0 && pass->items[pass->places[place]] != item)
+                place = (place + 1) & mask;
+            if (pass->places[place] == 0) {
+                const size_t number = ++pass->n_records;
+                double *record = pass->records + number * 4;
+                pass->places[place] = (uint32_t)number;
+                pass->items[number] = item;
+                record[0] = pass->relevance[item];
+                record[1] = pass->weights[item];
+                record[2] = record[3] = 0.0;
+            }
+            columns[k * PLR_GROUP_SIZE + lane] = (int32_t)pass->places[place];
+        }
+}
+
+const pl_rank_groups_kernels ISA(pl_rank_groups_kernels) = {backward, forward, number_items};

@@ -5,14 +5,23 @@
 #include "simd/isa.h"
 #include "sampling/groups.h"
 
-/* One query. Item n_items is a dummy: rankings that are not wanted consist of it. */
+/* One query. Rankings that are not wanted consist of a dummy.
+ *
+ * Every item has a record, the dummy the last one; or, where the rankings can only place few of many items, those that
+ * are placed have one, in the order in which `number_items` meets them, and the dummy the first. */
 typedef struct {
     size_t n_items;
     size_t cutoff;              /* ranks that count, K */
     size_t depth;               /* ranks in the columns: cutoff, or all n_items */
     const double *rank_weights; /* (depth,) theta, 0 past the cutoff */
     const double *baseline;     /* (depth,) taken off the reward after each rank, or NULL */
-    double *records;            /* (n_items + 1, record_length), all 0 for the dummy */
+    const double *relevance;    /* (n_items,) */
+    double *weights;            /* (n_items,); others while a kernel runs */
+    double *records;            /* (n_items + 1, record_length), all 0 for the dummy; or (records, 4) */
+    int32_t *items;             /* of the records; NULL if every item has one */
+    uint32_t *places;           /* hash table of the records' numbers, 0 where there is none */
+    int place_bits;             /* as many are its entries; at least twice as many as records */
+    size_t n_records;           /* so far, without the dummy's */
     double total_weight;
     double total_risk[PLR_GROUP_SIZE];   /* sums over the rankings of each lane: of RI_K, */
     double total_direct[PLR_GROUP_SIZE]; /* of DR_K, */
@@ -34,6 +43,8 @@ typedef struct {
     /* Add n_lanes (1 to 16) rankings of columns (depth, 16), which are overwritten. */
     void (*backward)(pl_rank_groups *pass, int32_t *columns, size_t n_lanes);
     void (*forward)(pl_rank_groups *pass, int32_t *columns, size_t n_lanes);
+    /* Put the numbers of records in the place of those of items, before `backward`. */
+    void (*number_items)(pl_rank_groups *pass, int32_t *columns, size_t n_lanes);
 } pl_rank_groups_kernels;
 
 PLR_DECLARE_KERNELS(pl_rank_groups_kernels)
