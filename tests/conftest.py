@@ -40,6 +40,14 @@ def real_data():
     return folder
 
 
+@pytest.fixture(scope="session")
+def without_address_sanitizer():
+    """What replaces malloc itself, comes before every other library, or limits the address space, of which a terabyte
+    is the sanitizer's own; ``make sanitize`` leaves out tests that do so."""
+    if "libasan" in os.environ.get("LD_PRELOAD", ""):
+        pytest.skip("not under the address sanitizer")
+
+
 @pytest.fixture
 def costs():
     """`_threads.set_costs`, undone after the test."""

@@ -73,6 +73,7 @@ def test_finds_a_fault_of_the_c_interface(fault, monkeypatch, capsys):
     assert fuzz.findings
 
 
+@pytest.mark.usefixtures("without_address_sanitizer")  # which ends the process in its own way
 def test_a_process_that_dies_is_a_finding(monkeypatch, capsys):
     """A byte written behind an array. Mutants: the case after it named; the rest of the cases not made."""
     dcg = FUNCTIONS["dcg"]

@@ -24,7 +24,7 @@ for round_ns in (1e-3, 1e18):
 
 
 @pytest.mark.skipif(shutil.which("valgrind") is None, reason="no valgrind")
-@pytest.mark.skipif("libasan" in os.environ.get("LD_PRELOAD", ""), reason="valgrind runs no address sanitizer")
+@pytest.mark.usefixtures("without_address_sanitizer")
 @pytest.mark.parametrize("level", [level for level in plr.build_info()["simd_levels"] if level != "avx512"])
 def test_memory_is_written_before_it_is_read(level):
     """Valgrind does not know AVX-512. Mutant: thresholds of `stochastic_rank` set up to the last whole register, and

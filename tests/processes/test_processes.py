@@ -49,6 +49,7 @@ def run(code, timeout=120, **environment):
 
 
 @needs_fork
+@pytest.mark.usefixtures("without_address_sanitizer")  # under which a fork takes a tenth of a second
 def test_a_thousand_forks_after_a_parallel_region():
     """Every child answers with the same bits, by itself. Mutant: the atfork handler removed (the first child then waits
     for ever for threads that it does not have)."""  # fmt: skip
@@ -209,7 +210,7 @@ int posix_memalign(void **memory, size_t alignment, size_t size)
 
 
 @pytest.fixture
-def failing_malloc(tmp_path):
+def failing_malloc(tmp_path, without_address_sanitizer):
     """A library whose malloc fails when it is told to."""
     compiler = shutil.which("cc") or pytest.skip("no C compiler")
     (tmp_path / "failing.c").write_text(FAILING_MALLOC)
@@ -304,6 +305,7 @@ def test_memory_runs_out_in_every_function(failing_malloc, n_threads):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the address space is measured as Linux does it")
+@pytest.mark.usefixtures("without_address_sanitizer")
 def test_address_space_runs_out():
     """With 0 bytes to 256 MB of it left over, calls of a team give the same bits or MemoryError, and both occur.
     Mutant: the check for NULL in Workspaces removed."""

@@ -89,7 +89,7 @@ def run(code, *arguments, **environment):
 
 
 @pytest.fixture(scope="module")
-def only_so_many(tmp_path_factory):
+def only_so_many(tmp_path_factory, without_address_sanitizer):
     """Library that lets no more than so many threads exist."""
     compiler = shutil.which("cc") or pytest.skip("no C compiler")
     folder = tmp_path_factory.mktemp("threads")
@@ -151,6 +151,7 @@ def test_other_python_threads(only_so_many):
 
 @pytest.mark.parametrize("n_threads", [2, 4])
 @pytest.mark.parametrize("megabytes", [0, 2, 8, 9, 10, 12, 18, 26])
+@pytest.mark.usefixtures("without_address_sanitizer")
 def test_address_space_for_no_more(megabytes, n_threads):
     """Limited to so many megabytes more than are in use. Mutants: teams not looked into (libgomp at 2 to 8: exit code
     1); probes with stacks of the very size (libomp, whose stacks are larger: the kept one is in the way)."""
