@@ -46,36 +46,38 @@ _SAMPLERS = ["statistical/test_sampling.py", "statistical/test_samplers_exact.py
 _DRIVER = ["invariants/test_batch_driver.py", "invariants/test_batches.py", "processes/test_threads.py"]
 _LOSSES = [
     *("oracles/test_losses.py", "invariants/test_batch_is_loop.py", "invariants/test_scaling.py"),
-    "processes/test_interrupts.py",
+    *("processes/test_interrupts.py", "invariants/test_lone_query.py"),
 ]
+_CHOICE = ["oracles/test_sampler_choice.py"]
+_LONE = ["invariants/test_lone_query.py"]
 
 # Modules, those that everything rests on first, and the tests that would notice, quick ones first.
 TESTS = {
-    "_core/gradients/exact": [*_EXACT, _HUNT],
+    "_core/gradients/exact": [*_EXACT, _HUNT, *_LONE],
     "_core/gradients/pl_rank": ["enumeration/test_pl_rank.py", "oracles/test_plrank_pass.py", *_BATCHES],
     "_core/gradients/pl_rank_groups": ["oracles/test_plrank_pass.py", *_SAMPLED, *_BATCHES],
-    "_core/gradients/conditional": ["enumeration/test_conditional.py", "invariants/test_batch_is_loop.py"],
+    "_core/gradients/conditional": ["enumeration/test_conditional.py", *_CHOICE, "invariants/test_batch_is_loop.py"],
     "_core/gradients/policy_gradient": [
         "enumeration/test_policy_gradient.py",
         "enumeration/test_rewards.py",
         *_BATCHES,
     ],
     "_core/gradients/hessian": ["enumeration/test_conditional.py", "invariants/test_batch_is_loop.py"],
-    "_core/gradients/stochastic_rank": ["enumeration/test_stochastic_rank.py", *_BATCHES],
+    "_core/gradients/stochastic_rank": ["enumeration/test_stochastic_rank.py", *_BATCHES, *_LONE],
     "_core/gradients/exposure": ["enumeration/test_fairness.py", *_BATCHES],
-    "_core/gradients/sampled": [*_SAMPLED, "enumeration/test_conditional.py", *_BATCHES],
-    "_core/sampling/samplers": [*_SAMPLERS, "oracles/test_threshold_sampler.py", *_BATCHES],
+    "_core/gradients/sampled": [*_SAMPLED, *_CHOICE, "enumeration/test_conditional.py", *_BATCHES, *_LONE],
+    "_core/sampling/samplers": [*_SAMPLERS, *_CHOICE, "oracles/test_threshold_sampler.py", *_BATCHES, *_LONE],
     "_core/sampling/introselect": ["statistical/test_sampling.py", "oracles/test_selection.py", *_BATCHES],
     "_core/sampling/latin_hypercube": ["statistical/test_latin_hypercube.py", *_BATCHES],
-    "_core/runtime/plain_arrays": ["invariants/test_lone_query.py"],
-    "_core/runtime/lone_query": ["invariants/test_lone_query.py"],
-    "_core/random/key": ["invariants/test_lone_query.py"],
+    "_core/runtime/plain_arrays": _LONE,
+    "_core/runtime/lone_query": _LONE,
+    "_core/random/key": _LONE,
     "_core/random/selection": ["oracles/test_selection.py", "statistical/test_sampling.py"],
     "_core/random/stream": ["hand/test_random_streams.py"],
     "_core/ranking/weights": [*_SAMPLERS, "enumeration/test_pl_rank.py", "invariants/test_scaling.py"],
     "_core/ranking/remaining": ["enumeration/test_pl_rank.py", "enumeration/test_conditional.py"],
     "_core/ranking/rankings": ["faults/test_faults.py", "enumeration/test_pl_rank.py"],
-    "_core/ranking/metrics": ["hand/test_metrics.py", "oracles/test_losses.py", "enumeration/test_pl_rank.py"],
+    "_core/ranking/metrics": ["hand/test_metrics.py", "oracles/test_losses.py", "enumeration/test_pl_rank.py", *_LONE],
     "_core/runtime/simd": ["oracles/test_vector_math.py"],
     "_core/runtime/threads": [*_DRIVER, "processes/test_thread_probe.py", "processes/test_processes.py"],
     "_core/runtime/batch": [*_DRIVER, "processes/test_interrupts.py"],

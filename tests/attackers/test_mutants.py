@@ -241,6 +241,7 @@ print(*(run_tests(tree, [test], limits.get(test, 60.0)) for test in sys.argv[1:]
 """
 
 
+@pytest.mark.usefixtures("without_address_sanitizer")  # which ends processes in its own way
 def test_forked_tests(tmp_path):
     """What becomes of tests that pass, fail, crash, cannot be imported, compute for ever; in a process without forks of
     its own. Mutants: the limit of time left out; the test that was running at a crash not named."""
