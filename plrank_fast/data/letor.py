@@ -254,6 +254,8 @@ class _CheckedLines(io.BufferedIOBase):
             return
         if len(tokens) < 2 or not tokens[1].startswith(b"qid:"):
             raise self.error(f"expected 'label qid:N ...', got {_shown(document)}")
+        if self._string_qids and (b"\f" in document or b"\v" in document):  # which are no numbers either
+            raise self.error("holds a form feed or a vertical tab: tokens are separated by spaces and tabs")
         numbers = b" ".join((tokens[0], b"qid", *tokens[2:])) if self._string_qids else document
         if numbers.translate(None, NUMERIC) != b"qid":
             token = next((t for t in numbers.split() if t.translate(None, NUMERIC) not in (b"", b"qid")), document)
