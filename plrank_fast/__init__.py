@@ -12,7 +12,7 @@ array([-0.179, -0.011,  0.19 , -0.084,  0.084])
 >>> plr.ndcg(scores, plr.gains(labels), cutoff=10, offsets=offsets).round(3)
 array([0.689, 0.631])
 
-What there is; ``help(plr.pl_rank_exact)`` and so on say more:
+An overview; ``help(plr.pl_rank_exact)`` and so on describe each function:
 
 - gradients: ``pl_rank_exact``, ``pl_rank_cmc``, ``pl_rank_3``, ``pl_rank_2``, ``pl_rank_1``, ``stochastic_rank``,
   ``policy_gradient``, ``placement_policy_gradient``; ``value_and_gradient`` for any of them with the metric's value;
@@ -20,7 +20,7 @@ What there is; ``help(plr.pl_rank_exact)`` and so on say more:
   ``rank_probabilities``, ``exposure``, ``exposure_vjp``; ``PlackettLuce``, the distribution as an object;
 - metrics: ``expected_metric`` of the policy; ``dcg``, ``ndcg``, ``precision``, ``recall``, ``average_precision``,
   ``reciprocal_rank`` (``mrr``), ``success``, ``err``, ``rbp``, ``average_relevance_position`` of the ranking by score;
-- what ranks and documents are worth: ``dcg_weights``, ``precision_weights``, ``rbp_weights``, ``gains``;
+- rank weights and gains: ``dcg_weights``, ``precision_weights``, ``rbp_weights``, ``gains``;
 - batches: ``offsets_from_qid``, ``offsets_from_group``;
 - ``losses`` to descend: pointwise, softmax cross-entropy, ListMLE, LambdaRank and others; ``fairness`` of exposure;
 - ``rewards``: expected reciprocal rank, ERR, success and alpha-NDCG of a policy, or any other reward of rankings;
@@ -32,7 +32,7 @@ What there is; ``help(plr.pl_rank_exact)`` and so on say more:
   ``build_info``.
 
 Gradients ascend and losses descend: the functions above return the direction in which the expected metric grows, those
-of ``losses`` and ``fairness`` the derivative of what is to be made small.
+of ``losses`` and ``fairness`` return the gradient of a quantity that is to be minimised.
 
 For contributors
 ----------------
@@ -59,8 +59,8 @@ Each module imports only modules listed above it::
                         data, command line    data  progress_bar  training  reproduction  commands
                                               __main__
 
-Inside every compiled module the same floors, top to bottom: per item, per query, batch, entry point. The C of the SIMD
-loops stands in ``kernels``, in the same folders.
+Every compiled module has the same sections, from top to bottom: per item, per query, batch, entry point. The C sources
+of the SIMD loops are in ``kernels``, in folders of the same names.
 """
 
 from importlib import import_module

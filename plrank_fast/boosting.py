@@ -1,17 +1,18 @@
-"""What boosted trees need of a ranking objective: the gradient to descend and a positive curvature.
+"""A ranking objective for boosted trees: the gradient to descend and a positive curvature.
 
 A library of boosted trees minimises. Each round it asks, at the present scores, for two numbers per document, sums them
 over the documents of a leaf, and gives the leaf the value -G / (H + lambda). The gradient here is minus that of the
-expected metric under Plackett-Luce, NDCG by default. Its Hessian diagonal is no curvature: it is indefinite and sums to
-0 at equal scores, where boosting starts, so that no tree ever splits. ``CURVATURES`` are the ways to a positive one.
+expected metric under Plackett-Luce, NDCG by default. Its Hessian diagonal does not serve as a curvature: it is
+indefinite and sums to 0 at equal scores, where boosting starts, so that no tree ever splits. ``CURVATURES`` lists the
+ways to make a positive one.
 
 Both numbers are divided by the mean curvature of a document. They then depend neither on the scale of gains, rank
 weights and query weights nor on how far training has come: a document counts as 1 on average, and regularisation is in
 units of documents.
 
-The module knows of no library: `plrank_fast.lightgbm`, `plrank_fast.xgboost` and `plrank_fast.catboost` bring it to
-theirs. Boosted trees on stochastic rankings are due to Kang, de Rijke and Oosterhuis, "Estimating the Hessian Matrix of
-Ranking Objectives for Stochastic Learning to Rank with Gradient Boosted Trees", SIGIR 2024.
+The module does not depend on any library: `plrank_fast.lightgbm`, `plrank_fast.xgboost` and `plrank_fast.catboost`
+adapt it to theirs. Boosted trees on stochastic rankings are due to Kang, de Rijke and Oosterhuis, "Estimating the
+Hessian Matrix of Ranking Objectives for Stochastic Learning to Rank with Gradient Boosted Trees", SIGIR 2024.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ class Workers:
         return value
 
     def _place(self) -> tuple[int, ...]:
-        """What tells this process from the others in the seeds of its random numbers."""
+        """Numbers that distinguish this process from the others in the seeds of its random numbers."""
         return ()
 
     def _mean(self, values: FloatArray) -> float:
@@ -101,10 +102,10 @@ class BoostingObjective(Workers):
     rank_weights : array_like, shape (K,), optional
         Other weights of ranks, in place of ``cutoff``.
     gain : {"exponential", "linear"} or callable
-        What a label is worth: 2**label - 1, the label itself, or a function from all labels to as many gains.
+        Gain of a label: 2**label - 1, the label itself, or a function from all labels to as many gains.
     normalize : {"query", "dataset"}
-        "query": NDCG, each query's metric over its ideal. "dataset": DCG, which weighs queries by what there is to
-        gain. Either way queries that no ranking can serve better or worse (all labels equal, ideal 0) have no gradient.
+        "query": NDCG, each query's metric over its ideal. "dataset": DCG, which weighs queries by their ideal DCG.
+        Either way queries for which all rankings are equally good (all labels equal, ideal 0) have gradient 0.
     curvature : {"gradient", "hessian", "majorizer", "constant"}
         How the curvature is made positive. "gradient": the absolute value of the gradient g. "hessian": the larger
         of that and the absolute Hessian diagonal. "majorizer": ``sum_j |rho_i - rho_j| c_ij``, where
@@ -192,14 +193,14 @@ class BoostingObjective(Workers):
         weights: ArrayLike | None = None,
         round_number: int | None = None,
     ) -> tuple[FloatArray, FloatArray]:
-        """Compute what a round of boosting needs.
+        """Compute the gradient and the curvature for a round of boosting.
 
         Parameters
         ----------
         scores : array_like, shape (n_docs,)
             Scores reached so far.
         labels : array_like, shape (n_docs,)
-            Grades, of which ``gain`` makes relevance.
+            Grades, which ``gain`` turns into relevance.
         offsets : array_like of int, shape (n_queries + 1,), optional
             Where each query's documents start; a single query by default.
         weights : array_like, shape (n_queries,), optional
@@ -211,7 +212,8 @@ class BoostingObjective(Workers):
         Returns
         -------
         gradient, curvature : ndarray, shape (n_docs,), float64
-            The gradient to descend, and a curvature above 0, in units of the average document's over ``shrinkage``.
+            The gradient to descend, and a curvature above 0, both in units of the mean curvature of a document times
+            ``shrinkage``.
 
         Raises
         ------
@@ -221,7 +223,7 @@ class BoostingObjective(Workers):
         Warns
         -----
         UserWarning
-            If no query has documents of different worth: there is nothing to learn.
+            If in every query all documents have the same gain: there is nothing to learn.
         """
         scores_ = validation.real_array(scores, "scores")
         data = self._data_set(labels, offsets, weights, scores_)
@@ -344,8 +346,8 @@ class RankingMetric(Workers):
     gain : {"exponential", "linear"} or callable
         As in ``BoostingObjective``.
     expected : bool
-        False: of the ranking by descending score, equal scores in the order of the file. True: the expectation over
-        rankings drawn from Plackett-Luce, which is what training improves.
+        False: the NDCG of the ranking by descending score, equal scores in the order of the file. True: its expectation
+        over rankings drawn from Plackett-Luce, which is what training optimises.
     empty : float
         Value of a query whose ideal DCG is 0: 0 in scikit-learn, 1 in LightGBM and XGBoost.
     rtol : float

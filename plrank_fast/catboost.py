@@ -1,9 +1,9 @@
 """CatBoost's symmetric trees on the gradient of expected NDCG.
 
-CatBoost calls an objective in Python with blocks of at most 1000 documents and without their groups, and takes it for
-data with groups nevertheless: a ranking objective cannot be had that way. What it does allow is to fit one tree at a
-time. `train` hands it each round's Newton step, -gradient / curvature, as the residual of a
-weighted regression; the value of a leaf is then what boosting with that gradient and curvature gives,
+CatBoost calls an objective written in Python with blocks of at most 1000 documents and without their groups, even for
+data with groups, so a ranking objective cannot be passed to it. What it does allow is to fit one tree at a time.
+`train` hands it each round's Newton step, -gradient / curvature, as the residual of a weighted regression; the value of
+a leaf is then what boosting with that gradient and curvature gives,
 
     -sum gradient / (sum curvature + l2_leaf_reg * mean curvature),
 
@@ -55,11 +55,11 @@ def train(
     Parameters
     ----------
     parameters : dict
-        Of ``catboost.CatBoost``; those of one regression step (``NEWTON_STEP``) are set here. By default
+        Parameters of ``catboost.CatBoost``; those of one regression step (``NEWTON_STEP``) are set here. By default
         ``learning_rate`` is 0.1 and ``l2_leaf_reg`` the objective's shrinkage.
     pool : catboost.Pool
         Documents with labels and ``group_id``. Weights, if it has any, must be the same for all documents of a query.
-        Its ``baseline`` is where scores begin. Not changed.
+        Scores start from its ``baseline``. It is not changed.
     num_boost_round : int
         Number of trees.
     objective : BoostingObjective, optional
@@ -71,7 +71,7 @@ def train(
     early_stopping_rounds : int, optional
         Stop when the metric of ``eval_pool`` has not risen for so many rounds, and keep the trees up to its best.
     evals_result : dict, optional
-        Where to put the metric of each round, a list under its name.
+        Filled with the metric of each round, a list under the metric's name.
 
     Returns
     -------
@@ -87,8 +87,8 @@ def train(
 
     Notes
     -----
-    Every tree is a call of CatBoost: a few milliseconds to some tens more than a tree of its own loop takes. Its
-    ordered boosting and the weights it gives to groups are not to be had.
+    Every tree is a call of CatBoost, which takes a few to some tens of milliseconds more than a tree of its
+    own loop. Its ordered boosting and its weights of groups are not available.
     """
     catboost = import_extra("catboost", "catboost")
     rounds = validation.count(num_boost_round, "num_boost_round", 1)

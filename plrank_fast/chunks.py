@@ -20,9 +20,9 @@ class QueryChunk(NamedTuple):
     Attributes
     ----------
     docs : slice
-        Their documents in the batch: ``scores[chunk.docs]``.
+        Documents of these queries in the batch: ``scores[chunk.docs]``.
     queries : slice
-        Themselves: ``rank_weights[chunk.queries]`` if they have a row each.
+        The queries: ``rank_weights[chunk.queries]`` if each has a row of its own.
     offsets : ndarray, shape (n_queries_of_chunk + 1,), int64
         Where their documents start in the chunk.
     first_query : int
@@ -36,7 +36,7 @@ class QueryChunk(NamedTuple):
 
 
 def query_chunks(offsets: ArrayLike, n_chunks: int, *, first_query: int = 0) -> list[QueryChunk]:
-    """Cut a batch into chunks that take about equally long.
+    """Cut a batch into chunks that take about the same time.
 
     Sampled functions give each chunk the bits that it has in the whole batch, if they get its ``first_query`` and the
     same seed.

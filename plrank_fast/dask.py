@@ -2,7 +2,7 @@
 
 ``lightgbm.DaskLGBMRanker`` and ``xgboost.dask.train`` call a custom objective on each worker with the partitions that
 happen to be there. A query that is split between two workers is then two queries, each of which ranks a part of the
-documents, and neither library says so. `whole_queries` moves the ends of partitions so that no query is split, and
+documents, and neither library reports it. `whole_queries` moves the ends of partitions so that no query is split, and
 `group_sizes` turns query identifiers into what LightGBM asks for::
 
     qid, X, y = whole_queries(qid, X, y)
@@ -30,15 +30,15 @@ Queries = tuple[NDArray[Any], IntArray]  # of a partition: identifiers in order,
 def whole_queries(qid: Any, *collections: Any) -> tuple[Any, ...]:
     """Move the ends of partitions so that each partition holds whole queries.
 
-    A query that goes on in the next partition is put into that in which it begins. Identifiers are computed for this,
-    and lengths of partitions where they are not known; everything else stays lazy.
+    A query that continues in the next partition is moved to the one in which it begins. Identifiers are computed for
+    this, and lengths of partitions where they are not known; everything else stays lazy.
 
     Parameters
     ----------
     qid : dask Array of shape (n_docs,), or dask Series
         Query of each document; the documents of a query follow one another.
     *collections : dask Arrays, DataFrames or Series of n_docs rows
-        What else there is of the documents: features, labels, weights. Partitioned as ``qid`` is, and by rows only.
+        Other columns of the documents: features, labels, weights. Partitioned as ``qid`` is, and by rows only.
 
     Returns
     -------
@@ -50,7 +50,7 @@ def whole_queries(qid: Any, *collections: Any) -> tuple[Any, ...]:
     ImportError
         If Dask is not installed.
     TypeError
-        If an argument is no such collection.
+        If an argument is not such a collection.
     ValueError
         If a collection has other partitions than ``qid``, or a query returns after others.
 

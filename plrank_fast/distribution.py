@@ -23,7 +23,8 @@ class SampledValue(NamedTuple):
     value : ndarray, shape (n_queries,), float64
         The mean over the rankings drawn.
     standard_error : ndarray, shape (n_queries,), float64
-        Standard deviation of that mean, estimated from them; 0 where nothing depends on the draw.
+        Standard deviation of that mean, estimated from the same rankings; 0 where the value does not depend on the
+        draw.
     """
 
     value: FloatArray
@@ -132,7 +133,7 @@ class PlackettLuce:
         return sampling.ranking_log_prob(self.scores, rankings, offsets=self._as_given, n_threads=self.n_threads)
 
     def log_prob_vjp(self, rankings: ArrayLike, cotangent: ArrayLike) -> FloatArray:
-        """Compute the gradient by the scores of log-probabilities, summed with a number for each ranking.
+        """Compute the gradient with respect to the scores of a weighted sum of log-probabilities.
 
         Parameters
         ----------
@@ -168,7 +169,7 @@ class PlackettLuce:
         Raises
         ------
         TypeError, ValueError
-            If ``cutoff`` is no count.
+            If ``cutoff`` is not a non-negative integer.
         """
         ranks = self._ranks(cutoff)
         lengths = np.diff(self.offsets)
@@ -181,7 +182,7 @@ class PlackettLuce:
         return rankings[0] if self._as_given is None else rankings
 
     def rank_probabilities(self, cutoff: int | None = None) -> FloatArray:
-        """Compute the probability of each document to be at each of the first ranks.
+        """Compute the probability that each document stands at each of the first ranks.
 
         Parameters
         ----------
@@ -196,7 +197,7 @@ class PlackettLuce:
         Raises
         ------
         TypeError, ValueError
-            If ``cutoff`` is no count.
+            If ``cutoff`` is not a non-negative integer.
         """
         ranks = self._ranks(cutoff)
         return probabilities.rank_probabilities(self.scores, ranks, offsets=self.offsets, n_threads=self.n_threads)
@@ -225,8 +226,8 @@ class PlackettLuce:
         """Estimate the entropy of the first ``cutoff`` ranks of each query, in nats.
 
         The entropy of a ranking is the expected sum, over its ranks, of the entropy of the choice among the items left
-        over. That of each choice is exact, and the items left over come from rankings that are drawn: nothing is left
-        to chance with a cutoff of 1, and the error is far below that of the mean of -log pi(y).
+        over. The entropy of each choice is exact, and the items left over come from rankings that are drawn. So the
+        result is exact for a cutoff of 1, and otherwise its error is far below that of the mean of -log pi(y).
 
         Parameters
         ----------
@@ -261,7 +262,7 @@ class PlackettLuce:
         """Estimate the Kullback-Leibler divergence from ``other`` of the first ``cutoff`` ranks of each query, in nats.
 
         KL(self || other) = E[log pi(y) - log pi_other(y)] with y drawn from this distribution; by the choices at each
-        rank, as `entropy` is, so that every term is at least 0 and a cutoff of 1 leaves nothing to chance.
+        rank, as `entropy` is, so that every term is at least 0 and the result is exact for a cutoff of 1.
 
         Parameters
         ----------

@@ -28,7 +28,7 @@ def get_include() -> str:
     Returns
     -------
     str
-        What goes into ``include_dirs`` of an extension that includes ``plrank.h``.
+        A path for the ``include_dirs`` of an extension that includes ``plrank.h``.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def stream_key(rng: RandomState = None) -> KeyArray:
     Returns
     -------
     ndarray, shape (2,), uint64
-        What the C function ``plrank_stream_init`` takes as ``key0`` and ``key1``.
+        The arguments ``key0`` and ``key1`` of the C function ``plrank_stream_init``.
 
     Raises
     ------

@@ -1,9 +1,9 @@
-"""Fairness of exposure: how far expected exposure is from being in proportion to merit, and the gradient of that.
+"""Fairness of exposure: how far expected exposure is from being proportional to merit, and the gradient of that.
 
-The exposure of document d is E_d = sum_k theta_k P(rank of d = k), theta_k the attention that rank k gets. It is in
-proportion to merit m if E_i / m_i is the same for all documents of a query. Multiplied out, so that documents without
-merit need no exception, each ordered pair should have E_i m_j - E_j m_i = 0; the disparity of a query of D documents is
-the mean over its pairs of what is there instead ::
+The exposure of document d is E_d = sum_k theta_k P(rank of d = k), where theta_k is the attention that rank k gets. It
+is proportional to merit m if E_i / m_i is the same for all documents of a query. Multiplied out, so that documents
+without merit need no exception, this asks for E_i m_j - E_j m_i = 0 for each ordered pair; the disparity of a query of
+D documents is the mean over its pairs of the squares, or of the absolute values, of these differences ::
 
     "squared"    1 / (D (D - 1)) sum_{i != j} (E_i m_j - E_j m_i)^2
     "absolute"   1 / (D (D - 1)) sum_{i != j} |E_i m_j - E_j m_i|
@@ -74,7 +74,7 @@ def expected_exposure(
     method : {"exact", "sample"}
         "exact": ``plrank_fast.exposure``; "sample": the mean over ``n_samples`` drawn rankings, or over ``rankings``.
     n_samples, rankings, rng, n_threads, first_query
-        As in ``pl_rank_3``; only ``n_threads`` matters to "exact".
+        As in ``pl_rank_3``; "exact" uses only ``n_threads``.
 
     Returns
     -------
@@ -132,7 +132,7 @@ def disparity(
     exposure : array_like, shape (n_docs,)
         Exposure of each document, such as ``expected_exposure`` gives.
     merit : array_like, shape (n_docs,)
-        What each document deserves exposure in proportion to, for instance its relevance; not negative.
+        Merit of each document, to which its exposure should be proportional, for instance its relevance; not negative.
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default.
     kind : {"squared", "absolute"}
@@ -143,7 +143,8 @@ def disparity(
     values : ndarray, shape (n_queries,), float64
         0 for a query of fewer than two documents.
     derivative : ndarray, shape (n_docs,), float64
-        Derivative of the sum of the values by each exposure; of "absolute" 0 for pairs exactly in proportion.
+        Derivative of the sum of the values by each exposure; with "absolute", pairs that are exactly proportional
+        contribute 0.
 
     Raises
     ------
@@ -205,7 +206,7 @@ def disparity_gradient(
     scores : array_like, shape (n_docs,)
         Log-weights of the documents, all queries one after another.
     merit : array_like, shape (n_docs,)
-        What each document deserves exposure in proportion to; not negative.
+        Merit of each document, to which its exposure should be proportional; not negative.
     rank_weights : array_like, shape (K,) or (n_queries, K)
         Attention theta that each rank gets.
     offsets : array_like of int, shape (n_queries + 1,), optional

@@ -72,7 +72,7 @@ def sampled_estimate(
     first_query = validation.count(first_query, "first_query", 0)
     hessian = validation.flag(hessian, "hessian")
     if hessian and baseline is not None:
-        raise ValueError(f"baseline does not go with hessian=True, got {baseline!r}")
+        raise ValueError(f"baseline cannot be combined with hessian=True, got {baseline!r}")
     result = np.zeros(offsets_.size - 1 if kind == METRIC else scores_.size)
     diagonal = np.zeros(scores_.size if hessian else 0)
     outputs = validation.output_pair(out, result.shape) if hessian else (validation.output(out, result.shape), None)
@@ -156,31 +156,33 @@ def pl_rank_3(
         g_d = PR_{rank(d) + 1} + w_d (rho_d DR_rank(d) - RI_rank(d)),
         DR_k = sum_{j <= k} theta_j / S_j,   RI_k = sum_{j <= k} PR_j / S_j
 
-    to item d, and an item that is not placed the same with PR = 0 and k = K. The mean over the rankings is unbiased.
+    to item d. An item that is not placed gets the same with PR = 0 and rank(d) = K. The mean over the rankings is
+    unbiased.
 
     Parameters
     ----------
     scores : array_like, shape (n_docs,)
         Log-weights of the documents, all queries one after another; any finite values at any distance.
     relevance : array_like, shape (n_docs,)
-        Gain rho of each document (see ``gains``); any finite value, negative ones too.
+        Gain rho of each document (see ``gains``); any finite value, including negative ones.
     rank_weights : array_like, shape (K,) or (n_queries, K)
-        Weight theta of each rank (see ``dcg_weights``), for all queries or one row for each; any finite values.
-        Ranks past the end of a query do not count.
+        Weight theta of each rank (see ``dcg_weights``), one vector for all queries or one row for each; any finite
+        values. Ranks past the end of a query do not count.
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default.
     n_samples : int
         Rankings drawn for each query, N.
     rankings : array_like of int, shape (N, length), or (n_queries, N, length) with ``offsets``, optional
-        Rankings made elsewhere, used instead of drawing; of length K or more (or of all documents, if fewer).
+        Rankings made elsewhere, used instead of drawing; each of length K or more (or of all documents, if there are
+        fewer).
     rng : None, int, SeedSequence, BitGenerator or Generator
         Source of the key of this call's random streams. The same key gives the same bits for any number of threads.
     sampler : {"auto", "introselect", "network", "alias", "threshold"}
         Which algorithm draws the rankings; all have the same distribution (see ``sample_rankings``).
     hessian : bool
-        Whether to estimate the diagonal of the Hessian too, unbiased as the gradient but with far more variance than
-        that of ``pl_rank_cmc``; O(N D) after sampling.
-        Not a curvature for boosted trees as it is: see ``pl_rank_exact``.
+        Whether to estimate the diagonal of the Hessian too. It is unbiased, as the gradient is, but has far more
+        variance than that of ``pl_rank_cmc``; O(N D) after sampling. Do not pass it to boosted trees as their
+        curvature: see the notes of ``pl_rank_exact``.
     n_threads : int, optional
         None: all available processors; negative: that many fewer than all, plus one.
     out : ndarray, shape (n_docs,), float64, optional
@@ -188,9 +190,9 @@ def pl_rank_3(
     first_query : int
         Number of the first query in the numbering of random streams, for batches cut into chunks.
     baseline : {None, "pilot"}
-        "pilot" takes off the mean reward that follows each rank in 16 rankings of a stream of their own: as unbiased
-        as without, the variance 7 times smaller at D = 120, K = 10 and 145 times at K = 100, for 3 to 24 % of the
-        time. Not part of the published method, hence not the default.
+        "pilot" subtracts the mean reward that follows each rank, estimated from 16 rankings with a random stream of
+        their own. The estimate stays unbiased, and its variance becomes 7 times smaller at D = 120, K = 10 and 145
+        times smaller at K = 100, for 3 to 24 % more time. Not part of the published method, hence not the default.
 
     Returns
     -------
@@ -239,11 +241,11 @@ def pl_rank_2(
 ) -> FloatArray:
     """Estimate the gradient of the expected metric with PL-Rank-2.
 
-    The same numbers as ``pl_rank_3`` (to rounding, on the same rankings), by the algorithm of its paper ::
+    On the same rankings it gives the same numbers as ``pl_rank_3``, up to rounding, by the algorithm of its paper ::
 
         g_d = PR_{rank(d) + 1} + sum_{k <= rank(d)} w_d / S_k (theta_k rho_d - PR_k)
 
-    which costs O(N D K) after sampling. It is kept as the baseline that people compare with.
+    which costs O(N D K) after sampling. It is kept as a baseline for comparisons.
 
     Parameters, return value and errors are those of ``pl_rank_3``. Source: Oosterhuis, "Computationally Efficient
     Optimization of Plackett-Luce Ranking Models for Relevance and Fairness", SIGIR 2021.
@@ -303,28 +305,30 @@ def pl_rank_cmc(
 ) -> FloatArray | tuple[FloatArray, FloatArray]:
     """Estimate the gradient of the expected metric by conditional Monte Carlo: one ranking is enough.
 
-    Given the order of all other documents, the position of a document can be integrated out exactly, and each label
-    still to come be replaced by its mean. With S_j and R_j the sums of w = exp(score) and of w rho over the documents
-    not in the first j - 1 places, and c_j = theta_j - theta_{j+1}, a document that is not placed gets ::
+    Given the order of all other documents, the position of a document can be integrated out exactly, and the relevance
+    of each document that is still to be drawn can be replaced by its conditional mean. With S_j and R_j the sums of w =
+    exp(score) and of w rho over the documents not in the first j - 1 places, and c_j = theta_j - theta_{j+1}, a
+    document that is not placed gets ::
 
         g_d = sum_{j <= K} c_j F_j A_j (rho_d - R_j / S_j),
         A_j = sum_{i <= j} w_d / S_i,   F_j = prod_{i < j} (1 - w_d / S_i)
 
-    and a placed one the same from its own rank on with itself counted among those left over.
+    and a placed one gets the same, except that from its own rank on it counts itself among those left over.
 
     Parameters
     ----------
     scores, relevance, rank_weights, offsets, rankings, rng, n_threads, first_query
         As in ``pl_rank_3``.
     sampler : {"auto", "introselect", "network", "alias", "threshold", "latin_hypercube"}
-        As in ``pl_rank_3``, and "latin_hypercube": rankings that cover the distribution evenly, each of which
-        has the same distribution as before. From 4 rankings on this reduces the variance by a factor of 1.2 to 10, at
-        the cost of more time and of N K integers of memory per query.
+        As in ``pl_rank_3``, or "latin_hypercube": rankings that together cover the distribution evenly, while each by
+        itself has the same distribution as before. With 4 rankings or more this reduces the variance by a factor of 1.2
+        to 10, at the cost of more time and of N K integers of memory per query.
     n_samples : int
-        Rankings for each query, N; 1 has less error than ``pl_rank_3`` with 1000 in nearly all settings.
+        Rankings for each query, N. In nearly all settings the error with N = 1 is below that of ``pl_rank_3`` with
+        1000.
     hessian : bool
-        Whether to estimate the diagonal of the Hessian too; it comes from the same rankings and is unbiased as well.
-        Not a curvature for boosted trees as it is: see ``pl_rank_exact``.
+        Whether to estimate the diagonal of the Hessian too; it comes from the same rankings and is unbiased as well. Do
+        not pass it to boosted trees as their curvature: see the notes of ``pl_rank_exact``.
     out : ndarray, shape (n_docs,), float64, optional
         Where to write the result; with ``hessian`` a pair of arrays. Untouched if the call fails or is interrupted.
 
@@ -403,8 +407,8 @@ def pl_rank_exact(
     """Compute the gradient of the expected metric, and its Hessian diagonal, without sampling.
 
     Let item d arrive after an Exp(w_d) time, w = exp(score): the first K to arrive are a Plackett-Luce ranking. Given
-    the time t, the other items have arrived independently of each other, with chances p_j = 1 - exp(-w_j t); the
-    expectation is a one-dimensional integral over t of polynomials in z (z^m: m of them have arrived)::
+    the time t, the other items have arrived independently of each other, with probabilities p_j = 1 - exp(-w_j t) = 1 -
+    q_j; the expectation is a one-dimensional integral over t of polynomials in z (z^m: m of them have arrived)::
 
         E = int sum_d rho_d w_d q_d <theta, prod_{i != d} (q_i + p_i z)> dt,   <theta, P> = sum_m theta_{m + 1} [z^m] P
 
@@ -422,11 +426,11 @@ def pl_rank_exact(
     rtol : float
         Promised accuracy, 1e-10 to 1, for each query: the norm of the gradient's error is at most ``rtol`` times the
         norm of the gradient, or times max|theta| max|rho| / 1000 where the gradient is smaller than that. The same
-        holds for the Hessian diagonal and its norm. Below 1e-10 rounding would decide. With another ``sigma`` than 1
-        the promise is of sigma times the gradient, and sigma squared times the Hessian diagonal.
+        holds for the Hessian diagonal and its norm. Below 1e-10 rounding errors would dominate. If ``sigma`` is not 1,
+        the promise is for sigma times the gradient and sigma squared times the Hessian diagonal.
     hessian : bool
-        Whether to compute the diagonal of the Hessian too; costs about a quarter more nodes.
-        Not a curvature for boosted trees as it is: see the notes.
+        Whether to compute the diagonal of the Hessian too; it costs about a quarter more nodes. Do not pass it to
+        boosted trees as their curvature: see the notes.
     noise : {"gumbel", "normal"}
         Noise of the scores. Gumbel noise with ``sigma`` 1 is the Plackett-Luce model.
     sigma : float
@@ -446,18 +450,19 @@ def pl_rank_exact(
     TypeError, ValueError
         If an argument is not as described; the message names it.
     MemoryError
-        If there is no room for O(D + K) per thread; the message has the figure.
+        If O(D + K) memory per thread cannot be allocated; the message gives the size.
 
     Notes
     -----
-    O(Q D K) with Q = 16 to 40 nodes at ``rtol=1e-6`` and scores of unit variance, more for wide spreads and for K near
-    D. Normal noise takes 1.2 to 2.7 times as long as Gumbel noise up to 316 documents, and more for longer lists: nine
-    times at D = 1000, K = 10, where Gumbel noise has light documents share their cost. Bits do not depend on the number
-    of threads or on the other queries of the batch. They may differ from one SIMD level to another.
+    O(Q D K) with Q = 16 to 40 nodes at ``rtol=1e-6`` and scores of unit variance, more for wide spreads and
+    for K near D. Normal noise takes 1.2 to 2.7 times as long as Gumbel noise up to 316 documents, and more for longer
+    lists: nine times at D = 1000, K = 10, where for Gumbel noise documents of small weight share their cost. Results
+    are bit-identical for any number of threads and whatever the other queries of the batch are; they may differ from
+    one SIMD level to another.
 
-    The Hessian diagonal is indefinite, and at equal scores, where boosting starts, it sums to 0 over each query. Passed
-    to LightGBM or XGBoost as it is, with either sign, no tree ever splits, and neither says a word. What works is the
-    absolute value of the gradient in its place; docs/boosting.md has the recipe.
+    The Hessian diagonal is indefinite, and at equal scores, where boosting starts, it sums to 0 over each query. If it
+    is passed to LightGBM or XGBoost as it is, with either sign, no tree ever splits, and neither library warns. What
+    works is the absolute value of the gradient in its place; docs/boosting.md has the recipe.
 
     Examples
     --------

@@ -36,7 +36,7 @@ def to_run(
     Raises
     ------
     TypeError, ValueError
-        If an argument is not as described, or a name stands twice, which a dict would lose.
+        If an argument is not as described, or a name occurs twice, of which a dict would lose one.
 
     Notes
     -----
@@ -60,7 +60,7 @@ def to_qrels(
     Parameters
     ----------
     labels : array_like, shape (n_docs,)
-        Whole numbers: grades. The tools' nDCG takes them for gains as they are, not 2**label - 1.
+        Grades, whole numbers. The tools' nDCG uses them as gains as they are, not 2**label - 1.
     offsets, qids, docids
         As in `to_run`.
 
@@ -71,7 +71,7 @@ def to_qrels(
     Raises
     ------
     TypeError, ValueError
-        If an argument is not as described, or a name stands twice.
+        If an argument is not as described, or a name occurs twice.
 
     Examples
     --------
@@ -91,12 +91,12 @@ def from_run(
     *,
     missing: float | None = None,
 ) -> FloatArray:
-    """Scores, or labels, out of a run or judgements, in the order of the documents.
+    """Extract scores or labels from a run or from judgements, in the order of the documents.
 
     Parameters
     ----------
     run : dict of str to dict of str to float
-        As of `to_run` or `to_qrels`, or made by another system.
+        As returned by `to_run` or `to_qrels`, or made by another system.
     offsets, qids, docids
         As in `to_run`: which documents, in which order.
     missing : float, optional
@@ -110,7 +110,7 @@ def from_run(
     Raises
     ------
     TypeError, ValueError
-        If an argument is not as described, a name stands twice, or a document is missing.
+        If an argument is not as described, a name occurs twice, or a document is missing.
 
     Examples
     --------

@@ -52,7 +52,7 @@ def plackett_luce_loss(
     scores : array, shape (n_docs,), (n_docs, 1) or (n_queries, length)
         The documents of all queries one after another, or a row for each query; of any floating dtype.
     relevance : array, of the shape of scores or (n_docs,)
-        What each document is worth (see ``gain``).
+        Gain or grade of each document (see ``gain``).
     offsets : array of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default. Not for rows.
     mask : array of bool, of the shape of scores, optional
@@ -62,7 +62,7 @@ def plackett_luce_loss(
     cutoff, rank_weights, gain, normalize, reduction, method, n_samples, rtol, n_threads, first_query
         As in ``plrank_fast.torch.PlackettLuceLoss``, whose documentation needs no PyTorch to be read.
     seed : int, array of int, or key of ``jax.random``
-        For sampled methods. It may be traced: hand a new one to every step. An int has the random numbers of the
+        For sampled methods. It may be traced: pass a new one at every step. An int gives the random numbers of the
         library's functions with ``rng=seed``.
 
     Returns
@@ -74,7 +74,7 @@ def plackett_luce_loss(
     Raises
     ------
     TypeError, ValueError
-        If an argument is not as described. What depends on values is found by the callback: JAX wraps its error.
+        If an argument is not as described. Faults in values are found by the callback, whose error JAX wraps.
 
     Examples
     --------
@@ -199,7 +199,7 @@ def ranking_log_prob(scores: Any, rankings: Any) -> Any:
     Raises
     ------
     TypeError, ValueError
-        If an argument is not as described. What depends on values is found by the callback: JAX wraps its error.
+        If an argument is not as described. Faults in values are found by the callback, whose error JAX wraps.
 
     Examples
     --------
@@ -218,7 +218,7 @@ def ranking_log_prob(scores: Any, rankings: Any) -> Any:
 class PlackettLuce:
     """The Plackett-Luce distribution over rankings, or over their first ranks, for JAX.
 
-    A pytree whose one leaf are the scores: it may be passed through ``jit``, ``grad`` and ``vmap``.
+    A pytree whose only leaf is the array of scores: it may be passed through ``jit``, ``grad`` and ``vmap``.
 
     Parameters
     ----------
@@ -232,7 +232,7 @@ class PlackettLuce:
     scores : array
     cutoff : int
     batch_shape, event_shape : tuple of int
-        Of the axes before the last, and (K,).
+        Shape of the axes before the last, and (K,).
 
     Raises
     ------
@@ -241,8 +241,8 @@ class PlackettLuce:
 
     Notes
     -----
-    All is computed on the CPU in float64. For queries of different lengths, and for marginals, entropy and divergence,
-    there is ``plrank_fast.PlackettLuce``.
+    Everything is computed on the CPU in float64. For queries of different lengths, and for marginals,
+    entropy and divergence, there is ``plrank_fast.PlackettLuce``.
 
     Examples
     --------
@@ -272,7 +272,7 @@ class PlackettLuce:
 
     @property
     def event_shape(self) -> tuple[int, ...]:
-        """Of a ranking: (cutoff,)."""
+        """Shape of a ranking: (cutoff,)."""
         return (self.cutoff,)
 
     def sample(self, key: Any, sample_shape: tuple[int, ...] = ()) -> Any:
@@ -283,7 +283,7 @@ class PlackettLuce:
         key : key of ``jax.random``, int, or array of int
             The same key gives the same rankings. It may be traced.
         sample_shape : tuple of int
-            How many of each distribution of the batch.
+            How many rankings to draw from each distribution of the batch.
 
         Returns
         -------
@@ -343,7 +343,7 @@ class PlackettLuce:
         Raises
         ------
         TypeError, ValueError
-            If an argument is not as described. What depends on values is found by the callback: JAX wraps its error.
+            If an argument is not as described. Faults in values are found by the callback, whose error JAX wraps.
         """
         rankings = _whole_numbers(rankings, "rankings")
         validation.at_least_one_axis(rankings.shape, "rankings")

@@ -6,10 +6,10 @@
     LGBMRanker(objective=sklearn_objective(), reg_lambda=1.0, metric="None").fit(..., eval_metric=sklearn_ndcg())
 
 ``lambda_l2=1`` (``reg_lambda`` in the scikit-learn interface) is the shrinkage that the objective's units are made for;
-LightGBM's default is none. ``metric="None"`` keeps its own metrics away, which refuse labels that are no integers.
+LightGBM's default is none. ``metric="None"`` switches off its own metrics, which refuse labels that are not integers.
 
 Groups come from the data set, and scores include its ``init_score``. Weights, which LightGBM does not apply to custom
-objectives, are applied, and must be the same for all documents of a query.
+objectives, are applied here; they must be the same for all documents of a query.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def sklearn_expected_ndcg(**options: Any) -> ArrayMetric:
 
 
 class DatasetObjective(BoostingObjective):
-    """What ``objective`` makes."""
+    """The objective that ``objective`` returns."""
 
     _whole: WeakSet[Any]  # data sets that are known to hold whole queries
 
@@ -139,7 +139,10 @@ class DatasetObjective(BoostingObjective):
 
 
 class ArrayObjective(BoostingObjective):
-    """What ``sklearn_objective`` makes. LightGBM counts the parameters of the call to know what to pass: four."""
+    """The objective that ``sklearn_objective`` returns.
+
+    LightGBM decides by the number of parameters of the call what to pass: here four.
+    """
 
     def __call__(
         self, y_true: ArrayLike, y_pred: ArrayLike, weight: ArrayLike | None, group: ArrayLike | None
@@ -150,7 +153,7 @@ class ArrayObjective(BoostingObjective):
 
 
 class DatasetMetric(RankingMetric):
-    """What ``ndcg`` and ``expected_ndcg`` make."""
+    """The metric that ``ndcg`` and ``expected_ndcg`` return."""
 
     def __call__(self, scores: FloatArray, dataset: Any) -> tuple[str, float, bool]:
         """Name, value, and that higher is better."""
@@ -159,7 +162,7 @@ class DatasetMetric(RankingMetric):
 
 
 class ArrayMetric(RankingMetric):
-    """What ``sklearn_ndcg`` and ``sklearn_expected_ndcg`` make; four parameters, as in ``ArrayObjective``."""
+    """The metric that ``sklearn_ndcg`` and ``sklearn_expected_ndcg`` return; it has four parameters, too."""
 
     def __call__(
         self, y_true: ArrayLike, y_pred: ArrayLike, weight: ArrayLike | None, group: ArrayLike | None

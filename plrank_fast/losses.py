@@ -2,8 +2,8 @@
 
 Every function takes ``(scores, labels, *, offsets=None, ..., n_threads=None, out=None)`` and returns ``(values,
 gradient)``: one value for each query, shape (n_queries,), and the derivative of their sum by each score, shape
-(n_docs,). Losses descend: step against these gradients, and along those of ``plrank_fast`` itself. Labels are
-grades, from which the losses that optimise NDCG make gains themselves.
+(n_docs,). Losses descend: step against these gradients, and along those of ``plrank_fast`` itself. Labels are grades;
+the losses that optimise NDCG compute gains from them.
 
 ==========================  ==============================================  =========================================
 loss                        optimises                                       cost per query
@@ -22,10 +22,10 @@ D documents, R of them relevant, K ranks that count. Queries are processed in pa
 number of threads; a batch gives the same bits as its queries one by one. NumPy twins: ``plrank_fast.reference``.
 
 Values, and the derivative by each score, err by at most 1e-12 of the sum of their own absolute terms, at any distance
-of the scores. A logarithm counts as a term of at least 1, and a difference of gains as two terms; the chances of ranks
-in ``soft_rank`` have an absolute error of 1e-12. Scores times a slope, or over a temperature or sigma, are rounded
-before they are subtracted, so what all scores have in common should not be many times as large as their differences.
-``make hunt`` searches for exceptions.
+of the scores. A logarithm counts as a term of at least 1, and a difference of gains as two terms; the rank
+probabilities of ``soft_rank`` have an absolute error of 1e-12. Scores times a slope, or over a temperature or sigma,
+are rounded before they are subtracted, so an offset common to all scores should not be many times as large as their
+differences. ``make hunt`` searches for exceptions.
 """
 
 from __future__ import annotations
@@ -265,8 +265,8 @@ def list_mle(
 
         sum_{k <= K} log(sum_{i >= k} exp(f_{y_i})) - f_{y_k}
 
-    where y is a ranking by descending label. Labels that are grades leave many such rankings, and the loss is defined
-    for one without ties: which order equal labels get is said by ``ties``.
+    where y is a ranking by descending label. If labels are grades there are many such rankings, while the loss is
+    defined for one without ties: ``ties`` says which order equal labels get.
 
     Parameters
     ----------
@@ -279,8 +279,8 @@ def list_mle(
     cutoff : int, optional
         Only the first K ranks count (top-K ListMLE); all by default.
     ties : {"index", "random"}
-        "index": of equal labels the lower index comes first. A model trained on that learns the order of the file
-        among documents of the same grade. "random": every order is equally likely, drawn anew in each call, so that on
+        "index": of equal labels the lower index comes first. A model trained with it learns the order of the file among
+        documents of the same grade. "random": every order is equally likely, drawn anew in each call, so that on
         average over the calls the loss is its mean over all orders.
     rng : None, int, SeedSequence, BitGenerator or Generator
         Source of the key of this call's random streams, for "random" ties. The same key gives the same orders for any
@@ -409,9 +409,9 @@ def lambda_rank(
         sum_{i, j: y_i > y_j} w_ij log(1 + exp(-slope (f_i - f_j))),
         w_ij = |g_i - g_j| |c(rank_i) - c(rank_j)| / ideal DCG@K
 
-    with gains g = 2^y - 1 and c(r) = 1 / log2(1 + r) for r <= K, past that what ``truncation`` says. Ranks are by
-    descending score, of equal scores the lower index first. The gradient is LambdaRank's: the weights are held fixed,
-    and the value is the loss of which it is the gradient then.
+    with gains g = 2^y - 1 and c(r) = 1 / log2(1 + r) for r <= K; ``truncation`` says what c(r) is past that. Ranks are
+    by descending score, of equal scores the lower index first. The gradient is LambdaRank's: the weights are held
+    fixed, and the value is the loss with these weights.
 
     Parameters
     ----------
@@ -426,11 +426,12 @@ def lambda_rank(
     slope : float
         Steepness of the logistic function, positive.
     truncation : {"metric", "pairs"}
-        What a rank past the cutoff is worth, c(r), to a pair whose other document is among the first K. "metric": 0, so
-        that the weight is what swapping the two changes in NDCG@K; the weights of rax with ``topn`` (which multiplies
-        them by the length of the list). "pairs": 1 / log2(1 + r) as if there were no cutoff, which only says which
-        pairs count and how long the ideal ranking is; LightGBM's ``lambdarank_truncation_level`` without
-        ``lambdarank_norm`` (its ``sigmoid`` is the slope). Without a cutoff both are the same.
+        The discount c(r) of a rank past the cutoff, for a pair whose other document is among the first K. "metric": 0,
+        so that the weight is the change in NDCG@K when the two are swapped; these are the weights of rax with ``topn``
+        (which multiplies them by the length of the list). "pairs": 1 / log2(1 + r) as if there were no cutoff, which
+        then decides only which pairs count and how long the ideal ranking is; as LightGBM's
+        ``lambdarank_truncation_level`` without ``lambdarank_norm`` (its ``sigmoid`` is the slope). Without a cutoff
+        both are the same.
     n_threads : int, optional
         None: all available processors; negative: that many fewer than all, plus one.
     out : pair of ndarray, shapes (n_queries,) and (n_docs,), float64, optional
@@ -489,10 +490,10 @@ def lambda_loss(
     with w_ij, g and the ranks of ``lambda_rank``. As there, the gradient holds the weights fixed (the maximisation step
     of the paper's EM procedure).
 
-    The cutoff is of this library, as the paper has none: pairs without a document among the first K are left out, ranks
-    past K are worth nothing in w_ij, and v_ij is as without a cutoff. Others cut differently: rax keeps all pairs and
-    raises v_ij of those that reach past K (Jagerman et al., "On optimizing top-K metrics for neural ranking models",
-    SIGIR 2022); allRank keeps the pairs of which both are among the first K.
+    The paper has no cutoff; this library's works as follows: pairs without a document among the first K are left out,
+    ranks past K are worth nothing in w_ij, and v_ij is as without a cutoff. Others cut differently: rax keeps all pairs
+    and raises v_ij of those that reach past K (Jagerman et al., "On optimizing top-K metrics for neural ranking
+    models", SIGIR 2022); allRank keeps the pairs of which both are among the first K.
 
     Parameters
     ----------
@@ -577,7 +578,7 @@ def approx_ndcg(
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default.
     temperature : float
-        Positive; towards 0 the smooth ranks become the ranks, and the gradient vanishes.
+        Positive. As it approaches 0, the smooth ranks approach the true ranks and the gradient vanishes.
     n_threads : int, optional
         None: all available processors; negative: that many fewer than all, plus one.
     out : pair of ndarray, shapes (n_queries,) and (n_docs,), float64, optional

@@ -2,7 +2,7 @@
 
 All are called ``metric(scores, relevance, ...)``: scores first, unlike ``sklearn.metrics``, whose functions take
 ``(y_true, y_score)``. All take ``cutoff=K`` for the first K ranks, and all ranks without it; ``dcg`` and ``ndcg`` take
-rank weights besides, those of DCG by default. What they read from the second argument differs:
+rank weights as well, by default those of DCG. The second argument means different things to them:
 
 ==============================  ===========================================================================
 metric                          second argument
@@ -99,8 +99,8 @@ def dcg(
     -----
     O(D + K log K) per query: the K best are selected, not sorted.
 
-    Other linear metrics are this one: precision with averaged ties is
-    ``dcg(scores, relevance > 0, precision_weights(K), ties="average")``.
+    Other metrics that are linear in the rank weights can be computed with this function: precision with averaged ties
+    is ``dcg(scores, relevance > 0, precision_weights(K), ties="average")``.
 
     Source of the mean over ties: McSherry and Najork, "Computing information retrieval performance measures
     efficiently in the presence of tied scores", ECIR 2008.
@@ -148,12 +148,12 @@ def ndcg(
     scores, rank_weights, cutoff, offsets, ties, n_threads
         As in ``dcg``.
     relevance : array_like, shape (n_docs,)
-        Gains, not negative (a share of an ideal that may be below 0 has no meaning; ``dcg`` takes any sign):
+        Gains, not negative (a fraction of an ideal value that may be below 0 has no meaning; ``dcg`` takes any sign):
         ``gains(labels)`` for graded labels, as in LightGBM and XGBoost; the labels themselves for linear gains, as in
         scikit-learn and trec_eval. The ideal ranking is by descending relevance.
     normalize : {"query", "dataset"}
         "query": every query's DCG over its own ideal DCG. "dataset": total DCG over total ideal DCG, which weighs
-        queries by how much there is to gain, as in the papers on PL-Rank.
+        queries by their ideal DCG, as in the papers on PL-Rank.
     empty : float
         Value of a query whose ideal DCG is 0 (no relevant documents, or none at all): 0 in scikit-learn, 1 in
         LightGBM and XGBoost. With "dataset", the value if that holds for all queries.
@@ -250,7 +250,7 @@ def precision(
     scores : array_like, shape (n_docs,)
         Ranked by descending score; of equal scores the document with the lower index comes first.
     relevance : array_like, shape (n_docs,)
-        Relevant is what is above 0.
+        Documents above 0 are relevant.
     cutoff : int, optional
         Ranks that count, K; all of each query by default.
     offsets : array_like of int, shape (n_queries + 1,), optional
@@ -295,7 +295,7 @@ def recall(
     scores : array_like, shape (n_docs,)
         Ranked by descending score; of equal scores the document with the lower index comes first.
     relevance : array_like, shape (n_docs,)
-        Relevant is what is above 0.
+        Documents above 0 are relevant.
     empty : float
         Value of a query without relevant documents.
     cutoff : int, optional
@@ -347,7 +347,7 @@ def average_precision(
     scores : array_like, shape (n_docs,)
         Ranked by descending score; of equal scores the document with the lower index comes first.
     relevance : array_like, shape (n_docs,)
-        Relevant is what is above 0.
+        Documents above 0 are relevant.
     cutoff : int, optional
         Ranks that count, K; all of each query by default.
     empty : float
@@ -387,14 +387,14 @@ def reciprocal_rank(
     """Reciprocal rank of the first relevant document.
 
     Its mean over the queries is the mean reciprocal rank, MRR (Voorhees, TREC-8, 1999); ``mrr`` is another name of this
-    function, and gives the values of the queries, too.
+    function, which returns the values of the single queries, too.
 
     Parameters
     ----------
     scores : array_like, shape (n_docs,)
         Ranked by descending score; of equal scores the document with the lower index comes first.
     relevance : array_like, shape (n_docs,)
-        Relevant is what is above 0.
+        Documents above 0 are relevant.
     cutoff : int, optional
         Ranks that count, K; all of each query by default.
     offsets : array_like of int, shape (n_queries + 1,), optional
@@ -439,7 +439,7 @@ def success(
     scores : array_like, shape (n_docs,)
         Ranked by descending score; of equal scores the document with the lower index comes first.
     relevance : array_like, shape (n_docs,)
-        Relevant is what is above 0.
+        Documents above 0 are relevant.
     cutoff : int, optional
         Ranks that count, K; all of each query by default.
     offsets : array_like of int, shape (n_queries + 1,), optional
@@ -475,7 +475,7 @@ def err(
     offsets: ArrayLike | None = None,
     n_threads: int | None = None,
 ) -> FloatArray:
-    """Expected reciprocal rank: where a user who stops when satisfied is expected to stop.
+    """Expected reciprocal rank of the document at which a user who stops when satisfied stops.
 
     ::
 
@@ -545,7 +545,8 @@ def rbp(
     scores : array_like, shape (n_docs,)
         Ranked by descending score; of equal scores the document with the lower index comes first.
     relevance : array_like, shape (n_docs,)
-        Gains, of any sign; from 0 to 1 if the value is to be. ``gains(labels) / gains(highest)`` for graded labels.
+        Gains, of any sign; from 0 to 1 if the value is to lie there. For graded labels ``gains(labels) /
+        gains(highest)``.
     persistence : float
         Probability p that the user looks at the next rank, 0 <= p < 1.
     cutoff : int, optional
@@ -586,7 +587,7 @@ def average_relevance_position(
     offsets: ArrayLike | None = None,
     n_threads: int | None = None,
 ) -> FloatArray:
-    """Average rank of the relevant among the first K documents, weighted by relevance.
+    """Average rank of the relevant documents among the first K, weighted by relevance.
 
     ::
 

@@ -1,4 +1,4 @@
-"""Policy gradients: of the expected metric, which PL-Rank is measured against, and of any reward of whole rankings."""
+"""Policy gradients: of the expected metric, as baselines for PL-Rank, and of any reward of whole rankings."""
 
 from __future__ import annotations
 
@@ -44,19 +44,19 @@ def policy_gradient(
 
         g = 1 / N sum_i (M_i - b_i) d log pi(y_i) / df,   M_i = sum_k theta_k rho_{y_ik}
 
-    where pi is the probability of the first K ranks, and b_i is 0 or, with ``baseline``, the mean metric of the other
-    N - 1 rankings. Unbiased either way; it uses nothing of what is known about the metric, hence its variance.
+    where pi is the probability of the first K ranks, and b_i is 0 or, with ``baseline``, the mean metric of the other N
+    - 1 rankings. It is unbiased either way. It makes no use of the structure of the metric, hence its variance.
 
-    In place of ``relevance`` and ``rank_weights`` there may be one number for each ranking, M_i = ``rewards[i]``:
-    clicks, a purchase, a metric that is not a sum over ranks. The rankings are given, and may come from a log: with
-    ``importance_weights``, pi(y_i) over the probability under which y_i was shown, the terms are multiplied by these,
-    and the mean is unbiased for the policy of ``scores`` too. Or the rankings are drawn here, and ``reward`` is a
-    function that says what a block of them is worth.
+    In place of ``relevance`` and ``rank_weights`` you may pass one number for each ranking, M_i = ``rewards[i]``:
+    clicks, a purchase, a metric that is not a sum over ranks. The rankings are then given, and may come from a log:
+    with ``importance_weights``, pi(y_i) over the probability with which y_i was shown, each term is multiplied by its
+    weight, and the mean is unbiased for the policy of ``scores`` too. Or the rankings are drawn here, and ``reward`` is
+    a function that computes the rewards of a block of them.
 
     Parameters
     ----------
     rewards : array_like, shape (n_rankings,), or (n_queries, n_rankings) with ``offsets``, optional
-        What each of ``rankings`` is worth, any finite sign. All ranks of a ranking count; it may end early, with -1
+        Reward of each of ``rankings``; finite, of either sign. All ranks of a ranking count; it may end early, with -1
         after its last item, as in ``ranking_log_prob``.
     reward : callable, optional
         ``reward(rankings)`` gives one number per ranking for rankings drawn here: (n, K) of int32 to (n,), or
@@ -68,10 +68,11 @@ def policy_gradient(
     cutoff : int, optional
         Ranks to draw for ``reward``, K; all of the longest query by default.
     baseline : bool, or with ``rewards`` or ``reward`` an array_like
-        True: take off each ranking's metric the mean of the others' (with importance weights, their weighted mean).
-        Needs at least two rankings. With ``relevance`` and more rankings than a block of random numbers holds (128),
-        they are drawn twice. A number, or one for each query, or with ``rewards`` one for each ranking, is taken off as
-        it is: unbiased if it does not depend on the ranking, such as a prediction from the query.
+        True: subtract from each ranking's metric the mean of the others' (with importance weights, their weighted
+        mean). This needs at least two rankings. With ``relevance`` and more rankings than a block of random numbers
+        holds (128), they are drawn twice. A number, or one for each query, or with ``rewards`` one for each ranking, is
+        subtracted as it is: the estimate stays unbiased if the number does not depend on the ranking, for instance if
+        it is predicted from the query.
     scores, relevance, rank_weights, offsets, n_samples, rankings, rng, sampler, n_threads, out, first_query
         As in ``pl_rank_3``; ``relevance`` and ``rank_weights`` are left out, or None, with ``rewards`` or ``reward``.
 
@@ -315,7 +316,7 @@ def placement_policy_gradient(
     Parameters
     ----------
     baseline : bool
-        Take off each reward the mean of the others' at that rank; as in ``policy_gradient``.
+        Whether to subtract from each reward the mean of the others' at that rank; as in ``policy_gradient``.
     scores, relevance, rank_weights, offsets, n_samples, rankings, rng, sampler, n_threads, out, first_query
         As in ``pl_rank_3``.
 

@@ -155,7 +155,7 @@ def rank_probabilities(
     TypeError, ValueError
         If an argument is not as described; the message names it.
     MemoryError
-        If there is no room for O(Q (D + K)) per thread; the message has the figure.
+        If O(Q (D + K)) memory per thread cannot be allocated; the message gives the size.
 
     Notes
     -----
@@ -196,7 +196,7 @@ def exposure(
     Parameters
     ----------
     scores, rank_weights, offsets, n_threads
-        As in ``pl_rank_3``; rank weights are what a user's attention gives to each rank.
+        As in ``pl_rank_3``; rank weights are the attention that users give to each rank.
     out : ndarray, shape (n_docs,), float64, optional
         Where to write the result.
 
@@ -252,14 +252,14 @@ def exposure_vjp(
     """Compute the gradient of sum_d v_d exposure_d with respect to the scores, for a given v.
 
     sum_d v_d exposure_d is the expected metric with v as relevance, so this is ``pl_rank_exact`` by another name, with
-    its promise on ``rtol``, its cost, and no Jacobian.
+    the same promise on ``rtol`` and the same cost; no Jacobian is formed.
 
     Parameters
     ----------
     scores, rank_weights, offsets, rtol, n_threads, out
         As in ``pl_rank_exact``.
     cotangent : array_like, shape (n_docs,)
-        v: derivative of a scalar loss by each document's exposure, any finite sign.
+        v: derivative of a scalar loss by each document's exposure; finite, of either sign.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What a rank is worth and what a document is worth: rank weights (theta) and gains (rho)."""
+"""Rank weights (theta) and gains (rho): the two factors of a ranking metric."""
 
 from __future__ import annotations
 
@@ -23,6 +23,11 @@ def dcg_weights(cutoff: int) -> FloatArray:
     -------
     ndarray, shape (K,), float64
 
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described; the message names it.
+
     Examples
     --------
     >>> import plrank_fast as plr
@@ -46,6 +51,17 @@ def precision_weights(cutoff: int) -> FloatArray:
     Returns
     -------
     ndarray, shape (K,), float64
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described; the message names it.
+
+    Examples
+    --------
+    >>> import plrank_fast as plr
+    >>> plr.precision_weights(4)
+    array([0.25, 0.25, 0.25, 0.25])
     """
     number = validation.count(cutoff, "cutoff", 0)
     return np.full(number, 1.0 / max(number, 1))
@@ -64,6 +80,17 @@ def rbp_weights(cutoff: int, persistence: float = 0.8) -> FloatArray:
     Returns
     -------
     ndarray, shape (K,), float64
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described; the message names it.
+
+    Examples
+    --------
+    >>> import plrank_fast as plr
+    >>> plr.rbp_weights(3, persistence=0.5)
+    array([0.5  , 0.25 , 0.125])
     """
     number = validation.count(cutoff, "cutoff", 0)
     if isinstance(persistence, (bool, str)) or not hasattr(persistence, "__float__"):
@@ -94,7 +121,8 @@ def gains(labels: ArrayLike) -> FloatArray:
     Warns
     -----
     UserWarning
-        If many labels are above 0 and all of them 1, 3, 7 and so on, as gains are: gains of gains were hardly meant.
+        If many labels are above 0 and all of them 1, 3, 7 and so on, as gains are: gains of gains are hardly ever
+        meant.
 
     Examples
     --------

@@ -1,9 +1,9 @@
-"""What whole rankings are worth by metrics that are not sums over ranks, and what a policy is worth by any reward.
+"""Rewards of whole rankings that are not sums over ranks, and the expected value of any reward under a policy.
 
-Each function here makes a reward: something to call with a block of rankings, (n, K) or (n_queries, n, K), that gives
+Each function here makes a reward: a callable that takes a block of rankings, (n, K) or (n_queries, n, K), and returns
 one number for each. ``expected_reward`` is its mean over rankings drawn from a policy, with an error bar, and
-``policy_gradient(scores, reward=..., baseline=True)`` the gradient of that. How many ranks count is for these two to
-say, by their ``cutoff``. Any function of rankings will do in place of these.
+``policy_gradient(scores, reward=..., baseline=True)`` the gradient of that. The ``cutoff`` of these two decides how
+many ranks count. Any other function of rankings can take the place of these rewards.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from plrank_fast.validation import FloatArray, IntArray, RandomState, RankingArr
 
 
 class RankingReward:
-    """A reward of rankings that looks at one row of numbers per document.
+    """A reward of rankings that depends on one row of numbers per document.
 
     Parameters
     ----------
     of_documents : ndarray, shape (n_docs, n_numbers)
-        What is known of the documents.
+        The numbers of each document.
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default.
     worth : callable
@@ -73,12 +73,12 @@ def _one_number(values: FloatArray) -> FloatArray:
 
 
 def reciprocal_rank(relevance: ArrayLike, *, offsets: ArrayLike | None = None) -> RankingReward:
-    """Make a reward of 1 over the rank of the first relevant document, 0 if none is placed.
+    """Make a reward: one over the rank of the first relevant document, 0 if none is placed.
 
     Parameters
     ----------
     relevance : array_like, shape (n_docs,)
-        Relevant is what is above 0.
+        Documents above 0 are relevant.
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default.
 
@@ -107,7 +107,7 @@ def reciprocal_rank(relevance: ArrayLike, *, offsets: ArrayLike | None = None) -
 
 
 def success(relevance: ArrayLike, *, offsets: ArrayLike | None = None) -> RankingReward:
-    """Make a reward of 1 if a relevant document is placed, else 0.
+    """Make a reward: 1 if a relevant document is placed, else 0.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def success(relevance: ArrayLike, *, offsets: ArrayLike | None = None) -> Rankin
 
 
 def err(labels: ArrayLike, *, max_label: float | None = None, offsets: ArrayLike | None = None) -> RankingReward:
-    """Make a reward of the expected reciprocal rank at which a user who stops when satisfied stops.
+    """Make a reward: the expected reciprocal rank at which a user who stops when satisfied stops.
 
     Parameters
     ----------
@@ -177,10 +177,10 @@ def err(labels: ArrayLike, *, max_label: float | None = None, offsets: ArrayLike
 
 
 def alpha_ndcg(subtopics: ArrayLike, *, alpha: float = 0.5, offsets: ArrayLike | None = None) -> RankingReward:
-    """Make a reward for diversity: DCG in which a subtopic that was seen m times counts (1 - alpha)**m, normalised.
+    """Make a reward for diversity: normalised DCG in which a subtopic that was seen m times counts (1 - alpha)**m.
 
-    The ideal ranking that it is divided by takes the best document at each rank in turn, as is usual; the true one is
-    NP-hard to find, so that a ranking may be worth a little more than 1. A query without any subtopic has reward 0.
+    As usual, the ideal ranking used for normalisation takes the best document at each rank in turn; the true ideal is
+    NP-hard to find, so a ranking may have a reward slightly above 1. A query without any subtopic has reward 0.
 
     Parameters
     ----------
@@ -275,8 +275,8 @@ def expected_reward(
     n_samples : int
         Rankings of each query, at least 2.
     rtol : float, optional
-        Stop, after a whole number of blocks of 256, once every query's standard error is at most so much of its value;
-        ``n_samples`` is then the most to draw. Such a value is biased a little: chance has a say in when to stop.
+        Stop, after a whole number of blocks of 256, once every query's standard error is at most this fraction of its
+        value; ``n_samples`` is then the maximum. Stopping that depends on the sample biases the value slightly.
     offsets, rng, sampler, n_threads, first_query
         As in ``policy_gradient``.
 

@@ -165,9 +165,9 @@ def ranking_log_prob(
     -----
     O(D + K log K) per query and O(K) per ranking; exact at any distance of the scores.
 
-    A log in which several items share a place is no ranking: break such ties at random, or by the order of display.
-    Candidate sets that are part of a catalogue are queries of their own: gather the scores of each one's candidates,
-    with ``offsets``, and number the items within it.
+    A log in which several items share a rank does not hold rankings: break such ties at random, or by the order of
+    display. Candidate sets that are part of a catalogue are queries of their own: gather the scores of each one's
+    candidates, with ``offsets``, and number the items within it.
 
     Examples
     --------
@@ -207,7 +207,7 @@ def ranking_log_prob_vjp(
     scores, rankings, offsets, n_threads
         As in ``ranking_log_prob``.
     cotangent : array_like, shape (n_rankings,), or (n_queries, n_rankings) with ``offsets``
-        v: derivative of a scalar loss by each ranking's log-probability, any finite sign.
+        v: derivative of a scalar loss by each ranking's log-probability; finite, of either sign.
     out : ndarray, shape (n_docs,), float64, optional
         Where to write the result.
 
@@ -223,8 +223,8 @@ def ranking_log_prob_vjp(
 
     Notes
     -----
-    O(D) per ranking whose v is not 0; exact at any distance of the scores. ``policy_gradient`` has the mean over
-    rankings with rewards, baselines and importance weights.
+    O(D) per ranking whose v is not 0; exact at any distance of the scores. ``policy_gradient`` computes the
+    mean over rankings, with rewards, baselines and importance weights.
 
     Examples
     --------
@@ -248,7 +248,7 @@ def log_prob_gradient(
 ) -> FloatArray:
     """Gradient of the log-probabilities of checked rankings, summed with a number for each, (n_queries, n_rankings).
 
-    ``names`` are the arguments to blame for a result that is no double.
+    ``names`` are the arguments that the error names if a result is not representable.
     """
     n_queries, n_rankings, length = rankings.shape
     gradient = np.zeros(scores.size)

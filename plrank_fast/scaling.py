@@ -77,7 +77,7 @@ def added(*exponents: IntArray | None) -> IntArray | None:
 def restore(values: FloatArray, exponents: IntArray | None, offsets: IntArray | None, names: str) -> FloatArray:
     """Multiply results by 2**exponent: one for each document with ``offsets``, one for each query without.
 
-    ``names`` are the arguments to blame for a result that is no double.
+    ``names`` are the arguments that the error names if a result is not representable.
     """
     if exponents is None:
         return values

@@ -33,25 +33,25 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
         minimise over coef   - mean over queries of E[DCG@K of a ranking drawn with scores X coef] / ideal DCG@K
                              + alpha / 2 |coef|^2
 
-    The expectation and its gradient are exact (``pl_rank_exact``), so that training is deterministic: L-BFGS from
-    coef = 0, without samples or a seed. There is no intercept, which would not change a ranking. Scale the features
-    before, for instance with ``StandardScaler``: both the penalty and the number of iterations depend on it.
+    The expectation and its gradient are exact (``pl_rank_exact``), so that training is deterministic: L-BFGS from coef
+    = 0, without samples or a seed. There is no intercept, which would not change a ranking. Scale the features first,
+    for instance with ``StandardScaler``: both the penalty and the number of iterations depend on it.
 
     Parameters
     ----------
     cutoff : int or None
         Ranks that count, K. None: all ranks of the longest query.
     gain : {"exponential", "linear"}
-        A document with label y is worth 2**y - 1, or y.
+        Gain of a document with label y: 2**y - 1, or y.
     normalize : bool
         Divide each query's DCG by its ideal one, which gives NDCG: queries with more relevant documents do not weigh
-        more. Queries without anything relevant do not count for the training either way.
+        more. Queries without relevant documents do not contribute to the training either way.
     alpha : float
         Penalty on the coefficients, at least 0. Without one they grow until the ranking is deterministic.
     max_iter : int
         Iterations of L-BFGS at most.
     tol : float
-        Training ends when no entry of the gradient is larger.
+        Training ends when no entry of the gradient is larger than this.
     n_threads : int, optional
         None: all available processors; the gradient does not depend on it.
 
@@ -219,7 +219,7 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
     def score(
         self, X: Any, y: ArrayLike, *, qid: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> float:
-        """Mean NDCG@K of the ranking by score; 0 for a query without anything relevant.
+        """Mean NDCG@K of the ranking by score; 0 for a query without relevant documents.
 
         Parameters
         ----------

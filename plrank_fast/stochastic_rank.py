@@ -66,12 +66,13 @@ def stochastic_rank(
 
     Notes
     -----
-    O(D log D + N (D + K log K + M K)), below the O(N D K) of the definition: what a draw gives to documents is smooth
-    in their score, and computed for M nodes in place of D documents (16 to 32 to a stretch of up to 5.25 sigma with
-    Gumbel noise and of 10 with normal noise; no more nodes than documents). Interpolation and the density at nodes err
-    by less than 2e-7 of the largest density. Densities that underflow are 0. Without sampling: ``pl_rank_exact``, for
-    both kinds of noise. Source: Ustimenko and Prokhorenkova, "StochasticRank: Global Optimization
-    of Scale-Free Discrete Functions", ICML 2020; with Gumbel noise: Oosterhuis, SIGIR 2022.
+    O(D log D + N (D + K log K + M K)), below the O(N D K) of the definition: what a draw gives to documents
+    is smooth in their score, and computed for M nodes in place of D documents (16 to 32 per interval of up to 5.25
+    sigma with Gumbel noise and of 10 sigma with normal noise; never more nodes than documents). Interpolation and the
+    density at nodes err by less than 2e-7 of the largest density. Densities that underflow are 0. ``pl_rank_exact``
+    computes the expectation without sampling, for both kinds of noise. Source: Ustimenko and Prokhorenkova,
+    "StochasticRank: Global Optimization of Scale-Free Discrete Functions", ICML 2020; with Gumbel noise: Oosterhuis,
+    SIGIR 2022.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Minus the expected metric as a loss of PyTorch, and the Plackett-Luce distribution among its distributions.
 
-The gradient is computed on the CPU, in float64, that of the loss together with the value; backward multiplies it by
-what comes from above. Tensors of a CUDA device travel through pinned host memory.
+The gradient of the loss is computed on the CPU in float64, together with the value; ``backward`` multiplies it by the
+incoming gradient. Tensors of a CUDA device travel through pinned host memory.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def plackett_luce_loss(
 ) -> Any:
     """Minus the expected metric of rankings drawn from the Plackett-Luce distribution of ``scores``.
 
-    The functional form of `PlackettLuceLoss`, which has the shapes.
+    The functional form of `PlackettLuceLoss`, which describes the shapes.
 
     Parameters
     ----------
@@ -192,16 +192,16 @@ class PlackettLuceLoss(torch.nn.Module):  # type: ignore[name-defined, misc]
     cutoff : int or None
         Ranks that count, K: the metric is DCG@K. None: all ranks of the longest query.
     method : str
-        What computes the gradient: "exact" (``pl_rank_exact``), "cmc" (``pl_rank_cmc``), "pl_rank_3", or another
-        estimator by its name (see ``value_and_gradient``). "auto" takes the exact one, or one sample of "cmc" where
-        the cost model says that this is far cheaper.
+        Estimator of the gradient: "exact" (``pl_rank_exact``), "cmc" (``pl_rank_cmc``), "pl_rank_3", or another
+        estimator by its name (see ``value_and_gradient``). "auto" takes the exact one, or one sample of "cmc" where the
+        cost model says that this is far cheaper.
     rank_weights : array_like, shape (K,) or (n_queries, K), optional
         Weight of each rank, for another metric; in place of ``cutoff``.
     gain : {"linear", "exponential"}
-        Whether ``relevance`` is what a document is worth, or a grade that is worth 2**grade - 1.
+        Whether ``relevance`` holds gains, or grades whose gains are 2**grade - 1.
     normalize : bool
-        Divide each query's metric by that of its ideal ranking, which gives the expected NDCG. Queries without
-        anything relevant have loss 0 and no gradient.
+        Divide each query's metric by that of its ideal ranking, which gives the expected NDCG. Queries without relevant
+        documents have loss 0 and gradient 0.
     reduction : {"mean", "sum", "none"}
         The mean over all queries of the batch, weighted if there are weights; their sum; or one value for each query.
     n_samples : int, optional
@@ -209,9 +209,9 @@ class PlackettLuceLoss(torch.nn.Module):  # type: ignore[name-defined, misc]
     rtol : float
         Accuracy of the exact method, as in ``pl_rank_exact``.
     seed : int, optional
-        For sampled methods. Every forward pass has random numbers of its own, that of this seed and the number of
-        passes before. By default the seed is drawn from PyTorch's generator, which ``torch.manual_seed`` sets.
-        ``state_dict`` holds the seed and the number of passes, so that training resumes with the same bits.
+        For sampled methods. Every forward pass has random numbers of its own, which depend on the seed and on the
+        number of passes before it. By default the seed is drawn from PyTorch's generator, which ``torch.manual_seed``
+        sets. ``state_dict`` holds the seed and the number of passes, so that training resumes with the same bits.
     n_threads : int, optional
         None: all available processors; the result does not depend on it.
 
@@ -280,12 +280,12 @@ class PlackettLuceLoss(torch.nn.Module):  # type: ignore[name-defined, misc]
             The documents of all queries one after another, or a row for each query. float16, bfloat16, float32 or
             float64, on any device.
         relevance : Tensor or array_like, of the shape of scores or (n_docs,)
-            What each document is worth (see ``gain``); any finite value.
+            Gain or grade of each document (see ``gain``); any finite value.
         offsets : Tensor or array_like of int, shape (n_queries + 1,), optional
             Where each query's documents start; a single query by default. Not for rows.
         mask : Tensor or array_like of bool, of the shape of scores, optional
-            True where a document stands, False in the padding, which is not looked at and gets gradient 0. Without a
-            mask, rows have no padding. The bits are those of the ragged batch.
+            True where a document stands, False in the padding, whose values are ignored and whose gradient is 0.
+            Without a mask, rows have no padding. Results are bit-identical to those of the ragged batch.
         weight : Tensor or array_like, shape (n_queries,), optional
             Weight of each query, at least 0.
         first_query : int
@@ -318,11 +318,11 @@ class PlackettLuceLoss(torch.nn.Module):  # type: ignore[name-defined, misc]
         return f"{metric}, {options}, reduction={self.reduction!r}"
 
     def get_extra_state(self) -> dict[str, int]:
-        """Where the random numbers of sampled methods have got to, for ``state_dict``."""
+        """Position in the random numbers of sampled methods, for ``state_dict``."""
         return {"seed": self.seed, "passes": self.passes}
 
     def set_extra_state(self, state: dict[str, int]) -> None:
-        """Take over what `get_extra_state` gave."""
+        """Restore what `get_extra_state` returned."""
         self.seed = validation.count(state["seed"], "seed", 0)
         self.passes = validation.count(state["passes"], "passes", 0)
 
@@ -373,7 +373,7 @@ class _Rankings(constraints.Constraint):  # type: ignore[name-defined, misc]
 
 
 class PlackettLuce(torch.distributions.Distribution):  # type: ignore[name-defined, misc]
-    """The Plackett-Luce distribution over rankings, or over their first ranks, as PyTorch has distributions.
+    """The Plackett-Luce distribution over rankings, or over their first ranks, as a PyTorch distribution.
 
     Parameters
     ----------
@@ -382,7 +382,7 @@ class PlackettLuce(torch.distributions.Distribution):  # type: ignore[name-defin
     cutoff : int, optional
         Ranks of a ranking, K; all items by default.
     validate_args : bool, optional
-        Whether scores and rankings are checked; by default as PyTorch is set.
+        Whether scores and rankings are checked; by default PyTorch's global setting.
 
     Raises
     ------
@@ -391,9 +391,9 @@ class PlackettLuce(torch.distributions.Distribution):  # type: ignore[name-defin
 
     Notes
     -----
-    Draws are of int64 and take PyTorch's default generator, which ``torch.manual_seed`` sets. All is computed on the
-    CPU in float64 and has the dtype of the scores. For queries of different lengths, and for entropy and divergence,
-    there is ``plrank_fast.PlackettLuce``.
+    Draws are of int64 and use PyTorch's default generator, which ``torch.manual_seed`` sets. Everything is
+    computed on the CPU in float64 and returned in the dtype of the scores. For queries of different lengths, and for
+    entropy and divergence, there is ``plrank_fast.PlackettLuce``.
 
     Examples
     --------
@@ -436,7 +436,7 @@ class PlackettLuce(torch.distributions.Distribution):  # type: ignore[name-defin
         Parameters
         ----------
         batch_shape : torch.Size
-            That this one's broadcasts to.
+            Shape to which the present one broadcasts.
 
         Returns
         -------
@@ -455,7 +455,7 @@ class PlackettLuce(torch.distributions.Distribution):  # type: ignore[name-defin
         Parameters
         ----------
         sample_shape : torch.Size
-            How many of each distribution of the batch.
+            How many rankings to draw from each distribution of the batch.
 
         Returns
         -------

@@ -74,7 +74,7 @@ def value_and_gradient(
     Returns
     -------
     values : ndarray, shape (n_queries,), float64
-        Expected metric, or its estimate: by sampled methods the mean over as many rankings.
+        Expected metric; sampled methods return the mean over ``n_samples`` rankings.
     gradient : ndarray, shape (n_docs,), float64
         Gradient of the sum of the values: the direction of ascent.
 
@@ -85,8 +85,8 @@ def value_and_gradient(
 
     Notes
     -----
-    The exact method computes both in one pass. Sampled ones draw their rankings a second time for the value, which is
-    faster than to write them down.
+    The exact method computes both in one pass. Sampled methods draw their rankings a second time for the
+    value, which is faster than storing them.
 
     Examples
     --------

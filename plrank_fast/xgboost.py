@@ -10,8 +10,8 @@ it for ranking, are applied; XGBoost itself does not apply them to custom object
 
 ``XGBRanker`` refuses objectives that are functions: use ``xgboost.train``.
 
-With ``xgboost.dask.train`` objective and metrics are those of one process up to rounding, as workers tell each other
-sums; the partitions must hold whole queries, which `plrank_fast.dask` sees to.
+With ``xgboost.dask.train`` objective and metrics are those of one process up to rounding, as workers exchange sums; the
+partitions must hold whole queries, which `plrank_fast.dask` ensures.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def objective(**options: Any) -> MatrixObjective:
 def ndcg(**options: Any) -> MatrixMetric:
     """Make a metric for ``xgboost.train(custom_metric=...)``: mean NDCG of the ranking by descending score.
 
-    Early stopping knows from the name, which begins with "ndcg", that higher is better.
+    Early stopping infers from the name, which begins with "ndcg", that higher is better.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ class _Workers(Workers):
 
 
 class MatrixObjective(_Workers, BoostingObjective):
-    """What ``objective`` makes."""
+    """The objective that ``objective`` returns."""
 
     def __call__(self, scores: FloatArray, matrix: Any) -> tuple[FloatArray, FloatArray]:
         """Derivatives of the round at ``scores``."""
@@ -113,7 +113,7 @@ class MatrixObjective(_Workers, BoostingObjective):
 
 
 class MatrixMetric(_Workers, RankingMetric):
-    """What ``ndcg`` and ``expected_ndcg`` make."""
+    """The metric that ``ndcg`` and ``expected_ndcg`` return."""
 
     def __call__(self, scores: FloatArray, matrix: Any) -> tuple[str, float]:
         """Name and value."""

@@ -9,13 +9,13 @@ Computational Complexity" (Oosterhuis, SIGIR 2022) changes its imports and nothi
     from plrank_fast.compat import sigir22 as tfl    # algorithms.tensorflowloss
     from plrank_fast.compat import sigir22 as pl     # utils.plackettluce
 
-Gradients are those of ascent, float64. Numbers are the published ones, up to noise, but for what was wrong there:
+Gradients are those of ascent, float64. Numbers are the published ones, up to noise, except for what was wrong there:
 
 - ``gumbel_stochasticrank`` and ``normal_stochasticrank`` masked the placed documents where the others were meant, and
   were biased by 4 to 64 %. These are unbiased.
-- ``PL_rank_2`` clamped the weight left over at 1e-8 of the whole (wrong by 1.1 at a gap of 25 between scores), and
-  ``PL_rank_1`` and ``PL_rank_3`` gave NaN at gaps of 36 and 760. These are right at every gap. ``PL_rank_3`` needed
-  full rankings and did not say so; here the first K documents are enough.
+- ``PL_rank_2`` clamped the remaining weight at 1e-8 of the total (an error of 1.1 at a gap of 25 between scores), and
+  ``PL_rank_1`` and ``PL_rank_3`` gave NaN at gaps of 36 and 760. Here they are right at every gap. ``PL_rank_3`` needed
+  full rankings without saying so; here the first K documents are enough.
 - ``lambdaloss`` sorted by ascending score and, with more documents than rank weights, left those past the cutoff in
   the order of a partition; it overflowed to NaN at gaps above 709. This one takes the ranks of all documents by
   descending score.
@@ -194,7 +194,7 @@ def PL_rank_3(
     rank_weights : array_like, shape (K,)
         Weight of each rank.
     labels : array_like, shape (n_docs,)
-        What each document is worth: in the published script ``2**label - 1``.
+        Gain of each document: in the published script ``2**label - 1``.
     scores : array_like, shape (n_docs,)
         Log-weights.
     n_samples : int, optional
@@ -253,8 +253,8 @@ def policy_gradient(
     Returns
     -------
     ndarray, shape (n_docs,), float64
-        Direction of ascent; of a TensorFlow tensor instead a scalar loss of which minus this is the gradient, as the
-        published function gives. Its value is of no meaning.
+        Direction of ascent. If ``scores`` is a TensorFlow tensor, a scalar loss with minus this as its gradient, as the
+        published function returns; its value has no meaning.
     """
     return _loss_or_gradient(
         "policy_gradient", rank_weights, labels, scores, n_samples, sampled_rankings, offsets, rng, n_threads
@@ -521,7 +521,7 @@ def normal_sample_rankings(
     Returns
     -------
     rankings, inverted_rankings
-        As of `gumbel_sample_rankings`.
+        As returned by `gumbel_sample_rankings`.
     normal_scores : ndarray, shape (N, n_docs), or None
         Scores with noise, with ``return_gumbel``.
     """
@@ -547,7 +547,7 @@ def sample_rankings(
     Returns
     -------
     rankings, inverted_rankings, probabilities
-        As of `gumbel_sample_rankings`, and ``probabilities_per_rank`` with ``prob_per_rank``.
+        As returned by `gumbel_sample_rankings`, and ``probabilities_per_rank`` with ``prob_per_rank``.
     """
     every, inverse, chances, per_rank, _ = gumbel_sample_rankings(
         log_scores, n_samples, cutoff, inverted=True, doc_prob=True, prob_per_rank=True, rng=rng

@@ -103,7 +103,7 @@ def generate(
     Raises
     ------
     TypeError
-        If a number is no integer.
+        If a number is not an integer.
     ValueError
         If an argument is out of its range.
     """

@@ -1,9 +1,9 @@
 """LETOR files: ``label qid:N index:value index:value ... # comment``, one document per line.
 
-scikit-learn parses the numbers. What it takes in silence is caught here on the way, line by line and at the speed of
-`bytes.translate`: a missing, huge or negative qid, a query that returns later, a signed feature index, ``nan``,
-``1_0``, NUL, a carriage return that ends no line, other encodings. Rows, queries and columns are counted here from the
-text alone and compared with what the parser gives.
+scikit-learn parses the numbers. What it accepts without complaint is caught here on the way, line by line and at the
+speed of `bytes.translate`: a missing, huge or negative qid, a query that returns later, a signed feature index,
+``nan``, ``1_0``, NUL, a carriage return that ends no line, other encodings. Rows, queries and columns are counted here
+from the text alone and compared with what the parser gives.
 """
 
 from __future__ import annotations
@@ -53,18 +53,18 @@ def load_letor(
     Parameters
     ----------
     path : path-like, or a sequence of these
-        The file, or several to be put after one another; gzip is recognised by the first bytes of each. A query must
-        not be in two of them (``concatenate`` takes the same qid in two sets for two queries).
+        The file, or several to be read one after another; gzip is recognised by the first bytes of each. A query must
+        not occur in two of them (``concatenate`` treats the same qid in two sets as two queries).
     n_features : int, optional
-        Number of columns to give, for instance that of the training file; by default what the largest index asks for.
+        Number of columns, for instance that of the training file; by default the largest index in the files.
     dtype : float32 or float64
         Type of the features.
     zero_based : bool
         Whether the first feature has index 0, as in files of scikit-learn's ``dump_svmlight_file``, and not 1. A file
         cannot always tell: one that leaves out values of 0 may start at 0 and have no index 0 in it.
     string_qids : bool
-        Whether any text is a qid, and stays as it is written (``qid:07`` is not ``qid:7``). By default a qid is a whole
-        number.
+        Whether any text may be a qid and is kept as it is written (``qid:07`` is not ``qid:7``). By default a qid is a
+        whole number.
     cache : bool or path-like
         True keeps the parsed data in a binary file beside the first text, a path in that folder (made if it is not
         there). The next call with the same files and options maps it into memory in place of parsing: features are
@@ -81,13 +81,14 @@ def load_letor(
     Raises
     ------
     ValueError
-        For whatever is not a valid line, naming file and line, and for a query in two files.
+        If a line is not valid (the message names file and line), or a query occurs in two files.
     MemoryError
-        If the dense features would not fit into this machine, naming the figure.
+        If the dense features would not fit into this machine's memory; the message gives the size.
     OSError
         If a file cannot be opened.
     TypeError
-        If ``n_features`` is no integer, ``zero_based`` or ``string_qids`` no bool, ``cache`` neither bool nor path.
+        If ``n_features`` is not an integer, ``zero_based`` or ``string_qids`` not a bool, or ``cache`` neither a bool
+        nor a path.
     ImportError
         If scikit-learn is absent.
 

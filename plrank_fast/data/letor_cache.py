@@ -79,11 +79,11 @@ def cached(
     Raises
     ------
     ValueError
-        If a path is no regular file.
+        If a path is not a regular file.
     """
     for path in paths:
         if not stat.S_ISREG(os.stat(path).st_mode):
-            raise ValueError(f"cache must be False for what is no regular file, {path}")
+            raise ValueError(f"cache must be False for a path that is not a regular file, got {path}")
     home = Path(folder) if folder is not None else Path(paths[0]).parent
     key = {"texts": [_relative(path, home) for path in paths], "options": dict(options)}
     digest = hashlib.blake2b(json.dumps(key, sort_keys=True).encode(), digest_size=5).hexdigest()

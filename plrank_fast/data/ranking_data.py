@@ -1,4 +1,4 @@
-"""The container of a ranking data set: documents of all queries one after another."""
+"""The container of a ranking data set: the documents of all queries, one query after another."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class RankingData:
         return np.diff(self.offsets)
 
     def rows_of(self, queries: npt.NDArray[np.integer[Any]]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Rows of some queries, in the order asked for, and the offsets that these queries have among them.
+        """Return the rows of some queries, in the given order, and the offsets of these queries within them.
 
         Parameters
         ----------
@@ -101,7 +101,7 @@ class RankingData:
 
 
 def concatenate(parts: Sequence[RankingData]) -> RankingData:
-    """Put several sets after one another, for data that come in several files.
+    """Concatenate several sets, for data that come in several files.
 
     Queries stay as they are: the same identifier in two parts means two queries.
 

@@ -1,8 +1,9 @@
-"""What a new policy would earn, and the gradient of that, from rankings that another policy has shown.
+"""The value of a new policy, and its gradient, estimated from rankings that another policy has shown.
 
 A log holds rankings y_i of queries, drawn by a logging policy mu that gave each a probability, its *propensity*, and
-what came of them: one reward per ranking, one per rank, or clicks. The estimates differ in what they assume of the
-reward, and the less they assume the more they vary (w is the ratio of the new policy's probability to the log's):
+their outcomes: one reward per ranking, one per rank, or clicks. The estimators differ in what they assume of the
+reward, and the less they assume, the larger their variance (w is the ratio of the new policy's probability to the
+log's):
 
 ================== ======================================== =====================================================
 ``ips``            mean of w(y) r                           unbiased for any reward
@@ -12,18 +13,19 @@ reward, and the less they assume the more they vary (w is the ratio of the new p
 ``doubly_robust``  E[prediction] + mean of w (r - its own)  unbiased for any reward and any prediction
 ================== ======================================== =====================================================
 
-as long as mu shows whatever the new policy may. ``clip`` bounds the weights and ``self_normalized`` divides by their
-mean in place of 1: both trade a little bias for variance. Each gives an `OffPolicyEstimate`: the value, its gradient by
-the new scores, the effective number of sessions, a standard error and a bootstrap interval. The value is the mean over
-all sessions, whatever their query; a row of -1 is no session, so that queries may have different numbers of them.
+as long as mu gives a positive probability to everything that the new policy may show. ``clip`` bounds the weights and
+``self_normalized`` divides by their mean in place of 1: both accept a little bias for less variance. Each gives an
+`OffPolicyEstimate`: the value, its gradient by the new scores, the effective number of sessions, a standard error and a
+bootstrap interval. The value is the mean over all sessions, whatever their query; a row of -1 does not count as a
+session, so that queries may have different numbers of them.
 
 Clicks that tell of items rather than rankings become relevance by ``relevance_from_clicks``: clicks over the exact
 exposure under the logging policy, which any gradient of this library then takes.
 
 Weights are exponentials of differences of log-probabilities. A session's term errs by at most 1e-12 of its absolute
-value times 1 and the absolute terms of its two log-probabilities; sums of weights must be numbers that a double holds.
-``iips``, ``pseudo_inverse`` and the prediction of ``doubly_robust`` are exact to 1e-8, over the logging policy's chance
-of an item at a rank in ``iips``, and as least squares amplify it in ``pseudo_inverse``.
+value times 1 and the absolute terms of its two log-probabilities; sums of weights must be representable in double
+precision. ``iips``, ``pseudo_inverse`` and the prediction of ``doubly_robust`` are exact to 1e-8; ``iips`` divides this
+error by the logging policy's probability of an item at a rank, and least squares may amplify it in ``pseudo_inverse``.
 
 Source: Swaminathan and Joachims, "The self-normalized estimator for counterfactual learning", 2015; Swaminathan et al.,
 "Off-policy evaluation for slate recommendation", 2017; Li et al., "Offline evaluation of ranking policies with click

@@ -11,14 +11,14 @@ from plrank_fast.validation import FloatArray, RandomState
 
 
 def position_bias(cutoff: int, eta: float = 1.0) -> FloatArray:
-    """Chance that a user looks at each rank, (1 / k)**eta.
+    """Probability that a user looks at each rank, (1 / k)**eta.
 
     Parameters
     ----------
     cutoff : int
         Number of ranks, K.
     eta : float
-        How fast attention falls, at least 0.
+        How fast attention falls with the rank, at least 0.
 
     Returns
     -------
@@ -42,8 +42,8 @@ def position_bias(cutoff: int, eta: float = 1.0) -> FloatArray:
 def trust_bias(cutoff: int, eta: float = 1.0) -> tuple[FloatArray, FloatArray]:
     """Click model in which users trust high ranks: P(click) = alpha_k relevance + beta_k.
 
-    A user who looks at rank k clicks on a relevant item with chance 1 - (min(k, 20) + 1) / 100, and on one that is not
-    with chance 0.65 / min(k, 10).
+    A user who looks at rank k clicks on a relevant item with probability 1 - (min(k, 20) + 1) / 100, and on an
+    irrelevant one with probability 0.65 / min(k, 10).
 
     Parameters
     ----------
@@ -89,18 +89,18 @@ def simulate_clicks(
     offsets: ArrayLike | None = None,
     rng: RandomState = None,
 ) -> NDArray[np.bool_]:
-    """Draw clicks on rankings: on item d at rank k with chance examination_k relevance_d + noise_k, each for itself.
+    """Draw clicks on rankings, independently: item d at rank k with probability examination_k relevance_d + noise_k.
 
     Parameters
     ----------
     rankings : array_like of int, shape (n_rankings, K), or (n_queries, n_rankings, K) with ``offsets``
-        What is shown; may end early, with -1 after the last item.
+        The rankings shown; each may end early, with -1 after its last item.
     relevance : array_like, shape (n_docs,)
-        Chance that a user who looks at a document clicks on it, from 0 to 1.
+        Probability that a user who looks at a document clicks on it, from 0 to 1.
     examination : array_like, shape (K,)
-        Chance that a user looks at each rank, such as ``position_bias(K)``.
+        Probability that a user looks at each rank, such as ``position_bias(K)``.
     noise : array_like, shape (K,), optional
-        Chance of a click whatever the document is; 0 by default. ``trust_bias`` has both.
+        Probability of a click whatever the document is; 0 by default. ``trust_bias`` returns both.
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default.
     rng : None, int, SeedSequence, BitGenerator or Generator
@@ -129,7 +129,7 @@ def simulate_clicks(
     alpha, beta = _click_model(log, examination, noise)
     at_rank = log.rankings >= 0
     chances = np.where(at_rank, alpha * chance[log.documents()] + beta, 0.0)
-    validation.within(chances.reshape(-1), "the chances of clicks", 0.0, 1.0)
+    validation.within(chances.reshape(-1), "the probabilities of clicks", 0.0, 1.0)
     clicks: NDArray[np.bool_] = np.random.default_rng(validation.seed_sequence(rng)).random(chances.shape) < chances
     return clicks if log.batch else clicks[0]
 
@@ -161,14 +161,14 @@ def relevance_from_clicks(
 
     where the sum is over the N sessions of the query, k the rank at which session i shows d (nothing is added if it
     does not), c_i(d) whether d was clicked, E_d = sum_k examination_k P(rank of d = k) its exposure and p_d a
-    prediction, 0 by default. Unbiased for clicks with chance examination_k rho_d + noise_k, of any document that the
-    logging policy may show; a prediction that is nearly right leaves less to vary. Goes where ``pl_rank_exact`` and
-    the other gradients take relevance.
+    prediction, 0 by default. The estimate is unbiased for clicks with probability examination_k rho_d + noise_k, for
+    every document that the logging policy may show; an accurate prediction reduces its variance. Pass it as relevance
+    to ``pl_rank_exact`` or any other gradient.
 
     Parameters
     ----------
     rankings : array_like of int, shape (n_sessions, K), or (n_queries, n_sessions, K) with ``offsets``
-        What was shown; a row of -1 is no session.
+        The rankings shown; a row of -1 does not count as a session.
     clicks : array_like, of the shape of rankings
         Clicks, as numbers or bool.
     propensities : array_like, shape (n_docs,)
@@ -176,7 +176,7 @@ def relevance_from_clicks(
     examination : array_like, shape (K,), optional
         Needed with ``predicted`` only.
     noise : array_like, shape (K,), optional
-        Chance of a click whatever the document is, as in ``trust_bias``.
+        Probability of a click whatever the document is, as in ``trust_bias``.
     predicted : array_like, shape (n_docs,), optional
         p, such as the estimate of a regression.
     offsets : array_like of int, shape (n_queries + 1,), optional
@@ -185,8 +185,8 @@ def relevance_from_clicks(
     Returns
     -------
     ndarray, shape (n_docs,), float64
-        May be above 1 or, with ``noise`` or ``predicted``, below 0: what makes it unbiased. ``predicted`` where a query
-        has no session, or the exposure is 0.
+        Values may be above 1 or, with ``noise`` or ``predicted``, below 0; cutting them off would bias them.
+        ``predicted`` where a query has no session, or the exposure is 0.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What an estimate of a policy's value consists of, and how far to trust it."""
+"""An estimate of a policy's value: its gradient, weights, standard error and interval."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from plrank_fast.validation import FloatArray, RandomState
 
 @dataclass(frozen=True)
 class OffPolicyEstimate:
-    """The estimated value of a policy, its gradient, and how far to trust it.
+    """The estimated value of a policy, its gradient, and measures of its uncertainty.
 
     Attributes
     ----------
@@ -25,10 +25,10 @@ class OffPolicyEstimate:
     importance_weights : ndarray, shape (n_sessions,), or (n_sessions, K) for ``rips`` and ``iips``
         w of each session, in the order of the log, after clipping; all 1 for ``pseudo_inverse``.
     effective_sample_size : float
-        Of these weights: sessions of equal weight that would vary as much. For weights of ranks, that of the rank where
-        it is least.
+        Number of sessions of equal weight that would give the same variance. For weights of ranks, that of the rank
+        where it is smallest.
     numerators, denominators : ndarray, shape (n_sessions, n_terms)
-        ``value`` is the sum over terms of their totals' ratios.
+        ``value`` is the sum over the terms of total numerator over total denominator.
     """
 
     value: float
@@ -58,9 +58,9 @@ class OffPolicyEstimate:
         Parameters
         ----------
         confidence : float
-            Chance that the interval is to cover the value, between 0 and 1.
+            Nominal coverage of the interval, between 0 and 1.
         n_resamples : int
-            Logs to draw.
+            Number of bootstrap samples.
         rng : None, int, SeedSequence, BitGenerator or Generator
             Source of the draws.
 
@@ -86,7 +86,7 @@ class OffPolicyEstimate:
 
 
 def effective_sample_size(importance_weights: ArrayLike) -> float:
-    """Compute the number of equally weighted draws that would vary as much: (sum w)^2 / sum w^2.
+    """Compute the number of equally weighted draws with the same variance: (sum w)^2 / sum w^2.
 
     Parameters
     ----------

@@ -27,14 +27,14 @@ def pseudo_inverse(
     rng: RandomState = None,
     n_threads: int | None = None,
 ) -> OffPolicyEstimate:
-    """Estimate a policy's value from one reward per ranking that is a sum over items at ranks, in unknown shares.
+    """Estimate a policy's value from one reward per ranking that is a sum of unknown terms, one per item and rank.
 
     ::
 
         V = 1 / N sum_i r_i q' G^+ 1_i,   G = E[1 1'; log],   q = E[1; new policy]
 
-    with 1_i the indicator of the items at the ranks of y_i, (D K,). Only the sum is observed: least squares share it
-    out. The marginal probabilities q are exact (``rank_probabilities``), and so is the gradient.
+    with 1_i the indicator of the items at the ranks of y_i, (D K,). Only the sum is observed; least squares estimate
+    the terms. The marginal probabilities q are exact (``rank_probabilities``), and so is the gradient.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def pseudo_inverse(
     logging_scores : array_like, shape (n_docs,)
         Log-weights of the Plackett-Luce policy that made the log.
     n_samples : int
-        G is taken over all prefixes of K ranks where there are no more of them than this, and over so many drawn ones
+        G is averaged over all prefixes of K ranks if there are at most this many, and over this many drawn ones
         otherwise.
     rng : None, int, SeedSequence, BitGenerator or Generator
         Source of these.

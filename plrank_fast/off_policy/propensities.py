@@ -26,7 +26,7 @@ def item_propensities(
     logging_scores : array_like, shape (n_docs,)
         Log-weights of the policy that made the log.
     examination : array_like, shape (K,) or (n_queries, K)
-        Chance that a user looks at each rank, such as ``position_bias(K)``.
+        Probability that a user looks at each rank, such as ``position_bias(K)``.
     offsets, n_threads
         As in ``exposure``, of which this is another name.
 
@@ -70,7 +70,7 @@ def ranking_propensities(
     Returns
     -------
     ndarray, shape (n_rankings,), or (n_queries, n_rankings) with ``offsets``
-        The probability of a long ranking may be below the smallest double: hand ``logging_scores`` to the estimators.
+        The probability of a long ranking may underflow: pass ``logging_scores`` to the estimators instead.
 
     Raises
     ------

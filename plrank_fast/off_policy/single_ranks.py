@@ -45,15 +45,15 @@ def rips(
 
         V = 1 / N sum_i sum_k w_ik r_ik,   w_ik = pi(y_i1 .. y_ik) / mu(y_i1 .. y_ik)
 
-    Users who look from the top down and do not know what is below make this unbiased; the weights of the upper ranks
-    vary far less than that of the whole ranking.
+    It is unbiased if users look from the top down and are not influenced by what is below; the weights of the upper
+    ranks vary far less than that of the whole ranking.
 
     Parameters
     ----------
     scores, rankings, offsets, clip, n_threads
         As in ``ips``; ``clip`` bounds each w_ik.
     rank_rewards : array_like, of the shape of rankings
-        What came of each rank, such as its click; what stands past the end of a ranking is not looked at.
+        Reward of each rank, such as its click; entries past the end of a ranking are ignored.
     logging_scores : array_like, shape (n_docs,)
         Log-weights of the Plackett-Luce policy that made the log.
     self_normalized : bool
@@ -113,8 +113,8 @@ def iips(
 
         V = 1 / N sum_i sum_k w_ik r_ik,   w_ik = P(rank of y_ik = k; new policy) / P(rank of y_ik = k; log)
 
-    Both probabilities are exact (``rank_probabilities``), and so is the gradient. Unbiased if what comes of a rank
-    depends on nothing but the rank and its item, as clicks do in a position-based model.
+    Both probabilities are exact (``rank_probabilities``), and so is the gradient. The estimate is unbiased if the
+    reward of a rank depends on nothing but the rank and its item, as clicks do in a position-based model.
 
     Parameters
     ----------

@@ -37,19 +37,20 @@ def ips(
     scores : array_like, shape (n_docs,)
         Log-weights of the new policy, pi.
     rankings : array_like of int, shape (n_sessions, K), or (n_queries, n_sessions, K) with ``offsets``
-        What was shown, as ``sample_rankings`` returns it. A ranking may end early, with -1 after its last item; a row
-        of -1 is no session.
+        The rankings shown, as ``sample_rankings`` returns them. A ranking may end early, with -1 after its last item; a
+        row of -1 does not count as a session.
     rewards : array_like, shape (n_sessions,), or (n_queries, n_sessions) with ``offsets``
-        What came of each.
+        Reward of each session.
     propensities : array_like of the shape of rewards
         Probability with which each was shown, above 0; or else ``logging_scores``, the log-weights of a Plackett-Luce
         logging policy, (n_docs,), from which the probability's logarithm is computed.
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default.
     clip : float, optional
-        Largest weight; larger ones count as this, with no derivative.
+        Largest weight; larger ones are set to this value and contribute no derivative.
     self_normalized : bool
-        Divide by the sum of the weights in place of N: biased by O(1 / N), and within the range of the rewards.
+        Divide by the sum of the weights in place of N: the estimate is biased by O(1 / N), and always within the range
+        of the rewards.
     n_threads : int, optional
         None: all available processors.
 
@@ -68,7 +69,8 @@ def ips(
 
     Examples
     --------
-    A log of a policy without preference; the new one puts document 1 first nine times out of ten:
+    The log is of a policy without preferences; the new one puts document 1 first nine times out of
+    ten:
 
     >>> import numpy as np
     >>> from plrank_fast import off_policy
@@ -98,21 +100,21 @@ def doubly_robust(
     self_normalized: bool = False,
     n_threads: int | None = None,
 ) -> OffPolicyEstimate:
-    """Estimate a policy's value from predicted rewards, corrected by inverse propensity scores of what they miss.
+    """Estimate a policy's value from predicted rewards, corrected by inverse propensity scoring of their residuals.
 
     ::
 
         V = 1 / N sum_i (E[p(y) | query of i] + w_i (r_i - p(y_i))),   p(y) = sum_k theta_k rho_{y_k}
 
-    The expectation is over the new policy and exact, as its gradient is: nothing is sampled but the log. The better the
-    prediction, the less is left to vary; whatever it is, V is unbiased.
+    The expectation is over the new policy and exact, as its gradient is: nothing is sampled but the log. V is unbiased
+    whatever the prediction; the better the prediction, the smaller the variance.
 
     Parameters
     ----------
     scores, rankings, rewards, propensities, logging_scores, offsets, clip, self_normalized, n_threads
         As in ``ips``; ``clip`` and ``self_normalized`` concern the correction.
     relevance : array_like, shape (n_docs,)
-        Predicted worth rho of each document, such as its chance of a click once looked at.
+        Predicted relevance rho of each document, such as its probability of a click once looked at.
     rank_weights : array_like, shape (K,) or (n_queries, K)
         Weight theta of each rank in the prediction.
 

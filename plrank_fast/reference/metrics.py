@@ -1,4 +1,4 @@
-"""The readable NumPy twins of the metrics of a deterministic ranking; ``plrank_fast.reference`` gives them on.
+"""The readable NumPy twins of the metrics of a deterministic ranking; ``plrank_fast.reference`` re-exports them.
 
 Each takes the scores and the relevance of one query, which has documents, and a cutoff K of at least 1.
 """

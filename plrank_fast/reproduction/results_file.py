@@ -31,7 +31,7 @@ class ResultsFile:
     Raises
     ------
     ValueError
-        If the file is there and is no such file, or has other settings.
+        If the file is there and is not a results file, or has other settings.
     OSError
         If it cannot be read or written.
     """
@@ -57,7 +57,7 @@ class ResultsFile:
             for cell in self.cells:
                 self._key(cell), cell["result"], cell["seconds"]
         except (ValueError, KeyError, TypeError) as error:
-            raise ValueError(f"results {self.path} is no results file of this version, or damaged") from error
+            raise ValueError(f"results {self.path} is not a results file of this version, or is damaged") from error
         for name in sorted(earlier.keys() | settings.keys()):
             if earlier.get(name) != settings.get(name):
                 raise ValueError(

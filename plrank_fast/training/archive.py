@@ -82,7 +82,7 @@ def read_archive(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any
     words = first.decode("ascii", "replace").split(" ")
     expected = f"this plrank-fast ({__version__}) reads {kind} format version {FORMAT_VERSIONS[kind]}"
     if not newline or len(words) != 4 or words[0] != "plrank-fast":
-        raise ValueError(f"{kind} {path} is no such file, or its beginning is damaged; {expected}")
+        raise ValueError(f"{kind} {path} is not a {kind} file, or its first line is damaged; {expected}")
     if words[1] != kind:
         raise ValueError(f"{kind} {path} is a {words[1]} file; {expected}")
     if words[2] != str(FORMAT_VERSIONS[kind]):
@@ -94,7 +94,7 @@ def read_archive(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any
             arrays = _in_order("=", {name: archive[name] for name in archive.files})
         header = json.loads(arrays.pop("header").tobytes())
         if not isinstance(header, dict):
-            raise ValueError(f"its header is no JSON object but {type(header).__name__}")
+            raise ValueError(f"its header is not a JSON object but {type(header).__name__}")
     except Exception as error:  # the digest is right, so a program wrote it: whatever np.load raises, it is no archive
         raise ValueError(f"{kind} {path} cannot be read ({error!r}); {expected}") from error
     return header, arrays

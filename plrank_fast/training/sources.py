@@ -70,7 +70,7 @@ class Source:
                 count(value, name, least)
         given = [name for name, paths in files.items() if paths]
         if self.profile is not None and given:
-            raise ValueError(f"{given[0]} files and a profile exclude each other")
+            raise ValueError(f"{given[0]} files and a profile cannot be combined")
         if self.profile is None:
             for name in ("train", "vali"):
                 if not files[name]:

@@ -39,7 +39,9 @@ def query_identifiers(qid: Any, name: str = "qid") -> NDArray[Any]:
             first = int(np.argmin(whole))
             if np.isnan(array[first]):
                 raise ValueError(f"{name} must not be missing, got nan at index {first}")
-            raise ValueError(f"{name} must be whole numbers up to 2**53 if floats, got {array[first]} at index {first}")
+            raise ValueError(
+                f"{name} must be whole numbers up to 2**53 if it holds floats, got {array[first]} at index {first}"
+            )
         array = array.astype(np.int64)
     if array.size and array.dtype.kind not in "iuSUTO":
         raise TypeError(f"{name} must hold integers or strings, got dtype {array.dtype}")
@@ -93,7 +95,9 @@ def distinct_names(strings: Sequence[str], name: str, query: str | None = None) 
 def found(score: float | None, query: str, document: str) -> float:
     """Return the score that a run has for a document, if it has one."""
     if score is None:
-        raise ValueError(f"run must have all documents (or give missing=), got none {document!r} of {query!r}")
+        raise ValueError(
+            f"run must have a score for each document (or pass missing=), got none for {document!r} of {query!r}"
+        )
     return score
 
 

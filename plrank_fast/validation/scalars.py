@@ -25,7 +25,8 @@ def ranks_that_count(cutoff: Any) -> int | None:
     """Return a cutoff, None or an integer of at least 0."""
     if cutoff is not None and np.ndim(cutoff) > 0:
         raise TypeError(
-            f"cutoff must be None or an integer, got an array of shape {np.shape(cutoff)}: weights of ranks are for dcg"
+            f"cutoff must be None or an integer, got an array of shape {np.shape(cutoff)}: rank weights are taken by "
+            "dcg and ndcg only"
         )
     return None if cutoff is None else count(cutoff, "cutoff", 0)
 

@@ -76,7 +76,7 @@ def warn_if_gains(labels: FloatArray) -> None:
     mantissa, _ = np.frexp(values + 1.0)
     if counts.sum() >= FEWEST_TO_JUDGE and (mantissa == 0.5).all() and np.isin([1.0, 3.0, 7.0], values).all():
         shown = ", ".join(f"{value:g}" for value in values[:6])
-        warn(f"labels look like gains, {shown} and no grade between: pass the grades, gains are made of them here")
+        warn(f"labels look like gains, {shown} and no grade in between: pass the grades, gains are computed here")
 
 
 def warn(message: str) -> None:
@@ -110,7 +110,7 @@ def mask_of_scores(mask: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.bool_]
     """Return a mask of the shape of the scores."""
     places = np.asarray(mask)
     if places.dtype != np.bool_:
-        raise TypeError(f"mask must be of bool, True where a document stands, got dtype {places.dtype}")
+        raise TypeError(f"mask must hold booleans, True where a document stands, got dtype {places.dtype}")
     return like_scores(places, "mask", shape)
 
 

@@ -251,7 +251,7 @@ ONE = {"propensities": [0.5]}
         (lambda: off_policy.rips(NEW, [[0, 1]], [1.0], **LOGGED), ValueError, "rank_rewards must have the shape of"),
         (lambda: off_policy.pseudo_inverse(NEW, [[0, -1]], [1.0], **LOGGED), ValueError, "must not end early here"),
         (lambda: off_policy.simulate_clicks([[0]], [2.0], [1.0]), ValueError, "relevance must be from 0 to 1"),
-        (lambda: off_policy.simulate_clicks([[0]], [1.0], [2.0]), ValueError, "the chances of clicks must be from 0"),
+        (lambda: off_policy.simulate_clicks([[0]], [1.0], [2.0]), ValueError, "probabilities of clicks must be from 0"),
         (lambda: off_policy.simulate_clicks([[0]], [1.0], []), ValueError, "examination must have one entry per rank"),
         (lambda: off_policy.relevance_from_clicks([[0]], [[1]], [1.0], predicted=[0.0]), ValueError, "examination"),
         (lambda: off_policy.relevance_from_clicks([[0]], [[1]], [-1.0]), ValueError, "propensities must be at least"),

@@ -143,7 +143,7 @@ TAKE_GRADES = {
 def test_gains_for_grades(name):
     """Mutant: no look in one of them."""
     silent(TAKE_GRADES[name], LABELS)
-    with pytest.warns(UserWarning, match="labels look like gains, 1, 3, 7, 15 and no grade between") as caught:
+    with pytest.warns(UserWarning, match="labels look like gains, 1, 3, 7, 15 and no grade in between") as caught:
         TAKE_GRADES[name](plr.gains(LABELS))
     assert {warning.filename for warning in caught} == {__file__}
 

@@ -316,5 +316,5 @@ def test_arguments(text):
         load_letor(text.parent / "absent.txt", cache=True)
     if hasattr(os, "mkfifo"):
         os.mkfifo(text.parent / "pipe")
-        with pytest.raises(ValueError, match="cache must be False for what is no regular file"):
+        with pytest.raises(ValueError, match="cache must be False for a path that is not a regular file"):
             load_letor(text.parent / "pipe", cache=True)

@@ -114,7 +114,7 @@ class TestOffsets:
         ("qid", "error", "message"),
         [
             ([1.0, 2.0, np.nan], ValueError, "qid must not be missing, got nan at index 2"),
-            ([1.0, 1.5], ValueError, r"qid must be whole numbers up to 2\*\*53 if floats, got 1.5 at index 1"),
+            ([1.0, 1.5], ValueError, r"qid must be whole numbers up to 2\*\*53 if it holds floats, got 1.5 at index 1"),
             ([1.0, np.inf], ValueError, "got inf at index 1"),
             ([0.0, 2.0**54], ValueError, "got 1.8.*e[+]16 at index 1"),
             (["a", None], ValueError, "qid must not be missing, got None at index 1"),
@@ -391,7 +391,7 @@ class TestOtherMetrics:
             with pytest.raises(error, match="cutoff"):
                 function([1.0], [1.0], bad)
         with pytest.raises(
-            TypeError, match=r"cutoff must be None or an integer, got an array of shape \(9,\): weights of"
+            TypeError, match=r"cutoff must be None or an integer, got an array of shape \(9,\): rank weights"
         ):
             function([1.0], [1.0], plr.dcg_weights(9))
         with pytest.raises(ValueError, match="scores must be finite"):

@@ -41,7 +41,7 @@ def test_there_and_back():
     assert to_run(SCORES, OFFSETS)["2"] == {str(i): SCORES[4 + i] for i in range(5)}
     del run["q3"]
     assert (from_run(run, OFFSETS, QIDS, DOCIDS, missing=-1.0)[:4] == -1.0).all()
-    with pytest.raises(ValueError, match="run must have all documents"):
+    with pytest.raises(ValueError, match="run must have a score for each document"):
         from_run(run, OFFSETS, QIDS, DOCIDS)
 
 

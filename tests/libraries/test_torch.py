@@ -435,7 +435,7 @@ def test_workers_of_a_data_loader(context):
         (TypeError, "relevance must not require a gradient", (leaf(), leaf(LABELS)), {}),
         (ValueError, "relevance must be at least 0", (leaf(), -LABELS), {"gain": "exponential"}),
         (ValueError, "offsets must end with", (leaf(), LABELS, [0, 3]), {}),
-        (TypeError, "mask must be of bool", (leaf(), LABELS), {"mask": np.ones(N_DOCS)}),
+        (TypeError, "mask must hold booleans", (leaf(), LABELS), {"mask": np.ones(N_DOCS)}),
         (ValueError, "mask must have the shape", (leaf(), LABELS), {"mask": np.ones(3, dtype=bool)}),
         (ValueError, "offsets must not be given with a mask", (leaf(), LABELS, OFFSETS),
          {"mask": np.ones(N_DOCS, dtype=bool)}),
