@@ -19,7 +19,7 @@ def read_map():
     """Paths of compiled modules and names of Python ones, in the order of the map."""
     compiled, python = [], []
     folder, listed = "", compiled
-    for line in plrank_fast.__doc__.partition("listed above it::")[2].partition("\n\nEvery compiled module")[0].splitlines():
+    for line in plrank_fast.__doc__.partition("listed above it::")[2].partition("\n\nEvery compiled")[0].splitlines():
         if line.strip().startswith("---"):
             listed = python
             continue
