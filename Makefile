@@ -7,6 +7,8 @@ BIN := $(VENV)/bin
 ASV = $(abspath $(BIN)/asv)
 # cython-lint calls pycodestyle by its name
 export PATH := $(CURDIR)/$(BIN):$(PATH)
+CHECK_PYTHON = @$(PYTHON) -c \
+	'import sys; sys.exit("Python 3.10 or later is needed: make PYTHON=..." if sys.version_info < (3, 10) else 0)'
 METADATA := pyproject.toml setup.py constraints-test.txt
 SOURCES := setup.py $(shell find plrank_fast -name '*.pyx' -o -name '*.pxd' -o -name '*.h' -o -path '*/kernels/*.c')
 PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
@@ -14,7 +16,7 @@ PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 # The default preset; the size is half of the real set's, for the memory of small machines.
 TRAIN_FLAGS ?= --profile yahoo --queries 10000 --epochs 40 --minutes 1.5 --output runs/yahoo --overwrite
 
-.PHONY: help train reproduce-quick test test-all docs note wheel hunt mutants fuzz sanitize tsan matrix kills storage soak lint bench bench-quick bench-instructions dashboard build clean compiled
+.PHONY: help train reproduce-quick test test-all docs note wheel wheels hunt mutants fuzz sanitize tsan matrix kills storage soak lint bench bench-quick bench-instructions dashboard build clean compiled
 
 .NOTPARALLEL:
 
@@ -82,9 +84,25 @@ wheel: $(VENV)/release  ## make dist/*.tar.gz and dist/*.whl, check the wheel, t
 	cp build/wheel/linux/*.tar.gz dist
 	$(PYTHON) -m venv build/wheel/user
 	build/wheel/user/bin/python -m pip install -q --disable-pip-version-check "$$(ls $(CURDIR)/dist/*.whl)[train]" \
-		"pytest>=8" "pytest-timeout>=2.3" "hypothesis>=6.100" "scipy>=1.12" -c constraints-test.txt
+		"pytest>=8" "pytest-timeout>=2.3" "hypothesis>=6.100" "scipy>=1.13" -c constraints-test.txt
 	cd build/wheel && CC=false user/bin/plrank-fast train --profile yahoo --queries 500 --features 20 --epochs 3 --output run
 	cd build/wheel && CC=false user/bin/pytest -q $(addprefix ../../,$(WHEEL_TESTS))
+	cd dist && sha256sum *
+
+# Each Python has tools and a folder of its own; what does not depend on it, the kernels, ccache shares where it is the
+# compiler. The sdist is made by each, and has the same bits.
+PYTHONS ?= python3.10 python3.11 python3.12 python3.13 python3.14
+wheels:  ## `make wheel` for each of these Pythons, one after another (PYTHONS="python3.10 /opt/python3.12/bin/python3")
+	rm -rf build/wheels
+	mkdir -p build/wheels
+	set -e; for python in $(PYTHONS); do \
+		version=$$($$python -c 'import sys; print("%d.%d" % sys.version_info[:2])'); \
+		$(MAKE) --no-print-directory wheel PYTHON=$$python VENV=.venv/wheel-$$version; \
+		test ! -e build/wheels/*.tar.gz || cmp dist/*.tar.gz build/wheels/*.tar.gz; \
+		cp dist/* build/wheels; \
+	done
+	rm -rf dist
+	mv build/wheels dist
 	cd dist && sha256sum *
 
 # A build of its own, as for clang. Leaks are not looked for: an interpreter that ends leaves some. Tests ask for more
@@ -152,7 +170,7 @@ clean:  ## remove the environment and everything built
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 $(BIN)/python:
-	@$(PYTHON) -c 'import sys; sys.exit("Python 3.10 or later is needed: make PYTHON=..." if sys.version_info < (3, 10) else 0)'
+	$(CHECK_PYTHON)
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) "setuptools>=77" "Cython>=3.1"
 
@@ -185,7 +203,8 @@ $(VENV)/test: $(VENV)/installed
 	$(PIP) "plrank-fast[train,test]" -c constraints-test.txt
 	@touch $(VENV)/train $@
 
-$(VENV)/release: $(BIN)/python requirements-release.txt
+$(VENV)/release: requirements-release.txt
+	$(CHECK_PYTHON)
 	$(PYTHON) -m venv $(VENV)/wheel-tools
 	$(VENV)/wheel-tools/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements-release.txt
 	@touch $@

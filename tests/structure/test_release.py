@@ -37,6 +37,32 @@ def test_every_file_is_in_the_sdist(tmp_path):
     assert [path for path in released if path.endswith((".so", ".o"))] == []
 
 
+def test_changelog_has_the_version():
+    """Mutant: a heading "Unreleased", under which 0.1.0 would have been released without a word."""
+    assert re.search(r"^## (\S+)", text("CHANGELOG.md"), re.M)[1].rstrip(",") == plrank_fast.__version__
+
+
+def test_wheels_are_tested_with_what_the_tests_import():
+    """cibuildwheel's environment has NumPy, the wheel and ``test-requires``. Mutant: scikit-learn left out of these,
+    which test_data_sets.py imports at its top."""
+    options = text("pyproject.toml").partition("[tool.cibuildwheel]")[2].partition("\n[")[0]
+    required = set(re.findall(r'"([\w-]+)>=', options)) | {"numpy", "plrank-fast", "plrank_fast"}
+    folders = re.search(r"pytest -q (.+)\"", options)[1].split()
+    assert folders
+    ours = {path.stem for path in (ROOT / "tests").rglob("*.py")}
+    for path in [path for folder in folders for path in (ROOT / "tests" / folder).glob("*.py")]:
+        names = re.findall(r"^(?:import|from) (\w+)", path.read_text(), re.M)
+        names = {{"sklearn": "scikit-learn"}.get(name, name) for name in names}
+        assert names - ours - set(sys.stdlib_module_names) <= required, path.name
+
+
+def test_cibuildwheel_builds_with_the_pinned_tools():
+    """As requirements-release.txt says. Mutant: build isolation, which fetches the newest ones."""
+    options = text("pyproject.toml").partition("[tool.cibuildwheel]")[2].partition("\n[")[0]
+    assert re.search(r'^before-build = ".*--require-hashes -r \{project\}/requirements-release.txt"$', options, re.M)
+    assert re.search(r'^build-frontend = .*"--no-isolation"', options, re.M)
+
+
 def test_tools_of_a_release_are_pinned():
     """Each with hashes, and what the build asks for is among them. Mutant: a line without its hashes."""
     entries = re.split(r"\n(?=\S)", re.sub(r"^#.*\n", "", text("requirements-release.txt"), flags=re.M).strip())
