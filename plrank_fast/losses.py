@@ -12,7 +12,7 @@ loss                        optimises                                       cost
 ``softmax_cross_entropy``   the document that comes first                   O(D)
 ``list_mle``                likelihood of a ranking by label                O(D + K log K)
 ``pairwise_logistic``       order of pairs                                  O(D log D + pairs of unequal labels)
-``lambda_rank``             order of pairs, by what swapping them is worth  O(R D)
+``lambda_rank``             pairs, weighted by the change in NDCG           O(R D)
 ``lambda_loss``             a bound on NDCG                                 O(D log D + R D)
 ``approx_ndcg``             NDCG at smooth ranks                            O(R D)
 ``soft_rank``               NDCG under noise, ranks as if independent       O(R D K)
