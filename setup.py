@@ -4,7 +4,11 @@ Switches (environment variables, read at build time):
 
 ``PLRANK_FAST_CHECKS=1``     bounds, None and initialisation checks in all Cython modules (slow; for one CI job).
 ``PLRANK_FAST_OPENMP=0``     build without OpenMP even where the compiler has it.
-``PLRANK_FAST_SANITIZE=...`` passed on as ``-fsanitize=...``.
+``PLRANK_FAST_SANITIZE=...`` passed on as ``-fsanitize=...``, with little optimization.
+``PLRANK_FAST_LEVELS=...``   compile these SIMD levels, ``"baseline avx2"``, in place of all; the baseline always is.
+``PLRANK_FAST_MODULES=...``  compile these modules, ``"_core/random/selection cython_plrank"``, and leave the others.
+
+What was compiled with other switches is compiled again.
 """
 
 from __future__ import annotations
@@ -18,6 +22,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +56,8 @@ DIRECTIVES = {
 UNIX_FLAGS = ["-O3", "-g0", "-std=gnu11", "-fno-math-errno", "-fno-trapping-math", "-fwrapv", "-fvisibility=hidden"]
 MODULE_FLAGS = [*UNIX_FLAGS, "-ffp-contract=off", "-Wno-psabi", "-Wno-unreachable-code"]
 KERNEL_FLAGS = [*UNIX_FLAGS, "-ffp-contract=fast", "-Wno-psabi"]
+# A third of the time of -O3 to compile, and fewer accesses to memory are removed before a sanitizer has seen them.
+SANITIZED_FLAGS = ["-O1", "-g1", "-fno-omit-frame-pointer"]
 LEVEL_FLAGS = {
     "baseline": [],
     "avx2": ["-mavx2", "-mfma", "-mbmi", "-mbmi2", "-mlzcnt", "-mpopcnt"],
@@ -107,6 +114,15 @@ MODULES: dict[str, list[str]] = {
 }
 
 
+def chosen(variable: str, known: Iterable[str]) -> list[str]:
+    """What an environment variable names of all that is known, in its order; all, where it names nothing."""
+    known, names = list(known), os.environ.get(variable, "").split()
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise SystemExit(f"{variable} must name some of {', '.join(known)}; got {' '.join(unknown)}")
+    return [name for name in known if name in names or not names]
+
+
 class BuildKernels(build_ext):
     """``build_ext`` that compiles each module's kernel sources once per SIMD level and probes for OpenMP."""
 
@@ -121,9 +137,10 @@ class BuildKernels(build_ext):
             raise SystemExit(
                 "plrank-fast needs GCC or Clang: its kernels use vector extensions that MSVC does not have"
             )
-        self.levels = [level for level in LEVEL_FLAGS if level == "baseline" or self.level_works(level)]
+        self.levels = self.find_levels()
         openmp_compile, openmp_link = self.probe_openmp()
-        sanitize = [f"-fsanitize={kinds}" for kinds in [os.environ.get("PLRANK_FAST_SANITIZE")] if kinds]
+        kinds = os.environ.get("PLRANK_FAST_SANITIZE")
+        sanitize = [f"-fsanitize={kinds}", *SANITIZED_FLAGS] if kinds else []
         have = [f"-DPLR_HAVE_{level.upper()}=1" for level in self.levels]
         info = {
             "compiler": self.compiler_version(),
@@ -132,6 +149,7 @@ class BuildKernels(build_ext):
             "openmp": bool(openmp_compile),
             "checked": CHECKED,
         }
+        self.forget_other_builds(json.dumps(info))
         for extension in self.extensions:
             extension.extra_compile_args = [*MODULE_FLAGS, *openmp_compile, *sanitize, *have]
             extension.extra_link_args = [*openmp_link, *sanitize]
@@ -139,6 +157,14 @@ class BuildKernels(build_ext):
                 extension.define_macros.append(("PLR_BUILD_INFO", json.dumps(json.dumps(info))))
         self.kernel_flags = [*openmp_compile, *sanitize]
         super().build_extensions()
+
+    def forget_other_builds(self, info: str) -> None:
+        """Remove all modules if the one that says how it was compiled says something else."""
+        paths = {extension.name: Path(self.get_ext_fullpath(extension.name)) for extension in self.extensions}
+        simd = paths.get("plrank_fast._core.runtime.simd")
+        if simd and simd.exists() and info.encode() not in simd.read_bytes():
+            for path in paths.values():
+                path.unlink(missing_ok=True)
 
     def build_extension(self, extension: Extension) -> None:
         """Compile the kernels of one module, then the module, if anything it is made of has changed."""
@@ -184,6 +210,15 @@ class BuildKernels(build_ext):
             os.close(stderr)
             os.close(devnull)
             shutil.rmtree(folder, ignore_errors=True)
+
+    def find_levels(self) -> list[str]:
+        """Levels to compile: of those that are wanted, all that target and compiler know."""
+        wanted = dict.fromkeys(["baseline", *chosen("PLRANK_FAST_LEVELS", LEVEL_FLAGS)])
+        levels = [level for level in wanted if level == "baseline" or self.level_works(level)]
+        if os.environ.get("PLRANK_FAST_LEVELS", "").split() and len(levels) < len(wanted):
+            refused = ", ".join(level for level in wanted if level not in levels)
+            raise SystemExit(f"PLRANK_FAST_LEVELS names {refused}, which compiler or target does not know")
+        return levels
 
     def level_works(self, level: str) -> bool:
         """Whether target and compiler know this SIMD level (an ARM target has only its baseline, NEON)."""
@@ -257,9 +292,9 @@ def extension(module: str, kernel_sources: list[str]) -> Extension:
 if __name__ == "__main__":
     setup(
         ext_modules=cythonize(
-            [extension(module, sources) for module, sources in MODULES.items()],
+            [extension(module, MODULES[module]) for module in chosen("PLRANK_FAST_MODULES", MODULES)],
             compiler_directives=DIRECTIVES,
-            force=CHECKED,
+            build_dir="build/checked" if CHECKED else None,
         ),
         cmdclass={"build_ext": BuildKernels, "sdist": ReproducibleSdist},
     )

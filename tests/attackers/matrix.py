@@ -82,24 +82,6 @@ def without_optimization(path: str, source: str) -> str:
     return source.replace('"-O3"', '"-O0"') if path == "setup.py" else source
 
 
-def both(first: Callable[[str, str], str], second: Callable[[str, str], str]) -> Callable[[str, str], str]:
-    return lambda path, source: second(path, first(path, source))
-
-
-def only_levels(levels: Sequence[str]) -> Callable[[str, str], str]:
-    """No other SIMD levels are compiled; the baseline always is."""
-    choice = 'if level == "baseline" or '
-
-    def change(path: str, source: str) -> str:
-        if path != "setup.py":
-            return source
-        if source.count(choice) != 1:
-            raise ValueError(f"setup.py has {source.count(choice)} times {choice!r}")
-        return source.replace(choice, f"{choice}level in {list(levels)!r} and ")
-
-    return change
-
-
 ROWS = {
     row.name: row
     for row in [
@@ -269,7 +251,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         words = shlex.split(command)
         rows.append(Row(re.sub(r"\W+", "-", command).strip("-"), " ".join(words[:-1]), interpreter=tuple(words)))
     if options.levels:
-        rows = [dataclasses.replace(row, change=both(row.change, only_levels(options.levels))) for row in rows]
+        levels = {"PLRANK_FAST_LEVELS": " ".join(options.levels)}
+        rows = [dataclasses.replace(row, build={**row.build, **levels}) for row in rows]
     results = run_rows(rows, options.tests, options.folder.resolve())
     print(table(results))
     return int(any(result.failed for result in results))

@@ -47,15 +47,6 @@ class TestConstants:
             assert different == ({"setup.py"} if row.name == "O0" else set())
         assert {f"auto-{name}" for name in SAMPLERS} < ROWS.keys()
 
-    def test_levels(self):
-        """Mutant: the first change of a source lost."""
-        source = (ROOT / "setup.py").read_text()
-        changed = matrix.both(ROWS["O0"].change, matrix.only_levels(["avx2"]))("setup.py", source)
-        assert "if level == \"baseline\" or level in ['avx2'] and self.level_works(level)" in changed
-        assert '"-O0"' in changed
-        with pytest.raises(ValueError, match="0 times"):
-            matrix.only_levels(["avx2"])("setup.py", "")
-
 
 class TestRuns:
     @pytest.fixture
@@ -106,6 +97,17 @@ class TestRuns:
         before = tree.digest("tests/oracles")
         tree.contents[changed] = "after"
         assert (tree.digest("tests/oracles") != before) == repeated
+
+    def test_levels(self, tmp_path, tested, monkeypatch):
+        """Mutants: the row's own switches lost; what was seen of other levels taken."""
+        builds = []
+        monkeypatch.setattr(Tree, "compile", lambda self: builds.append(self.row.build) or "gcc")
+        arguments = ["--rows", "checks", "--tests", "tests/a", "--folder", str(tmp_path)]
+        for levels in [["--levels", "baseline", "avx2"], ["--levels", "baseline"], []]:
+            matrix.main([*arguments, *levels])
+        checks = {"PLRANK_FAST_CHECKS": "1"}
+        both, one = {**checks, "PLRANK_FAST_LEVELS": "baseline avx2"}, {**checks, "PLRANK_FAST_LEVELS": "baseline"}
+        assert builds == [both, one, checks]
 
     def test_table_and_status(self, tmp_path, tested, capsys):
         """Mutants: folders not added up, or not named; 0 in spite of a failure."""

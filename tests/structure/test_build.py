@@ -1,0 +1,112 @@
+"""The switches of ``setup.py``: what is handed to the compiler, here a stand-in that writes down what it is told."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+# An object file has the arguments it was made with, and a module those of its objects.
+COMPILER = r"""#!/bin/sh
+arguments=$(printf '%s ' "$@" | tr -d '\\')
+printf '%s\n' "$arguments" >> "$0.log"
+case "$arguments" in *-mavx512f*) [ ! -e "$0.no_avx512" ] || exit 1 ;; esac
+objects=
+while [ $# -gt 0 ]; do
+    case "$1" in
+        *.o) objects="$objects $1" ;;
+        -o) output=$2; shift ;;
+    esac
+    shift
+done
+[ -z "$output" ] || { printf '%s\n' "$arguments"; [ -z "$objects" ] || cat $objects; } > "$output"
+"""
+
+
+ONE = {"MODULES": "_core/losses/likelihood"}
+TWO = {"MODULES": "_core/runtime/simd _core/losses/likelihood", "LEVELS": "baseline"}
+BUILDS = {  # the first word is the folder
+    "avx2": {**ONE, "LEVELS": "avx2"},
+    "unknown_level": {**ONE, "LEVELS": "avx2 neon"},
+    "unknown_module": {"MODULES": "_core/losses/pair"},
+    "plain": TWO,
+    "plain again": TWO,
+    "plain sanitized": {**TWO, "SANITIZE": "address,undefined"},
+    "plain sanitized again": {**TWO, "SANITIZE": "address,undefined"},
+    "no_avx512": {**ONE, "LEVELS": " "},
+    "no_avx512 named": {**ONE, "LEVELS": "avx2 avx512"},
+}
+# In one process, as the time of a build that compiles nothing is that of importing Cython.
+PROGRAM = """
+import json, os, runpy, sys
+from pathlib import Path
+folder, others = Path(sys.argv[1]), {name: value for name, value in os.environ.items() if "PLRANK_FAST" not in name}
+log = folder / "compiler.log"
+for name, switches in json.loads(sys.argv[2]).items():
+    target = folder / name.split()[0]
+    sys.argv[1:] = ["-q", "build_ext", "--build-lib", str(target), "--build-temp", str(target)]
+    os.environ.clear()
+    os.environ.update(others, CC=str(folder / "compiler"))
+    os.environ.update({f"PLRANK_FAST_{switch}": value for switch, value in switches.items()})
+    if name == "no_avx512":
+        (folder / "compiler.no_avx512").touch()
+    log.write_text("")
+    try:
+        runpy.run_path("setup.py", run_name="__main__")
+        answer = None
+    except SystemExit as refusal:
+        answer = str(refusal)
+    print(json.dumps([name, answer, log.read_text().splitlines()]))
+"""
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory):
+    """Of each build, what the compiler was told but for questions about itself, or the refusal."""
+    folder = tmp_path_factory.mktemp("build")
+    compiler = folder / "compiler"
+    compiler.write_text(COMPILER)
+    compiler.chmod(0o755)
+    command = [sys.executable, "-c", PROGRAM, folder, json.dumps(BUILDS)]
+    answers = {}
+    for line in subprocess.run(command, cwd=ROOT, check=True, text=True, capture_output=True).stdout.splitlines():
+        name, refusal, commands = json.loads(line)
+        commands = [one.split() for one in commands if "probe" not in one and "--version" not in one]
+        assert not (refusal and commands)
+        answers[name] = refusal or commands
+    return answers
+
+
+def words(commands, prefix):
+    return sorted(word.removeprefix(prefix) for command in commands for word in command if word.startswith(prefix))
+
+
+def test_levels(told):
+    """Mutants: the baseline left out where it is not named; modules told of levels that their kernels lack."""
+    assert words(told["avx2"], "-DPLR_ISA=") == ["avx2", "baseline"]
+    assert words(told["avx2"], "-DPLR_HAVE_") == ["AVX2=1", "BASELINE=1"]
+
+
+def test_levels_that_the_compiler_does_not_know(told):
+    """Left out, but not if somebody names them. Mutant: the level dropped in silence."""
+    assert words(told["no_avx512"], "-DPLR_ISA=") == ["avx2", "baseline"]
+    message = "PLRANK_FAST_LEVELS names avx512, which compiler or target does not know"
+    assert told["no_avx512 named"] == message
+
+
+def test_unknown_names_are_refused(told):
+    """Mutant: names that nothing has are passed over."""
+    assert told["unknown_level"] == "PLRANK_FAST_LEVELS must name some of baseline, avx2, avx512; got neon"
+    assert told["unknown_module"].startswith("PLRANK_FAST_MODULES must name some of _core/runtime/simd, ")
+    assert told["unknown_module"].endswith("; got _core/losses/pair")
+
+
+def test_what_was_compiled_with_other_switches_is_compiled_again(told):
+    """But nothing twice. Mutants: a change of switches not seen, or seen in the module itself only, or always."""
+    assert words(told["plain"], "-DPLR_ISA=") == ["baseline"] * 2
+    assert told["plain again"] == told["plain sanitized again"] == []
+    sanitized = told["plain sanitized"]
+    assert len([command for command in sanitized if "-c" in command]) == 4
+    assert all("-fsanitize=address,undefined" in command for command in sanitized)
