@@ -40,14 +40,13 @@ test-all: build $(VENV)/test-all  ## run the tests with TensorFlow, ranx and Das
 		$(addprefix tests/libraries/test_,tensorflow.py interchange.py dask.py) tests/enumeration/test_distribution.py \
 		$(TEST_FLAGS)
 
-# A build of its own under build/clang; the tests whose numbers a compiler could change, and those of threads, for
-# clang brings another OpenMP. They run in that folder: in this one, programs that they start would import the other
+# A build of its own under build/clang; the tests whose numbers a compiler could change, and those of threads. They run in that folder: in this one, programs that they start would import the other
 # build. CLANG=clang-19 names a version.
 CLANG ?= clang
 CLANG_TESTS ?= $(addprefix tests/,$(addprefix oracles/test_,vector_math.py selection.py plrank_pass.py losses.py) \
 	$(addprefix enumeration/test_,pl_rank.py conditional.py stochastic_rank.py exact.py exact_noise.py) \
 	statistical/test_samplers_exact.py hand/test_metrics.py invariants/test_batch_driver.py processes/test_threads.py \
-	processes/test_thread_probe.py)
+	processes/test_helpers.py)
 
 test-clang: build  ## build with clang beside everything else and run the numerical tests (CLANG=clang-19, CLANG_TESTS=...)
 	CC=$(CLANG) $(BIN)/python setup.py -q build --build-lib build/clang/lib --build-temp build/clang/temp

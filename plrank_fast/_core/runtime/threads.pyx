@@ -1,11 +1,10 @@
 """Threads of a call, looks for Ctrl-C, and memory for each thread. ``batch`` says who works on what."""
 
 import os
-import re
 import sys
 
 from cpython.exc cimport PyErr_CheckSignals, PyErr_Occurred
-from libc.stdint cimport uint64_t, uintptr_t
+from libc.stdint cimport intptr_t, uint64_t, uintptr_t
 from libc.stdlib cimport free
 
 from plrank_fast._core.runtime.scalar_types cimport intp_t
@@ -17,13 +16,27 @@ cdef extern from "runtime/openmp.h" nogil:
 cdef extern from "Python.h":
     int check_signals "PyErr_CheckSignals" () noexcept
 
-cdef extern from "runtime/thread_probe.h" nogil:
-    int plr_possible_team(int wanted, size_t stack_bytes)
+cdef extern from "runtime/team.h" nogil:
+    ctypedef struct plr_loop:
+        index_function body
+        const void *call
+        intptr_t next
+        intptr_t stop
+        intptr_t chunk
+        char *memory
+        size_t stride
+
+    ctypedef struct plr_pool:
+        int largest_team
+        uint64_t workers
+
+    double plr_nanoseconds()
+    int plr_run_loop(plr_pool *pool, plr_loop *loop, int size, int whole_team)
 
 cdef extern from *:
     """
-    #include <pthread.h>
-    #include <time.h>
+    #include "runtime/team.h"
+    static plr_pool plr_helpers = PLR_EMPTY_POOL;
     static int plr_forked = 0;
     static void plr_in_child(void) { plr_forked = 1; }
     static int plr_watch_forks(void) { return pthread_atfork(NULL, NULL, plr_in_child); }
@@ -46,40 +59,15 @@ cdef extern from *:
     #endif
         return memory;
     }
-
-    static double plr_nanoseconds(void)
-    {
-        struct timespec now;
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        return 1e9 * (double)now.tv_sec + (double)now.tv_nsec;
-    }
-
-    /* The team that runs, as its threads see it: its size, and which of them (modulo 64) have been given work. */
-    #include "runtime/openmp.h"
-    static int plr_team = 0;
-    static uint64_t plr_workers = 0;
-    static inline int plr_enter_team(void)
-    {
-        const int size = omp_get_num_threads(), thread = omp_get_thread_num();
-        const uint64_t worker = (uint64_t)1 << thread % 64;
-        if (__atomic_load_n(&plr_team, __ATOMIC_RELAXED) < size)
-            __atomic_store_n(&plr_team, size, __ATOMIC_RELAXED);
-        if (!(__atomic_load_n(&plr_workers, __ATOMIC_RELAXED) & worker))
-            __atomic_fetch_or(&plr_workers, worker, __ATOMIC_RELAXED);
-        return thread;
-    }
     """
     void *plr_allocate(size_t size) nogil
-    double plr_nanoseconds() nogil
+    plr_pool plr_helpers
     int plr_forked
     int plr_watch_forks() nogil
-    int plr_team
-    uint64_t plr_workers
-    int plr_enter_team() nogil
 
 cdef double ROUND_NS = 5e7  # a twentieth of a second: Ctrl-C is promised within half of one
-# Estimated work that a further thread is worth waking for. On a busy machine it may be late by a time slice, and
-# estimates are those of the slowest way to do it, up to ten times too high.
+# Estimated work that a further thread is worth waking for; estimates are those of the slowest way to do it, up to ten
+# times too high. At 0, for tests, the caller waits until the whole team is there.
 cdef double WORTH_NS = 2e6
 cdef double LEARNT_FACTOR = 1.0  # on what a round has taken, so that tests can stand for machines of any speed
 
@@ -121,29 +109,15 @@ def set_costs(*, round_ns=None, worth_ns=None, learnt_factor=None, spare_bytes=N
 
 
 def team_that_ran():
-    """Size of the largest team, and how many threads have worked, in all regions since this was asked last.
+    """Size of the largest team, and how many threads have worked, in all loops since this was asked last.
 
-    For tests: without OpenMP and on a single processor everything passes on one thread. Where regions run at the same
+    For tests: without OpenMP and on a single processor everything passes on one thread. Where loops run at the same
     time, threads of the same number count as one.
     """
-    global plr_team, plr_workers
-    answer = plr_team, bin(plr_workers).count("1")
-    plr_team = 0
-    plr_workers = 0
+    answer = plr_helpers.largest_team, bin(plr_helpers.workers).count("1")
+    plr_helpers.largest_team = 0
+    plr_helpers.workers = 0
     return answer
-
-
-def stack_bytes(environment):
-    """Largest stack that OpenMP's threads may have: what the environment says, or at least libomp's 4 MiB."""
-    largest = 4 << 20
-    for name, unit in {"OMP_STACKSIZE": "K", "GOMP_STACKSIZE": "K", "KMP_STACKSIZE": "B"}.items():
-        match = re.fullmatch(r"\s*(\d+)\s*([BKMGT]?)B?\s*", environment.get(name, "").upper())
-        if match:
-            largest = max(largest, int(match[1]) << 10 * "BKMGT".index(match[2] or unit))
-    return min(largest, 1 << 62)
-
-
-cdef size_t STACK_BYTES = stack_bytes(os.environ)
 
 
 def available_cpus():
@@ -186,7 +160,7 @@ def resolve_threads(n_threads):
 
 
 cdef int most_threads(int n_threads, intp_t n_tasks) noexcept nogil:
-    """Threads that any region of up to ``n_tasks`` may have: as many workspaces are needed.
+    """Threads that any loop of up to ``n_tasks`` may have: as many workspaces are needed.
 
     One in a forked child and inside somebody else's parallel region.
     """
@@ -195,9 +169,24 @@ cdef int most_threads(int n_threads, intp_t n_tasks) noexcept nogil:
     return <int>min(<intp_t>n_threads, n_tasks)
 
 
-cdef int threads_for(int n_threads, intp_t n_tasks) noexcept nogil:
-    """Threads for the region of ``n_tasks`` that follows at once: as many as can be created."""
-    return plr_possible_team(most_threads(n_threads, n_tasks), STACK_BYTES)
+cdef int run_loop(
+    index_function body, const void *call, intp_t start, intp_t stop, intp_t chunk, int n_threads,
+    Workspaces workspaces
+) noexcept nogil:
+    """Call ``body`` for all from ``start`` to ``stop``, each with the workspace of its thread; how many threads came.
+
+    A thread takes so many of them in a row as ``chunk`` says. Of ``n_threads``, no more than have workspaces, those
+    come that get a processor in time; all of them if a thread is worth having for no work at all.
+    """
+    cdef plr_loop loop
+    loop.body = body
+    loop.call = call
+    loop.next = start
+    loop.stop = stop
+    loop.chunk = chunk
+    loop.memory = workspaces.of_thread(0)
+    loop.stride = workspaces._stride
+    return plr_run_loop(&plr_helpers, &loop, n_threads, WORTH_NS <= 0.0)
 
 
 cdef double monotonic_ns() noexcept nogil:
@@ -284,7 +273,3 @@ cdef class Workspaces:
     cdef char *of_thread(self, int thread) noexcept nogil:
         cdef uintptr_t base = (<uintptr_t>self._memory + 127) // 128 * 128
         return <char *>(base + thread * self._stride)
-
-    cdef char *of_this_thread(self) noexcept nogil:
-        """Of the thread of the team that asks."""
-        return self.of_thread(plr_enter_team())
