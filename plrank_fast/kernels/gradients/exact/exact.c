@@ -4,6 +4,7 @@
 
 #include "gradients/exact/error_check.h"
 #include "gradients/exact/exact_panels.h"
+#include "simd/denormals.h"
 
 #define ATTEMPTS 4 /* at an accuracy that the check of errors agrees with */
 
@@ -83,10 +84,12 @@ static void integrate_query(exact_problem *problem, const problem_shape *shape, 
         problem->panel.all_checked = 1;
         query->attempts = attempt + 1;
         query->nodes = 0;
+        const unsigned before = flush_denormals(); /* many chances are so small, early and late */
         if (problem->inverse_sigma > 0)
             integrate_normal(problem);
         else
             integrate_exponential(problem);
+        restore_denormals(before);
         query->value = known_value + problem->value;
         if (!query->gradient)
             return;
@@ -189,8 +192,10 @@ static void rank_probabilities(exact_query *query, void *memory)
         query->attempts = attempt + 1;
         clear_probabilities(query);
         problem.tolerance = (tolerances){.nodes = accuracy, .cut = 1e-11, .derivatives = 0, .single_ranks = 1};
+        const unsigned before = flush_denormals();
         if (K > 0)
             integrate_exponential(&problem);
+        restore_denormals(before);
         if (worst_column(query, K, problem.key) < 1e-9)
             break;
         accuracy *= 1e-3;
