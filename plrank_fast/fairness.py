@@ -233,6 +233,10 @@ def disparity_gradient(
     TypeError, ValueError
         If an argument is not as described; the message names it.
 
+    Notes
+    -----
+    Costs as much as the gradient estimator and ``expected_exposure`` together: O(Q D K) with Q nodes if both are exact.
+
     Examples
     --------
     >>> from plrank_fast import fairness

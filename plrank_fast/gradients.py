@@ -245,10 +245,33 @@ def pl_rank_2(
 
         g_d = PR_{rank(d) + 1} + sum_{k <= rank(d)} w_d / S_k (theta_k rho_d - PR_k)
 
-    which costs O(N D K) after sampling. It is kept as a baseline for comparisons.
+    It is kept as a baseline for comparisons.
 
-    Parameters, return value and errors are those of ``pl_rank_3``. Source: Oosterhuis, "Computationally Efficient
-    Optimization of Plackett-Luce Ranking Models for Relevance and Fairness", SIGIR 2021.
+    Parameters
+    ----------
+    scores, relevance, rank_weights, offsets, n_samples, rankings, rng, sampler, n_threads, out, first_query
+        As in ``pl_rank_3``.
+
+    Returns
+    -------
+    ndarray, shape (n_docs,), float64
+        Gradient of the sum over queries of the expected metric: the direction of ascent.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described; the message names it.
+
+    Notes
+    -----
+    O(N D K) after sampling, as in its paper. Source: Oosterhuis, "Computationally Efficient Optimization of
+    Plackett-Luce Ranking Models for Relevance and Fairness", SIGIR 2021.
+
+    Examples
+    --------
+    >>> import plrank_fast as plr
+    >>> plr.pl_rank_2([0.0, 0.0], [0, 1], [1.0], rankings=[[0], [1]])
+    array([-0.25,  0.25])
     """
     return sampled_estimate(
         PL_RANK_2, scores, relevance, rank_weights, offsets, n_samples, rankings, rng, sampler, n_threads, out,
@@ -277,10 +300,33 @@ def pl_rank_1(
         g_d = PR_{rank(d)} - sum_{k <= rank(d)} w_d / S_k PR_k
 
     It agrees with ``pl_rank_2`` and ``pl_rank_3`` in expectation only, with more variance; its entries sum to zero
-    for every single ranking. O(N D K) after sampling, as in its paper.
+    for every single ranking.
 
-    Parameters, return value and errors are those of ``pl_rank_3``. Source: Oosterhuis, "Computationally Efficient
-    Optimization of Plackett-Luce Ranking Models for Relevance and Fairness", SIGIR 2021.
+    Parameters
+    ----------
+    scores, relevance, rank_weights, offsets, n_samples, rankings, rng, sampler, n_threads, out, first_query
+        As in ``pl_rank_3``.
+
+    Returns
+    -------
+    ndarray, shape (n_docs,), float64
+        Gradient of the sum over queries of the expected metric: the direction of ascent.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described; the message names it.
+
+    Notes
+    -----
+    O(N D K) after sampling, as in its paper. Source: Oosterhuis, "Computationally Efficient Optimization of
+    Plackett-Luce Ranking Models for Relevance and Fairness", SIGIR 2021.
+
+    Examples
+    --------
+    >>> import plrank_fast as plr
+    >>> plr.pl_rank_1([0.0, 0.0], [0, 1], [1.0], rankings=[[0], [1]])
+    array([-0.25,  0.25])
     """
     return sampled_estimate(
         PL_RANK_1, scores, relevance, rank_weights, offsets, n_samples, rankings, rng, sampler, n_threads, out,

@@ -167,6 +167,10 @@ def ndcg(
     TypeError, ValueError
         If an argument is not as described; the message names it.
 
+    Notes
+    -----
+    O(D + K log K) per query, for the ideal ranking too.
+
     Examples
     --------
     >>> import plrank_fast as plr
@@ -268,6 +272,10 @@ def precision(
     TypeError, ValueError
         If an argument is not as described; the message names it.
 
+    Notes
+    -----
+    O(D + K log K) per query: the K best are selected, not sorted.
+
     Examples
     --------
     >>> import plrank_fast as plr
@@ -314,6 +322,10 @@ def recall(
     ------
     TypeError, ValueError
         If an argument is not as described; the message names it.
+
+    Notes
+    -----
+    O(D + K log K) per query: the K best are selected, not sorted.
 
     Examples
     --------
@@ -367,6 +379,10 @@ def average_precision(
     TypeError, ValueError
         If an argument is not as described; the message names it.
 
+    Notes
+    -----
+    O(D + K log K) per query: the K best are selected, not sorted.
+
     Examples
     --------
     >>> import plrank_fast as plr
@@ -412,6 +428,10 @@ def reciprocal_rank(
     TypeError, ValueError
         If an argument is not as described; the message names it.
 
+    Notes
+    -----
+    O(D + K log K) per query: the K best are selected, not sorted.
+
     Examples
     --------
     >>> import plrank_fast as plr
@@ -456,6 +476,10 @@ def success(
     ------
     TypeError, ValueError
         If an argument is not as described; the message names it.
+
+    Notes
+    -----
+    O(D + K log K) per query: the K best are selected, not sorted.
 
     Examples
     --------
@@ -507,6 +531,10 @@ def err(
     ------
     TypeError, ValueError
         If an argument is not as described; the message names it.
+
+    Notes
+    -----
+    O(D + K log K) per query: the K best are selected, not sorted.
 
     Examples
     --------
@@ -566,6 +594,10 @@ def rbp(
     TypeError, ValueError
         If an argument is not as described; the message names it.
 
+    Notes
+    -----
+    O(D + K log K) per query: the K best are selected, not sorted.
+
     Examples
     --------
     >>> import plrank_fast as plr
@@ -620,6 +652,10 @@ def average_relevance_position(
     ------
     TypeError, ValueError
         If an argument is not as described; the message names it.
+
+    Notes
+    -----
+    O(D + K log K) per query: the K best are selected, not sorted.
 
     Examples
     --------

@@ -99,6 +99,10 @@ def expected_metric(
     TypeError, ValueError
         If an argument is not as described; the message names it.
 
+    Notes
+    -----
+    O(Q D K) per query with Q nodes for "exact"; O(N K) after sampling for "sample".
+
     Examples
     --------
     >>> import plrank_fast as plr
@@ -270,6 +274,10 @@ def exposure_vjp(
     ------
     TypeError, ValueError
         If an argument is not as described; the message names it.
+
+    Notes
+    -----
+    O(Q D K), as ``pl_rank_exact``.
 
     Examples
     --------

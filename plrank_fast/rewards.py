@@ -290,6 +290,10 @@ def expected_reward(
     TypeError, ValueError
         If an argument is not as described; the message names it.
 
+    Notes
+    -----
+    O(D + N K log K) per query to draw the rankings, and the reward's own cost; memory for 256 rankings of a query.
+
     Examples
     --------
     >>> import plrank_fast as plr

@@ -116,6 +116,10 @@ def simulate_clicks(
     TypeError, ValueError
         If an argument is not as described; the message names it.
 
+    Notes
+    -----
+    O(N K).
+
     Examples
     --------
     >>> from plrank_fast import off_policy
@@ -195,8 +199,8 @@ def relevance_from_clicks(
 
     Notes
     -----
-    Source: Oosterhuis and de Rijke, SIGIR 2020 (policy-aware); Vardasbi et al., CIKM 2020 (trust bias); Oosterhuis,
-    "Doubly robust estimation for correcting position bias in click feedback", TOIS 2023.
+    O(D + N K). Source: Oosterhuis and de Rijke, SIGIR 2020 (policy-aware); Vardasbi et al., CIKM 2020 (trust bias);
+    Oosterhuis, "Doubly robust estimation for correcting position bias in click feedback", TOIS 2023.
 
     Examples
     --------

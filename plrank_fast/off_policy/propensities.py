@@ -40,6 +40,10 @@ def item_propensities(
     TypeError, ValueError
         If an argument is not as described; the message names it.
 
+    Notes
+    -----
+    O(Q D K) with Q nodes, as ``exposure``.
+
     Examples
     --------
     >>> from plrank_fast import off_policy
@@ -76,6 +80,10 @@ def ranking_propensities(
     ------
     TypeError, ValueError
         If an argument is not as described; the message names it.
+
+    Notes
+    -----
+    O(D + K log K) per query and O(K) per ranking, as ``ranking_log_prob``.
 
     Examples
     --------
