@@ -21,7 +21,7 @@ FOLDER = Path(__file__).parent
 sys.path.insert(0, str(FOLDER.parent))
 
 project = "plrank-fast"
-copyright = "the plrank-fast developers"
+copyright = "plrank-fast maintainers"
 release = re.search(r'^version = "(.+)"', (FOLDER.parent / "pyproject.toml").read_text(), re.MULTILINE)[1]
 version = release
 
