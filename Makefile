@@ -40,16 +40,19 @@ test-all: build $(VENV)/test-all  ## run the tests with TensorFlow, ranx and Das
 		$(addprefix tests/libraries/test_,tensorflow.py interchange.py dask.py) tests/enumeration/test_distribution.py \
 		$(TEST_FLAGS)
 
-# A build of its own under build/clang; the tests whose numbers a compiler could change, and those of threads. They run in that folder: in this one, programs that they start would import the other
-# build. CLANG=clang-19 names a version.
+# SIMD levels that builds of their own have (test-clang, sanitize, tsan): LEVELS="baseline avx2", all by default.
+LEVELS ?=
+
+# A build of its own under build/clang; the tests whose numbers a compiler could change, and those of threads. They run in
+# that folder: in this one, programs that they start would import the other build. CLANG=clang-19 names a version.
 CLANG ?= clang
 CLANG_TESTS ?= $(addprefix tests/,$(addprefix oracles/test_,vector_math.py selection.py plrank_pass.py losses.py) \
 	$(addprefix enumeration/test_,pl_rank.py conditional.py stochastic_rank.py exact.py exact_noise.py) \
 	statistical/test_samplers_exact.py hand/test_metrics.py invariants/test_batch_driver.py processes/test_threads.py \
 	processes/test_helpers.py)
 
-test-clang: build  ## build with clang beside everything else and run the numerical tests (CLANG=clang-19, CLANG_TESTS=...)
-	CC=$(CLANG) $(BIN)/python setup.py -q build --build-lib build/clang/lib --build-temp build/clang/temp
+test-clang: build  ## build with clang beside everything else and run the numerical tests (CLANG=clang-19, LEVELS=..., CLANG_TESTS=...)
+	PLRANK_FAST_LEVELS="$(LEVELS)" CC=$(CLANG) $(BIN)/python setup.py -q build --build-lib build/clang/lib --build-temp build/clang/temp
 	cd build/clang && PYTHONPATH=$(CURDIR)/build/clang/lib ../../$(BIN)/python -c \
 		"import plrank_fast as plr; info = plr.build_info(); print(info); assert 'clang' in info['compiler'] and info['openmp']"
 	cd build/clang && PYTHONPATH=$(CURDIR)/build/clang/lib ../../$(BIN)/pytest -q $(addprefix ../../,$(CLANG_TESTS))
@@ -105,22 +108,27 @@ wheels:  ## `make wheel` for each of these Pythons, one after another (PYTHONS="
 	cd dist && sha256sum *
 
 # A build of its own, as for clang. Leaks are not looked for: an interpreter that ends leaves some. Tests ask for more
-# memory than there is, and pytrec_eval frees what it has from new[].
+# memory than there is, and pytrec_eval frees what it has from new[]. A report ends the process: pytest leaves standard
+# error alone, or nobody would see it. Where SANITIZE_MODULES names modules, the others are those of this folder, without
+# sanitizers.
+SANITIZE_MODULES ?=
 SANITIZE_TESTS ?= $(addprefix tests/,$(addprefix oracles/test_,vector_math.py selection.py plrank_pass.py losses.py \
 	threshold_sampler.py) $(addprefix enumeration/test_,pl_rank.py conditional.py stochastic_rank.py exact_promise.py) \
 	statistical/test_sampling.py hand/test_metrics.py \
 	$(addprefix invariants/test_,batch_driver.py lone_query.py) processes/test_threads.py)
-sanitize: build  ## run tests with the address and undefined behaviour sanitizers (needs GCC; SANITIZE_TESTS=...)
-	PLRANK_FAST_SANITIZE=address,undefined CC=gcc $(BIN)/python setup.py -q build \
-		--build-lib build/sanitize/lib --build-temp build/sanitize/temp
-	cd build/sanitize && LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" \
+sanitize: folder = build/sanitize$(if $(SANITIZE_MODULES),-part)
+sanitize: build  ## run tests with the address and undefined behaviour sanitizers (needs GCC; LEVELS=..., SANITIZE_TESTS=...)
+	$(if $(SANITIZE_MODULES),rm -rf $(folder) && mkdir -p $(folder)/lib && cp -r plrank_fast $(folder)/lib)
+	PLRANK_FAST_SANITIZE=address,undefined PLRANK_FAST_LEVELS="$(LEVELS)" PLRANK_FAST_MODULES="$(SANITIZE_MODULES)" CC=gcc \
+		$(BIN)/python setup.py -q build $(if $(SANITIZE_MODULES),--force) --build-lib $(folder)/lib --build-temp $(folder)/temp
+	cd $(folder) && LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" \
 		ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:alloc_dealloc_mismatch=0 \
 		UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
-		PYTHONPATH=$(CURDIR)/build/sanitize/lib ../../$(BIN)/pytest -q $(addprefix ../../,$(SANITIZE_TESTS))
+		PYTHONPATH=$(CURDIR)/$(folder)/lib ../../$(BIN)/pytest -q --capture=sys $(addprefix ../../,$(SANITIZE_TESTS))
 
 # LLVM's OpenMP tells ThreadSanitizer how threads wait for each other; GCC's does not (tests/attackers/races.py).
-tsan: build  ## call every function on teams under ThreadSanitizer (needs clang and its libomp; CLANG=clang-19)
-	PLRANK_FAST_SANITIZE=thread CC=$(CLANG) $(BIN)/python setup.py -q build \
+tsan: build  ## call every function on teams under ThreadSanitizer (needs clang and its libomp; CLANG=clang-19, LEVELS=...)
+	PLRANK_FAST_SANITIZE=thread PLRANK_FAST_LEVELS="$(LEVELS)" CC=$(CLANG) $(BIN)/python setup.py -q build \
 		--build-lib build/tsan/lib --build-temp build/tsan/temp
 	PYTHONPATH=$(CURDIR)/build/tsan/lib $(BIN)/python tests/attackers/races.py --compiler $(CLANG)
 
