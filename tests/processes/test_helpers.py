@@ -145,6 +145,29 @@ def test_helpers_are_kept(only_so_many):
     ) == "7 2 2\n7\n[7]\n"  # fmt: skip
 
 
+def test_every_caller_has_helpers_of_its_own(only_so_many):
+    """Callers who insist on whole teams never wait for each other's. Mutant: helpers for the largest team only."""
+    assert run(
+        """
+        import time
+        go = threading.Event()
+        callers = [threading.Thread(target=lambda: (go.wait(), gradient(3))) for _ in range(2)]
+        for caller in callers:
+            caller.start()
+        library.hold(1)
+        go.set()
+        last = time.monotonic() + 30.0
+        while library.number_alive() < here + 6 and time.monotonic() < last:
+            time.sleep(0.001)
+        print(library.number_alive() - here)
+        library.hold(0)
+        for caller in callers:
+            caller.join()
+        """,
+        LD_PRELOAD=only_so_many,
+    ) == "6\n"  # fmt: skip
+
+
 def test_helpers_that_get_no_processor(only_so_many):
     """The caller does all the work and waits for none of them; OpenMP would wait for ever. They serve later loops.
 

@@ -56,8 +56,8 @@ def test_an_interpreter_without_its_lock_is_refused():
 
 
 def test_many_python_threads_at_once(on_team):
-    """32 threads, each with a team of three of its own. Mutants: one workspace for all; helpers for the largest team
-    only, so that two callers wait for each other's."""
+    """32 threads, each with a team of three of its own. Mutants: one workspace for all; a caller that does not wait for
+    what its helpers have begun."""
     rng = np.random.default_rng(0)
     offsets = plr.offsets_from_group(rng.integers(1, 60, size=60))
     scores, relevance = rng.normal(size=(2, offsets[-1]))
