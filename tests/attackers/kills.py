@@ -32,23 +32,10 @@ import plrank_fast.training.loop  # noqa: F401
 from plrank_fast.__main__ import main as plrank_fast_main
 from training_outcome import MODEL, differences, outcome_of
 
+# With steps this large the best epoch is the second: its weights have to outlast the ends that come later.
 SETTINGS = [
-    "--profile",
-    "yahoo",
-    "--queries",
-    "40",
-    "--batch-queries",
-    "4",
-    "--features",
-    "8",
-    "--hidden",
-    "6",
-    "--method",
-    "pl_rank_3",
-    "--samples",
-    "2",
-    "--cutoff",
-    "5",
+    *("--profile", "yahoo", "--queries", "40", "--batch-queries", "4", "--features", "8", "--hidden", "6"),
+    *("--method", "pl_rank_3", "--samples", "2", "--cutoff", "5", "--learning-rate", "0.3"),
 ]
 EPOCHS = 12
 CHECKPOINT = "checkpoint.plrank"
@@ -129,17 +116,8 @@ class Kills:
         """Begin or resume a run in a process of its own."""
         settings = [] if where[0] == "--resume" else [*SETTINGS, "--overwrite"]
         threads = ["--threads", str(self.rng.choice((1, 2, 3)))]
-        arguments = [
-            "train",
-            *settings,
-            *where,
-            "--epochs",
-            str(EPOCHS),
-            "--checkpoint-seconds",
-            "0",
-            "--quiet",
-            *threads,
-        ]
+        rest = ["--epochs", str(EPOCHS), "--checkpoint-seconds", "0", "--quiet", *threads]
+        arguments = ["train", *settings, *where, *rest]
         child = os.fork()
         if child:
             return child
