@@ -12,7 +12,8 @@ pytest.importorskip("fcntl")
 def test_seeded():
     """Three ends of runs, in a process of its own, for it forks.
 
-    Mutants: the moments of Adam not taken up again, or rounded to three digits; the epoch begun anew by a resume;
+    Mutants: the moments of Adam not taken up again, or rounded to three digits; the best weights taken for those of the
+    last step; the epoch begun anew by a resume;
     random streams numbered by the steps of the process.
     """
     command = [sys.executable, "kills.py", "--kills", "3", "--seed", "2"]

@@ -127,6 +127,17 @@ def test_draws_with_repeats(cutoff):
     assert (np.abs(counts - n * exact) < 7 * np.sqrt(n * exact * (1 - exact) + 1e-6 * n + 1)).all()
 
 
+@pytest.mark.parametrize("n_docs", [600, 4000])
+def test_ways_to_tell_repeats(n_docs):
+    """Draws of up to 96 rows are compared with each other, those of more rows are noted in memory: both ways place the
+    same items, so that the shorter of the first rankings begin the longer ones.
+
+    Mutant: half of the rankings not placed by what is noted, which left them to the race."""
+    scores = np.random.default_rng(18).normal(size=n_docs) * 0.5
+    compared, noted = (plr.sample_rankings(scores, 16, cutoff, rng=18, sampler="alias") for cutoff in (60, 120))
+    np.testing.assert_array_equal(noted[:, :60], compared)
+
+
 def test_slots_that_several_items_share():
     """Two in three items have less than a slot to themselves, in runs of every length.
 
