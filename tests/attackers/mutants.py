@@ -65,7 +65,9 @@ TESTS = {
     "_core/gradients/hessian": ["enumeration/test_conditional.py", "invariants/test_batch_is_loop.py"],
     "_core/gradients/stochastic_rank": ["enumeration/test_stochastic_rank.py", *_BATCHES, *_LONE],
     "_core/gradients/exposure": ["enumeration/test_fairness.py", *_BATCHES],
-    "_core/gradients/sampled": [*_SAMPLED, *_CHOICE, "enumeration/test_conditional.py", *_BATCHES, *_LONE],
+    "_core/gradients/sampled": [
+        *_SAMPLED, *_CHOICE, "enumeration/test_conditional.py", "enumeration/test_rewards.py", *_BATCHES, *_LONE
+    ],  # fmt: skip
     "_core/sampling/samplers": [*_SAMPLERS, *_CHOICE, "oracles/test_threshold_sampler.py", *_BATCHES, *_LONE],
     "_core/sampling/introselect": ["statistical/test_sampling.py", "oracles/test_selection.py", *_BATCHES],
     "_core/sampling/latin_hypercube": ["statistical/test_latin_hypercube.py", *_BATCHES],

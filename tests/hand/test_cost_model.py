@@ -25,6 +25,7 @@ def test_interpolation(method):
     assert beyond[0] == 0.0
 
 
+@pytest.mark.chosen_path
 def test_choice():
     """Short cutoffs: exact. Mutant: the two methods swapped."""
     assert choose_method(np.arange(0, 1001, 20), 5) == "pl_rank_exact"
@@ -33,6 +34,9 @@ def test_choice():
     assert choose_method(np.arange(0, 241, 24), 10) == "pl_rank_exact"
     assert choose_method(np.arange(0, 241, 24), 25) == "pl_rank_cmc"  # ranks to the last: more nodes
     assert choose_method([0], 10) == "pl_rank_exact"
+
+
+def test_bad_arguments():
     with pytest.raises(ValueError, match="offsets"):
         choose_method([1, 2], 10)
     with pytest.raises(ValueError, match="cutoff"):
