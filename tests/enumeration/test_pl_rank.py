@@ -163,6 +163,19 @@ class TestEveryGap:
             for d in range(6):
                 assert abs(mpmath.mpf(float(got[d])) - total[d]) <= 1e-12 * absolute[d]
 
+    def test_light_item_between_heavy_ones(self):
+        """The same where ranks have units of their own, and the item is not the first.
+
+        Mutant: the absolute risk divided by the ratio of two units."""
+        scores = np.array([0.0, -62.0, -40.0, -63.0, -61.0, -63.4, -64.1, -900.0])
+        relevance, rank_weights = np.eye(8)[1], np.array([1.0, 0.8, 0.6, 0.4])
+        rankings = np.array([[0, 1, 2, 3], [0, 1, 2, 5], [0, 1, 2, 6]])
+        with mpmath.workdps(60):
+            total, absolute = exact_estimate(3, scores, relevance, rank_weights, rankings)
+        got = plr.pl_rank_3(scores, relevance, rank_weights, rankings=rankings) * len(rankings)
+        for d in range(8):
+            assert abs(mpmath.mpf(float(got[d])) - total[d]) <= 1e-12 * absolute[d] + mpmath.mpf(10) ** -290
+
     def test_wide_and_narrow_paths_agree(self):
         """The same problem just below and just above the spread at which ranks get units of their own."""
         scores, relevance, rank_weights = signed(40, 15, 0)
