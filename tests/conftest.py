@@ -48,6 +48,13 @@ def without_address_sanitizer():
         pytest.skip("not under the address sanitizer")
 
 
+@pytest.fixture(scope="session")
+def share_of_promise():
+    """How much of a promised error the worst of many problems may have: half of it; with other costs than those that
+    ship, for which nobody has fitted the plans of nodes, all of it."""
+    return 1.0 if OTHER_COSTS else 0.5
+
+
 @pytest.fixture
 def costs():
     """`_threads.set_costs`, undone after the test."""
