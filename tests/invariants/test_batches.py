@@ -91,6 +91,7 @@ def test_short_rounds_have_teams(name, on_team, costs):
     _threads.team_that_ran()
     BATCHES[name](scores, relevance, rank_weights, FIRST, offsets=offsets, n_threads=3)
     assert _threads.team_that_ran()[0] > 1
+    assert _threads.team_that_ran() == (0, 0)  # since it was asked last
 
 
 def test_every_function_of_batches_is_here():
