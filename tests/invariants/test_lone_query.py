@@ -139,6 +139,7 @@ def test_arguments_are_let_go(name):
     assert {sys.getrefcount(array) for array in arrays} <= {sys.getrefcount(np.zeros(1)) + 3}
 
 
+@pytest.mark.chosen_path
 @pytest.mark.parametrize("n_items", [1, 2, 3, 8, 50])
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_same_bits_as_a_batch(name, n_items):
@@ -184,6 +185,7 @@ def test_same_bits_with_every_option(name, monkeypatch):
         same_answer(result, outcome(function, problem.arguments(function) | each))
 
 
+@pytest.mark.chosen_path
 @pytest.mark.parametrize("name", ["pl_rank_3", "pl_rank_exact", "stochastic_rank", "exposure"])
 def test_out(name):
     """``out`` is what comes back, may be an input, and is not written where it is refused.
@@ -287,6 +289,7 @@ def test_odd_arguments_get_the_same_answer(name, monkeypatch):
         same_answer(answer, other)
 
 
+@pytest.mark.chosen_path
 @pytest.mark.parametrize("sigma", [1.0, 0.25, 3.0, 1e-250, 1e300, 0.0, -1.0, np.inf, np.nan, 2, "1", None])
 @pytest.mark.parametrize("noise", ["gumbel", "normal", "uniform"])
 @pytest.mark.parametrize("name", ["pl_rank_exact", "expected_metric"])
@@ -308,6 +311,7 @@ def test_noise(name, noise, sigma, monkeypatch):
     )
 
 
+@pytest.mark.chosen_path
 def test_rankings_are_used_up_by_their_ranks():
     """A query of a third of a millisecond is short. Mutant: PL-Rank-3 costs a tenth of a ns per item and rank."""
     problem = Problem(120)
