@@ -40,6 +40,22 @@ def test_first_places_are_stratified():
     assert all(len(set(ranking)) == 5 for ranking in rankings.tolist())
 
 
+@pytest.mark.parametrize("n_grades", [3, 24])
+def test_first_places_by_relevance(n_grades):
+    """Items stand in order of relevance: however many of the least relevant ones are taken together, they come first as
+    often as they should to within one ranking.
+
+    Mutants: the neighbours that differ in relevance put in order of scores in place of those that do not; all of them
+    in order of scores."""
+    rng = np.random.default_rng(3)
+    scores, relevance = rng.normal(size=24), rng.permutation(np.arange(24) % n_grades)
+    probabilities = np.exp(scores) / np.exp(scores).sum()
+    first = draw(scores, relevance, [0, 24], 64, 3)[0][:, 0]
+    for grade in range(n_grades):
+        share = 64 * probabilities[relevance <= grade].sum()
+        assert abs((relevance[first] <= grade).sum() - share) < 1 + 1e-9
+
+
 def test_variance_is_smaller():
     """At N = 16, summed over documents, and the mean stays that of the exact gradient (within 7 standard errors)."""
     rng = np.random.default_rng(0)
