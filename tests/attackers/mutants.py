@@ -46,7 +46,7 @@ _SAMPLERS = ["statistical/test_sampling.py", "statistical/test_samplers_exact.py
 _DRIVER = ["invariants/test_batch_driver.py", "invariants/test_batches.py", "processes/test_threads.py"]
 _LOSSES = [
     *("oracles/test_losses.py", "invariants/test_batch_is_loop.py", "invariants/test_scaling.py"),
-    *("processes/test_interrupts.py", "invariants/test_lone_query.py"),
+    *("processes/test_interrupts.py", "invariants/test_lone_query.py", "faults/test_argument_order.py"),
 ]
 _CHOICE = ["oracles/test_sampler_choice.py"]
 _LONE = ["invariants/test_lone_query.py"]
@@ -66,8 +66,13 @@ TESTS = {
     "_core/gradients/stochastic_rank": ["enumeration/test_stochastic_rank.py", *_BATCHES, *_LONE],
     "_core/gradients/exposure": ["enumeration/test_fairness.py", *_BATCHES],
     "_core/gradients/sampled": [
-        *_SAMPLED, *_CHOICE, "enumeration/test_conditional.py", "enumeration/test_rewards.py", *_BATCHES, *_LONE
-    ],  # fmt: skip
+        *_SAMPLED,
+        *_CHOICE,
+        "enumeration/test_conditional.py",
+        "enumeration/test_rewards.py",
+        *_BATCHES,
+        *_LONE,
+    ],
     "_core/sampling/samplers": [*_SAMPLERS, *_CHOICE, "oracles/test_threshold_sampler.py", *_BATCHES, *_LONE],
     "_core/sampling/introselect": ["statistical/test_sampling.py", "oracles/test_selection.py", *_BATCHES],
     "_core/sampling/latin_hypercube": ["statistical/test_latin_hypercube.py", *_BATCHES],
