@@ -43,13 +43,14 @@ test-all: build $(VENV)/test-all  ## run the tests with TensorFlow, ranx and Das
 # SIMD levels that builds of their own have (test-clang, sanitize, tsan): LEVELS="baseline avx2", all by default.
 LEVELS ?=
 
-# A build of its own under build/clang; the tests whose numbers a compiler could change, and those of threads. They run in
-# that folder: in this one, programs that they start would import the other build. CLANG=clang-19 names a version.
+# A build of its own under build/clang; the tests whose numbers a compiler could change, and those of threads, for
+# clang brings another OpenMP. They run in that folder: in this one, programs that they start would import the other
+# build. CLANG=clang-19 names a version.
 CLANG ?= clang
 CLANG_TESTS ?= $(addprefix tests/,$(addprefix oracles/test_,vector_math.py selection.py plrank_pass.py losses.py) \
 	$(addprefix enumeration/test_,pl_rank.py conditional.py stochastic_rank.py exact.py exact_noise.py) \
 	statistical/test_samplers_exact.py hand/test_metrics.py invariants/test_batch_driver.py processes/test_threads.py \
-	processes/test_helpers.py)
+	processes/test_thread_probe.py)
 
 test-clang: build  ## build with clang beside everything else and run the numerical tests (CLANG=clang-19, LEVELS=..., CLANG_TESTS=...)
 	PLRANK_FAST_LEVELS="$(LEVELS)" CC=$(CLANG) $(BIN)/python setup.py -q build --build-lib build/clang/lib --build-temp build/clang/temp

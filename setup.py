@@ -286,7 +286,6 @@ def extension(module: str, kernel_sources: list[str]) -> Extension:
         [str(PACKAGE / f"{module}.pyx")],
         include_dirs=[str(KERNELS), str(INCLUDE)],
         depends=[*headers, *(str(KERNELS / source) for source in kernel_sources), "setup.py"],
-        libraries=["m"],
     )
 
 

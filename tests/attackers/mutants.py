@@ -86,7 +86,7 @@ TESTS = {
     "_core/ranking/rankings": ["faults/test_faults.py", "enumeration/test_pl_rank.py"],
     "_core/ranking/metrics": ["hand/test_metrics.py", "oracles/test_losses.py", "enumeration/test_pl_rank.py", *_LONE],
     "_core/runtime/simd": ["oracles/test_vector_math.py"],
-    "_core/runtime/threads": [*_DRIVER, "processes/test_helpers.py", "processes/test_processes.py"],
+    "_core/runtime/threads": [*_DRIVER, "processes/test_thread_probe.py", "processes/test_processes.py"],
     "_core/runtime/batch": [*_DRIVER, "processes/test_interrupts.py"],
     "_core/runtime/magnitudes": ["invariants/test_scaling.py"],
     "_core/losses/likelihood": _LOSSES,

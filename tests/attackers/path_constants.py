@@ -35,12 +35,12 @@ CONSTANTS = (
     Constant("_core/runtime/threads.pyx", "cdef double WORTH_NS = ", "2e6", "0.0", "1e18"),
     Constant("_core/runtime/threads.pyx", "cdef double ROUND_NS = ", "5e7", "1e3", "1e18"),
     Constant("_core/runtime/threads.pyx", "cdef double LEARNT_FACTOR = ", "1.0", "1e-6", "1e6"),
+    Constant("_core/runtime/threads.pyx", "cdef double LATE_NS = ", "3e5", "-1.0", "1e18", "  #"),
     Constant("_core/runtime/threads.pyx", "cdef size_t LARGEST_SPARE = ", "16 << 20", "0", "<size_t>1 << 60"),
     Constant("_core/runtime/batch.pyx", "cdef double OVERHEAD_ITEMS = ", "25.0", "0.0", "1e3"),
     Constant("_core/runtime/batch.pyx", "cdef double LONG_ROUNDS = ", "0.04", "0.0", "1e18"),
     Constant("_core/runtime/batch.pyx", "    return max(<intp_t>1, min(<intp_t>16, ", "n_queries // (32 * n_threads)",
              "1", "16", "))"),
-    Constant("kernels/runtime/team.h", "#define PLR_AWAKE_NS ", "5e4", "0.0", "1e18"),
     Constant("kernels/runtime/cancellation.h", "#define WORK_BETWEEN_LOOKS ", "5e6", "1", "1e300"),
     # selection
     Constant("_core/random/selection.pyx", "cdef intp_t SHORT_SELECTION = ", "32", "16", "64"),

@@ -148,6 +148,13 @@ def test_gains_for_grades(name):
     assert {warning.filename for warning in caught} == {__file__}
 
 
+@pytest.mark.parametrize("name", TAKE_GRADES)
+def test_gains_of_grades_up_to_3(name):
+    """The lowest labels that can be told from grades. Mutant: compiled shortcuts that look from 14 on."""
+    with pytest.warns(UserWarning, match="labels look like gains, 1, 3, 7 and no grade in between"):
+        TAKE_GRADES[name](np.tile([0.0, 1.0, 3.0, 7.0], 10))
+
+
 @pytest.mark.parametrize(
     "labels",
     [

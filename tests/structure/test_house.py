@@ -131,8 +131,7 @@ def test_adapters_leave_errors_of_arguments_to_validation():
 
 def test_one_driver_of_batches():
     """Whoever works on queries in parallel asks ``batch``, which knows of empty queries, Ctrl-C and threads."""
-    loops = {name for name, path in cython_files() if " run_loop(" in path.read_text()}
-    assert loops == {"_core/runtime/threads", "_core/runtime/batch"}
+    assert [name for name, path in cython_files() if "prange(" in path.read_text()] == ["_core/runtime/batch"]
 
 
 def test_kernel_headers_hold_no_state():

@@ -1,13 +1,15 @@
 """The one driver of batches: who works on which query, when Ctrl-C is looked for, and which query is shared by threads.
 
-A batch is worked off in rounds of about a twentieth of a second, each a loop over its queries by a team; between two
+A batch is worked off in rounds of about a twentieth of a second, each a parallel loop over its queries; between two
 rounds the calling thread asks Python whether a signal has come, so kernels never take the GIL. How long the next round
 is follows from what the last one took. A query that would fill a round by itself is *long*: it is handed to a function
-that cuts it into parts, for whose rounds ``run_tasks`` is the loop. Results depend on none of this.
+that cuts it into parts, for whose rounds ``run_tasks`` is the parallel loop. Results depend on none of this.
 
 Every module that works on batches describes its call by a struct of its own and gives two functions, one for a query
 and one for a long query. Queries that hold nothing to do never reach either.
 """
+
+from cython.parallel cimport prange
 
 from plrank_fast._core.runtime.scalar_types cimport int64_t, intp_t
 from plrank_fast._core.runtime.threads cimport (
@@ -18,7 +20,9 @@ from plrank_fast._core.runtime.threads cimport (
     check_interrupt,
     monotonic_ns,
     most_threads,
-    run_loop,
+    note_lateness,
+    threads_for,
+    threads_in_time,
 )
 
 cdef double OVERHEAD_ITEMS = 25.0  # a query costs as much as this many items more than it has
@@ -96,9 +100,9 @@ cdef double learn(double learnt, double estimate, double taken) noexcept nogil:
 # ---------------------------------------------------------------------------------------------------------------------
 
 cdef int threads_worth(double work, intp_t n_queries, int n_threads) noexcept nogil:
-    """Threads for a round: as many as have enough to do."""
+    """Threads for a round: as many as have enough to do and can be created."""
     cdef double worth = n_threads if WORTH_NS <= 0.0 else 1.0 + work / WORTH_NS
-    return most_threads(<int>min(<double>n_threads, worth), n_queries)
+    return threads_for(<int>min(<double>n_threads, worth), n_queries)
 
 
 cdef intp_t queries_per_chunk(intp_t n_queries, int n_threads) noexcept nogil:
@@ -135,15 +139,9 @@ cdef Batch batch_of(const int64_t[::1] offsets) noexcept:
     return new_batch(&offsets[0], offsets.shape[0] - 1)
 
 
-cdef void work_off_query(const void *batch_, intp_t q, char *workspace) noexcept nogil:
-    cdef const Batch *batch = <const Batch *>batch_
-    if items_of(batch, q) >= batch.fewest_items:
-        batch.query(batch.call, q, workspace)
-
-
 cdef int run_batch(const Batch *batch, int n_threads) except -1:
     """Work off all queries, on at most ``n_threads`` threads. Raises what a signal handler raises, and MemoryError."""
-    cdef intp_t start = 0, stop
+    cdef intp_t start = 0, stop, q
     cdef int threads
     cdef double learnt = 1.0, estimate, started
     cdef Workspaces workspaces = None
@@ -157,10 +155,16 @@ cdef int run_batch(const Batch *batch, int n_threads) except -1:
                 workspaces = Workspaces(most_threads(n_threads, batch.n_queries), batch.workspace)
             estimate = cost_of_round(batch, start, stop)
             threads = threads_worth(batch.slowest * learnt * estimate, stop - start, workspaces.n_threads)
+            threads = threads_in_time(batch.slowest * learnt * estimate, threads)
             started = monotonic_ns()
             with nogil:
-                threads = run_loop(
-                    work_off_query, batch, start, stop, queries_per_chunk(stop - start, threads), threads, workspaces)
+                for q in prange(
+                    start, stop, schedule="dynamic", chunksize=queries_per_chunk(stop - start, threads),
+                    num_threads=threads
+                ):
+                    if items_of(batch, q) >= batch.fewest_items:
+                        batch.query(batch.call, q, workspaces.of_this_thread())
+            note_lateness(started, threads)
             check_interrupt()
             learnt = learn(learnt, estimate, (monotonic_ns() - started) * threads)
         start = stop
@@ -169,8 +173,9 @@ cdef int run_batch(const Batch *batch, int n_threads) except -1:
 
 cdef int run_query(const Batch *batch, char *workspace) except -1:
     """Work off a batch of one short query on the calling thread, without the round and the parallel loop."""
-    with nogil:
-        work_off_query(batch, 0, workspace)
+    if items_of(batch, 0) >= batch.fewest_items:
+        with nogil:
+            batch.query(batch.call, 0, workspace)
     return check_interrupt()
 
 
@@ -179,8 +184,11 @@ cdef int run_tasks(
 ) except -1:
     """One round of a long query: its tasks in parallel, each with the workspace of its thread, then a look for Ctrl-C.
     """
+    cdef intp_t i
+    cdef int threads = threads_for(min(n_threads, workspaces.n_threads), n_tasks)
     with nogil:
-        run_loop(task, call, 0, n_tasks, 1, most_threads(min(n_threads, workspaces.n_threads), n_tasks), workspaces)
+        for i in prange(n_tasks, schedule="dynamic", num_threads=threads):
+            task(call, i, workspaces.of_this_thread())
     return check_interrupt()
 
 

@@ -7,13 +7,10 @@ cdef double ROUND_NS
 cdef double WORTH_NS
 cdef double LEARNT_FACTOR
 
-# What is done for an index of a loop.
-ctypedef void (*index_function)(const void *call, intp_t index, char *workspace) noexcept nogil
-
 cdef int most_threads(int n_threads, intp_t n_tasks) noexcept nogil
-cdef int run_loop(
-    index_function body, const void *call, intp_t start, intp_t stop, intp_t chunk, int n_threads,
-    Workspaces workspaces) noexcept nogil
+cdef int threads_for(int n_threads, intp_t n_tasks) noexcept nogil
+cdef int threads_in_time(double work, int n_threads) noexcept
+cdef int note_lateness(double started, int n_threads) except -1
 cdef double monotonic_ns() noexcept nogil
 cdef int check_interrupt() except -1
 cdef int signal_came() noexcept nogil
@@ -21,10 +18,11 @@ cdef int raise_if_stopped() except -1
 
 
 cdef class Workspaces:
-    # One aligned block of memory per thread, allocated at the edge of a call and never inside a loop.
+    # One aligned block of memory per thread, allocated at the edge of a call and never inside a parallel region.
     cdef readonly int n_threads
     cdef char *_memory
     cdef size_t _stride
     cdef size_t _size
 
     cdef char *of_thread(self, int thread) noexcept nogil
+    cdef char *of_this_thread(self) noexcept nogil

@@ -1,10 +1,11 @@
 """Threads of a call, looks for Ctrl-C, and memory for each thread. ``batch`` says who works on what."""
 
 import os
+import re
 import sys
 
 from cpython.exc cimport PyErr_CheckSignals, PyErr_Occurred
-from libc.stdint cimport intptr_t, uint64_t, uintptr_t
+from libc.stdint cimport uint64_t, uintptr_t
 from libc.stdlib cimport free
 
 from plrank_fast._core.runtime.scalar_types cimport intp_t
@@ -16,27 +17,13 @@ cdef extern from "runtime/openmp.h" nogil:
 cdef extern from "Python.h":
     int check_signals "PyErr_CheckSignals" () noexcept
 
-cdef extern from "runtime/team.h" nogil:
-    ctypedef struct plr_loop:
-        index_function body
-        const void *call
-        intptr_t next
-        intptr_t stop
-        intptr_t chunk
-        char *memory
-        size_t stride
-
-    ctypedef struct plr_pool:
-        int largest_team
-        uint64_t workers
-
-    double plr_nanoseconds()
-    int plr_run_loop(plr_pool *pool, plr_loop *loop, int size, int whole_team)
+cdef extern from "runtime/thread_probe.h" nogil:
+    int plr_possible_team(int wanted, size_t stack_bytes)
 
 cdef extern from *:
     """
-    #include "runtime/team.h"
-    static plr_pool plr_helpers = PLR_EMPTY_POOL;
+    #include <pthread.h>
+    #include <time.h>
     static int plr_forked = 0;
     static void plr_in_child(void) { plr_forked = 1; }
     static int plr_watch_forks(void) { return pthread_atfork(NULL, NULL, plr_in_child); }
@@ -59,15 +46,63 @@ cdef extern from *:
     #endif
         return memory;
     }
+
+    static double plr_nanoseconds(void)
+    {
+        struct timespec now;
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        return 1e9 * (double)now.tv_sec + (double)now.tv_nsec;
+    }
+
+    /* The team that runs, as its threads see it: its size, which of them (modulo 64) have been given work, and in the
+     * present round how many, and when the last of them began. */
+    #include "runtime/openmp.h"
+    static int plr_team = 0;
+    static uint64_t plr_workers = 0;
+    static int plr_round = 0, plr_begun = 0;
+    static double plr_last_begun = 0.0;
+    static void plr_new_round(void)
+    {
+        __atomic_fetch_add(&plr_round, 1, __ATOMIC_RELAXED);
+        __atomic_store_n(&plr_begun, 0, __ATOMIC_RELAXED);
+    }
+    static inline void plr_note_beginning(void)
+    {
+        static __thread int seen = 0;
+        const int round = __atomic_load_n(&plr_round, __ATOMIC_RELAXED);
+        if (seen == round)
+            return;
+        seen = round;
+        double now = plr_nanoseconds();
+        __atomic_store(&plr_last_begun, &now, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&plr_begun, 1, __ATOMIC_RELAXED);
+    }
+    static inline int plr_enter_team(void)
+    {
+        const int size = omp_get_num_threads(), thread = omp_get_thread_num();
+        const uint64_t worker = (uint64_t)1 << thread % 64;
+        if (__atomic_load_n(&plr_team, __ATOMIC_RELAXED) < size)
+            __atomic_store_n(&plr_team, size, __ATOMIC_RELAXED);
+        if (!(__atomic_load_n(&plr_workers, __ATOMIC_RELAXED) & worker))
+            __atomic_fetch_or(&plr_workers, worker, __ATOMIC_RELAXED);
+        plr_note_beginning();
+        return thread;
+    }
     """
     void *plr_allocate(size_t size) nogil
-    plr_pool plr_helpers
+    double plr_nanoseconds() nogil
     int plr_forked
     int plr_watch_forks() nogil
+    int plr_team
+    uint64_t plr_workers
+    void plr_new_round() nogil
+    int plr_begun
+    double plr_last_begun
+    int plr_enter_team() nogil
 
 cdef double ROUND_NS = 5e7  # a twentieth of a second: Ctrl-C is promised within half of one
-# Estimated work that a further thread is worth waking for; estimates are those of the slowest way to do it, up to ten
-# times too high. At 0, for tests, the caller waits until the whole team is there.
+# Estimated work that a further thread is worth waking for. On a busy machine it may be late by a time slice, and
+# estimates are those of the slowest way to do it, up to ten times too high.
 cdef double WORTH_NS = 2e6
 cdef double LEARNT_FACTOR = 1.0  # on what a round has taken, so that tests can stand for machines of any speed
 
@@ -87,16 +122,24 @@ def _need_lock():
 _need_lock()
 
 
-def set_costs(*, round_ns=None, worth_ns=None, learnt_factor=None, spare_bytes=None):
+def set_costs(
+    *, round_ns=None, worth_ns=None, learnt_factor=None, late_ns=None, pause_ns=None, spare_bytes=None
+):
     """Set what decides about rounds and threads, and return what was set before, as keywords of this function.
 
     For tests: which way a query takes depends on estimates and on time, its result must not; nor on what was in the
-    memory that is kept for the next call, at most ``spare_bytes``.
+    memory that is kept for the next call, at most ``spare_bytes``. A pause of teams ends with this call.
     """
-    global ROUND_NS, WORTH_NS, LEARNT_FACTOR, LARGEST_SPARE
+    global ROUND_NS, WORTH_NS, LEARNT_FACTOR, LATE_NS, FIRST_PAUSE_NS, LARGEST_SPARE, pause, pause_ends
     before = {
-        "round_ns": ROUND_NS, "worth_ns": WORTH_NS, "learnt_factor": LEARNT_FACTOR, "spare_bytes": LARGEST_SPARE,
+        "round_ns": ROUND_NS, "worth_ns": WORTH_NS, "learnt_factor": LEARNT_FACTOR, "late_ns": LATE_NS,
+        "pause_ns": FIRST_PAUSE_NS, "spare_bytes": LARGEST_SPARE,
     }
+    pause = pause_ends = 0.0
+    if late_ns is not None:
+        LATE_NS = late_ns
+    if pause_ns is not None:
+        FIRST_PAUSE_NS = pause_ns
     if spare_bytes is not None:
         LARGEST_SPARE = spare_bytes
     if round_ns is not None:
@@ -109,15 +152,29 @@ def set_costs(*, round_ns=None, worth_ns=None, learnt_factor=None, spare_bytes=N
 
 
 def team_that_ran():
-    """Size of the largest team, and how many threads have worked, in all loops since this was asked last.
+    """Size of the largest team, and how many threads have worked, in all regions since this was asked last.
 
-    For tests: without OpenMP and on a single processor everything passes on one thread. Where loops run at the same
+    For tests: without OpenMP and on a single processor everything passes on one thread. Where regions run at the same
     time, threads of the same number count as one.
     """
-    answer = plr_helpers.largest_team, bin(plr_helpers.workers).count("1")
-    plr_helpers.largest_team = 0
-    plr_helpers.workers = 0
+    global plr_team, plr_workers
+    answer = plr_team, bin(plr_workers).count("1")
+    plr_team = 0
+    plr_workers = 0
     return answer
+
+
+def stack_bytes(environment):
+    """Largest stack that OpenMP's threads may have: what the environment says, or at least libomp's 4 MiB."""
+    largest = 4 << 20
+    for name, unit in {"OMP_STACKSIZE": "K", "GOMP_STACKSIZE": "K", "KMP_STACKSIZE": "B"}.items():
+        match = re.fullmatch(r"\s*(\d+)\s*([BKMGT]?)B?\s*", environment.get(name, "").upper())
+        if match:
+            largest = max(largest, int(match[1]) << 10 * "BKMGT".index(match[2] or unit))
+    return min(largest, 1 << 62)
+
+
+cdef size_t STACK_BYTES = stack_bytes(os.environ)
 
 
 def available_cpus():
@@ -160,7 +217,7 @@ def resolve_threads(n_threads):
 
 
 cdef int most_threads(int n_threads, intp_t n_tasks) noexcept nogil:
-    """Threads that any loop of up to ``n_tasks`` may have: as many workspaces are needed.
+    """Threads that any region of up to ``n_tasks`` may have: as many workspaces are needed.
 
     One in a forked child and inside somebody else's parallel region.
     """
@@ -169,29 +226,51 @@ cdef int most_threads(int n_threads, intp_t n_tasks) noexcept nogil:
     return <int>min(<intp_t>n_threads, n_tasks)
 
 
-cdef int run_loop(
-    index_function body, const void *call, intp_t start, intp_t stop, intp_t chunk, int n_threads,
-    Workspaces workspaces
-) noexcept nogil:
-    """Call ``body`` for all from ``start`` to ``stop``, each with the workspace of its thread; how many threads came.
-
-    A thread takes so many of them in a row as ``chunk`` says. Of ``n_threads``, no more than have workspaces, those
-    come that get a processor in time; all of them if a thread is worth having for no work at all.
-    """
-    cdef plr_loop loop
-    loop.body = body
-    loop.call = call
-    loop.next = start
-    loop.stop = stop
-    loop.chunk = chunk
-    loop.memory = workspaces.of_thread(0)
-    loop.stride = workspaces._stride
-    return plr_run_loop(&plr_helpers, &loop, n_threads, WORTH_NS <= 0.0)
+cdef int threads_for(int n_threads, intp_t n_tasks) noexcept nogil:
+    """Threads for the region of ``n_tasks`` that follows at once: as many as can be created."""
+    return plr_possible_team(most_threads(n_threads, n_tasks), STACK_BYTES)
 
 
 cdef double monotonic_ns() noexcept nogil:
     """Nanoseconds since some moment."""
     return plr_nanoseconds()
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Teams that come late
+# ---------------------------------------------------------------------------------------------------------------------
+
+# A parallel region ends when all of its team have arrived. Beside busy processes one of them may have to wait for a time
+# slice of several milliseconds, only to learn that nothing is left to do. Where the last team came late the next one is
+# likely to as well, so that short rounds do without for a while, longer each time it is late again. Touched under the
+# GIL only.
+cdef double LATE_NS = 3e5  # after the beginning of a round; a thread that gets a processor takes a tenth of this
+cdef double SHORT_NS = 1e8  # estimated work of a round in which a time slice would be felt
+cdef double FIRST_PAUSE_NS = 2e7
+cdef double LONGEST_PAUSE = 50.0  # times the first
+cdef double pause = 0.0, pause_ends = 0.0
+
+
+cdef int threads_in_time(double work, int n_threads) noexcept:
+    """``n_threads``, or one if the round is short and the last team came late."""
+    if n_threads > 1 and WORTH_NS > 0.0 and work < SHORT_NS and plr_nanoseconds() < pause_ends:
+        return 1
+    plr_new_round()
+    return n_threads
+
+
+cdef int note_lateness(double started, int n_threads) except -1:
+    """Look, after a round that began at ``started``, whether its team of ``n_threads`` came in time."""
+    global pause, pause_ends
+    cdef double ended = plr_nanoseconds()
+    if n_threads == 1 or ended < started + 2.0 * LATE_NS:
+        return 0
+    if plr_begun >= n_threads and plr_last_begun < started + LATE_NS:
+        pause = 0.0
+    else:
+        pause = min(max(2.0 * pause, FIRST_PAUSE_NS), LONGEST_PAUSE * FIRST_PAUSE_NS)
+        pause_ends = ended + pause
+    return 0
 
 
 cdef long long LOOKS = 0  # touched under the GIL only
@@ -273,3 +352,7 @@ cdef class Workspaces:
     cdef char *of_thread(self, int thread) noexcept nogil:
         cdef uintptr_t base = (<uintptr_t>self._memory + 127) // 128 * 128
         return <char *>(base + thread * self._stride)
+
+    cdef char *of_this_thread(self) noexcept nogil:
+        """Of the thread of the team that asks."""
+        return self.of_thread(plr_enter_team())

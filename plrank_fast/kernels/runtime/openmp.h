@@ -1,5 +1,5 @@
-/* What OpenMP is asked where it is there: how many threads a call may have by default, and whether it comes from inside
- * somebody else's parallel region. The library's own threads are those of `team.h`. */
+/* OpenMP where it is, one thread where it is not, and one thread in a child that was forked after a parallel region:
+ * libgomp's pool of threads does not survive a fork, and the next region in the child would wait for it for ever. */
 #ifndef PLR_OPENMP_H
 #define PLR_OPENMP_H
 
@@ -7,6 +7,8 @@
 #include <omp.h>
 #else
 static inline int omp_get_max_threads(void) { return 1; }
+static inline int omp_get_num_threads(void) { return 1; }
+static inline int omp_get_thread_num(void) { return 0; }
 static inline int omp_in_parallel(void) { return 0; }
 #endif
 
