@@ -10,7 +10,7 @@ cdef double LEARNT_FACTOR
 cdef int most_threads(int n_threads, intp_t n_tasks) noexcept nogil
 cdef int threads_for(int n_threads, intp_t n_tasks) noexcept nogil
 cdef int threads_in_time(double work, int n_threads) noexcept
-cdef int note_lateness(double started, int n_threads) except -1
+cdef void note_lateness(double started, int n_threads) noexcept
 cdef double monotonic_ns() noexcept nogil
 cdef int check_interrupt() except -1
 cdef int signal_came() noexcept nogil

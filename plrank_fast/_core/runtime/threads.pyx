@@ -240,8 +240,8 @@ cdef double monotonic_ns() noexcept nogil:
 # Teams that come late
 # ---------------------------------------------------------------------------------------------------------------------
 
-# A parallel region ends when all of its team have arrived. Beside busy processes one of them may have to wait for a time
-# slice of several milliseconds, only to learn that nothing is left to do. Where the last team came late the next one is
+# A parallel region ends when all of its team have arrived. Beside busy processes one of them may have to wait several
+# milliseconds for a time slice, only to learn that nothing is left to do. Where the last team came late the next one is
 # likely to as well, so that short rounds do without for a while, longer each time it is late again. Touched under the
 # GIL only.
 cdef double LATE_NS = 3e5  # after the beginning of a round; a thread that gets a processor takes a tenth of this
@@ -259,18 +259,17 @@ cdef int threads_in_time(double work, int n_threads) noexcept:
     return n_threads
 
 
-cdef int note_lateness(double started, int n_threads) except -1:
+cdef void note_lateness(double started, int n_threads) noexcept:
     """Look, after a round that began at ``started``, whether its team of ``n_threads`` came in time."""
     global pause, pause_ends
     cdef double ended = plr_nanoseconds()
     if n_threads == 1 or ended < started + 2.0 * LATE_NS:
-        return 0
+        return
     if plr_begun >= n_threads and plr_last_begun < started + LATE_NS:
         pause = 0.0
     else:
         pause = min(max(2.0 * pause, FIRST_PAUSE_NS), LONGEST_PAUSE * FIRST_PAUSE_NS)
         pause_ends = ended + pause
-    return 0
 
 
 cdef long long LOOKS = 0  # touched under the GIL only
