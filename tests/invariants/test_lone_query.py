@@ -320,6 +320,7 @@ def test_rankings_are_used_up_by_their_ranks():
     assert lone_query.delivered() == before + 1
 
 
+@pytest.mark.chosen_path
 def test_a_query_that_is_not_short_is_a_batch():
     """So that Ctrl-C and threads get their due. Mutant: every single query is short."""
     problem = Problem(2000)
