@@ -63,11 +63,12 @@ class TestLogProbGradient:
             assert abs((ahead - behind) / 2e-5 - got[d]) < 1e-9
 
     def test_early_ends_are_shorter_rankings(self):
-        """Bit for bit: log-probabilities and gradient. Mutant: -1 taken for the last item."""
+        """Up to rounding: log-probabilities and gradient. Mutant: -1 taken for the last item."""
         scores, *_ = signed(9, 5)
         rankings = plr.sample_rankings(scores, 20, 3, rng=0)
         padded = np.pad(rankings, ((0, 0), (0, 2)), constant_values=-1)
-        np.testing.assert_array_equal(plr.ranking_log_prob(scores, padded), plr.ranking_log_prob(scores, rankings))
+        whole, ended = plr.ranking_log_prob(scores, rankings), plr.ranking_log_prob(scores, padded)
+        np.testing.assert_allclose(ended, whole, rtol=1e-14)
         # the leading items that are singled out depend on the length of the array, and so do roundings
         np.testing.assert_allclose(
             plr.ranking_log_prob_vjp(scores, padded, np.ones(20)),

@@ -16,6 +16,7 @@ def scores_of(n_items, spread):
     return np.random.default_rng([n_items, int(spread)]).standard_normal(n_items) * spread
 
 
+@pytest.mark.chosen_path
 def test_the_spread_of_weights_is_asked_for_where_it_decides():
     """The rule comes to the same end as if it always knew.
 
