@@ -49,6 +49,8 @@ FONT_OF_FORMULAS = files("ziamath.fonts") / "STIXTwoMath-Regular.ttf"  # ... giv
 sphinx_gallery_conf = {
     "examples_dirs": "gallery",
     "gallery_dirs": "auto_gallery",
+    "backreferences_dir": "reference/generated/gallery",  # pictures of what calls a function, for its page
+    "doc_module": ("plrank_fast",),
     "filename_pattern": r"\.py$",
     "within_subsection_order": "FileNameSortKey",
     "abort_on_example_error": True,
