@@ -66,6 +66,13 @@ cdef extern from *:
         __atomic_fetch_add(&plr_round, 1, __ATOMIC_RELAXED);
         __atomic_store_n(&plr_begun, 0, __ATOMIC_RELAXED);
     }
+    /* Whether so many have begun in this round, all of them by then; teams of other Python threads count as well. */
+    static int plr_began_by(int n_threads, double moment)
+    {
+        double last;
+        __atomic_load(&plr_last_begun, &last, __ATOMIC_RELAXED);
+        return __atomic_load_n(&plr_begun, __ATOMIC_RELAXED) >= n_threads && last < moment;
+    }
     static inline void plr_note_beginning(void)
     {
         static __thread int seen = 0;
@@ -96,8 +103,7 @@ cdef extern from *:
     int plr_team
     uint64_t plr_workers
     void plr_new_round() nogil
-    int plr_begun
-    double plr_last_begun
+    bint plr_began_by(int n_threads, double moment) nogil
     int plr_enter_team() nogil
 
 cdef double ROUND_NS = 5e7  # a twentieth of a second: Ctrl-C is promised within half of one
@@ -265,7 +271,7 @@ cdef void note_lateness(double started, int n_threads) noexcept:
     cdef double ended = plr_nanoseconds()
     if n_threads == 1 or ended < started + 2.0 * LATE_NS:
         return
-    if plr_begun >= n_threads and plr_last_begun < started + LATE_NS:
+    if plr_began_by(n_threads, started + LATE_NS):
         pause = 0.0
     else:
         pause = min(max(2.0 * pause, FIRST_PAUSE_NS), LONGEST_PAUSE * FIRST_PAUSE_NS)
