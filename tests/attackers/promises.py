@@ -18,9 +18,9 @@ import ranking_oracle
 import trapezoid_oracle
 from adversarial_problem import Problem
 from error_ratios import LEAST, OF_SUMS, OF_TERMS, Ratios, of_norm, of_terms, ratio
-from plrank_fast import fairness, reference
+from plrank_fast import fairness, gradients, reference
 from plrank_fast._core.gradients import stochastic_rank as _stochastic_rank
-from plrank_fast._core.sampling import latin_hypercube as _latin_hypercube
+from plrank_fast._core.ranking.weights import LARGEST_SPREAD
 from promises_of_logs import cost_of_sessions, logs, logs_of_all_rankings, ranking_rows, rewards_of_rankings
 from promises_of_losses import cost_of_pairs, losses
 
@@ -257,17 +257,17 @@ def latin_hypercube(
     problem: Problem, scores: np.ndarray, n_queries: int, n_samples: int, cutoff: int, key: int
 ) -> np.ndarray:
     """Rankings of the same query over and over, (n_queries, n_samples, K), as the estimators draw them."""
-    rankings = np.empty((n_queries, n_samples, cutoff), dtype=np.int32)
-    _latin_hypercube.sample_rankings(
-        np.tile(scores, n_queries), np.tile(problem.relevance, n_queries), problem.n_docs * np.arange(n_queries + 1),
-        n_samples, cutoff, np.array([key, 1], dtype=np.uint64), 0, 1, rankings,
+    return gradients._spread_rankings(
+        np.tile(scores, n_queries), np.tile(problem.relevance, n_queries), cutoff,
+        problem.n_docs * np.arange(n_queries + 1), n_samples, np.array([key, 1], dtype=np.uint64), 0, 1,
     )  # fmt: skip
-    return rankings
 
 
 def strata(problem: Problem, scores: np.ndarray) -> float:
     """First places of N rankings: an item that has the share p of them gets less than 2 more or fewer than N p, for it
-    covers that part of the N strata, each of which has one draw."""
+    covers that part of the N strata, each of which has one draw. The rankings of wider scores are independent."""
+    if np.ptp(scores) > LARGEST_SPREAD:
+        return 0.0
     n_samples = 500
     first = latin_hypercube(problem, scores, 1, n_samples, 1, problem.seed)[0, :, 0]
     shares = ranking_oracle.shares(scores, np.array([0]))[0]

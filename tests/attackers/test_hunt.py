@@ -14,7 +14,7 @@ import ranking_oracle
 import trapezoid_oracle
 from adversarial_problem import UNCROSSED, Problem, changed, random_problem
 from hunt import Case, Hunt, main
-from plrank_fast import reference
+from plrank_fast import gradients, reference
 from plrank_fast.off_policy import OffPolicyEstimate
 from promises import ATTACKS, g_test
 
@@ -282,6 +282,15 @@ class TestFound:
         far = reference.exact_by_trapezoid(scores + np.array([0, 0, 0, 400, 400]), relevance, [1.0, 0.5])
         for got, expected in zip(far, near, strict=True):
             np.testing.assert_allclose(got, expected, rtol=0, atol=1e-7)
+
+    def test_hypercube_of_scores_far_apart(self, monkeypatch):
+        """Scores a million apart, whose weights share no unit: the estimators draw them by a sampler. Seen failing with
+        the module below them attacked instead, which such scores must not reach."""
+        case = Case("distribution", (825375776,))
+        assert np.ptp(case.problem().passed_scores()) > gradients.LARGEST_SPREAD * case.problem().sigma
+        assert max(case.measure().values()) <= 1
+        monkeypatch.setattr(gradients, "LARGEST_SPREAD", np.inf)
+        assert case.measure()["distribution of 'latin_hypercube'"] == np.inf
 
 
 class TestCommand:
