@@ -172,17 +172,19 @@ def _from_given_rankings(
 def advantage_over_others(rewards: FloatArray, weights: FloatArray | None = None) -> FloatArray:
     """Rewards (n_queries, n_rankings) less the mean of the other rankings' of the query, weighted if there are weights.
 
-    Others without any weight have mean 0. Equal rewards leave exactly nothing.
+    Others without any weight have mean 0. Equal rewards leave exactly nothing: they are counted from that of the heaviest
+    ranking, which is part of every mean but its own, so that no ranking's part has more rounding error than its terms.
     """
-    first = rewards[:, :1]
-    above_first = rewards - first
     n_rankings = rewards.shape[1]
     if weights is None:
+        above_first = rewards - rewards[:, :1]
         return (above_first - above_first.mean(axis=1, keepdims=True)) * (n_rankings / (n_rankings - 1))
+    of_heaviest = np.take_along_axis(rewards, weights.argmax(axis=1, keepdims=True), axis=1)
+    above = rewards - of_heaviest
     weight_of_others = _sum_of_others(weights)
     some = weight_of_others > 0.0
-    mean = np.divide(_sum_of_others(weights * above_first), weight_of_others, out=-first * ~some, where=some)
-    return above_first - mean
+    mean = np.divide(_sum_of_others(weights * above), weight_of_others, out=-of_heaviest * ~some, where=some)
+    return above - mean
 
 
 def _sum_of_others(values: FloatArray) -> FloatArray:

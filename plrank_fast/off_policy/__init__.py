@@ -24,8 +24,9 @@ exposure under the logging policy, which any gradient of this library then takes
 
 Weights are exponentials of differences of log-probabilities. A session's term errs by at most 1e-12 of its absolute
 value times 1 and the absolute terms of its two log-probabilities; sums of weights must be representable in double
-precision. ``iips``, ``pseudo_inverse`` and the prediction of ``doubly_robust`` are exact to 1e-8; ``iips`` divides this
-error by the logging policy's probability of an item at a rank, and least squares may amplify it in ``pseudo_inverse``.
+precision, and a weight below 2e-308 may count as 0, which only a ``clip`` as small would show. ``iips``,
+``pseudo_inverse`` and the prediction of ``doubly_robust`` are exact to 1e-8; ``iips`` divides this error by the logging
+policy's probability of an item at a rank, and least squares may amplify it in ``pseudo_inverse``.
 
 Source: Swaminathan and Joachims, "The self-normalized estimator for counterfactual learning", 2015; Swaminathan et al.,
 "Off-policy evaluation for slate recommendation", 2017; Li et al., "Offline evaluation of ranking policies with click

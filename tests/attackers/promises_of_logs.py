@@ -81,7 +81,8 @@ def shared_out(
     most = np.abs(gains) + np.abs(value)
     size = (share * sizes * most).sum()
     credit = slopes / weights.sum() * (gains - value)
-    return (value, size), (credit, slopes / weights.sum() * ((sizes + spread) * most + size))
+    lost = np.finfo(float).tiny / OF_TERMS * (weights > 0)  # a weight below it has fewer digits, or is 0
+    return (value, size), (credit, (slopes * ((sizes + spread) * most + size) + lost * most) / weights.sum())
 
 
 def logs(problem: Problem, *, finer: bool = False) -> Ratios:
