@@ -4,12 +4,11 @@
 
 #include "gradients/exact/power_sums.h"
 #include "gradients/exact/truncated_product.h"
-#include "ranking/weights.h"
 
 #define SMALL 0.3       /* largest odds of an item that may enter P through power sums */
 #define FEWEST_SMALL 5  /* quartets from which power sums are cheaper than products */
 #define BANDED_FROM 32  /* rank weights from which looking for negligible coefficients pays */
-#define LEAST_NORMAL_SILENCE 1e-260 /* e^-600, as of PLR_LARGEST_SPREAD */
+#define LEAST_NORMAL_SILENCE 1e-260 /* e^-600, as LARGEST_SILENCE */
 #define ARRIVED_FOR_SURE 37.0 /* sigmas: beyond, where q is e^-690, an item has arrived all the same */
 
 /* ----------------------------------------------------------------------------------------------- single items */
@@ -18,29 +17,15 @@ PLR_INLINE void find_exponential_odds(panel *p, lanes t)
 {
     const intptr_t n_items = QUARTET * p->items.quartets;
     const double *w = p->items.w;
-    if (last_lane(&t) < BEYOND_DOUBT) { /* w <= 1, so that e^(w t) cannot overflow */
+    if (last_lane(&t) < LARGEST_EXPONENT) { /* w <= 1, so that e^(w t) cannot overflow */
         for (intptr_t j = 0; j < n_items; j++)
-            p->at.odds[j] = vec_expm1(w[j] * t);
+            p->at.odds[j] = lanes_expm1((real)w[j] * t);
     } else {
         for (intptr_t j = 0; j < n_items; j++)
             p->at.odds[j] = exponential_odds(w[j], t);
     }
     for (intptr_t j = 0; j < p->proxies.count; j++)
-        p->at.proxy_odds[j] = vec_expm1(p->proxies.w[j] * t);
-}
-
-/* And the hazards. */
-PLR_INLINE void find_normal_odds(panel *p, lanes t)
-{
-    for (intptr_t j = 0; j < QUARTET * p->items.quartets; j++) {
-        lanes y = p->items.position[j] + t, density;
-        y = vec_select(y < ARRIVED_FOR_SURE, y, vec_all(ARRIVED_FOR_SURE));
-        const lanes tail = vec_normal_tail(vec_abs(y), &density);
-        const int_lanes early = y < 0.0;
-        const lanes inverse_q = 1.0 / vec_select(early, 1.0 - tail, tail);
-        p->at.odds[j] = vec_select(early, tail, 1.0 - tail) * inverse_q;
-        p->at.hazard[j] = density * inverse_q;
-    }
+        p->at.proxy_odds[j] = lanes_expm1((real)p->proxies.w[j] * t);
 }
 
 /* The light quartets at these times: at early nodes there are more of them than at the panel's last. */
@@ -77,8 +62,8 @@ PLR_INLINE double smallest_heavy_odds(const panel *p, const node_vector *node)
             j = QUARTET * node->light_end;
         if (j == n_items)
             break;
-        const double *odds = (const double *)(p->at.odds + j);
-        for (int lane = PLR_LANES - 1; lane >= 0 && odds[lane] > p->ranks.upward_limit; lane--)
+        const real *odds = (const real *)(p->at.odds + j);
+        for (int lane = NODE_LANES - 1; lane >= 0 && odds[lane] > p->ranks.upward_limit; lane--)
             smallest = smaller(smallest, odds[lane]);
     }
     return smallest;
@@ -95,7 +80,7 @@ PLR_INLINE void find_band(const panel *p, intptr_t *low, intptr_t *high)
         variance += chance * q;
     }
     for (intptr_t j = 0; j < p->proxies.count; j++) {
-        lanes q = 1.0 / (1.0 + p->at.proxy_odds[j]), chance = p->proxies.mass[j] * (p->at.proxy_odds[j] * q);
+        lanes q = 1.0 / (1.0 + p->at.proxy_odds[j]), chance = (real)p->proxies.mass[j] * (p->at.proxy_odds[j] * q);
         arrivals += chance;
         variance += chance * q;
     }
@@ -133,7 +118,7 @@ PLR_INLINE lanes normal_silence(const panel *p, const node_vector *node)
 {
     lanes inverse[QUARTET];
     for (int n = 0; n < QUARTET; n++)
-        inverse[n] = vec_all(1);
+        inverse[n] = lanes_all(1);
     for (intptr_t quartet = node->light_begin; quartet < node->light_end; quartet++)
         for (int n = 0; n < QUARTET; n++)
             inverse[n] *= 1.0 + p->at.odds[QUARTET * quartet + n];
@@ -145,14 +130,14 @@ PLR_INLINE lanes normal_silence(const panel *p, const node_vector *node)
 PLR_INLINE int start_polynomials(panel *p, const node_vector *node, const int normal)
 {
     const double weight = node->light_weight + p->proxies.weight;
-    const lanes silence = normal ? normal_silence(p, node) : vec_exp_flush(-weight * node->time);
+    const lanes silence = normal ? normal_silence(p, node) : lanes_silence(weight, node->time);
     /* a compressed panel is made so that it is far from underflow */
     const int monic = normal ? last_lane(&silence) > LEAST_NORMAL_SILENCE
-                             : p->proxies.count || weight * last_lane(&node->time) < PLR_LARGEST_SPREAD;
+                             : p->proxies.count || weight * last_lane(&node->time) < LARGEST_SILENCE;
     lanes *restrict P = p->at.P, *restrict B = p->at.B;
     for (intptr_t m = -MARGIN; m < node->high; m++)
         P[m] = B[m] = (lanes){0};
-    P[0] = monic ? silence : vec_all(1);
+    P[0] = monic ? silence : lanes_all(1);
     return monic;
 }
 
@@ -233,12 +218,9 @@ PLR_INLINE void multiply_quartets(panel *p, const node_vector *node, quartet_ran
     }
 }
 
+/* From the odds on. */
 PLR_INLINE void arrival_polynomials(panel *p, node_vector *node, const int normal)
 {
-    if (normal)
-        find_normal_odds(p, node->time);
-    else
-        find_exponential_odds(p, node->time);
     find_light(p, node);
     find_coefficients(p, node);
     if (node->low >= p->ranks.K)
@@ -260,10 +242,30 @@ PLR_INLINE void arrival_polynomials(panel *p, node_vector *node, const int norma
 
 void exponential_arrivals(panel *p, node_vector *node)
 {
+    find_exponential_odds(p, node->time);
     arrival_polynomials(p, node, 0);
+}
+
+#ifndef PLR_SINGLE
+
+/* Odds and hazards. */
+PLR_INLINE void find_normal_odds(panel *p, lanes t)
+{
+    for (intptr_t j = 0; j < QUARTET * p->items.quartets; j++) {
+        lanes y = p->items.position[j] + t, density;
+        y = vec_select(y < ARRIVED_FOR_SURE, y, vec_all(ARRIVED_FOR_SURE));
+        const lanes tail = vec_normal_tail(vec_abs(y), &density);
+        const int_lanes early = y < 0.0;
+        const lanes inverse_q = 1.0 / vec_select(early, 1.0 - tail, tail);
+        p->at.odds[j] = vec_select(early, tail, 1.0 - tail) * inverse_q;
+        p->at.hazard[j] = density * inverse_q;
+    }
 }
 
 void normal_arrivals(panel *p, node_vector *node)
 {
+    find_normal_odds(p, node->time);
     arrival_polynomials(p, node, 1);
 }
+
+#endif

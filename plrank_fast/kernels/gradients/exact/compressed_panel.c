@@ -91,7 +91,7 @@ int integrate_compressed(exact_problem *problem)
         problem->w[i] = w[problem->query_item[i]];
         problem->rho[i] = query->relevance[problem->query_item[i]] - problem->common;
     }
-    set_ranks(problem, D, 0, K);
+    set_ranks(problem, D, 0, K, 0);
     const double heavy = log1p(p->ranks.upward_limit) / end;
     order_items(n, problem->w, problem->rho, heavy, 0, (uint16_t *)problem->key, &p->items);
     place_proxies(problem->octaves, first_octave, &p->proxies);

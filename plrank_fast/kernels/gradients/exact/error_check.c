@@ -11,6 +11,7 @@
 #define UNRESOLVED 0.1     /* errors over (what shows of the finest pattern)^2 / norm, seen up to this */
 #define LEAST_UNSEEN 0.03  /* of the error that nodes are planned for, which hides from the sum of the gradient */
 #define MOST_UNSEEN 0.3    /* likewise, at worst */
+#define ROUNDING 3e-6      /* of floats, in units of the variation of rank weights times the range of relevance */
 #define FEW 8              /* items whose gradients are too few numbers to be checked */
 #define ITEMS_PER_RANK 5   /* and rank again: from there on the gradient's norm can be told beforehand */
 #define SHARE_OF_CHECK 0.1 /* of what the check of what was planned allows: what the nodes are planned for */
@@ -114,6 +115,14 @@ static entry_sums sum_entries(const double *gradient, intptr_t D)
     return all;
 }
 
+/* What floats may have lost, over what is promised of gradient and diagonal of the Hessian (or entries of this norm). */
+static double excess_of_rounding(const exact_problem *problem, const problem_shape *shape, double norm)
+{
+    const double scale = shape->variation * shape->range_of_rho;
+    const double floor = LEAST_NORM * shape->largest_theta * shape->largest_rho;
+    return problem->panel.any_single ? ROUNDING * scale / (problem->query->rtol * larger(norm, floor)) : 0;
+}
+
 /* What was planned of the diagonal of the Hessian, over what is promised of it. Nothing else is known of its error. */
 static double excess_of_hessian(const exact_problem *problem, const problem_shape *shape)
 {
@@ -122,7 +131,8 @@ static double excess_of_hessian(const exact_problem *problem, const problem_shap
     const double norm = sqrt(sum_entries(query->hessian, query->D).square);
     const double share = problem->inverse_sigma > 0 ? planned_share(problem, shape) : alpha * alpha * scale;
     const double planned = share * problem->panel.planned_hessian_error;
-    return planned / (query->rtol * larger(norm, LEAST_NORM * scale));
+    return larger(planned / (query->rtol * larger(norm, LEAST_NORM * scale)),
+                  excess_of_rounding(problem, shape, norm));
 }
 
 /* The gradient's entries sum to zero: what they do sum to measures the error of the quadrature, and so does what the
@@ -140,5 +150,6 @@ double excess_error(const exact_problem *problem, const problem_shape *shape)
         planned = planned_share(problem, shape) * problem->panel.planned_error;
     const double excess = larger(fabs(entries.sum) / (SHARE_OF_SUM * rtol * larger(entries.absolute, floor)),
                                  larger(unresolved, planned) / (rtol * larger(norm, floor)));
-    return query->hessian ? larger(excess, excess_of_hessian(problem, shape)) : excess;
+    const double with_rounding = larger(excess, excess_of_rounding(problem, shape, norm));
+    return query->hessian ? larger(with_rounding, excess_of_hessian(problem, shape)) : with_rounding;
 }

@@ -6,6 +6,9 @@
 #include "gradients/exact/exact_panels.h"
 #include "simd/denormals.h"
 
+#define COARSE 1e-3 /* tolerance from which floats are tried: at 1e-4 every fourth attempt would fail the check */
+#define FEW_RANKS 12 /* for which they pay, as the powers of most odds are small enough for them */
+#define FEWEST_ITEMS 16 /* for which they do */
 #define ATTEMPTS 4 /* at an accuracy that the check of errors agrees with */
 
 static void find_range(const double *x, intptr_t n, double *least, double *most)
@@ -68,6 +71,13 @@ static double describe_problem(exact_problem *problem, problem_shape *shape)
     return problem->common * total_theta + last_theta * total_rho;
 }
 
+/* Few items are not worth a second rule, and their check may be blind by chance. */
+static int floats_pay(const exact_problem *problem)
+{
+    const exact_query *query = problem->query;
+    return query->rtol >= COARSE && query->D >= FEWEST_ITEMS && problem->K <= FEW_RANKS;
+}
+
 /* As often as the errors are larger than promised, with more nodes each time. */
 static void integrate_query(exact_problem *problem, const problem_shape *shape, double known_value)
 {
@@ -77,10 +87,12 @@ static void integrate_query(exact_problem *problem, const problem_shape *shape, 
     const double cut = lost_at_ends(query, shape, derivatives) / accuracy;
     for (int attempt = 0; attempt < ATTEMPTS && !query->cancellation.requested; attempt++) {
         problem->tolerance = (tolerances){.nodes = accuracy, .cut = cut * accuracy,
-                                          .derivatives = derivatives, .single_ranks = shape->single_ranks};
+                                          .derivatives = derivatives, .single_ranks = shape->single_ranks,
+                                          .single = attempt == 0 && floats_pay(problem)};
         problem->value = 0;
         problem->panel.planned_error = problem->panel.planned_hessian_error = 0;
         problem->panel.unresolved = 0;
+        problem->panel.any_single = 0;
         problem->panel.all_checked = 1;
         query->attempts = attempt + 1;
         query->nodes = 0;

@@ -28,18 +28,18 @@
 #include "runtime/cancellation.h"
 #include "gradients/exact/item_block.h"
 #include "gradients/exact/moment_compression.h"
+#include "gradients/exact/node_lanes.h"
 #include "gradients/exact/quadrature_plan.h"
-#include "simd/vector_math.h"
 
 #define MARGIN 8 /* zeros before and after theta, delta and the coefficients of P and B */
-#define BEYOND_DOUBT 700.0 /* w t from which an item has arrived all the same: e^700 is near the largest double */
 
 /* The ranks that a panel's items compete for. */
 typedef struct {
     intptr_t K;
-    const double *theta, *delta; /* K entries, MARGIN zeros on either side */
+    const real *theta, *delta;   /* K entries, MARGIN zeros on either side */
     double upward_limit;         /* largest odds for which their powers may be used upwards, >= 1 */
     double bits;                 /* a series stops after -log2 of its ratio has added up to this */
+    int single;                  /* theta and delta are floats, for integrate_panel_in_floats */
     int divide_all;              /* too few items to share coefficients: divide for each of them */
     intptr_t most_coefficients;  /* that there is room for: more than any band has */
 } rank_block;
@@ -81,25 +81,26 @@ typedef struct {
     /* Largest that plans have foreseen, of all panels so far: of the gradient, and of the diagonal of the Hessian. */
     double planned_error, planned_hessian_error;
     double unresolved;          /* sum of squares of check, over all panels so far */
+    int any_single;             /* whether any panel so far was integrated in floats */
     int all_checked;            /* whether all panels so far have one */
     cancellation *cancellation;
 } panel;
 
 PLR_INLINE double last_lane(const lanes *x)
 {
-    return ((const double *)x)[PLR_LANES - 1];
+    return ((const real *)x)[NODE_LANES - 1];
 }
 
-/* Odds at time t of an item of weight w <= 1. */
+/* Odds at time t of an item of weight w <= 1: where e^(w t) would overflow it has arrived all the same. */
 PLR_INLINE lanes exponential_odds(double w, lanes t)
 {
-    const lanes x = w * t;
-    return vec_expm1(vec_select(x < BEYOND_DOUBT, x, vec_all(BEYOND_DOUBT)));
+    const lanes x = (real)w * t;
+    return lanes_expm1(lanes_select(x < LARGEST_EXPONENT, x, lanes_all(LARGEST_EXPONENT)));
 }
 
 PLR_INLINE lanes hazard_of(const panel *p, intptr_t j, const int normal)
 {
-    return normal ? p->at.hazard[j] : vec_all(p->items.w[j]);
+    return normal ? p->at.hazard[j] : lanes_all((real)p->items.w[j]);
 }
 
 /* The largest odds of four items at the last of the nodes. */

@@ -39,8 +39,8 @@ typedef struct {
  * exact.h; clears all else. Returns its size. */
 size_t lay_out_problem(exact_problem *problem, char *memory, intptr_t D, intptr_t K, int purpose);
 size_t exact_workspace_bytes(intptr_t D, intptr_t K, int purpose);
-/* The panel's ranks are the K after the first `arrived`, for n items. */
-void set_ranks(exact_problem *problem, intptr_t n, intptr_t arrived, intptr_t K);
+/* The panel's ranks are the K after the first `arrived`, for n items; single: in floats. */
+void set_ranks(exact_problem *problem, intptr_t n, intptr_t arrived, intptr_t K, int single);
 /* All items by falling score: their scores, and themselves in problem->rank_order. */
 const double *sort_scores(exact_problem *problem);
 

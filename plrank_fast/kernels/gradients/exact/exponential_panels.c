@@ -6,6 +6,8 @@
 #include "gradients/exact/exact_panels.h"
 #include "gradients/exact/panel_integrals.h"
 
+#define LATEST_IN_FLOATS 1e10 /* time: far from overflow, and items too light for a float do not arrive before */
+
 /* Integrate one panel over [t0, t1] and add to the outputs. problem->f, rho and query_item hold its n items, histogram
  * their scores; arrived: items that have left before. Returns whether all ranks are filled at its end. */
 static int integrate_stretch(exact_problem *problem, intptr_t n, intptr_t arrived, intptr_t K, double t0, double t1)
@@ -21,15 +23,20 @@ static int integrate_stretch(exact_problem *problem, intptr_t n, intptr_t arrive
     }
     plan_quadrature(problem->histogram, vec_sum(sum), (double)K, t0, t1, problem->tolerance, p->plan);
     problem->query->nodes += p->plan->pieces * p->plan->nodes;
-    set_ranks(problem, n, arrived, K);
+    int single = problem->tolerance.single && p->plan->pieces == 1;
     for (int piece = 0; piece < p->plan->pieces; piece++) {
         place_nodes(p->plan, piece);
+        single = single && p->plan->time[p->plan->nodes - 1] < LATEST_IN_FLOATS;
+        set_ranks(problem, n, arrived, K, single);
         const double heavy = log1p(p->ranks.upward_limit) / p->plan->time[p->plan->nodes - 1];
         order_items(n, problem->w, problem->rho, heavy, K >= SORTED_FROM, (uint16_t *)problem->key, &p->items);
         if (problem->query->probabilities)
             integrate_rank_probabilities(p, &problem->kept, problem->query, problem->query_item, arrived);
+        else if (single)
+            problem->value += integrate_panel_in_floats(p, problem->query, problem->query_item);
         else
             problem->value += integrate_panel(p, problem->query, problem->query_item);
+        p->any_single |= single;
     }
     return p->plan->ended;
 }

@@ -20,7 +20,7 @@ PLR_INLINE void find_series(const panel *p, const node_vector *node, intptr_t te
     lanes *restrict y = p->at.y, *restrict c = p->at.c, *restrict e = p->at.e;
     for (intptr_t i = 0; i < terms; i += 4) {
         lanes sum_y[4] = {{0}}, sum_c[4] = {{0}}, sum_e[4] = {{0}};
-        const double *theta = p->ranks.theta + i, *delta = p->ranks.delta + i;
+        const real *theta = p->ranks.theta + i, *delta = p->ranks.delta + i;
         const intptr_t end = K - i < high ? K - i : high;
         for (intptr_t m = low; m < end; m++)
             for (int n = 0; n < 4; n++) {
@@ -31,7 +31,7 @@ PLR_INLINE void find_series(const panel *p, const node_vector *node, intptr_t te
         for (int n = 0; n < 4; n++) {
             c[i + n] = sum_c[n];
             y[i + n] = sum_y[n];
-            e[i + n] = sum_e[n] * (double)(i + n + 1);
+            e[i + n] = sum_e[n] * (real)(i + n + 1);
         }
     }
 }
@@ -72,7 +72,7 @@ PLR_INLINE void add_by_series(panel *p, intptr_t quartet, const int quartets, co
     evaluate_series(p, series_terms(largest, p->ranks.bits, p->ranks.K), z, group, relevant, Y, C, E);
     for (int n = 0; n < group; n++)
         add_item(p, j + n, node, Y[n],
-                 relevant ? C[n] - (p->items.rho[j + n] * hazard_of(p, j + n, normal)) * E[n] : C[n], relevant, wanted,
+                 relevant ? C[n] - ((real)p->items.rho[j + n] * hazard_of(p, j + n, normal)) * E[n] : C[n], relevant, wanted,
                  normal);
 }
 
@@ -89,7 +89,7 @@ PLR_INLINE void add_proxies(panel *p, const node_vector *node, const integrands 
             z[n] = -p->at.proxy_odds[j + n];
         evaluate_series(p, terms, z, QUARTET, 1, Y, C, E);
         for (int n = 0; n < QUARTET; n++) {
-            const lanes x = p->proxies.w[j + n] * t;
+            const lanes x = (real)p->proxies.w[j + n] * t;
             sums->proxy_plain[j + n] += dt * t * C[n];
             sums->proxy_relevant[j + n] += dt * ((1.0 - x) * Y[n] - x * E[n]);
             if (wanted == HESSIAN) {

@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "gradients/exact/node_lanes.h"
+
 typedef int64_t moments_mask __attribute__((vector_size(8 * PROXIES_OF_OCTAVE)));
 
 /* Filled by prepare_interpolation, then only read. */

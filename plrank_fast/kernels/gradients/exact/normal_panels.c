@@ -36,7 +36,7 @@ static void integrate_normal_nodes(exact_problem *problem, intptr_t n)
         problem->f[j] = 0;
     for (intptr_t j = 0; j < n; j += PLR_LANES) /* in place of weights: any function that rises with the score */
         vec_store(problem->w + j, vec_exp_flush(vec_load(problem->f + j)));
-    const double heavy = early < 0 ? exp(larger(early, -BEYOND_DOUBT)) : 1;
+    const double heavy = early < 0 ? exp(larger(early, -LARGEST_EXPONENT)) : 1;
     order_items(n, problem->w, problem->rho, heavy, p->ranks.K >= SORTED_FROM, (uint16_t *)problem->key, items);
     for (intptr_t j = 0; j < QUARTET * items->quartets; j++)
         items->position[j] = items->item[j] < 0 ? NOWHERE : problem->f[items->item[j]];
@@ -48,7 +48,7 @@ static void integrate_chain(exact_problem *problem, intptr_t n, intptr_t arrived
 {
     quadrature_plan *plan = problem->panel.plan;
     plan_normal(problem->histogram, (double)n, (double)K, problem->tolerance, problem->normal);
-    set_ranks(problem, n, arrived, K);
+    set_ranks(problem, n, arrived, K, 0);
     const intptr_t all = count_normal_nodes(problem->normal);
     problem->query->nodes += (int)all;
     for (intptr_t first = 0; first < all && !problem->query->cancellation.requested; first += MOST_NODES) {
@@ -111,7 +111,7 @@ static void integrate_long_chain(exact_problem *problem, const double *sorted, i
             const intptr_t n = end - first, ranks_left = K - first < n ? K - first : n;
             take_sorted(problem, sorted, first, end);
             if (integrating) {
-                set_ranks(problem, n, first, ranks_left);
+                set_ranks(problem, n, first, ranks_left, 0);
                 integrate_window(problem, from, until, (top - sorted[first]) * inverse_sigma, spacing, n);
                 continue;
             }

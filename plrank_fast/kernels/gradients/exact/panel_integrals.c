@@ -49,14 +49,12 @@ PLR_INLINE void add_items(panel *p, const node_vector *node, const integrands wa
 }
 
 /* Add the integrands at the nodes from i on. */
-PLR_INLINE void integrate_nodes(panel *p, int i, const integrands wanted, const int normal)
+PLR_INLINE void integrate_nodes(panel *p, int i, const integrands wanted, const int normal,
+                                void (*const find_arrivals)(panel *, node_vector *))
 {
-    node_vector found = {.time = vec_load(p->plan->time + i), .weight = vec_load(p->plan->weight + i),
-                         .finest = vec_load(p->plan->finest + i)};
-    if (normal)
-        normal_arrivals(p, &found);
-    else
-        exponential_arrivals(p, &found);
+    node_vector found = {.time = lanes_load(p->plan->time + i), .weight = lanes_load(p->plan->weight + i),
+                         .finest = lanes_load(p->plan->finest + i)};
+    find_arrivals(p, &found);
     node_vector here = found; /* a copy that nothing else can point to */
     const intptr_t K = p->ranks.K;
     if (here.low >= K)
@@ -73,6 +71,19 @@ PLR_INLINE void integrate_nodes(panel *p, int i, const integrands wanted, const 
     if (p->proxies.count)
         add_proxies(p, &here, wanted);
     add_items(p, &here, wanted, normal);
+}
+
+PLR_INLINE void integrate_wanted(panel *p, int i, const integrands wanted, const int normal,
+                                 void (*const find_arrivals)(panel *, node_vector *))
+{
+    if (wanted == HESSIAN)
+        integrate_nodes(p, i, HESSIAN, normal, find_arrivals);
+    else if (wanted == CHECKED_GRADIENT && !normal)
+        integrate_nodes(p, i, CHECKED_GRADIENT, 0, find_arrivals);
+    else if (wanted == GRADIENT)
+        integrate_nodes(p, i, GRADIENT, normal, find_arrivals);
+    else
+        integrate_nodes(p, i, VALUE_ALONE, normal, find_arrivals);
 }
 
 static void clear_sums(panel *p, const integrands wanted)
@@ -108,39 +119,42 @@ static integrands integrands_wanted(const panel *p, const exact_query *query)
     return !p->items.position && p->plan->wide ? CHECKED_GRADIENT : GRADIENT;
 }
 
-double integrate_panel(panel *p, const exact_query *query, const intptr_t *query_item)
+/* Add up the nodes of each item's sum, and add that to the query's item. There is room for whole groups of vectors. */
+static void hand_out(const panel *p, const lanes *sums, const intptr_t *query_item, double *to)
 {
     const intptr_t items = QUARTET * p->items.quartets, *item = p->items.item;
+    for (intptr_t j = 0; j < items; j += NODE_LANES) {
+        const lanes group = lanes_sums(sums + j);
+        for (intptr_t i = 0; i < NODE_LANES && j + i < items; i++)
+            if (item[j + i] >= 0)
+                to[query_item[item[j + i]]] += group[i];
+    }
+}
+
+double integrate_panel(panel *p, const exact_query *query, const intptr_t *query_item)
+{
+    const intptr_t items = QUARTET * p->items.quartets;
     const integrands wanted = integrands_wanted(p, query);
     p->all_checked &= wanted == CHECKED_GRADIENT;
     p->planned_error = larger(p->planned_error, p->plan->error);
     p->planned_hessian_error = larger(p->planned_hessian_error, p->plan->hessian_error);
     clear_sums(p, wanted);
-    for (int i = 0; i < p->plan->nodes && !p->cancellation->requested; i += PLR_LANES) {
-        if (p->items.position && wanted == HESSIAN)
-            integrate_nodes(p, i, HESSIAN, 1);
-        else if (p->items.position && wanted == GRADIENT)
-            integrate_nodes(p, i, GRADIENT, 1);
-        else if (p->items.position)
-            integrate_nodes(p, i, VALUE_ALONE, 1);
-        else if (wanted == HESSIAN)
-            integrate_nodes(p, i, HESSIAN, 0);
-        else if (wanted == CHECKED_GRADIENT)
-            integrate_nodes(p, i, CHECKED_GRADIENT, 0);
-        else if (wanted == GRADIENT)
-            integrate_nodes(p, i, GRADIENT, 0);
-        else
-            integrate_nodes(p, i, VALUE_ALONE, 0);
+    for (int i = 0; i < p->plan->nodes && !p->cancellation->requested; i += NODE_LANES) {
+#ifndef PLR_SINGLE
+        if (p->items.position) {
+            integrate_wanted(p, i, wanted, 1, normal_arrivals);
+            continue;
+        }
+#endif
+        integrate_wanted(p, i, wanted, 0, exponential_arrivals);
     }
     for (intptr_t j = 0; wanted == CHECKED_GRADIENT && j < items; j++) {
-        const double finest = vec_sum(p->sums.check[j]);
+        const double finest = lanes_sum(p->sums.check[j]);
         p->unresolved += finest * finest;
     }
-    for (intptr_t j = 0; query->gradient && j < items; j++)
-        if (item[j] >= 0)
-            query->gradient[query_item[item[j]]] += vec_sum(p->sums.gradient[j]);
-    for (intptr_t j = 0; query->hessian && j < items; j++)
-        if (item[j] >= 0)
-            query->hessian[query_item[item[j]]] += vec_sum(p->sums.hessian[j]);
-    return vec_sum(p->sums.value);
+    if (query->gradient)
+        hand_out(p, p->sums.gradient, query_item, query->gradient);
+    if (query->hessian)
+        hand_out(p, p->sums.hessian, query_item, query->hessian);
+    return lanes_sum(p->sums.value);
 }

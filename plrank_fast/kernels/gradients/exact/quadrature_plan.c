@@ -51,10 +51,10 @@ PLR_INLINE double crossing(tail_bound before, tail_bound after, double log_cut)
 }
 
 /* Walk along the axis ln t from the first arrivals to where what is lost falls below tolerance.cut. Returns ln of the
- * end of the integral; *steepest_slope: the largest Lambda'^2 / V on the way; *no_rank_left: whether no rank is open
- * there. */
+ * end of the integral; *steepest_slope: the largest Lambda'^2 / V on the way. Of the plan, sets `arrived` and
+ * `ended`. */
 static double find_end(const score_histogram *histogram, double log_S, double K, double t0, double t1,
-                       tolerances tolerance, double *steepest_slope, int *no_rank_left)
+                       tolerances tolerance, double *steepest_slope, quadrature_plan *plan)
 {
     const double log_cut = log(tolerance.cut), earlier = K - 1;
     int step = (int)floor((-log_S - 1) * BINS_PER_NAT);
@@ -69,6 +69,8 @@ static double find_end(const score_histogram *histogram, double log_S, double K,
     int ended = 0, dead_before = 0, dead_since = 0; /* dead: a step after which less is lost than may be */
     for (; step <= last && step < log_t1 * BINS_PER_NAT + 1; step++) {
         arrival_profile at = profile_at(&exponential_table, histogram, step);
+        if (step >= 0 && step < EARLY_STEPS)
+            plan->arrived[step] = at.arrivals;
         const double ahead = at.arrivals - earlier;
         tail_bound loss = {0, 0};
         int dead = 0;
@@ -100,7 +102,7 @@ static double find_end(const score_histogram *histogram, double log_S, double K,
         ended = 0;
     }
     *steepest_slope = steepest;
-    *no_rank_left = ended;
+    plan->ended = ended;
     return log_end;
 }
 
@@ -115,7 +117,8 @@ void plan_quadrature(const score_histogram *histogram, double S, double K, doubl
                      quadrature_plan *plan)
 {
     double steepest;
-    const double log_end = find_end(histogram, log(S), K, t0, t1, tolerance, &steepest, &plan->ended);
+    memset(plan->arrived, 0, sizeof plan->arrived);
+    const double log_end = find_end(histogram, log(S), K, t0, t1, tolerance, &steepest, plan);
     const double b = sqrt(steepest + 1.6 * 1.6), end = larger(exp(log_end) - t0, 1e-3 * t0);
     const double v_end = asinh(sqrt(S * end) / b), length = 2 * b * v_end;
     const double few = smaller(1, SINGLE_ITEMS / b), fourth = few * few * few * few;
@@ -164,5 +167,9 @@ void place_nodes(quadrature_plan *plan, int piece)
         lanes dt = (2 * scale * v_length) * (sinh_v * cosh_v) * vec_load(rule.weight + i);
         vec_store(plan->time + i, t);
         vec_store(plan->weight + i, dt);
+    }
+    for (int i = plan->nodes; i % PLR_LANES_32; i++) {
+        plan->time[i] = plan->time[plan->nodes - 1];
+        plan->weight[i] = plan->finest[i] = 0;
     }
 }
