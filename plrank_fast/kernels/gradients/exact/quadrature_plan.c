@@ -69,8 +69,8 @@ static double find_end(const score_histogram *histogram, double log_S, double K,
     int ended = 0, dead_before = 0, dead_since = 0; /* dead: a step after which less is lost than may be */
     for (; step <= last && step < log_t1 * BINS_PER_NAT + 1; step++) {
         arrival_profile at = profile_at(&exponential_table, histogram, step);
-        if (step >= 0 && step < EARLY_STEPS)
-            plan->arrived[step] = at.arrivals;
+        if (step >= FIRST_EARLY_STEP && step < FIRST_EARLY_STEP + EARLY_STEPS)
+            plan->arrived[step - FIRST_EARLY_STEP] = at.arrivals;
         const double ahead = at.arrivals - earlier;
         tail_bound loss = {0, 0};
         int dead = 0;

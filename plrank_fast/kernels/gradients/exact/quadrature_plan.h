@@ -15,7 +15,8 @@
 #include "gradients/exact/gauss_legendre.h"
 #include "gradients/exact/score_histogram.h"
 
-#define EARLY_STEPS 3
+#define FIRST_EARLY_STEP -1
+#define EARLY_STEPS 4
 
 /* Allowed errors, absolute: of the quadrature, for an integral of order 1, and what may be lost after the end of time,
  * in units of R (tail_bound.h). */
@@ -32,7 +33,8 @@ typedef struct {
     int wide;               /* nodes are as dense as single items need them, not many arrivals together */
     double error;           /* that they leave, by the rule that chose them: smaller than asked, for they come in eights */
     double hessian_error;   /* likewise, of the diagonal of the Hessian */
-    double arrived[EARLY_STEPS]; /* items expected to have by t = e^(step / BINS_PER_NAT); 0 where not looked at */
+    double arrived[EARLY_STEPS]; /* items expected to have by t = e^(step / BINS_PER_NAT), for four steps from the first
+                                    on; 0 where not looked at */
     double t0, b, S, v_end; /* of the map */
     double time[MOST_NODES], weight[MOST_NODES], finest[MOST_NODES]; /* of one piece; filled up to whole vectors of
                                                                         floats, with the last node at weight 0 */
