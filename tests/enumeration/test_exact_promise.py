@@ -137,6 +137,79 @@ class TestCoarse:
         assert worst.max() <= share_of_promise, worst
 
 
+def in_floats(scores, relevance, rank_weights, *, hessian=False):
+    """Whether a tolerance of 1e-3, from which on nodes may be floats, gives other digits than one just below, which
+    has the same nodes: seen by more than the rounding of doubles."""
+    coarse, finer = (
+        np.concatenate(np.atleast_2d(plr.pl_rank_exact(scores, relevance, rank_weights, rtol=rtol, hessian=hessian)))
+        for rtol in (1e-3, 1e-3 * (1 - 1e-12))
+    )
+    return bool(np.abs(coarse - finer).max() > 1e-10 * np.abs(finer).max())
+
+
+def lists_for_floats(count, seed=0):
+    """Few ranks, and scores that the powers of odds are large for: spread out, in groups far apart, one above all."""
+    rng = np.random.default_rng(seed)
+    for _ in range(count):
+        n_docs, cutoff = int(rng.integers(16, 150)), int(rng.integers(1, 13))
+        scores = [
+            lambda n=n_docs: rng.choice([0.3, 1.0, 2.0, 4.0]) * rng.normal(size=n),
+            lambda n=n_docs: rng.integers(0, rng.integers(2, 5), n) * rng.uniform(1, 9),
+            lambda n=n_docs: rng.normal(size=n) + np.where(np.arange(n) < rng.integers(1, 6), rng.uniform(1, 9), 0.0),
+            lambda n=n_docs: 1e-3 * rng.normal(size=n),
+        ][rng.integers(4)]()
+        relevance = [
+            lambda n=n_docs: 2.0 ** rng.choice(5, p=[0.52, 0.32, 0.13, 0.02, 0.01], size=n) - 1,
+            lambda n=n_docs: rng.integers(-1, 2, n) + 0.03 * rng.normal(size=n),
+            lambda n=n_docs: rng.normal(size=n),
+        ][rng.integers(3)]()
+        rank_weights = [plr.dcg_weights(cutoff), np.ones(cutoff), rng.normal(size=cutoff)][rng.integers(3)]
+        yield scores, relevance, rank_weights
+
+
+class TestFloats:
+    """Coarse tolerances, at which the integrands are computed in floats: their rounding is part of the promise."""
+
+    @pytest.mark.filterwarnings("ignore:scores look like grades|relevance looks like")
+    def test_sweep(self, share_of_promise):
+        """Most are seen to have been computed in floats, with the Hessian diagonal and without. Mutants: see the
+        commit's table."""
+        worst, seen, problems = 0.0, np.zeros(2), 0
+        for problem in lists_for_floats(300):
+            _, gradient, hessian = far_finer(*problem)
+            for rtol in (1e-3, 1e-2):
+                alone = plr.pl_rank_exact(*problem, rtol=rtol)
+                beside, diagonal = plr.pl_rank_exact(*problem, rtol=rtol, hessian=True)
+                pairs = (alone, gradient), (beside, gradient), (diagonal, hessian)
+                worst = max(worst, *(promised(got, best, *problem[1:]) / rtol for got, best in pairs))
+            seen += [in_floats(*problem), in_floats(*problem, hessian=True)]
+            problems += 1
+        assert worst <= share_of_promise
+        assert (seen > 0.6 * problems).all(), seen
+
+    def test_where_doubles_remain(self):
+        """Few documents, many ranks, magnitudes that products of floats cannot hold."""
+        rng = np.random.default_rng(0)
+        scores, relevance = rng.normal(size=40), rng.integers(0, 5, 40) * 1.0
+        assert in_floats(scores, relevance, plr.dcg_weights(12))
+        assert not in_floats(scores, relevance, plr.dcg_weights(13))
+        assert not in_floats(scores[:15], relevance[:15], plr.dcg_weights(12))
+        for magnitude in (1e-30, 1e-10, 1e10, 1e30):
+            assert not in_floats(scores, relevance * magnitude, plr.dcg_weights(5))
+            assert not in_floats(scores, relevance, plr.dcg_weights(5) * magnitude)
+
+    def test_same_odds_many_times(self):
+        """Found by climbing: six documents far above the others have the same odds, hence the same rounding errors, and
+        none of them is left of the gradient but errors. Mutant: powers of odds whose errors grow by 200 (1.7)."""
+        scores = 6.5 * np.array([1, 0, 0, 2, 0, 1, 1, 0, 1, 2, 1, 0, 1, 2, 0, 2, 0, 0, 0, 2])
+        relevance = np.array(
+            [1.02, 0.028, 0.0116, 0.997, 0.985, 0.949, 0.0305, 0.0, 0.0367, -0.957, -1.007, -0.994, -1.012, 0.975,
+             -0.0155, -1.0, 0.997, -0.0243, 0.966, -0.0006]
+        )  # fmt: skip
+        assert in_floats(scores, relevance, np.ones(11))
+        assert broken(scores, relevance, np.ones(11), 1e-3, oracle=far_finer).max() <= 0.2
+
+
 class Adversary:
     """Problems that are hard for a plan of nodes, and small changes of them."""
 

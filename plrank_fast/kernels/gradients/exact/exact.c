@@ -9,6 +9,7 @@
 #define COARSE 1e-3 /* tolerance from which floats are tried: at 1e-4 every fourth attempt would fail the check */
 #define FEW_RANKS 12 /* for which they pay, as the powers of most odds are small enough for them */
 #define FEWEST_ITEMS 16 /* for which they do */
+#define MOST_IN_FLOATS 1e9 /* magnitude, either way, of relevance and rank weights, whose products are sums' terms */
 #define ATTEMPTS 4 /* at an accuracy that the check of errors agrees with */
 
 static void find_range(const double *x, intptr_t n, double *least, double *most)
@@ -71,11 +72,17 @@ static double describe_problem(exact_problem *problem, problem_shape *shape)
     return problem->common * total_theta + last_theta * total_rho;
 }
 
+static int far_from_ends_of_floats(double magnitude)
+{
+    return magnitude > 1 / MOST_IN_FLOATS && magnitude < MOST_IN_FLOATS;
+}
+
 /* Few items are not worth a second rule, and their check may be blind by chance. */
-static int floats_pay(const exact_problem *problem)
+static int floats_pay(const exact_problem *problem, const problem_shape *shape)
 {
     const exact_query *query = problem->query;
-    return query->rtol >= COARSE && query->D >= FEWEST_ITEMS && problem->K <= FEW_RANKS;
+    return query->rtol >= COARSE && query->D >= FEWEST_ITEMS && problem->K <= FEW_RANKS &&
+           far_from_ends_of_floats(shape->variation) && far_from_ends_of_floats(shape->range_of_rho);
 }
 
 /* As often as the errors are larger than promised, with more nodes each time. */
@@ -88,7 +95,7 @@ static void integrate_query(exact_problem *problem, const problem_shape *shape, 
     for (int attempt = 0; attempt < ATTEMPTS && !query->cancellation.requested; attempt++) {
         problem->tolerance = (tolerances){.nodes = accuracy, .cut = cut * accuracy,
                                           .derivatives = derivatives, .single_ranks = shape->single_ranks,
-                                          .single = attempt == 0 && floats_pay(problem)};
+                                          .single = attempt == 0 && floats_pay(problem, shape)};
         problem->value = 0;
         problem->panel.planned_error = problem->panel.planned_hessian_error = 0;
         problem->panel.unresolved = 0;
