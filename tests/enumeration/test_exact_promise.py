@@ -172,8 +172,7 @@ class TestFloats:
 
     @pytest.mark.filterwarnings("ignore:scores look like grades|relevance looks like")
     def test_sweep(self, share_of_promise):
-        """Most are seen to have been computed in floats, with the Hessian diagonal and without. Mutants: see the
-        commit's table."""
+        """Most are seen to have been computed in floats, with the Hessian diagonal and without."""
         worst, seen, problems = 0.0, np.zeros(2), 0
         for problem in lists_for_floats(300):
             _, gradient, hessian = far_finer(*problem)
@@ -208,6 +207,16 @@ class TestFloats:
         )  # fmt: skip
         assert in_floats(scores, relevance, np.ones(11))
         assert broken(scores, relevance, np.ones(11), 1e-3, oracle=far_finer).max() <= 0.2
+
+    def test_all_divided(self):
+        """Found by climbing: fewer than 2 K documents, eleven of them ahead, and odds at which either direction of the
+        division seems safe. Mutant: downwards from the inverse of the largest odds for upwards, which holds only for
+        coefficients below the number of arrivals (5.1)."""
+        scores = np.array([258, 258, 258, 257, 260, 258, 257, 257, 257, 258, 259, -1, 0, 1, 0, 0, 30, 0, 31]) / 100
+        relevance = np.array([0, 0, 0, 0, -1, 0, 1, 0, 0, 0, 0, 0, 1, 0, -1, 0, 0, -0.4, 1])
+        rank_weights = np.array([1, 6, 5, 4, 4, 4, 3, 3, 3, 3, 3]) / 10
+        assert in_floats(scores, relevance, rank_weights)
+        assert broken(scores, relevance, rank_weights, 1e-3, oracle=far_finer).max() <= 0.2
 
 
 class Adversary:

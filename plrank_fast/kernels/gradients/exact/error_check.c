@@ -11,7 +11,7 @@
 #define UNRESOLVED 0.1     /* errors over (what shows of the finest pattern)^2 / norm, seen up to this */
 #define LEAST_UNSEEN 0.03  /* of the error that nodes are planned for, which hides from the sum of the gradient */
 #define MOST_UNSEEN 0.3    /* likewise, at worst */
-#define ROUNDING 1.2e-5      /* of floats, in units of the variation of rank weights times the range of relevance */
+#define ROUNDING 3e-5      /* of floats, in units of the variation of rank weights times the range of relevance */
 #define FEW 8              /* items whose gradients are too few numbers to be checked */
 #define ITEMS_PER_RANK 5   /* and rank again: from there on the gradient's norm can be told beforehand */
 #define SHARE_OF_CHECK 0.1 /* of what the check of what was planned allows: what the nodes are planned for */

@@ -165,13 +165,15 @@ static double largest_upward(intptr_t K, const quadrature_plan *plan)
 void set_ranks(exact_problem *problem, intptr_t n, intptr_t arrived, intptr_t K, int single)
 {
     const double nodes = problem->tolerance.nodes;
+    const double upward_limit = K == 1   ? single ? 1e30 : 1e300
+                                : single ? largest_upward(K, problem->panel.plan)
+                                         : larger(1, pow(TO_SPARE * nodes, 1.0 / (double)(K - 1)));
     problem->panel.ranks = (rank_block){
         .K = K,
         .theta = with_margins(problem->panel_theta, problem->theta + arrived, K, single),
         .delta = with_margins(problem->panel_delta, problem->delta + arrived, K, single),
-        .upward_limit = K == 1  ? single ? 1e30 : 1e300
-                        : single ? largest_upward(K, problem->panel.plan)
-                                 : larger(1, pow(TO_SPARE * nodes, 1.0 / (double)(K - 1))),
+        .upward_limit = upward_limit,
+        .downward_limit = single ? 1 : 1 / upward_limit, /* how many have arrived says nothing of the last coefficients */
         .bits = 13 - log2(nodes),
         .single = single,
         .divide_all = n < 2 * K,

@@ -13,12 +13,12 @@
 #include "gradients/exact/item_integrand.h"
 
 /* The largest odds that are divided by upwards, in a group whose least are `first`, at the first node, and whose
- * largest are `last`, at the last one. Both directions are safe while 1 / upward_limit < r < upward_limit: with all
+ * largest are `last`, at the last one. Both directions are safe while downward_limit <= r <= upward_limit: with all
  * coefficients at hand, one of them often serves all lanes. */
 PLR_INLINE double division_border(const rank_block *ranks, double first, double last)
 {
     const double limit = ranks->upward_limit;
-    return ranks->divide_all && last > limit && first * limit >= 1 ? 0 : limit;
+    return ranks->divide_all && last > limit && first >= ranks->downward_limit ? 0 : limit;
 }
 
 /* Upwards: x = P / (1 + r z), v = (B - rho w x) / (1 + r z) over the coefficients low to high. */
