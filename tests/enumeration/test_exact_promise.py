@@ -7,6 +7,7 @@ import pytest
 
 import plrank_fast as plr
 from plrank_fast import reference
+from plrank_fast._core.gradients import exact as _exact
 from test_exact import far_finer, promised
 
 
@@ -137,14 +138,15 @@ class TestCoarse:
         assert worst.max() <= share_of_promise, worst
 
 
-def in_floats(scores, relevance, rank_weights, *, hessian=False):
-    """Whether a tolerance of 1e-3, from which on nodes may be floats, gives other digits than one just below, which
-    has the same nodes: seen by more than the rounding of doubles."""
-    coarse, finer = (
-        np.concatenate(np.atleast_2d(plr.pl_rank_exact(scores, relevance, rank_weights, rtol=rtol, hessian=hessian)))
-        for rtol in (1e-3, 1e-3 * (1 - 1e-12))
-    )
-    return bool(np.abs(coarse - finer).max() > 1e-10 * np.abs(finer).max())
+def effort(scores, relevance, rank_weights, *, rtol=1e-3, hessian=False):
+    """Attempts, nodes of the last one, and whether it computed in floats."""
+    problem = [np.ascontiguousarray(x, float) for x in (scores, relevance, rank_weights)]
+    outputs = np.zeros((2, problem[0].size))
+    return _exact.effort(*problem, rtol, outputs[0], outputs[1] if hessian else None)
+
+
+def in_floats(*problem, **options):
+    return effort(*problem, **options)[2]
 
 
 def lists_for_floats(count, seed=0):
@@ -197,16 +199,28 @@ class TestFloats:
             assert not in_floats(scores, relevance * magnitude, plr.dcg_weights(5))
             assert not in_floats(scores, relevance, plr.dcg_weights(5) * magnitude)
 
-    def test_same_odds_many_times(self):
+    def test_small_gradient(self):
         """Found by climbing: six documents far above the others have the same odds, hence the same rounding errors, and
-        none of them is left of the gradient but errors. Mutant: powers of odds whose errors grow by 200 (1.7)."""
+        hardly anything is left of the gradient. It is computed again, in doubles. Mutant: the rounding of floats not
+        looked at."""
         scores = 6.5 * np.array([1, 0, 0, 2, 0, 1, 1, 0, 1, 2, 1, 0, 1, 2, 0, 2, 0, 0, 0, 2])
         relevance = np.array(
             [1.02, 0.028, 0.0116, 0.997, 0.985, 0.949, 0.0305, 0.0, 0.0367, -0.957, -1.007, -0.994, -1.012, 0.975,
              -0.0155, -1.0, 0.997, -0.0243, 0.966, -0.0006]
         )  # fmt: skip
-        assert in_floats(scores, relevance, np.ones(11))
+        attempts, _, floats = effort(scores, relevance, np.ones(11))
+        assert attempts == 2 and not floats
         assert broken(scores, relevance, np.ones(11), 1e-3, oracle=far_finer).max() <= 0.2
+
+    def test_peaked_lists(self):
+        """Odds beyond the largest float, which stand for an arrival that is certain; where the last time is so late that
+        its square overflows, doubles at once. Mutants: e^700 as the largest odds, floats at all times (not a number is
+        left of the sums, which are computed again)."""
+        rng = np.random.default_rng(1)
+        tried = [effort(4 * rng.normal(size=24), rng.normal(size=24), plr.dcg_weights(10)) for _ in range(100)]
+        assert np.mean([floats for _, _, floats in tried]) > 0.8
+        attempts, _, floats = effort(-4.0 * np.arange(24), np.arange(24) % 3, np.ones(9), hessian=True)
+        assert attempts == 1 and not floats
 
     def test_all_divided(self):
         """Found by climbing: fewer than 2 K documents, eleven of them ahead, and odds at which either direction of the

@@ -15,6 +15,14 @@ def solve_batch(
     value: NDArray[np.float64] | None,
     inverse_sigma: float = 0.0,
 ) -> None: ...
+def effort(
+    scores: NDArray[np.float64],
+    relevance: NDArray[np.float64],
+    rank_weights: NDArray[np.float64],
+    rtol: float,
+    gradient: NDArray[np.float64],
+    hessian: NDArray[np.float64] | None,
+) -> tuple[int, int, bool]: ...
 def rank_probabilities_batch(
     scores: NDArray[np.float64], offsets: NDArray[np.int64], n_threads: int, probabilities: NDArray[np.float64]
 ) -> None: ...

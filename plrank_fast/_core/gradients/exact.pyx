@@ -31,6 +31,7 @@ cdef extern from "gradients/exact/exact.h" nogil:
         intptr_t columns
         cancellation cancellation
         double value
+        int attempts, nodes, in_floats
 
     int PLR_EXACT_GRADIENT
     int PLR_EXACT_PROBABILITIES
@@ -85,6 +86,18 @@ cdef int solve_with_noise(
     intp_t cutoff, double rtol, double *gradient, double *hessian, double *value, char *workspace, bint interruptible
 ) noexcept nogil:
     """As ``solve``, for scores with normal noise if ``inverse_sigma`` is above 0."""
+    cdef exact_query task = solved(
+        inverse_sigma, scores, relevance, n_items, rank_weights, cutoff, rtol, gradient, hessian, workspace,
+        interruptible)
+    if value != NULL:
+        value[0] = task.value
+    return -1 if task.cancellation.requested else 0
+
+
+cdef exact_query solved(
+    double inverse_sigma, const double *scores, const double *relevance, intp_t n_items, const double *rank_weights,
+    intp_t cutoff, double rtol, double *gradient, double *hessian, char *workspace, bint interruptible
+) noexcept nogil:
     cdef exact_query task
     set_cancellation(&task.cancellation, interruptible)
     task.D = n_items
@@ -100,9 +113,7 @@ cdef int solve_with_noise(
         kernels.solve_normal(&task, inverse_sigma, workspace)
     else:
         kernels.solve(&task, workspace)
-    if value != NULL:
-        value[0] = task.value
-    return -1 if task.cancellation.requested else 0
+    return task
 
 
 cdef int find_rank_probabilities(
@@ -272,6 +283,23 @@ def lone_solution(
     if not with_hessian:
         return first
     return first, query.deliver(n_results * sizeof(double), n_results * sizeof(double), n_results, None)
+
+
+def effort(
+    const double[::1] scores, const double[::1] relevance, const double[::1] rank_weights, double rtol,
+    double[::1] gradient, double[::1] hessian
+):
+    """Solve one query; returns the attempts it took, the nodes of the last one, and whether that was in floats.
+
+    ``hessian`` may be None. Scores, relevance, rank weights and ``gradient`` are not empty.
+    """
+    cdef Workspaces workspace = Workspaces(1, exact_workspace(scores.shape[0], rank_weights.shape[0], False))
+    cdef exact_query task
+    with nogil:
+        task = solved(
+            0.0, &scores[0], &relevance[0], scores.shape[0], &rank_weights[0], rank_weights.shape[0], rtol,
+            &gradient[0], &hessian[0] if hessian is not None else NULL, workspace.of_thread(0), False)
+    return task.attempts, task.nodes, bool(task.in_floats)
 
 
 def rank_probabilities_batch(

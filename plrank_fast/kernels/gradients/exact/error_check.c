@@ -120,7 +120,7 @@ static double excess_of_rounding(const exact_problem *problem, const problem_sha
 {
     const double scale = shape->variation * shape->range_of_rho;
     const double floor = LEAST_NORM * shape->largest_theta * shape->largest_rho;
-    return problem->panel.any_single ? ROUNDING * scale / (problem->query->rtol * larger(norm, floor)) : 0;
+    return problem->query->in_floats ? ROUNDING * scale / (problem->query->rtol * larger(norm, floor)) : 0;
 }
 
 /* What was planned of the diagonal of the Hessian, over what is promised of it. Nothing else is known of its error. */

@@ -99,10 +99,9 @@ static void integrate_query(exact_problem *problem, const problem_shape *shape, 
         problem->value = 0;
         problem->panel.planned_error = problem->panel.planned_hessian_error = 0;
         problem->panel.unresolved = 0;
-        problem->panel.any_single = 0;
         problem->panel.all_checked = 1;
         query->attempts = attempt + 1;
-        query->nodes = 0;
+        query->nodes = query->in_floats = 0;
         const unsigned before = flush_denormals(); /* many chances are so small, early and late */
         if (problem->inverse_sigma > 0)
             integrate_normal(problem);
@@ -130,7 +129,7 @@ static void solve_query(exact_query *query, double inverse_sigma, void *memory)
     problem.inverse_sigma = inverse_sigma;
     problem.panel.cancellation = &query->cancellation;
     query->value = 0;
-    query->attempts = query->nodes = 0;
+    query->attempts = query->nodes = query->in_floats = 0;
     clear_outputs(query);
     if (D == 0 || K <= 0)
         return;

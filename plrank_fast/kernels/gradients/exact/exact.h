@@ -9,12 +9,13 @@
  *     quadrature_plan       nodes for exponential arrival times
  *     normal_plan           nodes for normal ones
  *     item_block            a panel's items, in the order that the evaluators want
+ *     node_lanes            vectors of nodes: doubles or, for coarse tolerances, floats
  *     exact_panel           what the evaluators share: items, rank weights, nodes, workspace
  *     truncated_product     P and B by multiplication
  *     power_sums            P by Newton's identities
  *     arrival_polynomials   P and B at a vector of nodes, by both
  *     leave_one_out_series, leave_one_out_division, item_integrand    from P and B to each item's integrand
- *     panel_integrals       their sums over all nodes of a panel
+ *     panel_integrals       their sums over all nodes of a panel; panel_integrals_in_floats    compiled once more
  *     rank_probabilities    likewise, for the chance of each rank
  *     moment_compression    a few nodes in place of many items of low weight
  *     exact_problem         one query: what is known of it, its workspace
@@ -39,6 +40,7 @@ typedef struct {
     cancellation cancellation;
     double value;               /* out */
     int attempts, nodes;        /* out: how often the nodes were chosen anew, how many there were in the end */
+    int in_floats;              /* out: whether the last attempt computed in floats */
 } exact_query;
 
 enum { PLR_EXACT_GRADIENT, PLR_EXACT_PROBABILITIES, PLR_EXACT_NORMAL }; /* purposes of a workspace */

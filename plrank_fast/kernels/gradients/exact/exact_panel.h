@@ -82,7 +82,6 @@ typedef struct {
     /* Largest that plans have foreseen, of all panels so far: of the gradient, and of the diagonal of the Hessian. */
     double planned_error, planned_hessian_error;
     double unresolved;          /* sum of squares of check, over all panels so far */
-    int any_single;             /* whether any panel so far was integrated in floats */
     int all_checked;            /* whether all panels so far have one */
     cancellation *cancellation;
 } panel;

@@ -36,7 +36,7 @@ static int integrate_stretch(exact_problem *problem, intptr_t n, intptr_t arrive
             problem->value += integrate_panel_in_floats(p, problem->query, problem->query_item);
         else
             problem->value += integrate_panel(p, problem->query, problem->query_item);
-        p->any_single |= single;
+        problem->query->in_floats |= single;
     }
     return p->plan->ended;
 }
