@@ -172,8 +172,8 @@ def _from_given_rankings(
 def advantage_over_others(rewards: FloatArray, weights: FloatArray | None = None) -> FloatArray:
     """Rewards (n_queries, n_rankings) less the mean of the other rankings' of the query, weighted if there are weights.
 
-    Others without any weight have mean 0. Equal rewards leave exactly nothing: they are counted from that of the heaviest
-    ranking, which is part of every mean but its own, so that no ranking's part has more rounding error than its terms.
+    Others without any weight have mean 0. Equal rewards leave exactly nothing: they are counted from that of the
+    heaviest ranking, which is part of every mean but its own, so that none has more rounding error than its terms.
     """
     n_rankings = rewards.shape[1]
     if weights is None:

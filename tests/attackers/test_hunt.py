@@ -292,7 +292,6 @@ class TestFound:
         monkeypatch.setattr(gradients, "LARGEST_SPREAD", np.inf)
         assert case.measure()["distribution of 'latin_hypercube'"] == np.inf
 
-
     def test_baseline_of_the_heaviest(self):
         """A ranking that nearly all weight is on, of reward 0, beside lighter ones of reward 15. Seen failing with
         rewards counted from the first ranking's, 15, whose rounding had the heavy one's weight (7.8e6)."""

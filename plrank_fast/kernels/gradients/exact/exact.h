@@ -15,7 +15,7 @@
  *     power_sums            P by Newton's identities
  *     arrival_polynomials   P and B at a vector of nodes, by both
  *     leave_one_out_series, leave_one_out_division, item_integrand    from P and B to each item's integrand
- *     panel_integrals       their sums over all nodes of a panel; panel_integrals_in_floats    compiled once more
+ *     panel_integrals, panel_integrals_in_floats    their sums over all nodes of a panel
  *     rank_probabilities    likewise, for the chance of each rank
  *     moment_compression    a few nodes in place of many items of low weight
  *     exact_problem         one query: what is known of it, its workspace
