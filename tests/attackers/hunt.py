@@ -53,7 +53,7 @@ class Case:
                 "ignore", message="scores look like grades|relevance looks like|labels look like|.*gains"
             )
             ratios = ATTACKS[self.attack].measure(problem, finer=finer)
-        if not finer and max(ratios.values()) > SUSPICIOUS:
+        if not finer and max(ratios.values(), default=0.0) > SUSPICIOUS:
             return self.measure(finer=True)
         return ratios
 
