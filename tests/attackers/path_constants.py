@@ -60,6 +60,8 @@ CONSTANTS = (
     Constant(f"{_EXACT}/exact_panels.h", "#define GAP ", "7.0", "2.0", "200.0", " "),
     Constant(f"{_EXACT}/arrival_polynomials.c", "#define FEWEST_SMALL ", "5", "1", "1000000", " "),
     Constant(f"{_EXACT}/arrival_polynomials.c", "#define BANDED_FROM ", "32", "1", "1000000", " "),
+    Constant(f"{_EXACT}/exact.c", "#define FEW_RANKS ", "12", "1000000", "0", " "),
+    Constant(f"{_EXACT}/exact.c", "#define FEWEST_ITEMS ", "16", "9", "1000000", " "),
     Constant(f"{_EXACT}/moment_compression.h", "#define COMPRESSED_FROM ", "300", "1", "100000000", " "),
     # what a method is chosen by
     Constant("cost_model.py", "WORTH_OF_EXACTNESS = ", "5.0", "0.0", "1e18"),

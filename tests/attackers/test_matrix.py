@@ -1,6 +1,7 @@
 """``make matrix`` and ``make tsan``: their changes are those of the sources as they stand, and runs are resumed."""
 
 import dataclasses
+import itertools
 import json
 from pathlib import Path
 
@@ -73,6 +74,9 @@ class TestRuns:
         assert len(tested) == 2
         run_rows(rows, ["tests/a", "tests/b"], tmp_path)
         assert tested[2:] == [("one", "tests/b"), ("two", "tests/b")]
+        both = run_rows(rows, ["tests/a", "tests/b"], tmp_path)
+        assert [(one.row, one.tests) for one in both] == list(itertools.product(["one", "two"], ["tests/a", "tests/b"]))
+        assert len(tested) == 4
         run_rows([dataclasses.replace(rows[0], options="c")], ["tests/a"], tmp_path)
         assert tested[4:] == [("one", "tests/a")]
 

@@ -169,6 +169,7 @@ def lists_for_floats(count, seed=0):
         yield scores, relevance, rank_weights
 
 
+@pytest.mark.chosen_path
 class TestFloats:
     """Coarse tolerances, at which the integrands are computed in floats: their rounding is part of the promise."""
 
