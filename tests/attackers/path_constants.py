@@ -64,7 +64,7 @@ CONSTANTS = (
     Constant(f"{_EXACT}/exact.c", "#define FEWEST_ITEMS ", "16", "9", "1000000", " "),
     Constant(f"{_EXACT}/moment_compression.h", "#define COMPRESSED_FROM ", "300", "1", "100000000", " "),
     # what a method is chosen by
-    Constant("cost_model.py", "WORTH_OF_EXACTNESS = ", "5.0", "0.0", "1e18"),
+    Constant("cost_model.py", "WORTH_OF_EXACTNESS = ", "8.0", "0.0", "1e18"),
     Constant("chunks.py", "QUERY_COST = ", "20", "0", "1_000_000", "  #"),
 )  # fmt: skip
 

@@ -32,7 +32,8 @@ def test_choice():
     assert choose_method(np.arange(0, 10_001, 100), 10) == "pl_rank_exact"
     assert choose_method(np.arange(0, 3001, 300), 100) == "pl_rank_cmc"
     assert choose_method(np.arange(0, 241, 24), 10) == "pl_rank_exact"
-    assert choose_method(np.arange(0, 241, 24), 25) == "pl_rank_cmc"  # ranks to the last: more nodes
+    assert choose_method(np.arange(0, 241, 24), 25) == "pl_rank_exact"  # ranks to the last
+    assert choose_method(np.arange(0, 1201, 120), 50) == "pl_rank_cmc"
     assert choose_method([0], 10) == "pl_rank_exact"
 
 
