@@ -35,8 +35,8 @@ NANOSECONDS = {
         (11, 12, 13, 17, 29, 31),
     ),
 }
-# A sample of pl_rank_cmc errs by a few per cent, the exact gradient does not: it is worth some more time, which is little
-# beside a model's. So much that the usual cutoff of 10 is trained exactly at every length from 24 on.
+# A sample of pl_rank_cmc errs by a few per cent, the exact gradient does not: it is worth some more time, which is
+# little beside a model's. So much that the usual cutoff of 10 is trained exactly at every length from 24 on.
 WORTH_OF_EXACTNESS = 8.0
 
 
