@@ -6,6 +6,7 @@ microseconds where the document says so, of calls timed in turn within one run, 
 
 from __future__ import annotations
 
+import functools
 import subprocess
 import sys
 import time
@@ -131,11 +132,11 @@ def lightgbm_gradient(seconds: float) -> tuple[float, ...]:
 
         long, short = fastest_in_turn(rounds("lambdarank", 25), rounds("lambdarank", 5), seconds)
         plain_long, plain_short = fastest_in_turn(rounds("regression", 25), rounds("regression", 5), seconds)
-        arguments, options = (scores, relevance, plr.dcg_weights(10)), {"offsets": offsets, "n_threads": 1}
+        ours_on_these = functools.partial(
+            plr.pl_rank_exact, scores, relevance, plr.dcg_weights(10), offsets=offsets, n_threads=1
+        )
         ours, coarse = fastest_in_turn(
-            lambda: plr.pl_rank_exact(*arguments, **options),  # noqa: B023
-            lambda: plr.pl_rank_exact(*arguments, rtol=1e-3, hessian=True, **options),  # noqa: B023
-            seconds,
+            ours_on_these, functools.partial(ours_on_these, rtol=1e-3, hessian=True), seconds
         )
         lambdarank = ((long - short) - (plain_long - plain_short)) / 20
         shares.append(lambdarank / ours)
