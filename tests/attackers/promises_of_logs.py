@@ -79,9 +79,9 @@ def shared_out(
     share = weights / weights.sum()
     value, spread = (share * gains).sum(), (share * sizes).sum()
     most = np.abs(gains) + np.abs(value)
-    size = (share * sizes * most).sum()
-    credit = slopes / weights.sum() * (gains - value)
     lost = np.finfo(float).tiny / OF_TERMS * (weights > 0)  # a weight below it has fewer digits, or is 0
+    size = ((share * sizes + lost / weights.sum()) * most).sum()
+    credit = slopes / weights.sum() * (gains - value)
     return (value, size), (credit, (slopes * ((sizes + spread) * most + size) + lost * most) / weights.sum())
 
 
