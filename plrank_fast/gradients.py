@@ -472,8 +472,9 @@ def pl_rank_exact(
     rtol : float
         Promised accuracy, 1e-10 to 1, for each query: the norm of the gradient's error is at most ``rtol`` times the
         norm of the gradient, or times max|theta| max|rho| / 1000 where the gradient is smaller than that. The same
-        holds for the Hessian diagonal and its norm. Below 1e-10 rounding errors would dominate. If ``sigma`` is not 1,
-        the promise is for sigma times the gradient and sigma squared times the Hessian diagonal.
+        holds for the Hessian diagonal and its norm. Below 1e-10 rounding errors would dominate; from 1e-3 on, short
+        cutoffs are computed in single precision, which is faster. If ``sigma`` is not 1, the promise is for sigma times
+        the gradient and sigma squared times the Hessian diagonal.
     hessian : bool
         Whether to compute the diagonal of the Hessian too; it costs about a quarter more nodes. Do not pass it to
         boosted trees as their curvature: see the notes.
