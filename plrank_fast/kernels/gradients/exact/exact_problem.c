@@ -149,10 +149,11 @@ static const void *with_margins(void *to, const double *from, intptr_t K, int si
  * least those of the plan's last step before have arrived. */
 static double largest_upward(intptr_t K, const quadrature_plan *plan)
 {
-    const double log_most = log(MOST_GROWTH), increment = 0.125, first = log_most / (double)(K - 1);
+    const double increment = 0.125, factor = exp(increment);
+    const double log_most = log(MOST_GROWTH), first = log_most / (double)(K - 1);
     double r = exp(first);
     for (double log_r = first + increment; log_r < 5; log_r += increment) {
-        const double tried = r * 1.1331484530668263; /* e^increment */
+        const double tried = r * factor;
         const int step = tried < 1.72 ? 0 : tried < 4.21 ? 1 : tried < 14.2 ? 2 : 3;
         const double arrived = tried < 0.84 ? 0 : plan->arrived[step];
         if ((double)(K - 1) * log_r - (1 - 1 / tried) * arrived > log_most)
