@@ -304,6 +304,12 @@ class TestFound:
         an oracle that did not (2.3e8 and 7.1e8)."""
         assert max(Case("logs", seeds).measure().values()) <= 1
 
+    @pytest.mark.parametrize("seed", [1485941275, 465599443, 1005201023])
+    def test_squares_of_light_weights(self, seed):
+        """Gaps of 354 to 600 nats: squares of a weight in the unit of the heaviest item are 0, those of its inverse
+        infinite, and `pl_rank_3` refused its own Hessian. Mutant: one unit for up to 600 nats, as it was."""
+        assert max(Case("given", (seed,)).measure().values()) <= 1
+
 
 class TestCommand:
     def test_lines_can_be_measured_again(self, capsys, monkeypatch):

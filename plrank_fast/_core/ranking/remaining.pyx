@@ -69,7 +69,7 @@ cdef char *prepare_remaining(
     for d in range(n_items):
         lowest = min(lowest, scores[d])
         remaining.position[d] = <int32_t>remaining.n_leading
-    remaining.wide = not (highest - lowest <= PLR_LARGEST_SPREAD)
+    remaining.wide = not (highest - lowest <= PLR_LARGEST_SPREAD / 3)  # as squares are taken of weights
     if remaining.wide:
         for d in range(n_items):
             remaining.weights[d] = exp(scores[d] - highest)
