@@ -10,8 +10,9 @@ sum is ever small in its unit:
   those of them that were placed. When t others are placed, t leading items are left over (t + 1, if there are
   others at all), each heavier than any of the placed others, so this difference cannot cancel against the sum.
 - S_K, ..., S_1 then grow from the tail by adding placed weights.
-- If the scores span more than a double's range, each rank has a unit of its own: the highest-scored item not placed
-  before it. S_k is at least 1 in that unit, and changing units only ever multiplies by factors <= 1.
+- If the scores span so much that squares of weights might leave a double's range, each rank has a unit of its own:
+  the highest-scored item not placed before it. S_k is at least 1 in that unit, and changing units only ever
+  multiplies by factors <= 1.
 
 Per ranking this is O(K); per query O(D), as the leading items come from introselect.
 """
@@ -69,7 +70,7 @@ cdef char *prepare_remaining(
     for d in range(n_items):
         lowest = min(lowest, scores[d])
         remaining.position[d] = <int32_t>remaining.n_leading
-    remaining.wide = not (highest - lowest <= PLR_LARGEST_SPREAD / 3)  # as squares are taken of weights
+    remaining.wide = not (highest - lowest <= PLR_LARGEST_SPREAD / 3)  # the Hessian has squares of weights
     if remaining.wide:
         for d in range(n_items):
             remaining.weights[d] = exp(scores[d] - highest)

@@ -36,11 +36,10 @@
 /* The ranks that a panel's items compete for. */
 typedef struct {
     intptr_t K;
-    const real *theta, *delta;   /* K entries, MARGIN zeros on either side */
+    const real *theta, *delta;   /* K entries, MARGIN zeros on either side: set_ranks */
     double upward_limit;         /* largest odds for which their powers may be used upwards, >= 1 */
     double downward_limit;       /* smallest for which those of their inverse may be, from the last coefficient on */
     double bits;                 /* a series stops after -log2 of its ratio has added up to this */
-    int single;                  /* theta and delta are floats, for integrate_panel_in_floats */
     int divide_all;              /* too few items to share coefficients: divide for each of them */
     intptr_t most_coefficients;  /* that there is room for: more than any band has */
 } rank_block;

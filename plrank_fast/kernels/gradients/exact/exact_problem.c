@@ -176,7 +176,6 @@ void set_ranks(exact_problem *problem, intptr_t n, intptr_t arrived, intptr_t K,
         .upward_limit = upward_limit,
         .downward_limit = single ? 1 : 1 / upward_limit, /* how many have arrived says nothing of the last coefficients */
         .bits = 13 - log2(nodes),
-        .single = single,
         .divide_all = n < 2 * K,
         .most_coefficients = most_coefficients(problem->query->D, K),
     };
