@@ -540,7 +540,8 @@ def pl_rank_exact(
     outputs = validation.output_pair(out, gradient.shape) if hessian else (validation.output(out, gradient.shape), None)
     _exact.solve_batch(scores_, relevance_, weights, offsets_, rtol, threads, gradient, diagonal, None, inverse_sigma)
     names = "relevance, rank_weights and sigma"
-    gradient *= factor
+    if factor != 1.0:
+        gradient *= factor
     gradient = scaling.restore(gradient, scaling.added(exponents, of_sigma), offsets_, names)
     if diagonal is not None:
         diagonal *= factor

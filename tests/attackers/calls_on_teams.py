@@ -22,7 +22,9 @@ from test_batch_is_loop import CASES, SETTINGS, arguments_of  # noqa: E402
 
 LONGEST_CALL = 5.0  # seconds; on a busy machine a thread may have done all of a shorter one before another is woken
 WITHOUT_TEAM = {disparity}  # NumPy alone
-CUT_INTO_PARTS = {plr.sample_rankings, plr.stochastic_rank, plr.pl_rank_3, plr.pl_rank_cmc}
+CUT_INTO_PARTS = {
+    plr.sample_rankings, plr.stochastic_rank, plr.pl_rank_3, plr.pl_rank_cmc, plr.pl_rank_exact, plr.rank_probabilities,
+}  # fmt: skip
 
 
 def calls() -> Iterator[tuple[Callable[..., object], dict[str, object]]]:

@@ -36,7 +36,7 @@ CONSTANTS = (
     Constant("_core/runtime/threads.pyx", "cdef double ROUND_NS = ", "5e7", "1e3", "1e18"),
     Constant("_core/runtime/threads.pyx", "cdef double LEARNT_FACTOR = ", "1.0", "1e-6", "1e6"),
     Constant("_core/runtime/threads.pyx", "cdef double LATE_NS = ", "3e5", "-1.0", "1e18", "  #"),
-    Constant("_core/runtime/threads.pyx", "cdef size_t LARGEST_SPARE = ", "16 << 20", "0", "<size_t>1 << 60"),
+    Constant("_core/runtime/threads.pyx", "cdef size_t LARGEST_SPARE = ", "64 << 20", "0", "<size_t>1 << 60"),
     Constant("_core/runtime/batch.pyx", "cdef double OVERHEAD_ITEMS = ", "25.0", "0.0", "1e3"),
     Constant("_core/runtime/batch.pyx", "cdef double LONG_ROUNDS = ", "0.04", "0.0", "1e18"),
     Constant("_core/runtime/batch.pyx", "    return max(<intp_t>1, min(<intp_t>16, ", "n_queries // (32 * n_threads)",
@@ -62,6 +62,9 @@ CONSTANTS = (
     Constant(f"{_EXACT}/arrival_polynomials.c", "#define BANDED_FROM ", "32", "1", "1000000", " "),
     Constant(f"{_EXACT}/exact.c", "#define FEW_RANKS ", "12", "1000000", "0", " "),
     Constant(f"{_EXACT}/exact.c", "#define FEWEST_ITEMS ", "16", "9", "1000000", " "),
+    Constant(f"{_EXACT}/list_blocks.h", "#define ITEMS_OF_BLOCK ", "16384", "512", "1099511627776"),
+    Constant(f"{_EXACT}/panel_integrals.c", "#define QUARTETS_OF_BLOCK ", "64", "2", "1099511627776"),
+    Constant(f"{_EXACT}/exact_panel.h", "#define MOST_SIDE_BY_SIDE ", "8", "1", "64", " /*"),
     Constant(f"{_EXACT}/moment_compression.h", "#define COMPRESSED_FROM ", "300", "1", "100000000", " "),
     # what a method is chosen by
     Constant("cost_model.py", "WORTH_OF_EXACTNESS = ", "8.0", "0.0", "1e18"),

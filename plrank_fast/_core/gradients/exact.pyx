@@ -5,8 +5,11 @@ The kernels are in kernels/gradients/exact: ``exact.h`` lists the files, docs/nu
 
 from libc.stddef cimport size_t
 from libc.stdint cimport intptr_t
+from libc.string cimport memset
 
-from plrank_fast._core.runtime.batch cimport Batch, batch_of, longest_query, run_batch
+from plrank_fast._core.runtime.batch cimport (
+    Batch, batch_of, longest_query, loop_of_threads, parallel_loop, run_batch,
+)
 from plrank_fast._core.runtime.lone_query cimport NOT_TAKEN, LoneQuery, plain_count, plain_output, plain_threads
 from plrank_fast._core.runtime.queries cimport Queries, Query, queries_of, query_at
 from plrank_fast._core.runtime.scalar_types cimport int64_t, intp_t
@@ -18,6 +21,7 @@ cdef extern from "gradients/exact/exact.h" nogil:
         int (*interrupted)() noexcept nogil
         int requested
         double work
+        const cancellation *of_caller
 
     ctypedef struct exact_query:
         intptr_t D, K
@@ -30,6 +34,7 @@ cdef extern from "gradients/exact/exact.h" nogil:
         double *probabilities
         intptr_t columns
         cancellation cancellation
+        parallel_loop loop
         double value
         int attempts, nodes, in_floats
 
@@ -39,7 +44,7 @@ cdef extern from "gradients/exact/exact.h" nogil:
 
     ctypedef struct exact_kernels:
         void (*prepare)() noexcept nogil
-        size_t (*workspace)(intptr_t D, intptr_t K, int purpose) noexcept nogil
+        size_t (*workspace)(intptr_t D, intptr_t K, int purpose, int n_threads) noexcept nogil
         void (*solve)(exact_query *query, void *workspace) noexcept nogil
         void (*rank_probabilities)(exact_query *query, void *workspace) noexcept nogil
         void (*solve_normal)(exact_query *query, double inverse_sigma, void *workspace) noexcept nogil
@@ -55,12 +60,16 @@ cdef double NS_PER_ITEM_AND_RANK = 4.0
 cdef double PEAKED = 4.0  # scores of trained models cost several times as much: what a further thread is worth
 
 
-cdef inline void set_cancellation(cancellation *state, bint interruptible) noexcept nogil:
-    state.interrupted = NULL
+cdef exact_query new_query(intp_t n_items, const double *scores, bint interruptible, int n_threads) noexcept nogil:
+    """A query of which the caller has still to say what is asked."""
+    cdef exact_query task
+    memset(&task, 0, sizeof(task))
     if interruptible:
-        state.interrupted = signal_came
-    state.requested = 0
-    state.work = 0.0
+        task.cancellation.interrupted = signal_came
+    task.loop = loop_of_threads(n_threads)
+    task.D = n_items
+    task.scores = scores
+    return task
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -69,7 +78,7 @@ cdef inline void set_cancellation(cancellation *state, bint interruptible) noexc
 
 cdef size_t exact_workspace(intp_t n_items, intp_t cutoff, bint probabilities) noexcept nogil:
     """Bytes for one query, on cache lines."""
-    return kernels.workspace(n_items, cutoff, PLR_EXACT_PROBABILITIES if probabilities else PLR_EXACT_GRADIENT)
+    return kernels.workspace(n_items, cutoff, PLR_EXACT_PROBABILITIES if probabilities else PLR_EXACT_GRADIENT, 1)
 
 
 cdef int solve(
@@ -77,18 +86,8 @@ cdef int solve(
     double rtol, double *gradient, double *hessian, double *value, char *workspace, bint interruptible
 ) noexcept nogil:
     """Outputs that are NULL are not asked for. Returns -1 if interrupted."""
-    return solve_with_noise(
-        0.0, scores, relevance, n_items, rank_weights, cutoff, rtol, gradient, hessian, value, workspace, interruptible)
-
-
-cdef int solve_with_noise(
-    double inverse_sigma, const double *scores, const double *relevance, intp_t n_items, const double *rank_weights,
-    intp_t cutoff, double rtol, double *gradient, double *hessian, double *value, char *workspace, bint interruptible
-) noexcept nogil:
-    """As ``solve``, for scores with normal noise if ``inverse_sigma`` is above 0."""
     cdef exact_query task = solved(
-        inverse_sigma, scores, relevance, n_items, rank_weights, cutoff, rtol, gradient, hessian, workspace,
-        interruptible)
+        0.0, scores, relevance, n_items, rank_weights, cutoff, rtol, gradient, hessian, workspace, interruptible, 1)
     if value != NULL:
         value[0] = task.value
     return -1 if task.cancellation.requested else 0
@@ -96,19 +95,16 @@ cdef int solve_with_noise(
 
 cdef exact_query solved(
     double inverse_sigma, const double *scores, const double *relevance, intp_t n_items, const double *rank_weights,
-    intp_t cutoff, double rtol, double *gradient, double *hessian, char *workspace, bint interruptible
+    intp_t cutoff, double rtol, double *gradient, double *hessian, char *workspace, bint interruptible, int n_threads
 ) noexcept nogil:
-    cdef exact_query task
-    set_cancellation(&task.cancellation, interruptible)
-    task.D = n_items
+    """As ``solve``, for scores with normal noise if ``inverse_sigma`` is above 0, on up to ``n_threads`` threads."""
+    cdef exact_query task = new_query(n_items, scores, interruptible, n_threads)
     task.K = cutoff
-    task.scores = scores
     task.relevance = relevance
     task.rank_weights = rank_weights
     task.rtol = rtol
     task.gradient = gradient
     task.hessian = hessian
-    task.probabilities = NULL
     if inverse_sigma > 0.0:
         kernels.solve_normal(&task, inverse_sigma, workspace)
     else:
@@ -120,13 +116,16 @@ cdef int find_rank_probabilities(
     const double *scores, intp_t n_items, intp_t cutoff, double *probabilities, char *workspace, bint interruptible
 ) noexcept nogil:
     """Fill ``probabilities`` (n_items, cutoff). Returns -1 if interrupted."""
-    cdef exact_query task
-    set_cancellation(&task.cancellation, interruptible)
-    task.D = n_items
-    task.scores = scores
+    return find_with_threads(scores, n_items, cutoff, probabilities, workspace, interruptible, 1)
+
+
+cdef int find_with_threads(
+    const double *scores, intp_t n_items, intp_t cutoff, double *probabilities, char *workspace, bint interruptible,
+    int n_threads
+) noexcept nogil:
+    cdef exact_query task = new_query(n_items, scores, interruptible, n_threads)
     task.columns = cutoff
     task.probabilities = probabilities
-    task.gradient = task.hessian = NULL
     kernels.rank_probabilities(&task, workspace)
     return -1 if task.cancellation.requested else 0
 
@@ -142,28 +141,36 @@ cdef struct SolveCall:
     double *gradient             # outputs that are NULL are not asked for
     double *hessian
     double *value
-    size_t workspace
 
 
-cdef void solve_query(const SolveCall *call, intp_t q, char *workspace, bint interruptible) noexcept nogil:
+cdef void solve_query(
+    const SolveCall *call, intp_t q, char *workspace, bint interruptible, int n_threads
+) noexcept nogil:
     cdef Query query = query_at(&call.queries, q)
-    solve_with_noise(
+    cdef exact_query task = solved(
         call.inverse_sigma, query.scores, query.relevance, query.n_items, query.rank_weights, call.queries.n_ranks,
         call.rtol, call.gradient + query.first if call.gradient != NULL else NULL,
-        call.hessian + query.first if call.hessian != NULL else NULL,
-        call.value + q if call.value != NULL else NULL, workspace, interruptible)
+        call.hessian + query.first if call.hessian != NULL else NULL, workspace, interruptible, n_threads)
+    if call.value != NULL:
+        call.value[q] = task.value
 
 
 cdef void solve_in_batch(const void *call, intp_t q, char *workspace) noexcept nogil:
-    solve_query(<const SolveCall *>call, q, workspace, False)
+    solve_query(<const SolveCall *>call, q, workspace, False, 1)
+
+
+cdef inline int purpose_of(const SolveCall *call) noexcept nogil:
+    return PLR_EXACT_NORMAL if call.inverse_sigma > 0.0 else PLR_EXACT_GRADIENT
 
 
 cdef int solve_long_query(const void *call_, intp_t q, int n_threads) except -1:
-    """On one thread, which looks for Ctrl-C between nodes."""
+    """The threads share its nodes and its items; the calling one looks for Ctrl-C between them."""
     cdef const SolveCall *call = <const SolveCall *>call_
-    cdef Workspaces workspace = Workspaces(1, call.workspace)
+    cdef intp_t n_items = query_at(&call.queries, q).n_items
+    cdef Workspaces workspace = Workspaces(
+        1, kernels.workspace(n_items, call.queries.n_ranks, purpose_of(call), n_threads))
     with nogil:
-        solve_query(call, q, workspace.of_thread(0), True)
+        solve_query(call, q, workspace.of_thread(0), True, n_threads)
     return raise_if_stopped()
 
 
@@ -171,27 +178,28 @@ cdef struct RankProbabilitiesCall:
     Queries queries
     double *probabilities        # (n_docs, columns)
     intp_t columns
-    size_t workspace
 
 
 cdef void find_query_probabilities(
-    const RankProbabilitiesCall *call, intp_t q, char *workspace, bint interruptible
+    const RankProbabilitiesCall *call, intp_t q, char *workspace, bint interruptible, int n_threads
 ) noexcept nogil:
     cdef Query query = query_at(&call.queries, q)
-    find_rank_probabilities(
+    find_with_threads(
         query.scores, query.n_items, call.columns, call.probabilities + query.first * call.columns, workspace,
-        interruptible)
+        interruptible, n_threads)
 
 
 cdef void find_in_batch(const void *call, intp_t q, char *workspace) noexcept nogil:
-    find_query_probabilities(<const RankProbabilitiesCall *>call, q, workspace, False)
+    find_query_probabilities(<const RankProbabilitiesCall *>call, q, workspace, False, 1)
 
 
 cdef int find_long_query(const void *call_, intp_t q, int n_threads) except -1:
     cdef const RankProbabilitiesCall *call = <const RankProbabilitiesCall *>call_
-    cdef Workspaces workspace = Workspaces(1, call.workspace)
+    cdef intp_t n_items = query_at(&call.queries, q).n_items
+    cdef Workspaces workspace = Workspaces(
+        1, kernels.workspace(n_items, call.columns, PLR_EXACT_PROBABILITIES, n_threads))
     with nogil:
-        find_query_probabilities(call, q, workspace.of_thread(0), True)
+        find_query_probabilities(call, q, workspace.of_thread(0), True, n_threads)
     return raise_if_stopped()
 
 
@@ -201,23 +209,20 @@ cdef int find_long_query(const void *call_, intp_t q, int n_threads) except -1:
 
 cdef void describe_solving(Batch *batch, SolveCall *call, intp_t longest, intp_t n_ranks) noexcept:
     """What is done for each query of a call whose tolerance and noise are known, and what it costs."""
-    call.workspace = kernels.workspace(
-        longest, n_ranks, PLR_EXACT_NORMAL if call.inverse_sigma > 0.0 else PLR_EXACT_GRADIENT)
     batch.call = call
     batch.query = solve_in_batch
     batch.long_query = solve_long_query
-    batch.workspace = call.workspace
+    batch.workspace = kernels.workspace(longest, n_ranks, purpose_of(call), 1)
     batch.ns_per_item = NS_PER_ITEM + NS_PER_ITEM_AND_RANK * min(n_ranks, longest)
     batch.slowest = PEAKED
 
 
 cdef void describe_finding(Batch *batch, RankProbabilitiesCall *call, intp_t longest) noexcept:
     """The same for rank probabilities."""
-    call.workspace = exact_workspace(longest, call.columns, True)
     batch.call = call
     batch.query = find_in_batch
     batch.long_query = find_long_query
-    batch.workspace = call.workspace
+    batch.workspace = exact_workspace(longest, call.columns, True)
     batch.ns_per_item = NS_PER_ITEM + 2 * NS_PER_ITEM_AND_RANK * min(call.columns, longest)
     batch.slowest = PEAKED
 
@@ -298,7 +303,7 @@ def effort(
     with nogil:
         task = solved(
             0.0, &scores[0], &relevance[0], scores.shape[0], &rank_weights[0], rank_weights.shape[0], rtol,
-            &gradient[0], &hessian[0] if hessian is not None else NULL, workspace.of_thread(0), False)
+            &gradient[0], &hessian[0] if hessian is not None else NULL, workspace.of_thread(0), False, 1)
     return task.attempts, task.nodes, bool(task.in_floats)
 
 

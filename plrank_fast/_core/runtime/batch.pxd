@@ -12,6 +12,13 @@ ctypedef void (*task_function)(const void *call, intp_t task, char *workspace) n
 # Estimated nanoseconds of a query of so many items.
 ctypedef double (*cost_function)(const void *call, intp_t n_items) noexcept nogil
 
+# Loops within a query, for kernels: the header says what they may count on.
+cdef extern from "runtime/parallel_loop.h" nogil:
+    ctypedef void (*loop_body)(void *argument, intp_t i, int thread) noexcept nogil
+    ctypedef struct parallel_loop:
+        void (*run)(loop_body body, void *argument, intp_t n, int n_threads) noexcept nogil
+        int n_threads
+
 cdef struct Batch:
     const void *call
     query_function query
@@ -31,5 +38,6 @@ cdef bint is_short(const Batch *batch) noexcept nogil
 cdef int run_query(const Batch *batch, char *workspace) except -1
 cdef int run_tasks(
     task_function task, const void *call, intp_t n_tasks, int n_threads, Workspaces workspaces) except -1
+cdef parallel_loop loop_of_threads(int n_threads) noexcept nogil
 cdef intp_t longest_query(const int64_t[::1] offsets) noexcept nogil
 cdef intp_t parts_per_thread(double ns_per_part, intp_t n_parts, int n_threads) noexcept nogil

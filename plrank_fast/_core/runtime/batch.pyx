@@ -15,12 +15,14 @@ from plrank_fast._core.runtime.scalar_types cimport int64_t, intp_t
 from plrank_fast._core.runtime.threads cimport (
     LEARNT_FACTOR,
     ROUND_NS,
+    SHORT_NS,
     WORTH_NS,
     Workspaces,
     check_interrupt,
     monotonic_ns,
     most_threads,
     note_lateness,
+    this_thread,
     threads_for,
     threads_in_time,
 )
@@ -190,6 +192,24 @@ cdef int run_tasks(
         for i in prange(n_tasks, schedule="dynamic", num_threads=threads):
             task(call, i, workspaces.of_this_thread())
     return check_interrupt()
+
+
+cdef void run_parallel_loop(loop_body body, void *argument, intp_t n, int n_threads) noexcept nogil:
+    cdef intp_t i
+    cdef int threads = threads_in_time(0.0, threads_for(n_threads, n))
+    cdef double started = monotonic_ns()
+    for i in prange(n, schedule="dynamic", num_threads=threads):
+        body(argument, i, this_thread())
+    if monotonic_ns() < started + SHORT_NS:  # what is late for a longer loop is not felt
+        note_lateness(started, threads)
+
+
+cdef parallel_loop loop_of_threads(int n_threads) noexcept nogil:
+    """What a kernel is given to share loops among at most so many threads."""
+    cdef parallel_loop loop
+    loop.run = run_parallel_loop
+    loop.n_threads = n_threads
+    return loop
 
 
 cdef intp_t parts_per_thread(double ns_per_part, intp_t n_parts, int n_threads) noexcept nogil:

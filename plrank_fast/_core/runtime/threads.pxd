@@ -6,11 +6,13 @@ from plrank_fast._core.runtime.scalar_types cimport intp_t
 cdef double ROUND_NS
 cdef double WORTH_NS
 cdef double LEARNT_FACTOR
+cdef double SHORT_NS
 
 cdef int most_threads(int n_threads, intp_t n_tasks) noexcept nogil
 cdef int threads_for(int n_threads, intp_t n_tasks) noexcept nogil
-cdef int threads_in_time(double work, int n_threads) noexcept
-cdef void note_lateness(double started, int n_threads) noexcept
+cdef int threads_in_time(double work, int n_threads) noexcept nogil
+cdef void note_lateness(double started, int n_threads) noexcept nogil
+cdef int this_thread() noexcept nogil
 cdef double monotonic_ns() noexcept nogil
 cdef int check_interrupt() except -1
 cdef int signal_came() noexcept nogil

@@ -73,6 +73,18 @@ cdef extern from *:
         __atomic_load(&plr_last_begun, &last, __ATOMIC_RELAXED);
         return __atomic_load_n(&plr_begun, __ATOMIC_RELAXED) >= n_threads && last < moment;
     }
+    /* Until when short rounds do without a team (below), and for how long they have last done. */
+    static double plr_pause = 0.0, plr_pause_ends = 0.0;
+    static double plr_get(const double *number)
+    {
+        double value;
+        __atomic_load(number, &value, __ATOMIC_RELAXED);
+        return value;
+    }
+    static void plr_set(double *number, double value)
+    {
+        __atomic_store(number, &value, __ATOMIC_RELAXED);
+    }
     static inline void plr_note_beginning(void)
     {
         static __thread int seen = 0;
@@ -102,6 +114,9 @@ cdef extern from *:
     int plr_watch_forks() nogil
     int plr_team
     uint64_t plr_workers
+    double plr_pause, plr_pause_ends
+    double plr_get(const double *number) nogil
+    void plr_set(double *number, double value) nogil
     void plr_new_round() nogil
     bint plr_began_by(int n_threads, double moment) nogil
     int plr_enter_team() nogil
@@ -136,12 +151,13 @@ def set_costs(
     For tests: which way a query takes depends on estimates and on time, its result must not; nor on what was in the
     memory that is kept for the next call, at most ``spare_bytes``. A pause of teams ends with this call.
     """
-    global ROUND_NS, WORTH_NS, LEARNT_FACTOR, LATE_NS, FIRST_PAUSE_NS, LARGEST_SPARE, pause, pause_ends
+    global ROUND_NS, WORTH_NS, LEARNT_FACTOR, LATE_NS, FIRST_PAUSE_NS, LARGEST_SPARE
     before = {
         "round_ns": ROUND_NS, "worth_ns": WORTH_NS, "learnt_factor": LEARNT_FACTOR, "late_ns": LATE_NS,
         "pause_ns": FIRST_PAUSE_NS, "spare_bytes": LARGEST_SPARE,
     }
-    pause = pause_ends = 0.0
+    plr_set(&plr_pause, 0.0)
+    plr_set(&plr_pause_ends, 0.0)
     if late_ns is not None:
         LATE_NS = late_ns
     if pause_ns is not None:
@@ -237,6 +253,11 @@ cdef int threads_for(int n_threads, intp_t n_tasks) noexcept nogil:
     return plr_possible_team(most_threads(n_threads, n_tasks), STACK_BYTES)
 
 
+cdef int this_thread() noexcept nogil:
+    """The number of the thread of the team that asks, which has been given work now."""
+    return plr_enter_team()
+
+
 cdef double monotonic_ns() noexcept nogil:
     """Nanoseconds since some moment."""
     return plr_nanoseconds()
@@ -248,34 +269,30 @@ cdef double monotonic_ns() noexcept nogil:
 
 # A parallel region ends when all of its team have arrived. Beside busy processes one of them may have to wait several
 # milliseconds for a time slice, only to learn that nothing is left to do. Where the last team came late the next one is
-# likely to as well, so that short rounds do without for a while, longer each time it is late again. Touched under the
-# GIL only.
+# likely to as well, so that short rounds do without for a while, longer each time it is late again.
 cdef double LATE_NS = 3e5  # after the beginning of a round; a thread that gets a processor takes a tenth of this
 cdef double SHORT_NS = 1e8  # estimated work of a round in which a time slice would be felt
 cdef double FIRST_PAUSE_NS = 2e7
 cdef double LONGEST_PAUSE = 50.0  # times the first
-cdef double pause = 0.0, pause_ends = 0.0
 
 
-cdef int threads_in_time(double work, int n_threads) noexcept:
+cdef int threads_in_time(double work, int n_threads) noexcept nogil:
     """``n_threads``, or one if the round is short and the last team came late."""
-    if n_threads > 1 and WORTH_NS > 0.0 and work < SHORT_NS and plr_nanoseconds() < pause_ends:
+    if n_threads > 1 and WORTH_NS > 0.0 and work < SHORT_NS and plr_nanoseconds() < plr_get(&plr_pause_ends):
         return 1
     plr_new_round()
     return n_threads
 
 
-cdef void note_lateness(double started, int n_threads) noexcept:
+cdef void note_lateness(double started, int n_threads) noexcept nogil:
     """Look, after a round that began at ``started``, whether its team of ``n_threads`` came in time."""
-    global pause, pause_ends
-    cdef double ended = plr_nanoseconds()
+    cdef double ended = plr_nanoseconds(), pause = 0.0
     if n_threads == 1 or ended < started + 2.0 * LATE_NS:
         return
-    if plr_began_by(n_threads, started + LATE_NS):
-        pause = 0.0
-    else:
-        pause = min(max(2.0 * pause, FIRST_PAUSE_NS), LONGEST_PAUSE * FIRST_PAUSE_NS)
-        pause_ends = ended + pause
+    if not plr_began_by(n_threads, started + LATE_NS):
+        pause = min(max(2.0 * plr_get(&plr_pause), FIRST_PAUSE_NS), LONGEST_PAUSE * FIRST_PAUSE_NS)
+        plr_set(&plr_pause_ends, ended + pause)
+    plr_set(&plr_pause, pause)
 
 
 cdef long long LOOKS = 0  # touched under the GIL only
@@ -310,7 +327,7 @@ cdef int raise_if_stopped() except -1:
 
 # One freed block is kept for the next call: page faults were 7 % of a call on 64 queries of 316 items, 16 samples each.
 # Touched under the GIL only.
-cdef size_t LARGEST_SPARE = 16 << 20
+cdef size_t LARGEST_SPARE = 64 << 20
 cdef char *_spare = NULL
 cdef size_t _spare_size = 0
 

@@ -9,25 +9,33 @@
 #include <xmmintrin.h>
 #endif
 
-/* Returns what restore_denormals takes. */
-static inline unsigned flush_denormals(void)
+/* What restore_denormals takes. */
+static inline unsigned denormals_mode(void)
 {
 #if defined(__x86_64__)
-    const unsigned before = _mm_getcsr();
-    _mm_setcsr(before | _MM_FLUSH_ZERO_ON);
-    return before;
+    return _mm_getcsr();
 #else
     return 0;
 #endif
 }
 
-static inline void restore_denormals(unsigned before)
+static inline void restore_denormals(unsigned mode)
 {
 #if defined(__x86_64__)
-    _mm_setcsr(before);
+    _mm_setcsr(mode);
 #else
-    (void)before;
+    (void)mode;
 #endif
+}
+
+/* Returns the mode before. */
+static inline unsigned flush_denormals(void)
+{
+    const unsigned before = denormals_mode();
+#if defined(__x86_64__)
+    _mm_setcsr(before | _MM_FLUSH_ZERO_ON);
+#endif
+    return before;
 }
 
 #endif

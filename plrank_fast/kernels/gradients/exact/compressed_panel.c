@@ -8,23 +8,37 @@
 #define FEW_RANKS 12     /* for which COMPRESSED_FROM holds; for each more, */
 #define ITEMS_PER_RANK 8 /* so many items more */
 
-/* Weights of all items in problem->f; returns their sum. */
-static double weigh_all(exact_problem *problem)
+/* Weights of a block of items, in problem->f, their sum, and their moments. */
+static void weigh_block(void *problem_, intptr_t block, int thread)
 {
+    exact_problem *problem = problem_;
     const exact_query *query = problem->query;
+    const item_range items = block_of_list(query->D, block);
     lanes sum = {0};
-    for (intptr_t j = 0; j < query->D; j += PLR_LANES) {
+    for (intptr_t j = items.begin; j < items.end; j += PLR_LANES) {
         lanes f = vec_all(-INFINITY);
-        if (query->D - j >= PLR_LANES)
+        if (items.end - j >= PLR_LANES)
             f = vec_load(query->scores + j) - problem->highest;
         else
-            for (intptr_t i = j; i < query->D; i++)
+            for (intptr_t i = j; i < items.end; i++)
                 f[i - j] = query->scores[i] - problem->highest;
         const lanes w = vec_exp_flush(f);
         vec_store(problem->f + j, w);
         sum += w;
     }
-    return vec_sum(sum);
+    problem->of_block[block].sum[0] = vec_sum(sum);
+    sum_octaves(problem->octaves + block, items.end - items.begin, problem->f + items.begin,
+                query->relevance + items.begin, problem->common);
+    (void)thread;
+}
+
+/* Weights of all items, in problem->f, and their moments; returns their sum. */
+static double weigh_all(exact_problem *problem)
+{
+    const double sum = sum_over_list(problem, weigh_block).sum[0];
+    for (intptr_t block = 1; block < blocks_of_list(problem->query->D); block++)
+        merge_octaves(problem->octaves, problem->octaves + block);
+    return sum;
 }
 
 /* The first octave all of whose items are light enough at the end of time: the error of compression is about 1e-7 r^8
@@ -35,29 +49,51 @@ static int first_light_octave(double nodes, double end)
     return heaviest >= 2 ? 0 : (int)ceil(1 - log2(heaviest));
 }
 
-/* The items that are heavier than those of the octave, one by one: their number. */
-static intptr_t take_heavy(exact_problem *problem, int first_octave)
+/* How many items are heavier than those of the octave. */
+static intptr_t count_heavy(const exact_problem *problem, int first_octave)
 {
+    double n = 0;
+    for (int octave = 0; octave < first_octave; octave++)
+        n += problem->octaves->plain[COPIES * octave][0];
+    return (intptr_t)n;
+}
+
+/* These items one by one, which there is room for. */
+static void take_heavy(exact_problem *problem, int first_octave)
+{
+    const exact_query *query = problem->query;
     const double heaviest_of_octave = ldexp(1, 1 - first_octave), *w = problem->f;
-    const intptr_t D = problem->query->D;
     intptr_t n = 0;
-    for (intptr_t j = 0; j < D; j++) {
+    for (intptr_t j = 0; j < query->D; j++) {
+        if (w[j] < heaviest_of_octave)
+            continue;
         problem->query_item[n] = j;
-        n += w[j] >= heaviest_of_octave;
+        problem->w[n] = w[j];
+        problem->rho[n++] = query->relevance[j] - problem->common;
     }
-    return n;
+}
+
+/* What proxies got, to a block of the items they stand for. */
+static void return_to_block(void *problem_, intptr_t block, int thread)
+{
+    const exact_problem *problem = problem_;
+    const exact_query *query = problem->query;
+    const item_range items = block_of_list(query->D, block);
+    const intptr_t j = items.begin, n = items.end - items.begin;
+    return_to_items(problem->polynomials, n, problem->f + j, query->relevance + j, problem->common, problem->returned + j);
+    (void)thread;
 }
 
 static void return_from_proxies(exact_problem *problem, const lanes *plain, const lanes *relevant, double *to)
 {
-    const exact_query *query = problem->query;
     const proxy_items *proxies = &problem->panel.proxies;
     for (intptr_t c = 0; c < proxies->count; c++) {
         problem->proxy_zeroth[c] = vec_sum(plain[c]);
         problem->proxy_first[c] = vec_sum(relevant[c]);
     }
-    return_to_items(proxies, problem->proxy_zeroth, problem->proxy_first, query->D, problem->f, query->relevance,
-                    problem->common, to);
+    interpolate_proxies(proxies, problem->proxy_zeroth, problem->proxy_first, problem->polynomials);
+    problem->returned = to;
+    pass_over_list(problem, return_to_block);
 }
 
 int integrate_compressed(exact_problem *problem)
@@ -68,8 +104,7 @@ int integrate_compressed(exact_problem *problem)
     const intptr_t more = K > FEW_RANKS ? ITEMS_PER_RANK * (K - FEW_RANKS) : 0;
     if (D < COMPRESSED_FROM + more || D < ITEMS_PER_RANK * K || query->probabilities)
         return 0;
-    const double S = weigh_all(problem), *w = problem->f;
-    add_to_octaves(problem->octaves, D, w, query->relevance, problem->common);
+    const double S = weigh_all(problem);
     histogram_of_octaves(problem->histogram, problem->octaves);
     if (has_gap(problem->histogram, K, GAP))
         return 0;
@@ -84,13 +119,11 @@ int integrate_compressed(exact_problem *problem)
     const int first_octave = first_light_octave(problem->tolerance.nodes, end);
     if (first_octave >= OCTAVES)
         return 0;
-    const intptr_t n = take_heavy(problem, first_octave);
+    const intptr_t n = count_heavy(problem, first_octave);
     if (n > D / 4)
         return 0;
-    for (intptr_t i = 0; i < n; i++) {
-        problem->w[i] = w[problem->query_item[i]];
-        problem->rho[i] = query->relevance[problem->query_item[i]] - problem->common;
-    }
+    lay_out_panel(problem, n);
+    take_heavy(problem, first_octave);
     set_ranks(problem, D, 0, K, 0);
     const double heavy = log1p(p->ranks.upward_limit) / end;
     order_items(n, problem->w, problem->rho, heavy, 0, (uint16_t *)problem->key, &p->items);
@@ -105,5 +138,6 @@ int integrate_compressed(exact_problem *problem)
         return_from_proxies(problem, p->sums.proxy_plain_hessian, p->sums.proxy_relevant_hessian, query->hessian);
     p->proxies.count = 0;
     p->proxies.weight = 0;
+    lay_out_panel(problem, D);
     return 1;
 }

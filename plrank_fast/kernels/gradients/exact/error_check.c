@@ -20,30 +20,25 @@
  * single ranks are seen; where relevance is nearly the same for all, for then the gradient is a small difference of the
  * errors that the common part makes, and the sum shows even less of them; and where relevance has both signs, for then
  * the errors have, and the sum may be small by chance. */
-static double unseen_share(const exact_problem *problem, const problem_shape *shape)
+static double unseen_share(exact_problem *problem, const problem_shape *shape)
 {
-    const exact_query *query = problem->query;
-    double total = 0, absolute = 0;
-    for (intptr_t j = 0; j < query->D; j++) {
-        const double rho = query->relevance[j] - problem->common;
-        total += rho;
-        absolute += fabs(rho);
-    }
-    const double alike = fabs(total) / ((double)query->D * shape->largest_rho), mixed = 1 - fabs(total) / absolute;
-    return shape->single_ranks ? MOST_UNSEEN : larger(LEAST_UNSEEN, MOST_UNSEEN * larger(alike, mixed));
+    if (shape->single_ranks)
+        return MOST_UNSEEN;
+    const relevance_sums rho = sum_relevance(problem);
+    const double alike = fabs(rho.total) / ((double)problem->query->D * shape->largest_rho);
+    const double mixed = 1 - fabs(rho.total) / rho.absolute;
+    return larger(LEAST_UNSEEN, MOST_UNSEEN * larger(alike, mixed));
 }
 
-/* About what the norm of the gradient will be. Where few of many items are placed, each rank is filled from nearly the
- * whole list, so the gradient is nearly that of all rank weights at the first rank, p_j (rho_j - sum_i p_i rho_i) with p
- * the softmax of the scores: 0.3 to 1.1 of that, half of all lists above 0.95 (measured; normal scores of standard
- * deviation 0.3 to 2). */
-static double expected_norm(const exact_problem *problem)
+/* Sums of weights, squares and their products with relevance that the norm is made of. */
+static void sum_norm(void *problem_, intptr_t block, int thread)
 {
+    exact_problem *problem = problem_;
     const exact_query *query = problem->query;
+    const item_range items = block_of_list(query->D, block);
     lanes sum_w = {0}, sum_rho = {0}, squares = {0}, squares_rho = {0}, squares_rho2 = {0};
-    double theta = 0;
-    for (intptr_t j = 0; j < query->D; j += PLR_LANES) {
-        const size_t left = query->D - j;
+    for (intptr_t j = items.begin; j < items.end; j += PLR_LANES) {
+        const size_t left = items.end - j;
         const lanes w = vec_exp_flush(vec_load_some(query->scores + j, left, -DBL_MAX) - problem->highest);
         const lanes rho = vec_load_some(query->relevance + j, left, 0) - problem->common, squared = w * w;
         sum_w += w;
@@ -52,22 +47,35 @@ static double expected_norm(const exact_problem *problem)
         squares_rho += squared * rho;
         squares_rho2 += squared * rho * rho;
     }
+    problem->of_block[block] = (block_sums){{vec_sum(sum_w), vec_sum(sum_rho), vec_sum(squares), vec_sum(squares_rho),
+                                             vec_sum(squares_rho2)}};
+    (void)thread;
+}
+
+/* About what the norm of the gradient will be. Where few of many items are placed, each rank is filled from nearly the
+ * whole list, so the gradient is nearly that of all rank weights at the first rank, p_j (rho_j - sum_i p_i rho_i) with p
+ * the softmax of the scores: 0.3 to 1.1 of that, half of all lists above 0.95 (measured; normal scores of standard
+ * deviation 0.3 to 2). */
+static double expected_norm(exact_problem *problem)
+{
+    const block_sums all = sum_over_list(problem, sum_norm);
+    double theta = 0;
     for (intptr_t m = 0; m < problem->K; m++)
         theta += fabs(problem->theta[m]);
-    const double S = vec_sum(sum_w), mean = vec_sum(sum_rho) / S;
-    const double norm2 = vec_sum(squares_rho2) - 2 * mean * vec_sum(squares_rho) + mean * mean * vec_sum(squares);
+    const double S = all.sum[0], mean = all.sum[1] / S;
+    const double norm2 = all.sum[4] - 2 * mean * all.sum[3] + mean * mean * all.sum[2];
     return theta * sqrt(larger(norm2, 0)) / S;
 }
 
 /* The part of an accuracy of 1 that the check of what was planned takes for an error. */
-static double planned_share(const exact_problem *problem, const problem_shape *shape)
+static double planned_share(exact_problem *problem, const problem_shape *shape)
 {
     const double scale = shape->largest_theta * shape->largest_rho;
     return unseen_share(problem, shape) * shape->ups_and_downs * shape->ups_and_downs * scale;
 }
 
 /* The rule for the nodes is not to be trusted above 1e-5, and made for rank weights that fall. */
-double first_accuracy(const exact_problem *problem, const problem_shape *shape)
+double first_accuracy(exact_problem *problem, const problem_shape *shape)
 {
     const exact_query *query = problem->query;
     const double accuracy = query->rtol / (shape->ups_and_downs * shape->ups_and_downs);
@@ -96,23 +104,34 @@ typedef struct {
     double sum, absolute, square;
 } entry_sums;
 
-static entry_sums sum_entries(const double *gradient, intptr_t D)
+static void sum_block_of_entries(void *problem_, intptr_t block, int thread)
 {
+    exact_problem *problem = problem_;
+    const item_range items = block_of_list(problem->query->D, block);
+    const double *entries = problem->checked;
     lanes sums = {0}, absolutes = {0}, squares = {0};
-    intptr_t j = 0;
-    for (; j + PLR_LANES <= D; j += PLR_LANES) {
-        const lanes g = vec_load(gradient + j);
+    intptr_t j = items.begin;
+    for (; j + PLR_LANES <= items.end; j += PLR_LANES) {
+        const lanes g = vec_load(entries + j);
         sums += g;
-        absolutes += (lanes)((int_lanes)g & INT64_MAX);
+        absolutes += vec_abs(g);
         squares += g * g;
     }
-    entry_sums all = {vec_sum(sums), vec_sum(absolutes), vec_sum(squares)};
-    for (; j < D; j++) {
-        all.sum += gradient[j];
-        all.absolute += fabs(gradient[j]);
-        all.square += gradient[j] * gradient[j];
+    block_sums all = {{vec_sum(sums), vec_sum(absolutes), vec_sum(squares)}};
+    for (; j < items.end; j++) {
+        all.sum[0] += entries[j];
+        all.sum[1] += fabs(entries[j]);
+        all.sum[2] += entries[j] * entries[j];
     }
-    return all;
+    problem->of_block[block] = all;
+    (void)thread;
+}
+
+static entry_sums sum_entries(exact_problem *problem, const double *entries)
+{
+    problem->checked = entries;
+    const block_sums all = sum_over_list(problem, sum_block_of_entries);
+    return (entry_sums){all.sum[0], all.sum[1], all.sum[2]};
 }
 
 /* What floats may have lost, over what is promised of gradient and diagonal of the Hessian (or entries of this norm). */
@@ -124,11 +143,11 @@ static double excess_of_rounding(const exact_problem *problem, const problem_sha
 }
 
 /* What was planned of the diagonal of the Hessian, over what is promised of it. Nothing else is known of its error. */
-static double excess_of_hessian(const exact_problem *problem, const problem_shape *shape)
+static double excess_of_hessian(exact_problem *problem, const problem_shape *shape)
 {
     const exact_query *query = problem->query;
     const double scale = shape->largest_theta * shape->largest_rho, alpha = shape->ups_and_downs;
-    const double norm = sqrt(sum_entries(query->hessian, query->D).square);
+    const double norm = sqrt(sum_entries(problem, query->hessian).square);
     const double share = problem->inverse_sigma > 0 ? planned_share(problem, shape) : alpha * alpha * scale;
     const double planned = share * problem->panel.planned_hessian_error;
     return larger(planned / (query->rtol * larger(norm, LEAST_NORM * scale)),
@@ -138,11 +157,11 @@ static double excess_of_hessian(const exact_problem *problem, const problem_shap
 /* The gradient's entries sum to zero: what they do sum to measures the error of the quadrature, and so does what the
  * integrands have of the finest pattern that the nodes can show, entry by entry. Both may be small by chance, which
  * must not decide where the gradient is so small that the plan does not vouch for it. */
-double excess_error(const exact_problem *problem, const problem_shape *shape)
+double excess_error(exact_problem *problem, const problem_shape *shape)
 {
     const exact_query *query = problem->query;
     const double scale = shape->largest_theta * shape->largest_rho, floor = LEAST_NORM * scale, rtol = query->rtol;
-    const entry_sums entries = sum_entries(query->gradient, query->D);
+    const entry_sums entries = sum_entries(problem, query->gradient);
     const double norm = sqrt(entries.square), finest = sqrt(problem->panel.unresolved);
     const double unresolved = UNRESOLVED * finest * finest / larger(larger(norm, finest), 1e-300);
     double planned = 0;

@@ -18,10 +18,10 @@ typedef struct {
 #define excess_error ISA(excess_error)
 
 /* Of the quadrature, for an integral of order 1, at the first attempt. */
-double first_accuracy(const exact_problem *problem, const problem_shape *shape);
+double first_accuracy(exact_problem *problem, const problem_shape *shape);
 /* What may be lost at each of the ends of panels, in units of variation times range_of_rho. */
 double lost_at_ends(const exact_query *query, const problem_shape *shape, int derivatives);
 /* The estimated error of the query's gradient over the one that is promised. */
-double excess_error(const exact_problem *problem, const problem_shape *shape);
+double excess_error(exact_problem *problem, const problem_shape *shape);
 
 #endif

@@ -12,7 +12,11 @@
 #define MOST_IN_FLOATS 1e9 /* magnitude, either way, of relevance and rank weights, whose products are sums' terms */
 #define ATTEMPTS 4 /* at an accuracy that the check of errors agrees with */
 
-static void find_range(const double *x, intptr_t n, double *least, double *most)
+typedef struct {
+    double least, most;
+} range;
+
+static range range_of(const double *x, intptr_t n)
 {
     lanes low = vec_all(x[0]), high = low;
     intptr_t j = 0;
@@ -21,20 +25,56 @@ static void find_range(const double *x, intptr_t n, double *least, double *most)
         low = vec_select(here < low, here, low);
         high = vec_select(here > high, here, high);
     }
-    *most = vec_largest(high);
-    *least = -vec_largest(-low);
-    for (; j < n; j++) {
-        *most = larger(*most, x[j]);
-        *least = smaller(*least, x[j]);
-    }
+    range found = {-vec_largest(-low), vec_largest(high)};
+    for (; j < n; j++)
+        found = (range){smaller(found.least, x[j]), larger(found.most, x[j])};
+    return found;
 }
 
-static void clear_outputs(const exact_query *query)
+static range both_ranges(range a, range b)
 {
+    return (range){smaller(a.least, b.least), larger(a.most, b.most)};
+}
+
+/* Of scores and, if there are any, relevance. */
+static void find_ranges_of_block(void *problem_, intptr_t block, int thread)
+{
+    exact_problem *problem = problem_;
+    const exact_query *query = problem->query;
+    const item_range items = block_of_list(query->D, block);
+    const intptr_t n = items.end - items.begin;
+    const range scores = range_of(query->scores + items.begin, n);
+    const range relevance = query->relevance ? range_of(query->relevance + items.begin, n) : (range){0, 0};
+    problem->of_block[block] = (block_sums){{scores.least, scores.most, relevance.least, relevance.most}};
+    (void)thread;
+}
+
+/* Sets problem->lowest and highest; returns the range of relevance. */
+static range find_ranges(exact_problem *problem)
+{
+    pass_over_list(problem, find_ranges_of_block);
+    const double *of_block = problem->of_block->sum;
+    range scores = {of_block[0], of_block[1]}, relevance = {of_block[2], of_block[3]};
+    for (intptr_t block = 1; block < blocks_of_list(problem->query->D); block++) {
+        of_block = problem->of_block[block].sum;
+        scores = both_ranges(scores, (range){of_block[0], of_block[1]});
+        relevance = both_ranges(relevance, (range){of_block[2], of_block[3]});
+    }
+    problem->lowest = scores.least;
+    problem->highest = scores.most;
+    return relevance;
+}
+
+static void clear_outputs_of_block(void *problem, intptr_t block, int thread)
+{
+    const exact_query *query = ((const exact_problem *)problem)->query;
+    const item_range items = block_of_list(query->D, block);
+    const size_t bytes = (items.end - items.begin) * sizeof(double);
     if (query->gradient)
-        memset(query->gradient, 0, query->D * sizeof(double));
+        memset(query->gradient + items.begin, 0, bytes);
     if (query->hessian)
-        memset(query->hessian, 0, query->D * sizeof(double));
+        memset(query->hessian + items.begin, 0, bytes);
+    (void)thread;
 }
 
 /* Find out what is to be integrated, and how large it is; returns the part of the value that needs no integral.
@@ -45,12 +85,11 @@ static double describe_problem(exact_problem *problem, problem_shape *shape)
 {
     const exact_query *query = problem->query;
     const intptr_t D = query->D, K = query->K < D ? query->K : D;
-    double least, most;
-    find_range(query->scores, D, &problem->lowest, &problem->highest);
-    find_range(query->relevance, D, &least, &most);
+    const range relevance = find_ranges(problem);
+    const double least = relevance.least, most = relevance.most;
     problem->common = least > 0 ? least : most < 0 ? most : 0;
     const double last_theta = K == D ? query->rank_weights[D - 1] : 0;
-    double total_theta = 0, largest_theta = 0, variation = 0, total_rho = 0;
+    double total_theta = 0, largest_theta = 0, variation = 0;
     for (intptr_t m = 0; m < K; m++) {
         double theta = query->rank_weights[m];
         total_theta += theta;
@@ -60,8 +99,7 @@ static double describe_problem(exact_problem *problem, problem_shape *shape)
     }
     for (intptr_t m = 0; m < K; m++)
         variation += fabs(problem->delta[m]);
-    for (intptr_t j = 0; j < D && last_theta != 0; j++)
-        total_rho += query->relevance[j] - problem->common;
+    const double total_rho = last_theta != 0 ? sum_relevance(problem).total : 0;
     problem->K = K;
     while (problem->K > 0 && problem->theta[problem->K - 1] == 0) /* the last rank too when every item is placed */
         problem->K--;
@@ -115,7 +153,7 @@ static void integrate_query(exact_problem *problem, const problem_shape *shape, 
         if (excess <= 1 || attempt + 1 == ATTEMPTS || accuracy <= 1e-14)
             return;
         accuracy = larger(accuracy * smaller(3e-2, larger(1e-4, 0.3 / excess)), 1e-15);
-        clear_outputs(query);
+        pass_over_list(problem, clear_outputs_of_block);
     }
 }
 
@@ -124,13 +162,14 @@ static void solve_query(exact_query *query, double inverse_sigma, void *memory)
 {
     const intptr_t D = query->D, K = query->K < D ? query->K : D;
     exact_problem problem;
-    lay_out_problem(&problem, memory, D, K, inverse_sigma > 0 ? PLR_EXACT_NORMAL : PLR_EXACT_GRADIENT);
+    const int purpose = inverse_sigma > 0 ? PLR_EXACT_NORMAL : PLR_EXACT_GRADIENT;
+    lay_out_problem(&problem, memory, D, K, purpose, query->loop);
     problem.query = query;
     problem.inverse_sigma = inverse_sigma;
     problem.panel.cancellation = &query->cancellation;
     query->value = 0;
     query->attempts = query->nodes = query->in_floats = 0;
-    clear_outputs(query);
+    pass_over_list(&problem, clear_outputs_of_block);
     if (D == 0 || K <= 0)
         return;
     problem_shape shape;
@@ -197,11 +236,11 @@ static void rank_probabilities(exact_query *query, void *memory)
     const int complete = columns >= D;
     const intptr_t K = complete ? D - 1 : columns;
     exact_problem problem;
-    lay_out_problem(&problem, memory, D, K + complete, PLR_EXACT_PROBABILITIES);
+    lay_out_problem(&problem, memory, D, K + complete, PLR_EXACT_PROBABILITIES, query->loop);
     problem.query = query;
     problem.panel.cancellation = &query->cancellation;
     problem.K = K;
-    find_range(query->scores, D, &problem.lowest, &problem.highest);
+    find_ranges(&problem);
     memset(problem.theta, 0, (K + 1) * sizeof(double));
     memset(problem.delta, 0, (K + 1) * sizeof(double));
     double accuracy = 1e-9;

@@ -18,6 +18,7 @@
  *     panel_integrals, panel_integrals_in_floats    their sums over all nodes of a panel
  *     rank_probabilities    likewise, for the chance of each rank
  *     moment_compression    a few nodes in place of many items of low weight
+ *     list_blocks           a long list in blocks, for threads
  *     exact_problem         one query: what is known of it, its workspace
  *     exact_panels          from a query to panels: what the next three have in common
  *     exponential_panels, compressed_panel, normal_panels    likewise, for lists of each kind
@@ -27,7 +28,7 @@
 #ifndef PLR_EXACT_H
 #define PLR_EXACT_H
 
-#include "runtime/cancellation.h"
+#include "runtime/parallel_loop.h"
 #include "simd/isa.h"
 
 typedef struct {
@@ -38,6 +39,7 @@ typedef struct {
     double *probabilities;      /* (D, columns), instead of the above; relevance and rank_weights are then not read */
     intptr_t columns;
     cancellation cancellation;
+    parallel_loop loop;        /* threads to share the work among; results do not depend on it */
     double value;               /* out */
     int attempts, nodes;        /* out: how often the nodes were chosen anew, how many there were in the end */
     int in_floats;              /* out: whether the last attempt computed in floats */
@@ -47,7 +49,8 @@ enum { PLR_EXACT_GRADIENT, PLR_EXACT_PROBABILITIES, PLR_EXACT_NORMAL }; /* purpo
 
 typedef struct {
     void (*prepare)(void);                         /* tables of this level, once per process */
-    size_t (*workspace)(intptr_t D, intptr_t K, int purpose); /* bytes, for the longest list and the largest K */
+    /* Bytes, for the longest list and the largest K, and as many threads as may share the work. */
+    size_t (*workspace)(intptr_t D, intptr_t K, int purpose, int n_threads);
     void (*solve)(exact_query *query, void *workspace);
     void (*rank_probabilities)(exact_query *query, void *workspace);
     /* As solve, for the ranking by scores with independent normal noise; promises of sigma times the gradient. */

@@ -25,12 +25,13 @@
 #ifndef PLR_EXACT_PANEL_H
 #define PLR_EXACT_PANEL_H
 
-#include "runtime/cancellation.h"
+#include "runtime/parallel_loop.h"
 #include "gradients/exact/item_block.h"
 #include "gradients/exact/moment_compression.h"
 #include "gradients/exact/node_lanes.h"
 #include "gradients/exact/quadrature_plan.h"
 
+#define MOST_SIDE_BY_SIDE 8 /* vectors of nodes that threads work on at the same time */
 #define MARGIN 8 /* zeros before and after theta, delta and the coefficients of P and B */
 
 /* The ranks that a panel's items compete for. */
@@ -78,6 +79,8 @@ typedef struct {
     quadrature_plan *plan;
     node_workspace at;
     node_sums sums;
+    node_workspace *side_by_side; /* for vectors of nodes that are worked on at the same time; `at` is the first */
+    const parallel_loop *loop;    /* with no more threads than there are of those */
     /* Largest that plans have foreseen, of all panels so far: of the gradient, and of the diagonal of the Hessian. */
     double planned_error, planned_hessian_error;
     double unresolved;          /* sum of squares of check, over all panels so far */

@@ -38,9 +38,8 @@ static intptr_t most_coefficients(intptr_t D, intptr_t K)
     return all < band ? all : band;
 }
 
-static void lay_out_items(exact_problem *problem, char **memory, size_t items, int purpose)
+static void lay_out_items(exact_problem *problem, char **memory, size_t items)
 {
-    problem->f = carve_reals(memory, items);
     problem->w = carve_reals(memory, items);
     problem->rho = carve_reals(memory, items);
     problem->query_item = carve_indices(memory, items);
@@ -52,7 +51,7 @@ static void lay_out_items(exact_problem *problem, char **memory, size_t items, i
     ordered->w = carve_reals(memory, items);
     ordered->rho = carve_reals(memory, items);
     ordered->item = carve_indices(memory, items);
-    if (purpose == PLR_EXACT_NORMAL)
+    if (problem->purpose == PLR_EXACT_NORMAL)
         ordered->position = carve_reals(memory, items);
 }
 
@@ -64,67 +63,115 @@ static void lay_out_ranks(exact_problem *problem, char **memory, intptr_t K)
         *weights[i] = carve_reals(memory, ranks);
 }
 
-static void lay_out_nodes(exact_problem *problem, char **memory, size_t items, size_t coefficients, int purpose)
+static void lay_out_plans(exact_problem *problem, char **memory)
 {
-    node_workspace *at = &problem->panel.at;
-    node_sums *sums = &problem->panel.sums;
     problem->histogram = carve(memory, sizeof(score_histogram));
     problem->panel.plan = carve(memory, sizeof(quadrature_plan));
-    lanes **of_items[] = {&at->odds, &sums->gradient, &sums->hessian, &sums->check};
+    if (problem->purpose == PLR_EXACT_NORMAL)
+        problem->normal = carve(memory, sizeof(normal_plan));
+}
+
+static void lay_out_sums(exact_problem *problem, char **memory, size_t items)
+{
+    node_sums *sums = &problem->panel.sums;
+    lanes **of_items[] = {&sums->gradient, &sums->hessian, &sums->check};
     for (size_t i = 0; i < sizeof of_items / sizeof *of_items; i++)
         *of_items[i] = carve_vectors(memory, items);
+}
+
+static void lay_out_nodes(exact_problem *problem, node_workspace *at, char **memory, size_t items, size_t coefficients)
+{
+    at->odds = carve_vectors(memory, items);
     lanes **series[] = {&at->y, &at->c, &at->e, &at->s, &at->b};
     for (size_t i = 0; i < sizeof series / sizeof *series; i++)
         *series[i] = carve_vectors(memory, coefficients);
     at->P = carve_vectors(memory, coefficients) + MARGIN;
     at->B = carve_vectors(memory, coefficients) + MARGIN;
-    if (purpose == PLR_EXACT_NORMAL) {
+    if (problem->purpose == PLR_EXACT_NORMAL)
         at->hazard = carve_vectors(memory, items);
-        problem->normal = carve(memory, sizeof(normal_plan));
-    }
+    if (problem->longest >= COMPRESSED_FROM)
+        at->proxy_odds = carve_vectors(memory, MOST_PROXIES);
 }
 
 static void lay_out_proxies(exact_problem *problem, char **memory)
 {
     proxy_items *proxies = &problem->panel.proxies;
     node_sums *sums = &problem->panel.sums;
-    problem->octaves = carve(memory, sizeof(octave_sums));
+    problem->octaves = carve(memory, blocks_of_list(problem->longest) * sizeof(octave_sums));
+    problem->polynomials = carve(memory, sizeof(proxy_polynomials));
     double **reals[] = {&proxies->w, &proxies->mass, &proxies->rho_mass, &problem->proxy_zeroth, &problem->proxy_first};
     for (size_t i = 0; i < sizeof reals / sizeof *reals; i++)
         *reals[i] = carve_reals(memory, MOST_PROXIES);
-    lanes **vectors[] = {&problem->panel.at.proxy_odds, &sums->proxy_plain, &sums->proxy_relevant,
-                         &sums->proxy_plain_hessian, &sums->proxy_relevant_hessian};
+    lanes **vectors[] = {&sums->proxy_plain, &sums->proxy_relevant, &sums->proxy_plain_hessian,
+                         &sums->proxy_relevant_hessian};
     for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++)
         *vectors[i] = carve_vectors(memory, MOST_PROXIES);
 }
 
-static void lay_out_kept(exact_problem *problem, char **memory, size_t coefficients, intptr_t K)
+static void lay_out_kept(exact_problem *problem, char **memory, size_t coefficients)
 {
     enum { VECTORS = MOST_NODES / PLR_LANES };
-    problem->kept.nodes = carve(memory, VECTORS * sizeof(kept_node));
-    problem->kept.P = carve_vectors(memory, VECTORS * coefficients);
-    problem->kept.sums = carve_vectors(memory, QUARTET * (K + 1));
+    kept_nodes *kept = &problem->kept;
+    kept->coefficients = coefficients;
+    kept->most_sums = QUARTET * (problem->most_ranks + 1);
+    kept->nodes = carve(memory, VECTORS * sizeof(kept_node));
+    kept->P = carve_vectors(memory, VECTORS * coefficients);
+    kept->sums = carve_vectors(memory, problem->loop_of_panel.n_threads * kept->most_sums);
 }
 
-size_t lay_out_problem(exact_problem *problem, char *memory, intptr_t D, intptr_t K, int purpose)
+char *lay_out_panel(exact_problem *problem, intptr_t n)
+{
+    char *memory = problem->room;
+    const size_t items = n + 2 * PLR_LANES + QUARTET;
+    const size_t coefficients = most_coefficients(problem->longest, problem->most_ranks) + 2 * MARGIN;
+    lay_out_items(problem, &memory, items);
+    lay_out_sums(problem, &memory, items);
+    for (int i = 0; i < problem->loop_of_panel.n_threads; i++)
+        lay_out_nodes(problem, problem->side_by_side + i, &memory, items, coefficients);
+    problem->panel.at = problem->side_by_side[0];
+    if (problem->purpose == PLR_EXACT_PROBABILITIES)
+        lay_out_kept(problem, &memory, coefficients);
+    return memory;
+}
+
+/* Each thread that works on a panel takes memory of its own, and much of it for a long one. */
+static parallel_loop loop_with_room(parallel_loop loop, intptr_t D)
+{
+    const int wanted = threads_of(&loop), most = D <= LONGEST_SIDE_BY_SIDE ? MOST_SIDE_BY_SIDE : 1;
+    loop.n_threads = wanted < most ? wanted : most;
+    return loop;
+}
+
+size_t lay_out_problem(exact_problem *problem, char *memory, intptr_t D, intptr_t K, int purpose, parallel_loop loop)
 {
     char *const start = memory;
-    const size_t items = D + 2 * PLR_LANES + QUARTET, coefficients = most_coefficients(D, K) + 2 * MARGIN;
     memset(problem, 0, sizeof *problem);
-    lay_out_items(problem, &memory, items, purpose);
+    problem->longest = D;
+    problem->most_ranks = K;
+    problem->purpose = purpose;
+    problem->loop_of_panel = loop_with_room(loop, D);
+    problem->panel.loop = &problem->loop_of_panel;
+    problem->panel.side_by_side = problem->side_by_side;
     lay_out_ranks(problem, &memory, K);
-    lay_out_nodes(problem, &memory, items, coefficients, purpose);
+    lay_out_plans(problem, &memory);
     if (D >= COMPRESSED_FROM)
         lay_out_proxies(problem, &memory);
-    if (purpose == PLR_EXACT_PROBABILITIES)
-        lay_out_kept(problem, &memory, coefficients, K);
-    return memory - start;
+    problem->of_block = carve(&memory, blocks_of_list(D) * sizeof(block_sums));
+    problem->f = carve_reals(&memory, D + 2 * PLR_LANES);
+    problem->room = memory;
+    return lay_out_panel(problem, D) - start;
 }
 
-size_t exact_workspace_bytes(intptr_t D, intptr_t K, int purpose)
+static void run_nothing(loop_body body, void *argument, intptr_t n, int n_threads)
 {
+    (void)body, (void)argument, (void)n, (void)n_threads;
+}
+
+size_t exact_workspace_bytes(intptr_t D, intptr_t K, int purpose, int n_threads)
+{
+    const parallel_loop as_many = {run_nothing, n_threads};
     exact_problem problem;
-    return lay_out_problem(&problem, (char *)LINE, D, K < D ? K : D, purpose) + LINE;
+    return lay_out_problem(&problem, (char *)LINE, D, K < D ? K : D, purpose, as_many) + LINE;
 }
 
 /* ------------------------------------------------------------------------------------------ parts of panels */
@@ -179,6 +226,37 @@ void set_ranks(exact_problem *problem, intptr_t n, intptr_t arrived, intptr_t K,
         .divide_all = n < 2 * K,
         .most_coefficients = most_coefficients(problem->query->D, K),
     };
+}
+
+void pass_over_list(exact_problem *problem, loop_body body)
+{
+    run_loop(&problem->query->loop, body, problem, blocks_of_list(problem->query->D));
+}
+
+block_sums sum_over_list(exact_problem *problem, loop_body body)
+{
+    pass_over_list(problem, body);
+    return sum_blocks(problem->of_block, blocks_of_list(problem->query->D));
+}
+
+static void sum_relevance_of_block(void *problem_, intptr_t block, int thread)
+{
+    exact_problem *problem = problem_;
+    const item_range items = block_of_list(problem->query->D, block);
+    lanes total = {0}, absolute = {0};
+    for (intptr_t j = items.begin; j < items.end; j += PLR_LANES) {
+        const lanes rho = vec_load_some(problem->query->relevance + j, items.end - j, problem->common) - problem->common;
+        total += rho;
+        absolute += vec_abs(rho);
+    }
+    problem->of_block[block] = (block_sums){{vec_sum(total), vec_sum(absolute)}};
+    (void)thread;
+}
+
+relevance_sums sum_relevance(exact_problem *problem)
+{
+    const block_sums all = sum_over_list(problem, sum_relevance_of_block);
+    return (relevance_sums){all.sum[0], all.sum[1]};
 }
 
 const double *sort_scores(exact_problem *problem)

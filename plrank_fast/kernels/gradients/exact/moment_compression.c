@@ -33,58 +33,83 @@ void prepare_interpolation(void)
     }
 }
 
-/* w = 2^-octave m with 1 <= m < 2; returns u = 2 m - 3, in [-1, 1). */
-PLR_INLINE double split_weight(double w, int64_t *octave)
+/* A register of weights w = 2^-octave m with 1 <= m < 2, and powers of u = 2 m - 3, in [-1, 1). */
+typedef struct {
+    int64_t octave[PLR_LANES];
+    double u[PLR_LANES], u2[PLR_LANES], u4[PLR_LANES];
+} split_weights;
+
+PLR_INLINE split_weights split(const double *w, size_t count)
 {
-    int64_t word;
-    memcpy(&word, &w, sizeof word);
-    *octave = 1023 - (word >> 52);
-    word = (word & 0xfffffffffffff) | ((int64_t)1023 << 52);
-    double mantissa;
-    memcpy(&mantissa, &word, sizeof mantissa);
-    return 2 * mantissa - 3;
+    const vec_u64 word = (vec_u64)vec_load_some(w, count, 1);
+    const vec_u64 octave = UINT64_C(1023) - (word >> 52);
+    const lanes mantissa = (lanes)((word & UINT64_C(0xfffffffffffff)) | UINT64_C(1023) << 52), u = 2.0 * mantissa - 3.0;
+    split_weights weights;
+    memcpy(weights.octave, &octave, sizeof octave);
+    vec_store(weights.u, u);
+    vec_store(weights.u2, u * u);
+    vec_store(weights.u4, (u * u) * (u * u));
+    __asm__("" : "+m"(weights)); /* else GCC shuffles each of them out of the registers that it has */
+    return weights;
 }
 
-/* 1, u, .. u^7 */
-PLR_INLINE moments powers(double u)
+/* 1, u, .. u^7 of weight i */
+PLR_INLINE moments powers(const split_weights *weights, intptr_t i)
 {
     const moments one = {1, 1, 1, 1, 1, 1, 1, 1};
     const moments_mask first = {0, -1, 0, -1, 0, -1, 0, -1}, second = {0, 0, -1, -1, 0, 0, -1, -1};
     const moments_mask third = {0, 0, 0, 0, -1, -1, -1, -1};
-    const double u2 = u * u;
-    const moments a = u - (moments){0}, b = u2 - (moments){0}, c = u2 * u2 - (moments){0};
+    const moments a = weights->u[i] - (moments){0}, b = weights->u2[i] - (moments){0};
+    const moments c = weights->u4[i] - (moments){0};
     moments x = (moments)((first & (moments_mask)a) | (~first & (moments_mask)one));
     moments y = (moments)((second & (moments_mask)b) | (~second & (moments_mask)one));
     moments z = (moments)((third & (moments_mask)c) | (~third & (moments_mask)one));
     return x * y * z;
 }
 
-PLR_INLINE double sum_moments(moments x)
+/* A register of which the sum is that of the moments. */
+PLR_INLINE lanes fold_moments(moments x)
 {
     lanes part[PROXIES_OF_OCTAVE / PLR_LANES];
     memcpy(part, &x, sizeof x);
     for (int i = 1; i < PROXIES_OF_OCTAVE / PLR_LANES; i++)
         part[0] += part[i];
-    return vec_sum(part[0]);
+    return part[0];
 }
 
-void add_to_octaves(octave_sums *sums, intptr_t n, const double *w, const double *relevance, double common)
+PLR_INLINE double sum_moments(moments x)
+{
+    return vec_sum(fold_moments(x));
+}
+
+void sum_octaves(octave_sums *sums, intptr_t n, const double *w, const double *relevance, double common)
 {
     memset(sums, 0, sizeof *sums);
-    for (intptr_t j = 0; j < n; j++) {
-        int64_t octave;
-        const moments u = powers(split_weight(w[j], &octave));
-        if (octave >= OCTAVES)
-            continue;
-        octave = COPIES * octave + j % COPIES;
-        sums->plain[octave] += u;
-        sums->relevant[octave] += ((relevance[j] - common) * w[j]) * u;
+    for (intptr_t j = 0; j < n; j += PLR_LANES) {
+        const intptr_t here = n - j < PLR_LANES ? n - j : PLR_LANES;
+        const split_weights weights = split(w + j, here);
+        for (intptr_t i = 0; i < here; i++) {
+            const int64_t octave = COPIES * weights.octave[i] + i % COPIES;
+            const moments u = powers(&weights, i);
+            if (weights.octave[i] >= OCTAVES)
+                continue;
+            sums->plain[octave] += u;
+            sums->relevant[octave] += ((relevance[j + i] - common) * w[j + i]) * u;
+        }
     }
     for (int octave = 0; octave < OCTAVES; octave++)
         for (int copy = 1; copy < COPIES; copy++) {
             sums->plain[COPIES * octave] += sums->plain[COPIES * octave + copy];
             sums->relevant[COPIES * octave] += sums->relevant[COPIES * octave + copy];
         }
+}
+
+void merge_octaves(octave_sums *to, const octave_sums *sums)
+{
+    for (int octave = 0; octave < OCTAVES; octave++) {
+        to->plain[COPIES * octave] += sums->plain[COPIES * octave];
+        to->relevant[COPIES * octave] += sums->relevant[COPIES * octave];
+    }
 }
 
 void histogram_of_octaves(score_histogram *histogram, const octave_sums *sums)
@@ -137,23 +162,39 @@ PLR_INLINE moments through_proxies(const double *value)
     return polynomial;
 }
 
-void return_to_items(const proxy_items *proxies, const double *zeroth, const double *first, intptr_t n, const double *w,
-                     const double *relevance, double common, double *to)
+void interpolate_proxies(const proxy_items *proxies, const double *zeroth, const double *first,
+                         proxy_polynomials *polynomials)
 {
-    moments plain[OCTAVES], relevant[OCTAVES];
-    for (int octave = 0; octave < OCTAVES; octave++) {
-        plain[octave] = relevant[octave] = (moments){0};
-        if (octave < proxies->first_octave || proxies->first_proxy[octave] < 0)
+    polynomials->heaviest = ldexp(1, 1 - proxies->first_octave);
+    for (int octave = 0; octave < proxies->first_octave; octave++)
+        polynomials->zeroth[octave] = polynomials->first[octave] = (moments){0};
+    for (int octave = proxies->first_octave; octave < OCTAVES; octave++) {
+        const int proxy = proxies->first_proxy[octave];
+        polynomials->zeroth[octave] = polynomials->first[octave] = (moments){0};
+        if (proxy < 0)
             continue;
-        plain[octave] = through_proxies(zeroth + proxies->first_proxy[octave]);
-        relevant[octave] = through_proxies(first + proxies->first_proxy[octave]);
+        polynomials->zeroth[octave] = through_proxies(zeroth + proxy);
+        polynomials->first[octave] = through_proxies(first + proxy);
     }
-    for (intptr_t j = 0; j < n; j++) {
-        int64_t octave;
-        const moments u = powers(split_weight(w[j], &octave));
-        if (octave < proxies->first_octave)
-            continue;
-        octave = octave < OCTAVES ? octave : OCTAVES - 1; /* the lightest of all get what the last octave does */
-        to[j] = w[j] * sum_moments((plain[octave] + (relevance[j] - common) * relevant[octave]) * u);
+}
+
+void return_to_items(const proxy_polynomials *polynomials, intptr_t n, const double *w, const double *relevance,
+                     double common, double *to)
+{
+    for (intptr_t j = 0; j < n; j += PLR_LANES) {
+        const intptr_t here = n - j < PLR_LANES ? n - j : PLR_LANES;
+        const split_weights weights = split(w + j, here);
+        double rho[PLR_LANES];
+        vec_store(rho, vec_load_some(relevance + j, here, common) - common);
+        lanes terms[PLR_LANES];
+        for (intptr_t i = 0; i < PLR_LANES; i++) { /* the lightest of all get what the last octave does */
+            const int64_t octave = weights.octave[i] < OCTAVES ? weights.octave[i] : OCTAVES - 1;
+            terms[i] = fold_moments((polynomials->zeroth[octave] + rho[i] * polynomials->first[octave]) *
+                                    powers(&weights, i));
+        }
+        const lanes sums = lanes_sums(terms);
+        for (intptr_t i = 0; i < here; i++)
+            if (w[j + i] < polynomials->heaviest)
+                to[j + i] = w[j + i] * sums[i];
     }
 }

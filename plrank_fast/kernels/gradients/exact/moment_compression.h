@@ -35,22 +35,34 @@ typedef struct {
     int first_octave, first_proxy[OCTAVES]; /* of each octave, -1 for empty ones */
 } proxy_items;
 
+typedef struct {
+    double heaviest; /* the weights that they are for are below this */
+    moments zeroth[OCTAVES], first[OCTAVES];
+} proxy_polynomials;
+
 #define prepare_interpolation ISA(prepare_interpolation)
-#define add_to_octaves ISA(add_to_octaves)
+#define sum_octaves ISA(sum_octaves)
 #define histogram_of_octaves ISA(histogram_of_octaves)
 #define place_proxies ISA(place_proxies)
+#define merge_octaves ISA(merge_octaves)
+#define interpolate_proxies ISA(interpolate_proxies)
 #define return_to_items ISA(return_to_items)
 
 /* Chebyshev nodes and the polynomials between them, once per process. */
 void prepare_interpolation(void);
 /* Sums over n items; relevance is relative to `common`. */
-void add_to_octaves(octave_sums *sums, intptr_t n, const double *w, const double *relevance, double common);
+void sum_octaves(octave_sums *sums, intptr_t n, const double *w, const double *relevance, double common);
+/* Add them to those of other items. */
+void merge_octaves(octave_sums *to, const octave_sums *sums);
 /* Histogram of -f from the octaves: their items at the mean weight. */
 void histogram_of_octaves(score_histogram *histogram, const octave_sums *sums);
 /* Proxies for the items of the octaves from the first on. */
 void place_proxies(const octave_sums *sums, int first_octave, proxy_items *proxies);
-/* to_j = w_j (zeroth(w_j) + rho_j first(w_j)) for the n items that were compressed, from the values at the proxies. */
-void return_to_items(const proxy_items *proxies, const double *zeroth, const double *first, intptr_t n, const double *w,
-                     const double *relevance, double common, double *to);
+/* The polynomials in u, of each octave, through values at the proxies. */
+void interpolate_proxies(const proxy_items *proxies, const double *zeroth, const double *first,
+                         proxy_polynomials *polynomials);
+/* to_j = w_j (zeroth(w_j) + rho_j first(w_j)) for those of the n items that were compressed. */
+void return_to_items(const proxy_polynomials *polynomials, intptr_t n, const double *w, const double *relevance,
+                     double common, double *to);
 
 #endif

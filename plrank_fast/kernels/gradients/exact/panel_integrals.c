@@ -20,18 +20,18 @@ PLR_INLINE intptr_t longest_series(const panel *p, const node_vector *node)
     return longest;
 }
 
-/* Quartet by quartet, or two at a time where they are irrelevant and so cost less. */
-PLR_INLINE void add_items(panel *p, const node_vector *node, const integrands wanted, const int normal)
+/* Quartets [begin, end), one by one, or two at a time where they are irrelevant and so cost less. */
+PLR_INLINE void add_items(panel *p, const node_vector *node, intptr_t begin, intptr_t end, const integrands wanted,
+                          const int normal)
 {
-    const intptr_t quartets = p->items.quartets;
-    intptr_t quartet = 0;
-    while (quartet < quartets && !cancellation_requested(p->cancellation, (double)p->ranks.K)) {
+    intptr_t quartet = begin;
+    while (quartet < end && !cancellation_requested(p->cancellation, (double)p->ranks.K)) {
         const int relevant = quartet < p->items.relevant;
         const int light = quartet >= node->light_begin && quartet < node->light_end;
         const intptr_t alike_end = light                           ? node->light_end
                                    : quartet < node->light_begin ? node->light_begin
-                                                                 : quartets;
-        const int pair = !relevant && quartet + 1 < alike_end;
+                                                                 : end;
+        const int pair = !relevant && quartet + 1 < (alike_end < end ? alike_end : end);
         if (light && relevant)
             add_by_series(p, quartet, 1, node, 1, wanted, normal);
         else if (light && pair)
@@ -48,42 +48,153 @@ PLR_INLINE void add_items(panel *p, const node_vector *node, const integrands wa
     }
 }
 
-/* Add the integrands at the nodes from i on. */
-PLR_INLINE void integrate_nodes(panel *p, int i, const integrands wanted, const int normal,
-                                void (*const find_arrivals)(panel *, node_vector *))
+/* One vector of nodes on its way. */
+typedef struct {
+    panel *p; /* with its workspace */
+    node_vector node;
+    lanes value; /* integrand of the metric itself */
+    integrands wanted;
+    int normal;
+} node_task;
+
+/* P, B and the series at the nodes from i on. */
+static void prepare_nodes(node_task *task, int i)
 {
+    panel *p = task->p;
     node_vector found = {.time = lanes_load(p->plan->time + i), .weight = lanes_load(p->plan->weight + i),
                          .finest = lanes_load(p->plan->finest + i)};
-    find_arrivals(p, &found);
+#ifndef PLR_SINGLE
+    if (task->normal)
+        normal_arrivals(p, &found);
+    else
+#endif
+        exponential_arrivals(p, &found);
     node_vector here = found; /* a copy that nothing else can point to */
     const intptr_t K = p->ranks.K;
-    if (here.low >= K)
-        return;
     lanes value = {0};
-    for (intptr_t m = here.low; m < K && m < here.high; m++)
-        value += p->ranks.theta[m] * p->at.B[m];
-    p->sums.value += value * here.weight;
-    if (wanted == VALUE_ALONE)
-        return;
-    if (p->ranks.divide_all)
-        here.light_begin = here.light_end = 0;
-    find_series(p, &here, longest_series(p, &here));
-    if (p->proxies.count)
-        add_proxies(p, &here, wanted);
-    add_items(p, &here, wanted, normal);
+    if (here.low < K) {
+        for (intptr_t m = here.low; m < K && m < here.high; m++)
+            value += p->ranks.theta[m] * p->at.B[m];
+        if (p->ranks.divide_all)
+            here.light_begin = here.light_end = 0;
+        if (task->wanted != VALUE_ALONE)
+            find_series(p, &here, longest_series(p, &here));
+    }
+    task->value = value;
+    task->node = here;
 }
 
-PLR_INLINE void integrate_wanted(panel *p, int i, const integrands wanted, const int normal,
-                                 void (*const find_arrivals)(panel *, node_vector *))
+/* Quartets are worked off in blocks, for threads to share; two that go together are in the same. */
+#define QUARTETS_OF_BLOCK 64
+
+static intptr_t blocks_of_quartets(const panel *p)
 {
-    if (wanted == HESSIAN)
-        integrate_nodes(p, i, HESSIAN, normal, find_arrivals);
-    else if (wanted == CHECKED_GRADIENT && !normal)
-        integrate_nodes(p, i, CHECKED_GRADIENT, 0, find_arrivals);
-    else if (wanted == GRADIENT)
-        integrate_nodes(p, i, GRADIENT, normal, find_arrivals);
+    return (p->items.quartets + QUARTETS_OF_BLOCK - 1) / QUARTETS_OF_BLOCK;
+}
+
+/* The integrands of a block of quartets at the nodes. */
+static void add_block(panel *p, const node_task *task, intptr_t block)
+{
+    const node_vector here = task->node;
+    const intptr_t begin = block * QUARTETS_OF_BLOCK, next = begin + QUARTETS_OF_BLOCK;
+    const intptr_t end = next < p->items.quartets ? next : p->items.quartets;
+    if (here.low >= p->ranks.K || task->wanted == VALUE_ALONE)
+        return;
+#ifndef PLR_SINGLE
+    if (task->normal && task->wanted == HESSIAN) {
+        add_items(p, &here, begin, end, HESSIAN, 1);
+        return;
+    }
+    if (task->normal) {
+        add_items(p, &here, begin, end, GRADIENT, 1);
+        return;
+    }
+#endif
+    if (task->wanted == HESSIAN)
+        add_items(p, &here, begin, end, HESSIAN, 0);
+    else if (task->wanted == CHECKED_GRADIENT)
+        add_items(p, &here, begin, end, CHECKED_GRADIENT, 0);
     else
-        integrate_nodes(p, i, VALUE_ALONE, normal, find_arrivals);
+        add_items(p, &here, begin, end, GRADIENT, 0);
+}
+
+/* What no block of quartets has: the metric itself, and proxies. */
+static void add_rest(panel *p, const node_task *task)
+{
+    const node_vector here = task->node;
+    p->sums.value += task->value * here.weight;
+    if (p->proxies.count == 0 || here.low >= p->ranks.K || task->wanted == VALUE_ALONE)
+        return;
+    if (task->wanted == HESSIAN)
+        add_proxies(task->p, &here, HESSIAN);
+    else
+        add_proxies(task->p, &here, GRADIENT);
+}
+
+/* Vectors of nodes that threads work on side by side: first each of them by itself, then each block of quartets at all
+ * of them in turn. So every sum is over the nodes in their order, as on one thread. */
+typedef struct {
+    panel *p;            /* of the caller */
+    panel *copy;         /* one for each vector, which shares all but the workspace of its nodes */
+    node_task *task;
+    int first, vectors;
+} side_by_side;
+
+static void prepare_side_by_side(void *argument, intptr_t v, int thread)
+{
+    side_by_side *nodes = argument;
+    cancellation own;
+    panel *p = nodes->copy + v;
+    p->cancellation = cancellation_of_thread(nodes->p->cancellation, thread, &own);
+    if (!p->cancellation->requested)
+        prepare_nodes(nodes->task + v, nodes->first + (int)v * NODE_LANES);
+}
+
+static void add_side_by_side(void *argument, intptr_t block, int thread)
+{
+    side_by_side *nodes = argument;
+    cancellation own, *of_thread = cancellation_of_thread(nodes->p->cancellation, thread, &own);
+    panel mine = *nodes->p;
+    mine.cancellation = of_thread;
+    for (int v = 0; v < nodes->vectors && !of_thread->requested; v++) {
+        mine.at = nodes->copy[v].at;
+        add_block(&mine, nodes->task + v, block);
+    }
+}
+
+static void integrate_side_by_side(panel *p, const integrands wanted)
+{
+    panel copy[MOST_SIDE_BY_SIDE];
+    node_task task[MOST_SIDE_BY_SIDE];
+    const int most = threads_of(p->loop);
+    side_by_side nodes = {.p = p, .copy = copy, .task = task};
+    for (int v = 0; v < most; v++) {
+        copy[v] = *p;
+        copy[v].at = p->side_by_side[v];
+        task[v] = (node_task){.p = copy + v, .wanted = wanted, .normal = p->items.position != NULL};
+    }
+    for (int i = 0; i < p->plan->nodes && !p->cancellation->requested; i += nodes.vectors * NODE_LANES) {
+        const int left = (p->plan->nodes - i + NODE_LANES - 1) / NODE_LANES;
+        nodes.first = i;
+        nodes.vectors = left < most ? left : most;
+        run_loop(p->loop, prepare_side_by_side, &nodes, nodes.vectors);
+        if (p->cancellation->requested)
+            return;
+        for (int v = 0; v < nodes.vectors; v++)
+            add_rest(p, task + v);
+        run_loop(p->loop, add_side_by_side, &nodes, blocks_of_quartets(p));
+    }
+}
+
+static void integrate_one_by_one(panel *p, const integrands wanted)
+{
+    node_task task = {.p = p, .wanted = wanted, .normal = p->items.position != NULL};
+    for (int i = 0; i < p->plan->nodes && !p->cancellation->requested; i += NODE_LANES) {
+        prepare_nodes(&task, i);
+        add_rest(p, &task);
+        for (intptr_t block = 0; block < blocks_of_quartets(p); block++)
+            add_block(p, &task, block);
+    }
 }
 
 static void clear_sums(panel *p, const integrands wanted)
@@ -139,15 +250,10 @@ double integrate_panel(panel *p, const exact_query *query, const intptr_t *query
     p->planned_error = larger(p->planned_error, p->plan->error);
     p->planned_hessian_error = larger(p->planned_hessian_error, p->plan->hessian_error);
     clear_sums(p, wanted);
-    for (int i = 0; i < p->plan->nodes && !p->cancellation->requested; i += NODE_LANES) {
-#ifndef PLR_SINGLE
-        if (p->items.position) {
-            integrate_wanted(p, i, wanted, 1, normal_arrivals);
-            continue;
-        }
-#endif
-        integrate_wanted(p, i, wanted, 0, exponential_arrivals);
-    }
+    if (threads_of(p->loop) > 1)
+        integrate_side_by_side(p, wanted);
+    else
+        integrate_one_by_one(p, wanted);
     for (intptr_t j = 0; wanted == CHECKED_GRADIENT && j < items; j++) {
         const double finest = lanes_sum(p->sums.check[j]);
         p->unresolved += finest * finest;

@@ -48,52 +48,78 @@ PLR_INLINE void add_node(const panel *p, const double *w, const kept_node *node,
         }
 }
 
-/* The K sums of each item of a quartet. */
-static void sum_quartet(const panel *p, intptr_t quartet, const kept_nodes *kept, intptr_t vectors)
+/* What the threads that work on a panel share. */
+typedef struct {
+    panel *p;
+    const kept_nodes *kept;
+    const exact_query *query;
+    const intptr_t *query_item;
+    intptr_t arrived; /* items that have left before */
+    intptr_t vectors; /* of nodes, before all ranks are filled */
+} probabilities_task;
+
+/* P at a vector of nodes; none of it where all ranks are filled by then. */
+static void keep_nodes(void *argument, intptr_t v, int thread)
 {
+    const probabilities_task *task = argument;
+    const quadrature_plan *plan = task->p->plan;
+    const int i = (int)v * PLR_LANES;
+    cancellation own;
+    panel mine = *task->p;
+    mine.cancellation = cancellation_of_thread(task->p->cancellation, thread, &own);
+    mine.at = mine.side_by_side[thread];
+    lanes *room = task->kept->P + v * task->kept->coefficients;
+    node_vector here = {.time = vec_load(plan->time + i), .weight = vec_load(plan->weight + i)};
+    if (mine.cancellation->requested)
+        return;
+    exponential_arrivals(&mine, &here);
+    task->kept->nodes[v] = (kept_node){here.time, here.weight, here.low, here.high, room};
+    if (here.low < mine.ranks.K)
+        memcpy(room, mine.at.P, here.high * sizeof(lanes));
+}
+
+/* The K sums of each item of a quartet. */
+static void sum_quartet(const probabilities_task *task, intptr_t quartet, lanes *sums)
+{
+    const panel *p = task->p;
     const double *w = p->items.w + QUARTET * quartet;
     for (intptr_t m = 0; m < QUARTET * p->ranks.K; m++)
-        kept->sums[m] = (lanes){0};
-    for (intptr_t i = 0; i < vectors; i++) {
+        sums[m] = (lanes){0};
+    for (intptr_t i = 0; i < task->vectors; i++) {
         lanes r[QUARTET];
         for (int n = 0; n < QUARTET; n++)
-            r[n] = exponential_odds(w[n], kept->nodes[i].time);
-        add_node(p, w, kept->nodes + i, r, kept->sums);
+            r[n] = exponential_odds(w[n], task->kept->nodes[i].time);
+        add_node(p, w, task->kept->nodes + i, r, sums);
     }
 }
 
-/* P at all nodes; returns the number of vectors before all ranks are filled. */
-static intptr_t keep_nodes(panel *p, const kept_nodes *kept)
+static void integrate_quartet(void *argument, intptr_t quartet, int thread)
 {
-    lanes *room = kept->P;
-    intptr_t vectors = 0;
-    for (int i = 0; i < p->plan->nodes && !p->cancellation->requested; i += PLR_LANES) {
-        node_vector here = {.time = vec_load(p->plan->time + i), .weight = vec_load(p->plan->weight + i)};
-        exponential_arrivals(p, &here);
-        if (here.low >= p->ranks.K)
-            break;
-        memcpy(room, p->at.P, here.high * sizeof(lanes));
-        kept->nodes[vectors++] = (kept_node){here.time, here.weight, here.low, here.high, room};
-        room += here.high;
+    const probabilities_task *task = argument;
+    const panel *p = task->p;
+    const intptr_t K = p->ranks.K;
+    lanes *sums = task->kept->sums + thread * task->kept->most_sums;
+    cancellation own;
+    if (cancellation_requested(cancellation_of_thread(p->cancellation, thread, &own), (double)task->vectors * K))
+        return;
+    sum_quartet(task, quartet, sums);
+    for (int n = 0; n < QUARTET; n++) {
+        const intptr_t item = p->items.item[QUARTET * quartet + n];
+        if (item < 0)
+            continue;
+        double *row = task->query->probabilities + task->query_item[item] * task->query->columns + task->arrived;
+        for (intptr_t m = 0; m < K; m++)
+            row[m] += vec_sum(sums[QUARTET * m + n]);
     }
-    return vectors;
 }
 
 void integrate_rank_probabilities(panel *p, const kept_nodes *kept, const exact_query *query,
                                   const intptr_t *query_item, intptr_t arrived)
 {
-    const intptr_t K = p->ranks.K, vectors = keep_nodes(p, kept);
-    for (intptr_t quartet = 0; quartet < p->items.quartets; quartet++) {
-        if (cancellation_requested(p->cancellation, (double)vectors * K))
-            return;
-        sum_quartet(p, quartet, kept, vectors);
-        for (int n = 0; n < QUARTET; n++) {
-            const intptr_t item = p->items.item[QUARTET * quartet + n];
-            if (item < 0)
-                continue;
-            double *row = query->probabilities + query_item[item] * query->columns + arrived;
-            for (intptr_t m = 0; m < K; m++)
-                row[m] += vec_sum(kept->sums[QUARTET * m + n]);
-        }
-    }
+    probabilities_task task = {.p = p, .kept = kept, .query = query, .query_item = query_item, .arrived = arrived};
+    const intptr_t all = (p->plan->nodes + PLR_LANES - 1) / PLR_LANES;
+    run_loop(p->loop, keep_nodes, &task, all);
+    while (task.vectors < all && kept->nodes[task.vectors].low < p->ranks.K)
+        task.vectors++;
+    run_loop(p->loop, integrate_quartet, &task, p->items.quartets);
 }

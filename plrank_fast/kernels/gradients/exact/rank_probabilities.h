@@ -12,9 +12,11 @@ typedef struct {
     lanes *P;
 } kept_node;
 
-/* Room for P at all nodes of a plan, and for a quartet's sums. */
+/* Room for P at all nodes of a plan, `coefficients` for each vector, and for a quartet's sums, `most_sums` for each
+ * thread. */
 typedef struct {
     kept_node *nodes;
+    size_t coefficients, most_sums;
     lanes *P, *sums;
 } kept_nodes;
 

@@ -1,0 +1,42 @@
+/* A query's items in blocks, which threads share: sums over a long list are over blocks first, so that they do not
+ * depend on how many threads there are. */
+#ifndef PLR_LIST_BLOCKS_H
+#define PLR_LIST_BLOCKS_H
+
+#include "gradients/exact/exact.h"
+
+#define ITEMS_OF_BLOCK 16384
+#define SUMS_OF_BLOCK 8
+
+/* Items [begin, end). */
+typedef struct {
+    intptr_t begin, end;
+} item_range;
+
+static inline intptr_t blocks_of_list(intptr_t D)
+{
+    return (D + ITEMS_OF_BLOCK - 1) / ITEMS_OF_BLOCK;
+}
+
+static inline item_range block_of_list(intptr_t D, intptr_t block)
+{
+    const intptr_t begin = block * ITEMS_OF_BLOCK, next = begin + ITEMS_OF_BLOCK;
+    return (item_range){begin, next < D ? next : D};
+}
+
+/* What a pass over the list gives: up to SUMS_OF_BLOCK sums of each block. */
+typedef struct {
+    double sum[SUMS_OF_BLOCK];
+} block_sums;
+
+/* Their sums over all blocks, in the order of the list. */
+static inline block_sums sum_blocks(const block_sums *of_block, intptr_t blocks)
+{
+    block_sums all = of_block[0];
+    for (intptr_t block = 1; block < blocks; block++)
+        for (int i = 0; i < SUMS_OF_BLOCK; i++)
+            all.sum[i] += of_block[block].sum[i];
+    return all;
+}
+
+#endif

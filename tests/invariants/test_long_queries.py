@@ -1,0 +1,99 @@
+"""One long query of an exact function, whose nodes and items threads share: the bits of one thread."""
+
+import numpy as np
+import pytest
+
+import plrank_fast as plr
+from plrank_fast._core.runtime import threads as _threads
+
+OPENMP = plr.build_info()["openmp"]
+LONG = {"round_ns": 1e3, "worth_ns": 0.0}  # every query fills a round, and teams may come late
+
+
+def listed(n_docs, deviation=1.0, gap=0.0):
+    """Scores of a list, a third of which lie ``gap`` above the others, and its gains."""
+    rng = np.random.default_rng(n_docs)
+    scores = deviation * rng.normal(size=n_docs) + gap * (np.arange(n_docs) % 3 == 0)
+    return scores, plr.gains(rng.integers(0, 5, n_docs))
+
+
+def exact(cutoff, **options):
+    return lambda scores, gains, n_threads: np.hstack(
+        plr.pl_rank_exact(scores, gains, plr.dcg_weights(cutoff), n_threads=n_threads, **options)
+    )
+
+
+def probabilities(n_ranks):
+    return lambda scores, gains, n_threads: plr.rank_probabilities(scores, n_ranks, n_threads=n_threads)
+
+
+def value(cutoff):
+    return lambda scores, gains, n_threads: np.array(
+        [plr.expected_metric(scores, gains, plr.dcg_weights(cutoff), n_threads=n_threads)]
+    )
+
+
+# A list and a call for each way through the kernel. Blocks are of 64 quartets of items or of 16384 items of the list.
+CALLS = {
+    "one panel": (listed(700), exact(60)),
+    "checked entry by entry": (listed(600, 4.0), exact(600)),
+    "Hessian": (listed(700), exact(60, hessian=True)),
+    "floats": (listed(290), exact(10, rtol=1e-2)),
+    "several panels": (listed(600, 1.0, 40.0), exact(300)),
+    "numbers below the smallest normal one": (listed(1000), exact(1000)),
+    "normal noise": (listed(700), exact(60, noise="normal")),
+    "normal noise, Hessian": (listed(700), exact(60, noise="normal", hessian=True)),
+    "compressed": (listed(2000), exact(10)),
+    "compressed, Hessian": (listed(2000), exact(20, hessian=True)),
+    "compressed, blocks of the list": (listed(100_000), exact(10, hessian=True)),
+    "blocks of the list": (listed(70_000, 1.0, 40.0), exact(2, hessian=True)),
+    "too long for workspaces side by side": (listed(140_000, 1.0, 40.0), exact(2)),
+    "value": (listed(700), value(60)),
+    "probabilities": (listed(700), probabilities(50)),
+    "probabilities of all ranks": (listed(300, 4.0), probabilities(300)),
+    "probabilities, several panels": (listed(600, 1.0, 40.0), probabilities(300)),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_any_number_of_threads(name, monkeypatch, costs):
+    """Mutants: one workspace, one row of sums or one place for P for two threads; more threads than there is room for;
+    a block of items at the first vector of nodes only."""
+    monkeypatch.setattr("plrank_fast._core.runtime.threads.available_cpus", lambda: 64)
+    (scores, gains), call = CALLS[name]
+    costs(**LONG)
+    expected = call(scores, gains, 1)
+    for n_threads in (2, 3, 8, 11):
+        np.testing.assert_array_equal(call(scores, gains, n_threads), expected, f"{n_threads}")
+
+
+@pytest.mark.chosen_path
+@pytest.mark.skipif(not OPENMP, reason="built without OpenMP")
+@pytest.mark.parametrize("name", CALLS)
+def test_long_queries_have_teams(name, monkeypatch, costs):
+    """What the test above compares was computed by a team. Mutant: long queries on one thread."""
+    monkeypatch.setattr("plrank_fast._core.runtime.threads.available_cpus", lambda: 64)
+    (scores, gains), call = CALLS[name]
+    costs(**LONG)
+    _threads.team_that_ran()
+    call(scores, gains, 3)
+    assert _threads.team_that_ran()[0] > 1  # no more than there are vectors of nodes
+    call(scores, gains, 1)
+    assert _threads.team_that_ran()[0] <= 1
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_blocks_of_a_list(n_threads):
+    """Items that are not in the first block count as much: against the same list in two halves, the light one of which
+    is exchanged with the heavy one. Mutants: sums of the first block only, for each kind of sum; a block that gets
+    nothing back from the proxies."""
+    n_docs, cutoff = 80_000, 20
+    rng = np.random.default_rng(1)
+    scores = np.concatenate([rng.normal(size=n_docs // 2), rng.normal(2.0, 1.5, n_docs // 2)])
+    gains = np.concatenate([rng.integers(0, 2, n_docs // 2), 31.0 * rng.integers(0, 2, n_docs // 2)])
+    order = np.roll(np.arange(n_docs), n_docs // 2)
+    for options in ({"hessian": True}, {"hessian": True, "rtol": 1e-3}):
+        one = plr.pl_rank_exact(scores, gains, plr.dcg_weights(cutoff), n_threads=n_threads, **options)
+        other = plr.pl_rank_exact(scores[order], gains[order], plr.dcg_weights(cutoff), n_threads=n_threads, **options)
+        for entries, exchanged in zip(one, other, strict=True):
+            assert np.linalg.norm(entries[order] - exchanged) <= 1e-10 * np.linalg.norm(entries)
