@@ -230,7 +230,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     faulthandler.enable()
     warnings.simplefilter("ignore")  # Python warns of every fork beside threads
     _threads.available_cpus = lambda: 4
-    _threads.set_costs(worth_ns=0.0)  # a team for any work
+    _threads.set_costs(worth_ns=0.0, round_ns=5e3)  # a team for any work, and for long queries, as most are then
     np.seterr(all="ignore")
     # At a fork OpenBLAS ends its threads under the hands of whoever is computing: other bits, or a child that hangs.
     threadpoolctl.threadpool_limits(1, "blas")
