@@ -49,8 +49,8 @@ LEVELS ?=
 CLANG ?= clang
 CLANG_TESTS ?= $(addprefix tests/,$(addprefix oracles/test_,vector_math.py selection.py plrank_pass.py losses.py) \
 	$(addprefix enumeration/test_,pl_rank.py conditional.py stochastic_rank.py exact.py exact_noise.py) \
-	statistical/test_samplers_exact.py hand/test_metrics.py invariants/test_batch_driver.py processes/test_threads.py \
-	processes/test_thread_probe.py)
+	statistical/test_samplers_exact.py hand/test_metrics.py $(addprefix invariants/test_,batch_driver.py long_queries.py) \
+	processes/test_threads.py processes/test_thread_probe.py)
 
 test-clang: build  ## build with clang beside everything else and run the numerical tests (CLANG=clang-19, LEVELS=..., CLANG_TESTS=...)
 	PLRANK_FAST_LEVELS="$(LEVELS)" CC=$(CLANG) $(BIN)/python setup.py -q build --build-lib build/clang/lib --build-temp build/clang/temp
@@ -116,7 +116,7 @@ SANITIZE_MODULES ?=
 SANITIZE_TESTS ?= $(addprefix tests/,$(addprefix oracles/test_,vector_math.py selection.py plrank_pass.py losses.py \
 	threshold_sampler.py) $(addprefix enumeration/test_,pl_rank.py conditional.py stochastic_rank.py exact_promise.py) \
 	statistical/test_sampling.py hand/test_metrics.py \
-	$(addprefix invariants/test_,batch_driver.py lone_query.py) processes/test_threads.py)
+	$(addprefix invariants/test_,batch_driver.py lone_query.py long_queries.py) processes/test_threads.py)
 sanitize: folder = build/sanitize$(if $(SANITIZE_MODULES),-part)
 sanitize: build  ## run tests with the address and undefined behaviour sanitizers (needs GCC; LEVELS=..., SANITIZE_TESTS=...)
 	$(if $(SANITIZE_MODULES),rm -rf $(folder) && mkdir -p $(folder)/lib && cp -r plrank_fast $(folder)/lib)
