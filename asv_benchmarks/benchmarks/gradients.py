@@ -138,6 +138,21 @@ class LongList:
         call(method, scores, relevance, self.rank_weights, offsets, self.n_samples)
 
 
+class SharedQuery:
+    """One query on one thread and on two, which share its nodes and its items."""
+
+    params = (["pl_rank_exact", "rank_probabilities"], [1_000, 10_000], [1, 2])
+    param_names = ("method", "n_docs", "n_threads")
+
+    def setup(self, method, n_docs, n_threads):
+        scores, relevance, _ = batch([n_docs])
+        cutoff = min(n_docs, 1_000) if method == "pl_rank_exact" else 100
+        self.arguments = (scores, relevance, plr.dcg_weights(cutoff)) if method == "pl_rank_exact" else (scores, cutoff)
+
+    def time_call(self, method, n_docs, n_threads):
+        getattr(plr, method)(*self.arguments, n_threads=n_threads)
+
+
 class Accuracy:
     """Norm of the error over the norm of the gradient, against the exact one at rtol=1e-10: smaller is better."""
 
