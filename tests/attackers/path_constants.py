@@ -45,6 +45,7 @@ CONSTANTS = (
     # selection
     Constant("_core/random/selection.pyx", "cdef intp_t SHORT_SELECTION = ", "32", "16", "64"),
     Constant("_core/sampling/introselect.pyx", "cdef intp_t FIRST_PIVOT_SAMPLES = ", "16", "1", NEVER),
+    Constant("kernels/sampling/slot_table.h", "#define PLR_FEW_ROWS ", "72", "0", "512", " /*"),
     Constant("kernels/sampling/slot_table.h", "#define PLR_MOST_COMPARED ", "96", "32", "512", " /*"),
     # gradients
     Constant("kernels/gradients/pl_rank_groups.h", "#define PLR_CACHED_ITEMS ", "400", "0", "1000000"),

@@ -129,13 +129,24 @@ def test_draws_with_repeats(cutoff):
 
 @pytest.mark.parametrize("n_docs", [600, 4000])
 def test_ways_to_tell_repeats(n_docs):
-    """Draws of up to 96 rows are compared with each other, those of more rows are noted in memory: both ways place the
-    same items, so that the shorter of the first rankings begin the longer ones.
+    """Draws of up to some 70 rows are compared with each other, those of more rows are noted in memory: both ways place
+    the same items, so that the shorter of the first rankings begin the longer ones.
 
     Mutant: half of the rankings not placed by what is noted, which left them to the race."""
     scores = np.random.default_rng(18).normal(size=n_docs) * 0.5
-    compared, noted = (plr.sample_rankings(scores, 16, cutoff, rng=18, sampler="alias") for cutoff in (60, 120))
-    np.testing.assert_array_equal(noted[:, :60], compared)
+    compared, noted = (plr.sample_rankings(scores, 16, cutoff, rng=18, sampler="alias") for cutoff in (50, 120))
+    np.testing.assert_array_equal(noted[:, :50], compared)
+
+
+@pytest.mark.chosen_path
+def test_few_rankings_are_left_to_the_race():
+    """A race takes as long as hundreds of draws. Here one ranking in twenty takes more draws than are compared with each
+    other, and still begins the longer one that the same draws make, if it is of the first group of a block. Mutant:
+    draws compared where there is room for most of them only, which took four times as long."""
+    scores = 3.5 * np.random.default_rng(1000).normal(size=1000)
+    ranked, longer = (plr.sample_rankings(scores, 1600, cutoff, rng=18, sampler="alias") for cutoff in (24, 28))
+    of_first_group = np.arange(1600) % 128 < 16
+    np.testing.assert_array_equal(longer[of_first_group, :24], ranked[of_first_group])
 
 
 def test_slots_that_several_items_share():

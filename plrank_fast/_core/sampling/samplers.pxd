@@ -23,6 +23,7 @@ cdef extern from "sampling/slot_table.h" nogil:
     const int PLR_SLOT_ITEMS
     const int PLR_SLOTS_AT_ONCE
     const int PLR_MOST_COMPARED
+    const int PLR_FEW_ROWS
     int plr_slot_bits(size_t n_items, bint peaked)
     size_t plr_slot_rows(size_t cutoff)
     size_t plr_rows_at_once(size_t cutoff)

@@ -118,9 +118,9 @@ cdef inline double least_cost_of_draw(intp_t n_items) noexcept nogil:
 cdef inline double table_cost(intp_t n_items, intp_t cutoff, double rows) noexcept nogil:
     if n_items > PLR_SLOT_ITEMS:
         return least_cost_of_draw(n_items) * rows
-    if rows <= PLR_MOST_COMPARED:
+    if rows <= PLR_FEW_ROWS:
         return (least_cost_of_draw(n_items) + 0.0075 * rows) * rows  # compared with all rows before
-    return 1.2 * rows if rows < plr_slot_rows(cutoff) else INFINITY
+    return 1.45 * rows if rows < plr_slot_rows(cutoff) else INFINITY
 
 
 cdef inline double lanes_per_sample(intp_t n_samples) noexcept nogil:

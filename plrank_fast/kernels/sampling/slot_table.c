@@ -46,7 +46,8 @@ static void prepare(slot_table *table)
      * little: anything from the mean to three deviations more costs the same within 10 % */
     double rows = (double)table->cutoff > table->mean_draws ? (double)table->cutoff : table->mean_draws;
     rows += 1.5 * table->deviation + 2.0;
-    table->first_rows = rows < PLR_MOST_COMPARED ? (size_t)rows / 2 * 2 : PLR_MOST_COMPARED + 2;
+    const int compared = rows < PLR_FEW_ROWS && rows < PLR_MOST_COMPARED;
+    table->first_rows = compared ? (size_t)rows / 2 * 2 : PLR_MOST_COMPARED + 2;
     if (table->first_rows > PLR_MOST_COMPARED) {
         memset(table->stamps, 0, table->n_items * PLR_GROUP_SIZE);
         table->group = 0;

@@ -7,7 +7,8 @@
 
 #define PLR_SLOT_ITEMS 4096 /* most items: a table of 2^16 slots has 16 for each */
 #define PLR_SLOTS_AT_ONCE 32 /* that filling writes */
-#define PLR_MOST_COMPARED 96 /* rows of draws: beyond, repeats are found by notes in memory */
+#define PLR_MOST_COMPARED 96 /* rows of draws: what is incomplete then is finished by a race, which takes long */
+#define PLR_FEW_ROWS 72 /* that are expected: beyond, repeats are found by notes in memory, which are as fast there */
 
 typedef struct {
     size_t n_items;
