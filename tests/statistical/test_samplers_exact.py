@@ -141,7 +141,7 @@ def test_ways_to_tell_repeats(n_docs):
 @pytest.mark.chosen_path
 def test_few_rankings_are_left_to_the_race():
     """A race takes as long as hundreds of draws. Here one ranking in twenty takes more draws than can be compared with
-    each other, and still begins the longer one that the same draws make, if it is of the first group of a block. Mutant:
+    each other, and still begins the longer one that the same draws make, if it is of a block's first group. Mutant:
     draws compared where there is room for most of them only, which took four times as long."""
     scores = 3.5 * np.random.default_rng(1000).normal(size=1000)
     ranked, longer = (plr.sample_rankings(scores, 1600, cutoff, rng=18, sampler="alias") for cutoff in (24, 28))
