@@ -503,9 +503,9 @@ def pl_rank_exact(
     -----
     O(Q D K) with Q = 16 to 40 nodes at ``rtol=1e-6`` and scores of unit variance, more for wide spreads and
     for K near D. Normal noise takes 1.2 to 2.7 times as long as Gumbel noise up to 316 documents, and more for longer
-    lists: nine times at D = 1000, K = 10, where for Gumbel noise documents of small weight share their cost. Results
-    are bit-identical for any number of threads and whatever the other queries of the batch are; they may differ from
-    one SIMD level to another.
+    lists: nine times at D = 1000, K = 10, where for Gumbel noise documents of small weight share their cost. Threads
+    share the queries of a batch, and the nodes and documents of a long query. Results are bit-identical for any number
+    of threads and whatever the other queries of the batch are; they may differ from one SIMD level to another.
 
     The Hessian diagonal is indefinite, and at equal scores, where boosting starts, it sums to 0 over each query. If it
     is passed to LightGBM or XGBoost as it is, with either sign, no tree ever splits, and neither library warns. What
