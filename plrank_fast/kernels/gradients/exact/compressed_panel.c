@@ -26,7 +26,7 @@ static void weigh_block(void *problem_, intptr_t block, int thread)
         vec_store(problem->f + j, w);
         sum += w;
     }
-    problem->of_block[block].sum[0] = vec_sum(sum);
+    problem->of_block[block] = (block_sums){{vec_sum(sum)}};
     sum_octaves(problem->octaves + block, items.end - items.begin, problem->f + items.begin,
                 query->relevance + items.begin, problem->common);
     (void)thread;

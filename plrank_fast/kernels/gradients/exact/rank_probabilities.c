@@ -119,6 +119,8 @@ void integrate_rank_probabilities(panel *p, const kept_nodes *kept, const exact_
     probabilities_task task = {.p = p, .kept = kept, .query = query, .query_item = query_item, .arrived = arrived};
     const intptr_t all = (p->plan->nodes + PLR_LANES - 1) / PLR_LANES;
     run_loop(p->loop, keep_nodes, &task, all);
+    if (p->cancellation->requested)
+        return;
     while (task.vectors < all && kept->nodes[task.vectors].low < p->ranks.K)
         task.vectors++;
     run_loop(p->loop, integrate_quartet, &task, p->items.quartets);
