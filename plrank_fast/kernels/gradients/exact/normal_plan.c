@@ -100,6 +100,7 @@ void plan_normal(const score_histogram *histogram, double n, double K, tolerance
         double log_flux = log(larger(at.slope, 1e-300));
         if (ahead > 0.5) {
             const int derivatives = tolerance.derivatives;
+            log_z = first_log_z(log_z, ahead, variance);
             const tail_bound loss = tail_bound_at(&normal_table, histogram, step, earlier, derivatives, &log_z);
             log_flux = smaller(log_flux, loss.log_loss);
             plan->ended = loss.log_loss < log_cut;

@@ -75,6 +75,7 @@ static double find_end(const score_histogram *histogram, double log_S, double K,
         tail_bound loss = {0, 0};
         int dead = 0;
         if (ahead > 0.5 && (ahead * ahead > -log_cut * at.variance || at.slope < tolerance.cut)) {
+            log_z = first_log_z(log_z, ahead, at.variance);
             loss = tail_bound_at(&exponential_table, histogram, step, earlier, tolerance.derivatives, &log_z);
             dead = loss.log_loss < log_cut;
         }

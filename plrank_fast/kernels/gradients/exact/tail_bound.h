@@ -27,22 +27,40 @@
 
 #include "gradients/exact/arrival_profile.h"
 
+#define ENOUGH 0.3        /* nats that another of Newton's steps must promise to lower the bound by */
+#define MOST_STEPS 7
+#define LARGEST_STEP 2.0
+#define LOWEST_LOG_Z -60.0
+#define FIRST_LOG_Z -2.5
+#define GROWTH 1.5        /* of ln z from one step of time to the next: 1.4 to 1.8 */
+
 typedef struct {
     double log_loss, slope; /* ln of a bound on what is lost, in units of R, and how fast that falls */
 } tail_bound;
 
+/* ln of the z to begin with: where the last step of time ended, 0 at the first, and what has arrived by this one, of
+ * which `ahead` is more than K - 1. */
+PLR_INLINE double first_log_z(double last_log_z, double ahead, double variance)
+{
+    if (last_log_z < 0)
+        return larger(GROWTH * last_log_z, LOWEST_LOG_Z);
+    return ahead < -FIRST_LOG_Z * variance ? -ahead / variance : FIRST_LOG_Z;
+}
+
 /* What is lost if time ends at this step, where `earlier` + 1 = K. Chernoff: P(N < K) <= E[z^N] z^(1-K) for any 0 < z
- * <= 1, and (K - N)+ is at most z^(N+1-K) max_(y >= 1) y z^(y-1). Minimised over z by Newton's method from *log_z,
- * which is left at the last z. */
+ * <= 1, and (K - N)+ is at most z^(N+1-K) max_(y >= 1) y z^(y-1). Every z gives a bound; Newton's method lowers it from
+ * *log_z on, which is left at the last z. What it finds a zero of is the derivative of E[z^N] z^-K: what multiplies
+ * P(N < K) falls about as 1 / z. */
 PLR_INLINE tail_bound tail_bound_at(const arrival_table *table, const score_histogram *histogram, int step,
                                     double earlier, int derivatives, double *log_z)
 {
     const int first = first_uncertain(table, histogram, step);
     const int shift = PROFILE_TABLE / 2 - step;
     const double *lost_table = table->lost[derivatives > 1];
-    tail_bound best = {INFINITY, 0};
-    for (int iteration = 0; iteration < 8; iteration++) {
-        const double z = exp(*log_z);
+    const double certain = histogram->above[first], target = earlier + 1;
+    double z, rate, log_moments;
+    for (int steps_left = MOST_STEPS;; steps_left--) {
+        z = exp(*log_z);
         lanes log_moment = {0}, mean = {0}, spread = {0}, lost = {0};
         for (int i = first; i < histogram->bins; i += PLR_LANES) {
             lanes count = vec_load(histogram->count + i), p = vec_load(table->p + shift + i);
@@ -53,24 +71,19 @@ PLR_INLINE tail_bound tail_bound_at(const arrival_table *table, const score_hist
             spread += share * q * inverse;
             lost += count * vec_load(lost_table + shift + i) * q * inverse;
         }
-        const double certain = histogram->above[first], centre = certain + vec_sum(mean), target = larger(earlier, 0.5);
-        const double most_open = *log_z > -1 ? smaller(earlier + 1, 1 / (M_E * z * larger(-*log_z, 1e-300))) : 1;
-        const double rate = vec_sum(lost);
-        const double log_chance = WITHIN_BINS * vec_sum(log_moment) + (certain - earlier) * *log_z;
-        const tail_bound here = {log_chance + log(rate + most_open), (1 - z) * rate};
-        const int converged = here.log_loss > best.log_loss - 0.05;
-        if (here.log_loss < best.log_loss)
-            best = here;
-        if (converged)
+        rate = vec_sum(lost);
+        log_moments = WITHIN_BINS * vec_sum(log_moment);
+        const double off = certain + WITHIN_BINS * vec_sum(mean) - target;
+        const double curvature = WITHIN_BINS * vec_sum(spread) + 0.02 * target;
+        const double next = *log_z - smaller(off / curvature, LARGEST_STEP);
+        const double bounded = smaller(0, larger(next, LOWEST_LOG_Z));
+        if (off * off < 2 * ENOUGH * curvature || bounded == *log_z || steps_left == 0)
             break;
-        double change = (centre - target) / (vec_sum(spread) + 0.1 * target);
-        *log_z -= change > 2 ? 2 : change;
-        if (*log_z > 0)
-            *log_z = 0;
-        if (*log_z < -60)
-            *log_z = -60;
+        *log_z = bounded;
     }
-    return best;
+    const double most_open = *log_z > -1 ? smaller(earlier + 1, 1 / (M_E * z * larger(-*log_z, 1e-300))) : 1;
+    const double log_chance = log_moments + (certain - earlier) * *log_z;
+    return (tail_bound){log_chance + log(rate + most_open), (1 - z) * rate};
 }
 
 #endif
