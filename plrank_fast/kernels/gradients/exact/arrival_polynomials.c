@@ -56,17 +56,20 @@ PLR_INLINE void find_light(const panel *p, node_vector *node)
 PLR_INLINE double smallest_heavy_odds(const panel *p, const node_vector *node)
 {
     const intptr_t n_items = QUARTET * p->items.quartets;
-    double smallest = INFINITY;
+    const real limit = (real)p->ranks.upward_limit;
+    lanes smallest = lanes_all(INFINITY);
     for (intptr_t j = 0; j < n_items; j++) {
         if (j == QUARTET * node->light_begin)
             j = QUARTET * node->light_end;
         if (j == n_items)
             break;
-        const real *odds = (const real *)(p->at.odds + j);
-        for (int lane = NODE_LANES - 1; lane >= 0 && odds[lane] > p->ranks.upward_limit; lane--)
-            smallest = smaller(smallest, odds[lane]);
+        const lanes odds = p->at.odds[j];
+        smallest = lanes_select((odds >= limit) & (odds < smallest), odds, smallest);
     }
-    return smallest;
+    double least = INFINITY;
+    for (int lane = 0; lane < NODE_LANES; lane++)
+        least = smaller(least, smallest[lane]);
+    return least;
 }
 
 /* The coefficients of P, low to high, outside which its mass is below 2^-bits (Bernstein, at the first and last

@@ -33,8 +33,10 @@ static inline void turn_into_places(intptr_t *counts, int classes, int64_t last_
 void order_items(intptr_t n, const double *w, const double *rho, double heavy, int sorted, uint16_t *key,
                  item_block *items)
 {
-    intptr_t counts[2 * CLASSES] = {0}, *irrelevant = counts, *relevant = counts + CLASSES;
+    intptr_t counts[2 * CLASSES], *irrelevant = counts, *relevant = counts + CLASSES;
     const int classes = sorted ? CLASSES : 2;
+    memset(irrelevant, 0, classes * sizeof *counts);
+    memset(relevant, 0, classes * sizeof *counts);
     const int64_t last_heavy = !sorted ? 0 : heavy >= 1 ? -1 : quarter_octave(heavy);
     intptr_t n_relevant = 0;
     for (intptr_t j = 0; j < n; j++) {

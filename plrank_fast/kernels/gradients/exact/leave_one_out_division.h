@@ -34,7 +34,7 @@ PLR_INLINE void divide_upwards(const panel *p, const node_vector *node, const la
         for (int n = 0; n < group; n++) {
             if (relevant) {
                 x[n] = P[m] - r[n] * x[n];
-                v[n] = (B[m] - r[n] * v[n]) - a[n] * x[n];
+                v[n] = (B[m] - a[n] * x[n]) - r[n] * v[n];
                 qY[n] += theta[m] * x[n];
             } else {
                 v[n] = B[m] - r[n] * v[n];
@@ -57,19 +57,21 @@ PLR_INLINE void divide_downwards(const panel *p, const node_vector *node, const 
     intptr_t m = node->high - 1;
     for (; m > K && m >= last; m--)
         for (int n = 0; n < group; n++) {
-            v[n] = B[m] - s[n] * v[n];
             if (relevant) {
-                v[n] -= as[n] * u[n];
+                v[n] = (B[m] - as[n] * u[n]) - s[n] * v[n];
                 u[n] = P[m] - s[n] * u[n];
+            } else {
+                v[n] = B[m] - s[n] * v[n];
             }
         }
     for (; m >= last; m--)
         for (int n = 0; n < group; n++) {
-            v[n] = B[m] - s[n] * v[n];
             if (relevant) {
-                v[n] -= as[n] * u[n];
+                v[n] = (B[m] - as[n] * u[n]) - s[n] * v[n];
                 u[n] = P[m] - s[n] * u[n];
                 Y[n] += theta[m - 1] * u[n];
+            } else {
+                v[n] = B[m] - s[n] * v[n];
             }
             X[n] += delta[m - 1] * v[n];
         }

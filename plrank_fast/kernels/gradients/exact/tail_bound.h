@@ -27,7 +27,7 @@
 
 #include "gradients/exact/arrival_profile.h"
 
-#define ENOUGH 0.3        /* nats that another of Newton's steps must promise to lower the bound by */
+#define ENOUGH 0.1        /* nats that another of Newton's steps must promise to lower the bound by */
 #define MOST_STEPS 7
 #define LARGEST_STEP 2.0
 #define LOWEST_LOG_Z -60.0
