@@ -7,6 +7,9 @@
 
 #define FEW_RANKS 12     /* for which COMPRESSED_FROM holds; for each more, */
 #define ITEMS_PER_RANK 8 /* so many items more */
+/* Where ranks are more than the square root of half the items, the norm of the gradient may be small enough to ask for
+ * more than was planned, and so may that of the diagonal of the Hessian: so much finer are nodes from the start. */
+#define FOR_SMALL_NORMS 10
 
 /* Weights of a block of items, in problem->f, their sum, and their moments. */
 static void weigh_block(void *problem_, intptr_t block, int thread)
@@ -108,10 +111,10 @@ int integrate_compressed(exact_problem *problem)
     histogram_of_octaves(problem->histogram, problem->octaves);
     if (has_gap(problem->histogram, K, GAP))
         return 0;
-    /* Nodes cost next to nothing here, and a second attempt as much as the first. */
-    tolerances generous = problem->tolerance;
-    generous.nodes /= 1e3;
-    plan_quadrature(problem->histogram, S, (double)K, 0, INFINITY, generous, p->plan);
+    tolerances tolerance = problem->tolerance;
+    if (2 * K * K > D || tolerance.derivatives > 1)
+        tolerance.nodes /= FOR_SMALL_NORMS; /* they cost less here than a second attempt */
+    plan_quadrature(problem->histogram, S, (double)K, 0, INFINITY, tolerance, p->plan);
     place_nodes(p->plan, 0);
     const double end = p->plan->time[p->plan->nodes - 1];
     if (p->plan->pieces > 1 || S * end > PLR_LARGEST_SPREAD)
@@ -129,9 +132,8 @@ int integrate_compressed(exact_problem *problem)
     order_items(n, problem->w, problem->rho, heavy, 0, (uint16_t *)problem->key, &p->items);
     place_proxies(problem->octaves, first_octave, &p->proxies);
     problem->query->nodes += p->plan->nodes;
-    const int all_checked = p->all_checked; /* so many nodes need no check */
     problem->value += integrate_panel(p, query, problem->query_item);
-    p->all_checked = all_checked;
+    p->all_checked = 0; /* what proxies stand for is not */
     if (query->gradient)
         return_from_proxies(problem, p->sums.proxy_plain, p->sums.proxy_relevant, query->gradient);
     if (query->hessian)
