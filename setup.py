@@ -77,7 +77,7 @@ MODULES: dict[str, list[str]] = {
     "_core/runtime/plain_arrays": [],
     "_core/runtime/lone_query": [],
     "_core/random/key": [],
-    "_core/random/stream": [],
+    "_core/random/stream": ["random/random_stream.c"],
     "_core/random/selection": ["random/selection.c"],
     "_core/ranking/weights": ["ranking/weights.c"],
     "_core/ranking/remaining": [],

@@ -19,7 +19,7 @@ from libc.string cimport memset
 
 from plrank_fast._core.random.selection cimport select_smallest, sort_pairs
 from plrank_fast._core.random.key cimport draw_key
-from plrank_fast._core.random.stream cimport block_size, plr_stream, plr_stream_init
+from plrank_fast._core.random.stream cimport block_size, plr_stream, start_stream
 from plrank_fast._core.ranking.weights cimport PLR_LARGEST_SPREAD
 from plrank_fast._core.runtime.batch cimport Batch, batch_of, longest_query, parts_per_thread, run_batch, run_tasks
 from plrank_fast._core.runtime.layout cimport Layout, aligned, layout_at, measure, take
@@ -601,7 +601,7 @@ cdef void sum_block(
     cdef intp_t n_samples = min(length, call.n_samples - block * length)
     if first == 0:
         clear_sums(problem)
-        plr_stream_init(&problem.stream, call.key, call.first_query + q, call.first_block + block)
+        start_stream(&problem.stream, call.key, call.first_query + q, call.first_block + block)
     add_samples(problem, first, min(last, n_samples), n_samples, given_from(call.given, block * length * n_items))
     if first <= n_samples < last:
         memset(total, 0, n_items * sizeof(double))

@@ -3,7 +3,7 @@
 from libc.math cimport INFINITY, log
 
 from plrank_fast._core.losses.loss cimport Loss, LossQuery, loss_rows
-from plrank_fast._core.random.stream cimport plr_stream, plr_stream_init
+from plrank_fast._core.random.stream cimport plr_stream, start_stream
 from plrank_fast._core.ranking.metrics cimport rank_all
 from plrank_fast._core.runtime.layout cimport Layout, layout_at, measure, take
 from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t
@@ -161,7 +161,7 @@ cdef void rank_by_label(LossQuery *query, Likelihood *state) noexcept nogil:
     if query.key == NULL:
         rank_all(query.labels, query.n_items, query.cutoff, state.keys, state.items)
         return
-    plr_stream_init(&stream, query.key, query.stream, 0)
+    start_stream(&stream, query.key, query.stream, 0)
     plr_shuffle(&stream, state.shuffled, query.n_items)
     for k in range(query.n_items):
         labels[k] = query.labels[state.shuffled[k]]

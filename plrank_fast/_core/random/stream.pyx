@@ -1,4 +1,4 @@
-"""Counter-keyed random streams (``kernels/random/random_stream.h``), opened up for the known-answer tests.
+"""Counter-keyed random streams (``kernels/random/random_stream.h`` and ``.c``), opened up for the known-answer tests.
 
 The generator is xoshiro256++ in eight lanes; a stream is seeded from the 128-bit key of a call, the index of the query
 and the index of the block of samples, and from nothing else.
@@ -7,6 +7,19 @@ and the index of the block of samples, and from nothing else.
 import numpy as np
 
 from plrank_fast._core.runtime.scalar_types cimport uint64_t
+from plrank_fast._core.runtime.simd cimport simd_level
+
+cdef extern from "random/random_stream.h" nogil:
+    ctypedef struct random_stream_kernels:
+        void (*start)(plr_stream *stream, const uint64_t *key, uint64_t query, uint64_t block) noexcept nogil
+    const random_stream_kernels *random_stream_kernels_at(int level)
+
+cdef const random_stream_kernels *kernels = random_stream_kernels_at(simd_level())
+
+
+cdef void start_stream(plr_stream *stream, const uint64_t *key, uint64_t query, uint64_t block) noexcept nogil:
+    """Turn to the first words of the stream of (key, query, block); ``key`` has two words."""
+    kernels.start(stream, key, query, block)
 
 
 def stream_words(const uint64_t[::1] key, uint64_t query, uint64_t block, Py_ssize_t steps):
@@ -15,7 +28,7 @@ def stream_words(const uint64_t[::1] key, uint64_t query, uint64_t block, Py_ssi
     cdef Py_ssize_t i
     out = np.empty((steps, PLR_STREAM_LANES), dtype=np.uint64)
     cdef uint64_t[:, ::1] view = out
-    plr_stream_init(&stream, &key[0], query, block)
+    start_stream(&stream, &key[0], query, block)
     for i in range(steps):
         plr_stream_next(&stream, &view[i, 0])
     return out

@@ -11,7 +11,7 @@ A tree of partial sums finds the item and takes it out in O(log D).
 from libc.math cimport INFINITY, exp, log2
 
 from plrank_fast._core.random.selection cimport sort_pairs
-from plrank_fast._core.random.stream cimport PLR_STREAM_LANES, plr_stream, plr_stream_init, plr_stream_next
+from plrank_fast._core.random.stream cimport PLR_STREAM_LANES, plr_stream, start_stream, plr_stream_next
 from plrank_fast._core.runtime.batch cimport Batch, batch_of, longest_query, parts_per_thread, run_batch, run_tasks
 from plrank_fast._core.runtime.layout cimport Layout, layout_at, measure, take
 from plrank_fast._core.runtime.queries cimport Queries, Query, queries_of, query_at
@@ -161,7 +161,7 @@ cdef void draw_strata(
     cdef Words source
     cdef intp_t n, other, n_samples = design.n_samples
     cdef int32_t swapped
-    plr_stream_init(&source.stream, key, query, rank)
+    start_stream(&source.stream, key, query, rank)
     source.used = PLR_STREAM_LANES
     for n in range(n_samples):
         # Fisher and Yates from the inside out

@@ -21,7 +21,7 @@ import numpy as np
 from libc.math cimport INFINITY, log2, sqrt
 
 from plrank_fast._core.random.key cimport draw_key
-from plrank_fast._core.random.stream cimport block_size, plr_mix64, plr_stream_init
+from plrank_fast._core.random.stream cimport block_size, plr_mix64, start_stream
 from plrank_fast._core.ranking.weights cimport (
     PLR_OCTAVES, Weights, arrivals, expected_arrivals, weigh, weights_workspace,
 )
@@ -384,7 +384,7 @@ cdef void complete_rankings(Sampler *sampler) noexcept nogil:
 
 cdef void start_block(Sampler *sampler, const Draw *draw, uint64_t block) noexcept nogil:
     """Turn to the stream of one block of the draw."""
-    plr_stream_init(&sampler.stream, draw.key, draw.query, draw.first_block + block)
+    start_stream(&sampler.stream, draw.key, draw.query, draw.first_block + block)
     sampler.salt = plr_mix64(sampler.stream.word[0][0] + sampler.stream.word[1][1])
     sampler.n_drawn = 0
 

@@ -32,19 +32,12 @@ static inline uint64_t plr_splitmix64(uint64_t *state)
     return plr_mix64(*state);
 }
 
-/* Two SplitMix64 chains absorb (key, query, block) in different orders; each state word mixes one output of both, so
- * that two streams coincide only when 128 bits do. */
-static inline void plr_stream_init(plr_stream *stream, const uint64_t key[2], uint64_t query, uint64_t block)
-{
-    uint64_t first = key[0], second = key[1];
-    first = plr_splitmix64(&first) ^ query;
-    first = plr_splitmix64(&first) ^ block;
-    second = plr_splitmix64(&second) ^ block;
-    second = plr_splitmix64(&second) ^ query;
-    for (int i = 0; i < 4; i++)
-        for (int lane = 0; lane < PLR_STREAM_LANES; lane++)
-            stream->word[i][lane] = plr_mix64(plr_splitmix64(&first) + plr_splitmix64(&second));
-}
+typedef struct {
+    /* Seed all lanes. */
+    void (*start)(plr_stream *stream, const uint64_t key[2], uint64_t query, uint64_t block);
+} random_stream_kernels;
+
+PLR_DECLARE_KERNELS(random_stream_kernels)
 
 /* One word of every lane, in registers of this SIMD level (GCC keeps a vector wider than those in memory: drawing
  * and sorting 120 keys at AVX2 took 330 ns, now 255). A loop that draws keeps the state in registers from load
