@@ -14,6 +14,7 @@ import pytest
 import plrank_fast as plr
 from plrank_fast import fairness, losses, scaling
 from plrank_fast._core.runtime import magnitudes as _magnitudes
+from plrank_fast._core.runtime import plain_arrays as _plain_arrays
 
 RNG = np.random.default_rng(11)
 LENGTHS = np.array([6, 0, 1, 20, 3])
@@ -325,6 +326,28 @@ class TestMagnitudes:
                 values[place] = -size
                 assert _magnitudes.all_ordinary(values) == ordinary
             values[place] = 1.0
+
+    @pytest.mark.parametrize(
+        "arranged",
+        [lambda x: x, lambda x: x[::-1], lambda x: x[::2], lambda x: x.reshape(2, -1).T, lambda x: x[:1].reshape(())],
+        ids=["in order", "backwards", "every other", "by columns", "single"],
+    )
+    def test_copies(self, arranged):
+        """Mutants: values in memory's order in place of the array's; what is not finite seen in the last register only.
+
+        Another: an array that is not in order copied as if it were.
+        """
+        values = arranged(np.random.default_rng(0).normal(size=62))
+        copy = _plain_arrays.finite_copy(values)
+        assert copy.flags.c_contiguous
+        assert not np.shares_memory(copy, values)
+        np.testing.assert_array_equal(copy, values)
+        for place in np.ndindex(values.shape):
+            for bad in (np.nan, np.inf, -np.inf):
+                kept = values[place]
+                values[place] = bad
+                assert _plain_arrays.finite_copy(values) is None
+                values[place] = kept
 
     def test_ordinary_values_are_not_touched(self):
         values, exponents = scaling.moderate(RELEVANCE, OFFSETS)

@@ -18,7 +18,7 @@ from libc.string cimport memcpy, memset
 
 from plrank_fast._core.runtime.batch cimport is_short, new_batch, run_query
 from plrank_fast._core.runtime.layout cimport aligned
-from plrank_fast._core.runtime.magnitudes cimport are_finite, are_ordinary
+from plrank_fast._core.runtime.magnitudes cimport are_ordinary, copy_finite
 from plrank_fast._core.runtime.plain_arrays cimport new_array, plain_values
 from plrank_fast._core.runtime.scalar_types cimport intp_t
 
@@ -125,10 +125,9 @@ cdef class LoneQuery:
         for i in range(3):
             copies[i] = <double *>memory
             memory += bytes[i]
-            if self._given[i] == NULL:  # which memcpy may not be handed, even for no bytes
+            if self._given[i] == NULL:
                 continue
-            memcpy(copies[i], self._given[i], self._lengths[i] * sizeof(double))
-            if not are_finite(copies[i], self._lengths[i]):
+            if not copy_finite(copies[i], self._given[i], self._lengths[i]):
                 return False
             if i > 0 and not are_ordinary(copies[i], self._lengths[i]):
                 return False

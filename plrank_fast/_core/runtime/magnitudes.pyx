@@ -6,6 +6,7 @@ cdef extern from "runtime/magnitudes.h" nogil:
     int PLR_ORDINARY_EXPONENT
     ctypedef struct magnitudes_kernels:
         int (*any_not_finite)(const double *values, size_t n) noexcept nogil
+        int (*copy_and_find_not_finite)(double *to, const double *values, size_t n) noexcept nogil
         int (*any_extraordinary)(const double *values, size_t n) noexcept nogil
     const magnitudes_kernels *magnitudes_kernels_at(int level)
 
@@ -16,6 +17,11 @@ ORDINARY_EXPONENT = PLR_ORDINARY_EXPONENT
 
 cdef bint are_finite(const double *values, size_t n) noexcept nogil:
     return n == 0 or not kernels.any_not_finite(values, n)
+
+
+cdef bint copy_finite(double *to, const double *values, size_t n) noexcept nogil:
+    """Copy the values; False if any is NaN or infinite."""
+    return n == 0 or not kernels.copy_and_find_not_finite(to, values, n)
 
 
 cdef bint are_ordinary(const double *values, size_t n) noexcept nogil:

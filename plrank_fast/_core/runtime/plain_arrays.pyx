@@ -16,7 +16,7 @@ from cpython.buffer cimport (
 )
 from libc.string cimport memcpy
 
-from plrank_fast._core.runtime.magnitudes cimport are_finite
+from plrank_fast._core.runtime.magnitudes cimport are_finite, copy_finite
 from plrank_fast._core.runtime.scalar_types cimport intp_t
 
 cdef object NDARRAY = np.ndarray, DOUBLE = np.dtype(np.float64), EMPTY = np.empty
@@ -58,12 +58,20 @@ cdef object new_array(const void *values, size_t n_bytes, object shape, object d
 
 def finite_copy(values):
     """Return a C-contiguous copy of an array of finite native doubles of any shape, or None for anything else."""
-    cdef Py_buffer view
-    cdef bint finite
+    cdef Py_buffer given, view
+    cdef bint finite, in_order = True
     if type(values) is not NDARRAY or values.dtype is not DOUBLE:
         return None
-    copy = values.copy()
-    PyObject_GetBuffer(copy, &view, PyBUF_SIMPLE)
-    finite = are_finite(<const double *>view.buf, view.len // sizeof(double))
+    try:
+        PyObject_GetBuffer(values, &given, PyBUF_SIMPLE)
+    except (BufferError, ValueError):  # its values do not lie in their order, without gaps
+        in_order = False
+    copy = EMPTY(values.shape) if in_order else values.copy()
+    PyObject_GetBuffer(copy, &view, PyBUF_SIMPLE | PyBUF_WRITABLE)
+    if in_order:
+        finite = copy_finite(<double *>view.buf, <const double *>given.buf, view.len // sizeof(double))
+        PyBuffer_Release(&given)
+    else:
+        finite = are_finite(<const double *>view.buf, view.len // sizeof(double))
     PyBuffer_Release(&view)
     return copy if finite else None

@@ -11,6 +11,8 @@
 typedef struct {
     /* Whether any value is NaN or infinite. */
     int (*any_not_finite)(const double *values, size_t n);
+    /* The same while they are copied; the two arrays lie apart. */
+    int (*copy_and_find_not_finite)(double *to, const double *values, size_t n);
     /* Whether any value but 0 has a magnitude outside 2^-200 to 2^200. */
     int (*any_extraordinary)(const double *values, size_t n);
 } magnitudes_kernels;
