@@ -72,24 +72,38 @@ PLR_INLINE double smallest_heavy_odds(const panel *p, const node_vector *node)
     return least;
 }
 
-/* The coefficients of P, low to high, outside which its mass is below 2^-bits (Bernstein, at the first and last
- * node). */
+/* How far below the expected number of arrivals the coefficients of P may be left out. What is used upwards, powers of
+ * odds up to r, makes an error of P_m larger by r^(K-m): so P(N <= m) r^(K-m) is to be below e^-nats, where P(N <= mean -
+ * x) is at most exp(-x^2 / (2 variance + 2 x / 3)) (Bernstein) and at most exp(-x^2 / (2 mean)). */
+PLR_INLINE double reach_below(double mean, double variance, double nats, double K, double log_r)
+{
+    const double wanted = nats + larger(0, K - mean) * log_r, slope = wanted / 3 + variance * log_r;
+    const double left = 1 - 2 * log_r / 3;
+    const double bernstein = left > 0 ? (slope + sqrt(slope * slope + 2 * left * variance * wanted)) / left : INFINITY;
+    const double of_mean = mean * log_r + sqrt(mean * mean * log_r * log_r + 2 * mean * wanted);
+    return smaller(bernstein, of_mean);
+}
+
+/* The coefficients of P, low to high, outside which its mass does not matter at the 2^-bits, from the first node to the
+ * last. */
 PLR_INLINE void find_band(const panel *p, intptr_t *low, intptr_t *high)
 {
     lanes arrivals = {0}, variance = {0};
+    double largest = 1;
     for (intptr_t j = 0; j < QUARTET * p->items.quartets; j++) {
         lanes q = 1.0 / (1.0 + p->at.odds[j]), chance = p->at.odds[j] * q;
         arrivals += chance;
         variance += chance * q;
+        largest = larger(largest, last_lane(p->at.odds + j));
     }
     for (intptr_t j = 0; j < p->proxies.count; j++) {
         lanes q = 1.0 / (1.0 + p->at.proxy_odds[j]), chance = (real)p->proxies.mass[j] * (p->at.proxy_odds[j] * q);
         arrivals += chance;
         variance += chance * q;
     }
-    const double z2 = 2 * M_LN2 * p->ranks.bits;
-    double below = arrivals[0] - z2 / 6 - sqrt(z2 * z2 / 36 + z2 * variance[0]);
-    double v = last_lane(&variance), above = last_lane(&arrivals) + z2 / 6 + sqrt(z2 * z2 / 36 + z2 * v);
+    const double nats = M_LN2 * p->ranks.bits, log_r = log(smaller(largest, p->ranks.upward_limit));
+    const double below = arrivals[0] - reach_below(arrivals[0], variance[0], nats, (double)p->ranks.K, log_r);
+    const double v = last_lane(&variance), above = last_lane(&arrivals) + nats / 3 + sqrt(nats * nats / 9 + 2 * nats * v);
     *low = below > 1 ? (intptr_t)below - 1 : 0;
     *high = above + 2 < (double)*high ? (intptr_t)(above + 2) : *high;
 }
