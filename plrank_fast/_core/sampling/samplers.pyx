@@ -31,7 +31,7 @@ from plrank_fast._core.runtime.lone_query cimport (
     LONGEST_PLAIN_COUNT, NOT_TAKEN, LoneQuery, plain_count, plain_threads,
 )
 from plrank_fast._core.runtime.queries cimport Queries, Query, queries_of, query_at
-from plrank_fast._core.runtime.scalar_types cimport int32_t, int64_t, intp_t, uint8_t, uint32_t, uint64_t
+from plrank_fast._core.runtime.scalar_types cimport int16_t, int32_t, int64_t, intp_t, uint8_t, uint32_t, uint64_t
 from plrank_fast._core.runtime.simd cimport simd_level
 from plrank_fast._core.runtime.threads cimport Workspaces
 from plrank_fast._core.sampling.introselect cimport draw_ranking, introselect_workspace, prepare_introselect
@@ -292,27 +292,34 @@ cdef void prepare_table(Sampler *sampler, const Weights *weights, Layout *layout
 
 
 cdef inline int seen_bits(intp_t cutoff) noexcept nogil:
-    """Four places and more for each rank."""
-    return max(4, plr_bits_for(4 * cutoff))
+    """Eight places and more for each rank."""
+    return max(6, plr_bits_for(8 * cutoff))
 
 
-cdef void lay_out_guide(guide_table *sampler, intp_t n_items, intp_t cutoff, Layout *layout) noexcept nogil:
-    cdef size_t blocks = plr_guide_blocks(n_items), words = cutoff * GROUP_SIZE
-    sampler.seen_bits = seen_bits(cutoff)
-    sampler.cumulative = <double *>take(layout, (blocks + 1) * sizeof(double))
-    sampler.guide = <uint32_t *>take(layout, (<size_t>1 << plr_bits_for(blocks)) * sizeof(uint32_t))
-    sampler.seen = <uint64_t *>take(layout, (<size_t>1 << sampler.seen_bits) * sizeof(uint64_t))
-    sampler.words = <uint64_t *>take(layout, words * 2 * sizeof(uint64_t))
-    sampler.items = <int32_t *>take(layout, words * sizeof(int32_t))
-    sampler.arrivals = <double *>take(layout, cutoff * sizeof(double))
+cdef void lay_out_guide(guide_table *self, intp_t n_items, intp_t cutoff, Layout *layout) noexcept nogil:
+    cdef size_t trees = plr_guide_trees(n_items)
+    self.seen_bits = seen_bits(cutoff)
+    self.cumulative = <double *>take(layout, (trees + 1) * sizeof(double))
+    self.ends = <int32_t *>take(layout, (trees + PLR_ENDS_AT_ONCE) * sizeof(int32_t))
+    self.guide = <uint32_t *>take(layout, (<size_t>1 << plr_guide_bits(n_items)) * sizeof(uint32_t))
+    self.roots = <int16_t *>take(layout, trees * PLR_NODE_CHILDREN * sizeof(int16_t))
+    self.leaves = <int16_t *>take(layout, trees * PLR_TREE_ITEMS * sizeof(int16_t))
+    self.last = <double *>take(layout, PLR_TREE_ITEMS * sizeof(double))
+    self.seen = <uint64_t *>take(layout, (<size_t>1 << self.seen_bits) * sizeof(uint64_t))
+    self.items = <int32_t *>take(layout, plr_most_at_first(cutoff) * GROUP_SIZE * sizeof(int32_t))
+    self.arrivals = <double *>take(layout, cutoff * sizeof(double))
 
 
-cdef void prepare_guide(guide_table *sampler, const Weights *weights, intp_t cutoff, Layout *layout) noexcept nogil:
-    lay_out_guide(sampler, weights.n_items, cutoff, layout)
-    sampler.n_items = weights.n_items
-    sampler.cutoff = cutoff
-    sampler.weights = weights.relative
-    guide.prepare(sampler)
+cdef void prepare_guide(Sampler *sampler, const Weights *weights, Layout *layout) noexcept nogil:
+    cdef guide_table *self = &sampler.guide
+    lay_out_guide(self, weights.n_items, sampler.depth, layout)
+    self.n_items = weights.n_items
+    self.cutoff = sampler.depth
+    self.weights = weights.relative
+    # most rankings need no more; the mean is known within a few percent
+    self.draws_at_first = <size_t>min(
+        sampler.mean_draws + 2.5 * sampler.deviation + 0.5, <double>plr_most_at_first(sampler.depth))
+    guide.prepare(self)
 
 
 cdef inline size_t columns_bytes(intp_t n_items, intp_t cutoff) noexcept nogil:
@@ -357,7 +364,7 @@ cdef char *prepare_sampler(
     elif sampler.method == TABLE:
         prepare_table(sampler, weights, &layout)
     elif sampler.method == GUIDE:
-        prepare_guide(&sampler.guide, weights, sampler.depth, &layout)
+        prepare_guide(sampler, weights, &layout)
         if weights.most_draws < 8.0 * sampler.depth:  # else a race over all items may be what it takes
             sampler.ns_per_ranking = 100.0 * weights.most_draws
     elif sampler.method == INTROSELECT:

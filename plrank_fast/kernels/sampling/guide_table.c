@@ -1,89 +1,249 @@
-/* One draw: a uniform number names a point of the cumulative weight of blocks; the guide leads to a block at or just
- * before it, and a second number picks an item in the block. Every step waits for memory, so draws go through it
- * together, each step fetching what the next one needs: 20 ns a draw at 1e4 items, 60 to 100 at
- * 1e6, and no pass over them.
+/* Items are the leaves of trees with sixteen children to a node and two levels of nodes, PLR_TREE_ITEMS to a tree. One
+ * word of 64 bits is a draw: its upper half is a point of the line of all trees, to which the guide leads, and 16 bits
+ * each are a point of the root's line and of the node's below it. What ends before a point is counted by one
+ * comparison of integers. Where something ends within the very unit that was drawn, once in thousands of draws, more bits
+ * place the point and weights in double precision say on which side of it: each item has its share to the rounding of
+ * doubles, from two bytes of memory.
+ *
+ * The item of a tree in place 16 k + j is child k of node j, so that nodes side by side are summed by vectors without
+ * shuffles, in the same order at every SIMD level.
+ *
+ * A draw waits for memory but once, for a half line of leaves: draws take turns in portions. 5 ns a draw at 1e4 items,
+ * 7 at 1e6, and no pass over them.
  */
 #include "sampling/guide_table.h"
 
 #include "sampling/race.h"
+#include "simd/vectors.h"
+
+#define CHILDREN PLR_NODE_CHILDREN
+#define TREE_ITEMS PLR_TREE_ITEMS
+#define PORTION 128 /* draws */
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * The table
+ * --------------------------------------------------------------------------------------------------------------- */
+
+static const double *weights_of_tree(const guide_table *table, size_t tree)
+{
+    return tree + 1 < table->n_trees ? table->weights + tree * TREE_ITEMS : table->last;
+}
+
+/* Where children end, in units of 2^-16 of the node. No weight at all (behind the last item) may be divided by; the
+ * last child ends where the node does. */
+PLR_INLINE vec_half_i32 units(vec_f64 end, vec_f64 total)
+{
+    vec_f64 units = end * (1.0 / vec_max_f64(total, vec_all(0x1p-1022))) * 65536.0;
+    return __builtin_convertvector(vec_min_f64(units, vec_all(65535.0)), vec_half_i32) - 32768;
+}
+
+typedef PLR_VECTOR(int16_t, 16) eight;
+
+/* Rows become columns: a perfect shuffle of all places, three times. */
+static void transpose_eight(const int16_t (*from)[CHILDREN], int16_t (*to)[CHILDREN])
+{
+    eight rows[8], mixed[8];
+    PLR_UNROLL
+    for (int i = 0; i < 8; i++)
+        memcpy(rows + i, from[i], sizeof *rows);
+    PLR_UNROLL
+    for (int round = 0; round < 3; round++) {
+        PLR_UNROLL
+        for (int i = 0; i < 4; i++) {
+            mixed[2 * i] = __builtin_shufflevector(rows[i], rows[i + 4], 0, 8, 1, 9, 2, 10, 3, 11);
+            mixed[2 * i + 1] = __builtin_shufflevector(rows[i], rows[i + 4], 4, 12, 5, 13, 6, 14, 7, 15);
+        }
+        PLR_UNROLL
+        for (int i = 0; i < 8; i++)
+            rows[i] = mixed[i];
+    }
+    PLR_UNROLL
+    for (int i = 0; i < 8; i++)
+        memcpy(to[i], rows + i, sizeof *rows);
+}
+
+/* Fill the leaves of one tree and sum its nodes. */
+static void fill_leaves(const double *weights, int16_t (*leaves)[CHILDREN], double *sums)
+{
+    int32_t wide[CHILDREN][CHILDREN];
+    int16_t narrow[CHILDREN][CHILDREN];
+    for (size_t j = 0; j < CHILDREN; j += PLR_LANES) {
+        vec_f64 ends[CHILDREN], sum = {0};
+        PLR_UNROLL
+        for (size_t k = 0; k < CHILDREN; k++)
+            ends[k] = sum += vec_load(weights + k * CHILDREN + j);
+        vec_store(sums + j, sum);
+        PLR_UNROLL
+        for (size_t k = 0; k < CHILDREN; k++) {
+            vec_half_i32 end = units(ends[k], sum);
+            memcpy(&wide[k][j], &end, sizeof end);
+        }
+    }
+    for (size_t k = 0; k < CHILDREN; k++)
+        for (size_t j = 0; j < CHILDREN; j++)
+            narrow[k][j] = k + 1 < CHILDREN ? (int16_t)wide[k][j] : INT16_MAX;
+    for (size_t k = 0; k < CHILDREN; k += 8)
+        for (size_t j = 0; j < CHILDREN; j += 8)
+            transpose_eight((const int16_t (*)[CHILDREN])&narrow[k][j], (int16_t (*)[CHILDREN])&leaves[j][k]);
+}
+
+static void add_up(const double *weights, size_t stride, double *ends)
+{
+    double sum = 0.0;
+    for (size_t k = 0; k < CHILDREN; k++)
+        ends[k] = sum += weights[k * stride];
+}
+
+static void fill_guide(guide_table *table)
+{
+    const double total = table->cumulative[table->n_trees];
+    const int shift = 32 - table->guide_bits;
+    for (size_t tree = 0; tree < table->n_trees + PLR_ENDS_AT_ONCE; tree++) {
+        double end = tree + 1 < table->n_trees ? table->cumulative[tree + 1] / total * 0x1p32 : 0x1p32;
+        table->ends[tree] = (int32_t)((int64_t)smaller(end, 0x1p32 - 1.0) - ((int64_t)1 << 31));
+    }
+    uint32_t tree = 0;
+    for (int64_t j = 0; j < (int64_t)1 << table->guide_bits; j++) {
+        while (table->ends[tree] < (j << shift) - ((int64_t)1 << 31))
+            tree++;
+        table->guide[j] = tree;
+    }
+}
 
 static void prepare(guide_table *table)
 {
-    const size_t n = table->n_items, n_blocks = plr_guide_blocks(n);
-    double before = 0.0;
-    table->n_blocks = n_blocks;
-    table->guide_bits = plr_bits_for(n_blocks);
-    table->cumulative[0] = 0.0;
-    for (size_t b = 0; b < n_blocks; b++) {
-        const double *w = table->weights + b * PLR_GUIDE_BLOCK;
-        double sum[4] = {0.0, 0.0, 0.0, 0.0};
-        size_t length = n - b * PLR_GUIDE_BLOCK < PLR_GUIDE_BLOCK ? n - b * PLR_GUIDE_BLOCK : PLR_GUIDE_BLOCK;
-        for (size_t i = 0; i < length; i++)
-            sum[i % 4] += w[i];
-        before += (sum[0] + sum[1]) + (sum[2] + sum[3]);
-        table->cumulative[b + 1] = before;
+    const size_t n_trees = plr_guide_trees(table->n_items), in_last = table->n_items - (n_trees - 1) * TREE_ITEMS;
+    table->n_trees = n_trees;
+    table->guide_bits = plr_guide_bits(table->n_items);
+    memset(table->last, 0, TREE_ITEMS * sizeof(double));
+    memcpy(table->last, table->weights + (n_trees - 1) * TREE_ITEMS, in_last * sizeof(double));
+    double before = table->cumulative[0] = 0.0;
+    for (size_t tree = 0; tree < n_trees; tree++) {
+        double sums[CHILDREN], ends[CHILDREN];
+        int32_t root[CHILDREN];
+        int16_t (*leaves)[CHILDREN] = (int16_t (*)[CHILDREN])table->leaves + tree * CHILDREN;
+        fill_leaves(weights_of_tree(table, tree), leaves, sums);
+        add_up(sums, 1, ends);
+        for (size_t j = 0; j < CHILDREN; j += PLR_LANES) {
+            vec_half_i32 end = units(vec_load(ends + j), vec_all(ends[CHILDREN - 1]));
+            memcpy(root + j, &end, sizeof end);
+        }
+        for (size_t j = 0; j < CHILDREN; j++)
+            table->roots[tree * CHILDREN + j] = j + 1 < CHILDREN ? (int16_t)root[j] : INT16_MAX;
+        table->cumulative[tree + 1] = before += ends[CHILDREN - 1];
     }
-    const size_t entries = (size_t)1 << table->guide_bits;
-    const double width = before / (double)entries;
-    for (size_t j = 0, b = 0; j < entries; j++) {
-        while (b + 1 < n_blocks && table->cumulative[b + 1] <= (double)j * width)
-            b++;
-        /* one block early where rounding might have gone past it; the draw walks on */
-        table->guide[j] = (uint32_t)(b > 0 ? b - (table->cumulative[b] >= (double)j * width) : 0);
-    }
+    fill_guide(table);
     memset(table->seen, 0, sizeof *table->seen << table->seen_bits);
     table->ranking = 0;
 }
 
-static inline double uniform(uint64_t word)
+/* ------------------------------------------------------------------------------------------------------------------
+ * Draws
+ * --------------------------------------------------------------------------------------------------------------- */
+
+/* More bits of a draw: at which level they are wanted enters them. */
+static double uniform(uint64_t word, uint64_t salt, uint64_t level)
 {
-    return ((double)(word >> 11) + 0.5) * 0x1p-53;
+    return ((double)(plr_mix64(word ^ plr_mix64(salt + level)) >> 11) + 0.5) * 0x1p-53;
 }
 
-/* Items of n draws; words[i] picks the block and words[i + 16 of its row] the item. */
-static void draw_items(const guide_table *table, const uint64_t *words, size_t n_rows, int32_t *items)
+/* The child at a point of a node, given where children end; none without weight. */
+static size_t child_at(const double *ends, double at)
 {
-    const double total = table->cumulative[table->n_blocks];
-    const size_t n = n_rows * PLR_GROUP_SIZE;
-    const int shift = 64 - table->guide_bits;
-#define WORD(i, second) \
-    words[(i) / PLR_GROUP_SIZE * 2 * PLR_GROUP_SIZE + (second) * PLR_GROUP_SIZE + (i) % PLR_GROUP_SIZE]
-#define ENTRY(i) (shift < 64 ? WORD(i, 0) >> shift : 0)
-    for (size_t i = 0; i < n; i++)
-        __builtin_prefetch(table->guide + ENTRY(i));
-    for (size_t i = 0; i < n; i++) {
-        items[i] = (int32_t)table->guide[ENTRY(i)];
-        __builtin_prefetch(table->cumulative + items[i] + 1);
-    }
-    for (size_t i = 0; i < n; i++) {
-        size_t b = (size_t)items[i];
-        double at = uniform(WORD(i, 0)) * total;
-        while (b + 1 < table->n_blocks && table->cumulative[b + 1] <= at)
-            b++;
-        items[i] = (int32_t)b;
-        __builtin_prefetch(table->weights + b * PLR_GUIDE_BLOCK);
-        __builtin_prefetch(table->weights + b * PLR_GUIDE_BLOCK + 8);
-    }
-    for (size_t i = 0; i < n; i++) {
-        size_t first = (size_t)items[i] * PLR_GUIDE_BLOCK, chosen = 0;
-        size_t length = table->n_items - first < PLR_GUIDE_BLOCK ? table->n_items - first : PLR_GUIDE_BLOCK;
-        const double *w = table->weights + first;
-        double sums[PLR_GUIDE_BLOCK], sum = 0.0;
-        for (size_t k = 0; k < PLR_GUIDE_BLOCK; k++) {
-            sum += k < length ? w[k] : 0.0;
-            sums[k] = sum;
-        }
-        double at = uniform(WORD(i, 1)) * sum;
-        for (size_t k = 0; k < PLR_GUIDE_BLOCK - 1; k++)
-            chosen += sums[k] <= at;
-        items[i] = (int32_t)(first + (chosen < length ? chosen : length - 1));
-    }
-#undef WORD
-#undef ENTRY
+    size_t child = 0;
+    while (ends[child] <= at && ends[child] < ends[CHILDREN - 1])
+        child++;
+    return child;
 }
+
+static __attribute__((noinline)) size_t tree_at(const guide_table *table, uint64_t word, uint64_t salt)
+{
+    const double total = table->cumulative[table->n_trees];
+    const double at = ((double)(word >> 32) + uniform(word, salt, 0)) * 0x1p-32 * total;
+    size_t tree = table->guide[word >> (64 - table->guide_bits)];
+    while (table->cumulative[tree + 1] <= at && table->cumulative[tree + 1] < total)
+        tree++;
+    return tree;
+}
+
+static __attribute__((noinline)) size_t node_at(const guide_table *table, size_t tree, uint64_t word, uint64_t salt)
+{
+    const double *weights = weights_of_tree(table, tree);
+    double sums[CHILDREN], ends[CHILDREN];
+    for (size_t j = 0; j < CHILDREN; j++) {
+        add_up(weights + j, CHILDREN, ends);
+        sums[j] = ends[CHILDREN - 1];
+    }
+    add_up(sums, 1, ends);
+    const double at = (double)((int16_t)(word >> 16) + 32768) + uniform(word, salt, 1);
+    return child_at(ends, at * 0x1p-16 * ends[CHILDREN - 1]);
+}
+
+static __attribute__((noinline)) size_t leaf_at(const guide_table *table, size_t node, uint64_t word, uint64_t salt)
+{
+    double ends[CHILDREN];
+    add_up(weights_of_tree(table, node / CHILDREN) + node % CHILDREN, CHILDREN, ends);
+    const double at = (double)((int16_t)word + 32768) + uniform(word, salt, 2);
+    return child_at(ends, at * 0x1p-16 * ends[CHILDREN - 1]);
+}
+
+/* The items of n draws, at most PORTION. */
+PLR_INLINE void draw_items(const guide_table *table, const uint64_t *words, size_t n, uint64_t salt, int32_t *items)
+{
+    const int32_t *all_ends = table->ends;
+    const uint32_t *guide = table->guide;
+    const int16_t *roots = table->roots, *leaves = table->leaves;
+    const int shift = 64 - table->guide_bits;
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t word = words[i];
+        const int32_t point = (int32_t)(uint32_t)((word >> 32) ^ 0x80000000);
+        size_t tree = guide[word >> shift], passed;
+        while ((passed = vec_below_i32(all_ends + tree, point)) == PLR_ENDS_AT_ONCE)
+            tree += PLR_ENDS_AT_ONCE;
+        tree += passed;
+        if (__builtin_expect(all_ends[tree] == point, 0))
+            tree = tree_at(table, word, salt);
+        const int16_t *root = roots + tree * CHILDREN;
+        size_t node = vec_below_i16(root, (int16_t)(word >> 16));
+        if (__builtin_expect(root[node] == (int16_t)(word >> 16), 0))
+            node = node_at(table, tree, word, salt);
+        node += tree * CHILDREN;
+        items[i] = (int32_t)node;
+        __builtin_prefetch(leaves + node * CHILDREN);
+    }
+    for (size_t i = 0; i < n; i++) {
+        const int16_t point = (int16_t)words[i];
+        const size_t node = (size_t)items[i];
+        const int16_t *leaf = leaves + node * CHILDREN;
+        size_t child = vec_below_i16(leaf, point);
+        if (__builtin_expect(leaf[child] == point, 0))
+            child = leaf_at(table, node, words[i], salt);
+        items[i] = (int32_t)((node / CHILDREN * CHILDREN + child) * CHILDREN + node % CHILDREN);
+    }
+}
+
+/* Items of the next n draws of the stream. */
+static void draw_next(const guide_table *table, plr_stream *stream, size_t n, uint64_t salt, int32_t *items)
+{
+    for (size_t first = 0; first < n; first += PORTION) {
+        const size_t length = n - first < PORTION ? n - first : PORTION;
+        uint64_t words[PORTION];
+        plr_stream_state state = plr_stream_load(stream);
+        for (size_t i = 0; i < length; i += PLR_STREAM_LANES) {
+            plr_lanes step = plr_stream_step(&state);
+            memcpy(words + i, &step, sizeof step);
+        }
+        plr_stream_store(stream, &state);
+        draw_items(table, words, length, salt, items + first);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * Rankings
+ * --------------------------------------------------------------------------------------------------------------- */
 
 /* Whether an item is new to the ranking at hand; it no longer is afterwards. */
-static inline int see(guide_table *table, int32_t item)
+PLR_INLINE int see(guide_table *table, int32_t item)
 {
     const uint64_t entry = table->ranking << 32 | (uint32_t)item;
     const size_t mask = ((size_t)1 << table->seen_bits) - 1;
@@ -95,37 +255,46 @@ static inline int see(guide_table *table, int32_t item)
     return 1;
 }
 
+/* Place what is new among n draws, after `placed` ranks; the number of ranks that are placed then. */
+PLR_INLINE size_t place(guide_table *table, const int32_t *items, size_t n, size_t placed, int32_t *column)
+{
+    for (size_t i = 0; i < n && placed < table->cutoff; i++) {
+        column[placed * PLR_GROUP_SIZE] = items[i];
+        placed += (size_t)see(table, items[i]);
+    }
+    return placed;
+}
+
+/* Draws that one ranking needs more than all have: from words of its own, which do not depend on other rankings. */
+static size_t place_more(guide_table *table, uint64_t salt, uint64_t sample, size_t placed, int32_t *column)
+{
+    enum { AT_ONCE = 8 };
+    const uint64_t own = plr_mix64(salt ^ PLR_GOLDEN_RATIO) + (sample << 32);
+    for (size_t drawn = 0; drawn < 8 * table->cutoff + 64 && placed < table->cutoff; drawn += AT_ONCE) {
+        uint64_t words[AT_ONCE];
+        int32_t items[AT_ONCE];
+        for (size_t i = 0; i < AT_ONCE; i++)
+            words[i] = plr_mix64((own + drawn + i) * PLR_GOLDEN_RATIO);
+        draw_items(table, words, AT_ONCE, salt, items);
+        placed = place(table, items, AT_ONCE, placed, column);
+    }
+    return placed;
+}
+
 static void draw_group(guide_table *table, plr_stream *stream, uint64_t salt, uint64_t first_sample, size_t n_lanes,
                        int32_t *columns)
 {
-    const size_t cutoff = table->cutoff;
-    size_t placed[PLR_GROUP_SIZE] = {0}, drawn = 0, least = 0;
-    while (least < cutoff && drawn < 8 * cutoff + 64) {
-        const size_t rows = cutoff - least;
-        for (size_t row = 0; row < rows; row++)
-            for (size_t step = 0; step < 2 * PLR_GROUP_SIZE; step += PLR_STREAM_LANES)
-                plr_stream_next(stream, table->words + row * 2 * PLR_GROUP_SIZE + step);
-        draw_items(table, table->words, rows, table->items);
-        least = cutoff;
-        for (size_t lane = 0; lane < n_lanes; lane++) {
-            if (placed[lane] == cutoff)
-                continue;
-            table->ranking++;
-            for (size_t k = 0; k < placed[lane]; k++)
-                see(table, columns[k * PLR_GROUP_SIZE + lane]);
-            for (size_t row = 0; row < rows && placed[lane] < cutoff; row++) {
-                int32_t item = table->items[row * PLR_GROUP_SIZE + lane];
-                columns[placed[lane] * PLR_GROUP_SIZE + lane] = item;
-                placed[lane] += (size_t)see(table, item);
-            }
-            least = placed[lane] < least ? placed[lane] : least;
-        }
-        drawn += rows;
-    }
-    for (size_t lane = 0; lane < n_lanes; lane++)
-        if (placed[lane] < cutoff)
-            finish_by_race(table->weights, table->n_items, placed[lane], cutoff, salt, first_sample + lane,
+    const size_t at_first = table->draws_at_first;
+    draw_next(table, stream, n_lanes * at_first, salt, table->items);
+    for (size_t lane = 0; lane < n_lanes; lane++) {
+        table->ranking++;
+        size_t placed = place(table, table->items + lane * at_first, at_first, 0, columns + lane);
+        if (placed < table->cutoff)
+            placed = place_more(table, salt, first_sample + lane, placed, columns + lane);
+        if (placed < table->cutoff)
+            finish_by_race(table->weights, table->n_items, placed, table->cutoff, salt, first_sample + lane,
                            table->arrivals, columns + lane);
+    }
 }
 
 const guide_table_kernels ISA(guide_table_kernels) = {prepare, draw_group};

@@ -1,25 +1,31 @@
-/* Rankings of very long lists by drawing with replacement through a guide table (Chen and Asau, 1974). */
+/* Rankings of very long lists by drawing with replacement: a guide table (Chen and Asau, 1974) over a tree of weights. */
 #ifndef PLR_GUIDE_TABLE_H
 #define PLR_GUIDE_TABLE_H
 
 #include "simd/isa.h"
 #include "random/random_stream.h"
 
-#define PLR_GUIDE_BLOCK 16 /* items to one entry of the cumulative weights */
+#define PLR_NODE_CHILDREN 16
+#define PLR_TREE_ITEMS (PLR_NODE_CHILDREN * PLR_NODE_CHILDREN) /* below one root */
+#define PLR_ENDS_AT_ONCE 8 /* that a draw looks at */
 
 typedef struct {
     size_t n_items;
     size_t cutoff;
     const double *weights;
-    size_t n_blocks;
-    double *cumulative;  /* (n_blocks + 1,) weight before each block */
+    size_t draws_at_first; /* of each ranking, before looking whether they suffice */
+    size_t n_trees;
+    double *cumulative;  /* (n_trees + 1,) weight before each tree */
+    int32_t *ends;       /* (n_trees + PLR_ENDS_AT_ONCE,) where each ends, in 2^-32 of the total, less 2^31 */
     int guide_bits;
-    uint32_t *guide;     /* (2^guide_bits,) the block in which j / 2^guide_bits of the weight is reached */
+    uint32_t *guide;     /* (2^guide_bits,) how many end before j / 2^guide_bits of the total */
+    int16_t *roots;      /* (n_trees, 16) where children end, in 2^-16 of the node, less 2^15 */
+    int16_t *leaves;     /* (n_trees, 16, 16) the same of items */
+    double *last;        /* (PLR_TREE_ITEMS,) weights of the last tree, filled up with 0 */
     uint64_t *seen;      /* (2^seen_bits,) items of the ranking at hand, hashed: ranking number << 32 | item */
     int seen_bits;
     uint64_t ranking;
-    uint64_t *words;     /* (cutoff, 2, 16) */
-    int32_t *items;      /* (cutoff, 16) */
+    int32_t *items;      /* (16, plr_most_at_first) drawn at first */
     double *arrivals;    /* (cutoff,) for the race that finishes a ranking */
 } guide_table;
 
@@ -40,9 +46,20 @@ static inline int plr_bits_for(size_t n)
     return bits;
 }
 
-static inline size_t plr_guide_blocks(size_t n_items)
+static inline size_t plr_guide_trees(size_t n_items)
 {
-    return (n_items + PLR_GUIDE_BLOCK - 1) / PLR_GUIDE_BLOCK;
+    return (n_items + PLR_TREE_ITEMS - 1) / PLR_TREE_ITEMS;
+}
+
+static inline int plr_guide_bits(size_t n_items)
+{
+    return 1 + plr_bits_for(plr_guide_trees(n_items));
+}
+
+/* Most draws of a ranking at first. */
+static inline size_t plr_most_at_first(size_t cutoff)
+{
+    return 2 * cutoff + 16;
 }
 
 #endif
