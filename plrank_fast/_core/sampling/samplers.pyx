@@ -110,17 +110,17 @@ cdef inline double threshold_cost(intp_t n_items, intp_t cutoff) noexcept nogil:
     return 0.12 * n_items + max(40.0, 1.6 * plr_mean_candidates(cutoff)) - 5.0
 
 
-cdef inline double least_cost_of_draw(intp_t n_items) noexcept nogil:
-    """From a table."""
-    return 25.0 if n_items > PLR_SLOT_ITEMS else 0.65
+cdef inline double least_cost_of_draw(intp_t n_items, double lanes) noexcept nogil:
+    """From a table; from that of a long list a ranking is drawn by itself."""
+    return 7.5 if n_items > PLR_SLOT_ITEMS else lanes * 0.65
 
 
-cdef inline double table_cost(intp_t n_items, intp_t cutoff, double rows) noexcept nogil:
+cdef inline double table_cost(intp_t n_items, intp_t cutoff, double rows, double lanes) noexcept nogil:
     if n_items > PLR_SLOT_ITEMS:
-        return least_cost_of_draw(n_items) * rows
+        return least_cost_of_draw(n_items, lanes) * rows
     if rows <= PLR_FEW_ROWS:
-        return (least_cost_of_draw(n_items) + 0.0075 * rows) * rows  # compared with all rows before
-    return 1.45 * rows if rows < plr_slot_rows(cutoff) else INFINITY
+        return (least_cost_of_draw(n_items, lanes) + lanes * 0.0075 * rows) * rows  # compared with all rows before
+    return lanes * 1.45 * rows if rows < plr_slot_rows(cutoff) else INFINITY
 
 
 cdef inline double lanes_per_sample(intp_t n_samples) noexcept nogil:
@@ -140,7 +140,7 @@ cdef bint asks_for_spread(const Draw *draw, intp_t n_items) noexcept nogil:
         return draw.sampler != INTROSELECT and draw.sampler != NETWORK
     return (
         lanes * threshold_cost(n_items, cutoff) < rest
-        or lanes * least_cost_of_draw(n_items) * (cutoff + 1.0) < rest)
+        or least_cost_of_draw(n_items, lanes) * (cutoff + 1.0) < rest)
 
 
 cdef void expect_draws(Sampler *sampler, const Weights *weights, intp_t cutoff, double most) noexcept nogil:
@@ -194,7 +194,7 @@ cdef int choose_sampler(Sampler *sampler, const Draw *draw, const Weights *weigh
     if table_serves and 2 * cutoff <= n_items:
         expect_draws(sampler, weights, cutoff, least)
         # the slowest of sixteen rankings
-        cost = filling + lanes * table_cost(n_items, cutoff, sampler.mean_draws + 2.0 * sampler.deviation + 1.0)
+        cost = filling + table_cost(n_items, cutoff, sampler.mean_draws + 2.0 * sampler.deviation + 1.0, lanes)
         if cost < least:
             return TABLE if n_items <= PLR_SLOT_ITEMS else GUIDE
     return fastest
@@ -366,7 +366,7 @@ cdef char *prepare_sampler(
     elif sampler.method == GUIDE:
         prepare_guide(sampler, weights, &layout)
         if weights.most_draws < 8.0 * sampler.depth:  # else a race over all items may be what it takes
-            sampler.ns_per_ranking = 100.0 * weights.most_draws
+            sampler.ns_per_ranking = 10.0 * weights.most_draws
     elif sampler.method == INTROSELECT:
         prepare_introselect(
             &sampler.introselect, weights, sampler.depth, draw.n_samples, <char *>layout.next)
