@@ -28,10 +28,10 @@ cdef extern from "gradients/pl_rank_groups.h" nogil:
         const double *relevance
         double *weights
         double *records
-        int32_t *items
-        uint32_t *places
-        int place_bits
-        size_t n_records
+        double *gathered
+        int32_t *placed
+        double *terms
+        size_t n_placed
         double total_weight
         double[GROUP_SIZE] total_risk
         double[GROUP_SIZE] total_direct
@@ -40,9 +40,10 @@ cdef extern from "gradients/pl_rank_groups.h" nogil:
     ctypedef struct pl_rank_groups_kernels:
         void (*backward)(pl_rank_groups *groups, int32_t *columns, size_t n_lanes) noexcept nogil
         void (*forward)(pl_rank_groups *groups, int32_t *columns, size_t n_lanes) noexcept nogil
-        void (*number_items)(pl_rank_groups *groups, int32_t *columns, size_t n_lanes) noexcept nogil
+        void (*backward_noting)(pl_rank_groups *groups, const int32_t *columns, size_t n_lanes) noexcept nogil
     const pl_rank_groups_kernels *pl_rank_groups_kernels_at(int level)
     const int PLR_CACHED_ITEMS
+    const int PLR_MOST_SAMPLES
     size_t plr_record_length(size_t n_items)
 
 cdef const pl_rank_groups_kernels *kernels = pl_rank_groups_kernels_at(simd_level())
@@ -50,7 +51,7 @@ cdef const pl_rank_groups_kernels *kernels = pl_rank_groups_kernels_at(simd_leve
 cdef struct PLRankGroups:
     # the state of one query
     bint backward                # which pass the kernel runs
-    bint few_placed              # whether only placed items have records; the sums are never flushed before the end
+    bint few_placed              # whether terms are noted, item by item; the sums are never flushed before the end
     pl_rank_groups sums
     intp_t flush_after           # rankings after which the sums are moved on to the gradient
     intp_t since_flush
@@ -126,14 +127,11 @@ cdef double *lay_out(pl_rank_groups *sums, intp_t n_items, intp_t cutoff, Layout
     return <double *>take(layout, deepest(n_items, cutoff) * sizeof(double))
 
 
-cdef void lay_out_placed(pl_rank_groups *sums, intp_t n_records, Layout *layout) noexcept nogil:
-    """The same where only placed items have records; it takes no more memory than ``lay_out``."""
-    sums.place_bits = 4
-    while <intp_t>1 << sums.place_bits < 2 * n_records:
-        sums.place_bits += 1
-    sums.places = <uint32_t *>take(layout, <size_t>1 << sums.place_bits << 2)
-    sums.items = <int32_t *>take(layout, (n_records + 1) * sizeof(int32_t))
-    sums.records = <double *>take(layout, (n_records + 1) * 4 * sizeof(double))
+cdef void lay_out_notes(pl_rank_groups *sums, intp_t n_samples, intp_t cutoff, Layout *layout) noexcept nogil:
+    """The same where terms are noted; it takes no more memory than ``lay_out``."""
+    sums.gathered = <double *>take(layout, <size_t>cutoff * 2 * PLR_MOST_SAMPLES * sizeof(double))
+    sums.placed = <int32_t *>take(layout, <size_t>n_samples * cutoff * sizeof(int32_t))
+    sums.terms = <double *>take(layout, <size_t>n_samples * cutoff * sizeof(double))
 
 
 cdef size_t own_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
@@ -172,7 +170,7 @@ cdef bint choose_pass(Estimate *estimate, PLRankGroups *state) noexcept nogil:
 
 
 cdef bint places_few(const Estimate *estimate) noexcept nogil:
-    """Whether records of the placed items are fewer by far: a long list is then passed over less often."""
+    """Whether what is placed is fewer than the items by far: a long list is then passed over less often."""
     cdef intp_t n_items = estimate.n_items
     return (
         estimate.depth == estimate.cutoff and n_items > PLR_CACHED_ITEMS
@@ -191,18 +189,15 @@ cdef void begin_records(Estimate *estimate, pl_rank_groups *sums) noexcept nogil
 
 
 cdef void begin_sums(Estimate *estimate, pl_rank_groups *sums, bint few, Layout *layout) noexcept nogil:
-    """Records of the items, and rank weights that are 0 past the cutoff. O(D + K), or O(N K) if few are placed."""
-    cdef Layout placed = layout[0]
+    """Records of the items, if not few are placed, and rank weights that are 0 past the cutoff. O(D + K), or O(K)."""
+    cdef Layout notes = layout[0]
     cdef double *rank_weights = lay_out(sums, estimate.n_items, estimate.cutoff, layout)
     cdef intp_t k
-    sums.items = NULL
     if few:
-        lay_out_placed(sums, estimate.n_samples * estimate.cutoff, &placed)
-        memset(sums.places, 0, <size_t>1 << sums.place_bits << 2)
-        memset(sums.records, 0, 4 * sizeof(double))
+        lay_out_notes(sums, estimate.n_samples, estimate.cutoff, &notes)
     else:
         begin_records(estimate, sums)
-    sums.n_records = 0
+    sums.n_placed = 0
     sums.relevance = estimate.relevance
     sums.weights = estimate.weights.relative
     sums.n_items = estimate.n_items
@@ -263,36 +258,34 @@ cdef void flush(Estimate *estimate, PLRankGroups *state) noexcept nogil:
 
 
 cdef void hand_out(Estimate *estimate, PLRankGroups *state) noexcept nogil:
-    """The mean of all rankings, if only placed items have records: one pass, then theirs once more. O(D)."""
+    """The mean of all rankings, if terms were noted: what all items share, then the notes. O(D + N K)."""
     cdef double risk = sum_of_lanes(state.sums.total_risk), direct = sum_of_lanes(state.sums.total_direct)
     cdef double n_samples = estimate.n_samples
     cdef double *gradient = estimate.gradient
     cdef const double *relevance = estimate.relevance
     cdef const double *weights = estimate.weights.relative
-    cdef const double *record = state.sums.records
+    cdef const double *terms = state.sums.terms
+    cdef const int32_t *placed = state.sums.placed
     cdef intp_t d
     cdef size_t i
     estimate.inexact |= not is_exact(state, risk, direct)
     for d in range(estimate.n_items):
         gradient[d] = weights[d] * (relevance[d] * direct - risk) / n_samples
-    for i in range(1, state.sums.n_records + 1):
-        record += 4
-        gradient[state.sums.items[i]] = (
-            record[2] + record[3] + record[1] * (record[0] * direct - risk)) / n_samples
+    for i in range(state.sums.n_placed):
+        gradient[placed[i]] += terms[i] / n_samples
 
 
 cdef void accumulate_group(Estimate *estimate, int32_t *columns, intp_t n_rankings) noexcept nogil:
     """Add the first ``n_rankings`` of a group; the others are overwritten with the dummy item."""
     cdef PLRankGroups *state = <PLRankGroups *>estimate.state
     cdef intp_t k, i
-    cdef int32_t dummy = 0 if state.few_placed else <int32_t>estimate.n_items
-    if state.few_placed:
-        kernels.number_items(&state.sums, columns, n_rankings)
-    if n_rankings < GROUP_SIZE:
+    if n_rankings < GROUP_SIZE and not state.few_placed:
         for k in range(estimate.depth):
             for i in range(n_rankings, GROUP_SIZE):
-                columns[k * GROUP_SIZE + i] = dummy
-    if state.backward:
+                columns[k * GROUP_SIZE + i] = <int32_t>estimate.n_items
+    if state.few_placed:
+        kernels.backward_noting(&state.sums, columns, n_rankings)
+    elif state.backward:
         kernels.backward(&state.sums, columns, n_rankings)
     else:
         kernels.forward(&state.sums, columns, n_rankings)

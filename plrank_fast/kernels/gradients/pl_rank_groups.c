@@ -63,14 +63,20 @@ PLR_INLINE numbers reciprocals(const numbers *n)
  * Items of a rank
  * --------------------------------------------------------------------------------------------------------------- */
 
-/* Records of the items at a rank. Columns hold their distances in bytes, which an address adds for nothing. */
+/* Records of the items at a rank. Columns hold their distances in bytes, which an address adds for nothing. Records have
+ * `copies` sums each; where that is 0 there are none, and the first address is that of what has been gathered. */
 typedef struct {
     double *item[SAMPLES];
 } records;
 
-PLR_INLINE records records_at(const pl_rank_groups *pass, const int32_t *distances)
+PLR_INLINE records records_at(const pl_rank_groups *pass, const int32_t *columns, size_t rank, int copies)
 {
+    const int32_t *distances = columns + rank * PLR_GROUP_SIZE;
     records at;
+    if (copies == 0) {
+        at.item[0] = pass->gathered + rank * 2 * SAMPLES;
+        return at;
+    }
     PLR_UNROLL
     for (int i = 0; i < SAMPLES; i++) {
         at.item[i] = (double *)((char *)pass->records + (uint32_t)distances[i]);
@@ -88,8 +94,13 @@ PLR_INLINE records records_at(const pl_rank_groups *pass, const int32_t *distanc
 #define SECOND_OF_PAIRS 1, 3
 #endif
 
-PLR_INLINE void load_items(const records *at, numbers *relevance, numbers *weight)
+PLR_INLINE void load_items(const records *at, numbers *relevance, numbers *weight, int copies)
 {
+    if (copies == 0) {
+        *relevance = load_numbers(at->item[0]);
+        *weight = load_numbers(at->item[0] + SAMPLES);
+        return;
+    }
     PLR_UNROLL
     for (int i = 0; i < VECTORS; i++) {
         double *const *item = at->item + i * PLR_NARROW_LANES;
@@ -100,9 +111,14 @@ PLR_INLINE void load_items(const records *at, numbers *relevance, numbers *weigh
     }
 }
 
-/* Add to one sum of each sample's item: two at a time, in the order of what is cheap to load, take apart and store. */
+/* Add to one sum of each sample's item: two at a time, in the order of what is cheap to load, take apart and store. Terms
+ * that are to be noted take the place of relevance, which has been used. */
 PLR_INLINE void add_terms(const records *at, const numbers *terms, int copies)
 {
+    if (copies == 0) {
+        store_numbers(at->item[0], terms);
+        return;
+    }
     PLR_UNROLL
     for (int i = 0; i < SAMPLES; i += 2) {
         double *first = at->item[i] + 2 + i % copies, *second = at->item[i + 1] + 2 + (i + 1) % copies;
@@ -120,23 +136,21 @@ PLR_INLINE void add_terms(const records *at, const numbers *terms, int copies)
 #define NOTHING_SHARED 0x1p500 /* as S of a ranking that is not wanted */
 
 /* Of the items that one ranking places. */
-static void negate_weights(pl_rank_groups *pass, const int32_t *column)
+static void negate_weights(pl_rank_groups *pass, const int32_t *column, int copies)
 {
-    const size_t bytes = plr_record_length(pass->n_items) * sizeof(double);
-    for (size_t k = 0; k < pass->cutoff; k++) {
-        const size_t record = (uint32_t)column[k * PLR_GROUP_SIZE] / bytes;
-        pass->weights[pass->items ? (size_t)pass->items[record] : record] *= -1.0;
-    }
+    const size_t distance = copies == 0 ? 1 : plr_record_length(pass->n_items) * sizeof(double);
+    for (size_t k = 0; k < pass->cutoff; k++)
+        pass->weights[(uint32_t)column[k * PLR_GROUP_SIZE] / distance] *= -1.0;
 }
 
 /* Weight of the items that one ranking leaves over, summed directly. */
-static double unplaced_weight(pl_rank_groups *pass, const int32_t *column)
+static double unplaced_weight(pl_rank_groups *pass, const int32_t *column, int copies)
 {
     double sum = 0.0;
-    negate_weights(pass, column);
+    negate_weights(pass, column, copies);
     for (size_t d = 0; d < pass->n_items; d++)
         sum += pass->weights[d] > 0.0 ? pass->weights[d] : 0.0;
-    negate_weights(pass, column);
+    negate_weights(pass, column, copies);
     return sum;
 }
 
@@ -147,12 +161,12 @@ PLR_INLINE int is_complete(const pl_rank_groups *pass)
 }
 
 /* All minus placed. */
-PLR_INLINE numbers all_minus_placed(pl_rank_groups *pass, const int32_t *columns, size_t n_lanes)
+PLR_INLINE numbers all_minus_placed(pl_rank_groups *pass, const int32_t *columns, size_t n_lanes, int copies)
 {
     numbers relevance, weight, left = {{{0}}};
     for (size_t k = 0; k < pass->cutoff; k++) {
-        records at = records_at(pass, columns + k * PLR_GROUP_SIZE);
-        load_items(&at, &relevance, &weight);
+        records at = records_at(pass, columns, k, copies);
+        load_items(&at, &relevance, &weight, copies);
         PLR_UNROLL
         for (int i = 0; i < VECTORS; i++)
             left.v[i] += weight.v[i];
@@ -168,19 +182,19 @@ PLR_INLINE numbers all_minus_placed(pl_rank_groups *pass, const int32_t *columns
         store_numbers(sum, &left);
         for (size_t lane = 0; lane < SAMPLES && lane < n_lanes; lane++)
             if (sum[lane] < 1e-3 * pass->total_weight)
-                sum[lane] = unplaced_weight(pass, columns + lane);
+                sum[lane] = unplaced_weight(pass, columns + lane, copies);
         left = load_numbers(sum);
     }
     return left;
 }
 
 /* The ranks past the cutoff. */
-PLR_INLINE numbers sum_of_tail(const pl_rank_groups *pass, const int32_t *columns)
+PLR_INLINE numbers sum_of_tail(const pl_rank_groups *pass, const int32_t *columns, int copies)
 {
     numbers relevance, weight, left = {{{0}}};
     for (size_t k = pass->cutoff; k < pass->depth; k++) {
-        records at = records_at(pass, columns + k * PLR_GROUP_SIZE);
-        load_items(&at, &relevance, &weight);
+        records at = records_at(pass, columns, k, copies);
+        load_items(&at, &relevance, &weight, copies);
         PLR_UNROLL
         for (int i = 0; i < VECTORS; i++)
             left.v[i] += weight.v[i];
@@ -189,9 +203,10 @@ PLR_INLINE numbers sum_of_tail(const pl_rank_groups *pass, const int32_t *column
 }
 
 /* S_{K+1} of each sample. */
-PLR_INLINE numbers left_over(pl_rank_groups *pass, const int32_t *columns, size_t n_lanes)
+PLR_INLINE numbers left_over(pl_rank_groups *pass, const int32_t *columns, size_t n_lanes, int copies)
 {
-    numbers left = is_complete(pass) ? sum_of_tail(pass, columns) : all_minus_placed(pass, columns, n_lanes);
+    numbers left =
+        is_complete(pass) ? sum_of_tail(pass, columns, copies) : all_minus_placed(pass, columns, n_lanes, copies);
     if (n_lanes < SAMPLES) {
         double sum[SAMPLES];
         store_numbers(sum, &left);
@@ -211,13 +226,13 @@ PLR_INLINE void backward_some(pl_rank_groups *pass, const int32_t *columns, size
 {
     const double *rank_weights = pass->rank_weights, *baselines = pass->baseline;
     columns += first;
-    numbers left = left_over(pass, columns, n_lanes), inverse = {{{0}}};
+    numbers left = left_over(pass, columns, n_lanes, copies), inverse = {{{0}}};
     numbers after = {{{0}}}, risk = {{{0}}}, direct = {{{0}}};
     for (size_t k = pass->cutoff; k-- > 0;) {
         const vec_narrow baseline = with_baseline ? baselines[k] - (vec_narrow){0} : (vec_narrow){0};
-        records at = records_at(pass, columns + k * PLR_GROUP_SIZE);
+        records at = records_at(pass, columns, k, copies);
         numbers relevance, weight, terms;
-        load_items(&at, &relevance, &weight);
+        load_items(&at, &relevance, &weight, copies);
         PLR_UNROLL
         for (int i = 0; i < VECTORS; i++) {
             terms.v[i] = after.v[i] + weight.v[i] * (risk.v[i] - relevance.v[i] * direct.v[i]);
@@ -245,11 +260,11 @@ PLR_INLINE void forward_some(pl_rank_groups *pass, const int32_t *columns, size_
     const double *rank_weights = pass->rank_weights, *baselines = pass->baseline;
     double *states = pass->scratch; /* [PR_{k+1}, S_k] of each rank */
     columns += first;
-    numbers relevance, weight, left = left_over(pass, columns, n_lanes);
+    numbers relevance, weight, left = left_over(pass, columns, n_lanes, copies);
     numbers reward = {{{0}}}, risk = {{{0}}}, direct = {{{0}}};
     for (size_t k = pass->cutoff; k-- > 0;) {
-        records at = records_at(pass, columns + k * PLR_GROUP_SIZE);
-        load_items(&at, &relevance, &weight);
+        records at = records_at(pass, columns, k, copies);
+        load_items(&at, &relevance, &weight, copies);
         store_numbers(states + 2 * SAMPLES * k, &reward);
         PLR_UNROLL
         for (int i = 0; i < VECTORS; i++) {
@@ -261,11 +276,11 @@ PLR_INLINE void forward_some(pl_rank_groups *pass, const int32_t *columns, size_
     for (size_t k = 0; k < pass->cutoff; k++) {
         const vec_narrow theta = rank_weights[k] - (vec_narrow){0};
         const vec_narrow baseline = with_baseline ? baselines[k] - (vec_narrow){0} : (vec_narrow){0};
-        records at = records_at(pass, columns + k * PLR_GROUP_SIZE);
+        records at = records_at(pass, columns, k, copies);
         numbers terms, after = load_numbers(states + 2 * SAMPLES * k);
         left = load_numbers(states + 2 * SAMPLES * k + SAMPLES);
         numbers inverse = reciprocals(&left);
-        load_items(&at, &relevance, &weight);
+        load_items(&at, &relevance, &weight, copies);
         PLR_UNROLL
         for (int i = 0; i < VECTORS; i++) {
             risk.v[i] += (with_baseline ? reward.v[i] - baseline : reward.v[i]) * inverse.v[i];
@@ -278,8 +293,8 @@ PLR_INLINE void forward_some(pl_rank_groups *pass, const int32_t *columns, size_
         add_terms(&at, &terms, copies);
     }
     for (size_t k = pass->cutoff; k < pass->depth; k++) {
-        records at = records_at(pass, columns + k * PLR_GROUP_SIZE);
-        load_items(&at, &relevance, &weight);
+        records at = records_at(pass, columns, k, copies);
+        load_items(&at, &relevance, &weight, copies);
         PLR_UNROLL
         for (int i = 0; i < VECTORS; i++)
             weight.v[i] *= relevance.v[i] * direct.v[i] - risk.v[i];
@@ -314,34 +329,41 @@ static void forward(pl_rank_groups *pass, int32_t *columns, size_t n_lanes)
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
- * Records of the placed items only
+ * Without records
  * --------------------------------------------------------------------------------------------------------------- */
 
-static void number_items(pl_rank_groups *pass, int32_t *columns, size_t n_lanes)
+/* Items are all over the memory, and nothing waits for one before the next is asked for. */
+static void gather(pl_rank_groups *pass, const int32_t *columns, size_t n_lanes)
 {
-    const size_t mask = ((size_t)1 << pass->place_bits) - 1;
-    for (size_t k = 0; k < pass->cutoff; k++) /* items are all over the memory: let it fetch them side by side */
-        for (size_t lane = 0; lane < n_lanes; lane++) {
-            __builtin_prefetch(pass->relevance + columns[k * PLR_GROUP_SIZE + lane]);
-            __builtin_prefetch(pass->weights + columns[k * PLR_GROUP_SIZE + lane]);
-        }
-    for (size_t k = 0; k < pass->cutoff; k++)
-        for (size_t lane = 0; lane < n_lanes; lane++) {
-            const int32_t item = columns[k * PLR_GROUP_SIZE + lane];
-            size_t place = (size_t)((uint32_t)item * UINT32_C(2654435769)) >> (32 - pass->place_bits);
-            while (pass->places[place] != 0 && pass->items[pass->places[place]] != item)
-                place = (place + 1) & mask;
-            if (pass->places[place] == 0) {
-                const size_t number = ++pass->n_records;
-                double *record = pass->records + number * 4;
-                pass->places[place] = (uint32_t)number;
-                pass->items[number] = item;
-                record[0] = pass->relevance[item];
-                record[1] = pass->weights[item];
-                record[2] = record[3] = 0.0;
-            }
-            columns[k * PLR_GROUP_SIZE + lane] = (int32_t)pass->places[place];
+    double *to = pass->gathered;
+    for (size_t k = 0; k < pass->cutoff; k++, to += 2 * SAMPLES, columns += PLR_GROUP_SIZE)
+        for (size_t lane = 0; lane < SAMPLES; lane++) {
+            to[lane] = lane < n_lanes ? pass->relevance[columns[lane]] : 0.0;
+            to[SAMPLES + lane] = lane < n_lanes ? pass->weights[columns[lane]] : 0.0;
         }
 }
 
-const pl_rank_groups_kernels ISA(pl_rank_groups_kernels) = {backward, forward, number_items};
+static void note(pl_rank_groups *pass, const int32_t *columns, size_t n_lanes)
+{
+    const double *from = pass->gathered;
+    for (size_t k = 0; k < pass->cutoff; k++, from += 2 * SAMPLES, columns += PLR_GROUP_SIZE)
+        for (size_t lane = 0; lane < n_lanes; lane++) {
+            pass->placed[pass->n_placed] = columns[lane];
+            pass->terms[pass->n_placed++] = from[lane];
+        }
+}
+
+static void backward_noting(pl_rank_groups *pass, const int32_t *columns, size_t n_lanes)
+{
+    for (size_t first = 0; first < n_lanes; first += SAMPLES) {
+        const size_t length = n_lanes - first < SAMPLES ? n_lanes - first : SAMPLES;
+        gather(pass, columns + first, length);
+        if (pass->baseline)
+            backward_some(pass, columns, first, length, 0, 1);
+        else
+            backward_some(pass, columns, first, length, 0, 0);
+        note(pass, columns + first, length);
+    }
+}
+
+const pl_rank_groups_kernels ISA(pl_rank_groups_kernels) = {backward, forward, backward_noting};

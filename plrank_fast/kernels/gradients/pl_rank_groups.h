@@ -7,8 +7,9 @@
 
 /* One query. Rankings that are not wanted consist of a dummy.
  *
- * Every item has a record, the dummy the last one; or, where the rankings can only place few of many items, those that
- * are placed have one, in the order in which `number_items` meets them, and the dummy the first. */
+ * Every item has a record, the dummy the last one. Where the rankings can only place few of many items, there are no
+ * records: what is known of the items that a few rankings place is gathered, and terms are noted in the order in which
+ * they arise, to be added to their items at the end. */
 typedef struct {
     size_t n_items;
     size_t cutoff;              /* ranks that count, K */
@@ -17,11 +18,11 @@ typedef struct {
     const double *baseline;     /* (depth,) taken off the reward after each rank, or NULL */
     const double *relevance;    /* (n_items,) */
     double *weights;            /* (n_items,); others while a kernel runs */
-    double *records;            /* (n_items + 1, record_length), all 0 for the dummy; or (records, 4) */
-    int32_t *items;             /* of the records; NULL if every item has one */
-    uint32_t *places;           /* hash table of the records' numbers, 0 where there is none */
-    int place_bits;             /* as many are its entries; at least twice as many as records */
-    size_t n_records;           /* so far, without the dummy's */
+    double *records;            /* (n_items + 1, record_length), all 0 for the dummy */
+    double *gathered;           /* (cutoff, 2, samples side by side) relevance and weight of the items at each rank */
+    int32_t *placed;            /* (rankings, cutoff) the items that have been placed so far, */
+    double *terms;              /* the terms they are given, */
+    size_t n_placed;            /* and how many they are */
     double total_weight;
     double total_risk[PLR_GROUP_SIZE];   /* sums over the rankings of each lane: of RI_K, */
     double total_direct[PLR_GROUP_SIZE]; /* of DR_K, */
@@ -39,12 +40,14 @@ static inline size_t plr_record_length(size_t n_items)
     return n_items <= PLR_CACHED_ITEMS ? 8 : 4;
 }
 
+#define PLR_MOST_SAMPLES 8 /* side by side, at any SIMD level */
+
 typedef struct {
     /* Add n_lanes (1 to 16) rankings of columns (depth, 16), which are overwritten. */
     void (*backward)(pl_rank_groups *pass, int32_t *columns, size_t n_lanes);
     void (*forward)(pl_rank_groups *pass, int32_t *columns, size_t n_lanes);
-    /* Put the numbers of records in the place of those of items, before `backward`. */
-    void (*number_items)(pl_rank_groups *pass, int32_t *columns, size_t n_lanes);
+    /* `backward` without records; the columns need no dummies. */
+    void (*backward_noting)(pl_rank_groups *pass, const int32_t *columns, size_t n_lanes);
 } pl_rank_groups_kernels;
 
 PLR_DECLARE_KERNELS(pl_rank_groups_kernels)
