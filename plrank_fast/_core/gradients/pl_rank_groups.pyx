@@ -32,6 +32,7 @@ cdef extern from "gradients/pl_rank_groups.h" nogil:
         int32_t *placed
         double *terms
         size_t n_placed
+        size_t *starts
         double total_weight
         double[GROUP_SIZE] total_risk
         double[GROUP_SIZE] total_direct
@@ -44,6 +45,7 @@ cdef extern from "gradients/pl_rank_groups.h" nogil:
     const pl_rank_groups_kernels *pl_rank_groups_kernels_at(int level)
     const int PLR_CACHED_ITEMS
     const int PLR_MOST_SAMPLES
+    const int PLR_PART_BITS
     size_t plr_record_length(size_t n_items)
 
 cdef const pl_rank_groups_kernels *kernels = pl_rank_groups_kernels_at(simd_level())
@@ -73,7 +75,7 @@ cdef struct PLRankGroups:
 
 cdef double HOPELESS = 10.0
 cdef double LARGEST_SPREAD = 300.0  # nats
-cdef intp_t ITEMS_PER_PLACED = 8  # if there are so many for each one placed, only the placed ones have records
+cdef double MOST_NOTES = 1.0  # terms, for each item of a query; beyond, records take less time
 cdef intp_t FLUSH_AFTER = 128  # rankings, or as many as place four items for each one of the query
 
 
@@ -96,14 +98,14 @@ cdef bint is_exact(const PLRankGroups *state, double total_risk, double total_di
 
 cdef bint is_not_negative(const Estimate *estimate) noexcept nogil:
     """Whether rank weights and relevance are such that the totals bound the amplification."""
+    cdef int negative = 0  # no branches in the loop, which is long
     cdef intp_t d, k
     for k in range(estimate.cutoff):
         if estimate.rank_weights[k] < 0.0:
             return False
     for d in range(estimate.n_items):
-        if estimate.relevance[d] < 0.0:
-            return False
-    return True
+        negative |= estimate.relevance[d] < 0.0
+    return not negative
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -127,19 +129,26 @@ cdef double *lay_out(pl_rank_groups *sums, intp_t n_items, intp_t cutoff, Layout
     return <double *>take(layout, deepest(n_items, cutoff) * sizeof(double))
 
 
-cdef void lay_out_notes(pl_rank_groups *sums, intp_t n_samples, intp_t cutoff, Layout *layout) noexcept nogil:
-    """The same where terms are noted; it takes no more memory than ``lay_out``."""
+cdef double *lay_out_notes(
+    pl_rank_groups *sums, intp_t n_items, intp_t cutoff, size_t n_notes, Layout *layout
+) noexcept nogil:
+    """The same where terms are noted in place of records."""
     sums.gathered = <double *>take(layout, <size_t>cutoff * 2 * PLR_MOST_SAMPLES * sizeof(double))
-    sums.placed = <int32_t *>take(layout, <size_t>n_samples * cutoff * sizeof(int32_t))
-    sums.terms = <double *>take(layout, <size_t>n_samples * cutoff * sizeof(double))
+    # twice, to be sorted
+    sums.placed = <int32_t *>take(layout, 2 * n_notes * sizeof(int32_t))
+    sums.terms = <double *>take(layout, 2 * n_notes * sizeof(double))
+    sums.starts = <size_t *>take(layout, ((n_items >> PLR_PART_BITS) + 2) * sizeof(size_t))
+    return <double *>take(layout, cutoff * sizeof(double))
 
 
 cdef size_t own_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
     cdef pl_rank_groups sums
-    cdef Layout layout = measure()
-    take(&layout, sizeof(PLRankGroups))
-    lay_out(&sums, n_items, cutoff, &layout)
-    return layout.next
+    cdef Layout with_records = measure(), with_notes
+    take(&with_records, sizeof(PLRankGroups))
+    with_notes = with_records
+    lay_out(&sums, n_items, cutoff, &with_records)
+    lay_out_notes(&sums, n_items, min(cutoff, n_items), <size_t>(MOST_NOTES * n_items), &with_notes)
+    return max(with_records.next, with_notes.next)
 
 
 cdef size_t groups_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
@@ -174,7 +183,7 @@ cdef bint places_few(const Estimate *estimate) noexcept nogil:
     cdef intp_t n_items = estimate.n_items
     return (
         estimate.depth == estimate.cutoff and n_items > PLR_CACHED_ITEMS
-        and estimate.n_samples <= n_items // ITEMS_PER_PLACED // estimate.cutoff)
+        and <double>estimate.n_samples * estimate.cutoff <= MOST_NOTES * n_items)
 
 
 cdef void begin_records(Estimate *estimate, pl_rank_groups *sums) noexcept nogil:
@@ -190,12 +199,13 @@ cdef void begin_records(Estimate *estimate, pl_rank_groups *sums) noexcept nogil
 
 cdef void begin_sums(Estimate *estimate, pl_rank_groups *sums, bint few, Layout *layout) noexcept nogil:
     """Records of the items, if not few are placed, and rank weights that are 0 past the cutoff. O(D + K), or O(K)."""
-    cdef Layout notes = layout[0]
-    cdef double *rank_weights = lay_out(sums, estimate.n_items, estimate.cutoff, layout)
+    cdef double *rank_weights
     cdef intp_t k
     if few:
-        lay_out_notes(sums, estimate.n_samples, estimate.cutoff, &notes)
+        rank_weights = lay_out_notes(
+            sums, estimate.n_items, estimate.cutoff, <size_t>estimate.n_samples * estimate.cutoff, layout)
     else:
+        rank_weights = lay_out(sums, estimate.n_items, estimate.cutoff, layout)
         begin_records(estimate, sums)
     sums.n_placed = 0
     sums.relevance = estimate.relevance
@@ -257,8 +267,25 @@ cdef void flush(Estimate *estimate, PLRankGroups *state) noexcept nogil:
     clear_totals(state)
 
 
+cdef void sort_notes(pl_rank_groups *sums) noexcept nogil:
+    """Behind the notes, the same in the order of the parts of the list that are handed out. O(N K)."""
+    cdef size_t n = sums.n_placed, n_parts = (sums.n_items >> PLR_PART_BITS) + 1, i, part, at
+    memset(sums.starts, 0, (n_parts + 1) * sizeof(size_t))
+    for i in range(n):
+        sums.starts[(sums.placed[i] >> PLR_PART_BITS) + 1] += 1
+    sums.starts[0] = n
+    for part in range(n_parts):
+        sums.starts[part + 1] += sums.starts[part]
+    for i in range(n):
+        part = sums.placed[i] >> PLR_PART_BITS
+        at = sums.starts[part]
+        sums.starts[part] = at + 1
+        sums.placed[at] = sums.placed[i]
+        sums.terms[at] = sums.terms[i]
+
+
 cdef void hand_out(Estimate *estimate, PLRankGroups *state) noexcept nogil:
-    """The mean of all rankings, if terms were noted: what all items share, then the notes. O(D + N K)."""
+    """The mean of all rankings, if terms were noted, part by part of the list. O(D + N K)."""
     cdef double risk = sum_of_lanes(state.sums.total_risk), direct = sum_of_lanes(state.sums.total_direct)
     cdef double n_samples = estimate.n_samples
     cdef double *gradient = estimate.gradient
@@ -266,13 +293,23 @@ cdef void hand_out(Estimate *estimate, PLRankGroups *state) noexcept nogil:
     cdef const double *weights = estimate.weights.relative
     cdef const double *terms = state.sums.terms
     cdef const int32_t *placed = state.sums.placed
-    cdef intp_t d
-    cdef size_t i
+    cdef size_t n_placed = state.sums.n_placed, i = 0
+    cdef intp_t n_items = estimate.n_items, part_length = <intp_t>1 << PLR_PART_BITS, first = 0, last, d
     estimate.inexact |= not is_exact(state, risk, direct)
-    for d in range(estimate.n_items):
-        gradient[d] = weights[d] * (relevance[d] * direct - risk) / n_samples
-    for i in range(state.sums.n_placed):
-        gradient[placed[i]] += terms[i] / n_samples
+    if n_items > part_length:
+        sort_notes(&state.sums)
+        terms += n_placed
+        placed += n_placed
+    while first < n_items:
+        last = min(first + part_length, n_items)
+        # an item's own terms first: added to what all share, each would be rounded like the whole of it
+        memset(gradient + first, 0, (last - first) * sizeof(double))
+        while i < n_placed and placed[i] < last:
+            gradient[placed[i]] += terms[i]
+            i += 1
+        for d in range(first, last):
+            gradient[d] = (gradient[d] + weights[d] * (relevance[d] * direct - risk)) / n_samples
+        first = last
 
 
 cdef void accumulate_group(Estimate *estimate, int32_t *columns, intp_t n_rankings) noexcept nogil:

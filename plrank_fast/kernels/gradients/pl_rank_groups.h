@@ -20,9 +20,10 @@ typedef struct {
     double *weights;            /* (n_items,); others while a kernel runs */
     double *records;            /* (n_items + 1, record_length), all 0 for the dummy */
     double *gathered;           /* (cutoff, 2, samples side by side) relevance and weight of the items at each rank */
-    int32_t *placed;            /* (rankings, cutoff) the items that have been placed so far, */
-    double *terms;              /* the terms they are given, */
-    size_t n_placed;            /* and how many they are */
+    int32_t *placed;            /* (2, rankings, cutoff) the items that have been placed so far, */
+    double *terms;              /* (2, rankings, cutoff) the terms they are given, */
+    size_t n_placed;            /* and how many they are; the other half is the caller's, to sort them */
+    size_t *starts;             /* for that */
     double total_weight;
     double total_risk[PLR_GROUP_SIZE];   /* sums over the rankings of each lane: of RI_K, */
     double total_direct[PLR_GROUP_SIZE]; /* of DR_K, */
@@ -41,6 +42,9 @@ static inline size_t plr_record_length(size_t n_items)
 }
 
 #define PLR_MOST_SAMPLES 8 /* side by side, at any SIMD level */
+
+/* Terms that were noted are added part by part of the list, so that the gradient of a part stays in the cache. */
+#define PLR_PART_BITS 17
 
 typedef struct {
     /* Add n_lanes (1 to 16) rankings of columns (depth, 16), which are overwritten. */
