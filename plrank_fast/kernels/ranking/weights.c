@@ -39,27 +39,37 @@ static double relative(const double *scores, double highest, double sign, double
     return vec_sum(total);
 }
 
+/* Add one item to [count, mass] of its octave. */
+PLR_INLINE void enter_octave(vec_pair *octaves, size_t n_octaves, double weight)
+{
+    uint64_t bits;
+    memcpy(&bits, &weight, sizeof bits);
+    size_t octave = (size_t)(1023 - (bits >> 52));
+    octaves[octave < n_octaves ? octave : n_octaves - 1] += (vec_pair){1.0, weight};
+}
+
 /* Two sums of each octave, for every other item, so that an addition need not wait for the one before. */
 static void sort_into_octaves(const double *weights, size_t n, double spread, weight_octaves *octaves)
 {
     const double deepest = spread * 1.4426950408889634 + 2.0;
-    double count[2][PLR_OCTAVES], mass[2][PLR_OCTAVES];
-    octaves->n = deepest < PLR_OCTAVES ? (size_t)deepest : PLR_OCTAVES;
-    /* whole registers */
-    const size_t cleared = (octaves->n + PLR_LANES - 1) / PLR_LANES * PLR_LANES;
+    const size_t n_octaves = deepest < PLR_OCTAVES ? (size_t)deepest : PLR_OCTAVES;
+    vec_pair even[PLR_OCTAVES], odd[PLR_OCTAVES];
+    /* whole registers of what is made of them */
+    const size_t cleared = (n_octaves + PLR_LANES - 1) / PLR_LANES * PLR_LANES;
     for (size_t i = 0; i < cleared; i++)
-        count[0][i] = count[1][i] = mass[0][i] = mass[1][i] = 0.0;
-    for (size_t d = 0; d < n; d++) {
-        uint64_t bits;
-        memcpy(&bits, weights + d, sizeof bits);
-        size_t octave = (size_t)(1023 - (bits >> 52));
-        octave = octave < octaves->n ? octave : octaves->n - 1;
-        count[d % 2][octave] += 1.0;
-        mass[d % 2][octave] += weights[d];
+        even[i] = odd[i] = (vec_pair){0};
+    size_t d = 0;
+    for (; d + 2 <= n; d += 2) {
+        enter_octave(even, n_octaves, weights[d]);
+        enter_octave(odd, n_octaves, weights[d + 1]);
     }
+    if (d < n)
+        enter_octave(even, n_octaves, weights[d]);
+    octaves->n = n_octaves;
     for (size_t i = 0; i < cleared; i++) {
-        octaves->count[i] = count[0][i] + count[1][i];
-        octaves->mass[i] = mass[0][i] + mass[1][i];
+        vec_pair sums = even[i] + odd[i];
+        octaves->count[i] = sums[0];
+        octaves->mass[i] = sums[1];
     }
 }
 
