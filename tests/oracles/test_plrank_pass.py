@@ -70,14 +70,15 @@ def test_groups_that_are_not_full(n_samples):
 
 @pytest.mark.parametrize("kind", [0.0, 1.0, 3.0, 6.0, "nearly all is placed"])
 @pytest.mark.parametrize(
-    ("n_docs", "cutoff", "n_samples"), [(500, 1, 3), (500, 2, 31), (1100, 8, 17), (5000, 10, 16), (20_000, 10, 129)]
+    ("n_docs", "cutoff", "n_samples"),
+    [(500, 1, 3), (500, 2, 31), (1100, 8, 17), (5000, 10, 16), (20_000, 10, 129), (9000, 9, 990), (300_000, 10, 40)],
 )
 def test_few_of_many_items(n_docs, cutoff, n_samples, kind):
-    """Only placed items have records then. Batches and threads have the bits of a call alone.
+    """Terms are noted then, and handed out at the end. Batches and threads have the bits of a call alone.
 
-    Mutants: items of one place in the table taken for the same; the dummy's record given to an item; the table, or
-    the dummy's record, not cleared; weights by the number of the record where nearly all is placed; those of placed
-    items left negative; sums of records not cleared; placed items not handed out; the mean not taken.
+    Mutants: the gradient not cleared first; notes of the first eight lanes for all sixteen; lanes that are not wanted
+    noted too; notes of the call before; notes not sorted by parts of a long list; the wrong weights made negative where
+    nearly all is placed; the mean not taken.
     """
     rng = np.random.default_rng(n_docs + cutoff)
     scores = rng.normal(size=n_docs) * (kind if isinstance(kind, float) else 0.1)
@@ -98,6 +99,9 @@ def test_few_of_many_items(n_docs, cutoff, n_samples, kind):
             offsets=[0, n_docs, n_docs + 9], n_samples=n_samples, rng=3, n_threads=n_threads,
         )  # fmt: skip
         np.testing.assert_array_equal(batch[:n_docs], fast)
+    used = np.full(n_docs, np.nan)
+    plr.pl_rank_3(scores, relevance, rank_weights, n_samples=n_samples, rng=3, out=used)
+    np.testing.assert_array_equal(used, fast)
 
 
 @pytest.mark.parametrize("spread", [290.0, 320.0, 590.0])
@@ -124,6 +128,16 @@ def test_same_ranking_again_and_again():
     many = plr.pl_rank_3(scores, relevance, plr.dcg_weights(20), rankings=rankings)
     once = plr.pl_rank_3(scores, relevance, plr.dcg_weights(20), rankings=rankings[:1])
     assert (np.abs(many - once) <= 1e-12 * absolute_terms(scores, relevance, plr.dcg_weights(20), rankings[:1])).all()
+
+
+def test_the_same_ranking_of_a_long_list():
+    """The same where terms are noted: those of an item are added up by themselves."""
+    scores = np.linspace(5.0, -5.0, 20_000)
+    relevance = np.arange(20_000.0) % 4
+    rankings = np.tile(np.arange(20), (1000, 1))
+    many = plr.pl_rank_3(scores, relevance, plr.dcg_weights(20), rankings=rankings)
+    once = plr.pl_rank_3(scores, relevance, plr.dcg_weights(20), rankings=rankings[:1])
+    assert (np.abs(many - once) <= 1e-13 * absolute_terms(scores, relevance, plr.dcg_weights(20), rankings[:1])).all()
 
 
 def test_rankings_past_the_cutoff_are_not_read():
@@ -192,9 +206,9 @@ class TestBaseline:
         assert variance[0] > least * variance[1]
 
     def test_as_exact_as_one_by_one(self):
-        """The same baseline in every pass."""
+        """The same baseline in every pass, in the longest lists where terms are noted too."""
         rng = np.random.default_rng(3)
-        for n_docs, cutoff, spread in itertools.product([24, 300], [5, 24], [1.0, 6.0]):
+        for n_docs, cutoff, spread in itertools.product([24, 300, 2000], [5, 24], [1.0, 6.0]):
             scores, relevance = spread * rng.normal(size=n_docs), rng.integers(0, 5, n_docs).astype(float)
             rankings = plr.sample_rankings(scores, 50, cutoff, rng=4)
             kinds = [

@@ -67,6 +67,9 @@ cdef extern from "sampling/guide_table.h" nogil:
             guide_table *table, plr_stream *stream, uint64_t salt, uint64_t first_sample, size_t n_lanes,
             int32_t *columns
         ) noexcept nogil
+        void (*look_up)(
+            const guide_table *table, const uint64_t *words, size_t n, uint64_t salt, int32_t *items
+        ) noexcept nogil
     const guide_table_kernels *guide_table_kernels_at(int level)
 
 cdef const network_kernels *network = network_kernels_at(simd_level())
@@ -660,3 +663,23 @@ def choice(int kind, const double[::1] scores, intp_t n_samples, intp_t cutoff, 
     asked = asked or asks_for_spread(&draw, n_items)
     weigh(&weights, &scores[0], n_items, cutoff, asked, memory.of_thread(0))
     return choose_sampler(&sampler, &draw, &weights), asked
+
+
+def items_of_words(const double[::1] scores, const uint64_t[::1] words, uint64_t salt):
+    """What the guide table makes of random words."""
+    cdef Weights weights
+    cdef Sampler sampler
+    cdef intp_t n_items = scores.shape[0]
+    cdef Layout layout = measure()
+    lay_out_guide(&sampler.guide, n_items, 1, &layout)
+    cdef Workspaces memory = Workspaces(1, weights_workspace(n_items) + layout.next)
+    cdef char *workspace = weigh(&weights, &scores[0], n_items, 1, False, memory.of_thread(0))
+    sampler.depth = 1
+    sampler.mean_draws = 1.0
+    sampler.deviation = 0.0
+    layout = layout_at(workspace)
+    prepare_guide(&sampler, &weights, &layout)
+    items = np.empty(words.shape[0], dtype=np.int32)
+    cdef int32_t[::1] view = items
+    guide.look_up(&sampler.guide, &words[0], words.shape[0], salt, &view[0])
+    return items

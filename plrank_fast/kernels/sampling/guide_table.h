@@ -34,6 +34,8 @@ typedef struct {
     /* Draw n_lanes (1 to 16) rankings into columns (cutoff, 16). */
     void (*draw_group)(guide_table *table, plr_stream *stream, uint64_t salt, uint64_t first_sample, size_t n_lanes,
                        int32_t *columns);
+    /* For tests: the items that words draw. */
+    void (*look_up)(const guide_table *table, const uint64_t *words, size_t n, uint64_t salt, int32_t *items);
 } guide_table_kernels;
 
 PLR_DECLARE_KERNELS(guide_table_kernels)
