@@ -14,7 +14,7 @@ from plrank_fast._core.gradients.pl_rank cimport (
 )
 from plrank_fast._core.ranking.weights cimport Weights
 from plrank_fast._core.runtime.layout cimport Layout, layout_at, measure, take
-from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t, uint32_t
+from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t
 from plrank_fast._core.runtime.simd cimport simd_level
 from plrank_fast._core.sampling.samplers cimport GROUP_RANKS, GROUP_SIZE, PLR_NETWORK_ITEMS, deepest
 
