@@ -401,3 +401,16 @@ class TestRange:
     def test_limits_are_in_range(self):
         for rtol in (1e-10, 0.999):
             assert broken([0.0, 1.0, 5.0], [0.0, 1.0, -1.0], [1.0, 0.5], rtol).max() <= 1
+
+    def test_large_relevance_beside_one_that_arrives_first(self):
+        """Odds of e^570 times relevance of 2^199 are beyond a double, and times a coefficient of 0 not a number.
+
+        Found by climbing. Mutant: 600 in place of ``LARGEST_SILENCE``.
+        """
+        relevance = np.ldexp(1.0 - np.linspace(0.0, 0.06, 12), 199)
+        for top in np.linspace(13.4, 13.6, 9):
+            scores = np.concatenate([[top], np.linspace(4.46, -1.28, 11)])
+            gradient, diagonal = plr.pl_rank_exact(scores, relevance, [1.0], rtol=1e-9, hessian=True)
+            far = plr.pl_rank_exact(scores, np.ldexp(relevance, -199), [1.0], rtol=1e-9, hessian=True)
+            np.testing.assert_allclose(np.ldexp(gradient, -199), far[0], rtol=0, atol=1e-12)
+            np.testing.assert_allclose(np.ldexp(diagonal, -199), far[1], rtol=0, atol=1e-12)

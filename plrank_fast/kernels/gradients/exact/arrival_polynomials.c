@@ -8,7 +8,7 @@
 #define SMALL 0.3       /* largest odds of an item that may enter P through power sums */
 #define FEWEST_SMALL 5  /* quartets from which power sums are cheaper than products */
 #define BANDED_FROM 32  /* rank weights from which looking for negligible coefficients pays */
-#define LEAST_NORMAL_SILENCE 1e-260 /* e^-600, as LARGEST_SILENCE */
+#define LEAST_NORMAL_SILENCE 1e-238 /* e^-550, as LARGEST_SILENCE */
 #define ARRIVED_FOR_SURE 37.0 /* sigmas: beyond, where q is e^-690, an item has arrived all the same */
 
 /* ----------------------------------------------------------------------------------------------- single items */

@@ -3,7 +3,6 @@
 
 #include "gradients/exact/exact_panels.h"
 #include "gradients/exact/panel_integrals.h"
-#include "ranking/weights.h"
 
 #define FEW_RANKS 12     /* for which COMPRESSED_FROM holds; for each more, */
 #define ITEMS_PER_RANK 8 /* so many items more */
@@ -117,7 +116,7 @@ int integrate_compressed(exact_problem *problem)
     plan_quadrature(problem->histogram, S, (double)K, 0, INFINITY, tolerance, p->plan);
     place_nodes(p->plan, 0);
     const double end = p->plan->time[p->plan->nodes - 1];
-    if (p->plan->pieces > 1 || S * end > PLR_LARGEST_SPREAD)
+    if (p->plan->pieces > 1 || S * end > LARGEST_SILENCE)
         return 0;
     const int first_octave = first_light_octave(problem->tolerance.nodes, end);
     if (first_octave >= OCTAVES)

@@ -91,7 +91,7 @@ typedef double real;
 #endif
 #define NODE_ISA(name) ISA(name)
 #define LARGEST_EXPONENT 700.0 /* e^700 is near the largest double */
-#define LARGEST_SILENCE 600.0  /* PLR_LARGEST_SPREAD of ranking/weights.h */
+#define LARGEST_SILENCE 550.0  /* whose e^550 may be multiplied by relevance of up to 2^200 (runtime/magnitudes.h) */
 
 #define lanes_expm1 vec_expm1
 #define lanes_load vec_load
