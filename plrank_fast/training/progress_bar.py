@@ -39,3 +39,5 @@ def progress_bar(run: TrainingRun, *, quiet: bool = False) -> Iterator[Observer]
 
     with bar:
         yield observe
+        if run.progress.history:
+            observe(run)  # minutes may be over before the first batch
