@@ -467,13 +467,15 @@ def test_hint_to_train_longer(tmp_path, capsys, monkeypatch):
         ["--epochs", "3"],
         ["--epochs", "3", "--minutes", "1000", "--cutoff", "100"],
         ["--minutes", "0.003"],
+        ["--minutes", "0.000001"],
         ["--epochs", "3", "--objective", "disparity", "--cutoff", "100"],
     ],
-    ids=["epochs", "both", "minutes", "disparity"],
+    ids=["epochs", "both", "minutes", "no time", "disparity"],
 )
 def test_bar_fits(arguments, tmp_path, capsys, monkeypatch):
     """In 80 columns, with a bar, nothing cut off, and a total that it reaches. Mutants: width of the terminal; no bar
-    with a limit of minutes; the share of one limit only; names of what takes the time behind it."""
+    with a limit of minutes; the share of one limit only; names of what takes the time behind it; nothing shown of a run
+    that has no time for its first batch."""
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setattr("plrank_fast.progress_bar.sys.stderr.isatty", lambda: True, raising=False)
     assert main(["train", *SMALL, *arguments, "--output", str(tmp_path / "run")]) == 0
