@@ -51,6 +51,7 @@ CONSTANTS = (
     Constant("kernels/gradients/pl_rank_groups.h", "#define PLR_CACHED_ITEMS ", "400", "0", "1000000"),
     Constant("kernels/gradients/pl_rank_groups.h", "#define PLR_PART_BITS ", "17", "5", "30"),
     Constant("_core/gradients/pl_rank_groups.pyx", "cdef double MOST_NOTES = ", "1.0", "0.0", "2.0", "  #"),
+    Constant("_core/gradients/pl_rank_groups.pyx", "cdef intp_t ITEMS_PER_RANK = ", "50", "1", NEVER),
     Constant("_core/gradients/pl_rank_groups.pyx", "cdef double HOPELESS = ", "10.0", "0.0", "1e18"),
     Constant("_core/gradients/stochastic_rank.pyx", "cdef intp_t LONGEST_TOGETHER = ", "4096", "0", "65536"),
     # losses

@@ -108,6 +108,38 @@ def test_few_of_many_items(n_docs, cutoff, n_samples, kind):
     np.testing.assert_array_equal(used, given)
 
 
+@pytest.mark.parametrize("n_samples", [1, 4, 5, 8, 9, 16, 17, 37, 300])
+@pytest.mark.parametrize(
+    ("n_docs", "cutoff"), [(2, 1), (3, 1), (24, 11), (25, 12), (400, 8), (401, 9), (1100, 500), (4096, 82), (5000, 100)]
+)
+@pytest.mark.parametrize("spread", [0.1, 8.0, 60.0])
+def test_items_that_are_not_placed(n_docs, cutoff, n_samples, spread):
+    """Relevance has both signs, so the pass goes forward, over marks of those that are placed, for up to 4096 items.
+
+    Mutants: marks of the group before not cleared; sums of the group before kept where half of a group is not wanted;
+    the last of an odd number of items left out; marks for one item too few; the weight left taken from another ranking;
+    what unplaced items get not added, or added twice where the columns are complete.
+    """
+    rng = np.random.default_rng(n_docs + cutoff)
+    scores = spread * rng.uniform(-1.0, 1.0, n_docs)
+    relevance, rank_weights = rng.normal(size=n_docs), plr.dcg_weights(cutoff)
+    plr.pl_rank_3(-scores, relevance + 1e6, rank_weights, n_samples=n_samples, rng=4)  # leaves other numbers in memory
+    fast = estimate(EstimatorKind.PL_RANK_3, scores, relevance, rank_weights, n_samples)
+    plain = estimate(EstimatorKind.PL_RANK_3_PLAIN, scores, relevance, rank_weights, n_samples)
+    rankings = plr.sample_rankings(scores, n_samples, cutoff, rng=3)
+    bound = 1e-12 * absolute_terms(scores, relevance, rank_weights, rankings)
+    assert (np.abs(fast - plain) <= bound).all()
+    given = estimate(EstimatorKind.PL_RANK_3, scores, relevance, rank_weights, n_samples, rankings=rankings)
+    assert (np.abs(given - plain) <= bound).all()
+    longer = 4500  # which sums its items in another way, in the same memory
+    for n_threads in (1, 2):
+        batch = plr.pl_rank_3(
+            np.append(scores, np.zeros(longer)), np.append(relevance, np.ones(longer)), rank_weights,
+            offsets=[0, n_docs, n_docs + longer], n_samples=n_samples, rng=3, n_threads=n_threads,
+        )  # fmt: skip
+        np.testing.assert_array_equal(batch[:n_docs], fast)
+
+
 @pytest.mark.parametrize("spread", [290.0, 320.0, 590.0])
 @pytest.mark.parametrize("n_samples", [3, 16])
 def test_complete_rankings_of_wide_spreads(spread, n_samples):
@@ -124,10 +156,11 @@ def test_complete_rankings_of_wide_spreads(spread, n_samples):
     assert (np.abs(fast - plain) <= 1e-12 * bound).all()
 
 
-def test_same_ranking_again_and_again():
+@pytest.mark.parametrize("lowest", [0.0, -2.0])
+def test_same_ranking_again_and_again(lowest):
     """Rounding then grows like the number of rankings. Mutant: amplification not checked, sums flushed at the end."""
     scores = np.linspace(5.0, -5.0, 60)
-    relevance = np.arange(60.0) % 4
+    relevance = np.arange(60.0) % 4 + lowest
     rankings = np.tile(np.arange(20), (20_000, 1))
     many = plr.pl_rank_3(scores, relevance, plr.dcg_weights(20), rankings=rankings)
     once = plr.pl_rank_3(scores, relevance, plr.dcg_weights(20), rankings=rankings[:1])
@@ -144,11 +177,16 @@ def test_the_same_ranking_of_a_long_list():
     assert (np.abs(many - once) <= 1e-13 * absolute_terms(scores, relevance, plr.dcg_weights(20), rankings[:1])).all()
 
 
-def test_rankings_past_the_cutoff_are_not_read():
+@pytest.mark.parametrize("cutoff", [2, 3])
+@pytest.mark.parametrize("relevance", [(1.0, 2.0, 0.0, 1.0), (1.0, -2.0, 0.0, 1.0)])
+def test_rankings_past_the_cutoff_are_not_read(cutoff, relevance):
     """What stands there need not be an item. Mutant: complete rankings taken from given ones."""
-    rankings = np.array([[1, 0, 77, -5], [3, 2, 2**30, 0]])
-    gradient = plr.pl_rank_3([0.0, 30.0, 1.0, 2.0], [1.0, 2.0, 0.0, 1.0], [1.0, 0.5], rankings=rankings)
-    assert np.isfinite(gradient).all()
+    rankings = np.array([[1, 0, 3, -5], [3, 2, 1, 2**30]])
+    rankings[:, cutoff:] = [[77], [-5]]
+    problem = np.array([0.0, 30.0, 1.0, 2.0]), np.array(relevance), plr.dcg_weights(cutoff)
+    gradient = plr.pl_rank_3(*problem, rankings=rankings)
+    want = reference.pl_rank_3(*problem, rankings[:, :cutoff])
+    np.testing.assert_allclose(gradient, want, rtol=0, atol=1e-13)
 
 
 class TestBaseline:

@@ -41,7 +41,8 @@ GIVEN = plr.sample_rankings(np.zeros(200), 1000, 10, rng=0)
 FINEST = {
     "pl_rank_3": (gradient(plr.pl_rank_3), 8 + 8),
     "pl_rank_3 given": (gradient(plr.pl_rank_3, rankings=GIVEN), 8),
-    "pl_rank_3 introselect, K=200": (gradient(plr.pl_rank_3, sampler="introselect", cutoff=200), 8 + 1000),
+    "pl_rank_3 introselect, K=200": (gradient(plr.pl_rank_3, sampler="introselect", cutoff=200), 8 + 8),
+    "pl_rank_3, K=4200": (gradient(plr.pl_rank_3, n_docs=4200, cutoff=4200), 8 + 1000),  # no groups of so many ranks
     "pl_rank_2": (gradient(plr.pl_rank_2), 8 + 1000),
     "pl_rank_1": (gradient(plr.pl_rank_1), 8 + 1000),
     "pl_rank_cmc": (gradient(plr.pl_rank_cmc), 8 + 1000),

@@ -9,8 +9,8 @@
  * the finish takes the difference. That difference cancels for items much heavier than what is left at rank K; the
  * caller looks at the totals and does not use a result in which rounding is amplified too much.
  *
- * forward: over complete rankings, back for PR and S, then forth for sums over the ranks up to r. Nothing is
- * subtracted.
+ * forward: back for PR and S, then forth for sums over the ranks up to r. Nothing is subtracted. Items that are not
+ * placed are found in the columns, where these are complete rankings, else by marks: O(D) per ranking, in either case.
  *
  * A register holds one quantity of as many samples as it has lanes.
  */
@@ -202,11 +202,8 @@ PLR_INLINE numbers sum_of_tail(const pl_rank_groups *pass, const int32_t *column
     return left;
 }
 
-/* S_{K+1} of each sample. */
-PLR_INLINE numbers left_over(pl_rank_groups *pass, const int32_t *columns, size_t n_lanes, int copies)
+PLR_INLINE numbers of_wanted(numbers left, size_t n_lanes)
 {
-    numbers left =
-        is_complete(pass) ? sum_of_tail(pass, columns, copies) : all_minus_placed(pass, columns, n_lanes, copies);
     if (n_lanes < SAMPLES) {
         double sum[SAMPLES];
         store_numbers(sum, &left);
@@ -218,6 +215,80 @@ PLR_INLINE numbers left_over(pl_rank_groups *pass, const int32_t *columns, size_
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
+ * Items that are not placed
+ * --------------------------------------------------------------------------------------------------------------- */
+
+/* Marks are sixteen bytes for each item, set for the rankings that do not place it. With them, sums over items or over
+ * rankings are sums of whole registers, where from columns the items of a rank would have to be collected, and what is
+ * theirs handed back, one by one. */
+
+#define GROUP_VECTORS PLR_MASKS_OF_16
+
+/* One number for each ranking of the group. */
+typedef struct {
+    vec_f64 v[GROUP_VECTORS];
+} group_numbers;
+
+static void mark_unplaced(const pl_rank_groups *pass, const int32_t *columns)
+{
+    memset(pass->unplaced, -1, (pass->n_items + 1) * PLR_GROUP_SIZE);
+    for (size_t k = 0; k < pass->cutoff; k++)
+        PLR_UNROLL
+        for (size_t lane = 0; lane < PLR_GROUP_SIZE; lane++)
+            pass->unplaced[(size_t)columns[k * PLR_GROUP_SIZE + lane] * PLR_GROUP_SIZE + lane] = 0;
+}
+
+PLR_INLINE void add_weight(group_numbers *sum, const pl_rank_groups *pass, size_t item)
+{
+    vec_i64 unplaced[GROUP_VECTORS];
+    vec_load_masks(unplaced, pass->unplaced + item * PLR_GROUP_SIZE);
+    PLR_UNROLL
+    for (int i = 0; i < GROUP_VECTORS; i++)
+        sum->v[i] += vec_keep(unplaced[i], vec_all(pass->weights[item]));
+}
+
+/* S_{K+1} of each ranking. */
+static void sum_unplaced(pl_rank_groups *pass)
+{
+    group_numbers even = {{{0}}}, odd = {{{0}}}; /* an addition must wait for the one before it */
+    size_t d = 0;
+    for (; d + 1 < pass->n_items; d += 2) {
+        add_weight(&even, pass, d);
+        add_weight(&odd, pass, d + 1);
+    }
+    if (d < pass->n_items)
+        add_weight(&even, pass, d);
+    PLR_UNROLL
+    for (int i = 0; i < GROUP_VECTORS; i++)
+        vec_store(pass->left + i * PLR_LANES, even.v[i] + odd.v[i]);
+}
+
+/* Each item's w_d (rho_d DR_K - RI_K) of the rankings that do not place it. */
+PLR_INLINE void add_unplaced(const pl_rank_groups *pass, size_t length)
+{
+    group_numbers direct, risk;
+    PLR_UNROLL
+    for (int i = 0; i < GROUP_VECTORS; i++) {
+        direct.v[i] = vec_load(pass->direct + i * PLR_LANES);
+        risk.v[i] = vec_load(pass->risk + i * PLR_LANES);
+    }
+    const int8_t *marks = pass->unplaced;
+    double *sums = pass->records + 2;
+    for (size_t d = 0; d < pass->n_items; d++, marks += PLR_GROUP_SIZE, sums += length) {
+        const vec_f64 relevance = vec_all(pass->relevance[d]);
+        vec_i64 unplaced[GROUP_VECTORS];
+        vec_load_masks(unplaced, marks);
+        vec_f64 sum = {0};
+        PLR_UNROLL
+        for (int i = 0; i < GROUP_VECTORS; i++)
+            sum += vec_keep(unplaced[i], relevance * direct.v[i] - risk.v[i]);
+        vec_pair own = vec_pair_sum(sum);
+        own = vec_load_pair(sums) + pass->weights[d] * own;
+        memcpy(sums, &own, sizeof own);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
  * Passes
  * --------------------------------------------------------------------------------------------------------------- */
 
@@ -226,7 +297,10 @@ PLR_INLINE void backward_some(pl_rank_groups *pass, const int32_t *columns, size
 {
     const double *rank_weights = pass->rank_weights, *baselines = pass->baseline;
     columns += first;
-    numbers left = left_over(pass, columns, n_lanes, copies), inverse = {{{0}}};
+    numbers left =
+        is_complete(pass) ? sum_of_tail(pass, columns, copies) : all_minus_placed(pass, columns, n_lanes, copies);
+    left = of_wanted(left, n_lanes);
+    numbers inverse = {{{0}}};
     numbers after = {{{0}}}, risk = {{{0}}}, direct = {{{0}}};
     for (size_t k = pass->cutoff; k-- > 0;) {
         const vec_narrow baseline = with_baseline ? baselines[k] - (vec_narrow){0} : (vec_narrow){0};
@@ -255,12 +329,14 @@ PLR_INLINE void backward_some(pl_rank_groups *pass, const int32_t *columns, size
 }
 
 PLR_INLINE void forward_some(pl_rank_groups *pass, const int32_t *columns, size_t first, size_t n_lanes, int copies,
-                             int with_baseline)
+                             int with_baseline, int complete)
 {
     const double *rank_weights = pass->rank_weights, *baselines = pass->baseline;
     double *states = pass->scratch; /* [PR_{k+1}, S_k] of each rank */
     columns += first;
-    numbers relevance, weight, left = left_over(pass, columns, n_lanes, copies);
+    numbers relevance, weight;
+    numbers left = complete ? sum_of_tail(pass, columns, copies) : load_numbers(pass->left + first);
+    left = of_wanted(left, n_lanes);
     numbers reward = {{{0}}}, risk = {{{0}}}, direct = {{{0}}};
     for (size_t k = pass->cutoff; k-- > 0;) {
         records at = records_at(pass, columns, k, copies);
@@ -292,6 +368,11 @@ PLR_INLINE void forward_some(pl_rank_groups *pass, const int32_t *columns, size_
         reward = after;
         add_terms(&at, &terms, copies);
     }
+    if (!complete) {
+        store_numbers(pass->direct + first, &direct);
+        store_numbers(pass->risk + first, &risk);
+        return;
+    }
     for (size_t k = pass->cutoff; k < pass->depth; k++) {
         records at = records_at(pass, columns, k, copies);
         load_items(&at, &relevance, &weight, copies);
@@ -300,6 +381,18 @@ PLR_INLINE void forward_some(pl_rank_groups *pass, const int32_t *columns, size_
             weight.v[i] *= relevance.v[i] * direct.v[i] - risk.v[i];
         add_terms(&at, &weight, copies);
     }
+}
+
+PLR_INLINE void forward_complete(pl_rank_groups *pass, const int32_t *columns, size_t first, size_t n_lanes,
+                                 int copies, int with_baseline)
+{
+    forward_some(pass, columns, first, n_lanes, copies, with_baseline, 1);
+}
+
+PLR_INLINE void forward_marked(pl_rank_groups *pass, const int32_t *columns, size_t first, size_t n_lanes, int copies,
+                               int with_baseline)
+{
+    forward_some(pass, columns, first, n_lanes, copies, with_baseline, 0);
 }
 
 /* The loops above with the number of sums, and whether there is a baseline, known to the compiler. */
@@ -323,9 +416,23 @@ static void backward(pl_rank_groups *pass, int32_t *columns, size_t n_lanes)
     SPECIALISE(backward_some)
 }
 
+static void forward_over_complete(pl_rank_groups *pass, int32_t *columns, size_t n_lanes)
+{
+    SPECIALISE(forward_complete)
+}
+
 static void forward(pl_rank_groups *pass, int32_t *columns, size_t n_lanes)
 {
-    SPECIALISE(forward_some)
+    if (is_complete(pass)) {
+        forward_over_complete(pass, columns, n_lanes);
+        return;
+    }
+    mark_unplaced(pass, columns);
+    sum_unplaced(pass);
+    memset(pass->direct, 0, sizeof pass->direct); /* of samples side by side none of which is wanted */
+    memset(pass->risk, 0, sizeof pass->risk);
+    SPECIALISE(forward_marked)
+    add_unplaced(pass, length);
 }
 
 /* ------------------------------------------------------------------------------------------------------------------

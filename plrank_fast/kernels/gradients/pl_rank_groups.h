@@ -1,4 +1,4 @@
-/* PL-Rank-3 over groups of sixteen rankings, O(K) per ranking. */
+/* PL-Rank-3 over groups of sixteen rankings, O(K) per ranking backward, O(D) forward. */
 #ifndef PLR_PL_RANK_GROUPS_H
 #define PLR_PL_RANK_GROUPS_H
 
@@ -28,7 +28,11 @@ typedef struct {
     double total_risk[PLR_GROUP_SIZE];   /* sums over the rankings of each lane: of RI_K, */
     double total_direct[PLR_GROUP_SIZE]; /* of DR_K, */
     double first_reward[PLR_GROUP_SIZE]; /* and of the reward from rank 1 on; all by `backward` */
-    double *scratch;            /* (depth, 2, samples side by side) what `forward` keeps from its way back */
+    int8_t *unplaced;           /* (n_items + 1, 16) -1 where `forward` finds an item not placed, else 0 */
+    double left[PLR_GROUP_SIZE];   /* S_{K+1}, */
+    double direct[PLR_GROUP_SIZE]; /* DR_K */
+    double risk[PLR_GROUP_SIZE];   /* and RI_K of each ranking; all by `forward` where columns end at the cutoff */
+    double *scratch;            /* (cutoff, 2, samples side by side) what `forward` keeps from its way back */
 } pl_rank_groups;
 
 /* A record of an item is [relevance, weight, sums of its terms ...]. Samples side by side often place the same item of

@@ -106,6 +106,40 @@ PLR_INLINE void vec_store_i32(int32_t *to, vec_i32 v)
     memcpy(to, &v, sizeof v);
 }
 
+/* Sixteen bytes, -1 or 0 each, as masks of doubles. */
+#define PLR_MASKS_OF_16 (16 / PLR_LANES)
+PLR_INLINE void vec_load_masks(vec_i64 masks[PLR_MASKS_OF_16], const int8_t *from)
+{
+#if defined(PLR_ISA_AVX512)
+    PLR_UNROLL
+    for (int i = 0; i < PLR_MASKS_OF_16; i++)
+        masks[i] = (vec_i64)_mm512_cvtepi8_epi64(_mm_loadl_epi64((const __m128i *)(from + i * PLR_LANES)));
+#elif defined(PLR_ISA_AVX2)
+    PLR_UNROLL
+    for (int i = 0; i < PLR_MASKS_OF_16; i++) {
+        int32_t bytes;
+        memcpy(&bytes, from + i * PLR_LANES, sizeof bytes);
+        masks[i] = (vec_i64)_mm256_cvtepi8_epi64(_mm_cvtsi32_si128(bytes));
+    }
+#else
+    PLR_VECTOR(int8_t, 16) bytes, twice[2];
+    PLR_VECTOR(int16_t, 16) words;
+    PLR_VECTOR(int32_t, 16) numbers;
+    memcpy(&bytes, from, sizeof bytes);
+    twice[0] = __builtin_shufflevector(bytes, bytes, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7);
+    twice[1] = __builtin_shufflevector(bytes, bytes, 8, 8, 9, 9, 10, 10, 11, 11, 12, 12, 13, 13, 14, 14, 15, 15);
+    PLR_UNROLL
+    for (int i = 0; i < PLR_MASKS_OF_16; i += 2) {
+        memcpy(&words, &twice[i / 4], sizeof words);
+        words = i % 4 == 0 ? __builtin_shufflevector(words, words, 0, 0, 1, 1, 2, 2, 3, 3)
+                           : __builtin_shufflevector(words, words, 4, 4, 5, 5, 6, 6, 7, 7);
+        memcpy(&numbers, &words, sizeof numbers);
+        masks[i] = (vec_i64)__builtin_shufflevector(numbers, numbers, 0, 0, 1, 1);
+        masks[i + 1] = (vec_i64)__builtin_shufflevector(numbers, numbers, 2, 2, 3, 3);
+    }
+#endif
+}
+
 PLR_INLINE vec_pair vec_load_pair(const double *from)
 {
     vec_pair v;
@@ -255,7 +289,7 @@ PLR_INLINE double smaller(double a, double b)
 }
 
 /* Halves are added first: three additions for eight lanes, and each lane is rounded three times at most. */
-PLR_INLINE double vec_sum(vec_f64 v)
+PLR_INLINE vec_pair vec_pair_sum(vec_f64 v)
 {
 #if PLR_LANES == 8
     vec_narrow half[2];
@@ -265,10 +299,15 @@ PLR_INLINE double vec_sum(vec_f64 v)
     vec_narrow narrow = v;
 #endif
 #if PLR_NARROW_LANES == 4
-    vec_pair pair = vec_pair_at(narrow, 0) + vec_pair_at(narrow, 2);
+    return vec_pair_at(narrow, 0) + vec_pair_at(narrow, 2);
 #else
-    vec_pair pair = narrow;
+    return narrow;
 #endif
+}
+
+PLR_INLINE double vec_sum(vec_f64 v)
+{
+    vec_pair pair = vec_pair_sum(v);
     return pair[0] + pair[1];
 }
 
