@@ -216,47 +216,47 @@ def over_plain_gradient(**extra: Any) -> Callable[[float], tuple[float, ...]]:
 
 CLAIMS = (
     Claim(
-        "README.md", "| `pl_rank_3`, 1000 samples | 160 | 108 | 60 | 43 | 40 |", (160, 108, 60, 43, 40),
+        "README.md", "| `pl_rank_3`, 1000 samples | 187 | 120 | 60 | 42 | 40 |", (187, 120, 60, 42, 40),
         "times faster than NumPy", table_row("pl_rank_3"),
     ),
     Claim(
-        "README.md", "| `pl_rank_cmc`, 1 sample | 1200 | 1200 | 1200 | 1000 | 930 |", (1200, 1200, 1200, 1000, 930),
+        "README.md", "| `pl_rank_cmc`, 1 sample | 1400 | 1300 | 1200 | 900 | 760 |", (1400, 1300, 1200, 900, 760),
         "times faster than NumPy", table_row("pl_rank_cmc"),
     ),
     Claim(
-        "README.md", "| `pl_rank_exact`, rtol 1e-6 | 390 | 310 | 190 | 140 | 75 |", (390, 310, 190, 140, 75),
+        "README.md", "| `pl_rank_exact`, rtol 1e-6 | 420 | 290 | 175 | 123 | 91 |", (420, 290, 175, 123, 91),
         "times faster than NumPy", table_row("pl_rank_exact"),
     ),
     Claim(
         "README.md", "takes 0.1 of the time, or less, in which NumPy draws the exponentials for it", (0.1,),
         "of the time, at most", share_of_exponentials,
     ),
-    Claim("README.md", "Two threads are 1.8 times as fast as one on 2000", (1.8,), "times as fast", two_threads),
+    Claim("README.md", "Two threads are 1.9 times as fast as one on 2000", (1.9,), "times as fast", two_threads),
     Claim(
-        "README.md", "and 1.5 to 1.7 times on a single query of 1000 to 100,000 documents", (1.5, 1.7),
+        "README.md", "and 1.5 to 1.8 times on a single query of 1000 to 100,000 documents", (1.5, 1.8),
         "times as fast", two_threads_on_one_query,
     ),
     Claim(
         "README.md",
-        "LightGBM's lambdarank gradient takes 0.4 times as long as `pl_rank_exact` on lists of 24 documents at K = 10 "
-        "(1.2 times at 120, 1.5 times at 316), and 0.5 times as long as gradient and Hessian diagonal at `rtol=1e-3` "
-        "(1.4 times at 120 and at 316)",
-        (0.4, 1.2, 1.5, 0.5, 1.4, 1.4), "times ours", lightgbm_gradient,
+        "LightGBM's lambdarank gradient takes 0.5 times as long as `pl_rank_exact` on lists of 24 documents at K = 10 "
+        "(1.2 times at 120, 2 times at 316), and 0.75 times as long as gradient and Hessian diagonal at `rtol=1e-3` "
+        "(1.7 times at 120, 2 times at 316)",
+        (0.5, 1.2, 2, 0.75, 1.7, 2), "times ours", lightgbm_gradient,
     ),
     Claim(
-        "README.md", "`pl_rank_cmc` with one sample takes 1.5 times as long as `np.argsort` of the scores at 120",
-        (1.5,), "times as long", one_ranking,
+        "README.md", "`pl_rank_cmc` with one sample takes 1.4 times as long as `np.argsort` of the scores at 120",
+        (1.4,), "times as long", one_ranking,
     ),
-    Claim("README.md", "takes 11 times as long as `np.exp` of its scores", (11,), "times as long", a_million),
-    Claim(
-        "README.md",
-        "a Python call of `pl_rank_3` with one sample takes 1.8 times as long as `np.argsort` of 24 scores",
-        (1.8,), "times as long", one_call,
-    ),
+    Claim("README.md", "takes 8 times as long as `np.exp` of its scores", (8,), "times as long", a_million),
     Claim(
         "README.md",
-        "The Hessian diagonal with the gradient takes 1.1 to 1.4 times as long as the exact gradient alone",
-        (1.1, 1.4), "times as long", over_plain_gradient(hessian=True),
+        "a Python call of `pl_rank_3` with one sample takes 1.6 times as long as `np.argsort` of 24 scores",
+        (1.6,), "times as long", one_call,
+    ),
+    Claim(
+        "README.md",
+        "The Hessian diagonal with the gradient takes 1.1 to 1.7 times as long as the exact gradient alone",
+        (1.1, 1.7), "times as long", over_plain_gradient(hessian=True),
     ),
     Claim(
         "docs/reproducibility.md",
@@ -264,7 +264,7 @@ CLAIMS = (
         "times as long", beside_a_busy_process,
     ),
     Claim(
-        "docs/gradients.md", "1.8 to 3.0 times as much for lists of 24 to 316 documents", (1.8, 3.0), "times as much",
+        "docs/gradients.md", "1.9 to 4.1 times as much for lists of 24 to 316 documents", (1.9, 4.1), "times as much",
         over_plain_gradient(noise="normal"),
     ),
 )  # fmt: skip
