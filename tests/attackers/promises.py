@@ -27,6 +27,7 @@ from promises_of_losses import cost_of_pairs, losses
 
 ALPHA = 1e-9  # false positives of each test of a distribution
 MOST_IN_SUBSETS = 10
+FEWEST_BANDED, FINEST_CHECKED = 32, 1e-9  # ranks from which coefficients are left out; digits that 1e-12 can judge
 MOST_RANKS_IN_FLOATS, COARSE = 12, 1e-3  # where the exact gradient may compute in floats
 FEW = 5  # documents whose rankings can all be looked at
 
@@ -75,15 +76,13 @@ def normal_expectations(problem: Problem, *, finer: bool = False) -> Ratios:
     return exact_expectations(problem, noise="normal", finer=finer)
 
 
-def coarse(problem: Problem, *, finer: bool = False) -> Ratios:
-    """Gradient and Hessian diagonal at a coarse tolerance, where nodes are floats, of up to 12 ranks.
+def against_finer_nodes(problem: Problem, prefix: str, rank_weights: np.ndarray, least_rtol: float) -> Ratios:
+    """Gradient and Hessian diagonal against the kernel's own nodes for 1e-12.
 
-    Against the kernel's own nodes for 1e-12, which the attack on ``exact`` holds against another oracle: a thousand
-    times as fast as that, so that climbs go further.
+    The attack on ``exact`` holds those against another oracle. A thousand times as fast, so that climbs go further.
     """
-    rank_weights = problem.rank_weights[: min(problem.n_docs, MOST_RANKS_IN_FLOATS)]
     problem = dataclasses.replace(
-        problem, rank_weights=rank_weights, rtol=max(problem.rtol, COARSE), exponents=(0, 0, 0), far=None
+        problem, rank_weights=rank_weights, rtol=max(problem.rtol, least_rtol), exponents=(0, 0, 0), far=None
     )
     if problem.is_trivial:
         return {}
@@ -94,10 +93,24 @@ def coarse(problem: Problem, *, finer: bool = False) -> Ratios:
     alone = plr.pl_rank_exact(problem.scores, problem.relevance, rank_weights, **options)
     beside, diagonal = plr.pl_rank_exact(problem.scores, problem.relevance, rank_weights, hessian=True, **options)
     return {
-        "coarse gradient": of_norm(alone, gradient, problem),
-        "coarse gradient beside the Hessian": of_norm(beside, gradient, problem),
-        "coarse Hessian diagonal": of_norm(diagonal, hessian, problem),
+        f"{prefix} gradient": of_norm(alone, gradient, problem),
+        f"{prefix} gradient beside the Hessian": of_norm(beside, gradient, problem),
+        f"{prefix} Hessian diagonal": of_norm(diagonal, hessian, problem),
     }
+
+
+def coarse(problem: Problem, *, finer: bool = False) -> Ratios:
+    """At a coarse tolerance, where nodes are floats, of up to 12 ranks."""
+    rank_weights = problem.rank_weights[: min(problem.n_docs, MOST_RANKS_IN_FLOATS)]
+    return against_finer_nodes(problem, "coarse", rank_weights, COARSE)
+
+
+def many_ranks(problem: Problem, *, finer: bool = False) -> Ratios:
+    """Of 32 ranks and more, from which on only a band of coefficients is looked at; repeated, where weights are fewer."""
+    if problem.n_docs <= FEWEST_BANDED:
+        return {}
+    cutoff = max(FEWEST_BANDED, problem.cutoff)
+    return against_finer_nodes(problem, "banded", np.resize(problem.rank_weights, cutoff), FINEST_CHECKED)
 
 
 def probabilities(problem: Problem, *, finer: bool = False) -> Ratios:
@@ -328,6 +341,7 @@ def cost_of_terms(problem: Problem) -> float:
 ATTACKS = {
     "exact": Attack(exact_expectations, 400, cost_of_adjoints),
     "coarse": Attack(coarse, 150, cost_of_nodes),
+    "many ranks": Attack(many_ranks, 500, cost_of_nodes),
     "normal": Attack(normal_expectations, 400, cost_of_normal_adjoints),
     "probabilities": Attack(probabilities, 400, cost_of_transforms),
     "given": Attack(given_rankings, 100, cost_of_terms),
