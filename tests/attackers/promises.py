@@ -106,7 +106,7 @@ def coarse(problem: Problem, *, finer: bool = False) -> Ratios:
 
 
 def many_ranks(problem: Problem, *, finer: bool = False) -> Ratios:
-    """Of 32 ranks and more, from which on only a band of coefficients is looked at; repeated, where weights are fewer."""
+    """Of 32 ranks and more, from which on a band of coefficients is looked at; with weights repeated, if fewer."""
     if problem.n_docs <= FEWEST_BANDED:
         return {}
     cutoff = max(FEWEST_BANDED, problem.cutoff)
