@@ -135,8 +135,9 @@ void plan_quadrature(const score_histogram *histogram, double S, double K, doubl
                              : tolerance.derivatives > 0 ? of_gradient
                                                          : 1;
     const double digits = log(over_rule / tolerance.nodes);
-    /* Measured: what each unit of length needs grows a little with K, and falls by a fifth where all items arrive. */
-    const double plain = tolerance.single_ranks ? 0.8 : all_placed ? 0.64 : 0.72;
+    /* Measured: what each unit of length needs grows a little with K, and falls by a ninth where all items arrive. */
+    const int complete = K > 0.97 * histogram->above[histogram->bins];
+    const double plain = tolerance.single_ranks ? 0.8 : complete ? 0.64 : 0.72;
     const double share = plain + 0.2 * (K < 120 ? K / 120 : 1);
     const double per_length = sqrt(digits / 8) * share, least = 0.2 * digits / b;
     const double beyond = EDGES * smaller(1, 3 / K), many_digits = larger(0, digits - MANY_DIGITS);
