@@ -196,6 +196,29 @@ class TestGaps:
         assert promised(gradient, best, relevance, weights) < 1e-9
         assert np.abs(gradient).max() > 1e-7
 
+    @pytest.mark.parametrize("spread", [190, 235, 249, 251, 500])
+    @pytest.mark.parametrize("noise", ["gumbel", "normal"])
+    def test_wide_list_without_gaps(self, spread, noise):
+        """Documents more than 40 nats apart are ranked as if the others were not there.
+
+        Mutant: panels of up to 250 nats, at whose end third powers of weight times time are more than e^700, the
+        largest odds (Hessians of 1e23 where 0.04 is right).
+        """
+        rng = np.random.default_rng(spread)
+        scores = -np.cumsum(rng.uniform(0.5, 1.5, size=300)) * (spread / 300)
+        relevance, weights = rng.normal(size=300), plr.dcg_weights(300)
+        derivatives = np.array(plr.pl_rank_exact(scores, relevance, weights, hessian=True, noise=noise))
+        best = np.zeros_like(derivatives)
+        for start in range(0, 300, 20):
+            window = scores[start : start + 20]
+            near = (scores < window[0] + 40) & (scores > window[-1] - 40)
+            first = np.flatnonzero(near)[0]
+            best[:, start : start + 20] = np.array(
+                plr.pl_rank_exact(scores[near], relevance[near], weights[near], hessian=True, noise=noise, rtol=1e-10)
+            )[:, start - first : start - first + 20]
+        np.testing.assert_allclose(derivatives, best, rtol=0, atol=1e-9)
+        assert np.abs(best).max() > 0.01
+
     def test_more_spread_than_one_rule_has_nodes_for(self):
         probabilities = plr.rank_probabilities(30 * np.random.default_rng(0).normal(size=300), 300)
         np.testing.assert_allclose(probabilities.sum(axis=0), 1, rtol=0, atol=1e-8)

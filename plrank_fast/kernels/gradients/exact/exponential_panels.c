@@ -6,7 +6,7 @@
 #include "gradients/exact/exact_panels.h"
 #include "gradients/exact/panel_integrals.h"
 
-#define LATEST_IN_FLOATS 1e10 /* time: far from overflow, and items too light for a float do not arrive before */
+#define LATEST_IN_FLOATS 1e9 /* time: far from overflow, and items too light for a float do not arrive before */
 
 /* Integrate one panel over [t0, t1] and add to the outputs. problem->f, rho and query_item hold its n items, histogram
  * their scores; arrived: items that have left before. Returns whether all ranks are filled at its end. */
