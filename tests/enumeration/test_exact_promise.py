@@ -122,6 +122,36 @@ class TestBand:
                 assert promised(got, best, relevance, rank_weights) <= 0.2 * share_of_promise * rtol
 
 
+class TestGrowthOfErrors:
+    """Errors that powers of odds make larger: the check of results notices, so the list is computed again, or fails to.
+
+    A climb on the first attempt alone, against what it had been planned for, found errors of 1e5 times that.
+    """
+
+    @pytest.mark.parametrize("seed", range(5))
+    def test_one_document_far_above_the_others(self, seed):
+        """Series over all ranks, also those that no document can have by then.
+
+        Mutants: the series of all K ranks; of the four terms that are found together, what is beyond ``top`` included.
+        """
+        rng = np.random.default_rng(seed)
+        scores, relevance = 0.07 * rng.normal(size=211), rng.uniform(0, 1, size=211)
+        scores[0] = 3.4
+        for rank_weights in (np.ones(104), plr.dcg_weights(104)):
+            attempts, _, floats = effort(scores, relevance, rank_weights, rtol=0.1, hessian=True)
+            assert (attempts, floats) == (1, False)
+            gradient, _ = plr.pl_rank_exact(scores, relevance, rank_weights, rtol=0.1, hessian=True)
+            _, best, _ = far_finer(scores, relevance, rank_weights)
+            assert promised(gradient, best, relevance, rank_weights) <= 1e-3
+
+    @pytest.mark.parametrize("seed", [9, 43, 61, 128, 129])
+    def test_half_of_the_documents_placed(self, seed):
+        """Division from the last document's coefficient down. Mutant: as far as K - 1 steps upwards may go."""
+        rng = np.random.default_rng(seed)
+        problem = 1.8 * rng.normal(size=15), rng.uniform(0, 1, size=15), np.ones(8)
+        assert effort(*problem, hessian=True)[0] == 1
+
+
 def lists_of_all_spreads(count, seed=0):
     rng, problems = np.random.default_rng(seed), []
     while len(problems) < count:

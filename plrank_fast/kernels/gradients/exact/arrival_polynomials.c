@@ -73,11 +73,11 @@ PLR_INLINE double smallest_heavy_odds(const panel *p, const node_vector *node)
 }
 
 /* How far below the expected number of arrivals the coefficients of P may be left out. What is used upwards, powers of
- * odds up to r, makes an error of P_m larger by r^(K-m): so P(N <= m) r^(K-m) is to be below e^-nats, where P(N <= mean -
- * x) is at most exp(-x^2 / (2 variance + 2 x / 3)) (Bernstein) and at most exp(-x^2 / (2 mean)). */
-PLR_INLINE double reach_below(double mean, double variance, double nats, double K, double log_r)
+ * odds up to r, makes an error of P_m larger by r^(top-m): so P(N <= m) r^(top-m) is to be below e^-nats, where
+ * P(N <= mean - x) is at most exp(-x^2 / (2 variance + 2 x / 3)) (Bernstein) and at most exp(-x^2 / (2 mean)). */
+PLR_INLINE double reach_below(double mean, double variance, double nats, double top, double log_r)
 {
-    const double wanted = nats + larger(0, K - mean) * log_r, slope = wanted / 3 + variance * log_r;
+    const double wanted = nats + larger(0, top - mean) * log_r, slope = wanted / 3 + variance * log_r;
     const double left = 1 - 2 * log_r / 3;
     const double bernstein = left > 0 ? (slope + sqrt(slope * slope + 2 * left * variance * wanted)) / left : INFINITY;
     const double of_mean = mean * log_r + sqrt(mean * mean * log_r * log_r + 2 * mean * wanted);
@@ -102,10 +102,11 @@ PLR_INLINE void find_band(const panel *p, intptr_t *low, intptr_t *high)
         variance += chance * q;
     }
     const double nats = M_LN2 * p->ranks.bits, log_r = log(smaller(largest, p->ranks.upward_limit));
-    const double below = arrivals[0] - reach_below(arrivals[0], variance[0], nats, (double)p->ranks.K, log_r);
     const double v = last_lane(&variance), above = last_lane(&arrivals) + nats / 3 + sqrt(nats * nats / 9 + 2 * nats * v);
-    *low = below > 1 ? (intptr_t)below - 1 : 0;
     *high = above + 2 < (double)*high ? (intptr_t)(above + 2) : *high;
+    const double top = (double)(*high < p->ranks.K ? *high : p->ranks.K);
+    const double below = arrivals[0] - reach_below(arrivals[0], variance[0], nats, top, log_r);
+    *low = below > 1 ? (intptr_t)below - 1 : 0;
 }
 
 /* Divisions upwards need K coefficients; those downwards as many more as it takes to forget how they started. */
@@ -126,6 +127,7 @@ PLR_INLINE void find_coefficients(const panel *p, node_vector *node)
         high = ranks->most_coefficients;
     node->low = low;
     node->high = high;
+    node->top = high < K ? high : K;
 }
 
 /* ---------------------------------------------------------------------------------------------- P and B */

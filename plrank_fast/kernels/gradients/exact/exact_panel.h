@@ -39,7 +39,7 @@ typedef struct {
     intptr_t K;
     const real *theta, *delta;   /* K entries, MARGIN zeros on either side: set_ranks */
     double upward_limit;         /* largest odds for which their powers may be used upwards, >= 1 */
-    double downward_limit;       /* smallest for which those of their inverse may be, from the last coefficient on */
+    double downward_limit;       /* smallest for which those of their inverse may be, from the panel's last item on */
     double bits;                 /* a series stops after -log2 of its ratio has added up to this */
     int divide_all;              /* too few items to share coefficients: divide for each of them */
     intptr_t most_coefficients;  /* that there is room for: more than any band has */
@@ -49,6 +49,7 @@ typedef struct {
 typedef struct {
     lanes time, weight, finest;      /* finest: the finest pattern of the rule (gauss_legendre.h) */
     intptr_t low, high;              /* coefficients of P and B that matter; none where low reaches K */
+    intptr_t top;                    /* the smaller of high and K: ranks beyond are not filled yet */
     intptr_t light_begin, light_end; /* light quartets at these times, which may be more than at the panel's last */
     double light_weight;             /* sum of w over them */
 } node_vector;

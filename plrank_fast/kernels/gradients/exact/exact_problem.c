@@ -221,7 +221,7 @@ void set_ranks(exact_problem *problem, intptr_t n, intptr_t arrived, intptr_t K,
         .theta = with_margins(problem->panel_theta, problem->theta + arrived, K, single),
         .delta = with_margins(problem->panel_delta, problem->delta + arrived, K, single),
         .upward_limit = upward_limit,
-        .downward_limit = single ? 1 : 1 / upward_limit, /* how many have arrived says nothing of the last coefficients */
+        .downward_limit = single ? 1 : pow(larger(1, TO_SPARE * nodes), -1.0 / (double)n),
         .bits = 13 - log2(nodes),
         .divide_all = n < 2 * K,
         .most_coefficients = most_coefficients(problem->query->D, K),

@@ -15,10 +15,11 @@
 /* The largest odds that are divided by upwards, in a group whose least are `first`, at the first node, and whose
  * largest are `last`, at the last one. Both directions are safe while downward_limit <= r <= upward_limit: with all
  * coefficients at hand, one of them often serves all lanes. */
-PLR_INLINE double division_border(const rank_block *ranks, double first, double last)
+PLR_INLINE double division_border(const panel *p, intptr_t high, double first, double last)
 {
-    const double limit = ranks->upward_limit;
-    return ranks->divide_all && last > limit && first >= ranks->downward_limit ? 0 : limit;
+    const rank_block *ranks = &p->ranks;
+    const int all_at_hand = ranks->divide_all && high > QUARTET * p->items.quartets;
+    return all_at_hand && last > ranks->upward_limit && first >= ranks->downward_limit ? 0 : ranks->upward_limit;
 }
 
 /* Upwards: x = P / (1 + r z), v = (B - rho w x) / (1 + r z) over the coefficients low to high. */
@@ -29,8 +30,7 @@ PLR_INLINE void divide_upwards(const panel *p, const node_vector *node, const la
     const lanes *restrict P = p->at.P, *restrict B = p->at.B;
     const real *theta = p->ranks.theta, *delta = p->ranks.delta;
     lanes x[MOST] = {{0}}, v[MOST] = {{0}};
-    const intptr_t end = node->high < p->ranks.K ? node->high : p->ranks.K;
-    for (intptr_t m = node->low; m < end; m++)
+    for (intptr_t m = node->low; m < node->top; m++)
         for (int n = 0; n < group; n++) {
             if (relevant) {
                 x[n] = P[m] - r[n] * x[n];
@@ -99,7 +99,7 @@ PLR_INLINE void add_by_division(panel *p, intptr_t quartet, const int quartets, 
         first = smaller(first, r[n][0]);
         last = larger(last, last_lane(r + n));
     }
-    const double border = division_border(&p->ranks, first, last);
+    const double border = division_border(p, node->high, first, last);
     const int upwards = first <= border, downwards = last > border;
     for (int n = 0; n < group; n++)
         early[n] = r[n] <= (real)border;

@@ -12,18 +12,32 @@
 
 #include "gradients/exact/item_integrand.h"
 
-/* y_i = sum_m theta_(m+i) P_m and so on for low <= m < high, four i at a time (theta is zero past its K entries). */
+/* Terms of a series in odds up to this. */
+PLR_INLINE intptr_t terms_of_series(const panel *p, const node_vector *node, double odds)
+{
+    return series_terms(odds, p->ranks.bits, node->top - node->low);
+}
+
+/* y_i = sum_m theta_(m+i) P_m and so on for low <= m, m + i < top, four i at a time. Terms of the ranks from top on
+ * would cancel each other but for those of coefficients that are left out, which are small beside 1 and not beside
+ * r^-i. */
 PLR_INLINE void find_series(const panel *p, const node_vector *node, intptr_t terms)
 {
-    const intptr_t low = node->low, high = node->high, K = p->ranks.K;
+    const intptr_t low = node->low, top = node->top, beyond = top < p->ranks.K ? 3 : 0; /* theta past K is zero */
     const lanes *restrict P = p->at.P, *restrict B = p->at.B;
     lanes *restrict y = p->at.y, *restrict c = p->at.c, *restrict e = p->at.e;
     for (intptr_t i = 0; i < terms; i += 4) {
         lanes sum_y[4] = {{0}}, sum_c[4] = {{0}}, sum_e[4] = {{0}};
         const real *theta = p->ranks.theta + i, *delta = p->ranks.delta + i;
-        const intptr_t end = K - i < high ? K - i : high;
-        for (intptr_t m = low; m < end; m++)
+        intptr_t m = low;
+        for (; m < top - beyond - i; m++)
             for (int n = 0; n < 4; n++) {
+                sum_c[n] += delta[m + n] * B[m];
+                sum_y[n] += theta[m + n] * P[m];
+                sum_e[n] += delta[m + n] * P[m];
+            }
+        for (; m < top - i; m++)
+            for (int n = 0; n < top - i - m; n++) {
                 sum_c[n] += delta[m + n] * B[m];
                 sum_y[n] += theta[m + n] * P[m];
                 sum_e[n] += delta[m + n] * P[m];
@@ -69,7 +83,7 @@ PLR_INLINE void add_by_series(panel *p, intptr_t quartet, const int quartets, co
     lanes z[MOST], Y[MOST], C[MOST], E[MOST];
     for (int n = 0; n < group; n++)
         z[n] = -p->at.odds[j + n];
-    evaluate_series(p, series_terms(largest, p->ranks.bits, p->ranks.K), z, group, relevant, Y, C, E);
+    evaluate_series(p, terms_of_series(p, node, largest), z, group, relevant, Y, C, E);
     for (int n = 0; n < group; n++)
         add_item(p, j + n, node, Y[n],
                  relevant ? C[n] - ((real)p->items.rho[j + n] * hazard_of(p, j + n, normal)) * E[n] : C[n], relevant, wanted,
@@ -83,7 +97,7 @@ PLR_INLINE void add_proxies(panel *p, const node_vector *node, const integrands 
     const node_sums *sums = &p->sums;
     const lanes t = node->time, dt = node->weight;
     for (intptr_t j = 0; j < p->proxies.count; j += QUARTET) {
-        const intptr_t terms = series_terms(largest_of_quartet(p->at.proxy_odds + j), p->ranks.bits, p->ranks.K);
+        const intptr_t terms = terms_of_series(p, node, largest_of_quartet(p->at.proxy_odds + j));
         lanes z[QUARTET], Y[QUARTET], C[QUARTET], E[QUARTET];
         for (int n = 0; n < QUARTET; n++)
             z[n] = -p->at.proxy_odds[j + n];

@@ -7,14 +7,13 @@
 /* Terms of the longest series of a light item. */
 PLR_INLINE intptr_t longest_series(const panel *p, const node_vector *node)
 {
-    const rank_block *ranks = &p->ranks;
     intptr_t longest = 0;
     for (intptr_t quartet = node->light_begin; quartet < node->light_end; quartet++) {
-        intptr_t terms = series_terms(largest_of_quartet(p->at.odds + QUARTET * quartet), ranks->bits, ranks->K);
+        intptr_t terms = terms_of_series(p, node, largest_of_quartet(p->at.odds + QUARTET * quartet));
         longest = terms > longest ? terms : longest;
     }
     for (intptr_t j = 0; j < p->proxies.count; j += QUARTET) {
-        intptr_t terms = series_terms(largest_of_quartet(p->at.proxy_odds + j), ranks->bits, ranks->K);
+        intptr_t terms = terms_of_series(p, node, largest_of_quartet(p->at.proxy_odds + j));
         longest = terms > longest ? terms : longest;
     }
     return longest;

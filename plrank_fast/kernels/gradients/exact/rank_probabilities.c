@@ -16,7 +16,7 @@ PLR_INLINE void add_node(const panel *p, const double *w, const kept_node *node,
         first = smaller(first, r[n][0]);
         last = larger(last, last_lane(r + n));
     }
-    const double border = division_border(&p->ranks, first, last);
+    const double border = division_border(p, node->high, first, last);
     for (int n = 0; n < QUARTET; n++) {
         early[n] = r[n] <= border;
         s[n] = vec_keep(early[n], r[n]);
