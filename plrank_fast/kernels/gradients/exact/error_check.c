@@ -25,7 +25,7 @@ static double unseen_share(exact_problem *problem, const problem_shape *shape)
     if (shape->single_ranks)
         return MOST_UNSEEN;
     const relevance_sums rho = sum_relevance(problem);
-    const double alike = fabs(rho.total) / ((double)problem->query->D * shape->largest_rho);
+    const double alike = fabs(rho.total) / ((double)problem->query->D * shape->largest_left);
     const double mixed = 1 - fabs(rho.total) / rho.absolute;
     return larger(LEAST_UNSEEN, MOST_UNSEEN * larger(alike, mixed));
 }
@@ -70,7 +70,7 @@ static double expected_norm(exact_problem *problem)
 /* The part of an accuracy of 1 that the check of what was planned takes for an error. */
 static double planned_share(exact_problem *problem, const problem_shape *shape)
 {
-    const double scale = shape->largest_theta * shape->largest_rho;
+    const double scale = shape->largest_theta * shape->largest_left;
     return unseen_share(problem, shape) * shape->ups_and_downs * shape->ups_and_downs * scale;
 }
 
@@ -148,7 +148,8 @@ static double excess_of_hessian(exact_problem *problem, const problem_shape *sha
     const exact_query *query = problem->query;
     const double scale = shape->largest_theta * shape->largest_rho, alpha = shape->ups_and_downs;
     const double norm = sqrt(sum_entries(problem, query->hessian).square);
-    const double share = problem->inverse_sigma > 0 ? planned_share(problem, shape) : alpha * alpha * scale;
+    const double left = shape->largest_theta * shape->largest_left;
+    const double share = problem->inverse_sigma > 0 ? planned_share(problem, shape) : alpha * alpha * left;
     const double planned = share * problem->panel.planned_hessian_error;
     return larger(planned / (query->rtol * larger(norm, LEAST_NORM * scale)),
                   excess_of_rounding(problem, shape, norm));

@@ -7,6 +7,7 @@
 /* What rank weights and relevance say about the size of the gradient and of its errors. */
 typedef struct {
     double largest_theta, largest_rho; /* absolute */
+    double largest_left;    /* of relevance less what all items share, of which errors are made */
     double variation;       /* sum |theta_k - theta_(k+1)| */
     double range_of_rho;
     double ups_and_downs;   /* variation over largest_theta: 1 for rank weights that fall */

@@ -10,6 +10,7 @@
 #define FEW_RANKS 12 /* for which they pay, as the powers of most odds are small enough for them */
 #define FEWEST_ITEMS 16 /* for which they do */
 #define MOST_IN_FLOATS 1e9 /* magnitude, either way, of relevance and rank weights, whose products are sums' terms */
+#define MOSTLY_RELEVANT 0.125 /* share of irrelevant items, which cost a third of others, that is given up */
 #define ATTEMPTS 4 /* at an accuracy that the check of errors agrees with */
 
 typedef struct {
@@ -77,6 +78,17 @@ static void clear_outputs_of_block(void *problem, intptr_t block, int thread)
     (void)thread;
 }
 
+/* Sets problem->common, of relevance in this range: what makes as many items as there are irrelevant, or the mean where
+ * these would be few. Errors of the mean part would be those of all items at once. */
+static void find_common(exact_problem *problem, range relevance)
+{
+    problem->common = relevance.least > 0 ? relevance.least : relevance.most < 0 ? relevance.most : 0;
+    const double D = (double)problem->query->D;
+    const relevance_sums rho = sum_relevance(problem);
+    if (rho.irrelevant <= MOSTLY_RELEVANT * D)
+        problem->common += rho.total / D;
+}
+
 /* Find out what is to be integrated, and how large it is; returns the part of the value that needs no integral.
  *
  * A constant added to all relevance changes no gradient, nor does one added to all rank weights when every item is
@@ -87,7 +99,7 @@ static double describe_problem(exact_problem *problem, problem_shape *shape)
     const intptr_t D = query->D, K = query->K < D ? query->K : D;
     const range relevance = find_ranges(problem);
     const double least = relevance.least, most = relevance.most;
-    problem->common = least > 0 ? least : most < 0 ? most : 0;
+    find_common(problem, relevance);
     const double last_theta = K == D ? query->rank_weights[D - 1] : 0;
     double total_theta = 0, largest_theta = 0, variation = 0;
     for (intptr_t m = 0; m < K; m++) {
@@ -104,6 +116,7 @@ static double describe_problem(exact_problem *problem, problem_shape *shape)
     while (problem->K > 0 && problem->theta[problem->K - 1] == 0) /* the last rank too when every item is placed */
         problem->K--;
     *shape = (problem_shape){.largest_theta = largest_theta, .largest_rho = larger(fabs(least), fabs(most)),
+                             .largest_left = larger(fabs(least - problem->common), fabs(most - problem->common)),
                              .variation = variation, .range_of_rho = most - least,
                              .ups_and_downs = larger(1, variation / largest_theta)};
     shape->single_ranks = shape->ups_and_downs > 1.01;

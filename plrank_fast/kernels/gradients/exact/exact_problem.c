@@ -243,20 +243,23 @@ static void sum_relevance_of_block(void *problem_, intptr_t block, int thread)
 {
     exact_problem *problem = problem_;
     const item_range items = block_of_list(problem->query->D, block);
-    lanes total = {0}, absolute = {0};
+    lanes total = {0}, absolute = {0}, relevant = {0};
+    const lanes one = vec_all(1), zero = {0};
     for (intptr_t j = items.begin; j < items.end; j += PLR_LANES) {
         const lanes rho = vec_load_some(problem->query->relevance + j, items.end - j, problem->common) - problem->common;
         total += rho;
         absolute += vec_abs(rho);
+        relevant += vec_keep(rho != zero, one);
     }
-    problem->of_block[block] = (block_sums){{vec_sum(total), vec_sum(absolute)}};
+    const double irrelevant = (double)(items.end - items.begin) - vec_sum(relevant);
+    problem->of_block[block] = (block_sums){{vec_sum(total), vec_sum(absolute), irrelevant}};
     (void)thread;
 }
 
 relevance_sums sum_relevance(exact_problem *problem)
 {
     const block_sums all = sum_over_list(problem, sum_relevance_of_block);
-    return (relevance_sums){all.sum[0], all.sum[1]};
+    return (relevance_sums){all.sum[0], all.sum[1], all.sum[2]};
 }
 
 const double *sort_scores(exact_problem *problem)

@@ -44,7 +44,7 @@ typedef struct {
 } exact_problem;
 
 typedef struct {
-    double total, absolute;
+    double total, absolute, irrelevant; /* irrelevant: how many */
 } relevance_sums;
 
 #define lay_out_problem ISA(lay_out_problem)
@@ -67,7 +67,7 @@ char *lay_out_panel(exact_problem *problem, intptr_t n);
 void set_ranks(exact_problem *problem, intptr_t n, intptr_t arrived, intptr_t K, int single);
 /* All items by falling score: their scores, and themselves in problem->rank_order. */
 const double *sort_scores(exact_problem *problem);
-/* Sums over all items of relevance less what they share, and of its magnitude. */
+/* Sums over all items of relevance less what they share, of its magnitude, and of those of which nothing is left. */
 relevance_sums sum_relevance(exact_problem *problem);
 /* A pass over the list: body(problem, block, thread) for each of its blocks. */
 void pass_over_list(exact_problem *problem, loop_body body);
