@@ -3,6 +3,7 @@
 #include <float.h>
 #include <math.h>
 
+#define COARSEST 0.05      /* tolerance above which the rule for the nodes is not to be trusted */
 #define LEAST_NORM 1e-3    /* of max |theta| max |rho|: errors are promised relative to this at least */
 /* Shares of what is promised: what may be lost to each of late arrivals, leaving and not having entered, and how far
  * the sum of the gradient may be off. */
@@ -74,11 +75,11 @@ static double planned_share(exact_problem *problem, const problem_shape *shape)
     return unseen_share(problem, shape) * shape->ups_and_downs * shape->ups_and_downs * scale;
 }
 
-/* The rule for the nodes is not to be trusted above 1e-5, and made for rank weights that fall. */
+/* The rule for the nodes is made for rank weights that fall. */
 double first_accuracy(exact_problem *problem, const problem_shape *shape)
 {
     const exact_query *query = problem->query;
-    const double accuracy = query->rtol / (shape->ups_and_downs * shape->ups_and_downs);
+    const double accuracy = smaller(query->rtol, COARSEST) / (shape->ups_and_downs * shape->ups_and_downs);
     if (!query->gradient)
         return accuracy / 100; /* nothing checks a value that comes alone */
     if (query->D <= FEW)

@@ -16,6 +16,7 @@
 #define OF_SINGLE_ITEMS 16.0
 #define SINGLE_ITEMS 2.5
 #define HESSIAN_OF_MANY 2.0
+#define HESSIAN_OF_HALF 4.0
 #define HESSIAN_OF_ALL 6.0
 /* The norm of the diagonal of the Hessian for which its nodes are planned, over max |theta| max |rho|: of lists that are
  * not peaked, of those that are, and of these where all items are placed. */
@@ -127,7 +128,8 @@ void plan_quadrature(const score_histogram *histogram, double S, double K, doubl
     const double few = smaller(1, SINGLE_ITEMS / b), fourth = few * few * few * few;
     const double of_gradient = larger(1, OF_SINGLE_ITEMS * fourth * fourth);
     const int all_placed = K > 0.8 * histogram->above[histogram->bins];
-    const double of_many = all_placed ? HESSIAN_OF_ALL : HESSIAN_OF_MANY;
+    const int half_placed = K > 0.5 * histogram->above[histogram->bins];
+    const double of_many = all_placed ? HESSIAN_OF_ALL : half_placed ? HESSIAN_OF_HALF : HESSIAN_OF_MANY;
     const double of_hessian = larger(of_many, OF_SINGLE_ITEMS * larger(fourth, 1 / (K * K)));
     const double norm_of_peaked = all_placed ? NORM_OF_PEAKED_AND_PLACED : NORM_OF_PEAKED;
     const double norm_of_hessian = NORM_OF_HESSIAN - (NORM_OF_HESSIAN - norm_of_peaked) * fourth;
