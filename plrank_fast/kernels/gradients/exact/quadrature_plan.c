@@ -11,13 +11,15 @@
 #define MANY_DIGITS 14.0 /* beyond which one rank takes twice as many for every nat, as do two and three */
 #define SPARE_DIGITS 4.0 /* nats more than asked for that the nodes are trusted to have: they come in eights */
 /* Errors over those by which nodes are counted: so much where single items decide how dense they are, up to this b;
- * where many arrive together 1 for the gradient, and this for the diagonal of the Hessian, or that where nearly all
- * items are placed. */
+ * where many arrive together 1 for the gradient, and this for the diagonal of the Hessian, or that where half of the
+ * items are placed, or nearly all. */
 #define OF_SINGLE_ITEMS 16.0
 #define SINGLE_ITEMS 2.5
 #define HESSIAN_OF_MANY 2.0
 #define HESSIAN_OF_HALF 4.0
 #define HESSIAN_OF_ALL 6.0
+/* At least, of a panel that is not the only one: all its items may be alike, and other items may not. */
+#define OF_ONE_OF_SEVERAL 6.0
 /* The norm of the diagonal of the Hessian for which its nodes are planned, over max |theta| max |rho|: of lists that are
  * not peaked, of those that are, and of these where all items are placed. */
 #define NORM_OF_HESSIAN 0.05
@@ -126,11 +128,12 @@ void plan_quadrature(const score_histogram *histogram, double S, double K, doubl
     const double b = sqrt(steepest + 1.6 * 1.6), end = larger(exp(log_end) - t0, 1e-3 * t0);
     const double v_end = asinh(sqrt(S * end) / b), length = 2 * b * v_end;
     const double few = smaller(1, SINGLE_ITEMS / b), fourth = few * few * few * few;
-    const double of_gradient = larger(1, OF_SINGLE_ITEMS * fourth * fourth);
+    const double of_any = t0 > 0 || t1 < INFINITY ? OF_ONE_OF_SEVERAL : 1;
+    const double of_gradient = larger(of_any, OF_SINGLE_ITEMS * fourth * fourth);
     const int all_placed = K > 0.8 * histogram->above[histogram->bins];
     const int half_placed = K > 0.5 * histogram->above[histogram->bins];
     const double of_many = all_placed ? HESSIAN_OF_ALL : half_placed ? HESSIAN_OF_HALF : HESSIAN_OF_MANY;
-    const double of_hessian = larger(of_many, OF_SINGLE_ITEMS * larger(fourth, 1 / (K * K)));
+    const double of_hessian = larger(larger(of_any, of_many), OF_SINGLE_ITEMS * larger(fourth, 1 / (K * K)));
     const double norm_of_peaked = all_placed ? NORM_OF_PEAKED_AND_PLACED : NORM_OF_PEAKED;
     const double norm_of_hessian = NORM_OF_HESSIAN - (NORM_OF_HESSIAN - norm_of_peaked) * fourth;
     const double over_rule = tolerance.derivatives > 1   ? of_hessian / norm_of_hessian
