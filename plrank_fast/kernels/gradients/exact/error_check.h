@@ -12,6 +12,7 @@ typedef struct {
     double range_of_rho;
     double ups_and_downs;   /* variation over largest_theta: 1 for rank weights that fall */
     int single_ranks;       /* whether they let single ranks be seen, which are narrower in time than sums of them */
+    int one_step;           /* whether they fall at one rank for the most part, as those of precision do */
 } problem_shape;
 
 #define first_accuracy ISA(first_accuracy)

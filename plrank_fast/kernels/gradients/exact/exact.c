@@ -101,7 +101,7 @@ static double describe_problem(exact_problem *problem, problem_shape *shape)
     const double least = relevance.least, most = relevance.most;
     find_common(problem, relevance);
     const double last_theta = K == D ? query->rank_weights[D - 1] : 0;
-    double total_theta = 0, largest_theta = 0, variation = 0;
+    double total_theta = 0, largest_theta = 0, variation = 0, largest_step = 0;
     for (intptr_t m = 0; m < K; m++) {
         double theta = query->rank_weights[m];
         total_theta += theta;
@@ -109,8 +109,11 @@ static double describe_problem(exact_problem *problem, problem_shape *shape)
         problem->theta[m] = theta - last_theta;
         problem->delta[m] = (m + 1 < K ? query->rank_weights[m + 1] : last_theta) - theta;
     }
-    for (intptr_t m = 0; m < K; m++)
-        variation += fabs(problem->delta[m]);
+    for (intptr_t m = 0; m < K; m++) {
+        const double step = fabs(problem->delta[m]);
+        variation += step;
+        largest_step = larger(largest_step, step);
+    }
     const double total_rho = last_theta != 0 ? sum_relevance(problem).total : 0;
     problem->K = K;
     while (problem->K > 0 && problem->theta[problem->K - 1] == 0) /* the last rank too when every item is placed */
@@ -120,6 +123,7 @@ static double describe_problem(exact_problem *problem, problem_shape *shape)
                              .variation = variation, .range_of_rho = most - least,
                              .ups_and_downs = larger(1, variation / largest_theta)};
     shape->single_ranks = shape->ups_and_downs > 1.01;
+    shape->one_step = largest_step > 0.5 * variation;
     return problem->common * total_theta + last_theta * total_rho;
 }
 
@@ -145,7 +149,7 @@ static void integrate_query(exact_problem *problem, const problem_shape *shape, 
     const double cut = lost_at_ends(query, shape, derivatives) / accuracy;
     for (int attempt = 0; attempt < ATTEMPTS && !query->cancellation.requested; attempt++) {
         problem->tolerance = (tolerances){.nodes = accuracy, .cut = cut * accuracy,
-                                          .derivatives = derivatives, .single_ranks = shape->single_ranks,
+                                          .derivatives = derivatives, .single_ranks = shape->single_ranks, .one_step = shape->one_step,
                                           .single = attempt == 0 && floats_pay(problem, shape)};
         problem->value = 0;
         problem->panel.planned_error = problem->panel.planned_hessian_error = 0;

@@ -13,6 +13,7 @@
 /* Errors over those by which nodes are counted: so much where single items decide how dense they are, up to this b;
  * where many arrive together 1 for the gradient, and this for the diagonal of the Hessian, or that where half of the
  * items are placed, or nearly all. */
+#define NEARLY_ALL 0.8 /* share of the items that are placed */
 #define OF_SINGLE_ITEMS 16.0
 #define SINGLE_ITEMS 2.5
 #define HESSIAN_OF_MANY 2.0
@@ -20,6 +21,9 @@
 #define HESSIAN_OF_ALL 6.0
 /* At least, of a panel that is not the only one: all its items may be alike, and other items may not. */
 #define OF_ONE_OF_SEVERAL 6.0
+/* At most, where rank weights fall at one rank: an eighth of that where they fall at each. */
+#define OF_ONE_STEP 8.0
+#define RANKS_BEFORE_STEP 8.0 /* up to these it makes no difference, and from then on a third more for each */
 /* The norm of the diagonal of the Hessian for which its nodes are planned, over max |theta| max |rho|: of lists that are
  * not peaked, of those that are, and of these where all items are placed. */
 #define NORM_OF_HESSIAN 0.05
@@ -119,6 +123,24 @@ PLR_INLINE double digits_of(double nodes, double edges, double length, double sh
     return smaller(root * root, nodes / (edges + 0.2 * length / b));
 }
 
+/* Errors over those by which nodes are counted. */
+typedef struct {
+    double gradient, hessian;
+} errors_over_rule;
+
+/* K ranks for n items, in one panel of several or the only one; `fourth` is 1 where single items decide how dense the
+ * nodes are, and falls with the fourth power of the density that many ask for. */
+static errors_over_rule find_errors_over_rule(double K, double n, double fourth, int several, tolerances tolerance)
+{
+    const double of_steps = tolerance.one_step ? smaller(OF_ONE_STEP, larger(1, (K - RANKS_BEFORE_STEP) / 3)) : 1;
+    const double of_any = larger(of_steps, several ? OF_ONE_OF_SEVERAL : 1);
+    const double of_many = K > NEARLY_ALL * n ? HESSIAN_OF_ALL : K > 0.5 * n ? HESSIAN_OF_HALF : HESSIAN_OF_MANY;
+    return (errors_over_rule){
+        .gradient = larger(of_any, OF_SINGLE_ITEMS * fourth * fourth),
+        .hessian = larger(larger(of_any, of_many), OF_SINGLE_ITEMS * larger(fourth, 1 / (K * K))),
+    };
+}
+
 void plan_quadrature(const score_histogram *histogram, double S, double K, double t0, double t1, tolerances tolerance,
                      quadrature_plan *plan)
 {
@@ -128,16 +150,13 @@ void plan_quadrature(const score_histogram *histogram, double S, double K, doubl
     const double b = sqrt(steepest + 1.6 * 1.6), end = larger(exp(log_end) - t0, 1e-3 * t0);
     const double v_end = asinh(sqrt(S * end) / b), length = 2 * b * v_end;
     const double few = smaller(1, SINGLE_ITEMS / b), fourth = few * few * few * few;
-    const double of_any = t0 > 0 || t1 < INFINITY ? OF_ONE_OF_SEVERAL : 1;
-    const double of_gradient = larger(of_any, OF_SINGLE_ITEMS * fourth * fourth);
-    const int all_placed = K > 0.8 * histogram->above[histogram->bins];
-    const int half_placed = K > 0.5 * histogram->above[histogram->bins];
-    const double of_many = all_placed ? HESSIAN_OF_ALL : half_placed ? HESSIAN_OF_HALF : HESSIAN_OF_MANY;
-    const double of_hessian = larger(larger(of_any, of_many), OF_SINGLE_ITEMS * larger(fourth, 1 / (K * K)));
+    const int several = t0 > 0 || t1 < INFINITY;
+    const errors_over_rule over = find_errors_over_rule(K, histogram->above[histogram->bins], fourth, several, tolerance);
+    const int all_placed = K > NEARLY_ALL * histogram->above[histogram->bins];
     const double norm_of_peaked = all_placed ? NORM_OF_PEAKED_AND_PLACED : NORM_OF_PEAKED;
     const double norm_of_hessian = NORM_OF_HESSIAN - (NORM_OF_HESSIAN - norm_of_peaked) * fourth;
-    const double over_rule = tolerance.derivatives > 1   ? of_hessian / norm_of_hessian
-                             : tolerance.derivatives > 0 ? of_gradient
+    const double over_rule = tolerance.derivatives > 1   ? over.hessian / norm_of_hessian
+                             : tolerance.derivatives > 0 ? over.gradient
                                                          : 1;
     const double digits = log(over_rule / tolerance.nodes);
     /* Measured: what each unit of length needs grows a little with K, and falls by a ninth where all items arrive. */
@@ -157,8 +176,8 @@ void plan_quadrature(const score_histogram *histogram, double S, double K, doubl
         digits_left = digits_of(plan->nodes + ends * beyond * MANY_DIGITS, ends * (EDGES + beyond),
                                 length / plan->pieces, share, b);
     const double error = exp(-smaller(digits_left, digits + SPARE_DIGITS));
-    plan->error = of_gradient * error;
-    plan->hessian_error = of_hessian * error;
+    plan->error = over.gradient * error;
+    plan->hessian_error = over.hessian * error;
     plan->t0 = t0;
     plan->b = b;
     plan->S = S;

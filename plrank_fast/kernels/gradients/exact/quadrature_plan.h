@@ -25,6 +25,7 @@ typedef struct {
     int derivatives;  /* that are asked for: 0 of the value alone, 2 with the Hessian diagonal */
     int single;       /* whether the rounding of floats is small enough */
     int single_ranks; /* whether rank weights go up and down, which shows single ranks, narrower in time than sums */
+    int one_step;     /* whether they fall at one rank for the most part: nothing else evens the errors out */
 } tolerances;
 
 typedef struct {
