@@ -28,6 +28,7 @@ from promises_of_losses import cost_of_pairs, losses
 ALPHA = 1e-9  # false positives of each test of a distribution
 MOST_IN_SUBSETS = 10
 FEWEST_BANDED, FINEST_CHECKED = 32, 1e-9  # ranks from which coefficients are left out; digits that 1e-12 can judge
+FEWEST_ALIKE = 8  # ranks from which it matters whether rank weights fall at one of them
 MOST_RANKS_IN_FLOATS, COARSE = 12, 1e-3  # where the exact gradient may compute in floats
 FEW = 5  # documents whose rankings can all be looked at
 
@@ -111,6 +112,14 @@ def many_ranks(problem: Problem, *, finer: bool = False) -> Ratios:
         return {}
     cutoff = max(FEWEST_BANDED, problem.cutoff)
     return against_finer_nodes(problem, "banded", np.resize(problem.rank_weights, cutoff), FINEST_CHECKED)
+
+
+def alike(problem: Problem, *, finer: bool = False) -> Ratios:
+    """Nearly equal relevance but of one document, and rank weights that fall at one rank: all errors add up."""
+    relevance = 1.0 + 0.2 * problem.relevance / max(np.abs(problem.relevance).max(), LEAST)
+    relevance[0] = 0.0
+    rank_weights = np.ones(min(max(FEWEST_ALIKE, problem.cutoff), problem.n_docs))
+    return against_finer_nodes(dataclasses.replace(problem, relevance=relevance), "alike", rank_weights, FINEST_CHECKED)
 
 
 def probabilities(problem: Problem, *, finer: bool = False) -> Ratios:
@@ -343,6 +352,7 @@ ATTACKS = {
     "coarse": Attack(coarse, 150, cost_of_nodes),
     "many ranks": Attack(many_ranks, 500, cost_of_nodes),
     "normal": Attack(normal_expectations, 400, cost_of_normal_adjoints),
+    "alike": Attack(alike, 150, cost_of_nodes),
     "probabilities": Attack(probabilities, 400, cost_of_transforms),
     "given": Attack(given_rankings, 100, cost_of_terms),
     "conditional": Attack(conditional, 150, cost_of_terms),
