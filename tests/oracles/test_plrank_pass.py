@@ -34,6 +34,18 @@ def absolute_terms(scores, relevance, rank_weights, rankings):
     return terms.mean(axis=0)
 
 
+def held_against_plain(scores, relevance, rank_weights, n_samples):
+    """The estimate with rankings drawn and with the same ones given, both as the plain one has it; the rankings."""
+    fast = estimate(EstimatorKind.PL_RANK_3, scores, relevance, rank_weights, n_samples)
+    plain = estimate(EstimatorKind.PL_RANK_3_PLAIN, scores, relevance, rank_weights, n_samples)
+    rankings = plr.sample_rankings(scores, n_samples, rank_weights.size, rng=3)
+    bound = 1e-12 * absolute_terms(scores, relevance, rank_weights, rankings)
+    assert (np.abs(fast - plain) <= bound).all()
+    given = estimate(EstimatorKind.PL_RANK_3, scores, relevance, rank_weights, n_samples, rankings=rankings)
+    assert (np.abs(given - plain) <= bound).all()
+    return fast, given, rankings
+
+
 @pytest.mark.parametrize("spread", [0.0, 1.0, 3.0, 6.0, 12.0])
 @pytest.mark.parametrize(("n_docs", "cutoff"), SIZES)
 @pytest.mark.parametrize("kind", ["dcg", "negative", "last rank", "rare relevance"])
@@ -87,13 +99,7 @@ def test_few_of_many_items(n_docs, cutoff, n_samples, kind):
     if not isinstance(kind, float):  # less than a thousandth is left, which all minus placed would make inexact
         scores[rng.permutation(n_docs)[:cutoff]] += np.log(1e4 * n_docs)
     plr.pl_rank_3(-scores, relevance + 1e6, rank_weights, n_samples=n_samples, rng=4)  # leaves other numbers in memory
-    fast = estimate(EstimatorKind.PL_RANK_3, scores, relevance, rank_weights, n_samples)
-    plain = estimate(EstimatorKind.PL_RANK_3_PLAIN, scores, relevance, rank_weights, n_samples)
-    rankings = plr.sample_rankings(scores, n_samples, cutoff, rng=3)
-    bound = 1e-12 * absolute_terms(scores, relevance, rank_weights, rankings)
-    assert (np.abs(fast - plain) <= bound).all()
-    given = estimate(EstimatorKind.PL_RANK_3, scores, relevance, rank_weights, n_samples, rankings=rankings)
-    assert (np.abs(given - plain) <= bound).all()
+    fast, given, rankings = held_against_plain(scores, relevance, rank_weights, n_samples)
     for n_threads in (1, 2):
         batch = plr.pl_rank_3(
             np.append(scores, scores[:9]), np.append(relevance, relevance[:9]), rank_weights,
@@ -124,13 +130,7 @@ def test_items_that_are_not_placed(n_docs, cutoff, n_samples, spread):
     scores = spread * rng.uniform(-1.0, 1.0, n_docs)
     relevance, rank_weights = rng.normal(size=n_docs), plr.dcg_weights(cutoff)
     plr.pl_rank_3(-scores, relevance + 1e6, rank_weights, n_samples=n_samples, rng=4)  # leaves other numbers in memory
-    fast = estimate(EstimatorKind.PL_RANK_3, scores, relevance, rank_weights, n_samples)
-    plain = estimate(EstimatorKind.PL_RANK_3_PLAIN, scores, relevance, rank_weights, n_samples)
-    rankings = plr.sample_rankings(scores, n_samples, cutoff, rng=3)
-    bound = 1e-12 * absolute_terms(scores, relevance, rank_weights, rankings)
-    assert (np.abs(fast - plain) <= bound).all()
-    given = estimate(EstimatorKind.PL_RANK_3, scores, relevance, rank_weights, n_samples, rankings=rankings)
-    assert (np.abs(given - plain) <= bound).all()
+    fast, _, _ = held_against_plain(scores, relevance, rank_weights, n_samples)
     longer = 4500  # which sums its items in another way, in the same memory
     for n_threads in (1, 2):
         batch = plr.pl_rank_3(

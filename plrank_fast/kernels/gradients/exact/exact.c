@@ -148,8 +148,8 @@ static void integrate_query(exact_problem *problem, const problem_shape *shape, 
     double accuracy = first_accuracy(problem, shape);
     const double cut = lost_at_ends(query, shape, derivatives) / accuracy;
     for (int attempt = 0; attempt < ATTEMPTS && !query->cancellation.requested; attempt++) {
-        problem->tolerance = (tolerances){.nodes = accuracy, .cut = cut * accuracy,
-                                          .derivatives = derivatives, .single_ranks = shape->single_ranks, .one_step = shape->one_step,
+        problem->tolerance = (tolerances){.nodes = accuracy, .cut = cut * accuracy, .derivatives = derivatives,
+                                          .single_ranks = shape->single_ranks, .one_step = shape->one_step,
                                           .single = attempt == 0 && floats_pay(problem, shape)};
         problem->value = 0;
         problem->panel.planned_error = problem->panel.planned_hessian_error = 0;

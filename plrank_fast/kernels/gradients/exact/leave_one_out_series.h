@@ -18,9 +18,19 @@ PLR_INLINE intptr_t terms_of_series(const panel *p, const node_vector *node, dou
     return series_terms(odds, p->ranks.bits, node->top - node->low);
 }
 
-/* y_i = sum_m theta_(m+i) P_m and so on for low <= m, m + i < top, four i at a time. Terms of the ranks from top on
- * would cancel each other but for those of coefficients that are left out, which are small beside 1 and not beside
- * r^-i. */
+/* One coefficient's share in so many neighbouring y, c and e. */
+PLR_INLINE void add_coefficient(const real *theta, const real *delta, lanes P, lanes B, const intptr_t count, lanes *y,
+                                lanes *c, lanes *e)
+{
+    for (intptr_t n = 0; n < count; n++) {
+        c[n] += delta[n] * B;
+        y[n] += theta[n] * P;
+        e[n] += delta[n] * P;
+    }
+}
+
+/* y_i = sum_m theta_(m+i) P_m and so on for low <= m, m + i < top, four i at a time. Those of ranks from top on would
+ * add up to next to nothing, were it not for the coefficients that are left out, which powers of odds make larger. */
 PLR_INLINE void find_series(const panel *p, const node_vector *node, intptr_t terms)
 {
     const intptr_t low = node->low, top = node->top, beyond = top < p->ranks.K ? 3 : 0; /* theta past K is zero */
@@ -31,17 +41,9 @@ PLR_INLINE void find_series(const panel *p, const node_vector *node, intptr_t te
         const real *theta = p->ranks.theta + i, *delta = p->ranks.delta + i;
         intptr_t m = low;
         for (; m < top - beyond - i; m++)
-            for (int n = 0; n < 4; n++) {
-                sum_c[n] += delta[m + n] * B[m];
-                sum_y[n] += theta[m + n] * P[m];
-                sum_e[n] += delta[m + n] * P[m];
-            }
+            add_coefficient(theta + m, delta + m, P[m], B[m], 4, sum_y, sum_c, sum_e);
         for (; m < top - i; m++)
-            for (int n = 0; n < top - i - m; n++) {
-                sum_c[n] += delta[m + n] * B[m];
-                sum_y[n] += theta[m + n] * P[m];
-                sum_e[n] += delta[m + n] * P[m];
-            }
+            add_coefficient(theta + m, delta + m, P[m], B[m], top - i - m, sum_y, sum_c, sum_e);
         for (int n = 0; n < 4; n++) {
             c[i + n] = sum_c[n];
             y[i + n] = sum_y[n];
