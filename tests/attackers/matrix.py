@@ -4,7 +4,7 @@
 
 Every row is a copy of the tree (``build/matrix/ROW``), perhaps changed, compiled, in which the tests run, one folder
 after another. Results are appended to ``results.jsonl``, so that the same command goes on where it was interrupted;
-what has been tested since the sources changed is tested again. At the end stands the table of docs/reliability.md, and
+what has been tested since the sources changed is tested again. At the end stands a table of results, and
 what failed. The exit status is 1 if anything did. ``--levels baseline`` compiles that SIMD level alone, in a third of
 the time.
 
