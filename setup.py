@@ -13,10 +13,12 @@ What was compiled with other switches is compiled again.
 
 from __future__ import annotations
 
+import functools
 import gzip
 import json
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -115,6 +117,22 @@ MODULES: dict[str, list[str]] = {
 }
 
 
+READS = re.compile(
+    r'^ *(?:#include|cdef extern from) "([\w/]+\.[ch])"|^ *from plrank_fast\.([\w.]+) cimport', re.MULTILINE
+)
+
+
+@functools.cache
+def files_read(path: Path) -> frozenset[Path]:
+    """Return ``path`` and the files of the project that compiling it reads: includes, cimports and its own ``.pxd``."""
+    names = [name for pair in READS.findall(path.read_text()) for name in pair if name]
+    candidates = [KERNELS / name for name in names] + [INCLUDE / name for name in names]
+    candidates += [PACKAGE / f"{name.replace('.', '/')}.pxd" for name in names]
+    if path.suffix == ".pyx":
+        candidates.append(path.with_suffix(".pxd"))
+    return frozenset({path}.union(*(files_read(other) for other in candidates if other.exists() and other != path)))
+
+
 def chosen(variable: str, known: Iterable[str]) -> list[str]:
     """What an environment variable names of all that is known, in its order; all, where it names nothing."""
     known, names = list(known), os.environ.get(variable, "").split()
@@ -160,12 +178,13 @@ class BuildKernels(build_ext):
         super().build_extensions()
 
     def forget_other_builds(self, info: str) -> None:
-        """Remove all modules if the one that says how it was compiled says something else."""
+        """Remove all modules and objects unless the module that says how it was compiled says the same."""
         paths = {extension.name: Path(self.get_ext_fullpath(extension.name)) for extension in self.extensions}
         simd = paths.get("plrank_fast._core.runtime.simd")
-        if simd and simd.exists() and info.encode() not in simd.read_bytes():
-            for path in paths.values():
+        if simd and not (simd.exists() and info.encode() in simd.read_bytes()):
+            for name, path in paths.items():
                 path.unlink(missing_ok=True)
+                shutil.rmtree(os.path.join(self.build_temp, name), ignore_errors=True)
 
     def build_extension(self, extension: Extension) -> None:
         """Compile the kernels of one module, then the module, if anything it is made of has changed."""
@@ -177,18 +196,20 @@ class BuildKernels(build_ext):
         super().build_extension(extension)
 
     def compile_kernel(self, source: str, extension: Extension, flags: list[str]) -> list[str]:
-        """Compile one kernel source for every level; return the object files."""
-        objects = []
+        """Compile one kernel source for every level where a file that it reads has changed; return the objects."""
+        path, objects = KERNELS / source, []
         for level in self.levels:
             folder = os.path.join(self.build_temp, extension.name, level)
+            expected = self.compiler.object_filenames([str(path)], output_dir=folder)
             define = [f"-DPLR_ISA={level}", f"-DPLR_ISA_{level.upper()}=1"]
-            objects += self.compiler.compile(
-                [str(KERNELS / source)],
-                output_dir=folder,
-                include_dirs=[str(KERNELS)],
-                extra_postargs=[*KERNEL_FLAGS, *LEVEL_FLAGS[level], *define, *flags],
-                depends=extension.depends,
-            )
+            if self.force or newer_group([*map(str, files_read(path)), "setup.py"], expected[0], "newer"):
+                self.compiler.compile(
+                    [str(path)],
+                    output_dir=folder,
+                    include_dirs=[str(KERNELS)],
+                    extra_postargs=[*KERNEL_FLAGS, *LEVEL_FLAGS[level], *define, *flags],
+                )
+            objects += expected
         return objects
 
     def try_compile(self, code: str, compile_args: list[str], link_args: list[str] | None = None) -> bool:
@@ -280,13 +301,14 @@ class ReproducibleSdist(sdist):
 
 
 def extension(module: str, kernel_sources: list[str]) -> Extension:
-    """Describe one Cython module; any header or shared ``.pxd`` that changes rebuilds it."""
-    headers = [str(path) for path in [*KERNELS.rglob("*.h"), *INCLUDE.glob("*.h"), *PACKAGE.rglob("*.pxd")]]
+    """Describe one Cython module; a change of any file that its compilation reads rebuilds it, and no other change."""
+    sources = [PACKAGE / f"{module}.pyx", *(KERNELS / source for source in kernel_sources)]
+    read = set().union(*map(files_read, sources))
     return Extension(
         "plrank_fast." + module.replace("/", "."),
-        [str(PACKAGE / f"{module}.pyx")],
+        [str(sources[0])],
         include_dirs=[str(KERNELS), str(INCLUDE)],
-        depends=[*headers, *(str(KERNELS / source) for source in kernel_sources), "setup.py"],
+        depends=[*sorted(map(str, read)), "setup.py"],
     )
 
 

@@ -1,11 +1,14 @@
 """The switches of ``setup.py``: what is handed to the compiler, here a stand-in that writes down what it is told."""
 
 import json
+import os
+import runpy
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from Cython.Build.Dependencies import create_dependency_tree
 
 ROOT = Path(__file__).resolve().parents[2]
 # An object file has the arguments it was made with, and a module those of its objects.
@@ -110,3 +113,33 @@ def test_what_was_compiled_with_other_switches_is_compiled_again(told):
     sanitized = told["plain sanitized"]
     assert len([command for command in sanitized if "-c" in command]) == 4
     assert all("-fsanitize=address,undefined" in command for command in sanitized)
+
+
+@pytest.fixture(scope="module")
+def setup():
+    return runpy.run_path(str(ROOT / "setup.py"))
+
+
+def test_kernels_depend_on_what_the_compiler_reads(setup, monkeypatch):
+    """Mutants: includes of headers not followed; a source that includes another one depends on itself alone."""
+    monkeypatch.chdir(ROOT)
+    kernels = sorted({str(setup["KERNELS"] / source) for sources in setup["MODULES"].values() for source in sources})
+    command = ["cc", "-MM", "-DPLR_ISA=baseline", "-DPLR_ISA_BASELINE=1", f"-I{setup['KERNELS']}", *kernels]
+    rules = subprocess.run(command, check=True, text=True, capture_output=True).stdout.replace("\\\n", " ")
+    by_compiler = {
+        words[0]: {os.path.normpath(word) for word in words}
+        for words in (rule.partition(":")[2].split() for rule in rules.splitlines())
+    }
+    assert by_compiler == {kernel: set(map(str, setup["files_read"](Path(kernel)))) for kernel in kernels}
+
+
+def test_modules_depend_on_what_cython_reads(setup, monkeypatch):
+    """Mutants: a module's own ``.pxd``, or what a cimported ``.pxd`` cimports, left out; every ``.pxd`` taken."""
+    monkeypatch.chdir(ROOT)
+    tree = create_dependency_tree()
+    for module in setup["MODULES"]:
+        source = setup["PACKAGE"] / f"{module}.pyx"
+        by_cython = {Path(name) for name in tree.all_dependencies(str(source)) if name.startswith("plrank_fast")}
+        read = setup["files_read"](source)
+        assert by_cython <= read
+        assert {path for path in read if path.suffix in (".pyx", ".pxd")} <= by_cython
