@@ -23,7 +23,6 @@ from adversarial_problem import Problem, changed, random_problem
 from promises import ATTACKS, Ratios
 
 STARTS = 12  # random problems of a round, of which the worst is made worse
-DRAWS = 3  # random problems of a round where nothing can be made worse
 STALE = 15  # changes in vain after which a climb ends
 SUSPICIOUS = 0.8  # a ratio above it is measured again with a finer oracle
 LEAST_COST, MOST_COST = 1e5, 3e7  # operations of an oracle for one problem
@@ -109,12 +108,12 @@ class Hunt:
         """One restart: look at random problems, choose an output, and make the worst problem for it worse."""
         most_cost = np.exp(self.rng.uniform(np.log(LEAST_COST), np.log(self.most_cost)))
         seen = []
-        for _ in range(STARTS if ATTACKS[attack].climbs else DRAWS):
+        for _ in range(STARTS):
             case = self._start(attack, most_cost)
             seen.append((case, self._look(case)))
             yield
         outputs = sorted({output for _, ratios in seen for output in ratios})
-        if not outputs or not ATTACKS[attack].climbs:
+        if not outputs:
             return
         target = str(self.rng.choice(outputs))
         case, ratios = max(seen, key=lambda pair: pair[1].get(target, -1.0))

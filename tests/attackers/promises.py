@@ -11,26 +11,22 @@ import itertools
 from collections.abc import Callable
 
 import numpy as np
-from scipy import stats
 
 import plrank_fast as plr
 import ranking_oracle
 import trapezoid_oracle
 from adversarial_problem import Problem
 from error_ratios import LEAST, OF_SUMS, OF_TERMS, Ratios, of_norm, of_terms, ratio
-from plrank_fast import fairness, gradients, reference
+from plrank_fast import fairness, reference
 from plrank_fast._core.gradients import exact as _exact
 from plrank_fast._core.gradients import stochastic_rank as _stochastic_rank
-from plrank_fast._core.ranking.weights import LARGEST_SPREAD
-from promises_of_logs import cost_of_sessions, logs, logs_of_all_rankings, ranking_rows, rewards_of_rankings
+from promises_of_logs import cost_of_sessions, logs, ranking_rows, rewards_of_rankings
 from promises_of_losses import cost_of_pairs, losses
 
-ALPHA = 1e-9  # false positives of each test of a distribution
 MOST_IN_SUBSETS = 10
 FEWEST_BANDED, FINEST_CHECKED = 32, 1e-9  # ranks from which coefficients are left out; digits that 1e-12 can judge
 FEWEST_ALIKE = 8  # ranks from which it matters whether rank weights fall at one of them
 MOST_RANKS_IN_FLOATS, COARSE = 12, 1e-3  # where the exact gradient may compute in floats
-FEW = 5  # documents whose rankings can all be looked at
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,7 +36,6 @@ class Attack:
     measure: Callable[..., Ratios]
     most_docs: int
     cost: Callable[[Problem], float]  # about how many operations on one item, rank and node the oracle takes
-    climbs: bool = True  # whether a larger ratio means a harder problem, or only other random numbers
 
 
 def exact_expectations(problem: Problem, *, noise: str = "gumbel", finer: bool = False) -> Ratios:
@@ -195,38 +190,6 @@ def conditional(problem: Problem, *, finer: bool = False) -> Ratios:
     }
 
 
-def expectation_over_rankings(problem: Problem, *, finer: bool = False) -> Ratios:
-    """Every estimator is unbiased: its mean over all rankings is the exact gradient, or Hessian diagonal.
-
-    The batch repeats the query, once for each ranking.
-    """
-    problem = dataclasses.replace(problem, exponents=(0, 0, 0), far=None)
-    _, gradient, hessian = reference.exact_by_subsets(problem.scores, problem.relevance, problem.rank_weights)
-    rankings = reference.all_rankings(problem.n_docs)
-    logs = [ranking_oracle.log_prob(problem.scores, ranking)[0] for ranking in rankings]
-    chances = np.exp(np.array(logs, dtype=np.longdouble))
-    repeats = len(rankings)
-    batch = (np.tile(problem.scores, repeats), np.tile(problem.relevance, repeats), problem.rank_weights)
-    options = {
-        "rankings": rankings[:, np.newaxis, : problem.cutoff],
-        "offsets": problem.n_docs * np.arange(repeats + 1),
-        "n_threads": 1,
-    }
-
-    def error(estimates: np.ndarray, best: np.ndarray) -> float:
-        mean = chances @ estimates.reshape(repeats, -1)
-        scale = np.abs(problem.rank_weights).sum() * np.abs(problem.relevance).max()
-        return ratio(float(np.abs(mean - best).max()), OF_TERMS * max(scale, LEAST))
-
-    names = ("pl_rank_1", "pl_rank_2", "pl_rank_3", "policy_gradient", "placement_policy_gradient")
-    ratios = {f"mean of {name}": error(getattr(plr, name)(*batch, **options), gradient) for name in names}
-    for name in ("pl_rank_3", "pl_rank_cmc"):
-        estimates, diagonals = getattr(plr, name)(*batch, hessian=True, **options)
-        worst = max(ratios.get(f"mean of {name}", 0.0), error(estimates, gradient))
-        ratios |= {f"mean of {name}": worst, f"mean of {name}'s Hessian": error(diagonals, hessian)}
-    return ratios
-
-
 def stochastic_rank(problem: Problem, *, finer: bool = False) -> Ratios:
     """``stochastic_rank`` on noise made here, against its twin: item by item, or through nodes to 2e-7."""
     rng = np.random.default_rng(problem.seed)
@@ -250,80 +213,6 @@ def stochastic_rank(problem: Problem, *, finer: bool = False) -> Ratios:
     return ratios
 
 
-def g_test(counts: np.ndarray, probabilities: np.ndarray) -> float:
-    """Logarithm of the p-value of the log-likelihood ratio test; cells of fewer than 10 expected counts pooled."""
-    expected = counts.sum() * probabilities / probabilities.sum()
-    small = expected < 10
-    counts = np.append(counts[~small], counts[small].sum())
-    expected = np.append(expected[~small], expected[small].sum())
-    seen = counts > 0
-    if (expected[seen] <= 0).any():
-        return -np.inf
-    statistic = 2 * (counts[seen] * np.log(counts[seen] / expected[seen])).sum()
-    return float(stats.chi2.logsf(max(statistic, 0.0), max(counts.size - 1, 1)))
-
-
-def distributions(problem: Problem, *, finer: bool = False) -> Ratios:
-    """Every sampler: all prefixes of short lists, the items at one rank of long ones; log p over log ``ALPHA``.
-
-    The Latin hypercube samples a query for each ranking that is counted, as those of one query are not independent.
-    """
-    scores = np.ldexp(problem.passed_scores(), -problem.exponents[2])
-    rng = np.random.default_rng(problem.seed)
-    short = problem.n_docs <= FEW
-    cutoff = min(problem.cutoff, 3) if short else problem.cutoff
-    if short:
-        prefixes = np.array(list(itertools.permutations(range(problem.n_docs), cutoff)))
-        logs = [ranking_oracle.log_prob(scores, prefix)[0] for prefix in prefixes]
-        chances = np.exp(np.array(logs, dtype=np.longdouble)).astype(float)
-        number = problem.n_docs ** np.arange(cutoff)
-    else:
-        rank = int(rng.integers(cutoff))
-        chances = trapezoid_oracle.rank_probabilities(problem.scores, cutoff, finer=finer)[:, rank].clip(0.0)
-        chances[chances < 1e-13] = 1e-13  # what the oracle cannot tell from 0
-    n_samples = (50_000 if short else 2_000_000 // (problem.n_docs + 100)) * (4 if finer else 1)
-    drawn = {
-        sampler: plr.sample_rankings(scores, n_samples, cutoff, rng=problem.seed + finer, sampler=sampler)
-        for sampler in plr.sampling.SAMPLERS
-    }
-    of_call = int(rng.choice([1, 2, 7, 32]))  # each ranking of a Latin hypercube by itself is Plackett-Luce
-    hypercubes = latin_hypercube(problem, scores, n_samples, of_call, cutoff, problem.seed + finer)
-    drawn["latin_hypercube"] = hypercubes[:, rng.integers(of_call)]
-    ratios = {"strata of 'latin_hypercube'": strata(problem, scores)}
-    for sampler, rankings in drawn.items():
-        in_order = np.sort(rankings, axis=1)
-        distinct = (np.diff(in_order, axis=1) > 0).all() and in_order.min() >= 0 and in_order.max() < problem.n_docs
-        if short:
-            counts = np.bincount(rankings @ number, minlength=problem.n_docs**cutoff)[prefixes @ number]
-        else:
-            counts = np.bincount(rankings[:, rank], minlength=problem.n_docs)
-        p_value = g_test(counts, chances) if distinct and counts.sum() == n_samples else -np.inf
-        ratios[f"distribution of {sampler!r}"] = p_value / np.log(ALPHA)
-    return ratios
-
-
-def latin_hypercube(
-    problem: Problem, scores: np.ndarray, n_queries: int, n_samples: int, cutoff: int, key: int
-) -> np.ndarray:
-    """Rankings of the same query over and over, (n_queries, n_samples, K), as the estimators draw them."""
-    return gradients._spread_rankings(
-        np.tile(scores, n_queries), np.tile(problem.relevance, n_queries), cutoff,
-        problem.n_docs * np.arange(n_queries + 1), n_samples, np.array([key, 1], dtype=np.uint64), 0, 1,
-    )  # fmt: skip
-
-
-def strata(problem: Problem, scores: np.ndarray) -> float:
-    """First places of N rankings: an item that has the share p of them gets less than 2 more or fewer than N p, for it
-    covers that part of the N strata, each of which has one draw. The rankings of wider scores are independent."""
-    if np.ptp(scores) > LARGEST_SPREAD:
-        return 0.0
-    n_samples = 500
-    first = latin_hypercube(problem, scores, 1, n_samples, 1, problem.seed)[0, :, 0]
-    shares = ranking_oracle.shares(scores, np.array([0]))[0]
-    counts = np.bincount(first, minlength=problem.n_docs)
-    return ratio(float(np.abs(counts - n_samples * shares).max()), 2.0)
-
-
 def cost_of_adjoints(problem: Problem) -> float:
     return trapezoid_oracle.nodes_needed(problem.scores, problem.cutoff) * problem.n_docs * problem.cutoff
 
@@ -338,8 +227,6 @@ def cost_of_normal_adjoints(problem: Problem) -> float:
 
 
 def cost_of_transforms(problem: Problem) -> float:
-    if problem.n_docs <= FEW:
-        return 0.0
     return trapezoid_oracle.nodes_needed(problem.scores, problem.cutoff) * problem.n_docs**2
 
 
@@ -357,10 +244,7 @@ ATTACKS = {
     "given": Attack(given_rankings, 100, cost_of_terms),
     "conditional": Attack(conditional, 150, cost_of_terms),
     "stochastic": Attack(stochastic_rank, 400, cost_of_terms),
-    "expectation": Attack(expectation_over_rankings, FEW, cost_of_terms),
     "losses": Attack(losses, 60, cost_of_pairs),
     "logs": Attack(logs, 60, cost_of_sessions),
-    "all logs": Attack(logs_of_all_rankings, FEW, cost_of_sessions),
     "rewards": Attack(rewards_of_rankings, 60, cost_of_sessions),
-    "distribution": Attack(distributions, 400, cost_of_transforms, climbs=False),
 }

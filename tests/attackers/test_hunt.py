@@ -9,16 +9,15 @@ import pytest
 
 import loss_oracle
 import plrank_fast as plr
-import promises
 import ranking_oracle
 import trapezoid_oracle
 from adversarial_problem import UNCROSSED, Problem, changed, random_problem
 from hunt import Case, Hunt, main
-from plrank_fast import gradients, reference
+from plrank_fast import reference
 from plrank_fast.off_policy import OffPolicyEstimate
-from promises import ATTACKS, g_test
+from promises import ATTACKS
 
-OF_LABELS_AND_LOGS = ("losses", "logs", "all logs", "rewards")
+OF_LABELS_AND_LOGS = ("losses", "logs", "rewards")
 OF_RANKINGS = tuple(name for name in ATTACKS if name not in OF_LABELS_AND_LOGS)
 TWINS = {1: reference.pl_rank_1, 2: reference.pl_rank_2, 3: reference.pl_rank_3}
 
@@ -102,14 +101,6 @@ class TestOracles:
                 np.testing.assert_allclose(np.asarray(total, float), expected, rtol=1e-12, atol=1e-13)
                 assert (np.abs(total) <= absolute * (1 + 1e-15)).all()
 
-    def test_g_test(self):
-        """The share of p-values below 0.01 is about 0.01, of distributions with rare cells too."""
-        rng = np.random.default_rng(6)
-        for probabilities in (np.full(24, 1 / 24), 0.5 ** np.arange(1.0, 30)):
-            probabilities = probabilities / probabilities.sum()
-            p_values = [g_test(rng.multinomial(5000, probabilities), probabilities) for _ in range(2000)]
-            assert 0.004 < np.mean(np.array(p_values) < np.log(0.01)) < 0.02
-
 
 class TestProblems:
     def test_gaps_that_nothing_crosses(self):
@@ -151,21 +142,8 @@ def relatively_wrong(call, factor, place=0):
     return wrong
 
 
-def swapped(call, share):
-    """Rankings with the first two ranks exchanged in a share of them."""
-
-    def wrong(*arguments, **options):
-        rankings = call(*arguments, **options)
-        if rankings.shape[1] > 1:
-            part = slice(int(share * len(rankings)))
-            rankings[part, :2] = rankings[part, 1::-1]
-        return rankings
-
-    return wrong
-
-
 class TestHunt:
-    @pytest.mark.parametrize(("attacks", "rounds", "outputs"), [(OF_RANKINGS, 5, 53), (OF_LABELS_AND_LOGS, 1, 49)])
+    @pytest.mark.parametrize(("attacks", "rounds", "outputs"), [(OF_RANKINGS, 5, 39), (OF_LABELS_AND_LOGS, 1, 37)])
     def test_seeded(self, attacks, rounds, outputs, capsys):
         """Part of the search, the same every time. Without mutants of its own: the tests below put errors in."""
         hunt = Hunt(0, most_cost=3e5, attacks=attacks)
@@ -190,17 +168,10 @@ class TestHunt:
             ("given", "placement_policy_gradient", 1 + 1e-10),
             ("given", "ranking_log_prob_vjp", 1 + 1e-10),
             ("conditional", "pl_rank_cmc", 1 + 1e-10),
-            ("expectation", "policy_gradient", 1 + 1e-10),
             *(("losses", f"losses.{name}", 1 + 1e-10) for name in plr.losses.__all__),
             ("logs", "off_policy.ips", 1 + 1e-10),
             ("logs", "off_policy.rips", 1 + 1e-10),
-            ("logs", "off_policy.relevance_from_clicks", 1 + 1e-10),
-            ("logs", "off_policy.effective_sample_size", 1 + 1e-10),
-            ("all logs", "off_policy.doubly_robust", 1 + 1e-3),
-            ("all logs", "off_policy.iips", 1 + 1e-3),
-            ("all logs", "off_policy.pseudo_inverse", 1 + 1e-3),
             ("rewards", "policy_gradient", 1 + 1e-10),
-            ("rewards", "rewards.expected_reward", 1 + 1e-6),
         ],
     )
     def test_finds_an_error(self, attack, name, factor, monkeypatch, capsys):
@@ -225,33 +196,6 @@ class TestHunt:
         ratios = Case("many ranks", (*seeds, 1362644581)).measure()
         assert ratios
         assert max(ratios.values()) <= 0.5
-
-    def test_finds_a_wrong_distribution(self, monkeypatch):
-        monkeypatch.setattr(plr, "sample_rankings", swapped(plr.sample_rankings, 0.1))
-        hunt = Hunt(2, most_cost=3e5, attacks=["distribution"])
-        hunt.run(rounds=4)
-        assert len(hunt.violations) == len(plr.sampling.SAMPLERS)
-
-    @pytest.mark.parametrize("fault", ["distribution", "strata"])
-    def test_finds_a_wrong_hypercube(self, fault, monkeypatch):
-        """Ranks exchanged in a tenth of the rankings; rankings that are independent of each other."""
-        draw = promises.latin_hypercube
-
-        def wrong(problem, scores, n_queries, n_samples, cutoff, key):
-            if fault == "distribution":
-                rankings = draw(problem, scores, n_queries, n_samples, cutoff, key)
-                if cutoff > 1:
-                    part = slice(n_queries // 10)
-                    rankings[part, :, :2] = rankings[part, :, 1::-1]
-                return rankings
-            return plr.sample_rankings(scores, n_queries * n_samples, cutoff, rng=key).reshape(
-                n_queries, n_samples, cutoff
-            )
-
-        monkeypatch.setattr(promises, "latin_hypercube", wrong)
-        hunt = Hunt(2, most_cost=3e5, attacks=["distribution"])
-        hunt.run(rounds=2)
-        assert [output.split()[0] for output in hunt.violations] == [fault]
 
     def test_the_same_every_time(self):
         tables = []
@@ -298,15 +242,6 @@ class TestFound:
         for got, expected in zip(far, near, strict=True):
             np.testing.assert_allclose(got, expected, rtol=0, atol=1e-7)
 
-    def test_hypercube_of_scores_far_apart(self, monkeypatch):
-        """Scores a million apart, whose weights share no unit: the estimators draw them by a sampler. Seen failing with
-        the module below them attacked instead, which such scores must not reach."""
-        case = Case("distribution", (825375776,))
-        assert np.ptp(case.problem().passed_scores()) > gradients.LARGEST_SPREAD * case.problem().sigma
-        assert max(case.measure().values()) <= 1
-        monkeypatch.setattr(gradients, "LARGEST_SPREAD", np.inf)
-        assert case.measure()["distribution of 'latin_hypercube'"] == np.inf
-
     def test_baseline_of_the_heaviest(self):
         """A ranking that nearly all weight is on, of reward 0, beside lighter ones of reward 15. Seen failing with
         rewards counted from the first ranking's, 15, whose rounding had the heavy one's weight (7.8e6)."""
@@ -346,11 +281,11 @@ class TestCommand:
             Case, "measure", lambda case: measure(case) if next(count) < 5 else (_ for _ in ()).throw(KeyboardInterrupt)
         )
         count = itertools.count()
-        assert main(["--minutes", "5", "--attacks", "expectation"]) == 0
+        assert main(["--minutes", "5", "--attacks", "conditional"]) == 0
         out = capsys.readouterr().out
         assert "interrupted" in out
         assert "5 problems" in out
-        assert json.loads(out[out.rindex("{") :])["attack"] == "expectation"
+        assert json.loads(out[out.rindex("{") :])["attack"] == "conditional"
 
     def test_every_attack_has_its_problems(self):
         for name, attack in ATTACKS.items():
