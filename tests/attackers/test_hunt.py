@@ -143,13 +143,13 @@ def relatively_wrong(call, factor, place=0):
 
 
 class TestHunt:
-    @pytest.mark.parametrize(("attacks", "rounds", "outputs"), [(OF_RANKINGS, 5, 39), (OF_LABELS_AND_LOGS, 1, 37)])
-    def test_seeded(self, attacks, rounds, outputs, capsys):
+    @pytest.mark.parametrize(("attacks", "rounds"), [(OF_RANKINGS, 3), (OF_LABELS_AND_LOGS, 1)])
+    def test_seeded(self, attacks, rounds, capsys):
         """Part of the search, the same every time. Without mutants of its own: the tests below put errors in."""
         hunt = Hunt(0, most_cost=3e5, attacks=attacks)
         hunt.run(rounds=rounds)
         print(hunt.table())
-        assert len(hunt.worst) == outputs
+        assert {worst.case.attack for worst in hunt.worst.values()} == set(attacks)
         assert not hunt.violations
 
     @pytest.mark.parametrize(
