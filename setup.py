@@ -90,7 +90,6 @@ MODULES: dict[str, list[str]] = {
         *("sampling/network_sampler.c", "sampling/slot_table.c", "sampling/guide_table.c"),
         "sampling/threshold_sampler.c",
     ],
-    "_core/sampling/latin_hypercube": [],
     "_core/gradients/pl_rank": ["gradients/rank_pass.c"],
     "_core/gradients/pl_rank_groups": ["gradients/pl_rank_groups.c"],
     "_core/gradients/hessian": [],

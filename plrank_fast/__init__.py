@@ -42,7 +42,7 @@ Each module imports only modules listed above it::
                                               plain_arrays  lone_query
     _core/random        streams, selection    key  stream  selection
     _core/ranking       weights, rankings     weights  remaining  rankings  metrics
-    _core/sampling      samplers              introselect  samplers  latin_hypercube
+    _core/sampling      samplers              introselect  samplers
     _core/gradients     estimators, exact     estimator  pl_rank  pl_rank_groups  hessian  conditional
                                               policy_gradient  exposure  sampled  stochastic_rank  exact
     _core/losses        losses of labels      loss  likelihood  pairs  ranks  losses

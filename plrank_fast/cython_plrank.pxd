@@ -23,11 +23,10 @@ cdef enum:  # status
     PLRANK_BAD_STREAM = -9
     PLRANK_BAD_QUERY = -10
     PLRANK_BAD_SAMPLER = -11
-    PLRANK_BAD_BASELINE = -12
-    PLRANK_BAD_RTOL = -13
-    PLRANK_BAD_NOISE = -14
-    PLRANK_BAD_SIGMA = -15
-    PLRANK_BAD_RANKINGS = -16
+    PLRANK_BAD_RTOL = -12
+    PLRANK_BAD_NOISE = -13
+    PLRANK_BAD_SIGMA = -14
+    PLRANK_BAD_RANKINGS = -15
 
 cdef enum:  # sampler
     PLRANK_AUTO = 0
@@ -35,10 +34,6 @@ cdef enum:  # sampler
     PLRANK_NETWORK = 2
     PLRANK_ALIAS = 3
     PLRANK_THRESHOLD = 4
-
-cdef enum:  # baseline
-    PLRANK_NO_BASELINE = 0
-    PLRANK_PILOT = 1
 
 cdef enum:  # noise
     PLRANK_GUMBEL = 0
@@ -72,7 +67,7 @@ cdef int32_t plrank_ranking_log_prob(
 cdef int64_t plrank_pl_rank_3_workspace(int64_t n_items, int64_t cutoff, int64_t n_samples) noexcept nogil
 cdef int32_t plrank_pl_rank_3(
     void *stream, const double *scores, const double *relevance, int64_t n_items, const double *rank_weights,
-    int64_t cutoff, int64_t n_samples, int32_t sampler, int32_t baseline, double *gradient, double *hessian,
+    int64_t cutoff, int64_t n_samples, int32_t sampler, double *gradient, double *hessian,
     void *workspace, int64_t workspace_size
 ) noexcept nogil
 

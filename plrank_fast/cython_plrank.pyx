@@ -17,7 +17,6 @@ from plrank_fast._core.gradients.sampled cimport (
     CONDITIONAL,
     PL_RANK_3,
     Source,
-    baseline_workspace,
     estimate_drawn,
     estimate_given,
     estimator_of,
@@ -201,8 +200,6 @@ cdef const char *plrank_strerror(int32_t status) noexcept nogil:
         return "query and block must be 0 to 2**59"
     if status == PLRANK_BAD_SAMPLER:
         return "there is no such sampler"
-    if status == PLRANK_BAD_BASELINE:
-        return "there is no such baseline, or it does not go with a Hessian"
     if status == PLRANK_BAD_RTOL:
         return "rtol must be at least 1e-10 and below 1"
     if status == PLRANK_BAD_NOISE:
@@ -374,7 +371,7 @@ cdef int32_t plrank_ranking_log_prob(
 # ---------------------------------------------------------------------------------------------------------------------
 
 cdef inline int64_t estimator_size(
-    int variant, bint drawn, bint pilot, int64_t n_items, int64_t cutoff, int64_t n_samples
+    int variant, bint drawn, int64_t n_items, int64_t cutoff, int64_t n_samples
 ) noexcept nogil:
     """Workspace of an estimator, with and without Hessian; of rankings that are ``drawn`` or given."""
     cdef int32_t status = check_sizes(n_items, cutoff, n_samples)
@@ -384,7 +381,7 @@ cdef inline int64_t estimator_size(
     cutoff = min(cutoff, n_items)
     alone = estimator_of(variant, False)
     with_hessian = estimator_of(variant, True)
-    return with_alignment(baseline_workspace(n_items, cutoff, pilot) + max(
+    return with_alignment(max(
         <size_t>0 if drawn else seen_bytes(n_items),
         max(query_workspace(&alone, n_items, cutoff, n_samples, drawn),
             query_workspace(&with_hessian, n_items, cutoff, n_samples, drawn))))
@@ -392,8 +389,8 @@ cdef inline int64_t estimator_size(
 
 cdef inline int32_t estimate(
     int variant, int64_t needed, void *stream, const double *scores, const double *relevance, int64_t n_items,
-    const double *rank_weights, int64_t cutoff, int64_t n_samples, int32_t sampler, int32_t baseline,
-    double *gradient, double *hessian, void *workspace, int64_t workspace_size
+    const double *rank_weights, int64_t cutoff, int64_t n_samples, int32_t sampler, double *gradient,
+    double *hessian, void *workspace, int64_t workspace_size
 ) noexcept nogil:
     cdef int32_t status = check_workspace(workspace, workspace_size, needed)
     cdef Stream content
@@ -410,8 +407,6 @@ cdef inline int32_t estimate(
         return PLRANK_NULL_POINTER
     if not PLRANK_AUTO <= sampler <= PLRANK_THRESHOLD:
         return PLRANK_BAD_SAMPLER
-    if baseline != PLRANK_NO_BASELINE and (baseline != PLRANK_PILOT or hessian != NULL):
-        return PLRANK_BAD_BASELINE
     if n_items > 1 and cutoff > 0:
         source.sampler = sampler
         source.given = NULL
@@ -420,7 +415,6 @@ cdef inline int32_t estimate(
         source.key = content.key
         source.first_query = content.query
         source.first_block = content.block
-        source.pilot = baseline == PLRANK_PILOT
         query = estimate_of(scores, relevance, n_items, rank_weights, cutoff, gradient, hessian)
         estimator = estimator_of(variant, hessian != NULL)
         estimate_drawn(&estimator, &query, &source, 0, aligned(workspace))
@@ -433,21 +427,21 @@ cdef inline int32_t estimate(
 
 
 cdef int64_t plrank_pl_rank_3_workspace(int64_t n_items, int64_t cutoff, int64_t n_samples) noexcept nogil:
-    return estimator_size(PL_RANK_3, True, True, n_items, cutoff, n_samples)
+    return estimator_size(PL_RANK_3, True, n_items, cutoff, n_samples)
 
 
 cdef int32_t plrank_pl_rank_3(
     void *stream, const double *scores, const double *relevance, int64_t n_items, const double *rank_weights,
-    int64_t cutoff, int64_t n_samples, int32_t sampler, int32_t baseline, double *gradient, double *hessian,
+    int64_t cutoff, int64_t n_samples, int32_t sampler, double *gradient, double *hessian,
     void *workspace, int64_t workspace_size
 ) noexcept nogil:
     return estimate(
         PL_RANK_3, plrank_pl_rank_3_workspace(n_items, cutoff, n_samples), stream, scores, relevance, n_items,
-        rank_weights, cutoff, n_samples, sampler, baseline, gradient, hessian, workspace, workspace_size)
+        rank_weights, cutoff, n_samples, sampler, gradient, hessian, workspace, workspace_size)
 
 
 cdef int64_t plrank_pl_rank_cmc_workspace(int64_t n_items, int64_t cutoff, int64_t n_samples) noexcept nogil:
-    return estimator_size(CONDITIONAL, True, False, n_items, cutoff, n_samples)
+    return estimator_size(CONDITIONAL, True, n_items, cutoff, n_samples)
 
 
 cdef int32_t plrank_pl_rank_cmc(
@@ -457,7 +451,7 @@ cdef int32_t plrank_pl_rank_cmc(
 ) noexcept nogil:
     return estimate(
         CONDITIONAL, plrank_pl_rank_cmc_workspace(n_items, cutoff, n_samples), stream, scores, relevance, n_items,
-        rank_weights, cutoff, n_samples, sampler, PLRANK_NO_BASELINE, gradient, hessian, workspace, workspace_size)
+        rank_weights, cutoff, n_samples, sampler, gradient, hessian, workspace, workspace_size)
 
 
 cdef inline int32_t estimate_of_rankings(
@@ -465,7 +459,7 @@ cdef inline int32_t estimate_of_rankings(
     int64_t cutoff, const int32_t *rankings, int64_t n_rankings, int64_t length, double *gradient, double *hessian,
     void *workspace, int64_t workspace_size
 ) noexcept nogil:
-    cdef int64_t needed = estimator_size(variant, False, False, n_items, cutoff, 1)
+    cdef int64_t needed = estimator_size(variant, False, n_items, cutoff, 1)
     cdef int32_t status = check_workspace(workspace, workspace_size, needed)
     cdef Estimator estimator
     cdef Estimate query
@@ -488,7 +482,6 @@ cdef inline int32_t estimate_of_rankings(
         source.key = NULL
         source.first_query = 0
         source.first_block = 0
-        source.pilot = False
         query = estimate_of(scores, relevance, n_items, rank_weights, cutoff, gradient, hessian)
         estimator = estimator_of(variant, hessian != NULL)
         estimate_given(&estimator, &query, &source, 0, aligned(workspace))
@@ -499,7 +492,7 @@ cdef inline int32_t estimate_of_rankings(
 
 
 cdef int64_t plrank_pl_rank_3_of_rankings_workspace(int64_t n_items, int64_t cutoff) noexcept nogil:
-    return estimator_size(PL_RANK_3, False, False, n_items, cutoff, 1)
+    return estimator_size(PL_RANK_3, False, n_items, cutoff, 1)
 
 
 cdef int32_t plrank_pl_rank_3_of_rankings(
@@ -513,7 +506,7 @@ cdef int32_t plrank_pl_rank_3_of_rankings(
 
 
 cdef int64_t plrank_pl_rank_cmc_of_rankings_workspace(int64_t n_items, int64_t cutoff) noexcept nogil:
-    return estimator_size(CONDITIONAL, False, False, n_items, cutoff, 1)
+    return estimator_size(CONDITIONAL, False, n_items, cutoff, 1)
 
 
 cdef int32_t plrank_pl_rank_cmc_of_rankings(

@@ -116,7 +116,7 @@ def expected_exposure(
     weights, exponents = scaling.moderate_weights(weights, offsets_)
     result = np.zeros(scores_.size)
     _sampled.sampled_estimate(
-        EstimatorKind.EXPOSURE, SamplerKind.AUTO, False, scores_, None, weights, offsets_, n_samples, given,
+        EstimatorKind.EXPOSURE, SamplerKind.AUTO, scores_, None, weights, offsets_, n_samples, given,
         validation.stream_key(seed), first_query, threads, result, np.zeros(0),
     )  # fmt: skip
     return scaling.restore(result, exponents, offsets_, "rank_weights")

@@ -11,21 +11,15 @@ from plrank_fast import scaling, validation
 from plrank_fast._core.gradients import exact as _exact
 from plrank_fast._core.gradients import sampled as _sampled
 from plrank_fast._core.gradients.sampled import EstimatorKind
-from plrank_fast._core.ranking.weights import LARGEST_SPREAD
 from plrank_fast._core.runtime import threads as _threads
-from plrank_fast._core.sampling import latin_hypercube as _latin_hypercube
-from plrank_fast._core.sampling import samplers as _samplers
-from plrank_fast._core.sampling.samplers import SamplerKind
 from plrank_fast.sampling import SAMPLERS
-from plrank_fast.validation import FloatArray, IntArray, KeyArray, RandomState, RankingArray
+from plrank_fast.validation import FloatArray, IntArray, RandomState
 
-BASELINES = ("pilot",)
 NOISES = ("gumbel", "normal")
 # to look them up in the enumeration takes a fifth of a microsecond, a tenth of a short call
 METRIC, PL_RANK_1, PL_RANK_2, PL_RANK_3, CONDITIONAL = (
     int(EstimatorKind[name]) for name in ("METRIC", "PL_RANK_1", "PL_RANK_2", "PL_RANK_3", "CONDITIONAL")
 )
-LATIN_HYPERCUBE = "latin_hypercube"  # spreads the rankings of a call by relevance, so only estimators have it
 
 
 def sampled_estimate(
@@ -43,13 +37,12 @@ def sampled_estimate(
     first_query: int,
     hessian: bool = False,
     fewest_samples: int = 1,
-    baseline: str | None = None,
 ) -> Any:
     """Check all arguments, then run an estimator of ``sampled`` over the batch.
 
     Arguments are named where time does not matter only: to match a dozen names takes a fifth of a microsecond.
     """
-    if offsets is None and rankings is None and baseline is None:
+    if offsets is None and rankings is None:
         estimate = _sampled.lone_estimate(
             kind, SAMPLERS, scores, relevance, rank_weights, n_samples, fewest_samples, rng, sampler, n_threads, out,
             first_query, hessian,
@@ -65,29 +58,19 @@ def sampled_estimate(
         given = validation.given_rankings(rankings, offsets_, weights.shape[1], batch=offsets is not None)
         n_samples = given.shape[1]
     n_samples = validation.count(n_samples, "n_samples", fewest_samples)
-    validation.choice(sampler, "sampler", (*SAMPLERS, LATIN_HYPERCUBE))
-    if baseline is not None:
-        validation.choice(baseline, "baseline", BASELINES, none=True)
+    validation.choice(sampler, "sampler", tuple(SAMPLERS))
     threads = _threads.resolve_threads(validation.threads(n_threads))
     first_query = validation.count(first_query, "first_query", 0)
     hessian = validation.flag(hessian, "hessian")
-    if hessian and baseline is not None:
-        raise ValueError(f"baseline cannot be combined with hessian=True, got {baseline!r}")
     result = np.zeros(offsets_.size - 1 if kind == METRIC else scores_.size)
     diagonal = np.zeros(scores_.size if hessian else 0)
     outputs = validation.output_pair(out, result.shape) if hessian else (validation.output(out, result.shape), None)
     rng = validation.check_random_state(rng)
     relevance_, weights, exponents = scaling.moderate_both(relevance_, weights, offsets_)
-    key = validation.stream_key(rng) if given is None or baseline else np.zeros(2, dtype=np.uint64)
-    if sampler == LATIN_HYPERCUBE:
-        if given is None:
-            given = _spread_rankings(
-                scores_, relevance_, weights.shape[1], offsets_, n_samples, key, first_query, threads
-            )
-        sampler = "auto"
+    key = validation.stream_key(rng) if given is None else np.zeros(2, dtype=np.uint64)
     _sampled.sampled_estimate(
-        kind, SAMPLERS[sampler], baseline is not None, scores_, relevance_, weights, offsets_, n_samples,
-        given, key, first_query, threads, result, diagonal,
+        kind, SAMPLERS[sampler], scores_, relevance_, weights, offsets_, n_samples, given,
+        key, first_query, threads, result, diagonal,
     )  # fmt: skip
     of_documents = None if kind == METRIC else offsets_
     result = scaling.restore(result, exponents, of_documents, "relevance and rank_weights")
@@ -95,40 +78,6 @@ def sampled_estimate(
         diagonal = scaling.restore(diagonal, exponents, of_documents, "relevance and rank_weights")
         return validation.deliver(result, outputs[0]), validation.deliver(diagonal, outputs[1])
     return validation.deliver(result, outputs[0])
-
-
-def _spread_rankings(
-    scores: FloatArray,
-    relevance: FloatArray,
-    cutoff: int,
-    offsets: IntArray,
-    n_samples: int,
-    key: KeyArray,
-    first_query: int,
-    n_threads: int,
-) -> RankingArray:
-    """Rankings of a Latin hypercube; queries whose weights span more than a double get independent ones."""
-    lengths = np.diff(offsets)
-    ranks = min(cutoff, int(lengths.max(initial=0)))
-    shape = validation.addressable((lengths.size, n_samples, ranks), 4, "n_samples")
-    rankings = np.empty(shape, dtype=np.int32)
-    _latin_hypercube.sample_rankings(
-        scores, relevance, offsets, n_samples, ranks, key, first_query, n_threads, rankings
-    )
-    starts = offsets[:-1][lengths > 0]
-    if starts.size and ranks:
-        with np.errstate(over="ignore"):
-            spread = np.maximum.reduceat(scores, starts) - np.minimum.reduceat(scores, starts)
-        for query in np.flatnonzero(lengths > 0)[spread > LARGEST_SPREAD]:
-            part = slice(offsets[query], offsets[query + 1])
-            alone, length = np.array([0, lengths[query]]), min(ranks, int(lengths[query]))
-            drawn = np.empty((1, n_samples, length), dtype=np.int32)
-            _samplers.sample_rankings(
-                SamplerKind.AUTO, scores[part], alone, n_samples, length, key, first_query + int(query), n_threads,
-                drawn,
-            )  # fmt: skip
-            rankings[query, :, :length] = drawn[0]
-    return rankings
 
 
 def pl_rank_3(
@@ -145,7 +94,6 @@ def pl_rank_3(
     n_threads: int | None = None,
     out: FloatArray | tuple[FloatArray, FloatArray] | None = None,
     first_query: int = 0,
-    baseline: str | None = None,
 ) -> FloatArray | tuple[FloatArray, FloatArray]:
     """Estimate the gradient of the expected metric with PL-Rank-3.
 
@@ -189,10 +137,6 @@ def pl_rank_3(
         Where to write the result; with ``hessian`` a pair of arrays. Untouched if the call fails or is interrupted.
     first_query : int
         Number of the first query in the numbering of random streams, for batches cut into chunks.
-    baseline : {None, "pilot"}
-        "pilot" subtracts the mean reward that follows each rank, estimated from 16 rankings with a random stream of
-        their own. The estimate stays unbiased, and its variance becomes 7 times smaller at D = 120, K = 10 and 145
-        times smaller at K = 100, for 3 to 24 % more time. Not part of the published method, hence not the default.
 
     Returns
     -------
@@ -221,7 +165,7 @@ def pl_rank_3(
     """
     return sampled_estimate(
         PL_RANK_3, scores, relevance, rank_weights, offsets, n_samples, rankings, rng, sampler, n_threads, out,
-        first_query, hessian, 1, baseline,
+        first_query, hessian,
     )  # fmt: skip
 
 
@@ -363,12 +307,8 @@ def pl_rank_cmc(
 
     Parameters
     ----------
-    scores, relevance, rank_weights, offsets, rankings, rng, n_threads, first_query
+    scores, relevance, rank_weights, offsets, rankings, rng, sampler, n_threads, first_query
         As in ``pl_rank_3``.
-    sampler : {"auto", "introselect", "network", "alias", "threshold", "latin_hypercube"}
-        As in ``pl_rank_3``, or "latin_hypercube": rankings that together cover the distribution evenly, while each by
-        itself has the same distribution as before. With 4 rankings or more this reduces the variance by a factor of 1.2
-        to 10, at the cost of more time and of N K integers of memory per query.
     n_samples : int
         Rankings for each query, N. In nearly all settings the error with N = 1 is below that of ``pl_rank_3`` with
         1000.

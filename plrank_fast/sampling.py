@@ -255,7 +255,7 @@ def log_prob_gradient(
     starts = np.arange(n_queries + 1, dtype=np.int64) * n_rankings
     flat, exponents = scaling.moderate(cotangent.reshape(-1), starts)
     _sampled.sampled_estimate(
-        EstimatorKind.LOG_PROB, SAMPLERS["auto"], False, scores, None, np.zeros((1, length)), offsets, n_rankings,
+        EstimatorKind.LOG_PROB, SAMPLERS["auto"], scores, None, np.zeros((1, length)), offsets, n_rankings,
         rankings, np.zeros(2, dtype=np.uint64), 0, n_threads, gradient, np.zeros(0),
         np.ascontiguousarray(flat.reshape(cotangent.shape)),
     )  # fmt: skip

@@ -82,9 +82,7 @@ def rankings(sampler):
 BATCHES = {
     "pl_rank_3": sampled(plr.pl_rank_3),
     "pl_rank_3 hessian": sampled(plr.pl_rank_3, hessian=True),
-    "pl_rank_3 baseline": sampled(plr.pl_rank_3, baseline="pilot"),
     "pl_rank_3 given": given(plr.pl_rank_3),
-    "pl_rank_3 latin hypercube": sampled(plr.pl_rank_3, sampler="latin_hypercube"),
     "pl_rank_3 introselect": sampled(plr.pl_rank_3, sampler="introselect"),
     "pl_rank_2": sampled(plr.pl_rank_2),
     "pl_rank_2 given": given(plr.pl_rank_2),

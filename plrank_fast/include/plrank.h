@@ -34,11 +34,10 @@ enum { /* status */
     PLRANK_BAD_STREAM = -9,
     PLRANK_BAD_QUERY = -10,
     PLRANK_BAD_SAMPLER = -11,
-    PLRANK_BAD_BASELINE = -12,
-    PLRANK_BAD_RTOL = -13,
-    PLRANK_BAD_NOISE = -14,
-    PLRANK_BAD_SIGMA = -15,
-    PLRANK_BAD_RANKINGS = -16
+    PLRANK_BAD_RTOL = -12,
+    PLRANK_BAD_NOISE = -13,
+    PLRANK_BAD_SIGMA = -14,
+    PLRANK_BAD_RANKINGS = -15
 };
 
 enum { /* sampler */
@@ -47,11 +46,6 @@ enum { /* sampler */
     PLRANK_NETWORK = 2,     /* the same, sixteen rankings at once in a sorting network */
     PLRANK_ALIAS = 3,       /* draws from a table, repeats passed over */
     PLRANK_THRESHOLD = 4    /* the network, for items that pass a threshold */
-};
-
-enum { /* baseline */
-    PLRANK_NO_BASELINE = 0,
-    PLRANK_PILOT = 1 /* the mean reward of 16 rankings of a stream of their own */
 };
 
 enum { /* noise */
@@ -94,12 +88,11 @@ typedef struct plrank_api {
     int32_t (*ranking_log_prob)(const double *scores, int64_t n_items, const int32_t *rankings, int64_t n_rankings,
                                 int64_t length, double *log_prob, void *workspace, int64_t workspace_size);
 
-    /* gradient, hessian (n_items,): hessian is NULL if it is not wanted, and goes with PLRANK_NO_BASELINE only. */
+    /* gradient, hessian (n_items,): hessian is NULL if it is not wanted. */
     int64_t (*pl_rank_3_workspace)(int64_t n_items, int64_t cutoff, int64_t n_samples);
     int32_t (*pl_rank_3)(void *stream, const double *scores, const double *relevance, int64_t n_items,
                          const double *rank_weights, int64_t cutoff, int64_t n_samples, int32_t sampler,
-                         int32_t baseline, double *gradient, double *hessian,
-                         void *workspace, int64_t workspace_size);
+                         double *gradient, double *hessian, void *workspace, int64_t workspace_size);
 
     int64_t (*pl_rank_cmc_workspace)(int64_t n_items, int64_t cutoff, int64_t n_samples);
     int32_t (*pl_rank_cmc)(void *stream, const double *scores, const double *relevance, int64_t n_items,

@@ -52,10 +52,10 @@ def threads(n_threads: Any) -> int | None:
     return max(-(2**30), min(number, 2**30))
 
 
-def choice(value: Any, name: str, choices: Sequence[str], none: bool = False) -> str:
-    """Return ``value`` if it is one of ``choices``; ``none`` adds to the message that None, which is no str, is too."""
+def choice(value: Any, name: str, choices: Sequence[str]) -> str:
+    """Return ``value`` if it is one of ``choices``."""
     if not isinstance(value, str) or value not in choices:
-        listed = ", ".join([*(["None"] if none else []), *map(repr, choices)])
+        listed = ", ".join(map(repr, choices))
         error = ValueError if isinstance(value, str) else TypeError
         raise error(f"{name} must be one of {listed}, got {value!r}")
     return value

@@ -171,7 +171,6 @@ class Call:
             "n_rankings": n_samples,
             "length": length,
             "sampler": rng.randrange(5),
-            "baseline": rng.randrange(2),
             "noise": rng.randrange(2),
             "rtol": rng.choice((1e-10, 1e-6, 1e-3, 0.999)),
             "sigma": rng.choice((1.0, 1e-3, 5.0, 1e-300, 1e300)),
@@ -196,7 +195,7 @@ class Call:
             self.outputs = self.outputs | {"rankings"}
         self.arguments = {each: values.get(each, 0) for each in PARAMETERS[name]}
         self.arrays = {each: array for each, array in self.arrays.items() if each in self.arguments}
-        if "hessian" in self.arguments and (self.arguments.get("baseline") or rng.random() < 0.4):
+        if "hessian" in self.arguments and rng.random() < 0.4:
             self.arguments["hessian"] = None
         if name == "pl_rank_exact" and rng.random() < 0.5:
             self.arguments.update(rng.choice(({"value": None}, {"gradient": None, "hessian": None})))
@@ -212,7 +211,7 @@ class Call:
             "workspace": self._damage_workspace,
             **dict.fromkeys(("scores", "relevance", "rank_weights"), self._damage_numbers),
             **dict.fromkeys(("n_items", "cutoff", "n_samples", "n_rankings", "length"), self._damage_size),
-            **dict.fromkeys(("sampler", "baseline", "noise", "rtol", "sigma"), self._damage_choice),
+            **dict.fromkeys(("sampler", "noise", "rtol", "sigma"), self._damage_choice),
             **dict.fromkeys(
                 ("ranking", "log_prob", "gradient", "probabilities", "value", "hessian"), self._damage_output
             ),
@@ -262,7 +261,6 @@ class Call:
         self.arguments[name] = rng.choice(
             {
                 "sampler": (-1, 5, 2**31 - 1, -(2**31)),
-                "baseline": (-1, 2, 2**31 - 1, -(2**31)),
                 "noise": (-1, 2, 2**31 - 1, -(2**31)),
                 "rtol": (0.0, -1.0, 9.9e-11, 1.0, np.nan, np.inf, -np.inf, 1e-320),
                 "sigma": (0.0, -0.0, -1.0, np.nan, np.inf, -np.inf),

@@ -75,7 +75,6 @@ TESTS = {
     ],
     "_core/sampling/samplers": [*_SAMPLERS, *_CHOICE, "oracles/test_threshold_sampler.py", *_BATCHES, *_LONE],
     "_core/sampling/introselect": ["statistical/test_sampling.py", "oracles/test_selection.py", *_BATCHES],
-    "_core/sampling/latin_hypercube": ["statistical/test_latin_hypercube.py", *_BATCHES],
     "_core/runtime/plain_arrays": _LONE,
     "_core/runtime/lone_query": _LONE,
     "_core/random/key": _LONE,

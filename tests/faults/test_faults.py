@@ -414,16 +414,6 @@ FIVE = np.zeros(5)
             "scores cannot be read as an array: Got unsupported ScalarType BFloat16: cast it, scores.float()",
         ),
         (
-            lambda: plr.pl_rank_3(SCORES, RELEVANCE, WEIGHTS, baseline="mean"),
-            ValueError,
-            "baseline must be one of None, 'pilot', got 'mean'",
-        ),
-        (
-            lambda: plr.pl_rank_3(SCORES, RELEVANCE, WEIGHTS, baseline=True),
-            TypeError,
-            "baseline must be one of None, 'pilot', got True",
-        ),
-        (
             lambda: plr.pl_rank_3(SCORES, RELEVANCE, WEIGHTS, n_samples=np.ceil(20.0)),
             TypeError,
             "n_samples must be an integer, got np.float64(20.0): pass 20",

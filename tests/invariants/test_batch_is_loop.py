@@ -43,8 +43,8 @@ EXPOSURES_METHODS = [{"method": name, **SAMPLED} for name in fairness.ESTIMATORS
 CASES = {
     plr.pl_rank_1: [SAMPLED],
     plr.pl_rank_2: [SAMPLED],
-    plr.pl_rank_3: [SAMPLED, {**SAMPLED, "hessian": True}, {**SAMPLED, "baseline": "pilot"}],
-    plr.pl_rank_cmc: [SAMPLED, {**SAMPLED, "hessian": True}, {**SAMPLED, "sampler": "latin_hypercube"}],
+    plr.pl_rank_3: [SAMPLED, {**SAMPLED, "hessian": True}],
+    plr.pl_rank_cmc: [SAMPLED, {**SAMPLED, "hessian": True}],
     plr.policy_gradient: [
         {**SAMPLED, "cutoff": None},
         {**SAMPLED, "cutoff": None, "baseline": True},

@@ -113,15 +113,14 @@ def check_sample_rankings(query):
 
 def check_pl_rank_3(query):
     for number, sampler in enumerate(SAMPLERS):
-        for baseline in (None, "pilot"):
-            _, stream = stream_for(query=2)
-            choices = query.n_samples, number, int(baseline == "pilot")
-            assert call("pl_rank_3", (*query.metric, *choices, query.gradient, None), query.sizes, stream) == 0
-            options = {"n_samples": query.n_samples, "rng": SEED, "first_query": 2, "sampler": sampler}
-            expected = plr.pl_rank_3(query.scores, query.relevance, query.theta, baseline=baseline, **options)
-            assert np.array_equal(query.gradient, expected)
         _, stream = stream_for(query=2)
-        arguments = (*query.metric, query.n_samples, number, 0, query.gradient, query.hessian)
+        arguments = (*query.metric, query.n_samples, number, query.gradient, None)
+        assert call("pl_rank_3", arguments, query.sizes, stream) == 0
+        options = {"n_samples": query.n_samples, "rng": SEED, "first_query": 2, "sampler": sampler}
+        expected = plr.pl_rank_3(query.scores, query.relevance, query.theta, **options)
+        assert np.array_equal(query.gradient, expected)
+        _, stream = stream_for(query=2)
+        arguments = (*query.metric, query.n_samples, number, query.gradient, query.hessian)
         assert call("pl_rank_3", arguments, query.sizes, stream) == 0
         expected, diagonal = plr.pl_rank_3(query.scores, query.relevance, query.theta, hessian=True, **options)
         assert np.array_equal(query.gradient, expected)
@@ -350,7 +349,7 @@ def arguments_of(name, query, stream):
         "sample_rankings": [
             stream, query.scores, *query.sizes, 0, np.full((n_samples, max(1, query.cutoff)), -7, dtype=np.int32)
         ],
-        "pl_rank_3": [stream, *query.metric, n_samples, 0, 0, query.gradient, None],
+        "pl_rank_3": [stream, *query.metric, n_samples, 0, query.gradient, query.hessian],
         "pl_rank_cmc": [stream, *query.metric, n_samples, 0, query.gradient, query.hessian],
         "ranking_log_prob": [
             query.scores, query.n_items, rankings, n_samples, query.cutoff, np.full(n_samples, 7.0)
@@ -394,7 +393,6 @@ def faults(name):
         "log_prob": [(None, "NULL_POINTER")],
         "n_samples": [(0, "BAD_N_SAMPLES"), (-5, "BAD_N_SAMPLES"), (2**63 - 1, "BAD_N_SAMPLES")],
         "sampler": [(-1, "BAD_SAMPLER"), (5, "BAD_SAMPLER")],
-        "baseline": [(-1, "BAD_BASELINE"), (2, "BAD_BASELINE")],
         "noise": [(-1, "BAD_NOISE"), (2, "BAD_NOISE")],
         "rtol": [(x, "BAD_RTOL") for x in (0.0, -1.0, 9e-11, 1.0, np.nan, np.inf)],
         "sigma": [(x, "BAD_SIGMA") for x in (0.0, -1.0, np.nan, np.inf)],
@@ -448,9 +446,6 @@ def test_refused(name, number, value, status):
 
 def test_refused_combinations():
     query = Query(24, 5, 10)
-    _, stream = stream_for()
-    pilot_with_hessian = (*query.metric, 10, 0, CODES["PILOT"], query.gradient, query.hessian)
-    assert call("pl_rank_3", pilot_with_hessian, query.sizes, stream) == CODES["BAD_BASELINE"]
     hessian_alone = (*query.metric, 1e-6, query.value, None, query.hessian)
     assert call("pl_rank_exact", hessian_alone, (24, 5)) == CODES["NULL_POINTER"]
     nothing = (*query.metric, 1e-6, None, None, None)
@@ -479,7 +474,7 @@ def test_refused_streams():
 def test_pointers_to_nothing_may_be_null():
     _, stream = stream_for()
     assert C["sample_rankings"](stream, None, 0, 5, 3, 0, None, None, 0) == 0
-    assert C["pl_rank_3"](stream, None, None, 0, None, 0, 3, 0, 0, None, None, None, 0) == 0
+    assert C["pl_rank_3"](stream, None, None, 0, None, 0, 3, 0, None, None, None, 0) == 0
     value = np.full(1, 7.0)
     assert C["pl_rank_exact"](None, None, 0, None, 0, 1e-6, address(value), None, None, None, 0) == 0
     assert value[0] == 0.0
@@ -565,7 +560,7 @@ def test_many_threads():
         out = gradient[part]
         _, stream = stream_for(query=q)
         metric = scores[part], relevance[part], n_items, theta, 10
-        return call("pl_rank_3", (*metric, 100, 0, 0, out, None), (n_items, 10, 100), stream)
+        return call("pl_rank_3", (*metric, 100, 0, out, None), (n_items, 10, 100), stream)
 
     with ThreadPoolExecutor(8) as pool:
         assert not any(pool.map(one, range(400)))

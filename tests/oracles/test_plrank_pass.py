@@ -1,6 +1,4 @@
-"""PL-Rank-3 over groups of rankings against the estimator that takes one ranking after another, and its baseline."""
-
-import itertools
+"""PL-Rank-3 over groups of rankings against the estimator that takes one ranking after another."""
 
 import numpy as np
 import pytest
@@ -108,7 +106,7 @@ def test_few_of_many_items(n_docs, cutoff, n_samples, kind):
         np.testing.assert_array_equal(batch[:n_docs], fast)
     used = np.full(n_docs, np.nan)  # the core clears what it adds to
     sampled.sampled_estimate(
-        EstimatorKind.PL_RANK_3, 0, False, scores, relevance, rank_weights[np.newaxis], np.array([0, n_docs]),
+        EstimatorKind.PL_RANK_3, 0, scores, relevance, rank_weights[np.newaxis], np.array([0, n_docs]),
         n_samples, rankings[np.newaxis], np.zeros(2, np.uint64), 0, 1, used, np.zeros(0),
     )  # fmt: skip
     np.testing.assert_array_equal(used, given)
@@ -187,81 +185,3 @@ def test_rankings_past_the_cutoff_are_not_read(cutoff, relevance):
     gradient = plr.pl_rank_3(*problem, rankings=rankings)
     want = reference.pl_rank_3(*problem, rankings[:, :cutoff])
     np.testing.assert_allclose(gradient, want, rtol=0, atol=1e-13)
-
-
-class TestBaseline:
-    @pytest.mark.parametrize("cutoff", [1, 2, 3, 4])
-    @pytest.mark.parametrize("spread", [0.0, 1.0, 8.0, 400.0])
-    def test_unbiased(self, spread, cutoff):
-        """By enumeration of all rankings, the pilot's held fixed. Mutants: a baseline in one of its two places only, in
-        the pass and in the plain estimator."""  # fmt: skip
-        scores = spread * np.array([0.3, -1.0, 0.8, 0.0])
-        relevance = np.array([3.0, 1.0, 0.0, 7.0])
-        rank_weights = plr.dcg_weights(cutoff)
-        for rng in range(3):
-            with_baseline = reference.expectation(
-                lambda *args, rankings, rng=rng: plr.pl_rank_3(*args, rankings=rankings, rng=rng, baseline="pilot"),
-                scores, relevance, rank_weights,
-            )  # fmt: skip
-            without = reference.expectation(plr.pl_rank_3, scores, relevance, rank_weights)
-            np.testing.assert_allclose(with_baseline, without, rtol=0, atol=1e-13 * 10)
-
-    def test_pilot_is_independent_of_the_rankings(self):
-        """40000 estimates from as many rankings as the pilot has. Mutant: the pilot drawn from the first block."""
-        scores, relevance = np.array([0.3, -1.0, 0.8, 0.0]), np.array([3.0, 1.0, 0.0, 7.0])
-        rank_weights, n_queries = plr.dcg_weights(3), 40_000
-        estimates = plr.pl_rank_3(
-            np.tile(scores, n_queries), np.tile(relevance, n_queries), rank_weights,
-            offsets=4 * np.arange(n_queries + 1), n_samples=16, rng=6, baseline="pilot",
-        ).reshape(n_queries, 4)  # fmt: skip
-        exact = reference.exact_gradient(scores, relevance, rank_weights)
-        z = (estimates.mean(axis=0) - exact) / (estimates.std(axis=0) / np.sqrt(n_queries))
-        assert np.abs(z).max() < 6.5
-
-    @pytest.mark.parametrize("copies", [1, 20])
-    def test_baseline_is_the_mean_reward_after_each_rank(self, copies):
-        """The pilot ranks these items in order, as good as surely, so b is known; the given ranking is the reverse. To
-        each item b adds the sum over ranks of b_k (w_d / S_k while it is not placed, less 1 where it is). Mutants: no
-        baseline; the reward of the whole ranking for that after the rank; b_k at the rank behind."""
-        scores, relevance = np.array([0.0, -50.0, -100.0]), np.array([1.0, 2.0, 4.0])
-        rank_weights = np.array([1.0, 0.5, 0.25])
-        rankings = np.tile([2, 1, 0], (copies, 1))
-        with_baseline, without = (
-            plr.pl_rank_3(scores, relevance, rank_weights, rankings=rankings, rng=1, baseline=baseline)
-            for baseline in ("pilot", None)
-        )
-        first, second = 0.5 * 2.0 + 0.25 * 4.0, 0.25 * 4.0
-        np.testing.assert_allclose(with_baseline - without, [first + second, -second, -first], rtol=0, atol=1e-13)
-
-    @pytest.mark.parametrize(("n_docs", "cutoff", "least"), [(24, 24, 10.0), (120, 10, 3.0), (120, 100, 30.0)])
-    def test_less_variance(self, n_docs, cutoff, least):
-        """Mutant: a baseline of zeros."""
-        rng = np.random.default_rng(2)
-        scores, relevance = rng.normal(size=n_docs), 2.0 ** rng.integers(0, 5, n_docs) - 1.0
-        variance = [
-            np.var(
-                [plr.pl_rank_3(scores, relevance, plr.dcg_weights(cutoff), n_samples=64, rng=seed, baseline=baseline)
-                 for seed in range(60)], axis=0,
-            ).sum()
-            for baseline in (None, "pilot")
-        ]  # fmt: skip
-        assert variance[0] > least * variance[1]
-
-    def test_as_exact_as_one_by_one(self):
-        """The same baseline in every pass, in the longest lists where terms are noted too."""
-        rng = np.random.default_rng(3)
-        for n_docs, cutoff, spread in itertools.product([24, 300, 2000], [5, 24], [1.0, 6.0]):
-            scores, relevance = spread * rng.normal(size=n_docs), rng.integers(0, 5, n_docs).astype(float)
-            rankings = plr.sample_rankings(scores, 50, cutoff, rng=4)
-            kinds = [
-                gradients.sampled_estimate(
-                    variant, scores, relevance, plr.dcg_weights(cutoff), offsets=None, n_samples=50, rankings=rankings,
-                    rng=5, sampler="auto", n_threads=1, out=None, first_query=0, baseline="pilot",
-                )
-                for variant in (EstimatorKind.PL_RANK_3, EstimatorKind.PL_RANK_3_PLAIN)
-            ]  # fmt: skip
-            np.testing.assert_allclose(*kinds, rtol=0, atol=1e-12 * np.abs(kinds[1]).max() * 10)
-
-    def test_bad_name(self):
-        with pytest.raises(ValueError, match="baseline"):
-            plr.pl_rank_3([0.0, 1.0], [1, 0], [1.0], baseline="mean")

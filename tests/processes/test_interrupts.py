@@ -51,8 +51,6 @@ FINEST = {
     "expected_metric": (gradient(plr.expected_metric, method="sample"), 8 + 1000),
     # the items in order, the rest of the layout, the memory of sums; each block sample by sample, then read off
     "stochastic_rank": (gradient(plr.stochastic_rank), 3 + 1000 + 8),
-    # the tree, ten ranks of strata, rankings; then the estimate from these
-    "latin_hypercube": (gradient(plr.pl_rank_3, sampler="latin_hypercube"), 1 + 10 + 1000 + 8),
     "sample_rankings": (lambda: plr.sample_rankings(np.zeros(200), 1000, rng=0, n_threads=1), 8),
     # rows in groups of eight: documents or ranks
     "pairwise_logistic": (loss("pairwise_logistic"), 25),
@@ -67,9 +65,8 @@ FINEST = {
 @pytest.mark.parametrize("name", FINEST)
 def test_work_can_be_cut_finely(name, costs):
     """No piece of work is so large that the length of a round could not bound it. Mutants: SoftRank looks between
-    groups of documents alone, or on the way forth alone; the hypercube's query, or its strata, at one go; a block of
-    rankings used up at one go by PL-Rank-2; no look after StochasticRank has laid out its query, or a block
-    of its samples at one go."""
+    groups of documents alone, or on the way forth alone; a block of rankings used up at one go by PL-Rank-2; no look
+    after StochasticRank has laid out its query, or a block of its samples at one go."""
     call, least = FINEST[name]
     costs(round_ns=1e-3)
     assert looks_of(call) >= least
@@ -79,10 +76,9 @@ def test_work_can_be_cut_finely(name, costs):
     ("call", "steps"),
     [
         (loss("soft_rank", n_docs=3000, n_relevant=1, cutoff=200), 3 * 3000 * 200),
-        (gradient(plr.pl_rank_3, n_docs=500, n_samples=2000, cutoff=100, sampler="latin_hypercube"), 2000 * 100 * 10),
         (gradient(plr.pl_rank_cmc, n_docs=100, n_samples=2000, cutoff=20), 2000 * 100 * 20),
     ],
-    ids=["soft_rank", "latin_hypercube", "pl_rank_cmc"],
+    ids=["soft_rank", "pl_rank_cmc"],
 )
 @pytest.mark.parametrize("round_ns", [1e4, 1e5])
 def test_work_between_two_looks(call, steps, round_ns, costs):
@@ -152,8 +148,6 @@ def interrupted(call, after):
         "plr.pl_rank_2(np.zeros(200_000), np.ones(200_000), plr.dcg_weights(100), n_samples=10**6, out=big)",
         "plr.pl_rank_3(np.zeros(3000), np.ones(3000), plr.dcg_weights(5), offsets=np.arange(0, 3001, 3),"
         " n_samples=10**8)",
-        "plr.pl_rank_3(np.zeros(30_000), np.ones(30_000), plr.dcg_weights(1000), n_samples=20_000,"
-        " sampler='latin_hypercube')",
         "plr.stochastic_rank(np.zeros(200_000), np.ones(200_000), plr.dcg_weights(100), n_samples=10**6, out=big)",
         "plr.sample_rankings(np.zeros(1_000_000), 5000, 10, sampler='introselect')",
         "plr.sample_rankings(np.zeros(1_000_000), 10**6, 100)",

@@ -20,7 +20,6 @@ cdef struct Estimate:
     # its rankings
     intp_t n_samples
     const double *rewards        # (n_samples,) of given rankings, in place of relevance and rank weights; or NULL
-    const double *baseline       # (n_items,) taken off the reward after each rank (PL-Rank-3), or NULL
     bint can_be_complete         # whether their ranks past the cutoff are valid, and cost little to draw
     bint first_attempt
     int passes_to_come           # over the same rankings, after the one at hand

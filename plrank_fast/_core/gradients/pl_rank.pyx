@@ -15,10 +15,6 @@ PL-Rank-3   the same numbers as PL-Rank-2, with the sums over k accumulated once
             g_d = PR_rank(d)+1 + w_d (rho_d DR_rank(d) - RI_rank(d))
 
 An item that is not placed has PR = 0 and takes part in all K ranks.
-
-With a baseline b, PL-Rank-3 puts PR_{k+1} - b_k for the placed item's PR_{k+1} and PR_k - b_k for PR_k in RI. Given
-what is placed before rank k, an item is placed there with probability w_d / S_k: the two changes cancel in
-expectation for any b that does not depend on the ranking.
 """
 
 from libc.math cimport fabs
@@ -196,7 +192,7 @@ cdef void accumulate_pl_rank_3(
     cdef const int32_t *ranking
     cdef intp_t i, k, d, unplaced
     cdef intp_t cutoff = estimate.cutoff
-    cdef double direct, risk, absolute_direct, absolute_risk, shared, ratio, inverse, weight, baseline
+    cdef double direct, risk, absolute_direct, absolute_risk, shared, ratio, inverse, weight
     cdef bint lopsided
     for i in range(n_rankings):
         ranking = rankings + i * stride
@@ -217,14 +213,12 @@ cdef void accumulate_pl_rank_3(
                 absolute_risk *= ratio
             inverse = 1.0 / remaining.sums[k]
             direct += estimate.rank_weights[k] * inverse
-            baseline = estimate.baseline[k] if estimate.baseline != NULL else 0.0
-            risk += (future_reward[k] - baseline) * inverse
+            risk += future_reward[k] * inverse
             absolute_direct += fabs(estimate.rank_weights[k]) * inverse
-            absolute_risk += fabs(future_reward[k] - baseline) * inverse
+            absolute_risk += fabs(future_reward[k]) * inverse
             weight = weight_in_unit(remaining, d, remaining.unit_position[k])
-            estimate.gradient[d] += (
-                future_reward[k + 1] - baseline + weight * (estimate.relevance[d] * direct - risk))
-            state.own_terms[k] = fabs(future_reward[k + 1] - baseline) + weight * (
+            estimate.gradient[d] += future_reward[k + 1] + weight * (estimate.relevance[d] * direct - risk)
+            state.own_terms[k] = fabs(future_reward[k + 1]) + weight * (
                 fabs(estimate.relevance[d]) * absolute_direct + absolute_risk)
         if unplaced == remaining.n_leading:
             continue  # the ranking places every item

@@ -24,7 +24,6 @@ cdef extern from "gradients/pl_rank_groups.h" nogil:
         size_t cutoff
         size_t depth
         const double *rank_weights
-        const double *baseline
         const double *relevance
         double *weights
         double *records
@@ -96,7 +95,7 @@ cdef inline double largest_amplification(double n_rankings) noexcept nogil:
 cdef bint is_exact(const PLRankGroups *state, double total_risk, double total_direct) noexcept nogil:
     """Whether the backward pass has amplified rounding within the limit since the sums were flushed last."""
     cdef double limit = largest_amplification(state.since_flush) / state.sums.total_weight
-    return state.sums.baseline != NULL or (
+    return (
         total_direct <= limit * state.since_flush * state.sums.rank_weights[0]
         and total_risk <= limit * sum_of_lanes(state.sums.first_reward))
 
@@ -169,12 +168,10 @@ cdef bint choose_pass(Estimate *estimate, PLRankGroups *state) noexcept nogil:
     """Whether to go backward or forward, and over how many ranks; False if neither would do."""
     cdef const Weights *weights = estimate.weights
     cdef intp_t n_items = estimate.n_items, cutoff = estimate.cutoff
-    cdef double limit = largest_amplification(min(estimate.n_samples, state.flush_after))
+    cdef double limit = HOPELESS * largest_amplification(min(estimate.n_samples, state.flush_after))
     # two remaining weights are multiplied, and must not leave a double's range
     cdef bint in_range = weights.spread <= LARGEST_SPREAD
     cdef bint can_complete = estimate.can_be_complete and n_items <= PLR_NETWORK_ITEMS and in_range
-    if estimate.baseline == NULL:
-        limit *= HOPELESS  # with a baseline the bound known in advance is all there is
     state.backward = estimate.first_attempt and weights.most_draws <= limit and is_not_negative(estimate)
     # what is left over is cheaper to sum from the ranks past the cutoff if these are few
     estimate.depth = n_items if can_complete and 2 * cutoff > n_items else cutoff
@@ -217,7 +214,6 @@ cdef void begin_sums(Estimate *estimate, pl_rank_groups *sums, bint few, Layout 
     sums.n_items = estimate.n_items
     sums.cutoff = estimate.cutoff
     sums.depth = estimate.depth
-    sums.baseline = estimate.baseline
     sums.total_weight = estimate.weights.total
     for k in range(estimate.depth):
         rank_weights[k] = estimate.rank_weights[k] if k < estimate.cutoff else 0.0

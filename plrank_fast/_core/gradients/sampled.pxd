@@ -26,12 +26,10 @@ cdef struct Source:
     const uint64_t *key
     uint64_t first_query
     uint64_t first_block        # of every query, as in ``Draw``
-    bint pilot                  # whether PL-Rank-3 takes off a baseline from rankings of its own
 
 cdef Estimator estimator_of(int kind, bint with_hessian) noexcept nogil
 cdef size_t query_workspace(
     const Estimator *estimator, intp_t n_items, intp_t cutoff, intp_t n_samples, bint drawn) noexcept nogil
-cdef size_t baseline_workspace(intp_t n_items, intp_t cutoff, bint pilot) noexcept nogil
 cdef void estimate_drawn(
     const Estimator *estimator, Estimate *estimate, const Source *source, intp_t query, char *workspace
 ) noexcept nogil

@@ -22,7 +22,6 @@ class EstimatorKind(IntEnum):
 def sampled_estimate(
     kind: int,
     sampler: int,
-    pilot: bool,
     scores: NDArray[np.float64],
     relevance: NDArray[np.float64] | None,
     rank_weights: NDArray[np.float64],

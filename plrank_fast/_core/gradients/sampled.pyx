@@ -3,8 +3,6 @@
 A block is drawn and used up before the next one, so memory is O(D + K) per thread however many samples are asked for.
 """
 
-from libc.string cimport memset
-
 from plrank_fast._core.gradients.conditional cimport conditional_estimator
 from plrank_fast._core.gradients.estimator cimport Estimate, Estimator, estimate_of, ns_per_sample
 from plrank_fast._core.gradients.exposure cimport exposure_estimator
@@ -43,11 +41,6 @@ from plrank_fast._core.sampling.samplers cimport (
     thread_sampler,
     thread_sampler_workspace,
 )
-
-# rankings of the pilot, and the number of their block, which no other block has
-cdef enum:
-    PILOT = 16
-cdef uint64_t PILOT_BLOCK = <uint64_t>1 << 63
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -135,61 +128,17 @@ cdef void accumulate_rows(
         first += group
 
 
-cdef inline size_t baseline_bytes(intp_t n_items, intp_t cutoff) noexcept nogil:
-    return aligned(max(cutoff, deepest(n_items, cutoff)) * sizeof(double))
-
-
-cdef size_t baseline_workspace(intp_t n_items, intp_t cutoff, bint pilot) noexcept nogil:
-    """Bytes of the baseline, of the rankings of its pilot and of their sampler."""
-    if not pilot:
-        return 0
-    return baseline_bytes(n_items, cutoff) + rankings_bytes(PILOT, cutoff) + sampler_workspace(n_items, cutoff, PILOT)
-
-
-cdef char *draw_baseline(
-    Estimate *estimate, const Source *source, intp_t query, char *workspace
-) noexcept nogil:
-    """Mean reward after each rank over a few rankings of a stream of their own, if a pilot is asked for.
-
-    Returns the first byte of ``workspace`` that is free again.
-    """
-    cdef Draw draw = describe_draw(estimate, source, query)
-    cdef Sampler sampler
-    cdef intp_t cutoff = estimate.cutoff, i, k
-    cdef double *baseline = <double *>workspace
-    cdef int32_t *rows
-    cdef double reward
-    estimate.baseline = NULL
-    if not source.pilot:
-        return workspace
-    estimate.baseline = baseline
-    workspace += baseline_bytes(estimate.n_items, cutoff)
-    rows = <int32_t *>workspace
-    draw.n_samples = PILOT
-    prepare_sampler(&sampler, &draw, estimate.weights, workspace + rankings_bytes(PILOT, cutoff))
-    start_block(&sampler, &draw, PILOT_BLOCK)
-    draw_rows(&sampler, PILOT, rows, cutoff)
-    memset(baseline, 0, baseline_bytes(estimate.n_items, cutoff))
-    for i in range(PILOT):
-        reward = 0.0
-        for k in range(cutoff - 1, -1, -1):
-            baseline[k] += reward / PILOT
-            reward += estimate.rank_weights[k] * estimate.relevance[rows[i * cutoff + k]]
-    return workspace
-
-
 cdef char *weigh_items(
     const Estimator *estimator, Estimate *estimate, Weights *weights, const Source *source, intp_t query,
     char *workspace
 ) noexcept nogil:
-    """What most estimators need: weights of the items, and a baseline if a pilot is asked for."""
+    """What most estimators need: weights of the items. Returns the first byte of ``workspace`` that is free again."""
     cdef Draw draw = describe_draw(estimate, source, query)
     cdef bint sort = (
-        estimator.asks_for_spread or source.pilot or source.given == NULL and asks_for_spread(&draw, estimate.n_items))
+        estimator.asks_for_spread or source.given == NULL and asks_for_spread(&draw, estimate.n_items))
     estimate.weights = weights
     estimate.n_samples = source.n_samples
-    workspace = weigh(weights, estimate.scores, estimate.n_items, estimate.cutoff, sort, workspace)
-    return draw_baseline(estimate, source, query, workspace)
+    return weigh(weights, estimate.scores, estimate.n_items, estimate.cutoff, sort, workspace)
 
 
 cdef void estimate_given(
@@ -375,7 +324,7 @@ cdef int estimate_long_query(const void *call_, intp_t query, int n_threads) exc
     cdef int later
     cdef Workspaces estimating = Workspaces(
         1, rankings_bytes(GROUP_SIZE, deep) + weights_workspace(n_items)
-        + estimator.workspace(n_items, cutoff) + baseline_workspace(n_items, cutoff, source.pilot))
+        + estimator.workspace(n_items, cutoff))
     cdef Workspaces thread_samplers = Workspaces(
         n_threads, 0 if source.given != NULL else thread_sampler_workspace(n_items, cutoff, source.n_samples))
     cdef int32_t *columns = <int32_t *>estimating.of_thread(0)
@@ -423,14 +372,12 @@ cdef void describe_batch(
     batch.query = estimate_in_batch
     batch.long_query = estimate_long_query
     batch.fewest_items = call.estimator.fewest_items
-    batch.workspace = (
-        query_workspace(&call.estimator, longest, cutoff, n_samples, drawn)
-        + baseline_workspace(longest, cutoff, call.source.pilot))
+    batch.workspace = query_workspace(&call.estimator, longest, cutoff, n_samples, drawn)
     batch.cost = cost_of_query
 
 
 def sampled_estimate(
-    int kind, int sampler, bint pilot, const double[::1] scores, const double[::1] relevance,
+    int kind, int sampler, const double[::1] scores, const double[::1] relevance,
     const double[:, ::1] rank_weights, const int64_t[::1] offsets, intp_t n_samples,
     const int32_t[:, :, ::1] rankings, const uint64_t[::1] key,
     uint64_t first_query, int n_threads, double[::1] out, double[::1] hessian, const double[:, ::1] rewards=None
@@ -456,7 +403,6 @@ def sampled_estimate(
     if hessian.shape[0] > 0:
         call.hessian = &hessian[0]
     call.source.sampler = sampler
-    call.source.pilot = pilot
     call.source.n_samples = n_samples
     call.source.given = NULL
     call.source.length = 0
@@ -495,7 +441,6 @@ def lone_estimate(
         return None
     n_results = 1 if kind == METRIC else query.n_items
     call.source.sampler = samplers[sampler]
-    call.source.pilot = False
     call.source.given = NULL
     call.source.length = 0
     call.source.key = key

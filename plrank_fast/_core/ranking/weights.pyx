@@ -19,8 +19,6 @@ cdef extern from "ranking/weights.h" nogil:
 
 cdef const weights_kernels *kernels = weights_kernels_at(simd_level())
 
-LARGEST_SPREAD = PLR_LARGEST_SPREAD  # nats between items whose weights may share a unit
-
 
 cdef void relative_weights_of(const double *scores, double highest, double *out, intp_t n_items) noexcept nogil:
     """out[d] = exp(score - highest), in vector registers; the scores lie within 700 of the highest."""

@@ -292,10 +292,9 @@ PLR_INLINE void add_unplaced(const pl_rank_groups *pass, size_t length)
  * Passes
  * --------------------------------------------------------------------------------------------------------------- */
 
-PLR_INLINE void backward_some(pl_rank_groups *pass, const int32_t *columns, size_t first, size_t n_lanes, int copies,
-                              int with_baseline)
+PLR_INLINE void backward_some(pl_rank_groups *pass, const int32_t *columns, size_t first, size_t n_lanes, int copies)
 {
-    const double *rank_weights = pass->rank_weights, *baselines = pass->baseline;
+    const double *rank_weights = pass->rank_weights;
     columns += first;
     numbers left =
         is_complete(pass) ? sum_of_tail(pass, columns, copies) : all_minus_placed(pass, columns, n_lanes, copies);
@@ -303,22 +302,19 @@ PLR_INLINE void backward_some(pl_rank_groups *pass, const int32_t *columns, size
     numbers inverse = {{{0}}};
     numbers after = {{{0}}}, risk = {{{0}}}, direct = {{{0}}};
     for (size_t k = pass->cutoff; k-- > 0;) {
-        const vec_narrow baseline = with_baseline ? baselines[k] - (vec_narrow){0} : (vec_narrow){0};
         records at = records_at(pass, columns, k, copies);
         numbers relevance, weight, terms;
         load_items(&at, &relevance, &weight, copies);
         PLR_UNROLL
         for (int i = 0; i < VECTORS; i++) {
             terms.v[i] = after.v[i] + weight.v[i] * (risk.v[i] - relevance.v[i] * direct.v[i]);
-            if (with_baseline)
-                terms.v[i] -= baseline;
             after.v[i] += rank_weights[k] * relevance.v[i];
             left.v[i] += weight.v[i];
         }
         inverse = reciprocals(&left);
         PLR_UNROLL
         for (int i = 0; i < VECTORS; i++) {
-            risk.v[i] += (with_baseline ? after.v[i] - baseline : after.v[i]) * inverse.v[i];
+            risk.v[i] += after.v[i] * inverse.v[i];
             direct.v[i] += rank_weights[k] * inverse.v[i];
         }
         add_terms(&at, &terms, copies);
@@ -329,9 +325,9 @@ PLR_INLINE void backward_some(pl_rank_groups *pass, const int32_t *columns, size
 }
 
 PLR_INLINE void forward_some(pl_rank_groups *pass, const int32_t *columns, size_t first, size_t n_lanes, int copies,
-                             int with_baseline, int complete)
+                             int complete)
 {
-    const double *rank_weights = pass->rank_weights, *baselines = pass->baseline;
+    const double *rank_weights = pass->rank_weights;
     double *states = pass->scratch; /* [PR_{k+1}, S_k] of each rank */
     columns += first;
     numbers relevance, weight;
@@ -351,7 +347,6 @@ PLR_INLINE void forward_some(pl_rank_groups *pass, const int32_t *columns, size_
     }
     for (size_t k = 0; k < pass->cutoff; k++) {
         const vec_narrow theta = rank_weights[k] - (vec_narrow){0};
-        const vec_narrow baseline = with_baseline ? baselines[k] - (vec_narrow){0} : (vec_narrow){0};
         records at = records_at(pass, columns, k, copies);
         numbers terms, after = load_numbers(states + 2 * SAMPLES * k);
         left = load_numbers(states + 2 * SAMPLES * k + SAMPLES);
@@ -359,11 +354,9 @@ PLR_INLINE void forward_some(pl_rank_groups *pass, const int32_t *columns, size_
         load_items(&at, &relevance, &weight, copies);
         PLR_UNROLL
         for (int i = 0; i < VECTORS; i++) {
-            risk.v[i] += (with_baseline ? reward.v[i] - baseline : reward.v[i]) * inverse.v[i];
+            risk.v[i] += reward.v[i] * inverse.v[i];
             direct.v[i] += theta * inverse.v[i];
             terms.v[i] = after.v[i] + weight.v[i] * (relevance.v[i] * direct.v[i] - risk.v[i]);
-            if (with_baseline)
-                terms.v[i] -= baseline;
         }
         reward = after;
         add_terms(&at, &terms, copies);
@@ -384,31 +377,26 @@ PLR_INLINE void forward_some(pl_rank_groups *pass, const int32_t *columns, size_
 }
 
 PLR_INLINE void forward_complete(pl_rank_groups *pass, const int32_t *columns, size_t first, size_t n_lanes,
-                                 int copies, int with_baseline)
+                                 int copies)
 {
-    forward_some(pass, columns, first, n_lanes, copies, with_baseline, 1);
+    forward_some(pass, columns, first, n_lanes, copies, 1);
 }
 
-PLR_INLINE void forward_marked(pl_rank_groups *pass, const int32_t *columns, size_t first, size_t n_lanes, int copies,
-                               int with_baseline)
+PLR_INLINE void forward_marked(pl_rank_groups *pass, const int32_t *columns, size_t first, size_t n_lanes, int copies)
 {
-    forward_some(pass, columns, first, n_lanes, copies, with_baseline, 0);
+    forward_some(pass, columns, first, n_lanes, copies, 0);
 }
 
-/* The loops above with the number of sums, and whether there is a baseline, known to the compiler. */
+/* The loops above with the number of sums known to the compiler. */
 #define SPECIALISE(some)                                                                 \
     const size_t length = plr_record_length(pass->n_items);                              \
     for (size_t i = 0; i < pass->depth * PLR_GROUP_SIZE; i++)                              \
         columns[i] *= (int32_t)(length * sizeof(double));                                \
     for (size_t first = 0; first < n_lanes; first += SAMPLES) {                          \
-        if (pass->baseline && length == 8)                                               \
-            some(pass, columns, first, n_lanes - first, 4, 1);                           \
-        else if (pass->baseline)                                                         \
-            some(pass, columns, first, n_lanes - first, 2, 1);                           \
-        else if (length == 8)                                                            \
-            some(pass, columns, first, n_lanes - first, 4, 0);                           \
+        if (length == 8)                                                                 \
+            some(pass, columns, first, n_lanes - first, 4);                              \
         else                                                                             \
-            some(pass, columns, first, n_lanes - first, 2, 0);                           \
+            some(pass, columns, first, n_lanes - first, 2);                              \
     }
 
 static void backward(pl_rank_groups *pass, int32_t *columns, size_t n_lanes)
@@ -465,10 +453,7 @@ static void backward_noting(pl_rank_groups *pass, const int32_t *columns, size_t
     for (size_t first = 0; first < n_lanes; first += SAMPLES) {
         const size_t length = n_lanes - first < SAMPLES ? n_lanes - first : SAMPLES;
         gather(pass, columns + first, length);
-        if (pass->baseline)
-            backward_some(pass, columns, first, length, 0, 1);
-        else
-            backward_some(pass, columns, first, length, 0, 0);
+        backward_some(pass, columns, first, length, 0);
         note(pass, columns + first, length);
     }
 }

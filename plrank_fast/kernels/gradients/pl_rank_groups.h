@@ -15,7 +15,6 @@ typedef struct {
     size_t cutoff;              /* ranks that count, K */
     size_t depth;               /* ranks in the columns: cutoff, or all n_items */
     const double *rank_weights; /* (depth,) theta, 0 past the cutoff */
-    const double *baseline;     /* (depth,) taken off the reward after each rank, or NULL */
     const double *relevance;    /* (n_items,) */
     double *weights;            /* (n_items,); others while a kernel runs */
     double *records;            /* (n_items + 1, record_length), all 0 for the dummy */
