@@ -66,11 +66,11 @@ class Timed(BoostingObjective):
         return result
 
 
-class TimedDataset(Timed, plrank_fast.lightgbm.DatasetObjective):
+class TimedDataset(Timed, plrank_fast.lightgbm.Objective):
     """For LightGBM."""
 
 
-class TimedMatrix(Timed, plrank_fast.xgboost.MatrixObjective):
+class TimedMatrix(Timed, plrank_fast.xgboost.Objective):
     """For XGBoost."""
 
 
@@ -95,11 +95,11 @@ def with_lightgbm(parts: list[RankingData], kind: str, shrinkage: float, seed: i
     if stop:
         options = {
             "valid_sets": [dataset.create_valid(vali.features, vali.labels, group=sizes(vali))],
-            "feval": plrank_fast.lightgbm.ndcg(n_threads=1),
+            "feval": plrank_fast.lightgbm.Metric(n_threads=1),
             "callbacks": [lightgbm.early_stopping(PATIENCE, verbose=False)],
         }
     model = lightgbm.train(parameters, dataset, rounds, **options)
-    best = dict(model.best_score.get("valid_0", {})).get("ndcg@10", 0.0)
+    best = dict(model.best_score.get("valid_0", {})).get("ndcg_plrank@10", 0.0)
     return np.asarray(model.predict(test.features)), best, model.best_iteration
 
 
@@ -122,8 +122,8 @@ def with_xgboost(parts: list[RankingData], kind: str, shrinkage: float, seed: in
     if stop:
         options |= {
             "evals": [(matrices[1], "vali")],
-            "custom_metric": plrank_fast.xgboost.ndcg(n_threads=1),
-            "callbacks": [xgboost.callback.EarlyStopping(PATIENCE, metric_name="ndcg@10", maximize=True)],
+            "custom_metric": plrank_fast.xgboost.Metric(n_threads=1),
+            "callbacks": [xgboost.callback.EarlyStopping(PATIENCE, metric_name="ndcg_plrank@10", maximize=True)],
         }
         parameters["disable_default_eval_metric"] = 1
     model = xgboost.train(parameters, matrices[0], rounds, verbose_eval=False, **options)

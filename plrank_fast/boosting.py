@@ -27,24 +27,22 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from plrank_fast import validation
-from plrank_fast.gradients import pl_rank_3, pl_rank_cmc, pl_rank_exact
+from plrank_fast.gradients import pl_rank_exact
 from plrank_fast.metrics import NORMALISATIONS, dcg
 from plrank_fast.probabilities import expected_metric
 from plrank_fast.rank_weights import dcg_weights, gains
 from plrank_fast.validation import FloatArray, IntArray
+from plrank_fast.value_and_gradient import EXACT, METHODS, SAMPLED, SHORT_NAMES, resolve_method
 
 Gain: TypeAlias = "str | Callable[[FloatArray], ArrayLike]"
 
-METHODS = ("exact", "cmc", "pl_rank_3")
 CURVATURES = ("gradient", "hessian", "majorizer", "constant")
+ADAPTERS = "Objective or Metric of plrank_fast.lightgbm or plrank_fast.xgboost"
 GAINS = ("exponential", "linear")
-N_SAMPLES = {"cmc": 1, "pl_rank_3": 100}
-
-# Defaults by list length. Short and long are what was measured: 8 to 20 documents a query, and 430. Between them
-# nothing was, and 100 is the middle on a logarithmic scale.
-LONG_LIST = 100.0
-CUTOFF_SHORT, CUTOFF_LONG = 10, 30
-SHRINKAGE_SHORT, SHRINKAGE_LONG = 30.0, 5.0
+WITH_HESSIAN = ("auto", EXACT, "pl_rank_cmc", "pl_rank_3", *SHORT_NAMES)
+DEFAULT_CUTOFF = 10
+SMALLEST_SHRINKAGE, LARGEST_SHRINKAGE = 1e-20, 1e20  # libraries keep gradients in float32
+NO_SPLIT = "a parameter keeps it from splitting (in LightGBM, bagging_by_query=True does so with any custom objective)"
 
 LEAST_CURVATURE = 1e-3  # of the average document's; keeps leaves of documents without gradient from dividing by 0
 MOST_GRADES = 64  # different gains that the majorizer takes, one gradient each
@@ -70,6 +68,10 @@ class Workers:
         """Numbers that distinguish this process from the others in the seeds of its random numbers."""
         return ()
 
+    def __call__(self, *_: Any) -> Any:
+        """Refuse to be called by a library that needs an adapter."""
+        validation.of_type(False, "an objective or metric that a library calls", ADAPTERS, type(self).__name__)
+
     def _mean(self, values: FloatArray) -> float:
         """Mean over all values of all processes; 0 if there are none."""
         total, number = self._added(np.array([values.sum(), values.size], dtype=np.float64))
@@ -79,26 +81,16 @@ class Workers:
 ONE_PROCESS = Workers()
 
 
-def default_cutoff(offsets: IntArray, workers: Workers = ONE_PROCESS) -> int:
-    """Cutoff for queries of this length: 10, and 30 where they have more than 100 documents on average."""
-    return CUTOFF_LONG if _mean_length(offsets, workers) > LONG_LIST else CUTOFF_SHORT
-
-
-def default_shrinkage(offsets: IntArray, workers: Workers = Workers()) -> float:  # noqa: B008, it has no state
-    """Shrinkage for queries of this length: 30 documents, and 5 where they have more than 100 on average."""
-    return SHRINKAGE_LONG if _mean_length(offsets, workers) > LONG_LIST else SHRINKAGE_SHORT
-
-
 class BoostingObjective(Workers):
     """Expected NDCG, or any other metric of its form, as boosted trees ask for it.
 
     Parameters
     ----------
-    method : {"exact", "cmc", "pl_rank_3"}
-        Which gradient: ``pl_rank_exact``, or ``pl_rank_cmc`` or ``pl_rank_3`` with fresh rankings each round.
+    method : str
+        Estimator of the gradient, by the names of ``value_and_gradient``. The sampled ones draw fresh rankings each
+        round.
     cutoff : int, optional
-        Ranks that count, with the weights of DCG. By default 10, or 30 where the queries have more than 100 documents
-        on average.
+        Ranks that count, with the weights of DCG; 10 by default.
     rank_weights : array_like, shape (K,), optional
         Other weights of ranks, in place of ``cutoff``.
     gain : {"exponential", "linear"} or callable
@@ -112,12 +104,11 @@ class BoostingObjective(Workers):
         ``g_i = sum_j (rho_i - rho_j) c_ij``; at least ``|g_i|``, and equal to it for binary relevance; it costs one
         gradient per grade.
         "constant": 1, plain gradient descent.
-    shrinkage : float, optional
+    shrinkage : float
         Both numbers are divided by it, so that a regularisation of 1 (``reg_lambda=1`` of XGBoost, its default, and
-        ``lambda_l2=1`` of LightGBM) counts as so many average documents. By default 30, or 5 where the queries have
-        more than 100 documents on average.
+        ``lambda_l2=1`` of LightGBM) counts as so many average documents.
     n_samples : int, optional
-        Rankings for each query and round: 1 for "cmc", 100 for "pl_rank_3".
+        Rankings for each query and round of the sampled methods: by default 1 for "cmc" and 100 for the others.
     rtol : float
         Accuracy of "exact".
     seed : int
@@ -162,7 +153,7 @@ class BoostingObjective(Workers):
         gain: Gain = "exponential",
         normalize: str = "query",
         curvature: str = "gradient",
-        shrinkage: float | None = None,
+        shrinkage: float = 30.0,
         n_samples: int | None = None,
         rtol: float = 1e-4,
         seed: int = 0,
@@ -171,14 +162,16 @@ class BoostingObjective(Workers):
     ) -> None:
         validation.only_one({"cutoff": cutoff, "rank_weights": rank_weights})
         self.method = validation.choice(method, "method", METHODS)
+        if curvature == "hessian":
+            validation.choice(method, "method with curvature='hessian'", WITH_HESSIAN)
         self.cutoff = None if cutoff is None else validation.count(cutoff, "cutoff", 1)
         self.rank_weights = None if rank_weights is None else validation.real_array(rank_weights, "rank_weights")
         self.gain = _checked_gain(gain)
         self.normalize = validation.choice(normalize, "normalize", NORMALISATIONS)
         self.curvature = validation.choice(curvature, "curvature", CURVATURES)
-        self.shrinkage = None if shrinkage is None else validation.positive_real(shrinkage, "shrinkage")
+        self.shrinkage = validation.between(shrinkage, "shrinkage", SMALLEST_SHRINKAGE, LARGEST_SHRINKAGE)
         self.n_samples = None if n_samples is None else validation.count(n_samples, "n_samples", 1)
-        self.rtol = validation.positive_real(rtol, "rtol")
+        self.rtol = validation.relative_tolerance(rtol, "rtol")
         self.seed = validation.count(seed, "seed", 0)
         self.first_round = validation.count(first_round, "first_round", 0)
         self.n_threads = validation.threads(n_threads)
@@ -229,18 +222,25 @@ class BoostingObjective(Workers):
         data = self._data_set(labels, offsets, weights, scores_)
         if round_number is not None:
             round_number = validation.count(round_number, "round_number", 0)
-        elif self.method == "exact":
-            round_number = 0  # nothing depends on it
         else:
             round_number = data.rounds.next(scores_, self.first_round)
         seed = np.random.SeedSequence([self.seed, round_number, *self._place()])
         gradient, curvature = self._raw_derivatives(scores_, data, seed)
         unit = self._mean(curvature)
         if unit == 0.0:  # nothing to learn
-            return np.zeros_like(gradient), np.full_like(gradient, LEAST_CURVATURE / data.shrinkage)
-        gradient /= -unit * data.shrinkage
-        curvature /= unit * data.shrinkage
-        curvature += LEAST_CURVATURE / data.shrinkage
+            return np.zeros_like(gradient), np.full_like(gradient, LEAST_CURVATURE / self.shrinkage)
+        gradient /= -unit * self.shrinkage
+        curvature /= unit * self.shrinkage
+        curvature += LEAST_CURVATURE / self.shrinkage
+        return gradient, curvature
+
+    def _round(
+        self, scores: ArrayLike, labels: ArrayLike, offsets: IntArray, weights: FloatArray | None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Derivatives of the next round of a training, with a warning if the first tree was none."""
+        gradient, curvature = self.derivatives(scores, labels, offsets, weights=weights)
+        if self._data_sets[0].rounds.at_start == 2 and gradient.any():
+            warn(f"the first tree has left all scores where they were: {NO_SPLIT}", stacklevel=3)
         return gradient, curvature
 
     def _raw_derivatives(
@@ -271,12 +271,13 @@ class BoostingObjective(Workers):
         seed: np.random.SeedSequence,
         hessian: bool = False,
     ) -> Any:
-        batch: dict[str, Any] = {"offsets": data.offsets, "hessian": hessian, "n_threads": self.n_threads}
-        if self.method == "exact":
+        batch: dict[str, Any] = {"offsets": data.offsets, "n_threads": self.n_threads}
+        if hessian:
+            batch["hessian"] = True
+        if data.method == EXACT:
             return pl_rank_exact(scores, relevance, data.rank_weights, rtol=self.rtol, **batch)
-        estimator = pl_rank_cmc if self.method == "cmc" else pl_rank_3
-        n_samples = N_SAMPLES[self.method] if self.n_samples is None else self.n_samples
-        return estimator(scores, relevance, data.rank_weights, n_samples=n_samples, rng=seed, **batch)
+        n_samples = self.n_samples or (1 if data.method == "pl_rank_cmc" else 100)
+        return SAMPLED[data.method](scores, relevance, data.rank_weights, n_samples=n_samples, rng=seed, **batch)
 
     def _data_set(
         self, labels: ArrayLike, offsets: ArrayLike | None, weights: ArrayLike | None, scores: FloatArray
@@ -294,8 +295,8 @@ class BoostingObjective(Workers):
 
     def _prepared(self, given: _Given) -> _DataSet:
         offsets = given.offsets
-        cutoff = default_cutoff(offsets, self) if self.cutoff is None else self.cutoff
-        rank_weights = dcg_weights(cutoff) if self.rank_weights is None else self.rank_weights
+        rank_weights = _rank_weights(self.cutoff, self.rank_weights, offsets)
+        method = resolve_method(self.method, offsets, rank_weights.size)
         relevance = relevance_of(given.labels, self.gain)
         factor, relevance = _factor_of_queries(relevance, rank_weights, offsets, self.normalize, self.n_threads, self)
         if relevance.size and not factor.any():
@@ -307,13 +308,13 @@ class BoostingObjective(Workers):
         factor_of_documents = np.repeat(factor * given.weights, np.diff(offsets))
         return _DataSet(
             given=given,
+            method=method,
             offsets=offsets,
             rank_weights=rank_weights,
             relevance=relevance,
             factor=factor_of_documents,
             target=relevance * factor_of_documents,
             grades=grades,
-            shrinkage=default_shrinkage(offsets, self) if self.shrinkage is None else self.shrinkage,
             rounds=_Rounds(),
         )
 
@@ -360,7 +361,7 @@ class RankingMetric(Workers):
     >>> from plrank_fast.boosting import RankingMetric
     >>> metric = RankingMetric(cutoff=2)
     >>> metric.name
-    'ndcg@2'
+    'ndcg_plrank@2'
     >>> round(metric.evaluate([0.1, 0.9, 0.3, 0.2], [1, 0, 2, 0], offsets=[0, 2, 4]), 3)
     0.815
     """
@@ -377,19 +378,22 @@ class RankingMetric(Workers):
         n_threads: int | None = None,
     ) -> None:
         validation.only_one({"cutoff": cutoff, "rank_weights": rank_weights})
-        if rank_weights is None:
-            rank_weights = dcg_weights(CUTOFF_SHORT if cutoff is None else validation.count(cutoff, "cutoff", 1))
-        self.rank_weights = validation.real_array(rank_weights, "rank_weights")
+        self.cutoff = None if cutoff is None else validation.count(cutoff, "cutoff", 1)
+        self.rank_weights = None if rank_weights is None else validation.real_array(rank_weights, "rank_weights")
         self.gain = _checked_gain(gain)
         self.expected = validation.flag(expected, "expected")
         self.empty = float(validation.real_array(empty, "empty", ndim=(0,)))
-        self.rtol = validation.positive_real(rtol, "rtol")
+        self.rtol = validation.relative_tolerance(rtol, "rtol")
         self.n_threads = validation.threads(n_threads)
 
     @property
     def name(self) -> str:
-        """Name under which values are reported; it begins with "ndcg", which XGBoost knows to be maximised."""
-        return f"ndcg{'_expected' if self.expected else ''}@{self.rank_weights.size}"
+        """Name under which values are reported.
+
+        It begins with "ndcg", which XGBoost knows to be maximised, and is not the name of any library's own metric.
+        """
+        ranks = (self.cutoff or DEFAULT_CUTOFF) if self.rank_weights is None else self.rank_weights.size
+        return f"ndcg_{'expected' if self.expected else 'plrank'}@{ranks}"
 
     def evaluate(
         self,
@@ -403,14 +407,15 @@ class RankingMetric(Workers):
         scores_ = validation.real_array(scores, "scores")
         given = _Given.of(labels, offsets, weights, scores_)
         relevance = relevance_of(given.labels, self.gain)
+        rank_weights = _rank_weights(self.cutoff, self.rank_weights, given.offsets)
         batch: dict[str, Any] = {"offsets": given.offsets, "n_threads": self.n_threads}
         factor, relevance = _factor_of_queries(
-            relevance, self.rank_weights, given.offsets, "query", self.n_threads, self, differing=False
+            relevance, rank_weights, given.offsets, "query", self.n_threads, self, differing=False
         )
         if self.expected:
-            reached = expected_metric(scores_, relevance, self.rank_weights, rtol=self.rtol, **batch)
+            reached = expected_metric(scores_, relevance, rank_weights, rtol=self.rtol, **batch)
         else:
-            reached = dcg(scores_, relevance, self.rank_weights, **batch)
+            reached = dcg(scores_, relevance, rank_weights, **batch)
         values = np.where(factor > 0.0, reached * factor, self.empty)
         value, total = self._added(np.array([values @ given.weights, given.weights.sum()]))
         return float(value / total) if total > 0.0 else self.empty
@@ -427,9 +432,11 @@ def _checked_gain(gain: Gain) -> Gain:
     return gain if callable(gain) else validation.choice(gain, "gain", GAINS)
 
 
-def _mean_length(offsets: IntArray, workers: Workers) -> float:
-    lengths = np.diff(offsets)
-    return workers._mean(lengths[lengths > 0])
+def _rank_weights(cutoff: int | None, rank_weights: FloatArray | None, offsets: IntArray) -> FloatArray:
+    """The rank weights given, or those of DCG, of which no query needs more than it has documents."""
+    if rank_weights is not None:
+        return rank_weights
+    return dcg_weights(min(DEFAULT_CUTOFF if cutoff is None else cutoff, max(1, validation.longest_list(offsets))))
 
 
 def _factor_of_queries(
@@ -502,13 +509,13 @@ class _DataSet:
     """A data set made ready; the objective is the metric of ``target``, which is relevance times factor."""
 
     given: _Given
+    method: str
     offsets: IntArray
     rank_weights: FloatArray
     relevance: FloatArray
     factor: FloatArray
     target: FloatArray
     grades: FloatArray
-    shrinkage: float
     rounds: _Rounds
 
 
@@ -518,6 +525,7 @@ class _Rounds:
     def __init__(self) -> None:
         self.number = -1
         self.start: FloatArray | None = None
+        self.at_start = 0  # rounds at the scores of the first, before any other
         self.moved = False
 
     def next(self, scores: FloatArray, first_round: int) -> int:
@@ -532,8 +540,9 @@ class _Rounds:
             and np.array_equal(scores, self.start)
         )
         if self.start is None or (at_start and self.moved):
-            self.start, self.moved, self.number = scores.copy(), False, first_round
+            self.start, self.moved, self.number, self.at_start = scores.copy(), False, first_round, 1
         else:
             self.moved = self.moved or not at_start
             self.number += 1
+            self.at_start += not self.moved
         return self.number

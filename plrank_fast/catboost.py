@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from plrank_fast import validation
-from plrank_fast.boosting import BoostingObjective, RankingMetric, default_shrinkage
+from plrank_fast.boosting import BoostingObjective, RankingMetric
 from plrank_fast.extras import import_extra
 from plrank_fast.offsets import offsets_from_qid
 from plrank_fast.validation import FloatArray, IntArray
@@ -99,8 +99,7 @@ def train(
     objective = BoostingObjective() if objective is None else objective
     metric = RankingMetric() if metric is None else metric
     labels, offsets, weights, scores = _read(pool)
-    shrinkage = default_shrinkage(offsets) if objective.shrinkage is None else objective.shrinkage
-    settings = {**DEFAULTS, "l2_leaf_reg": shrinkage, **parameters, **NEWTON_STEP}
+    settings = {**DEFAULTS, "l2_leaf_reg": objective.shrinkage, **parameters, **NEWTON_STEP}
     seed = validation.count(settings.pop("random_seed", 0), "random_seed", 0)
     threads = settings.get("thread_count", -1)
     new_tree = _model_without_importances(catboost)

@@ -6,8 +6,8 @@ documents, and neither library reports it. `whole_queries` moves the ends of par
 `group_sizes` turns query identifiers into what LightGBM asks for::
 
     qid, X, y = whole_queries(qid, X, y)
-    DaskLGBMRanker(objective=plrank_fast.lightgbm.sklearn_objective()).fit(X, y, group=group_sizes(qid))
-    xgboost.dask.train(client, {}, DaskDMatrix(client, X, y, qid=qid), obj=plrank_fast.xgboost.objective())
+    DaskLGBMRanker(objective=plrank_fast.lightgbm.Objective()).fit(X, y, group=group_sizes(qid))
+    xgboost.dask.train(client, {}, DaskDMatrix(client, X, y, qid=qid), obj=plrank_fast.xgboost.Objective())
 """
 
 from __future__ import annotations

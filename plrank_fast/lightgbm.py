@@ -1,24 +1,25 @@
-"""LightGBM on the gradient of expected NDCG: objectives and metrics for its native and its scikit-learn interface.
+"""LightGBM on the gradient of expected NDCG: an objective and a metric for its native and its scikit-learn interface.
 
 ::
 
-    lightgbm.train({"objective": objective(), "lambda_l2": 1.0, "metric": "None"}, dataset, feval=ndcg())
-    LGBMRanker(objective=sklearn_objective(), reg_lambda=1.0, metric="None").fit(..., eval_metric=sklearn_ndcg())
+    lightgbm.train({"objective": Objective(), "lambda_l2": 1.0, "metric": "None"}, dataset, feval=Metric())
+    LGBMRanker(objective=Objective(), reg_lambda=1.0, metric="None").fit(..., eval_metric=Metric())
 
-``lambda_l2=1`` (``reg_lambda`` in the scikit-learn interface) is the shrinkage that the objective's units are made for;
-LightGBM's default is none. ``metric="None"`` switches off its own metrics, which refuse labels that are not integers.
+Set ``lambda_l2`` (``reg_lambda`` in the scikit-learn interface) to 1: the objective's ``shrinkage`` is in units of it,
+and LightGBM's default is 0. ``metric="None"`` switches off LightGBM's own metrics, which refuse labels that are not
+integers.
 
-Groups come from the data set, and scores include its ``init_score``. Weights, which LightGBM does not apply to custom
-objectives, are applied here; they must be the same for all documents of a query.
+Groups come from the data set, and scores include its ``init_score``. LightGBM does not apply weights to custom
+objectives, so they are applied here; they must be the same for all documents of a query.
 """
 
 from __future__ import annotations
 
 from typing import Any
+from warnings import warn
 from weakref import WeakSet
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from plrank_fast import validation
 from plrank_fast.boosting import BoostingObjective, RankingMetric
@@ -27,152 +28,92 @@ from plrank_fast.offsets import offsets_from_group
 from plrank_fast.validation import FloatArray, IntArray
 
 GROUPS = "pass group= to lightgbm.Dataset or to fit"
+FOLDS = "pass folds=sklearn.model_selection.GroupKFold(n) to lightgbm.cv"
+CALLED = "(scores, lightgbm.Dataset), as by lightgbm.train, or (y_true, y_pred, weight, group), as by LGBMRanker"
+OPTIONS = "pass gain, cutoff and normalize to plrank_fast.lightgbm.Objective"
+OF_LAMBDARANK = ("label_gain", "lambdarank_truncation_level", "lambdarank_norm")  # parameters
 
 
-def objective(**options: Any) -> DatasetObjective:
-    """Make an objective for ``lightgbm.train(params={"objective": ...})`` and ``lightgbm.cv``.
+class Objective(BoostingObjective):
+    """An objective for ``lightgbm.train``, ``lightgbm.cv`` and ``LGBMRanker(objective=...)``.
 
-    Parameters
-    ----------
-    **options
-        Those of ``plrank_fast.boosting.BoostingObjective``.
-
-    Returns
-    -------
-    callable
-        ``(scores, dataset) -> (gradient, curvature)``.
+    Parameters are those of `plrank_fast.boosting.BoostingObjective`.
 
     Raises
     ------
-    ImportError
-        If LightGBM is not installed.
     TypeError, ValueError
         If an option is not as described; and, in training, if the data set has no groups, or weights that differ within
         a query.
+
+    Warns
+    -----
+    UserWarning
+        If the first tree has no split, as with ``bagging_by_query=True``, which LightGBM supports for its own
+        objectives only; and of other such parameters (``label_gain``, ``lambdarank_truncation_level``) where a data set
+        that is not constructed before training shows them.
 
     Notes
     -----
     ``lightgbm.cv`` keeps queries together for its own ranking objectives only: pass
     ``folds=sklearn.model_selection.GroupKFold(5)``. Folds that cut queries are refused.
 
-    ``lightgbm.train`` works on a copy of the objective, so each training starts at ``first_round``. To go on from
-    ``init_model`` with a sampled method, pass ``first_round=init_model.current_iteration()``: then the model is the one
-    that training in one go would have given.
+    LightGBM works on a copy of the objective, so each training starts at ``first_round``. To go on from ``init_model``
+    with a sampled method, pass ``first_round=init_model.current_iteration()``: then the model is the one that training
+    in one go would have given.
     """
-    import_extra("lightgbm", "lightgbm")
-    return DatasetObjective(**options)
 
+    _checked: WeakSet[Any]  # data sets of which parameters and queries have been looked at
 
-def sklearn_objective(**options: Any) -> ArrayObjective:
-    """Make an objective for ``LGBMRanker(objective=...)``.
+    def __call__(self, first: Any, second: Any, weight: Any = None, group: Any = None) -> tuple[FloatArray, FloatArray]:
+        """Derivatives of a round: of ``(scores, dataset)``, or of ``(y_true, y_pred, weight, group)``.
 
-    Parameters, errors and notes are those of ``objective``.
-
-    Returns
-    -------
-    callable
-        ``(y_true, y_pred, weight, group) -> (gradient, curvature)``.
-    """
-    import_extra("lightgbm", "lightgbm")
-    return ArrayObjective(**options)
-
-
-def ndcg(**options: Any) -> DatasetMetric:
-    """Make a metric for ``lightgbm.train(feval=...)``: mean NDCG of the ranking by descending score.
-
-    Parameters
-    ----------
-    **options
-        Those of ``plrank_fast.boosting.RankingMetric``, without ``expected``.
-
-    Returns
-    -------
-    callable
-        ``(scores, dataset) -> (name, value, True)``.
-    """
-    import_extra("lightgbm", "lightgbm")
-    return DatasetMetric(expected=False, **options)
-
-
-def expected_ndcg(**options: Any) -> DatasetMetric:
-    """Make a metric for ``lightgbm.train(feval=...)``: mean expected NDCG under Plackett-Luce; see ``ndcg``."""
-    import_extra("lightgbm", "lightgbm")
-    return DatasetMetric(expected=True, **options)
-
-
-def sklearn_ndcg(**options: Any) -> ArrayMetric:
-    """Make a metric for ``LGBMRanker.fit(eval_metric=...)``; see ``ndcg``."""
-    import_extra("lightgbm", "lightgbm")
-    return ArrayMetric(expected=False, **options)
-
-
-def sklearn_expected_ndcg(**options: Any) -> ArrayMetric:
-    """Make a metric for ``LGBMRanker.fit(eval_metric=...)``; see ``expected_ndcg``."""
-    import_extra("lightgbm", "lightgbm")
-    return ArrayMetric(expected=True, **options)
-
-
-class DatasetObjective(BoostingObjective):
-    """The objective that ``objective`` returns."""
-
-    _whole: WeakSet[Any]  # data sets that are known to hold whole queries
-
-    def __call__(self, scores: FloatArray, dataset: Any) -> tuple[FloatArray, FloatArray]:
-        """Derivatives of the round at ``scores``."""
-        self._refuse_cut_queries(dataset)
-        offsets, weights = _queries(dataset.get_group(), dataset.get_weight())
-        return self.derivatives(scores, dataset.get_label(), offsets, weights=weights)
-
-    def _refuse_cut_queries(self, dataset: Any) -> None:
-        """Raise if ``dataset`` is a part of another one that has queries by halves; looked at once."""
-        whole, rows = getattr(dataset, "reference", None), getattr(dataset, "used_indices", None)
-        if whole is None or rows is None or dataset in self._whole or whole.get_group() is None:
-            return
-        sizes = np.asarray(whole.get_group(), dtype=np.int64)
-        taken = np.bincount(np.repeat(np.arange(sizes.size), sizes)[rows], minlength=sizes.size)
-        validation.whole_queries(taken, sizes, "pass folds=sklearn.model_selection.GroupKFold(n) to lightgbm.cv")
-        self._whole.add(dataset)
+        LightGBM's scikit-learn interface decides by the number of parameters of the call how many it passes.
+        """
+        scores, labels, offsets, weights = _read(first, second, weight, group)
+        if _is_dataset(second) and second not in self._checked:
+            _check(second)
+            self._checked.add(second)
+        return self._round(scores, labels, offsets, weights)
 
     def _forget(self) -> None:
         super()._forget()
-        self._whole = WeakSet()
+        self._checked = WeakSet()
 
 
-class ArrayObjective(BoostingObjective):
-    """The objective that ``sklearn_objective`` returns.
+class Metric(RankingMetric):
+    """A metric for ``lightgbm.train(feval=...)``, ``lightgbm.cv`` and ``LGBMRanker.fit(eval_metric=...)``.
 
-    LightGBM decides by the number of parameters of the call what to pass: here four.
+    Parameters are those of `plrank_fast.boosting.RankingMetric`.
     """
 
-    def __call__(
-        self, y_true: ArrayLike, y_pred: ArrayLike, weight: ArrayLike | None, group: ArrayLike | None
-    ) -> tuple[FloatArray, FloatArray]:
-        """Derivatives of the round at the scores ``y_pred``."""
-        offsets, weights = _queries(group, weight)
-        return self.derivatives(y_pred, y_true, offsets, weights=weights)
+    def __call__(self, first: Any, second: Any, weight: Any = None, group: Any = None) -> tuple[str, float, bool]:
+        """Name, value, and that higher is better; called as the objective is."""
+        scores, labels, offsets, weights = _read(first, second, weight, group)
+        return self.name, self.evaluate(scores, labels, offsets, weights=weights), True
 
 
-class DatasetMetric(RankingMetric):
-    """The metric that ``ndcg`` and ``expected_ndcg`` return."""
-
-    def __call__(self, scores: FloatArray, dataset: Any) -> tuple[str, float, bool]:
-        """Name, value, and that higher is better."""
-        offsets, weights = _queries(dataset.get_group(), dataset.get_weight())
-        return self.name, self.evaluate(scores, dataset.get_label(), offsets, weights=weights), True
+def _is_dataset(value: Any) -> bool:
+    return isinstance(value, import_extra("lightgbm", "lightgbm").Dataset)
 
 
-class ArrayMetric(RankingMetric):
-    """The metric that ``sklearn_ndcg`` and ``sklearn_expected_ndcg`` return; it has four parameters, too."""
-
-    def __call__(
-        self, y_true: ArrayLike, y_pred: ArrayLike, weight: ArrayLike | None, group: ArrayLike | None
-    ) -> tuple[str, float, bool]:
-        """Name, value, and that higher is better."""
-        offsets, weights = _queries(group, weight)
-        return self.name, self.evaluate(y_pred, y_true, offsets, weights=weights), True
-
-
-def _queries(group: ArrayLike | None, weight: ArrayLike | None) -> tuple[IntArray, FloatArray | None]:
-    """Offsets and query weights from the sizes of groups and the weights of documents."""
+def _read(first: Any, second: Any, weight: Any, group: Any) -> tuple[Any, Any, IntArray, FloatArray | None]:
+    """Scores, labels, offsets and query weights, from either way in which LightGBM calls."""
+    if _is_dataset(second):
+        scores, labels, weight, group = first, second.get_label(), second.get_weight(), second.get_group()
+    else:
+        validation.of_type(not hasattr(second, "get_label"), "arguments", CALLED, f"({type(second).__name__})")
+        labels, scores = first, second
     offsets = offsets_from_group(np.asarray(validation.groups_of(group, GROUPS)))
-    return offsets, validation.weights_of_queries(weight, offsets)
+    return scores, labels, offsets, validation.weights_of_queries(weight, offsets)
+
+
+def _check(dataset: Any) -> None:
+    """Warn of parameters without effect, and raise if ``dataset`` is a part of another one that cuts queries."""
+    unused = [name for name in OF_LAMBDARANK if name in (dataset.params or {})]
+    if unused:
+        warn(f"{', '.join(unused)} only goes with LightGBM's own objectives: {OPTIONS}", stacklevel=3)
+    whole, rows = getattr(dataset, "reference", None), getattr(dataset, "used_indices", None)
+    if whole is not None and rows is not None and whole.get_group() is not None:
+        sizes = np.asarray(whole.get_group(), dtype=np.int64)
+        taken = np.bincount(np.repeat(np.arange(sizes.size), sizes)[rows], minlength=sizes.size)
+        validation.whole_queries(taken, sizes, FOLDS)

@@ -1,14 +1,14 @@
-"""XGBoost on the gradient of expected NDCG: an objective and metrics for ``xgboost.train`` and ``xgboost.cv``.
+"""XGBoost on the gradient of expected NDCG: an objective and a metric for ``xgboost.train`` and ``xgboost.cv``.
 
 ::
 
-    xgboost.train({"learning_rate": 0.1}, matrix, 100, obj=objective(), custom_metric=ndcg(), evals=[(vali, "vali")])
+    xgboost.train({"learning_rate": 0.1}, matrix, 100, obj=Objective(), custom_metric=Metric(), evals=[(vali, "vali")])
 
 The objective's units are made for XGBoost's defaults, ``reg_lambda=1`` and ``min_child_weight=1``. Groups come from the
 matrix (``qid=`` or ``set_group``), and scores include its ``base_margin``. Weights, one for each query as XGBoost has
 it for ranking, are applied; XGBoost itself does not apply them to custom objectives.
 
-``XGBRanker`` refuses objectives that are functions: use ``xgboost.train``.
+``XGBRanker`` refuses objectives that are functions, and passes no queries to metrics: use ``xgboost.train``.
 
 With ``xgboost.dask.train`` objective and metrics are those of one process up to rounding, as workers exchange sums; the
 partitions must hold whole queries, which `plrank_fast.dask` ensures.
@@ -26,61 +26,6 @@ from plrank_fast.extras import import_extra
 from plrank_fast.validation import FloatArray, IntArray
 
 GROUPS = "pass qid= to xgboost.DMatrix, or call its set_group"
-
-
-def objective(**options: Any) -> MatrixObjective:
-    """Make an objective for ``xgboost.train(obj=...)`` and ``xgboost.cv``.
-
-    Parameters
-    ----------
-    **options
-        Those of ``plrank_fast.boosting.BoostingObjective``.
-
-    Returns
-    -------
-    callable
-        ``(scores, matrix) -> (gradient, curvature)``.
-
-    Raises
-    ------
-    ImportError
-        If XGBoost is not installed.
-    TypeError, ValueError
-        If an option is not as described; and, in training, if the matrix has no groups.
-
-    Notes
-    -----
-    To go on from ``xgb_model`` with a sampled method and a new objective, pass
-    ``first_round=xgb_model.num_boosted_rounds()``. XGBoost keeps scores in float32, and sums them anew when training
-    goes on: the model is that of training in one go up to rounding.
-    """
-    import_extra("xgboost", "xgboost")
-    return MatrixObjective(**options)
-
-
-def ndcg(**options: Any) -> MatrixMetric:
-    """Make a metric for ``xgboost.train(custom_metric=...)``: mean NDCG of the ranking by descending score.
-
-    Early stopping infers from the name, which begins with "ndcg", that higher is better.
-
-    Parameters
-    ----------
-    **options
-        Those of ``plrank_fast.boosting.RankingMetric``, without ``expected``.
-
-    Returns
-    -------
-    callable
-        ``(scores, matrix) -> (name, value)``.
-    """
-    import_extra("xgboost", "xgboost")
-    return MatrixMetric(expected=False, **options)
-
-
-def expected_ndcg(**options: Any) -> MatrixMetric:
-    """Make a metric for ``xgboost.train(custom_metric=...)``: mean expected NDCG under Plackett-Luce; see ``ndcg``."""
-    import_extra("xgboost", "xgboost")
-    return MatrixMetric(expected=True, **options)
 
 
 class _Workers(Workers):
@@ -103,28 +48,53 @@ class _Workers(Workers):
         return (collective.get_rank(),) if collective.is_distributed() else ()
 
 
-class MatrixObjective(_Workers, BoostingObjective):
-    """The objective that ``objective`` returns."""
+class Objective(_Workers, BoostingObjective):
+    """An objective for ``xgboost.train(obj=...)`` and ``xgboost.cv``.
+
+    Parameters are those of `plrank_fast.boosting.BoostingObjective`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an option is not as described; and, in training, if the matrix has no groups.
+
+    Warns
+    -----
+    UserWarning
+        If the first tree has no split.
+
+    Notes
+    -----
+    To go on from ``xgb_model`` with a sampled method and a new objective, pass
+    ``first_round=xgb_model.num_boosted_rounds()``. XGBoost keeps scores in float32, and sums them anew when training
+    goes on: the model is that of training in one go up to rounding.
+    """
 
     def __call__(self, scores: FloatArray, matrix: Any) -> tuple[FloatArray, FloatArray]:
         """Derivatives of the round at ``scores``."""
-        offsets, weights = _queries(matrix)
-        return self.derivatives(np.ravel(scores), matrix.get_label(), offsets, weights=weights)
+        return self._round(np.ravel(scores), *_read(matrix, "obj"))
 
 
-class MatrixMetric(_Workers, RankingMetric):
-    """The metric that ``ndcg`` and ``expected_ndcg`` return."""
+class Metric(_Workers, RankingMetric):
+    """A metric for ``xgboost.train(custom_metric=...)`` and ``xgboost.cv``.
+
+    Parameters are those of `plrank_fast.boosting.RankingMetric`. Early stopping infers from the name, which begins with
+    "ndcg", that higher is better.
+    """
 
     def __call__(self, scores: FloatArray, matrix: Any) -> tuple[str, float]:
         """Name and value."""
-        offsets, weights = _queries(matrix)
-        return self.name, self.evaluate(np.ravel(scores), matrix.get_label(), offsets, weights=weights)
+        labels, offsets, weights = _read(matrix, "custom_metric")
+        return self.name, self.evaluate(np.ravel(scores), labels, offsets, weights=weights)
 
 
-def _queries(matrix: Any) -> tuple[IntArray, FloatArray | None]:
-    """Offsets and query weights; with groups XGBoost takes no other weights than one for each."""
-    if matrix.num_row() == 0:  # a worker that got no partition
-        return np.zeros(1, dtype=np.int64), None
+def _read(matrix: Any, argument: str) -> tuple[FloatArray, IntArray, FloatArray | None]:
+    """Labels, offsets and query weights; with groups XGBoost takes no other weights than one for each."""
+    matrices = import_extra("xgboost", "xgboost").DMatrix
+    expected = f"an xgboost.DMatrix, as xgboost.train({argument}=...) passes and XGBRanker does not"
+    validation.of_type(isinstance(matrix, matrices), "the second argument", expected, type(matrix).__name__)
+    labels, weights = matrix.get_label(), matrix.get_weight()
+    if labels.size == 0:  # a worker that got no partition
+        return labels, np.zeros(1, dtype=np.int64), None
     offsets = np.asarray(validation.groups_of(matrix.get_uint_info("group_ptr"), GROUPS)).astype(np.int64)
-    weights = matrix.get_weight()
-    return offsets, weights if weights.size else None
+    return labels, offsets, weights if weights.size else None

@@ -29,9 +29,9 @@ def main(**cluster):
     with Client(n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", **cluster) as client:
         qid, X, y = whole_queries(*queries())  # no query is in two partitions after this
         matrix = xgboost.dask.DaskDMatrix(client, X, y, qid=qid)
-        trained = xgboost.dask.train(client, {"learning_rate": 0.1}, matrix, 30, obj=of_xgboost.objective())
+        trained = xgboost.dask.train(client, {"learning_rate": 0.1}, matrix, 30, obj=of_xgboost.Objective())
         ranker = lightgbm.DaskLGBMRanker(
-            objective=of_lightgbm.sklearn_objective(), client=client, tree_learner="data", n_estimators=30,
+            objective=of_lightgbm.Objective(), client=client, tree_learner="data", n_estimators=30,
             min_child_samples=5, reg_lambda=1.0, metric="None", verbosity=-1,
         )  # fmt: skip
         ranker.fit(X, y, group=group_sizes(qid))

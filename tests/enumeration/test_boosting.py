@@ -96,7 +96,7 @@ def test_constant_curvature():
     np.testing.assert_allclose(gradient, derivatives()[0])
 
 
-@pytest.mark.parametrize("method", boosting.METHODS)
+@pytest.mark.parametrize("method", ["exact", "cmc", "pl_rank_3"])
 @pytest.mark.parametrize("curvature", CURVATURES)
 def test_independent_of_every_scale(method, curvature):
     """Gains, rank weights and query weights in other units change nothing; curvature is positive, 1 on average.
@@ -146,22 +146,36 @@ def test_query_weights():
     np.testing.assert_array_equal(objective.derivatives(SCORES, LABELS, OFFSETS), derivatives())
 
 
-def test_defaults_look_at_list_lengths():
-    """K = 10 and 30 documents of shrinkage up to 100 documents a query on average, else K = 30 and 5.
+@pytest.mark.parametrize("method", boosting.METHODS)
+def test_names_of_methods(method):
+    """Every estimator by each of its names, as ``value_and_gradient`` has them. Mutant: a table of its own."""
+    gradient, _ = BoostingObjective(method=method, cutoff=2, n_samples=500).derivatives(SCORES, LABELS, OFFSETS)
+    assert np.corrcoef(gradient, derivatives()[0])[0, 1] > 0.95
+    full_name = {"exact": "pl_rank_exact", "cmc": "pl_rank_cmc"}.get(method, method)
+    again, _ = BoostingObjective(method=full_name, cutoff=2, n_samples=500).derivatives(SCORES, LABELS, OFFSETS)
+    np.testing.assert_array_equal(gradient, again)
 
-    Mutants: the mean over all queries with the empty ones, the longest list for the mean, defaults that override.
-    """
+
+@pytest.mark.parametrize("length", [8, 400])
+def test_one_default_for_all_lengths(length):
+    """K = 10 and 30 documents of shrinkage. Mutant: another cutoff for long lists."""
     rng = np.random.default_rng(0)
-    for length, cutoff, shrinkage in ((100, 10, 30.0), (101, 30, 5.0)):
-        offsets = np.array([0, 0, 1, 2 * length])
-        labels, scores = rng.integers(0, 3, 2 * length), rng.normal(size=2 * length)
-        default = BoostingObjective().derivatives(scores, labels, offsets)
-        spelt_out = BoostingObjective(cutoff=cutoff, shrinkage=shrinkage).derivatives(scores, labels, offsets)
-        np.testing.assert_array_equal(default, spelt_out)
-        assert default[1].mean() == pytest.approx((1 + LEAST_CURVATURE) / shrinkage)
-        assert not np.array_equal(
-            BoostingObjective(cutoff=7, shrinkage=shrinkage).derivatives(scores, labels, offsets)[0], default[0]
+    labels, scores, offsets = rng.integers(0, 3, 2 * length), rng.normal(size=2 * length), [0, length, 2 * length]
+    default = BoostingObjective().derivatives(scores, labels, offsets)
+    spelt_out = BoostingObjective(cutoff=10, shrinkage=30.0).derivatives(scores, labels, offsets)
+    np.testing.assert_array_equal(default, spelt_out)
+    assert default[1].mean() == pytest.approx((1 + LEAST_CURVATURE) / 30.0)
+
+
+def test_cutoff_beyond_the_longest_list():
+    """It costs no memory and changes nothing. Mutants: all weights made (too big an array); cut to the last list."""
+    for cutoff in (2**62, 4):
+        np.testing.assert_array_equal(
+            derivatives(cutoff=cutoff), derivatives(rank_weights=plr.dcg_weights(4), cutoff=None)
         )
+        metric = RankingMetric(cutoff=cutoff)
+        assert metric.name == f"ndcg_plrank@{cutoff}"
+        assert metric.evaluate(SCORES, LABELS, OFFSETS) == RankingMetric(cutoff=4).evaluate(SCORES, LABELS, OFFSETS)
 
 
 @pytest.mark.parametrize("method", ["cmc", "pl_rank_3"])
@@ -202,7 +216,7 @@ def test_mean_over_rounds_is_the_exact_gradient():
     assert len(np.unique(seen[:, 0])) > 1
 
 
-@pytest.mark.parametrize("method", boosting.METHODS)
+@pytest.mark.parametrize("method", ["exact", "cmc", "pl_rank_3"])
 @pytest.mark.parametrize("curvature", CURVATURES)
 def test_same_bits_for_any_number_of_threads(method, curvature, on_team):
     """Mutant: ``n_threads`` not passed on."""
@@ -310,7 +324,10 @@ def test_no_documents():
     [
         ({"cutoff": 10, "rank_weights": [1.0]}, ValueError, "only one of cutoff and rank_weights"),
         ({"cutoff": 0}, ValueError, "cutoff must be at least 1, got 0"),
-        ({"method": "pl_rank_exact"}, ValueError, "method must be one of 'exact', 'cmc', 'pl_rank_3'"),
+        ({"method": "pl_rank_4"}, ValueError, "method must be one of 'auto', 'pl_rank_exact', 'pl_rank_cmc'"),
+        ({"method": "pl_rank_2", "curvature": "hessian"}, ValueError, "method with curvature='hessian' must be one of"),
+        ({"shrinkage": 5e-324}, ValueError, "shrinkage must be between 1e-20 and 1e\\+20"),
+        ({"rtol": 1e-300}, ValueError, "rtol must be at least 1e-10"),
         ({"curvature": "abs"}, ValueError, "curvature must be one of"),
         ({"gain": "log"}, ValueError, "gain must be one of"),
         ({"gain": 3}, TypeError, "gain must be one of"),
@@ -379,5 +396,5 @@ class TestRankingMetric:
         )
 
     def test_names(self):
-        assert RankingMetric().name == "ndcg@10"
+        assert RankingMetric().name == "ndcg_plrank@10"
         assert RankingMetric(rank_weights=[1, 1, 1], expected=True).name == "ndcg_expected@3"

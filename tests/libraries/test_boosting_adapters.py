@@ -57,14 +57,14 @@ class Recorded:
         return result
 
 
-class RecordedDataset(Recorded, plrank_lightgbm.DatasetObjective):
+class RecordedDataset(Recorded, plrank_lightgbm.Objective):
     """For LightGBM, which copies the objective: the copy is the same object."""
 
     def __deepcopy__(self, memo):
         return self
 
 
-class RecordedMatrix(Recorded, plrank_xgboost.MatrixObjective):
+class RecordedMatrix(Recorded, plrank_xgboost.Objective):
     """For XGBoost."""
 
 
@@ -128,11 +128,11 @@ def trees(request):
     return request.param(request.getfixturevalue(request.param.__name__.lower()))
 
 
-@pytest.mark.parametrize("method", boosting.METHODS)
+@pytest.mark.parametrize("method", ["exact", "cmc", "pl_rank_3"])
 @pytest.mark.parametrize("curvature", boosting.CURVATURES)
 def test_learns(trees, method, curvature):
     """From defaults of the library but for LightGBM's lambda. Mutants: ascent; the raw Hessian for the curvature."""
-    model = trees.train(trees.adapter.objective(method=method, curvature=curvature), 15)
+    model = trees.train(trees.adapter.Objective(method=method, curvature=curvature), 15)
     assert mean_ndcg(trees.scores(model, TEST.features)) > CONSTANT + 0.04
 
 
@@ -140,7 +140,7 @@ def test_learns(trees, method, curvature):
 def test_learns_at_every_scale_of_gains(trees, scale):
     """Trees keep gradients in float32 and have thresholds for curvatures. Mutant: no division by the mean."""
     expected, scaled = (
-        trees.scores(trees.train(trees.adapter.objective(gain=gain, normalize="dataset"), 8))
+        trees.scores(trees.train(trees.adapter.Objective(gain=gain, normalize="dataset"), 8))
         for gain in (plr.gains, lambda labels: scale * plr.gains(labels))
     )
     np.testing.assert_allclose(scaled, expected, atol=1e-4)
@@ -189,32 +189,32 @@ def test_start_is_respected(trees):
 def test_without_groups(trees):
     """An error, and one that says what to do. Mutant: all documents taken for one query."""
     with pytest.raises(ValueError, match=r"no groups.*pass (group|qid)="):
-        trees.train(trees.adapter.objective(), 1, trees.data(group=False))
+        trees.train(trees.adapter.Objective(), 1, trees.data(group=False))
 
 
 @pytest.mark.parametrize("method", ["exact", "cmc"])
 def test_resumed_training_equals_uninterrupted(trees, method):
     """In both libraries to the last bit on this data. Mutants: ``first_round`` ignored, the seed without the round."""
-    whole = trees.scores(trees.train(trees.adapter.objective(method=method), 12))
-    half = trees.train(trees.adapter.objective(method=method), 5)
-    objective = trees.adapter.objective(method=method, first_round=trees.done(half))
+    whole = trees.scores(trees.train(trees.adapter.Objective(method=method), 12))
+    half = trees.train(trees.adapter.Objective(method=method), 5)
+    objective = trees.adapter.Objective(method=method, first_round=trees.done(half))
     resumed = trees.scores(trees.train(objective, 7, model=half))
     np.testing.assert_allclose(resumed, whole, rtol=1e-6, atol=1e-6)
     if method == "cmc":
-        wrong = trees.scores(trees.train(trees.adapter.objective(method=method), 7, model=half))
+        wrong = trees.scores(trees.train(trees.adapter.Objective(method=method), 7, model=half))
         assert np.abs(wrong - whole).max() > 1e-3
 
 
 def test_one_objective_for_two_trainings(trees):
     """Mutant: the noise of the second training goes on where the first ended."""
-    objective = trees.adapter.objective(method="cmc")
+    objective = trees.adapter.Objective(method="cmc")
     first, second = (trees.scores(trees.train(objective, 5)) for _ in range(2))
     np.testing.assert_array_equal(first, second)
 
 
 @pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda it: pickle.loads(pickle.dumps(it))])
 def test_copies_train_alike(trees, duplicate):
-    objective = trees.adapter.objective(method="cmc", cutoff=5)
+    objective = trees.adapter.Objective(method="cmc", cutoff=5)
     expected = trees.scores(trees.train(objective, 5))
     np.testing.assert_array_equal(trees.scores(trees.train(duplicate(objective), 5)), expected)
 
@@ -229,7 +229,7 @@ def test_fractional_labels_and_long_lists(trees):
     else:
         data = trees.library.DMatrix(features, labels)
         data.set_group([10_500])
-    scores = trees.scores(trees.train(trees.adapter.objective(), 5, data), features)
+    scores = trees.scores(trees.train(trees.adapter.Objective(), 5, data), features)
     assert np.corrcoef(scores, features[:, 0])[0, 1] > 0.2
 
 
@@ -237,20 +237,18 @@ class TestLightGBM:
     """What only LightGBM does."""
 
     def test_parameters_of_calls_are_counted(self):
-        """It reads the arity with ``inspect.signature``: exactly four. Mutant: a keyword with a default."""
-        for function in (plrank_lightgbm.ArrayObjective(), plrank_lightgbm.ArrayMetric()):
+        """It reads the arity with ``inspect.signature``: exactly four. Mutant: a fifth keyword with a default."""
+        for function in (plrank_lightgbm.Objective(), plrank_lightgbm.Metric()):
             assert len(inspect.signature(function).parameters) == 4
-        for function in (plrank_lightgbm.DatasetObjective(), plrank_lightgbm.DatasetMetric()):
-            assert len(inspect.signature(function).parameters) == 2
 
     @pytest.mark.parametrize("method", ["exact", "cmc"])
     def test_scikit_learn_interface_equals_native(self, lightgbm, method):
         """The same trees, cloned and pickled, with a metric. Mutants: group and weight swapped, labels for scores."""
         base = pytest.importorskip("sklearn.base")
         native = LightGBM(lightgbm)
-        expected = native.scores(native.train(plrank_lightgbm.objective(method=method), 8))
+        expected = native.scores(native.train(plrank_lightgbm.Objective(method=method), 8))
         ranker = lightgbm.LGBMRanker(
-            objective=plrank_lightgbm.sklearn_objective(method=method), reg_lambda=1.0, metric="None", n_estimators=8,
+            objective=plrank_lightgbm.Objective(method=method), reg_lambda=1.0, metric="None", n_estimators=8,
             verbosity=-1, n_jobs=1,
         )  # fmt: skip
         evaluation = {"eval_X": TEST.features, "eval_y": TEST.labels}
@@ -259,11 +257,11 @@ class TestLightGBM:
         for estimator in (ranker, base.clone(ranker), pickle.loads(pickle.dumps(ranker))):
             estimator.fit(
                 TRAIN.features, TRAIN.labels, group=SIZES, **evaluation, eval_group=[TEST_SIZES],
-                eval_metric=[plrank_lightgbm.sklearn_ndcg(), plrank_lightgbm.sklearn_expected_ndcg()],
+                eval_metric=[plrank_lightgbm.Metric(), plrank_lightgbm.Metric(expected=True)],
             )  # fmt: skip
             np.testing.assert_array_equal(estimator.predict(TRAIN.features), expected)
             values = estimator.evals_result_["valid_0"]
-            assert values["ndcg@10"][-1] == pytest.approx(mean_ndcg(estimator.predict(TEST.features)))
+            assert values["ndcg_plrank@10"][-1] == pytest.approx(mean_ndcg(estimator.predict(TEST.features)))
             assert len(values["ndcg_expected@10"]) == 8
         fitted = pickle.loads(pickle.dumps(ranker))
         np.testing.assert_array_equal(fitted.predict(TRAIN.features), expected)
@@ -273,7 +271,7 @@ class TestLightGBM:
 
     def test_scikit_learn_interface_without_groups(self):
         with pytest.raises(ValueError, match="no groups"):
-            plrank_lightgbm.ArrayObjective()([0, 1], [0.0, 0.0], None, None)
+            plrank_lightgbm.Objective()([0, 1], [0.0, 0.0], None, None)
 
     def test_metric_equals_its_own(self, lightgbm):
         """With queries without relevant documents counted as LightGBM counts them. Mutants: ``empty`` 0, K of 9."""
@@ -282,7 +280,7 @@ class TestLightGBM:
         history = {}
         lightgbm.train(
             QUIET | {"objective": "lambdarank", "metric": "ndcg", "eval_at": [10]}, data, 5, valid_sets=[data],
-            feval=[lambda *given: ("ours", *plrank_lightgbm.ndcg(empty=1.0)(*given)[1:])],
+            feval=[lambda *given: ("ours", *plrank_lightgbm.Metric(empty=1.0)(*given)[1:])],
             callbacks=[lightgbm.record_evaluation(history)],
         )  # fmt: skip
         (values,) = history.values()
@@ -293,8 +291,8 @@ class TestLightGBM:
         data, history = LightGBM(lightgbm).data(), {}
         test = data.create_valid(TEST.features, TEST.labels, group=TEST_SIZES)
         model = lightgbm.train(
-            QUIET | {"objective": plrank_lightgbm.objective(), "learning_rate": 0.3}, data, 200, valid_sets=[test],
-            feval=plrank_lightgbm.expected_ndcg(),
+            QUIET | {"objective": plrank_lightgbm.Objective(), "learning_rate": 0.3}, data, 200, valid_sets=[test],
+            feval=plrank_lightgbm.Metric(expected=True),
             callbacks=[lightgbm.early_stopping(5, verbose=False), lightgbm.record_evaluation(history)],
         )  # fmt: skip
         values = history["valid_0"]["ndcg_expected@10"]
@@ -305,7 +303,7 @@ class TestLightGBM:
         weights[TRAIN.offsets[7] + 1] = 2.0
         data = lightgbm.Dataset(TRAIN.features, TRAIN.labels, group=SIZES, weight=weights)
         with pytest.raises(ValueError, match=r"same for all documents of a query.* got 1 and 2 in query 7"):
-            lightgbm.train(QUIET | {"objective": plrank_lightgbm.objective()}, data, 1)
+            lightgbm.train(QUIET | {"objective": plrank_lightgbm.Objective()}, data, 1)
 
     def test_cross_validation_never_cuts_queries(self, lightgbm):
         """``lightgbm.cv`` keeps queries together for objectives that it knows, and else only if told to.
@@ -314,24 +312,46 @@ class TestLightGBM:
         """
         selection = pytest.importorskip("sklearn.model_selection")
         native = LightGBM(lightgbm)
-        parameters = QUIET | {"objective": plrank_lightgbm.objective(method="cmc")}
+        parameters = QUIET | {"objective": plrank_lightgbm.Objective(method="cmc")}
         with pytest.raises(ValueError, match=r"parts of queries.*GroupKFold"):
-            lightgbm.cv(parameters, native.data(), 2, nfold=3, stratified=False, feval=plrank_lightgbm.ndcg())
+            lightgbm.cv(parameters, native.data(), 2, nfold=3, stratified=False, feval=plrank_lightgbm.Metric())
         result = lightgbm.cv(
-            parameters, native.data(), 4, folds=selection.GroupKFold(3), feval=plrank_lightgbm.ndcg(),
+            parameters, native.data(), 4, folds=selection.GroupKFold(3), feval=plrank_lightgbm.Metric(),
             return_cvbooster=True,
         )  # fmt: skip
-        assert result["valid ndcg@10-mean"][-1] > CONSTANT
+        assert result["valid ndcg_plrank@10-mean"][-1] > CONSTANT
         splits = list(selection.GroupKFold(3).split(TRAIN.features, groups=QUERY))
         for (rows, _), model in zip(splits, result["cvbooster"].boosters, strict=True):
             _, sizes = np.unique(QUERY[rows], return_counts=True)
             data = lightgbm.Dataset(
                 TRAIN.features[rows], TRAIN.labels[rows], group=sizes, reference=native.data()
             )  # fmt: skip
-            alone = lightgbm.train(QUIET | {"objective": plrank_lightgbm.objective(method="cmc")}, data, 4)
+            alone = lightgbm.train(QUIET | {"objective": plrank_lightgbm.Objective(method="cmc")}, data, 4)
             np.testing.assert_allclose(  # each fold has rounds of its own
                 model.predict(TEST.features), alone.predict(TEST.features), rtol=1e-9, atol=1e-9
             )
+
+    def test_parameters_that_only_its_own_objectives_heed(self, lightgbm):
+        """They are named in a warning. Mutant: only the first of them."""
+        parameters = {"objective": plrank_lightgbm.Objective(), "label_gain": [0, 1, 3, 7, 15],
+                      "lambdarank_truncation_level": 5}  # fmt: skip
+        with pytest.warns(UserWarning, match=r"^label_gain, lambdarank_truncation_level only .*: pass gain, cutoff"):
+            lightgbm.train(QUIET | parameters, LightGBM(lightgbm).data(), 2)
+
+    @pytest.mark.parametrize("native", [True, False])
+    def test_trees_without_splits_are_told(self, lightgbm, native):
+        """``bagging_by_query`` takes all rows from any custom objective. Mutants: told each round; told of training."""
+        options = QUIET | {"bagging_by_query": True, "bagging_fraction": 0.5, "bagging_freq": 1}
+        ranker = lightgbm.LGBMRanker(objective=plrank_lightgbm.Objective(), n_estimators=5, **options)
+        train = {
+            True: lambda: lightgbm.train(
+                options | {"objective": plrank_lightgbm.Objective()}, LightGBM(lightgbm).data(), 5
+            ),
+            False: lambda: ranker.fit(TRAIN.features, TRAIN.labels, group=SIZES),
+        }[native]
+        with pytest.warns(UserWarning, match=r"first tree has left all scores .*bagging_by_query=True") as told:
+            train()
+        assert len(told) == 1
 
 
 class TestXGBoost:
@@ -343,19 +363,19 @@ class TestXGBoost:
         data, history = XGBoost(xgboost).data(labels=labels), {}
         xgboost.train(
             {"objective": "rank:ndcg", "eval_metric": "ndcg@10", "nthread": 1}, data, 5, evals=[(data, "train")],
-            custom_metric=lambda *given: ("ours", plrank_xgboost.ndcg(empty=1.0)(*given)[1]),
+            custom_metric=lambda *given: ("ours", plrank_xgboost.Metric(empty=1.0)(*given)[1]),
             evals_result=history, verbose_eval=False,
         )  # fmt: skip
         np.testing.assert_allclose(history["train"]["ours"], history["train"]["ndcg@10"], atol=2e-6)
 
-    @pytest.mark.parametrize("metric", ["ndcg", "expected_ndcg"])
-    def test_early_stopping_knows_that_higher_is_better(self, xgboost, metric):
+    @pytest.mark.parametrize("expected", [False, True])
+    def test_early_stopping_knows_that_higher_is_better(self, xgboost, expected):
         """It goes by the beginning of the name. Mutant: "expected_ndcg@10", which stops at the worst round."""
         test, history = xgboost.DMatrix(TEST.features, TEST.labels), {}
         test.set_group(TEST_SIZES)
         model = xgboost.train(
-            {"learning_rate": 0.3, "nthread": 1}, XGBoost(xgboost).data(), 200, obj=plrank_xgboost.objective(),
-            custom_metric=getattr(plrank_xgboost, metric)(), evals=[(test, "test")], early_stopping_rounds=5,
+            {"learning_rate": 0.3, "nthread": 1}, XGBoost(xgboost).data(), 200, obj=plrank_xgboost.Objective(),
+            custom_metric=plrank_xgboost.Metric(expected=expected), evals=[(test, "test")], early_stopping_rounds=5,
             evals_result=history, verbose_eval=False,
         )  # fmt: skip
         (values,) = (values for name, values in history["test"].items() if "ndcg" in name)
@@ -364,22 +384,22 @@ class TestXGBoost:
 
     def test_query_identifiers_are_groups(self, xgboost):
         adapter = XGBoost(xgboost)
-        expected = adapter.scores(adapter.train(plrank_xgboost.objective(), 3))
+        expected = adapter.scores(adapter.train(plrank_xgboost.Objective(), 3))
         matrix = xgboost.DMatrix(TRAIN.features, TRAIN.labels, qid=QUERY)
-        np.testing.assert_array_equal(adapter.scores(adapter.train(plrank_xgboost.objective(), 3, matrix)), expected)
+        np.testing.assert_array_equal(adapter.scores(adapter.train(plrank_xgboost.Objective(), 3, matrix)), expected)
 
     @pytest.mark.filterwarnings("default")
     def test_cross_validation_keeps_queries(self, xgboost):
         """Each of 3 folds has all documents of its queries."""
         seen = []
 
-        class Objective(plrank_xgboost.MatrixObjective):
+        class Objective(plrank_xgboost.Objective):
             def __call__(self, scores, matrix):
                 seen.append(np.diff(matrix.get_uint_info("group_ptr")))
                 return super().__call__(scores, matrix)
 
         xgboost.cv(
-            {"nthread": 1}, XGBoost(xgboost).data(), 1, nfold=3, obj=Objective(), custom_metric=plrank_xgboost.ndcg(),
+            {"nthread": 1}, XGBoost(xgboost).data(), 1, nfold=3, obj=Objective(), custom_metric=plrank_xgboost.Metric(),
             as_pandas=False,
         )  # fmt: skip
         assert sorted(np.concatenate(seen)) == sorted(np.repeat(SIZES, 2))
@@ -387,7 +407,36 @@ class TestXGBoost:
     def test_ranker_refuses_functions(self, xgboost):
         """As the documents say; when this fails they can say something better."""
         with pytest.raises(ValueError, match="custom objective function not supported by XGBRanker"):
-            xgboost.XGBRanker(objective=plrank_xgboost.objective()).fit(TRAIN.features, TRAIN.labels, group=SIZES)
+            xgboost.XGBRanker(objective=plrank_xgboost.Objective()).fit(TRAIN.features, TRAIN.labels, group=SIZES)
+
+    @pytest.mark.parametrize("metric", [plrank_xgboost.Metric(), RankingMetric()])
+    def test_ranker_has_no_queries_for_metrics(self, xgboost, metric):
+        """It calls with labels and scores of one query. Mutant: AttributeError of an array."""
+        ranker = xgboost.XGBRanker(eval_metric=metric, n_estimators=1)
+        with pytest.raises(TypeError, match=r"xgboost\.train\(custom_metric=\.\.\.\)|plrank_fast\.xgboost"):
+            ranker.fit(
+                TRAIN.features, TRAIN.labels, group=SIZES, eval_set=[(TEST.features, TEST.labels)],
+                eval_group=[TEST_SIZES],
+            )  # fmt: skip
+
+
+def test_objectives_of_other_libraries(lightgbm, xgboost):
+    """The error names the right one. Mutants: AttributeError of a data set; a data set without groups blamed."""
+    native = {LightGBM: LightGBM(lightgbm), XGBoost: XGBoost(xgboost)}
+    with pytest.raises(TypeError, match=r"xgboost\.DMatrix, as xgboost\.train\(obj=.*got Dataset"):
+        native[LightGBM].train(plrank_xgboost.Objective(), 1)
+    with pytest.raises(TypeError, match=r"lightgbm\.Dataset.* as by LGBMRanker, got .*DMatrix"):
+        native[XGBoost].train(plrank_lightgbm.Objective(), 1)
+    for library in native.values():
+        with pytest.raises(TypeError, match=r"Objective or Metric of plrank_fast\.lightgbm"):
+            library.train(BoostingObjective(), 1)
+
+
+@pytest.mark.parametrize("adapter", [plrank_lightgbm, plrank_xgboost])
+def test_options_are_in_the_signature(adapter):
+    """As completion and ``help`` read them. Mutant: ``**options``."""
+    for adapted, base in ((adapter.Objective, BoostingObjective), (adapter.Metric, RankingMetric)):
+        assert inspect.signature(adapted) == inspect.signature(base)
 
 
 class TestCatBoost:
@@ -491,7 +540,7 @@ class TestCatBoost:
             CATBOOST | {"learning_rate": 0.5}, self.pool(catboost), 100, eval_pool=self.pool(catboost, TEST),
             early_stopping_rounds=4, evals_result=history,
         )  # fmt: skip
-        values = history["ndcg@10"]
+        values = history["ndcg_plrank@10"]
         assert model.tree_count_ == np.argmax(values) + 1 == len(values) - 4
         assert mean_ndcg(model.predict(TEST.features)) == pytest.approx(max(values), abs=1e-9)
 
@@ -522,7 +571,7 @@ class TestCatBoost:
 @pytest.mark.parametrize("library", ["lightgbm", "xgboost", "catboost"])
 def test_library_is_imported_when_used(library):
     """And its absence is told with the extra. Mutants: an import at the top; the bare ModuleNotFoundError."""
-    call = "train({}, None)" if library == "catboost" else "objective()"
+    call = "train({}, None)" if library == "catboost" else "Objective()(None, None)"
     program = f"""
 import importlib, json, sys
 module = importlib.import_module("plrank_fast.{library}")

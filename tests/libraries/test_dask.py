@@ -204,7 +204,9 @@ def test_xgboost_on_two_workers(client, problem, partitions, options):
     expected = alone.predict(whole)
     assert expected.std() > 0.05
     np.testing.assert_allclose(both["booster"].predict(whole), expected, rtol=1e-5, atol=1e-5)
-    np.testing.assert_allclose(both["history"]["train"]["ndcg@10"], history["train"]["ndcg@10"], rtol=1e-6)
+    np.testing.assert_allclose(
+        both["history"]["train"]["ndcg_plrank@10"], history["train"]["ndcg_plrank@10"], rtol=1e-6
+    )
 
 
 @pytest.mark.filterwarnings("ignore:Parameter n_jobs will be ignored:UserWarning")  # LightGBM's, of its own default
@@ -212,7 +214,7 @@ def test_lightgbm_on_two_workers(client, problem, partitions, monkeypatch):
     """Each worker ranks whole queries, and the model is as good as that of one process; LightGBM bins on each worker by
     itself, so that it is not the same."""
     lightgbm = pytest.importorskip("lightgbm")
-    from plrank_fast.lightgbm import sklearn_objective
+    from plrank_fast.lightgbm import Objective
 
     seen = []
     derivatives = BoostingObjective.derivatives
@@ -224,10 +226,10 @@ def test_lightgbm_on_two_workers(client, problem, partitions, monkeypatch):
     monkeypatch.setattr(BoostingObjective, "derivatives", recording)
     X, y, _, offsets = problem
     options = {"n_estimators": ROUNDS, "num_leaves": 8, "metric": "None", "reg_lambda": 1.0, "verbosity": -1}
-    alone = lightgbm.LGBMRanker(objective=sklearn_objective(), n_jobs=1, **options).fit(X, y, group=np.diff(offsets))
+    alone = lightgbm.LGBMRanker(objective=Objective(), n_jobs=1, **options).fit(X, y, group=np.diff(offsets))
     seen.clear()
     identifiers, features, labels = partitions
-    ranker = lightgbm.DaskLGBMRanker(objective=sklearn_objective(), client=client, tree_learner="data", **options)
+    ranker = lightgbm.DaskLGBMRanker(objective=Objective(), client=client, tree_learner="data", **options)
     ranker.fit(features, labels, group=group_sizes(identifiers))
     assert len(seen) == 2 * ROUNDS
     for first, second in zip(seen[::2], seen[1::2], strict=True):
