@@ -179,7 +179,8 @@ clean:  ## remove the environment and everything built
 
 $(BIN)/python:
 	$(CHECK_PYTHON)
-	$(PYTHON) -m venv $(VENV)
+	@echo "Setting up an environment in $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
 	$(PIP) "setuptools>=77" "Cython>=3.1"
 
 # A make of its own, because the installation before it may have compiled everything already.
@@ -190,12 +191,16 @@ $(VENV)/compiled: $(SOURCES)
 	$(BIN)/python setup.py -q build_ext --inplace
 	@touch $@
 
-# Each installation of the project compiles all of it: once, and its extras by its name, which leaves it as it is.
+# Compiled before it is installed, because pip hides what goes on. Extras are installed by the project's name, which
+# leaves it as it is.
 $(VENV)/installed: $(BIN)/python $(METADATA)
+	@echo "Compiling the kernels for each SIMD level, once: one to three minutes on two processors"
+	$(BIN)/python setup.py -q build_ext --inplace
 	$(PIP) --no-build-isolation -e .
 	@touch $@ $(VENV)/compiled
 
 $(VENV)/train: $(VENV)/installed
+	@echo "Downloading what the training command needs, PyTorch among it: some minutes on a slow line"
 	$(PIP) "plrank-fast[train]" -c constraints-test.txt
 	@touch $@
 

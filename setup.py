@@ -19,9 +19,11 @@ import json
 import os
 import platform
 import re
+import shlex
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tarfile
 import tempfile
 from collections.abc import Iterable
@@ -141,6 +143,22 @@ def chosen(variable: str, known: Iterable[str]) -> list[str]:
     return [name for name in known if name in names or not names]
 
 
+def check_tools() -> None:
+    """End the build with the remedy, before anything takes time, where the compiler or Python's headers are missing."""
+    remedy = (
+        "Debian and Ubuntu: apt install gcc python3-dev; Fedora: dnf install gcc python3-devel; "
+        "macOS: xcode-select --install"
+    )
+    if sys.platform == "win32":
+        raise SystemExit("plrank-fast needs GCC or Clang: its kernels use vector extensions that MSVC does not have")
+    compiler = shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")[0]
+    if shutil.which(compiler) is None:
+        raise SystemExit(f"plrank-fast needs a C compiler, and {compiler!r} was not found. {remedy}")
+    header = Path(sysconfig.get_path("include"), "Python.h")
+    if not header.exists():
+        raise SystemExit(f"plrank-fast needs the headers of Python, and {header} was not found. {remedy}")
+
+
 class BuildKernels(build_ext):
     """``build_ext`` that compiles each module's kernel sources once per SIMD level and probes for OpenMP."""
 
@@ -149,12 +167,23 @@ class BuildKernels(build_ext):
         super().finalize_options()
         self.parallel = self.parallel or os.cpu_count()
 
+    def run(self) -> None:
+        """Check the tools, translate the Cython modules to C, compile those with most kernels first."""
+        check_tools()
+        translated = cythonize(
+            self.extensions,
+            compiler_directives=DIRECTIVES,
+            build_dir="build/checked" if CHECKED else None,
+            nthreads=self.parallel,
+        )
+        sources = {extension.name: extension.sources for extension in translated}
+        for extension in self.extensions:
+            extension.sources = sources[extension.name]
+        self.extensions.sort(key=lambda extension: -len(kernels_of(extension)))
+        super().run()
+
     def build_extensions(self) -> None:
         """Compile the kernels, then the modules they are linked into."""
-        if self.compiler.compiler_type == "msvc":
-            raise SystemExit(
-                "plrank-fast needs GCC or Clang: its kernels use vector extensions that MSVC does not have"
-            )
         self.levels = self.find_levels()
         openmp_compile, openmp_link = self.probe_openmp()
         kinds = os.environ.get("PLRANK_FAST_SANITIZE")
@@ -190,7 +219,8 @@ class BuildKernels(build_ext):
         if self.force or newer_group(
             [*extension.sources, *extension.depends], self.get_ext_fullpath(extension.name), "newer"
         ):
-            for source in MODULES[extension.name.partition(".")[2].replace(".", "/")]:
+            print(f"compiling {extension.name}", flush=True)
+            for source in kernels_of(extension):
                 extension.extra_objects += self.compile_kernel(source, extension, self.kernel_flags)
         super().build_extension(extension)
 
@@ -311,12 +341,13 @@ def extension(module: str, kernel_sources: list[str]) -> Extension:
     )
 
 
+def kernels_of(extension: Extension) -> list[str]:
+    """Return the kernel sources of a module."""
+    return MODULES[extension.name.partition(".")[2].replace(".", "/")]
+
+
 if __name__ == "__main__":
     setup(
-        ext_modules=cythonize(
-            [extension(module, MODULES[module]) for module in chosen("PLRANK_FAST_MODULES", MODULES)],
-            compiler_directives=DIRECTIVES,
-            build_dir="build/checked" if CHECKED else None,
-        ),
+        ext_modules=[extension(module, MODULES[module]) for module in chosen("PLRANK_FAST_MODULES", MODULES)],
         cmdclass={"build_ext": BuildKernels, "sdist": ReproducibleSdist},
     )

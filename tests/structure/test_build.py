@@ -38,6 +38,7 @@ BUILDS = {  # the first word is the folder
     "plain again": TWO,
     "plain sanitized": {**TWO, "SANITIZE": "address,undefined"},
     "plain sanitized again": {**TWO, "SANITIZE": "address,undefined"},
+    "no_compiler": ONE,
     "no_avx512": {**ONE, "LEVELS": " "},
     "no_avx512 named": {**ONE, "LEVELS": "avx2 avx512"},
 }
@@ -53,6 +54,8 @@ for name, switches in json.loads(sys.argv[2]).items():
     os.environ.clear()
     os.environ.update(others, CC=str(folder / "compiler"))
     os.environ.update({f"PLRANK_FAST_{switch}": value for switch, value in switches.items()})
+    if name == "no_compiler":
+        os.environ["CC"] = "no-such-compiler -O2"
     if name == "no_avx512":
         (folder / "compiler.no_avx512").touch()
     log.write_text("")
@@ -74,7 +77,8 @@ def told(tmp_path_factory):
     compiler.chmod(0o755)
     command = [sys.executable, "-c", PROGRAM, folder, json.dumps(BUILDS)]
     answers = {}
-    for line in subprocess.run(command, cwd=ROOT, check=True, text=True, capture_output=True).stdout.splitlines():
+    printed = subprocess.run(command, cwd=ROOT, check=True, text=True, capture_output=True).stdout.splitlines()
+    for line in (line for line in printed if line.startswith('["')):
         name, refusal, commands = json.loads(line)
         commands = [one.split() for one in commands if "probe" not in one and "--version" not in one]
         assert not (refusal and commands)
@@ -97,6 +101,13 @@ def test_levels_that_the_compiler_does_not_know(told):
     assert words(told["no_avx512"], "-DPLR_ISA=") == ["avx2", "baseline"]
     message = "PLRANK_FAST_LEVELS names avx512, which compiler or target does not know"
     assert told["no_avx512 named"] == message
+
+
+def test_missing_compiler(told):
+    """Mutant: the modules are translated first, and the error is that of the operating system."""
+    assert told["no_compiler"].startswith(
+        "plrank-fast needs a C compiler, and 'no-such-compiler' was not found. Debian"
+    )
 
 
 def test_unknown_names_are_refused(told):
