@@ -138,6 +138,7 @@ def test_the_logging_policy_itself():
 
 
 def test_by_hand():
+    """Mutants: one of the numbers of sessions or of the relevance from clicks 1 + 1e-10 times as large."""
     rankings, rewards = [[0, 1], [1, 0], [1, 0]], [1.0, 2.0, 4.0]
     new = [0.0, np.log(3.0)]  # 1/4 and 3/4; weights 1/2, 3/2, 3/2
     call = {"propensities": [0.5, 0.5, 0.5]}
@@ -146,6 +147,10 @@ def test_by_hand():
     assert abs(off_policy.ips(new, rankings, rewards, **call, self_normalized=True).value - 9.5 / 3.5) < 1e-14
     assert abs(off_policy.ips(new, rankings, rewards, **call).effective_sample_size - 3.5**2 / 4.75) < 1e-14
     assert off_policy.effective_sample_size([0.0, 0.0]) == 0.0
+    assert abs(off_policy.effective_sample_size([1.0, 3.0]) - 1.6) < 1e-14
+    clicks = {"examination": [1.0, 0.5], "noise": [0.25, 0.125], "predicted": [0.5, 0.25]}
+    found = off_policy.relevance_from_clicks([[0, 1], [1, -1]], [[1, 0], [1, 0]], [0.5, 1.0], **clicks)
+    np.testing.assert_array_equal(found, [0.75, 0.375])
 
 
 def test_long_rankings_do_not_underflow():
