@@ -105,7 +105,6 @@ MODULES: dict[str, list[str]] = {
         *("gradients/exact/quadrature_plan.c", "gradients/exact/normal_plan.c"),
         *("gradients/exact/item_block.c", "gradients/exact/moment_compression.c"),
         *("gradients/exact/arrival_polynomials.c", "gradients/exact/panel_integrals.c"),
-        "gradients/exact/panel_integrals_in_floats.c",
         *("gradients/exact/rank_probabilities.c", "gradients/exact/exact_problem.c"),
         *("gradients/exact/exponential_panels.c", "gradients/exact/compressed_panel.c"),
         *("gradients/exact/normal_panels.c", "gradients/exact/error_check.c", "gradients/exact/exact.c"),

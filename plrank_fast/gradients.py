@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -348,33 +349,29 @@ def pl_rank_cmc(
     )  # fmt: skip
 
 
-def noise_of_lone_query(noise: Any, sigma: Any) -> float | None:
-    """``inverse_sigma`` as in ``noisy_scores``, where nothing has to be done to scores and results; else None."""
-    if type(noise) is str and type(sigma) is float:
-        if noise == "gumbel" and sigma == 1.0:
-            return 0.0
-        if noise == "normal" and scaling.is_ordinary(sigma):
-            return 1.0 / sigma
+def noise_of_lone_query(noise: Any, sigma: Any) -> tuple[bool, float] | None:
+    """Return ``normal`` and ``inverse_sigma`` of ``_exact.solve_batch`` where scores need no scaling; else None."""
+    if type(noise) is str and noise in NOISES and type(sigma) is float and scaling.is_ordinary(sigma):
+        return noise == "normal", 1.0 / sigma
     return None
 
 
 def noisy_scores(
     scores: FloatArray, offsets: IntArray, noise: str, sigma: float
-) -> tuple[FloatArray, float, float, IntArray | None]:
-    """Check the noise; return scores and ``inverse_sigma`` for ``_exact.solve_batch``, and what its gradient lacks.
+) -> tuple[FloatArray, tuple[bool, float], float, IntArray | None]:
+    """Check the noise; return scores, ``normal`` and ``inverse_sigma`` for ``_exact.solve_batch``, and what is left.
 
-    That is a factor, and exponents for ``scaling.restore``. Gumbel noise of any scale is the Plackett-Luce model of
-    scores over sigma; the kernel knows of the scale of normal noise, as far as it is ordinary.
+    What its gradient lacks is a factor, and exponents for ``scaling.restore``. The kernel subtracts scores before it
+    divides by sigma, so that a large score that all documents share costs no digits; of a sigma that is not ordinary,
+    scores are divided by a power of two, which costs none either.
     """
     validation.choice(noise, "noise", NOISES)
     sigma = validation.positive_real(sigma, "sigma")
-    if noise == "normal" and scaling.is_ordinary(sigma):
-        return scores, 1.0 / sigma, 1.0, None
-    inverse_sigma = 1.0 if noise == "normal" else 0.0
-    if sigma == 1.0:
-        return scores, inverse_sigma, 1.0, None
-    scaled, factor, exponents = scaling.unit_noise(scores, offsets, sigma)
-    return scaled, inverse_sigma, factor, exponents
+    if scaling.is_ordinary(sigma):
+        return scores, (noise == "normal", 1.0 / sigma), 1.0, None
+    mantissa, exponent = math.frexp(sigma)
+    scaled, factor, exponents = scaling.unit_noise(scores, offsets, math.ldexp(0.5, exponent))
+    return scaled, (noise == "normal", 0.5 / mantissa), factor, exponents
 
 
 def pl_rank_exact(
@@ -410,11 +407,10 @@ def pl_rank_exact(
     scores, relevance, rank_weights, offsets, n_threads
         As in ``pl_rank_3``.
     rtol : float
-        Promised accuracy, 1e-10 to 1, for each query: the norm of the gradient's error is at most ``rtol`` times the
-        norm of the gradient, or times max|theta| max|rho| / 1000 where the gradient is smaller than that. The same
-        holds for the Hessian diagonal and its norm. Below 1e-10 rounding errors would dominate; from 1e-3 on, short
-        cutoffs are computed in single precision, which is faster. If ``sigma`` is not 1, the promise is for sigma times
-        the gradient and sigma squared times the Hessian diagonal.
+        Promised accuracy, at least 1e-10 and below 1, for each query: the norm of the gradient's error is at most
+        ``rtol`` times the norm of the gradient, or times max|theta| max|rho| / 1000 where the gradient is smaller than
+        that. The same holds for the Hessian diagonal and its norm. Below 1e-10 rounding errors would dominate. If
+        ``sigma`` is not 1, the promise is for sigma times the gradient and sigma squared times the Hessian diagonal.
     hessian : bool
         Whether to compute the diagonal of the Hessian too; it costs about a quarter more nodes. Do not pass it to
         boosted trees as their curvature: see the notes.
@@ -459,10 +455,10 @@ def pl_rank_exact(
     >>> plr.pl_rank_exact([0.0, 0.0], [1.0, 0.0], [1.0], noise="normal").round(6)  # 1 / sqrt(4 pi)
     array([ 0.282095, -0.282095])
     """
-    if offsets is None and (inverse_sigma := noise_of_lone_query(noise, sigma)) is not None:
+    if offsets is None and (of_noise := noise_of_lone_query(noise, sigma)) is not None:
         solution: Any = _exact.lone_solution(
-            scores, relevance, rank_weights, rtol, validation.SMALLEST_TOLERANCE, inverse_sigma, n_threads, out,
-            hessian, value=False,
+            scores, relevance, rank_weights, rtol, validation.SMALLEST_TOLERANCE, *of_noise, n_threads, out, hessian,
+            False,
         )  # fmt: skip
         if solution is not None:
             return solution
@@ -471,14 +467,14 @@ def pl_rank_exact(
     offsets_ = validation.query_offsets(offsets, scores_.size)
     weights = validation.weights_of_ranks(rank_weights, offsets_)
     rtol = validation.relative_tolerance(rtol, "rtol")
-    scores_, inverse_sigma, factor, of_sigma = noisy_scores(scores_, offsets_, noise, sigma)
+    scores_, of_noise, factor, of_sigma = noisy_scores(scores_, offsets_, noise, sigma)
     relevance_, weights, exponents = scaling.moderate_both(relevance_, weights, offsets_)
     threads = _threads.resolve_threads(validation.threads(n_threads))
     hessian = validation.flag(hessian, "hessian")
     gradient = np.zeros_like(scores_)
     diagonal = np.zeros_like(scores_) if hessian else None
     outputs = validation.output_pair(out, gradient.shape) if hessian else (validation.output(out, gradient.shape), None)
-    _exact.solve_batch(scores_, relevance_, weights, offsets_, rtol, threads, gradient, diagonal, None, inverse_sigma)
+    _exact.solve_batch(scores_, relevance_, weights, offsets_, rtol, threads, gradient, diagonal, None, *of_noise)
     names = "relevance, rank_weights and sigma"
     if factor != 1.0:
         gradient *= factor

@@ -30,10 +30,9 @@ def exact_expectation(
     out: Any,
 ) -> FloatArray:
     """Check all arguments, then integrate the expected metric of each query."""
-    if offsets is None and (lone_noise := noise_of_lone_query(noise, sigma)) is not None:
+    if offsets is None and (of_noise := noise_of_lone_query(noise, sigma)) is not None:
         solution: FloatArray | None = _exact.lone_solution(
-            scores, relevance, rank_weights, rtol, validation.SMALLEST_TOLERANCE, lone_noise, n_threads, out, False,
-            value=True,
+            scores, relevance, rank_weights, rtol, validation.SMALLEST_TOLERANCE, *of_noise, n_threads, out, False, True
         )  # fmt: skip
         if solution is not None:
             return solution
@@ -42,12 +41,12 @@ def exact_expectation(
     offsets_ = validation.query_offsets(offsets, scores_.size)
     weights = validation.weights_of_ranks(rank_weights, offsets_)
     rtol = validation.relative_tolerance(rtol, "rtol")
-    scores_, inverse_sigma, _, _ = noisy_scores(scores_, offsets_, noise, sigma)
+    scores_, of_noise, _, _ = noisy_scores(scores_, offsets_, noise, sigma)
     relevance_, weights, exponents = scaling.moderate_both(relevance_, weights, offsets_)
     threads = _threads.resolve_threads(validation.threads(n_threads))
     value = np.zeros(offsets_.size - 1)
     out = validation.output(out, value.shape)
-    _exact.solve_batch(scores_, relevance_, weights, offsets_, rtol, threads, None, None, value, inverse_sigma)
+    _exact.solve_batch(scores_, relevance_, weights, offsets_, rtol, threads, None, None, value, *of_noise)
     value = scaling.restore(value, exponents, None, "relevance and rank_weights")
     return validation.deliver(value, out)
 
@@ -79,7 +78,7 @@ def expected_metric(
     method : {"exact", "sample"}
         "exact": by quadrature, as ``pl_rank_exact``; "sample": the mean over ``n_samples`` rankings.
     rtol : float
-        For "exact": the error is at most ``rtol`` times sum|theta| max|rho|; 1e-10 to 1.
+        For "exact": the error is at most ``rtol`` times sum|theta| max|rho|; at least 1e-10 and below 1.
     noise, sigma
         For "exact": as in ``pl_rank_exact``.
     n_samples, rankings, rng, sampler, first_query

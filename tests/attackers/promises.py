@@ -26,7 +26,7 @@ from promises_of_losses import cost_of_pairs, losses
 MOST_IN_SUBSETS = 10
 FEWEST_BANDED, FINEST_CHECKED = 32, 1e-9  # ranks from which coefficients are left out; digits that 1e-12 can judge
 FEWEST_ALIKE = 8  # ranks from which it matters whether rank weights fall at one of them
-MOST_RANKS_IN_FLOATS, COARSE = 12, 1e-3  # where the exact gradient may compute in floats
+COARSE = 1e-3  # a tolerance that leaves a rule for the nodes few digits to be wrong in
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,9 +96,8 @@ def against_finer_nodes(problem: Problem, prefix: str, rank_weights: np.ndarray,
 
 
 def coarse(problem: Problem, *, finer: bool = False) -> Ratios:
-    """At a coarse tolerance, where nodes are floats, of up to 12 ranks."""
-    rank_weights = problem.rank_weights[: min(problem.n_docs, MOST_RANKS_IN_FLOATS)]
-    return against_finer_nodes(problem, "coarse", rank_weights, COARSE)
+    """At a coarse tolerance."""
+    return against_finer_nodes(problem, "coarse", problem.rank_weights, COARSE)
 
 
 def many_ranks(problem: Problem, *, finer: bool = False) -> Ratios:

@@ -17,7 +17,7 @@ def promised(gradient, reference, relevance, rank_weights):
     return np.linalg.norm(gradient - reference) / max(np.linalg.norm(reference), 1e-3 * scale)
 
 
-def far_finer(scores, relevance, rank_weights, *, inverse_sigma=0.0):
+def far_finer(scores, relevance, rank_weights, *, normal=False):
     """Value, gradient and Hessian diagonal from the nodes of an rtol that nobody may ask for.
 
     Rounding decides how exact they are. Other tests hold them against oracles that share neither nodes nor evaluators.
@@ -25,8 +25,8 @@ def far_finer(scores, relevance, rank_weights, *, inverse_sigma=0.0):
     problem = [np.ascontiguousarray(x, float) for x in (scores, relevance, np.atleast_2d(rank_weights))]
     options = np.array([0, problem[0].size]), 1e-14, 1
     value, (gradient, hessian) = np.zeros(1), np.zeros((2, problem[0].size))
-    _exact.solve_batch(*problem, *options, gradient, hessian, None, inverse_sigma)
-    _exact.solve_batch(*problem, *options, None, None, value, inverse_sigma)
+    _exact.solve_batch(*problem, *options, gradient, hessian, None, normal)
+    _exact.solve_batch(*problem, *options, None, None, value, normal)
     return value[0], gradient, hessian
 
 
@@ -244,6 +244,20 @@ class TestEdges:
         gradient = plr.pl_rank_exact(scores, relevance, weights, rtol=1e-10)
         np.testing.assert_allclose(plr.pl_rank_exact(scores + 4, relevance, weights, rtol=1e-10), gradient, atol=1e-12)
         np.testing.assert_allclose(plr.pl_rank_exact(scores, relevance + 4, weights, rtol=1e-10), gradient, atol=1e-9)
+
+    @pytest.mark.parametrize("noise", ["gumbel", "normal"])
+    def test_powers_of_two_change_no_bit(self, noise):
+        """No path depends on the magnitude of relevance or rank weights. Mutant: a floor of 1e-3 in the error check, in
+        place of 1e-3 max |theta| max |rho|."""
+        rng = np.random.default_rng(0)
+        for n_docs, cutoff, rtol in [(3, 2, 0.1), (24, 10, 1e-2), (60, 10, 1e-6), (60, 60, 1e-8), (400, 10, 1e-4)]:
+            scores, relevance, rank_weights = 2 * rng.normal(size=n_docs), rng.normal(size=n_docs), rng.random(cutoff)
+            options = {"rtol": rtol, "hessian": True, "noise": noise}
+            best = np.array(plr.pl_rank_exact(scores, relevance, rank_weights, **options))
+            for first, second in [(-100, 0), (150, -30), (3, 7), (0, 180)]:
+                scaled = scores, np.ldexp(relevance, first), np.ldexp(rank_weights, second)
+                got = np.ldexp(plr.pl_rank_exact(*scaled, **options), -first - second)
+                np.testing.assert_array_equal(got, best)
 
     def test_order_of_items_does_not_matter(self):
         rng = np.random.default_rng(0)

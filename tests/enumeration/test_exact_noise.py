@@ -109,7 +109,7 @@ class TestPromise:
                 continue
             gradient = normal(scores, relevance, weights, rtol=rtol)
             value = plr.expected_metric(scores, relevance, weights, rtol=rtol, noise="normal")
-            best_value, best, best_hessian = far_finer(scores, relevance, weights, inverse_sigma=1.0)
+            best_value, best, best_hessian = far_finer(scores, relevance, weights, normal=True)
             worst = max(worst, promised(gradient, best, relevance, weights) / rtol)
             scale = np.abs(weights).sum() * np.abs(relevance).max()
             worst_value = max(worst_value, abs(value[0] - best_value) / scale / rtol)
@@ -141,7 +141,7 @@ class TestPromise:
         rng = np.random.default_rng([n_docs, cutoff])
         scores, relevance = spread * rng.normal(size=n_docs), 2.0 ** rng.integers(0, 5, size=n_docs) - 1
         weights = plr.dcg_weights(cutoff)
-        _, best, _ = far_finer(scores, relevance, weights, inverse_sigma=1.0)
+        _, best, _ = far_finer(scores, relevance, weights, normal=True)
         for rtol in (1e-4, 1e-6, 1e-8):
             assert promised(normal(scores, relevance, weights, rtol=rtol), best, relevance, weights) <= rtol
 
@@ -195,7 +195,7 @@ class TestGaps:
         for start in range(0, 300, 10):
             low, high = max(0, start - 8), min(300, start + 18)
             if low < cutoff:
-                _, window, _ = far_finer(scores[low:high], relevance[low:high], weights[low:], inverse_sigma=1.0)
+                _, window, _ = far_finer(scores[low:high], relevance[low:high], weights[low:], normal=True)
                 best[start : start + 10] = window[start - low : start - low + 10]
         order = rng.permutation(300)
         gradient, value = np.zeros(300), plr.expected_metric(scores, relevance, weights, noise="normal", rtol=1e-9)
@@ -225,6 +225,18 @@ class TestGaps:
                 np.testing.assert_allclose(got, 0.5 * slope / 1e-5 * np.array([1, -1, 0, 0]), rtol=1e-5)
         flat = normal(scores, relevance, weights, sigma=1e8)
         assert promised(flat * 1e8, normal(np.zeros(20), relevance, weights), relevance, weights) < 1e-6
+
+    @pytest.mark.parametrize("sigma", [0.7, np.ldexp(0.7, -300), np.ldexp(0.7, 300)])
+    @pytest.mark.parametrize("noise", ["gumbel", "normal"])
+    def test_scores_far_from_zero(self, noise, sigma):
+        """What scores share is subtracted before they are divided by sigma. Mutants: scores over sigma in Python, the
+        highest of a list subtracted from all of its panels."""
+        near, unit = np.array([0.0, 1.0, 2.0, 300.0, 300.75]), sigma / 0.7
+        relevance, options = np.array([1.0, -1.0, 0.5, 2.0, 0.0]), {"noise": noise, "sigma": sigma, "rtol": 1e-10}
+        best = 0.7 * plr.pl_rank_exact(near, relevance, plr.dcg_weights(4), noise=noise, sigma=0.7, rtol=1e-10)
+        for far in (near + 2.0**33, np.where(near < 3, near, near + 1e8)):
+            got = sigma * plr.pl_rank_exact(far * unit, relevance, plr.dcg_weights(4), **options)
+            assert promised(got, best, relevance, plr.dcg_weights(4)) < 2e-10
 
 
 class TestEdges:

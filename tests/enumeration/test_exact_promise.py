@@ -122,6 +122,13 @@ class TestBand:
                 assert promised(got, best, relevance, rank_weights) <= 0.2 * share_of_promise * rtol
 
 
+def effort(scores, relevance, rank_weights, *, rtol=1e-3, hessian=False):
+    """Attempts, and nodes of the last one."""
+    problem = [np.ascontiguousarray(x, float) for x in (scores, relevance, rank_weights)]
+    outputs = np.zeros((2, problem[0].size))
+    return _exact.effort(*problem, rtol, outputs[0], outputs[1] if hessian else None)
+
+
 class TestGrowthOfErrors:
     """Errors that powers of odds make larger: the check of results notices, so the list is computed again, or fails to.
 
@@ -138,8 +145,7 @@ class TestGrowthOfErrors:
         scores, relevance = 0.07 * rng.normal(size=211), rng.uniform(0, 1, size=211)
         scores[0] = 3.4
         for rank_weights in (np.ones(104), plr.dcg_weights(104)):
-            attempts, _, floats = effort(scores, relevance, rank_weights, rtol=0.1, hessian=True)
-            assert (attempts, floats) == (1, False)
+            assert effort(scores, relevance, rank_weights, rtol=0.1, hessian=True)[0] == 1
             gradient, _ = plr.pl_rank_exact(scores, relevance, rank_weights, rtol=0.1, hessian=True)
             _, best, _ = far_finer(scores, relevance, rank_weights)
             assert promised(gradient, best, relevance, rank_weights) <= 1e-3
@@ -150,6 +156,24 @@ class TestGrowthOfErrors:
         rng = np.random.default_rng(seed)
         problem = 1.8 * rng.normal(size=15), rng.uniform(0, 1, size=15), np.ones(8)
         assert effort(*problem, hessian=True)[0] == 1
+
+    def test_six_documents_far_above_the_others(self):
+        """Six documents far above the others have the same odds, and hardly anything is left of the gradient."""
+        scores = 6.5 * np.array([1, 0, 0, 2, 0, 1, 1, 0, 1, 2, 1, 0, 1, 2, 0, 2, 0, 0, 0, 2])
+        relevance = np.array(
+            [1.02, 0.028, 0.0116, 0.997, 0.985, 0.949, 0.0305, 0.0, 0.0367, -0.957, -1.007, -0.994, -1.012, 0.975,
+             -0.0155, -1.0, 0.997, -0.0243, 0.966, -0.0006]
+        )  # fmt: skip
+        assert broken(scores, relevance, np.ones(11), 1e-3, oracle=far_finer).max() <= 0.2
+
+    def test_all_divided(self):
+        """Found by climbing: fewer than 2 K documents, eleven of them ahead, and odds at which either direction of the
+        division seems safe. Mutant: downwards from the inverse of the largest odds for upwards, which holds only for
+        coefficients below the number of arrivals (5.1)."""
+        scores = np.array([258, 258, 258, 257, 260, 258, 257, 257, 257, 258, 259, -1, 0, 1, 0, 0, 30, 0, 31]) / 100
+        relevance = np.array([0, 0, 0, 0, -1, 0, 1, 0, 0, 0, 0, 0, 1, 0, -1, 0, 0, -0.4, 1])
+        rank_weights = np.array([1, 6, 5, 4, 4, 4, 3, 3, 3, 3, 3]) / 10
+        assert broken(scores, relevance, rank_weights, 1e-3, oracle=far_finer).max() <= 0.2
 
 
 class TestAlike:
@@ -216,108 +240,6 @@ class TestCoarse:
                 pairs = (alone, gradient), (beside, gradient), (diagonal, hessian)
                 worst[i] = np.maximum(worst[i], [promised(got, best, *problem[1:]) / rtol for got, best in pairs])
         assert worst.max() <= share_of_promise, worst
-
-
-def effort(scores, relevance, rank_weights, *, rtol=1e-3, hessian=False):
-    """Attempts, nodes of the last one, and whether it computed in floats."""
-    problem = [np.ascontiguousarray(x, float) for x in (scores, relevance, rank_weights)]
-    outputs = np.zeros((2, problem[0].size))
-    return _exact.effort(*problem, rtol, outputs[0], outputs[1] if hessian else None)
-
-
-def in_floats(*problem, **options):
-    return effort(*problem, **options)[2]
-
-
-def lists_for_floats(count, seed=0):
-    """Few ranks, and scores that the powers of odds are large for: spread out, in groups far apart, one above all."""
-    rng = np.random.default_rng(seed)
-    for _ in range(count):
-        n_docs, cutoff = int(rng.integers(16, 150)), int(rng.integers(1, 13))
-        scores = [
-            lambda n=n_docs: rng.choice([0.3, 1.0, 2.0, 4.0]) * rng.normal(size=n),
-            lambda n=n_docs: rng.integers(0, rng.integers(2, 5), n) * rng.uniform(1, 9),
-            lambda n=n_docs: rng.normal(size=n) + np.where(np.arange(n) < rng.integers(1, 6), rng.uniform(1, 9), 0.0),
-            lambda n=n_docs: 1e-3 * rng.normal(size=n),
-        ][rng.integers(4)]()
-        relevance = [
-            lambda n=n_docs: 2.0 ** rng.choice(5, p=[0.52, 0.32, 0.13, 0.02, 0.01], size=n) - 1,
-            lambda n=n_docs: rng.integers(-1, 2, n) + 0.03 * rng.normal(size=n),
-            lambda n=n_docs: rng.normal(size=n),
-        ][rng.integers(3)]()
-        rank_weights = [plr.dcg_weights(cutoff), np.ones(cutoff), rng.normal(size=cutoff)][rng.integers(3)]
-        yield scores, relevance, rank_weights
-
-
-@pytest.mark.chosen_path
-class TestFloats:
-    """Coarse tolerances, at which the integrands are computed in floats: their rounding is part of the promise."""
-
-    @pytest.mark.filterwarnings("ignore:scores look like grades|relevance looks like")
-    def test_sweep(self, share_of_promise):
-        """Most are seen to have been computed in floats, with the Hessian diagonal and without.
-
-        Mutants: arrivals counted four times in what multiplies rounding errors, or errors that grow by 1e5; the silence
-        of all items in floats; the last node of a group of sums left out; odds up to e^700.
-        """
-        worst, seen, problems = 0.0, np.zeros(2), 0
-        for problem in lists_for_floats(300):
-            _, gradient, hessian = far_finer(*problem)
-            for rtol in (1e-3, 1e-2):
-                alone = plr.pl_rank_exact(*problem, rtol=rtol)
-                beside, diagonal = plr.pl_rank_exact(*problem, rtol=rtol, hessian=True)
-                pairs = (alone, gradient), (beside, gradient), (diagonal, hessian)
-                worst = max(worst, *(promised(got, best, *problem[1:]) / rtol for got, best in pairs))
-            seen += [in_floats(*problem), in_floats(*problem, hessian=True)]
-            problems += 1
-        assert worst <= share_of_promise
-        assert (seen > 0.6 * problems).all(), seen
-
-    def test_where_doubles_remain(self):
-        """Few documents, many ranks, magnitudes that products of floats cannot hold."""
-        rng = np.random.default_rng(0)
-        scores, relevance = rng.normal(size=40), rng.integers(0, 5, 40) * 1.0
-        assert in_floats(scores, relevance, plr.dcg_weights(12))
-        assert not in_floats(scores, relevance, plr.dcg_weights(13))
-        assert not in_floats(scores[:15], relevance[:15], plr.dcg_weights(12))
-        for magnitude in (1e-30, 1e-10, 1e10, 1e30):
-            assert not in_floats(scores, relevance * magnitude, plr.dcg_weights(5))
-            assert not in_floats(scores, relevance, plr.dcg_weights(5) * magnitude)
-
-    def test_small_gradient(self):
-        """Found by climbing: six documents far above the others have the same odds, hence the same rounding errors, and
-        hardly anything is left of the gradient. It is computed again, in doubles. Mutant: the rounding of floats not
-        looked at."""
-        scores = 6.5 * np.array([1, 0, 0, 2, 0, 1, 1, 0, 1, 2, 1, 0, 1, 2, 0, 2, 0, 0, 0, 2])
-        relevance = np.array(
-            [1.02, 0.028, 0.0116, 0.997, 0.985, 0.949, 0.0305, 0.0, 0.0367, -0.957, -1.007, -0.994, -1.012, 0.975,
-             -0.0155, -1.0, 0.997, -0.0243, 0.966, -0.0006]
-        )  # fmt: skip
-        attempts, _, floats = effort(scores, relevance, np.ones(11))
-        assert attempts == 2
-        assert not floats
-        assert broken(scores, relevance, np.ones(11), 1e-3, oracle=far_finer).max() <= 0.2
-
-    def test_peaked_lists(self):
-        """Odds beyond the largest float, which stand for an arrival that is certain; where the last time is so late
-        that its square overflows, doubles at once. Mutants: e^700 as the largest odds, floats at all times (not a
-        number is left of the sums, which are computed again)."""
-        rng = np.random.default_rng(1)
-        tried = [effort(4 * rng.normal(size=24), rng.normal(size=24), plr.dcg_weights(10)) for _ in range(100)]
-        assert np.mean([floats for _, _, floats in tried]) > 0.8
-        attempts, _, floats = effort(-4.0 * np.arange(24), np.arange(24) % 3, np.ones(9), hessian=True)
-        assert attempts == 1
-        assert not floats
-
-    def test_all_divided(self):
-        """Found by climbing: fewer than 2 K documents, eleven of them ahead, and odds at which either direction of the
-        division seems safe. Mutant: downwards from the inverse of the largest odds for upwards, which holds only for
-        coefficients below the number of arrivals (5.1)."""
-        scores = np.array([258, 258, 258, 257, 260, 258, 257, 257, 257, 258, 259, -1, 0, 1, 0, 0, 30, 0, 31]) / 100
-        relevance = np.array([0, 0, 0, 0, -1, 0, 1, 0, 0, 0, 0, 0, 1, 0, -1, 0, 0, -0.4, 1])
-        rank_weights = np.array([1, 6, 5, 4, 4, 4, 3, 3, 3, 3, 3]) / 10
-        assert in_floats(scores, relevance, rank_weights)
-        assert broken(scores, relevance, rank_weights, 1e-3, oracle=far_finer).max() <= 0.2
 
 
 class Adversary:
@@ -397,7 +319,7 @@ class TestWorst:
         if not relevance.any() or not rank_weights.any() or np.ptp(scores) > 60:
             return 0.0
         if best is None:
-            best = far_finer(*problem, inverse_sigma=1.0 * (noise == "normal"))
+            best = far_finer(*problem, normal=noise == "normal")
         got = plr.pl_rank_exact(*problem, rtol=rtol, noise=noise, hessian=hessian)
         pairs = zip(got, best[1:], strict=True) if hessian else [(got, best[1])]
         return max(promised(a, b, relevance, rank_weights) for a, b in pairs) / rtol

@@ -38,7 +38,7 @@ CALLS = {
     "one panel": (listed(700), exact(60)),
     "checked entry by entry": (listed(600, 4.0), exact(600)),
     "Hessian": (listed(700), exact(60, hessian=True)),
-    "floats": (listed(290), exact(10, rtol=1e-2)),
+    "coarse": (listed(290), exact(10, rtol=1e-2)),
     "several panels": (listed(600, 1.0, 40.0), exact(300)),
     "numbers below the smallest normal one": (listed(1000), exact(1000)),
     "normal noise": (listed(700), exact(60, noise="normal")),

@@ -13,7 +13,8 @@ def solve_batch(
     gradient: NDArray[np.float64] | None,
     hessian: NDArray[np.float64] | None,
     value: NDArray[np.float64] | None,
-    inverse_sigma: float = 0.0,
+    normal: bool = False,
+    inverse_sigma: float = 1.0,
 ) -> None: ...
 def effort(
     scores: NDArray[np.float64],
@@ -22,7 +23,7 @@ def effort(
     rtol: float,
     gradient: NDArray[np.float64],
     hessian: NDArray[np.float64] | None,
-) -> tuple[int, int, bool]: ...
+) -> tuple[int, int]: ...
 def rank_probabilities_batch(
     scores: NDArray[np.float64], offsets: NDArray[np.int64], n_threads: int, probabilities: NDArray[np.float64]
 ) -> None: ...
@@ -32,6 +33,7 @@ def lone_solution(
     rank_weights: Any,
     rtol: Any,
     smallest_tolerance: float,
+    normal: bool,
     inverse_sigma: float,
     n_threads: Any,
     out: Any,

@@ -28,7 +28,8 @@ cdef extern from "gradients/exact/exact.h" nogil:
         const double *scores
         const double *relevance
         const double *rank_weights
-        double rtol
+        double rtol, inverse_sigma
+        int normal
         double *gradient
         double *hessian
         double *probabilities
@@ -36,7 +37,7 @@ cdef extern from "gradients/exact/exact.h" nogil:
         cancellation cancellation
         parallel_loop loop
         double value
-        int attempts, nodes, in_floats
+        int attempts, nodes
 
     int PLR_EXACT_GRADIENT
     int PLR_EXACT_PROBABILITIES
@@ -47,12 +48,17 @@ cdef extern from "gradients/exact/exact.h" nogil:
         size_t (*workspace)(intptr_t D, intptr_t K, int purpose, int n_threads) noexcept nogil
         void (*solve)(exact_query *query, void *workspace) noexcept nogil
         void (*rank_probabilities)(exact_query *query, void *workspace) noexcept nogil
-        void (*solve_normal)(exact_query *query, double inverse_sigma, void *workspace) noexcept nogil
 
     const exact_kernels *exact_kernels_at(int level)
 
 cdef const exact_kernels *kernels = exact_kernels_at(simd_level())
 kernels.prepare()
+
+cdef struct Noise:
+    bint normal                  # or Gumbel noise
+    double inverse_sigma
+
+cdef Noise GUMBEL = Noise(False, 1.0)
 
 # Nanoseconds per item, and per item and rank, at 1e-6 and std-1 scores; only the length of a round depends on it.
 cdef double NS_PER_ITEM = 40.0
@@ -69,6 +75,7 @@ cdef exact_query new_query(intp_t n_items, const double *scores, bint interrupti
     task.loop = loop_of_threads(n_threads)
     task.D = n_items
     task.scores = scores
+    task.inverse_sigma = 1.0
     return task
 
 
@@ -87,17 +94,17 @@ cdef int solve(
 ) noexcept nogil:
     """Outputs that are NULL are not asked for. Returns -1 if interrupted."""
     cdef exact_query task = solved(
-        0.0, scores, relevance, n_items, rank_weights, cutoff, rtol, gradient, hessian, workspace, interruptible, 1)
+        GUMBEL, scores, relevance, n_items, rank_weights, cutoff, rtol, gradient, hessian, workspace, interruptible, 1)
     if value != NULL:
         value[0] = task.value
     return -1 if task.cancellation.requested else 0
 
 
 cdef exact_query solved(
-    double inverse_sigma, const double *scores, const double *relevance, intp_t n_items, const double *rank_weights,
+    Noise noise, const double *scores, const double *relevance, intp_t n_items, const double *rank_weights,
     intp_t cutoff, double rtol, double *gradient, double *hessian, char *workspace, bint interruptible, int n_threads
 ) noexcept nogil:
-    """As ``solve``, for scores with normal noise if ``inverse_sigma`` is above 0, on up to ``n_threads`` threads."""
+    """As ``solve``, for either noise, on up to ``n_threads`` threads."""
     cdef exact_query task = new_query(n_items, scores, interruptible, n_threads)
     task.K = cutoff
     task.relevance = relevance
@@ -105,10 +112,9 @@ cdef exact_query solved(
     task.rtol = rtol
     task.gradient = gradient
     task.hessian = hessian
-    if inverse_sigma > 0.0:
-        kernels.solve_normal(&task, inverse_sigma, workspace)
-    else:
-        kernels.solve(&task, workspace)
+    task.inverse_sigma = noise.inverse_sigma
+    task.normal = noise.normal
+    kernels.solve(&task, workspace)
     return task
 
 
@@ -137,7 +143,7 @@ cdef int find_with_threads(
 cdef struct SolveCall:
     Queries queries
     double rtol
-    double inverse_sigma
+    Noise noise
     double *gradient             # outputs that are NULL are not asked for
     double *hessian
     double *value
@@ -148,7 +154,7 @@ cdef void solve_query(
 ) noexcept nogil:
     cdef Query query = query_at(&call.queries, q)
     cdef exact_query task = solved(
-        call.inverse_sigma, query.scores, query.relevance, query.n_items, query.rank_weights, call.queries.n_ranks,
+        call.noise, query.scores, query.relevance, query.n_items, query.rank_weights, call.queries.n_ranks,
         call.rtol, call.gradient + query.first if call.gradient != NULL else NULL,
         call.hessian + query.first if call.hessian != NULL else NULL, workspace, interruptible, n_threads)
     if call.value != NULL:
@@ -160,7 +166,7 @@ cdef void solve_in_batch(const void *call, intp_t q, char *workspace) noexcept n
 
 
 cdef inline int purpose_of(const SolveCall *call) noexcept nogil:
-    return PLR_EXACT_NORMAL if call.inverse_sigma > 0.0 else PLR_EXACT_GRADIENT
+    return PLR_EXACT_NORMAL if call.noise.normal else PLR_EXACT_GRADIENT
 
 
 cdef int solve_long_query(const void *call_, intp_t q, int n_threads) except -1:
@@ -230,12 +236,12 @@ cdef void describe_finding(Batch *batch, RankProbabilitiesCall *call, intp_t lon
 def solve_batch(
     const double[::1] scores, const double[::1] relevance, const double[:, ::1] rank_weights,
     const int64_t[::1] offsets, double rtol, int n_threads, double[::1] gradient, double[::1] hessian,
-    double[::1] value, double inverse_sigma=0.0
+    double[::1] value, bint normal=False, double inverse_sigma=1.0
 ):
     """Fill those of ``gradient``, ``hessian`` (n_docs,) and ``value`` (n_queries,) that are not None.
 
-    They must be zero where queries are empty. Empty arrays and K = 0 are fine. With ``inverse_sigma`` above 0 for the
-    ranking of scores with normal noise in place of Plackett-Luce.
+    They must be zero where queries are empty. Empty arrays and K = 0 are fine. Noise of the scores is ``normal`` or
+    Gumbel noise, of a standard deviation (scale) whose inverse is given.
     """
     cdef SolveCall call
     cdef Batch batch = batch_of(offsets)
@@ -243,7 +249,7 @@ def solve_batch(
         return
     call.queries = queries_of(scores, relevance, rank_weights, offsets)
     call.rtol = rtol
-    call.inverse_sigma = inverse_sigma
+    call.noise = Noise(normal, inverse_sigma)
     call.gradient = NULL if gradient is None else &gradient[0]
     call.hessian = NULL if hessian is None else &hessian[0]
     call.value = NULL if value is None else &value[0]
@@ -252,8 +258,8 @@ def solve_batch(
 
 
 def lone_solution(
-    scores, relevance, rank_weights, rtol, double smallest_tolerance, double inverse_sigma, n_threads, out, hessian,
-    bint value
+    scores, relevance, rank_weights, rtol, double smallest_tolerance, bint normal, double inverse_sigma, n_threads,
+    out, hessian, bint value
 ):
     """Return the gradient of one short query with plain arguments, or its ``value``, or None.
 
@@ -273,7 +279,7 @@ def lone_solution(
         return None
     n_results = 1 if value else query.n_items
     call.rtol = rtol
-    call.inverse_sigma = inverse_sigma
+    call.noise = Noise(normal, inverse_sigma)
     batch = query.batch()
     describe_solving(&batch, &call, query.n_items, query.n_ranks)
     if not plain_output(out, n_results) or not query.copy(&batch, (1 + with_hessian) * n_results * sizeof(double)):
@@ -294,7 +300,7 @@ def effort(
     const double[::1] scores, const double[::1] relevance, const double[::1] rank_weights, double rtol,
     double[::1] gradient, double[::1] hessian
 ):
-    """Solve one query; returns the attempts it took, the nodes of the last one, and whether that was in floats.
+    """Solve one query; returns the attempts it took, and the nodes of the last one.
 
     ``hessian`` may be None. Scores, relevance, rank weights and ``gradient`` are not empty.
     """
@@ -302,9 +308,9 @@ def effort(
     cdef exact_query task
     with nogil:
         task = solved(
-            0.0, &scores[0], &relevance[0], scores.shape[0], &rank_weights[0], rank_weights.shape[0], rtol,
+            GUMBEL, &scores[0], &relevance[0], scores.shape[0], &rank_weights[0], rank_weights.shape[0], rtol,
             &gradient[0], &hessian[0] if hessian is not None else NULL, workspace.of_thread(0), False, 1)
-    return task.attempts, task.nodes, bool(task.in_floats)
+    return task.attempts, task.nodes
 
 
 def rank_probabilities_batch(

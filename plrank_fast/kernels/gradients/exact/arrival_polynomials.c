@@ -19,13 +19,13 @@ PLR_INLINE void find_exponential_odds(panel *p, lanes t)
     const double *w = p->items.w;
     if (last_lane(&t) < LARGEST_EXPONENT) { /* w <= 1, so that e^(w t) cannot overflow */
         for (intptr_t j = 0; j < n_items; j++)
-            p->at.odds[j] = lanes_expm1((real)w[j] * t);
+            p->at.odds[j] = vec_expm1(w[j] * t);
     } else {
         for (intptr_t j = 0; j < n_items; j++)
             p->at.odds[j] = exponential_odds(w[j], t);
     }
     for (intptr_t j = 0; j < p->proxies.count; j++)
-        p->at.proxy_odds[j] = lanes_expm1((real)p->proxies.w[j] * t);
+        p->at.proxy_odds[j] = vec_expm1(p->proxies.w[j] * t);
 }
 
 /* The light quartets at these times: at early nodes there are more of them than at the panel's last. */
@@ -56,18 +56,18 @@ PLR_INLINE void find_light(const panel *p, node_vector *node)
 PLR_INLINE double smallest_heavy_odds(const panel *p, const node_vector *node)
 {
     const intptr_t n_items = QUARTET * p->items.quartets;
-    const real limit = (real)p->ranks.upward_limit;
-    lanes smallest = lanes_all(INFINITY);
+    const double limit = p->ranks.upward_limit;
+    lanes smallest = vec_all(INFINITY);
     for (intptr_t j = 0; j < n_items; j++) {
         if (j == QUARTET * node->light_begin)
             j = QUARTET * node->light_end;
         if (j == n_items)
             break;
         const lanes odds = p->at.odds[j];
-        smallest = lanes_select((odds >= limit) & (odds < smallest), odds, smallest);
+        smallest = vec_select((odds >= limit) & (odds < smallest), odds, smallest);
     }
     double least = INFINITY;
-    for (int lane = 0; lane < NODE_LANES; lane++)
+    for (int lane = 0; lane < PLR_LANES; lane++)
         least = smaller(least, smallest[lane]);
     return least;
 }
@@ -97,7 +97,7 @@ PLR_INLINE void find_band(const panel *p, intptr_t *low, intptr_t *high)
         largest = larger(largest, last_lane(p->at.odds + j));
     }
     for (intptr_t j = 0; j < p->proxies.count; j++) {
-        lanes q = 1.0 / (1.0 + p->at.proxy_odds[j]), chance = (real)p->proxies.mass[j] * (p->at.proxy_odds[j] * q);
+        lanes q = 1.0 / (1.0 + p->at.proxy_odds[j]), chance = p->proxies.mass[j] * (p->at.proxy_odds[j] * q);
         arrivals += chance;
         variance += chance * q;
     }
@@ -137,7 +137,7 @@ PLR_INLINE lanes normal_silence(const panel *p, const node_vector *node)
 {
     lanes inverse[QUARTET];
     for (int n = 0; n < QUARTET; n++)
-        inverse[n] = lanes_all(1);
+        inverse[n] = vec_all(1);
     for (intptr_t quartet = node->light_begin; quartet < node->light_end; quartet++)
         for (int n = 0; n < QUARTET; n++)
             inverse[n] *= 1.0 + p->at.odds[QUARTET * quartet + n];
@@ -149,14 +149,14 @@ PLR_INLINE lanes normal_silence(const panel *p, const node_vector *node)
 PLR_INLINE int start_polynomials(panel *p, const node_vector *node, const int normal)
 {
     const double weight = node->light_weight + p->proxies.weight;
-    const lanes silence = normal ? normal_silence(p, node) : lanes_silence(weight, node->time);
+    const lanes silence = normal ? normal_silence(p, node) : vec_exp_flush(-weight * node->time);
     /* a compressed panel is made so that it is far from underflow */
     const int monic = normal ? last_lane(&silence) > LEAST_NORMAL_SILENCE
                              : p->proxies.count || weight * last_lane(&node->time) < LARGEST_SILENCE;
     lanes *restrict P = p->at.P, *restrict B = p->at.B;
     for (intptr_t m = -MARGIN; m < node->high; m++)
         P[m] = B[m] = (lanes){0};
-    P[0] = monic ? silence : lanes_all(1);
+    P[0] = monic ? silence : vec_all(1);
     return monic;
 }
 
@@ -265,7 +265,6 @@ void exponential_arrivals(panel *p, node_vector *node)
     arrival_polynomials(p, node, 0);
 }
 
-#ifndef PLR_SINGLE
 
 /* Odds and hazards. */
 PLR_INLINE void find_normal_odds(panel *p, lanes t)
@@ -287,4 +286,3 @@ void normal_arrivals(panel *p, node_vector *node)
     arrival_polynomials(p, node, 1);
 }
 
-#endif

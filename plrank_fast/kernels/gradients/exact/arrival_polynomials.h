@@ -4,7 +4,7 @@
 
 #include "gradients/exact/exact_panel.h"
 
-#define exponential_arrivals NODE_ISA(exponential_arrivals)
+#define exponential_arrivals ISA(exponential_arrivals)
 #define normal_arrivals ISA(normal_arrivals)
 
 /* Compute the odds of each item and the coefficients of P and B that matter at node->time; sets the rest of *node,

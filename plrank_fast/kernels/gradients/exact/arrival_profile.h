@@ -6,8 +6,8 @@
 #ifndef PLR_ARRIVAL_PROFILE_H
 #define PLR_ARRIVAL_PROFILE_H
 
-#include "gradients/exact/node_lanes.h"
 #include "gradients/exact/score_histogram.h"
+#include "simd/vector_math.h"
 
 #define PROFILE_TABLE (4 * MOST_BINS)
 

@@ -20,10 +20,10 @@ static void weigh_block(void *problem_, intptr_t block, int thread)
     for (intptr_t j = items.begin; j < items.end; j += PLR_LANES) {
         lanes f = vec_all(-INFINITY);
         if (items.end - j >= PLR_LANES)
-            f = vec_load(query->scores + j) - problem->highest;
+            f = (vec_load(query->scores + j) - problem->highest) * query->inverse_sigma;
         else
             for (intptr_t i = j; i < items.end; i++)
-                f[i - j] = query->scores[i] - problem->highest;
+                f[i - j] = (query->scores[i] - problem->highest) * query->inverse_sigma;
         const lanes w = vec_exp_flush(f);
         vec_store(problem->f + j, w);
         sum += w;
@@ -126,7 +126,7 @@ int integrate_compressed(exact_problem *problem)
         return 0;
     lay_out_panel(problem, n);
     take_heavy(problem, first_octave);
-    set_ranks(problem, D, 0, K, 0);
+    set_ranks(problem, D, 0, K);
     const double heavy = log1p(p->ranks.upward_limit) / end;
     order_items(n, problem->w, problem->rho, heavy, 0, (uint16_t *)problem->key, &p->items);
     place_proxies(problem->octaves, first_octave, &p->proxies);

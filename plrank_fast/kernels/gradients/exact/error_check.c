@@ -12,7 +12,6 @@
 #define UNRESOLVED 0.1     /* errors over (what shows of the finest pattern)^2 / norm, seen up to this */
 #define LEAST_UNSEEN 0.03  /* of the error that nodes are planned for, which hides from the sum of the gradient */
 #define MOST_UNSEEN 0.3    /* likewise, at worst */
-#define ROUNDING 3e-5      /* of floats, in units of the variation of rank weights times the range of relevance */
 #define FEW 8              /* items whose gradients are too few numbers to be checked */
 #define ITEMS_PER_RANK 5   /* and rank again: from there on the gradient's norm can be told beforehand */
 #define SHARE_OF_CHECK 0.1 /* of what the check of what was planned allows: what the nodes are planned for */
@@ -40,7 +39,7 @@ static void sum_norm(void *problem_, intptr_t block, int thread)
     lanes sum_w = {0}, sum_rho = {0}, squares = {0}, squares_rho = {0}, squares_rho2 = {0};
     for (intptr_t j = items.begin; j < items.end; j += PLR_LANES) {
         const size_t left = items.end - j;
-        const lanes w = vec_exp_flush(vec_load_some(query->scores + j, left, -DBL_MAX) - problem->highest);
+        const lanes w = vec_exp_flush((vec_load_some(query->scores + j, left, -DBL_MAX) - problem->highest) * query->inverse_sigma);
         const lanes rho = vec_load_some(query->relevance + j, left, 0) - problem->common, squared = w * w;
         sum_w += w;
         sum_rho += w * rho;
@@ -84,7 +83,7 @@ double first_accuracy(exact_problem *problem, const problem_shape *shape)
         return accuracy / 100; /* nothing checks a value that comes alone */
     if (query->D <= FEW)
         return accuracy / 1000; /* the checks may be blind by chance where they have few entries to look at */
-    if (ITEMS_PER_RANK * problem->K * problem->K > query->D || query->hessian || problem->inverse_sigma > 0)
+    if (ITEMS_PER_RANK * problem->K * problem->K > query->D || query->hessian || problem->query->normal)
         return accuracy;
     /* A gradient that is small beside relevance and rank weights would fail the check of what was planned. */
     const double norm = larger(expected_norm(problem), LEAST_NORM * shape->largest_theta * shape->largest_rho);
@@ -135,14 +134,6 @@ static entry_sums sum_entries(exact_problem *problem, const double *entries)
     return (entry_sums){all.sum[0], all.sum[1], all.sum[2]};
 }
 
-/* What floats may have lost, over what is promised of gradient and diagonal of the Hessian (or entries of this norm). */
-static double excess_of_rounding(const exact_problem *problem, const problem_shape *shape, double norm)
-{
-    const double scale = shape->variation * shape->range_of_rho;
-    const double floor = LEAST_NORM * shape->largest_theta * shape->largest_rho;
-    return problem->query->in_floats ? ROUNDING * scale / (problem->query->rtol * larger(norm, floor)) : 0;
-}
-
 /* What was planned of the diagonal of the Hessian, over what is promised of it. Nothing else is known of its error. */
 static double excess_of_hessian(exact_problem *problem, const problem_shape *shape)
 {
@@ -150,10 +141,9 @@ static double excess_of_hessian(exact_problem *problem, const problem_shape *sha
     const double scale = shape->largest_theta * shape->largest_rho, alpha = shape->ups_and_downs;
     const double norm = sqrt(sum_entries(problem, query->hessian).square);
     const double left = shape->largest_theta * shape->largest_left;
-    const double share = problem->inverse_sigma > 0 ? planned_share(problem, shape) : alpha * alpha * left;
+    const double share = problem->query->normal ? planned_share(problem, shape) : alpha * alpha * left;
     const double planned = share * problem->panel.planned_hessian_error;
-    return larger(planned / (query->rtol * larger(norm, LEAST_NORM * scale)),
-                  excess_of_rounding(problem, shape, norm));
+    return planned / (query->rtol * larger(norm, LEAST_NORM * scale));
 }
 
 /* The gradient's entries sum to zero: what they do sum to measures the error of the quadrature, and so does what the
@@ -171,6 +161,5 @@ double excess_error(exact_problem *problem, const problem_shape *shape)
         planned = planned_share(problem, shape) * problem->panel.planned_error;
     const double excess = larger(fabs(entries.sum) / (SHARE_OF_SUM * rtol * larger(entries.absolute, floor)),
                                  larger(unresolved, planned) / (rtol * larger(norm, floor)));
-    const double with_rounding = larger(excess, excess_of_rounding(problem, shape, norm));
-    return query->hessian ? larger(with_rounding, excess_of_hessian(problem, shape)) : with_rounding;
+    return query->hessian ? larger(excess, excess_of_hessian(problem, shape)) : excess;
 }

@@ -6,10 +6,6 @@
 #include "gradients/exact/exact_panels.h"
 #include "simd/denormals.h"
 
-#define COARSE 1e-3 /* tolerance from which floats are tried: at 1e-4 every fourth attempt would fail the check */
-#define FEW_RANKS 12 /* for which they pay, as the powers of most odds are small enough for them */
-#define FEWEST_ITEMS 16 /* for which they do */
-#define MOST_IN_FLOATS 1e9 /* magnitude, either way, of relevance and rank weights, whose products are sums' terms */
 #define MOSTLY_RELEVANT 0.125 /* share of irrelevant items, which cost a third of others, that is given up */
 #define ATTEMPTS 4 /* at an accuracy that the check of errors agrees with */
 
@@ -127,19 +123,6 @@ static double describe_problem(exact_problem *problem, problem_shape *shape)
     return problem->common * total_theta + last_theta * total_rho;
 }
 
-static int far_from_ends_of_floats(double magnitude)
-{
-    return magnitude > 1 / MOST_IN_FLOATS && magnitude < MOST_IN_FLOATS;
-}
-
-/* Few items are not worth a second rule, and their check may be blind by chance. */
-static int floats_pay(const exact_problem *problem, const problem_shape *shape)
-{
-    const exact_query *query = problem->query;
-    return query->rtol >= COARSE && query->D >= FEWEST_ITEMS && problem->K <= FEW_RANKS &&
-           far_from_ends_of_floats(shape->variation) && far_from_ends_of_floats(shape->range_of_rho);
-}
-
 /* As often as the errors are larger than promised, with more nodes each time. */
 static void integrate_query(exact_problem *problem, const problem_shape *shape, double known_value)
 {
@@ -149,16 +132,15 @@ static void integrate_query(exact_problem *problem, const problem_shape *shape, 
     const double cut = lost_at_ends(query, shape, derivatives) / accuracy;
     for (int attempt = 0; attempt < ATTEMPTS && !query->cancellation.requested; attempt++) {
         problem->tolerance = (tolerances){.nodes = accuracy, .cut = cut * accuracy, .derivatives = derivatives,
-                                          .single_ranks = shape->single_ranks, .one_step = shape->one_step,
-                                          .single = attempt == 0 && floats_pay(problem, shape)};
+                                          .single_ranks = shape->single_ranks, .one_step = shape->one_step};
         problem->value = 0;
         problem->panel.planned_error = problem->panel.planned_hessian_error = 0;
         problem->panel.unresolved = 0;
         problem->panel.all_checked = 1;
         query->attempts = attempt + 1;
-        query->nodes = query->in_floats = 0;
+        query->nodes = 0;
         const unsigned before = flush_denormals(); /* many chances are so small, early and late */
-        if (problem->inverse_sigma > 0)
+        if (query->normal)
             integrate_normal(problem);
         else
             integrate_exponential(problem);
@@ -174,18 +156,28 @@ static void integrate_query(exact_problem *problem, const problem_shape *shape, 
     }
 }
 
-/* inverse_sigma is that of normal arrival times, or 0 for exponential ones. */
-static void solve_query(exact_query *query, double inverse_sigma, void *memory)
+static void multiply_outputs_of_block(void *problem_, intptr_t block, int thread)
+{
+    exact_problem *problem = problem_;
+    const exact_query *query = problem->query;
+    const item_range items = block_of_list(query->D, block);
+    const double factor = query->inverse_sigma;
+    for (intptr_t j = items.begin; query->gradient && j < items.end; j++)
+        query->gradient[j] *= factor;
+    for (intptr_t j = items.begin; query->hessian && j < items.end; j++)
+        query->hessian[j] = query->hessian[j] * factor * factor;
+    (void)thread;
+}
+
+static void solve(exact_query *query, void *memory)
 {
     const intptr_t D = query->D, K = query->K < D ? query->K : D;
     exact_problem problem;
-    const int purpose = inverse_sigma > 0 ? PLR_EXACT_NORMAL : PLR_EXACT_GRADIENT;
-    lay_out_problem(&problem, memory, D, K, purpose, query->loop);
+    lay_out_problem(&problem, memory, D, K, query->normal ? PLR_EXACT_NORMAL : PLR_EXACT_GRADIENT, query->loop);
     problem.query = query;
-    problem.inverse_sigma = inverse_sigma;
     problem.panel.cancellation = &query->cancellation;
     query->value = 0;
-    query->attempts = query->nodes = query->in_floats = 0;
+    query->attempts = query->nodes = 0;
     pass_over_list(&problem, clear_outputs_of_block);
     if (D == 0 || K <= 0)
         return;
@@ -193,20 +185,8 @@ static void solve_query(exact_query *query, double inverse_sigma, void *memory)
     query->value = describe_problem(&problem, &shape);
     if (problem.K > 0 && shape.range_of_rho != 0 && shape.largest_theta != 0)
         integrate_query(&problem, &shape, query->value);
-}
-
-static void solve_exponential(exact_query *query, void *memory)
-{
-    solve_query(query, 0, memory);
-}
-
-static void solve_normal(exact_query *query, double inverse_sigma, void *memory)
-{
-    solve_query(query, inverse_sigma, memory);
-    for (intptr_t j = 0; query->gradient && j < query->D; j++)
-        query->gradient[j] *= inverse_sigma;
-    for (intptr_t j = 0; query->hessian && j < query->D; j++)
-        query->hessian[j] = query->hessian[j] * inverse_sigma * inverse_sigma;
+    if (query->inverse_sigma != 1)
+        pass_over_list(&problem, multiply_outputs_of_block);
 }
 
 /* The rows one after another: memory that is touched for the first time takes long. */
@@ -285,5 +265,4 @@ static void prepare(void)
     prepare_interpolation();
 }
 
-const exact_kernels ISA(exact_kernels) = {prepare, exact_workspace_bytes, solve_exponential, rank_probabilities,
-                                          solve_normal};
+const exact_kernels ISA(exact_kernels) = {prepare, exact_workspace_bytes, solve, rank_probabilities};

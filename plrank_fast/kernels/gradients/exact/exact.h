@@ -2,6 +2,7 @@
  *
  * The kernel in reading order, from scores to nodes to sums over nodes (docs/numerics.md walks through it):
  *
+ *     exact_query           what is asked, and what is answered
  *     score_histogram       how many items have which score
  *     arrival_profile       expected number of arrivals and its variance at a time, read off the histogram
  *     tail_bound            what is lost where the integral ends
@@ -9,13 +10,12 @@
  *     quadrature_plan       nodes for exponential arrival times
  *     normal_plan           nodes for normal ones
  *     item_block            a panel's items, in the order that the evaluators want
- *     node_lanes            vectors of nodes: doubles or, for coarse tolerances, floats
  *     exact_panel           what the evaluators share: items, rank weights, nodes, workspace
  *     truncated_product     P and B by multiplication
  *     power_sums            P by Newton's identities
  *     arrival_polynomials   P and B at a vector of nodes, by both
  *     leave_one_out_series, leave_one_out_division, item_integrand    from P and B to each item's integrand
- *     panel_integrals, panel_integrals_in_floats    their sums over all nodes of a panel
+ *     lane_sums, panel_integrals    their sums over all nodes of a panel
  *     rank_probabilities    likewise, for the chance of each rank
  *     moment_compression    a few nodes in place of many items of low weight
  *     list_blocks           a long list in blocks, for threads
@@ -28,33 +28,16 @@
 #ifndef PLR_EXACT_H
 #define PLR_EXACT_H
 
-#include "runtime/parallel_loop.h"
+#include "gradients/exact/exact_query.h"
 #include "simd/isa.h"
-
-typedef struct {
-    intptr_t D, K;             /* items; rank weights (may exceed D) */
-    const double *scores, *relevance, *rank_weights;
-    double rtol;
-    double *gradient, *hessian; /* (D,), either may be NULL */
-    double *probabilities;      /* (D, columns), instead of the above; relevance and rank_weights are then not read */
-    intptr_t columns;
-    cancellation cancellation;
-    parallel_loop loop;        /* threads to share the work among; results do not depend on it */
-    double value;               /* out */
-    int attempts, nodes;        /* out: how often the nodes were chosen anew, how many there were in the end */
-    int in_floats;              /* out: whether the last attempt computed in floats */
-} exact_query;
-
-enum { PLR_EXACT_GRADIENT, PLR_EXACT_PROBABILITIES, PLR_EXACT_NORMAL }; /* purposes of a workspace */
 
 typedef struct {
     void (*prepare)(void);                         /* tables of this level, once per process */
     /* Bytes, for the longest list and the largest K, and as many threads as may share the work. */
     size_t (*workspace)(intptr_t D, intptr_t K, int purpose, int n_threads);
+    /* Promises of sigma times the gradient. */
     void (*solve)(exact_query *query, void *workspace);
     void (*rank_probabilities)(exact_query *query, void *workspace);
-    /* As solve, for the ranking by scores with independent normal noise; promises of sigma times the gradient. */
-    void (*solve_normal)(exact_query *query, double inverse_sigma, void *workspace);
 } exact_kernels;
 
 PLR_DECLARE_KERNELS(exact_kernels)

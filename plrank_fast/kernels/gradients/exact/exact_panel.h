@@ -28,16 +28,18 @@
 #include "runtime/parallel_loop.h"
 #include "gradients/exact/item_block.h"
 #include "gradients/exact/moment_compression.h"
-#include "gradients/exact/node_lanes.h"
 #include "gradients/exact/quadrature_plan.h"
+#include "simd/vector_math.h"
 
 #define MOST_SIDE_BY_SIDE 8 /* vectors of nodes that threads work on at the same time */
+#define LARGEST_EXPONENT 700.0 /* e^700 is near the largest double */
+#define LARGEST_SILENCE 550.0  /* -ln of P's constant: e^550 may be multiplied by relevance of up to 2^200 (runtime/magnitudes.h) */
 #define MARGIN 8 /* zeros before and after theta, delta and the coefficients of P and B */
 
 /* The ranks that a panel's items compete for. */
 typedef struct {
     intptr_t K;
-    const real *theta, *delta;   /* K entries, MARGIN zeros on either side: set_ranks */
+    const double *theta, *delta;   /* K entries, MARGIN zeros on either side: set_ranks */
     double upward_limit;         /* largest odds for which their powers may be used upwards, >= 1 */
     double downward_limit;       /* smallest for which those of their inverse may be, from the panel's last item on */
     double bits;                 /* a series stops after -log2 of its ratio has added up to this */
@@ -91,19 +93,19 @@ typedef struct {
 
 PLR_INLINE double last_lane(const lanes *x)
 {
-    return ((const real *)x)[NODE_LANES - 1];
+    return ((const double *)x)[PLR_LANES - 1];
 }
 
 /* Odds at time t of an item of weight w <= 1: where e^(w t) would overflow it has arrived all the same. */
 PLR_INLINE lanes exponential_odds(double w, lanes t)
 {
-    const lanes x = (real)w * t;
-    return lanes_expm1(lanes_select(x < LARGEST_EXPONENT, x, lanes_all(LARGEST_EXPONENT)));
+    const lanes x = w * t;
+    return vec_expm1(vec_select(x < LARGEST_EXPONENT, x, vec_all(LARGEST_EXPONENT)));
 }
 
 PLR_INLINE lanes hazard_of(const panel *p, intptr_t j, const int normal)
 {
-    return normal ? p->at.hazard[j] : lanes_all((real)p->items.w[j]);
+    return normal ? p->at.hazard[j] : vec_all(p->items.w[j]);
 }
 
 /* The largest odds of four items at the last of the nodes. */

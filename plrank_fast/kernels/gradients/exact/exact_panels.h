@@ -11,7 +11,7 @@
 
 #define SORTED_FROM 17   /* rank weights from which sorting the light items pays: their series differ in length */
 #define GAP 7.0          /* nats between neighbouring scores from which a cut saves nodes */
-/* Nats (with normal arrival times sigmas) that one panel may span. The odds go no further than e^700 (node_lanes.h), and
+/* Nats (with normal arrival times sigmas) that one panel may span. The odds go no further than e^700 (exact_panel.h), and
  * third powers of what those times the weight are, e^600 at most, have to be nothing beside that. */
 #define WIDEST 200.0
 

@@ -4,7 +4,6 @@
 
 #define LINE 64 /* bytes of a cache line */
 #define TO_SPARE 1e12  /* powers of odds up to this times the accuracy are used upwards */
-#define MOST_GROWTH 40.0 /* of rounding errors that the powers of odds bring, in floats */
 
 /* ------------------------------------------------------------------------------------------------ workspace */
 
@@ -177,51 +176,21 @@ size_t exact_workspace_bytes(intptr_t D, intptr_t K, int purpose, int n_threads)
 /* ------------------------------------------------------------------------------------------ parts of panels */
 
 /* K numbers with MARGIN zeros on either side; returns the first of them. */
-static const void *with_margins(void *to, const double *from, intptr_t K, int single)
+static const double *with_margins(double *to, const double *from, intptr_t K)
 {
     memset(to, 0, (K + 2 * MARGIN) * sizeof(double));
-    if (!single)
-        return memcpy((double *)to + MARGIN, from, K * sizeof(double));
-    float *floats = (float *)to + MARGIN;
-    for (intptr_t m = 0; m < K; m++)
-        floats[m] = (float)from[m];
-    return floats;
+    return memcpy(to + MARGIN, from, K * sizeof(double));
 }
 
-/* The largest odds r for which powers up to r^(K-1) may be used upwards in floats.
- *
- * The series of leave_one_out_series.h has terms of up to r^i P(N < K - i), N being the items that have arrived. Their
- * sum, by which rounding errors grow, is about r^(K-1) E[r^-N] = r^(K-1) prod_j (q_j + p_j / r), which is at most
- * r^(K-1) e^(-(1 - 1/r) Lambda). No item reaches the odds r before the heaviest does, at t = ln(1 + r), by when at
- * least those of the plan's last step before have arrived. */
-static double largest_upward(intptr_t K, const quadrature_plan *plan)
-{
-    const double increment = 0.125, factor = exp(increment);
-    const double log_most = log(MOST_GROWTH), first = log_most / (double)(K - 1);
-    double r = exp(first);
-    for (double log_r = first + increment; log_r < 5; log_r += increment) {
-        const double tried = r * factor;
-        const int step = tried < 1.72 ? 0 : tried < 4.21 ? 1 : tried < 14.2 ? 2 : 3;
-        const double arrived = tried < 0.84 ? 0 : plan->arrived[step];
-        if ((double)(K - 1) * log_r - (1 - 1 / tried) * arrived > log_most)
-            break;
-        r = tried;
-    }
-    return r;
-}
-
-void set_ranks(exact_problem *problem, intptr_t n, intptr_t arrived, intptr_t K, int single)
+void set_ranks(exact_problem *problem, intptr_t n, intptr_t arrived, intptr_t K)
 {
     const double nodes = problem->tolerance.nodes;
-    const double upward_limit = K == 1   ? single ? 1e30 : 1e300
-                                : single ? largest_upward(K, problem->panel.plan)
-                                         : larger(1, pow(TO_SPARE * nodes, 1.0 / (double)(K - 1)));
     problem->panel.ranks = (rank_block){
         .K = K,
-        .theta = with_margins(problem->panel_theta, problem->theta + arrived, K, single),
-        .delta = with_margins(problem->panel_delta, problem->delta + arrived, K, single),
-        .upward_limit = upward_limit,
-        .downward_limit = single ? 1 : pow(larger(1, TO_SPARE * nodes), -1.0 / (double)n),
+        .theta = with_margins(problem->panel_theta, problem->theta + arrived, K),
+        .delta = with_margins(problem->panel_delta, problem->delta + arrived, K),
+        .upward_limit = K == 1 ? 1e300 : larger(1, pow(TO_SPARE * nodes, 1.0 / (double)(K - 1))),
+        .downward_limit = pow(larger(1, TO_SPARE * nodes), -1.0 / (double)n),
         .bits = 13 - log2(nodes),
         .divide_all = n < 2 * K,
         .most_coefficients = most_coefficients(problem->query->D, K),

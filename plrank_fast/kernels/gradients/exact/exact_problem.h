@@ -2,7 +2,7 @@
 #ifndef PLR_EXACT_PROBLEM_H
 #define PLR_EXACT_PROBLEM_H
 
-#include "gradients/exact/exact.h"
+#include "gradients/exact/exact_query.h"
 #include "gradients/exact/exact_panel.h"
 #include "gradients/exact/list_blocks.h"
 #include "gradients/exact/normal_plan.h"
@@ -13,7 +13,6 @@
 typedef struct {
     exact_query *query;
     double highest, lowest;       /* score */
-    double inverse_sigma;         /* of normal arrival times, or 0 for exponential ones */
     double common;                /* relevance that all items share, which moves no gradient */
     intptr_t K;                   /* ranks up to the last whose weight differs from those after it */
     double *theta, *delta;        /* rank weights less that of the rank after the last, and their differences */
@@ -63,8 +62,8 @@ size_t exact_workspace_bytes(intptr_t D, intptr_t K, int purpose, int n_threads)
 /* Lay out the part of it that is as long as a panel anew, for panels of up to n of the D items, so that what is used
  * lies together. Returns the end of it. */
 char *lay_out_panel(exact_problem *problem, intptr_t n);
-/* The panel's ranks are the K after the first `arrived`, for n items; single: in floats. */
-void set_ranks(exact_problem *problem, intptr_t n, intptr_t arrived, intptr_t K, int single);
+/* The panel's ranks are the K after the first `arrived`, for n items. */
+void set_ranks(exact_problem *problem, intptr_t n, intptr_t arrived, intptr_t K);
 /* All items by falling score: their scores, and themselves in problem->rank_order. */
 const double *sort_scores(exact_problem *problem);
 /* Sums over all items of relevance less what they share, of its magnitude, and of those of which nothing is left. */

@@ -6,8 +6,6 @@
 #include "gradients/exact/exact_panels.h"
 #include "gradients/exact/panel_integrals.h"
 
-#define LATEST_IN_FLOATS 1e9 /* time: far from overflow, and items too light for a float do not arrive before */
-
 /* Integrate one panel over [t0, t1] and add to the outputs. problem->f, rho and query_item hold its n items, histogram
  * their scores; arrived: items that have left before. Returns whether all ranks are filled at its end. */
 static int integrate_stretch(exact_problem *problem, intptr_t n, intptr_t arrived, intptr_t K, double t0, double t1)
@@ -23,20 +21,15 @@ static int integrate_stretch(exact_problem *problem, intptr_t n, intptr_t arrive
     }
     plan_quadrature(problem->histogram, vec_sum(sum), (double)K, t0, t1, problem->tolerance, p->plan);
     problem->query->nodes += p->plan->pieces * p->plan->nodes;
-    int single = problem->tolerance.single && p->plan->pieces == 1;
     for (int piece = 0; piece < p->plan->pieces; piece++) {
         place_nodes(p->plan, piece);
-        single = single && p->plan->time[p->plan->nodes - 1] < LATEST_IN_FLOATS;
-        set_ranks(problem, n, arrived, K, single);
+        set_ranks(problem, n, arrived, K);
         const double heavy = log1p(p->ranks.upward_limit) / p->plan->time[p->plan->nodes - 1];
         order_items(n, problem->w, problem->rho, heavy, K >= SORTED_FROM, (uint16_t *)problem->key, &p->items);
         if (problem->query->probabilities)
             integrate_rank_probabilities(p, &problem->kept, problem->query, problem->query_item, arrived);
-        else if (single)
-            problem->value += integrate_panel_in_floats(p, problem->query, problem->query_item);
         else
             problem->value += integrate_panel(p, problem->query, problem->query_item);
-        problem->query->in_floats |= single;
     }
     return p->plan->ended;
 }
@@ -78,27 +71,28 @@ static void integrate_between_gaps(exact_problem *problem)
 {
     const intptr_t D = problem->query->D, K = problem->K;
     const tolerances tolerance = problem->tolerance;
-    const double *sorted = sort_scores(problem);
+    const double *sorted = sort_scores(problem), inverse_sigma = problem->query->inverse_sigma;
     double start_reference = 0, start_delay = 0;
     intptr_t arrived = 0;
     while (arrived < K) {
         intptr_t next = arrived + 1;
-        while (next < D && sorted[next - 1] - sorted[next] < GAP && sorted[arrived] - sorted[next] < WIDEST)
+        while (next < D && (sorted[next - 1] - sorted[next]) * inverse_sigma < GAP &&
+               (sorted[arrived] - sorted[next]) * inverse_sigma < WIDEST)
             next++;
         const double top = sorted[arrived];
         const double delay = leaving_delay(next - arrived, K, tolerance);
-        double t0 = arrived ? exp(top - start_reference + start_delay) : 0, t1 = INFINITY;
+        double t0 = arrived ? exp((top - start_reference) * inverse_sigma + start_delay) : 0, t1 = INFINITY;
         intptr_t n = D - arrived;
         if (next < D) {
-            t1 = exp(top - sorted[next - 1] + delay);
+            t1 = exp((top - sorted[next - 1]) * inverse_sigma + delay);
             double entered = log(weight_outside(K, tolerance) / (double)(D - next)) - delay;
-            for (n = next - arrived; arrived + n < D && sorted[arrived + n] - sorted[next - 1] > entered; n++)
+            for (n = next - arrived; arrived + n < D && (sorted[arrived + n] - sorted[next - 1]) * inverse_sigma > entered; n++)
                 ;
         }
         for (intptr_t j = 0; j < n; j++) {
             problem->query_item[j] = problem->rank_order[arrived + j];
             problem->rho[j] = relevance_of(problem, problem->query_item[j]);
-            problem->f[j] = sorted[arrived + j] - top;
+            problem->f[j] = (sorted[arrived + j] - top) * inverse_sigma;
         }
         intptr_t ranks_left = K - arrived < n ? K - arrived : n;
         fill_histogram(problem->histogram, problem->f, n, problem->f[n - 1]);
@@ -116,11 +110,12 @@ void integrate_exponential(exact_problem *problem)
     const intptr_t D = query->D, K = problem->K;
     if (integrate_compressed(problem))
         return;
-    int gaps = !(problem->highest - problem->lowest < WIDEST);
+    const double inverse_sigma = query->inverse_sigma;
+    int gaps = !((problem->highest - problem->lowest) * inverse_sigma < WIDEST);
     if (!gaps) {
         for (intptr_t j = 0; j < D; j++)
-            problem->f[j] = query->scores[j] - problem->highest;
-        fill_histogram(problem->histogram, problem->f, D, problem->lowest - problem->highest);
+            problem->f[j] = (query->scores[j] - problem->highest) * inverse_sigma;
+        fill_histogram(problem->histogram, problem->f, D, (problem->lowest - problem->highest) * inverse_sigma);
         gaps = has_gap(problem->histogram, K, GAP);
     }
     if (gaps) {

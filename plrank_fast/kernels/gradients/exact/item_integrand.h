@@ -11,11 +11,11 @@ typedef enum { VALUE_ALONE, GRADIENT, CHECKED_GRADIENT, HESSIAN } integrands;
 PLR_INLINE void add_item(panel *p, intptr_t j, const node_vector *node, lanes qY, lanes qX, const int relevant,
                          const integrands wanted, const int normal)
 {
-    const real w = (real)p->items.w[j], rho = (real)p->items.rho[j];
+    const double w = p->items.w[j], rho = p->items.rho[j];
     const lanes t = node->time, dt = node->weight;
     lanes gradient, hessian;
     if (normal) {
-        const lanes y = (real)p->items.position[j] + t, weight = p->at.hazard[j] * dt;
+        const lanes y = p->items.position[j] + t, weight = p->at.hazard[j] * dt;
         gradient = weight * (relevant ? qX - rho * y * qY : qX);
         hessian = weight * (relevant ? rho * (y * y - 1.0) * qY - y * qX : -y * qX);
     } else {

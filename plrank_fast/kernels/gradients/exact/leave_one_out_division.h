@@ -28,7 +28,7 @@ PLR_INLINE void divide_upwards(const panel *p, const node_vector *node, const la
 {
     enum { MOST = 2 * QUARTET };
     const lanes *restrict P = p->at.P, *restrict B = p->at.B;
-    const real *theta = p->ranks.theta, *delta = p->ranks.delta;
+    const double *theta = p->ranks.theta, *delta = p->ranks.delta;
     lanes x[MOST] = {{0}}, v[MOST] = {{0}};
     for (intptr_t m = node->low; m < node->top; m++)
         for (int n = 0; n < group; n++) {
@@ -49,7 +49,7 @@ PLR_INLINE void divide_downwards(const panel *p, const node_vector *node, const 
 {
     enum { MOST = 2 * QUARTET };
     const lanes *restrict P = p->at.P, *restrict B = p->at.B;
-    const real *theta = p->ranks.theta, *delta = p->ranks.delta;
+    const double *theta = p->ranks.theta, *delta = p->ranks.delta;
     const intptr_t K = p->ranks.K, last = node->low > 1 ? node->low : 1;
     lanes u[MOST] = {{0}}, v[MOST] = {{0}}, Y[MOST] = {{0}}, X[MOST] = {{0}}, as[MOST];
     for (int n = 0; n < group; n++)
@@ -95,26 +95,26 @@ PLR_INLINE void add_by_division(panel *p, intptr_t quartet, const int quartets, 
     double first = INFINITY, last = 0;
     for (int n = 0; n < group; n++) {
         r[n] = p->at.odds[j + n];
-        a[n] = (real)p->items.rho[j + n] * hazard_of(p, j + n, normal);
+        a[n] = p->items.rho[j + n] * hazard_of(p, j + n, normal);
         first = smaller(first, r[n][0]);
         last = larger(last, last_lane(r + n));
     }
     const double border = division_border(p, node->high, first, last);
     const int upwards = first <= border, downwards = last > border;
     for (int n = 0; n < group; n++)
-        early[n] = r[n] <= (real)border;
+        early[n] = r[n] <= border;
     if (upwards) {
         for (int n = 0; n < group; n++)
-            s[n] = lanes_keep(early[n], r[n]);
+            s[n] = vec_keep(early[n], r[n]);
         divide_upwards(p, node, s, a, group, relevant, qY, qX);
         for (int n = 0; n < group && downwards; n++) {
-            qY[n] = lanes_keep(early[n], qY[n]);
-            qX[n] = lanes_keep(early[n], qX[n]);
+            qY[n] = vec_keep(early[n], qY[n]);
+            qX[n] = vec_keep(early[n], qX[n]);
         }
     }
     if (downwards) {
         for (int n = 0; n < group; n++)
-            s[n] = lanes_select(early[n], zero, 1.0 / r[n]);
+            s[n] = vec_select(early[n], zero, 1.0 / r[n]);
         divide_downwards(p, node, s, a, group, relevant, qY, qX);
     }
     for (int n = 0; n < group; n++)

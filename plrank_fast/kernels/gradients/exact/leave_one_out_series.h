@@ -19,7 +19,7 @@ PLR_INLINE intptr_t terms_of_series(const panel *p, const node_vector *node, dou
 }
 
 /* One coefficient's share in so many neighbouring y, c and e. */
-PLR_INLINE void add_coefficient(const real *theta, const real *delta, lanes P, lanes B, const intptr_t count, lanes *y,
+PLR_INLINE void add_coefficient(const double *theta, const double *delta, lanes P, lanes B, const intptr_t count, lanes *y,
                                 lanes *c, lanes *e)
 {
     for (intptr_t n = 0; n < count; n++) {
@@ -38,7 +38,7 @@ PLR_INLINE void find_series(const panel *p, const node_vector *node, intptr_t te
     lanes *restrict y = p->at.y, *restrict c = p->at.c, *restrict e = p->at.e;
     for (intptr_t i = 0; i < terms; i += 4) {
         lanes sum_y[4] = {{0}}, sum_c[4] = {{0}}, sum_e[4] = {{0}};
-        const real *theta = p->ranks.theta + i, *delta = p->ranks.delta + i;
+        const double *theta = p->ranks.theta + i, *delta = p->ranks.delta + i;
         intptr_t m = low;
         for (; m < top - beyond - i; m++)
             add_coefficient(theta + m, delta + m, P[m], B[m], 4, sum_y, sum_c, sum_e);
@@ -47,7 +47,7 @@ PLR_INLINE void find_series(const panel *p, const node_vector *node, intptr_t te
         for (int n = 0; n < 4; n++) {
             c[i + n] = sum_c[n];
             y[i + n] = sum_y[n];
-            e[i + n] = sum_e[n] * (real)(i + n + 1);
+            e[i + n] = sum_e[n] * (double)(i + n + 1);
         }
     }
 }
@@ -88,7 +88,7 @@ PLR_INLINE void add_by_series(panel *p, intptr_t quartet, const int quartets, co
     evaluate_series(p, terms_of_series(p, node, largest), z, group, relevant, Y, C, E);
     for (int n = 0; n < group; n++)
         add_item(p, j + n, node, Y[n],
-                 relevant ? C[n] - ((real)p->items.rho[j + n] * hazard_of(p, j + n, normal)) * E[n] : C[n], relevant, wanted,
+                 relevant ? C[n] - (p->items.rho[j + n] * hazard_of(p, j + n, normal)) * E[n] : C[n], relevant, wanted,
                  normal);
 }
 
@@ -105,7 +105,7 @@ PLR_INLINE void add_proxies(panel *p, const node_vector *node, const integrands 
             z[n] = -p->at.proxy_odds[j + n];
         evaluate_series(p, terms, z, QUARTET, 1, Y, C, E);
         for (int n = 0; n < QUARTET; n++) {
-            const lanes x = (real)p->proxies.w[j + n] * t;
+            const lanes x = p->proxies.w[j + n] * t;
             sums->proxy_plain[j + n] += dt * t * C[n];
             sums->proxy_relevant[j + n] += dt * ((1.0 - x) * Y[n] - x * E[n]);
             if (wanted == HESSIAN) {

@@ -3,7 +3,7 @@
 #ifndef PLR_LIST_BLOCKS_H
 #define PLR_LIST_BLOCKS_H
 
-#include "gradients/exact/exact.h"
+#include "gradients/exact/exact_query.h"
 
 #define ITEMS_OF_BLOCK 16384
 #define SUMS_OF_BLOCK 8

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "gradients/exact/node_lanes.h"
+#include "gradients/exact/lane_sums.h"
 
 typedef int64_t moments_mask __attribute__((vector_size(8 * PROXIES_OF_OCTAVE)));
 
@@ -192,7 +192,7 @@ void return_to_items(const proxy_polynomials *polynomials, intptr_t n, const dou
             terms[i] = fold_moments((polynomials->zeroth[octave] + rho[i] * polynomials->first[octave]) *
                                     powers(&weights, i));
         }
-        const lanes sums = lanes_sums(terms);
+        const lanes sums = lane_sums(terms);
         for (intptr_t i = 0; i < here; i++)
             if (w[j + i] < polynomials->heaviest)
                 to[j + i] = w[j + i] * sums[i];

@@ -48,7 +48,7 @@ static void integrate_chain(exact_problem *problem, intptr_t n, intptr_t arrived
 {
     quadrature_plan *plan = problem->panel.plan;
     plan_normal(problem->histogram, (double)n, (double)K, problem->tolerance, problem->normal);
-    set_ranks(problem, n, arrived, K, 0);
+    set_ranks(problem, n, arrived, K);
     const intptr_t all = count_normal_nodes(problem->normal);
     problem->query->nodes += (int)all;
     for (intptr_t first = 0; first < all && !problem->query->cancellation.requested; first += MOST_NODES) {
@@ -64,7 +64,7 @@ static void take_sorted(exact_problem *problem, const double *sorted, intptr_t f
     for (intptr_t i = first; i < end; i++) {
         problem->query_item[i - first] = problem->rank_order[i];
         problem->rho[i - first] = problem->query->relevance[problem->rank_order[i]] - problem->common;
-        problem->f[i - first] = (sorted[i] - sorted[first]) * problem->inverse_sigma;
+        problem->f[i - first] = (sorted[i] - sorted[first]) * problem->query->inverse_sigma;
     }
     fill_histogram(problem->histogram, problem->f, end - first, problem->f[end - first - 1]);
 }
@@ -93,7 +93,7 @@ static void integrate_window(exact_problem *problem, double from, double until, 
  * spacing. */
 static void integrate_long_chain(exact_problem *problem, const double *sorted, intptr_t arrived, intptr_t next)
 {
-    const double inverse_sigma = problem->inverse_sigma;
+    const double inverse_sigma = problem->query->inverse_sigma;
     const double top = sorted[arrived], span = (top - sorted[next - 1]) * inverse_sigma;
     const intptr_t K = problem->K;
     double spacing = 1;
@@ -111,7 +111,7 @@ static void integrate_long_chain(exact_problem *problem, const double *sorted, i
             const intptr_t n = end - first, ranks_left = K - first < n ? K - first : n;
             take_sorted(problem, sorted, first, end);
             if (integrating) {
-                set_ranks(problem, n, first, ranks_left, 0);
+                set_ranks(problem, n, first, ranks_left);
                 integrate_window(problem, from, until, (top - sorted[first]) * inverse_sigma, spacing, n);
                 continue;
             }
@@ -127,7 +127,7 @@ static void integrate_long_chain(exact_problem *problem, const double *sorted, i
 static int integrate_without_gaps(exact_problem *problem)
 {
     const exact_query *query = problem->query;
-    const double inverse_sigma = problem->inverse_sigma;
+    const double inverse_sigma = problem->query->inverse_sigma;
     const intptr_t D = query->D;
     if (!((problem->highest - problem->lowest) * inverse_sigma < WIDEST))
         return 0;
@@ -146,7 +146,7 @@ static int integrate_without_gaps(exact_problem *problem)
 void integrate_normal(exact_problem *problem)
 {
     const intptr_t D = problem->query->D, K = problem->K;
-    const double inverse_sigma = problem->inverse_sigma;
+    const double inverse_sigma = problem->query->inverse_sigma;
     if (integrate_without_gaps(problem))
         return;
     const double *sorted = sort_scores(problem);

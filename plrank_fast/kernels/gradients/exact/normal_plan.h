@@ -4,7 +4,7 @@
  * converges geometrically: of a bump of standard deviation s it errs by 2 exp(-2 (pi s / h)^2) at spacing h. On the
  * axis of time s is that of the number of arrivals over its slope, sqrt(V) / Lambda', combined with the width of the
  * densities that stand before it, about 1 / sqrt(3) (measured: a product of two or three of them and of polynomials).
- * That is the start only: many digits from few items are decided by how fast the integrand grows off the real axis,
+ * That is the start only: many digits from few items are decided by how fast the integrand grows off the double axis,
  * where it is no Gaussian bump. At t + i y the coefficients of P are at most prod_j (|p_j| + |q_j|) in sum, a density
  * grows by e^(y^2 / 2), and the rule errs by exp(-2 pi y / h) of that for any y; the y that is best for Gaussian bumps
  * will do. Late and early, where a share of the integral is left that is small already, less is asked. So each half

@@ -1,6 +1,7 @@
 #include "gradients/exact/panel_integrals.h"
 
 #include "gradients/exact/arrival_polynomials.h"
+#include "gradients/exact/lane_sums.h"
 #include "gradients/exact/leave_one_out_division.h"
 #include "gradients/exact/leave_one_out_series.h"
 
@@ -60,13 +61,11 @@ typedef struct {
 static void prepare_nodes(node_task *task, int i)
 {
     panel *p = task->p;
-    node_vector found = {.time = lanes_load(p->plan->time + i), .weight = lanes_load(p->plan->weight + i),
-                         .finest = lanes_load(p->plan->finest + i)};
-#ifndef PLR_SINGLE
+    node_vector found = {.time = vec_load(p->plan->time + i), .weight = vec_load(p->plan->weight + i),
+                         .finest = vec_load(p->plan->finest + i)};
     if (task->normal)
         normal_arrivals(p, &found);
     else
-#endif
         exponential_arrivals(p, &found);
     node_vector here = found; /* a copy that nothing else can point to */
     const intptr_t K = p->ranks.K;
@@ -99,7 +98,6 @@ static void add_block(panel *p, const node_task *task, intptr_t block)
     const intptr_t end = next < p->items.quartets ? next : p->items.quartets;
     if (here.low >= p->ranks.K || task->wanted == VALUE_ALONE)
         return;
-#ifndef PLR_SINGLE
     if (task->normal && task->wanted == HESSIAN) {
         add_items(p, &here, begin, end, HESSIAN, 1);
         return;
@@ -108,7 +106,6 @@ static void add_block(panel *p, const node_task *task, intptr_t block)
         add_items(p, &here, begin, end, GRADIENT, 1);
         return;
     }
-#endif
     if (task->wanted == HESSIAN)
         add_items(p, &here, begin, end, HESSIAN, 0);
     else if (task->wanted == CHECKED_GRADIENT)
@@ -146,7 +143,7 @@ static void prepare_side_by_side(void *argument, intptr_t v, int thread)
     panel *p = nodes->copy + v;
     p->cancellation = cancellation_of_thread(nodes->p->cancellation, thread, &own);
     if (!p->cancellation->requested)
-        prepare_nodes(nodes->task + v, nodes->first + (int)v * NODE_LANES);
+        prepare_nodes(nodes->task + v, nodes->first + (int)v * PLR_LANES);
     p->cancellation = nodes->p->cancellation; /* not one of this pass */
 }
 
@@ -173,8 +170,8 @@ static void integrate_side_by_side(panel *p, const integrands wanted)
         copy[v].at = p->side_by_side[v];
         task[v] = (node_task){.p = copy + v, .wanted = wanted, .normal = p->items.position != NULL};
     }
-    for (int i = 0; i < p->plan->nodes && !p->cancellation->requested; i += nodes.vectors * NODE_LANES) {
-        const int left = (p->plan->nodes - i + NODE_LANES - 1) / NODE_LANES;
+    for (int i = 0; i < p->plan->nodes && !p->cancellation->requested; i += nodes.vectors * PLR_LANES) {
+        const int left = (p->plan->nodes - i + PLR_LANES - 1) / PLR_LANES;
         nodes.first = i;
         nodes.vectors = left < most ? left : most;
         run_loop(p->loop, prepare_side_by_side, &nodes, nodes.vectors);
@@ -189,7 +186,7 @@ static void integrate_side_by_side(panel *p, const integrands wanted)
 static void integrate_one_by_one(panel *p, const integrands wanted)
 {
     node_task task = {.p = p, .wanted = wanted, .normal = p->items.position != NULL};
-    for (int i = 0; i < p->plan->nodes && !p->cancellation->requested; i += NODE_LANES) {
+    for (int i = 0; i < p->plan->nodes && !p->cancellation->requested; i += PLR_LANES) {
         prepare_nodes(&task, i);
         add_rest(p, &task);
         for (intptr_t block = 0; block < blocks_of_quartets(p); block++)
@@ -234,9 +231,9 @@ static integrands integrands_wanted(const panel *p, const exact_query *query)
 static void hand_out(const panel *p, const lanes *sums, const intptr_t *query_item, double *to)
 {
     const intptr_t items = QUARTET * p->items.quartets, *item = p->items.item;
-    for (intptr_t j = 0; j < items; j += NODE_LANES) {
-        const lanes group = lanes_sums(sums + j);
-        for (intptr_t i = 0; i < NODE_LANES && j + i < items; i++)
+    for (intptr_t j = 0; j < items; j += PLR_LANES) {
+        const lanes group = lane_sums(sums + j);
+        for (intptr_t i = 0; i < PLR_LANES && j + i < items; i++)
             if (item[j + i] >= 0)
                 to[query_item[item[j + i]]] += group[i];
     }
@@ -255,12 +252,12 @@ double integrate_panel(panel *p, const exact_query *query, const intptr_t *query
     else
         integrate_one_by_one(p, wanted);
     for (intptr_t j = 0; wanted == CHECKED_GRADIENT && j < items; j++) {
-        const double finest = lanes_sum(p->sums.check[j]);
+        const double finest = vec_sum(p->sums.check[j]);
         p->unresolved += finest * finest;
     }
     if (query->gradient)
         hand_out(p, p->sums.gradient, query_item, query->gradient);
     if (query->hessian)
         hand_out(p, p->sums.hessian, query_item, query->hessian);
-    return lanes_sum(p->sums.value);
+    return vec_sum(p->sums.value);
 }

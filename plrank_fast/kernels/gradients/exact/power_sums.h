@@ -24,15 +24,15 @@ PLR_INLINE intptr_t add_power_sums(panel *p, const summed_items items, const int
         const intptr_t terms = series_terms(largest_of_quartet(items.odds + j), p->ranks.bits, most);
         longest = terms > longest ? terms : longest;
         lanes power[QUARTET], ratio[QUARTET], share[QUARTET];
-        real number[QUARTET];
+        double number[QUARTET];
         for (int n = 0; n < QUARTET; n++) {
             ratio[n] = -items.odds[j + n];
             power[n] = ratio[n];
-            number[n] = items.mass ? (real)items.mass[j + n] : 1;
+            number[n] = items.mass ? items.mass[j + n] : 1;
             if (relevant)
-                share[n] = normal           ? (real)items.rho[j + n] * items.hazard[j + n]
-                           : items.rho_mass ? lanes_all((real)items.rho_mass[j + n])
-                                            : lanes_all((real)(items.rho[j + n] * items.w[j + n]));
+                share[n] = normal           ? items.rho[j + n] * items.hazard[j + n]
+                           : items.rho_mass ? vec_all(items.rho_mass[j + n])
+                                            : vec_all((items.rho[j + n] * items.w[j + n]));
         }
         if (relevant)
             share_sum[0] += (share[0] + share[1]) + (share[2] + share[3]);
@@ -65,7 +65,7 @@ PLR_INLINE void multiply_by_power_sums(lanes *P, const lanes *s, intptr_t terms,
         }
         if (i == 1)
             sum1 += s[1] * P[m - 1];
-        P[m] = (sum0 + sum1) * (real)(-1.0 / (double)m);
+        P[m] = (sum0 + sum1) * (-1.0 / (double)m);
     }
 }
 

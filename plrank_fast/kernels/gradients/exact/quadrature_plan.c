@@ -60,7 +60,7 @@ PLR_INLINE double crossing(tail_bound before, tail_bound after, double log_cut)
 }
 
 /* Walk along the axis ln t from the first arrivals to where what is lost falls below tolerance.cut. Returns ln of the
- * end of the integral; *steepest_slope: the largest Lambda'^2 / V on the way. Of the plan, sets `arrived` and
+ * end of the integral; *steepest_slope: the largest Lambda'^2 / V on the way. Of the plan, sets
  * `ended`. */
 static double find_end(const score_histogram *histogram, double log_S, double K, double t0, double t1,
                        tolerances tolerance, double *steepest_slope, quadrature_plan *plan)
@@ -78,8 +78,6 @@ static double find_end(const score_histogram *histogram, double log_S, double K,
     int ended = 0, dead_before = 0, dead_since = 0; /* dead: a step after which less is lost than may be */
     for (; step <= last && step < log_t1 * BINS_PER_NAT + 1; step++) {
         arrival_profile at = profile_at(&exponential_table, histogram, step);
-        if (step >= FIRST_EARLY_STEP && step < FIRST_EARLY_STEP + EARLY_STEPS)
-            plan->arrived[step - FIRST_EARLY_STEP] = at.arrivals;
         const double ahead = at.arrivals - earlier;
         tail_bound loss = {0, 0};
         int dead = 0;
@@ -145,7 +143,6 @@ void plan_quadrature(const score_histogram *histogram, double S, double K, doubl
                      quadrature_plan *plan)
 {
     double steepest;
-    memset(plan->arrived, 0, sizeof plan->arrived);
     const double log_end = find_end(histogram, log(S), K, t0, t1, tolerance, &steepest, plan);
     const double b = sqrt(steepest + 1.6 * 1.6), end = larger(exp(log_end) - t0, 1e-3 * t0);
     const double v_end = asinh(sqrt(S * end) / b), length = 2 * b * v_end;
@@ -196,9 +193,5 @@ void place_nodes(quadrature_plan *plan, int piece)
         lanes dt = (2 * scale * v_length) * (sinh_v * cosh_v) * vec_load(rule.weight + i);
         vec_store(plan->time + i, t);
         vec_store(plan->weight + i, dt);
-    }
-    for (int i = plan->nodes; i % PLR_LANES_32; i++) {
-        plan->time[i] = plan->time[plan->nodes - 1];
-        plan->weight[i] = plan->finest[i] = 0;
     }
 }

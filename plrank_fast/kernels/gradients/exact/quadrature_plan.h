@@ -15,15 +15,11 @@
 #include "gradients/exact/gauss_legendre.h"
 #include "gradients/exact/score_histogram.h"
 
-#define FIRST_EARLY_STEP -1
-#define EARLY_STEPS 4
-
 /* Allowed errors, absolute: of the quadrature, for an integral of order 1, and what may be lost after the end of time,
  * in units of R (tail_bound.h). */
 typedef struct {
     double nodes, cut;
     int derivatives;  /* that are asked for: 0 of the value alone, 2 with the Hessian diagonal */
-    int single;       /* whether the rounding of floats is small enough */
     int single_ranks; /* whether rank weights go up and down, which shows single ranks, narrower in time than sums */
     int one_step;     /* whether they fall at one rank for the most part: nothing else evens the errors out */
 } tolerances;
@@ -34,11 +30,8 @@ typedef struct {
     int wide;               /* nodes are as dense as single items need them, not many arrivals together */
     double error;           /* that they leave, by the rule that chose them: smaller than asked, for they come in eights */
     double hessian_error;   /* likewise, of the diagonal of the Hessian */
-    double arrived[EARLY_STEPS]; /* items expected to have by t = e^(step / BINS_PER_NAT), for four steps from the first
-                                    on; 0 where not looked at */
     double t0, b, S, v_end; /* of the map */
-    double time[MOST_NODES], weight[MOST_NODES], finest[MOST_NODES]; /* of one piece; filled up to whole vectors of
-                                                                        floats, with the last node at weight 0 */
+    double time[MOST_NODES], weight[MOST_NODES], finest[MOST_NODES]; /* of one piece */
 } quadrature_plan;
 
 #define prepare_exponential_table ISA(prepare_exponential_table)

@@ -2,7 +2,7 @@
 #ifndef PLR_RANK_PROBABILITIES_H
 #define PLR_RANK_PROBABILITIES_H
 
-#include "gradients/exact/exact.h"
+#include "gradients/exact/exact_query.h"
 #include "gradients/exact/exact_panel.h"
 
 /* P at one vector of nodes, kept for all items to divide by their factors. */

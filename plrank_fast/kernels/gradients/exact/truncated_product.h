@@ -16,11 +16,11 @@ PLR_INLINE void multiply_quartet(lanes *restrict P, lanes *restrict B, intptr_t 
         l12[1] = q[0] * p[1] + p[0] * q[1];
         l34[1] = q[2] * p[3] + p[2] * q[3];
     }
-    l12[0] = monic ? lanes_all(1) : q[0] * q[1];
-    l34[0] = monic ? lanes_all(1) : q[2] * q[3];
+    l12[0] = monic ? vec_all(1) : q[0] * q[1];
+    l34[0] = monic ? vec_all(1) : q[2] * q[3];
     l12[2] = p[0] * p[1];
     l34[2] = p[2] * p[3];
-    l[0] = monic ? lanes_all(1) : l12[0] * l34[0];
+    l[0] = monic ? vec_all(1) : l12[0] * l34[0];
     l[1] = monic ? l12[1] + l34[1] : l12[0] * l34[1] + l12[1] * l34[0];
     l[2] = monic ? l12[2] + l12[1] * l34[1] + l34[2] : l12[0] * l34[2] + l12[1] * l34[1] + l12[2] * l34[0];
     l[3] = l12[1] * l34[2] + l12[2] * l34[1];
@@ -55,10 +55,10 @@ PLR_INLINE void include_quartet(panel *p, intptr_t quartet, intptr_t low, intptr
     const intptr_t j = QUARTET * quartet;
     lanes q[QUARTET], odds[QUARTET], a[QUARTET] = {{0}};
     for (int n = 0; n < QUARTET; n++) {
-        q[n] = monic ? lanes_all(1) : 1.0 / (1.0 + p->at.odds[j + n]);
+        q[n] = monic ? vec_all(1) : 1.0 / (1.0 + p->at.odds[j + n]);
         odds[n] = monic ? p->at.odds[j + n] : p->at.odds[j + n] * q[n];
         if (relevant)
-            a[n] = ((real)p->items.rho[j + n] * hazard_of(p, j + n, normal)) * q[n];
+            a[n] = (p->items.rho[j + n] * hazard_of(p, j + n, normal)) * q[n];
     }
     multiply_quartet(p->at.P, p->at.B, low, top, q, odds, a, monic, relevant);
 }
