@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from plrank_fast import validation
 from plrank_fast.layouts import Layout, layout_of
 from plrank_fast.metrics import dcg
-from plrank_fast.rank_weights import dcg_weights, gains
+from plrank_fast.rank_weights import dcg_weights_of_lists, gains
 from plrank_fast.validation import FloatArray
 from plrank_fast.value_and_gradient import resolve_method, value_and_gradient, weights_as_given
 
@@ -106,8 +106,7 @@ def loss_batch(
     if gain == "exponential":
         worth = gains(validation.within(worth, "relevance", 0.0, np.inf))
     if rank_weights is None:
-        longest = int(np.diff(layout.offsets).max(initial=0))
-        rank_weights = dcg_weights(longest if cutoff is None else cutoff)
+        rank_weights = dcg_weights_of_lists(cutoff, layout.offsets)
     rows = validation.weights_of_ranks(rank_weights, layout.offsets)
     n_queries = layout.offsets.size - 1
     factors = np.ones(n_queries)

@@ -91,9 +91,10 @@ def plackett_luce_loss(
     static |= {"method": method, "n_samples": n_samples, "rtol": rtol, "n_threads": n_threads}
     data = {"relevance": relevance, "offsets": offsets, "mask": mask, "weight": weight, "rank_weights": rank_weights}
     data |= {"seed": _words(seed), "first_query": first_query}
-    arrays = {name: jnp.asarray(value) for name, value in data.items() if value is not None}
+    arrays = {name: _constant(value, name) for name, value in data.items() if value is not None}
     dtype = jnp.float64 if scores.dtype == jnp.float64 else jnp.float32
-    values = _differentiable(static)(scores.astype(dtype), arrays)
+    scores_ = scores.astype(dtype)
+    values = _differentiable(static)(scores_ + _zero(scores_, arrays).astype(dtype), arrays)
     return (values if reduction == "none" else values.sum()).astype(scores.dtype)
 
 
@@ -114,6 +115,36 @@ def _words(seed: Any, name: str = "seed") -> Any:
     return seed.reshape(-1)
 
 
+def _constant(values: Any, name: str) -> Any:
+    """Array of the values that refuses to be differentiated by."""
+
+    @jax.custom_jvp  # type: ignore[untyped-decorator]
+    def identity(array: Any) -> Any:
+        return array
+
+    @identity.defjvp  # type: ignore[untyped-decorator]
+    def refuse(primals: Any, tangents: Any) -> Any:
+        validation.constant(True, name, "be differentiated", f"jax.lax.stop_gradient({name})")
+
+    return identity(jnp.asarray(validation.unmasked(values, name)))
+
+
+def _zero(*trees: Any) -> Any:
+    """Zero that varies along the axes of a mesh along which any of the arrays does, as ``shard_map`` keeps account of.
+
+    An empty sum is 0 whatever the arrays hold.
+    """
+    empty = [array.reshape(-1)[:0].astype(jnp.float32) for array in jax.tree.leaves(trees)]
+    return jnp.concatenate(empty).sum()
+
+
+def _call_host(function: Any, results: Any, *arguments: Any) -> Any:
+    """Call a function of NumPy arrays, whose results vary along a mesh as the arguments do."""
+    answer = jax.pure_callback(function, results, *arguments, vmap_method="broadcast_all")
+    zero = _zero(*arguments)
+    return jax.tree.map(lambda array: array + zero.astype(array.dtype), answer)
+
+
 def _differentiable(static: dict[str, Any]) -> Any:
     """Loss of each query as a function of scores and arrays, with the gradient by the scores."""
 
@@ -122,11 +153,8 @@ def _differentiable(static: dict[str, Any]) -> Any:
         return _evaluate(scores, arrays, static)[0]
 
     def forward(scores: Any, arrays: dict[str, Any]) -> Any:
-        for name, primal in arrays.items():
-            validation.constant(primal.perturbed, name, "be differentiated", f"jax.lax.stop_gradient({name})")
-        values = {name: primal.value for name, primal in arrays.items()}
-        losses, gradient = _evaluate(scores.value, values, static)
-        return losses, (gradient, values.get("offsets"))
+        losses, gradient = _evaluate(scores, arrays, static)
+        return losses, (gradient, arrays.get("offsets"))
 
     def backward(saved: Any, upstream: Any) -> Any:
         gradient, offsets = saved
@@ -137,7 +165,7 @@ def _differentiable(static: dict[str, Any]) -> Any:
             upstream = upstream[jnp.searchsorted(offsets, places, side="right") - 1]
         return gradient * upstream, None
 
-    loss.defvjp(forward, backward, symbolic_zeros=True)
+    loss.defvjp(forward, backward)
     return loss
 
 
@@ -156,7 +184,7 @@ def _evaluate(scores: Any, arrays: dict[str, Any], static: dict[str, Any]) -> An
             values[index], gradient[index] = _loss_on_host(scores[index], batch, static)
         return values.astype(scores.dtype), gradient.astype(scores.dtype)
 
-    return jax.pure_callback(on_host, results, scores, arrays, vmap_method="broadcast_all")
+    return _call_host(on_host, results, scores, arrays)
 
 
 def _count_queries(shape: tuple[int, ...], arrays: dict[str, Any]) -> int:
@@ -325,7 +353,7 @@ class PlackettLuce:
             return rankings
 
         scores = jax.lax.stop_gradient(self.scores)
-        return jax.pure_callback(on_host, result, scores, jnp.asarray(_words(key, "key")), vmap_method="broadcast_all")
+        return _call_host(on_host, result, scores, jnp.asarray(_words(key, "key")))
 
     def log_prob(self, rankings: Any) -> Any:
         """Compute the log-probability of rankings, differentiable once by the scores.
@@ -402,7 +430,8 @@ def _offsets_of_rows(rows: NDArray[Any]) -> NDArray[np.int64]:
 def _log_prob_of(scores: Any, rankings: Any) -> Any:
     """Log-probabilities of rankings (..., n_rankings, length) for scores (..., n_items), of the dtype of these."""
     dtype = jnp.float64 if scores.dtype == jnp.float64 else jnp.float32
-    return _log_prob(scores.astype(dtype), rankings.astype(jnp.int32)).astype(scores.dtype)
+    scores_ = scores.astype(dtype) + _zero(scores, rankings).astype(dtype)
+    return _log_prob(scores_, rankings.astype(jnp.int32)).astype(scores.dtype)
 
 
 @jax.custom_vjp  # type: ignore[untyped-decorator]
@@ -415,7 +444,7 @@ def _log_prob(scores: Any, rankings: Any) -> Any:
         return log_prob.reshape(rankings.shape[:-1]).astype(scores.dtype)
 
     result = jax.ShapeDtypeStruct(rankings.shape[:-1], scores.dtype)
-    return jax.pure_callback(on_host, result, scores, rankings, vmap_method="broadcast_all")
+    return _call_host(on_host, result, scores, rankings)
 
 
 def _log_prob_forward(scores: Any, rankings: Any) -> Any:
@@ -433,7 +462,7 @@ def _log_prob_backward(saved: Any, upstream: Any) -> Any:
         return gradient.reshape(scores.shape).astype(scores.dtype)
 
     result = jax.ShapeDtypeStruct(scores.shape, scores.dtype)
-    return jax.pure_callback(on_host, result, scores, rankings, upstream, vmap_method="broadcast_all"), None
+    return _call_host(on_host, result, scores, rankings, upstream), None
 
 
 _log_prob.defvjp(_log_prob_forward, _log_prob_backward)

@@ -30,7 +30,7 @@ class Layout(NamedTuple):
 
     def documents(self, values: ArrayLike, name: str) -> NDArray[Any]:
         """Values of the documents, one after another, (n_docs,); what stands in the padding is not looked at."""
-        array = validation.like_scores(np.asarray(values), name, self.shape, or_flat=self.mask is None)
+        array = validation.like_scores(validation.as_array(values, name), name, self.shape, or_flat=self.mask is None)
         return array.reshape(-1) if self.mask is None else array[self.mask]
 
     def place(self, values: NDArray[Any]) -> NDArray[Any]:

@@ -27,7 +27,7 @@ from plrank_fast import scaling, validation
 from plrank_fast._core.ranking import metrics as _metrics
 from plrank_fast._core.ranking.metrics import MetricKind
 from plrank_fast._core.runtime import threads as _threads
-from plrank_fast.rank_weights import DISCOUNTS, dcg_weights, gains, rbp_weights
+from plrank_fast.rank_weights import DISCOUNTS, dcg_weights_of_lists, gains, rbp_weights
 from plrank_fast.validation import FloatArray, IntArray
 
 NORMALISATIONS = ("query", "dataset")
@@ -47,8 +47,7 @@ def _checked(
     offsets_ = validation.query_offsets(offsets, scores_.size)
     ranks = validation.ranks_that_count(cutoff)
     if rank_weights is None:
-        longest = int(np.diff(offsets_).max(initial=0))
-        rank_weights = dcg_weights(longest if ranks is None else min(ranks, longest))
+        rank_weights = dcg_weights_of_lists(ranks, offsets_)
     weights = validation.weights_of_ranks(rank_weights, offsets_)
     if ranks is not None and ranks < weights.shape[1]:
         weights = np.ascontiguousarray(weights[:, :ranks])

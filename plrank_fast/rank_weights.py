@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from plrank_fast import validation
-from plrank_fast.validation import FloatArray
+from plrank_fast.validation import FloatArray, IntArray
 
 LARGEST_LABEL = 1024  # 2**1024 is no double
 
@@ -35,6 +35,12 @@ def dcg_weights(cutoff: int) -> FloatArray:
     array([1.   , 0.631, 0.5  ])
     """
     return 1.0 / np.log2(np.arange(validation.count(cutoff, "cutoff", 0)) + 2.0)
+
+
+def dcg_weights_of_lists(cutoff: int | None, offsets: IntArray) -> FloatArray:
+    """Rank weights of DCG at a cutoff (None: all ranks), of no more ranks than the longest list has."""
+    ranks, longest = validation.ranks_that_count(cutoff), validation.longest_list(offsets)
+    return dcg_weights(longest if ranks is None else min(ranks, longest))
 
 
 DISCOUNTS = dcg_weights(4096)  # of the lists that come one by one

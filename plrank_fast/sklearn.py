@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from plrank_fast import validation
 from plrank_fast.extras import import_extra
 from plrank_fast.metrics import dcg, ndcg
-from plrank_fast.rank_weights import dcg_weights, gains
+from plrank_fast.rank_weights import dcg_weights_of_lists, gains
 from plrank_fast.sampling import sample_rankings
 from plrank_fast.validation import FloatArray, IntArray
 from plrank_fast.value_and_gradient import value_and_gradient
@@ -130,10 +130,11 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
         alpha, tol = validation.at_least(self.alpha, "alpha", 0.0), validation.positive_real(self.tol, "tol")
         max_iter = validation.count(self.max_iter, "max_iter", 1)
         normalize = validation.flag(self.normalize, "normalize")
+        X, y = validation.unmasked(X, "X"), validation.unmasked(y, "y")
         X, y = checks.validate_data(self, X, y, accept_sparse="csr", dtype=(np.float64, np.float32), y_numeric=True)
         order, offsets = _by_query(qid, X.shape[0])
         features, worth = X[order], self._worth(y)[order]
-        theta = self._rank_weights(offsets)
+        theta = dcg_weights_of_lists(self.cutoff, offsets)
         shares = _query_shares(sample_weight, order, offsets)
         if normalize:
             ideal = dcg(worth, worth, theta, offsets=offsets, n_threads=self.n_threads)
@@ -174,7 +175,9 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
         ndarray, shape (n_docs,), float64
         """
         checks.check_is_fitted(self)
-        X = checks.validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), reset=False)
+        X = checks.validate_data(
+            self, validation.unmasked(X, "X"), accept_sparse="csr", dtype=(np.float64, np.float32), reset=False
+        )
         return np.asarray(X @ self.coef_, dtype=np.float64)
 
     def sample_rankings(
@@ -240,8 +243,8 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
         scores = self.predict(X)
         validation.qid_to_score(qid, self.n_queries_)
         order, offsets = _by_query(qid, scores.size)
-        worth = self._worth(checks.column_or_1d(y))[order]
-        rank_weights = self._rank_weights(offsets)
+        worth = self._worth(checks.column_or_1d(validation.unmasked(y, "y")))[order]
+        rank_weights = dcg_weights_of_lists(self.cutoff, offsets)
         values = np.asarray(ndcg(scores[order], worth, rank_weights, offsets=offsets, n_threads=self.n_threads))
         return float(values @ _query_shares(sample_weight, order, offsets))
 
@@ -249,9 +252,6 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
         validation.choice(self.gain, "gain", GAINS)
         labels = validation.real_array(y, "y")
         return labels if self.gain == "linear" else gains(validation.within(labels, "y", 0.0, np.inf))
-
-    def _rank_weights(self, offsets: IntArray) -> FloatArray:
-        return dcg_weights(int(np.diff(offsets).max(initial=0)) if self.cutoff is None else self.cutoff)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

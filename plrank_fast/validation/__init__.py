@@ -5,7 +5,15 @@ copied: a kernel must not see them change, or be reused for ``out``, while it ru
 """
 
 from plrank_fast.validation.array_types import FloatArray, IntArray, KeyArray, RandomState, RankingArray
-from plrank_fast.validation.arrays import integer_array, one_entry_each, real_array, whole_numbers, within
+from plrank_fast.validation.arrays import (
+    as_array,
+    integer_array,
+    one_entry_each,
+    real_array,
+    unmasked,
+    whole_numbers,
+    within,
+)
 from plrank_fast.validation.combinations import (
     constant,
     excluded,
@@ -86,6 +94,7 @@ __all__ = [
     "RandomState",
     "RankingArray",
     "addressable",
+    "as_array",
     "at_least",
     "at_least_one_axis",
     "at_most",
@@ -150,6 +159,7 @@ __all__ = [
     "stream_key",
     "threads",
     "uncut_queries",
+    "unmasked",
     "values_of_rankings",
     "warn_if_gains",
     "weights_of_queries",

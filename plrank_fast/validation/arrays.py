@@ -118,8 +118,7 @@ def as_array(values: Any, name: str) -> NDArray[Any]:
     """Read anything that holds an array on the CPU: arrays, sequences, columns, DLPack, Arrow."""
     if values is None:
         raise TypeError(f"{name} must be an array, got None")
-    if isinstance(values, np.ma.MaskedArray):
-        raise TypeError(f"{name} must not be a masked array: fill or drop the masked entries first")
+    unmasked(values, name)
     if getattr(values, "requires_grad", False):
         raise TypeError(
             f"{name} must not require a gradient: pass {name}.detach(), or call plrank_fast.torch for a loss that "
@@ -136,6 +135,13 @@ def as_array(values: Any, name: str) -> NDArray[Any]:
         else:
             message = f"{name} cannot be read as an array: {error}{_remedy(values, name)}"
         raise kind(message) from error
+
+
+def unmasked(values: Any, name: str) -> Any:
+    """Return ``values`` unless it is a masked array, whose hidden values NumPy's functions hand out as the others."""
+    if isinstance(values, np.ma.MaskedArray):
+        raise TypeError(f"{name} must not be a masked array: fill or drop the masked entries first")
+    return values
 
 
 def _imported(values: Any, otherwise: NDArray[Any]) -> NDArray[Any]:

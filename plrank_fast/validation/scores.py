@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from plrank_fast.validation.array_types import FloatArray
+from plrank_fast.validation.arrays import as_array
 from plrank_fast.validation.combinations import excluded
 
 FEWEST_TO_JUDGE = 12  # numbers, before their looks say what they are
@@ -108,7 +109,7 @@ def shape_of_scores(shape: tuple[int, ...], offsets: Any, mask: Any) -> None:
 
 def mask_of_scores(mask: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.bool_]:
     """Return a mask of the shape of the scores."""
-    places = np.asarray(mask)
+    places = as_array(mask, "mask")
     if places.dtype != np.bool_:
         raise TypeError(f"mask must hold booleans, True where a document stands, got dtype {places.dtype}")
     return like_scores(places, "mask", shape)

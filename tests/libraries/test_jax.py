@@ -11,9 +11,11 @@ import pytest
 import plrank_fast as plr
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
+os.environ.setdefault("XLA_FLAGS", "--xla_force_host_platform_device_count=2")
 jax = pytest.importorskip("jax", reason="JAX is not installed: pip install plrank-fast[jax]")
 
 import jax.numpy as jnp  # noqa: E402
+from jax.sharding import PartitionSpec as P  # noqa: E402
 
 from plrank_fast.jax import plackett_luce_loss  # noqa: E402
 
@@ -160,6 +162,31 @@ def test_second_derivatives_and_those_by_data_are_refused():
     with pytest.raises(TypeError, match=r"relevance must not be differentiated: pass jax.lax.stop_gradient\(relevance"):
         jax.grad(plackett_luce_loss, argnums=1)(SCORES, LABELS, OFFSETS)
 
+    gradient = jax.grad(lambda scores: plackett_luce_loss(scores, jax.lax.stop_gradient(scores > 0) * 1.0, OFFSETS))
+    np.testing.assert_array_equal(jax.jit(gradient)(SCORES), jax.grad(plackett_luce_loss)(SCORES, SCORES > 0, OFFSETS))
+
+
+@pytest.mark.skipif(not hasattr(jax, "shard_map"), reason="shard_map keeps account of what varies since JAX 0.6")
+def test_inside_shard_map():
+    """Scores are cut, or whole beside labels that are cut. Mutants: results that do not vary (`_call_host` without
+    `_zero`); the labels left out of what varies; ``symbolic_zeros``, which shard_map does not know."""
+    from plrank_fast.jax import ranking_log_prob
+
+    mesh, cut, whole = jax.sharding.Mesh(np.array(jax.devices()[:2]), "queries"), P("queries"), P()
+    losses = {
+        lambda scores, labels: plackett_luce_loss(scores, labels, reduction="sum", **EXACT): LABELS.reshape(4, 4),
+        lambda scores, rankings: jax.vmap(ranking_log_prob)(scores, rankings).sum(): RNG.permuted(
+            np.tile(np.arange(4), (4, 2, 1)), axis=2
+        ),
+    }
+    for loss, data in losses.items():
+        of_parts = lambda scores, data, loss=loss: loss(scores, data[:2]) + loss(scores, data[2:])  # noqa: E731
+        for scores, spec, together in ((SCORES.reshape(4, 4), cut, loss), (SCORES.reshape(4, 4)[:2], whole, of_parts)):
+            expected = jax.grad(together)(scores, data)
+            inside = jax.shard_map(jax.grad(loss), mesh=mesh, in_specs=(spec, cut), out_specs=spec)
+            np.testing.assert_allclose(inside(scores, data), expected, rtol=1e-6, atol=1e-7)
+            np.testing.assert_allclose(jax.jit(inside)(scores, data), expected, rtol=1e-6, atol=1e-7)
+
 
 def test_training_raises_ndcg():
     """A jitted step of gradient descent. Mutant: the gradient's sign turned."""
@@ -189,6 +216,7 @@ def test_training_raises_ndcg():
         (ValueError, "seed must be at least 0", (SCORES, LABELS), {"seed": -1}),
         (TypeError, "seed must be an int", (SCORES, LABELS), {"seed": jnp.ones(2)}),
         (Exception, "scores must be finite, got nan at index 0", (SCORES * np.nan, LABELS), {}),
+        (TypeError, "relevance must not be a masked array", (SCORES, np.ma.array(LABELS, mask=LABELS > 2)), {}),
         (Exception, "relevance must have the shape of scores", (SCORES, LABELS[1:]), {}),
         (Exception, "offsets must not be given with a mask", (SCORES, LABELS, OFFSETS), {"mask": SCORES > 0}),
         (ValueError, "scores must have shape", (np.zeros((2, 2, 2), dtype=np.float32), LABELS), {}),

@@ -195,6 +195,26 @@ def test_queries_of_a_single_document_teach_nothing():
     assert (alone.coef_ == 0.0).all()
 
 
+def test_the_cutoff_is_at_most_the_longest_list():
+    """Mutant: rank weights of the whole cutoff, 8 PB."""
+    every = PlackettLuceRanker(None).fit(X, Y, qid=QID)
+    beyond = PlackettLuceRanker(10**15).fit(X, Y, qid=QID)
+    assert (beyond.coef_ == every.coef_).all()
+    assert beyond.score(X, Y, qid=QID) == every.score(X, Y, qid=QID)
+
+
+def test_masked_arrays_are_refused():
+    """Rather than read with the values that they hide. Mutant: scikit-learn's conversion alone."""
+    hidden_X, hidden_y = np.ma.array(X, mask=X > 1), np.ma.array(Y, mask=Y > 2)
+    ranker = PlackettLuceRanker().fit(X, Y, qid=QID)
+    for method in (ranker.fit, ranker.score):
+        for name, data in (("X", (hidden_X, Y)), ("y", (X, hidden_y))):
+            with pytest.raises(TypeError, match=f"{name} must not be a masked array"):
+                method(*data, qid=QID)
+    with pytest.raises(TypeError, match="X must not be a masked array"):
+        ranker.predict(hidden_X)
+
+
 def test_pickled_and_cloned():
     ranker = PlackettLuceRanker(5, alpha=0.5).fit(X, Y, qid=QID)
     assert (pickle.loads(pickle.dumps(ranker)).predict(X) == ranker.predict(X)).all()

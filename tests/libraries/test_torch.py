@@ -264,13 +264,15 @@ def test_normalised_to_expected_ndcg():
 
 
 def test_other_metrics_by_rank_weights():
-    """Mutant: ``cutoff`` cuts the weights given."""
+    """Mutants: ``cutoff`` cuts the weights given; a weight for each rank of the cutoff, beyond the longest list."""
     weights = plr.precision_weights(5)
     loss = PlackettLuceLoss(2, rank_weights=torch.tensor(weights), method="exact")
     expected = plr.expected_metric(SCORES, LABELS, weights, offsets=OFFSETS).mean()
     assert loss(leaf(), LABELS, OFFSETS).item() == pytest.approx(-expected, rel=1e-6)
     every = plr.expected_metric(SCORES, LABELS, plr.dcg_weights(6), offsets=OFFSETS).mean()
-    assert PlackettLuceLoss(None, method="exact")(leaf(), LABELS, OFFSETS).item() == pytest.approx(-every, rel=1e-6)
+    for cutoff in (None, 10**15):
+        loss = PlackettLuceLoss(cutoff, method="exact")(leaf(), LABELS, OFFSETS)
+        assert loss.item() == pytest.approx(-every, rel=1e-6)
 
 
 def test_training_raises_ndcg():
@@ -447,6 +449,8 @@ def test_workers_of_a_data_loader(context):
         (TypeError, "normalize must be True or False", (leaf(), LABELS), {"normalize": "query"}),
         (ValueError, "normalize needs ideal metrics", (leaf(), -1.0 - LABELS), {"normalize": True}),
         (ValueError, "n_samples must be at least 1", (leaf(), LABELS), {"n_samples": 0}),
+        (TypeError, "relevance must not be a masked array", (leaf(), np.ma.array(LABELS, mask=LABELS > 2)), {}),
+        (TypeError, "mask must not be a masked array", (leaf(), LABELS), {"mask": np.ma.array(LABELS > 0)}),
         (ValueError, "cutoff must be at least 0", (leaf(), LABELS), {"cutoff": -1}),
     ],
 )  # fmt: skip
