@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 import numpy as np
@@ -104,6 +103,7 @@ def value_and_gradient(
         n_samples = validation.count(n_samples, "n_samples", 1)
     rng = validation.check_random_state(rng)
     validation.count(first_query, "first_query", 0)
+    validation.threads(n_threads)
     if method == EXACT:
         values, gradient = np.zeros(offsets_.size - 1), np.zeros(scores_.size)
         threads = _threads.resolve_threads(validation.threads(n_threads))
@@ -114,11 +114,9 @@ def value_and_gradient(
         return values, scaling.restore(gradient, exponents, offsets_, names)
     options: dict[str, Any] = {"offsets": offsets_, "n_threads": n_threads, "first_query": first_query}
     options["n_samples"] = n_samples or (1 if method == "pl_rank_cmc" else 100)
-    if rng is None:
-        rng = np.random.SeedSequence()
-    again = copy.deepcopy(rng)  # a generator gives each of the two calls the same key, and moves on by one
-    gradient = SAMPLED[method](scores_, relevance_, weights_as_given(weights), rng=rng, **options)
-    values = expected_metric(scores_, relevance_, weights_as_given(weights), method="sample", rng=again, **options)
+    options["rng"] = validation.DrawnKey(rng)
+    gradient = SAMPLED[method](scores_, relevance_, weights_as_given(weights), **options)
+    values = expected_metric(scores_, relevance_, weights_as_given(weights), method="sample", **options)
     return values, gradient
 
 

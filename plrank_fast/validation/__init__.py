@@ -41,7 +41,7 @@ from plrank_fast.validation.queries import (
     weights_of_scattered_queries,
     whole_queries,
 )
-from plrank_fast.validation.random_state import check_random_state, seed_sequence, stream_key
+from plrank_fast.validation.random_state import DrawnKey, check_random_state, seed_sequence, stream_key
 from plrank_fast.validation.rankings import (
     chances,
     given_rankings,
@@ -88,6 +88,7 @@ from plrank_fast.validation.shapes import (
 __all__ = [
     "LARGEST_COUNT",
     "SMALLEST_TOLERANCE",
+    "DrawnKey",
     "FloatArray",
     "IntArray",
     "KeyArray",

@@ -22,6 +22,18 @@ def check_random_state(rng: Any) -> RandomState:
     return seed
 
 
+class DrawnKey(np.random.SeedSequence):
+    """A key that has been drawn: the source of several calls that are to have the same random streams."""
+
+    def __init__(self, rng: RandomState) -> None:
+        super().__init__(0)
+        self.key = stream_key(rng)
+
+    def generate_state(self, n_words: int, dtype: Any = np.uint32) -> KeyArray:
+        """Return the key, as ``stream_key`` asks for it."""
+        return self.key
+
+
 def stream_key(rng: RandomState) -> KeyArray:
     """Return the 128-bit key of one call's random streams; draws it from a generator, under its lock."""
     key = _key.stream_key(rng)

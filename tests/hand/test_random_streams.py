@@ -1,6 +1,8 @@
 """The generator against published vectors, and which streams a call draws from."""
 
+import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -107,6 +109,8 @@ def test_generator_not_advanced_by_an_error():
         plr.pl_rank_3([0.0, 1.0], [1.0, 0.0], [1.0], rng=rng, out=np.zeros(3))
     with pytest.raises(ValueError, match="sampler"):
         plr.sample_rankings([0.0, 1.0], 3, rng=rng, sampler="no such")
+    with pytest.raises(ValueError, match="n_threads"):
+        plr.value_and_gradient([0.0, 1.0], [1.0, 0.0], [1.0], rng=rng, method="cmc", n_threads=0)
     assert rng.integers(2**62) == twin.integers(2**62)
 
 
@@ -124,6 +128,24 @@ def test_generator_shared_by_threads_never_gives_the_same_draws():
     for worker in workers:
         worker.join()
     assert len(set(results)) == len(results) == 400
+
+
+def test_value_and_gradient_of_a_shared_generator_come_from_one_draw():
+    """Every result is that of one key, and each key gives one. Mutant: a copy of the generator for the second call."""
+    rng, twin, interval = np.random.default_rng(1), np.random.default_rng(1), sys.getswitchinterval()
+    n_threads, n_calls = 8, 100
+
+    def estimate(rng):
+        value, gradient = plr.value_and_gradient(np.zeros(9), np.arange(9.0), [1.0], method="pl_rank_1", rng=rng)
+        return value.tobytes() + gradient.tobytes()
+
+    try:
+        sys.setswitchinterval(1e-6)
+        with ThreadPoolExecutor(n_threads) as pool:
+            results = list(pool.map(lambda _: estimate(rng), range(n_threads * n_calls)))
+    finally:
+        sys.setswitchinterval(interval)
+    assert sorted(results) == sorted(estimate(twin) for _ in results)
 
 
 @pytest.mark.parametrize("round_ns", [1e-3, 1e18], ids=["long", "short"])
