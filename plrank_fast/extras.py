@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from importlib import import_module
+from importlib import import_module, metadata
 from typing import Any
 
 
@@ -30,4 +30,14 @@ def import_extra(module: str, extra: str) -> Any:
         return import_module(module)
     except ImportError as error:
         package = module.partition(".")[0]
-        raise ImportError(f'{package} is needed here ({error}): pip install "plrank-fast[{extra}]"') from error
+        raise ImportError(f"{package} is needed here ({error}): pip install {requirements(extra)}") from error
+
+
+def requirements(extra: str) -> str:
+    """Return the packages of an extra as pip's arguments; its name alone where the project is not installed."""
+    try:
+        listed = metadata.requires("plrank-fast") or []
+    except metadata.PackageNotFoundError:
+        return extra
+    marker = f'extra == "{extra}"'
+    return " ".join(f'"{line.partition(";")[0].strip()}"' for line in listed if marker in line)

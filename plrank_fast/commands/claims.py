@@ -231,7 +231,9 @@ CLAIMS = (
         "docs/benchmarks.md", "takes 0.1 of the time, or less, in which NumPy draws the exponentials for it", (0.1,),
         "of the time, at most", share_of_exponentials,
     ),
-    Claim("docs/benchmarks.md", "Two threads are 1.9 times as fast as one on 2000", (1.9,), "times as fast", two_threads),
+    Claim(
+        "docs/benchmarks.md", "Two threads are 1.9 times as fast as one on 2000", (1.9,), "times as fast", two_threads,
+    ),
     Claim(
         "docs/benchmarks.md", "and 1.5 to 1.8 times on a single query of 1000 to 100,000 documents", (1.5, 1.8),
         "times as fast", two_threads_on_one_query,
@@ -244,7 +246,8 @@ CLAIMS = (
         (0.5, 1.2, 2, 0.75, 1.7, 2), "times ours", lightgbm_gradient,
     ),
     Claim(
-        "docs/benchmarks.md", "`pl_rank_cmc` with one sample takes 1.4 times as long as `np.argsort` of the scores at 120",
+        "docs/benchmarks.md",
+        "`pl_rank_cmc` with one sample takes 1.4 times as long as `np.argsort` of the scores at 120",
         (1.4,), "times as long", one_ranking,
     ),
     Claim("docs/benchmarks.md", "takes 8 times as long as `np.exp` of its scores", (8,), "times as long", a_million),

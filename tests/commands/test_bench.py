@@ -112,7 +112,7 @@ def test_missing_package_is_named_with_its_extra(package, tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stdout) == (2, "")
     assert f"{package} is needed here (" in done.stderr
-    assert 'pip install "plrank-fast[bench]"' in done.stderr
+    assert 'pip install "matplotlib>=' in done.stderr
     metadata = (Path(__file__).parents[2] / "pyproject.toml").read_text()
     assert set(re.findall(r'"([a-z]+)', re.search(r"^bench = (\[.*?\])", metadata, re.M)[1])) == {"matplotlib", "tqdm"}
 

@@ -100,5 +100,5 @@ def test_commands_in_the_text_parse(document):
 def test_extras_exist(document):
     """Mutant: an extra of another name."""
     extras = re.findall(r"^([a-z0-9]+) = \[", (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
-    for named in re.findall(r"plrank-fast\[([a-z0-9,]+)\]", document.read_text()):
+    for named in re.findall(r"pip install \"\.\[([a-z0-9,]+)\]", document.read_text()):
         assert set(named.split(",")) <= set(extras)

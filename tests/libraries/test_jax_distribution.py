@@ -9,7 +9,7 @@ import pytest
 import plrank_fast as plr
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
-jax = pytest.importorskip("jax", reason="JAX is not installed: pip install plrank-fast[jax]")
+jax = pytest.importorskip("jax", reason="JAX is not installed")
 
 import jax.numpy as jnp  # noqa: E402
 

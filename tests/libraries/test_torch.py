@@ -11,7 +11,7 @@ import pytest
 
 import plrank_fast as plr
 
-torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install plrank-fast[torch]")
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
 from plrank_fast import torch as adapter  # noqa: E402
 from plrank_fast.torch import PlackettLuceLoss, plackett_luce_loss  # noqa: E402
@@ -459,17 +459,16 @@ def test_errors_name_the_argument(error, message, arguments, options):
         plackett_luce_loss(*arguments, **options)
 
 
-@pytest.mark.parametrize(("module", "package", "extra"), [("torch", "torch", "torch")])
-def test_a_missing_library_is_named_with_its_extra(module, package, extra):
+def test_a_missing_library_is_named_with_its_extra():
     """And the rest of the library does not need it. Mutant: a plain import."""
-    code = f"""
+    code = """
 import sys
-sys.modules["{package}"] = None
+sys.modules["torch"] = None
 import plrank_fast
 try:
-    import plrank_fast.{module}
+    import plrank_fast.torch
 except ImportError as error:
     print(error)
 """
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert f'pip install "plrank-fast[{extra}]"' in answer.stdout
+    assert 'pip install "torch>=' in answer.stdout
