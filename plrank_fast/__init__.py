@@ -48,7 +48,7 @@ Each module imports only modules listed above it::
     _core/losses        losses of labels      loss  likelihood  pairs  ranks  losses
     .                   the C interface       cython_plrank
     ------------------  compiled above, thin Python below
-    .                   arguments, errors     extras  validation  scaling  build
+    .                   arguments, errors     extras  validation  build
                         public functions      rank_weights  offsets  sampling  metrics  losses  gradients
                                               policy_gradients  probabilities  distribution  rewards
                                               off_policy  stochastic_rank  fairness  cost_model  value_and_gradient

@@ -253,7 +253,7 @@ class PlackettLuce:
         O(N D K).
         """
         return self._mean_over_choices(
-            lambda p, log_p, _: -(p * log_p).sum(axis=1), self.scores, cutoff, n_samples, rng
+            lambda p, log_p, _: -_times(p, log_p).sum(axis=1), self.scores, cutoff, n_samples, rng
         )
 
     def kl(
@@ -284,7 +284,11 @@ class PlackettLuce:
         validation.of_type(isinstance(other, PlackettLuce), "other", "a PlackettLuce", type(other).__name__)
         validation.same_offsets(other.offsets, "other", self.offsets)
         return self._mean_over_choices(
-            lambda p, log_p, log_q: (p * (log_p - log_q)).sum(axis=1), other.scores, cutoff, n_samples, rng
+            lambda p, log_p, log_q: _times(p, log_p - log_q).sum(axis=1),
+            other.scores,
+            cutoff,
+            n_samples,
+            rng,
         )
 
     def _ranks(self, cutoff: int | None) -> int:
@@ -343,9 +347,15 @@ def _sums_over_choices(
     return total
 
 
+def _times(p: FloatArray, log_q: FloatArray) -> FloatArray:
+    """P log q, 0 where p is."""
+    return np.multiply(p, log_q, out=np.zeros_like(p), where=p > 0.0)
+
+
 def _log_chances(scores: FloatArray, left: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> FloatArray:
     """Log of the chance of each item left over in a row to come next; 0 for the others."""
     highest = np.where(left, scores, -np.inf).max(axis=1, keepdims=True)
-    shifted = np.where(left, scores - highest, -np.inf)
+    with np.errstate(over="ignore"):  # beyond the largest double: the chance is 0 either way
+        shifted = np.where(left, scores - highest, -np.inf)
     total = np.log(np.exp(shifted).sum(axis=1, keepdims=True))
     return np.where(left, shifted - total, 0.0)

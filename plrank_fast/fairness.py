@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from plrank_fast import gradients, policy_gradients, probabilities, scaling, validation
+from plrank_fast import gradients, policy_gradients, probabilities, validation
 from plrank_fast._core.gradients import sampled as _sampled
 from plrank_fast._core.gradients.sampled import EstimatorKind
 from plrank_fast._core.runtime import threads as _threads
@@ -113,13 +113,12 @@ def expected_exposure(
     first_query = validation.count(first_query, "first_query", 0)
     threads = _threads.resolve_threads(validation.threads(n_threads))
     seed = validation.seed_sequence(rng)
-    weights, exponents = scaling.moderate_weights(weights, offsets_)
     result = np.zeros(scores_.size)
     _sampled.sampled_estimate(
         EstimatorKind.EXPOSURE, SamplerKind.AUTO, scores_, None, weights, offsets_, n_samples, given,
         validation.stream_key(seed), first_query, threads, result, np.zeros(0),
     )  # fmt: skip
-    return scaling.restore(result, exponents, offsets_, "rank_weights")
+    return result
 
 
 def disparity(
@@ -173,17 +172,9 @@ def disparity(
     validation.within(merit_, "merit", 0.0, np.inf)
     offsets_ = validation.query_offsets(offsets, exposure_.size)
     validation.choice(kind, "kind", KINDS)
-    exposure_, of_exposure = scaling.moderate(exposure_, offsets_)
-    merit_, of_merit = scaling.moderate(merit_, offsets_)
-    pair = scaling.added(of_exposure, of_merit)
-    if kind == "squared":
-        values, derivative = _squared(exposure_, merit_, offsets_)
-        of_values, of_derivative = scaling.added(pair, pair), scaling.added(pair, of_merit)
-    else:
-        values, derivative = _absolute(exposure_, merit_, offsets_)
-        of_values, of_derivative = pair, of_merit
-    values = scaling.restore(values, of_values, None, "exposure and merit")
-    return values, scaling.restore(derivative, of_derivative, offsets_, "exposure and merit")
+    validation.within_limits(exposure_, "exposure", offsets_)
+    validation.within_limits(merit_, "merit", offsets_)
+    return (_squared if kind == "squared" else _absolute)(exposure_, merit_, offsets_)
 
 
 def disparity_gradient(
@@ -247,24 +238,20 @@ def disparity_gradient(
     validation.choice(method, "method", tuple(ESTIMATORS))
     validation.choice(kind, "kind", KINDS)
     scores_ = validation.real_array(scores, "scores")
-    merit_ = validation.same_length(validation.real_array(merit, "merit"), "merit", scores_)
-    validation.within(merit_, "merit", 0.0, np.inf)
     offsets_ = validation.query_offsets(offsets, scores_.size)
+    merit_ = validation.of_documents(merit, "merit", scores_, offsets_)
+    validation.within(merit_, "merit", 0.0, np.inf)
     n_samples = validation.count(n_samples, "n_samples", 1)
     weights = validation.weights_of_ranks(rank_weights, offsets_)
     validation.threads(n_threads)
-    # disparity and its gradient are of degree 1 in the product of merit and rank weights, or of degree 2
-    merit_, weights, exponents = scaling.moderate_both(merit_, weights, offsets_)
-    if kind == "squared":
-        exponents = scaling.added(exponents, exponents)
+    names = "the disparity of merit and rank_weights"
     shared: Any = weights[0] if weights.shape[0] == 1 else weights
-    names = "merit and rank_weights"
     if method == "pl_rank_exact":
         exposure = expected_exposure(scores_, shared, offsets=offsets_, n_threads=n_threads)
         values, reward = disparity(exposure, merit_, offsets=offsets_, kind=kind)
+        validation.within_limits(reward, names, offsets_)
         gradient = probabilities.exposure_vjp(scores_, shared, reward, offsets=offsets_, n_threads=n_threads)
-        values = scaling.restore(values, exponents, None, names)
-        return values, scaling.restore(gradient, exponents, offsets_, names)
+        return values, gradient
     first_query = validation.count(first_query, "first_query", 0)
     of_exposure, of_gradient = validation.seed_sequence(rng).spawn(2)
     exposure = expected_exposure(
@@ -272,12 +259,12 @@ def disparity_gradient(
         n_threads=n_threads, first_query=first_query,
     )  # fmt: skip
     values, reward = disparity(exposure, merit_, offsets=offsets_, kind=kind)
+    validation.within_limits(reward, names, offsets_)
     gradient = ESTIMATORS[method](
         scores_, reward, shared, offsets=offsets_, n_samples=n_samples, rng=of_gradient, n_threads=n_threads,
         first_query=first_query,
     )  # fmt: skip
-    values = scaling.restore(values, exponents, None, names)
-    return values, scaling.restore(gradient, exponents, offsets_, names)
+    return values, gradient
 
 
 def _squared(exposure: FloatArray, merit: FloatArray, offsets: IntArray) -> tuple[FloatArray, FloatArray]:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from plrank_fast import scaling, validation
+from plrank_fast import validation
 from plrank_fast._core.gradients import exact as _exact
 from plrank_fast._core.gradients import sampled as _sampled
 from plrank_fast._core.gradients.sampled import EstimatorKind
 from plrank_fast._core.runtime import threads as _threads
 from plrank_fast.sampling import SAMPLERS
-from plrank_fast.validation import FloatArray, IntArray, RandomState
+from plrank_fast.validation import FloatArray, RandomState
 
 NOISES = ("gumbel", "normal")
 # to look them up in the enumeration takes a fifth of a microsecond, a tenth of a short call
@@ -51,8 +50,8 @@ def sampled_estimate(
         if estimate is not None:
             return estimate
     scores_ = validation.real_array(scores, "scores")
-    relevance_ = validation.same_length(validation.real_array(relevance, "relevance"), "relevance", scores_)
     offsets_ = validation.query_offsets(offsets, scores_.size)
+    relevance_ = validation.of_documents(relevance, "relevance", scores_, offsets_)
     weights = validation.weights_of_ranks(rank_weights, offsets_)
     given = None
     if rankings is not None:
@@ -67,16 +66,12 @@ def sampled_estimate(
     diagonal = np.zeros(scores_.size if hessian else 0)
     outputs = validation.output_pair(out, result.shape) if hessian else (validation.output(out, result.shape), None)
     rng = validation.check_random_state(rng)
-    relevance_, weights, exponents = scaling.moderate_both(relevance_, weights, offsets_)
     key = validation.stream_key(rng) if given is None else np.zeros(2, dtype=np.uint64)
     _sampled.sampled_estimate(
         kind, SAMPLERS[sampler], scores_, relevance_, weights, offsets_, n_samples, given,
         key, first_query, threads, result, diagonal,
     )  # fmt: skip
-    of_documents = None if kind == METRIC else offsets_
-    result = scaling.restore(result, exponents, of_documents, "relevance and rank_weights")
     if hessian:
-        diagonal = scaling.restore(diagonal, exponents, of_documents, "relevance and rank_weights")
         return validation.deliver(result, outputs[0]), validation.deliver(diagonal, outputs[1])
     return validation.deliver(result, outputs[0])
 
@@ -350,28 +345,21 @@ def pl_rank_cmc(
 
 
 def noise_of_lone_query(noise: Any, sigma: Any) -> tuple[bool, float] | None:
-    """Return ``normal`` and ``inverse_sigma`` of ``_exact.solve_batch`` where scores need no scaling; else None."""
-    if type(noise) is str and noise in NOISES and type(sigma) is float and scaling.is_ordinary(sigma):
-        return noise == "normal", 1.0 / sigma
-    return None
+    """``checked_noise`` of arguments that need no conversion, else None."""
+    if type(noise) is not str or noise not in NOISES or type(sigma) is not float:
+        return None
+    in_range = validation.SMALLEST_MAGNITUDE <= sigma <= validation.LARGEST_MAGNITUDE
+    return (noise == "normal", 1.0 / sigma) if in_range else None
 
 
-def noisy_scores(
-    scores: FloatArray, offsets: IntArray, noise: str, sigma: float
-) -> tuple[FloatArray, tuple[bool, float], float, IntArray | None]:
-    """Check the noise; return scores, ``normal`` and ``inverse_sigma`` for ``_exact.solve_batch``, and what is left.
+def checked_noise(noise: str, sigma: float) -> tuple[bool, float]:
+    """Check the noise; return ``normal`` and ``inverse_sigma`` of ``_exact.solve_batch``.
 
-    What its gradient lacks is a factor, and exponents for ``scaling.restore``. The kernel subtracts scores before it
-    divides by sigma, so that a large score that all documents share costs no digits; of a sigma that is not ordinary,
-    scores are divided by a power of two, which costs none either.
+    The kernel subtracts scores before it divides by sigma, so that a large score that all documents share costs no
+    digits.
     """
     validation.choice(noise, "noise", NOISES)
-    sigma = validation.positive_real(sigma, "sigma")
-    if scaling.is_ordinary(sigma):
-        return scores, (noise == "normal", 1.0 / sigma), 1.0, None
-    mantissa, exponent = math.frexp(sigma)
-    scaled, factor, exponents = scaling.unit_noise(scores, offsets, math.ldexp(0.5, exponent))
-    return scaled, (noise == "normal", 0.5 / mantissa), factor, exponents
+    return noise == "normal", 1.0 / validation.factor(sigma, "sigma")
 
 
 def pl_rank_exact(
@@ -463,25 +451,17 @@ def pl_rank_exact(
         if solution is not None:
             return solution
     scores_ = validation.real_array(scores, "scores")
-    relevance_ = validation.same_length(validation.real_array(relevance, "relevance"), "relevance", scores_)
     offsets_ = validation.query_offsets(offsets, scores_.size)
+    relevance_ = validation.of_documents(relevance, "relevance", scores_, offsets_)
     weights = validation.weights_of_ranks(rank_weights, offsets_)
     rtol = validation.relative_tolerance(rtol, "rtol")
-    scores_, of_noise, factor, of_sigma = noisy_scores(scores_, offsets_, noise, sigma)
-    relevance_, weights, exponents = scaling.moderate_both(relevance_, weights, offsets_)
+    of_noise = checked_noise(noise, sigma)
     threads = _threads.resolve_threads(validation.threads(n_threads))
     hessian = validation.flag(hessian, "hessian")
     gradient = np.zeros_like(scores_)
     diagonal = np.zeros_like(scores_) if hessian else None
     outputs = validation.output_pair(out, gradient.shape) if hessian else (validation.output(out, gradient.shape), None)
     _exact.solve_batch(scores_, relevance_, weights, offsets_, rtol, threads, gradient, diagonal, None, *of_noise)
-    names = "relevance, rank_weights and sigma"
-    if factor != 1.0:
-        gradient *= factor
-    gradient = scaling.restore(gradient, scaling.added(exponents, of_sigma), offsets_, names)
     if diagonal is not None:
-        diagonal *= factor
-        diagonal *= factor
-        diagonal = scaling.restore(diagonal, scaling.added(exponents, of_sigma, of_sigma), offsets_, names)
         return validation.deliver(gradient, outputs[0]), validation.deliver(diagonal, outputs[1])
     return validation.deliver(gradient, outputs[0])

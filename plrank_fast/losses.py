@@ -33,13 +33,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from plrank_fast import scaling, validation
+from plrank_fast import validation
 from plrank_fast._core.losses import losses as _losses
 from plrank_fast._core.losses.losses import LossKind
-from plrank_fast._core.runtime import magnitudes as _magnitudes
 from plrank_fast._core.runtime import threads as _threads
 from plrank_fast.rank_weights import DISCOUNTS, dcg_weights, gains
-from plrank_fast.validation import FloatArray, RandomState
+from plrank_fast.validation import FloatArray, IntArray, RandomState
 
 __all__ = [
     "approx_ndcg", "lambda_loss", "lambda_rank", "list_mle", "pairwise_logistic", "pointwise", "soft_rank",
@@ -53,6 +52,7 @@ POINTWISE_KINDS = {"squared": LossKind.POINTWISE_SQUARED, "logistic": LossKind.P
 TIES = ("index", "random")
 TRUNCATIONS = ("metric", "pairs")
 ANY_LABEL = (-np.inf, np.inf)
+WIDEST_GAP = 1e4  # of neighbouring scores over the scale of noise; the chance to cross it is exp(-1e4) or less
 
 
 def evaluate_loss(
@@ -78,37 +78,35 @@ def evaluate_loss(
 ) -> LossAndGradient:
     """Check all arguments, then evaluate the loss of ``losses`` over the batch.
 
-    Only ratios of the labels count ``as_gains`` and ``as_shares``. Scores are multiplied by ``slope``, whatever their
-    distance is then worth, or divided by ``sigma`` times ``spread`` where great distances are all worth the same.
+    Labels are made gains ``as_gains``, and only their ratios count ``as_shares``. Scores are multiplied by ``slope``,
+    whatever their distance is then worth, or divided by ``sigma`` times ``spread`` where great distances are all worth
+    the same.
     """
-    ordinary = scaling.is_ordinary(slope if sigma is None else sigma)
-    if offsets is None and out is None and rng is None and not ties_at_random and ordinary:
+    scale = slope if sigma is None else 1.0 / (sigma * spread)
+    if offsets is None and out is None and rng is None and not ties_at_random:
         lone = _losses.lone_loss(
             loss, scores, labels, *(label_range or ANY_LABEL), as_gains, cutoff, DISCOUNTS, discounts_past_cutoff,
-            slope if sigma is None else 1.0 / (sigma * spread), distance_weight, n_threads, first_query,
+            scale, distance_weight, n_threads, first_query,
         )  # fmt: skip
         if lone is not None:
             return lone
     scores_ = validation.real_array(scores, "scores")
+    offsets_ = validation.query_offsets(offsets, scores_.size)
     labels_ = validation.same_length(validation.real_array(labels, "labels"), "labels", scores_)
     if label_range is not None:
         validation.within(labels_, "labels", *label_range)
     if as_gains:
         labels_ = gains(labels_)
-    offsets_ = validation.query_offsets(offsets, scores_.size)
+    elif as_shares:
+        validation.within_limits(labels_, "labels", offsets_)
     ranks = validation.LARGEST_COUNT if cutoff is None else validation.count(cutoff, "cutoff", 0)
     threads = _threads.resolve_threads(validation.threads(n_threads))
-    if as_gains or as_shares:
-        labels_, _ = scaling.moderate(labels_, offsets_)
-    scale, factor, exponents = slope, 1.0, None
-    ordinary = ordinary and _magnitudes.all_ordinary(scores_)
-    if sigma is None:
-        if not ordinary:
+    factor = 1.0
+    if np.abs(scores_).max(initial=0.0) > validation.LARGEST_MAGNITUDE:  # products with the scale may overflow
+        if sigma is None:
             validation.representable_product(scores_, slope, "scores and slope")
-    elif ordinary:
-        scale = 1.0 / (sigma * spread)
-    else:
-        scores_, factor, exponents = scaling.unit_noise(scores_, offsets_, sigma, spread)
+        else:
+            scores_, factor, scale = _unit_noise(scores_, offsets_, scale), scale, 1.0
     values, gradient = np.zeros(offsets_.size - 1), np.zeros(scores_.size)
     outputs = validation.output_pair(out, values.shape, gradient.shape)
     first_query = validation.count(first_query, "first_query", 0)
@@ -121,10 +119,25 @@ def evaluate_loss(
     )  # fmt: skip
     if factor != 1.0:
         gradient *= factor
-    gradient = scaling.restore(gradient, exponents, offsets_, "scores")
     for result in (values, gradient):
         validation.representable(result, "scores and labels")
     return validation.deliver(values, outputs[0]), validation.deliver(gradient, outputs[1])
+
+
+def _unit_noise(scores: FloatArray, offsets: IntArray, factor: float) -> FloatArray:
+    """Return scores times ``factor``, 1 over the scale of their noise.
+
+    Where that is beyond the largest double, the gaps between the scores of the query are cut to what no pair crosses.
+    """
+    with np.errstate(over="ignore"):
+        scaled = scores * factor
+        far = np.flatnonzero(~np.isfinite(scaled))
+        for query in np.unique(np.searchsorted(offsets, far, side="right")).tolist():
+            part = slice(offsets[query - 1], offsets[query])
+            order = np.argsort(scores[part], kind="stable")
+            gaps = np.diff(scores[part][order], prepend=scores[part][order][:1]) * factor
+            scaled[part][order] = np.cumsum(np.minimum(gaps, WIDEST_GAP))
+    return scaled
 
 
 def pointwise(
@@ -387,7 +400,7 @@ def pairwise_logistic(
     """
     return evaluate_loss(
         LossKind.PAIRWISE_LOGISTIC, scores, labels, offsets=offsets, n_threads=n_threads, out=out,
-        slope=validation.positive_real(slope, "slope"),
+        slope=validation.factor(slope, "slope"),
     )  # fmt: skip
 
 
@@ -418,7 +431,7 @@ def lambda_rank(
     scores : array_like, shape (n_docs,)
         The documents of all queries one after another; any finite values.
     labels : array_like, shape (n_docs,)
-        Grades, at least 0 and less than 1024; gains are 2^label - 1.
+        Grades, 0 to 200; gains are 2^label - 1.
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default.
     cutoff : int, optional
@@ -465,7 +478,7 @@ def lambda_rank(
     return evaluate_loss(
         LossKind.LAMBDA_LOSS, scores, labels, offsets=offsets, n_threads=n_threads, out=out, as_gains=True,
         cutoff=cutoff, discounts_past_cutoff=validation.choice(truncation, "truncation", TRUNCATIONS) == "pairs",
-        slope=validation.positive_real(slope, "slope"),
+        slope=validation.factor(slope, "slope"),
     )  # fmt: skip
 
 
@@ -500,7 +513,7 @@ def lambda_loss(
     scores : array_like, shape (n_docs,)
         The documents of all queries one after another; any finite values.
     labels : array_like, shape (n_docs,)
-        Grades, at least 0 and less than 1024; gains are 2^label - 1.
+        Grades, 0 to 200; gains are 2^label - 1.
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default.
     cutoff : int, optional
@@ -540,8 +553,8 @@ def lambda_loss(
     """
     values, gradient = evaluate_loss(
         LossKind.LAMBDA_LOSS, scores, labels, offsets=offsets, n_threads=n_threads, out=None, as_gains=True,
-        cutoff=cutoff, slope=validation.positive_real(slope, "slope"),
-        distance_weight=validation.positive_real(mu, "mu"),
+        cutoff=cutoff, slope=validation.factor(slope, "slope"),
+        distance_weight=validation.factor(mu, "mu"),
     )  # fmt: skip
     outputs = validation.output_pair(out, values.shape, gradient.shape)
     base_2 = 1.0 / np.log(2.0)
@@ -574,7 +587,7 @@ def approx_ndcg(
     scores : array_like, shape (n_docs,)
         The documents of all queries one after another; any finite values.
     labels : array_like, shape (n_docs,)
-        Grades, at least 0 and less than 1024; gains are 2^label - 1.
+        Grades, 0 to 200; gains are 2^label - 1.
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default.
     temperature : float
@@ -611,7 +624,7 @@ def approx_ndcg(
     """
     return evaluate_loss(
         LossKind.APPROX_NDCG, scores, labels, offsets=offsets, n_threads=n_threads, out=out, as_gains=True,
-        sigma=validation.positive_real(temperature, "temperature"),
+        sigma=validation.factor(temperature, "temperature"),
     )  # fmt: skip
 
 
@@ -644,7 +657,7 @@ def soft_rank(
     scores : array_like, shape (n_docs,)
         The documents of all queries one after another; any finite values.
     labels : array_like, shape (n_docs,)
-        Grades, at least 0 and less than 1024; gains are 2^label - 1.
+        Grades, 0 to 200; gains are 2^label - 1.
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default.
     cutoff : int, optional
@@ -682,5 +695,5 @@ def soft_rank(
     """
     return evaluate_loss(
         LossKind.SOFT_RANK, scores, labels, offsets=offsets, n_threads=n_threads, out=out, as_gains=True, cutoff=cutoff,
-        sigma=validation.positive_real(sigma, "sigma"), spread=2.0**0.5,
+        sigma=validation.factor(sigma, "sigma"), spread=2.0**0.5,
     )  # fmt: skip

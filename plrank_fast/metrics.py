@@ -23,7 +23,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from plrank_fast import scaling, validation
+from plrank_fast import validation
 from plrank_fast._core.ranking import metrics as _metrics
 from plrank_fast._core.ranking.metrics import MetricKind
 from plrank_fast._core.runtime import threads as _threads
@@ -43,8 +43,8 @@ def _checked(
     n_threads: int | None,
 ) -> tuple[FloatArray, FloatArray, FloatArray, IntArray, int]:
     scores_ = validation.real_array(scores, "scores")
-    relevance_ = validation.same_length(validation.real_array(relevance, "relevance"), "relevance", scores_)
     offsets_ = validation.query_offsets(offsets, scores_.size)
+    relevance_ = validation.of_documents(relevance, "relevance", scores_, offsets_)
     ranks = validation.ranks_that_count(cutoff)
     if rank_weights is None:
         rank_weights = dcg_weights_of_lists(ranks, offsets_)
@@ -122,10 +122,9 @@ def dcg(
     scores_, relevance_, weights, offsets_, threads = _checked(
         scores, relevance, rank_weights, cutoff, offsets, n_threads
     )
-    relevance_, weights, exponents = scaling.moderate_both(relevance_, weights, offsets_)
     result = np.zeros(offsets_.size - 1)
     _metrics.dcg(scores_, relevance_, weights, offsets_, average_ties, threads, result)
-    return scaling.restore(result, exponents, None, "relevance and rank_weights")
+    return result
 
 
 def ndcg(
@@ -191,15 +190,11 @@ def ndcg(
         scores, relevance, rank_weights, cutoff, offsets, n_threads
     )
     validation.within(relevance_, "relevance", 0.0, np.inf, ": NDCG is a share of the ideal DCG; dcg takes any sign")
-    relevance_, weights, exponents = scaling.moderate_both(relevance_, weights, offsets_)
     reached = np.zeros(offsets_.size - 1)
     ideal = np.zeros(offsets_.size - 1)
     _metrics.dcg(scores_, relevance_, weights, offsets_, average_ties, threads, reached)
     _metrics.dcg(relevance_, relevance_, weights, offsets_, False, threads, ideal)
     if normalize == "dataset":
-        if exponents is not None:  # in one unit, that of the query with most to gain
-            unit = (exponents + np.frexp(ideal)[1])[ideal != 0.0].max(initial=0)
-            reached, ideal = np.ldexp(reached, exponents - unit), np.ldexp(ideal, exponents - unit)
         return float(reached.sum() / ideal.sum()) if ideal.sum() != 0.0 else float(empty)
     return np.divide(reached, ideal, out=np.full_like(reached, float(empty)), where=ideal != 0.0)
 
@@ -222,18 +217,15 @@ def _metric(
         if lone is not None:
             return lone
     scores_ = validation.real_array(scores, "scores")
-    relevance_ = validation.same_length(validation.real_array(relevance, name), name, scores_)
     offsets_ = validation.query_offsets(offsets, scores_.size)
+    relevance_ = validation.of_documents(relevance, name, scores_, offsets_)
     ranks = validation.ranks_that_count(cutoff)
     threads = _threads.resolve_threads(validation.threads(n_threads))
-    exponents = None
-    if kind in (MetricKind.RANK_BIASED_PRECISION, MetricKind.AVERAGE_RELEVANCE_POSITION):  # linear, and a ratio
-        relevance_, exponents = scaling.moderate(relevance_, offsets_)
     result = np.full(offsets_.size - 1, float(empty))
     _metrics.metric(
         kind, scores_, relevance_, offsets_, -1 if ranks is None else ranks, parameter, float(empty), threads, result
     )
-    return scaling.restore(result, exponents, None, name) if kind == MetricKind.RANK_BIASED_PRECISION else result
+    return result
 
 
 def precision(

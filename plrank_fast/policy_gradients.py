@@ -161,12 +161,9 @@ def _from_given_rankings(
         validation.count(shape[1], "the number of rankings, with baseline=True,", 2)
     threads = _threads.resolve_threads(validation.threads(n_threads))
     out = validation.output(out, scores_.shape)
-    names = "rewards" if weights is None else "rewards and importance_weights"
-    with np.errstate(over="ignore", invalid="ignore"):
-        advantage = advantage_over_others(rewards_, weights) if taken_off is None else rewards_ - taken_off
-        advantage = advantage / shape[1] if weights is None else advantage * (weights / shape[1])
-    validation.representable(advantage.reshape(-1), names)
-    return validation.deliver(log_prob_gradient(scores_, offsets_, rankings_, advantage, threads, names), out)
+    advantage = advantage_over_others(rewards_, weights) if taken_off is None else rewards_ - taken_off
+    advantage = advantage / shape[1] if weights is None else advantage * (weights / shape[1])
+    return validation.deliver(log_prob_gradient(scores_, offsets_, rankings_, advantage, threads), out)
 
 
 def advantage_over_others(rewards: FloatArray, weights: FloatArray | None = None) -> FloatArray:
@@ -231,12 +228,10 @@ def _from_drawn_rankings(
     for rankings, rewards in blocks:
         if first is None:
             first = rewards[:, :1] if taken_off is None else taken_off
-        with np.errstate(over="ignore"):
-            above = rewards - first
-        validation.representable(above.reshape(-1), "reward")
-        weighted += log_prob_gradient(scores_, offsets_, rankings, above, threads, "reward")
+        above = rewards - first
+        weighted += log_prob_gradient(scores_, offsets_, rankings, above, threads)
         if taken_off is None:
-            plain += log_prob_gradient(scores_, offsets_, rankings, np.ones(above.shape), threads, "reward")
+            plain += log_prob_gradient(scores_, offsets_, rankings, np.ones(above.shape), threads)
             total += above.sum(axis=1)
     if taken_off is not None:
         return validation.deliver(weighted / n_samples, out)

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from plrank_fast import scaling, validation
+from plrank_fast import validation
 from plrank_fast._core.gradients import exact as _exact
 from plrank_fast._core.gradients.sampled import EstimatorKind
 from plrank_fast._core.runtime import threads as _threads
-from plrank_fast.gradients import NOISES, noise_of_lone_query, noisy_scores, pl_rank_exact, sampled_estimate
+from plrank_fast.gradients import NOISES, checked_noise, noise_of_lone_query, pl_rank_exact, sampled_estimate
 from plrank_fast.validation import FloatArray, RandomState
 
 METHODS = ("exact", "sample")
@@ -37,17 +37,15 @@ def exact_expectation(
         if solution is not None:
             return solution
     scores_ = validation.real_array(scores, "scores")
-    relevance_ = validation.same_length(validation.real_array(relevance, "relevance"), "relevance", scores_)
     offsets_ = validation.query_offsets(offsets, scores_.size)
+    relevance_ = validation.of_documents(relevance, "relevance", scores_, offsets_)
     weights = validation.weights_of_ranks(rank_weights, offsets_)
     rtol = validation.relative_tolerance(rtol, "rtol")
-    scores_, of_noise, _, _ = noisy_scores(scores_, offsets_, noise, sigma)
-    relevance_, weights, exponents = scaling.moderate_both(relevance_, weights, offsets_)
+    of_noise = checked_noise(noise, sigma)
     threads = _threads.resolve_threads(validation.threads(n_threads))
     value = np.zeros(offsets_.size - 1)
     out = validation.output(out, value.shape)
     _exact.solve_batch(scores_, relevance_, weights, offsets_, rtol, threads, None, None, value, *of_noise)
-    value = scaling.restore(value, exponents, None, "relevance and rank_weights")
     return validation.deliver(value, out)
 
 
@@ -233,13 +231,12 @@ def exposure(
     weights = validation.weights_of_ranks(rank_weights, offsets_)
     validation.threads(n_threads)
     out = validation.output(out, scores_.shape)
-    weights, exponents = scaling.moderate_weights(weights, offsets_)
     probabilities = rank_probabilities(scores_, weights.shape[1], offsets=offsets_, n_threads=n_threads)
     result = np.zeros(scores_.size)
     # rank after rank: a product of matrices gives a row other bits in one shape than in another, and so in a batch
     for probability, weight in zip(probabilities.T, weights.T, strict=True):
         result += probability * (weight if weight.size == 1 else np.repeat(weight, np.diff(offsets_)))
-    return validation.deliver(scaling.restore(result, exponents, offsets_, "rank_weights"), out)
+    return validation.deliver(result, out)
 
 
 def exposure_vjp(
@@ -285,7 +282,8 @@ def exposure_vjp(
     array([ 0.25, -0.25])
     """
     scores_ = validation.real_array(scores, "scores")
-    cotangent_ = validation.same_length(validation.real_array(cotangent, "cotangent"), "cotangent", scores_)
+    offsets_ = validation.query_offsets(offsets, scores_.size)
+    cotangent_ = validation.of_documents(cotangent, "cotangent", scores_, offsets_)
     gradient = pl_rank_exact(
         scores_, cotangent_, rank_weights, offsets=offsets, rtol=rtol, n_threads=n_threads, out=out
     )

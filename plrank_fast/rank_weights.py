@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from plrank_fast import validation
 from plrank_fast.validation import FloatArray, IntArray
 
-LARGEST_LABEL = 1024  # 2**1024 is no double
+LARGEST_LABEL = 200  # the gain of which is the largest magnitude that relevance may have
 
 
 def dcg_weights(cutoff: int) -> FloatArray:
@@ -113,7 +113,7 @@ def gains(labels: ArrayLike) -> FloatArray:
     Parameters
     ----------
     labels : array_like of real numbers
-        Grades, at least 0 and less than 1024; fractional ones are allowed.
+        Grades, 0 to 200; fractional ones are allowed.
 
     Returns
     -------
@@ -122,7 +122,7 @@ def gains(labels: ArrayLike) -> FloatArray:
     Raises
     ------
     ValueError
-        If a label is negative, 1024 or more, or not finite.
+        If a label is negative, above 200, or not finite.
 
     Warns
     -----
@@ -137,8 +137,8 @@ def gains(labels: ArrayLike) -> FloatArray:
     array([ 0.,  1.,  3., 15.])
     """
     array = validation.real_array(labels, "labels", ndim=None)
-    if array.size and (array.min() < 0 or array.max() >= LARGEST_LABEL):
+    if array.size and (array.min() < 0 or array.max() > LARGEST_LABEL):
         wrong = array.min() if array.min() < 0 else array.max()
-        raise ValueError(f"labels must be at least 0 and less than {LARGEST_LABEL}, got {wrong}")
+        raise ValueError(f"labels must be from 0 to {LARGEST_LABEL}, got {wrong}")
     validation.warn_if_gains(array.reshape(-1))
     return np.exp2(array) - 1.0

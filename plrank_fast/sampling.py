@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from plrank_fast import scaling, validation
+from plrank_fast import validation
 from plrank_fast._core.gradients import sampled as _sampled
 from plrank_fast._core.gradients.sampled import EstimatorKind
 from plrank_fast._core.ranking import metrics as _metrics
@@ -239,24 +239,19 @@ def ranking_log_prob_vjp(
     cotangent_ = validation.one_per_ranking(cotangent, "cotangent", (rankings_.shape[0], rankings_.shape[1]), batch)
     threads = _threads.resolve_threads(validation.threads(n_threads))
     out = validation.output(out, scores_.shape)
-    gradient = log_prob_gradient(scores_, offsets_, rankings_, cotangent_, threads, "cotangent")
+    gradient = log_prob_gradient(scores_, offsets_, rankings_, cotangent_, threads)
     return validation.deliver(gradient, out)
 
 
 def log_prob_gradient(
-    scores: FloatArray, offsets: IntArray, rankings: RankingArray, cotangent: FloatArray, n_threads: int, names: str
+    scores: FloatArray, offsets: IntArray, rankings: RankingArray, cotangent: FloatArray, n_threads: int
 ) -> FloatArray:
-    """Gradient of the log-probabilities of checked rankings, summed with a number for each, (n_queries, n_rankings).
-
-    ``names`` are the arguments that the error names if a result is not representable.
-    """
-    n_queries, n_rankings, length = rankings.shape
+    """Gradient of the log-probabilities of checked rankings, summed with a number for each, (n_queries, n_rankings)."""
+    n_rankings, length = rankings.shape[1:]
     gradient = np.zeros(scores.size)
-    starts = np.arange(n_queries + 1, dtype=np.int64) * n_rankings
-    flat, exponents = scaling.moderate(cotangent.reshape(-1), starts)
     _sampled.sampled_estimate(
         EstimatorKind.LOG_PROB, SAMPLERS["auto"], scores, None, np.zeros((1, length)), offsets, n_rankings,
         rankings, np.zeros(2, dtype=np.uint64), 0, n_threads, gradient, np.zeros(0),
-        np.ascontiguousarray(flat.reshape(cotangent.shape)),
+        np.ascontiguousarray(cotangent),
     )  # fmt: skip
-    return scaling.restore(gradient, exponents, offsets, names)
+    return gradient

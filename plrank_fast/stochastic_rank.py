@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from plrank_fast import scaling, validation
+from plrank_fast import validation
 from plrank_fast._core.gradients import stochastic_rank as _stochastic_rank
 from plrank_fast._core.runtime import threads as _threads
 from plrank_fast.validation import FloatArray, RandomState
@@ -86,7 +86,7 @@ def stochastic_rank(
         and type(noise) is str
         and noise in NOISES
         and type(sigma) is float
-        and scaling.is_ordinary(sigma)
+        and validation.SMALLEST_MAGNITUDE <= sigma <= validation.LARGEST_MAGNITUDE
     ):
         estimate = _stochastic_rank.lone_stochastic_rank(
             NOISES[noise], 1.0 / sigma, scores, relevance, rank_weights, n_samples, rng, n_threads, out, first_query
@@ -94,28 +94,20 @@ def stochastic_rank(
         if estimate is not None:
             return estimate
     scores_ = validation.real_array(scores, "scores")
-    relevance_ = validation.same_length(validation.real_array(relevance, "relevance"), "relevance", scores_)
     offsets_ = validation.query_offsets(offsets, scores_.size)
+    relevance_ = validation.of_documents(relevance, "relevance", scores_, offsets_)
     weights = validation.weights_of_ranks(rank_weights, offsets_)
     validation.choice(noise, "noise", tuple(NOISES))
-    sigma = validation.positive_real(sigma, "sigma")
+    sigma = validation.factor(sigma, "sigma")
     n_samples = validation.count(n_samples, "n_samples", 1)
     threads = _threads.resolve_threads(validation.threads(n_threads))
     first_query = validation.count(first_query, "first_query", 0)
     result = np.zeros(scores_.size)
     out = validation.output(out, result.shape)
     rng = validation.check_random_state(rng)
-    relevance_, weights, exponents = scaling.moderate_both(relevance_, weights, offsets_)
-    inverse_sigma, factor, of_sigma = 1.0 / sigma, 1.0, None
-    if not scaling.is_ordinary(sigma):
-        scores_, factor, of_sigma = scaling.unit_noise(scores_, offsets_, sigma)
-        inverse_sigma = 1.0
     key = validation.stream_key(rng)
     _stochastic_rank.stochastic_rank(
-        NOISES[noise], inverse_sigma, scores_, relevance_, weights, offsets_, n_samples, None,
+        NOISES[noise], 1.0 / sigma, scores_, relevance_, weights, offsets_, n_samples, None,
         key, first_query, threads, result,
     )  # fmt: skip
-    result *= factor
-    names = "relevance, rank_weights and sigma"
-    result = scaling.restore(result, scaling.added(exponents, of_sigma), offsets_, names)
     return validation.deliver(result, out)

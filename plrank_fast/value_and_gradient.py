@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from plrank_fast import scaling, validation
+from plrank_fast import validation
 from plrank_fast._core.gradients import exact as _exact
 from plrank_fast._core.runtime import threads as _threads
 from plrank_fast.cost_model import choose_method
@@ -94,8 +94,8 @@ def value_and_gradient(
     (array([0.5]), array([ 0.25, -0.25]))
     """
     scores_ = validation.real_array(scores, "scores")
-    relevance_ = validation.same_length(validation.real_array(relevance, "relevance"), "relevance", scores_)
     offsets_ = validation.query_offsets(offsets, scores_.size)
+    relevance_ = validation.of_documents(relevance, "relevance", scores_, offsets_)
     weights = validation.weights_of_ranks(rank_weights, offsets_)
     method = resolve_method(method, offsets_, weights.shape[1])
     rtol = validation.positive_real(rtol, "rtol")
@@ -107,11 +107,8 @@ def value_and_gradient(
     if method == EXACT:
         values, gradient = np.zeros(offsets_.size - 1), np.zeros(scores_.size)
         threads = _threads.resolve_threads(validation.threads(n_threads))
-        relevance_, weights, exponents = scaling.moderate_both(relevance_, weights, offsets_)
         _exact.solve_batch(scores_, relevance_, weights, offsets_, rtol, threads, gradient, None, values)
-        names = "relevance and rank_weights"
-        values = scaling.restore(values, exponents, None, names)
-        return values, scaling.restore(gradient, exponents, offsets_, names)
+        return values, gradient
     options: dict[str, Any] = {"offsets": offsets_, "n_threads": n_threads, "first_query": first_query}
     options["n_samples"] = n_samples or (1 if method == "pl_rank_cmc" else 100)
     options["rng"] = validation.DrawnKey(rng)

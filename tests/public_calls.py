@@ -192,7 +192,7 @@ def distribution(scores, relevance, rank_weights, first_query, *, offsets=None, 
 
 def disparities(scores, relevance, rank_weights, first_query, *, offsets=None, n_threads=None):
     exposure = plr.exposure(scores, rank_weights, offsets=offsets, n_threads=n_threads)
-    merit = np.abs(relevance) + 0.5
+    merit = np.abs(relevance)
     return tuple(
         part for kind in fairness.KINDS for part in fairness.disparity(exposure, merit, offsets=offsets, kind=kind)
     )

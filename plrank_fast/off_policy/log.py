@@ -49,7 +49,7 @@ class Log(NamedTuple):
     def log_prob_gradient(self, cotangent: FloatArray, n_ranks: int | None = None) -> FloatArray:
         """Gradient of the log-probabilities under the new policy, summed with these numbers."""
         rankings = self.rankings if n_ranks is None else np.ascontiguousarray(self.rankings[:, :, :n_ranks])
-        return log_prob_gradient(self.scores, self.offsets, rankings, cotangent, self.n_threads, "rewards")
+        return log_prob_gradient(self.scores, self.offsets, rankings, cotangent, self.n_threads)
 
     def rank_probabilities_vjp(self, cotangent: FloatArray) -> FloatArray:
         """Gradient of sum_dk C_dk P(rank of d = k) under the new policy, rank by rank: each is an expected metric."""

@@ -6,13 +6,17 @@ copied: a kernel must not see them change, or be reused for ``out``, while it ru
 
 from plrank_fast.validation.array_types import FloatArray, IntArray, KeyArray, RandomState, RankingArray
 from plrank_fast.validation.arrays import (
+    LARGEST_MAGNITUDE,
+    SMALLEST_MAGNITUDE,
     as_array,
     integer_array,
     one_entry_each,
+    queries_within_limits,
     real_array,
     unmasked,
     whole_numbers,
     within,
+    within_limits,
 )
 from plrank_fast.validation.combinations import (
     constant,
@@ -62,6 +66,7 @@ from plrank_fast.validation.scalars import (
     between,
     choice,
     count,
+    factor,
     flag,
     integer,
     positive_real,
@@ -73,6 +78,7 @@ from plrank_fast.validation.scores import (
     ideal_metrics,
     like_scores,
     mask_of_scores,
+    of_documents,
     same_length,
     shape_of_scores,
     warn_if_gains,
@@ -87,6 +93,8 @@ from plrank_fast.validation.shapes import (
 
 __all__ = [
     "LARGEST_COUNT",
+    "LARGEST_MAGNITUDE",
+    "SMALLEST_MAGNITUDE",
     "SMALLEST_TOLERANCE",
     "DrawnKey",
     "FloatArray",
@@ -112,6 +120,7 @@ __all__ = [
     "distinct",
     "distinct_names",
     "excluded",
+    "factor",
     "flag",
     "found",
     "function",
@@ -129,6 +138,7 @@ __all__ = [
     "mask_of_scores",
     "names",
     "number_of_axes",
+    "of_documents",
     "of_type",
     "one_entry_each",
     "one_per_place",
@@ -140,6 +150,7 @@ __all__ = [
     "positive_real",
     "qid_to_score",
     "queries_in_one_place",
+    "queries_within_limits",
     "query_identifiers",
     "query_offsets",
     "query_weights",
@@ -170,4 +181,5 @@ __all__ = [
     "whole_queries",
     "whole_rankings",
     "within",
+    "within_limits",
 ]

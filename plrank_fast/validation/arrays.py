@@ -14,6 +14,8 @@ from plrank_fast.validation.array_types import FloatArray, IntArray
 
 ARRAY_PROTOCOLS = ("__array__", "__dlpack__", "__arrow_c_array__", "__arrow_c_stream__")
 DLPACK_HOST_DEVICES = (1, 3, 11)  # memory of the CPU, and what CUDA and ROCm have pinned of it
+LARGEST_MAGNITUDE = 2.0**_magnitudes.LIMIT_EXPONENT
+SMALLEST_MAGNITUDE = 1.0 / LARGEST_MAGNITUDE
 LARGEST_EXACT_INTEGER = 2**53  # above it a double is not told from its neighbours
 
 
@@ -88,6 +90,36 @@ def within(array: FloatArray, name: str, lowest: float, highest: float, why: str
         limits = f"at least {lowest:g}" if highest == np.inf else f"from {lowest:g} to {highest:g}"
         raise ValueError(f"{name} must be {limits}, got {array[first]} at index {first}{why}")
     return array
+
+
+def within_limits(array: FloatArray, name: str, offsets: IntArray | None = None) -> FloatArray:
+    """Return ``array`` if what is multiplied with it stays far from both ends of a double's range.
+
+    The values of a query must all be 0, or the largest of their magnitudes must be from 2**-200 to 2**200. With
+    ``offsets`` they are those of its documents, the first axis; without, each entry of the first axis of several is a
+    query, and a single axis is one.
+    """
+    if _magnitudes.each_within_limits(array.reshape(-1)):
+        return array
+    sizes = np.abs(array)
+    if offsets is None:
+        queries_within_limits(sizes.reshape(sizes.shape[0] if sizes.ndim > 1 else 1, -1).max(axis=1), name)
+        return array
+    largest, filled = np.zeros(offsets.size - 1), offsets[:-1] < offsets[1:]
+    largest[filled] = np.maximum.reduceat(sizes.reshape(sizes.shape[0], -1).max(axis=1), offsets[:-1][filled])
+    queries_within_limits(largest, name)
+    return array
+
+
+def queries_within_limits(largest: FloatArray, name: str) -> None:
+    """Check the largest magnitude of each query."""
+    wrong = (largest > LARGEST_MAGNITUDE) | ((largest < SMALLEST_MAGNITUDE) & (largest > 0.0))
+    if wrong.any():
+        first = int(np.argmax(wrong))
+        raise ValueError(
+            f"{name} must be 0 or of magnitudes of which the largest is from 2**-200 to 2**200, about 6e-61 to 2e60, "
+            f"got {largest[first]:g}{f' in query {first}' if largest.size > 1 else ''}: rescale {name}"
+        )
 
 
 def whole_numbers(array: FloatArray, name: str) -> IntArray:

@@ -5,8 +5,17 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from plrank_fast._core.runtime import magnitudes as _magnitudes
 from plrank_fast.validation.array_types import FloatArray, IntArray
-from plrank_fast.validation.arrays import how_to_flatten, integer_array, one_entry_each, real_array, within
+from plrank_fast.validation.arrays import (
+    how_to_flatten,
+    integer_array,
+    one_entry_each,
+    queries_within_limits,
+    real_array,
+    within,
+    within_limits,
+)
 from plrank_fast.validation.scalars import LARGEST_COUNT
 
 
@@ -60,10 +69,19 @@ def weights_of_ranks(rank_weights: ArrayLike, offsets: IntArray) -> FloatArray:
         raise ValueError(
             f"rank_weights must have shape (K,) or one row for each of the {n_queries} queries, got {array.shape}"
         )
-    if 0 < array.shape[1] * n_queries <= offsets[-1]:  # no more ranks than queries have documents in the mean
-        return array
-    longest = longest_list(offsets)
-    return array if array.shape[1] <= longest else np.ascontiguousarray(array[:, :longest])
+    if not 0 < array.shape[1] * n_queries <= offsets[-1]:  # more ranks than queries have documents in the mean
+        longest = longest_list(offsets)
+        array = array if array.shape[1] <= longest else np.ascontiguousarray(array[:, :longest])
+    if not _magnitudes.each_within_limits(array.reshape(-1)):
+        queries_within_limits(_largest_of_ranks(np.abs(array), offsets), "rank_weights")
+    return array
+
+
+def _largest_of_ranks(rows: FloatArray, offsets: IntArray) -> FloatArray:
+    """Largest number of each query, of the ranks that it has."""
+    used = np.minimum(offsets[1:] - offsets[:-1], rows.shape[1])
+    up_to_rank = np.broadcast_to(np.maximum.accumulate(rows, axis=1), (used.size, rows.shape[1]))
+    return np.where(used > 0, up_to_rank[np.arange(used.size), used - 1], 0.0)
 
 
 def same_offsets(offsets: IntArray, name: str, expected: IntArray) -> None:
@@ -76,7 +94,7 @@ def query_weights(weights: ArrayLike | None, n_queries: int) -> FloatArray:
     """Return one weight per query, not negative; all 1 if there are none."""
     if weights is None:
         return np.ones(n_queries)
-    array = real_array(weights, "weights")
+    array = within_limits(real_array(weights, "weights"), "weights")
     if array.size != n_queries:
         raise ValueError(f"weights must have one entry per query, got {array.size} for {n_queries} queries")
     return within(array, "weights", 0.0, np.inf)
@@ -86,7 +104,7 @@ def weights_of_queries(weights: ArrayLike | None, offsets: IntArray) -> FloatArr
     """Return the weight of each query from those of its documents, which must be the same."""
     if weights is None:
         return None
-    array = real_array(weights, "weights")
+    array = within_limits(real_array(weights, "weights"), "weights")
     if array.size != offsets[-1]:
         raise ValueError(f"weights must have one entry per document, got {array.size} for {offsets[-1]} documents")
     of_queries, differing = _first_of_queries(array, offsets)
@@ -105,7 +123,8 @@ def weights_of_scattered_queries(sample_weight: ArrayLike | None, order: IntArra
     if sample_weight is None:
         return np.ones(offsets.size - 1)
     of_rows = one_entry_each(real_array(sample_weight, "sample_weight"), "sample_weight", order.size, "documents")
-    of_queries, differing = _first_of_queries(within(of_rows, "sample_weight", 0.0, np.inf)[order], offsets)
+    within_limits(within(of_rows, "sample_weight", 0.0, np.inf), "sample_weight")
+    of_queries, differing = _first_of_queries(of_rows[order], offsets)
     if differing.any():
         row = int(order[np.argmax(differing)])
         raise ValueError(f"sample_weight must be the same for all documents of a query, got another at index {row}")

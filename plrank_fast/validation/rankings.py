@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from plrank_fast._core.ranking import rankings as _rankings
 from plrank_fast.validation.array_types import FloatArray, IntArray, RankingArray
-from plrank_fast.validation.arrays import integer_array, real_array
+from plrank_fast.validation.arrays import integer_array, real_array, within_limits
 from plrank_fast.validation.queries import longest_list
 
 
@@ -57,7 +57,7 @@ def one_per_ranking(values: ArrayLike, name: str, shape: tuple[int, int], batch:
     if array.shape != shape and not (shape[0] == 1 and array.shape == shape[1:]):
         expected = shape if batch else shape[1:]
         raise ValueError(f"{name} must have one entry per ranking, shape {expected}, got {array.shape}")
-    return array.reshape(shape)
+    return within_limits(array.reshape(shape), name)
 
 
 def one_per_rank(values: ArrayLike, name: str, shape: tuple[int, ...], batch: bool) -> FloatArray:
@@ -66,7 +66,7 @@ def one_per_rank(values: ArrayLike, name: str, shape: tuple[int, ...], batch: bo
     if array.shape != shape and not (shape[0] == 1 and array.shape == shape[1:]):
         expected = shape if batch else shape[1:]
         raise ValueError(f"{name} must have the shape of rankings, {expected}, got {array.shape}")
-    return array.reshape(shape)
+    return within_limits(array.reshape(shape), name)
 
 
 def one_per_place(array: FloatArray, name: str, n_ranks: int) -> FloatArray:
@@ -105,11 +105,11 @@ def reward_baseline(values: Any, shape: tuple[int, int], per_ranking: bool) -> F
         return None if values else np.zeros((1, 1))
     array = real_array(values, "baseline", ndim=None)
     if array.ndim == 0:
-        return array.reshape(1, 1)
+        return within_limits(array.reshape(1, 1), "baseline")
     if per_ranking and (array.shape == shape or (shape[0] == 1 and array.shape == shape[1:])):
-        return array.reshape(shape)
+        return within_limits(array.reshape(shape), "baseline")
     if array.shape == shape[:1]:
-        return array[:, np.newaxis]
+        return within_limits(array[:, np.newaxis], "baseline")
     each = f", one of each query, {shape[:1]}" + (f", or one of each ranking, {shape}" if per_ranking else "")
     raise ValueError(f"baseline must be True, False, a number{each}, got shape {array.shape}")
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from plrank_fast._core.runtime import magnitudes as _magnitudes
+
 LARGEST_COUNT = 2**62
 SMALLEST_TOLERANCE = 1e-10  # of exact expectations; the C interface has the same
 
@@ -68,6 +70,14 @@ def positive_real(value: Any, name: str) -> float:
     number = float(value)
     if not (0.0 < number < np.inf):
         raise ValueError(f"{name} must be positive and finite, got {number}")
+    return number
+
+
+def factor(value: Any, name: str) -> float:
+    """Return a float from 2**-200 to 2**200, by which scores may be multiplied or divided."""
+    number = positive_real(value, name)
+    if not 2.0**-_magnitudes.LIMIT_EXPONENT <= number <= 2.0**_magnitudes.LIMIT_EXPONENT:
+        raise ValueError(f"{name} must be from 2**-200 to 2**200, about 6e-61 to 2e60, got {number:g}")
     return number
 
 

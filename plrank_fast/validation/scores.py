@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from plrank_fast.validation.array_types import FloatArray
-from plrank_fast.validation.arrays import as_array
+from plrank_fast.validation.array_types import FloatArray, IntArray
+from plrank_fast.validation.arrays import as_array, real_array, within_limits
 from plrank_fast.validation.combinations import excluded
 
 FEWEST_TO_JUDGE = 12  # numbers, before their looks say what they are
@@ -38,6 +38,13 @@ def same_length(array: FloatArray, name: str, scores: FloatArray, scores_first: 
     if scores_first and array.size >= 3:
         _warn_if_exchanged(array, name, scores)
     return array
+
+
+def of_documents(
+    values: ArrayLike, name: str, scores: FloatArray, offsets: IntArray, scores_first: bool = True
+) -> FloatArray:
+    """Return numbers of documents that are multiplied, such as relevance: within the limits of their magnitude."""
+    return within_limits(same_length(real_array(values, name), name, scores, scores_first), name, offsets)
 
 
 def _warn_if_exchanged(array: FloatArray, name: str, scores: FloatArray) -> None:

@@ -133,10 +133,9 @@ def random_problem(seed: int, most_docs: int) -> Problem:
 
 
 def _with_magnitudes(problem: Problem, rng: np.random.Generator) -> Problem:
-    """Multiply by powers of two up to 1e300 of both signs, results staying within what a double holds."""
-    of_sigma = int(rng.choice([0, 0, rng.integers(-300, 301)]))
-    of_relevance = int(rng.integers(-960, 997))
-    of_weights = int(rng.integers(max(-960, -300 - of_relevance), min(997, 301 - of_relevance)))
+    """Multiply by powers of two of both signs, up to the limits of what may be multiplied and what sums may cancel."""
+    of_sigma = int(rng.choice([0, 0, rng.integers(-190, 191)]))
+    of_relevance, of_weights = (int(exponent) for exponent in rng.integers(-120, 191, size=2))
     return dataclasses.replace(
         problem,
         scores=np.round(problem.scores * GRID) / GRID,

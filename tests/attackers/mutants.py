@@ -45,7 +45,7 @@ _SAMPLED = ["enumeration/test_pl_rank.py", "enumeration/test_policy_gradient.py"
 _SAMPLERS = ["statistical/test_sampling.py", "statistical/test_samplers_exact.py"]
 _DRIVER = ["invariants/test_batch_driver.py", "invariants/test_batches.py", "processes/test_threads.py"]
 _LOSSES = [
-    *("oracles/test_losses.py", "invariants/test_batch_is_loop.py", "invariants/test_scaling.py"),
+    *("oracles/test_losses.py", "invariants/test_batch_is_loop.py", "invariants/test_magnitudes.py"),
     *("processes/test_interrupts.py", "invariants/test_lone_query.py", "faults/test_argument_order.py"),
 ]
 _CHOICE = ["oracles/test_sampler_choice.py"]
@@ -80,14 +80,14 @@ TESTS = {
     "_core/random/key": _LONE,
     "_core/random/selection": ["oracles/test_selection.py", "statistical/test_sampling.py"],
     "_core/random/stream": ["hand/test_random_streams.py"],
-    "_core/ranking/weights": [*_SAMPLERS, "enumeration/test_pl_rank.py", "invariants/test_scaling.py"],
+    "_core/ranking/weights": [*_SAMPLERS, "enumeration/test_pl_rank.py", "invariants/test_magnitudes.py"],
     "_core/ranking/remaining": ["enumeration/test_pl_rank.py", "enumeration/test_conditional.py"],
     "_core/ranking/rankings": ["faults/test_faults.py", "enumeration/test_pl_rank.py"],
     "_core/ranking/metrics": ["hand/test_metrics.py", "oracles/test_losses.py", "enumeration/test_pl_rank.py", *_LONE],
     "_core/runtime/simd": ["oracles/test_vector_math.py"],
     "_core/runtime/threads": [*_DRIVER, "processes/test_thread_probe.py", "processes/test_processes.py"],
     "_core/runtime/batch": [*_DRIVER, "processes/test_interrupts.py"],
-    "_core/runtime/magnitudes": ["invariants/test_scaling.py"],
+    "_core/runtime/magnitudes": ["invariants/test_magnitudes.py"],
     "_core/losses/likelihood": _LOSSES,
     "_core/losses/pairs": _LOSSES,
     "_core/losses/ranks": _LOSSES,

@@ -161,7 +161,7 @@ def _of_prefixes(scores, rankings, rows, of_ranks, weights: list[Weights], optio
 
 def rewards_of_rankings(problem: Problem, *, finer: bool = False) -> Ratios:
     """Policy gradients of given rankings with a reward for each, and with each kind of baseline."""
-    of_relevance = int(np.clip(problem.exponents[0], -300, 300))
+    of_relevance = problem.exponents[0]
     problem = dataclasses.replace(problem, exponents=(0, 0, 0))
     scores = problem.passed_scores()
     rankings, rows = sessions_of(problem)

@@ -16,14 +16,14 @@ from adversarial_problem import Problem
 from error_ratios import Ratios, of_terms
 from plrank_fast import losses as plr_losses
 
-HIGHEST = 1023.5  # of grades
+HIGHEST = 200.0  # of grades
 # What two ulps of 1 in a difference make of a logistic term, and of exp(-x^2) while it is a number, in units of 1e-12.
 OF_ULPS, OF_ULPS_IN_SQUARE = 5e-4, 2e-2
 MU = 10.0
 
 
 def grades_of(problem: Problem) -> list[np.ndarray]:
-    """Whole grades with many ties, gains up to the largest doubles, and labels that differ by little."""
+    """Whole grades with many ties, gains up to the largest allowed, and labels that differ by little."""
     size = np.abs(problem.relevance)
     return [np.minimum(np.round(size), 4.0), np.minimum(100.0 * size, HIGHEST), np.minimum(1e-4 * size, HIGHEST)]
 

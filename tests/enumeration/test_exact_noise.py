@@ -210,14 +210,13 @@ class TestGaps:
         scores, relevance, weights = rng.normal(size=20), rng.normal(size=20), plr.dcg_weights(7)
         for noise in ("normal", "gumbel"):
             plain = plr.pl_rank_exact(scores, relevance, weights, noise=noise, rtol=1e-9, hessian=True)
-            for sigma in (1e-200, 1e-3, 0.5, 40.0, 1e200):
+            for sigma in (1e-60, 1e-3, 0.5, 40.0, 1e60):
                 how = {"noise": noise, "sigma": sigma, "rtol": 1e-9}
                 got = plr.pl_rank_exact(scores * sigma, relevance, weights, **how)
                 np.testing.assert_allclose(got * sigma, plain[0], rtol=0, atol=1e-8)
-                if 1e-100 < sigma < 1e100:  # beyond, a second derivative is no double
-                    got = plr.pl_rank_exact(scores * sigma, relevance, weights, hessian=True, **how)
-                    np.testing.assert_allclose(got[0] * sigma, plain[0], rtol=0, atol=1e-8)
-                    np.testing.assert_allclose(got[1] * sigma**2, plain[1], rtol=0, atol=1e-8)
+                got = plr.pl_rank_exact(scores * sigma, relevance, weights, hessian=True, **how)
+                np.testing.assert_allclose(got[0] * sigma, plain[0], rtol=0, atol=1e-8)
+                np.testing.assert_allclose(got[1] * sigma**2, plain[1], rtol=0, atol=1e-8)
             for far in ([1e308, 1e308, -1e308, -1.2e308], [1e308, 1e308, 0.0, -1.0]):
                 with np.errstate(all="raise"):
                     got = plr.pl_rank_exact(far, [1.0, 0.0, 0.0, 1.0], [1.0, 0.5, 0.2], noise=noise, sigma=1e-5)

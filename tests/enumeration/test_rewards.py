@@ -93,7 +93,7 @@ class TestLogProbGradient:
         scores, *_ = signed(6, 4)
         rankings = plr.sample_rankings(scores, 5, 4, rng=0)
         ordinary = plr.ranking_log_prob_vjp(scores, rankings, np.ones(5))
-        for scale in (2.0**-1000, 2.0**1000):
+        for scale in (2.0**-200, 2.0**200):
             scaled = plr.ranking_log_prob_vjp(scores, rankings, np.full(5, scale))
             np.testing.assert_array_equal(scaled, ordinary * scale)
 

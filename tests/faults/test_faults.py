@@ -166,7 +166,7 @@ class TestValues:
             np.testing.assert_allclose(here, there, rtol=0, atol=1e-12)
 
     def test_labels_of_gains(self):
-        for bad in ([-1], [1024], [0, 5000], [np.nan], [np.inf], None, ["a"], [1 + 2j]):
+        for bad in ([-1], [200.001], [0, 5000], [np.nan], [np.inf], None, ["a"], [1 + 2j]):
             with pytest.raises((ValueError, TypeError), match="labels"):
                 plr.gains(bad)
 

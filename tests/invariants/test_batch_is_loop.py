@@ -32,9 +32,9 @@ PEAKED = {**SPREAD, "scores": 8.0 * SPREAD["scores"], "rank_weights": RNG.normal
 FAR = {name: np.array(values, copy=True) for name, values in SPREAD.items()}
 far = slice(OFFSETS[8], OFFSETS[9])
 FAR["scores"][far] *= 1e307
-FAR["relevance"][far] *= 1e300
-FAR["cotangent"][far] *= 1e-300
-FAR["exposure"][far] *= 1e-200
+FAR["relevance"][far] *= 1e55
+FAR["cotangent"][far] *= 1e-55
+FAR["exposure"][far] *= 1e-55
 FAR["cutoff"] = 10
 SETTINGS = {"spread": SPREAD, "peaked": PEAKED, "far": FAR}
 

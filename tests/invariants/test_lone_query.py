@@ -233,7 +233,7 @@ ODD_ARRAYS = {
     "minus infinity": lambda array: np.append(array[:-1], -np.inf),
     "negative": lambda array: np.append(array[:-1], -1.0),
     "huge": lambda array: array / np.abs(array).max(initial=1e-9) * 1.7e308,
-    "tiny": lambda array: array * 1e-300,
+    "tiny": lambda array: array * 1e-62,
     "as grades": lambda array: np.arange(array.size) % 4.0,
     "as gains": lambda array: 2.0 ** (np.arange(array.size) % 4) - 1.0,
     "as discounts": lambda array: plr.dcg_weights(array.size),
@@ -290,11 +290,11 @@ def test_odd_arguments_get_the_same_answer(name, monkeypatch):
 
 
 @pytest.mark.chosen_path
-@pytest.mark.parametrize("sigma", [1.0, 0.25, 3.0, 1e-250, 1e300, 0.0, -1.0, np.inf, np.nan, 2, "1", None])
+@pytest.mark.parametrize("sigma", [1.0, 0.25, 3.0, 1e-61, 1e61, 0.0, -1.0, np.inf, np.nan, 2, "1", None])
 @pytest.mark.parametrize("noise", ["gumbel", "normal", "uniform"])
 @pytest.mark.parametrize("name", ["pl_rank_exact", "expected_metric"])
 def test_noise(name, noise, sigma, monkeypatch):
-    """Noise of an ordinary scale takes the short way. Mutants: any scale taken to be 1; an extraordinary one on it."""
+    """Noise takes the short way. Mutants: any scale taken to be 1; one beyond the limits on it."""
     function, problem = FUNCTIONS[name], Problem(12)
     given = problem.arguments(function) | {"noise": noise, "sigma": sigma}
     before = lone_query.delivered()

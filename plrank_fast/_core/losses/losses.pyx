@@ -14,7 +14,7 @@ from plrank_fast._core.runtime.batch cimport Batch, batch_of, longest_query, run
 from plrank_fast._core.runtime.lone_query cimport (
     LONGEST_PLAIN_COUNT, NOT_TAKEN, LoneQuery, plain_count, plain_threads,
 )
-from plrank_fast._core.runtime.magnitudes cimport are_finite, are_ordinary
+from plrank_fast._core.runtime.magnitudes cimport are_finite, are_within_limits
 from plrank_fast._core.runtime.plain_arrays cimport plain_values
 from plrank_fast._core.runtime.queries cimport Queries, Query, queries_of, query_at
 from plrank_fast._core.runtime.scalar_types cimport int64_t, intp_t, uint64_t
@@ -200,7 +200,7 @@ def lone_loss(
     if not query.copy(&batch, (1 + query.n_items) * sizeof(double)):
         return None
     call.queries = query.queries
-    if not are_ordinary(call.queries.scores, query.n_items):
+    if not are_within_limits(call.queries.scores, query.n_items):
         return None
     copied = <double *>call.queries.relevance
     for d in range(query.n_items):

@@ -18,7 +18,7 @@ from libc.string cimport memcpy, memset
 
 from plrank_fast._core.runtime.batch cimport is_short, new_batch, run_query
 from plrank_fast._core.runtime.layout cimport aligned
-from plrank_fast._core.runtime.magnitudes cimport are_ordinary, copy_finite
+from plrank_fast._core.runtime.magnitudes cimport copy_finite, copy_within_limits
 from plrank_fast._core.runtime.plain_arrays cimport new_array, plain_values
 from plrank_fast._core.runtime.scalar_types cimport intp_t
 
@@ -109,7 +109,7 @@ cdef class LoneQuery:
     cdef bint copy(self, const Batch *batch, size_t result_bytes) except -1:
         """Allocate all memory and copy the arrays; False if the query is not short or a value is not plain.
 
-        Relevance and rank weights must be of an ordinary magnitude, or else ``scaling`` is asked. Results are 0.
+        Relevance and rank weights must be within the limits of their magnitude. Results are 0.
         """
         cdef size_t bytes[3]
         cdef double *copies[3]
@@ -127,9 +127,7 @@ cdef class LoneQuery:
             memory += bytes[i]
             if self._given[i] == NULL:
                 continue
-            if not copy_finite(copies[i], self._given[i], self._lengths[i]):
-                return False
-            if i > 0 and not are_ordinary(copies[i], self._lengths[i]):
+            if not (copy_within_limits if i > 0 else copy_finite)(copies[i], self._given[i], self._lengths[i]):
                 return False
         if self._given[1] != NULL and look_exchanged(copies[0], copies[1], self.n_items):
             return False

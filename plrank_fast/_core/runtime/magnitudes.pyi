@@ -1,7 +1,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-ORDINARY_EXPONENT: int
+LIMIT_EXPONENT: int
 
 def all_finite(values: NDArray[np.float64]) -> bool: ...
-def all_ordinary(values: NDArray[np.float64]) -> bool: ...
+def each_within_limits(values: NDArray[np.float64]) -> bool: ...

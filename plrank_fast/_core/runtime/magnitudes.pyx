@@ -1,32 +1,43 @@
-"""Whether values are finite, and of a size whose products and sums stay far from both ends of a double's range."""
+"""Whether values are finite, and of a size whose products and sums stay far from both ends of a double's range.
+
+Values are within the limits if they are finite and all of them are 0, or the largest magnitude is from 2**-200 to
+2**200.
+"""
 
 from plrank_fast._core.runtime.simd cimport simd_level
 
 cdef extern from "runtime/magnitudes.h" nogil:
-    int PLR_ORDINARY_EXPONENT
+    int PLR_LIMIT_EXPONENT, PLR_NOT_FINITE, PLR_TOO_LARGE, PLR_TOO_SMALL, PLR_LARGE_ENOUGH
     ctypedef struct magnitudes_kernels:
-        int (*any_not_finite)(const double *values, size_t n) noexcept nogil
-        int (*copy_and_find_not_finite)(double *to, const double *values, size_t n) noexcept nogil
-        int (*any_extraordinary)(const double *values, size_t n) noexcept nogil
+        int (*found_in)(const double *values, size_t n) noexcept nogil
+        int (*found_while_copying)(double *to, const double *values, size_t n) noexcept nogil
     const magnitudes_kernels *magnitudes_kernels_at(int level)
 
 cdef const magnitudes_kernels *kernels = magnitudes_kernels_at(simd_level())
 
-ORDINARY_EXPONENT = PLR_ORDINARY_EXPONENT
+LIMIT_EXPONENT = PLR_LIMIT_EXPONENT
+
+
+cdef inline bint within(int found) noexcept nogil:
+    return not found & (PLR_NOT_FINITE | PLR_TOO_LARGE) and found & (PLR_TOO_SMALL | PLR_LARGE_ENOUGH) != PLR_TOO_SMALL
 
 
 cdef bint are_finite(const double *values, size_t n) noexcept nogil:
-    return n == 0 or not kernels.any_not_finite(values, n)
+    return not kernels.found_in(values, n) & PLR_NOT_FINITE
+
+
+cdef bint are_within_limits(const double *values, size_t n) noexcept nogil:
+    return within(kernels.found_in(values, n))
 
 
 cdef bint copy_finite(double *to, const double *values, size_t n) noexcept nogil:
     """Copy the values; False if any is NaN or infinite."""
-    return n == 0 or not kernels.copy_and_find_not_finite(to, values, n)
+    return not kernels.found_while_copying(to, values, n) & PLR_NOT_FINITE
 
 
-cdef bint are_ordinary(const double *values, size_t n) noexcept nogil:
-    """Whether each value is 0 or has a magnitude from 2**-200 to 2**200."""
-    return n == 0 or not kernels.any_extraordinary(values, n)
+cdef bint copy_within_limits(double *to, const double *values, size_t n) noexcept nogil:
+    """Copy the values; False if they are not within the limits."""
+    return within(kernels.found_while_copying(to, values, n))
 
 
 def all_finite(const double[::1] values):
@@ -34,6 +45,7 @@ def all_finite(const double[::1] values):
     return values.shape[0] == 0 or are_finite(&values[0], values.shape[0])
 
 
-def all_ordinary(const double[::1] values):
-    """Whether each value is 0 or has a magnitude from 2**-200 to 2**200."""
-    return values.shape[0] == 0 or are_ordinary(&values[0], values.shape[0])
+def each_within_limits(const double[::1] values):
+    """Whether every group of the values, however they are grouped, is within the limits."""
+    return values.shape[0] == 0 or not (
+        kernels.found_in(&values[0], values.shape[0]) & (PLR_NOT_FINITE | PLR_TOO_LARGE | PLR_TOO_SMALL))

@@ -3,38 +3,39 @@
 #include <float.h>
 #include <math.h>
 
-/* Without a branch on the values, so that the loops are vectorised. */
+#define LARGEST 0x1p200
+#define SMALLEST 0x1p-200
 
-static int any_not_finite(const double *values, size_t n)
+_Static_assert(PLR_LIMIT_EXPONENT == 200, "LARGEST and SMALLEST are 2 to that power");
+
+/* Without a branch on the value, so that the loops are vectorised. */
+PLR_INLINE int64_t found_in_one(double value)
+{
+    double size = fabs(value);
+    int64_t found = size <= DBL_MAX ? 0 : PLR_NOT_FINITE;
+    found |= size > LARGEST ? PLR_TOO_LARGE : 0;
+    found |= ((size < SMALLEST) & (size > 0.0)) ? PLR_TOO_SMALL : 0;
+    return found | (size >= SMALLEST ? PLR_LARGE_ENOUGH : 0);
+}
+
+static int found_in(const double *values, size_t n)
 {
     int64_t found = 0;
     for (size_t i = 0; i < n; i++)
-        found |= fabs(values[i]) <= DBL_MAX ? 0 : 1;
+        found |= found_in_one(values[i]);
     return (int)found;
 }
 
 /* A pass over the values of its own would take half as long as the copy, where these are many. */
-static int copy_and_find_not_finite(double *restrict to, const double *restrict values, size_t n)
+static int found_while_copying(double *restrict to, const double *restrict values, size_t n)
 {
     int64_t found = 0;
     for (size_t i = 0; i < n; i++) {
         double value = values[i];
-        found |= fabs(value) <= DBL_MAX ? 0 : 1;
+        found |= found_in_one(value);
         to[i] = value;
     }
     return (int)found;
 }
 
-static int any_extraordinary(const double *values, size_t n)
-{
-    const double largest = ldexp(1.0, PLR_ORDINARY_EXPONENT), smallest = 1.0 / largest;
-    int64_t found = 0;
-    for (size_t i = 0; i < n; i++) {
-        double size = fabs(values[i]);
-        found |= size > largest ? 1 : 0;
-        found |= ((size < smallest) & (size > 0.0)) ? 1 : 0;
-    }
-    return (int)found;
-}
-
-const magnitudes_kernels ISA(magnitudes_kernels) = {any_not_finite, copy_and_find_not_finite, any_extraordinary};
+const magnitudes_kernels ISA(magnitudes_kernels) = {found_in, found_while_copying};
