@@ -352,7 +352,7 @@ def test_refused_settings(options, error, message):
     [
         ((SCORES[:3], LABELS, OFFSETS), {}, "labels must have one entry per score"),
         ((SCORES * np.nan, LABELS, OFFSETS), {}, "scores must be finite"),
-        ((SCORES, LABELS - 1, OFFSETS), {}, "labels must be at least 0"),
+        ((SCORES, LABELS - 1, OFFSETS), {}, "labels must be from 0 to 200"),
         ((SCORES, LABELS, OFFSETS[:-1]), {}, "offsets must end with"),
         ((SCORES, LABELS, OFFSETS), {"weights": [1.0]}, "weights must have one entry per query, got 1 for 5"),
         ((SCORES, LABELS, OFFSETS), {"weights": [1, 1, 1, 1, -1]}, "weights must be at least 0"),
@@ -365,7 +365,7 @@ def test_refused_data(arguments, options, message):
 
 
 def test_refused_gain():
-    with pytest.raises(ValueError, match="the gain of labels must be at least 0, got -1"):
+    with pytest.raises(ValueError, match="the gain of labels must be from 0 to 200, got -1"):
         BoostingObjective(gain="linear").derivatives(SCORES, LABELS - 1, OFFSETS)
     BoostingObjective(gain="linear", normalize="dataset").derivatives(SCORES, LABELS - 1, OFFSETS)
     with pytest.raises(ValueError, match=r"gain\(labels\) must have one entry per score"):

@@ -301,7 +301,7 @@ def test_kinds():
         losses.pointwise([0.0], [0.0], kind="cubic")
     with pytest.raises(ValueError, match="labels must be from 0 to 1, got 2"):
         losses.pointwise([0.0], [2.0], kind="logistic")
-    with pytest.raises(ValueError, match="labels must be at least 0"):
+    with pytest.raises(ValueError, match="labels must be from 0 to 200"):
         losses.approx_ndcg([0.0], [1024.0])
 
 
