@@ -16,7 +16,7 @@ PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 # The default preset; the size is half of the real set's, for the memory of small machines.
 TRAIN_FLAGS ?= --profile yahoo --queries 10000 --epochs 40 --minutes 1.5 --output runs/yahoo --overwrite
 
-.PHONY: help train reproduce-quick test test-all docs note wheel wheels hunt mutants fuzz sanitize tsan matrix kills storage soak lint bench bench-quick bench-instructions dashboard build clean compiled
+.PHONY: help train reproduce-quick test test-all docs note wheel wheels hunt mutants fuzz sanitize tsan matrix storage soak lint bench bench-quick bench-instructions dashboard build clean compiled
 
 .NOTPARALLEL:
 
@@ -64,10 +64,7 @@ hunt: build  ## search for problems on which a promise is broken (HUNT_FLAGS="--
 fuzz: build  ## fuzz files, caches, checkpoints, the C interface and offsets (FUZZ_FLAGS="--minutes 60 --seed 0")
 	$(BIN)/python tests/attackers/fuzz.py $(FUZZ_FLAGS)
 
-kills: build  ## end training at random instants, resume it, compare the models (KILLS_FLAGS="--kills 200 --seed 0")
-	$(BIN)/python tests/attackers/kills.py $(KILLS_FLAGS)
-
-storage: build  ## full disks, read-only folders, flipped bits, two runs in a folder (STORAGE_FLAGS="--flips 1000 --seed 0")
+storage: build  ## full disk, kill and Ctrl-C at each operation of each command on the disk (STORAGE_FLAGS="--most 20 --seed 0")
 	$(BIN)/python tests/attackers/storage.py $(STORAGE_FLAGS)
 
 soak: build  ## call everything from 20 threads at once, with forks, signals, little memory (SOAK_FLAGS="--minutes 60 --seed 0")

@@ -1,15 +1,20 @@
-"""Let the disk fail under every command that writes: full at each operation, read-only, damaged bit by bit, shared.
+"""End every command that writes at each of its operations on the disk: full, killed, interrupted, read-only.
 
-    make storage STORAGE_FLAGS="--flips 1000 --seed 0"
+    make storage STORAGE_FLAGS="--most 20 --seed 0"
 
 A command is run once and its operations on the disk are counted: files and folders that are created, writes, fsyncs and
-renames. Then, for each k, it is run with a disk that is full from its k-th operation on; the first write that meets it
-is cut in half, as a file system does. What must hold: exit status 2 and one line that names a file, nothing temporary
-left behind, every file the old or the new one, and the same command, or ``--resume``, comes to the bits of a run that
-nothing disturbed. Exits with 1 if one of that does not hold.
+renames. Then, for each k, it is run again and ended at its k-th operation:
+
+- The disk is full from there on, and the first write that meets it is cut in half. The command must exit with status 2
+  and one line that names a file; no temporary file may remain, and every file must be the old or the new one.
+- The process is killed. A process that is killed between two operations leaves the same files, so these are all kills.
+- Ctrl-C is pressed: exit status 130, and what has been reached is kept.
+
+The same command, or ``--resume`` on another number of threads, must then come to the bits of an undisturbed run. Exits
+with 1 if something of that does not hold.
 
 Nothing is installed and nothing mounted: the functions of Python through which files are written are replaced in this
-process. ``make kills`` has a limit that the operating system sets.
+process, and a kill is an exception after which none of them does anything.
 """
 
 from __future__ import annotations
@@ -20,14 +25,14 @@ import collections
 import contextlib
 import ctypes
 import errno
+import functools
 import io
 import json
 import os
 import random
-import subprocess
+import signal
 import sys
 import tempfile
-import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -41,15 +46,15 @@ from plrank_fast.__main__ import main as plrank_fast_main
 from plrank_fast.reproduction import experiment, figures, learning
 from plrank_fast.reproduction.cells import Part
 from plrank_fast.training.archive import read_archive
-from plrank_fast.training.loop import CHECKPOINT, HISTORY, TrainingRun
+from plrank_fast.training.loop import CHECKPOINT, HISTORY
 from plrank_fast.training.saved_model import load_model
-from plrank_fast.training.sources import Source
-from training_outcome import MODEL, differences, outcome_of
 
-RESULTS, PICTURE = "results.json", "learning_curve.png"
+MODEL, RESULTS, PICTURE = "model.plrank", "results.json", "learning_curve.png"
 NETWORK = ["--method", "pl_rank_3", "--hidden", "3", "--samples", "2", "--cutoff", "3", "--batch-queries", "4"]
-EPOCHS = 2
+EPOCHS, STEEP = 4, ["--learning-rate", "3"]  # the best epoch is not the last: its weights outlast what comes after it
+FAULTS = ("full disk", "killed", "interrupted")
 IMAGE = b"\x89PNG"  # in the place of a picture, for to draw one takes longer than all the rest
+INTERRUPTED, KILLED = 130, -9  # exit statuses
 CAP_DAC_OVERRIDE = 1  # by which root may write where nobody may
 
 
@@ -57,20 +62,26 @@ class BrokenPromiseError(Exception):
     """A promise that does not hold, in words."""
 
 
-class FullDisk:
-    """Within the block, operations below a folder are counted, and from the number ``full_from`` on they fail."""
+class Killed(BaseException):
+    """The process is gone."""
 
-    def __init__(self, folder: Path, full_from: float = np.inf) -> None:
+
+class Disk:
+    """Within the block, operations below a folder are counted, and at the number ``ends_at`` the fault begins."""
+
+    def __init__(self, folder: Path, fault: str, ends_at: float = np.inf) -> None:
         self.folder = folder.resolve()
-        self.full_from = full_from
+        self.fault = fault
+        self.ends_at = ends_at
         self.operations = 0
 
-    def __enter__(self) -> FullDisk:
+    def __enter__(self) -> Disk:
         self.patches = contextlib.ExitStack()
         for module, name, wrapped in (
             (os, "fsync", self._counting(os.fsync)),
             (os, "replace", self._counting(os.replace)),
             (os, "mkdir", self._counting(os.mkdir)),
+            (os, "unlink", self._while_alive(os.unlink)),
             (os, "open", self._creating(os.open)),
             (builtins, "open", self._opening(builtins.open)),
             (io, "open", self._opening(io.open)),
@@ -88,10 +99,18 @@ class FullDisk:
         ------
         OSError
             If the disk is full, with the path if there is one.
+        Killed
+            If the process has been killed, now and at every further operation.
         """
         self.operations += 1
-        if self.operations > self.full_from:
+        if self.operations <= self.ends_at:
+            return
+        if self.fault == "full disk":
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), *([os.fspath(path)] if path is not None else []))
+        if self.fault == "killed":
+            raise Killed
+        if self.operations == self.ends_at + 1:
+            signal.raise_signal(signal.SIGINT)
 
     def holds(self, file: object) -> bool:
         """Whether a path, or what a handle was opened for, is on this disk; a handle that cannot be traced is."""
@@ -107,6 +126,14 @@ class FullDisk:
             if self.holds(file):
                 self.spend(None if isinstance(file, int) else file)
             return real(file, *arguments, **options)
+
+        return wrapper
+
+    def _while_alive(self, real: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapper(*arguments: Any, **options: Any) -> Any:
+            if self.fault == "killed" and self.operations > self.ends_at:
+                raise Killed
+            return real(*arguments, **options)
 
         return wrapper
 
@@ -132,20 +159,23 @@ class FullDisk:
 
 
 class _CountedFile(io.FileIO):
-    """A file on a disk that may be full."""
+    """A file whose first write at the fault is cut in half."""
 
-    def __init__(self, file: Any, mode: str, disk: FullDisk) -> None:
+    def __init__(self, file: Any, mode: str, disk: Disk) -> None:
         super().__init__(file, mode)
         self.disk = disk
 
     def write(self, data: Any) -> int:
         try:
             self.disk.spend()
-        except OSError:
+        except (OSError, Killed) as fault:
             half = len(data) // 2
-            if self.disk.operations > self.disk.full_from + 1 or half == 0:
+            if self.disk.operations > self.disk.ends_at + 1 or half == 0:
                 raise
-            return int(super().write(memoryview(data)[:half]))
+            written = int(super().write(memoryview(data)[:half]))
+            if isinstance(fault, Killed):
+                raise
+            return written
         return int(super().write(data))
 
 
@@ -185,6 +215,10 @@ def run(*arguments: object) -> tuple[int, str]:
                 status = plrank_fast_main([str(argument) for argument in arguments])
             except SystemExit as ended:
                 status = ended.code if isinstance(ended.code, int) else 1
+            except KeyboardInterrupt:
+                status = INTERRUPTED
+            except Killed:
+                status = KILLED
     return status, "".join(f"warning: {warning.message}\n" for warning in warned) + told.getvalue()
 
 
@@ -205,6 +239,21 @@ def check_refusal(status: int, told: str, *named: str) -> None:
 def contents(folder: Path) -> dict[str, bytes]:
     """What is in a folder, but for the file that carries the lock."""
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file() and path.name != "run.lock"}
+
+
+def outcome_of(folder: Path) -> dict[str, Any]:
+    """What a run has come to, by the names of its parts; seconds are left out.
+
+    The model alone says too little: it holds the weights of the best epoch, which later errors leave as they are.
+    """
+    header, arrays = read_archive(folder / CHECKPOINT, "checkpoint")
+    lines = (folder / HISTORY).read_text().splitlines()
+    return {
+        "model": (folder / MODEL).read_bytes(),
+        "place in training": {name: header["progress"][name] for name in ("epoch", "batch", "best_epoch")},
+        "weights and optimizer": {name: array.tobytes() for name, array in arrays.items()},
+        "history": [{name: value for name, value in json.loads(line).items() if name != "seconds"} for line in lines],
+    }
 
 
 class Storage:
@@ -233,7 +282,8 @@ class Storage:
         """A run that saves after each batch and keeps what it parsed."""
         return [
             "train", "--train", self.text, "--vali", self.text, "--cache", output / "cache", "--output", output,
-            "--seed", seed, "--epochs", EPOCHS, "--checkpoint-seconds", 0, "--threads", 1, "--quiet", *NETWORK, *more,
+            "--seed", seed, "--epochs", EPOCHS, "--checkpoint-seconds", 0, "--threads", 1, "--quiet",
+            *NETWORK, *STEEP, *more,
         ]  # fmt: skip
 
     def attempt(self, what: str, fault: Callable[[], None]) -> None:
@@ -245,46 +295,64 @@ class Storage:
             self.violations.append(f"{what}: {broken}")
             print(f"BROKEN  {self.violations[-1]}", flush=True)
 
-    def at_each(self, what: str, attack: Callable[[float], int], most: int | None) -> None:
-        """An attack with a disk that is full from its k-th operation on: for every k, or for ``most`` of them.
+    def at_each(self, what: str, attack: Callable[[str, float], int], fault: str, most: int | None) -> None:
+        """An attack in which a command meets a fault at its k-th operation: for every k, or for ``most`` of them.
 
         The attack gives the number of operations; it is made once without a fault.
         """
-        operations = attack(np.inf)
+        operations = attack(fault, np.inf)
         numbers = range(operations) if most is None else sorted(self.rng.sample(range(operations), most))
         for number in numbers:
-            self.attempt(f"{what}, operation {number} of {operations}", lambda number=number: void(attack(number)))
+            self.attempt(
+                f"{fault}, {what}, operation {number} of {operations}",
+                lambda number=number: void(attack(fault, number)),
+            )
 
-    # --- full disks
+    # --- faults of the disk
 
-    def training(self, full_from: float, earlier: bool = False) -> int:
-        """A run, in a folder of its own or over an earlier one."""
+    def training(self, fault: str, ends_at: float, earlier: bool = False) -> int:
+        """A run, in a folder of its own or over an earlier one; one that was killed is killed once more."""
         output = self.new_folder()
         if earlier:
             output.mkdir()
             for name, content in contents(self.whole[5]).items():
                 (output / name).write_bytes(content)
         arguments = self.train(output, 0, *(["--overwrite"] if earlier else []))
-        with FullDisk(self.folder, full_from) as disk:
+        with Disk(self.folder, fault, ends_at) as disk:
             status, told = run(*arguments)
-        if full_from == np.inf:
+        if ends_at == np.inf:
             check((status, told) == (0, ""), told)
         else:
-            check_refusal(status, told, str(output))
-            self._check_files(output)
-            if (output / CHECKPOINT).exists():
-                arguments = ["train", "--resume", output, "--cache", output / "cache", "--quiet"]
-            status, told = run(*arguments)
+            self._check_end(fault, status, told, str(output))
+            self._check_files(output, fault)
+            if fault == "killed":
+                with Disk(self.folder, fault, self.rng.randrange(disk.operations)):
+                    run(*self._going_on(output, arguments))
+            status, told = run(*self._going_on(output, arguments))
             check((status, told) == (0, ""), f"the run does not go on: {told!r}")
         seed = read_archive(output / CHECKPOINT, "checkpoint")[0]["config"]["seed"]
         check(earlier or seed == 0, "another run")
         self._check_outcome(output, self.whole[seed])
         return disk.operations
 
-    def _check_files(self, output: Path) -> None:
-        """Nothing is half-written, whatever there is."""
+    def _going_on(self, output: Path, arguments: list[object]) -> list[object]:
+        """What resumes a run that has come to a checkpoint, and begins one that has not once more."""
+        if (output / CHECKPOINT).exists():
+            return ["train", "--resume", output, "--cache", output / "cache", "--quiet", "--threads", 2]
+        return [*arguments, *(["--overwrite"] if "--overwrite" not in arguments else [])]
+
+    def _check_end(self, fault: str, status: int, told: str, *named: str) -> None:
+        if fault == "full disk":
+            check_refusal(status, told, *named)
+        elif fault == "killed":
+            check(status == KILLED, f"status {status}, {told!r}")
+        else:
+            check(status in (0, INTERRUPTED) and "Traceback" not in told, f"status {status}, {told!r}")
+
+    def _check_files(self, output: Path, fault: str) -> None:
+        """Nothing is half-written, whatever there is, and nothing temporary is left but by a kill."""
         left = [path for path in output.rglob("*") if path.suffix == ".tmp"]
-        check(not left, f"left behind: {left}")
+        check(fault == "killed" or not left, f"left behind: {left}")
         for name, load in {
             CHECKPOINT: lambda path: read_archive(path, "checkpoint"),
             MODEL: load_model,
@@ -296,7 +364,7 @@ class Storage:
                     load(output / name)
                 except ValueError as error:
                     raise BrokenPromiseError(f"{name} does not load: {error}") from error
-        if (output / MODEL).exists():
+        if (output / MODEL).exists() and fault != "interrupted":  # after which it is the best so far
             model = (output / MODEL).read_bytes()
             whole = [(alone / MODEL).read_bytes() for alone in self.whole.values()]
             check(model in whole, "neither the old model nor the new one")
@@ -304,9 +372,11 @@ class Storage:
     def _check_outcome(self, output: Path, alone: Path) -> None:
         files = [contents(folder).keys() for folder in (output, alone)]
         check(files[0] == files[1], f"files {sorted(files[0])}")
-        check(not (different := differences(outcome_of(output), outcome_of(alone))), different)
+        expected = outcome_of(alone)
+        different = [f"another {name}" for name, part in outcome_of(output).items() if part != expected[name]]
+        check(not different, " and ".join(different))
 
-    def evaluation(self, full_from: float) -> int:
+    def evaluation(self, fault: str, ends_at: float) -> int:
         """Metrics and scores, over earlier ones."""
         output = self.new_folder()
         output.mkdir()
@@ -315,9 +385,9 @@ class Storage:
         for path in files.values():
             path.write_bytes(b"old")
         arguments = ["evaluate", model, self.text, *(word for pair in files.items() for word in pair)]
-        return self._either_old_or_new(full_from, arguments, files)
+        return self._either_old_or_new(fault, ends_at, arguments, files)
 
-    def benchmark(self, full_from: float) -> int:
+    def benchmark(self, fault: str, ends_at: float) -> int:
         """Figures and the picture of ``bench``, over earlier ones."""
         output = self.new_folder()
         output.mkdir()
@@ -326,40 +396,43 @@ class Storage:
             path.write_bytes(b"old")
         sizes = ["--shapes", "mslr", "--methods", "pl_rank_3", "--cutoffs", 2, "--samples", 1, "--queries", 2]
         arguments = ["bench", *sizes, "--seconds", 0, *(word for pair in files.items() for word in pair)]
-        return self._either_old_or_new(full_from, arguments, files)
+        return self._either_old_or_new(fault, ends_at, arguments, files)
 
-    def _either_old_or_new(self, full_from: float, arguments: Sequence[object], files: dict[str, Path]) -> int:
-        with FullDisk(self.folder, full_from) as disk:
+    def _either_old_or_new(
+        self, fault: str, ends_at: float, arguments: Sequence[object], files: dict[str, Path]
+    ) -> int:
+        with Disk(self.folder, fault, ends_at) as disk:
             status, told = run(*arguments)
-        if full_from == np.inf:
+        if ends_at == np.inf:
             check(status == 0, told)
             check(all(path.read_bytes() != b"old" for path in files.values()), "nothing was written")
             return disk.operations
-        check_refusal(status, told, *map(str, files.values()))
-        check(any(option in told for option in files), f"{told!r} does not name the option")
-        folder = next(iter(files.values())).parent
-        check({path.name for path in folder.iterdir()} <= {MODEL, *(path.name for path in files.values())}, "remains")
+        self._check_end(fault, status, told, *map(str, files.values()))
+        if fault == "full disk":
+            check(any(option in told for option in files), f"{told!r} does not name the option")
+            left = {path.name for path in next(iter(files.values())).parent.iterdir()}
+            check(left <= {MODEL, *(path.name for path in files.values())}, f"left behind: {left}")
         for path in files.values():
             whole = path.read_bytes() in (b"old", IMAGE) or _is_whole(path.read_text())
             check(whole, f"{path.name} is half-written")
         check(run(*arguments)[0] == 0, "the same command does not work with room")
         return disk.operations
 
-    def reproduction(self, full_from: float) -> int:
+    def reproduction(self, fault: str, ends_at: float) -> int:
         """Cells of ``reproduce`` and its report: what was kept is not measured again."""
         output = self.new_folder()
         arguments = ["reproduce", "--minutes", 0, "--shapes", "mslr", "--cutoffs", 2, "--parts", "disparity", "--quiet"]
         arguments += ["--output", output]
         measured: list[str] = []
         with mock.patch.object(experiment, "plan", _remembering(experiment.plan, measured)):
-            with FullDisk(self.folder, full_from) as disk:
+            with Disk(self.folder, fault, ends_at) as disk:
                 status, told = run(*arguments)
-            if full_from == np.inf:
+            if ends_at == np.inf:
                 check((status, told) == (0, ""), told)
                 return disk.operations
-            check_refusal(status, told, str(output))
+            self._check_end(fault, status, told, str(output))
             left = [path for path in output.glob("*") if path.suffix == ".tmp"]
-            check(not left, f"left behind: {left}")
+            check(fault == "killed" or not left, f"left behind: {left}")
             kept = (output / "results.jsonl").read_text().splitlines() if (output / "results.jsonl").exists() else [""]
             before, measured[:] = len(measured), []
             check(len(kept) - 1 in (before, before - 1), f"{before} cells measured, {len(kept) - 1} kept")
@@ -405,106 +478,20 @@ class Storage:
                 path.chmod(0o700)
         check(contents(output) == before and not contents(beside), "something was written")
 
-    # --- flipped bits
-
-    def flips(self, number: int) -> None:
-        """One bit of a checkpoint, a model or a history at a time."""
-        output = self.new_folder()
-        output.mkdir()
-        sound = contents(self.whole[0])
-        for name, content in sound.items():
-            (output / name).write_bytes(content)
-        splits = read_archive(output / CHECKPOINT, "checkpoint")[0]["source"]
-        splits = Source.from_json(splits).load(normalize=True)
-        resumed = TrainingRun.resume(output)
-        with mock.patch.object(Source, "load", return_value=splits):  # to read them takes longer than all the rest
-            for flip in range(number):
-                name = (CHECKPOINT, MODEL, CHECKPOINT, MODEL, HISTORY)[flip % 5]
-                content = bytearray(sound[name])
-                bit = self.rng.randrange(8 * len(content))
-                content[bit // 8] ^= 1 << bit % 8
-                (output / name).write_bytes(content)
-                self.attempt(f"flipped bit, {bit} of {name}", lambda name=name: self._check_flip(output, name, resumed))
-                (output / name).write_bytes(sound[name])
-
-    def _check_flip(self, output: Path, name: str, whole: TrainingRun) -> None:
-        try:
-            if name == MODEL:
-                network, header = load_model(output / MODEL)
-                same = header["config"] == whole.config.to_json() and _same(network.weights(), whole.best_weights)
-            else:
-                run_ = TrainingRun.resume(output)
-                same = _same(run_.network.weights(), whole.network.weights())
-                same = same and _same(run_._optimizer.state(), whole._optimizer.state())
-                same = same and _same(run_.best_weights, whole.best_weights)
-                same = same and run_.progress == whole.progress and run_.config == whole.config
-        except ValueError as error:
-            check(str(output / name) in str(error), f"{error} does not name the file")
-            self.tally["flipped bit refused"] += 1
-        else:
-            check(same, "another one was loaded")
-            self.tally["flipped bit harmless"] += 1
-
-    # --- two runs, and clocks
-
-    def two_runs(self) -> None:
-        """While a run is at work in a folder, others are refused; it comes to the bits that it would have come to."""
-        output, alone = self.new_folder(), self.new_folder()
-        long = ["--epochs", 60]
-        check(run(*self.train(alone, 0, *long))[0] == 0, "the run failed")
-        command = [sys.executable, "-m", "plrank_fast", *map(str, self.train(output, 0, *long))]
-        first = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        refused = 0
-        try:
-            deadline = time.monotonic() + 600
-            while not (output / CHECKPOINT).exists() and first.poll() is None and time.monotonic() < deadline:
-                time.sleep(0.002)
-            while first.poll() is None and refused < 6:
-                more = self.train(output, 1, "--overwrite"), ["train", "--resume", output, "--epochs", 99, "--quiet"]
-                status, told = run(*more[refused % 2])
-                if first.poll() is None:
-                    check_refusal(status, told, f"{output}: another run is at work in this folder")
-                    refused += 1
-            _, told = first.communicate(timeout=600)
-        finally:
-            first.kill()
-        check(first.returncode == 0, f"the first run came to grief: {told!r}")
-        check(refused, "the first run was over before a second one could be tried")
-        self._check_outcome(output, alone)
-
-    def clocks(self) -> None:
-        """Texts dated from long ago and from the future, and a clock that jumps at every look."""
-        output = self.new_folder()
-        dates = os.stat(self.text)
-        jumping = random.Random(0)
-        real = time.time
-        for date in (0, 4_000_000_000, 86_400):
-            os.utime(self.text, (date, date))
-            with mock.patch.object(time, "time", side_effect=lambda: real() + jumping.uniform(-1e9, 1e9)):
-                check(run(*self.train(output, 0, "--overwrite")) == (0, ""), "a warning, or worse")
-            self._check_outcome(output, self.whole[0])
-        os.utime(self.text, ns=(dates.st_atime_ns, dates.st_mtime_ns))
-
-    def all_faults(self, *, most: int | None = None, flips: int = 1000, two_runs: bool = True) -> None:
+    def all_faults(self, most: int | None = None) -> None:
         """Everything; ``most`` operations of each command, or all of them."""
-        self.at_each("full disk, train", self.training, most)
-        self.at_each("full disk, train --overwrite", lambda number: self.training(number, earlier=True), most)
-        self.at_each("full disk, evaluate", self.evaluation, most)
-        self.at_each("full disk, bench", self.benchmark, most)
-        self.at_each("full disk, reproduce", self.reproduction, most)
+        for fault in FAULTS:
+            self.at_each("train", self.training, fault, most)
+            self.at_each("train --overwrite", functools.partial(self.training, earlier=True), fault, most)
+        for fault in FAULTS[:2]:
+            self.at_each("evaluate", self.evaluation, fault, most)
+            self.at_each("bench", self.benchmark, fault, most)
+            self.at_each("reproduce", self.reproduction, fault, most)
         self.attempt("read-only folders", self.read_only)
-        self.flips(flips)
-        self.attempt("clocks", self.clocks)
-        if two_runs:
-            self.attempt("two runs", self.two_runs)
 
 
 def void(_: object) -> None:
     """Give nothing back."""
-
-
-def _same(first: dict[str, Any], second: dict[str, Any]) -> bool:
-    return first.keys() == second.keys() and all(first[name].tobytes() == second[name].tobytes() for name in first)
 
 
 def _is_whole(text: str) -> bool:
@@ -557,13 +544,12 @@ def quick_commands() -> Iterator[None]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--most", type=int, help="operations of each command at which the disk is full (all)")
-    parser.add_argument("--flips", type=int, default=1000, help="bits to flip, one at a time (1000)")
+    parser.add_argument("--most", type=int, help="operations of each command at which a fault begins (all)")
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as folder, quick_commands():
         storage = Storage(Path(folder), given.seed)
-        storage.all_faults(most=given.most, flips=given.flips)
+        storage.all_faults(given.most)
     print(", ".join(f"{what}: {count}" for what, count in sorted(storage.tally.items())))
     print(f"seed {given.seed}, {len(storage.violations)} violations")
     return int(bool(storage.violations))

@@ -1,6 +1,7 @@
 """``make storage``: a seeded part of it, and errors put in that it must find."""
 
 import inspect
+import itertools
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from plrank_fast.training import archive
 from plrank_fast.training.history_log import HistoryLog
 from plrank_fast.training.loop import TrainingRun
 from plrank_fast.training.network import Optimizer
-from storage import Storage, quick_commands
+from storage import CHECKPOINT, EPOCHS, FAULTS, Storage, quick_commands, read_archive, void
 
 
 @pytest.fixture
@@ -24,14 +25,19 @@ def storage(tmp_path):
 
 
 def test_seeded(storage):
-    """Disks that are full, folders that are read-only, flipped bits and clocks; of two runs see ``tests/commands``.
-
-    Without mutants of its own: the tests below put errors in.
-    """
-    storage.all_faults(most=3, flips=60, two_runs=False)
+    """Faults at some operations of each command. Without mutants of its own: the tests below put errors in."""
+    storage.all_faults(most=3)
     assert storage.violations == []
-    assert storage.tally["full disk"] == 15
-    assert storage.tally["flipped bit refused"] > 40
+    assert storage.tally == {"full disk": 15, "killed": 15, "interrupted": 6, "read-only folders": 1}
+
+
+def test_the_best_epoch_is_not_the_last(storage):
+    """Or the weights of the best epoch need not outlast anything."""
+    best = {
+        read_archive(folder / CHECKPOINT, "checkpoint")[0]["progress"]["best_epoch"]
+        for folder in storage.whole.values()
+    }
+    assert min(best) < EPOCHS
 
 
 def written_in_place(path, content):
@@ -95,14 +101,20 @@ def resumed(change):
             resumed(lambda run: setattr(run.progress, "batch", 0)),
             "another weights and optimizer",
         ),
+        (
+            TrainingRun,
+            "resume",
+            resumed(lambda run: setattr(run, "best_weights", run.network.weights())),
+            "another model",
+        ),
         (HistoryLog, "append", lambda _: lambda log, entries: None, "files "),
     ],
 )
 def test_finds_an_error(owner, name, wrong, found, storage, monkeypatch, capsys):
     """Mutants of the library, in the attacked process: of what is written, and of what a resume takes up again."""
     monkeypatch.setattr(owner, name, wrong(inspect.getattr_static(owner, name)))
-    for number in range(20, 40):
-        storage.attempt("full disk", lambda number=number: storage.training(number))
+    for number, fault in itertools.product(range(20, 50, 2), FAULTS):
+        storage.attempt(fault, lambda fault=fault, number=number: void(storage.training(fault, number)))
         if any(found in violation for violation in storage.violations):
             break
     assert found in storage.violations[-1]
