@@ -118,7 +118,8 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
         y : array_like, shape (n_docs,)
             Labels: grades of at least 0, or anything finite with ``gain="linear"``.
         qid : array_like, shape (n_docs,), optional
-            Query of each document, integers or strings; all documents are those of one query without it.
+            Query of each document, integers or strings. Without it all documents are those of one query, and a warning
+            says so if they are more than 200.
         sample_weight : array_like, shape (n_docs,), optional
             Weight of each document's query, at least 0: the same for all documents of a query.
 
@@ -132,6 +133,7 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
         normalize = validation.flag(self.normalize, "normalize")
         X, y = validation.unmasked(X, "X"), validation.unmasked(y, "y")
         X, y = checks.validate_data(self, X, y, accept_sparse="csr", dtype=(np.float64, np.float32), y_numeric=True)
+        validation.qid_to_fit(qid, X.shape[0])
         order, offsets = _by_query(qid, X.shape[0])
         features, worth = X[order], self._worth(y)[order]
         theta = dcg_weights_of_lists(self.cutoff, offsets)

@@ -28,7 +28,6 @@ from plrank_fast.validation.combinations import (
     instead_of,
     of_type,
     only_one,
-    qid_to_score,
     required,
 )
 from plrank_fast.validation.identifiers import distinct, distinct_names, found, names, query_identifiers
@@ -37,6 +36,8 @@ from plrank_fast.validation.partitions import dask_rows, queries_in_one_place, s
 from plrank_fast.validation.queries import (
     list_lengths,
     longest_list,
+    qid_to_fit,
+    qid_to_score,
     query_offsets,
     query_weights,
     same_offsets,
@@ -148,6 +149,7 @@ __all__ = [
     "output",
     "output_pair",
     "positive_real",
+    "qid_to_fit",
     "qid_to_score",
     "queries_in_one_place",
     "queries_within_limits",

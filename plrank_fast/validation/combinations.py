@@ -61,15 +61,6 @@ def given_with_rankings(values: Any, rankings: Any) -> None:
         raise ValueError("sampled_values must be given with sampled_rankings: the noise counts, not only the order")
 
 
-def qid_to_score(qid: Any, n_queries_fitted: int) -> None:
-    """Check that documents of several queries are not scored as those of one."""
-    if qid is None and n_queries_fitted > 1:
-        raise ValueError(
-            f"qid must be given to score, as the ranker was fitted on {n_queries_fitted} queries "
-            "(under cross-validation: set_score_request(qid=True))"
-        )
-
-
 def of_type(holds: bool, name: str, expected: str, got: Any) -> None:
     """Raise unless an argument is of the type expected: for types of which only another library can tell."""
     if not holds:

@@ -17,6 +17,13 @@ from plrank_fast.validation.arrays import (
     within_limits,
 )
 from plrank_fast.validation.scalars import LARGEST_COUNT
+from plrank_fast.validation.scores import warn
+
+LONGEST_WITHOUT_QID = 200  # documents that pass for one query without a word
+METADATA_ROUTING = (
+    "a pipeline or a search passes qid on only with sklearn.set_config(enable_metadata_routing=True), to a ranker with "
+    ".set_fit_request(qid=True).set_score_request(qid=True)"
+)
 
 
 def query_offsets(offsets: ArrayLike | None, n_docs: int) -> IntArray:
@@ -82,6 +89,23 @@ def _largest_of_ranks(rows: FloatArray, offsets: IntArray) -> FloatArray:
     used = np.minimum(offsets[1:] - offsets[:-1], rows.shape[1])
     up_to_rank = np.broadcast_to(np.maximum.accumulate(rows, axis=1), (used.size, rows.shape[1]))
     return np.where(used > 0, up_to_rank[np.arange(used.size), used - 1], 0.0)
+
+
+def qid_to_fit(qid: ArrayLike | None, n_docs: int) -> None:
+    """Warn where so many documents are taken for those of one query that there may be more."""
+    if qid is None and n_docs > LONGEST_WITHOUT_QID:
+        warn(
+            f"fit takes all {n_docs} documents for those of one query, as qid was not given: {METADATA_ROUTING}. "
+            "Pass qid=numpy.zeros(len(y)) if they are of one query"
+        )
+
+
+def qid_to_score(qid: ArrayLike | None, n_queries_fitted: int) -> None:
+    """Check that documents of several queries are not scored as those of one."""
+    if qid is None and n_queries_fitted > 1:
+        raise ValueError(
+            f"qid must be given to score, as the ranker was fitted on {n_queries_fitted} queries: {METADATA_ROUTING}"
+        )
 
 
 def same_offsets(offsets: IntArray, name: str, expected: IntArray) -> None:

@@ -150,6 +150,16 @@ def test_grid_search_over_groups_of_queries():
         assert search.best_score_ == pytest.approx(np.mean(folds))
 
 
+def test_fit_without_qid_warns_where_it_takes_many_queries_for_one():
+    """As a search does without metadata routing. Mutants: no warning; one for a single query, or a short list."""
+    search = GridSearchCV(PlackettLuceRanker(5), {"alpha": [0.1]}, cv=GroupKFold(3), refit=False)
+    many, labels, qid = features(60)
+    with pytest.warns(UserWarning, match="fit takes all .* qid was not given: .* enable_metadata_routing=True"):
+        search.fit(many, labels, groups=qid)
+    PlackettLuceRanker().fit(many, labels, qid=np.zeros(labels.size))
+    PlackettLuceRanker().fit(X[:200], Y[:200])
+
+
 @pytest.mark.skipif(
     tuple(map(int, sklearn.__version__.split(".")[:2])) < (1, 8), reason="pipelines keep metadata from score before 1.8"
 )
@@ -165,10 +175,13 @@ def test_metadata_goes_through_pipelines():
 
 
 def test_score_without_qid_is_refused():
-    """Where queries would run into each other. Mutant: scored as one."""
-    ranker = PlackettLuceRanker().fit(X, Y, qid=QID)
-    with pytest.raises(ValueError, match="qid must be given to score, as the ranker was fitted on 30 queries"):
-        ranker.score(X, Y)
+    """Where queries would run into each other, and where a pipeline drops ``qid``. Mutant: scored as one."""
+    pipeline = make_pipeline(StandardScaler(), PlackettLuceRanker()).fit(X, Y, plackettluceranker__qid=QID)
+    message = r"qid must be given to score, .* 30 queries: a pipeline .*enable_metadata_routing=True"
+    with pytest.raises(ValueError, match=message):
+        pipeline[-1].score(X, Y)
+    with pytest.raises(ValueError, match=message):
+        pipeline.score(X, Y, qid=QID)
     assert PlackettLuceRanker().fit(X[:9], Y[:9]).score(X[:9], Y[:9]) <= 1.0
 
 
