@@ -154,7 +154,7 @@ def test_fit_without_qid_warns_where_it_takes_many_queries_for_one():
     """As a search does without metadata routing. Mutants: no warning; one for a single query, or a short list."""
     search = GridSearchCV(PlackettLuceRanker(5), {"alpha": [0.1]}, cv=GroupKFold(3), refit=False)
     many, labels, qid = features(60)
-    with pytest.warns(UserWarning, match="fit takes all .* qid was not given: .* enable_metadata_routing=True"):
+    with pytest.warns(UserWarning, match="fit takes all .* qid was not given: .*enable_metadata_routing=True"):
         search.fit(many, labels, groups=qid)
     PlackettLuceRanker().fit(many, labels, qid=np.zeros(labels.size))
     PlackettLuceRanker().fit(X[:200], Y[:200])
