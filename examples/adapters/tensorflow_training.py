@@ -30,7 +30,8 @@ def plackett_luce_loss(scores, relevance, offsets, rank_weights, method="exact",
 
     @tf.custom_gradient
     def loss(scores):
-        data = [tf.stop_gradient(scores), relevance, offsets, rank_weights, seed]
+        exact = tf.cast(tf.stop_gradient(scores), tf.float64)  # NumPy has no bfloat16
+        data = [exact, relevance, offsets, rank_weights, seed]
         value, gradient = tf.numpy_function(on_host, data, [tf.float64, tf.float64], stateful=False)
         value, gradient = tf.cast(value, scores.dtype), tf.cast(gradient, scores.dtype)
         value.set_shape([])

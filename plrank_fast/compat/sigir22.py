@@ -390,7 +390,13 @@ def _stochasticrank(
 
 
 def lambdaloss(
-    rank_weights: ArrayLike, labels: ArrayLike, scores: ArrayLike, *, offsets: ArrayLike | None = None
+    rank_weights: ArrayLike,
+    labels: ArrayLike,
+    scores: ArrayLike,
+    n_samples: int | None = None,
+    *,
+    offsets: ArrayLike | None = None,
+    rng: RandomState = None,
 ) -> FloatArray:
     """LambdaLoss of the published experiments: pairs weighted by the distance of their ranks.
 
@@ -403,8 +409,10 @@ def lambdaloss(
 
     Parameters
     ----------
-    rank_weights, labels, scores, offsets
+    rank_weights, labels, scores, offsets, rng
         As in `PL_rank_3`.
+    n_samples : int, optional
+        The code of 2021 takes the mean over so many draws of Gumbel noise, which is added to the scores.
 
     Returns
     -------
@@ -418,7 +426,7 @@ def lambdaloss(
 
     Notes
     -----
-    O(D log D + D K), in NumPy: pairs further apart than K have no weight.
+    O(N D log D + N D K), in NumPy: pairs further apart than K have no weight.
 
     Examples
     --------
@@ -431,19 +439,23 @@ def lambdaloss(
     labels_ = validation.same_length(validation.real_array(labels, "labels"), "labels", scores_, scores_first=False)
     offsets_ = validation.query_offsets(offsets, scores_.size)
     drops = -np.diff(validation.real_array(rank_weights, "rank_weights"), append=0.0)
-    gradient = np.zeros(scores_.size)
+    drawn = scores_[np.newaxis]
+    if n_samples is not None:
+        size = validation.count(n_samples, "n_samples", 1), scores_.size
+        drawn = scores_ + _generator(rng).gumbel(size=size)
+    gradient = np.zeros(drawn.shape)
     for start, stop in itertools.pairwise(offsets_):
-        order = start + np.argsort(-scores_[start:stop], kind="stable")
-        ranked, worth, pushed = scores_[order], labels_[order], np.zeros(order.size)
-        for distance in range(1, min(drops.size, order.size - 1) + 1):
-            better = worth[:-distance] - worth[distance:]  # of the upper of each pair
+        order = start + np.argsort(-drawn[:, start:stop], axis=1, kind="stable")
+        ranked, worth, pushed = np.take_along_axis(drawn, order, axis=1), labels_[order], np.zeros(order.shape)
+        for distance in range(1, min(drops.size, stop - start - 1) + 1):
+            better = worth[:, :-distance] - worth[:, distance:]  # of the upper of each pair
             with np.errstate(over="ignore"):  # exp(709) and more: the pair is in order, its push 0
-                wrong = 1.0 / (1.0 + np.exp(np.sign(better) * (ranked[:-distance] - ranked[distance:])))
+                wrong = 1.0 / (1.0 + np.exp(np.sign(better) * (ranked[:, :-distance] - ranked[:, distance:])))
             push = drops[distance - 1] / np.log(2.0) * better * wrong
-            pushed[:-distance] += push
-            pushed[distance:] -= push
-        gradient[order] = pushed
-    return gradient
+            pushed[:, :-distance] += push
+            pushed[:, distance:] -= push
+        np.put_along_axis(gradient, order, pushed, axis=1)
+    return gradient.mean(axis=0)
 
 
 # --- rankings

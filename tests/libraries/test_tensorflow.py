@@ -26,15 +26,19 @@ def loss_and_gradient(scores, *options):
     return loss.numpy(), tape.gradient(loss, scores).numpy()
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_value_and_gradient_are_minus_those_of_the_library(dtype):
-    """Columns too. Mutants: the upstream gradient left out; the gradient's sign turned."""
+@pytest.mark.parametrize(
+    ("dtype", "rtol"),
+    [(np.float32, 1e-5), (np.float64, 1e-5), (np.float16, 3e-3), (tf.bfloat16.as_numpy_dtype, 2e-2)],
+)
+def test_value_and_gradient_are_minus_those_of_the_library(dtype, rtol):
+    """Columns too. Mutants: the upstream gradient left out; the gradient's sign turned; bfloat16 sent to NumPy."""
     loss, gradient = loss_and_gradient(SCORES.astype(dtype))
     assert gradient.dtype == dtype
-    expected = plr.expected_metric(SCORES, LABELS, WEIGHTS, offsets=OFFSETS).mean()
-    assert loss == pytest.approx(-3 * expected, rel=1e-5)
-    exact = plr.pl_rank_exact(SCORES, LABELS, WEIGHTS, offsets=OFFSETS)
-    np.testing.assert_allclose(gradient, -exact, rtol=1e-4, atol=1e-6)
+    held = SCORES.astype(dtype).astype(np.float64)
+    expected = plr.expected_metric(held, LABELS, WEIGHTS, offsets=OFFSETS).mean()
+    assert float(loss) == pytest.approx(-3 * expected, rel=rtol)
+    exact = plr.pl_rank_exact(held, LABELS, WEIGHTS, offsets=OFFSETS)
+    np.testing.assert_allclose(gradient.astype(np.float64), -exact, rtol=rtol, atol=1e-6)
     assert (loss_and_gradient(SCORES.astype(dtype)[:, np.newaxis])[1][:, 0] == gradient).all()
 
 

@@ -173,6 +173,14 @@ def test_lambdaloss(n_docs, cutoff):
     np.testing.assert_allclose(got, pairwise_lambdaloss(theta, labels, scores), rtol=1e-12, atol=1e-14)
 
 
+def test_lambdaloss_of_sampled_scores():
+    """The mean over noisy scores, as in 2021. Mutants: noise on the ranks alone, or on the push alone; the sum."""
+    scores, labels, theta = graded(6, 3)
+    noisy = scores + np.random.default_rng(4).gumbel(size=(50, 6))
+    expected = np.mean([pairwise_lambdaloss(theta, labels, drawn) for drawn in noisy], axis=0)
+    np.testing.assert_allclose(sigir22.lambdaloss(theta, labels, scores, n_samples=50, rng=4), expected, rtol=1e-12)
+
+
 def test_lambdaloss_of_a_batch_and_at_wide_gaps():
     """Mutant: exp(score difference) over one plus itself, which is NaN from 709 on."""
     scores, labels, theta, offsets = graded_batch([5, 9, 1, 6], 3)
