@@ -6,8 +6,6 @@ Python functions, so there is nothing to compute below.
 """
 
 from cpython.pycapsule cimport PyCapsule_GetName, PyCapsule_GetPointer, PyCapsule_New
-from libc.float cimport DBL_MAX
-from libc.math cimport fabs
 from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint64_t, uintptr_t
 from libc.string cimport memcpy, memset
 
@@ -34,6 +32,7 @@ from plrank_fast._core.ranking.metrics cimport dcg_of_query, log_prob_of_query, 
 from plrank_fast._core.ranking.rankings cimport fault_in_query
 from plrank_fast._core.ranking.remaining cimport remaining_workspace
 from plrank_fast._core.ranking.weights cimport weights_workspace
+from plrank_fast._core.runtime.magnitudes cimport are_finite, are_within_limits
 from plrank_fast._core.sampling.samplers cimport Draw, draw_query, sampler_workspace
 
 cdef extern from "plrank.h":
@@ -72,21 +71,13 @@ cdef enum:
     ALIGNMENT = 64  # the kernels load whole cache lines
 
 cdef uint64_t MARK = <uint64_t>0x706c72616e6b0001
-cdef double SMALLEST_RTOL = 1e-10  # as in validation/scalars.py
+cdef double SMALLEST_RTOL = 1e-10, SMALLEST_SIGMA = 2.0**-200  # as in validation/scalars.py
 cdef int64_t LARGEST_COUNT = <int64_t>1 << 59  # products with the size of a double can be computed
 
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Checks
 # ---------------------------------------------------------------------------------------------------------------------
-
-cdef inline bint all_finite(const double *values, int64_t n) noexcept nogil:
-    cdef bint finite = True
-    cdef int64_t i
-    for i in range(n):
-        finite &= fabs(values[i]) <= DBL_MAX
-    return finite
-
 
 cdef inline int32_t check_sizes(int64_t n_items, int64_t cutoff, int64_t n_samples) noexcept nogil:
     if not 0 <= n_items <= INT32_MAX:
@@ -101,7 +92,7 @@ cdef inline int32_t check_sizes(int64_t n_items, int64_t cutoff, int64_t n_sampl
 cdef inline int32_t check_scores(const double *scores, int64_t n_items) noexcept nogil:
     if scores == NULL and n_items > 0:
         return PLRANK_NULL_POINTER
-    return PLRANK_OK if all_finite(scores, n_items) else PLRANK_SCORES_NOT_FINITE
+    return PLRANK_OK if are_finite(scores, n_items) else PLRANK_SCORES_NOT_FINITE
 
 
 cdef inline int32_t check_metric(
@@ -112,9 +103,11 @@ cdef inline int32_t check_metric(
         return status
     if (relevance == NULL and n_items > 0) or (rank_weights == NULL and cutoff > 0):
         return PLRANK_NULL_POINTER
-    if not all_finite(relevance, n_items):
-        return PLRANK_RELEVANCE_NOT_FINITE
-    return PLRANK_OK if all_finite(rank_weights, cutoff) else PLRANK_RANK_WEIGHTS_NOT_FINITE
+    if not are_within_limits(relevance, n_items):
+        return PLRANK_BAD_RELEVANCE
+    if not are_finite(rank_weights, cutoff) or not are_within_limits(rank_weights, min(cutoff, n_items)):
+        return PLRANK_BAD_RANK_WEIGHTS
+    return PLRANK_OK
 
 
 cdef inline int32_t check_stream(const void *stream, Stream *content) noexcept nogil:
@@ -188,10 +181,10 @@ cdef const char *plrank_strerror(int32_t status) noexcept nogil:
         return "n_samples must be at least 1, and its arrays must be addressable"
     if status == PLRANK_SCORES_NOT_FINITE:
         return "scores must be finite"
-    if status == PLRANK_RELEVANCE_NOT_FINITE:
-        return "relevance must be finite"
-    if status == PLRANK_RANK_WEIGHTS_NOT_FINITE:
-        return "rank_weights must be finite"
+    if status == PLRANK_BAD_RELEVANCE:
+        return "relevance must be finite, and 0 or of magnitudes of which the largest is from 2**-200 to 2**200"
+    if status == PLRANK_BAD_RANK_WEIGHTS:
+        return "rank_weights must be finite, and 0 or of magnitudes of which the largest is from 2**-200 to 2**200"
     if status == PLRANK_WORKSPACE_TOO_SMALL:
         return "the workspace, or the memory for a stream, is smaller than the function that returns its size says"
     if status == PLRANK_BAD_STREAM:
@@ -205,7 +198,7 @@ cdef const char *plrank_strerror(int32_t status) noexcept nogil:
     if status == PLRANK_BAD_NOISE:
         return "there is no such noise"
     if status == PLRANK_BAD_SIGMA:
-        return "sigma must be positive and finite"
+        return "sigma must be from 2**-200 to 2**200"
     if status == PLRANK_BAD_RANKINGS:
         return "rankings must reach the cutoff and hold items of the query, none of them twice"
     return "unknown status"
@@ -547,7 +540,7 @@ cdef int32_t plrank_stochastic_rank(
         return PLRANK_NULL_POINTER
     if noise != PLRANK_GUMBEL and noise != PLRANK_NORMAL:
         return PLRANK_BAD_NOISE
-    if not 0.0 < sigma <= DBL_MAX:
+    if not SMALLEST_SIGMA <= sigma <= 1.0 / SMALLEST_SIGMA:
         return PLRANK_BAD_SIGMA
     clear(gradient, n_items)
     if needed > 0:

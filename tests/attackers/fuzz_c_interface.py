@@ -173,7 +173,7 @@ class Call:
             "sampler": rng.randrange(5),
             "noise": rng.randrange(2),
             "rtol": rng.choice((1e-10, 1e-6, 1e-3, 0.999)),
-            "sigma": rng.choice((1.0, 1e-3, 5.0, 1e-300, 1e300)),
+            "sigma": rng.choice((1.0, 1e-3, 5.0, 1e-60, 1e60)),
         }
         self.arrays: dict[str, np.ndarray] = {
             "stream": _stream(rng),
@@ -238,7 +238,8 @@ class Call:
             return {"NULL_POINTER"}
         array = self.arrays[self._name] = array.copy()
         array[rng.randrange(array.size)] = rng.choice(NOT_FINITE)
-        return {f"{self._name.upper()}_NOT_FINITE", *self._null(self._name)}
+        fault = "SCORES_NOT_FINITE" if self._name == "scores" else f"BAD_{self._name.upper()}"
+        return {fault, *self._null(self._name)}
 
     def _null(self, name: str) -> set[str]:
         return {"NULL_POINTER"} if self.arguments[name] is None else set()
@@ -263,7 +264,7 @@ class Call:
                 "sampler": (-1, 5, 2**31 - 1, -(2**31)),
                 "noise": (-1, 2, 2**31 - 1, -(2**31)),
                 "rtol": (0.0, -1.0, 9.9e-11, 1.0, np.nan, np.inf, -np.inf, 1e-320),
-                "sigma": (0.0, -0.0, -1.0, np.nan, np.inf, -np.inf),
+                "sigma": (0.0, -0.0, -1.0, np.nan, np.inf, -np.inf, 1e-61, 1e61),
             }[name]
         )
         return {f"BAD_{name.upper()}"}

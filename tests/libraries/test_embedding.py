@@ -376,6 +376,11 @@ def not_finite(array):
     return [with_value(array, 0, np.nan), with_value(array, 2, np.inf), with_value(array, -1, -np.inf)]
 
 
+def beyond(array):
+    """The same, and copies that are too large in one place, or too small in all."""
+    return [*not_finite(array), with_value(array, -1, -1e61), array / np.abs(array).max() * 6e-61]
+
+
 def faults(name):
     """(argument number, bad value, status) of each argument that can be wrong."""
     query = Query(24, 5, 10)
@@ -384,8 +389,8 @@ def faults(name):
     bad = {
         "stream": [(None, "NULL_POINTER"), (no_stream, "BAD_STREAM")],
         "scores": [(None, "NULL_POINTER"), *((a, "SCORES_NOT_FINITE") for a in not_finite(query.scores))],
-        "relevance": [(None, "NULL_POINTER"), *((a, "RELEVANCE_NOT_FINITE") for a in not_finite(query.relevance))],
-        "rank_weights": [(None, "NULL_POINTER"), *((a, "RANK_WEIGHTS_NOT_FINITE") for a in not_finite(query.theta))],
+        "relevance": [(None, "NULL_POINTER"), *((a, "BAD_RELEVANCE") for a in beyond(query.relevance))],
+        "rank_weights": [(None, "NULL_POINTER"), *((a, "BAD_RANK_WEIGHTS") for a in beyond(query.theta))],
         "n_items": [(-1, "BAD_N_ITEMS"), (2**31, "BAD_N_ITEMS"), (-(2**63), "BAD_N_ITEMS")],
         "cutoff": [(-1, "BAD_CUTOFF"), (2**62, "BAD_CUTOFF")],
         "n_rankings": [(0, "BAD_N_SAMPLES"), (-5, "BAD_N_SAMPLES"), (2**63 - 1, "BAD_N_SAMPLES")],
@@ -395,7 +400,7 @@ def faults(name):
         "sampler": [(-1, "BAD_SAMPLER"), (5, "BAD_SAMPLER")],
         "noise": [(-1, "BAD_NOISE"), (2, "BAD_NOISE")],
         "rtol": [(x, "BAD_RTOL") for x in (0.0, -1.0, 9e-11, 1.0, np.nan, np.inf)],
-        "sigma": [(x, "BAD_SIGMA") for x in (0.0, -1.0, np.nan, np.inf)],
+        "sigma": [(x, "BAD_SIGMA") for x in (0.0, -1.0, 6e-61, 2e60, np.nan, np.inf)],
         "gradient": [(None, "NULL_POINTER")],
         "ranking": [(None, "NULL_POINTER")],
         "rankings": [(None, "NULL_POINTER")],
