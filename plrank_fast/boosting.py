@@ -171,7 +171,7 @@ class BoostingObjective(Workers):
         self.curvature = validation.choice(curvature, "curvature", CURVATURES)
         self.shrinkage = validation.between(shrinkage, "shrinkage", SMALLEST_SHRINKAGE, LARGEST_SHRINKAGE)
         self.n_samples = None if n_samples is None else validation.count(n_samples, "n_samples", 1)
-        self.rtol = validation.relative_tolerance(rtol, "rtol")
+        self.rtol = validation.relative_tolerance(rtol)
         self.seed = validation.count(seed, "seed", 0)
         self.first_round = validation.count(first_round, "first_round", 0)
         self.n_threads = validation.threads(n_threads)
@@ -383,7 +383,7 @@ class RankingMetric(Workers):
         self.gain = _checked_gain(gain)
         self.expected = validation.flag(expected, "expected")
         self.empty = float(validation.real_array(empty, "empty", ndim=(0,)))
-        self.rtol = validation.relative_tolerance(rtol, "rtol")
+        self.rtol = validation.relative_tolerance(rtol)
         self.n_threads = validation.threads(n_threads)
 
     @property

@@ -137,7 +137,7 @@ def _lengths(collection: Any) -> Any:
 
 
 def _queries_of(qid: Any) -> Queries:
-    values = np.asarray(qid)
+    values = validation.query_identifiers(qid)
     begins = np.ones(values.size, dtype=bool)
     begins[1:] = values[1:] != values[:-1]
     starts = np.flatnonzero(begins)

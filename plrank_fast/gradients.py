@@ -454,7 +454,7 @@ def pl_rank_exact(
     offsets_ = validation.query_offsets(offsets, scores_.size)
     relevance_ = validation.of_documents(relevance, "relevance", scores_, offsets_)
     weights = validation.weights_of_ranks(rank_weights, offsets_)
-    rtol = validation.relative_tolerance(rtol, "rtol")
+    rtol = validation.relative_tolerance(rtol)
     of_noise = checked_noise(noise, sigma)
     threads = _threads.resolve_threads(validation.threads(n_threads))
     hessian = validation.flag(hessian, "hessian")

@@ -118,6 +118,9 @@ def from_run(
     >>> from_run({"a": {"0": 0.5, "1": 0.1}, "b": {"0": 0.7}}, [0, 2, 3], qids=["a", "b"])
     array([0.5, 0.1, 0.7])
     """
+    validation.of_type(isinstance(run, Mapping), "run", "a mapping from queries to scores", type(run).__name__)
+    if missing is not None:
+        missing = validation.real(missing, "missing")
     starts = validation.integer_array(offsets, "offsets")
     scores = np.empty(max(int(starts[-1]), 0) if starts.ndim == 1 and starts.size else 0)
     for query, documents in _nested(range(scores.size), starts, qids, docids).items():

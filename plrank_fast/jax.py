@@ -88,6 +88,7 @@ def plackett_luce_loss(
     validation.choice(reduction, "reduction", REDUCTIONS)
     validation.choice(method, "method", METHODS)
     static: dict[str, Any] = {"cutoff": cutoff, "gain": gain, "normalize": normalize, "reduction": reduction}
+    rtol = validation.relative_tolerance(rtol)
     static |= {"method": method, "n_samples": n_samples, "rtol": rtol, "n_threads": n_threads}
     data = {"relevance": relevance, "offsets": offsets, "mask": mask, "weight": weight, "rank_weights": rank_weights}
     data |= {"seed": _words(seed), "first_query": first_query}

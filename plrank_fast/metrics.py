@@ -27,7 +27,7 @@ from plrank_fast import validation
 from plrank_fast._core.ranking import metrics as _metrics
 from plrank_fast._core.ranking.metrics import MetricKind
 from plrank_fast._core.runtime import threads as _threads
-from plrank_fast.rank_weights import DISCOUNTS, dcg_weights_of_lists, gains, rbp_weights
+from plrank_fast.rank_weights import DISCOUNTS, dcg_weights_of_lists, satisfaction
 from plrank_fast.validation import FloatArray, IntArray
 
 NORMALISATIONS = ("query", "dataset")
@@ -189,14 +189,15 @@ def ndcg(
     scores_, relevance_, weights, offsets_, threads = _checked(
         scores, relevance, rank_weights, cutoff, offsets, n_threads
     )
+    empty = validation.real(empty, "empty", or_nan=True)
     validation.within(relevance_, "relevance", 0.0, np.inf, ": NDCG is a share of the ideal DCG; dcg takes any sign")
     reached = np.zeros(offsets_.size - 1)
     ideal = np.zeros(offsets_.size - 1)
     _metrics.dcg(scores_, relevance_, weights, offsets_, average_ties, threads, reached)
     _metrics.dcg(relevance_, relevance_, weights, offsets_, False, threads, ideal)
     if normalize == "dataset":
-        return float(reached.sum() / ideal.sum()) if ideal.sum() != 0.0 else float(empty)
-    return np.divide(reached, ideal, out=np.full_like(reached, float(empty)), where=ideal != 0.0)
+        return float(reached.sum() / ideal.sum()) if ideal.sum() != 0.0 else empty
+    return np.divide(reached, ideal, out=np.full_like(reached, empty), where=ideal != 0.0)
 
 
 def _metric(
@@ -220,10 +221,11 @@ def _metric(
     offsets_ = validation.query_offsets(offsets, scores_.size)
     relevance_ = validation.of_documents(relevance, name, scores_, offsets_)
     ranks = validation.ranks_that_count(cutoff)
+    empty = validation.real(empty, "empty", or_nan=True)
     threads = _threads.resolve_threads(validation.threads(n_threads))
-    result = np.full(offsets_.size - 1, float(empty))
+    result = np.full(offsets_.size - 1, empty)
     _metrics.metric(
-        kind, scores_, relevance_, offsets_, -1 if ranks is None else ranks, parameter, float(empty), threads, result
+        kind, scores_, relevance_, offsets_, -1 if ranks is None else ranks, parameter, empty, threads, result
     )
     return result
 
@@ -533,11 +535,7 @@ def err(
     >>> plr.err([0.3, 0.2, 0.1], [0, 1, 2])
     array([0.3125])
     """
-    grades = gains(labels)
-    highest = float(np.log2(grades.max(initial=0.0) + 1.0))
-    if max_label is not None:
-        highest = validation.at_least(max_label, "max_label", highest)
-    chances = grades / 2.0**highest
+    chances = satisfaction(labels, max_label)
     return _metric(MetricKind.EXPECTED_RECIPROCAL_RANK, scores, chances, cutoff, offsets, n_threads, name="labels")
 
 
@@ -595,10 +593,8 @@ def rbp(
     >>> plr.rbp([0.3, 0.2, 0.1], [0, 1, 1], persistence=0.5)
     array([0.375])
     """
-    rbp_weights(0, persistence)  # checks it
-    return _metric(
-        MetricKind.RANK_BIASED_PRECISION, scores, relevance, cutoff, offsets, n_threads, parameter=float(persistence)
-    )
+    p = validation.real(persistence, "persistence", at_least=0.0, below=1.0)
+    return _metric(MetricKind.RANK_BIASED_PRECISION, scores, relevance, cutoff, offsets, n_threads, parameter=p)
 
 
 def average_relevance_position(

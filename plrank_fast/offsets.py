@@ -67,7 +67,7 @@ def offsets_from_group(sizes: ArrayLike) -> IntArray:
     Raises
     ------
     TypeError, ValueError
-        If ``sizes`` are not integers of at least 0, 1-dimensional, or add up to more than 2**62.
+        If ``sizes`` are not integers of at least 0, 1-dimensional, or add up to more than 2**59.
 
     Examples
     --------

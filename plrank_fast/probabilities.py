@@ -40,7 +40,7 @@ def exact_expectation(
     offsets_ = validation.query_offsets(offsets, scores_.size)
     relevance_ = validation.of_documents(relevance, "relevance", scores_, offsets_)
     weights = validation.weights_of_ranks(rank_weights, offsets_)
-    rtol = validation.relative_tolerance(rtol, "rtol")
+    rtol = validation.relative_tolerance(rtol)
     of_noise = checked_noise(noise, sigma)
     threads = _threads.resolve_threads(validation.threads(n_threads))
     value = np.zeros(offsets_.size - 1)
@@ -114,6 +114,7 @@ def expected_metric(
             scores, relevance, rank_weights, offsets=offsets, rtol=rtol, noise=noise, sigma=sigma, n_threads=n_threads,
             out=out,
         )  # fmt: skip
+    validation.relative_tolerance(rtol)
     validation.choice(noise, "noise", NOISES)
     if noise != "gumbel" or validation.positive_real(sigma, "sigma") != 1.0:
         raise ValueError(f"noise and sigma can only be set with method='exact', got {noise!r} and {sigma}")

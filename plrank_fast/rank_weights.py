@@ -99,11 +99,7 @@ def rbp_weights(cutoff: int, persistence: float = 0.8) -> FloatArray:
     array([0.5  , 0.25 , 0.125])
     """
     number = validation.count(cutoff, "cutoff", 0)
-    if isinstance(persistence, (bool, str)) or not hasattr(persistence, "__float__"):
-        raise TypeError(f"persistence must be a real number, got {persistence!r}")
-    p = float(persistence)
-    if not 0.0 <= p < 1.0:
-        raise ValueError(f"persistence must be at least 0 and less than 1, got {p}")
+    p = validation.real(persistence, "persistence", at_least=0.0, below=1.0)
     return (1.0 - p) * p ** np.arange(number, dtype=np.float64)
 
 
@@ -142,3 +138,12 @@ def gains(labels: ArrayLike) -> FloatArray:
         raise ValueError(f"labels must be from 0 to {LARGEST_LABEL}, got {wrong}")
     validation.warn_if_gains(array.reshape(-1))
     return np.exp2(array) - 1.0
+
+
+def satisfaction(labels: ArrayLike, max_label: float | None) -> FloatArray:
+    """Chance that a document satisfies the user of the expected reciprocal rank, (2**label - 1) / 2**max_label."""
+    grades = validation.real_array(labels, "labels")
+    gain, highest = gains(grades), float(grades.max(initial=0.0))
+    if max_label is not None:
+        highest = validation.real(max_label, "max_label", at_least=highest, below=LARGEST_LABEL)
+    return gain / 2.0**highest

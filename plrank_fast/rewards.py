@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from plrank_fast import validation
 from plrank_fast.distribution import SampledValue
 from plrank_fast.policy_gradients import RANKINGS_PER_CALL, drawn_blocks
-from plrank_fast.rank_weights import dcg_weights, gains
+from plrank_fast.rank_weights import dcg_weights, satisfaction
 from plrank_fast.validation import FloatArray, IntArray, RandomState, RankingArray
 
 
@@ -161,10 +161,7 @@ def err(labels: ArrayLike, *, max_label: float | None = None, offsets: ArrayLike
     >>> rewards.err([0, 1, 2])([[0, 1, 2]])
     array([0.3125])
     """
-    grades = gains(labels)
-    highest = float(np.log2(grades.max(initial=0.0) + 1.0))
-    if max_label is not None:
-        highest = validation.at_least(max_label, "max_label", highest)
+    chances = satisfaction(labels, max_label)
 
     def worth(values: FloatArray) -> FloatArray:
         satisfied = values[..., 0]
@@ -173,7 +170,7 @@ def err(labels: ArrayLike, *, max_label: float | None = None, offsets: ArrayLike
         shares: FloatArray = satisfied * reached / np.arange(1, satisfied.shape[2] + 1)
         return shares.sum(axis=2)
 
-    return RankingReward(_one_number(grades / 2.0**highest), offsets, worth)
+    return RankingReward(_one_number(chances), offsets, worth)
 
 
 def alpha_ndcg(subtopics: ArrayLike, *, alpha: float = 0.5, offsets: ArrayLike | None = None) -> RankingReward:
@@ -212,7 +209,7 @@ def alpha_ndcg(subtopics: ArrayLike, *, alpha: float = 0.5, offsets: ArrayLike |
     """
     judged = validation.real_array(subtopics, "subtopics", ndim=(2,))
     validation.within(judged.reshape(-1), "subtopics", 0.0, np.inf)
-    alpha = validation.below_one(alpha, "alpha")
+    alpha = validation.real(alpha, "alpha", at_least=0.0, below=1.0)
     starts = validation.query_offsets(offsets, len(judged))
     ideals: dict[int, FloatArray] = {}
 
@@ -306,7 +303,7 @@ def expected_reward(
     True
     """
     if rtol is not None:
-        rtol = validation.positive_real(rtol, "rtol")
+        rtol = validation.relative_tolerance(rtol)
     n_samples = validation.count(n_samples, "n_samples", 2)
     blocks = drawn_blocks(
         scores, reward, cutoff, offsets=offsets, n_samples=n_samples, rng=rng, sampler=sampler, n_threads=n_threads,

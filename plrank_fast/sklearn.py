@@ -128,14 +128,14 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
         PlackettLuceRanker
             Itself.
         """
-        alpha, tol = validation.at_least(self.alpha, "alpha", 0.0), validation.positive_real(self.tol, "tol")
+        alpha, tol = validation.real(self.alpha, "alpha", at_least=0.0), validation.real(self.tol, "tol", above=0.0)
         max_iter = validation.count(self.max_iter, "max_iter", 1)
         normalize = validation.flag(self.normalize, "normalize")
         X, y = validation.unmasked(X, "X"), validation.unmasked(y, "y")
         X, y = checks.validate_data(self, X, y, accept_sparse="csr", dtype=(np.float64, np.float32), y_numeric=True)
         validation.qid_to_fit(qid, X.shape[0])
         order, offsets = _by_query(qid, X.shape[0])
-        features, worth = X[order], self._worth(y)[order]
+        features, worth = X[order], self._worth(y, X.shape[0])[order]
         theta = dcg_weights_of_lists(self.cutoff, offsets)
         shares = _query_shares(sample_weight, order, offsets)
         if normalize:
@@ -245,14 +245,14 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
         scores = self.predict(X)
         validation.qid_to_score(qid, self.n_queries_)
         order, offsets = _by_query(qid, scores.size)
-        worth = self._worth(checks.column_or_1d(validation.unmasked(y, "y")))[order]
+        worth = self._worth(checks.column_or_1d(validation.unmasked(y, "y")), scores.size)[order]
         rank_weights = dcg_weights_of_lists(self.cutoff, offsets)
         values = np.asarray(ndcg(scores[order], worth, rank_weights, offsets=offsets, n_threads=self.n_threads))
         return float(values @ _query_shares(sample_weight, order, offsets))
 
-    def _worth(self, y: ArrayLike) -> FloatArray:
+    def _worth(self, y: ArrayLike, n_docs: int) -> FloatArray:
         validation.choice(self.gain, "gain", GAINS)
-        labels = validation.real_array(y, "y")
+        labels = validation.one_entry_each(validation.real_array(y, "y"), "y", n_docs, "documents")
         return labels if self.gain == "linear" else gains(validation.within(labels, "y", 0.0, np.inf))
 
     def __sklearn_tags__(self) -> Any:

@@ -255,7 +255,7 @@ class PlackettLuceLoss(torch.nn.Module):  # type: ignore[name-defined, misc]
         self.normalize = validation.flag(normalize, "normalize")
         self.reduction = validation.choice(reduction, "reduction", REDUCTIONS)
         self.n_samples = n_samples if n_samples is None else validation.count(n_samples, "n_samples", 1)
-        self.rtol = validation.positive_real(rtol, "rtol")
+        self.rtol = validation.relative_tolerance(rtol)
         self.n_threads = validation.threads(n_threads)
         drawn = int(torch.randint(validation.LARGEST_COUNT, ())) if seed is None else seed
         self.seed = validation.count(drawn, "seed", 0)

@@ -98,7 +98,7 @@ def value_and_gradient(
     relevance_ = validation.of_documents(relevance, "relevance", scores_, offsets_)
     weights = validation.weights_of_ranks(rank_weights, offsets_)
     method = resolve_method(method, offsets_, weights.shape[1])
-    rtol = validation.positive_real(rtol, "rtol")
+    rtol = validation.relative_tolerance(rtol)
     if n_samples is not None:
         n_samples = validation.count(n_samples, "n_samples", 1)
     rng = validation.check_random_state(rng)

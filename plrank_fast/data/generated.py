@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plrank_fast.data.ranking_data import RankingData
-from plrank_fast.validation import count
+from plrank_fast.validation import choice, count
 
 N_FACTORS = 12
 N_CONJUNCTIONS = 16
@@ -108,10 +108,8 @@ def generate(
     ValueError
         If an argument is out of its range.
     """
-    if profile not in PROFILES:
-        raise ValueError(f"profile must be one of {', '.join(PROFILES)}, got {profile!r}")
-    if split not in SPLITS:
-        raise ValueError(f"split must be one of {', '.join(SPLITS)}, got {split!r}")
+    choice(profile, "profile", tuple(PROFILES))
+    choice(split, "split", tuple(SPLITS))
     shape = PROFILES[profile]
     n_queries = shape.n_queries if n_queries is None else n_queries
     n_features = shape.n_features if n_features is None else n_features

@@ -24,7 +24,7 @@ import numpy.typing as npt
 from plrank_fast.data.letor_cache import cached
 from plrank_fast.data.ranking_data import RankingData
 from plrank_fast.extras import import_extra
-from plrank_fast.validation import count, flag
+from plrank_fast.validation import count, file_paths, flag
 
 MAX_LINE_BYTES = 2**25  # about three million features; a longer "line" is no LETOR file, and is not read into memory
 MAX_INDEX = 2**31 - 1
@@ -108,9 +108,7 @@ def load_letor(
     >>> data.offsets
     array([0, 2, 3])
     """
-    paths = [os.fspath(path)] if isinstance(path, (str, os.PathLike)) else [os.fspath(each) for each in path]
-    if not paths:
-        raise ValueError("path must name at least one file, got none")
+    paths = file_paths(path, "path")
     if n_features is not None:
         n_features = count(n_features, "n_features", 1)
     dtype = np.dtype(dtype)

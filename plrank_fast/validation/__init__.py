@@ -30,7 +30,7 @@ from plrank_fast.validation.combinations import (
     only_one,
     required,
 )
-from plrank_fast.validation.identifiers import distinct, distinct_names, found, names, query_identifiers
+from plrank_fast.validation.identifiers import distinct, distinct_names, file_paths, found, names, query_identifiers
 from plrank_fast.validation.outputs import deliver, output, output_pair, representable, representable_product
 from plrank_fast.validation.partitions import dask_rows, queries_in_one_place, same_partitions, uncut_queries
 from plrank_fast.validation.queries import (
@@ -72,6 +72,7 @@ from plrank_fast.validation.scalars import (
     integer,
     positive_real,
     ranks_that_count,
+    real,
     relative_tolerance,
     threads,
 )
@@ -122,6 +123,7 @@ __all__ = [
     "distinct_names",
     "excluded",
     "factor",
+    "file_paths",
     "flag",
     "found",
     "function",
@@ -157,6 +159,7 @@ __all__ = [
     "query_offsets",
     "query_weights",
     "ranks_that_count",
+    "real",
     "real_array",
     "relative_tolerance",
     "representable",

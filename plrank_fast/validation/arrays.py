@@ -66,7 +66,7 @@ def real_array(
 def how_to_flatten(array: NDArray[Any], name: str) -> str:
     """What to pass in place of an array with too many axes, or of a cutoff in place of the weights of ranks."""
     if array.ndim == 0 and name == "rank_weights":
-        cutoff = int(array) if array >= 1 and array == np.floor(array) else 10
+        cutoff = int(array) if array.dtype.kind in "fiu" and 1 <= array < np.inf and array % 1 == 0 else 10
         return f": pass an array of weights, such as dcg_weights({cutoff}) for the DCG of the first {cutoff} ranks"
     if array.ndim == 2 and 1 in array.shape:
         return f": pass {name}.ravel()"

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from plrank_fast.validation.scalars import shown
+
 
 def excluded(value: Any, name: str, other: str, why: str) -> None:
     """Refuse an argument that was given beside another one, which leaves no meaning to it."""
@@ -17,13 +19,13 @@ def excluded(value: Any, name: str, other: str, why: str) -> None:
 def goes_with(value: Any, name: str, used: bool, setting: str) -> None:
     """Refuse an argument that was given where a setting leaves it without effect."""
     if value is not None and not used:
-        raise ValueError(f"{name} only goes with {setting}, got {value!r}")
+        raise ValueError(f"{name} only goes with {setting}, got {shown(value)}")
 
 
 def function(value: Any, name: str) -> Any:
     """Return ``value`` if it can be called."""
     if not callable(value):
-        raise TypeError(f"{name} must be a function, got {value!r}")
+        raise TypeError(f"{name} must be a function, got {shown(value)}")
     return value
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plrank_fast.validation.arrays import ARRAY_PROTOCOLS, LARGEST_EXACT_INTEGER, as_array
+from plrank_fast.validation.scalars import shown
 
 KINDS_OF_IDENTIFIERS: dict[str, tuple[type, ...]] = {
     "string": (str,),
@@ -72,8 +74,8 @@ def _check_kinds(items: Sequence[Any], name: str) -> None:
 
 def names(given: Iterable[Any], name: str, number: int) -> list[str]:
     """Return so many names of queries or documents as strings, from anything that holds them."""
-    if isinstance(given, str):
-        raise TypeError(f"{name} must be an iterable of names, got the string {given!r}")
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise TypeError(f"{name} must be an iterable of names, got {shown(given)}")
     if not isinstance(given, (list, tuple)) and any(hasattr(given, each) for each in ARRAY_PROTOCOLS):
         # the elements of a tensor are tensors, and a merge has made floats of a column's whole numbers
         given = query_identifiers(given, name).tolist()
@@ -81,6 +83,16 @@ def names(given: Iterable[Any], name: str, number: int) -> list[str]:
     if len(strings) != number:
         raise ValueError(f"{name} must have {number} names, got {len(strings)}")
     return strings
+
+
+def file_paths(given: Any, name: str) -> list[str]:
+    """Return the names of one file or several, at least one."""
+    one = isinstance(given, (str, os.PathLike))
+    several = [given] if one else list(given) if isinstance(given, Iterable) else [given]
+    if not several or not all(isinstance(each, (str, os.PathLike)) for each in several):
+        error = TypeError if several else ValueError
+        raise error(f"{name} must be the path of a file, or a sequence of at least one, got {shown(given)}")
+    return [os.fspath(each) for each in several]
 
 
 def distinct_names(strings: Sequence[str], name: str, query: str | None = None) -> None:

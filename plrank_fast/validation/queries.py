@@ -62,7 +62,7 @@ def list_lengths(sizes: ArrayLike, name: str) -> IntArray:
     if array.size and array.min() < 0:
         raise ValueError(f"{name} must not be negative, got {array.min()} at index {int(array.argmin())}")
     if sum(array.tolist()) > LARGEST_COUNT:
-        raise ValueError(f"{name} must add up to at most 2**62 documents")
+        raise ValueError(f"{name} must add up to at most 2**59 documents")
     return array
 
 

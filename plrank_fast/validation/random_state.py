@@ -8,17 +8,16 @@ import numpy as np
 
 from plrank_fast._core.random import key as _key
 from plrank_fast.validation.array_types import KeyArray, RandomState
+from plrank_fast.validation.scalars import integer, shown
 
 
 def check_random_state(rng: Any) -> RandomState:
     """Check ``rng`` without drawing from it, so that a later error leaves its stream where it was."""
     if rng is None or isinstance(rng, (np.random.SeedSequence, np.random.BitGenerator, np.random.Generator)):
         return rng
-    if isinstance(rng, (bool, np.bool_)) or not hasattr(rng, "__index__"):
-        raise TypeError(f"rng must be None, an int, a SeedSequence, a BitGenerator or a Generator, got {rng!r}")
-    seed = int(rng.__index__())
+    seed = integer(rng, "rng", "None, an int, a SeedSequence, a BitGenerator or a Generator")
     if seed < 0:
-        raise ValueError(f"rng must not be negative, got {seed}")
+        raise ValueError(f"rng must not be negative, got {shown(seed)}")
     return seed
 
 

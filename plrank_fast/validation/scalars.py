@@ -9,17 +9,52 @@ import numpy as np
 
 from plrank_fast._core.runtime import magnitudes as _magnitudes
 
-LARGEST_COUNT = 2**62
+LARGEST_COUNT = 2**59  # so many doubles can be addressed; the C interface has the same
 SMALLEST_TOLERANCE = 1e-10  # of exact expectations; the C interface has the same
+
+
+def shown(value: Any) -> str:
+    """Return what a message says of a value: not the values of an array, nor the digits of an endless integer."""
+    if isinstance(value, int) and value.bit_length() > 64:
+        return f"an integer of {value.bit_length()} bits"
+    return f"an array of shape {value.shape}" if isinstance(value, np.ndarray) and value.ndim else repr(value)
+
+
+def real(
+    value: Any,
+    name: str,
+    *,
+    above: float = -np.inf,
+    at_least: float = -np.inf,
+    below: float = np.inf,
+    or_nan: bool = False,
+) -> float:
+    """Return a finite float within these limits, from any type of real numbers but bool; with ``or_nan`` NaN too."""
+    number = value
+    if type(value) is not float:
+        kind = getattr(getattr(value, "dtype", None), "kind", "f")
+        refused = isinstance(value, (bool, str, complex)) or kind not in "fiu" or getattr(value, "ndim", 0) != 0
+        if refused or not hasattr(value, "__float__"):
+            raise TypeError(f"{name} must be a real number, got {shown(value)}")
+        try:
+            number = float(value)
+        except OverflowError:  # an int beyond the range of a double
+            number = np.inf if value > 0 else -np.inf
+    if (-np.inf < number < below and number > above and number >= at_least) or (or_nan and number != number):
+        return number
+    limits = [f"at least {at_least:g}"] if at_least > -np.inf else []
+    limits += ["positive" if above == 0.0 else f"above {above:g}"] if above > -np.inf else []
+    limits += ["finite" if below == np.inf else f"below {below:g}"]
+    raise ValueError(f"{name} must be {' and '.join(limits)}{', or NaN' if or_nan else ''}, got {shown(value)}")
 
 
 def count(value: Any, name: str, lowest: int) -> int:
     """Return an integer of at least ``lowest``; bool and float are no integers."""
     number = integer(value, name)
     if number < lowest:
-        raise ValueError(f"{name} must be at least {lowest}, got {number}")
+        raise ValueError(f"{name} must be at least {lowest}, got {shown(number)}")
     if number > LARGEST_COUNT:
-        raise ValueError(f"{name} must be at most 2**62, got {number}")
+        raise ValueError(f"{name} must be at most 2**59, got {shown(number)}")
     return number
 
 
@@ -33,15 +68,15 @@ def ranks_that_count(cutoff: Any) -> int | None:
     return None if cutoff is None else count(cutoff, "cutoff", 0)
 
 
-def integer(value: Any, name: str) -> int:
+def integer(value: Any, name: str, expected: str = "an integer") -> int:
     """Return a Python int, from any integer type but bool."""
-    if isinstance(value, (bool, np.bool_)) or not hasattr(value, "__index__"):
-        whole = isinstance(value, (float, np.floating)) and float(value).is_integer()
-        raise TypeError(f"{name} must be an integer, got {value!r}{f': pass {int(value)}' if whole else ''}")
     try:
-        return int(value.__index__())
-    except TypeError:
-        raise TypeError(f"{name} must be an integer, got {value!r}") from None
+        if not isinstance(value, (bool, np.bool_)):
+            return int(value.__index__())
+    except (AttributeError, TypeError):  # an array has the method, and takes it for granted only if it holds one int
+        pass
+    whole = isinstance(value, (float, np.floating)) and float(value).is_integer()
+    raise TypeError(f"{name} must be {expected}, got {shown(value)}{f': pass {int(value)}' if whole else ''}")
 
 
 def threads(n_threads: Any) -> int | None:
@@ -59,18 +94,13 @@ def choice(value: Any, name: str, choices: Sequence[str]) -> str:
     if not isinstance(value, str) or value not in choices:
         listed = ", ".join(map(repr, choices))
         error = ValueError if isinstance(value, str) else TypeError
-        raise error(f"{name} must be one of {listed}, got {value!r}")
+        raise error(f"{name} must be one of {listed}, got {shown(value)}")
     return value
 
 
 def positive_real(value: Any, name: str) -> float:
     """Return a finite float > 0."""
-    if isinstance(value, (bool, np.bool_, str)) or not hasattr(value, "__float__"):
-        raise TypeError(f"{name} must be a real number, got {value!r}")
-    number = float(value)
-    if not (0.0 < number < np.inf):
-        raise ValueError(f"{name} must be positive and finite, got {number}")
-    return number
+    return real(value, name, above=0.0)
 
 
 def factor(value: Any, name: str) -> float:
@@ -81,47 +111,30 @@ def factor(value: Any, name: str) -> float:
     return number
 
 
-def relative_tolerance(value: Any, name: str) -> float:
+def relative_tolerance(value: Any, name: str = "rtol") -> float:
     """Return a float that exact expectations can hold as a relative error: below, rounding has its say."""
-    number = positive_real(value, name)
-    if not SMALLEST_TOLERANCE <= number < 1.0:
-        raise ValueError(f"{name} must be at least {SMALLEST_TOLERANCE:g} and below 1, got {number:g}")
-    return number
+    return real(value, name, at_least=SMALLEST_TOLERANCE, below=1.0)
 
 
 def at_least(value: Any, name: str, lowest: float) -> float:
     """Return a finite float that is not below ``lowest``."""
-    if isinstance(value, (bool, np.bool_, str)) or not hasattr(value, "__float__"):
-        raise TypeError(f"{name} must be a real number, got {value!r}")
-    try:
-        number = float(value)
-    except OverflowError:  # an int beyond the range of a double
-        number = np.inf if value > 0 else -np.inf
-    if not lowest <= number < LARGEST_COUNT:
-        raise ValueError(f"{name} must be at least {lowest:g} and finite, got {number}")
-    return number
+    return real(value, name, at_least=lowest)
 
 
 def below_one(value: Any, name: str) -> float:
     """Return a float of at least 0 and below 1."""
-    number = at_least(value, name, 0.0)
-    if number >= 1.0:
-        raise ValueError(f"{name} must be below 1, got {number:g}")
-    return number
+    return real(value, name, at_least=0.0, below=1.0)
 
 
 def between(value: Any, name: str, lowest: float, highest: float) -> float:
     """Return a float that lies between the two, neither of them included."""
-    number = positive_real(value, name)
-    if not lowest < number < highest:
-        raise ValueError(f"{name} must be between {lowest:g} and {highest:g}, got {number:g}")
-    return number
+    return real(value, name, above=lowest, below=highest)
 
 
 def flag(value: Any, name: str) -> bool:
     """Return a bool; nothing else is taken for one."""
     if not isinstance(value, (bool, np.bool_)):
-        raise TypeError(f"{name} must be True or False, got {value!r}")
+        raise TypeError(f"{name} must be True or False, got {shown(value)}")
     return bool(value)
 
 

@@ -339,7 +339,7 @@ def test_no_documents():
         ({"n_samples": 0}, ValueError, "n_samples must be at least 1"),
         ({"rank_weights": [[1.0]]}, ValueError, "rank_weights must be 1-dimensional"),
         ({"n_threads": 0}, ValueError, "n_threads must be"),
-        ({"rtol": 0}, ValueError, "rtol must be positive"),
+        ({"rtol": 0}, ValueError, "rtol must be at least 1e-10"),
     ],
 )
 def test_refused_settings(options, error, message):

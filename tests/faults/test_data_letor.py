@@ -364,8 +364,9 @@ def test_several_files(tmp_path):
         ValueError, match=rf"{re.escape(str(second))}, line 3: query 7 is in {re.escape(str(first))} al"
     ):
         load_letor([first, second])
-    with pytest.raises(ValueError, match="path must name at least one file"):
-        load_letor([])
+    for nothing, error in (([], ValueError), (None, TypeError), ([None], TypeError), (7, TypeError)):
+        with pytest.raises(error, match="path must be the path of a file, or a sequence of at least one"):
+            load_letor(nothing)
 
 
 @pytest.mark.parametrize(

@@ -229,7 +229,7 @@ class TestSizes:
     def test_more_than_can_be_addressed(self):
         """Mutant: the size computed in 64 bits, where it wraps to something small."""
         with pytest.raises(ValueError, match="n_samples asks for an array of shape"):
-            plr.sample_rankings(SCORES, 2**61, 2)
+            plr.sample_rankings(SCORES, 2**59, 5)
 
     def test_more_than_there_is(self):
         with pytest.raises(MemoryError):

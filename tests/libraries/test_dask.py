@@ -108,6 +108,7 @@ def test_other_identifiers_and_objects():
             cut(IDENTIFIERS, (4, 10)), (cut(IDENTIFIERS, (4, 10)), cut(IDENTIFIERS, (5, 9))), ValueError,
             r"^collections\[1\] must have the partitions of qid, got 5 rows in partition 0 and not 4",
         ),
+        (cut(np.array([1.0, np.nan, np.nan]), (2, 1)), (), ValueError, "^qid must not be missing, got nan"),
         (cut(np.array([1, 2, 1]), (2, 1)), (), ValueError, "^qid 1 returns after others"),
         (
             cut(IDENTIFIERS, (4, 10)), (da.zeros((14, 4), chunks=((4, 10), 2)),), ValueError,

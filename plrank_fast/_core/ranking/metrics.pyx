@@ -7,7 +7,7 @@ from plrank_fast._core.ranking.remaining cimport (
     Remaining, analyse_ranking, prepare_remaining, ranks_placed, remaining_workspace,
 )
 from plrank_fast._core.runtime.batch cimport Batch, batch_of, longest_query, run_batch
-from plrank_fast._core.runtime.lone_query cimport NOT_TAKEN, LoneQuery, plain_count, plain_threads
+from plrank_fast._core.runtime.lone_query cimport NOT_TAKEN, LoneQuery, plain_count, plain_real, plain_threads
 from plrank_fast._core.runtime.plain_arrays cimport plain_values
 from plrank_fast._core.runtime.queries cimport Queries, Query, queries_of, query_at
 from plrank_fast._core.runtime.scalar_types cimport int32_t, int64_t, intp_t
@@ -388,7 +388,7 @@ def lone_dcg(
     cdef double *value
     cdef const double *of_ranks = plain_values(discounts, &length, False)
     if (
-        not plain_threads(n_threads) or not (type(empty) is float or type(empty) is int)
+        not plain_threads(n_threads) or not plain_real(empty)
         or not query.look_at(scores, relevance, NOT_TAKEN if rank_weights is None else rank_weights)
         or (rank_weights is None and length < query.n_items)
     ):
@@ -455,7 +455,7 @@ def lone_metric(int kind, scores, relevance, cutoff, double parameter, empty, n_
     call.cutoff = -1 if cutoff is None else plain_count(cutoff, 0)
     if (
         (cutoff is not None and call.cutoff < 0) or not plain_threads(n_threads)
-        or not (type(empty) is float or type(empty) is int) or not query.look_at(scores, relevance, NOT_TAKEN)
+        or not plain_real(empty) or not query.look_at(scores, relevance, NOT_TAKEN)
     ):
         return None
     batch = query.batch()

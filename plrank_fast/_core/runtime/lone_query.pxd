@@ -30,5 +30,6 @@ cdef class LoneQuery:
 
 
 cdef intp_t plain_count(object value, intp_t lowest) noexcept
+cdef bint plain_real(object value) noexcept
 cdef bint plain_threads(object n_threads) noexcept
 cdef bint plain_output(object out, intp_t n_values) noexcept

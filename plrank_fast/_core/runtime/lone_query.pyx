@@ -13,7 +13,7 @@ which a batch would make rounds, is left to the batch too.
 
 import numpy as np
 
-from libc.math cimport fabs, floor, log2
+from libc.math cimport fabs, floor, isinf, log2
 from libc.string cimport memcpy, memset
 
 from plrank_fast._core.runtime.batch cimport is_short, new_batch, run_query
@@ -47,6 +47,11 @@ cdef intp_t plain_count(object value, intp_t lowest) noexcept:
         return -1
     number = PyLong_AsLongLongAndOverflow(value, &overflow)
     return -1 if overflow or number < lowest or number > LONGEST_PLAIN_COUNT else number
+
+
+cdef bint plain_real(object value) noexcept:
+    """Whether a double holds it as it is, and it is not infinite."""
+    return plain_count(value, 0) >= 0 if type(value) is int else type(value) is float and not isinf(<double>value)
 
 
 cdef bint plain_threads(object n_threads) noexcept:
