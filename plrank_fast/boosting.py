@@ -162,13 +162,13 @@ class BoostingObjective(Workers):
     ) -> None:
         validation.only_one({"cutoff": cutoff, "rank_weights": rank_weights})
         self.method = validation.choice(method, "method", METHODS)
-        if curvature == "hessian":
+        self.curvature = validation.choice(curvature, "curvature", CURVATURES)
+        if self.curvature == "hessian":
             validation.choice(method, "method with curvature='hessian'", WITH_HESSIAN)
         self.cutoff = None if cutoff is None else validation.count(cutoff, "cutoff", 1)
         self.rank_weights = None if rank_weights is None else validation.real_array(rank_weights, "rank_weights")
         self.gain = _checked_gain(gain)
         self.normalize = validation.choice(normalize, "normalize", NORMALISATIONS)
-        self.curvature = validation.choice(curvature, "curvature", CURVATURES)
         self.shrinkage = validation.between(shrinkage, "shrinkage", SMALLEST_SHRINKAGE, LARGEST_SHRINKAGE)
         self.n_samples = None if n_samples is None else validation.count(n_samples, "n_samples", 1)
         self.rtol = validation.relative_tolerance(rtol)
