@@ -12,6 +12,8 @@ and ``l2_leaf_reg`` is in units of average documents by CatBoost's own definitio
 
 from __future__ import annotations
 
+from functools import cache
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -25,29 +27,41 @@ from plrank_fast.validation import FloatArray, IntArray
 GROUPS = "pass group_id= to catboost.Pool"
 
 # What makes one tree of CatBoost's a Newton step: nothing is averaged in beforehand, and there is one step per leaf.
+ONE_TREE: dict[str, Any] = {"loss_function": "RMSE", "iterations": 1, "verbose": 0}
 NEWTON_STEP: dict[str, Any] = {
-    "loss_function": "RMSE",
-    "iterations": 1,
     "boosting_type": "Plain",
     "boost_from_average": False,
     "leaf_estimation_method": "Newton",
     "leaf_estimation_iterations": 1,
 }
-# Which of the parameters belong to the borders of features, which are drawn once for all trees.
-QUANTIZATION = ("border_count", "max_bin", "feature_border_type", "nan_mode", "ignored_features", "input_borders")
 # Noise on the scores of splits is left out, because it would not fade over the rounds as it does within CatBoost.
-DEFAULTS: dict[str, Any] = {"learning_rate": 0.1, "random_strength": 0.0, "allow_writing_files": False, "verbose": 0}
+DEFAULTS: dict[str, Any] = {
+    "learning_rate": 0.1,
+    "random_strength": 0.0,
+    "allow_writing_files": False,
+    "iterations": 100,
+    "random_seed": 0,
+    "od_type": "Iter",
+}
+# Parameters of whole models, which no training of single trees can heed.
+OF_MODELS = (
+    *("od_pval", "custom_metric", "best_model_min_trees", "eval_fraction"),
+    *("save_snapshot", "snapshot_file", "snapshot_interval"),
+    *("model_shrink_rate", "model_shrink_mode", "langevin", "diffusion_temperature", "posterior_sampling"),
+    *("first_feature_use_penalties", "per_object_feature_penalties"),
+)
 
 
 def train(
     parameters: dict[str, Any],
     pool: Any,
-    num_boost_round: int = 100,
+    num_boost_round: int | None = None,
     *,
     objective: BoostingObjective | None = None,
     eval_pool: Any = None,
     metric: RankingMetric | None = None,
     early_stopping_rounds: int | None = None,
+    init_model: Any = None,
     evals_result: dict[str, list[float]] | None = None,
 ) -> Any:
     """Boost CatBoost's trees on a ranking objective.
@@ -55,21 +69,26 @@ def train(
     Parameters
     ----------
     parameters : dict
-        Parameters of ``catboost.CatBoost``; those of one regression step (``NEWTON_STEP``) are set here. By default
-        ``learning_rate`` is 0.1 and ``l2_leaf_reg`` the objective's shrinkage.
+        Parameters of ``catboost.CatBoost`` by any of their names. ``loss_function``, ``eval_metric``, ``iterations``
+        and ``early_stopping_rounds`` may stand here or be passed as ``objective``, ``metric``, ``num_boost_round`` and
+        ``early_stopping_rounds``. By default ``learning_rate`` is 0.1, ``l2_leaf_reg`` the objective's shrinkage, and
+        nothing is printed.
     pool : catboost.Pool
         Documents with labels and ``group_id``. Weights, if it has any, must be the same for all documents of a query.
         Scores start from its ``baseline``. It is not changed.
-    num_boost_round : int
-        Number of trees.
+    num_boost_round : int, optional
+        Number of trees; 100 by default.
     objective : BoostingObjective, optional
         ``BoostingObjective()`` by default.
     eval_pool : catboost.Pool, optional
         Documents on which ``metric`` is reported each round.
     metric : RankingMetric, optional
-        ``RankingMetric()`` by default, which is ``NDCG@10``.
+        ``RankingMetric()`` by default, which is NDCG@10.
     early_stopping_rounds : int, optional
         Stop when the metric of ``eval_pool`` has not risen for so many rounds, and keep the trees up to its best.
+    init_model : catboost.CatBoost, optional
+        A model of ``train`` to go on from: rounds are counted on from the number of its trees, so that the model is the
+        one that training in one go would have given, up to rounding.
     evals_result : dict, optional
         Filled with the metric of each round, a list under the metric's name.
 
@@ -83,40 +102,42 @@ def train(
     ImportError
         If CatBoost is not installed.
     TypeError, ValueError
-        If an argument is not as described, or a pool has no groups.
+        If an argument is not as described, a parameter cannot be heed by a training of single trees, or a pool has no
+        groups.
+    catboost.CatBoostError
+        If CatBoost refuses a parameter, or a parameter is given by two names.
 
     Notes
     -----
-    Every tree is a call of CatBoost, which takes a few to some tens of milliseconds more than a tree of its
-    own loop. Its ordered boosting and its weights of groups are not available.
+    Every tree is a call of CatBoost, which takes a few to some tens of milliseconds more than a tree of its own loop.
     """
     catboost = import_extra("catboost", "catboost")
-    rounds = validation.count(num_boost_round, "num_boost_round", 1)
-    patience = None
-    if early_stopping_rounds is not None:
-        patience = validation.count(early_stopping_rounds, "early_stopping_rounds", 1)
-        validation.required(eval_pool, "eval_pool", "early_stopping_rounds")
-    objective = BoostingObjective() if objective is None else objective
-    metric = RankingMetric() if metric is None else metric
-    labels, offsets, weights, scores = _read(pool)
-    settings = {**DEFAULTS, "l2_leaf_reg": objective.shrinkage, **parameters, **NEWTON_STEP}
-    seed = validation.count(settings.pop("random_seed", 0), "random_seed", 0)
-    threads = settings.get("thread_count", -1)
-    new_tree = _model_without_importances(catboost)
-    evaluation = None if eval_pool is None else _read(eval_pool)
+    given = {"num_boost_round": num_boost_round, "objective": objective, "eval_metric": metric}
+    given |= {"early_stopping_rounds": early_stopping_rounds}
+    settings = _settings(parameters, {name: value for name, value in given.items() if value is not None})
+    objective, metric = settings.pop("loss_function"), settings.pop("eval_metric")
+    rounds, patience = settings.pop("iterations"), settings.pop("od_wait", None)
+    use_best, every = settings.pop("use_best_model", patience is not None), settings.pop("metric_period")
+    if patience is not None or use_best:
+        validation.required(eval_pool, "eval_pool", "early_stopping_rounds and use_best_model")
+    seed, threads = settings.pop("random_seed"), settings.get("thread_count", -1)
+    new_tree = _model_without_importances()
+    labels, offsets, weights, scores = _read(pool, init_model)
+    evaluation = None if eval_pool is None else _read(eval_pool, init_model)
     history: list[float] = [] if evals_result is None else evals_result.setdefault(metric.name, [])
     history.clear()
 
     steps = pool.slice(np.arange(labels.size))  # a pool of our own, whose weights and baseline may change
     if not steps.is_quantized():
-        steps.quantize(**{name: settings[name] for name in QUANTIZATION if name in settings})
+        steps.quantize(**{name: settings[name] for name in signature(steps.quantize).parameters if name in settings})
     trees: list[Any] = []
     best = 0
-    for number in range(objective.first_round, objective.first_round + rounds):
+    first = objective.first_round + (0 if init_model is None else init_model.tree_count_)
+    for number in range(first, first + rounds):
         gradient, curvature = objective.derivatives(scores, labels, offsets, weights=weights, round_number=number)
         steps.set_weight(curvature)
         steps.set_baseline((labels + gradient / curvature)[:, np.newaxis])  # residual: label less baseline
-        tree = new_tree({**settings, "random_seed": seed + number})
+        tree = new_tree({**settings, **ONE_TREE, "random_seed": seed + number})
         tree.fit(steps)
         trees.append(tree)
         scores += _values(tree, steps, threads)
@@ -124,16 +145,88 @@ def train(
             eval_labels, eval_offsets, eval_weights, eval_scores = evaluation
             eval_scores += _values(tree, eval_pool, threads)
             history.append(metric.evaluate(eval_scores, eval_labels, eval_offsets, weights=eval_weights))
+            if every and len(trees) % every == 0:
+                print(f"{number}:\t{metric.name}: {history[-1]:.7f}")
             if history[-1] > history[best]:
                 best = len(history) - 1
             if patience is not None and len(history) - 1 - best >= patience:
                 break
-    if patience is not None:
+    if use_best:
         trees = trees[: best + 1]
-    return catboost.sum_models(trees)
+    return catboost.sum_models(trees if init_model is None else [init_model, *trees])
 
 
-def _model_without_importances(catboost: Any) -> Any:
+def cv(
+    parameters: dict[str, Any],
+    pool: Any,
+    num_boost_round: int | None = None,
+    *,
+    fold_count: int = 3,
+    partition_random_seed: int = 0,
+    metric: RankingMetric | None = None,
+    **options: Any,
+) -> dict[str, FloatArray]:
+    """Cross-validate `train` on folds of whole queries.
+
+    Parameters
+    ----------
+    parameters, pool, num_boost_round, metric
+        Those of `train`.
+    fold_count : int
+        Number of folds, each of which is the test set once.
+    partition_random_seed : int
+        Decides which queries are in which fold.
+    **options
+        Others of `train`: ``objective``, ``init_model``.
+
+    Returns
+    -------
+    dict of str to ndarray, shape (num_boost_round,)
+        Mean and standard deviation of the metric over the folds: "test-ndcg_plrank@10-mean" and "-std".
+
+    Raises
+    ------
+    ImportError, TypeError, ValueError, catboost.CatBoostError
+        Those of `train`; and if there are fewer queries than folds.
+    """
+    _, offsets, _, _ = _read(pool, None)
+    folds = validation.count(fold_count, "fold_count", 2)
+    validation.at_most(folds, "fold_count", offsets.size - 1)
+    order = np.random.default_rng(partition_random_seed).permutation(offsets.size - 1)
+    fold_of_rows = np.repeat(order % folds, np.diff(offsets))
+    histories: list[dict[str, list[float]]] = [{} for _ in range(folds)]
+    for fold, history in enumerate(histories):
+        parts = (pool.slice(np.flatnonzero(fold_of_rows != fold)), pool.slice(np.flatnonzero(fold_of_rows == fold)))
+        train(parameters, parts[0], num_boost_round, eval_pool=parts[1], metric=metric, evals_result=history, **options)
+    ((name, _),) = histories[0].items()
+    values = np.array([history[name] for history in histories])
+    return {f"test-{name}-mean": values.mean(axis=0), f"test-{name}-std": values.std(axis=0, ddof=1)}
+
+
+def _settings(parameters: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    """Parameters by CatBoost's names for them, with defaults, and those of `train` checked."""
+    validation.given_once(given, parameters)
+    settings = {name: value for name, value in (parameters | given).items() if value is not None}
+    import_extra("catboost.core", "catboost")._process_synonyms(settings)
+    objective = settings.setdefault("loss_function", BoostingObjective())
+    metric = settings.setdefault("eval_metric", RankingMetric())
+    validation.of_type(isinstance(objective, BoostingObjective), "objective", "a BoostingObjective", repr(objective))
+    validation.of_type(isinstance(metric, RankingMetric), "metric", "a RankingMetric", repr(metric))
+    settings = {**DEFAULTS, "l2_leaf_reg": objective.shrinkage, **NEWTON_STEP, **settings}
+    for name, value in (NEWTON_STEP | {"od_type": "Iter"} | dict.fromkeys(OF_MODELS)).items():
+        validation.only_as(settings, name, value)
+    for name, lowest in (("iterations", 1), ("od_wait", 1), ("random_seed", 0)):
+        if name in settings:
+            validation.count(settings[name], name, lowest)
+    silent = settings.pop("logging_level", "Silent") == "Silent"
+    verbose = settings.pop("verbose", 0 if silent else 1)
+    settings["metric_period"] = settings.get("metric_period", verbose) if verbose else 0
+    del settings["od_type"]
+    return settings
+
+
+@cache
+def _model_without_importances() -> Any:
     """Class of models whose ``fit`` ends when the tree is there.
 
     CatBoost's own goes on to the importances of the features, for which it starts and ends a team of threads, whatever
@@ -141,7 +234,7 @@ def _model_without_importances(catboost: Any) -> Any:
     wait for the end of the threads was once seen to last for ever, on a busy machine.
     """
 
-    class Model(catboost.CatBoost):  # type: ignore[misc]
+    class Model(import_extra("catboost", "catboost").CatBoost):  # type: ignore[misc]
         def get_feature_importance(self, *_: Any, **__: Any) -> None:
             return None
 
@@ -154,10 +247,59 @@ def _values(tree: Any, pool: Any, threads: int) -> FloatArray:
     return values[np.asarray(tree.calc_leaf_indexes(pool, thread_count=threads))[:, 0]]
 
 
-def _read(pool: Any) -> tuple[FloatArray, IntArray, FloatArray | None, FloatArray]:
+def _read(pool: Any, init_model: Any) -> tuple[FloatArray, IntArray, FloatArray | None, FloatArray]:
     """Labels, offsets, weights of queries and scores to begin with."""
     labels = validation.real_array(np.asarray(pool.get_label(), dtype=np.float64), "labels")
     offsets = offsets_from_qid(validation.groups_of(pool.get_group_id_hash(), GROUPS))
     weights = validation.weights_of_queries(np.asarray(pool.get_weight()), offsets)
+    if init_model is not None:
+        return labels, offsets, weights, np.array(init_model.predict(pool))  # CatBoost adds the baseline
     baseline = np.asarray(pool.get_baseline(), dtype=np.float64)
     return labels, offsets, weights, baseline.ravel() if baseline.size else np.zeros(labels.size)
+
+
+@cache
+def _ranker() -> Any:
+    """Class of the rankers, which needs CatBoost to be defined."""
+    catboost = import_extra("catboost", "catboost")
+
+    class Ranker(catboost.CatBoostRanker):  # type: ignore[misc, name-defined]
+        """`train` in scikit-learn's manner: a ``catboost.CatBoostRanker`` whose ``fit`` boosts on a ranking objective.
+
+        Parameters
+        ----------
+        loss_function : BoostingObjective, optional
+            ``BoostingObjective()`` by default.
+        eval_metric : RankingMetric, optional
+            ``RankingMetric()`` by default.
+        **parameters
+            Those of ``catboost.CatBoostRanker``, as `train` takes them.
+        """
+
+        def __init__(self, **parameters: Any) -> None:
+            catboost.CatBoost.__init__(self, parameters)
+
+        def get_params(self, **_: Any) -> dict[str, Any]:
+            """Parameters themselves, as ``sklearn.base.clone`` asks for; CatBoost's own returns copies."""
+            return dict(self._init_params)
+
+        def fit(
+            self, X: Any, y: Any = None, group_id: Any = None, *, eval_set: Any = None,
+            early_stopping_rounds: int | None = None, init_model: Any = None, **pool_options: Any,
+        ) -> Any:  # fmt: skip
+            """Fit to a ``catboost.Pool``, or to what one is made of; ``eval_set`` is a pool."""
+            pool = X if isinstance(X, catboost.Pool) else catboost.Pool(X, y, group_id=group_id, **pool_options)
+            trained = train(
+                self.get_params(), pool, eval_pool=eval_set, early_stopping_rounds=early_stopping_rounds,
+                init_model=init_model,
+            )  # fmt: skip
+            return self.load_model(blob=trained._serialize_model())
+
+    Ranker.__qualname__ = "Ranker"  # where pickle finds it
+    return Ranker
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Ranker":
+        return _ranker()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

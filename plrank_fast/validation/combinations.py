@@ -36,6 +36,20 @@ def only_one(arguments: dict[str, Any]) -> None:
         raise ValueError(f"only one of {' and '.join(given)} may be given, got both")
 
 
+def given_once(arguments: dict[str, Any], parameters: dict[str, Any]) -> None:
+    """Raise if one of the arguments, by name, is a key of ``parameters``, too."""
+    for name in arguments:
+        if name in parameters:
+            raise ValueError(f"{name} must be given once, got it as an argument and in parameters")
+
+
+def only_as(parameters: dict[str, Any], name: str, value: Any) -> None:
+    """Refuse a parameter of another library that has to be ``value``, or absent if that is None."""
+    if parameters.get(name, value) != value:
+        only = "cannot be used" if value is None else f"must be {value!r}"
+        raise ValueError(f"{name} {only} where trees are fitted one at a time, got {parameters[name]!r}")
+
+
 def groups_of(groups: ArrayLike | None, remedy: str) -> ArrayLike:
     """Return what a library holds of its data set's groups, if it holds any."""
     if groups is None or np.size(groups) == 0:

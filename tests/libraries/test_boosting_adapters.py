@@ -508,19 +508,106 @@ class TestCatBoost:
         with pytest.raises(ValueError, match=r"same for all documents of a query.* in query 7"):
             plrank_catboost.train(CATBOOST, self.pool(catboost, weight=unequal), 1)
 
-    def test_resumed_rounds(self, catboost):
-        """Sampled gradients with a baseline and ``first_round`` go on as without an interruption, up to float32."""
-        whole = plrank_catboost.train(
-            CATBOOST, self.pool(catboost), 4, objective=BoostingObjective(method="cmc")
-        )  # fmt: skip
-        half = plrank_catboost.train(CATBOOST, self.pool(catboost), 2, objective=BoostingObjective(method="cmc"))
-        pool = self.pool(catboost, baseline=half.predict(TRAIN.features)[:, np.newaxis])
-        objective = BoostingObjective(method="cmc", first_round=2)
-        rest = plrank_catboost.train(CATBOOST, pool, 2, objective=objective)
-        resumed = half.predict(TRAIN.features) + rest.predict(TRAIN.features)
-        np.testing.assert_allclose(resumed, whole.predict(TRAIN.features), atol=1e-5)
-        wrong = plrank_catboost.train(CATBOOST, pool, 2, objective=BoostingObjective(method="cmc"))
-        assert np.abs(wrong.predict(TRAIN.features) - rest.predict(TRAIN.features)).max() > 1e-3
+    @pytest.mark.parametrize(
+        "names",
+        [{"eta": "learning_rate"}, {"max_depth": "depth"}, {"n_estimators": "iterations"}, {"num_trees": "iterations"},
+         {"reg_lambda": "l2_leaf_reg"}, {"random_state": "random_seed"}, {"objective": "loss_function"},
+         {"logging_level": "verbose"}, {"silent": "verbose"}],
+        ids=lambda names: next(iter(names)),
+    )  # fmt: skip
+    def test_parameters_by_other_names(self, catboost, names):
+        """As CatBoost itself takes them. Mutants: names not made CatBoost's own; ``iterations`` dropped."""
+        settings = {"learning_rate": 0.3, "depth": 3, "iterations": 5, "l2_leaf_reg": 7.0, "random_seed": 5,
+                    "loss_function": BoostingObjective(cutoff=3), "verbose": 0, "thread_count": 1}  # fmt: skip
+        values = {"logging_level": "Silent", "silent": True}
+        renamed = settings | {new: values.get(new, settings[old]) for new, old in names.items()}
+        for old in names.values():
+            del renamed[old]
+        expected, model = (plrank_catboost.train(given, self.pool(catboost)) for given in (settings, renamed))
+        assert model.tree_count_ == 5
+        np.testing.assert_array_equal(model.predict(TEST.features), expected.predict(TEST.features))
+
+    @pytest.mark.parametrize(
+        ("parameters", "options", "error", "message"),
+        [
+            ({"loss_function": "YetiRank"}, {}, TypeError, "objective must be a BoostingObjective, got 'YetiRank'"),
+            ({}, {"objective": "x"}, TypeError, "objective must be a BoostingObjective, got 'x'"),
+            ({"eval_metric": "NDCG"}, {}, TypeError, "metric must be a RankingMetric, got 'NDCG'"),
+            ({"boosting_type": "Ordered"}, {}, ValueError, "boosting_type must be 'Plain' where trees .*got 'Ordered'"),
+            ({"od_type": "IncToDec"}, {}, ValueError, "od_type must be 'Iter'"),
+            ({"model_shrink_rate": 0.1}, {}, ValueError, "model_shrink_rate cannot be used where trees are fitted one"),
+            ({"save_snapshot": True}, {}, ValueError, "save_snapshot cannot be used"),
+            ({"n_estimators": 3}, {"num_boost_round": 3}, Exception, "only one of the parameters iterations, n_est"),
+            ({"num_boost_round": 3}, {"num_boost_round": 3}, ValueError, "num_boost_round must be given once"),
+            ({"od_wait": 3}, {}, ValueError, "eval_pool must be given for early_stopping_rounds"),
+            ({"no_such_parameter": 3}, {}, Exception, "no_such_parameter"),
+            ({"iterations": 0}, {}, ValueError, "iterations must be at least 1"),
+        ],
+    )
+    def test_parameters_that_are_refused(self, catboost, parameters, options, error, message):
+        """By name, and none is dropped in silence. Mutants: an entry missing in ``OF_MODELS``; AttributeError."""
+        with pytest.raises(error, match=message):
+            plrank_catboost.train(CATBOOST | parameters, self.pool(catboost), **options)
+
+    def test_printed_rounds(self, catboost, capfd):
+        """The metric's, and nothing of the trees. Mutant: ``verbose`` handed on to each tree."""
+        plrank_catboost.train(CATBOOST | {"verbose": 2}, self.pool(catboost), 5, eval_pool=self.pool(catboost, TEST))
+        lines = capfd.readouterr().out.splitlines()
+        assert [line.split(":")[0] for line in lines] == ["1", "3"]
+        assert all("ndcg_plrank@10" in line for line in lines)
+
+    @pytest.mark.parametrize("baseline", [False, True])
+    def test_resumed_rounds(self, catboost, baseline):
+        """From ``init_model`` as in one go, up to rounding. Mutants: rounds from 0; the baseline twice."""
+        start = {"baseline": np.random.default_rng(0).normal(size=(TRAIN.n_docs, 1))} if baseline else {}
+
+        def train(rounds, init_model=None):
+            return plrank_catboost.train(
+                CATBOOST, self.pool(catboost, **start), rounds, objective=BoostingObjective(method="cmc"),
+                init_model=init_model,
+            )  # fmt: skip
+
+        whole, resumed = train(4), train(2, train(2))
+        assert resumed.tree_count_ == 4
+        np.testing.assert_allclose(resumed.predict(TRAIN.features), whole.predict(TRAIN.features), atol=1e-5)
+
+    def test_cross_validation(self, catboost):
+        """Each fold is a training on the other queries. Mutants: folds of documents; the spread of all for the mean."""
+        pool, folds = self.pool(catboost), 3
+        result = plrank_catboost.cv(CATBOOST, pool, 4, fold_count=folds, partition_random_seed=1)
+        fold_of_query = np.random.default_rng(1).permutation(TRAIN.n_queries) % folds
+        histories = []
+        for fold in range(folds):
+            rows = (fold_of_query == fold)[QUERY]
+            history = {}
+            plrank_catboost.train(
+                CATBOOST, pool.slice(np.flatnonzero(~rows)), 4, eval_pool=pool.slice(np.flatnonzero(rows)),
+                evals_result=history,
+            )  # fmt: skip
+            histories.append(history["ndcg_plrank@10"])
+        np.testing.assert_array_equal(result["test-ndcg_plrank@10-mean"], np.mean(histories, axis=0))
+        np.testing.assert_array_equal(result["test-ndcg_plrank@10-std"], np.std(histories, axis=0, ddof=1))
+        with pytest.raises(ValueError, match="fold_count must be at most 60, got 61"):
+            plrank_catboost.cv(CATBOOST, pool, 1, fold_count=61)
+
+    def test_ranker(self, catboost):
+        """scikit-learn's manner: cloned, pickled, scored. Mutants: parameters of the trees lost; a model of its own."""
+        base = pytest.importorskip("sklearn.base")
+        expected = plrank_catboost.train(CATBOOST, self.pool(catboost), 5).predict(TEST.features)
+        ranker = plrank_catboost.Ranker(loss_function=BoostingObjective(), iterations=5, **CATBOOST)
+        for estimator in (ranker, base.clone(ranker), pickle.loads(pickle.dumps(ranker))):
+            fitted = estimator.fit(TRAIN.features, TRAIN.labels, group_id=QUERY)
+            assert fitted is estimator
+            np.testing.assert_array_equal(fitted.predict(TEST.features), expected)
+            assert fitted.get_params().keys() == ranker.get_params().keys()
+        np.testing.assert_array_equal(pickle.loads(pickle.dumps(ranker)).predict(TEST.features), expected)
+        assert 0.0 < ranker.score(self.pool(catboost, TEST)) < 1.0
+        stopped = plrank_catboost.Ranker(iterations=100, **CATBOOST | {"learning_rate": 0.5}).fit(
+            self.pool(catboost), eval_set=self.pool(catboost, TEST), early_stopping_rounds=4
+        )
+        assert stopped.tree_count_ < 90
+        more = base.clone(ranker).fit(self.pool(catboost), init_model=ranker)
+        assert more.tree_count_ == 10
 
     def test_early_stopping_takes_the_first_of_equals(self, catboost):
         class Constant(RankingMetric):
