@@ -171,7 +171,7 @@ def draw(tables: dict[str, list], path: str) -> None:
         panel.remove()
     figure.supxlabel("microseconds of one processor per query", fontsize="medium")
     figure.supylabel("relative error of the gradient", fontsize="medium")
-    grid[0, 0].legend(fontsize="small")
+    grid[0, 0].legend(fontsize="small", loc="lower left")
     figure.savefig(path, dpi=110)
 
 

@@ -39,7 +39,7 @@ proportional = merit / merit.sum() * attention.sum()
 axes.plot(places, proportional, "k_", markersize=38, markeredgewidth=1.5, label="in proportion to merit")
 axes.set_xticks(places, [f"{value:g}" for value in merit])
 axes.set(xlabel="merit of the document", ylabel="expected exposure")
-axes.legend(frameon=False)
+axes.legend(frameon=False, loc="upper right")
 
 # %%
 # What fairness costs: the expected metric of both policies, over that of the best ranking.

@@ -57,7 +57,7 @@ def draw_learning_curve(path: str | os.PathLike[str], results: Mapping[str, Any]
         ylabel=label,
         title=f"{results['method']}, {results['data']['train']['name']}",
     )
-    quality.legend()
+    quality.legend(loc="lower right")
     quality.grid(alpha=0.3)
 
     trained = history[1:]

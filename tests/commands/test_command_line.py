@@ -44,8 +44,8 @@ def python(*arguments, **options):
     )
 
 
-def finished(process, timeout=120):
-    out, err = process.communicate(timeout=timeout)
+def finished(process):
+    out, err = process.communicate()
     return process.returncode, out, err
 
 

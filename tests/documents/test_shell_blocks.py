@@ -73,9 +73,7 @@ def test_blocks_run_in_order(document, newcomer):
     folder, environment = newcomer
     for block in blocks(document):
         flags = "-n" if NOT_RUN.match(block) else "-eu"
-        done = subprocess.run(
-            ["bash", flags, "-c", block], cwd=folder, env=environment, capture_output=True, text=True, timeout=550
-        )
+        done = subprocess.run(["bash", flags, "-c", block], cwd=folder, env=environment, capture_output=True, text=True)
         assert done.returncode == 0, f"{block}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
 
 

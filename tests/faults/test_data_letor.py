@@ -241,7 +241,7 @@ def spelt_files(draw):
     return "\n".join(lines)
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 @given(text=spelt_files(), n_features=st.none() | st.integers(1, 12))
 def test_every_line_gives_its_numbers_or_is_refused(tmp_path, text, n_features):
     """However numbers are spelt. Mutants: a signed last index let through (features were cut off silently); a signed
@@ -275,7 +275,7 @@ LINES = st.one_of(
 )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 @given(lines=st.lists(LINES, min_size=1, max_size=5), end=st.sampled_from(["", "\n", "\r\n"]), zero_based=st.booleans())
 def test_against_an_independent_parser(tmp_path, lines, end, zero_based):
     """Mutants: qid pattern without its end; query change found by text only; index 0 accepted; columns of a zero-based

@@ -35,7 +35,7 @@ def test_memory_is_written_before_it_is_read(level):
             **os.environ, "PLRANK_FAST_SIMD": level, "PYTHONMALLOC": "malloc",
             "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[1]), *sys.path]),
         },
-        capture_output=True, text=True, timeout=600,
+        capture_output=True, text=True,
     )  # fmt: skip
     assert answer.returncode == 0, answer.stderr[-2000:]
     reports = re.split(r"(?m)^==\d+== \n", answer.stderr)

@@ -113,20 +113,20 @@ def test_output_is_not_touched_before_it_is_drawn():
 
 
 def interrupted(call, after):
-    """What becomes of a call that Ctrl-C meets ``after`` so many seconds."""
+    """What becomes of a call that Ctrl-C meets ``after`` so many seconds of the processor."""
     program = f"""
         import os, signal, sys, time, numpy as np, plrank_fast as plr
         from plrank_fast import losses
         rng = np.random.default_rng(0)
         out, big = np.full(500, 7.0), np.full(200_000, 7.0)
         handler = signal.getsignal(signal.SIGINT)
-        signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
-        signal.setitimer(signal.ITIMER_REAL, {after})
-        start = time.perf_counter()
+        signal.signal(signal.SIGPROF, lambda *_: signal.raise_signal(signal.SIGINT))
+        signal.setitimer(signal.ITIMER_PROF, {after})
+        start = time.process_time()
         try:
             {call}
         except KeyboardInterrupt:
-            print(time.perf_counter() - start - {after})
+            print(time.process_time() - start - {after})
         if sys.platform == "linux":
             print(int(open("/proc/self/status").read().split("VmHWM:")[1].split()[0]) / 1024)
         assert (out == 7).all() and (big == 7).all()
@@ -134,7 +134,7 @@ def interrupted(call, after):
         assert plr.pl_rank_3([0.0, 1.0], [1.0, 0.0], [1.0], n_samples=5).shape == (2,)
     """
     answer = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=300, env=os.environ
+        [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, env=os.environ
     )
     assert answer.returncode == 0, answer.stderr
     return dict(zip(("seconds", "megabytes"), answer.stdout.split(), strict=False))

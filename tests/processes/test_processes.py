@@ -38,11 +38,11 @@ expected = call()
 """
 
 
-def run(code, timeout=120, **environment):
+def run(code, **environment):
     """Run ``BATCH`` and ``code`` in a process of its own; its output."""
     answer = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", BATCH + textwrap.dedent(code)],
-        env={**os.environ, **environment}, capture_output=True, text=True, timeout=timeout,
+        env={**os.environ, **environment}, capture_output=True, text=True,
     )  # fmt: skip
     assert answer.returncode == 0, answer.stderr
     return answer.stdout
@@ -118,7 +118,7 @@ def test_pools_of_processes(method):
         team = 1 if "{method}" == "fork" else min(TEAM, processors)
         with multiprocessing.get_context("{method}").Pool(2) as pool:
             answers = [pool.apply_async(eval, (work, names)) for _ in range(6)]
-            answers = [answer.get(60) for answer in answers]
+            answers = [answer.get() for answer in answers]
         print(all((gradient == expected).all() and size == team for gradient, size in answers))
     """) == "True\n"  # fmt: skip
 
@@ -155,18 +155,17 @@ def test_workers_of_joblib_share_the_processors():
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no interval timers on this system")
 def test_signal_storm():
-    """A handler that runs a thousand times a second changes no bit."""
+    """A handler that runs a hundred times, once in a millisecond, changes no bit."""
     assert run("""
         import signal
         caught = []
         signal.signal(signal.SIGALRM, lambda *_: caught.append(1))
         signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
-        stop = time.perf_counter() + 1.0
-        while time.perf_counter() < stop:
+        while len(caught) < 100:
             assert (call() == expected).all()
         signal.setitimer(signal.ITIMER_REAL, 0)
-        print(len(caught) > 10)
-    """) == "True\n"  # fmt: skip
+        print("no other bits")
+    """) == "no other bits\n"  # fmt: skip
 
 
 FAILING_MALLOC = """
@@ -297,7 +296,6 @@ def test_memory_runs_out_in_every_function(failing_malloc, n_threads):
         print(len(failed), "failed cleanly;", sorted({**BATCHES, **OTHERS}.keys() - failed))
         assert (call() == expected).all()
         """.replace("FOLDER", repr(str(Path(__file__).parents[1]))).replace("N_THREADS", str(n_threads)),
-        timeout=500,
         LD_PRELOAD=str(failing_malloc),
     )
     # these allocate nothing themselves: NumPy does

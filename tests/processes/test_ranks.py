@@ -95,7 +95,7 @@ def launched(tmp_path_factory):
         [*launcher, __file__, str(folder)], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     try:
-        out, err = process.communicate(timeout=240)
+        out, err = process.communicate()
     finally:
         process.terminate()  # of a launcher that is killed the processes would go on
         process.wait()

@@ -82,7 +82,7 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*
 def run(code, *arguments, **environment):
     answer = subprocess.run(
         [sys.executable, "-c", CALL + textwrap.dedent(code), *arguments],
-        env={**os.environ, **environment}, capture_output=True, text=True, timeout=120,
+        env={**os.environ, **environment}, capture_output=True, text=True,
     )  # fmt: skip
     assert answer.returncode == 0, answer.stderr
     return answer.stdout

@@ -165,3 +165,19 @@ def test_every_test_stands_in_a_folder_that_conftest_describes():
     files = list(tests.rglob("test_*.py"))
     assert {path.parent.relative_to(tests).as_posix() for path in files} == set(described)
     assert len({path.name for path in files}) == len(files)  # they are imported by their bare names
+
+
+def test_no_test_depends_on_a_clock():
+    """Programs that tests start have no time limit of their own, and legends have a place, for to look for the best one
+    takes more than a second on a busy machine, which is a warning. Mutants: ``timeout=60`` in a test; ``legend()``."""
+
+    def calls(*folders):
+        for path in [path for folder in folders for path in (ROOT / folder).rglob("*.py")]:
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                    yield path.name, node.func.attr, {word.arg for word in node.keywords}
+
+    limited = [at for at, _, words in calls("tests") if "timeout" in words and at.startswith("test_")]
+    assert limited == ["test_lone_query.py"]  # a thread that must not end
+    drawn = calls("plrank_fast", "examples", "docs")
+    assert [at for at, name, words in drawn if name == "legend" and "loc" not in words] == []
