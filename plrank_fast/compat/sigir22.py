@@ -124,8 +124,9 @@ def _estimate(
 ) -> FloatArray:
     """Gradient of the estimator of the library called ``name``."""
     options: dict[str, Any] = {"offsets": offsets, "n_threads": n_threads}
+    labels = validation.real_array(labels, "labels")
     if sampled_rankings is not None:
-        options["rankings"] = sampled_rankings
+        options["rankings"] = validation.integer_array(sampled_rankings, "sampled_rankings")
     else:
         options |= {"n_samples": _samples(n_samples, "sampled_rankings"), "rng": _source(rng)}
     gradient: FloatArray = getattr(plrank_fast, name)(scores, labels, rank_weights, **options)
@@ -283,7 +284,7 @@ def placement_policy_gradient(
 
 def _loss_or_gradient(name: str, rank_weights: ArrayLike, labels: ArrayLike, scores: Any, *options: Any) -> Any:
     of_tensorflow = type(scores).__module__.partition(".")[0] == "tensorflow"
-    log_weights = scores.numpy() if of_tensorflow else np.asarray(scores)
+    log_weights = scores.numpy() if of_tensorflow else validation.as_array(scores, "scores")
     if log_weights.ndim == 2 and log_weights.shape[1] == 1:
         log_weights = log_weights[:, 0]
     gradient = _estimate(name, rank_weights, labels, log_weights, *options)
@@ -369,8 +370,8 @@ def _stochasticrank(
     validation.given_with_rankings(sampled_values, sampled_rankings)
     if sampled_values is None:
         return plrank_fast.stochastic_rank(
-            scores, labels, rank_weights, noise=noise, offsets=offsets, n_threads=n_threads,
-            n_samples=_samples(n_samples, "sampled_values"), rng=_source(rng),
+            scores, validation.real_array(labels, "labels"), rank_weights, noise=noise, offsets=offsets,
+            n_threads=n_threads, n_samples=_samples(n_samples, "sampled_values"), rng=_source(rng),
         )  # fmt: skip
     validation.excluded(offsets, "offsets", "sampled_values", "which are those of one query")
     scores_ = validation.real_array(scores, "scores")
@@ -502,6 +503,10 @@ def gumbel_sample_rankings(
     gumbel_scores : ndarray, shape (N, n_docs), or None
         Scores with the noise that the rankings follow; drawn by NumPy, which takes longer.
     """
+    _check_flags(
+        inverted=inverted, doc_prob=doc_prob, prob_per_rank=prob_per_rank, return_gumbel=return_gumbel,
+        return_full_rankings=return_full_rankings,
+    )  # fmt: skip
     scores, ranks = _scores_and_ranks(log_scores, cutoff)
     noisy = None
     if return_gumbel:
@@ -537,6 +542,7 @@ def normal_sample_rankings(
     normal_scores : ndarray, shape (N, n_docs), or None
         Scores with noise, with ``return_gumbel``.
     """
+    _check_flags(inverted=inverted, return_gumbel=return_gumbel, return_full_rankings=return_full_rankings)
     scores, ranks = _scores_and_ranks(log_scores, cutoff)
     noisy = scores + _generator(rng).normal(size=(validation.count(n_samples, "n_samples", 1), scores.size))
     every = _descending(noisy, scores.size if return_full_rankings else ranks)
@@ -561,10 +567,16 @@ def sample_rankings(
     rankings, inverted_rankings, probabilities
         As returned by `gumbel_sample_rankings`, and ``probabilities_per_rank`` with ``prob_per_rank``.
     """
+    _check_flags(prob_per_rank=prob_per_rank)
     every, inverse, chances, per_rank, _ = gumbel_sample_rankings(
         log_scores, n_samples, cutoff, inverted=True, doc_prob=True, prob_per_rank=True, rng=rng
     )
     return (every, inverse, chances, per_rank) if prob_per_rank else (every, inverse, chances)
+
+
+def _check_flags(**flags: Any) -> None:
+    for name, value in flags.items():
+        validation.flag(value, name)
 
 
 def _generator(rng: RandomState) -> np.random.Generator:
@@ -573,7 +585,7 @@ def _generator(rng: RandomState) -> np.random.Generator:
 
 def _scores_and_ranks(log_scores: ArrayLike, cutoff: int | None) -> tuple[FloatArray, int]:
     scores = validation.real_array(log_scores, "log_scores")
-    return scores, min(scores.size, validation.count(cutoff, "cutoff", 0) if cutoff else scores.size)
+    return scores, min(scores.size, validation.ranks_that_count(cutoff) or scores.size)
 
 
 def _descending(noisy: FloatArray, ranks: int) -> Rankings:
