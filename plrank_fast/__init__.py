@@ -48,6 +48,7 @@ Each module imports only modules listed above it::
     _core/losses        losses of labels      loss  likelihood  pairs  ranks  losses
     .                   the C interface       cython_plrank
     ------------------  compiled above, thin Python below
+    _shared             files, memory         files  memory
     .                   arguments, errors     extras  validation  build
                         public functions      rank_weights  offsets  sampling  metrics  losses  gradients
                                               policy_gradients  probabilities  distribution  rewards

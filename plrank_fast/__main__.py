@@ -77,12 +77,14 @@ def _in_command_line_terms(error: Exception, arguments: argparse.Namespace, pars
         return re.sub(r"^\w+(?= )", lambda word: options.get(word[0], word[0]), message)
     if isinstance(error, OSError):
         message = f"{filename}: {error.strerror}"
+    named = []
     for name, option in options.items():
         values = getattr(arguments, name, None)
         for value in values if isinstance(values, list) else [values]:
             if isinstance(value, str) and Path(value) in (Path(filename), *Path(filename).parents):
-                return f"argument {option}: {message}"
-    return message
+                named.append((len(Path(value).parts), option))
+    nearest = max(named, key=lambda parts_and_option: parts_and_option[0], default=None)
+    return f"argument {nearest[1]}: {message}" if nearest else message
 
 
 if __name__ == "__main__":

@@ -34,9 +34,9 @@ def make_bar(
         initial=initial,
         bar_format=layout,
         leave=leave,
-        disable=quiet,
+        disable=quiet or sys.stderr is None,  # closed by whoever started the process
         # a log file gets a line now and then, a terminal a live one
-        mininterval=0.2 if sys.stderr.isatty() else 5.0,
+        mininterval=0.2 if sys.stderr is not None and sys.stderr.isatty() else 5.0,
         miniters=0,
         ncols=min(MAX_COLUMNS, shutil.get_terminal_size().columns),
     )

@@ -16,12 +16,13 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import plrank_fast as plr
+from plrank_fast._shared.files import refuse_overwriting, write_atomically
 from plrank_fast.commands import claims
+from plrank_fast.commands.options import some_path
 from plrank_fast.commands.timing import ONE_ANSWER, Workload, seconds_per_epoch
 from plrank_fast.data import PROFILES
 from plrank_fast.extras import import_extra
 from plrank_fast.progress_bar import make_bar
-from plrank_fast.training.archive import write_atomically
 from plrank_fast.training.interruption import EXIT_STATUS
 
 METHODS = ("pl_rank_1", "pl_rank_2", "pl_rank_3", "pl_rank_cmc", "pl_rank_exact")
@@ -132,8 +133,8 @@ def add_bench(commands: Any) -> None:
     parser.add_argument("--queries", type=_positive, default=96, metavar="N", help="sample to measure on (default 96)")
     parser.add_argument("--spread", type=_not_negative, default=1.0, metavar="STD", help="of the scores (default 1)")
     parser.add_argument("--seconds", type=_not_negative, default=0.2, metavar="S", help="per cell (default 0.2)")
-    parser.add_argument("--picture", metavar="PNG", help="draw cost against K into this file")
-    parser.add_argument("--json", metavar="FILE", help="write the figures into this file")
+    parser.add_argument("--picture", type=some_path, metavar="PNG", help="draw cost against K into this file")
+    parser.add_argument("--json", type=some_path, metavar="FILE", help="write the figures into this file")
     parser.add_argument(
         "--claims", action="store_true", help="measure the figures that README and docs state instead, side by side"
     )
@@ -162,6 +163,8 @@ def run(arguments: argparse.Namespace) -> int:
         for line in claims.report(arguments.seconds):
             print(line, flush=True)
         return 0
+    written = {name: [path] for name in ("json", "picture") if (path := getattr(arguments, name))}
+    refuse_overwriting([], **written)
     if arguments.picture:
         import_extra("matplotlib.figure", "bench")  # what is missing is told now and not after the measurement
     measured: list[Cell] = []

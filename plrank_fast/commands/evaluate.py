@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from plrank_fast.commands.options import CACHE_HELP, EMPTY_HELP, MODEL, check_threads, empty_value
+from plrank_fast._shared.files import refuse_overwriting, write_atomically
+from plrank_fast.commands.options import CACHE_HELP, EMPTY_HELP, MODEL, caches, check_threads, empty_value, some_path
 from plrank_fast.training.config import TrainingConfig
 
 
@@ -17,16 +18,18 @@ def add_evaluate(commands: Any) -> None:
         description="Score LETOR files with a trained network and compute NDCG.",
         allow_abbrev=False,
     )
-    parser.add_argument("model", metavar="MODEL", help=f"the {MODEL} of a run")
-    parser.add_argument("file", nargs="+", metavar="FILE", help="LETOR files, plain or gzipped")
+    parser.add_argument("model", type=some_path, metavar="MODEL", help=f"the {MODEL} of a run")
+    parser.add_argument("file", nargs="+", type=some_path, metavar="FILE", help="LETOR files, plain or gzipped")
     parser.add_argument("--cutoff", type=int, metavar="K", help="NDCG@K (default: the one trained for)")
     parser.add_argument(
         "--empty", type=empty_value, metavar="VALUE|drop", help=EMPTY_HELP.format("default: as trained")
     )
     parser.add_argument("--threads", dest="n_threads", type=int, default=-1, metavar="N", help="default: all")
-    parser.add_argument("--cache", metavar="FOLDER", help=CACHE_HELP)
-    parser.add_argument("--json", metavar="FILE", help="write the metrics here")
-    parser.add_argument("--scores", metavar="FILE", help="write one score per document here, in the order of the files")
+    parser.add_argument("--cache", type=some_path, metavar="FOLDER", help=CACHE_HELP)
+    parser.add_argument("--json", type=some_path, metavar="FILE", help="write the metrics here")
+    parser.add_argument(
+        "--scores", type=some_path, metavar="FILE", help="write one score per document here, in the order of the files"
+    )
     parser.set_defaults(run=evaluate, parser=parser)
 
 
@@ -35,8 +38,13 @@ def evaluate(arguments: argparse.Namespace) -> int:
     if arguments.cutoff is not None and arguments.cutoff < 1:
         raise ValueError(f"cutoff must be at least 1, got {arguments.cutoff}")
     check_threads(arguments.n_threads)
+    refuse_overwriting(
+        [arguments.model, *arguments.file],
+        cache=caches(arguments.cache),
+        json=[arguments.json] if arguments.json else [],
+        scores=[arguments.scores] if arguments.scores else [],
+    )
 
-    from plrank_fast.training.archive import write_atomically
     from plrank_fast.training.evaluation import evaluate_scores
     from plrank_fast.training.network import set_model_threads
     from plrank_fast.training.report import empty_queries, metrics_table, queries_without_relevant, write_json

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
+from plrank_fast.data.letor_cache import SUFFIX
 from plrank_fast.training.config import DROP
 
 EMPTY_HELP = "what a query without relevant documents counts in the mean of NDCG over queries ({}); drop: left out"
@@ -15,6 +17,18 @@ def check_threads(n_threads: int | None) -> None:
     """Refuse 0 threads before anything is loaded."""
     if n_threads == 0:
         raise ValueError("n_threads must be positive, or negative to count from the end, got 0")
+
+
+def some_path(text: str) -> str:
+    """Parse the name of a file or folder; "" would mean the working folder, or that the option was not given."""
+    if not text:
+        raise argparse.ArgumentTypeError("must name a file or folder, got ''")
+    return text
+
+
+def caches(folder: str | None) -> list[Path]:
+    """List the caches that may be replaced in a folder."""
+    return [] if folder is None else list(Path(folder).glob("*" + SUFFIX))
 
 
 def empty_value(text: str) -> float | str:

@@ -8,6 +8,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from plrank_fast._shared.files import refuse_overwriting
+from plrank_fast.commands.options import some_path
 from plrank_fast.data import PROFILES
 from plrank_fast.extras import import_extra
 from plrank_fast.progress_bar import make_bar
@@ -17,6 +19,7 @@ from plrank_fast.validation import at_least, count
 
 PARTS = ("cost", "length", "curves", "settings", "disparity")
 DEFAULT_MINUTES, DEFAULT_OUTPUT = 60.0, "runs/reproduce"
+SUFFIXES = (".jsonl", ".html", ".csv", ".svg", ".png")  # of the files in the output folder
 LAYOUT = "{desc} {percentage:3.0f}%|{bar}| {elapsed}{postfix}"
 
 
@@ -30,12 +33,17 @@ def add_reproduce(commands: Any) -> None:
         allow_abbrev=False,
     )
     parser.add_argument("--minutes", type=float, default=DEFAULT_MINUTES, metavar="M", help="in all (default 60)")
-    parser.add_argument("--output", default=DEFAULT_OUTPUT, metavar="FOLDER", help=f"default {DEFAULT_OUTPUT}")
+    parser.add_argument(
+        "--output", type=some_path, default=DEFAULT_OUTPUT, metavar="FOLDER", help=f"default {DEFAULT_OUTPUT}"
+    )
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS), help="experiments (default: all)")
     parser.add_argument("--shapes", nargs="+", choices=list(PROFILES), default=list(PROFILES), help="data shapes")
     parser.add_argument("--cutoffs", nargs="+", type=int, default=list(CUTOFFS), metavar="K")
     parser.add_argument(
-        "--data", metavar="FOLDER", help="train on train.txt, vali.txt and test.txt in this folder or in its folds"
+        "--data",
+        type=some_path,
+        metavar="FOLDER",
+        help="train on train.txt, vali.txt and test.txt in this folder or in its folds",
     )
     parser.add_argument("--overwrite", action="store_true", help="replace an earlier run in the folder")
     parser.add_argument("--quiet", action="store_true", help="no progress bar")
@@ -64,8 +72,10 @@ def reproduce(arguments: argparse.Namespace) -> int:
     at_least(arguments.minutes, "minutes", 0)
     for cutoff in arguments.cutoffs:
         count(cutoff, "cutoffs", 1)
+    folder = Path(arguments.output)
     if arguments.data:
-        find_folds(arguments.data)
+        inputs = [path for fold in find_folds(arguments.data) for path in fold.paths]
+        refuse_overwriting(inputs, output=[path for path in folder.glob("*") if path.suffix in SUFFIXES])
     settings = Settings(
         minutes=arguments.minutes,
         parts=tuple(name for name in PARTS if name in arguments.parts),
@@ -73,7 +83,6 @@ def reproduce(arguments: argparse.Namespace) -> int:
         data=arguments.data,
         cutoffs=tuple(sorted(set(arguments.cutoffs))),
     )
-    folder = Path(arguments.output)
     folder.mkdir(parents=True, exist_ok=True)
     with ExitStack() as until_reported:
         until_reported.enter_context(locked_folder(folder))

@@ -9,7 +9,8 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from plrank_fast.commands.options import CACHE_HELP, EMPTY_HELP, MODEL, check_threads, empty_value
+from plrank_fast._shared.files import refuse_overwriting
+from plrank_fast.commands.options import CACHE_HELP, EMPTY_HELP, MODEL, caches, check_threads, empty_value, some_path
 from plrank_fast.data import PROFILES
 from plrank_fast.extras import import_extra
 from plrank_fast.training.config import (
@@ -41,10 +42,14 @@ def add_train(commands: Any) -> None:
         allow_abbrev=False,
     )
     data = parser.add_argument_group("data (files or a profile)")
-    data.add_argument("--train", nargs="+", metavar="FILE", help="LETOR training files, plain or gzipped")
-    data.add_argument("--vali", nargs="+", metavar="FILE", help="LETOR validation files; they choose the best epoch")
-    data.add_argument("--test", nargs="+", metavar="FILE", help="LETOR test files (optional)")
-    data.add_argument("--cache", metavar="FOLDER", help=CACHE_HELP)
+    data.add_argument(
+        "--train", nargs="+", type=some_path, metavar="FILE", help="LETOR training files, plain or gzipped"
+    )
+    data.add_argument(
+        "--vali", nargs="+", type=some_path, metavar="FILE", help="LETOR validation files; they choose the best epoch"
+    )
+    data.add_argument("--test", nargs="+", type=some_path, metavar="FILE", help="LETOR test files (optional)")
+    data.add_argument("--cache", type=some_path, metavar="FOLDER", help=CACHE_HELP)
     data.add_argument("--profile", choices=list(PROFILES), help="generate data with the shape of this set")
     data.add_argument(
         "--queries",
@@ -106,9 +111,11 @@ def add_train(commands: Any) -> None:
     run = parser.add_argument_group("run")
     run.add_argument("--epochs", type=int, metavar="N", help=f"default {DEFAULT_EPOCHS}, or no limit with --minutes")
     run.add_argument("--minutes", type=float, metavar="M", help="stop after this long, time before a resume included")
-    run.add_argument("--output", metavar="FOLDER", help=f"default {DEFAULT_OUTPUT}")
+    run.add_argument("--output", type=some_path, metavar="FOLDER", help=f"default {DEFAULT_OUTPUT}")
     run.add_argument("--overwrite", action="store_true", help="replace an earlier run in the folder")
-    run.add_argument("--resume", metavar="FOLDER", help="continue the run in this folder; its settings hold")
+    run.add_argument(
+        "--resume", type=some_path, metavar="FOLDER", help="continue the run in this folder; its settings hold"
+    )
     run.add_argument(
         "--checkpoint-seconds",
         type=float,
@@ -161,7 +168,12 @@ def _new_run(given: dict[str, Any], until_reported: ExitStack, ranks: Any) -> An
     # as if it had been given, so that an error about the folder can say which option is to blame
     folder = Path(given.setdefault("output", DEFAULT_OUTPUT))
 
+    cache = given.get("cache")
+    _refuse_overwriting_data(source, cache, output=folder)
+
     def refuse_earlier_run() -> None:
+        if folder.exists() and not folder.is_dir():
+            raise ValueError(f"output {folder} is not a folder")
         if (folder / CHECKPOINT).exists() and "overwrite" not in given:
             raise ValueError(
                 f"output {folder} already holds a run: continue it with --resume {folder}, replace it with "
@@ -176,7 +188,6 @@ def _new_run(given: dict[str, Any], until_reported: ExitStack, ranks: Any) -> An
         refuse_earlier_run()
         if folder.is_dir():
             occupy()
-    cache = given.get("cache")
     with ranks.one_before_others() if cache else nullcontext():
         splits = source.load(normalize=config.normalize_features, cache=cache)
     limits = _pick(given, "epochs", "minutes") or {"epochs": DEFAULT_EPOCHS}
@@ -198,11 +209,20 @@ def _resumed_run(given: dict[str, Any], until_reported: ExitStack, ranks: Any) -
     if ranks.first and (folder / CHECKPOINT).exists():
         until_reported.enter_context(locked_folder(folder))
     run = TrainingRun.resume(folder, **_pick(given, "epochs", "minutes", "cache", *RUN_SETTINGS), ranks=ranks)
+    _refuse_overwriting_data(run.source, given.get("cache"), resume=folder)
     for kind, earlier in ((TrainingConfig, run.config), (Source, run.source)):
         for name, value in _settings(kind, given).items():
             if value != getattr(earlier, name):
                 raise ValueError(f"{name} contradicts the run in {folder}, which has {getattr(earlier, name)!r}")
     return run
+
+
+def _refuse_overwriting_data(source: Source, cache: str | None, **folder: Path) -> None:
+    from plrank_fast.training.loop import CHECKPOINT, HISTORY
+
+    ((name, place),) = folder.items()
+    written = [place / file for file in (CHECKPOINT, HISTORY, MODEL, RESULTS, PICTURE)]
+    refuse_overwriting(source.paths, cache=caches(cache), **{name: written})
 
 
 def _pick(given: dict[str, Any], *names: str) -> dict[str, Any]:

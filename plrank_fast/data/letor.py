@@ -21,6 +21,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
+from plrank_fast._shared.memory import require_bytes
 from plrank_fast.data.letor_cache import cached
 from plrank_fast.data.ranking_data import RankingData
 from plrank_fast.extras import import_extra
@@ -83,7 +84,8 @@ def load_letor(
     ValueError
         If a line is not valid (the message names file and line), or a query occurs in two files.
     MemoryError
-        If the dense features would not fit into this machine's memory; the message gives the size.
+        If the dense features would not fit into the memory that is available; the message gives the size, and the line
+        and feature that ask for it.
     OSError
         If a file cannot be opened.
     TypeError
@@ -143,7 +145,7 @@ def _read(
         parts.append((sparse, labels, lines))
     columns = max(1, *(lines.columns for _, _, lines in parts)) if n_features is None else n_features
     row_starts = np.cumsum([0, *(len(labels) for _, labels, _ in parts)])
-    _check_fits((int(row_starts[-1]), columns), dtype, ", ".join(paths))
+    _require_memory([lines for _, _, lines in parts], int(row_starts[-1]), columns, dtype)
     features = np.empty((int(row_starts[-1]), columns), dtype)
     starts = []
     for (sparse, labels, lines), row in zip(parts, row_starts.tolist(), strict=False):
@@ -157,6 +159,17 @@ def _read(
         qids=np.array(list(owner), np.str_) if string_qids else np.array(list(owner), np.int64),
         name=", ".join(Path(path).name for path in paths),
     )
+
+
+def _require_memory(files: Sequence[_CheckedLines], rows: int, columns: int, dtype: np.dtype[Any]) -> None:
+    """Raise MemoryError before a matrix is begun that does not fit, naming what made it so wide."""
+    widest = max(files, key=lambda lines: lines.columns)
+    if widest.columns == columns:
+        cause = f"{widest.path}, line {widest.widest_line}: feature {widest.widest_index} means a matrix that"
+        remedy = "renumber the features without gaps, or pass n_features= to have larger indices refused"
+    else:
+        cause, remedy = f"n_features = {columns} means a matrix that", "pass fewer"
+    require_bytes(rows * columns * dtype.itemsize, f"{cause}, {rows} x {columns} of {dtype},", f"; {remedy}")
 
 
 def _parse(
@@ -205,7 +218,7 @@ class _CheckedLines(io.BufferedIOBase):
 
     def __init__(self, file: BinaryIO, path: str, n_features: int | None, zero_based: bool, string_qids: bool) -> None:
         self.path = path
-        self.columns = 0
+        self.columns = self.widest_line = self.widest_index = 0
         self.line_of_row = array("q")
         self.query_starts = array("q")
         self.qids: list[int | str] = []
@@ -310,7 +323,8 @@ class _CheckedLines(io.BufferedIOBase):
         if column >= limit:
             highest = "2**31 - 1" if self._column_limit is None else f"n_features = {self._column_limit}"
             raise self.error(f"feature index {_shown(digits)} is beyond {highest}")
-        self.columns = max(self.columns, column + 1)
+        if column >= self.columns:
+            self.columns, self.widest_line, self.widest_index = column + 1, self._line_number, int(digits)
 
 
 @contextmanager
@@ -321,19 +335,6 @@ def _open(path: str | os.PathLike[str]) -> Iterator[Any]:
                 yield unpacked
         else:
             yield file
-
-
-def _check_fits(shape: tuple[int, int], dtype: np.dtype[Any], path: str) -> None:
-    """Raise before a matrix is begun that this machine cannot hold (Linux would kill the process half-way)."""
-    needed = shape[0] * shape[1] * dtype.itemsize
-    try:
-        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return
-    if needed > memory:
-        raise MemoryError(
-            f"{path}: {shape[0]} x {shape[1]} features need {needed / 1e9:.1f} GB of the {memory / 1e9:.1f} GB here"
-        )
 
 
 def _shown(text: bytes) -> str:

@@ -24,22 +24,22 @@ import platform
 import stat
 import struct
 import sys
-import tempfile
 import warnings
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from plrank_fast._shared.files import open_regular, replacing
 from plrank_fast.data.ranking_data import RankingData
 
 FAMILY = b"plrank_fast LETOR cache, format "
 MAGIC = FAMILY + b"1\n"
 PREFIX = struct.Struct("<QI")  # length and checksum of the header
+SUFFIX = ".letor-cache"
 ALIGNMENT = 64
 ARRAYS = ("features", "labels", "offsets", "qids")
 BLOCK_BYTES = 2**14
@@ -87,7 +87,7 @@ def cached(
     home = Path(folder) if folder is not None else Path(paths[0]).parent
     key = {"texts": [_relative(path, home) for path in paths], "options": dict(options)}
     digest = hashlib.blake2b(json.dumps(key, sort_keys=True).encode(), digest_size=5).hexdigest()
-    cache = home / f"{Path(paths[0]).name}.{digest}.letor-cache"
+    cache = home / f"{Path(paths[0]).name}.{digest}{SUFFIX}"
     try:
         return _opened(cache, paths, key)
     except (FileNotFoundError, NotADirectoryError, StaleCacheError):
@@ -124,7 +124,7 @@ def _opened(cache: Path, paths: Sequence[str], key: Mapping[str, Any]) -> Rankin
     OSError
         If it cannot be read.
     """
-    with open(cache, "rb") as file:
+    with open_regular(cache) as file:
         first_line = file.read(len(MAGIC))
         if first_line[: len(FAMILY)] != FAMILY:
             raise ValueError("it does not begin as a cache does")
@@ -200,19 +200,12 @@ def _write(cache: Path, data: RankingData, header: Mapping[str, Any], mode: int)
         described[name]["start"] = start
         start = -(-(start + bytes_of[name].nbytes) // ALIGNMENT) * ALIGNMENT
     text = json.dumps({**header, "arrays": described}).encode()
-    handle, temporary = tempfile.mkstemp(prefix=f"{cache.name}.", suffix=".tmp", dir=cache.parent)
-    try:
-        with open(handle, "wb") as file:
-            file.write(MAGIC + PREFIX.pack(len(text), zlib.crc32(text)) + text)
-            for name in ARRAYS:
-                file.seek(described[name]["start"])
-                file.write(bytes_of[name])
-        os.chmod(temporary, stat.S_IMODE(mode) & 0o666 | stat.S_IRUSR | stat.S_IWUSR)
-        os.replace(temporary, cache)
-    except BaseException:
-        with suppress(OSError):
-            os.remove(temporary)
-        raise
+    with replacing(cache, shared=True) as file:
+        file.write(MAGIC + PREFIX.pack(len(text), zlib.crc32(text)) + text)
+        for name in ARRAYS:
+            file.seek(described[name]["start"])
+            file.write(bytes_of[name])
+        os.chmod(file.name, stat.S_IMODE(mode) & 0o666 | stat.S_IRUSR | stat.S_IWUSR)
 
 
 def _relative(path: str, folder: Path) -> str:

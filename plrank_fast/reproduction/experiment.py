@@ -14,11 +14,11 @@ import numpy as np
 
 import plrank_fast as plr
 from plrank_fast import __version__
+from plrank_fast._shared.files import write_atomically
 from plrank_fast.extras import import_extra
 from plrank_fast.reproduction import cost, learning, methods
 from plrank_fast.reproduction.cells import Figures, Part
 from plrank_fast.reproduction.results_file import ResultsFile
-from plrank_fast.training.archive import write_atomically
 
 RESULTS, REPORT = "results.jsonl", "report.html"
 # How the time is divided among the parts; what one does not use goes to those after it.

@@ -13,8 +13,8 @@ NAMES = {
 }
 
 
-def find_folds(folder: str) -> list[Path]:
-    """Give the folders in which ``train.txt``, ``vali.txt`` and ``test.txt`` stand: this one, or those within it.
+def find_folds(folder: str) -> list[Source]:
+    """Find ``train.txt``, ``vali.txt`` and ``test.txt`` in a folder, or in the folders within it.
 
     Raises
     ------
@@ -27,15 +27,14 @@ def find_folds(folder: str) -> list[Path]:
         raise ValueError(
             f"data {folder} has no train.txt, vali.txt and test.txt, in itself or in folders such as Fold1"
         )
-    return folds
+    files = [[(str(_file(fold, part)),) for part in NAMES] for fold in folds]
+    return [Source(train, vali, test) for train, vali, test in files]
 
 
 def load_fold(folder: str, number: int) -> Splits:
     """Read a fold, normalised within queries; the folds take turns."""
     folds = find_folds(folder)
-    fold = folds[number % len(folds)]
-    files = {part: (str(_file(fold, part)),) for part in NAMES}
-    return Source(train=files["train"], vali=files["vali"], test=files["test"]).load(normalize=True)
+    return folds[number % len(folds)].load(normalize=True)
 
 
 def _file(folder: Path, part: str) -> Path | None:

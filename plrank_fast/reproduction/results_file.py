@@ -11,8 +11,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+from plrank_fast._shared.files import write_atomically
 from plrank_fast.reproduction.cells import Figures
-from plrank_fast.training.archive import write_atomically
 
 KIND = "plrank-fast reproduction"
 VERSION = 1

@@ -11,6 +11,7 @@ import hashlib
 import io
 import json
 import os
+import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -19,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plrank_fast import __version__
+from plrank_fast._shared.files import open_regular, write_atomically
 
 FORMAT_VERSIONS = {"checkpoint": 2, "model": 1}  # by kind; raised when a header gets or loses an entry
 
@@ -75,10 +77,11 @@ def read_archive(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any
     ValueError
         If the file is not of this kind, of another format version (the message names both), or damaged.
     OSError
-        If it cannot be read.
+        If it cannot be read, or is not a regular file.
     """
     path = Path(path)
-    first, newline, payload = path.read_bytes().partition(b"\n")
+    with open_regular(path) as file:
+        first, newline, payload = file.read().partition(b"\n")
     words = first.decode("ascii", "replace").split(" ")
     expected = f"this plrank-fast ({__version__}) reads {kind} format version {FORMAT_VERSIONS[kind]}"
     if not newline or len(words) != 4 or words[0] != "plrank-fast":
@@ -90,6 +93,10 @@ def read_archive(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any
     if hashlib.sha256(payload).hexdigest() != words[3]:
         raise ValueError(f"{kind} {path} is damaged: its contents do not match its SHA-256; {expected}")
     try:
+        with zipfile.ZipFile(io.BytesIO(payload)) as directory:
+            declared = sum(entry.file_size for entry in directory.infolist())
+        if declared > len(payload):  # nothing is compressed by `write_archive`
+            raise ValueError(f"its arrays would take {declared} bytes, more than the file has")
         with np.load(io.BytesIO(payload), allow_pickle=False) as archive:
             arrays = _in_order("=", {name: archive[name] for name in archive.files})
         header = json.loads(arrays.pop("header").tobytes())
@@ -121,44 +128,3 @@ def interpreting(path: str | os.PathLike[str], kind: str) -> Iterator[None]:
         raise ValueError(
             f"{kind} {os.fspath(path)} is of another version than plrank-fast {__version__}: {what}"
         ) from error
-
-
-def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
-    """Replace a file in one step: temporary file in the same folder, fsync, rename, fsync of the folder.
-
-    The temporary file has a fixed name, so that kills leave at most one behind; a folder has one writer. What is no
-    regular file, such as a pipe or a device, is written to as it is, and a link keeps pointing where it does.
-
-    Raises
-    ------
-    OSError
-        Naming ``path``.
-    """
-    target = Path(path).resolve()
-    try:
-        if target.exists() and not target.is_file():
-            target.write_bytes(content)
-        else:
-            _replace(target, content)
-    except OSError as error:  # a full disk says so without a name, and the temporary file's would mislead
-        raise OSError(error.errno, error.strerror, os.fspath(path)) from error
-
-
-def _replace(path: Path, content: bytes) -> None:
-    temporary = path.with_name(path.name + ".tmp")
-    try:
-        with open(temporary, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(OSError):  # the first error is the one to report
-            temporary.unlink(missing_ok=True)
-        raise
-    if os.name == "posix":  # elsewhere a folder cannot be opened
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)

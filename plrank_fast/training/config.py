@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal
 
 from plrank_fast.training.gradient_methods import AUTO, LOSSES, available_methods
-from plrank_fast.validation import count, flag, integer
+from plrank_fast.validation import LARGEST_COUNT, count, flag, integer
 
 OPTIMIZERS = ("sgd", "adam")
 INITIALIZATIONS = ("pytorch", "glorot")
@@ -130,7 +130,7 @@ class TrainingConfig:
         if self.empty != DROP and (isinstance(self.empty, str) or not math.isfinite(self.empty)):
             raise ValueError(f"empty must be a finite number or 'drop', got {self.empty!r}")
         if not all(_is_positive(units) for units in self.hidden):
-            raise ValueError(f"hidden must be layer sizes of at least 1, got {self.hidden}")
+            raise ValueError(f"hidden must be layer sizes of at least 1 and at most 2**62, got {self.hidden}")
         if not 0 < self.learning_rate <= HIGHEST_LEARNING_RATE[self.optimizer]:
             highest = f"{HIGHEST_LEARNING_RATE[self.optimizer]:g} for {self.optimizer}"
             raise ValueError(f"learning_rate must be positive and at most {highest}, got {self.learning_rate}")
@@ -190,8 +190,8 @@ class TrainingConfig:
 
 
 def _is_positive(value: Any) -> bool:
-    """Whether a value is a whole number of at least 1; True is none."""
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+    """Whether a value is a whole number of at least 1, as `count` has it; True is none."""
+    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= LARGEST_COUNT
 
 
 def describe_preset(name: str) -> str:

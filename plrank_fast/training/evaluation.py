@@ -64,7 +64,7 @@ def evaluate_scores(
         If a label is negative, or no document is relevant.
     """
     relevance = plr.gains(labels)
-    rank_weights = plr.dcg_weights(cutoff)
+    rank_weights = plr.dcg_weights(min(cutoff, int(np.diff(offsets).max(initial=0))))
     ideal = ideal_dcg(relevance, rank_weights, offsets)
     if not ideal.sum() > 0:
         raise ValueError("labels must include a relevant document (above 0); NDCG is not defined without one")

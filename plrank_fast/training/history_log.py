@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from plrank_fast._shared.files import open_regular
 from plrank_fast.validation import count
 
 Entry = dict[str, Any]
@@ -68,7 +69,7 @@ class HistoryLog:
         """
         content = b""
         if state["bytes"]:
-            with open(self.path, "rb") as file:
+            with open_regular(self.path) as file:
                 content = file.read(state["bytes"])
         digest = hashlib.sha256(content)
         if digest.hexdigest() != state["sha256"]:

@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 import plrank_fast as plr
 from plrank_fast import fairness
+from plrank_fast._shared.memory import require_bytes
 from plrank_fast.data import RankingData
 from plrank_fast.training.archive import Arrays, interpreting, read_archive, write_archive
 from plrank_fast.training.config import DCG, DISPARITY, TrainingConfig
@@ -41,6 +42,7 @@ ACTIVITIES = {
     "evaluation": "evaluation",
     "checkpoint": "checkpoints",
 }  # what the time of a run goes into, and what tables and pictures call it
+BYTES_OF_A_WEIGHT = 20  # float32: itself, its best value, its gradient and the two moments of Adam
 GROUPS = ("network/", "best/", "optimizer/")  # what the names of the arrays of a checkpoint begin with
 ORDER, SAMPLING = range(2)  # keys of the random streams
 REASONS = (None, "minutes", "epochs", "interrupted")  # to go on, or to stop; a later one comes before an earlier
@@ -143,11 +145,13 @@ class TrainingRun:
         self.model_threads = model_threads
         self.ranks = ranks
         self.progress = Progress()
+        needed = BYTES_OF_A_WEIGHT * n_weights(splits.train.n_features, config.hidden)
+        require_bytes(needed, f"hidden {' '.join(map(str, config.hidden))} means a network that")
         self.network = ScoringNetwork(splits.train.n_features, config.hidden, config.seed, config.initialization)
         self.best_weights = self.network.weights()
         self._optimizer = Optimizer(config.optimizer, self.network, config.learning_rate)
         self.method = resolve_method(config.method, splits.train.offsets, config.cutoff)
-        self._rank_weights = plr.dcg_weights(config.cutoff)
+        self._rank_weights = plr.dcg_weights(min(config.cutoff, int(splits.train.list_lengths.max())))
         self._relevance = self._training_relevance()
         self._fingerprints = splits.fingerprints()
         self._log = HistoryLog(self.folder / HISTORY)

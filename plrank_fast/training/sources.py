@@ -79,6 +79,11 @@ class Source:
                 if getattr(self, name) is not None:
                     raise ValueError(f"{name} only goes with a profile, got {getattr(self, name)}")
 
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """All files."""
+        return self.train + self.vali + self.test
+
     def load(self, *, normalize: bool, cache: str | None = None) -> Splits:
         """Read or generate all splits.
 

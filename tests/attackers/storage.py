@@ -152,7 +152,7 @@ class Disk:
             if not isinstance(file, int) and not os.path.exists(file):
                 self.spend(file)
             if "b" not in mode:
-                raise AssertionError(f"{file} is opened as text: write_atomically takes bytes")
+                raise AssertionError(f"{file} is opened as text: files are replaced as bytes")
             return io.BufferedWriter(_CountedFile(file, mode.replace("b", ""), self))
 
         return wrapper

@@ -2,6 +2,8 @@
 
 import inspect
 import itertools
+import os
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ pytest.importorskip("torch")
 pytest.importorskip("matplotlib")
 pytest.importorskip("sklearn")  # reads LETOR files
 
-from plrank_fast.training import archive
+from plrank_fast._shared import files
 from plrank_fast.training.history_log import HistoryLog
 from plrank_fast.training.loop import TrainingRun
 from plrank_fast.training.network import Optimizer
@@ -40,18 +42,21 @@ def test_the_best_epoch_is_not_the_last(storage):
     assert min(best) < EPOCHS
 
 
-def written_in_place(path, content):
-    with open(path, "wb") as file:
-        file.write(content)
+@contextmanager
+def written_in_place(target, shared):
+    with open(target, "wb") as file:
+        yield file
 
 
-def never_tidied(path, content):
-    written_in_place(path.with_name(path.name + ".tmp"), content)
-    archive.os.replace(path.with_name(path.name + ".tmp"), path)
+@contextmanager
+def never_tidied(target, shared):
+    with open(files.temporary_of(target), "wb") as file:
+        yield file
+    os.replace(files.temporary_of(target), target)
 
 
-def without_a_name(path, content):
-    archive._replace(archive.Path(path).resolve(), content)
+def without_a_name(path):
+    return files._replacing(path.resolve(), False)
 
 
 def rounded(state):
@@ -89,9 +94,9 @@ def resumed(change):
 @pytest.mark.parametrize(
     ("owner", "name", "wrong", "found"),
     [
-        (archive, "_replace", lambda _: written_in_place, "does not load"),
-        (archive, "_replace", lambda _: never_tidied, "left behind"),
-        (archive, "write_atomically", lambda _: without_a_name, "does not name the file"),
+        (files, "_replacing", lambda _: written_in_place, "does not load"),
+        (files, "_replacing", lambda _: never_tidied, "left behind"),
+        (files, "replacing", lambda _: without_a_name, "does not name the file"),
         (Optimizer, "set_state", lambda _: lambda optimizer, state: None, "another weights and optimizer"),
         (Optimizer, "state", rounded, "another weights and optimizer"),
         (TrainingRun, "_key", by_steps_of_the_process, "another weights and optimizer"),

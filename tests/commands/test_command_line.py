@@ -99,7 +99,14 @@ def letor(tmp_path):
         (["train", "--resume", "nowhere", "--output", "x"], "--output"),
         (["train", "--resume", "nowhere", "--overwrite"], "--overwrite"),
         (["train", *SMALL, "--checkpoint-seconds", "-1"], "--checkpoint-seconds"),
+        (["train", *SMALL, "--hidden", "2147483648"], "--hidden"),
+        (["train", *SMALL, "--output", ""], "--output"),
         (["evaluate"], "MODEL"),
+        (["evaluate", "nowhere", "x", "--json", ""], "--json"),
+        (["evaluate", "nowhere", "x", "--scores", ""], "--scores"),
+        (["bench", "--picture", ""], "--picture"),
+        (["bench", "--json", "a", "--picture", "./a"], "--picture"),
+        (["reproduce", "--data", ""], "--data"),
         (["evaluate", "nowhere", "x"], "MODEL"),
         (["evaluate", "nowhere", "x", "--cutoff", "0"], "--cutoff"),
         (["evaluate", "nowhere", "x", "--threads", "0"], "--threads"),
@@ -128,13 +135,86 @@ def test_bad_file_is_named_with_its_line(letor, capsys, tmp_path):
     assert f"argument --vali: {bad}, line 2: expected numbers, got '1:nan'" in capsys.readouterr().err
 
 
+def test_the_nearest_option_is_blamed(tmp_path, capsys, monkeypatch):
+    """Mutant: the first option of which the file is a part, however large a part of it the option is."""
+    monkeypatch.chdir(tmp_path)
+    Path("l.txt").write_text("1 qid:1 1:1\n")
+    for arguments, named in (
+        (["--train", "l.txt", "--vali", "l.txt/x"], "argument --vali: l.txt/x: "),
+        (["--train", "l.txt", "--vali", "l.txt", "--output", "l.txt"], "--output l.txt "),
+        ([*SMALL, "--output", "l.txt"], "--output l.txt "),
+        ([*SMALL, "--output", "l.txt/x"], "argument --output: l.txt/x: "),
+    ):
+        with pytest.raises(SystemExit):
+            main(["train", *arguments])
+        assert f"error: {named}" in capsys.readouterr().err
+
+
+WAYS = {
+    "itself": lambda path, other: path,
+    "dots": lambda path, other: path.parent / "." / ".." / path.parent.name / path.name,
+    "link": lambda path, other: other.symlink_to(path) or other,
+    "hard link": lambda path, other: other.hardlink_to(path) or other,
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_no_command_writes_over_its_inputs(letor, tmp_path, capsys, monkeypatch, way):
+    """Nor over another of its outputs, nor by a temporary file. Mutants: names compared and not files; hard links not
+    seen; one of the commands, options, temporary files or files of an output folder not looked at; looked at when the
+    work is done."""
+    run, cache, fold = tmp_path / "run", tmp_path / "cache", tmp_path / "fold"
+    data = ["--train", letor, "--vali", letor]
+    setup = ["train", *data, "--epochs", "0", "--quiet", "--output", run, "--cache", cache]
+    assert main([*map(str, setup)]) == 0
+    (cached,) = cache.iterdir()
+    fold.mkdir()
+    for copy in (tmp_path / "b.tmp", tmp_path / "a", *(fold / f"{name}.txt" for name in ("train", "vali", "test"))):
+        copy.write_bytes(letor.read_bytes())
+    model, other = run / "model.plrank", tmp_path / "other"
+    monkeypatch.setattr("plrank_fast.training.archive.read_archive", None)
+    monkeypatch.setattr("plrank_fast.data.letor._parse", None)
+    report = run / "report.html"
+    cases = [
+        ("--scores", letor, lambda same: ["evaluate", model, letor, "--scores", same]),
+        ("--json", letor, lambda same: ["evaluate", model, "x", letor, "--json", same]),
+        ("--json", model, lambda same: ["evaluate", model, letor, "--json", same]),
+        ("--scores", tmp_path / "b.tmp", lambda same: ["evaluate", model, same, "--scores", tmp_path / "b"]),
+        ("--cache", cached, lambda same: ["evaluate", model, same, "--cache", cache]),
+        ("--scores", tmp_path / "a", lambda same: ["evaluate", model, "x", "--json", tmp_path / "a", "--scores", same]),
+        ("--output", run / "results.json", lambda same: ["train", *data, "--test", same, "--output", run]),
+        ("--cache", cached, lambda same: ["train", *data, "--test", same, "--output", tmp_path, "--cache", cache]),
+        ("--picture", tmp_path / "a", lambda same: ["bench", "--json", tmp_path / "a", "--picture", same]),
+    ]
+    if "link" in way:
+        WAYS[way](fold / "vali.txt", report)
+        cases.append(("--output", fold / "vali.txt", lambda same: ["reproduce", "--data", fold, "--output", run]))
+    for option, overwritten, arguments in cases:
+        before = overwritten.read_bytes()
+        with pytest.raises(SystemExit):
+            main([*map(str, arguments(WAYS[way](overwritten, other)))])
+        error = capsys.readouterr().err.partition("error: ")[2]
+        assert error.startswith(f"{option} would write over "), error
+        assert overwritten.read_bytes() == before
+        other.unlink(missing_ok=True)
+
+
+def test_devices_may_be_read_and_written(letor, tmp_path, capsys):
+    """Mutant: /dev/stdout refused because another output goes there too."""
+    run = str(tmp_path / "run")
+    files = ["--train", str(letor), "--vali", str(letor), "--epochs", "0", "--quiet"]
+    assert main(["train", *files, "--output", run]) == 0
+    command = ["evaluate", f"{run}/model.plrank", str(letor), "--json", os.devnull, "--scores", os.devnull]
+    assert main(command) == 0
+
+
 def test_only_parameters_become_options(tmp_path, capsys, monkeypatch):
     """Mutant: the first word of every message taken for a parameter."""
     monkeypatch.chdir(tmp_path)
     Path("cutoff.txt").write_text("1 qid:1 2147483647:1\n" * 1000)
     with pytest.raises(SystemExit):
         main(["train", "--train", "cutoff.txt", "--vali", "cutoff.txt"])
-    assert "error: cutoff.txt: 1000 x 2147483647 features need" in capsys.readouterr().err
+    assert "error: cutoff.txt, line 1: feature 2147483647 " in capsys.readouterr().err
 
 
 def test_folder_that_cannot_be_written(tmp_path, capsys, monkeypatch):
@@ -525,6 +605,13 @@ def test_full_disk_while_evaluating(letor, tmp_path, capsys, monkeypatch, option
         main(["evaluate", str(run / "model.plrank"), str(letor), option, str(path)])
     assert f"error: argument {option}: {path}: No space left on device\n" in capsys.readouterr().err
     assert not path.exists()
+
+
+def test_closed_streams(letor, tmp_path):
+    """Mutant: the terminal asked for by ``sys.stderr.isatty``, where there is no ``sys.stderr``."""
+    files = ["--train", str(letor), "--vali", str(letor), "--epochs", "1", "--output", str(tmp_path / "run")]
+    command = shlex.join([sys.executable, "-m", "plrank_fast", "train", *files])
+    assert subprocess.run(f"{command} 2>&-", shell=True, capture_output=True, check=False).returncode == 0
 
 
 # --- packages

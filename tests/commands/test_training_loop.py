@@ -118,6 +118,21 @@ def test_queries_without_relevant_documents(empty, value):
     )
 
 
+def test_cutoff_beyond_the_longest_list(tmp_path, splits):
+    """It costs no more than that list: 2**31 ranks would take a minute and 16 GB. Mutants: the cutoff not clamped in
+    evaluation, or in training."""
+    scores = np.random.default_rng(0).standard_normal(splits.vali.n_docs)
+    runs = {}
+    for cutoff in (int(splits.vali.list_lengths.max()), 2**31):
+        metrics = evaluate_scores(scores, splits.vali.labels, splits.vali.offsets, cutoff=cutoff)
+        config = TrainingConfig(method="lambda_rank", cutoff=max(cutoff, int(splits.train.list_lengths.max())))
+        run = TrainingRun(config, Source(profile="yahoo"), splits, tmp_path, epochs=1)
+        run.train()
+        runs[cutoff] = metrics, run.progress.history[-1]["vali"]
+    first, second = runs.values()
+    assert first == second
+
+
 def test_expected_metrics():
     """Against enumeration. Mutants: deterministic value given; divided by the expected ideal."""
     rng = np.random.default_rng(2)

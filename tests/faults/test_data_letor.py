@@ -1,7 +1,10 @@
 """LETOR files: what is valid loads right, the rest raises naming file and line."""
 
 import gzip
+import os
 import re
+import subprocess
+import sys
 import tracemalloc
 
 import numpy as np
@@ -9,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from plrank_fast._shared import memory
 from plrank_fast.data import concatenate, letor, load_letor
 
 GOOD = b"1 qid:1 1:2 3:0.5\n0 qid:1 2:3\n2 qid:7 1:1\n"
@@ -162,11 +166,32 @@ def test_dtype(tmp_path):
         load_letor(path, dtype=np.int64)
 
 
-def test_matrix_that_cannot_fit(tmp_path):
-    """Mutant: no check, and 172 GB of zero pages promised by the kernel."""
-    path = written(tmp_path, b"1 qid:1 2147483647:1\n" * 1000)
-    with pytest.raises(MemoryError, match=r"1000 x 2147483647 features need 17179\.9 GB"):
+def test_matrix_that_cannot_fit(tmp_path, monkeypatch):
+    """The memory that is available counts, and the line and feature that make the matrix wide are named. Mutants: no
+    check, and 172 GB of zero pages promised by the kernel; the memory of the machine counted; the last line named."""
+    path = written(tmp_path, b"0 qid:1 3:1\n1 qid:1 2147483647:1\n" + b"1 qid:1 3:1\n" * 998)
+    remedy = r"renumber the features without gaps, or pass n_features= to have larger indices refused"
+    with pytest.raises(MemoryError, match=rf"^{path}, line 2: feature 2147483647 .* 1000 x .* 17179\.9 GB.*{remedy}"):
         load_letor(path)
+    monkeypatch.setattr(memory, "available_bytes", lambda: 71)
+    path = written(tmp_path, GOOD)
+    with pytest.raises(MemoryError, match="line 1: feature 3 "):
+        load_letor(path)
+    monkeypatch.setattr(memory, "available_bytes", lambda: 72)
+    assert load_letor(path).n_docs == 3
+
+
+def test_available_memory():
+    """Mutants: kilobytes taken for bytes; a limit of the process or the container not looked at."""
+    available = memory.available_bytes()
+    assert 2**20 < available <= os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    program = """
+import resource
+from plrank_fast._shared.memory import available_bytes
+resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
+assert available_bytes() <= 4 << 30
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 def test_labels_stay_as_they_are(tmp_path):

@@ -212,6 +212,17 @@ def test_damage_is_told(text):
         load_letor(text, cache=True)
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_pipe_in_the_place_of_a_cache(text):
+    """Mutant: opened as it is, which waits for a writer for ever."""
+    expected = load_letor(text, cache=True).fingerprint()
+    (cache,) = caches(text.parent)
+    cache.unlink()
+    os.mkfifo(cache)
+    with pytest.warns(UserWarning, match="cannot be read, so the text is: .*not a regular file"):
+        assert load_letor(text, cache=True).fingerprint() == expected
+
+
 @pytest.mark.parametrize(
     ("name", "dtype"),
     [("features", "<i8"), ("labels", "<i8"), ("offsets", "<f8"), ("qids", "<f8"), ("features", ">f8")],

@@ -1,5 +1,6 @@
 """Archives: the old or the new file always loads, and whatever is wrong with one is seen."""
 
+import copy
 import errno
 import hashlib
 import io
@@ -8,10 +9,13 @@ import signal
 import subprocess
 import sys
 import time
+import tracemalloc
+import zipfile
 
 import numpy as np
 import pytest
 
+from plrank_fast._shared import files
 from plrank_fast.training import archive
 from plrank_fast.training.archive import read_archive, write_archive
 
@@ -109,7 +113,7 @@ def test_failed_write_leaves_the_old_file(tmp_path, monkeypatch, failing):
     def fail(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(archive.os, failing, fail)
+    monkeypatch.setattr(os, failing, fail)
     with pytest.raises(OSError, match="No space left") as caught:
         write_archive(path, "model", {"epoch": 4}, ARRAYS)
     assert caught.value.filename == str(path)
@@ -123,7 +127,7 @@ def test_order_of_system_calls(tmp_path, monkeypatch):
     calls = []
     for name in ("fsync", "replace"):
         real = getattr(os, name)
-        monkeypatch.setattr(archive.os, name, lambda *args, name=name, real=real: (calls.append(name), real(*args)))
+        monkeypatch.setattr(os, name, lambda *args, name=name, real=real: (calls.append(name), real(*args)))
     write_archive(tmp_path / "file", "model", HEADER, ARRAYS)
     assert calls == ["fsync", "replace", "fsync"]
 
@@ -153,14 +157,14 @@ def test_pipes_and_links_stay_what_they_are(tmp_path):
     pipe, link, target = tmp_path / "pipe", tmp_path / "link", tmp_path / "elsewhere" / "file"
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
-    archive.write_atomically(pipe, b"content")
+    files.write_atomically(pipe, b"content")
     assert os.read(reader, 100) == b"content"
     os.close(reader)
     assert pipe.is_fifo()
     target.parent.mkdir()
     link.symlink_to(target)
     for content in (b"first", b"second"):
-        archive.write_atomically(link, content)
+        files.write_atomically(link, content)
         assert target.read_bytes() == content
     assert link.is_symlink()
 
@@ -191,6 +195,46 @@ def test_right_digest_over_anything(tmp_path):
         write_archive(path, "model", header, ARRAYS)
         with pytest.raises(ValueError, match="header is not a JSON object"):
             read_archive(path, "model")
+
+
+@pytest.mark.parametrize("bomb", ["deflated", "overlapping"])
+def test_archive_larger_than_its_file(tmp_path, bomb):
+    """An archive of zeros that inflates to 200 MB, and one whose entries share their bytes: refused before they are
+    read. Mutant: the sizes in the directory of the archive not compared with that of the file."""
+    buffer, path = io.BytesIO(), tmp_path / "file"
+    write_archive(path, "model", HEADER, {})
+    if bomb == "deflated":
+        np.savez_compressed(buffer, header=np.zeros(1, np.uint8), w=np.zeros(25_000_000))
+    else:
+        with zipfile.ZipFile(buffer, "w") as archive_file:
+            archive_file.writestr("w.npy", np.zeros(200_000).tobytes())
+            first = archive_file.infolist()[0]
+            for number in range(100):
+                entry = copy.copy(first)
+                entry.filename = f"{number}.npy"
+                archive_file.filelist.append(entry)
+                archive_file.NameToInfo[entry.filename] = entry
+    path.write_bytes(with_digest("model", buffer.getvalue()))
+    tracemalloc.start()
+    with pytest.raises(ValueError, match=rf"^model {path} cannot be read .*its arrays would take \d+ bytes, more than"):
+        read_archive(path, "model")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2e7
+
+
+@pytest.mark.parametrize("kind", ["device", "pipe"])
+def test_only_regular_files_are_read(tmp_path, kind):
+    """A device may never end, a pipe never begin. Mutants: the kind of file not looked at; looked at once it is open,
+    for which a pipe lets us wait."""
+    path = tmp_path / "file"
+    if kind == "device":
+        path.symlink_to("/dev/zero")
+    else:
+        os.mkfifo(path)
+    with pytest.raises(OSError, match="not a regular file") as caught:
+        read_archive(path, "model")
+    assert caught.value.filename == str(path)
 
 
 WRITER = """

@@ -1,0 +1,124 @@
+"""Files that are replaced whole or not at all, and files that are read only if they have an end."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+
+def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
+    """Open a regular file to read from; a pipe may never begin, a device never end.
+
+    Raises
+    ------
+    OSError
+        Naming ``path``, if it cannot be opened or is something else.
+    """
+
+    def opener(name: str, flags: int) -> int:
+        return os.open(name, flags | getattr(os, "O_NONBLOCK", 0))  # which opens a pipe at once
+
+    file = open(path, "rb", opener=opener)  # noqa: SIM115 - the caller closes it
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(errno.EINVAL, "not a regular file", os.fspath(path))
+    return file
+
+
+def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
+    """Replace a file in one step; see `replacing`."""
+    with replacing(path) as file:
+        file.write(content)
+
+
+@contextlib.contextmanager
+def replacing(path: str | os.PathLike[str], *, shared: bool = False) -> Iterator[BinaryIO]:
+    """Write to a file that takes the place of another in one step when the block ends without an error.
+
+    Temporary file in the same folder, fsync, rename, fsync of the folder. A link keeps pointing where it does; what is
+    no regular file, such as a pipe or a device, is written to as it is.
+
+    Parameters
+    ----------
+    path : path-like
+        The file to replace.
+    shared : bool
+        Whether several may write it at once, as they may a cache; whatever has its name, a pipe or a link, is replaced.
+        Otherwise the temporary file has a fixed name, so that kills leave at most one behind.
+
+    Raises
+    ------
+    OSError
+        Naming ``path``.
+    """
+    target = Path(path) if shared else Path(path).resolve()
+    try:
+        as_it_is = not shared and target.exists() and not target.is_file()
+        with open(target, "wb") if as_it_is else _replacing(target, shared) as file:
+            yield file
+    except OSError as error:  # a full disk says so without a name, and the temporary file's would mislead
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from error
+
+
+@contextlib.contextmanager
+def _replacing(target: Path, shared: bool) -> Iterator[BinaryIO]:
+    temporary = temporary_of(target)
+    if shared:
+        handle, name = tempfile.mkstemp(prefix=f"{target.name}.", suffix=".tmp", dir=target.parent)
+        os.close(handle)
+        temporary = Path(name)
+    try:
+        with open(temporary, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, target)
+    except BaseException:
+        with contextlib.suppress(OSError):  # the first error is the one to report
+            temporary.unlink(missing_ok=True)
+        raise
+    if os.name == "posix":  # elsewhere a folder cannot be opened
+        folder = os.open(target.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def temporary_of(path: str | os.PathLike[str]) -> Path:
+    """Name the temporary file by which `replacing` writes a file that has one writer."""
+    target = Path(path).resolve()
+    return target.with_name(target.name + ".tmp")
+
+
+def refuse_overwriting(read: Sequence[str | os.PathLike[str]], **written: Sequence[str | os.PathLike[str]]) -> None:
+    """Raise ValueError if a file that is to be written is to be read too, or is written twice.
+
+    Parameters
+    ----------
+    read : sequence of path-like
+        All inputs.
+    **written : sequences of path-like
+        Outputs, by the argument that names them or their folder.
+    """
+    taken = list(read)
+    for name, paths in written.items():
+        for path in paths:
+            targets = [] if os.path.exists(path) and not os.path.isfile(path) else [path, temporary_of(path)]
+            over = [other for target in targets for other in taken if _is_one_file(target, other)]
+            if over:
+                raise ValueError(f"{name} would write over {os.fspath(over[0])}, which this command reads or writes")
+            taken += targets
+
+
+def _is_one_file(first: str | os.PathLike[str], second: str | os.PathLike[str]) -> bool:
+    """Whether two paths lead to one file, or would if it were there."""
+    if os.path.exists(first) and os.path.exists(second):
+        return os.path.samefile(first, second)
+    return os.path.realpath(first) == os.path.realpath(second)

@@ -1,0 +1,40 @@
+"""The memory that is left: Linux promises more than there is, and ends the process that fills it."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+
+CONTAINER_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")  # versions 2 and 1
+
+
+def available_bytes() -> float:
+    """Return the memory that the machine has left, at most the limit of container or process; infinite if unknown."""
+    left = [float(number) for number in map(_number_in, CONTAINER_LIMITS) if number]
+    if kilobytes := _number_in("/proc/meminfo", "MemAvailable: *"):
+        left.append(1024.0 * int(kilobytes))
+    elif "SC_PHYS_PAGES" in getattr(os, "sysconf_names", {}):
+        left.append(float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")))
+    if sys.platform != "win32":
+        import resource
+
+        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+        left += [] if limit == resource.RLIM_INFINITY else [float(limit)]
+    return min(left, default=float("inf"))
+
+
+def _number_in(path: str, before: str = "^") -> str | None:
+    try:
+        found = re.search(rf"{before}(\d+)", Path(path).read_text())
+    except OSError:
+        return None
+    return found and found[1]
+
+
+def require_bytes(needed: float, what: str, remedy: str = "") -> None:
+    """Raise MemoryError if so much is not available."""
+    available = available_bytes()
+    if needed > available:
+        raise MemoryError(f"{what} needs {needed / 1e9:.1f} GB of the {available / 1e9:.1f} GB available{remedy}")
