@@ -21,13 +21,13 @@ from plrank_fast._core.random.selection cimport select_smallest, sort_pairs
 from plrank_fast._core.random.key cimport draw_key
 from plrank_fast._core.random.stream cimport block_size, plr_stream, start_stream
 from plrank_fast._core.ranking.weights cimport PLR_LARGEST_SPREAD
-from plrank_fast._core.runtime.batch cimport Batch, batch_of, longest_query, parts_per_thread, run_batch, run_tasks
+from plrank_fast._core.runtime.batch cimport Batch, batch_of, longest_query, run_batch, run_tasks
 from plrank_fast._core.runtime.layout cimport Layout, aligned, layout_at, measure, take
 from plrank_fast._core.runtime.lone_query cimport LoneQuery, plain_count, plain_output, plain_threads
 from plrank_fast._core.runtime.queries cimport Queries, Query, queries_of, query_at
 from plrank_fast._core.runtime.scalar_types cimport int32_t, int64_t, intp_t, uint64_t
 from plrank_fast._core.runtime.simd cimport simd_level
-from plrank_fast._core.runtime.threads cimport Workspaces, check_interrupt
+from plrank_fast._core.runtime.threads cimport ROUND_NS, Workspaces, check_interrupt
 
 cdef extern from "gradients/stochastic_rank.h" nogil:
     int PLR_GUMBEL_WIDE
@@ -79,6 +79,18 @@ cdef double NORMAL_GAP = 64.0
 cdef intp_t LONGEST_TOGETHER = 4096  # beyond, the O(n log^2 n) of a sorting network is too much
 cdef double NS_PER_ITEM = 5.0
 cdef double NS_PER_RANK = 30.0
+# of the parts that a block is cut into, rather more than they take
+cdef double NS_PER_NUMBER_CLEARED = 20.0  # for the first time, which is when memory is got
+cdef double NS_PER_DENSITY = 2.0
+cdef double NS_PER_ITEM_READ = 100.0
+cdef double NS_PER_ITEM_WITHOUT_PIVOT = 80.0
+
+cdef enum:  # stages of a block
+    CLEARING
+    DRAWING
+    ADDING
+    READING
+    DONE
 
 # Chebyshev points of the first kind on [-1, 1] and their barycentric weights, for 16 and 32 nodes
 cdef double[NODE_SIZES][MOST_NODES] node_at
@@ -103,7 +115,7 @@ cdef struct Stretch:
     double *scores              # (n_nodes,) where the nodes are, for interpolation
     double *places              # (n_nodes,) the same as the kernels take it
     double *sums                # (2, n_nodes)
-    double *corrections         # (items of the stretch, n_nodes)
+    double *corrections         # (items of the stretch, n_nodes), behind the sums
     intp_t first                # items order[first..last)
     intp_t last
 
@@ -126,6 +138,9 @@ cdef struct Problem:
     double latest               # in all groups, infinite to begin with
     intp_t n_groups
     intp_t[TOGETHER] n_kept     # of the samples of this group that have been drawn
+    intp_t longest_kept
+    uint64_t position_bits      # of the keys
+    double latest_of_group
     plr_stream stream           # of this block
     uint64_t *thresholds        # of random words, for the pivot
     # the first n_ranks of one of them
@@ -151,7 +166,13 @@ cdef struct Problem:
     double *block_gradient
     intp_t n_stretches
     Stretch *stretches
-    double *stretch_memory      # of all stretches, one after another
+    double *node_memory         # scores and places of all stretches, one after another
+    double *sum_memory          # likewise sums and corrections,
+    intp_t n_sums               # so many numbers
+    # how far the block at hand is
+    int stage
+    intp_t sample               # of the block: the next to be drawn, or to be added
+    intp_t part                 # of the stage: numbers cleared, what has had its part of the sample, items read off
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -201,8 +222,9 @@ cdef void lay_out(Problem *problem, intp_t n_items, intp_t cutoff, Layout *layou
     problem.ranked_relevance = <double *>take(layout, ranks)
     problem.ranked = <double *>take(layout, ranks)
     problem.factors = <double *>take(layout, FACTORS * ranks)
-    # a stretch has more items than nodes, so its nodes cost no more per item than its corrections
-    problem.stretch_memory = <double *>take(layout, (MOST_NODES + 4) * items)
+    # a stretch has more items than nodes
+    problem.node_memory = <double *>take(layout, 2 * items)
+    problem.sum_memory = <double *>take(layout, (MOST_NODES + 2) * items)
     problem.kept_items = <int32_t *>take(layout, PLR_LISTS * item_numbers)
     problem.order = <int32_t *>take(layout, item_numbers)
     problem.row = <int32_t *>take(layout, item_numbers)
@@ -240,22 +262,21 @@ cdef void set_levels(Problem *problem, const double *scores) noexcept nogil:
         problem.levels[problem.order[i]] = level
 
 
-cdef double *place_stretch(Stretch *stretch, double *memory) noexcept nogil:
-    """Returns the first double not used."""
-    stretch.scores = memory
-    stretch.places = memory + stretch.n_nodes
-    stretch.sums = memory + 2 * stretch.n_nodes
-    stretch.corrections = memory + 4 * stretch.n_nodes
-    return stretch.corrections + (stretch.last - stretch.first) * stretch.n_nodes
+cdef void place_sums(Problem *problem, Stretch *stretch) noexcept nogil:
+    """Lay out the sums of a stretch behind those that there are."""
+    stretch.sums = problem.sum_memory + problem.n_sums
+    stretch.corrections = stretch.sums + 2 * stretch.n_nodes
+    problem.n_sums += (2 + stretch.last - stretch.first) * stretch.n_nodes
 
 
 cdef void set_stretches(Problem *problem) noexcept nogil:
     """From the highest score down: stretches with more items than nodes, and single items."""
     cdef intp_t first = 0, last, i, m, n_nodes
     cdef double top, width
-    cdef double *memory = problem.stretch_memory
+    cdef double *nodes = problem.node_memory
     cdef Stretch *stretch
     problem.n_stretches = 0
+    problem.n_sums = 0
     problem.n_single = 0
     while first < problem.n_items:
         top = problem.levels[problem.order[first]]
@@ -276,7 +297,10 @@ cdef void set_stretches(Problem *problem) noexcept nogil:
             stretch.size = n_nodes // 8 - 2
             stretch.first = first
             stretch.last = last
-            memory = place_stretch(stretch, memory)
+            stretch.scores = nodes
+            stretch.places = nodes + n_nodes
+            nodes += 2 * n_nodes
+            place_sums(problem, stretch)
             for m in range(n_nodes):
                 stretch.scores[m] = top - 0.5 * width * (1.0 - node_at[stretch.size][m])
                 stretch.places[m] = place_of(problem, stretch.scores[m])
@@ -341,7 +365,6 @@ cdef void complete_problem(
 cdef void share_problem(Problem *problem, const Problem *complete) noexcept nogil:
     """Let a problem that has begun have all that does not change under samples from one that is complete."""
     cdef intp_t s
-    cdef double *memory = problem.stretch_memory
     problem.noise = complete.noise
     problem.levels = complete.levels
     problem.places = complete.places
@@ -359,11 +382,10 @@ cdef void share_problem(Problem *problem, const Problem *complete) noexcept nogi
     for s in range(padded(problem.n_single)):
         problem.single_ranks[s] = -1.0
     problem.n_stretches = complete.n_stretches
+    problem.n_sums = 0
     for s in range(problem.n_stretches):
         problem.stretches[s] = complete.stretches[s]
-        memory = place_stretch(&problem.stretches[s], memory)
-        problem.stretches[s].scores = complete.stretches[s].scores
-        problem.stretches[s].places = complete.stretches[s].places
+        place_sums(problem, &problem.stretches[s])
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -475,144 +497,191 @@ cdef void read_alone(Problem *problem, intp_t which, intp_t n_kept) noexcept nog
         problem.ranked_items[k] = items[k]
 
 
-cdef void add_sample(Problem *problem) noexcept nogil:
-    """What the noisy ranking in ``ranked_items`` gives to single items and to nodes."""
+cdef void rank_sample(Problem *problem, intp_t which) noexcept nogil:
+    """The noisy ranking of one sample of the group, its ranks at hand for what is to be added."""
+    cdef intp_t k, item, n_kept = problem.n_kept[which]
+    if problem.longest_kept <= LONGEST_TOGETHER:
+        read_sorted(problem, which, n_kept, problem.position_bits)
+    else:
+        read_alone(problem, which, n_kept)
+    for k in range(problem.n_ranks):
+        item = problem.ranked_items[k]
+        problem.ranked_relevance[k] = problem.relevance[item]
+        problem.rows[k] = problem.row[item]
+        if problem.row[item] < 0:
+            problem.single_ranks[problem.single_of[item]] = <double>k
+
+
+cdef double add_to_singles(
+    Problem *problem, const noisy_ranking *ranking, intp_t first, double budget
+) noexcept nogil:
+    """What the sample gives to single items from ``first`` on, to as many as the budget is for. Returns the cost."""
+    cdef double ns_per_item = problem.n_ranks * NS_PER_DENSITY
+    cdef intp_t n = min(problem.n_single - first, padded(<intp_t>min(budget / ns_per_item, 1e9) + 1))
+    kernels.items(
+        problem.noise, ranking, problem.single_places + first, problem.single_relevance + first,
+        problem.single_ranks + first, problem.single_gradient + first, n)
+    problem.part += n
+    return n * ns_per_item
+
+
+cdef double add_to_nodes(Problem *problem, const noisy_ranking *ranking, intp_t s) noexcept nogil:
+    """What the sample gives to the nodes of one stretch. Returns the cost."""
+    cdef Stretch *stretch = &problem.stretches[s]
+    cdef intp_t k, item
+    if problem.n_stretches > 1:
+        for k in range(problem.n_ranks):
+            item = problem.ranked_items[k]
+            problem.rows[k] = (
+                problem.row[item] if problem.row[item] >= 0 and problem.stretch_of[item] == s else -1)
+    kernels.nodes(
+        problem.noise, ranking, stretch.places, problem.rows, stretch.sums, stretch.corrections, stretch.n_nodes)
+    problem.part += 1
+    return problem.n_ranks * (stretch.n_nodes * NS_PER_DENSITY + 1.0)
+
+
+cdef double add_sample(Problem *problem, double budget) noexcept nogil:
+    """Go on with what the sample at hand gives to single items, then to nodes. Returns the cost of this part."""
     cdef noisy_ranking ranking
-    cdef Stretch *stretch
-    cdef intp_t k, s, item
+    cdef intp_t k, item
+    cdef double cost = 1.0
+    if problem.part == 0:
+        rank_sample(problem, problem.sample % TOGETHER)
     ranking.n_ranks = problem.n_ranks
     ranking.arrivals = problem.ranked
     ranking.relevance = problem.ranked_relevance
     ranking.drops = problem.drops
     ranking.drop_changes = problem.drop_changes
     ranking.factors = problem.factors
+    if problem.part < problem.n_single:
+        cost = add_to_singles(problem, &ranking, problem.part, budget)
+    elif problem.part < problem.n_single + problem.n_stretches:
+        cost = add_to_nodes(problem, &ranking, problem.part - problem.n_single)
+    if problem.part < problem.n_single + problem.n_stretches:
+        return cost
     for k in range(problem.n_ranks):
         item = problem.ranked_items[k]
-        problem.ranked_relevance[k] = problem.relevance[item]
-        problem.rows[k] = problem.row[item]
-    if problem.n_single > 0:
-        for k in range(problem.n_ranks):
-            item = problem.ranked_items[k]
-            if problem.row[item] < 0:
-                problem.single_ranks[problem.single_of[item]] = <double>k
-        kernels.items(
-            problem.noise, &ranking, problem.single_places, problem.single_relevance, problem.single_ranks,
-            problem.single_gradient, problem.n_single)
-        for k in range(problem.n_ranks):
-            item = problem.ranked_items[k]
-            if problem.row[item] < 0:
-                problem.single_ranks[problem.single_of[item]] = -1.0
-    for s in range(problem.n_stretches):
-        stretch = &problem.stretches[s]
-        if problem.n_stretches > 1:
-            for k in range(problem.n_ranks):
-                item = problem.ranked_items[k]
-                problem.rows[k] = (
-                    problem.row[item] if problem.row[item] >= 0 and problem.stretch_of[item] == s else -1)
-        kernels.nodes(
-            problem.noise, &ranking, stretch.places, problem.rows, stretch.sums, stretch.corrections, stretch.n_nodes)
+        if problem.row[item] < 0:
+            problem.single_ranks[problem.single_of[item]] = -1.0
+    problem.latest_of_group = max(problem.latest_of_group, problem.ranked[problem.n_ranks - 1])
+    problem.part = 0
+    problem.sample += 1
+    return cost
 
 
-cdef inline const double *given_from(const double *given, intp_t distance) noexcept nogil:
-    """Noise from there on, or NULL where none is given. (A conditional expression would lose the const in C.)"""
-    if given == NULL:
-        return NULL
-    return given + distance
-
-
-cdef void use_group(Problem *problem, intp_t n_samples) noexcept nogil:
-    """Sort the samples of a group side by side and add them; the latest arrival that has counted lately is the pivot
-    of the next group.
-
-    The pivot only spares work: whatever it is, the same arrivals are ranked.
-    """
-    cdef double latest = -INFINITY
+cdef void sort_group(Problem *problem, intp_t n_samples) noexcept nogil:
+    """Sort the samples of a group side by side, if they are not too long for that."""
     cdef const double *lists[TOGETHER]
     cdef intp_t i, j, longest = 0, stride = padded(problem.n_items)
-    cdef uint64_t position_bits = 1
     for i in range(n_samples):
         longest = max(longest, problem.n_kept[i])
-    while position_bits < <uint64_t>longest:
-        position_bits = 2 * position_bits + 1
+    problem.longest_kept = longest
+    problem.latest_of_group = -INFINITY
+    if longest > LONGEST_TOGETHER:
+        return
+    problem.position_bits = 1
+    while problem.position_bits < <uint64_t>longest:
+        problem.position_bits = 2 * problem.position_bits + 1
     for i in range(TOGETHER):
         # lists past the last sample repeat the first and are not read
         lists[i] = problem.kept + (i if i < n_samples else 0) * stride
     for i in range(n_samples):
         for j in range(problem.n_kept[i], longest):
             problem.kept[i * stride + j] = DBL_MAX
-    if longest <= LONGEST_TOGETHER:
-        kernels.sort_together(lists, longest, position_bits, problem.keys)
-    for i in range(n_samples):
-        if longest <= LONGEST_TOGETHER:
-            read_sorted(problem, i, problem.n_kept[i], position_bits)
-        else:
-            read_alone(problem, i, problem.n_kept[i])
-        latest = max(latest, problem.ranked[problem.n_ranks - 1])
-        add_sample(problem)
-    set_pivot(problem, latest)
+    kernels.sort_together(lists, longest, problem.position_bits, problem.keys)
 
 
-cdef void clear_sums(Problem *problem) noexcept nogil:
-    cdef Stretch *stretch
-    cdef intp_t s
-    memset(problem.single_gradient, 0, padded(problem.n_single) * sizeof(double))
-    for s in range(problem.n_stretches):
-        stretch = &problem.stretches[s]
-        memset(stretch.sums, 0, (2 + stretch.last - stretch.first) * stretch.n_nodes * sizeof(double))
+cdef double clear_sums(Problem *problem, double budget) noexcept nogil:
+    cdef intp_t n = min(problem.n_sums - problem.part, <intp_t>min(budget / NS_PER_NUMBER_CLEARED, 1e15) + 1)
+    if problem.part == 0:
+        memset(problem.single_gradient, 0, padded(problem.n_single) * sizeof(double))
+    memset(problem.sum_memory + problem.part, 0, n * sizeof(double))
+    problem.part += n
+    return n * NS_PER_NUMBER_CLEARED
 
 
-cdef void add_samples(
-    Problem *problem, intp_t first, intp_t last, intp_t n_samples, const double *given
-) noexcept nogil:
-    """Samples [first, last) of the ``n_samples`` of a block; each group is added when its last one has been drawn."""
-    cdef intp_t i, slot, stride = padded(problem.n_items)
-    for i in range(first, last):
-        slot = i % TOGETHER
-        problem.n_kept[slot] = keep_best(
-            problem, &problem.stream, given_from(given, i * problem.n_items),
-            problem.kept + slot * stride, problem.kept_items + slot * stride)
-        if slot + 1 == TOGETHER or i + 1 == n_samples:
-            use_group(problem, slot + 1)
+cdef double draw_sample(Problem *problem, const double *given) noexcept nogil:
+    """Draw the next sample of the group, or take it from ``given``, the noise of the block."""
+    cdef intp_t slot = problem.sample % TOGETHER, stride = padded(problem.n_items)
+    if given != NULL:
+        given += problem.sample * problem.n_items
+    problem.n_kept[slot] = keep_best(
+        problem, &problem.stream, given, problem.kept + slot * stride, problem.kept_items + slot * stride)
+    problem.sample += 1
+    return problem.n_items * (NS_PER_ITEM if problem.n_groups > 0 else NS_PER_ITEM_WITHOUT_PIVOT)
 
 
-cdef void read_off(const Problem *problem, double *gradient) noexcept nogil:
-    """Add what the samples of a block have given to each item."""
+cdef double read_off(Problem *problem, double budget, double *total) noexcept nogil:
+    """What the samples of the block have given to each item, from the highest score down."""
     cdef const Stretch *stretch
-    cdef intp_t d, s, i
-    for i in range(problem.n_single):
-        gradient[problem.single[i]] += problem.single_gradient[i]
-    for s in range(problem.n_stretches):
-        stretch = &problem.stretches[s]
-        for i in range(stretch.first, stretch.last):
-            d = problem.order[i]
-            gradient[d] += kernels.interpolate(
+    cdef intp_t n = min(problem.n_items - problem.part, <intp_t>min(budget / NS_PER_ITEM_READ, 1e9) + 1), i, d
+    for i in range(problem.part, problem.part + n):
+        d = problem.order[i]
+        if problem.row[d] < 0:
+            total[d] = problem.single_gradient[problem.single_of[d]]
+        else:
+            stretch = &problem.stretches[problem.stretch_of[d]]
+            total[d] = kernels.interpolate(
                 problem.levels[d], problem.relevance[d], stretch.scores, node_weight[stretch.size], stretch.sums,
-                stretch.corrections + (i - stretch.first) * stretch.n_nodes, stretch.n_nodes)
+                stretch.corrections + problem.row[d] * stretch.n_nodes, stretch.n_nodes)
+    problem.part += n
+    return n * NS_PER_ITEM_READ
 
 
-cdef void sum_block(
-    Problem *problem, const Call *call, intp_t q, intp_t block, intp_t first, intp_t last, double *total
+cdef inline void go_on_to(Problem *problem, int stage) noexcept nogil:
+    problem.stage = stage
+    problem.part = 0
+
+
+cdef void begin_block(Problem *problem, const Call *call, intp_t q, intp_t block) noexcept nogil:
+    go_on_to(problem, CLEARING)
+    problem.sample = 0
+    start_stream(&problem.stream, call.key, call.first_query + q, call.first_block + block)
+
+
+cdef void work_on_block(
+    Problem *problem, const Call *call, intp_t block, double budget, double *total
 ) noexcept nogil:
-    """Steps [first, last) of a block: one for each sample, then one to read off its sum, ``total`` (n_items,).
+    """Go on with a block for about ``budget`` nanoseconds, at least by one part; its sum goes to ``total`` (n_items,).
 
-    Noise is drawn, or given (n_samples, n_items).
+    Noise is drawn, or given (n_samples, n_items). The samples of a group are drawn one after another, then added.
     """
     cdef intp_t n_items = problem.n_items, length = block_size(n_items)
     cdef intp_t n_samples = min(length, call.n_samples - block * length)
-    if first == 0:
-        clear_sums(problem)
-        start_stream(&problem.stream, call.key, call.first_query + q, call.first_block + block)
-    add_samples(problem, first, min(last, n_samples), n_samples, given_from(call.given, block * length * n_items))
-    if first <= n_samples < last:
-        memset(total, 0, n_items * sizeof(double))
-        read_off(problem, total)
+    cdef const double *given = NULL
+    cdef bint group_ends
+    if call.given != NULL:
+        given = call.given + block * length * n_items
+    while problem.stage != DONE:
+        if problem.stage == CLEARING:
+            budget -= clear_sums(problem, budget)
+            if problem.part == problem.n_sums:
+                go_on_to(problem, DRAWING)
+        elif problem.stage == READING:
+            budget -= read_off(problem, budget, total)
+            if problem.part == n_items:
+                go_on_to(problem, DONE)
+        else:
+            budget -= draw_sample(problem, given) if problem.stage == DRAWING else add_sample(problem, budget)
+            group_ends = problem.part == 0 and (problem.sample % TOGETHER == 0 or problem.sample == n_samples)
+            if group_ends and problem.stage == DRAWING:
+                problem.sample = (problem.sample - 1) // TOGETHER * TOGETHER
+                sort_group(problem, min(<intp_t>TOGETHER, n_samples - problem.sample))
+                go_on_to(problem, ADDING)
+            elif group_ends:
+                # the pivot only spares work: whatever it is, the same arrivals are ranked
+                set_pivot(problem, problem.latest_of_group)
+                go_on_to(problem, DRAWING if problem.sample < n_samples else READING)
+        if budget <= 0.0:
+            return
 
 
 cdef void add_blocks(Problem *problem, const Call *call, intp_t q, intp_t n_blocks, double *gradient) noexcept nogil:
     """Add the blocks of a query, each summed up for itself and then added in order."""
     cdef intp_t n_items = problem.n_items, block, d
     for block in range(n_blocks):
-        sum_block(problem, call, q, block, 0, block_size(n_items) + 1, problem.block_gradient)
+        begin_block(problem, call, q, block)
+        work_on_block(problem, call, block, INFINITY, problem.block_gradient)
         for d in range(n_items):
             gradient[d] += problem.block_gradient[d]
 
@@ -673,8 +742,6 @@ cdef struct LongQuery:
     const Call *call
     Query query
     intp_t first_block           # of these rounds: task i has the i-th from there
-    intp_t first_step            # of each block, in this round
-    intp_t last_step
     char *memory                 # of the first task: a ``Problem``, then the sum of its block, then its workspace
     size_t next_memory           # distance to that of the next task
 
@@ -694,11 +761,6 @@ cdef void begin_task(const LongQuery *self, intp_t task) noexcept nogil:
         self.call.inverse_sigma, <char *>sum_of(self, task) + aligned(query.n_items * sizeof(double)))
 
 
-cdef void clear_task(const void *query_, intp_t task, char *unused) noexcept nogil:
-    """Every block begins with this. The first time takes as long as drawing does, for the memory is new."""
-    clear_sums(problem_of(<const LongQuery *>query_, task))
-
-
 cdef int prepare_tasks(const LongQuery *self, intp_t tasks) except -1:
     """Lay the query out once, for all tasks."""
     cdef const Query *query = &self.query
@@ -716,23 +778,27 @@ cdef int prepare_tasks(const LongQuery *self, intp_t tasks) except -1:
     return check_interrupt()
 
 
-cdef void steps_task(const void *query_, intp_t task, char *unused) noexcept nogil:
+cdef void block_task(const void *query_, intp_t task, char *unused) noexcept nogil:
     cdef const LongQuery *self = <const LongQuery *>query_
-    sum_block(
-        problem_of(self, task), self.call, self.query.index, self.first_block + task, self.first_step, self.last_step,
-        sum_of(self, task))
+    work_on_block(problem_of(self, task), self.call, self.first_block + task, ROUND_NS, sum_of(self, task))
+
+
+cdef bint all_done(const LongQuery *self, intp_t tasks) noexcept nogil:
+    cdef intp_t task
+    for task in range(tasks):
+        if problem_of(self, task).stage != DONE:
+            return False
+    return True
 
 
 cdef int estimate_long_query(const void *call_, intp_t q, int n_threads) except -1:
     cdef const BatchCall *call = <const BatchCall *>call_
     cdef LongQuery query
-    cdef intp_t n_blocks, n_steps, steps, task, tasks, d
+    cdef intp_t n_blocks, task, tasks, d
     cdef double *gradient
     query.call = &call.call
     query.query = query_at(&call.queries, q)
     n_blocks = number_of_blocks(query.call, query.query.n_items)
-    n_steps = min(block_size(query.query.n_items), query.call.n_samples) + 1
-    steps = parts_per_thread(query.query.n_items * ns_per_item_and_sample(query.query.cutoff), n_steps, 1)
     tasks = min(<intp_t>n_threads, n_blocks)
     query.next_memory = (
         aligned(sizeof(Problem)) + aligned(query.query.n_items * sizeof(double))
@@ -742,12 +808,12 @@ cdef int estimate_long_query(const void *call_, intp_t q, int n_threads) except 
     query.memory = memory.of_thread(0)
     gradient = call.out + query.query.first
     prepare_tasks(&query, tasks)
-    run_tasks(clear_task, &query, tasks, n_threads, threads)
     for query.first_block in range(0, n_blocks, tasks):
         tasks = min(tasks, n_blocks - query.first_block)
-        for query.first_step in range(0, n_steps, steps):
-            query.last_step = query.first_step + steps
-            run_tasks(steps_task, &query, tasks, n_threads, threads)
+        for task in range(tasks):
+            begin_block(problem_of(&query, task), query.call, query.query.index, query.first_block + task)
+        while not all_done(&query, tasks):
+            run_tasks(block_task, &query, tasks, n_threads, threads)
         for task in range(tasks):
             for d in range(query.query.n_items):
                 gradient[d] += sum_of(&query, task)[d]
