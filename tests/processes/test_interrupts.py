@@ -20,8 +20,8 @@ def looks_of(call):
     return _threads.looks() - before
 
 
-def gradient(function, n_docs=200, n_samples=1000, cutoff=10, **options):
-    scores = np.random.default_rng(0).normal(size=n_docs)
+def gradient(function, n_docs=200, n_samples=1000, cutoff=10, spread=1.0, **options):
+    scores = spread * np.random.default_rng(0).normal(size=n_docs)
     relevance, rank_weights = np.arange(n_docs) % 5.0, plr.dcg_weights(cutoff)
     return lambda: function(
         scores, relevance, rank_weights, n_samples=n_samples, rng=0, n_threads=1, **options
@@ -49,8 +49,10 @@ FINEST = {
     "pl_rank_3 hessian": (gradient(plr.pl_rank_3, hessian=True), 8 + 1000),
     "policy_gradient baseline": (gradient(plr.policy_gradient, baseline=True), 2 * (8 + 1000)),
     "expected_metric": (gradient(plr.expected_metric, method="sample"), 8 + 1000),
-    # the items in order, the rest of the layout, the memory of sums; each block sample by sample, then read off
-    "stochastic_rank": (gradient(plr.stochastic_rank), 3 + 1000 + 8),
+    # the items in order, the rest of the layout; each block: numbers cleared one by one, samples drawn, each added to
+    # three stretches of nodes, items read off one by one
+    "stochastic_rank": (gradient(plr.stochastic_rank), 2 + 8 * 200 + 1000 + 1000 + 8 * 200),
+    "stochastic_rank, items far apart": (gradient(plr.stochastic_rank, spread=1e3), 2 + 1000 + 1000 * 25 + 8 * 200),
     "sample_rankings": (lambda: plr.sample_rankings(np.zeros(200), 1000, rng=0, n_threads=1), 8),
     # rows in groups of eight: documents or ranks
     "pairwise_logistic": (loss("pairwise_logistic"), 25),
@@ -66,7 +68,7 @@ FINEST = {
 def test_work_can_be_cut_finely(name, costs):
     """No piece of work is so large that the length of a round could not bound it. Mutants: SoftRank looks between
     groups of documents alone, or on the way forth alone; a block of rankings used up at one go by PL-Rank-2; no look
-    after StochasticRank has laid out its query, or a block of its samples at one go."""
+    after StochasticRank has laid out its query; a block of its samples, a sample, or what it reads off at one go."""
     call, least = FINEST[name]
     costs(round_ns=1e-3)
     assert looks_of(call) >= least
@@ -86,6 +88,22 @@ def test_work_between_two_looks(call, steps, round_ns, costs):
     the mean: no machine takes less than a tenth of a nanosecond for one. Mutant: the length of rounds not heeded."""
     costs(round_ns=round_ns)
     assert looks_of(call) >= 0.1 * steps / round_ns
+
+
+@pytest.mark.parametrize(
+    ("function", "n_docs", "spread"),
+    [
+        *((plr.pl_rank_1, 20_000, 1.0), (plr.pl_rank_2, 20_000, 1.0)),
+        *((plr.pl_rank_cmc, 30_000, 1.0), (plr.pl_rank_cmc, 5_000, 1e3)),
+    ],
+)
+def test_looks_within_a_ranking(function, n_docs, spread):
+    """Where a ranking of all documents takes a tenth of a second or more. Mutants: none within a ranking."""
+    looks = [
+        looks_of(gradient(estimator, n_docs=n_docs, n_samples=1, cutoff=n_docs, spread=spread))
+        for estimator in (function, plr.pl_rank_3)
+    ]
+    assert looks[0] >= looks[1] + 3
 
 
 def test_a_long_query_in_a_batch_is_cut_too(costs):

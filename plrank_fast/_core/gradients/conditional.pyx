@@ -15,7 +15,9 @@ Hessian diagonal is the derivative of F A under the sum and comes with it.
 from libc.math cimport NAN
 from libc.string cimport memcpy, memset
 
-from plrank_fast._core.gradients.estimator cimport Estimate, Estimator, new_estimator, take_mean
+from plrank_fast._core.gradients.estimator cimport (
+    Estimate, Estimator, cancellation, is_stopped, new_estimator, take_mean,
+)
 from plrank_fast._core.ranking.remaining cimport (
     Remaining,
     analyse_ranking,
@@ -36,6 +38,7 @@ cdef extern from "gradients/conditional.h" nogil:
         const double *gains
         const double *means
         const double *drops
+        cancellation *stop
     ctypedef struct conditional_kernels:
         void (*unplaced)(
             const conditional_ranking *ranking, const double *weights, const double *relevance, size_t n,
@@ -237,6 +240,7 @@ cdef void differentiate(Estimate *estimate, Conditional *state, const int32_t *r
     description.gains = state.gains
     description.means = state.means
     description.drops = state.drops
+    description.stop = &estimate.stop
     kernels.unplaced(
         &description, state.weights, state.relevance, estimate.n_items, state.heaviest, state.item_gradient, hessian)
     kernels.placed(
@@ -254,9 +258,13 @@ cdef void differentiate_in_units(Estimate *estimate, Conditional *state, const i
         state.item_gradient[d] = 0.0
     sum_what_is_left_in_units(estimate, state, ranking)
     for d in range(estimate.n_items):
+        if is_stopped(estimate, 10.0 * estimate.cutoff):
+            return
         item_gradient_in_units(
             estimate, state, d, estimate.cutoff, &state.item_gradient[d], &state.item_hessian[d])
     for k in range(estimate.cutoff):
+        if is_stopped(estimate, 10.0 * estimate.cutoff):
+            return
         d = ranking[k]
         item_gradient_in_units(estimate, state, d, k, &state.item_gradient[d], &state.item_hessian[d])
 

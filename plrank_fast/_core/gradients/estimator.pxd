@@ -9,6 +9,13 @@ from libc.string cimport memset
 from plrank_fast._core.ranking.weights cimport Weights
 from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t
 
+cdef extern from "runtime/cancellation.h" nogil:
+    ctypedef struct cancellation:
+        int (*interrupted)() noexcept nogil
+        int requested
+    bint cancellation_requested(cancellation *state, double work)
+
+
 cdef struct Estimate:
     # the query
     intp_t n_items
@@ -23,6 +30,7 @@ cdef struct Estimate:
     bint can_be_complete         # whether their ranks past the cutoff are valid, and cost little to draw
     bint first_attempt
     int passes_to_come           # over the same rankings, after the one at hand
+    cancellation stop            # asked within a ranking by estimators that take O(D K) for one
     # what comes out
     double *gradient             # (n_items,) OUT, or one number for the value of the metric
     double *hessian              # (n_items,) OUT, or NULL
@@ -71,6 +79,11 @@ cdef inline Estimate estimate_of(
     estimate.gradient = gradient
     estimate.hessian = hessian
     return estimate
+
+
+cdef inline bint is_stopped(Estimate *estimate, double ns) noexcept nogil:
+    """Whether to stop, before work of so many nanoseconds: the caller has been interrupted and wants no result."""
+    return cancellation_requested(&estimate.stop, 0.1 * ns)
 
 
 cdef inline size_t no_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:

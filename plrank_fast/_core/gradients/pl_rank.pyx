@@ -23,6 +23,7 @@ from libc.string cimport memcpy, memset
 from plrank_fast._core.gradients.estimator cimport (
     Estimate,
     Estimator,
+    is_stopped,
     new_estimator,
     no_workspace,
     sum_future_reward,
@@ -122,6 +123,8 @@ cdef void accumulate_1(
         analyse_ranking(&state.remaining, ranking)
         sum_future_reward(estimate, ranking, state.future_reward)
         for k in range(estimate.cutoff):
+            if is_stopped(estimate, 0.5 * estimate.n_items):
+                return
             if unit_changes(&state.remaining, k):
                 activate(state, ranking, k)
             rank_pass.reward_share(
@@ -142,6 +145,8 @@ cdef void accumulate_2(
         analyse_ranking(&state.remaining, ranking)
         sum_future_reward(estimate, ranking, state.future_reward)
         for k in range(estimate.cutoff):
+            if is_stopped(estimate, 0.5 * estimate.n_items):
+                return
             if unit_changes(&state.remaining, k):
                 activate(state, ranking, k)
             rank_pass.direct_and_reward(

@@ -20,7 +20,7 @@ from plrank_fast._core.runtime.layout cimport aligned
 from plrank_fast._core.runtime.lone_query cimport LoneQuery, plain_count, plain_output, plain_threads
 from plrank_fast._core.runtime.queries cimport Queries, Query, queries_of, query_at
 from plrank_fast._core.runtime.scalar_types cimport int32_t, int64_t, intp_t, uint64_t
-from plrank_fast._core.runtime.threads cimport ROUND_NS, Workspaces, check_interrupt
+from plrank_fast._core.runtime.threads cimport ROUND_NS, Workspaces, raise_if_stopped, signal_came
 from plrank_fast._core.sampling.samplers cimport (
     GROUP_SIZE,
     NS_PER_ITEM,
@@ -41,6 +41,8 @@ from plrank_fast._core.sampling.samplers cimport (
     thread_sampler,
     thread_sampler_workspace,
 )
+
+cdef double NS_PER_RANK_READ = 100.0  # of a ranking so long that its items are in no cache
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -256,7 +258,7 @@ cdef int accumulate_long(
 ) except -1:
     """Use up a round of rankings, with a look for Ctrl-C as often as a round should end."""
     cdef intp_t cutoff = estimate.cutoff, i
-    cdef double ns_per_ranking = ns_per_sample(estimator, estimate.n_items, cutoff) + 10.0 * cutoff
+    cdef double ns_per_ranking = ns_per_sample(estimator, estimate.n_items, cutoff) + NS_PER_RANK_READ * cutoff
     cdef intp_t rankings_per_check = max(<intp_t>1, <intp_t>(ROUND_NS / ns_per_ranking))
     if estimate.in_groups:
         rankings_per_check = (rankings_per_check + BLOCK - 1) // BLOCK * BLOCK  # whole groups
@@ -264,7 +266,7 @@ cdef int accumulate_long(
         with nogil:
             accumulate_rows(
                 estimator, estimate, rankings + i * stride, min(rankings_per_check, n_rankings - i), stride, columns)
-        check_interrupt()
+        raise_if_stopped()
     return 0
 
 
@@ -331,6 +333,7 @@ cdef int estimate_long_query(const void *call_, intp_t query, int n_threads) exc
     cdef char *workspace = weigh_items(
         estimator, &estimate, &weights, source, query, estimating.of_thread(0) + rankings_bytes(GROUP_SIZE, deep))
     cdef bint finished = False, first_attempt = True
+    estimate.stop.interrupted = signal_came
     drawing.draw = &draw
     drawing.weights = &weights
     estimate.can_be_complete = cutoff == n_items  # what given rankings hold past the cutoff has not been checked

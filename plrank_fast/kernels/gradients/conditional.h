@@ -2,6 +2,7 @@
 #ifndef PLR_CONDITIONAL_H
 #define PLR_CONDITIONAL_H
 
+#include "runtime/cancellation.h"
 #include "simd/isa.h"
 
 /* One ranking, seen from any of its items. S_j and R_j are sums of w and of w rho over the items not in the first j
@@ -13,6 +14,7 @@ typedef struct {
     const double *gains;        /* (K + 1,) R */
     const double *means;        /* (K,) R / S */
     const double *drops;        /* (K,) */
+    cancellation *stop;         /* asked every so many items; once it says yes, the outputs mean nothing */
 } conditional_ranking;
 
 typedef struct {
