@@ -48,17 +48,18 @@ Each module imports only modules listed above it::
     _core/losses        losses of labels      loss  likelihood  pairs  ranks  losses
     .                   the C interface       cython_plrank
     ------------------  compiled above, thin Python below
-    _shared             files, memory         files  memory
-    .                   arguments, errors     extras  validation  build
+    _shared             private               extras  memory  files  run_lock  interruption  progress_bar
+    .                   arguments, errors     validation  build
                         public functions      rank_weights  offsets  sampling  metrics  losses  gradients
                                               policy_gradients  probabilities  distribution  rewards
-                                              off_policy  stochastic_rank  fairness  cost_model  value_and_gradient
-                                              chunks  embedding
+                                              off_policy  stochastic_rank  fairness
+    _shared             private               cost_model
+    .                                         value_and_gradient  chunks  embedding
                         oracle in NumPy       reference
-                        other libraries       layouts  expected_loss  torch  jax  sklearn  interchange  boosting
-                                              lightgbm  xgboost  catboost  dask  compat
-                        data, command line    data  progress_bar  training  reproduction  commands
-                                              __main__
+    _shared             private               layouts  expected_loss
+    .                   other libraries       torch  jax  sklearn  interchange  boosting  lightgbm  xgboost  catboost
+                                              dask  compat
+                        data, command line    data  training  reproduction  commands  __main__
 
 Every compiled module has the same sections, from top to bottom: per item, per query, batch, entry point. The C sources
 of the SIMD loops are in ``kernels``, in folders of the same names.

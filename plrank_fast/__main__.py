@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import NoReturn
 
 from plrank_fast import __version__
+from plrank_fast._shared.interruption import EXIT_STATUS
 from plrank_fast.commands.bench import add_bench
 from plrank_fast.commands.evaluate import add_evaluate
 from plrank_fast.commands.reproduce import add_reproduce
 from plrank_fast.commands.train import add_train
-from plrank_fast.training.interruption import EXIT_STATUS
 
 COMMANDS = (add_train, add_evaluate, add_bench, add_reproduce)
 

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from plrank_fast import validation
+from plrank_fast._shared.extras import import_extra
 from plrank_fast.boosting import BoostingObjective, RankingMetric
-from plrank_fast.extras import import_extra
 from plrank_fast.offsets import offsets_from_qid
 from plrank_fast.validation import FloatArray, IntArray
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plrank_fast import validation
-from plrank_fast.extras import import_extra
+from plrank_fast._shared.extras import import_extra
 from plrank_fast.validation import IntArray
 
 EXTRA = "dask"

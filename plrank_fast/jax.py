@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from plrank_fast import validation
-from plrank_fast.expected_loss import GAINS, REDUCTIONS, loss_batch
-from plrank_fast.extras import import_extra
-from plrank_fast.layouts import layout_of
+from plrank_fast._shared.expected_loss import GAINS, REDUCTIONS, loss_batch
+from plrank_fast._shared.extras import import_extra
+from plrank_fast._shared.layouts import layout_of
 from plrank_fast.sampling import ranking_log_prob as _ranking_log_prob
 from plrank_fast.sampling import ranking_log_prob_vjp as _ranking_log_prob_vjp
 from plrank_fast.sampling import sample_rankings as _sample_rankings

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from plrank_fast import validation
-from plrank_fast.extras import import_extra
+from plrank_fast._shared.extras import import_extra
 from plrank_fast.metrics import dcg, ndcg
 from plrank_fast.rank_weights import dcg_weights_of_lists, gains
 from plrank_fast.sampling import sample_rankings

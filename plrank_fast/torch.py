@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from plrank_fast import validation
-from plrank_fast.expected_loss import GAINS, REDUCTIONS, LossBatch, loss_batch
-from plrank_fast.extras import import_extra
+from plrank_fast._shared.expected_loss import GAINS, REDUCTIONS, LossBatch, loss_batch
+from plrank_fast._shared.extras import import_extra
 from plrank_fast.sampling import ranking_log_prob, ranking_log_prob_vjp, sample_rankings
 from plrank_fast.validation import FloatArray
 from plrank_fast.value_and_gradient import EXACT, METHODS

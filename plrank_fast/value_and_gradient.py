@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from plrank_fast import validation
 from plrank_fast._core.gradients import exact as _exact
 from plrank_fast._core.runtime import threads as _threads
-from plrank_fast.cost_model import choose_method
+from plrank_fast._shared.cost_model import choose_method
 from plrank_fast.gradients import pl_rank_1, pl_rank_2, pl_rank_3, pl_rank_cmc
 from plrank_fast.policy_gradients import placement_policy_gradient, policy_gradient
 from plrank_fast.probabilities import expected_metric

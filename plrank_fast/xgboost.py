@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 from plrank_fast import validation
+from plrank_fast._shared.extras import import_extra
 from plrank_fast.boosting import BoostingObjective, RankingMetric, Workers
-from plrank_fast.extras import import_extra
 from plrank_fast.validation import FloatArray, IntArray
 
 GROUPS = "pass qid= to xgboost.DMatrix, or call its set_group"

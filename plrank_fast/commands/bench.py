@@ -16,14 +16,14 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import plrank_fast as plr
+from plrank_fast._shared.extras import import_extra
 from plrank_fast._shared.files import refuse_overwriting, write_atomically
+from plrank_fast._shared.interruption import EXIT_STATUS
+from plrank_fast._shared.progress_bar import make_bar
 from plrank_fast.commands import claims
 from plrank_fast.commands.options import some_path
 from plrank_fast.commands.timing import ONE_ANSWER, Workload, seconds_per_epoch
 from plrank_fast.data import PROFILES
-from plrank_fast.extras import import_extra
-from plrank_fast.progress_bar import make_bar
-from plrank_fast.training.interruption import EXIT_STATUS
 
 METHODS = ("pl_rank_1", "pl_rank_2", "pl_rank_3", "pl_rank_cmc", "pl_rank_exact")
 LAYOUT = "{n_fmt}/{total_fmt} cells |{bar}| {elapsed}<{remaining}{postfix}"

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 import plrank_fast as plr
+from plrank_fast._shared.extras import import_extra
 from plrank_fast.commands.timing import Workload, fastest_in_turn, ratio_to_numpy
-from plrank_fast.extras import import_extra
 from plrank_fast.validation import FloatArray
 
 CUTOFFS = (5, 10, 25, 50, 100)

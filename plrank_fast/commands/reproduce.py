@@ -8,13 +8,13 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from plrank_fast._shared.extras import import_extra
 from plrank_fast._shared.files import refuse_overwriting
+from plrank_fast._shared.interruption import EXIT_STATUS, deferred_interrupt
+from plrank_fast._shared.progress_bar import make_bar
 from plrank_fast.commands.options import some_path
 from plrank_fast.data import PROFILES
-from plrank_fast.extras import import_extra
-from plrank_fast.progress_bar import make_bar
 from plrank_fast.reproduction.published import CUTOFFS
-from plrank_fast.training.interruption import EXIT_STATUS, deferred_interrupt
 from plrank_fast.validation import at_least, count
 
 PARTS = ("cost", "length", "curves", "settings", "disparity")
@@ -64,10 +64,10 @@ def reproduce(arguments: argparse.Namespace) -> int:
     """Run the command ``reproduce``."""
     for module in ("torch", "tqdm", "matplotlib.figure"):  # what is missing is told now and not after an hour
         import_extra(module, "train")
+    from plrank_fast._shared.run_lock import locked_folder
     from plrank_fast.reproduction.experiment import REPORT, RESULTS, Settings, plan, run_parts, write_report
     from plrank_fast.reproduction.letor_folds import find_folds
     from plrank_fast.reproduction.results_file import ResultsFile
-    from plrank_fast.training.run_lock import locked_folder
 
     at_least(arguments.minutes, "minutes", 0)
     for cutoff in arguments.cutoffs:

@@ -9,10 +9,11 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from plrank_fast._shared.extras import import_extra
 from plrank_fast._shared.files import refuse_overwriting
+from plrank_fast._shared.interruption import EXIT_STATUS, deferred_interrupt
 from plrank_fast.commands.options import CACHE_HELP, EMPTY_HELP, MODEL, caches, check_threads, empty_value, some_path
 from plrank_fast.data import PROFILES
-from plrank_fast.extras import import_extra
 from plrank_fast.training.config import (
     INITIALIZATIONS,
     OBJECTIVES,
@@ -23,7 +24,6 @@ from plrank_fast.training.config import (
     describe_preset,
 )
 from plrank_fast.training.gradient_methods import available_methods
-from plrank_fast.training.interruption import EXIT_STATUS, deferred_interrupt
 from plrank_fast.training.sources import Source
 
 DEFAULT_EPOCHS, DEFAULT_OUTPUT = 100, "runs/train"
@@ -161,8 +161,8 @@ def train(arguments: argparse.Namespace) -> int:
 
 
 def _new_run(given: dict[str, Any], until_reported: ExitStack, ranks: Any) -> Any:
+    from plrank_fast._shared.run_lock import locked_folder
     from plrank_fast.training.loop import CHECKPOINT, TrainingRun
-    from plrank_fast.training.run_lock import locked_folder
 
     config, source = TrainingConfig.from_preset(**_settings(TrainingConfig, given)), Source(**_settings(Source, given))
     # as if it had been given, so that an error about the folder can say which option is to blame
@@ -199,8 +199,8 @@ def _new_run(given: dict[str, Any], until_reported: ExitStack, ranks: Any) -> An
 
 
 def _resumed_run(given: dict[str, Any], until_reported: ExitStack, ranks: Any) -> Any:
+    from plrank_fast._shared.run_lock import locked_folder
     from plrank_fast.training.loop import CHECKPOINT, TrainingRun
-    from plrank_fast.training.run_lock import locked_folder
 
     folder = Path(given["resume"])
     for name in ("output", "overwrite"):

@@ -43,7 +43,7 @@ import plrank_fast
 from plrank_fast import validation
 from plrank_fast._core.gradients import stochastic_rank as _stochastic_rank
 from plrank_fast._core.runtime import threads as _threads
-from plrank_fast.extras import import_extra
+from plrank_fast._shared.extras import import_extra
 from plrank_fast.validation import FloatArray, RandomState
 
 __all__ = [

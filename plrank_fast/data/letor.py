@@ -21,10 +21,10 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
+from plrank_fast._shared.extras import import_extra
 from plrank_fast._shared.memory import require_bytes
 from plrank_fast.data.letor_cache import cached
 from plrank_fast.data.ranking_data import RankingData
-from plrank_fast.extras import import_extra
 from plrank_fast.validation import count, file_paths, flag
 
 MAX_LINE_BYTES = 2**25  # about three million features; a longer "line" is no LETOR file, and is not read into memory

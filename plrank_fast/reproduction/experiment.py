@@ -14,8 +14,8 @@ import numpy as np
 
 import plrank_fast as plr
 from plrank_fast import __version__
+from plrank_fast._shared.extras import import_extra
 from plrank_fast._shared.files import write_atomically
-from plrank_fast.extras import import_extra
 from plrank_fast.reproduction import cost, learning, methods
 from plrank_fast.reproduction.cells import Figures, Part
 from plrank_fast.reproduction.results_file import ResultsFile

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from plrank_fast.extras import import_extra
+from plrank_fast._shared.extras import import_extra
 from plrank_fast.reproduction import published
 from plrank_fast.reproduction.cells import Figures
 from plrank_fast.reproduction.methods import Method

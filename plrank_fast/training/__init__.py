@@ -6,13 +6,11 @@
 `sources`              where the data come from
 `archive`              files that survive a crash and show every flipped bit
 `history_log`          the history, appended to and in step with the checkpoint
-`run_lock`             one run at a time in a folder
 `evaluation`           NDCG, deterministic and expected, in both normalisations
 `network`              the scoring network, in PyTorch
 `ranks`                several processes that train one network
 `loop`                 the training loop and its checkpoints
 `saved_model`          the trained network on disk
-`interruption`         Ctrl-C
 `progress_bar`, `report`, `learning_curve`   what the user sees
 ====================== ==========================================================
 

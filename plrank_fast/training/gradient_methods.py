@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 import plrank_fast as plr
 from plrank_fast import fairness, losses
-from plrank_fast.cost_model import choose_method
+from plrank_fast._shared.cost_model import choose_method
 
 SAMPLED = (
     *("pl_rank_3", "pl_rank_2", "pl_rank_1", "pl_rank_cmc"),

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from plrank_fast._shared.extras import import_extra
 from plrank_fast._shared.files import write_atomically
-from plrank_fast.extras import import_extra
 from plrank_fast.training.config import TrainingConfig
 from plrank_fast.training.loop import ACTIVITIES
 

@@ -21,6 +21,7 @@ import numpy.typing as npt
 import plrank_fast as plr
 from plrank_fast import fairness
 from plrank_fast._shared.memory import require_bytes
+from plrank_fast._shared.run_lock import locked_folder
 from plrank_fast.data import RankingData
 from plrank_fast.training.archive import Arrays, interpreting, read_archive, write_archive
 from plrank_fast.training.config import DCG, DISPARITY, TrainingConfig
@@ -29,7 +30,6 @@ from plrank_fast.training.gradient_methods import disparity_ascent, gradient, re
 from plrank_fast.training.history_log import HistoryLog
 from plrank_fast.training.network import Optimizer, ScoringNetwork, n_weights, set_model_threads
 from plrank_fast.training.ranks import ALONE, Ranks
-from plrank_fast.training.run_lock import locked_folder
 from plrank_fast.training.sources import Source, Splits
 from plrank_fast.validation import at_least, count
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from plrank_fast.extras import import_extra
+from plrank_fast._shared.extras import import_extra
 
 torch = import_extra("torch", "train")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from plrank_fast.progress_bar import make_bar
+from plrank_fast._shared.progress_bar import make_bar
 from plrank_fast.training.config import DISPARITY
 from plrank_fast.training.loop import Observer, TrainingRun
 

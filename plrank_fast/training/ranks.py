@@ -23,8 +23,8 @@ import numpy as np
 import numpy.typing as npt
 
 from plrank_fast._core.runtime.threads import available_cpus
+from plrank_fast._shared.extras import import_extra
 from plrank_fast.chunks import QueryChunk, query_chunks
-from plrank_fast.extras import import_extra
 from plrank_fast.training.network import ScoringNetwork
 
 

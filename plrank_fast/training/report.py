@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from plrank_fast import __version__
+from plrank_fast._shared.extras import import_extra
 from plrank_fast._shared.files import write_atomically
 from plrank_fast.data import RankingData
-from plrank_fast.extras import import_extra
 from plrank_fast.training.config import DISPARITY, DROP, TrainingConfig, describe_preset
 from plrank_fast.training.evaluation import METRICS, Metrics
 from plrank_fast.training.loop import ACTIVITIES, TrainingRun

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from plrank_fast._core.runtime import magnitudes as _magnitudes
 from plrank_fast._core.runtime import plain_arrays as _plain_arrays
-from plrank_fast.extras import import_extra
+from plrank_fast._shared.extras import import_extra
 from plrank_fast.validation.array_types import FloatArray, IntArray
 
 ARRAY_PROTOCOLS = ("__array__", "__dlpack__", "__arrow_c_array__", "__arrow_c_stream__")

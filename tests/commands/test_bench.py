@@ -55,7 +55,7 @@ def test_bar_and_hint(capsys, monkeypatch):
     """A bar with a total in 80 columns, and how to get a picture. Mutants: no total; width of the terminal; the hint
     left out, or given where there is a picture."""
     monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.setattr("plrank_fast.progress_bar.sys.stderr.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("plrank_fast._shared.progress_bar.sys.stderr.isatty", lambda: True, raising=False)
     clock = iter(range(10**9))
     monkeypatch.setattr("tqdm.std.time", lambda: float(next(clock)))  # every step is shown
     assert main([*QUICK, "--seconds", "0"]) == 0

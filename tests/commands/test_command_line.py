@@ -426,7 +426,7 @@ def test_kill_and_resume(tmp_path):
 
 HOLDER = """
 import sys
-from plrank_fast.training.run_lock import locked_folder
+from plrank_fast._shared.run_lock import locked_folder
 with locked_folder(sys.argv[1]):
     print("ready", flush=True)
     sys.stdin.read()
@@ -557,7 +557,7 @@ def test_bar_fits(arguments, tmp_path, capsys, monkeypatch):
     with a limit of minutes; the share of one limit only; names of what takes the time behind it; nothing shown of a run
     that has no time for its first batch."""
     monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.setattr("plrank_fast.progress_bar.sys.stderr.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("plrank_fast._shared.progress_bar.sys.stderr.isatty", lambda: True, raising=False)
     assert main(["train", *SMALL, *arguments, "--output", str(tmp_path / "run")]) == 0
     lines = [line for line in re.split(r"[\r\n]+", capsys.readouterr().err) if line.strip()]
     assert max(map(len, lines)) <= 80

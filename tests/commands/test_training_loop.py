@@ -16,6 +16,7 @@ from sklearn.metrics import ndcg_score
 import plrank_fast as plr
 from plrank_fast import fairness, reference
 from plrank_fast.__main__ import main
+from plrank_fast._shared.run_lock import locked_folder
 from plrank_fast.data import RankingData
 from plrank_fast.training import archive, loop
 from plrank_fast.training.archive import read_archive, write_archive
@@ -43,7 +44,6 @@ from plrank_fast.training.report import (
     summarize,
     write_json,
 )
-from plrank_fast.training.run_lock import locked_folder
 from plrank_fast.training.saved_model import load_model, save_model
 from plrank_fast.training.sources import Source, Splits
 

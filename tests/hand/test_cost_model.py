@@ -5,8 +5,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from plrank_fast import cost_model, gradients
-from plrank_fast.cost_model import choose_method, nanoseconds
+from plrank_fast import gradients
+from plrank_fast._shared import cost_model
+from plrank_fast._shared.cost_model import choose_method, nanoseconds
 
 
 @pytest.mark.parametrize("method", cost_model.NANOSECONDS)

@@ -127,7 +127,7 @@ def test_adapters_leave_errors_of_arguments_to_validation():
 
     Mutants: the shape of ``sampled_values`` checked in ``compat.sigir22``; ``layouts`` raises for a mask.
     """
-    adapters = PYTHON[PYTHON.index("layouts") : PYTHON.index("compat") + 1]
+    adapters = PYTHON[PYTHON.index("_shared/layouts") : PYTHON.index("compat") + 1]
     files = [path for path in PACKAGE.rglob("*.py") if python_unit(path) in adapters]
     assert len(files) >= len(adapters) == 12
     told = {(path.name, name) for path in files for name in raised(path)}

@@ -6,7 +6,7 @@ import shutil
 import sys
 from typing import Any
 
-from plrank_fast.extras import import_extra
+from plrank_fast._shared.extras import import_extra
 
 MAX_COLUMNS = 80
 

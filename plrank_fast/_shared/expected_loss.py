@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from plrank_fast import validation
-from plrank_fast.layouts import Layout, layout_of
+from plrank_fast._shared.layouts import Layout, layout_of
 from plrank_fast.metrics import dcg
 from plrank_fast.rank_weights import dcg_weights_of_lists, gains
 from plrank_fast.validation import FloatArray
@@ -90,7 +90,7 @@ def loss_batch(
     Examples
     --------
     >>> import numpy as np
-    >>> from plrank_fast.expected_loss import loss_batch
+    >>> from plrank_fast._shared.expected_loss import loss_batch
     >>> batch = loss_batch(
     ...     (2,), [1, 0], offsets=None, mask=None, weight=None, cutoff=1, rank_weights=None, gain="linear",
     ...     normalize=False, reduction="mean", method="exact",

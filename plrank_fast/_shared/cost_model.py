@@ -1,8 +1,8 @@
 """What a gradient costs by list length and cutoff, measured, and the choice between exact and conditioned sampling.
 
 The tables hold nanoseconds per document of one thread at scores of standard deviation 1; only their ratios matter.
-``python -m plrank_fast.cost_model`` measures them again, on an otherwise idle machine, and prints them in the form in
-which they stand here.
+``python -m plrank_fast._shared.cost_model`` measures them again, on an otherwise idle machine, and prints them in the
+form in which they stand here.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def choose_method(offsets: ArrayLike, cutoff: int) -> str:
 
     Examples
     --------
-    >>> from plrank_fast.cost_model import choose_method
+    >>> from plrank_fast._shared.cost_model import choose_method
     >>> choose_method([0, 20, 45], cutoff=10)
     'pl_rank_exact'
     """
