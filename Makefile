@@ -16,7 +16,7 @@ PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 # The default preset; the size is half of the real set's, for the memory of small machines.
 TRAIN_FLAGS ?= --profile yahoo --queries 10000 --epochs 40 --minutes 1.5 --output runs/yahoo --overwrite
 
-.PHONY: help train reproduce-quick test test-all docs note wheel wheels hunt mutants fuzz sanitize tsan matrix storage soak lint bench bench-quick bench-instructions dashboard build clean compiled
+.PHONY: help train reproduce-quick test test-quick test-all docs note wheel wheels hunt mutants fuzz sanitize tsan matrix storage soak lint bench bench-quick bench-instructions dashboard build clean compiled
 
 .NOTPARALLEL:
 
@@ -34,6 +34,10 @@ reproduce-quick: $(VENV)/train compiled  ## the paper's experiments once more, a
 
 test: build  ## run the tests (TEST_FLAGS=... go to pytest)
 	$(BIN)/python -m pytest $(TEST_FLAGS)
+
+# The source itself and the numbers; the other folders start programs, train, or need other libraries.
+test-quick: build  ## a first look in two minutes: the tests of numbers and of the source (TEST_FLAGS=...)
+	$(BIN)/python -m pytest $(addprefix tests/,structure hand enumeration oracles invariants) $(TEST_FLAGS)
 
 test-all: build $(VENV)/test-all  ## run the tests with TensorFlow, ranx and Dask too, in an environment of their own
 	PYTHONPATH=$(CURDIR) $(VENV)/all/bin/python -m pytest \

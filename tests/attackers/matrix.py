@@ -2,11 +2,9 @@
 
     make matrix MATRIX_FLAGS="--rows lowest highest"
 
-Every row is a copy of the tree (``build/matrix/ROW``), perhaps changed, compiled, in which the tests run, one folder
-after another. Results are appended to ``results.jsonl``, so that the same command goes on where it was interrupted;
-what has been tested since the sources changed is tested again. At the end stands a table of results, and
-what failed. The exit status is 1 if anything did. ``--levels baseline`` compiles that SIMD level alone, in a third of
-the time.
+Every row is a copy of the tree (``build/matrix/ROW``), perhaps changed, compiled, in which the tests run; what pytest
+says is in ``ROW.log`` beside it. At the end stands a table of results. The exit status is 1 if a test failed.
+``--levels baseline`` compiles that SIMD level alone, in a third of the time.
 
 Rows with other costs leave out tests that are marked ``chosen_path``: they say which path is taken, and the row takes
 another. The fixture ``on_team`` does not ask for the size of a team there. ``--python`` adds rows for other
@@ -17,27 +15,26 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import hashlib
-import json
 import os
 import re
 import shlex
-import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import tree_copy
 from path_constants import CONSTANTS, RULE, SAMPLERS
+from tree_copy import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 # What a number, a thread or the memory of a call depends on. The other folders test Python code on top of the same
 # kernels, or libraries, programs and files, and run with ``make test``.
 FOLDERS = ("hand", "enumeration", "oracles", "invariants", "statistical")
-# Changes of these, and of tests of another folder, leave results as they are.
-UNREAD = (".ci/", ".github/", "asv_benchmarks/", "docs/", "packaging/", "tests/attackers/matrix.py")
 OUTCOMES = {"passed": r"(\d+) passed", "failed": r"(\d+) (?:failed|errors?)", "skipped": r"(\d+) (?:skipped|xfailed)"}
+WHICH = (
+    "import platform, plrank_fast as plr; info = plr.build_info(); print(plr.__file__); "
+    "print(info['compiler'], info['simd'], platform.python_version(), platform.machine(), sep=' | ')"
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,143 +96,55 @@ ROWS = {
 }
 
 
-@dataclasses.dataclass
-class Result:
-    """What became of the tests of a folder in a row."""
-
-    row: str
-    tests: str
-    digest: str  # of all that it depends on
-    build: str  # compiler, level, Python and processor, as the table says them
-    passed: int
-    failed: int
-    skipped: int
-    failures: list[str]
-    seconds: float
-
-
 class Tree:
     """The copy in which a row is tested."""
 
     def __init__(self, row: Row, folder: Path) -> None:
         self.row = row
         self.folder = folder / (row.tree or row.name)
-        self.contents: dict[str, str] = {}  # of each path, a hash
 
-    def _run(self, command: Sequence[str], environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    def run(self, command: Sequence[str], environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             command, cwd=self.folder, text=True, capture_output=True, errors="replace",
             env={**os.environ, "PYTHONPATH": str(self.folder), **environment},
         )  # fmt: skip
 
-    def refresh(self) -> None:
-        """Copy what differs, with the times of what it is compiled from."""
-        listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True, text=True).stdout
-        for path in listed.split("\0"):
-            source, copy = ROOT / path, self.folder / path
-            if not source.is_file():
-                continue
-            content = source.read_bytes()
-            if path.startswith("plrank_fast/") or path == "setup.py":
-                content = self.row.change(path, content.decode()).encode()
-            self.contents[path] = hashlib.sha256(content).hexdigest()
-            if not copy.is_file() or copy.read_bytes() != content:
-                copy.parent.mkdir(parents=True, exist_ok=True)
-                copy.write_bytes(content)
-                if content == source.read_bytes():
-                    shutil.copystat(source, copy)
-            translated = source.with_suffix(".c")  # of Cython, which takes as long as the compiler
-            checked = "PLRANK_FAST_CHECKS" in self.row.build  # which Cython translates in another way
-            if path.endswith(".pyx") and content == source.read_bytes() and translated.exists() and not checked:
-                target = copy.with_suffix(".c")
-                if not target.exists() and translated.stat().st_mtime > source.stat().st_mtime:
-                    shutil.copy2(translated, target)
-
-    def digest(self, tests: str) -> str:
-        """Of all that the result of a folder or file of tests depends on."""
-
-        def matters(path: str) -> bool:
-            if path.startswith("tests/") and Path(path).name.startswith("test_"):
-                return path.startswith(tests)
-            return not path.startswith(UNREAD) and not path.endswith(".md")
-
-        settings = [self.row.build, self.row.run, self.row.interpreter, self.row.options]
-        contents = {path: one for path, one in self.contents.items() if matters(path)}
-        return hashlib.sha256(json.dumps([settings, contents], sort_keys=True).encode()).hexdigest()
-
     def compile(self) -> str:
         """Compile what has changed; what the table says of the build."""
-        answer = self._run([self.row.interpreter[-1], "setup.py", "-q", "build_ext", "--inplace"], self.row.build)
+        tree_copy.refresh(self.folder, self.row.change)
+        answer = self.run([self.row.interpreter[-1], "setup.py", "-q", "build_ext", "--inplace"], self.row.build)
         if answer.returncode != 0:
             raise SystemExit(f"{self.row.name} does not compile:\n{(answer.stdout + answer.stderr)[-2000:]}")
-        program = (
-            "import platform, plrank_fast as plr; info = plr.build_info(); print(plr.__file__); "
-            "print(info['compiler'], info['simd'], platform.python_version(), platform.machine(), sep=' | ')"
-        )
-        answer = self._run([*self.row.interpreter, "-c", program], self.row.run)
+        answer = self.run([*self.row.interpreter, "-c", WHICH], self.row.run)
         imported, _, build = answer.stdout.strip().partition("\n")
         if answer.returncode != 0 or Path(imported).parent != self.folder / "plrank_fast":
             raise SystemExit(f"{self.row.name} cannot be imported: {imported} {answer.stderr[-2000:]}")
         return build
 
-    def test(self, tests: str) -> tuple[dict[str, int], list[str]]:
+    def test(self, tests: Sequence[str]) -> tuple[dict[str, int], list[str]]:
         """Numbers of tests by outcome, and those that failed."""
-        paths = ["-m", "not chosen_path"] if self.row.changed else []
+        marked = ["-m", "not chosen_path"] if self.row.changed else []
         environment = {**self.row.run, **({"PLRANK_FAST_OTHER_COSTS": "1"} if self.row.changed else {})}
-        command = [*self.row.interpreter, "-m", "pytest", "-q", "--no-header", "-p", "no:cacheprovider", *paths, tests]
-        answer = self._run(command, environment)
+        command = [
+            *self.row.interpreter,
+            "-m",
+            "pytest",
+            "-q",
+            "--no-header",
+            "-p",
+            "no:cacheprovider",
+            *marked,
+            *tests,
+        ]
+        answer = self.run(command, environment)
+        (self.folder.parent / f"{self.row.name}.log").write_text(answer.stdout + answer.stderr)
         summary = answer.stdout.strip().rpartition("\n")[2]
         counts = {name: sum(map(int, re.findall(pattern, summary))) for name, pattern in OUTCOMES.items()}
         failures = re.findall(r"^(?:FAILED|ERROR) (\S+)", answer.stdout, re.MULTILINE)
         if answer.returncode != 0 and not failures:  # it crashed
             counts["failed"] += 1
-            failures = [f"{tests}: exit status {answer.returncode}"]
-        (self.folder.parent / f"{self.row.name}_{tests.replace('/', '_')}.log").write_text(
-            answer.stdout + answer.stderr
-        )
+            failures = [f"exit status {answer.returncode}"]
         return counts, failures
-
-
-def table(results: Sequence[Result]) -> str:
-    """A line of Markdown for each row."""
-    headings = ["compiler", "level", "Python", "processor", "options", "what ran", *OUTCOMES]
-    lines = [f"| {' | '.join(headings)} |", "|" + "---|" * len(headings)]
-    for name in dict.fromkeys(result.row for result in results):
-        of_row = [result for result in results if result.row == name]
-        counts = [str(sum(getattr(result, outcome) for result in of_row)) for outcome in OUTCOMES]
-        options = ROWS[name].options if name in ROWS else ""
-        ran = [result.tests.removeprefix("tests/") for result in of_row]
-        what = "all" if ran == list(FOLDERS) else ", ".join(ran)
-        lines.append(f"| {' | '.join([of_row[0].build, options, what, *counts])} |")
-    return "\n".join(lines)
-
-
-def run_rows(rows: Sequence[Row], tests: Sequence[str], folder: Path) -> list[Result]:
-    """Each row with each folder of tests, but for what ``results.jsonl`` has of the same sources."""
-    log = folder / "results.jsonl"
-    folder.mkdir(parents=True, exist_ok=True)
-    lines = log.read_text().splitlines() if log.exists() else []
-    before = {(one.row, one.tests, one.digest): one for one in (Result(**json.loads(line)) for line in lines)}
-    done = []
-    for row in rows:
-        tree = Tree(row, folder)
-        tree.refresh()
-        build = None
-        for path in tests:
-            result = before.get((row.name, path, tree.digest(path)))
-            if result is None:
-                build = build or tree.compile()
-                start = time.monotonic()
-                counts, failures = tree.test(path)
-                result = Result(
-                    row.name, path, tree.digest(path), build, **counts, failures=failures,
-                    seconds=round(time.monotonic() - start, 1),
-                )  # fmt: skip
-                with log.open("a") as file:
-                    file.write(json.dumps(dataclasses.asdict(result)) + "\n")
-                print(f"{row.name:16} {path:20} {counts} {result.seconds} s", *failures, sep="\n    ", flush=True)
-            done.append(result)
-    return done
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -244,23 +153,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--python", nargs="*", default=[], help='others, "qemu-x86_64 -cpu Nehalem .venv/bin/python"')
     parser.add_argument("--levels", nargs="*", choices=["baseline", "avx2", "avx512"], help="compiled; all by default")
     parser.add_argument("--tests", nargs="+", default=[f"tests/{name}" for name in FOLDERS], help="folders or files")
-    parser.add_argument("--folder", type=Path, default=ROOT / "build" / "matrix", help="of the copies and the results")
+    parser.add_argument("--folder", type=Path, default=ROOT / "build" / "matrix", help="of the copies and the logs")
     options = parser.parse_args(arguments)
     rows = [ROWS[name] for name in options.rows]
     for command in options.python:
         words = shlex.split(command)
         rows.append(Row(re.sub(r"\W+", "-", command).strip("-"), " ".join(words[:-1]), interpreter=tuple(words)))
-    if options.levels:
-        levels = {"PLRANK_FAST_LEVELS": " ".join(options.levels)}
-        rows = [dataclasses.replace(row, build={**row.build, **levels}) for row in rows]
-    results = run_rows(rows, options.tests, options.folder.resolve())
-    print(table(results))
-    return int(any(result.failed for result in results))
+    headings = ["compiler", "level", "Python", "processor", "options", *OUTCOMES]
+    table, status = [f"| {' | '.join(headings)} |", "|" + "---|" * len(headings)], 0
+    for row in rows:
+        if options.levels:
+            row = dataclasses.replace(row, build={**row.build, "PLRANK_FAST_LEVELS": " ".join(options.levels)})
+        tree = Tree(row, options.folder.resolve())
+        build = tree.compile()
+        counts, failures = tree.test(options.tests)
+        print(row.name, counts, *failures, sep="\n    ", flush=True)
+        table.append(f"| {' | '.join([build, row.options, *map(str, counts.values())])} |")
+        status |= counts["failed"] > 0
+    print("\n".join(table))
+    return int(status)
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except KeyboardInterrupt:
-        print("interrupted: the same command resumes")
-        sys.exit(130)
+    sys.exit(main())

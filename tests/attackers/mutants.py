@@ -2,41 +2,37 @@
 
     make mutants MUTANTS_FLAGS="--count 50 --module _core/gradients/exact"
 
-Works in a copy of the tree (``build/mutants``): changes one line, compiles the module that it belongs to, runs the
-tests of ``TESTS`` until one fails, those first that have noticed others, and puts everything back. Results are appended
-to ``results.jsonl`` there, so that an interrupted run is resumed by the same command; ``--again`` forgets survivors. At
-the end stand a table and the mutants that survived. Those that nothing could notice are listed with the reason in
-``equivalent_mutants.json``; any other survivor makes the exit status 1.
+Works in a copy of the tree (``build/mutants``), compiled for one SIMD level: changes one line, compiles the module that
+it belongs to, runs the tests of ``TESTS`` until one fails, those first that have noticed others, and puts everything
+back. Results are appended to ``results.jsonl`` there, so that an interrupted run is resumed by the same command;
+``--again`` forgets survivors. At the end stand a table and the mutants that survived. Those that nothing could notice
+are listed with the reason in ``equivalent_mutants.json``; any other survivor makes the exit status 1.
 """
 
 from __future__ import annotations
 
 import argparse
-import ast
 import collections
 import dataclasses
 import json
 import os
 import random
-import re
 import runpy
-import shutil
 import signal
 import subprocess
 import sys
+import sysconfig
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from forked_tests import run_tests
-from module_compiler import CompilationError, ModuleCompiler
+import tree_copy
 from mutations import KINDS, Mutation, of_file
+from tree_copy import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 EQUIVALENT = Path(__file__).with_name("equivalent_mutants.json")
-MOST_KILLERS = 6
 NO_MUTANT = ("not compiled", "same code")
-INCLUDED = re.compile(r'(?:#include|cdef extern from) "([\w/]+\.h)"')
+WALL_SECONDS = 3600.0  # of all tests of a mutant; one that waits for ever takes no processor
 
 _EXACT = ["enumeration/test_exact.py", "enumeration/test_exact_noise.py", "enumeration/test_exact_promise.py"]
 _HUNT = "attackers/test_hunt.py::TestHunt::test_seeded"
@@ -96,28 +92,18 @@ TESTS = {
 }
 
 
-def modules_of_setup() -> dict[str, list[str]]:
-    """``MODULES`` of ``setup.py``: kernel sources of each module."""
-    modules: dict[str, list[str]] = runpy.run_path(str(ROOT / "setup.py"))["MODULES"]
-    return modules
-
-
-def sources(root: Path = ROOT) -> dict[str, list[str]]:
+def sources() -> dict[str, list[str]]:
     """Files whose mutants each module is compiled for: its own, its kernels, and headers that no module before has."""
-    taken: set[str] = set()
+    setup = runpy.run_path(str(ROOT / "setup.py"))
+    taken: set[Path] = set()
     result = {}
-    for module, kernels in modules_of_setup().items():
-        waiting = [f"plrank_fast/{module}.pyx", f"plrank_fast/{module}.pxd"]
-        waiting += [f"plrank_fast/kernels/{kernel}" for kernel in kernels]
-        mine = []
-        while waiting:
-            path = waiting.pop(0)
-            if path in taken or not (root / path).exists():
-                continue
-            taken.add(path)
-            mine.append(path)
-            waiting += [f"plrank_fast/kernels/{name}" for name in INCLUDED.findall((root / path).read_text())]
-        result[module] = [path for path in mine if not path.endswith(".pxd")]
+    for module, kernels in setup["MODULES"].items():
+        files = [Path("plrank_fast", f"{module}.pyx"), *(setup["KERNELS"] / kernel for kernel in kernels)]
+        mine = set().union(*map(setup["files_read"], files)) - taken
+        taken |= mine
+        result[module] = sorted(
+            str(path) for path in mine if path.suffix in (".pyx", ".c") or setup["KERNELS"] in path.parents
+        )
     return result
 
 
@@ -145,22 +131,32 @@ def explained(result: Result, equivalents: Iterable[dict[str, str]]) -> str | No
     return None
 
 
-def run(command: Sequence[str], folder: Path, timeout: float) -> tuple[int | None, str]:
-    """Exit status and output of a command; None if it had to be ended, with all that it had started."""
-    environment = {**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
+def run(command: Sequence[str], folder: Path, **environment: str) -> int | None:
+    """Exit status of a command in a tree; None if it had to be ended, with all that it had started."""
+    environment = {**os.environ, "PYTHONPATH": f"{folder}:{Path(__file__).parent}", **environment}
     process = subprocess.Popen(
-        command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        errors="replace", start_new_session=True,
+        command, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        start_new_session=True,
     )  # fmt: skip
     try:
-        output, _ = process.communicate(timeout=timeout)
-        return process.returncode, output
+        return process.wait(timeout=WALL_SECONDS)
     except subprocess.TimeoutExpired:
-        return None, ""
+        return None
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
-            process.communicate()
+            process.wait()
+
+
+def run_tests(tree: Path, tests: Sequence[str], **environment: str) -> tuple[str, str]:
+    """``survived`` if all pass; ``killed`` or ``timed out`` with the test that noticed, by failing or by a crash."""
+    running = tree / "running_test.txt"
+    running.write_text("collection")
+    options = ["-x", "-q", "--tb=no", "-p", "no:cacheprovider", "-p", "running_test", "--rootdir", str(tree)]
+    status = run([sys.executable, "-m", "pytest", *options, *tests], tree, RUNNING_TEST=str(running), **environment)
+    if status == 0:
+        return "survived", ""
+    return "timed out" if status in (None, -signal.SIGXCPU) else "killed", running.read_text()
 
 
 class Scratch:
@@ -172,66 +168,50 @@ class Scratch:
         self.passing: set[str] = set()  # tests that have been seen to pass without a mutation
 
     def refresh(self) -> None:
-        """Copy what differs from the tree, with its times, and compile what is not."""
-        listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True, text=True).stdout
-        built = [path.relative_to(ROOT).as_posix() for path in (ROOT / "plrank_fast").rglob("*.so")]
-        built += [path.replace(".pyx", ".c") for path in listed.split("\0") if path.endswith(".pyx")]
-        for path in [*listed.split("\0"), *built]:
-            source, copy = ROOT / path, self.folder / path
-            if not source.is_file():
-                continue
-            content = source.read_bytes()
-            if not copy.is_file() or copy.read_bytes() != content:
-                copy.parent.mkdir(parents=True, exist_ok=True)
-                copy.write_bytes(content)
-            shutil.copystat(source, copy)  # its times too, so that what is compiled there is not compiled again here
-        status, output = run([sys.executable, "setup.py", "-q", "build_ext", "--inplace"], self.folder, 900.0)
-        if status != 0:
-            raise SystemExit(f"the tree does not compile:\n{output[-2000:]}")
-        where = [sys.executable, "-c", "import plrank_fast; print(plrank_fast.__file__, plrank_fast.build_info())"]
-        imported, info = run(where, self.folder, 60.0)[1].strip().split(" ", 1)
-        if Path(imported).parent != self.folder / "plrank_fast":
-            raise SystemExit(f"tests in {self.folder} would import {imported}")
-        built_with = ast.literal_eval(info)
-        self.compiler = ModuleCompiler(self.folder, built_with["simd_levels"], built_with["openmp"])
+        """Copy what differs from the tree, and compile it."""
+        tree_copy.refresh(self.folder)
+        if not self.build():
+            raise SystemExit(f"the tree does not compile: {self.folder}")
+
+    def build(self, modules: str = "") -> bool:
+        """Whether modules, or all, compile."""
+        command = [sys.executable, "setup.py", "-q", "build_ext", "--inplace"]
+        return run(command, self.folder, PLRANK_FAST_LEVELS="baseline", PLRANK_FAST_MODULES=modules) == 0
 
     def attack(self, module: str, mutation: Mutation) -> tuple[str, str]:
         """Change the line, compile, test, and put everything back."""
-        self.compiler.prepare(module)
-        changed, library = self.folder / mutation.path, self.compiler.library(module)
+        changed = self.folder / mutation.path
+        library = self.folder / "plrank_fast" / f"{module}{sysconfig.get_config_var('EXT_SUFFIX')}"
         source, kept = changed.read_text(), library.read_bytes()
         try:
             changed.write_text(mutation.apply(source))
-            if not self.compiler.with_change(module, mutation.path):
+            if not self.build(module):
+                return "not compiled", ""
+            if library.read_bytes() == kept:
                 return "same code", ""
             outcome, by = self.test(module)
-        except CompilationError:
-            return "not compiled", ""
         finally:
             changed.write_text(source)
-            replaced = library.with_suffix(".new")
-            replaced.write_bytes(kept)
-            os.replace(replaced, library)
+            if not self.build(module):
+                raise SystemExit(f"{self.folder} does not compile any more")
         self._check(module, outcome, by)
         return outcome, by
 
     def test(self, module: str) -> tuple[str, str]:
         """Outcome of the tests of a module, those first that have killed most of its mutants."""
-        killers = [test for test, _ in self.killers[module].most_common(MOST_KILLERS)]
+        killers = [test for test, _ in self.killers[module].most_common(6)]
         return run_tests(self.folder, [*killers, *(f"tests/{test}" for test in TESTS[module])])
 
     def _check(self, module: str, outcome: str, by: str) -> None:
         """A test that has noticed passes without a mutation, or what it says means nothing."""
-        noticed = by.partition(" (")[0]
-        if outcome == "survived" or "::" not in noticed:
+        if "::" not in by:
             return
-        if noticed not in self.passing:
-            alone, _ = run_tests(self.folder, [noticed])
+        if by not in self.passing:
+            alone, _ = run_tests(self.folder, [by])
             if alone != "survived":
-                raise SystemExit(f"without a mutation too: {noticed} {alone}")
-            self.passing.add(noticed)
-        if outcome == "killed":
-            self.killers[module][noticed] += 1
+                raise SystemExit(f"without a mutation too: {by} {alone}")
+            self.passing.add(by)
+        self.killers[module][by] += outcome == "killed"
 
 
 def choose(candidates: Sequence[Mutation], rng: random.Random) -> Iterable[Mutation]:
@@ -253,81 +233,56 @@ def attack(
     results: Path,
     test: Callable[[str, Mutation], tuple[str, str]],
 ) -> list[Result]:
-    """Try ``count`` mutants of each module in turn, or take from ``results`` what was tried before.
+    """Try ``count`` mutants of each module, or take from ``results`` what was tried before.
 
     Those that do not compile, or to the same code, are not counted.
     """
-    before = {}
-    if results.exists():
-        for line in results.read_text().splitlines():
-            result = Result(**json.loads(line))
-            before[result.identity] = result
+    lines = results.read_text().splitlines() if results.exists() else []
+    before = {one.identity: one for one in (Result(**json.loads(line)) for line in lines)}
     files = sources()
-    queues = {
-        module: iter(
-            choose([one for path in files[module] for one in of_file(ROOT, path)], random.Random(f"{seed} {module}"))
-        )
-        for module in modules
-    }
     done: list[Result] = []
-    number = collections.Counter({module: 0 for module in modules})
-    with results.open("a") as log:
-        while any(number[module] < count for module in queues):
-            for module in list(queues):
-                mutation = next(queues[module], None) if number[module] < count else None
-                if mutation is None:
-                    del queues[module]
-                    continue
-                result = before.get(mutation.identity)
-                if result is None:
-                    start = time.monotonic()
-                    outcome, by = test(module, mutation)
-                    result = Result(
-                        mutation.identity, module, mutation.path, mutation.number + 1, mutation.kind,
-                        mutation.before.strip(), mutation.after.strip(), outcome, by,
-                        round(time.monotonic() - start, 1),
-                    )  # fmt: skip
+    for module in modules:
+        number = 0
+        candidates = [one for path in files[module] for one in of_file(ROOT, path)]
+        for mutation in choose(candidates, random.Random(f"{seed} {module}")):
+            if number == count:
+                break
+            result = before.get(mutation.identity)
+            if result is None:
+                start = time.monotonic()
+                outcome, by = test(module, mutation)
+                result = Result(
+                    mutation.identity, module, mutation.path, mutation.number + 1, mutation.kind,
+                    mutation.before.strip(), mutation.after.strip(), outcome, by, round(time.monotonic() - start, 1),
+                )  # fmt: skip
+                with results.open("a") as log:
                     log.write(json.dumps(dataclasses.asdict(result)) + "\n")
-                    log.flush()
-                    shown = (
-                        f"{result.outcome:12} {result.path.removeprefix('plrank_fast/')}:{result.line} {result.kind}"
-                    )
-                    print(f"{shown} ({result.seconds} s) {result.by}", flush=True)
-                done.append(result)
-                number[module] += result.outcome not in NO_MUTANT
+                print(f"{outcome:12} {result.path}:{result.line} {result.kind} ({result.seconds} s) {by}", flush=True)
+            done.append(result)
+            number += result.outcome not in NO_MUTANT
     return done
 
 
 def report(results: Sequence[Result], equivalents: Sequence[dict[str, str]]) -> tuple[str, int]:
     """A table of outcomes by module, the survivors, and how many of them nobody has explained."""
-    lines = [f"{'module':34} {'killed':>7} {'timed out':>10} {'explained':>10} {'SURVIVED':>9} {'no mutant':>10}"]
-    unexplained = []
-    by_module = collections.defaultdict(list)
+    outcomes = ("killed", "timed out", "explained", "SURVIVED", "not compiled", "same code")
+    rows: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
+    survivors = []
     for result in results:
-        by_module[result.module].append(result)
-    total: collections.Counter[str] = collections.Counter()
-    for module, of_module in by_module.items():
-        counts: collections.Counter[str] = collections.Counter()
-        for result in of_module:
-            outcome = result.outcome
-            if outcome == "survived" and explained(result, equivalents):
-                outcome = "explained"
-            elif outcome == "survived":
-                unexplained.append(result)
-            counts[outcome] += 1
-        total += counts
-        lines.append(_row(module, counts))
-    lines.append(_row("all", total))
-    for result in unexplained:
-        lines += ["", f"{result.path}:{result.line}, {result.kind}", f"    - {result.before}", f"    + {result.after}"]
-    return "\n".join(lines), len(unexplained)
-
-
-def _row(name: str, counts: collections.Counter[str]) -> str:
-    return (
-        f"{name:34} {counts['killed']:7} {counts['timed out']:10} {counts['explained']:10} {counts['survived']:9} "
-        f"{sum(counts[outcome] for outcome in NO_MUTANT):10}"
-    )
+        outcome = result.outcome
+        if outcome == "survived":
+            outcome = "explained" if explained(result, equivalents) else "SURVIVED"
+        if outcome == "SURVIVED":
+            survivors += [
+                f"\n{result.path}:{result.line}, {result.kind}", f"    - {result.before}", f"    + {result.after}"
+            ]  # fmt: skip
+        for row in (result.module, "all"):
+            rows[row][outcome] += 1
+    everything = rows.pop("all", collections.Counter())
+    lines = [f"{'module':34}" + "".join(f" {outcome:>12}" for outcome in outcomes)]
+    for name, counts in [*rows.items(), ("all", everything)]:
+        lines.append(f"{name:34}" + "".join(f" {counts[outcome]:12}" for outcome in outcomes))
+    return "\n".join(lines + survivors), everything["SURVIVED"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

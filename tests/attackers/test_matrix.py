@@ -1,8 +1,6 @@
 """``make matrix`` and ``make tsan``: their changes are those of the sources as they stand, and runs are resumed."""
 
-import dataclasses
-import itertools
-import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +9,8 @@ import pytest
 import calls_on_teams
 import matrix
 import plrank_fast as plr
-from matrix import ROOT, ROWS, Result, Row, Tree, run_rows, table
+import tree_copy
+from matrix import ROOT, ROWS, Row, Tree
 from path_constants import CONSTANTS, RULE, SAMPLERS
 
 
@@ -50,79 +49,32 @@ class TestConstants:
 
 
 class TestRuns:
-    @pytest.fixture
-    def tested(self, monkeypatch):
-        """Rows and folders that were tested; compilation and tests are stand-ins."""
-        calls = []
-        monkeypatch.setattr(Tree, "refresh", lambda self: None)
-        monkeypatch.setattr(Tree, "compile", lambda self: "gcc | avx2 | 3.11 | x86_64")
+    def test_rows(self, tmp_path, monkeypatch, capsys):
+        """Mutants: the row's own switches lost beside ``--levels``; 0 in spite of a failure; a failure not named."""
+        builds = []
 
         def test(self, tests):
-            calls.append((self.row.name, tests))
-            failures = ["test_x"] if tests == "tests/b" else []
+            failures = ["test_x"] if "tests/b" in tests else []
             return {"passed": 5, "failed": len(failures), "skipped": 1}, failures
 
+        monkeypatch.setattr(Tree, "compile", lambda self: builds.append(self.row.build) or "gcc | avx2 | 3.11 | x86_64")
         monkeypatch.setattr(Tree, "test", test)
-        return calls
+        arguments = ["--rows", "checks", "--folder", str(tmp_path), "--levels", "baseline", "--tests", "tests/a"]
+        assert matrix.main(arguments) == 0
+        assert builds == [{"PLRANK_FAST_CHECKS": "1", "PLRANK_FAST_LEVELS": "baseline"}]
+        assert matrix.main([*arguments, "tests/b"]) == 1
+        shown = capsys.readouterr().out
+        assert "    test_x" in shown
+        assert "| gcc | avx2 | 3.11 | x86_64 | PLRANK_FAST_CHECKS=1 | 5 | 1 | 1 |" in shown
 
-    def test_resumed(self, tmp_path, tested):
-        """Mutants: rows or folders confused; results of other sources taken."""
-        rows = [Row("one", "a"), Row("two", "b")]
-        first = run_rows(rows, ["tests/a"], tmp_path)
-        assert tested == [("one", "tests/a"), ("two", "tests/a")]
-        assert run_rows(rows, ["tests/a"], tmp_path) == first
-        assert len(tested) == 2
-        run_rows(rows, ["tests/a", "tests/b"], tmp_path)
-        assert tested[2:] == [("one", "tests/b"), ("two", "tests/b")]
-        both = run_rows(rows, ["tests/a", "tests/b"], tmp_path)
-        assert [(one.row, one.tests) for one in both] == list(itertools.product(["one", "two"], ["tests/a", "tests/b"]))
-        assert len(tested) == 4
-        run_rows([dataclasses.replace(rows[0], options="c")], ["tests/a"], tmp_path)
-        assert tested[4:] == [("one", "tests/a")]
-
-    @pytest.mark.parametrize(
-        ("changed", "repeated"),
-        [
-            ("docs/theory.md", False),
-            ("CHANGELOG.md", False),
-            ("tests/hand/test_metrics.py", False),
-            ("tests/oracles/test_losses.py", True),
-            ("tests/problems.py", True),
-            ("tests/attackers/matrix.py", False),
-            ("tests/enumeration/a_helper.py", True),
-            ("plrank_fast/kernels/gradients/exact/exact.h", True),
-            ("setup.py", True),
-        ],
-    )
-    def test_what_is_tested_again(self, tmp_path, changed, repeated):
-        """Mutants: all files count; tests of other folders do; helpers in other folders do not."""
-        tree = Tree(ROWS["plain"], tmp_path)
-        tree.contents = {changed: "before", "tests/oracles/test_selection.py": "x"}
-        before = tree.digest("tests/oracles")
-        tree.contents[changed] = "after"
-        assert (tree.digest("tests/oracles") != before) == repeated
-
-    def test_levels(self, tmp_path, tested, monkeypatch):
-        """Mutants: the row's own switches lost; what was seen of other levels taken."""
-        builds = []
-        monkeypatch.setattr(Tree, "compile", lambda self: builds.append(self.row.build) or "gcc")
-        arguments = ["--rows", "checks", "--tests", "tests/a", "--folder", str(tmp_path)]
-        for levels in [["--levels", "baseline", "avx2"], ["--levels", "baseline"], []]:
-            matrix.main([*arguments, *levels])
-        checks = {"PLRANK_FAST_CHECKS": "1"}
-        both, one = {**checks, "PLRANK_FAST_LEVELS": "baseline avx2"}, {**checks, "PLRANK_FAST_LEVELS": "baseline"}
-        assert builds == [both, one, checks]
-
-    def test_table_and_status(self, tmp_path, tested, capsys):
-        """Mutants: folders not added up, or not named; 0 in spite of a failure."""
-        assert matrix.main(["--rows", "checks", "--tests", "tests/a", "--folder", str(tmp_path)]) == 0
-        assert matrix.main(["--rows", "checks", "--tests", "tests/a", "tests/b", "--folder", str(tmp_path)]) == 1
-        line = "| gcc | avx2 | 3.11 | x86_64 | PLRANK_FAST_CHECKS=1 | a, b | 10 | 1 | 2 |"
-        assert line in capsys.readouterr().out
-        results = [Result(**json.loads(line)) for line in (tmp_path / "results.jsonl").read_text().splitlines()]
-        assert line in table(results)
-        everything = [dataclasses.replace(results[0], tests=f"tests/{folder}") for folder in matrix.FOLDERS]
-        assert "| all | 25 | 0 | 5 |" in table(everything)
+    def test_copies(self, tmp_path):
+        """Mutants: what is as it was written again, so that it would be compiled again; the change not made."""
+        module = tmp_path / "plrank_fast" / "_core" / "runtime" / "threads.pyx"
+        tree_copy.refresh(tmp_path, ROWS["lowest"].change)
+        os.utime(tmp_path / "setup.py", ns=(1, 1))
+        tree_copy.refresh(tmp_path, ROWS["lowest"].change)
+        assert (tmp_path / "setup.py").stat().st_mtime_ns == 1
+        assert "cdef double WORTH_NS = 0.0" in module.read_text()
 
     @pytest.mark.parametrize(
         ("program", "counts"),
@@ -142,7 +94,7 @@ class TestRuns:
         tree.folder.mkdir()
         (tree.folder / "pyproject.toml").write_text("[tool.pytest.ini_options]\nmarkers = ['chosen_path']\n")
         (tree.folder / "test_it.py").write_text(program)
-        assert tree.test("test_it.py")[0] == counts
+        assert tree.test(["test_it.py"])[0] == counts
 
 
 def test_teams_share_the_same_batch():
