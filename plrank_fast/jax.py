@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from plrank_fast import validation
 from plrank_fast._shared.expected_loss import GAINS, REDUCTIONS, loss_batch
 from plrank_fast._shared.extras import import_extra
-from plrank_fast._shared.layouts import layout_of
+from plrank_fast._shared.layouts import count_queries
 from plrank_fast.sampling import ranking_log_prob as _ranking_log_prob
 from plrank_fast.sampling import ranking_log_prob_vjp as _ranking_log_prob_vjp
 from plrank_fast.sampling import sample_rankings as _sample_rankings
@@ -172,7 +172,7 @@ def _differentiable(static: dict[str, Any]) -> Any:
 
 def _evaluate(scores: Any, arrays: dict[str, Any], static: dict[str, Any]) -> Any:
     """Loss of each query and gradient of their sum, by a callback to the host."""
-    n_queries = _count_queries(scores.shape, arrays)
+    n_queries = count_queries(scores.shape, arrays.get("offsets"), arrays.get("mask"))
     results = jax.ShapeDtypeStruct((n_queries,), scores.dtype), jax.ShapeDtypeStruct(scores.shape, scores.dtype)
 
     def on_host(scores: Any, arrays: dict[str, Any]) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -186,15 +186,6 @@ def _evaluate(scores: Any, arrays: dict[str, Any], static: dict[str, Any]) -> An
         return values.astype(scores.dtype), gradient.astype(scores.dtype)
 
     return _call_host(on_host, results, scores, arrays)
-
-
-def _count_queries(shape: tuple[int, ...], arrays: dict[str, Any]) -> int:
-    """Number of queries, which is known before the values are."""
-    if "mask" in arrays:
-        return shape[0] if len(shape) == 2 else 1
-    if "offsets" in arrays:
-        return int(arrays["offsets"].size) - 1
-    return int(layout_of(shape, None, None).offsets.size) - 1
 
 
 def _loss_on_host(

@@ -6,16 +6,15 @@ incoming gradient. Tensors of a CUDA device travel through pinned host memory.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from plrank_fast import validation
-from plrank_fast._shared.expected_loss import GAINS, REDUCTIONS, LossBatch, loss_batch
+from plrank_fast._shared.expected_loss import GAINS, REDUCTIONS, loss_batch
 from plrank_fast._shared.extras import import_extra
+from plrank_fast._shared.layouts import count_queries
 from plrank_fast.sampling import ranking_log_prob, ranking_log_prob_vjp, sample_rankings
 from plrank_fast.validation import FloatArray
 from plrank_fast.value_and_gradient import EXACT, METHODS
@@ -23,33 +22,7 @@ from plrank_fast.value_and_gradient import EXACT, METHODS
 torch = import_extra("torch", "torch")
 constraints = import_extra("torch.distributions.constraints", "torch")
 
-
-class _MinusExpectedMetric(torch.autograd.Function):  # type: ignore[name-defined, misc]
-    """Loss of each query, of scores of any layout."""
-
-    @staticmethod
-    def forward(scores: Any, batch: LossBatch, options: Any) -> Any:
-        values, gradient = batch.evaluate(_on_host(scores), **options)
-        dtype = torch.float64 if scores.dtype == torch.float64 else torch.float32
-        return _on_device(values, scores, dtype), _on_device(gradient, scores, dtype)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-        scores, batch, _ = inputs
-        ctx.mark_non_differentiable(output[1])
-        ctx.save_for_backward(output[1], scores)
-        ctx.layout = batch.layout
-
-    @staticmethod
-    def backward(ctx: Any, upstream: Any, _: Any) -> Any:
-        gradient, scores = ctx.saved_tensors
-        with torch.no_grad():
-            if upstream.numel() != 1:
-                upstream = upstream[torch.from_numpy(ctx.layout.queries()).to(upstream.device)]
-            gradient = gradient * upstream  # autograd turns it into the dtype of the scores
-        if torch.is_grad_enabled():  # create_graph=True: a gradient that was a constant would be silently wrong
-            gradient = _OnceDifferentiable.apply(gradient, "plackett_luce_loss", scores, upstream)
-        return gradient, None, None
+PLAIN = torch.Tensor, torch.nn.Parameter  # not the types that stand for tensors in tracing
 
 
 class _OnceDifferentiable(torch.autograd.Function):  # type: ignore[name-defined, misc]
@@ -58,6 +31,8 @@ class _OnceDifferentiable(torch.autograd.Function):  # type: ignore[name-defined
     ``once_differentiable`` of PyTorch refuses only where ``upstream`` is differentiated too, which the one that starts
     ``backward`` is not.
     """
+
+    generate_vmap_rule = True
 
     @staticmethod
     def forward(gradient: Any, name: str, scores: Any, upstream: Any) -> Any:
@@ -72,8 +47,10 @@ class _OnceDifferentiable(torch.autograd.Function):  # type: ignore[name-defined
         raise RuntimeError(f"{ctx.name} cannot be differentiated twice: it has no second derivative (double backward)")
 
 
-def _on_host(tensor: Any) -> NDArray[Any]:
-    """NumPy array of a tensor's values, in a dtype that holds them exactly."""
+def _on_host(tensor: Any) -> Any:
+    """NumPy array of a tensor's values, in a dtype that holds them exactly; other things are left as they are."""
+    if not hasattr(tensor, "is_cuda"):
+        return tensor
     tensor = tensor.detach()
     if tensor.is_cuda:
         pinned = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
@@ -82,8 +59,7 @@ def _on_host(tensor: Any) -> NDArray[Any]:
         tensor = pinned
     if tensor.dtype == torch.bfloat16:
         tensor = tensor.to(torch.float32)
-    array: NDArray[Any] = tensor.numpy(force=True)
-    return array
+    return tensor.numpy(force=True)
 
 
 def _on_device(array: FloatArray, like: Any, dtype: Any) -> Any:
@@ -92,15 +68,111 @@ def _on_device(array: FloatArray, like: Any, dtype: Any) -> Any:
     return tensor.pin_memory().to(like.device, non_blocking=True) if like.is_cuda else tensor.to(like.device)
 
 
-def _as_array(values: Any, name: str) -> Any:
-    """NumPy array of a tensor that is not differentiated; other things are left as they are."""
-    if not isinstance(values, torch.Tensor):
-        return values
-    validation.constant(values.requires_grad, name, "require a gradient", f"{name}.detach()")
-    return _on_host(values)
+def _one_by_one(function: Any) -> Any:
+    """Rule by which ``torch.vmap`` calls a function: once for each entry of the axis that it goes over."""
+
+    def vmap(info: Any, in_dims: Any, *inputs: Any) -> Any:
+        calls = [
+            [value if axis is None else value.select(axis, i) for value, axis in zip(inputs, in_dims, strict=True)]
+            for i in range(info.batch_size)
+        ]
+        results = [function(*call) for call in calls]
+        if isinstance(results[0], tuple):
+            return tuple(map(torch.stack, zip(*results, strict=True))), (0,) * len(results[0])
+        return torch.stack(results), 0
+
+    return vmap
 
 
-@torch.compiler.disable  # type: ignore[untyped-decorator]
+def _operator(name: str, schema: str, function: Any, shapes: Any) -> Any:
+    """Operator that compiles and exports as one node; ``shapes`` makes its results without the values."""
+    operator = torch.library.custom_op(f"plrank_fast::{name}", function, mutates_args=(), schema=schema)
+    operator.register_fake(shapes)
+    operator.register_vmap(_one_by_one(operator))
+    return operator
+
+
+def _is_plain(tensor: Any) -> bool:
+    """Whether a tensor's values are there to be read: it is not traced, nor of a device without memory."""
+    return not torch.compiler.is_compiling() and type(tensor) in PLAIN and not tensor.is_meta
+
+
+# --- the loss
+
+
+def _loss_and_gradient(
+    scores: Any, relevance: Any, offsets: Any, mask: Any, weight: Any, rank_weights: Any, seed: Any,
+    cutoff: int | None, gain: str, normalize: bool, reduction: str, method: str,
+    n_samples: int | None, rtol: float, n_threads: int | None, first_query: int,
+) -> tuple[Any, Any]:  # fmt: skip
+    """Loss, of each query or reduced, and the gradient of its sum by the scores."""
+    batch = loss_batch(
+        tuple(scores.shape), _on_host(relevance), offsets=_on_host(offsets), mask=_on_host(mask),
+        weight=_on_host(weight), cutoff=cutoff, rank_weights=_on_host(rank_weights), gain=gain, normalize=normalize,
+        reduction=reduction, method=method,
+    )  # fmt: skip
+    rng = None if seed is None else np.random.SeedSequence(seed.tolist())
+    values, gradient = batch.evaluate(
+        _on_host(scores), n_samples=n_samples, rtol=rtol, rng=rng, n_threads=n_threads, first_query=first_query
+    )
+    loss = values if reduction == "none" else np.asarray(values.sum())
+    return _on_device(loss, scores, scores.dtype), _on_device(gradient, scores, _dtype_of_gradient(scores))
+
+
+def _dtype_of_gradient(scores: Any) -> Any:
+    return torch.float64 if scores.dtype == torch.float64 else torch.float32
+
+
+def _shapes_of_loss(scores: Any, relevance: Any, offsets: Any, mask: Any, *options: Any) -> tuple[Any, Any]:
+    n_queries = count_queries(tuple(scores.shape), offsets, mask)
+    loss = scores.new_empty((n_queries,) if "none" in options else ())
+    return loss, scores.new_empty(scores.shape, dtype=_dtype_of_gradient(scores))
+
+
+class _Loss(torch.autograd.Function):  # type: ignore[name-defined, misc]
+    """Loss, and its gradient for ``backward`` alone, of the arguments of `_loss_and_gradient`."""
+
+    @staticmethod
+    def forward(*inputs: Any) -> Any:
+        return _loss_and_gradient(*inputs)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.mark_non_differentiable(output[1])
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(output[1], inputs[0], inputs[2])
+
+    @staticmethod
+    def backward(ctx: Any, upstream: Any, _: Any) -> Any:
+        if upstream is None:
+            return (None,) * len(ctx.needs_input_grad)
+        gradient, scores, offsets = ctx.saved_tensors
+        with torch.no_grad():
+            of_docs = upstream
+            if upstream.numel() != 1 and offsets is None:
+                of_docs = upstream.unsqueeze(-1)
+            elif upstream.numel() != 1:
+                sizes = offsets.diff().to(upstream.device)
+                of_docs = upstream.repeat_interleave(sizes, output_size=gradient.numel()).reshape(gradient.shape)
+            gradient = gradient * of_docs
+        if torch.is_grad_enabled():  # create_graph=True: a gradient that was a constant would be silently wrong
+            gradient = _OnceDifferentiable.apply(gradient, "plackett_luce_loss", scores, upstream)
+        return gradient.to(scores.dtype), *[None] * (len(ctx.needs_input_grad) - 1)
+
+    vmap = staticmethod(_one_by_one(lambda *inputs: _Loss.apply(*inputs)))
+
+
+_loss = _operator(
+    "plackett_luce_loss",
+    "(Tensor scores, Tensor relevance, Tensor? offsets, Tensor? mask, Tensor? weight, Tensor? rank_weights, "
+    "Tensor? seed, int? cutoff, str gain, bool normalize, str reduction, str method, int? n_samples, float rtol, "
+    "int? n_threads, int first_query) -> (Tensor, Tensor)",
+    _loss_and_gradient,
+    _shapes_of_loss,
+)
+_loss.register_autograd(_Loss.backward, setup_context=_Loss.setup_context)
+
+
 def plackett_luce_loss(
     scores: Any,
     relevance: Any,
@@ -126,12 +198,10 @@ def plackett_luce_loss(
 
     Parameters
     ----------
-    scores, relevance, offsets, mask, weight, first_query
+    scores, relevance, offsets, mask, weight, rng, first_query
         As in ``PlackettLuceLoss.forward``.
     cutoff, rank_weights, gain, normalize, reduction, method, n_samples, rtol, n_threads
         As in `PlackettLuceLoss`.
-    rng : None, torch.Generator, int, SeedSequence, BitGenerator or Generator
-        For sampled methods. None draws from PyTorch's default generator, which ``torch.manual_seed`` sets.
 
     Returns
     -------
@@ -153,35 +223,53 @@ def plackett_luce_loss(
     >>> round(loss.item(), 6), scores.grad
     (-0.5, tensor([-0.2500,  0.2500], dtype=torch.float64))
     """
+    _floating(scores)
+    validation.choice(reduction, "reduction", REDUCTIONS)
+    seed = _seed(rng, validation.choice(method, "method", METHODS))
+    if scores.is_nested:
+        scores, relevance, offsets = _flattened(scores, relevance, offsets, mask)
+        mask = None
+    elif offsets is not None and not isinstance(offsets, torch.Tensor):
+        offsets = torch.from_numpy(validation.integer_array(offsets, "offsets"))
+    data = relevance, offsets, mask, weight, rank_weights
+    for name, value in zip(("relevance", "offsets", "mask", "weight", "rank_weights"), data, strict=True):
+        differentiated = isinstance(value, torch.Tensor) and value.requires_grad
+        validation.constant(differentiated, name, "require a gradient", f"{name}.detach()")
+    options = cutoff, gain, normalize, reduction, method, n_samples, rtol, n_threads, first_query
+    if _is_plain(scores):
+        return _Loss.apply(scores, *data, seed, *options)[0]
+    tensors = [value if value is None else torch.as_tensor(value) for value in data]
+    return _loss(scores, *tensors, seed, *options)[0]
+
+
+def _floating(scores: Any) -> Any:
     is_tensor = isinstance(scores, torch.Tensor)
     got = scores.dtype if is_tensor else type(scores).__name__
     validation.of_type(is_tensor and scores.is_floating_point(), "scores", "a floating point tensor", got)
-    batch = loss_batch(
-        tuple(scores.shape), _as_array(relevance, "relevance"), offsets=_as_array(offsets, "offsets"),
-        mask=_as_array(mask, "mask"), weight=_as_array(weight, "weight"), cutoff=cutoff,
-        rank_weights=_as_array(rank_weights, "rank_weights"), gain=gain, normalize=normalize, reduction=reduction,
-        method=method,
-    )  # fmt: skip
-    options = {"n_samples": n_samples, "rtol": rtol, "n_threads": n_threads, "first_query": first_query}
-    with _stream(rng, batch.method) as stream:
-        values, _ = _MinusExpectedMetric.apply(scores, batch, {**options, "rng": stream})
-    return (values if reduction == "none" else values.sum()).to(scores.dtype)
+    return scores
 
 
-@contextmanager
-def _stream(rng: Any, method: str) -> Iterator[Any]:
-    """Source of random numbers as the library takes it; after an error PyTorch's generator is where it was."""
-    if method == EXACT or (rng is not None and not isinstance(rng, torch.Generator)):
-        yield None if method == EXACT else rng
-        return
-    generator = torch.default_generator if rng is None else rng
-    before = generator.get_state()
-    drawn = torch.randint(2**63 - 1, (2,), generator=generator, device=generator.device)
-    try:
-        yield np.random.SeedSequence(drawn.tolist())
-    except BaseException:
-        generator.set_state(before)
-        raise
+def _flattened(scores: Any, relevance: Any, offsets: Any, mask: Any) -> tuple[Any, Any, Any]:
+    """Documents, their relevance and offsets of a jagged nested tensor."""
+    jagged = scores.layout == torch.jagged and scores.lengths() is None
+    validation.of_type(jagged, "scores", "a jagged nested tensor without holes, if nested", scores.layout)
+    validation.excluded(offsets, "offsets", "nested scores", "which say where queries end")
+    validation.excluded(mask, "mask", "nested scores", "which have no padding")
+    if isinstance(relevance, torch.Tensor) and relevance.is_nested:
+        if not torch.compiler.is_compiling():
+            validation.same_offsets(_on_host(relevance.offsets()), "relevance", _on_host(scores.offsets()))
+        relevance = relevance.values()
+    return scores.values(), relevance, scores.offsets()
+
+
+def _seed(rng: Any, method: str) -> Any:
+    """Words of the seed of sampled methods; None for the exact one, which draws nothing."""
+    if method in ("exact", EXACT):
+        return None
+    if rng is None or isinstance(rng, torch.Generator):
+        device = "cpu" if rng is None else rng.device
+        return torch.randint(2**63 - 1, (2,), generator=rng, device=device)
+    return torch.tensor([validation.count(rng, "rng", 0)])
 
 
 class PlackettLuceLoss(torch.nn.Module):  # type: ignore[name-defined, misc]
@@ -208,18 +296,15 @@ class PlackettLuceLoss(torch.nn.Module):  # type: ignore[name-defined, misc]
         Rankings per query of sampled methods; 1 for "cmc" and 100 for the others by default.
     rtol : float
         Accuracy of the exact method, as in ``pl_rank_exact``.
-    seed : int, optional
-        For sampled methods. Every forward pass has random numbers of its own, which depend on the seed and on the
-        number of passes before it. By default the seed is drawn from PyTorch's generator, which ``torch.manual_seed``
-        sets. ``state_dict`` holds the seed and the number of passes, so that training resumes with the same bits.
     n_threads : int, optional
         None: all available processors; the result does not depend on it.
 
     Notes
     -----
     Value and gradient are computed on the CPU in float64; their dtype is that of the scores. The gradient is computed
-    in the forward pass, and there is no second derivative: double backward raises RuntimeError. ``torch.compile``
-    leaves a gap in its graph here.
+    in the forward pass, and there is no second derivative: double backward raises RuntimeError. The loss has no state:
+    sampled methods draw a seed in each pass, as dropout does. It is one operator of ``torch.compile`` and
+    ``torch.export``, without a break in the graph; ``torch.vmap`` calls it once for each row.
 
     Examples
     --------
@@ -244,7 +329,6 @@ class PlackettLuceLoss(torch.nn.Module):  # type: ignore[name-defined, misc]
         reduction: str = "mean",
         n_samples: int | None = None,
         rtol: float = 1e-6,
-        seed: int | None = None,
         n_threads: int | None = None,
     ) -> None:
         super().__init__()
@@ -257,11 +341,7 @@ class PlackettLuceLoss(torch.nn.Module):  # type: ignore[name-defined, misc]
         self.n_samples = n_samples if n_samples is None else validation.count(n_samples, "n_samples", 1)
         self.rtol = validation.relative_tolerance(rtol)
         self.n_threads = validation.threads(n_threads)
-        drawn = int(torch.randint(validation.LARGEST_COUNT, ())) if seed is None else seed
-        self.seed = validation.count(drawn, "seed", 0)
-        self.passes = 0
 
-    @torch.compiler.disable  # type: ignore[untyped-decorator]
     def forward(
         self,
         scores: Any,
@@ -270,6 +350,7 @@ class PlackettLuceLoss(torch.nn.Module):  # type: ignore[name-defined, misc]
         *,
         mask: Any = None,
         weight: Any = None,
+        rng: Any = None,
         first_query: int = 0,
     ) -> Any:
         """Loss of a batch.
@@ -277,8 +358,8 @@ class PlackettLuceLoss(torch.nn.Module):  # type: ignore[name-defined, misc]
         Parameters
         ----------
         scores : Tensor, shape (n_docs,), (n_docs, 1) or (n_queries, length)
-            The documents of all queries one after another, or a row for each query. float16, bfloat16, float32 or
-            float64, on any device.
+            The documents of all queries one after another, or a row for each query; or a jagged nested tensor, whose
+            ``offsets`` they are. float16, bfloat16, float32 or float64, on any device.
         relevance : Tensor or array_like, of the shape of scores or (n_docs,)
             Gain or grade of each document (see ``gain``); any finite value.
         offsets : Tensor or array_like of int, shape (n_queries + 1,), optional
@@ -288,9 +369,12 @@ class PlackettLuceLoss(torch.nn.Module):  # type: ignore[name-defined, misc]
             Without a mask, rows have no padding. Results are bit-identical to those of the ragged batch.
         weight : Tensor or array_like, shape (n_queries,), optional
             Weight of each query, at least 0.
+        rng : None, torch.Generator or int
+            Source of the seed of sampled methods; None is PyTorch's default generator, which ``torch.manual_seed``
+            sets.
         first_query : int
             Number of the first query in the numbering of random streams: batches cut into parts, on one process or
-            several with the same seed, have the same random numbers as the whole.
+            several with the same ``rng=seed``, have the same random numbers as the whole.
 
         Returns
         -------
@@ -302,14 +386,11 @@ class PlackettLuceLoss(torch.nn.Module):  # type: ignore[name-defined, misc]
         TypeError, ValueError
             If an argument is not as described; the message names it.
         """
-        loss = plackett_luce_loss(
+        return plackett_luce_loss(
             scores, relevance, offsets, mask=mask, weight=weight, cutoff=self.cutoff, rank_weights=self.rank_weights,
             gain=self.gain, normalize=self.normalize, reduction=self.reduction, method=self.method,
-            n_samples=self.n_samples, rtol=self.rtol, n_threads=self.n_threads, first_query=first_query,
-            rng=np.random.SeedSequence(self.seed, spawn_key=(self.passes,)),
+            n_samples=self.n_samples, rtol=self.rtol, rng=rng, n_threads=self.n_threads, first_query=first_query,
         )  # fmt: skip
-        self.passes += 1
-        return loss
 
     def extra_repr(self) -> str:
         """What the loss optimises and how, for ``print(model)``."""
@@ -317,23 +398,50 @@ class PlackettLuceLoss(torch.nn.Module):  # type: ignore[name-defined, misc]
         options = f"method={self.method!r}, gain={self.gain!r}, normalize={self.normalize}"
         return f"{metric}, {options}, reduction={self.reduction!r}"
 
-    def get_extra_state(self) -> dict[str, int]:
-        """Position in the random numbers of sampled methods, for ``state_dict``."""
-        return {"seed": self.seed, "passes": self.passes}
 
-    def set_extra_state(self, state: dict[str, int]) -> None:
-        """Restore what `get_extra_state` returned."""
-        self.seed = validation.count(state["seed"], "seed", 0)
-        self.passes = validation.count(state["passes"], "passes", 0)
+# --- the distribution
+
+
+def _rows(scores: Any) -> NDArray[np.int64]:
+    """Offsets of rows of the same length."""
+    return np.arange(scores.shape[0] + 1, dtype=np.int64) * scores.shape[1]
+
+
+def _log_prob_of_rows(scores: Any, rankings: Any) -> Any:
+    """Log-probabilities, (n_queries, n_rankings), of rankings of that many rows of scores, (n_queries, length)."""
+    log_prob = ranking_log_prob(_on_host(scores).reshape(-1), _on_host(rankings), offsets=_rows(scores))
+    return _on_device(log_prob, scores, scores.dtype)
+
+
+def _log_prob_vjp_of_rows(scores: Any, rankings: Any, upstream: Any) -> Any:
+    """Gradient by the scores of the sum of log-probabilities times ``upstream``."""
+    of_host = _on_host(scores).reshape(-1), _on_host(rankings), _on_host(upstream)
+    gradient = ranking_log_prob_vjp(*of_host, offsets=_rows(scores))
+    return _on_device(gradient.reshape(tuple(scores.shape)), scores, scores.dtype)
+
+
+_log_prob = _operator(
+    "ranking_log_prob",
+    "(Tensor scores, Tensor rankings) -> Tensor",
+    _log_prob_of_rows,
+    lambda scores, rankings: scores.new_empty(rankings.shape[:2]),
+)
+_log_prob_vjp = _operator(
+    "ranking_log_prob_vjp",
+    "(Tensor scores, Tensor rankings, Tensor upstream) -> Tensor",
+    _log_prob_vjp_of_rows,
+    lambda scores, rankings, upstream: scores.new_empty(scores.shape),
+)
 
 
 class _LogProb(torch.autograd.Function):  # type: ignore[name-defined, misc]
-    """Log-probabilities, (n_queries, n_rankings), of rankings of that many rows of scores, (n_queries, length)."""
+    """The same, where autograd goes through it."""
+
+    generate_vmap_rule = True
 
     @staticmethod
-    def forward(scores: Any, rankings: Any) -> Any:
-        log_prob = ranking_log_prob(_on_host(scores).reshape(-1), _on_host(rankings), offsets=_rows(scores))
-        return _on_device(log_prob, scores, scores.dtype)
+    def forward(*inputs: Any) -> Any:
+        return _log_prob(*inputs)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
@@ -342,18 +450,14 @@ class _LogProb(torch.autograd.Function):  # type: ignore[name-defined, misc]
     @staticmethod
     def backward(ctx: Any, upstream: Any) -> Any:
         scores, rankings = ctx.saved_tensors
-        gradient = ranking_log_prob_vjp(
-            _on_host(scores).reshape(-1), _on_host(rankings), _on_host(upstream), offsets=_rows(scores)
-        )
-        gradient = _on_device(gradient.reshape(tuple(scores.shape)), scores, scores.dtype)
+        with torch.no_grad():
+            gradient = _log_prob_vjp(scores, rankings, upstream)
         if torch.is_grad_enabled():
             gradient = _OnceDifferentiable.apply(gradient, "PlackettLuce.log_prob", scores, upstream)
         return gradient, None
 
 
-def _rows(scores: Any) -> NDArray[np.int64]:
-    """Offsets of rows of the same length."""
-    return np.arange(scores.shape[0] + 1, dtype=np.int64) * scores.shape[1]
+_log_prob.register_autograd(_LogProb.backward, setup_context=_LogProb.setup_context)
 
 
 class _Rankings(constraints.Constraint):  # type: ignore[name-defined, misc]
@@ -411,9 +515,7 @@ class PlackettLuce(torch.distributions.Distribution):  # type: ignore[name-defin
     arg_constraints = {"scores": constraints.real_vector}  # noqa: RUF012 - as PyTorch's own have it
 
     def __init__(self, scores: Any, cutoff: int | None = None, validate_args: bool | None = None) -> None:
-        is_tensor = isinstance(scores, torch.Tensor)
-        got = scores.dtype if is_tensor else type(scores).__name__
-        validation.of_type(is_tensor and scores.is_floating_point(), "scores", "a floating point tensor", got)
+        _floating(scores)
         validation.at_least_one_axis(tuple(scores.shape), "scores")
         n_items = scores.shape[-1]
         self.scores = scores
@@ -464,12 +566,10 @@ class PlackettLuce(torch.distributions.Distribution):  # type: ignore[name-defin
         shape = self._extended_shape(torch.Size(sample_shape))
         n_samples = int(np.prod(tuple(sample_shape), dtype=np.int64))
         rows = self.scores.detach().reshape(self._batch_shape.numel(), self.scores.shape[-1])
-        if shape.numel() == 0:
+        if shape.numel() == 0 or self.scores.is_meta:
             return torch.zeros(shape, dtype=torch.int64, device=self.scores.device)
-        with _stream(None, "sample") as stream:
-            rankings = sample_rankings(
-                _on_host(rows).reshape(-1), n_samples, self.cutoff, offsets=_rows(rows), rng=stream
-            )
+        rng = np.random.SeedSequence(_seed(None, "sample").tolist())
+        rankings = sample_rankings(_on_host(rows).reshape(-1), n_samples, self.cutoff, offsets=_rows(rows), rng=rng)
         return torch.from_numpy(rankings.astype(np.int64)).movedim(0, 1).reshape(shape).to(self.scores.device)
 
     def log_prob(self, value: Any) -> Any:
@@ -493,8 +593,9 @@ class PlackettLuce(torch.distributions.Distribution):  # type: ignore[name-defin
         n_more = len(shape) - len(self._batch_shape)
         if shape[n_more:] != self._batch_shape:
             return self.expand(shape[n_more:]).log_prob(value)
-        rankings = value.expand(shape + value.shape[-1:]).reshape(-1, n_queries, value.shape[-1]).movedim(0, 1)
-        if rankings.numel() == 0:
+        if value.numel() * shape.numel() == 0:
             return self.scores.sum() * 0.0 + self.scores.new_zeros(shape)
-        log_prob = _LogProb.apply(self.scores.reshape(n_queries, n_items), rankings.contiguous())
+        rankings = value.expand(shape + value.shape[-1:]).reshape(-1, n_queries, value.shape[-1]).movedim(0, 1)
+        rows = self.scores.reshape(n_queries, n_items)
+        log_prob = (_LogProb.apply if _is_plain(rows) else _log_prob)(rows, rankings.contiguous())
         return log_prob.movedim(0, 1).reshape(shape)

@@ -43,11 +43,11 @@ def main():
             optimizer.zero_grad()
             loss(model(features), grades, offsets=offsets).backward()
             optimizer.step()
-        if epoch == 15:  # a checkpoint: the loss has a state too, the place in its random numbers
-            state = {"model": model.state_dict(), "loss": loss.state_dict(), "optimizer": optimizer.state_dict()}
-            loss = PlackettLuceLoss(cutoff=10, method="cmc", gain="exponential", normalize=True)
-            for part, name in [(model, "model"), (loss, "loss"), (optimizer, "optimizer")]:
-                part.load_state_dict(state[name])
+        if epoch == 15:  # a checkpoint: the loss draws its random numbers from PyTorch's generator
+            state = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "rng": torch.get_rng_state()}
+            model.load_state_dict(state["model"])
+            optimizer.load_state_dict(state["optimizer"])
+            torch.set_rng_state(state["rng"])
     return before, ndcg(model, data)
 
 

@@ -41,10 +41,6 @@ class Layout(NamedTuple):
         array[self.mask] = values
         return array
 
-    def queries(self) -> NDArray[np.int64]:
-        """Number of the query of each place, in the layout's shape; 0 in the padding."""
-        return self.place(np.repeat(np.arange(self.offsets.size - 1), np.diff(self.offsets)))
-
 
 def layout_of(shape: tuple[int, ...], offsets: ArrayLike | None, mask: ArrayLike | None) -> Layout:
     """Layout of scores of this shape.
@@ -77,8 +73,17 @@ def layout_of(shape: tuple[int, ...], offsets: ArrayLike | None, mask: ArrayLike
     validation.shape_of_scores(shape, offsets, mask)
     if mask is not None:
         places = validation.mask_of_scores(mask, shape)
-        lengths = places.reshape(-1, shape[-1]).sum(axis=1)
+        lengths = places.sum(axis=-1).reshape(-1)
         return Layout(shape, np.append(0, np.cumsum(lengths)).astype(np.int64), places)
     if len(shape) == 1 or shape[1] == 1:
         return Layout(shape, validation.query_offsets(offsets, shape[0]), None)
     return Layout(shape, np.arange(shape[0] + 1, dtype=np.int64) * shape[1], None)
+
+
+def count_queries(shape: tuple[int, ...], offsets: Any, mask: Any) -> int:
+    """Return the number of queries, which shapes alone tell, as of arrays whose values are not known yet."""
+    validation.shape_of_scores(shape, offsets, mask)
+    if offsets is not None:
+        return offsets.shape[0] - 1
+    is_rows = len(shape) == 2 and (mask is not None or shape[1] != 1)
+    return shape[0] if is_rows else 1

@@ -1,7 +1,6 @@
 """The loss for PyTorch: value and gradient of the library's own functions, in every shape, dtype and setting."""
 
 import copy
-import io
 import pickle
 import subprocess
 import sys
@@ -91,22 +90,21 @@ def padded(values, filling, length=7, gap=False):
 def test_padded_has_the_bits_of_ragged(method, gap):
     """Whatever stands in the padding. Mutants: the mask inverted; padding counted into the lengths; the upstream
     gradient of query 0 taken for all (with reduction "none")."""
-    loss = PlackettLuceLoss(3, method=method, reduction="none", seed=1)
+    loss = PlackettLuceLoss(3, method=method, reduction="none")
     rows, mask = padded(SCORES, np.nan, gap=gap)
     labels, _ = padded(LABELS, np.inf, gap=gap)
     flat, table = leaf(), leaf(rows)
     upstream = torch.arange(1.0, N_QUERIES + 1, dtype=torch.float64)
-    ragged = copy.deepcopy(loss)(flat, torch.tensor(LABELS), torch.tensor(OFFSETS))
+    ragged = loss(flat, torch.tensor(LABELS), torch.tensor(OFFSETS), rng=1)
     ragged.backward(upstream)
-    rectangular = loss(table, torch.tensor(labels), mask=torch.tensor(mask))
+    rectangular = loss(table, torch.tensor(labels), mask=torch.tensor(mask), rng=1)
     rectangular.backward(upstream)
     assert (ragged == rectangular).all()
     assert (table.grad.numpy()[mask] == flat.grad.numpy()).all()
     assert (table.grad.numpy()[~mask] == 0.0).all()
     queries = np.repeat(np.arange(N_QUERIES), LENGTHS)
-    one_by_one = copy.deepcopy(loss)
-    one_by_one.passes, one_by_one.reduction, scores = 0, "sum", leaf()
-    one_by_one(scores, LABELS, OFFSETS).backward()
+    loss.reduction, scores = "sum", leaf()
+    loss(scores, LABELS, OFFSETS, rng=1).backward()
     np.testing.assert_allclose(flat.grad.numpy(), scores.grad.numpy() * (queries + 1), rtol=1e-14)
 
 
@@ -129,14 +127,12 @@ def test_columns_and_rows_without_padding():
 
 def test_parts_of_a_batch_add_up_to_the_whole():
     """Mutant: ``first_query`` not handed on."""
-    loss = PlackettLuceLoss(3, method="pl_rank_3", n_samples=3, reduction="sum", seed=0)
+    loss = PlackettLuceLoss(3, method="pl_rank_3", n_samples=3, reduction="sum")
     whole, parts = leaf(), leaf()
-    part = copy.deepcopy(loss)
     labels = LABELS + np.arange(N_DOCS)
-    loss(whole, labels, OFFSETS).backward()
-    part(parts[:9], labels[:9], OFFSETS[:4]).backward()
-    part.passes = 0
-    part(parts[9:], labels[9:], OFFSETS[3:] - 9, first_query=3).backward()
+    loss(whole, labels, OFFSETS, rng=0).backward()
+    loss(parts[:9], labels[:9], OFFSETS[:4], rng=0).backward()
+    loss(parts[9:], labels[9:], OFFSETS[3:] - 9, rng=0, first_query=3).backward()
     assert (whole.grad == parts.grad).all()
 
 
@@ -316,31 +312,145 @@ def test_double_backward_is_refused():
         torch.autograd.functional.hessian(lambda scores: plackett_luce_loss(scores, LABELS, OFFSETS), leaf().detach())
 
 
-@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf")
-def test_compiled_models_leave_a_gap_for_it():
-    """One break, the same numbers, compiled once. Mutants: ``torch.compiler.disable`` taken away from the function (26
-    breaks), or from the module (compiled anew in each pass, as the number of passes is another)."""
-    loss = PlackettLuceLoss(3, method="exact")
+# --- compilation, export and transformations
 
-    def with_module(scores):
-        return loss(torch.tanh(scores), LABELS, OFFSETS) * 2
 
-    def with_function(scores):
-        return plackett_luce_loss(torch.tanh(scores), LABELS, OFFSETS, cutoff=3, method="exact") * 2
+def padded_tensors():
+    rows, mask = padded(SCORES, 0.0)
+    return torch.tensor(rows), torch.tensor(padded(LABELS, 0.0)[0]), torch.tensor(mask)
 
-    for step in (with_module, with_function):
-        plain, compiled = leaf(), leaf()
-        step(plain).backward()
-        frames = torch._dynamo.utils.counters["frames"]
-        before = frames["ok"]
-        step_compiled = torch.compile(step, backend="eager")
-        step_compiled(compiled).backward()
-        assert (plain.grad == compiled.grad).all()
-        after = frames["ok"]
-        assert after > before
-        step_compiled(leaf())
-        assert frames["ok"] == after
-        assert torch._dynamo.explain(step)(leaf()).graph_break_count == 1
+
+@pytest.mark.parametrize("method", ["exact", "cmc"])
+@pytest.mark.parametrize("reduction", ["mean", "none"])
+def test_compiled_without_a_break(method, reduction):
+    """To the bits of what is not, random numbers too, once for all passes. Mutants: the operator not differentiable;
+    `_Loss` applied when traced; the wrong query's upstream gradient."""
+    torch._dynamo.reset()
+    loss = PlackettLuceLoss(3, method=method, reduction=reduction)
+    weights = torch.arange(1.0, 6.0, dtype=torch.float64)
+
+    def ragged(scores, labels, offsets):
+        return (loss(torch.tanh(scores), labels, offsets) * weights).sum()
+
+    def rows(scores, labels, mask):
+        return (loss(torch.tanh(scores), labels, mask=mask) * weights).sum()
+
+    for step, data in (ragged, (leaf(), torch.tensor(LABELS), torch.tensor(OFFSETS))), (rows, padded_tensors()):
+        compiled = torch.compile(step, backend="aot_eager", fullgraph=True)
+        with torch._dynamo.config.patch(error_on_recompile=True):
+            for seed in range(2):
+                gradients = []
+                for function in (step, compiled):
+                    torch.manual_seed(seed)
+                    scores = data[0].detach().requires_grad_()
+                    function(scores, *data[1:]).backward()
+                    gradients.append(scores.grad)
+                assert (gradients[0] == gradients[1]).all()
+                assert gradients[0].any()
+
+
+def test_exported_and_trained():
+    """Mutant: no autograd formula of the operator's own."""
+
+    class Model(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer, self.loss = torch.nn.Linear(3, 1, dtype=torch.float64), PlackettLuceLoss(3, method="exact")
+
+        def forward(self, features, labels, offsets):
+            return self.loss(self.layer(features), labels, offsets)
+
+    model, data = Model(), (torch.rand(N_DOCS, 3).double(), torch.tensor(LABELS), torch.tensor(OFFSETS))
+    exported = torch.export.export(model, data).module()
+    for run in (model, exported):
+        run(*data).backward()
+    expected, gradient = model.layer.weight.grad, dict(exported.named_parameters())["layer.weight"].grad
+    np.testing.assert_allclose(gradient.numpy(), expected.numpy(), rtol=1e-14)
+
+
+def operators():
+    rows, labels, mask = padded_tensors()
+    options = [3, "linear", False, "none", "pl_rank_3", 4, 1e-6, None, 0]
+    ragged = (leaf(), torch.tensor(LABELS), torch.tensor(OFFSETS), None, None, None, torch.tensor([7]), *options)
+    yield "plackett_luce_loss", ragged
+    yield (
+        "plackett_luce_loss",
+        (rows.float().requires_grad_(), labels, None, mask, *[None] * 2, torch.tensor([7]), *options),
+    )
+    rankings = torch.tensor([[[0, 1]], [[3, 2]]])
+    yield "ranking_log_prob", (leaf(SCORES.reshape(2, 8)), rankings)
+    yield "ranking_log_prob_vjp", (torch.tensor(SCORES.reshape(2, 8)), rankings, torch.ones(2, 1).double())
+
+
+@pytest.mark.parametrize(("name", "arguments"), list(operators()))
+def test_operators(name, arguments):
+    """By PyTorch's own check. Mutants: the shapes of rows for a mask; float64 promised for float32."""
+    torch.library.opcheck(getattr(torch.ops.plrank_fast, name).default, arguments)
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")
+def test_function_transforms():
+    """``grad`` with tensors made inside, ``vmap`` over rows, each within the other. Mutants: the first row's relevance
+    taken for all; no rule for ``vmap``."""
+    rows, labels, mask = padded_tensors()
+
+    def loss(scores, labels, mask):
+        return plackett_luce_loss(scores, labels * torch.ones_like(scores), mask=mask, cutoff=3, method="exact")
+
+    whole = rows.clone().requires_grad_()
+    plackett_luce_loss(whole, labels, mask=mask, cutoff=3, method="exact", reduction="sum").backward()
+    of_each = torch.vmap(torch.func.grad(loss))(rows, labels, mask)
+    of_sum = torch.func.grad(lambda rows: torch.vmap(loss)(rows, labels, mask).sum())(rows)
+    assert (of_each == whole.grad).all()
+    assert (of_sum == whole.grad).all()
+    jacobian = torch.func.jacrev(lambda scores: plackett_luce_loss(scores, labels, mask=mask, reduction="none"))(rows)
+    assert (
+        jacobian.sum(0) == torch.func.grad(lambda s: plackett_luce_loss(s, labels, mask=mask, reduction="sum"))(rows)
+    ).all()
+    with pytest.raises(RuntimeError, match="cannot be differentiated twice"):
+        torch.func.jacrev(torch.func.grad(loss))(rows[0], labels[0], mask[0])
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+def test_jagged_nested_tensors():
+    """Of scores, with relevance of the same lengths or flat. Mutant: relevance of other lengths taken as it comes."""
+    flat, filled = leaf(), OFFSETS[[0, 1, 3, 4, 5]]
+    loss = PlackettLuceLoss(3, method="exact", reduction="none")
+    expected = loss(flat, LABELS, filled)
+    expected.sum().backward()
+    labels = torch.nested.nested_tensor_from_jagged(torch.tensor(LABELS), torch.tensor(filled))
+    for relevance in (LABELS, labels):
+        values = leaf()
+        scores = torch.nested.nested_tensor_from_jagged(values, torch.tensor(filled))
+        result = loss(scores, relevance)
+        result.sum().backward()
+        assert (result == expected).all()
+        assert (values.grad == flat.grad).all()
+    other = torch.nested.nested_tensor_from_jagged(torch.tensor(LABELS), torch.tensor([0, 1, 8, 9, 16]))
+    with pytest.raises(ValueError, match="relevance must be over the same queries"):
+        loss(scores, other)
+    with pytest.raises(TypeError, match="scores must be a jagged nested tensor"):
+        loss(torch.nested.nested_tensor([flat.detach()[:3], flat.detach()[3:]]), LABELS)
+
+
+@pytest.mark.parametrize("reduction", ["mean", "none"])
+def test_empty_and_meta_tensors(reduction):
+    """No queries, or queries without documents, have a loss and a gradient; on the meta device, shapes."""
+    options = {"reduction": reduction, "method": "exact"}
+    for shape, mask in (
+        ((0,), None),
+        ((0, 3), None),
+        ((0, 3), torch.ones(0, 3, dtype=bool)),
+        ((3, 0), torch.ones(3, 0, dtype=bool)),
+    ):
+        scores = torch.zeros(shape, requires_grad=True)
+        plackett_luce_loss(scores, torch.zeros(shape), mask=mask, **options).sum().backward()
+        assert scores.grad.shape == shape
+    scores = torch.zeros(4, 3, device="meta", requires_grad=True)
+    loss = plackett_luce_loss(scores, torch.zeros(4, 3, device="meta"), **options)
+    assert loss.shape == ((4,) if reduction == "none" else ())
+    loss.sum().backward()
+    assert scores.grad.shape == (4, 3)
 
 
 def test_no_graph_is_needed():
@@ -351,49 +461,30 @@ def test_no_graph_is_needed():
 # --- random numbers
 
 
-def losses_of(loss, passes):
-    return [loss(leaf(), LABELS, OFFSETS).item() for _ in range(passes)]
+def losses_of(loss, passes, **options):
+    return [loss(leaf(), LABELS, OFFSETS, **options).item() for _ in range(passes)]
 
 
-def test_random_numbers_move_on_and_are_in_the_state_dict():
-    """A resumed training has the bits of the uninterrupted one. Mutants: the pass not counted; not saved."""
-    loss = PlackettLuceLoss(3, method="cmc", seed=4)
-    whole = losses_of(copy.deepcopy(loss), 6)
-    assert len(set(whole)) > 3
-    assert losses_of(loss, 3) == whole[:3]
-    file = io.BytesIO()
-    torch.save(torch.nn.Sequential(torch.nn.Linear(1, 1), loss).state_dict(), file)
-    file.seek(0)
-    resumed = torch.nn.Sequential(torch.nn.Linear(1, 1), PlackettLuceLoss(3, method="cmc"))
-    resumed.load_state_dict(torch.load(file, weights_only=True))
-    assert losses_of(resumed[1], 3) == whole[3:]
-    assert losses_of(pickle.loads(pickle.dumps(loss)), 3) == whole[3:]
-
-
-def test_manual_seed_sets_what_is_not_set():
-    """Mutants: seeds from fresh entropy; a pass that failed counted."""
-    torch.manual_seed(9)
-    first = losses_of(PlackettLuceLoss(3, method="cmc"), 2)
-    torch.manual_seed(9)
+def test_random_numbers_are_those_of_pytorch():
+    """Every pass has others, by its generator or a given one. Mutants: seeds from fresh entropy; the default
+    generator always used; draws for the exact method."""
     loss = PlackettLuceLoss(3, method="cmc")
-    with pytest.raises(ValueError, match="scores must be finite, got nan"):
-        loss(leaf(np.full(N_DOCS, np.nan)), LABELS, OFFSETS)
-    assert losses_of(loss, 2) == first
-
-
-def test_functional_draws_from_generators_of_pytorch():
-    """And leaves them where they were on an error. Mutants: the state not put back; the default one always used."""
-    options = dict(cutoff=3, method="cmc")
-    torch.manual_seed(2)
-    values = [plackett_luce_loss(leaf(), LABELS, OFFSETS, **options).item() for _ in range(2)]
-    assert values[0] != values[1]
-    own = torch.Generator().manual_seed(2)
-    with pytest.raises(ValueError, match="scores must be finite"):
-        plackett_luce_loss(leaf(np.full(N_DOCS, np.inf)), LABELS, OFFSETS, rng=own, **options)
-    assert [plackett_luce_loss(leaf(), LABELS, OFFSETS, rng=own, **options).item() for _ in range(2)] == values
+    torch.manual_seed(9)
+    whole = losses_of(loss, 6)
+    assert len(set(whole)) > 3
+    torch.manual_seed(9)
+    assert losses_of(loss, 3) == whole[:3]
+    assert losses_of(pickle.loads(pickle.dumps(loss)), 3) == whole[3:]
+    assert losses_of(loss, 6, rng=torch.Generator().manual_seed(9)) == whole
     before = torch.get_rng_state()
-    plackett_luce_loss(leaf(), LABELS, OFFSETS, method="exact")
+    losses_of(PlackettLuceLoss(3, method="exact"), 1)
     assert (torch.get_rng_state() == before).all()
+
+
+def test_the_loss_leaves_no_trace_in_checkpoints():
+    """Mutant: a state of its own, without which, or with which, a model would not load."""
+    with_loss = torch.nn.Sequential(torch.nn.Linear(1, 1), PlackettLuceLoss(3, method="cmc"))
+    assert list(with_loss.state_dict()) == list(torch.nn.Sequential(torch.nn.Linear(1, 1)).state_dict())
 
 
 # --- worker processes
@@ -407,7 +498,7 @@ class Gradients(torch.utils.data.Dataset):
 
     def __getitem__(self, item):
         scores = leaf(SCORES + item)
-        PlackettLuceLoss(3, method="pl_rank_3", seed=item)(scores, LABELS * (item + 1), OFFSETS).backward()
+        PlackettLuceLoss(3, method="pl_rank_3")(scores, LABELS * (item + 1), OFFSETS, rng=item).backward()
         return scores.grad
 
 
@@ -449,6 +540,7 @@ def test_workers_of_a_data_loader(context):
         (TypeError, "normalize must be True or False", (leaf(), LABELS), {"normalize": "query"}),
         (ValueError, "normalize needs ideal metrics", (leaf(), -1.0 - LABELS), {"normalize": True}),
         (ValueError, "n_samples must be at least 1", (leaf(), LABELS), {"n_samples": 0}),
+        (ValueError, "rng must be at least 0", (leaf(), LABELS), {"method": "cmc", "rng": -1}),
         (TypeError, "relevance must not be a masked array", (leaf(), np.ma.array(LABELS, mask=LABELS > 2)), {}),
         (TypeError, "mask must not be a masked array", (leaf(), LABELS), {"mask": np.ma.array(LABELS > 0)}),
         (ValueError, "cutoff must be at least 0", (leaf(), LABELS), {"cutoff": -1}),
