@@ -127,7 +127,7 @@ def from_run(
         known = run.get(query, {})
         for document, place in documents.items():
             scores[place] = validation.found(known.get(document, missing), query, document)
-    return scores
+    return validation.real_array(scores, "run")
 
 
 def _nested(values: Any, offsets: ArrayLike, qids: Iterable[Any] | None, docids: Iterable[Any] | None) -> Any:

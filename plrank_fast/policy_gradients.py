@@ -224,8 +224,9 @@ def _from_drawn_rankings(
         first_query=first_query,
     )  # fmt: skip
     weighted, plain = np.zeros(scores_.size), np.zeros(scores_.size)
-    first, total = None, np.zeros(n_queries)
+    first, total, largest = None, np.zeros(n_queries), np.zeros(n_queries)
     for rankings, rewards in blocks:
+        largest = np.maximum(largest, np.abs(rewards).max(axis=1))
         if first is None:
             first = rewards[:, :1] if taken_off is None else taken_off
         above = rewards - first
@@ -233,6 +234,7 @@ def _from_drawn_rankings(
         if taken_off is None:
             plain += log_prob_gradient(scores_, offsets_, rankings, np.ones(above.shape), threads)
             total += above.sum(axis=1)
+    validation.queries_within_limits(largest, "reward(rankings)")
     if taken_off is not None:
         return validation.deliver(weighted / n_samples, out)
     mean = np.repeat(total / n_samples, np.diff(offsets_))

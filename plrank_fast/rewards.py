@@ -211,6 +211,7 @@ def alpha_ndcg(subtopics: ArrayLike, *, alpha: float = 0.5, offsets: ArrayLike |
     validation.within(judged.reshape(-1), "subtopics", 0.0, np.inf)
     alpha = validation.real(alpha, "alpha", at_least=0.0, below=1.0)
     starts = validation.query_offsets(offsets, len(judged))
+    validation.within_limits(judged, "subtopics", starts)
     ideals: dict[int, FloatArray] = {}
 
     def worth(values: FloatArray) -> FloatArray:
@@ -310,8 +311,9 @@ def expected_reward(
         first_query=first_query,
     )  # fmt: skip
     n_seen, value, squares = 0, np.zeros(0), np.zeros(0)
-    error = np.zeros(0)
+    error = largest = np.zeros(1)
     for _, rewards in blocks:
+        largest = np.maximum(largest, np.abs(rewards).max(axis=1))
         n_block, mean = rewards.shape[1], rewards.mean(axis=1)
         spread = ((rewards - mean[:, np.newaxis]) ** 2).sum(axis=1)
         if n_seen == 0:
@@ -324,4 +326,5 @@ def expected_reward(
         error = np.sqrt(squares / (max(n_seen - 1, 1) * n_seen))
         if rtol is not None and n_seen >= RANKINGS_PER_CALL and (error <= rtol * np.abs(value)).all():
             break
+    validation.queries_within_limits(largest, "reward(rankings)")
     return SampledValue(value, error)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from plrank_fast import validation
 from plrank_fast._shared.layouts import Layout, layout_of
 from plrank_fast.metrics import dcg
-from plrank_fast.rank_weights import dcg_weights_of_lists, gains
+from plrank_fast.rank_weights import LARGEST_LABEL, dcg_weights_of_lists, gains
 from plrank_fast.validation import FloatArray
 from plrank_fast.value_and_gradient import resolve_method, value_and_gradient, weights_as_given
 
@@ -104,7 +104,7 @@ def loss_batch(
     layout = layout_of(shape, offsets, mask)
     worth = validation.real_array(layout.documents(relevance, "relevance"), "relevance")
     if gain == "exponential":
-        worth = gains(validation.within(worth, "relevance", 0.0, np.inf))
+        worth = gains(validation.within(worth, "relevance", 0.0, LARGEST_LABEL))
     if rank_weights is None:
         rank_weights = dcg_weights_of_lists(cutoff, layout.offsets)
     rows = validation.weights_of_ranks(rank_weights, layout.offsets)
@@ -112,7 +112,7 @@ def loss_batch(
     factors = np.ones(n_queries)
     if weight is not None:
         factors = validation.one_entry_each(validation.real_array(weight, "weight"), "weight", n_queries, "queries")
-        validation.within(factors, "weight", 0.0, np.inf)
+        validation.within_limits(validation.within(factors, "weight", 0.0, np.inf), "weight")
     if reduction == "mean":
         factors = factors / (factors.sum() or 1.0)
     if normalize:

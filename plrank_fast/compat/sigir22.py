@@ -44,7 +44,7 @@ from plrank_fast import validation
 from plrank_fast._core.gradients import stochastic_rank as _stochastic_rank
 from plrank_fast._core.runtime import threads as _threads
 from plrank_fast._shared.extras import import_extra
-from plrank_fast.validation import FloatArray, RandomState
+from plrank_fast.validation import FloatArray, IntArray, RandomState
 
 __all__ = [
     "PL_rank_1", "PL_rank_2", "PL_rank_3", "gumbel_sample_rankings", "gumbel_stochasticrank", "lambdaloss",
@@ -123,14 +123,22 @@ def _estimate(
     n_threads: int | None,
 ) -> FloatArray:
     """Gradient of the estimator of the library called ``name``."""
+    scores, labels = _scores_and_labels(scores, labels, offsets)[:2]
     options: dict[str, Any] = {"offsets": offsets, "n_threads": n_threads}
-    labels = validation.real_array(labels, "labels")
     if sampled_rankings is not None:
         options["rankings"] = validation.integer_array(sampled_rankings, "sampled_rankings")
     else:
         options |= {"n_samples": _samples(n_samples, "sampled_rankings"), "rng": _source(rng)}
     gradient: FloatArray = getattr(plrank_fast, name)(scores, labels, rank_weights, **options)
     return gradient
+
+
+def _scores_and_labels(
+    scores: ArrayLike, labels: ArrayLike, offsets: ArrayLike | None
+) -> tuple[FloatArray, FloatArray, IntArray]:
+    scores_ = validation.real_array(scores, "scores")
+    offsets_ = validation.query_offsets(offsets, scores_.size)
+    return scores_, validation.of_documents(labels, "labels", scores_, offsets_, scores_first=False), offsets_
 
 
 def _samples(n_samples: int | None, instead: str) -> int:
@@ -368,17 +376,15 @@ def _stochasticrank(
     n_threads: int | None,
 ) -> FloatArray:
     validation.given_with_rankings(sampled_values, sampled_rankings)
+    scores_, labels_, offsets_ = _scores_and_labels(scores, labels, offsets)
     if sampled_values is None:
         return plrank_fast.stochastic_rank(
-            scores, validation.real_array(labels, "labels"), rank_weights, noise=noise, offsets=offsets,
-            n_threads=n_threads, n_samples=_samples(n_samples, "sampled_values"), rng=_source(rng),
+            scores_, labels_, rank_weights, noise=noise, offsets=offsets, n_threads=n_threads,
+            n_samples=_samples(n_samples, "sampled_values"), rng=_source(rng),
         )  # fmt: skip
     validation.excluded(offsets, "offsets", "sampled_values", "which are those of one query")
-    scores_ = validation.real_array(scores, "scores")
-    labels_ = validation.same_length(validation.real_array(labels, "labels"), "labels", scores_, scores_first=False)
-    offsets_ = np.array([0, scores_.size])
     weights = validation.weights_of_ranks(rank_weights, offsets_)
-    values = validation.values_of_rankings(sampled_values, scores_.size)
+    values = validation.values_of_rankings(sampled_values, scores_)
     gradient = np.zeros(scores_.size)
     kind, given = _stochastic_rank.NORMAL, values - scores_
     if noise == "gumbel":
@@ -436,10 +442,9 @@ def lambdaloss(
     >>> lambdaloss(np.array([1.0]), np.array([0, 1]), np.zeros(2)).round(4)  # 0.5 / log(2)
     array([-0.7213,  0.7213])
     """
-    scores_ = validation.real_array(scores, "scores")
-    labels_ = validation.same_length(validation.real_array(labels, "labels"), "labels", scores_, scores_first=False)
-    offsets_ = validation.query_offsets(offsets, scores_.size)
-    drops = -np.diff(validation.real_array(rank_weights, "rank_weights"), append=0.0)
+    scores_, labels_, offsets_ = _scores_and_labels(scores, labels, offsets)
+    weights = validation.within_limits(validation.real_array(rank_weights, "rank_weights"), "rank_weights")
+    drops = -np.diff(weights, append=0.0)
     drawn = scores_[np.newaxis]
     if n_samples is not None:
         size = validation.count(n_samples, "n_samples", 1), scores_.size
@@ -603,7 +608,8 @@ def _placement_probabilities(scores: FloatArray, rankings: Rankings) -> tuple[Fl
     left = np.tile(scores, (len(rankings), 1))
     chances, per_rank = np.empty(rankings.shape), np.empty((rankings.shape[1], scores.size))
     for rank in range(rankings.shape[1]):
-        weights = np.exp(left - left.max(axis=1, keepdims=True))
+        with np.errstate(over="ignore"):  # beyond the largest double: the probability is 0 either way
+            weights = np.exp(left - left.max(axis=1, keepdims=True))
         probabilities = weights / weights.sum(axis=1, keepdims=True)
         per_rank[rank] = probabilities.mean(axis=0)
         placed = rankings[:, rank, np.newaxis]

@@ -141,10 +141,16 @@ def simulate_clicks(
 def _click_model(log: Log, examination: ArrayLike, noise: ArrayLike | None) -> tuple[FloatArray, FloatArray]:
     """Slope and intercept of the chance of a click at each rank of the log."""
     n_ranks = log.rankings.shape[2]
-    alpha = validation.one_per_place(validation.real_array(examination, "examination"), "examination", n_ranks)
+    alpha = _of_places(examination, "examination", n_ranks)
     if noise is None:
         return alpha, np.zeros(n_ranks)
-    return alpha, validation.one_per_place(validation.real_array(noise, "noise"), "noise", n_ranks)
+    return alpha, _of_places(noise, "noise", n_ranks)
+
+
+def _of_places(values: ArrayLike, name: str, n_ranks: int) -> FloatArray:
+    """Numbers of the ranks of a log."""
+    array = validation.within_limits(validation.real_array(values, name), name)
+    return validation.one_per_place(array, name, n_ranks)
 
 
 def relevance_from_clicks(
@@ -211,19 +217,20 @@ def relevance_from_clicks(
     array([1., 1.])
     """
     seen = validation.real_array(propensities, "propensities")
-    validation.within(seen, "propensities", 0.0, np.inf)
+    validation.within(seen, "propensities", 0.0, validation.LARGEST_MAGNITUDE)
     log = read_log(seen, rankings, offsets, 1)
     surplus = log.of_ranks(clicks, "clicks")
     prior = np.zeros(seen.size)
     if predicted is not None:
-        prior = validation.real_array(predicted, "predicted")
-        validation.same_length(prior, "predicted", seen, scores_first=False)
+        prior = validation.of_documents(predicted, "predicted", seen, log.offsets, scores_first=False)
         validation.required(examination, "examination", "predicted")
     at_rank, documents = log.rankings >= 0, log.documents()
     ones = np.ones(log.rankings.shape[2])
     alpha, beta = _click_model(log, ones if examination is None else examination, noise)
     surplus = np.where(at_rank, surplus - beta - alpha * prior[documents], 0.0)
     total = np.bincount(documents[at_rank], surplus[at_rank], minlength=seen.size)
+    divided = (total != 0.0) & (seen > 0.0)
+    validation.within(np.where(divided, seen, 1.0), "propensities", validation.SMALLEST_MAGNITUDE, np.inf, ", or 0")
     n_sessions = np.repeat(log.shown.sum(axis=1), np.diff(log.offsets))
     exposed = n_sessions * seen
     return prior + np.divide(total, exposed, out=np.zeros(seen.size), where=exposed > 0.0)

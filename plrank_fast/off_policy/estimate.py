@@ -48,7 +48,8 @@ class OffPolicyEstimate:
         ratios = ratios_or_zero(self.numerators.sum(axis=0), totals)
         scale = np.divide(n_sessions, totals, out=np.zeros_like(totals), where=totals != 0.0)
         influence = ((self.numerators - ratios * self.denominators) * scale).sum(axis=1)
-        return float(influence.std(ddof=1) / math.sqrt(n_sessions))
+        largest = float(np.abs(influence).max()) or 1.0  # whose square may be beyond the largest double
+        return largest * float((influence / largest).std(ddof=1)) / math.sqrt(n_sessions)
 
     def interval(
         self, confidence: float = 0.95, n_resamples: int = 1000, rng: RandomState = None
@@ -116,6 +117,14 @@ def effective_sample_size(importance_weights: ArrayLike) -> float:
         return 0.0
     weights = weights / largest
     return float(weights.sum() ** 2 / (weights**2).sum())
+
+
+def total_weights(denominators: FloatArray) -> FloatArray:
+    """Sums of each column, weights that the estimate is divided by."""
+    largest = denominators.max(axis=0)
+    validation.queries_within_limits(largest, "importance weights", "scores rank nothing as the log does")
+    totals: FloatArray = denominators.sum(axis=0)
+    return totals
 
 
 def ratios_or_zero(numerators: FloatArray, denominators: FloatArray) -> FloatArray:

@@ -52,8 +52,12 @@ class Log(NamedTuple):
         return log_prob_gradient(self.scores, self.offsets, rankings, cotangent, self.n_threads)
 
     def rank_probabilities_vjp(self, cotangent: FloatArray) -> FloatArray:
-        """Gradient of sum_dk C_dk P(rank of d = k) under the new policy, rank by rank: each is an expected metric."""
+        """Gradient of sum_dk C_dk P(rank of d = k) under the new policy, rank by rank: each is an expected metric.
+
+        C are rewards over probabilities of the log.
+        """
         gradient = np.zeros(self.scores.size)
+        validation.within_limits(cotangent, "rewards over the probabilities of the log", self.offsets)
         for k in range(cotangent.shape[1]):
             only = np.zeros(k + 1)
             only[k] = 1.0

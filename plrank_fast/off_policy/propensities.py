@@ -50,9 +50,10 @@ def item_propensities(
     >>> off_policy.item_propensities([0.0, 0.0], [1.0, 0.5])
     array([0.75, 0.75])
     """
-    validation.real_array(logging_scores, "logging_scores")
-    bias = validation.real_array(examination, "examination", ndim=(1, 2))
-    return exposure(logging_scores, bias, offsets=offsets, n_threads=n_threads)
+    scores = validation.real_array(logging_scores, "logging_scores")
+    offsets_ = validation.query_offsets(offsets, scores.size)
+    rows = validation.weights_of_ranks(examination, offsets_, "examination")
+    return exposure(scores, rows[0] if len(rows) == 1 else rows, offsets=offsets, n_threads=n_threads)
 
 
 def ranking_propensities(
@@ -99,17 +100,24 @@ def log_propensities(log: Log, propensities: ArrayLike | None, logging_scores: A
     """Log-probability with which each row was shown, 0 where there is no session."""
     validation.only_one({"propensities": propensities, "logging_scores": logging_scores})
     if logging_scores is not None:
-        return log.log_prob(scores_of_logging_policy(log, logging_scores))
-    given = log.of_rows(validation.instead_of(propensities, "propensities", "logging_scores"), "propensities")
-    return np.log(validation.chances(np.where(log.shown, given, 1.0), "propensities"))
+        mu = scores_of_logging_policy(log, logging_scores)
+        return validation.possible(log.log_prob(mu), "logging_scores")
+    name = "propensities"
+    given = validation.instead_of(propensities, name, "logging_scores")
+    array = validation.one_per_ranking(given, name, log.shown.shape, log.batch, limited=False)
+    # the logarithm of any normal number is exact, and that of a long ranking's probability may be small
+    return np.log(validation.chances(np.where(log.shown, array, 1.0), name, np.finfo(np.float64).tiny))
 
 
-def importance_weights(log_ratio: FloatArray, clip: float | None) -> tuple[FloatArray, FloatArray]:
-    """Importance weights, and their derivative by the log of the new policy's probability: 0 where they are clipped."""
-    with np.errstate(over="ignore"):
-        weights = np.exp(log_ratio)
+def importance_weights(log_ratio: FloatArray, clip: float | None, name: str) -> tuple[FloatArray, FloatArray]:
+    """Importance weights, and their derivative by the log of the new policy's probability: 0 where they are clipped.
+
+    ``name`` is the argument that says how probable the log was.
+    """
     if clip is None:
-        validation.representable(weights.reshape(-1), "propensities")
+        weights = validation.importance_weights(log_ratio, name)
         return weights, weights
-    bound = validation.positive_real(clip, "clip")
-    return np.minimum(weights, bound), np.where(weights < bound, weights, 0.0)
+    bound = validation.factor(clip, "clip")
+    clipped = log_ratio >= np.log(bound)
+    weights = np.where(clipped, bound, np.exp(np.where(clipped, 0.0, log_ratio)))
+    return weights, np.where(clipped, 0.0, weights)

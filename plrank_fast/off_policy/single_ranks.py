@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from plrank_fast import validation
-from plrank_fast.off_policy.estimate import OffPolicyEstimate, effective_sample_size, ratios_or_zero
+from plrank_fast.off_policy.estimate import OffPolicyEstimate, effective_sample_size, ratios_or_zero, total_weights
 from plrank_fast.off_policy.log import Log, read_log, scores_of_logging_policy
 from plrank_fast.off_policy.propensities import importance_weights
 from plrank_fast.probabilities import rank_probabilities
@@ -87,8 +87,9 @@ def rips(
     n_ranks = log.rankings.shape[2]
     log_ratio = np.zeros(log.rankings.shape)
     for k in range(n_ranks):
-        log_ratio[:, :, k] = log.log_prob(log.scores, k + 1) - log.log_prob(mu, k + 1)
-    weights, slopes = importance_weights(log_ratio, clip)
+        logged = validation.possible(log.log_prob(mu, k + 1), "logging_scores")
+        log_ratio[:, :, k] = log.log_prob(log.scores, k + 1) - logged
+    weights, slopes = importance_weights(log_ratio, clip, "logging_scores")
     estimate, cotangent = _of_ranks(log, gains, weights, slopes, self_normalized)
     gradient = np.zeros(log.scores.size)
     for k in range(n_ranks):
@@ -155,12 +156,11 @@ def iips(
     )
     old = validation.chances(np.where(at_rank, old, 1.0), "the probabilities of the log under logging_scores")
     new = np.where(at_rank, new, 1.0)
-    with np.errstate(divide="ignore"):
-        log_ratio = np.log(new) - np.log(old)
-    weights, slopes = importance_weights(log_ratio, clip)
-    estimate, cotangent = _of_ranks(log, gains, weights, slopes, self_normalized)
+    weights = new / old
+    bound = np.inf if clip is None else validation.factor(clip, "clip")
     # the derivative of a weight by the new probability of item d at rank k is 1 / P(rank of d = k; log)
-    by_probability = np.divide(cotangent, new, out=np.zeros_like(cotangent), where=new > 0.0)
+    slopes = np.where(weights < bound, 1.0 / old, 0.0)
+    estimate, by_probability = _of_ranks(log, gains, np.minimum(weights, bound), slopes, self_normalized)
     of_documents = np.zeros((log.scores.size, n_ranks))
     np.add.at(
         of_documents, (documents[at_rank], np.broadcast_to(ranks, at_rank.shape)[at_rank]), by_probability[at_rank]
@@ -171,12 +171,12 @@ def iips(
 def _of_ranks(
     log: Log, gains: FloatArray, weights: FloatArray, slopes: FloatArray, self_normalized: bool
 ) -> tuple[_UnfinishedEstimate, FloatArray]:
-    """Estimate from weights of ranks, but for its gradient; and its derivative by the log of each probability."""
+    """Estimate from weights of ranks, but for its gradient; and its derivative by that of which slopes are weights'."""
     w, r = weights[log.shown], gains[log.shown]
     at_rank = log.rankings[log.shown] >= 0
     numerators = w * r
     denominators = np.where(at_rank, w, 0.0) if self_normalized else np.ones_like(w)
-    totals = denominators.sum(axis=0)
+    totals = total_weights(denominators)
     ratios = ratios_or_zero(numerators.sum(axis=0), totals)
     surplus = gains - ratios if self_normalized else gains
     shares = np.divide(1.0, totals, out=np.zeros_like(totals), where=totals != 0.0)

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from plrank_fast import validation
 from plrank_fast.gradients import pl_rank_exact
-from plrank_fast.off_policy.estimate import OffPolicyEstimate, effective_sample_size, ratios_or_zero
+from plrank_fast.off_policy.estimate import OffPolicyEstimate, effective_sample_size, ratios_or_zero, total_weights
 from plrank_fast.off_policy.log import ACCURACY, Log, read_log
 from plrank_fast.off_policy.propensities import importance_weights, log_propensities
 from plrank_fast.probabilities import expected_metric
@@ -82,7 +82,8 @@ def ips(
     gains = log.of_rows(rewards, "rewards")
     logged = log_propensities(log, propensities, logging_scores)
     self_normalized = validation.flag(self_normalized, "self_normalized")
-    weights, slopes = importance_weights(log.log_prob(log.scores) - logged, clip)
+    name = "propensities" if logging_scores is None else "logging_scores"
+    weights, slopes = importance_weights(log.log_prob(log.scores) - logged, clip, name)
     return _of_rankings(log, gains, weights, slopes, self_normalized, None)
 
 
@@ -144,11 +145,12 @@ def doubly_robust(
     """
     log = read_log(scores, rankings, offsets, n_threads)
     gains = log.of_rows(rewards, "rewards")
-    predicted = validation.same_length(validation.real_array(relevance, "relevance"), "relevance", log.scores)
+    predicted = validation.of_documents(relevance, "relevance", log.scores, log.offsets)
     theta = validation.weights_of_ranks(rank_weights, log.offsets)
     logged = log_propensities(log, propensities, logging_scores)
     self_normalized = validation.flag(self_normalized, "self_normalized")
-    weights, slopes = importance_weights(log.log_prob(log.scores) - logged, clip)
+    name = "propensities" if logging_scores is None else "logging_scores"
+    weights, slopes = importance_weights(log.log_prob(log.scores) - logged, clip, name)
     n_ranks = min(theta.shape[1], log.rankings.shape[2])
     worth = predicted[log.documents()] if predicted.size else np.zeros(log.rankings.shape)
     of_shown = np.where(log.rankings >= 0, worth, 0.0)[:, :, :n_ranks] * theta[:, np.newaxis, :n_ranks]
@@ -175,10 +177,10 @@ def _of_rankings(
     w, r = weights[log.shown], gains[log.shown]
     numerators = (w * r)[:, np.newaxis]
     denominators = w[:, np.newaxis] if self_normalized else np.ones_like(numerators)
-    total = denominators.sum()
-    value = float(ratios_or_zero(numerators.sum(axis=0), denominators.sum(axis=0))[0])
+    totals = total_weights(denominators)
+    value = float(ratios_or_zero(numerators.sum(axis=0), totals)[0])
     surplus = gains - value if self_normalized else gains
-    cotangent = np.where(log.shown, slopes * surplus, 0.0) / (total if total != 0.0 else 1.0)
+    cotangent = np.where(log.shown, slopes * surplus, 0.0) / (totals[0] or 1.0)
     gradient = log.log_prob_gradient(cotangent)
     if added is not None:
         terms = added[0][log.shown][:, np.newaxis]

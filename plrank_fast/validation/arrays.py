@@ -111,23 +111,23 @@ def within_limits(array: FloatArray, name: str, offsets: IntArray | None = None)
     return array
 
 
-def queries_within_limits(largest: FloatArray, name: str) -> None:
+def queries_within_limits(largest: FloatArray, name: str, remedy: str = "") -> None:
     """Check the largest magnitude of each query."""
     wrong = (largest > LARGEST_MAGNITUDE) | ((largest < SMALLEST_MAGNITUDE) & (largest > 0.0))
     if wrong.any():
         first = int(np.argmax(wrong))
         raise ValueError(
             f"{name} must be 0 or of magnitudes of which the largest is from 2**-200 to 2**200, about 6e-61 to 2e60, "
-            f"got {largest[first]:g}{f' in query {first}' if largest.size > 1 else ''}: rescale {name}"
+            f"got {largest[first]:g}{f' in query {first}' if largest.size > 1 else ''}: {remedy or f'rescale {name}'}"
         )
 
 
 def whole_numbers(array: FloatArray, name: str) -> IntArray:
-    """Return ``array`` as integers if it holds nothing else."""
-    whole = array == np.rint(array)
+    """Return ``array`` as integers if it holds nothing else, and none that a double does not tell from the next."""
+    whole = (array == np.rint(array)) & (np.abs(array) <= LARGEST_EXACT_INTEGER)
     if not whole.all():
         first = int(np.argmin(whole))
-        raise ValueError(f"{name} must be whole numbers, got {array[first]} at index {first}")
+        raise ValueError(f"{name} must be whole numbers up to 2**53, got {array[first]} at index {first}")
     return array.astype(np.int64)
 
 

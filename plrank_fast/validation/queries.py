@@ -66,21 +66,21 @@ def list_lengths(sizes: ArrayLike, name: str) -> IntArray:
     return array
 
 
-def weights_of_ranks(rank_weights: ArrayLike, offsets: IntArray) -> FloatArray:
+def weights_of_ranks(rank_weights: ArrayLike, offsets: IntArray, name: str = "rank_weights") -> FloatArray:
     """Return rank weights as rows, (1, K) for all queries or (n_queries, K), no longer than the longest query."""
-    array = real_array(rank_weights, "rank_weights", ndim=(1, 2))
+    array = real_array(rank_weights, name, ndim=(1, 2))
     n_queries = offsets.size - 1
     if array.ndim == 1:
         array = array[np.newaxis, :]
     elif array.shape[0] != n_queries:
         raise ValueError(
-            f"rank_weights must have shape (K,) or one row for each of the {n_queries} queries, got {array.shape}"
+            f"{name} must have shape (K,) or one row for each of the {n_queries} queries, got {array.shape}"
         )
     if not 0 < array.shape[1] * n_queries <= offsets[-1]:  # more ranks than queries have documents in the mean
         longest = longest_list(offsets)
         array = array if array.shape[1] <= longest else np.ascontiguousarray(array[:, :longest])
     if not _magnitudes.each_within_limits(array.reshape(-1)):
-        queries_within_limits(_largest_of_ranks(np.abs(array), offsets), "rank_weights")
+        queries_within_limits(_largest_of_ranks(np.abs(array), offsets), name)
     return array
 
 

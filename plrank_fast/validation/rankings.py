@@ -9,8 +9,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from plrank_fast._core.ranking import rankings as _rankings
 from plrank_fast.validation.array_types import FloatArray, IntArray, RankingArray
-from plrank_fast.validation.arrays import integer_array, real_array, within_limits
+from plrank_fast.validation.arrays import (
+    LARGEST_MAGNITUDE,
+    SMALLEST_MAGNITUDE,
+    integer_array,
+    real_array,
+    within,
+    within_limits,
+)
 from plrank_fast.validation.queries import longest_list
+
+LARGEST_NOISE = 700.0  # whose exponential is a double; no generator draws a tenth of it
+LARGEST_LOG_WEIGHT = float(np.log(LARGEST_MAGNITUDE))
 
 
 def given_rankings(
@@ -51,13 +61,18 @@ def given_rankings(
     return narrow
 
 
-def one_per_ranking(values: ArrayLike, name: str, shape: tuple[int, int], batch: bool) -> FloatArray:
-    """Return numbers of rankings as (n_queries, n_rankings): given so, or without ``batch`` as (n_rankings,)."""
+def one_per_ranking(
+    values: ArrayLike, name: str, shape: tuple[int, int], batch: bool, limited: bool = True
+) -> FloatArray:
+    """Return numbers of rankings as (n_queries, n_rankings): given so, or without ``batch`` as (n_rankings,).
+
+    With ``limited`` they are within the limits of their magnitude.
+    """
     array = real_array(values, name, ndim=None)
     if array.shape != shape and not (shape[0] == 1 and array.shape == shape[1:]):
         expected = shape if batch else shape[1:]
         raise ValueError(f"{name} must have one entry per ranking, shape {expected}, got {array.shape}")
-    return within_limits(array.reshape(shape), name)
+    return within_limits(array.reshape(shape), name) if limited else array.reshape(shape)
 
 
 def one_per_rank(values: ArrayLike, name: str, shape: tuple[int, ...], batch: bool) -> FloatArray:
@@ -76,13 +91,31 @@ def one_per_place(array: FloatArray, name: str, n_ranks: int) -> FloatArray:
     return array[:n_ranks]
 
 
-def chances(array: FloatArray, name: str) -> FloatArray:
-    """Return probabilities of what has happened: above 0, and at most 1 but for rounding."""
-    wrong = ~((array > 0.0) & (array <= 1.0 + 1e-9))
+def chances(array: FloatArray, name: str, lowest: float = SMALLEST_MAGNITUDE) -> FloatArray:
+    """Return probabilities of what has happened, from ``lowest`` to 1 but for rounding."""
+    wrong = ~((array >= lowest) & (array <= 1.0 + 1e-9))
     if wrong.any():
         first = tuple(int(i) for i in np.argwhere(wrong)[0])
-        raise ValueError(f"{name} must be above 0 and at most 1, got {array[first]} at index {first}")
+        raise ValueError(f"{name} must be above 0, {lowest:.2g} or more, and at most 1, got {array[first]} at index {first}")
     return array
+
+
+def importance_weights(log_ratio: FloatArray, name: str) -> FloatArray:
+    """Return exp(log_ratio), the probability of each ranking over that which argument ``name`` gives it."""
+    largest = log_ratio.max(initial=-np.inf)
+    if largest > LARGEST_LOG_WEIGHT:
+        raise ValueError(
+            f"{name} must not make a ranking of the log e**{LARGEST_LOG_WEIGHT:.0f} times less probable than scores "
+            f"do, got e**{largest:g} times: bound the weights with clip"
+        )
+    return np.exp(log_ratio)
+
+
+def possible(log_prob: FloatArray, name: str) -> FloatArray:
+    """Return the log-probabilities of rankings that were shown, under the policy of argument ``name``."""
+    if log_prob.min(initial=0.0) == -np.inf:
+        raise ValueError(f"{name} must give every ranking of the log a probability above 0")
+    return log_prob
 
 
 def whole_rankings(lengths: IntArray, shown: NDArray[np.bool_], wanted: IntArray) -> None:
@@ -115,13 +148,22 @@ def reward_baseline(values: Any, shape: tuple[int, int], per_ranking: bool) -> F
 
 
 def rewards_of_block(values: Any, shape: tuple[int, int], batch: bool) -> FloatArray:
-    """Return what a caller's reward function gave for a block of rankings, (n_queries, n_rankings)."""
-    return one_per_ranking(values, "reward(rankings)", shape, batch)
+    """Return what a caller's reward function gave for a block of rankings, (n_queries, n_rankings).
+
+    Those of a query may be small in one block and not in the next, so that the caller looks at their lower limit.
+    """
+    rewards = one_per_ranking(values, "reward(rankings)", shape, batch, limited=False)
+    within(rewards.reshape(-1), "reward(rankings)", -LARGEST_MAGNITUDE, LARGEST_MAGNITUDE)
+    return rewards
 
 
-def values_of_rankings(values: ArrayLike, n_docs: int) -> FloatArray:
+def values_of_rankings(values: ArrayLike, scores: FloatArray) -> FloatArray:
     """Return noisy scores of a query's documents, (n_samples, n_docs), of at least one ranking."""
     array = real_array(values, "sampled_values", ndim=(2,))
-    if array.shape[1] != n_docs or not array.size:
-        raise ValueError(f"sampled_values must have shape (N, {n_docs}), got {array.shape}")
+    if array.shape[1] != scores.size or not array.size:
+        raise ValueError(f"sampled_values must have shape (N, {scores.size}), got {array.shape}")
+    with np.errstate(over="ignore"):
+        far = np.abs(array - scores).max()
+    if far > LARGEST_NOISE:
+        raise ValueError(f"sampled_values must be at most {LARGEST_NOISE:g} from scores, got one at {far:g}")
     return array
