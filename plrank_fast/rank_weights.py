@@ -145,5 +145,5 @@ def satisfaction(labels: ArrayLike, max_label: float | None) -> FloatArray:
     grades = validation.real_array(labels, "labels")
     gain, highest = gains(grades), float(grades.max(initial=0.0))
     if max_label is not None:
-        highest = validation.real(max_label, "max_label", at_least=highest, below=LARGEST_LABEL)
+        highest = validation.real(max_label, "max_label", at_least=highest, at_most=LARGEST_LABEL)
     return gain / 2.0**highest

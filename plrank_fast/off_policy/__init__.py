@@ -23,8 +23,8 @@ Clicks that tell of items rather than rankings become relevance by ``relevance_f
 exposure under the logging policy, which any gradient of this library then takes.
 
 Weights are exponentials of differences of log-probabilities. A session's term errs by at most 1e-12 of its absolute
-value times 1 and the absolute terms of its two log-probabilities; sums of weights must be representable in double
-precision, and a weight below 2e-308 may count as 0, which only a ``clip`` as small would show. ``iips``,
+value times 1 and the absolute terms of its two log-probabilities. A weight above 2**200 is an error without ``clip``,
+and so are ``self_normalized`` weights that are all below 2**-200; one below 2e-308 may count as 0. ``iips``,
 ``pseudo_inverse`` and the prediction of ``doubly_robust`` are exact to 1e-8; ``iips`` divides this error by the logging
 policy's probability of an item at a rank, and least squares may amplify it in ``pseudo_inverse``.
 

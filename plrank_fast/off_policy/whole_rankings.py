@@ -42,12 +42,12 @@ def ips(
     rewards : array_like, shape (n_sessions,), or (n_queries, n_sessions) with ``offsets``
         Reward of each session.
     propensities : array_like of the shape of rewards
-        Probability with which each was shown, above 0; or else ``logging_scores``, the log-weights of a Plackett-Luce
+        Probability with which each was shown, 2.2e-308 or more; or else ``logging_scores``, the log-weights of a Plackett-Luce
         logging policy, (n_docs,), from which the probability's logarithm is computed.
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default.
     clip : float, optional
-        Largest weight; larger ones are set to this value and contribute no derivative.
+        Largest weight, from 2**-200 to 2**200; larger ones are set to this value and contribute no derivative.
     self_normalized : bool
         Divide by the sum of the weights in place of N: the estimate is biased by O(1 / N), and always within the range
         of the rewards.

@@ -96,7 +96,9 @@ def chances(array: FloatArray, name: str, lowest: float = SMALLEST_MAGNITUDE) ->
     wrong = ~((array >= lowest) & (array <= 1.0 + 1e-9))
     if wrong.any():
         first = tuple(int(i) for i in np.argwhere(wrong)[0])
-        raise ValueError(f"{name} must be above 0, {lowest:.2g} or more, and at most 1, got {array[first]} at index {first}")
+        raise ValueError(
+            f"{name} must be above 0, {lowest:.2g} or more, and at most 1, got {array[first]} at index {first}"
+        )
     return array
 
 

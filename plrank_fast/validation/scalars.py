@@ -9,6 +9,7 @@ import numpy as np
 
 from plrank_fast._core.runtime import magnitudes as _magnitudes
 
+LARGEST_FACTOR = 2.0**_magnitudes.LIMIT_EXPONENT
 LARGEST_COUNT = 2**59  # so many doubles can be addressed; the C interface has the same
 SMALLEST_TOLERANCE = 1e-10  # of exact expectations; the C interface has the same
 
@@ -27,6 +28,7 @@ def real(
     above: float = -np.inf,
     at_least: float = -np.inf,
     below: float = np.inf,
+    at_most: float = np.inf,
     or_nan: bool = False,
 ) -> float:
     """Return a finite float within these limits, from any type of real numbers but bool; with ``or_nan`` NaN too."""
@@ -40,11 +42,11 @@ def real(
             number = float(value)
         except OverflowError:  # an int beyond the range of a double
             number = np.inf if value > 0 else -np.inf
-    if (-np.inf < number < below and number > above and number >= at_least) or (or_nan and number != number):
+    if (-np.inf < number < below and number > above and at_least <= number <= at_most) or (or_nan and number != number):
         return number
     limits = [f"at least {at_least:g}"] if at_least > -np.inf else []
     limits += ["positive" if above == 0.0 else f"above {above:g}"] if above > -np.inf else []
-    limits += ["finite" if below == np.inf else f"below {below:g}"]
+    limits += [f"at most {at_most:g}" if at_most < np.inf else "finite" if below == np.inf else f"below {below:g}"]
     raise ValueError(f"{name} must be {' and '.join(limits)}{', or NaN' if or_nan else ''}, got {shown(value)}")
 
 
@@ -105,10 +107,7 @@ def positive_real(value: Any, name: str) -> float:
 
 def factor(value: Any, name: str) -> float:
     """Return a float from 2**-200 to 2**200, by which scores may be multiplied or divided."""
-    number = positive_real(value, name)
-    if not 2.0**-_magnitudes.LIMIT_EXPONENT <= number <= 2.0**_magnitudes.LIMIT_EXPONENT:
-        raise ValueError(f"{name} must be from 2**-200 to 2**200, about 6e-61 to 2e60, got {number:g}")
-    return number
+    return real(value, name, at_least=1.0 / LARGEST_FACTOR, at_most=LARGEST_FACTOR)
 
 
 def relative_tolerance(value: Any, name: str = "rtol") -> float:

@@ -19,7 +19,7 @@ from error_ratios import OF_TERMS, Ratios, of_terms
 from plrank_fast import off_policy
 
 Rows = list[np.ndarray]
-LIKELIEST = 600.0  # logarithm of the largest weight of a session that is asked for without a bound
+LIKELIEST = 138.0  # logarithm of the largest weight of a session that is asked for without a bound
 FEW_SESSIONS = 5
 
 

@@ -247,12 +247,6 @@ class TestFound:
         rewards counted from the first ranking's, 15, whose rounding had the heavy one's weight (7.8e6)."""
         assert Case("rewards", (202577326,)).measure()["rewards, weights, baseline"] <= 1
 
-    @pytest.mark.parametrize("seeds", [(1122403117, 1180667476), (222118557,)], ids=["gradient", "value"])
-    def test_clip_beside_weights_that_are_no_double(self, seeds):
-        """Weights of e^-886 beside a clip of e^-433: they are 0 as doubles, which the promise says. Seen failing with
-        an oracle that did not (2.3e8 and 7.1e8)."""
-        assert max(Case("logs", seeds).measure().values()) <= 1
-
     @pytest.mark.parametrize("seed", [1485941275, 465599443, 1005201023])
     def test_squares_of_light_weights(self, seed):
         """Gaps of 354 to 600 nats: squares of a weight in the unit of the heaviest item are 0, those of its inverse

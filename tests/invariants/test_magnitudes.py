@@ -11,9 +11,10 @@ import pytest
 
 import plrank_fast as plr
 import public_calls
-from plrank_fast import fairness, losses
+from plrank_fast import fairness, losses, off_policy, rewards
 from plrank_fast._core.runtime import magnitudes as _magnitudes
 from plrank_fast._core.runtime import plain_arrays as _plain_arrays
+from plrank_fast.compat import sigir22
 
 RNG = np.random.default_rng(11)
 LENGTHS = np.array([6, 0, 1, 12, 3])
@@ -137,7 +138,7 @@ def test_refused_before_anything_is_written():
             plr.pl_rank_exact([0.0, 0.0], relevance, rank_weights, hessian=True, out=(out, diagonal))
     assert rng.bit_generator.state == state
     for sigma in (1e-300, 1e300):
-        with pytest.raises(ValueError, match=r"^sigma must be from 2\*\*-200 to 2\*\*200, about 6e-61 to 2e60, got"):
+        with pytest.raises(ValueError, match=r"^sigma must be at least 6.22302e-61 and at most 1.60694e\+60, got"):
             plr.pl_rank_exact([0, 0], [1, 0], [1.0], sigma=sigma, out=out)
     with pytest.raises(ValueError, match=r"^scores and labels lead to a result beyond the largest double"):
         losses.pointwise([1e200, 0.0], [0.0, 0.0], out=(np.full(1, 7.0), out))
@@ -145,6 +146,155 @@ def test_refused_before_anything_is_written():
         losses.pairwise_logistic([1e300, 0.0], [0.0, 1.0], slope=1e50, out=(np.full(1, 7.0), out))
     assert (out == 7.0).all()
     assert (diagonal == 7.0).all()
+
+
+RANKINGS, PAIR = [[0, 1], [1, 0]], [0.0, 1.0]
+LOGGED = {"logging_scores": [0.0, 0.0]}
+CLICKS = (RANKINGS, [[1, 0], [0, 1]], [0.5, 1.0])
+
+
+def drawn(size):
+    """A reward of 0 or of this size."""
+    return lambda rankings: size * (rankings[:, 0] == 1)
+
+
+# the call for a size, and the argument that is to blame
+OTHER_ARGUMENTS = {
+    "ips": (lambda x: off_policy.ips(PAIR, RANKINGS, [x, -x], **LOGGED), "rewards"),
+    "rips": (lambda x: off_policy.rips(PAIR, RANKINGS, [[x, x], [x, 0]], **LOGGED), "rank_rewards"),
+    "iips": (lambda x: off_policy.iips(PAIR, RANKINGS, [[x, x], [x, 0]], **LOGGED), "rank_rewards"),
+    "pseudo_inverse": (lambda x: off_policy.pseudo_inverse(PAIR, RANKINGS, [x, x], **LOGGED), "rewards"),
+    "doubly_robust": (
+        lambda x: off_policy.doubly_robust(PAIR, RANKINGS, [1, 0], [x, 0], [1], **LOGGED), "relevance",
+    ),
+    "clicks": (lambda x: off_policy.relevance_from_clicks(RANKINGS, [[x, 0], [0, x]], [1, 1]), "clicks"),
+    "noise": (lambda x: off_policy.relevance_from_clicks(*CLICKS, noise=[x, x]), "noise"),
+    "predicted": (
+        lambda x: off_policy.relevance_from_clicks(*CLICKS, predicted=[x, x], examination=[1, 1]), "predicted",
+    ),
+    "examination": (lambda x: off_policy.relevance_from_clicks(*CLICKS, examination=[x, 0]), "examination"),
+    "item_propensities": (lambda x: off_policy.item_propensities(PAIR, [x]), "examination"),
+    "policy_gradient": (lambda x: plr.policy_gradient(PAIR, rankings=RANKINGS, rewards=[x, 0]), "rewards"),
+    "importance_weights": (
+        lambda x: plr.policy_gradient(PAIR, rankings=RANKINGS, rewards=[1, 0], importance_weights=[x, 0]),
+        "importance_weights",
+    ),
+    "baseline": (lambda x: plr.policy_gradient(PAIR, rankings=RANKINGS, rewards=[1, 0], baseline=x), "baseline"),
+    "reward": (lambda x: plr.policy_gradient(PAIR, reward=drawn(x), rng=0), "reward(rankings)"),
+    "expected_reward": (
+        lambda x: rewards.expected_reward(PAIR, drawn(x), rng=0, rtol=0.1), "reward(rankings)",
+    ),
+    "alpha_ndcg": (lambda x: rewards.alpha_ndcg([[x, 0], [0, x]])(RANKINGS), "subtopics"),
+    "ranking_log_prob_vjp": (lambda x: plr.ranking_log_prob_vjp(PAIR, RANKINGS, [x, -x]), "cotangent"),
+    "disparity": (lambda x: fairness.disparity([x, 0], [1, 2]), "exposure"),
+    "disparity_gradient": (lambda x: fairness.disparity_gradient(PAIR, [x, 0], [1.0]), "merit"),
+    "sigir22.PL_rank_3": (lambda x: sigir22.PL_rank_3([1.0], [x, 0], PAIR, n_samples=5, rng=0), "labels"),
+    "sigir22.lambdaloss": (lambda x: sigir22.lambdaloss([x, -x], [1, 0], PAIR), "rank_weights"),
+    "sigir22.lambdaloss labels": (lambda x: sigir22.lambdaloss([1.0], [x, -x], PAIR), "labels"),
+    "sampled_values": (
+        lambda x: sigir22.normal_stochasticrank([1.0], [x, 0], PAIR, sampled_values=[PAIR]), "labels",
+    ),
+}  # fmt: skip
+
+
+def numbers_of(result):
+    if isinstance(result, off_policy.OffPolicyEstimate):
+        return [np.array([result.value, result.standard_error]), result.gradient, np.array(result.interval(rng=0))]
+    return [np.asarray(part, dtype=float) for part in (result if isinstance(result, tuple) else (result,))]
+
+
+@pytest.mark.parametrize("name", OTHER_ARGUMENTS)
+class TestOtherArguments:
+    """Mutants: the check of each argument left out, or given another's name."""
+
+    @pytest.mark.parametrize("size", [1e308, 2.0**-201])
+    def test_refused_by_name(self, name, size):
+        call, argument = OTHER_ARGUMENTS[name]
+        with np.errstate(all="raise"), pytest.raises(ValueError, match=rf"^{re.escape(argument)} must be (0|from)"):
+            call(size)
+
+    def test_at_the_limits(self, name):
+        """Finite, and but for the added terms of what is no power of the argument, the ordinary result."""
+        call, _ = OTHER_ARGUMENTS[name]
+        if name == "disparity_gradient":
+            return  # TestArguments has it
+        sizes = [2.0**190, 2.0**-190] if name in ("iips", "pseudo_inverse") else [2.0**200, 2.0**-200]
+        with np.errstate(over="raise", invalid="raise", divide="raise"):
+            expected = numbers_of(call(1.0))
+            for size in sizes:
+                for got, wanted in zip(numbers_of(call(size)), expected, strict=True):
+                    assert np.isfinite(got).all()
+                    if name not in ("doubly_robust", "noise", "predicted", "examination", "baseline"):
+                        got, wanted = (part / (np.abs(part).max(initial=0.0) or 1.0) for part in (got, wanted))
+                        np.testing.assert_allclose(got, wanted, rtol=0, atol=1e-12)
+
+
+class TestRatios:
+    """Mutants: exp overflows; weights blamed on the propensities, which were not given; chances of 0 divided by."""
+
+    @pytest.mark.parametrize("estimator", [off_policy.ips, off_policy.rips])
+    def test_weights_beyond_the_limit(self, estimator):
+        worth = [1, 1] if estimator is off_policy.ips else [[1, 1], [1, 1]]
+        for far, message in ((1000.0, r"less probable than scores do, got e\*\*999"), (1e308, "above 0")):
+            with pytest.raises(ValueError, match=rf"^logging_scores must .*{message}"):
+                estimator([0.0, 0.0], RANKINGS, worth, logging_scores=[far, -far if far > 1e300 else 0.0])
+        clipped = estimator([0.0, 0.0], RANKINGS, worth, logging_scores=[1000.0, 0.0], clip=3.0)
+        assert clipped.importance_weights.max() == 3.0
+        assert np.isfinite(clipped.gradient).all()
+
+    def test_propensities(self):
+        with pytest.raises(ValueError, match=r"^propensities must not make .* got e\*\*689"):
+            off_policy.ips([0.0, 1.0], RANKINGS, [1, 1], propensities=[1e-300, 0.5])
+        with pytest.raises(ValueError, match=r"^propensities must be above 0, 2.2e-308 or more"):
+            off_policy.ips([0.0, 1.0], RANKINGS, [1, 1], propensities=[1e-310, 0.5])
+        rare = off_policy.ips([0.0, 700.0], RANKINGS, [1, 0], propensities=[1e-300, 1.0])
+        assert rare.importance_weights[0] == pytest.approx(np.exp(300 * np.log(10.0) - 700), rel=1e-10)
+        with pytest.raises(ValueError, match=r"^the probabilities of the log under logging_scores must be above"):
+            off_policy.iips([0.0, 0.0], RANKINGS, [[1, 1], [1, 1]], logging_scores=[800.0, 0.0])
+        for propensities in ([1e-310, 1.0], [1.0, 1e308]):
+            with pytest.raises(ValueError, match=r"^propensities must be"):
+                off_policy.relevance_from_clicks(RANKINGS, [[1, 0], [0, 1]], propensities)
+        unseen = off_policy.relevance_from_clicks([[0, -1]], [[1, 0]], [0.5, 1e-310])
+        np.testing.assert_array_equal(unseen, [2.0, 0.0])
+
+    def test_weights_of_nothing(self):
+        """Self-normalised weights that are all too small to divide by."""
+        with pytest.raises(ValueError, match=r"^importance weights must be .*: scores rank nothing as the log does"):
+            off_policy.ips([0.0, 600.0], [[0], [0]], [1, 2], propensities=[0.5, 0.5], self_normalized=True)
+
+    def test_items_that_the_new_policy_never_shows(self):
+        """The derivative of a weight is 1 over the log's chance, also where the weight is 0."""
+        estimate = off_policy.iips([0.0, 40.0], [[0], [0]], [[1], [1]], logging_scores=[0.0, 0.0])
+        assert estimate.value == pytest.approx(2 * np.exp(-40.0), abs=1e-8)
+        far = off_policy.iips([0.0, 800.0], [[0], [0]], [[1], [1]], logging_scores=[0.0, 0.0])
+        assert far.value == 0.0
+        assert np.isfinite(far.gradient).all()
+
+
+def test_small_rewards_of_a_block():
+    """A block of small rewards beside others is none that is refused. Mutant: each block by itself."""
+    calls = []
+
+    def reward(rankings):
+        calls.append(len(rankings))
+        return np.full(len(rankings), 1.0 if len(calls) == 1 else 1e-100)
+
+    value, _ = rewards.expected_reward(PAIR, reward, n_samples=512, rng=0)
+    assert value[0] == pytest.approx(0.5)
+
+
+def test_flags_and_values_of_the_published_code():
+    for name in ("inverted", "doc_prob", "prob_per_rank", "return_gumbel", "return_full_rankings"):
+        with pytest.raises(TypeError, match=rf"^{name} must be True or False, got 'no'"):
+            sigir22.gumbel_sample_rankings(np.zeros(2), 3, rng=0, **{name: "no"})
+    for name in ("inverted", "return_gumbel", "return_full_rankings"):
+        with pytest.raises(TypeError, match=rf"^{name} must be True or False, got 1"):
+            sigir22.normal_sample_rankings(np.zeros(2), 3, rng=0, **{name: 1})
+    with pytest.raises(TypeError, match=r"^prob_per_rank must be"):
+        sigir22.sample_rankings(np.zeros(2), 3, prob_per_rank=1, rng=0)
+    for values in ([[-1e308, 1.0]], [[0.0, 900.0]]):
+        with pytest.raises(ValueError, match=r"^sampled_values must be at most 700 from scores"):
+            sigir22.gumbel_stochasticrank([1.0], [1, 0], [0.0, 0.0], sampled_values=values)
 
 
 class TestNoise:
