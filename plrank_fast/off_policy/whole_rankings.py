@@ -42,8 +42,8 @@ def ips(
     rewards : array_like, shape (n_sessions,), or (n_queries, n_sessions) with ``offsets``
         Reward of each session.
     propensities : array_like of the shape of rewards
-        Probability with which each was shown, 2.2e-308 or more; or else ``logging_scores``, the log-weights of a Plackett-Luce
-        logging policy, (n_docs,), from which the probability's logarithm is computed.
+        Probability with which each was shown, 2.2e-308 or more; or else ``logging_scores``, the log-weights of a
+        Plackett-Luce logging policy, (n_docs,), from which the probability's logarithm is computed.
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default.
     clip : float, optional
