@@ -16,7 +16,7 @@ import numpy as np
 
 import plrank_fast as plr
 from plrank_fast.data import RankingData, generate, load_letor
-from plrank_fast.lightgbm import ndcg, objective
+from plrank_fast.lightgbm import Metric, Objective
 
 
 def load(paths: list[str], queries: int) -> list[RankingData]:
@@ -36,7 +36,7 @@ def train(parameters: dict[str, Any], parts: list[RankingData], rounds: int) -> 
         dataset,
         rounds,
         valid_sets=[dataset.create_valid(vali.features, vali.labels, group=np.diff(vali.offsets))],
-        feval=ndcg(cutoff=10),
+        feval=Metric(cutoff=10),
         callbacks=[lightgbm.early_stopping(50, verbose=False)],
     )
 
@@ -53,7 +53,7 @@ def main() -> None:
     parts = load(arguments.files, arguments.queries)
     test = parts[2]
     for name, parameters in (
-        ("expected NDCG", {"objective": objective(), "lambda_l2": 1.0}),
+        ("expected NDCG", {"objective": Objective(), "lambda_l2": 1.0}),
         ("lambdarank", {"objective": "lambdarank"}),
     ):
         booster = train(parameters, parts, arguments.rounds)

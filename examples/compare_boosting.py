@@ -46,9 +46,11 @@ METHODS: dict[str, tuple[str, str, tuple[float, ...]]] = {
     "XGBoost rank:ndcg": ("xgboost", "rank:ndcg", (1.0,)),
     "XGBoost rank:ndcg, best": ("xgboost", "rank:ndcg", (1.0, 5.0, 20.0)),
     "XGBoost, ours, exact": ("xgboost", "exact", (1.0,)),
+    "XGBoost, ours, cmc": ("xgboost", "cmc", (1.0,)),
     "CatBoost YetiRank": ("catboost", "YetiRank", (3.0,)),
     "CatBoost YetiRank, best": ("catboost", "YetiRank", (3.0, 20.0)),
     "CatBoost, ours, exact": ("catboost", "exact", (0.0,)),
+    "CatBoost, ours, cmc": ("catboost", "cmc", (0.0,)),
 }
 OURS = ("exact", "cmc")
 

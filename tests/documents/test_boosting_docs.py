@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 CUTOFF = plr.dcg_weights(10)
 
 
-@pytest.mark.parametrize("place", ["README.md", "docs/gradients.md", "docs/boosting.md", plr.pl_rank_exact.__doc__])
+@pytest.mark.parametrize("place", ["docs/gradients.md", "docs/boosting.md", plr.pl_rank_exact.__doc__])
 def test_warning_stands_where_users_read(place):
     text = (ROOT / place).read_text() if place.endswith(".md") else place
     assert "Hessian diagonal" in text

@@ -151,13 +151,13 @@ def test_round_by_hand(trees):
 
     Mutants: sizes of groups for offsets, labels for scores.
     """
-    objective = trees.recorded()
+    objective = trees.recorded(method="exact")
     trees.train(objective, 3)
     assert len(objective._calls) == 3
     for scores, offsets, _, result in objective._calls:
         np.testing.assert_array_equal(offsets, TRAIN.offsets)
         np.testing.assert_array_equal(
-            result, BoostingObjective().derivatives(scores, TRAIN.labels, TRAIN.offsets)
+            result, BoostingObjective(method="exact").derivatives(scores, TRAIN.labels, TRAIN.offsets)
         )  # fmt: skip
     assert np.ptp(objective._calls[0][0]) == 0.0
     assert np.ptp(objective._calls[1][0]) > 0.0
@@ -460,11 +460,12 @@ class TestCatBoost:
         """Mutants: weights not set, gradient for the step, the labels left in, ``l2_leaf_reg`` of CatBoost's own."""
         start = np.random.default_rng(0).normal(size=TRAIN.n_docs).astype(np.float32).astype(np.float64)
         pool = self.pool(catboost, baseline=start[:, np.newaxis])
-        model = plrank_catboost.train(CATBOOST | {"learning_rate": 0.5}, pool, 2)
+        objective = BoostingObjective(method="exact")
+        model = plrank_catboost.train(CATBOOST | {"learning_rate": 0.5}, pool, 2, objective=objective)
         scores = start.copy()
         leaves, values = model.calc_leaf_indexes(TRAIN.features), model.get_leaf_values().reshape(2, -1)
         for number in range(2):
-            gradient, curvature = BoostingObjective().derivatives(scores, TRAIN.labels, TRAIN.offsets)
+            gradient, curvature = objective.derivatives(scores, TRAIN.labels, TRAIN.offsets)
             for leaf in np.unique(leaves[:, number]):
                 inside = leaves[:, number] == leaf
                 step = -gradient[inside].sum() / (curvature[inside].sum() + 30.0 * curvature.mean())

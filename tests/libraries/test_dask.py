@@ -173,13 +173,13 @@ def partitions(problem, client):
 def test_xgboost_on_two_workers(client, problem, partitions, options):
     """The model of one process, to the rounding of float32; and the metric.
 
-    Mutants: the unit of each worker by itself; the default cutoff likewise; the largest gain likewise; XGBoost's mean
+    Mutants: the unit of each worker by itself; the largest gain likewise; XGBoost's mean
     of the workers' metrics.
     """
     xgboost = pytest.importorskip("xgboost")
     import xgboost.dask as dask_xgboost
 
-    from plrank_fast.xgboost import ndcg, objective
+    from plrank_fast.xgboost import Metric, Objective
 
     X, y, qid, _ = problem
     parameters = {
@@ -189,17 +189,18 @@ def test_xgboost_on_two_workers(client, problem, partitions, options):
         "nthread": 1,
         "disable_default_eval_metric": 1,
     }
+    objective = Objective(method="exact", **options)
     whole = xgboost.DMatrix(X, y, qid=qid)
     history = {}
     alone = xgboost.train(
-        parameters, whole, ROUNDS, obj=objective(**options), custom_metric=ndcg(), evals=[(whole, "train")],
+        parameters, whole, ROUNDS, obj=objective, custom_metric=Metric(), evals=[(whole, "train")],
         evals_result=history, verbose_eval=False,
     )  # fmt: skip
     identifiers, features, labels = partitions
     matrix = dask_xgboost.DaskDMatrix(client, features, labels, qid=identifiers)
     assert len(matrix.worker_map) == 2
     both = dask_xgboost.train(
-        client, parameters, matrix, ROUNDS, obj=objective(**options), custom_metric=ndcg(), evals=[(matrix, "train")],
+        client, parameters, matrix, ROUNDS, obj=objective, custom_metric=Metric(), evals=[(matrix, "train")],
         verbose_eval=False,
     )  # fmt: skip
     expected = alone.predict(whole)
