@@ -172,7 +172,7 @@ class BoostingObjective(Workers):
         self.rank_weights = None if rank_weights is None else validation.real_array(rank_weights, "rank_weights")
         self.gain = _checked_gain(gain)
         self.normalize = validation.choice(normalize, "normalize", NORMALISATIONS)
-        self.shrinkage = validation.between(shrinkage, "shrinkage", SMALLEST_SHRINKAGE, LARGEST_SHRINKAGE)
+        self.shrinkage = validation.real(shrinkage, "shrinkage", above=SMALLEST_SHRINKAGE, below=LARGEST_SHRINKAGE)
         self.n_samples = None if n_samples is None else validation.count(n_samples, "n_samples", 1)
         self.rtol = validation.relative_tolerance(rtol)
         self.seed = validation.count(seed, "seed", 0)
@@ -306,7 +306,7 @@ class BoostingObjective(Workers):
         grades = np.zeros(0)
         if self.curvature == "majorizer":
             grades = np.unique(relevance)
-            validation.at_most(grades.size, "the number of different gains, for the majorizer,", MOST_GRADES)
+            validation.count(grades.size, "the number of different gains, for the majorizer,", 0, MOST_GRADES)
         method = resolve_method(self.method, offsets, rank_weights.size)
         if self.method == "auto":
             cost = nanoseconds(EXACT, np.diff(offsets).astype(np.float64), rank_weights.size).sum()

@@ -119,7 +119,7 @@ def train(
     rounds, patience = settings.pop("iterations"), settings.pop("od_wait", None)
     use_best, every = settings.pop("use_best_model", patience is not None), settings.pop("metric_period")
     if patience is not None or use_best:
-        validation.required(eval_pool, "eval_pool", "early_stopping_rounds and use_best_model")
+        validation.given(eval_pool, "eval_pool", " for early_stopping_rounds and use_best_model")
     seed, threads = settings.pop("random_seed"), settings.get("thread_count", -1)
     new_tree = _model_without_importances()
     labels, offsets, weights, scores = _read(pool, init_model)
@@ -193,8 +193,7 @@ def cv(
         Those of `train`; and if there are fewer queries than folds.
     """
     _, offsets, _, _ = _read(pool, None)
-    folds = validation.count(fold_count, "fold_count", 2)
-    validation.at_most(folds, "fold_count", offsets.size - 1)
+    folds = validation.count(fold_count, "fold_count", 2, offsets.size - 1)
     order = np.random.default_rng(partition_random_seed).permutation(offsets.size - 1)
     fold_of_rows = np.repeat(order % folds, np.diff(offsets))
     histories: list[dict[str, list[float]]] = [{} for _ in range(folds)]
@@ -208,7 +207,10 @@ def cv(
 
 def _settings(parameters: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
     """Parameters by CatBoost's names for them, with defaults, and those of `train` checked."""
-    validation.given_once(given, parameters)
+    for name in given:
+        validation.require(
+            name not in parameters, f"{name} must be given once, got it as an argument and in parameters"
+        )
     settings = {name: value for name, value in (parameters | given).items() if value is not None}
     import_extra("catboost.core", "catboost")._process_synonyms(settings)
     objective = settings.setdefault("loss_function", BoostingObjective())
@@ -217,7 +219,9 @@ def _settings(parameters: dict[str, Any], given: dict[str, Any]) -> dict[str, An
     validation.of_type(isinstance(metric, RankingMetric), "metric", "a RankingMetric", repr(metric))
     settings = {**DEFAULTS, "l2_leaf_reg": objective.shrinkage, **NEWTON_STEP, **settings}
     for name, value in (NEWTON_STEP | {"od_type": "Iter"} | dict.fromkeys(OF_MODELS)).items():
-        validation.only_as(settings, name, value)
+        only = "cannot be used" if value is None else f"must be {value!r}"
+        got = settings.get(name, value)
+        validation.require(got == value, f"{name} {only} where trees are fitted one at a time, got {got!r}")
     for name, lowest in (("iterations", 1), ("od_wait", 1), ("random_seed", 0)):
         if name in settings:
             validation.count(settings[name], name, lowest)

@@ -71,7 +71,9 @@ def whole_queries(qid: Any, *collections: Any) -> tuple[Any, ...]:
     )
     rows = np.array([int(sizes.sum()) for _, sizes in queries])
     for name, found in zip(names[1:], lengths, strict=True):
-        validation.same_partitions(np.asarray(found, dtype=np.int64), rows, name)
+        got = np.asarray(found, dtype=np.int64)
+        validation.require(got.size == rows.size, f"{name} must have the partitions of qid, got {got.size} of them")
+        validation.each(got == rows, got, name, "have the rows of qid in each partition")
     before = np.concatenate([[0], np.cumsum(rows)])
     after = _moved_ends(queries, before)
     return given if np.array_equal(before, after) else tuple(_recut(each, before, after) for each in given)
@@ -107,7 +109,10 @@ def group_sizes(qid: Any) -> Any:
     dask = import_extra("dask", EXTRA)
     (queries,) = dask.compute([dask.delayed(_queries_of)(part) for part in _parts(_by_rows(qid, "qid"))])
     before = np.cumsum([0, *(int(sizes.sum()) for _, sizes in queries)])
-    validation.uncut_queries(before, _moved_ends(queries, before), "call plrank_fast.dask.whole_queries first")
+    (cut,) = np.nonzero(before != _moved_ends(queries, before))
+    parts = " and ".join(map(str, (cut[0] - 1, cut[0]) if cut.size else ()))
+    remedy = "call plrank_fast.dask.whole_queries first"
+    validation.require(not parts, f"qid has a query that is split between partitions {parts}: {remedy}")
     sizes = np.concatenate([np.zeros(0, dtype=np.int64), *(sizes for _, sizes in queries)])
     chunks = tuple(of_partition.size for _, of_partition in queries)
     return import_extra("dask.array", EXTRA).from_array(sizes, chunks=(chunks,))
@@ -120,7 +125,10 @@ def _is_array(collection: Any) -> bool:
 def _by_rows(collection: Any, name: str) -> Any:
     """Return a collection whose partitions are rows."""
     columns = getattr(collection, "numblocks", ())[1:] if hasattr(collection, "to_delayed") else None
-    return validation.dask_rows(collection, columns, name)
+    validation.of_type(columns is not None, name, "a Dask array, data frame or series", type(collection).__name__)
+    by_columns = f"got {columns} parts by columns: rechunk it"
+    validation.require(all(n == 1 for n in columns or ()), f"{name} must be partitioned by rows only, {by_columns}")
+    return collection
 
 
 def _parts(collection: Any) -> list[Any]:
@@ -150,7 +158,7 @@ def _moved_ends(queries: list[Queries], before: IntArray) -> IntArray:
     starts = np.cumsum([0, *(size for _, sizes in queries for size in sizes.tolist())])
     begins = np.ones(identifiers.size, dtype=bool)
     begins[1:] = identifiers[1:] != identifiers[:-1]
-    validation.queries_in_one_place(identifiers[begins])
+    validation.distinct(identifiers[begins], starts[:-1][begins], "qid")
     ends = np.append(starts[:-1][begins], before[-1])
     return ends[np.searchsorted(ends, before)]
 

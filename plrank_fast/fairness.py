@@ -98,9 +98,8 @@ def expected_exposure(
     array([1. , 0.5])
     """
     validation.choice(method, "method", EXPOSURE_METHODS)
+    validation.goes_with(rankings, "rankings", method == "sample", "method='sample'")
     if method == "exact":
-        if rankings is not None:
-            raise ValueError("rankings can only be given with method='sample'")
         return probabilities.exposure(scores, rank_weights, offsets=offsets, n_threads=n_threads)
     scores_ = validation.real_array(scores, "scores")
     offsets_ = validation.query_offsets(offsets, scores_.size)
@@ -164,11 +163,7 @@ def disparity(
     (array([0.]), array([0., 0.]))
     """
     exposure_ = validation.real_array(exposure, "exposure")
-    merit_ = validation.real_array(merit, "merit")
-    if merit_.shape != exposure_.shape:
-        raise ValueError(
-            f"merit must have one entry per exposure, got shape {merit_.shape} for {exposure_.size} exposures"
-        )
+    merit_ = validation.one_entry_each(validation.real_array(merit, "merit"), "merit", exposure_.size, "exposures")
     validation.within(merit_, "merit", 0.0, np.inf)
     offsets_ = validation.query_offsets(offsets, exposure_.size)
     validation.choice(kind, "kind", KINDS)

@@ -104,7 +104,8 @@ def _read(first: Any, second: Any, weight: Any, group: Any) -> tuple[Any, Any, I
         validation.of_type(not hasattr(second, "get_label"), "arguments", CALLED, f"({type(second).__name__})")
         labels, scores = first, second
     offsets = offsets_from_group(np.asarray(validation.groups_of(group, GROUPS)))
-    return scores, labels, offsets, validation.weights_of_queries(weight, offsets)
+    weights = None if weight is None else validation.weights_of_queries(weight, offsets)
+    return scores, labels, offsets, weights
 
 
 def _check(dataset: Any) -> None:
@@ -116,4 +117,5 @@ def _check(dataset: Any) -> None:
     if whole is not None and rows is not None and whole.get_group() is not None:
         sizes = np.asarray(whole.get_group(), dtype=np.int64)
         taken = np.bincount(np.repeat(np.arange(sizes.size), sizes)[rows], minlength=sizes.size)
-        validation.whole_queries(taken, sizes, FOLDS)
+        whole_queries = (taken == 0) | (taken == sizes)
+        validation.each(whole_queries, taken, "documents of each query in the data set", "be all or none", f": {FOLDS}")

@@ -104,7 +104,9 @@ def evaluate_loss(
     factor = 1.0
     if np.abs(scores_).max(initial=0.0) > validation.LARGEST_MAGNITUDE:  # products with the scale may overflow
         if sigma is None:
-            validation.representable_product(scores_, slope, "scores and slope")
+            largest = np.abs(scores_).max()
+            message = f"scores and slope have a product beyond the largest double, got {largest} and {slope}"
+            validation.require(largest * slope < np.inf, message)
         else:
             scores_, factor, scale = _unit_noise(scores_, offsets_, scale), scale, 1.0
     values, gradient = np.zeros(offsets_.size - 1), np.zeros(scores_.size)

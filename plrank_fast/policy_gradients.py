@@ -121,11 +121,11 @@ def policy_gradient(
         )  # fmt: skip
     if rewards is not None:
         return _from_given_rankings(
-            scores, validation.required(rankings, "rankings", "rewards"), rewards, importance_weights, baseline,
+            scores, validation.given(rankings, "rankings", " for rewards"), rewards, importance_weights, baseline,
             offsets=offsets, n_threads=n_threads, out=out,
         )  # fmt: skip
-    relevance = validation.instead_of(relevance, "relevance", "rewards or reward")
-    rank_weights = validation.instead_of(rank_weights, "rank_weights", "rewards or reward")
+    relevance = validation.given(relevance, "relevance", ", or rewards or reward")
+    rank_weights = validation.given(rank_weights, "rank_weights", ", or rewards or reward")
     baseline = validation.flag(baseline, "baseline")
     return sampled_estimate(
         EstimatorKind.POLICY_WITH_BASELINE if baseline else EstimatorKind.POLICY, scores, relevance, rank_weights,
@@ -260,7 +260,7 @@ def drawn_blocks(
     n_queries, longest = offsets_.size - 1, validation.longest_list(offsets_)
     ranks = longest if cutoff is None else min(validation.count(cutoff, "cutoff", 0), longest)
     validation.choice(sampler, "sampler", tuple(SAMPLERS))
-    validation.function(reward, "reward")
+    validation.require(callable(reward), f"reward must be a function, got {validation.shown(reward)}", TypeError)
     threads = _threads.resolve_threads(validation.threads(n_threads))
     first_query = validation.count(first_query, "first_query", 0)
     key = validation.stream_key(validation.check_random_state(rng))

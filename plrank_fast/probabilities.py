@@ -107,17 +107,17 @@ def expected_metric(
     array([1.5])
     """
     validation.choice(method, "method", METHODS)
+    validation.goes_with(rankings, "rankings", method == "sample", "method='sample'")
     if method == "exact":
-        if rankings is not None:
-            raise ValueError("rankings can only be given with method='sample'")
         return exact_expectation(
             scores, relevance, rank_weights, offsets=offsets, rtol=rtol, noise=noise, sigma=sigma, n_threads=n_threads,
             out=out,
         )  # fmt: skip
     validation.relative_tolerance(rtol)
     validation.choice(noise, "noise", NOISES)
-    if noise != "gumbel" or validation.positive_real(sigma, "sigma") != 1.0:
-        raise ValueError(f"noise and sigma can only be set with method='exact', got {noise!r} and {sigma}")
+    sigma = validation.factor(sigma, "sigma")
+    only = noise == "gumbel" and sigma == 1.0
+    validation.require(only, f"noise and sigma can only be set with method='exact', got {noise!r} and {sigma}")
     return sampled_estimate(
         EstimatorKind.METRIC, scores, relevance, rank_weights, offsets=offsets, n_samples=n_samples, rankings=rankings,
         rng=rng, sampler=sampler, n_threads=n_threads, out=out, first_query=first_query,

@@ -132,10 +132,7 @@ def gains(labels: ArrayLike) -> FloatArray:
     >>> plr.gains([0, 1, 2, 4])
     array([ 0.,  1.,  3., 15.])
     """
-    array = validation.real_array(labels, "labels", ndim=None)
-    if array.size and (array.min() < 0 or array.max() > LARGEST_LABEL):
-        wrong = array.min() if array.min() < 0 else array.max()
-        raise ValueError(f"labels must be from 0 to {LARGEST_LABEL}, got {wrong}")
+    array = validation.within(validation.real_array(labels, "labels", ndim=None), "labels", 0.0, LARGEST_LABEL)
     validation.warn_if_gains(array.reshape(-1))
     return np.exp2(array) - 1.0
 

@@ -23,6 +23,11 @@ optimize = import_extra("scipy.optimize", "sklearn")
 
 GAINS = ("exponential", "linear")
 RTOL = 1e-9  # of the exact gradient: the line search compares values that differ little
+LONGEST_WITHOUT_QID = 200  # documents that pass for one query without a word
+METADATA_ROUTING = (
+    "a pipeline or a search passes qid on only with sklearn.set_config(enable_metadata_routing=True), to a ranker with "
+    ".set_fit_request(qid=True).set_score_request(qid=True)"
+)
 
 
 class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc]
@@ -133,7 +138,11 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
         normalize = validation.flag(self.normalize, "normalize")
         X, y = validation.unmasked(X, "X"), validation.unmasked(y, "y")
         X, y = checks.validate_data(self, X, y, accept_sparse="csr", dtype=(np.float64, np.float32), y_numeric=True)
-        validation.qid_to_fit(qid, X.shape[0])
+        if qid is None and X.shape[0] > LONGEST_WITHOUT_QID:
+            validation.warn(
+                f"fit takes all {X.shape[0]} documents for those of one query, as qid was not given: "
+                f"{METADATA_ROUTING}. Pass qid=numpy.zeros(len(y)) if they are of one query"
+            )
         order, offsets = _by_query(qid, X.shape[0])
         features, worth = X[order], self._worth(y, X.shape[0])[order]
         theta = dcg_weights_of_lists(self.cutoff, offsets)
@@ -243,7 +252,8 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
         float
         """
         scores = self.predict(X)
-        validation.qid_to_score(qid, self.n_queries_)
+        fitted = f"as the ranker was fitted on {self.n_queries_} queries: {METADATA_ROUTING}"
+        validation.require(qid is not None or self.n_queries_ == 1, f"qid must be given to score, {fitted}")
         order, offsets = _by_query(qid, scores.size)
         worth = self._worth(checks.column_or_1d(validation.unmasked(y, "y")), scores.size)[order]
         rank_weights = dcg_weights_of_lists(self.cutoff, offsets)
@@ -277,5 +287,8 @@ def _by_query(qid: ArrayLike | None, n_docs: int) -> tuple[IntArray, IntArray]:
 
 def _query_shares(sample_weight: ArrayLike | None, order: IntArray, offsets: IntArray) -> FloatArray:
     """Share of each query in the mean over queries, (n_queries,)."""
-    weights = validation.weights_of_scattered_queries(sample_weight, order, offsets)
+    weights = np.ones(offsets.size - 1)
+    if sample_weight is not None:
+        weights = validation.weights_of_queries(sample_weight, offsets, "sample_weight", order)
+        validation.require(weights.any(), "sample_weight must not be zero for all queries")
     return weights / max(weights.sum(), np.finfo(np.float64).tiny)

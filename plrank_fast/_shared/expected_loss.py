@@ -117,7 +117,8 @@ def loss_batch(
         factors = factors / (factors.sum() or 1.0)
     if normalize:
         # a query without anything relevant has an ideal of 0, and no gradient
-        ideal = validation.ideal_metrics(dcg(worth, worth, weights_as_given(rows), offsets=layout.offsets))
+        ideal = dcg(worth, worth, weights_as_given(rows), offsets=layout.offsets)
+        validation.within(ideal, "ideal metrics, which normalize divides by,", 0.0, np.inf)
         factors = np.divide(factors, ideal, out=np.zeros_like(factors), where=ideal > 0.0)
     method = resolve_method(method, layout.offsets, rows.shape[1])
     return LossBatch(layout, worth, weights_as_given(rows), factors, method)

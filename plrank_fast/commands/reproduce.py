@@ -15,7 +15,7 @@ from plrank_fast._shared.progress_bar import make_bar
 from plrank_fast.commands.options import some_path
 from plrank_fast.data import PROFILES
 from plrank_fast.reproduction.published import CUTOFFS
-from plrank_fast.validation import at_least, count
+from plrank_fast.validation import count, real
 
 PARTS = ("cost", "length", "curves", "settings", "disparity")
 DEFAULT_MINUTES, DEFAULT_OUTPUT = 60.0, "runs/reproduce"
@@ -69,7 +69,7 @@ def reproduce(arguments: argparse.Namespace) -> int:
     from plrank_fast.reproduction.letor_folds import find_folds
     from plrank_fast.reproduction.results_file import ResultsFile
 
-    at_least(arguments.minutes, "minutes", 0)
+    real(arguments.minutes, "minutes", at_least=0.0)
     for cutoff in arguments.cutoffs:
         count(cutoff, "cutoffs", 1)
     folder = Path(arguments.output)

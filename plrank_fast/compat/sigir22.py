@@ -142,7 +142,7 @@ def _scores_and_labels(
 
 
 def _samples(n_samples: int | None, instead: str) -> int:
-    return validation.count(validation.instead_of(n_samples, "n_samples", instead), "n_samples", 1)
+    return validation.count(validation.given(n_samples, "n_samples", f", or {instead}"), "n_samples", 1)
 
 
 def PL_rank_1(
@@ -375,7 +375,8 @@ def _stochasticrank(
     rng: RandomState,
     n_threads: int | None,
 ) -> FloatArray:
-    validation.given_with_rankings(sampled_values, sampled_rankings)
+    noise_known = sampled_values is not None or sampled_rankings is None
+    validation.require(noise_known, "sampled_values must be given with sampled_rankings: the noise counts too")
     scores_, labels_, offsets_ = _scores_and_labels(scores, labels, offsets)
     if sampled_values is None:
         return plrank_fast.stochastic_rank(

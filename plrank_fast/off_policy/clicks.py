@@ -36,7 +36,7 @@ def position_bias(cutoff: int, eta: float = 1.0) -> FloatArray:
     array([1.        , 0.5       , 0.33333333, 0.25      ])
     """
     cutoff = validation.count(cutoff, "cutoff", 0)
-    return np.arange(1, cutoff + 1, dtype=np.float64) ** -validation.at_least(eta, "eta", 0.0)
+    return np.arange(1, cutoff + 1, dtype=np.float64) ** -validation.real(eta, "eta", at_least=0.0)
 
 
 def trust_bias(cutoff: int, eta: float = 1.0) -> tuple[FloatArray, FloatArray]:
@@ -223,7 +223,7 @@ def relevance_from_clicks(
     prior = np.zeros(seen.size)
     if predicted is not None:
         prior = validation.of_documents(predicted, "predicted", seen, log.offsets, scores_first=False)
-        validation.required(examination, "examination", "predicted")
+        validation.given(examination, "examination", " for predicted")
     at_rank, documents = log.rankings >= 0, log.documents()
     ones = np.ones(log.rankings.shape[2])
     alpha, beta = _click_model(log, ones if examination is None else examination, noise)

@@ -74,7 +74,7 @@ class OffPolicyEstimate:
         TypeError, ValueError
             If an argument is not as described; the message names it.
         """
-        confidence = validation.between(confidence, "confidence", 0.0, 1.0)
+        confidence = validation.real(confidence, "confidence", above=0.0, below=1.0)
         n_resamples = validation.count(n_resamples, "n_resamples", 1)
         generator = np.random.default_rng(validation.seed_sequence(rng))
         n_sessions = len(self.numerators)

@@ -31,7 +31,7 @@ from plrank_fast.training.history_log import HistoryLog
 from plrank_fast.training.network import Optimizer, ScoringNetwork, n_weights, set_model_threads
 from plrank_fast.training.ranks import ALONE, Ranks
 from plrank_fast.training.sources import Source, Splits
-from plrank_fast.validation import at_least, count
+from plrank_fast.validation import count, real
 
 CHECKPOINT, HISTORY = "checkpoint.plrank", "history.jsonl"
 CHECKPOINT_SECONDS = 10.0  # at most so much work is lost to a kill; what a checkpoint costs is spread over it
@@ -76,7 +76,7 @@ class Progress:
         for name in ("epoch", "batch", "best_epoch"):
             count(values[name], name, 0)
         for name, value in {"total_seconds": progress.total_seconds, **progress.seconds}.items():
-            at_least(value, name, 0)
+            real(value, name, at_least=0.0)
         if progress.seconds.keys() != ACTIVITIES.keys():
             raise ValueError(f"it has the seconds of {', '.join(progress.seconds)}")
         epochs = [entry["epoch"] for entry in history]
@@ -133,7 +133,7 @@ class TrainingRun:
         ranks: Ranks = ALONE,
     ) -> None:
         _check_limits(epochs, minutes, model_threads)
-        self.checkpoint_seconds = at_least(checkpoint_seconds, "checkpoint_seconds", 0)
+        self.checkpoint_seconds = real(checkpoint_seconds, "checkpoint_seconds", at_least=0.0)
         set_model_threads(model_threads)
         self.config = config
         self.source = source
@@ -462,7 +462,7 @@ def _check_limits(epochs: Any, minutes: Any, model_threads: Any) -> None:
     if epochs is not None:
         count(epochs, "epochs", 0)
     if minutes is not None:
-        at_least(minutes, "minutes", 0)
+        real(minutes, "minutes", at_least=0.0)
     if count(model_threads, "model_threads", 1) > MOST_MODEL_THREADS:
         raise ValueError(f"model_threads must be at most {MOST_MODEL_THREADS}, got {model_threads}")
 

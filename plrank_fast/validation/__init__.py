@@ -4,195 +4,84 @@ Each function takes what a user passed and the name of the argument, and returns
 copied: a kernel must not see them change, or be reused for ``out``, while it runs without the GIL.
 """
 
-from plrank_fast.validation.array_types import FloatArray, IntArray, KeyArray, RandomState, RankingArray
-from plrank_fast.validation.arrays import (
-    LARGEST_MAGNITUDE,
-    SMALLEST_MAGNITUDE,
-    as_array,
-    integer_array,
-    one_entry_each,
-    queries_within_limits,
-    real_array,
-    unmasked,
-    whole_numbers,
-    within,
-    within_limits,
-)
-from plrank_fast.validation.combinations import (
-    constant,
-    excluded,
-    function,
-    given_once,
-    given_with_rankings,
-    goes_with,
-    groups_of,
-    instead_of,
-    of_type,
-    only_as,
-    only_one,
-    required,
-)
-from plrank_fast.validation.identifiers import distinct, distinct_names, file_paths, found, names, query_identifiers
-from plrank_fast.validation.outputs import deliver, output, output_pair, representable, representable_product
-from plrank_fast.validation.partitions import dask_rows, queries_in_one_place, same_partitions, uncut_queries
-from plrank_fast.validation.queries import (
-    list_lengths,
-    longest_list,
-    qid_to_fit,
-    qid_to_score,
-    query_offsets,
-    query_weights,
-    same_offsets,
-    weights_of_queries,
-    weights_of_ranks,
-    weights_of_scattered_queries,
-    whole_queries,
-)
-from plrank_fast.validation.random_state import DrawnKey, check_random_state, seed_sequence, stream_key
-from plrank_fast.validation.rankings import (
-    chances,
-    given_rankings,
-    importance_weights,
-    one_per_place,
-    one_per_rank,
-    one_per_ranking,
-    possible,
-    reward_baseline,
-    rewards_of_block,
-    values_of_rankings,
-    whole_rankings,
-)
-from plrank_fast.validation.scalars import (
-    LARGEST_COUNT,
-    SMALLEST_TOLERANCE,
-    at_least,
-    at_most,
-    below_one,
-    between,
-    choice,
-    count,
-    factor,
-    flag,
-    integer,
-    positive_real,
-    ranks_that_count,
-    real,
-    relative_tolerance,
-    threads,
-)
-from plrank_fast.validation.scores import (
-    ideal_metrics,
-    like_scores,
-    mask_of_scores,
-    of_documents,
-    same_length,
-    shape_of_scores,
-    warn_if_gains,
-)
-from plrank_fast.validation.shapes import (
-    addressable,
-    at_least_one_axis,
-    broadcast_with_batch,
-    number_of_axes,
-    sizes_of_axes,
-)
-
-__all__ = [
-    "LARGEST_COUNT",
-    "LARGEST_MAGNITUDE",
-    "SMALLEST_MAGNITUDE",
-    "SMALLEST_TOLERANCE",
-    "DrawnKey",
-    "FloatArray",
-    "IntArray",
-    "KeyArray",
-    "RandomState",
-    "RankingArray",
-    "addressable",
-    "as_array",
-    "at_least",
-    "at_least_one_axis",
-    "at_most",
-    "below_one",
-    "between",
-    "broadcast_with_batch",
-    "chances",
-    "check_random_state",
-    "choice",
-    "constant",
-    "count",
-    "dask_rows",
-    "deliver",
-    "distinct",
-    "distinct_names",
-    "excluded",
-    "factor",
-    "file_paths",
-    "flag",
-    "found",
-    "function",
-    "given_once",
-    "given_rankings",
-    "given_with_rankings",
-    "goes_with",
-    "groups_of",
-    "ideal_metrics",
-    "importance_weights",
-    "instead_of",
-    "integer",
-    "integer_array",
-    "like_scores",
-    "list_lengths",
-    "longest_list",
-    "mask_of_scores",
-    "names",
-    "number_of_axes",
-    "of_documents",
-    "of_type",
-    "one_entry_each",
-    "one_per_place",
-    "one_per_rank",
-    "one_per_ranking",
-    "only_as",
-    "only_one",
-    "output",
-    "output_pair",
-    "positive_real",
-    "possible",
-    "qid_to_fit",
-    "qid_to_score",
-    "queries_in_one_place",
-    "queries_within_limits",
-    "query_identifiers",
-    "query_offsets",
-    "query_weights",
-    "ranks_that_count",
-    "real",
-    "real_array",
-    "relative_tolerance",
-    "representable",
-    "representable_product",
-    "required",
-    "reward_baseline",
-    "rewards_of_block",
-    "same_length",
-    "same_offsets",
-    "same_partitions",
-    "seed_sequence",
-    "shape_of_scores",
-    "sizes_of_axes",
-    "stream_key",
-    "threads",
-    "uncut_queries",
-    "unmasked",
-    "values_of_rankings",
-    "warn_if_gains",
-    "weights_of_queries",
-    "weights_of_ranks",
-    "weights_of_scattered_queries",
-    "whole_numbers",
-    "whole_queries",
-    "whole_rankings",
-    "within",
-    "within_limits",
-]
+from plrank_fast.validation.array_types import FloatArray as FloatArray
+from plrank_fast.validation.array_types import IntArray as IntArray
+from plrank_fast.validation.array_types import KeyArray as KeyArray
+from plrank_fast.validation.array_types import RandomState as RandomState
+from plrank_fast.validation.array_types import RankingArray as RankingArray
+from plrank_fast.validation.arrays import LARGEST_MAGNITUDE as LARGEST_MAGNITUDE
+from plrank_fast.validation.arrays import SMALLEST_MAGNITUDE as SMALLEST_MAGNITUDE
+from plrank_fast.validation.arrays import as_array as as_array
+from plrank_fast.validation.arrays import integer_array as integer_array
+from plrank_fast.validation.arrays import one_entry_each as one_entry_each
+from plrank_fast.validation.arrays import queries_within_limits as queries_within_limits
+from plrank_fast.validation.arrays import real_array as real_array
+from plrank_fast.validation.arrays import unmasked as unmasked
+from plrank_fast.validation.arrays import whole_numbers as whole_numbers
+from plrank_fast.validation.arrays import within as within
+from plrank_fast.validation.arrays import within_limits as within_limits
+from plrank_fast.validation.checks import constant as constant
+from plrank_fast.validation.checks import each as each
+from plrank_fast.validation.checks import excluded as excluded
+from plrank_fast.validation.checks import given as given
+from plrank_fast.validation.checks import goes_with as goes_with
+from plrank_fast.validation.checks import groups_of as groups_of
+from plrank_fast.validation.checks import of_type as of_type
+from plrank_fast.validation.checks import only_one as only_one
+from plrank_fast.validation.checks import require as require
+from plrank_fast.validation.checks import shown as shown
+from plrank_fast.validation.identifiers import distinct as distinct
+from plrank_fast.validation.identifiers import distinct_names as distinct_names
+from plrank_fast.validation.identifiers import file_paths as file_paths
+from plrank_fast.validation.identifiers import found as found
+from plrank_fast.validation.identifiers import names as names
+from plrank_fast.validation.identifiers import query_identifiers as query_identifiers
+from plrank_fast.validation.outputs import deliver as deliver
+from plrank_fast.validation.outputs import output as output
+from plrank_fast.validation.outputs import output_pair as output_pair
+from plrank_fast.validation.outputs import representable as representable
+from plrank_fast.validation.queries import list_lengths as list_lengths
+from plrank_fast.validation.queries import longest_list as longest_list
+from plrank_fast.validation.queries import query_offsets as query_offsets
+from plrank_fast.validation.queries import query_weights as query_weights
+from plrank_fast.validation.queries import same_offsets as same_offsets
+from plrank_fast.validation.queries import weights_of_queries as weights_of_queries
+from plrank_fast.validation.queries import weights_of_ranks as weights_of_ranks
+from plrank_fast.validation.random_state import DrawnKey as DrawnKey
+from plrank_fast.validation.random_state import check_random_state as check_random_state
+from plrank_fast.validation.random_state import seed_sequence as seed_sequence
+from plrank_fast.validation.random_state import stream_key as stream_key
+from plrank_fast.validation.rankings import chances as chances
+from plrank_fast.validation.rankings import given_rankings as given_rankings
+from plrank_fast.validation.rankings import importance_weights as importance_weights
+from plrank_fast.validation.rankings import one_per_place as one_per_place
+from plrank_fast.validation.rankings import one_per_rank as one_per_rank
+from plrank_fast.validation.rankings import one_per_ranking as one_per_ranking
+from plrank_fast.validation.rankings import possible as possible
+from plrank_fast.validation.rankings import reward_baseline as reward_baseline
+from plrank_fast.validation.rankings import rewards_of_block as rewards_of_block
+from plrank_fast.validation.rankings import values_of_rankings as values_of_rankings
+from plrank_fast.validation.rankings import whole_rankings as whole_rankings
+from plrank_fast.validation.scalars import LARGEST_COUNT as LARGEST_COUNT
+from plrank_fast.validation.scalars import SMALLEST_TOLERANCE as SMALLEST_TOLERANCE
+from plrank_fast.validation.scalars import choice as choice
+from plrank_fast.validation.scalars import count as count
+from plrank_fast.validation.scalars import factor as factor
+from plrank_fast.validation.scalars import flag as flag
+from plrank_fast.validation.scalars import integer as integer
+from plrank_fast.validation.scalars import ranks_that_count as ranks_that_count
+from plrank_fast.validation.scalars import real as real
+from plrank_fast.validation.scalars import relative_tolerance as relative_tolerance
+from plrank_fast.validation.scalars import threads as threads
+from plrank_fast.validation.scores import like_scores as like_scores
+from plrank_fast.validation.scores import mask_of_scores as mask_of_scores
+from plrank_fast.validation.scores import of_documents as of_documents
+from plrank_fast.validation.scores import same_length as same_length
+from plrank_fast.validation.scores import shape_of_scores as shape_of_scores
+from plrank_fast.validation.scores import warn as warn
+from plrank_fast.validation.scores import warn_if_gains as warn_if_gains
+from plrank_fast.validation.shapes import addressable as addressable
+from plrank_fast.validation.shapes import at_least_one_axis as at_least_one_axis
+from plrank_fast.validation.shapes import broadcast_with_batch as broadcast_with_batch
+from plrank_fast.validation.shapes import number_of_axes as number_of_axes
+from plrank_fast.validation.shapes import sizes_of_axes as sizes_of_axes

@@ -11,6 +11,7 @@ from plrank_fast._core.runtime import magnitudes as _magnitudes
 from plrank_fast._core.runtime import plain_arrays as _plain_arrays
 from plrank_fast._shared.extras import import_extra
 from plrank_fast.validation.array_types import FloatArray, IntArray
+from plrank_fast.validation.checks import each
 
 ARRAY_PROTOCOLS = ("__array__", "__dlpack__", "__arrow_c_array__", "__arrow_c_stream__")
 DLPACK_HOST_DEVICES = (1, 3, 11)  # memory of the CPU, and what CUDA and ROCm have pinned of it
@@ -49,17 +50,12 @@ def real_array(
         with np.errstate(over="ignore"):
             copy = np.array(array, dtype=np.float64, order="C")
     if not _magnitudes.all_finite(copy.reshape(-1)):
-        wrong = ~np.isfinite(copy)
+        finite = np.isfinite(copy)
         if minus_infinity:
-            wrong &= copy != -np.inf
-            if not wrong.any():
-                return copy
-        first = tuple(int(i) for i in np.argwhere(wrong)[0])
-        where = first[0] if len(first) == 1 else first
-        hint = (
-            ": leave out documents of weight 0, only sample_rankings takes them" if _is_score(name, copy[first]) else ""
-        )
-        raise ValueError(f"{name} must be finite, got {copy[first]} at index {where}{hint}")
+            finite |= copy == -np.inf
+        weightless = name == "scores" and copy[~finite][:1] == [-np.inf]
+        hint = ": leave out documents of weight 0, only sample_rankings takes them" if weightless else ""
+        each(finite, copy, name, "be finite", hint)
     return copy
 
 
@@ -78,17 +74,11 @@ def how_to_flatten(array: NDArray[Any], name: str) -> str:
     return ""
 
 
-def _is_score(name: str, value: float) -> bool:
-    """Whether a value that is not finite may have been meant as the logarithm of a weight of 0."""
-    return name == "scores" and value == -np.inf
-
-
 def within(array: FloatArray, name: str, lowest: float, highest: float, why: str = "") -> FloatArray:
     """Return ``array`` if all its values lie in [lowest, highest]; ``why`` follows the message."""
     if array.min(initial=np.inf) < lowest or (highest < np.inf and array.max(initial=-np.inf) > highest):
-        first = int(np.argmax((array < lowest) | (array > highest)))
         limits = f"at least {lowest:g}" if highest == np.inf else f"from {lowest:g} to {highest:g}"
-        raise ValueError(f"{name} must be {limits}, got {array[first]} at index {first}{why}")
+        each((array >= lowest) & (array <= highest), array, name, f"be {limits}", why)
     return array
 
 
@@ -125,10 +115,7 @@ def queries_within_limits(largest: FloatArray, name: str, remedy: str = "") -> N
 def whole_numbers(array: FloatArray, name: str) -> IntArray:
     """Return ``array`` as integers if it holds nothing else, and none that a double does not tell from the next."""
     whole = (array == np.rint(array)) & (np.abs(array) <= LARGEST_EXACT_INTEGER)
-    if not whole.all():
-        first = int(np.argmin(whole))
-        raise ValueError(f"{name} must be whole numbers up to 2**53, got {array[first]} at index {first}")
-    return array.astype(np.int64)
+    return each(whole, array, name, "be whole numbers up to 2**53").astype(np.int64)
 
 
 def integer_array(values: ArrayLike, name: str) -> IntArray:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plrank_fast.validation.arrays import ARRAY_PROTOCOLS, LARGEST_EXACT_INTEGER, as_array
-from plrank_fast.validation.scalars import shown
+from plrank_fast.validation.checks import shown
 
 KINDS_OF_IDENTIFIERS: dict[str, tuple[type, ...]] = {
     "string": (str,),

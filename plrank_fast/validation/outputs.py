@@ -31,13 +31,6 @@ def representable(result: FloatArray, names: str) -> FloatArray:
     return result
 
 
-def representable_product(array: FloatArray, factor: float, names: str) -> None:
-    """Check that no value times ``factor`` is beyond the largest double."""
-    largest = float(np.abs(array).max(initial=0.0))
-    if not largest * factor < np.inf:
-        raise ValueError(f"{names} have a product beyond the largest double, about 1.8e308, got {largest} and {factor}")
-
-
 def deliver(result: FloatArray, out: FloatArray | None) -> FloatArray:
     """Return ``result``, through ``out`` if the caller gave one; only a finished result is ever written."""
     if out is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from plrank_fast._core.runtime import magnitudes as _magnitudes
 from plrank_fast.validation.array_types import FloatArray, IntArray
@@ -16,14 +16,8 @@ from plrank_fast.validation.arrays import (
     within,
     within_limits,
 )
+from plrank_fast.validation.checks import each, require
 from plrank_fast.validation.scalars import LARGEST_COUNT
-from plrank_fast.validation.scores import warn
-
-LONGEST_WITHOUT_QID = 200  # documents that pass for one query without a word
-METADATA_ROUTING = (
-    "a pipeline or a search passes qid on only with sklearn.set_config(enable_metadata_routing=True), to a ranker with "
-    ".set_fit_request(qid=True).set_score_request(qid=True)"
-)
 
 
 def query_offsets(offsets: ArrayLike | None, n_docs: int) -> IntArray:
@@ -59,10 +53,8 @@ def list_lengths(sizes: ArrayLike, name: str) -> IntArray:
     array = integer_array(sizes, name)
     if array.ndim != 1:
         raise ValueError(f"{name} must be 1-dimensional, got shape {array.shape}{how_to_flatten(array, name)}")
-    if array.size and array.min() < 0:
-        raise ValueError(f"{name} must not be negative, got {array.min()} at index {int(array.argmin())}")
-    if sum(array.tolist()) > LARGEST_COUNT:
-        raise ValueError(f"{name} must add up to at most 2**59 documents")
+    each(array >= 0, array, name, "not be negative")
+    require(sum(array.tolist()) <= LARGEST_COUNT, f"{name} must add up to at most 2**59 documents")
     return array
 
 
@@ -91,27 +83,10 @@ def _largest_of_ranks(rows: FloatArray, offsets: IntArray) -> FloatArray:
     return np.where(used > 0, up_to_rank[np.arange(used.size), used - 1], 0.0)
 
 
-def qid_to_fit(qid: ArrayLike | None, n_docs: int) -> None:
-    """Warn where so many documents are taken for those of one query that there may be more."""
-    if qid is None and n_docs > LONGEST_WITHOUT_QID:
-        warn(
-            f"fit takes all {n_docs} documents for those of one query, as qid was not given: {METADATA_ROUTING}. "
-            "Pass qid=numpy.zeros(len(y)) if they are of one query"
-        )
-
-
-def qid_to_score(qid: ArrayLike | None, n_queries_fitted: int) -> None:
-    """Check that documents of several queries are not scored as those of one."""
-    if qid is None and n_queries_fitted > 1:
-        raise ValueError(
-            f"qid must be given to score, as the ranker was fitted on {n_queries_fitted} queries: {METADATA_ROUTING}"
-        )
-
-
 def same_offsets(offsets: IntArray, name: str, expected: IntArray) -> None:
     """Check that another distribution is over queries of the same lengths."""
-    if not np.array_equal(offsets, expected):
-        raise ValueError(f"{name} must be over the same queries, with offsets {expected}, got {offsets}")
+    same = np.array_equal(offsets, expected)
+    require(same, f"{name} must be over the same queries, with offsets {expected}, got {offsets}")
 
 
 def query_weights(weights: ArrayLike | None, n_queries: int) -> FloatArray:
@@ -124,54 +99,21 @@ def query_weights(weights: ArrayLike | None, n_queries: int) -> FloatArray:
     return within(array, "weights", 0.0, np.inf)
 
 
-def weights_of_queries(weights: ArrayLike | None, offsets: IntArray) -> FloatArray | None:
-    """Return the weight of each query from those of its documents, which must be the same."""
-    if weights is None:
-        return None
-    array = within_limits(real_array(weights, "weights"), "weights")
-    if array.size != offsets[-1]:
-        raise ValueError(f"weights must have one entry per document, got {array.size} for {offsets[-1]} documents")
-    of_queries, differing = _first_of_queries(array, offsets)
-    if differing.any():
-        document = int(np.argmax(differing))
-        query = int(np.searchsorted(offsets, document, side="right")) - 1
-        raise ValueError(
-            f"weights must be the same for all documents of a query, for the objective is of whole rankings: got "
-            f"{of_queries[query]:g} and {array[document]:g} in query {query}"
-        )
-    return of_queries
+def weights_of_queries(
+    weights: ArrayLike, offsets: IntArray, name: str = "weights", order: IntArray | None = None
+) -> FloatArray:
+    """Return the weight of each query from those of its documents, which must be the same.
 
-
-def weights_of_scattered_queries(sample_weight: ArrayLike | None, order: IntArray, offsets: IntArray) -> FloatArray:
-    """Return the weight of each query from those of its documents, which ``order`` brings together; 1 without any."""
-    if sample_weight is None:
-        return np.ones(offsets.size - 1)
-    of_rows = one_entry_each(real_array(sample_weight, "sample_weight"), "sample_weight", order.size, "documents")
-    within_limits(within(of_rows, "sample_weight", 0.0, np.inf), "sample_weight")
-    of_queries, differing = _first_of_queries(of_rows[order], offsets)
-    if differing.any():
-        row = int(order[np.argmax(differing)])
-        raise ValueError(f"sample_weight must be the same for all documents of a query, got another at index {row}")
-    if not of_queries.any():
-        raise ValueError("sample_weight must not be zero for all queries")
-    return of_queries
-
-
-def _first_of_queries(array: FloatArray, offsets: IntArray) -> tuple[FloatArray, NDArray[np.bool_]]:
-    """Value of the first document of each query, 0 where there is none, and which documents have another value."""
+    ``order`` brings the documents of each query together; without it they are.
+    """
+    of_rows = one_entry_each(real_array(weights, name), name, int(offsets[-1]), "documents")
+    within_limits(within(of_rows, name, 0.0, np.inf), name)
+    array = of_rows if order is None else of_rows[order]
     lengths = np.diff(offsets)
     filled = lengths > 0
     of_queries = np.zeros(lengths.size)
     of_queries[filled] = array[offsets[:-1][filled]]
-    return of_queries, array != np.repeat(of_queries, lengths)
-
-
-def whole_queries(taken: IntArray, sizes: IntArray, remedy: str) -> None:
-    """Raise if of a query with ``sizes`` documents some but not all are taken, (n_queries,)."""
-    cut = (taken > 0) & (taken < sizes)
-    if cut.any():
-        first = int(np.argmax(cut))
-        raise ValueError(
-            f"the data set holds parts of queries, {taken[first]} of the {sizes[first]} documents of query {first}, "
-            f"which a ranking objective cannot learn from: {remedy}"
-        )
+    same, why = array == np.repeat(of_queries, lengths), ": the metric is of whole rankings"
+    same = same if order is None else same[np.argsort(order)]
+    each(same, of_rows, name, "be the same for all documents of a query", why)
+    return of_queries

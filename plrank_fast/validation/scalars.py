@@ -8,17 +8,11 @@ from typing import Any
 import numpy as np
 
 from plrank_fast._core.runtime import magnitudes as _magnitudes
+from plrank_fast.validation.checks import shown
 
 LARGEST_FACTOR = 2.0**_magnitudes.LIMIT_EXPONENT
 LARGEST_COUNT = 2**59  # so many doubles can be addressed; the C interface has the same
 SMALLEST_TOLERANCE = 1e-10  # of exact expectations; the C interface has the same
-
-
-def shown(value: Any) -> str:
-    """Return what a message says of a value: not the values of an array, nor the digits of an endless integer."""
-    if isinstance(value, int) and value.bit_length() > 64:
-        return f"an integer of {value.bit_length()} bits"
-    return f"an array of shape {value.shape}" if isinstance(value, np.ndarray) and value.ndim else repr(value)
 
 
 def real(
@@ -50,13 +44,12 @@ def real(
     raise ValueError(f"{name} must be {' and '.join(limits)}{', or NaN' if or_nan else ''}, got {shown(value)}")
 
 
-def count(value: Any, name: str, lowest: int) -> int:
-    """Return an integer of at least ``lowest``; bool and float are no integers."""
+def count(value: Any, name: str, lowest: int, highest: int = LARGEST_COUNT) -> int:
+    """Return an integer from ``lowest`` to ``highest``; bool and float are no integers."""
     number = integer(value, name)
-    if number < lowest:
-        raise ValueError(f"{name} must be at least {lowest}, got {shown(number)}")
-    if number > LARGEST_COUNT:
-        raise ValueError(f"{name} must be at most 2**59, got {shown(number)}")
+    if not lowest <= number <= highest:
+        limit = f"least {lowest}" if number < lowest else f"most {'2**59' if highest == LARGEST_COUNT else highest}"
+        raise ValueError(f"{name} must be at {limit}, got {shown(number)}")
     return number
 
 
@@ -100,11 +93,6 @@ def choice(value: Any, name: str, choices: Sequence[str]) -> str:
     return value
 
 
-def positive_real(value: Any, name: str) -> float:
-    """Return a finite float > 0."""
-    return real(value, name, above=0.0)
-
-
 def factor(value: Any, name: str) -> float:
     """Return a float from 2**-200 to 2**200, by which scores may be multiplied or divided."""
     return real(value, name, at_least=1.0 / LARGEST_FACTOR, at_most=LARGEST_FACTOR)
@@ -115,30 +103,8 @@ def relative_tolerance(value: Any, name: str = "rtol") -> float:
     return real(value, name, at_least=SMALLEST_TOLERANCE, below=1.0)
 
 
-def at_least(value: Any, name: str, lowest: float) -> float:
-    """Return a finite float that is not below ``lowest``."""
-    return real(value, name, at_least=lowest)
-
-
-def below_one(value: Any, name: str) -> float:
-    """Return a float of at least 0 and below 1."""
-    return real(value, name, at_least=0.0, below=1.0)
-
-
-def between(value: Any, name: str, lowest: float, highest: float) -> float:
-    """Return a float that lies between the two, neither of them included."""
-    return real(value, name, above=lowest, below=highest)
-
-
 def flag(value: Any, name: str) -> bool:
     """Return a bool; nothing else is taken for one."""
     if not isinstance(value, (bool, np.bool_)):
         raise TypeError(f"{name} must be True or False, got {shown(value)}")
     return bool(value)
-
-
-def at_most(number: int, name: str, highest: int) -> int:
-    """Return ``number`` if it is not above ``highest``."""
-    if number > highest:
-        raise ValueError(f"{name} must be at most {highest}, got {number}")
-    return number

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from plrank_fast.validation.array_types import FloatArray, IntArray
 from plrank_fast.validation.arrays import as_array, real_array, within_limits
-from plrank_fast.validation.combinations import excluded
+from plrank_fast.validation.checks import excluded
 
 FEWEST_TO_JUDGE = 12  # numbers, before their looks say what they are
 LARGEST_GAIN_TO_JUDGE = 31.0  # of grades up to 5
@@ -94,14 +94,6 @@ def warn(message: str) -> None:
         frame = frame.f_back
         level += 1
     warnings.warn(message, UserWarning, stacklevel=level)
-
-
-def ideal_metrics(ideal: FloatArray) -> FloatArray:
-    """Return the metric of each query's ideal ranking, if none is negative: what is to be divided by it."""
-    if (ideal < 0.0).any():
-        query = int(np.argmax(ideal < 0.0))
-        raise ValueError(f"normalize needs ideal metrics of at least 0, got {ideal[query]} for query {query}")
-    return ideal
 
 
 def shape_of_scores(shape: tuple[int, ...], offsets: Any, mask: Any) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from plrank_fast.validation.combinations import of_type
+from plrank_fast.validation.checks import of_type
 from plrank_fast.validation.scalars import count
 
 

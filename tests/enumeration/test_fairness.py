@@ -72,7 +72,7 @@ class TestExposure:
             assert whole[part].sum() == pytest.approx(weights[q][: offsets[q + 1] - offsets[q]].sum(), abs=1e-12)
 
     def test_rankings_only_with_samples(self):
-        with pytest.raises(ValueError, match="rankings can only be given with method='sample'"):
+        with pytest.raises(ValueError, match="rankings only goes with method='sample', got"):
             fairness.expected_exposure([0.0], [1.0], rankings=[[0]])
 
 
@@ -181,7 +181,11 @@ class TestDisparity:
     ("call", "error", "message"),
     [
         (lambda: fairness.disparity([0.0], [-1.0]), ValueError, "merit must be at least 0"),
-        (lambda: fairness.disparity([0.0], [1.0, 2.0]), ValueError, "merit must have one entry per exposure"),
+        (
+            lambda: fairness.disparity([0.0], [1.0, 2.0]),
+            ValueError,
+            "merit must have one entry for each",
+        ),
         (lambda: fairness.disparity([np.nan], [1.0]), ValueError, "exposure must be finite"),
         (lambda: fairness.disparity([0.0], [1.0], kind="cubic"), ValueError, "kind must be one of"),
         (lambda: fairness.disparity([0.0], [1.0], offsets=[0, 2]), ValueError, "offsets"),

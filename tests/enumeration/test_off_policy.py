@@ -265,7 +265,7 @@ ONE = {"propensities": [0.5]}
         (
             lambda: off_policy.ips(NEW, [[0]], [1.0], **ONE).interval(1.0),
             ValueError,
-            "confidence must be positive and below 1",
+            "confidence must be positive",
         ),
     ],
     ids=range(19),

@@ -302,7 +302,7 @@ class TestLightGBM:
         weights = np.ones(TRAIN.n_docs)
         weights[TRAIN.offsets[7] + 1] = 2.0
         data = lightgbm.Dataset(TRAIN.features, TRAIN.labels, group=SIZES, weight=weights)
-        with pytest.raises(ValueError, match=r"same for all documents of a query.* got 1 and 2 in query 7"):
+        with pytest.raises(ValueError, match=r"same for all documents of a query, got 2.0 at index"):
             lightgbm.train(QUIET | {"objective": plrank_lightgbm.Objective()}, data, 1)
 
     def test_cross_validation_never_cuts_queries(self, lightgbm):
@@ -313,7 +313,7 @@ class TestLightGBM:
         selection = pytest.importorskip("sklearn.model_selection")
         native = LightGBM(lightgbm)
         parameters = QUIET | {"objective": plrank_lightgbm.Objective(method="cmc")}
-        with pytest.raises(ValueError, match=r"parts of queries.*GroupKFold"):
+        with pytest.raises(ValueError, match=r"query in the data set must be all or none.*GroupKFold"):
             lightgbm.cv(parameters, native.data(), 2, nfold=3, stratified=False, feval=plrank_lightgbm.Metric())
         result = lightgbm.cv(
             parameters, native.data(), 4, folds=selection.GroupKFold(3), feval=plrank_lightgbm.Metric(),
@@ -506,7 +506,7 @@ class TestCatBoost:
         np.testing.assert_array_equal(objective._calls[0][3], expected)
         unequal = np.ones(TRAIN.n_docs)
         unequal[TRAIN.offsets[7] + 1] = 2.0
-        with pytest.raises(ValueError, match=r"same for all documents of a query.* in query 7"):
+        with pytest.raises(ValueError, match=r"same for all documents of a query, got 2.0 at index"):
             plrank_catboost.train(CATBOOST, self.pool(catboost, weight=unequal), 1)
 
     @pytest.mark.parametrize(

@@ -103,13 +103,13 @@ def test_other_identifiers_and_objects():
     [
         (np.arange(3), (), TypeError, "^qid must be a Dask array, data frame or series, got ndarray"),
         (cut(IDENTIFIERS, (14,)), ([1, 2],), TypeError, r"^collections\[0\] must be a Dask .* got list"),
-        (cut(IDENTIFIERS, (4, 10)), (cut(IDENTIFIERS, (14,)),), ValueError, r"^collections\[0\] .* got 1 and not 2"),
+        (cut(IDENTIFIERS, (4, 10)), (cut(IDENTIFIERS, (14,)),), ValueError, r"^collections\[0\] .* got 1 of them"),
         (
             cut(IDENTIFIERS, (4, 10)), (cut(IDENTIFIERS, (4, 10)), cut(IDENTIFIERS, (5, 9))), ValueError,
-            r"^collections\[1\] must have the partitions of qid, got 5 rows in partition 0 and not 4",
+            r"^collections\[1\] must have the rows of qid in each partition, got 5 at index 0",
         ),
         (cut(np.array([1.0, np.nan, np.nan]), (2, 1)), (), ValueError, "^qid must not be missing, got nan"),
-        (cut(np.array([1, 2, 1]), (2, 1)), (), ValueError, "^qid 1 returns after others"),
+        (cut(np.array([1, 2, 1]), (2, 1)), (), ValueError, "^qid must keep each query's documents together"),
         (
             cut(IDENTIFIERS, (4, 10)), (da.zeros((14, 4), chunks=((4, 10), 2)),), ValueError,
             r"^collections\[0\] must be partitioned by rows only, got \(2,\) parts by columns",

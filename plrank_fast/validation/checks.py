@@ -1,0 +1,69 @@
+"""What all checks are made of: a condition that must hold, of a call as a whole or of each entry of an array."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def shown(value: Any) -> str:
+    """Return what a message says of a value: not the values of an array, nor the digits of an endless integer."""
+    if isinstance(value, int) and value.bit_length() > 64:
+        return f"an integer of {value.bit_length()} bits"
+    return f"an array of shape {value.shape}" if isinstance(value, np.ndarray) and value.ndim else repr(value)
+
+
+def require(holds: Any, message: str, error: type[Exception] = ValueError) -> None:
+    """Raise ``error`` unless the condition holds."""
+    if not holds:
+        raise error(message)
+
+
+def each(holds: NDArray[np.bool_], array: NDArray[Any], name: str, must: str, why: str = "") -> NDArray[Any]:
+    """Return ``array`` if the condition holds for all of its entries; the message has the first that breaks it."""
+    if not holds.all():
+        first = tuple(int(i) for i in np.argwhere(~holds)[0])
+        at = first[0] if len(first) == 1 else first
+        raise ValueError(f"{name} must {must}, got {array[first]} at index {at}{why}")
+    return array
+
+
+def of_type(holds: bool, name: str, expected: str, got: Any) -> None:
+    """Raise TypeError unless an argument is of the type expected, of which only the caller can tell."""
+    require(holds, f"{name} must be {expected}, got {got}", TypeError)
+
+
+def given(value: Any, name: str, where: str) -> Any:
+    """Return an argument that must not be None: ``where`` says " for rewards", or ", or rewards"."""
+    require(value is not None, f"{name} must be given{where}, got None")
+    return value
+
+
+def excluded(value: Any, name: str, other: str, why: str) -> None:
+    """Refuse an argument that is not None beside another one, which leaves no meaning to it."""
+    require(value is None, f"{name} must not be given with {other}, {why}")
+
+
+def goes_with(value: Any, name: str, used: bool, setting: str) -> None:
+    """Refuse an argument that is not None where a setting leaves it without effect."""
+    require(value is None or used, f"{name} only goes with {setting}, got {shown(value)}")
+
+
+def only_one(arguments: dict[str, Any]) -> None:
+    """Refuse more than one of these arguments, by name, that is not None."""
+    present = [name for name, value in arguments.items() if value is not None]
+    require(len(present) < 2, f"only one of {' and '.join(present)} may be given, got both")
+
+
+def groups_of(groups: Any, remedy: str) -> Any:
+    """Return what a library holds of its data set's groups, if it holds any."""
+    known = groups is not None and np.size(groups) > 0
+    require(known, f"the data set has no groups, and a ranking objective needs to know its queries: {remedy}")
+    return groups
+
+
+def constant(differentiated: bool, name: str, must_not: str, remedy: str) -> None:
+    """Refuse an argument by which a library would differentiate, and find 0 in silence."""
+    require(not differentiated, f"{name} must not {must_not}: pass {remedy}", TypeError)
