@@ -1,7 +1,11 @@
-"""Coercion of arguments and every error the ranking functions raise.
+"""Checks of arguments: what a user passed, with the argument's name, becomes what the kernels take, or an error.
 
-Each function takes what a user passed and the name of the argument, and returns what the kernels take. Arrays are
-copied: a kernel must not see them change, or be reused for ``out``, while it runs without the GIL.
+What is wrong with an argument of a function that computes with queries is told here: the modules from ``build`` to
+``compat`` raise nothing of the kind by themselves. Checks are made of a few verbs. `require` asks for a condition of
+the call, `each` for one of every entry of an array; `real`, `count`, `choice` and `flag` read options, `real_array`,
+`integer_array` and `query_offsets` arrays, whose shape and values `one_entry_each` and `within` go on to check.
+
+Arrays are copied: a kernel must not see them change, or be reused for ``out``, while it runs without the GIL.
 """
 
 from plrank_fast.validation.array_types import FloatArray as FloatArray
