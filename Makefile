@@ -65,7 +65,7 @@ test-clang: build  ## build with clang beside everything else and run the numeri
 hunt: build  ## search for problems on which a promise is broken (HUNT_FLAGS="--minutes 60 --seed 0")
 	$(BIN)/python tests/attackers/hunt.py $(HUNT_FLAGS)
 
-fuzz: build  ## fuzz files, caches, checkpoints, the C interface and offsets (FUZZ_FLAGS="--minutes 60 --seed 0")
+fuzz: build  ## fuzz files, caches, models and checkpoints (FUZZ_FLAGS="--minutes 60 --seed 0")
 	$(BIN)/python tests/attackers/fuzz.py $(FUZZ_FLAGS)
 
 storage: build  ## full disk, kill and Ctrl-C at each operation of each command on the disk (STORAGE_FLAGS="--most 20 --seed 0")
@@ -88,7 +88,7 @@ wheel: $(VENV)/release  ## make dist/*.tar.gz and dist/*.whl, check the wheel, t
 	cp build/wheel/linux/*.tar.gz dist
 	$(PYTHON) -m venv build/wheel/user
 	build/wheel/user/bin/python -m pip install -q --disable-pip-version-check "$$(ls $(CURDIR)/dist/*.whl)[train]" \
-		"pytest>=8" "pytest-timeout>=2.3" "hypothesis>=6.100" "scipy>=1.13" -c constraints-test.txt
+		"pytest>=8" "pytest-timeout>=2.3" "scipy>=1.13" -c constraints-test.txt
 	cd build/wheel && CC=false user/bin/plrank-fast train --profile yahoo --queries 500 --features 20 --epochs 3 --output run
 	cd build/wheel && CC=false user/bin/pytest -q $(addprefix ../../,$(WHEEL_TESTS))
 	cd dist && sha256sum *
@@ -173,7 +173,7 @@ build: $(VENV)/test compiled  ## install for development and compile what has ch
 
 clean:  ## remove the environment and everything built
 	rm -rf docs/auto_gallery docs/reference/generated
-	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache
 	find plrank_fast -name '*.so' -delete
 	find plrank_fast -name '*.c' -not -path '*/kernels/*' -delete
 	find . -name __pycache__ -prune -exec rm -rf {} +

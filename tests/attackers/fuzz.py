@@ -1,4 +1,4 @@
-"""Fuzz what comes from outside: LETOR files, their cache, models and checkpoints, arguments in C, offsets.
+"""Fuzz files that come from outside: LETOR files, their cache, models and checkpoints.
 
     make fuzz FUZZ_FLAGS="--minutes 60 --seed 0"
     python tests/attackers/fuzz.py --again '{"target": "letor", "seed": 0, "case": 17}'
@@ -29,11 +29,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fuzz_archives import ArchiveFuzz
-from fuzz_c_interface import CInterfaceFuzz
 from fuzz_case import BrokenPromiseError, Target, generator, line
 from fuzz_letor import LetorFuzz, LongLetorFuzz
 from fuzz_letor_cache import LetorCacheFuzz
-from fuzz_offsets import OffsetsFuzz
 from processor_time import processor_seconds
 
 TARGETS: dict[str, type[Target]] = {
@@ -41,8 +39,6 @@ TARGETS: dict[str, type[Target]] = {
     "long_letor": LongLetorFuzz,
     "cache": LetorCacheFuzz,
     "archives": ArchiveFuzz,
-    "c_interface": CInterfaceFuzz,
-    "offsets": OffsetsFuzz,
 }
 SECONDS_OF_A_CASE = 120.0  # of the processor; longer, and it counts as hanging
 WALL_SECONDS_OF_A_CASE = 1800.0  # one that waits for ever takes no processor, nor does one on a busy machine
@@ -145,7 +141,7 @@ class Fuzz:
         end, number, findings = time.monotonic() + seconds, self.next[name], []
         with tempfile.TemporaryDirectory() as folder:
             target = TARGETS[name](Path(folder))
-            while time.monotonic() < end and len(findings) < MOST_FINDINGS:
+            while number == self.next[name] or (time.monotonic() < end and len(findings) < MOST_FINDINGS):
                 shared[:24] = struct.pack("<qdd", number, time.monotonic(), time.process_time())
                 wrong = attack(target, name, self.seed, number)
                 if wrong is not None:

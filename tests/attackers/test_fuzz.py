@@ -1,20 +1,23 @@
 """``make fuzz``: a seeded part finds nothing, its judge is right, and it finds faults that are put in."""
 
-import ctypes
+import dataclasses
+import itertools
 import json
+import os
 import signal
 
 import numpy as np
 import pytest
 
 import fuzz as fuzz_command
+import fuzz_letor
 import naive_letor_reader as naive
-import plrank_fast as plr
 from fuzz import TARGETS, Fuzz, main
-from fuzz_c_interface import FUNCTIONS, Memory
+from fuzz_case import generator
 from fuzz_letor import LetorFuzz
+from plrank_fast.data import load_letor
 
-CASES = {"letor": 60, "long_letor": 1, "cache": 15, "archives": 10, "c_interface": 150, "offsets": 100}
+CASES = {"letor": 400, "long_letor": 1, "cache": 15, "archives": 10}
 PLAIN = naive.Options(None, np.float64, False, False)
 
 
@@ -24,8 +27,7 @@ def test_seeded(name, monkeypatch, capsys):
 
     Mutants that the search has found, most within 600 cases of their target: the checksums of the cache, its types or
     the identity of its text not compared; weights of another type taken over, the state of the optimizer not checked,
-    entries of a wrong type not told with the name of the file; thousands separators let through; queries worked on
-    without offsets.
+    entries of a wrong type not told with the name of the file; thousands separators let through.
     """
     monkeypatch.setattr(LetorFuzz, "long_share", 0.0)
     fuzz = Fuzz(0, [name])
@@ -50,67 +52,38 @@ def test_naive_reader():
         assert (refused.value.file, refused.value.line) == (len(contents) - 1, line)
 
 
-def one_query(scores, relevance, rank_weights, *, offsets, **options):
-    return np.zeros(len(scores))
-
-
-@pytest.mark.parametrize("fault", ["status", "output"])
-def test_finds_a_fault_of_the_c_interface(fault, monkeypatch, capsys):
-    """A refusal that is not one, and an output that is written all the same."""
-    dcg = FUNCTIONS["dcg"]
-
-    def wrong(*arguments):
-        status = dcg(*arguments)
-        if status and fault == "status":
-            return 0
-        if status and arguments[5]:
-            ctypes.memset(arguments[5], 0, 8)
-        return status
-
-    monkeypatch.setitem(FUNCTIONS, "dcg", wrong)
-    fuzz = Fuzz(1, ["c_interface"])
-    fuzz.run_here(400)
-    assert fuzz.findings
+def with_other_labels(*arguments, **options):
+    data = load_letor(*arguments, **options)
+    return dataclasses.replace(data, labels=data.labels + 1)
 
 
 @pytest.mark.usefixtures("without_address_sanitizer")  # which ends the process in its own way
-def test_a_process_that_dies_is_a_finding(monkeypatch, capsys):
-    """A byte written behind an array. Mutants: the case after it named; the rest of the cases not made."""
-    dcg = FUNCTIONS["dcg"]
-
-    def overrun(*arguments):
-        if arguments[0] and arguments[2] == 3:
-            memory = Memory(1)
-            ctypes.memset(memory.end_of(1, 0)[0], 0, 2)
-        return dcg(*arguments)
-
-    monkeypatch.setitem(FUNCTIONS, "dcg", overrun)
-    monkeypatch.setattr(fuzz_command, "MOST_FINDINGS", 2)
-    fuzz = Fuzz(1, ["c_interface"])
-    fuzz.run(60)
-    assert [wrong for _, wrong in fuzz.findings] == ["the process ended in this case: signal SIGSEGV"] * 2
-    first, second = (json.loads(line)["case"] for line, _ in fuzz.findings)
-    assert first < second < fuzz.next["c_interface"]
-
-
-def test_a_process_that_hangs_is_a_finding(monkeypatch, capsys):
+@pytest.mark.parametrize(
+    ("fault", "told"), [(os.abort, "signal SIGABRT"), (signal.pause, "signal SIGKILL")], ids=["dies", "hangs"]
+)
+def test_a_process_that_dies_or_hangs_is_a_finding(fault, told, monkeypatch, capsys):
+    """One case in ten. Mutants: the case after it named; the rest of the cases not made."""
     monkeypatch.setattr(fuzz_command, "WALL_SECONDS_OF_A_CASE", 0.5)
-    monkeypatch.setattr(fuzz_command, "MOST_FINDINGS", 1)
-    monkeypatch.setattr(TARGETS["offsets"], "attack", lambda target, rng: signal.pause())
-    fuzz = Fuzz(1, ["offsets"])
-    fuzz.run(60)
-    assert fuzz.findings[0][1] == "the process ended in this case: signal SIGKILL"
+    monkeypatch.setattr(fuzz_command, "MOST_FINDINGS", 2)
+    monkeypatch.setattr(LetorFuzz, "attack", lambda target, rng: rng.random() < 0.1 and fault())
+    fuzz = Fuzz(1, ["letor"])
+    fuzz.run(float("inf"))
+    assert [wrong for _, wrong in fuzz.findings] == [f"the process ended in this case: {told}"] * 2
+    found = [json.loads(line)["case"] for line, _ in fuzz.findings]
+    expected = (number for number in itertools.count() if generator("letor", 1, number).random() < 0.1)
+    assert found == list(itertools.islice(expected, 2))
 
 
 def test_command(monkeypatch, capsys):
     """A finding can be made again from its line. Mutants: exit status 0; another generator with ``--again``."""
-    assert main(["--minutes", "0.02", "--targets", "offsets"]) == 0
+    monkeypatch.setattr(LetorFuzz, "long_share", 0.0)
+    assert main(["--minutes", "0", "--targets", "letor"]) == 0
     assert "seed 0, 0 findings" in capsys.readouterr().out
-    monkeypatch.setattr(plr, "pl_rank_3", one_query)
-    assert main(["--minutes", "0.02", "--targets", "offsets", "--seed", "3"]) == 1
+    monkeypatch.setattr(fuzz_letor, "load_letor", with_other_labels)
+    assert main(["--minutes", "60", "--targets", "letor", "--seed", "3"]) == 1
     shown = capsys.readouterr().out.splitlines()
     line = next(row for row in shown if row.startswith("BROKEN")).removeprefix("BROKEN  ")
     assert main(["--again", line]) == 1
     assert shown[1] in capsys.readouterr().out
-    monkeypatch.undo()
+    monkeypatch.setattr(fuzz_letor, "load_letor", load_letor)
     assert main(["--again", line]) == 0

@@ -9,8 +9,6 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from plrank_fast._shared import memory
 from plrank_fast.data import concatenate, letor, load_letor
@@ -66,6 +64,7 @@ FAULTS = [
     ("qid", GOOD + b"1 qid: 1:2\n", 4),
     ("numbers", GOOD + b"1 qid:8 qid:9 1:2\n", 4),
     ("qid", GOOD + b"1 qidx:8 1:2\n", 4),
+    ("qid:N", GOOD + b"1 qid8 1:2\n", 4),
     ("1 returns", GOOD + b"1 qid:1 1:2\n", 4),
     ("1 returns", GOOD + b"1 qid:01 1:2\n", 4),
     ("2:3", GOOD + b"1 qid:8 1:2:3\n", 4),
@@ -197,127 +196,6 @@ assert available_bytes() <= 4 << 30
 def test_labels_stay_as_they_are(tmp_path):
     """Mutant: labels cast to int."""
     assert load_letor(written(tmp_path, b"0.5 qid:1 1:1\n-1 qid:1 1:1\n")).labels.tolist() == [0.5, -1]
-
-
-def strict_parse(content, zero_based=False):
-    """Independent reading by regular expressions; None if anything is wrong."""
-    rows, seen = [], []
-    number = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
-    for line in content.decode().split("\n"):
-        if "\r" in line.rstrip("\r"):
-            return None
-        text = line.partition("#")[0].strip(" \t\r")
-        if not text:
-            continue
-        match = re.fullmatch(rf"({number})[ \t]+qid:(\d+)((?:[ \t]+\d+:{number})*)", text, re.ASCII)
-        if not match:
-            return None
-        features = [feature.split(":") for feature in match[3].split()]
-        indices = [int(index) for index, _ in features]
-        if indices != sorted(set(indices)) or (0 in indices and not zero_based):
-            return None
-        qid = int(match[2])
-        if not rows or rows[-1][1] != qid:
-            if qid in seen:
-                return None
-            seen.append(qid)
-        rows.append(
-            (float(match[1]), qid, {index: float(value) for index, (_, value) in zip(indices, features, strict=True)})
-        )
-    return rows or None
-
-
-def naive_read(content, columns):
-    """What a reader would make of the text that only splits it and calls `float`, as a dense matrix."""
-    labels, qids, rows = [], [], []
-    for line in content.decode().splitlines():
-        tokens = line.split("#")[0].split()
-        if not tokens:
-            continue
-        labels.append(float(tokens[0]))
-        qids.append(float(tokens[1].removeprefix("qid:")))
-        rows.append(np.zeros(columns))
-        for token in tokens[2:]:
-            index, value = token.split(":")
-            rows[-1][int(float(index)) - 1] = float(value)
-    return labels, qids, np.array(rows)
-
-
-WHOLE = st.integers(1, 12)
-SPELLINGS = ("{}", "0{}", "000{}", "+{}", "-{}", "{}.", "{}.0", "{}e0", "{}e+0", "+0{}e-0")
-SPELT = st.tuples(st.sampled_from(SPELLINGS[:3] * 6 + SPELLINGS), WHOLE)
-
-
-@st.composite
-def spelt_files(draw):
-    """Valid files but for how a number is written: signs, exponents, points, leading zeros, separators."""
-    lines = []
-    for qid in range(1, 1 + draw(st.integers(1, 3))):
-        for _ in range(draw(st.integers(1, 2))):
-            indices = sorted(draw(st.sets(WHOLE, max_size=4)))
-            features = [
-                f"{draw(SPELT)[0].format(index)}:{draw(st.sampled_from(SPELLINGS)).format(draw(WHOLE))}"
-                for index in indices
-            ]
-            label = draw(st.sampled_from(SPELLINGS)).format(draw(st.integers(0, 4)))
-            tokens = [label, f"qid:{draw(SPELT)[0].format(qid)}", *features]
-            separator = draw(st.sampled_from([" "] * 6 + ["  ", "\t", " \t", "\r", "\v", "\f", "\x1c", "\xa0"]))
-            lines.append(separator.join(tokens) + draw(st.sampled_from([""] * 6 + [" # note", "\r", " #\r1 qid:1"])))
-    return "\n".join(lines)
-
-
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
-@given(text=spelt_files(), n_features=st.none() | st.integers(1, 12))
-def test_every_line_gives_its_numbers_or_is_refused(tmp_path, text, n_features):
-    """However numbers are spelt. Mutants: a signed last index let through (features were cut off silently); a signed
-    index in the middle; text after a bare carriage return taken for a comment; n_features not held against the index.
-    """
-    path = written(tmp_path, text.encode())
-    try:
-        data = load_letor(path, n_features=n_features)
-    except ValueError as error:
-        assert re.match(rf"{re.escape(str(path))}, line \d+: ", str(error))  # noqa: PT017 - most files are valid
-        return
-    labels, qids, features = naive_read(text.encode(), 12)
-    assert data.labels.tolist() == labels
-    assert np.repeat(data.qids, data.list_lengths).tolist() == qids
-    assert np.array_equal(np.pad(data.features, ((0, 0), (0, 12 - data.n_features))), features)
-
-
-PIECES = st.sampled_from(
-    [
-        *("0", "1", "2", "0.5", "-1", "1e3", ".5", "5.", "+", "-", ":", "nan", "\t", "#", "# note"),
-        *("1:", ":2", "1:2:3", "1:-2.5e-3", "2:7", "3:0", "2:1", "1:+1", "0:1", "1:x"),
-        *("+3:5", "-0:1", "03:1", "3e0:1", "3.0:1", "qid:+1", "qid:01", "qid:1e0", "\r"),
-        *("qid:1", "qid:2", "qid:3", "qid:-1", "qid:", "qid"),
-    ]
-)
-LINES = st.one_of(
-    st.tuples(st.integers(0, 2), st.integers(1, 3), st.sampled_from(["", " 1:1", " 1:2 3:4", " 2:.5 #"])).map(
-        lambda row: f"{row[0]} qid:{row[1]}{row[2]}"
-    ),
-    st.lists(PIECES, max_size=5).map(" ".join),
-)
-
-
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
-@given(lines=st.lists(LINES, min_size=1, max_size=5), end=st.sampled_from(["", "\n", "\r\n"]), zero_based=st.booleans())
-def test_against_an_independent_parser(tmp_path, lines, end, zero_based):
-    """Mutants: qid pattern without its end; query change found by text only; index 0 accepted; columns of a zero-based
-    file counted from 1."""
-    content = ("\n".join(lines) + end).encode()
-    path, expected = written(tmp_path, content), strict_parse(content, zero_based)
-    if expected is None:
-        with pytest.raises(ValueError, match="line"):
-            load_letor(path, zero_based=zero_based)
-        return
-    data = load_letor(path, zero_based=zero_based)
-    assert data.labels.tolist() == [label for label, _, _ in expected]
-    assert np.repeat(data.qids, data.list_lengths).tolist() == [qid for _, qid, _ in expected]
-    for row, (_, _, features) in zip(data.features, expected, strict=True):
-        assert {index + (not zero_based): row[index] for index in np.flatnonzero(row)} == {
-            i: v for i, v in features.items() if v
-        }
 
 
 def test_zero_based(tmp_path):
