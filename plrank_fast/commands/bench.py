@@ -22,8 +22,9 @@ from plrank_fast._shared.interruption import EXIT_STATUS
 from plrank_fast._shared.progress_bar import make_bar
 from plrank_fast.commands import claims
 from plrank_fast.commands.options import some_path
-from plrank_fast.commands.timing import ONE_ANSWER, Workload, seconds_per_epoch
+from plrank_fast.commands.timing import ONE_ANSWER, seconds_per_epoch
 from plrank_fast.data import PROFILES
+from plrank_fast.reproduction.workloads import Workload
 
 METHODS = ("pl_rank_1", "pl_rank_2", "pl_rank_3", "pl_rank_cmc", "pl_rank_exact")
 LAYOUT = "{n_fmt}/{total_fmt} cells |{bar}| {elapsed}<{remaining}{postfix}"
@@ -68,7 +69,7 @@ def cells(arguments: argparse.Namespace) -> Iterator[Cell]:
     workload: dict[str, Workload] = {}
     for shape, method, n_samples, cutoff in plan(arguments):
         if shape not in workload:  # one at a time: they can be large
-            workload = {shape: Workload.of(shape, arguments.queries, arguments.spread)}
+            workload = {shape: Workload.of_profile(shape, arguments.queries, arguments.spread)}
         yield measure(shape, method, n_samples, cutoff, workload[shape], arguments.seconds)
 
 

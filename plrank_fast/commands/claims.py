@@ -18,7 +18,8 @@ import numpy as np
 
 import plrank_fast as plr
 from plrank_fast._shared.extras import import_extra
-from plrank_fast.commands.timing import Workload, fastest_in_turn, ratio_to_numpy
+from plrank_fast.commands.timing import fastest_in_turn, ratio_to_numpy
+from plrank_fast.reproduction.workloads import Workload
 from plrank_fast.validation import FloatArray
 
 CUTOFFS = (5, 10, 25, 50, 100)
@@ -54,7 +55,7 @@ def table_row(method: str) -> Callable[[float], tuple[float, ...]]:
     """Times faster than NumPy's PL-Rank-3 with 1000 samples, for every cutoff."""
 
     def measure(seconds: float) -> tuple[float, ...]:
-        workload = Workload.of("mslr", 96, 1.0)
+        workload = Workload.of_profile("mslr", 96)
         return tuple(ratio_to_numpy(method, 1000, cutoff, workload, seconds) for cutoff in CUTOFFS)
 
     return measure
@@ -77,7 +78,7 @@ def share_of_exponentials(seconds: float) -> tuple[float, ...]:
 
 def two_threads(seconds: float) -> tuple[float, ...]:
     """``pl_rank_exact`` on 2000 queries with the lengths of MSLR, one thread over two."""
-    workload, weights = Workload.of("mslr", 2000, 1.0), plr.dcg_weights(10)
+    workload, weights = Workload.of_profile("mslr", 2000), plr.dcg_weights(10)
 
     def run(n_threads: int) -> None:
         plr.pl_rank_exact(workload.scores, workload.relevance, weights, offsets=workload.offsets, n_threads=n_threads)

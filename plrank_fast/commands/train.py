@@ -6,15 +6,18 @@ import argparse
 import shlex
 from contextlib import ExitStack, nullcontext
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from plrank_fast._shared.extras import import_extra
 from plrank_fast._shared.files import refuse_overwriting
 from plrank_fast._shared.interruption import EXIT_STATUS, deferred_interrupt
+from plrank_fast._shared.progress_bar import make_bar
 from plrank_fast.commands.options import CACHE_HELP, EMPTY_HELP, MODEL, caches, check_threads, empty_value, some_path
 from plrank_fast.data import PROFILES
 from plrank_fast.training.config import (
+    DISPARITY,
     INITIALIZATIONS,
     OBJECTIVES,
     OPTIMIZERS,
@@ -28,6 +31,7 @@ from plrank_fast.training.sources import Source
 
 DEFAULT_EPOCHS, DEFAULT_OUTPUT = 100, "runs/train"
 RESULTS, PICTURE = "results.json", "learning_curve.png"  # beside the checkpoint
+LAYOUT = "{desc} {percentage:3.0f}%|{bar}| {elapsed}<{remaining}{postfix}"
 RUN_SETTINGS = ("n_threads", "model_threads", "checkpoint_seconds")  # that change nothing of the result
 
 
@@ -134,7 +138,6 @@ def train(arguments: argparse.Namespace) -> int:
     for module in ("torch", "tqdm", "matplotlib.figure"):  # what is missing is told now and not after the training
         import_extra(module, "train")
 
-    from plrank_fast.training.progress_bar import progress_bar
     from plrank_fast.training.ranks import ranks_of_launcher
     from plrank_fast.training.report import summarize
 
@@ -149,8 +152,9 @@ def train(arguments: argparse.Namespace) -> int:
             print(f"method: {run.method}, chosen by what it costs at these list lengths and cutoff {run.config.cutoff}")
         interrupted = until_reported.enter_context(deferred_interrupt())
         try:
-            with progress_bar(run, quiet=quiet) as observer:
-                stopped = run.train(interrupted=interrupted, observer=observer)
+            with make_bar("train", 1.0, LAYOUT, initial=run.share_done, quiet=quiet) as bar:
+                stopped = run.train(interrupted=interrupted, observer=partial(_show, bar))
+                _show(bar, run)  # minutes may be over before the first batch
             results = summarize(run, stopped)
         except ConnectionError as error:
             resume = f"{program} --resume {shlex.quote(str(run.folder))}"
@@ -158,6 +162,20 @@ def train(arguments: argparse.Namespace) -> int:
         if ranks.first:
             _report(run, results, program)
     return EXIT_STATUS if stopped == "interrupted" else 0
+
+
+def _show(bar: Any, run: Any) -> None:
+    """Show on the bar how much of the run is done, and the latest metrics on the validation data."""
+    latest = run.progress.history[-1]["vali"]
+    ndcg = f"ndcg_{run.config.normalization}"
+    shown = f"NDCG@{run.config.cutoff} {latest[ndcg]:.4f}"
+    if run.config.objective == DISPARITY:
+        shown += f", disparity {latest[DISPARITY]:.3g}"
+    else:
+        shown += f", expected {latest['expected_' + ndcg]:.4f}"
+    bar.set_description_str(f"epoch {run.progress.epoch}", refresh=False)
+    bar.set_postfix_str(shown, refresh=False)
+    bar.update(run.share_done - bar.n)
 
 
 def _new_run(given: dict[str, Any], until_reported: ExitStack, ranks: Any) -> Any:

@@ -81,7 +81,7 @@ _of_length = lru_cache(maxsize=None)(lambda length: Workload.of_length(length, L
 
 def _in_turn(method: methods.Method, workload: Workload, cutoff: int, number: int) -> tuple[float, float]:
     """Seconds of a batch by our call, and of an epoch by the twin (0 for a method without one)."""
-    weights = plr.dcg_weights(cutoff)
+    weights = workload.rank_weights(cutoff)
 
     def ours() -> FloatArray:
         return method.gradient(workload.scores, workload.relevance, weights, workload.offsets, number)
@@ -92,8 +92,7 @@ def _in_turn(method: methods.Method, workload: Workload, cutoff: int, number: in
     docs = workload.typical()
     rng = np.random.default_rng(number)
     other = _seconds(lambda: method.twin(workload.scores[docs], workload.relevance[docs], weights, rng))
-    n_docs = workload.scores.size * workload.per_epoch
-    return min(own, _seconds(ours)), other * n_docs / (docs.stop - docs.start)
+    return min(own, _seconds(ours)), other * workload.of_epoch(docs)
 
 
 def _seconds(call: Callable[[], FloatArray]) -> float:
@@ -113,7 +112,7 @@ def _exact(shape: str, cutoff: int) -> FloatArray:
     workload = _workload(shape)
     return np.asarray(
         plr.pl_rank_exact(
-            workload.scores, workload.relevance, plr.dcg_weights(cutoff), offsets=workload.offsets, rtol=1e-9
+            workload.scores, workload.relevance, workload.rank_weights(cutoff), offsets=workload.offsets, rtol=1e-9
         )
     )
 
@@ -122,7 +121,7 @@ def _relative_error(method: methods.Method, shape: str, cutoff: int, number: int
     """Norm of the error of the batch's gradient, relative to the norm of the gradient."""
     workload = _workload(shape)
     truth = _exact(shape, cutoff)
-    weights = plr.dcg_weights(cutoff)
+    weights = workload.rank_weights(cutoff)
     estimate = method.gradient(workload.scores, workload.relevance, weights, workload.offsets, number)
     return float(np.linalg.norm(estimate - truth) / np.linalg.norm(truth))
 

@@ -24,12 +24,15 @@ class Workload:
     per_epoch: float
 
     @classmethod
-    def of_profile(cls, name: str, n_queries: int) -> Workload:
-        """Take queries whose lengths stand for all of a set: short, middling and long ones."""
+    def of_profile(cls, name: str, n_queries: int, spread: float = 1.0) -> Workload:
+        """Take queries whose lengths stand for all of a set: short, middling and long ones.
+
+        The scores are normal with standard deviation ``spread``.
+        """
         profile = PROFILES[name]
         lengths = np.sort(list_lengths(np.random.default_rng(0), profile, DRAWN))
         few = lengths[(DRAWN * (np.arange(n_queries) + 0.5) / n_queries).astype(int)]
-        return cls._of(few, profile.label_shares, profile.n_queries * profile.mean_length / few.sum())
+        return cls._of(few, profile.label_shares, profile.n_queries * profile.mean_length / few.sum(), spread)
 
     @classmethod
     def of_length(cls, length: int, n_queries: int) -> Workload:
@@ -37,11 +40,19 @@ class Workload:
         return cls._of(np.full(n_queries, length), PROFILES["mslr"].label_shares, 1 / n_queries)
 
     @classmethod
-    def _of(cls, lengths: IntArray, shares: tuple[float, ...], per_epoch: float) -> Workload:
+    def _of(cls, lengths: IntArray, shares: tuple[float, ...], per_epoch: float, spread: float = 1.0) -> Workload:
         rng = np.random.default_rng(1)
         offsets = plr.offsets_from_group(lengths)
         labels = rng.choice(len(shares), p=shares, size=offsets[-1])
-        return cls(rng.normal(size=offsets[-1]), plr.gains(labels), offsets, float(per_epoch))
+        return cls(spread * rng.normal(size=offsets[-1]), plr.gains(labels), offsets, float(per_epoch))
+
+    def rank_weights(self, cutoff: int) -> FloatArray:
+        """Rank weights of DCG at a cutoff, as many as the longest query has ranks."""
+        return plr.dcg_weights(min(cutoff, int(np.diff(self.offsets).max())))
+
+    def of_epoch(self, docs: slice) -> float:
+        """How many times the documents of a query an epoch has."""
+        return self.scores.size * self.per_epoch / (docs.stop - docs.start)
 
     def typical(self) -> slice:
         """Documents of the query whose length is nearest to the mean."""

@@ -11,7 +11,7 @@
 `ranks`                several processes that train one network
 `loop`                 the training loop and its checkpoints
 `saved_model`          the trained network on disk
-`progress_bar`, `report`, `learning_curve`   what the user sees
+`report`, `learning_curve`   what the user sees
 ====================== ==========================================================
 
 Nothing is imported here, so that the command line starts without PyTorch.
