@@ -182,7 +182,7 @@ def some_queries(data: RankingData, queries: np.ndarray) -> RankingData:
     """Part of a data set."""
     rows, offsets = data.rows_of(queries)
     return replace(
-        data, features=data.features[rows], labels=data.labels[rows], offsets=offsets, qids=data.qids[queries]
+        data, features=data.features[rows], labels=data.labels[rows], offsets=offsets, query_ids=data.query_ids[queries]
     )
 
 

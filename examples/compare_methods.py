@@ -37,7 +37,7 @@ def some_queries(data: RankingData, queries: np.ndarray, name: str) -> RankingDa
         features=data.features[rows],
         labels=data.labels[rows],
         offsets=offsets,
-        qids=data.qids[queries],
+        query_ids=data.query_ids[queries],
         name=name,
     )
 

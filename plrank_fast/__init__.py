@@ -25,6 +25,7 @@ An overview; ``help(plr.pl_rank_exact)`` and so on describe each function:
 - ``losses`` to descend: pointwise, softmax cross-entropy, ListMLE, LambdaRank and others; ``fairness`` of exposure;
 - ``rewards``: expected reciprocal rank, ERR, success and alpha-NDCG of a policy, or any other reward of rankings;
 - ``off_policy``: values of a policy and their gradients from rankings that another policy has shown, clicks;
+- ``load_model``: a network that ``python -m plrank_fast train`` has trained, to score documents with;
 - ``data``: LETOR files and generated sets; ``interchange``: runs and judgements; ``chunks``: batches for process pools;
 - inside other libraries: import ``plrank_fast.torch``, ``.jax``, ``.sklearn``, ``.lightgbm``, ``.xgboost``,
   ``.catboost``, ``.dask``; ``boosting`` serves any other library of boosted trees;
@@ -66,8 +67,7 @@ of the SIMD loops are in ``kernels``, in folders of the same names.
 """
 
 from importlib import import_module
-from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from plrank_fast import fairness, losses
 from plrank_fast.build import build_info
@@ -97,6 +97,7 @@ from plrank_fast.value_and_gradient import value_and_gradient
 
 if TYPE_CHECKING:
     from plrank_fast import boosting, chunks, data, interchange, off_policy, reference, rewards
+    from plrank_fast.training.saved_model import load_model
 
 __version__ = "0.1.0"
 
@@ -118,6 +119,7 @@ __all__ = [
     "gains",
     "get_include",
     "interchange",
+    "load_model",
     "losses",
     "mrr",
     "ndcg",
@@ -153,11 +155,13 @@ __all__ = [
 _ON_FIRST_USE = ("boosting", "chunks", "data", "interchange", "off_policy", "reference", "rewards")
 
 
-def __getattr__(name: str) -> ModuleType:
+def __getattr__(name: str) -> Any:
     if name in _ON_FIRST_USE:
         return import_module(f"plrank_fast.{name}")
+    if name == "load_model":
+        return import_module("plrank_fast.training.saved_model").load_model
     raise AttributeError(f"module 'plrank_fast' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_ON_FIRST_USE})
+    return sorted({*globals(), *_ON_FIRST_USE, "load_model"})

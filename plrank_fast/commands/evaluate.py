@@ -7,7 +7,6 @@ from typing import Any
 
 from plrank_fast._shared.files import refuse_overwriting, write_atomically
 from plrank_fast.commands.options import CACHE_HELP, EMPTY_HELP, MODEL, caches, check_threads, empty_value, some_path
-from plrank_fast.training.config import TrainingConfig
 
 
 def add_evaluate(commands: Any) -> None:
@@ -46,25 +45,27 @@ def evaluate(arguments: argparse.Namespace) -> int:
     )
 
     from plrank_fast.training.evaluation import evaluate_scores
-    from plrank_fast.training.network import set_model_threads
     from plrank_fast.training.report import empty_queries, metrics_table, queries_without_relevant, write_json
     from plrank_fast.training.saved_model import load_model
     from plrank_fast.training.sources import load_files
 
-    set_model_threads(1)
-    network, header = load_model(arguments.model)
-    config = TrainingConfig.from_json(header["config"])
+    model = load_model(arguments.model)
+    config = model.config
     cutoff = arguments.cutoff or config.cutoff
-    data = load_files(
-        arguments.file, n_features=header["n_features"], normalize=config.normalize_features, cache=arguments.cache
-    )
-    scores = network.scores(data.features)
+    data = load_files(arguments.file, normalize=config.normalize_features, cache=arguments.cache)
+    if data.n_features != model.n_features:
+        raise ValueError(
+            f"file {data.name} has {data.n_features} features, and the model was trained with {model.n_features}: a "
+            f"file of its data that leaves out zeros must name feature {model.n_features} once, as "
+            f"{model.n_features}:0"
+        )
+    scores = model.predict(data.features)
     empty = config.empty if arguments.empty is None else arguments.empty
     metrics = evaluate_scores(
         scores, data.labels, data.offsets, cutoff=cutoff, n_threads=arguments.n_threads, empty=empty
     )
     print(f"{data.n_queries} queries, {data.n_docs} documents")
-    print(metrics_table([(data.name, f"epoch {header['epoch']}", metrics)], cutoff))
+    print(metrics_table([(data.name, f"epoch {model.epoch}", metrics)], cutoff))
     without_relevant = queries_without_relevant(data)
     print(empty_queries(empty, [(data.name, without_relevant, data.n_queries)]))
     if arguments.json:

@@ -131,7 +131,7 @@ def generate(
         features=features,
         labels=labels,
         offsets=offsets,
-        qids=np.arange(1, n_queries + 1),
+        query_ids=np.arange(1, n_queries + 1),
         name=f"{profile} profile, {split}, seed {seed}",
     )
 

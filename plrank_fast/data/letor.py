@@ -156,7 +156,7 @@ def _read(
         features=features,
         labels=np.concatenate([labels for _, labels, _ in parts]).astype(np.float64),
         offsets=np.append(np.concatenate(starts), row_starts[-1]),
-        qids=np.array(list(owner), np.str_) if string_qids else np.array(list(owner), np.int64),
+        query_ids=np.array(list(owner), np.str_) if string_qids else np.array(list(owner), np.int64),
         name=", ".join(Path(path).name for path in paths),
     )
 

@@ -41,7 +41,7 @@ MAGIC = FAMILY + b"1\n"
 PREFIX = struct.Struct("<QI")  # length and checksum of the header
 SUFFIX = ".letor-cache"
 ALIGNMENT = 64
-ARRAYS = ("features", "labels", "offsets", "qids")
+ARRAYS = ("features", "labels", "offsets", "query_ids")
 BLOCK_BYTES = 2**14
 # Python knows the flag by name since 3.13; elsewhere than on Linux none is needed, or none known.
 NO_RESERVE = 0
@@ -177,11 +177,11 @@ def _mapped(memory: mmap.mmap, name: str, described: Mapping[str, Any]) -> npt.N
 def _check_types(arrays: Mapping[str, npt.NDArray[Any]], options: Mapping[str, Any]) -> None:
     """Raise TypeError unless the arrays have the types that parsing gives; the checksums vouch for bytes alone."""
     number, whole = np.dtype(np.float64), np.dtype(np.int64)
-    expected = {"features": np.dtype(options["dtype"]), "labels": number, "offsets": whole, "qids": whole}
+    expected = {"features": np.dtype(options["dtype"]), "labels": number, "offsets": whole, "query_ids": whole}
     for name, dtype in expected.items():
         found = arrays[name].dtype
         is_text = found.kind == "U" and found.isnative
-        if not (is_text if name == "qids" and options["string_qids"] else found == dtype):
+        if not (is_text if name == "query_ids" and options["string_qids"] else found == dtype):
             raise TypeError(f"its {name} are of type {found}")
 
 

@@ -23,8 +23,8 @@ class RankingData:
         Graded relevance, as found in the source.
     offsets : ndarray of int64, shape (n_queries + 1,)
         Query ``q`` owns the rows ``offsets[q]:offsets[q + 1]``.
-    qids : ndarray of int64 or str, shape (n_queries,)
-        Query identifiers of the source.
+    query_ids : ndarray of int64 or str, shape (n_queries,)
+        Query identifiers of the source; `qids` repeats them for each document.
     name : str
         Where the data come from, for messages and reports.
 
@@ -37,7 +37,7 @@ class RankingData:
     features: npt.NDArray[np.floating[Any]]
     labels: npt.NDArray[np.float64]
     offsets: npt.NDArray[np.int64]
-    qids: npt.NDArray[np.int64] | npt.NDArray[np.str_]
+    query_ids: npt.NDArray[np.int64] | npt.NDArray[np.str_]
     name: str
 
     def __post_init__(self) -> None:
@@ -50,8 +50,12 @@ class RankingData:
             raise ValueError(f"offsets must be 1-d and run from 0 to the {self.n_docs} documents")
         if np.any(np.diff(offsets) < 0):
             raise ValueError("offsets must not decrease")
-        if self.qids.shape != (self.n_queries,):
-            raise ValueError(f"qids must have shape ({self.n_queries},), got {self.qids.shape}")
+        if self.query_ids.shape != (self.n_queries,):
+            raise ValueError(f"query_ids must have shape ({self.n_queries},), got {self.query_ids.shape}")
+
+    def __repr__(self) -> str:
+        size = f"n_queries={self.n_queries}, n_docs={self.n_docs}, n_features={self.n_features}"
+        return f"RankingData({self.name!r}, {size})"
 
     @property
     def n_docs(self) -> int:
@@ -67,6 +71,11 @@ class RankingData:
     def n_queries(self) -> int:
         """Number of queries."""
         return len(self.offsets) - 1
+
+    @property
+    def qids(self) -> npt.NDArray[np.int64] | npt.NDArray[np.str_]:
+        """Query identifier of each document, shape (n_docs,), as other libraries take them."""
+        return self.query_ids.repeat(self.list_lengths)
 
     @property
     def list_lengths(self) -> npt.NDArray[np.int64]:
@@ -94,7 +103,7 @@ class RankingData:
     def fingerprint(self) -> str:
         """Hash of everything but the name: equal data give equal fingerprints."""
         digest = hashlib.blake2b(digest_size=16)
-        for array in (self.features, self.labels, self.offsets, self.qids):
+        for array in (self.features, self.labels, self.offsets, self.query_ids):
             digest.update(f"{array.dtype.str}{array.shape}".encode())
             digest.update(np.ascontiguousarray(array).data)
         return digest.hexdigest()
@@ -131,6 +140,6 @@ def concatenate(parts: Sequence[RankingData]) -> RankingData:
         features=np.concatenate([part.features for part in parts]),
         labels=np.concatenate([part.labels for part in parts]),
         offsets=np.concatenate([*offsets, starts[-1:]]).astype(np.int64),
-        qids=np.concatenate([part.qids for part in parts]),
+        query_ids=np.concatenate([part.query_ids for part in parts]),
         name=", ".join(part.name for part in parts),
     )

@@ -152,5 +152,9 @@ def few_queries(data: RankingData, n_queries: int = LEAST_QUERIES) -> RankingDat
     n_queries = min(data.n_queries, max(n_queries, first))
     rows, offsets = data.rows_of(np.arange(n_queries))
     return replace(
-        data, features=data.features[rows], labels=data.labels[rows], offsets=offsets, qids=data.qids[:n_queries]
+        data,
+        features=data.features[rows],
+        labels=data.labels[rows],
+        offsets=offsets,
+        query_ids=data.query_ids[:n_queries],
     )

@@ -28,8 +28,9 @@ from plrank_fast.training.config import DCG, DISPARITY, TrainingConfig
 from plrank_fast.training.evaluation import Metrics, evaluate_scores, ideal_dcg
 from plrank_fast.training.gradient_methods import disparity_ascent, gradient, resolve_method
 from plrank_fast.training.history_log import HistoryLog
-from plrank_fast.training.network import Optimizer, ScoringNetwork, n_weights, set_model_threads
+from plrank_fast.training.network import Optimizer, ScoringNetwork, set_model_threads
 from plrank_fast.training.ranks import ALONE, Ranks
+from plrank_fast.training.saved_model import n_weights
 from plrank_fast.training.sources import Source, Splits
 from plrank_fast.validation import count, real
 

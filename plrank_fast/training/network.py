@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,11 +13,6 @@ from plrank_fast._shared.extras import import_extra
 torch = import_extra("torch", "train")
 
 DOCS_PER_CHUNK = 65_536  # documents scored at once outside training; bounds the memory of the hidden layers
-
-
-def n_weights(n_features: int, hidden: tuple[int, ...]) -> int:
-    """Weights and biases of a `ScoringNetwork`."""
-    return sum((inputs + 1) * units for inputs, units in pairwise((n_features, *hidden, 1)))
 
 
 class ScoringNetwork:

@@ -1,17 +1,129 @@
-"""A trained network on disk, with all that scoring new documents takes."""
+"""A trained network on disk, and what scores new documents with it: NumPy alone."""
 
 from __future__ import annotations
 
 import os
-from typing import Any
+from dataclasses import dataclass
+from itertools import pairwise
+from math import prod
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from plrank_fast.training.archive import interpreting, read_archive, write_archive
+from plrank_fast import validation
+from plrank_fast.data import RankingData, normalize_queries
+from plrank_fast.training.archive import Arrays, interpreting, read_archive, write_archive
 from plrank_fast.training.config import TrainingConfig
-from plrank_fast.training.loop import TrainingRun
-from plrank_fast.training.network import ScoringNetwork, n_weights
-from plrank_fast.validation import count
+from plrank_fast.validation import FloatArray, count
+
+if TYPE_CHECKING:
+    from plrank_fast.training.loop import TrainingRun
+
+RAW = ": the model takes features that are normalised within queries; pass offsets to have raw ones normalised"
+DOCS_PER_CHUNK = 8192  # bounds the memory of the hidden layers
+
+
+@dataclass(frozen=True, eq=False)
+class RankingModel:
+    """A trained scoring network; `load_model` reads one.
+
+    Attributes
+    ----------
+    n_features : int
+        Columns of the features that it takes.
+    config : TrainingConfig
+        The settings that it was trained with, ``config.normalize_features`` and ``config.hidden`` among them.
+    epoch : int
+        The epoch of the training run that it comes from.
+    train : str
+        Name of the training data.
+    weights : dict of str to ndarray of float32
+        By the names that PyTorch gives them in ``Sequential(Linear, Sigmoid, ..., Linear)``: ``"0.weight"`` has shape
+        (units, n_features), ``"0.bias"`` (units,), then ``"2.weight"`` and so on.
+    """
+
+    n_features: int
+    config: TrainingConfig
+    epoch: int
+    train: str
+    weights: Arrays
+
+    def __repr__(self) -> str:
+        layers = " ".join(map(str, (self.n_features, *self.config.hidden, 1)))
+        return f"RankingModel(layers={layers}, epoch={self.epoch}, train={self.train!r})"
+
+    def predict(self, features: ArrayLike, *, offsets: ArrayLike | None = None) -> FloatArray:
+        """Score documents; the higher, the better.
+
+        The score of a document does not depend, not even by its last bit, on which others are scored with it, unless
+        their features are normalised together.
+
+        Parameters
+        ----------
+        features : array_like, shape (n_docs, n_features)
+            As the network was trained on them: normalised within each query, as
+            `plrank_fast.data.normalize_queries` does, unless ``config.normalize_features`` is False.
+        offsets : array_like of int, shape (n_queries + 1,), optional
+            Where each query starts. With them, raw features are normalised here as they were for training.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_docs,)
+
+        Raises
+        ------
+        TypeError
+            If an argument has a wrong type.
+        ValueError
+            If there are more or fewer features than the network takes (the message names both numbers), a feature is
+            not finite, or outside of [0, 1] where normalised ones are expected.
+
+        Examples
+        --------
+        >>> import plrank_fast as plr
+        >>> model = plr.load_model("runs/letor/model.plrank")           # doctest: +SKIP
+        >>> data = plr.data.load_letor("S3.txt")                        # doctest: +SKIP
+        >>> scores = model.predict(data.features, offsets=data.offsets) # doctest: +SKIP
+        """
+        matrix = validation.as_array(features, "features")
+        validation.require(
+            matrix.shape[1:] == (self.n_features,),
+            f"features must have shape (n_docs, {self.n_features}), for the model was trained with {self.n_features} "
+            f"features, got {matrix.shape}",
+        )
+        normalized = self.config.normalize_features
+        if offsets is not None and normalized:
+            starts = validation.query_offsets(offsets, len(matrix))
+            matrix = validation.real_array(matrix, "features", (2,))
+            empty = np.zeros(len(matrix)), starts, np.arange(starts.size - 1), ""
+            matrix = normalize_queries(RankingData(matrix, *empty)).features
+        chunks = [np.zeros(0)]
+        for start in range(0, len(matrix), DOCS_PER_CHUNK):
+            units = validation.real_array(matrix[start : start + DOCS_PER_CHUNK], "features", (2,))
+            if normalized:
+                validation.within(units.reshape(-1), "features", 0.0, 1.0, RAW)
+            for layer in range(0, len(self.weights), 2):
+                if layer:
+                    units = 0.5 + 0.5 * np.tanh(0.5 * units)  # the logistic function, without overflow
+                # not a matrix product: with BLAS the last bits depend on the number of documents and threads
+                units = np.einsum("df,uf->du", units, self.weights[f"{layer}.weight"].astype(np.float64))
+                units += self.weights[f"{layer}.bias"]
+            chunks.append(units[:, 0])
+        return np.concatenate(chunks)
+
+
+def weight_shapes(n_features: int, hidden: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
+    """Shapes of weights and biases of a network by name."""
+    shapes: dict[str, tuple[int, ...]] = {}
+    for layer, (inputs, units) in enumerate(pairwise((n_features, *hidden, 1))):
+        shapes |= {f"{2 * layer}.weight": (units, inputs), f"{2 * layer}.bias": (units,)}
+    return shapes
+
+
+def n_weights(n_features: int, hidden: tuple[int, ...]) -> int:
+    """Weights and biases of a network."""
+    return sum(prod(shape) for shape in weight_shapes(n_features, hidden).values())
 
 
 def save_model(path: str | os.PathLike[str], run: TrainingRun) -> None:
@@ -38,19 +150,18 @@ def save_model(path: str | os.PathLike[str], run: TrainingRun) -> None:
     write_archive(path, "model", header, run.best_weights)
 
 
-def load_model(path: str | os.PathLike[str]) -> tuple[ScoringNetwork, dict[str, Any]]:
-    """Read a network that `save_model` wrote.
+def load_model(path: str | os.PathLike[str]) -> RankingModel:
+    """Read a model that ``python -m plrank_fast train`` has written; NumPy is all that it needs.
 
     Parameters
     ----------
     path : path-like
-        The file.
+        The file, ``model.plrank`` in the folder of the run.
 
     Returns
     -------
-    network : ScoringNetwork
-    header : dict
-        ``n_features``, ``config`` (the settings it was trained with), ``epoch``, ``train`` (name of its data).
+    RankingModel
+        Whose ``predict`` scores documents.
 
     Raises
     ------
@@ -58,23 +169,24 @@ def load_model(path: str | os.PathLike[str]) -> tuple[ScoringNetwork, dict[str, 
         Naming the file, if it is damaged, of another version, or no model.
     OSError
         If it cannot be read.
+
+    Examples
+    --------
+    >>> import plrank_fast as plr
+    >>> model = plr.load_model("runs/letor/model.plrank")               # doctest: +SKIP
+    >>> scores = model.predict(features, offsets=[0, len(features)])    # doctest: +SKIP
     """
     header, weights = read_archive(path, "model")
     with interpreting(path, "model"):
-        n_features, hidden = (
-            count(header["n_features"], "n_features", 1),
-            TrainingConfig.from_json(header["config"]).hidden,
-        )
-        count(header["epoch"], "epoch", 0)
+        n_features, config = count(header["n_features"], "n_features", 1), TrainingConfig.from_json(header["config"])
+        epoch = count(header["epoch"], "epoch", 0)
         if not isinstance(header["train"], str):
             raise TypeError(f"train must be a name, got {header['train']!r}")
-        # before the network is built, which may be larger than the machine
-        expected = n_weights(n_features, hidden)
-        held = sum(array.size for array in weights.values())
-        if held != expected:
-            raise ValueError(f"its header describes a network of {expected} weights, it holds {held}")
-        network = ScoringNetwork(n_features, hidden, seed=0)
-        network.set_weights(weights)
-        if not all(np.isfinite(array).all() for array in weights.values()):
-            raise ValueError("its weights are not all finite")
-    return network, header
+        shapes = weight_shapes(n_features, config.hidden)
+        for name in sorted(shapes.keys() | weights.keys()):
+            held = weights[name].shape if name in weights else "none"
+            if held != shapes.get(name):
+                raise ValueError(f"its header describes {name} of shape {shapes.get(name, 'none')}, it holds {held}")
+            if weights[name].dtype != np.float32 or not np.isfinite(weights[name]).all():
+                raise ValueError(f"its {name} are not all finite numbers of type float32")
+    return RankingModel(n_features, config, epoch, header["train"], weights)

@@ -107,11 +107,7 @@ class Source:
 
     def _load_files(self, normalize: bool, cache: str | None) -> Splits:
         files = {"train": self.train, "vali": self.vali, "test": self.test}
-        splits = {
-            name: load_files(paths, n_features=None, normalize=normalize, cache=cache)
-            for name, paths in files.items()
-            if paths
-        }
+        splits = {name: load_files(paths, normalize=normalize, cache=cache) for name, paths in files.items() if paths}
         n_features = max(split.n_features for split in splits.values())
         splits = {name: with_columns(split, n_features) for name, split in splits.items()}
         return Splits(splits["train"], splits["vali"], splits.get("test"))
@@ -141,17 +137,13 @@ def with_columns(data: RankingData, n_features: int) -> RankingData:
     return replace(data, features=np.pad(data.features, ((0, 0), (0, missing)))) if missing else data
 
 
-def load_files(
-    paths: Sequence[str], *, n_features: int | None, normalize: bool, cache: str | None = None
-) -> RankingData:
+def load_files(paths: Sequence[str], *, normalize: bool, cache: str | None = None) -> RankingData:
     """Read LETOR files as training does, several after one another.
 
     Parameters
     ----------
     paths : sequence of str
         The files.
-    n_features : int, optional
-        Columns to give; by default what the files ask for.
     normalize : bool
         Min-max normalisation within each query.
     cache : str, optional
@@ -161,11 +153,11 @@ def load_files(
     Raises
     ------
     ValueError
-        If a file is not valid or has more columns, naming file and line.
+        If a file is not valid, naming file and line.
     """
 
     def read() -> RankingData:
-        parts = [load_letor(path, n_features=n_features, dtype=np.float32) for path in paths]
+        parts = [load_letor(path, dtype=np.float32) for path in paths]
         widest = max(part.n_features for part in parts)
         data = concatenate([with_columns(part, widest) for part in parts])
         return normalize_queries(data) if normalize else data
@@ -173,7 +165,6 @@ def load_files(
     if cache is None:
         return read()
     options = {
-        "n_features": n_features,
         "normalized": normalize,
         "dtype": np.dtype(np.float32).str,
         "string_qids": False,

@@ -193,6 +193,6 @@ def _wrong_data(data: RankingData, expected: naive.Rows | naive.RefusedError, op
         return f"labels are {data.labels.tolist()}, the naive reader's {expected.labels}"
     if data.offsets.dtype != np.int64 or data.offsets.tolist() != [*expected.starts, len(expected.labels)]:
         return f"offsets are {data.offsets.tolist()}, queries of the naive reader start at {expected.starts}"
-    if data.qids.tolist() != expected.qids or (data.qids.dtype != np.int64) != options.string_qids:
-        return f"qids are {data.qids.tolist()}, the naive reader's {expected.qids}"
+    if data.query_ids.tolist() != expected.qids or (data.query_ids.dtype != np.int64) != options.string_qids:
+        return f"qids are {data.query_ids.tolist()}, the naive reader's {expected.qids}"
     return None

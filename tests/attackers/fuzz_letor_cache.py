@@ -132,8 +132,8 @@ def _wrong(data: RankingData, copied: RankingData, expected: RankingData, forged
             return f"features of {each.features.dtype}, {each.features.ndim}-d"
         if each.labels.dtype != np.float64 or each.offsets.dtype != np.int64:
             return f"labels of {each.labels.dtype}, offsets of {each.offsets.dtype}"
-        if each.qids.dtype != expected.qids.dtype:
-            return f"qids of {each.qids.dtype}"
+        if each.query_ids.dtype != expected.query_ids.dtype:
+            return f"qids of {each.query_ids.dtype}"
         if not isinstance(each.name, str):
             return f"name {each.name!r}"
         if each.features.shape[0] != each.labels.shape[0] or each.offsets[-1] != each.labels.shape[0]:

@@ -4,7 +4,10 @@ import json
 import mmap
 import os
 import re
+import subprocess
+import sys
 import threading
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -17,7 +20,7 @@ import plrank_fast as plr
 from plrank_fast import fairness, reference
 from plrank_fast.__main__ import main
 from plrank_fast._shared.run_lock import locked_folder
-from plrank_fast.data import RankingData
+from plrank_fast.data import RankingData, normalize_queries
 from plrank_fast.training import archive, loop
 from plrank_fast.training.archive import read_archive, write_archive
 from plrank_fast.training.config import TrainingConfig
@@ -811,13 +814,52 @@ def test_saved_model_scores_alike(tmp_path, splits):
     run.train()
     run.network.set_weights(ScoringNetwork(12, (32, 32), seed=9).weights())  # not the best
     save_model(tmp_path / "model", run)
-    network, header = load_model(tmp_path / "model")
+    model = plr.load_model(tmp_path / "model")
     run.network.set_weights(run.best_weights)
-    assert np.array_equal(network.scores(splits.vali.features), run.network.scores(splits.vali.features))
-    assert header["n_features"] == 12
-    assert TrainingConfig.from_json(header["config"]) == run.config
+    scores, features = model.predict(splits.vali.features), splits.vali.features
+    np.testing.assert_allclose(scores, run.network.scores(features), rtol=1e-5, atol=1e-6)
+    assert np.array_equal(scores[3:7], model.predict(features[3:7]))  # whatever else is scored
+    assert model.n_features == 12
+    assert model.config == run.config
+    assert repr(model).startswith("RankingModel(layers=12 32 32 1, epoch=")
     with pytest.raises(ValueError, match=r"^weights do not fit"):
-        ScoringNetwork(11, (32, 32), 0).set_weights(network.weights())
+        ScoringNetwork(11, (32, 32), 0).set_weights(model.weights)
+
+
+def test_model_takes_the_features_of_its_training(tmp_path):
+    """Mutants: the number of features left to the product; raw features scored as if they were normalised, or
+    normalised over all queries at once."""
+    source = Source(profile="mslr", queries=6, features=3)
+    run = TrainingRun(TrainingConfig(), source, source.load(normalize=True), tmp_path, epochs=0)
+    run.train()
+    save_model(tmp_path / "model", run)
+    model = plr.load_model(tmp_path / "model")
+    raw = source.load(normalize=False).train
+    raw = replace(raw, features=1e3 * raw.features)
+    expected = model.predict(normalize_queries(raw).features)
+    np.testing.assert_allclose(model.predict(raw.features, offsets=raw.offsets), expected, atol=1e-6)
+    with pytest.raises(ValueError, match=r"features must have shape \(n_docs, 3\), for the model .*, got \(\d+, 2\)"):
+        model.predict(raw.features[:, :2])
+    with pytest.raises(ValueError, match=r"features must be from 0 to 1, .*; pass offsets"):
+        model.predict(raw.features)
+    with pytest.raises(ValueError, match="features must be finite"):
+        model.predict(np.full((2, 3), np.nan))
+    assert model.predict(np.zeros((0, 3))).shape == (0,)
+
+
+def test_prediction_needs_numpy_alone(tmp_path, splits):
+    """Mutant: PyTorch or scikit-learn imported on the way."""
+    run = TrainingRun(TrainingConfig(**SETTINGS), SOURCE, splits, tmp_path, epochs=0)
+    run.train()
+    save_model(tmp_path / "model", run)
+    program = f"""
+import sys
+sys.modules["torch"] = sys.modules["sklearn"] = None
+import numpy as np, plrank_fast as plr
+print(plr.load_model({str(tmp_path / "model")!r}).predict(np.zeros((2, 12))).shape)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout == "(2,)\n", done.stderr
 
 
 class PathLike:
@@ -835,7 +877,7 @@ def test_paths_of_every_kind(tmp_path, splits, kind):
     TrainingRun(TrainingConfig(**SETTINGS), SOURCE, splits, folder, epochs=0).train()
     run = TrainingRun.resume(folder)
     save_model(kind(tmp_path / "model.plrank"), run)
-    assert load_model(kind(tmp_path / "model.plrank"))[1]["epoch"] == 0
+    assert load_model(kind(tmp_path / "model.plrank")).epoch == 0
     draw_learning_curve(kind(tmp_path / "curve.png"), summarize(run, "epochs"))
     write_json(kind(tmp_path / "results.json"), {})
     with pytest.raises(FileNotFoundError, match="nowhere"):
@@ -870,7 +912,7 @@ def test_model_with_a_wrong_header(tmp_path, splits, entry, value, capsys):
         ValueError, match=rf"^model {re.escape(str(path))} is of another version than plrank-fast "
     ) as no:
         load_model(path)
-    assert value not in (11, 10**12) or "describes a network of " in str(no.value)
+    assert value not in (11, 10**12) or f"describes 0.weight of shape (8, {value})" in str(no.value)
     with pytest.raises(SystemExit):
         main(["evaluate", str(path), "nowhere.txt"])
     error = capsys.readouterr().err
@@ -906,7 +948,7 @@ def test_model_with_weights_that_nothing_trained(tmp_path, splits, wrong):
     changed = weights["0.weight"] + 1e-9 if wrong is np.float64 else weights["0.weight"] * np.float32(np.nan)
     changed = changed.astype(wrong) if wrong is np.float64 else changed
     write_archive(path, "model", header, {**weights, "0.weight": changed})
-    with pytest.raises(ValueError, match="0.weight is of type float64" if wrong is np.float64 else "not all finite"):
+    with pytest.raises(ValueError, match=r"its 0\.weight are not all finite numbers of type float32"):
         load_model(path)
 
 

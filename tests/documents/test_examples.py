@@ -14,7 +14,7 @@ import plrank_fast as plr
 ROOT = Path(__file__).parents[2]
 MODULES = [
     "plrank_fast",
-    *(module.name for module in pkgutil.walk_packages(plr.__path__, "plrank_fast.") if "._" not in module.name),
+    *(module.name for module in pkgutil.walk_packages(plr.__path__, "plrank_fast.") if "._core" not in module.name),
 ]
 
 

@@ -42,7 +42,7 @@ def test_valid_files(tmp_path, content):
     assert data.features.tolist() == [[2, 0, 0.5], [0, 3, 0], [1, 0, 0]]
     assert data.labels.tolist() == [1, 0, 2]
     assert data.offsets.tolist() == [0, 2, 3]
-    assert data.qids.tolist() == [1, 7]
+    assert data.query_ids.tolist() == [1, 7]
     assert data.name == "data.txt"
     assert data.features.dtype == np.float64
 
@@ -208,7 +208,7 @@ def test_zero_based(tmp_path):
         load_letor(path)
     data = load_letor(path, zero_based=True)
     assert data.features.tolist() == features.tolist()
-    assert data.qids.tolist() == [4, 9]
+    assert data.query_ids.tolist() == [4, 9]
     assert load_letor(path, zero_based=True, n_features=4).features.shape == (3, 4)
     assert load_letor(path, zero_based=True, n_features=3).features.shape == (3, 3)
     with pytest.raises(ValueError, match="line 1: feature index '2' is beyond n_features = 2"):
@@ -230,7 +230,7 @@ def test_string_qids(tmp_path):
     with pytest.raises(ValueError, match=r"line 1: qid must be a whole number .*'qid:-7'; pass string_qids=True"):
         load_letor(written(tmp_path, b"1 qid:-7\n"))
     data = load_letor(written(tmp_path, text.encode()), string_qids=True)
-    assert data.qids.tolist() == ["q-7", "01", "1", "caf\u00e9:", "caf\u00e9:2"]
+    assert data.query_ids.tolist() == ["q-7", "01", "1", "caf\u00e9:", "caf\u00e9:2"]
     assert data.offsets.tolist() == [0, 2, 3, 4, 5, 6]
     assert data.features.tolist() == [[2, 0], [0, 1], [1, 0], [1, 0], [0, 0], [3, 0]]
     faults = {
@@ -291,5 +291,5 @@ def test_real_files(real_data, file, rows, queries):
     data = load_letor(real_data / file)
     assert data.n_docs == len(qids)
     assert data.n_queries == len(set(qids))
-    assert np.repeat(data.qids, data.list_lengths).tolist() == [int(qid) for qid in qids]
+    assert data.qids.tolist() == [int(qid) for qid in qids]
     assert data.features.sum() == pytest.approx(sum(map(float, re.findall(rb" \d+:(\S+)", content))), rel=1e-9)

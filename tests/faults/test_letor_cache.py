@@ -44,7 +44,7 @@ def test_same_data(text, parsed, options):
     for data in (first, second):
         assert data.fingerprint() == plain.fingerprint()
         assert data.name == plain.name
-        for name in ("features", "labels", "offsets", "qids"):
+        for name in ("features", "labels", "offsets", "query_ids"):
             assert getattr(data, name).dtype == getattr(plain, name).dtype
     assert len(caches(text.parent)) == 1
     assert len(list(text.parent.iterdir())) == 2  # no temporary file is left
@@ -203,7 +203,7 @@ def test_damage_is_told(text):
     load_letor(text, cache=True)
     (cache,) = caches(text.parent)
     cache.write_bytes(cache.read_bytes()[:-1])
-    with pytest.warns(UserWarning, match="is damaged and is written anew: it ends before its qids do") as caught:
+    with pytest.warns(UserWarning, match="is damaged and is written anew: it ends before its query_ids do") as caught:
         load_letor(text, cache=True)
     assert caught[0].filename == __file__
     load_letor(text, cache=True)
@@ -225,7 +225,7 @@ def test_pipe_in_the_place_of_a_cache(text):
 
 @pytest.mark.parametrize(
     ("name", "dtype"),
-    [("features", "<i8"), ("labels", "<i8"), ("offsets", "<f8"), ("qids", "<f8"), ("features", ">f8")],
+    [("features", "<i8"), ("labels", "<i8"), ("offsets", "<f8"), ("query_ids", "<f8"), ("features", ">f8")],
 )
 def test_types_under_the_right_checksums(text, parsed, name, dtype):
     """A header that calls the same bytes another type, as another program might write it; mended after ``make fuzz``

@@ -25,12 +25,14 @@ def test_shapes_are_checked():
     data = small([[1, 2], [3, 4], [5, 6]], [0, 2, 2, 3])
     assert (data.n_docs, data.n_features, data.n_queries) == (3, 2, 3)
     assert data.list_lengths.tolist() == [2, 0, 1]
-    good = dict(features=np.zeros((2, 1)), labels=np.zeros(2), offsets=np.array([0, 2]), qids=np.array([1]), name="")
+    good = dict(
+        features=np.zeros((2, 1)), labels=np.zeros(2), offsets=np.array([0, 2]), query_ids=np.array([1]), name=""
+    )
     for name, wrong in {
         "features": np.zeros(2),
         "labels": np.zeros(3),
         "offsets": np.array([0, 1]),
-        "qids": np.array([1, 2]),
+        "query_ids": np.array([1, 2]),
     }.items():
         with pytest.raises(ValueError, match=f"^{name} must"):
             RankingData(**{**good, name: wrong})
@@ -47,6 +49,13 @@ def test_rows_of_queries():
     assert data.rows_of(np.array([], dtype=int))[0].tolist() == []
 
 
+def test_queries_of_documents_and_a_short_repr():
+    """Mutants: one identifier for each query; the arrays in the repr."""
+    data = small([[1, 2], [3, 4], [5, 6]], [0, 2, 2, 3])
+    assert data.qids.tolist() == [0, 0, 2]
+    assert repr(data) == "RankingData('small', n_queries=3, n_docs=3, n_features=2)"
+
+
 def test_concatenate():
     """Mutants: the same qid in two parts merged; offsets not shifted."""
     first, second = small([[1], [2]], [0, 1, 2], [0, 1], "a"), small([[3], [4]], [0, 2], [2, 3], "b")
@@ -54,7 +63,7 @@ def test_concatenate():
     assert both.features.ravel().tolist() == [1, 2, 3, 4]
     assert both.labels.tolist() == [0, 1, 2, 3]
     assert both.offsets.tolist() == [0, 1, 2, 4]
-    assert both.qids.tolist() == [0, 1, 0]
+    assert both.query_ids.tolist() == [0, 1, 0]
     assert both.name == "a, b"
     with pytest.raises(ValueError, match=r"same n_features, got \[1, 2\]"):
         concatenate([first, small([[1, 2]], [0, 1])])
@@ -69,12 +78,12 @@ def test_fingerprint_sees_every_part():
         small([[1, 2], [3, 5]], [0, 1, 2], [0, 1]),
         small([[1, 2], [3, 4]], [0, 1, 2], [0, 2]),
         small([[1, 2], [3, 4]], [0, 0, 2], [0, 1]),
-        RankingData(data.features, data.labels, data.offsets, data.qids + 1, data.name),
+        RankingData(data.features, data.labels, data.offsets, data.query_ids + 1, data.name),
     ]
     prints = {other.fingerprint() for other in [data, *others]}
     assert len(prints) == 5
     zeros = small(np.zeros((2, 2)), [0, 2])
-    wide = RankingData(np.zeros((2, 4), np.float32), zeros.labels, zeros.offsets, zeros.qids, zeros.name)
+    wide = RankingData(np.zeros((2, 4), np.float32), zeros.labels, zeros.offsets, zeros.query_ids, zeros.name)
     assert zeros.fingerprint() != wide.fingerprint()  # the same bytes
     assert small([[1, 2], [3, 4]], [0, 1, 2], [0, 1], "another name").fingerprint() in prints
 
