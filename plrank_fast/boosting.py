@@ -490,7 +490,9 @@ class _Given:
     def of(cls, labels: ArrayLike, offsets: ArrayLike | None, weights: ArrayLike | None, scores: FloatArray) -> _Given:
         labels_ = validation.same_length(validation.real_array(labels, "labels"), "labels", scores)
         offsets_ = validation.query_offsets(offsets, scores.size)
-        weights_ = validation.query_weights(weights, offsets_.size - 1)
+        weights_ = np.ones(offsets_.size - 1)
+        if weights is not None:
+            weights_ = validation.weights_of(weights, "weights", weights_.size, "queries")
         return cls(labels_, offsets_, weights_, weights is not None)
 
     def same(self, labels: ArrayLike, offsets: ArrayLike | None, weights: ArrayLike | None, scores: FloatArray) -> bool:

@@ -292,8 +292,7 @@ class PlackettLuce:
         )
 
     def _ranks(self, cutoff: int | None) -> int:
-        longest = validation.longest_list(self.offsets)
-        return longest if cutoff is None else min(validation.count(cutoff, "cutoff", 0), longest)
+        return validation.ranks_of_lists(cutoff, validation.longest_list(self.offsets))
 
     def _mean_over_choices(
         self,

@@ -230,8 +230,8 @@ def ranking_log_prob(scores: Any, rankings: Any) -> Any:
     Array([ 1., -5.,  4.], dtype=float32)
     """
     scores, rankings = _floating(scores), _whole_numbers(rankings, "rankings")
-    validation.number_of_axes(scores.ndim, "scores", 1)
-    validation.number_of_axes(rankings.ndim, "rankings", 2)
+    validation.require(scores.ndim == 1, f"scores must have 1 axis, got {scores.ndim}")
+    validation.require(rankings.ndim == 2, f"rankings must have 2 axes, got {rankings.ndim}")
     return _log_prob_of(scores, rankings)
 
 
@@ -277,9 +277,9 @@ class PlackettLuce:
 
     def __init__(self, scores: Any, cutoff: int | None = None) -> None:
         self.scores = _floating(scores)
-        validation.at_least_one_axis(self.scores.shape, "scores")
+        validation.require(self.scores.ndim > 0, "scores must have an axis of items, got a scalar")
         n_items = self.scores.shape[-1]
-        self.cutoff = n_items if cutoff is None else min(validation.count(cutoff, "cutoff", 0), n_items)
+        self.cutoff = validation.ranks_of_lists(cutoff, n_items)
 
     def __repr__(self) -> str:
         """Say what it is over."""
@@ -314,7 +314,9 @@ class PlackettLuce:
         TypeError, ValueError
             If an argument is not as described; the message names it.
         """
-        shape = validation.sizes_of_axes(sample_shape, "sample_shape")
+        is_shape, kind = isinstance(sample_shape, (tuple, list)), type(sample_shape).__name__
+        validation.of_type(is_shape, "sample_shape", "a tuple of integers", kind)
+        shape = tuple(validation.count(size, "sample_shape", 0) for size in sample_shape)
         n_samples = int(np.prod(shape, dtype=np.int64))
         cutoff = self.cutoff
 
@@ -366,7 +368,7 @@ class PlackettLuce:
             If an argument is not as described. Faults in values are found by the callback, whose error JAX wraps.
         """
         rankings = _whole_numbers(rankings, "rankings")
-        validation.at_least_one_axis(rankings.shape, "rankings")
+        validation.require(rankings.ndim > 0, "rankings must have an axis of items, got a scalar")
         shape = validation.broadcast_with_batch(rankings.shape[:-1], self.batch_shape, "rankings")
         # one row of scores for each of the batch, with all of its rankings
         batch = shape[len(shape) - len(self.batch_shape) :]

@@ -151,10 +151,10 @@ def _from_given_rankings(
     offsets_ = validation.query_offsets(offsets, scores_.size)
     rankings_ = validation.given_rankings(rankings, offsets_, None, batch=batch, prefixes=True)
     shape = rankings_.shape[0], rankings_.shape[1]
-    rewards_ = validation.one_per_ranking(rewards, "rewards", shape, batch)
+    rewards_ = validation.like_rankings(rewards, "rewards", shape, batch)
     weights = None
     if importance_weights is not None:
-        weights = validation.one_per_ranking(importance_weights, "importance_weights", shape, batch)
+        weights = validation.like_rankings(importance_weights, "importance_weights", shape, batch)
         validation.within(weights.reshape(-1), "importance_weights", 0.0, np.inf)
     taken_off = validation.reward_baseline(baseline, shape, per_ranking=True)
     if taken_off is None:
@@ -258,7 +258,7 @@ def drawn_blocks(
     scores_ = validation.real_array(scores, "scores")
     offsets_ = validation.query_offsets(offsets, scores_.size)
     n_queries, longest = offsets_.size - 1, validation.longest_list(offsets_)
-    ranks = longest if cutoff is None else min(validation.count(cutoff, "cutoff", 0), longest)
+    ranks = validation.ranks_of_lists(cutoff, longest)
     validation.choice(sampler, "sampler", tuple(SAMPLERS))
     validation.require(callable(reward), f"reward must be a function, got {validation.shown(reward)}", TypeError)
     threads = _threads.resolve_threads(validation.threads(n_threads))

@@ -39,8 +39,7 @@ def dcg_weights(cutoff: int) -> FloatArray:
 
 def dcg_weights_of_lists(cutoff: int | None, offsets: IntArray) -> FloatArray:
     """Rank weights of DCG at a cutoff (None: all ranks), of no more ranks than the longest list has."""
-    ranks, longest = validation.ranks_that_count(cutoff), validation.longest_list(offsets)
-    return dcg_weights(longest if ranks is None else min(ranks, longest))
+    return dcg_weights(validation.ranks_of_lists(cutoff, validation.longest_list(offsets)))
 
 
 DISCOUNTS = dcg_weights(4096)  # of the lists that come one by one

@@ -110,7 +110,7 @@ def sample_rankings(
         scores_, starts = scores_[possible], np.searchsorted(possible, offsets_)
     longest = int(np.diff(starts).max(initial=0))
     n_samples = validation.count(n_samples, "n_samples", 1)
-    ranks = longest if cutoff is None else min(validation.count(cutoff, "cutoff", 0), longest)
+    ranks = validation.ranks_of_lists(cutoff, longest)
     validation.choice(sampler, "sampler", tuple(SAMPLERS))
     threads = _threads.resolve_threads(validation.threads(n_threads))
     first_query = validation.count(first_query, "first_query", 0)
@@ -236,7 +236,7 @@ def ranking_log_prob_vjp(
     offsets_ = validation.query_offsets(offsets, scores_.size)
     batch = offsets is not None
     rankings_ = validation.given_rankings(rankings, offsets_, None, batch=batch, prefixes=True)
-    cotangent_ = validation.one_per_ranking(cotangent, "cotangent", (rankings_.shape[0], rankings_.shape[1]), batch)
+    cotangent_ = validation.like_rankings(cotangent, "cotangent", (rankings_.shape[0], rankings_.shape[1]), batch)
     threads = _threads.resolve_threads(validation.threads(n_threads))
     out = validation.output(out, scores_.shape)
     gradient = log_prob_gradient(scores_, offsets_, rankings_, cotangent_, threads)

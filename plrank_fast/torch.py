@@ -516,10 +516,10 @@ class PlackettLuce(torch.distributions.Distribution):  # type: ignore[name-defin
 
     def __init__(self, scores: Any, cutoff: int | None = None, validate_args: bool | None = None) -> None:
         _floating(scores)
-        validation.at_least_one_axis(tuple(scores.shape), "scores")
+        validation.require(scores.ndim > 0, "scores must have an axis of items, got a scalar")
         n_items = scores.shape[-1]
         self.scores = scores
-        self.cutoff = n_items if cutoff is None else min(validation.count(cutoff, "cutoff", 0), n_items)
+        self.cutoff = validation.ranks_of_lists(cutoff, n_items)
         super().__init__(scores.shape[:-1], torch.Size([self.cutoff]), validate_args=validate_args)
 
     @constraints.dependent_property(is_discrete=True, event_dim=1)  # type: ignore[untyped-decorator]

@@ -111,8 +111,7 @@ def loss_batch(
     n_queries = layout.offsets.size - 1
     factors = np.ones(n_queries)
     if weight is not None:
-        factors = validation.one_entry_each(validation.real_array(weight, "weight"), "weight", n_queries, "queries")
-        validation.within_limits(validation.within(factors, "weight", 0.0, np.inf), "weight")
+        factors = validation.weights_of(weight, "weight", n_queries, "queries")
     if reduction == "mean":
         factors = factors / (factors.sum() or 1.0)
     if normalize:

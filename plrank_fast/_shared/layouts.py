@@ -30,7 +30,9 @@ class Layout(NamedTuple):
 
     def documents(self, values: ArrayLike, name: str) -> NDArray[Any]:
         """Values of the documents, one after another, (n_docs,); what stands in the padding is not looked at."""
-        array = validation.like_scores(validation.as_array(values, name), name, self.shape, or_flat=self.mask is None)
+        array = validation.as_array(values, name)
+        same = array.shape == self.shape or (self.mask is None and array.shape == (int(np.prod(self.shape)),))
+        validation.require(same, f"{name} must have the shape of scores, {self.shape}, got {array.shape}")
         return array.reshape(-1) if self.mask is None else array[self.mask]
 
     def place(self, values: NDArray[Any]) -> NDArray[Any]:
@@ -72,7 +74,10 @@ def layout_of(shape: tuple[int, ...], offsets: ArrayLike | None, mask: ArrayLike
     """
     validation.shape_of_scores(shape, offsets, mask)
     if mask is not None:
-        places = validation.mask_of_scores(mask, shape)
+        places = validation.as_array(mask, "mask")
+        kind = "booleans, True where a document stands, got dtype"
+        validation.require(places.dtype == np.bool_, f"mask must hold {kind} {places.dtype}", TypeError)
+        validation.require(places.shape == shape, f"mask must have the shape of scores, {shape}, got {places.shape}")
         lengths = places.sum(axis=-1).reshape(-1)
         return Layout(shape, np.append(0, np.cumsum(lengths)).astype(np.int64), places)
     if len(shape) == 1 or shape[1] == 1:

@@ -150,7 +150,9 @@ def _click_model(log: Log, examination: ArrayLike, noise: ArrayLike | None) -> t
 def _of_places(values: ArrayLike, name: str, n_ranks: int) -> FloatArray:
     """Numbers of the ranks of a log."""
     array = validation.within_limits(validation.real_array(values, name), name)
-    return validation.one_per_place(array, name, n_ranks)
+    enough = array.size >= n_ranks
+    validation.require(enough, f"{name} must have one entry per rank, {n_ranks} or more, got {array.size}")
+    return array[:n_ranks]
 
 
 def relevance_from_clicks(

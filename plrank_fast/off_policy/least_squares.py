@@ -74,7 +74,9 @@ def pseudo_inverse(
     mu = scores_of_logging_policy(log, logging_scores)
     n_samples = validation.count(n_samples, "n_samples", 1)
     n_queries, n_ranks = log.offsets.size - 1, log.rankings.shape[2]
-    validation.whole_rankings((log.rankings >= 0).sum(axis=2), log.shown, np.minimum(np.diff(log.offsets), n_ranks))
+    lengths, wanted = (log.rankings >= 0).sum(axis=2), np.minimum(np.diff(log.offsets), n_ranks)
+    whole = ~log.shown | (lengths >= wanted[:, np.newaxis])
+    validation.each(whole, lengths, "rankings", "not end early here")
     streams = validation.seed_sequence(rng)
     new = rank_probabilities(log.scores, n_ranks, offsets=log.offsets, n_threads=log.n_threads)
     terms = np.zeros(log.shown.shape)

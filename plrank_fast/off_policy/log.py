@@ -33,12 +33,12 @@ class Log(NamedTuple):
 
     def of_rows(self, values: ArrayLike, name: str) -> FloatArray:
         """Numbers of rankings, (n_queries, n_rows); 0 where there is no session."""
-        checked = validation.one_per_ranking(values, name, self.shown.shape, self.batch)
+        checked = validation.like_rankings(values, name, self.shown.shape, self.batch)
         return np.where(self.shown, checked, 0.0)
 
     def of_ranks(self, values: ArrayLike, name: str) -> FloatArray:
         """Numbers of ranks, (n_queries, n_rows, K); 0 past the end of a ranking."""
-        array = validation.one_per_rank(values, name, self.rankings.shape, self.batch)
+        array = validation.like_rankings(values, name, self.rankings.shape, self.batch)
         return np.where(self.rankings >= 0, array, 0.0)
 
     def log_prob(self, scores: FloatArray, n_ranks: int | None = None) -> FloatArray:

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal
 
 from plrank_fast.training.gradient_methods import AUTO, LOSSES, available_methods
-from plrank_fast.validation import LARGEST_COUNT, count, flag, integer
+from plrank_fast.validation import LARGEST_COUNT, count, flag
 
 OPTIMIZERS = ("sgd", "adam")
 INITIALIZATIONS = ("pytorch", "glorot")
@@ -134,8 +134,7 @@ class TrainingConfig:
         if not 0 < self.learning_rate <= HIGHEST_LEARNING_RATE[self.optimizer]:
             highest = f"{HIGHEST_LEARNING_RATE[self.optimizer]:g} for {self.optimizer}"
             raise ValueError(f"learning_rate must be positive and at most {highest}, got {self.learning_rate}")
-        if not 0 <= integer(self.seed, "seed") < 2**63:
-            raise ValueError(f"seed must be from 0 to 2**63 - 1, got {self.seed}")
+        count(self.seed, "seed", 0, 2**63 - 1)
 
     @property
     def normalization(self) -> str:

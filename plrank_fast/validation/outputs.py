@@ -8,6 +8,7 @@ import numpy as np
 
 from plrank_fast._core.runtime import magnitudes as _magnitudes
 from plrank_fast.validation.array_types import FloatArray
+from plrank_fast.validation.checks import require
 
 
 def output(out: Any, shape: tuple[int, ...], name: str = "out") -> FloatArray | None:
@@ -51,3 +52,20 @@ def output_pair(
     if pair[0] is not None and pair[1] is not None and np.shares_memory(pair[0], pair[1]):
         raise ValueError("out must be a pair of separate arrays, got two that share memory")
     return pair
+
+
+def broadcast_with_batch(shape: tuple[int, ...], batch_shape: tuple[int, ...], name: str) -> tuple[int, ...]:
+    """Return what the axes of an array before its last and those of a batch broadcast to."""
+    try:
+        return np.broadcast_shapes(shape, batch_shape)
+    except ValueError:
+        raise ValueError(f"{name} must broadcast with the batch, of shape {batch_shape}, got {shape}") from None
+
+
+def addressable(shape: tuple[int, ...], itemsize: int, name: str) -> tuple[int, ...]:
+    """Return ``shape`` if an array of it could exist at all."""
+    size = itemsize
+    for length in shape:
+        size *= length
+    require(size < 2**63, f"{name} asks for an array of shape {shape}, {size} bytes: more than can be addressed")
+    return shape

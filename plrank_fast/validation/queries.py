@@ -89,14 +89,10 @@ def same_offsets(offsets: IntArray, name: str, expected: IntArray) -> None:
     require(same, f"{name} must be over the same queries, with offsets {expected}, got {offsets}")
 
 
-def query_weights(weights: ArrayLike | None, n_queries: int) -> FloatArray:
-    """Return one weight per query, not negative; all 1 if there are none."""
-    if weights is None:
-        return np.ones(n_queries)
-    array = within_limits(real_array(weights, "weights"), "weights")
-    if array.size != n_queries:
-        raise ValueError(f"weights must have one entry per query, got {array.size} for {n_queries} queries")
-    return within(array, "weights", 0.0, np.inf)
+def weights_of(values: ArrayLike, name: str, number: int, of: str) -> FloatArray:
+    """Return weights that are not negative, one for each of so many queries, or documents."""
+    array = one_entry_each(real_array(values, name), name, number, of)
+    return within_limits(within(array, name, 0.0, np.inf), name)
 
 
 def weights_of_queries(
@@ -106,8 +102,7 @@ def weights_of_queries(
 
     ``order`` brings the documents of each query together; without it they are.
     """
-    of_rows = one_entry_each(real_array(weights, name), name, int(offsets[-1]), "documents")
-    within_limits(within(of_rows, name, 0.0, np.inf), name)
+    of_rows = weights_of(weights, name, int(offsets[-1]), "documents")
     array = of_rows if order is None else of_rows[order]
     lengths = np.diff(offsets)
     filled = lengths > 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from plrank_fast._core.ranking import rankings as _rankings
 from plrank_fast.validation.array_types import FloatArray, IntArray, RankingArray
@@ -17,6 +17,7 @@ from plrank_fast.validation.arrays import (
     within,
     within_limits,
 )
+from plrank_fast.validation.checks import each, require
 from plrank_fast.validation.queries import longest_list
 
 LARGEST_NOISE = 700.0  # whose exponential is a double; no generator draws a tenth of it
@@ -61,45 +62,25 @@ def given_rankings(
     return narrow
 
 
-def one_per_ranking(
-    values: ArrayLike, name: str, shape: tuple[int, int], batch: bool, limited: bool = True
+def like_rankings(
+    values: ArrayLike, name: str, shape: tuple[int, ...], batch: bool, limited: bool = True
 ) -> FloatArray:
-    """Return numbers of rankings as (n_queries, n_rankings): given so, or without ``batch`` as (n_rankings,).
+    """Return numbers of rankings, or of their ranks, in this shape: given so, or without ``batch`` without queries.
 
-    With ``limited`` they are within the limits of their magnitude.
+    ``shape`` is (n_queries, n_rankings), or (n_queries, n_rankings, length) for ranks. With ``limited`` the numbers are
+    within the limits of their magnitude.
     """
     array = real_array(values, name, ndim=None)
     if array.shape != shape and not (shape[0] == 1 and array.shape == shape[1:]):
-        expected = shape if batch else shape[1:]
-        raise ValueError(f"{name} must have one entry per ranking, shape {expected}, got {array.shape}")
+        of, expected = "ranking" if len(shape) == 2 else "rank", shape if batch else shape[1:]
+        raise ValueError(f"{name} must have one entry per {of}, shape {expected}, got {array.shape}")
     return within_limits(array.reshape(shape), name) if limited else array.reshape(shape)
-
-
-def one_per_rank(values: ArrayLike, name: str, shape: tuple[int, ...], batch: bool) -> FloatArray:
-    """Return numbers of ranks in the shape of the rankings: given so, or without ``batch`` as (n_rankings, length)."""
-    array = real_array(values, name, ndim=None)
-    if array.shape != shape and not (shape[0] == 1 and array.shape == shape[1:]):
-        expected = shape if batch else shape[1:]
-        raise ValueError(f"{name} must have the shape of rankings, {expected}, got {array.shape}")
-    return within_limits(array.reshape(shape), name)
-
-
-def one_per_place(array: FloatArray, name: str, n_ranks: int) -> FloatArray:
-    """Return the first ``n_ranks`` of numbers of ranks, 1-dimensional, if there are as many."""
-    if array.size < n_ranks:
-        raise ValueError(f"{name} must have one entry per rank, {n_ranks} or more, got {array.size}")
-    return array[:n_ranks]
 
 
 def chances(array: FloatArray, name: str, lowest: float = SMALLEST_MAGNITUDE) -> FloatArray:
     """Return probabilities of what has happened, from ``lowest`` to 1 but for rounding."""
-    wrong = ~((array >= lowest) & (array <= 1.0 + 1e-9))
-    if wrong.any():
-        first = tuple(int(i) for i in np.argwhere(wrong)[0])
-        raise ValueError(
-            f"{name} must be above 0, {lowest:.2g} or more, and at most 1, got {array[first]} at index {first}"
-        )
-    return array
+    holds = (array >= lowest) & (array <= 1.0 + 1e-9)
+    return each(holds, array, name, f"be above 0, {lowest:.2g} or more, and at most 1")
 
 
 def importance_weights(log_ratio: FloatArray, name: str) -> FloatArray:
@@ -115,20 +96,8 @@ def importance_weights(log_ratio: FloatArray, name: str) -> FloatArray:
 
 def possible(log_prob: FloatArray, name: str) -> FloatArray:
     """Return the log-probabilities of rankings that were shown, under the policy of argument ``name``."""
-    if log_prob.min(initial=0.0) == -np.inf:
-        raise ValueError(f"{name} must give every ranking of the log a probability above 0")
+    require(log_prob.min(initial=0.0) > -np.inf, f"{name} must give every ranking of the log a probability above 0")
     return log_prob
-
-
-def whole_rankings(lengths: IntArray, shown: NDArray[np.bool_], wanted: IntArray) -> None:
-    """Check that no ranking shown ends before the rank wanted of its query; lengths and shown: (n_queries, n_rows)."""
-    short = shown & (lengths < wanted[:, np.newaxis])
-    if short.any():
-        query, row = (int(i) for i in np.argwhere(short)[0])
-        raise ValueError(
-            f"rankings must not end early here, got {lengths[query, row]} items in place of {wanted[query]} at "
-            f"(query {query}, sample {row})"
-        )
 
 
 def reward_baseline(values: Any, shape: tuple[int, int], per_ranking: bool) -> FloatArray | None:
@@ -145,8 +114,8 @@ def reward_baseline(values: Any, shape: tuple[int, int], per_ranking: bool) -> F
         return within_limits(array.reshape(shape), "baseline")
     if array.shape == shape[:1]:
         return within_limits(array[:, np.newaxis], "baseline")
-    each = f", one of each query, {shape[:1]}" + (f", or one of each ranking, {shape}" if per_ranking else "")
-    raise ValueError(f"baseline must be True, False, a number{each}, got shape {array.shape}")
+    choices = f", one of each query, {shape[:1]}" + (f", or one of each ranking, {shape}" if per_ranking else "")
+    raise ValueError(f"baseline must be True, False, a number{choices}, got shape {array.shape}")
 
 
 def rewards_of_block(values: Any, shape: tuple[int, int], batch: bool) -> FloatArray:
@@ -154,7 +123,7 @@ def rewards_of_block(values: Any, shape: tuple[int, int], batch: bool) -> FloatA
 
     Those of a query may be small in one block and not in the next, so that the caller looks at their lower limit.
     """
-    rewards = one_per_ranking(values, "reward(rankings)", shape, batch, limited=False)
+    rewards = like_rankings(values, "reward(rankings)", shape, batch, limited=False)
     within(rewards.reshape(-1), "reward(rankings)", -LARGEST_MAGNITUDE, LARGEST_MAGNITUDE)
     return rewards
 

@@ -55,12 +55,15 @@ def count(value: Any, name: str, lowest: int, highest: int = LARGEST_COUNT) -> i
 
 def ranks_that_count(cutoff: Any) -> int | None:
     """Return a cutoff, None or an integer of at least 0."""
-    if cutoff is not None and np.ndim(cutoff) > 0:
-        raise TypeError(
-            f"cutoff must be None or an integer, got an array of shape {np.shape(cutoff)}: rank weights are taken by "
-            "dcg and ndcg only"
-        )
+    if isinstance(cutoff, (np.ndarray, Sequence)):
+        given = f"{shown(cutoff)}: rank weights are taken by dcg and ndcg only"
+        raise TypeError(f"cutoff must be None or an integer, got {given}")
     return None if cutoff is None else count(cutoff, "cutoff", 0)
+
+
+def ranks_of_lists(cutoff: Any, longest: int) -> int:
+    """Return a cutoff, or the length of the longest list in place of None or of a number beyond it."""
+    return longest if cutoff is None else min(count(cutoff, "cutoff", 0), longest)
 
 
 def integer(value: Any, name: str, expected: str = "an integer") -> int:

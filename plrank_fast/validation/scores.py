@@ -7,11 +7,11 @@ import warnings
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from plrank_fast.validation.array_types import FloatArray, IntArray
-from plrank_fast.validation.arrays import as_array, real_array, within_limits
-from plrank_fast.validation.checks import excluded
+from plrank_fast.validation.arrays import real_array, within_limits
+from plrank_fast.validation.checks import excluded, require
 
 FEWEST_TO_JUDGE = 12  # numbers, before their looks say what they are
 LARGEST_GAIN_TO_JUDGE = 31.0  # of grades up to 5
@@ -98,24 +98,10 @@ def warn(message: str) -> None:
 
 def shape_of_scores(shape: tuple[int, ...], offsets: Any, mask: Any) -> None:
     """Check the shape of a network's scores, and that only one argument says where queries end: one that can."""
-    if len(shape) not in (1, 2):
-        raise ValueError(f"scores must have shape (n_docs,), (n_docs, 1) or (n_queries, length), got {shape}")
+    expected = "(n_docs,), (n_docs, 1) or (n_queries, length)"
+    require(len(shape) in (1, 2), f"scores must have shape {expected}, got {shape}")
     if mask is not None:
         excluded(offsets, "offsets", "a mask", "which says where queries end")
-    elif offsets is not None and shape[1:] not in ((), (1,)):
-        raise ValueError(f"scores must have shape (n_docs,) or (n_docs, 1) with offsets, got {shape}")
-
-
-def mask_of_scores(mask: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.bool_]:
-    """Return a mask of the shape of the scores."""
-    places = as_array(mask, "mask")
-    if places.dtype != np.bool_:
-        raise TypeError(f"mask must hold booleans, True where a document stands, got dtype {places.dtype}")
-    return like_scores(places, "mask", shape)
-
-
-def like_scores(array: NDArray[Any], name: str, shape: tuple[int, ...], or_flat: bool = False) -> NDArray[Any]:
-    """Return ``array`` if it has the shape of the scores, or if allowed as many entries in one dimension."""
-    if array.shape != shape and not (or_flat and array.shape == (int(np.prod(shape)),)):
-        raise ValueError(f"{name} must have the shape of scores, {shape}, got {array.shape}")
-    return array
+    elif offsets is not None:
+        is_flat = shape[1:] in ((), (1,))
+        require(is_flat, f"scores must have shape (n_docs,) or (n_docs, 1) with offsets, got {shape}")

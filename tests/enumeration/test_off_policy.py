@@ -253,7 +253,11 @@ ONE = {"propensities": [0.5]}
         (lambda: off_policy.ips(NEW, [[0]], [1.0], **ONE, self_normalized=1), TypeError, "self_normalized must be"),
         (lambda: off_policy.ips(NEW, [[-1]], [1.0], **ONE), ValueError, "number of rankings that are not empty"),
         (lambda: off_policy.ips(NEW, [[0]], [1.0], logging_scores=[1.0]), ValueError, "logging_scores must have one"),
-        (lambda: off_policy.rips(NEW, [[0, 1]], [1.0], **LOGGED), ValueError, "rank_rewards must have the shape of"),
+        (
+            lambda: off_policy.rips(NEW, [[0, 1]], [1.0], **LOGGED),
+            ValueError,
+            "rank_rewards must have one entry per rank,",
+        ),
         (lambda: off_policy.pseudo_inverse(NEW, [[0, -1]], [1.0], **LOGGED), ValueError, "must not end early here"),
         (lambda: off_policy.simulate_clicks([[0]], [2.0], [1.0]), ValueError, "relevance must be from 0 to 1"),
         (lambda: off_policy.simulate_clicks([[0]], [1.0], [2.0]), ValueError, "probabilities of clicks must be from 0"),
