@@ -12,6 +12,7 @@ from plrank_fast import probabilities, sampling, validation
 from plrank_fast._core.runtime import threads as _threads
 from plrank_fast.validation import FloatArray, IntArray, RandomState, RankingArray
 
+OfChoice = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
 ENTRIES_AT_ONCE = 1 << 20  # of the array of rankings and items that an estimate goes through
 
 
@@ -226,8 +227,9 @@ class PlackettLuce:
         """Estimate the entropy of the first ``cutoff`` ranks of each query, in nats.
 
         The entropy of a ranking is the expected sum, over its ranks, of the entropy of the choice among the items left
-        over. The entropy of each choice is exact, and the items left over come from rankings that are drawn. So the
-        result is exact for a cutoff of 1, and otherwise its error is far below that of the mean of -log pi(y).
+        over. The entropy of each choice is exact. The most probable ranking counts with its own probability, and the
+        rankings that are drawn leave it at some rank: the result is exact for a cutoff of 1, and its relative error
+        falls with how peaked the policy is.
 
         Parameters
         ----------
@@ -241,7 +243,8 @@ class PlackettLuce:
         Returns
         -------
         SampledValue
-            (value, standard_error), both (n_queries,).
+            (value, standard_error), both (n_queries,). Where hardly a ranking remains that was not drawn, the error is
+            the largest that the others can make.
 
         Raises
         ------
@@ -253,8 +256,9 @@ class PlackettLuce:
         O(N D K).
         """
         return self._mean_over_choices(
-            lambda p, log_p, _: -_times(p, log_p).sum(axis=1), self.scores, cutoff, n_samples, rng
-        )
+            lambda p, log_p, _: -_times(p, log_p).sum(axis=1), _most_entropies_differ, self.scores, cutoff,
+            n_samples, rng,
+        )  # fmt: skip
 
     def kl(
         self, other: PlackettLuce, cutoff: int | None = None, *, n_samples: int = 1000, rng: RandomState = None
@@ -285,49 +289,77 @@ class PlackettLuce:
         validation.same_offsets(other.offsets, "other", self.offsets)
         return self._mean_over_choices(
             lambda p, log_p, log_q: _times(p, log_p - log_q).sum(axis=1),
-            other.scores,
-            cutoff,
-            n_samples,
+            _most_divergences_differ, other.scores, cutoff, n_samples,
             rng,
-        )
+        )  # fmt: skip
 
     def _ranks(self, cutoff: int | None) -> int:
         return validation.ranks_of_lists(cutoff, validation.longest_list(self.offsets))
 
     def _mean_over_choices(
         self,
-        of_choice: Callable[[FloatArray, FloatArray, FloatArray], FloatArray],
+        of_choice: OfChoice,
+        most: Callable[[FloatArray, FloatArray, int], float],
         other_scores: FloatArray,
         cutoff: int | None,
         n_samples: int,
         rng: RandomState,
     ) -> SampledValue:
-        """Expected sum over ranks of what ``of_choice`` says of the chances of the items left over, here and there."""
+        """Expected sum over ranks of what ``of_choice`` says of the chances of the items left over, here and there.
+
+        The mode is taken by itself, with its probability, and the mean is over rankings that leave it at some rank.
+        ``most`` bounds by how much the sums of two rankings differ.
+        """
         ranks = self._ranks(cutoff)
         n_samples = validation.count(n_samples, "n_samples", 2)
-        stream = validation.seed_sequence(rng)
+        seeds = validation.seed_sequence(rng).spawn(3)
         value, error = np.zeros(self.n_queries), np.zeros(self.n_queries)
         threads = _threads.resolve_threads(self.n_threads)
         for query in np.flatnonzero(np.diff(self.offsets) > 1).tolist():
             part = slice(self.offsets[query], self.offsets[query + 1])
-            scores = self.scores[part]
-            drawn = sampling.sample_rankings(
-                scores, n_samples, max(ranks - 1, 0), rng=stream, n_threads=threads, first_query=query
-            )
-            # rankings without a rank leave the same to choose from, and one of them will do
-            rows = drawn if drawn.shape[1] else drawn[:1]
-            at_once, n_ranks = max(1, ENTRIES_AT_ONCE // scores.size), min(ranks, scores.size)
+            scores, others = self.scores[part], other_scores[part]
+            n_ranks = min(ranks, scores.size)
+            if n_ranks == 0:
+                continue
+            mode = np.argsort(-scores, kind="stable").astype(np.int32)
+            leaving = _chances_to_leave(scores[mode], n_ranks - 1)
+            at_mode = _sums_over_choices(of_choice, scores, others, mode[np.newaxis, : n_ranks - 1], n_ranks)[0]
+            left = leaving.sum()
+            if left == 0.0:
+                value[query] = at_mode
+                continue
+            drawn = [
+                sampling.sample_rankings(scores, n_samples, n_ranks, rng=seed, n_threads=threads, first_query=query)
+                for seed in seeds[:2]
+            ]
+            uniform = np.random.default_rng([*seeds[2].generate_state(4), query]).random(n_samples)
+            rank = np.minimum(np.searchsorted(np.cumsum(leaving) / left, uniform, side="right"), n_ranks - 2)
+            rows, at_once = _leaving_mode(mode, rank, drawn[0], drawn[1]), max(1, ENTRIES_AT_ONCE // scores.size)
             sums = np.concatenate([
-                _sums_over_choices(of_choice, scores, other_scores[part], rows[i : i + at_once], n_ranks)
-                for i in range(0, len(rows), at_once)
+                _sums_over_choices(of_choice, scores, others, rows[i : i + at_once], n_ranks)
+                for i in range(0, n_samples, at_once)
             ])  # fmt: skip
-            value[query] = sums.mean()
-            error[query] = sums.std(ddof=1) / np.sqrt(sums.size) if sums.size > 1 else 0.0
-        return SampledValue(value, error)
+            value[query], error[query] = _mean_of_draws(
+                sums - at_mode, rows, scores, left, most(scores, others, n_ranks)
+            )
+            value[query] += at_mode
+        return SampledValue(validation.representable(value, "scores"), error)
+
+
+def _most_entropies_differ(scores: FloatArray, _: FloatArray, n_ranks: int) -> float:
+    """By how much sums over ranks may differ: a choice has from log(items) less the spread of scores to log(items)."""
+    items = np.arange(scores.size, scores.size - n_ranks, -1)
+    return float(np.minimum(np.log(items), np.ptp(scores)).sum())
+
+
+def _most_divergences_differ(scores: FloatArray, others: FloatArray, n_ranks: int) -> float:
+    """By how much sums over ranks may differ: a choice has from 0 to the least of two bounds of log p - log q."""
+    items = np.arange(scores.size, scores.size - n_ranks, -1)
+    return float(np.minimum(np.log(items) + np.ptp(others), np.ptp(scores - others)).sum())
 
 
 def _sums_over_choices(
-    of_choice: Callable[[FloatArray, FloatArray, FloatArray], FloatArray],
+    of_choice: OfChoice,
     scores: FloatArray,
     other_scores: FloatArray,
     rankings: RankingArray,
@@ -342,8 +374,55 @@ def _sums_over_choices(
             left[rows, rankings[:, k - 1]] = False
         log_p, log_q = (_log_chances(f, left) for f in (scores, other_scores))
         p = np.where(left, np.exp(log_p), 0.0)
-        total += of_choice(p, log_p, log_q)
+        with np.errstate(invalid="ignore", over="ignore"):  # where p is 0, or the result beyond the largest double
+            total += of_choice(p, log_p, log_q)
     return total
+
+
+def _mean_of_draws(
+    values: FloatArray, rows: RankingArray, scores: FloatArray, total: float, most: float
+) -> tuple[float, float]:
+    """Sum of chances times values over rankings with the chance ``total``, of which ``rows`` are drawn, and its error.
+
+    Where hardly a ranking remains that was not drawn, its chance says more than the deviation of those that were: each
+    counts once, with its own chance, and the error is what the others can make at ``most``.
+    """
+    distinct, first = np.unique(rows, axis=0, return_index=True)
+    chances = np.exp(sampling.ranking_log_prob(scores, distinct))
+    unseen = max(total - float(chances.sum()), 1e-15 * total)
+    error = total * float(values.std(ddof=1)) / np.sqrt(values.size)
+    if np.ptp(values) > 0.0 and unseen * most > max(error, total * most / values.size):
+        return total * float(values.mean()), error
+    return float(chances @ values[first]) + unseen * float(values.mean()), unseen * most
+
+
+def _chances_to_leave(scores: FloatArray, n_ranks: int) -> FloatArray:
+    """Chance that a ranking is the mode above rank k and not at k, (n_ranks,); scores descend."""
+    with np.errstate(over="ignore"):
+        ahead = np.exp(np.diff(scores))  # weight of each item, in units of the one before it
+    odds, after = np.zeros(n_ranks), 1.0
+    for k in range(scores.size - 2, -1, -1):
+        if k < n_ranks:
+            odds[k] = ahead[k] * after
+        after = 1.0 + ahead[k] * after
+    stays = 1.0 / (1.0 + odds)
+    chances: FloatArray = np.cumprod(np.concatenate([[1.0], stays[:-1]]))[:n_ranks] * (odds * stays)
+    return chances
+
+
+def _leaving_mode(mode: RankingArray, rank: IntArray, first: RankingArray, rest: RankingArray) -> RankingArray:
+    """Rankings that are the mode above ``rank`` (N,) and another there, (N, K - 1), from two of K ranks each.
+
+    Of a Plackett-Luce ranking the order of some of its items is a Plackett-Luce ranking of these.
+    """
+    place = np.empty(mode.size, dtype=np.int64)
+    place[mode] = np.arange(mode.size)
+    rows, columns, rank = np.arange(rank.size), np.arange(first.shape[1] - 1), rank[:, np.newaxis]
+    other = first[rows, np.argmax(place[first] > rank, axis=1)][:, np.newaxis]
+    left_over = (place[rest] >= rank) & (rest != other)
+    below = np.take_along_axis(rest, np.argsort(~left_over, axis=1, kind="stable"), axis=1)
+    below = np.take_along_axis(below, np.maximum(columns - rank - 1, 0), axis=1)
+    return np.where(columns < rank, mode[columns], np.where(columns == rank, other, below))
 
 
 def _times(p: FloatArray, log_q: FloatArray) -> FloatArray:
@@ -353,8 +432,9 @@ def _times(p: FloatArray, log_q: FloatArray) -> FloatArray:
 
 def _log_chances(scores: FloatArray, left: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> FloatArray:
     """Log of the chance of each item left over in a row to come next; 0 for the others."""
-    highest = np.where(left, scores, -np.inf).max(axis=1, keepdims=True)
+    highest = np.where(left, scores, -np.inf).argmax(axis=1)[:, np.newaxis]
     with np.errstate(over="ignore"):  # beyond the largest double: the chance is 0 either way
-        shifted = np.where(left, scores - highest, -np.inf)
-    total = np.log(np.exp(shifted).sum(axis=1, keepdims=True))
-    return np.where(left, shifted - total, 0.0)
+        shifted = np.where(left, scores - scores[highest], -np.inf)
+    weights = np.exp(shifted)
+    np.put_along_axis(weights, highest, 0.0, axis=1)  # so that near-certain choices keep their digits
+    return np.where(left, shifted - np.log1p(weights.sum(axis=1, keepdims=True)), 0.0)

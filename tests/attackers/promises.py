@@ -168,8 +168,8 @@ def given_rankings(problem: Problem, *, finer: bool = False) -> Ratios:
     ratios["policy_gradient of rewards"] = of_terms(got, best, problem.exponents[0])
     logs = plr.ranking_log_prob(scores, rankings, n_threads=1)
     for got, ranking in zip(logs, rankings, strict=True):
-        total, absolute = ranking_oracle.log_prob(scores, ranking)
-        worst = ratio(float(abs(got - total)), float(OF_TERMS * (absolute + problem.cutoff)))
+        total, _ = ranking_oracle.log_prob(scores, ranking)
+        worst = ratio(float(abs(got - total)), float(OF_TERMS * abs(total) + LEAST))
         ratios["ranking_log_prob"] = max(ratios.get("ranking_log_prob", 0.0), worst)
     return ratios
 

@@ -24,15 +24,19 @@ def shares(scores: np.ndarray, ranking: np.ndarray) -> np.ndarray:
 
 
 def log_prob(scores: np.ndarray, ranking: np.ndarray) -> Pair:
-    """Log-probability of a ranking."""
+    """Log-probability of a ranking, itself and as the sum of its terms."""
     left_over = np.ones(scores.size, bool)
     total, absolute = np.longdouble(0), np.longdouble(0)
     for item in ranking:
         others = scores[left_over].astype(np.longdouble)
         distance = np.longdouble(scores[item]) - others.max()
         rest = np.log(np.exp(others - others.max()).sum())
-        total, absolute = total + distance - rest, absolute + abs(distance) + rest
         left_over[item] = False
+        if distance > -10_000:  # near-certain choices are told from certain ones
+            total -= np.log1p(np.exp(scores[left_over].astype(np.longdouble) - scores[item]).sum())
+        else:
+            total += distance - rest
+        absolute += abs(distance) + rest
     return total, absolute
 
 

@@ -1,10 +1,10 @@
 """Metrics of given scores and rankings: the deterministic ranking of each query, DCG of it, log-probabilities."""
 
-from libc.math cimport INFINITY, log
+from libc.math cimport INFINITY, log, log1p
 
 from plrank_fast._core.random.selection cimport select_smallest, sort_pairs
 from plrank_fast._core.ranking.remaining cimport (
-    Remaining, analyse_ranking, prepare_remaining, ranks_placed, remaining_workspace,
+    Remaining, analyse_ranking, prepare_remaining, ranks_placed, remaining_workspace, unit_ratio, weight_in_unit,
 )
 from plrank_fast._core.runtime.batch cimport Batch, batch_of, longest_query, run_batch
 from plrank_fast._core.runtime.lone_query cimport NOT_TAKEN, LoneQuery, plain_count, plain_real, plain_threads
@@ -254,15 +254,21 @@ cdef ranked_metric metric_of_kind(int kind) noexcept nogil:
     return success_of
 
 
+cdef double LEAST_WEIGHT = 1e-290  # that all other items' weights, each at most 1, may be divided by
+
+
 cdef void log_prob_of_query(
     const double *scores, intp_t n_items, intp_t cutoff, const int32_t *rankings, intp_t n_rankings, intp_t stride,
     char *workspace, double *log_prob
 ) noexcept nogil:
-    """log of the product over ranks of w_{y_k} / S_k, each ratio in its rank's own unit; a ranking may end with -1."""
+    """log of the product over ranks of w_{y_k} / S_k, each ratio in its rank's own unit; a ranking may end with -1.
+
+    As -log(1 + S_{k+1} / w_{y_k}), so that near-certain choices keep their digits, unless w is nothing in that unit.
+    """
     cdef Remaining remaining
-    cdef intp_t i, k
+    cdef intp_t i, k, unit, next_unit
     cdef const int32_t *ranking
-    cdef double total, unit_score
+    cdef double total, weight, left_over
     prepare_remaining(&remaining, scores, n_items, cutoff, workspace)
     for i in range(n_rankings):
         ranking = rankings + i * stride
@@ -270,8 +276,15 @@ cdef void log_prob_of_query(
         analyse_ranking(&remaining, ranking)
         total = 0.0
         for k in range(remaining.cutoff):
-            unit_score = scores[remaining.leading[remaining.unit_position[k] if remaining.wide else 0]]
-            total += (scores[ranking[k]] - unit_score) - log(remaining.sums[k])
+            unit, next_unit = remaining.unit_position[k], remaining.unit_position[k + 1]
+            weight = weight_in_unit(&remaining, ranking[k], unit)
+            if weight < LEAST_WEIGHT:
+                total += (scores[ranking[k]] - scores[remaining.leading[unit]]) - log(remaining.sums[k])
+                continue
+            left_over = remaining.sums[k + 1]
+            if next_unit < remaining.n_leading:
+                left_over *= unit_ratio(&remaining, next_unit, unit)
+            total -= log1p(left_over / weight)
         log_prob[i] = total
 
 
