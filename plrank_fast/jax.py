@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from plrank_fast import validation
-from plrank_fast._shared.expected_loss import GAINS, REDUCTIONS, loss_batch
+from plrank_fast._shared.expected_loss import GAINS, REDUCTIONS, expected_loss
 from plrank_fast._shared.extras import import_extra
 from plrank_fast._shared.layouts import count_queries
 from plrank_fast.sampling import ranking_log_prob as _ranking_log_prob
@@ -191,12 +191,9 @@ def _evaluate(scores: Any, arrays: dict[str, Any], static: dict[str, Any]) -> An
 def _loss_on_host(
     scores: NDArray[Any], arrays: dict[str, NDArray[Any]], static: dict[str, Any]
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    options = dict(static)
-    evaluation = {name: options.pop(name) for name in ("n_samples", "rtol", "n_threads")}
-    options |= {name: arrays.get(name) for name in OPTIONAL}
-    batch = loss_batch(scores.shape, np.asarray(arrays["relevance"], dtype=np.float64), **options)
-    words, first_query = arrays["seed"].tolist(), int(arrays["first_query"])
-    return batch.evaluate(scores, rng=np.random.SeedSequence(words), first_query=first_query, **evaluation)
+    relevance, first_query = np.asarray(arrays["relevance"], dtype=np.float64), int(arrays["first_query"])
+    options = {name: arrays.get(name) for name in OPTIONAL} | static
+    return expected_loss(scores, relevance, words=arrays["seed"].tolist, first_query=first_query, **options)
 
 
 def ranking_log_prob(scores: Any, rankings: Any) -> Any:

@@ -39,7 +39,8 @@ def dcg_weights(cutoff: int) -> FloatArray:
 
 def dcg_weights_of_lists(cutoff: int | None, offsets: IntArray) -> FloatArray:
     """Rank weights of DCG at a cutoff (None: all ranks), of no more ranks than the longest list has."""
-    return dcg_weights(validation.ranks_of_lists(cutoff, validation.longest_list(offsets)))
+    ranks = validation.ranks_of_lists(cutoff, validation.longest_list(offsets))
+    return DISCOUNTS[:ranks] if ranks <= DISCOUNTS.size else dcg_weights(ranks)
 
 
 DISCOUNTS = dcg_weights(4096)  # of the lists that come one by one

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from plrank_fast import validation
-from plrank_fast._shared.expected_loss import GAINS, REDUCTIONS, loss_batch
+from plrank_fast._shared.expected_loss import GAINS, REDUCTIONS, expected_loss
 from plrank_fast._shared.extras import import_extra
 from plrank_fast._shared.layouts import count_queries
 from plrank_fast.sampling import ranking_log_prob, ranking_log_prob_vjp, sample_rankings
@@ -22,6 +22,7 @@ from plrank_fast.value_and_gradient import EXACT, METHODS
 torch = import_extra("torch", "torch")
 constraints = import_extra("torch.distributions.constraints", "torch")
 
+_transformed = getattr(torch._C, "_are_functorch_transforms_active", lambda: True)
 PLAIN = torch.Tensor, torch.nn.Parameter  # not the types that stand for tensors in tracing
 
 
@@ -51,10 +52,9 @@ def _on_host(tensor: Any) -> Any:
     """NumPy array of a tensor's values, in a dtype that holds them exactly; other things are left as they are."""
     if not hasattr(tensor, "is_cuda"):
         return tensor
-    tensor = tensor.detach()
     if tensor.is_cuda:
         pinned = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
-        pinned.copy_(tensor, non_blocking=True)
+        pinned.copy_(tensor.detach(), non_blocking=True)
         torch.cuda.current_stream(tensor.device).synchronize()
         tensor = pinned
     if tensor.dtype == torch.bfloat16:
@@ -101,20 +101,17 @@ def _is_plain(tensor: Any) -> bool:
 
 
 def _loss_and_gradient(
-    scores: Any, relevance: Any, offsets: Any, mask: Any, weight: Any, rank_weights: Any, seed: Any,
+    scores: Any, relevance: Any, offsets: Any, mask: Any, weight: Any, rank_weights: Any, rng: Any,
     cutoff: int | None, gain: str, normalize: bool, reduction: str, method: str,
     n_samples: int | None, rtol: float, n_threads: int | None, first_query: int,
 ) -> tuple[Any, Any]:  # fmt: skip
     """Loss, of each query or reduced, and the gradient of its sum by the scores."""
-    batch = loss_batch(
-        tuple(scores.shape), _on_host(relevance), offsets=_on_host(offsets), mask=_on_host(mask),
-        weight=_on_host(weight), cutoff=cutoff, rank_weights=_on_host(rank_weights), gain=gain, normalize=normalize,
-        reduction=reduction, method=method,
+    values, gradient = expected_loss(
+        _on_host(scores), _on_host(relevance), offsets=_on_host(offsets), mask=_on_host(mask), weight=_on_host(weight),
+        cutoff=cutoff, rank_weights=_on_host(rank_weights), gain=gain, normalize=normalize, reduction=reduction,
+        method=method, words=lambda: _seed(rng).tolist(), n_samples=n_samples, rtol=rtol, n_threads=n_threads,
+        first_query=first_query,
     )  # fmt: skip
-    rng = None if seed is None else np.random.SeedSequence(seed.tolist())
-    values, gradient = batch.evaluate(
-        _on_host(scores), n_samples=n_samples, rtol=rtol, rng=rng, n_threads=n_threads, first_query=first_query
-    )
     loss = values if reduction == "none" else np.asarray(values.sum())
     return _on_device(loss, scores, scores.dtype), _on_device(gradient, scores, _dtype_of_gradient(scores))
 
@@ -144,20 +141,20 @@ class _Loss(torch.autograd.Function):  # type: ignore[name-defined, misc]
 
     @staticmethod
     def backward(ctx: Any, upstream: Any, _: Any) -> Any:
+        others = (None,) * (len(ctx.needs_input_grad) - 1)
         if upstream is None:
-            return (None,) * len(ctx.needs_input_grad)
+            return None, *others
         gradient, scores, offsets = ctx.saved_tensors
-        with torch.no_grad():
-            of_docs = upstream
-            if upstream.numel() != 1 and offsets is None:
-                of_docs = upstream.unsqueeze(-1)
-            elif upstream.numel() != 1:
-                sizes = offsets.diff().to(upstream.device)
-                of_docs = upstream.repeat_interleave(sizes, output_size=gradient.numel()).reshape(gradient.shape)
-            gradient = gradient * of_docs
+        of_docs = upstream
+        if upstream.numel() != 1 and offsets is None:
+            of_docs = upstream.unsqueeze(-1)
+        elif upstream.numel() != 1:
+            sizes = offsets.diff().to(upstream.device)
+            of_docs = upstream.repeat_interleave(sizes, output_size=gradient.numel()).reshape(gradient.shape)
+        gradient = gradient * of_docs
         if torch.is_grad_enabled():  # create_graph=True: a gradient that was a constant would be silently wrong
             gradient = _OnceDifferentiable.apply(gradient, "plackett_luce_loss", scores, upstream)
-        return gradient.to(scores.dtype), *[None] * (len(ctx.needs_input_grad) - 1)
+        return gradient.to(scores.dtype), *others
 
     vmap = staticmethod(_one_by_one(lambda *inputs: _Loss.apply(*inputs)))
 
@@ -224,22 +221,21 @@ def plackett_luce_loss(
     (-0.5, tensor([-0.2500,  0.2500], dtype=torch.float64))
     """
     _floating(scores)
-    validation.choice(reduction, "reduction", REDUCTIONS)
-    seed = _seed(rng, validation.choice(method, "method", METHODS))
     if scores.is_nested:
         scores, relevance, offsets = _flattened(scores, relevance, offsets, mask)
         mask = None
     elif offsets is not None and not isinstance(offsets, torch.Tensor):
         offsets = torch.from_numpy(validation.integer_array(offsets, "offsets"))
-    data = relevance, offsets, mask, weight, rank_weights
-    for name, value in zip(("relevance", "offsets", "mask", "weight", "rank_weights"), data, strict=True):
-        differentiated = isinstance(value, torch.Tensor) and value.requires_grad
-        validation.constant(differentiated, name, "require a gradient", f"{name}.detach()")
+    data = {"relevance": relevance, "offsets": offsets, "mask": mask, "weight": weight, "rank_weights": rank_weights}
+    for name, value in data.items():
+        validation.constant(getattr(value, "requires_grad", False), name, "require a gradient", f"{name}.detach()")
     options = cutoff, gain, normalize, reduction, method, n_samples, rtol, n_threads, first_query
     if _is_plain(scores):
-        return _Loss.apply(scores, *data, seed, *options)[0]
-    tensors = [value if value is None else torch.as_tensor(value) for value in data]
-    return _loss(scores, *tensors, seed, *options)[0]
+        # for a short list a quarter of the time is the preparation of transformations, which most calls are not part of
+        apply = _Loss.apply if _transformed() else super(torch.autograd.Function, _Loss).apply
+        return apply(scores, *data.values(), rng, *options)[0]
+    tensors = [value if value is None else torch.as_tensor(value) for value in data.values()]
+    return _loss(scores, *tensors, None if method in ("exact", EXACT) else _seed(rng), *options)[0]
 
 
 def _floating(scores: Any) -> Any:
@@ -262,10 +258,10 @@ def _flattened(scores: Any, relevance: Any, offsets: Any, mask: Any) -> tuple[An
     return scores.values(), relevance, scores.offsets()
 
 
-def _seed(rng: Any, method: str) -> Any:
-    """Words of the seed of sampled methods; None for the exact one, which draws nothing."""
-    if method in ("exact", EXACT):
-        return None
+def _seed(rng: Any) -> Any:
+    """Tensor of the words of a seed, drawn unless it is one."""
+    if isinstance(rng, torch.Tensor):
+        return rng
     if rng is None or isinstance(rng, torch.Generator):
         device = "cpu" if rng is None else rng.device
         return torch.randint(2**63 - 1, (2,), generator=rng, device=device)
@@ -568,7 +564,7 @@ class PlackettLuce(torch.distributions.Distribution):  # type: ignore[name-defin
         rows = self.scores.detach().reshape(self._batch_shape.numel(), self.scores.shape[-1])
         if shape.numel() == 0 or self.scores.is_meta:
             return torch.zeros(shape, dtype=torch.int64, device=self.scores.device)
-        rng = np.random.SeedSequence(_seed(None, "sample").tolist())
+        rng = np.random.SeedSequence(_seed(None).tolist())
         rankings = sample_rankings(_on_host(rows).reshape(-1), n_samples, self.cutoff, offsets=_rows(rows), rng=rng)
         return torch.from_numpy(rankings.astype(np.int64)).movedim(0, 1).reshape(shape).to(self.scores.device)
 

@@ -93,6 +93,13 @@ def value_and_gradient(
     >>> plr.value_and_gradient([0.0, 0.0], [1, 0], [1.0], method="exact")
     (array([0.5]), array([ 0.25, -0.25]))
     """
+    plain = type(method) is str and type(first_query) is int and offsets is n_samples is rng is None
+    if plain and method in ("exact", EXACT) and first_query == 0:
+        lone = _exact.lone_value_and_gradient(
+            scores, relevance, rank_weights, rtol, validation.SMALLEST_TOLERANCE, n_threads
+        )
+        if lone is not None:
+            return lone
     scores_ = validation.real_array(scores, "scores")
     offsets_ = validation.query_offsets(offsets, scores_.size)
     relevance_ = validation.of_documents(relevance, "relevance", scores_, offsets_)

@@ -8,12 +8,12 @@ form in which they stand here.
 from __future__ import annotations
 
 import time
+from functools import lru_cache
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from plrank_fast import gradients, rank_weights, validation
-from plrank_fast.validation import FloatArray
+from plrank_fast import gradients, rank_weights
+from plrank_fast.validation import FloatArray, IntArray
 
 LENGTHS = (8, 24, 120, 316, 1000, 10_000)
 CUTOFFS = (1, 5, 10, 25, 50, 100)
@@ -40,7 +40,7 @@ NANOSECONDS = {
 WORTH_OF_EXACTNESS = 8.0
 
 
-def nanoseconds(method: str, lengths: FloatArray, cutoff: int) -> FloatArray:
+def nanoseconds(method: str, lengths: IntArray, cutoff: int) -> FloatArray:
     """Cost per query, (n_queries,), interpolated linearly in the logarithms of length, cutoff and cost."""
     table = np.log(np.asarray(NANOSECONDS[method], dtype=np.float64))
     known = np.log(np.asarray(LENGTHS, dtype=np.float64))
@@ -52,12 +52,12 @@ def nanoseconds(method: str, lengths: FloatArray, cutoff: int) -> FloatArray:
     return lengths * np.exp(per_document)
 
 
-def choose_method(offsets: ArrayLike, cutoff: int) -> str:
+def choose_method(offsets: IntArray, cutoff: int) -> str:
     """Choose between ``pl_rank_exact`` and one sample of ``pl_rank_cmc`` for training on these queries.
 
     Parameters
     ----------
-    offsets : array_like of int, shape (n_queries + 1,)
+    offsets : ndarray of int64, shape (n_queries + 1,)
         Where each query's documents start.
     cutoff : int
         Number of rank weights, K.
@@ -73,11 +73,20 @@ def choose_method(offsets: ArrayLike, cutoff: int) -> str:
     >>> choose_method([0, 20, 45], cutoff=10)
     'pl_rank_exact'
     """
-    array = validation.integer_array(offsets, "offsets")
-    lengths = np.diff(validation.query_offsets(array, int(array[-1]) if array.size else 0)).astype(np.float64)
-    cutoff = validation.count(cutoff, "cutoff", 0)
+    if len(offsets) == 2:
+        return _choose_for_one(int(offsets[1]), cutoff)
+    return _choose(np.diff(offsets), cutoff)
+
+
+def _choose(lengths: IntArray, cutoff: int) -> str:
     exact, sampled = (nanoseconds(method, lengths, cutoff).sum() for method in ("pl_rank_exact", "pl_rank_cmc"))
     return "pl_rank_exact" if exact <= WORTH_OF_EXACTNESS * sampled else "pl_rank_cmc"
+
+
+@lru_cache(maxsize=4096)
+def _choose_for_one(length: int, cutoff: int) -> str:
+    """Choose for a single query, of which a loop calls with the same lengths again and again."""
+    return _choose(np.array([length]), cutoff)
 
 
 def measure(method: str, length: int, cutoff: int, seconds: float = 0.1) -> float:

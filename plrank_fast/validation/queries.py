@@ -41,7 +41,7 @@ def query_offsets(offsets: ArrayLike | None, n_docs: int) -> IntArray:
 
 def longest_list(offsets: IntArray) -> int:
     """Documents of the longest query; np.diff would take as long as a metric of a short list does."""
-    return int((offsets[1:] - offsets[:-1]).max(initial=0))
+    return int(offsets[1] if offsets.size == 2 else (offsets[1:] - offsets[:-1]).max(initial=0))
 
 
 def list_lengths(sizes: ArrayLike, name: str) -> IntArray:

@@ -38,11 +38,12 @@ def test_choice():
     assert choose_method([0], 10) == "pl_rank_exact"
 
 
-def test_bad_arguments():
-    with pytest.raises(ValueError, match="offsets"):
-        choose_method([1, 2], 10)
-    with pytest.raises(ValueError, match="cutoff"):
-        choose_method([0, 2], -1)
+def test_a_single_query_is_chosen_for_as_a_batch_of_it():
+    """Mutant: the choice kept for the length alone, whatever the cutoff."""
+    for cutoff in (10, 100, 10):
+        of_two = choose_method(np.array([0, 316, 632]), cutoff)
+        assert choose_method(np.array([0, 316]), cutoff) == of_two
+    assert {choose_method(np.array([0, 316]), cutoff) for cutoff in (10, 100)} == {"pl_rank_exact", "pl_rank_cmc"}
 
 
 def test_rounds(monkeypatch):

@@ -25,6 +25,7 @@ from plrank_fast._core.sampling import samplers
 
 NEIGHBOURS = [
     (sampled, "lone_estimate"), (exact, "lone_solution"), (exact, "lone_rank_probabilities"), (exact, "lone_exposure"),
+    (exact, "lone_value_and_gradient"),
     (stochastic_rank_module, "lone_stochastic_rank"), (compiled_losses, "lone_loss"), (metrics, "lone_dcg"),
     (metrics, "lone_metric"), (samplers, "lone_rankings"),
 ]  # fmt: skip
@@ -50,6 +51,8 @@ class Problem:
         if function in (plr.policy_gradient,):
             needed = ["scores", "relevance", "rank_weights"]
         given = {name: getattr(self, name) for name in needed}
+        if function is plr.value_and_gradient:
+            return given | {"method": "exact"}
         if "n_samples" in parameters:
             given["n_samples"] = self.n_samples
         if "rng" in parameters and function is not losses.list_mle:
@@ -61,7 +64,7 @@ SAMPLED = [
     "pl_rank_1", "pl_rank_2", "pl_rank_3", "pl_rank_cmc", "policy_gradient", "placement_policy_gradient",
     "stochastic_rank", "sample_rankings",
 ]  # fmt: skip
-EXACT = ["pl_rank_exact", "expected_metric", "rank_probabilities", "exposure", "exposure_vjp"]
+EXACT = ["pl_rank_exact", "expected_metric", "rank_probabilities", "exposure", "exposure_vjp", "value_and_gradient"]
 METRICS = [
     "dcg", "ndcg", "precision", "recall", "average_precision", "reciprocal_rank", "mrr", "success", "err", "rbp",
     "average_relevance_position",
@@ -69,7 +72,7 @@ METRICS = [
 FUNCTIONS = {name: getattr(plr, name) for name in SAMPLED + EXACT + METRICS}
 FUNCTIONS |= {f"losses.{name}": getattr(losses, name) for name in losses.__all__}
 # what takes rankings from elsewhere, and objects
-ON_THE_WAY_OF_BATCHES = {"ranking_log_prob", "ranking_log_prob_vjp", "PlackettLuce", "value_and_gradient"}
+ON_THE_WAY_OF_BATCHES = {"ranking_log_prob", "ranking_log_prob_vjp", "PlackettLuce"}
 NOT_OF_EVERY_FUNCTION = {
     "hessian": {"hessian": True}, "ties": {"ties": "average"}, "method": {"method": "sample", "n_samples": 2, "rng": 3},
     "noise": {"noise": "normal"}, "sigma": {"sigma": 0.5}, "cutoff": {"cutoff": 4}, "sampler": {"sampler": "alias"},

@@ -27,6 +27,9 @@ def effort(
 def rank_probabilities_batch(
     scores: NDArray[np.float64], offsets: NDArray[np.int64], n_threads: int, probabilities: NDArray[np.float64]
 ) -> None: ...
+def lone_value_and_gradient(
+    scores: Any, relevance: Any, rank_weights: Any, rtol: Any, smallest_tolerance: float, n_threads: Any
+) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None: ...
 def lone_solution(
     scores: Any,
     relevance: Any,

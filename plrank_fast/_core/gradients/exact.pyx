@@ -296,6 +296,33 @@ def lone_solution(
     return first, query.deliver(n_results * sizeof(double), n_results * sizeof(double), n_results, None)
 
 
+def lone_value_and_gradient(scores, relevance, rank_weights, rtol, double smallest_tolerance, n_threads):
+    """Return both for one short query with plain arguments, or None: see ``runtime/lone_query``."""
+    cdef SolveCall call
+    cdef Batch batch
+    cdef LoneQuery query = LoneQuery.__new__(LoneQuery)
+    if (
+        type(rtol) is not float or not smallest_tolerance <= rtol < 1.0 or not plain_threads(n_threads)
+        or not query.look_at(scores, relevance, rank_weights)
+    ):
+        return None
+    call.rtol = rtol
+    call.noise = Noise(False, 1.0)
+    batch = query.batch()
+    describe_solving(&batch, &call, query.n_items, query.n_ranks)
+    if not query.copy(&batch, (1 + query.n_items) * sizeof(double)):
+        return None
+    call.queries = query.queries
+    call.value = <double *>query.results
+    call.gradient = call.value + 1
+    call.hessian = NULL
+    query.run(&batch)
+    return (
+        query.deliver(0, sizeof(double), 1, None),
+        query.deliver(sizeof(double), query.n_items * sizeof(double), query.n_items, None),
+    )
+
+
 def effort(
     const double[::1] scores, const double[::1] relevance, const double[::1] rank_weights, double rtol,
     double[::1] gradient, double[::1] hessian
