@@ -39,7 +39,8 @@ def quality(scores, data):
 
 def network_scores(parts, shape, epochs):
     """Scores of the network at its best epoch on the validation queries."""
-    config = TrainingConfig(batch_queries=max(1, parts["train"].n_queries // STEPS), learning_rate=0.02)
+    steps = max(1, parts["train"].n_queries // STEPS)
+    config = TrainingConfig(batch_queries=steps, learning_rate=0.02, objective="dataset")
     with tempfile.TemporaryDirectory() as folder:
         splits = Splits(parts["train"], parts["vali"], None)
         run = TrainingRun(config, Source(profile=shape), splits, folder, epochs=epochs, checkpoint_seconds=1e9)

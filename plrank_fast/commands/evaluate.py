@@ -65,7 +65,7 @@ def evaluate(arguments: argparse.Namespace) -> int:
         scores, data.labels, data.offsets, cutoff=cutoff, n_threads=arguments.n_threads, empty=empty
     )
     print(f"{data.n_queries} queries, {data.n_docs} documents")
-    print(metrics_table([(data.name, f"epoch {model.epoch}", metrics)], cutoff))
+    print(metrics_table([(data.name, f"epoch {model.epoch}", metrics)], config, cutoff))
     without_relevant = queries_without_relevant(data)
     print(empty_queries(empty, [(data.name, without_relevant, data.n_queries)]))
     if arguments.json:

@@ -8,7 +8,10 @@ from pathlib import Path
 from plrank_fast.data.letor_cache import SUFFIX
 from plrank_fast.training.config import DROP
 
-EMPTY_HELP = "what a query without relevant documents counts in the mean of NDCG over queries ({}); drop: left out"
+EMPTY_HELP = (
+    "what a query without relevant documents counts in the mean of NDCG over queries ({}; trec_eval and scikit-learn "
+    "have 0, LightGBM 1); drop: left out"
+)
 CACHE_HELP = "keep the parsed files in this folder, and read them from there next time (default: parse them each time)"
 MODEL = "model.plrank"  # beside the checkpoint
 

@@ -17,6 +17,7 @@ from plrank_fast._shared.progress_bar import make_bar
 from plrank_fast.commands.options import CACHE_HELP, EMPTY_HELP, MODEL, caches, check_threads, empty_value, some_path
 from plrank_fast.data import PROFILES
 from plrank_fast.training.config import (
+    DATASET,
     DISPARITY,
     INITIALIZATIONS,
     OBJECTIVES,
@@ -88,7 +89,8 @@ def add_train(commands: Any) -> None:
     metric.add_argument(
         "--objective",
         choices=OBJECTIVES,
-        help="NDCG and how it is normalised (default dataset), DCG, or disparity of exposure, to be minimised",
+        help="query, the default: NDCG, the mean over queries; dataset: that of the PL-Rank papers, mean DCG over mean "
+        "ideal DCG; dcg; disparity of exposure, to be minimised",
     )
     metric.add_argument("--empty", type=empty_value, metavar="VALUE|drop", help=EMPTY_HELP.format("default 0"))
     metric.add_argument("--threads", dest="n_threads", type=int, metavar="N", help="of the gradient (default: all)")
@@ -167,12 +169,13 @@ def train(arguments: argparse.Namespace) -> int:
 def _show(bar: Any, run: Any) -> None:
     """Show on the bar how much of the run is done, and the latest metrics on the validation data."""
     latest = run.progress.history[-1]["vali"]
-    ndcg = f"ndcg_{run.config.normalization}"
-    shown = f"NDCG@{run.config.cutoff} {latest[ndcg]:.4f}"
+    shown = f"NDCG@{run.config.cutoff} {latest['ndcg_query']:.4f}"
     if run.config.objective == DISPARITY:
         shown += f", disparity {latest[DISPARITY]:.3g}"
+    elif run.config.normalization == DATASET:
+        shown += f", dataset NDCG {latest['expected_ndcg_dataset']:.4f}"
     else:
-        shown += f", expected {latest['expected_' + ndcg]:.4f}"
+        shown += f", expected {latest['expected_ndcg_query']:.4f}"
     bar.set_description_str(f"epoch {run.progress.epoch}", refresh=False)
     bar.set_postfix_str(shown, refresh=False)
     bar.update(run.share_done - bar.n)

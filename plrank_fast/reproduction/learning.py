@@ -20,7 +20,7 @@ from plrank_fast.data import PROFILES, RankingData, generate, normalize_queries
 from plrank_fast.reproduction import methods
 from plrank_fast.reproduction.cells import Figures, Part
 from plrank_fast.reproduction.letor_folds import load_fold
-from plrank_fast.training.config import DISPARITY, TrainingConfig
+from plrank_fast.training.config import DATASET, DISPARITY, TrainingConfig
 from plrank_fast.training.sources import Source, Splits
 
 LOOKS = 9  # at the test data: untrained, then at times that grow by a half each
@@ -80,6 +80,8 @@ def config_of(cell: Figures, seed: int) -> TrainingConfig:
     changes["samples"] = max(1, method.n_samples)
     if "objective" in cell:
         changes["objective"] = cell["objective"]
+    elif "preset" not in cell:
+        changes["objective"] = DATASET  # the paper's NDCG
     return TrainingConfig.from_preset(cell.get("preset", "default"), **changes)
 
 

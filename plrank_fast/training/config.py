@@ -18,7 +18,8 @@ from plrank_fast.validation import LARGEST_COUNT, count, flag
 
 OPTIMIZERS = ("sgd", "adam")
 INITIALIZATIONS = ("pytorch", "glorot")
-NORMALIZATIONS = ("dataset", "query")
+DATASET = "dataset"
+NORMALIZATIONS = ("query", DATASET)
 DCG, DISPARITY = "dcg", "disparity"
 OBJECTIVES = (*NORMALIZATIONS, DCG, DISPARITY)
 SCHEDULES = ("dynamic", "sigir22")
@@ -64,11 +65,12 @@ class TrainingConfig:
         Rankings per query and gradient. "dynamic", as the SIGIR 2022 paper has it, starts at 10, grows linearly by 90
         every 40 epochs and stops at 1000. "sigir22", as its code has it, does so by steps instead of epochs, but the
         first step of each epoch takes 200 times the square root of the epoch's number from 0, rounded up, at least 1.
-    objective : {"dataset", "query", "dcg", "disparity"}
-        NDCG, normalised by the mean ideal DCG of the training set or by each query's own; DCG itself, which is the
-        first of these with steps longer by that mean; or, to be minimised, the squared disparity of exposure
-        (`plrank_fast.fairness`), with gains over the query's ideal DCG as merit, as a share of what it is at equal
-        scores. Losses bring an objective of their own; for them this is the normalisation of the NDCG that chooses the
+    objective : {"query", "dataset", "dcg", "disparity"}
+        "query" is NDCG, the mean over queries of DCG over the query's ideal DCG. "dataset" is the NDCG of the PL-Rank
+        papers: mean DCG over the mean ideal DCG of the data set, so that queries with many relevant documents count
+        more. "dcg" is DCG itself: the same with steps longer by that mean. "disparity", to be minimised, is the squared
+        disparity of exposure (`plrank_fast.fairness`), with gains over the query's ideal DCG as merit, as a share of
+        its value at equal scores. Losses bring an objective of their own; for them this is the NDCG that chooses the
         best epoch.
     empty : float or "drop"
         What a query without relevant documents counts in the mean of NDCG over queries, as in `plrank_fast.ndcg`, or
@@ -99,7 +101,7 @@ class TrainingConfig:
     method: str = "auto"
     cutoff: int = 10
     samples: int | Literal["dynamic", "sigir22"] = "dynamic"
-    objective: str = "dataset"
+    objective: str = "query"
     empty: float | Literal["drop"] = 0.0
     normalize_features: bool = True
     hidden: tuple[int, ...] = (32, 32)
@@ -138,8 +140,8 @@ class TrainingConfig:
 
     @property
     def normalization(self) -> str:
-        """How NDCG is normalised where it is shown."""
-        return {DISPARITY: "query", DCG: "dataset"}.get(self.objective, self.objective)
+        """How NDCG is normalised in what is optimised."""
+        return {DISPARITY: "query", DCG: DATASET}.get(self.objective, self.objective)
 
     @property
     def chosen_by(self) -> str:

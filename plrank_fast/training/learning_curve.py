@@ -11,7 +11,7 @@ import numpy as np
 
 from plrank_fast._shared.extras import import_extra
 from plrank_fast._shared.files import write_atomically
-from plrank_fast.training.config import TrainingConfig
+from plrank_fast.training.config import DATASET, TrainingConfig
 from plrank_fast.training.loop import ACTIVITIES
 
 
@@ -42,10 +42,10 @@ def draw_learning_curve(path: str | os.PathLike[str], results: Mapping[str, Any]
     curves = {"disparity": ("disparity", "C2")}
     label = "squared disparity of exposure on validation"
     if config["objective"] != "disparity":
-        normalization = TrainingConfig.from_json(config).normalization
-        ndcg = f"ndcg_{normalization}"
-        curves = {ndcg: ("deterministic ranking", "C0"), f"expected_{ndcg}": ("expected", "C1")}
-        label = f"NDCG@{config['cutoff']} on validation, normalised by {normalization}"
+        curves = {"ndcg_query": ("deterministic ranking", "C0"), "expected_ndcg_query": ("expected", "C1")}
+        if TrainingConfig.from_json(config).normalization == DATASET:
+            curves["expected_ndcg_dataset"] = ("expected dataset NDCG", "C2")
+        label = f"NDCG@{config['cutoff']} on validation, mean over queries"
     for metric, (title, style) in curves.items():
         values = [entry["vali"][metric] for entry in history]
         quality.plot(epochs, values, style, label=title, marker="." if len(epochs) < 40 else None)

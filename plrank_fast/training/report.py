@@ -15,8 +15,8 @@ from plrank_fast import __version__
 from plrank_fast._shared.extras import import_extra
 from plrank_fast._shared.files import write_atomically
 from plrank_fast.data import RankingData
-from plrank_fast.training.config import DISPARITY, DROP, TrainingConfig, describe_preset
-from plrank_fast.training.evaluation import METRICS, Metrics
+from plrank_fast.training.config import DATASET, DISPARITY, DROP, TrainingConfig, describe_preset
+from plrank_fast.training.evaluation import Metrics
 from plrank_fast.training.loop import ACTIVITIES, TrainingRun
 from plrank_fast.training.network import ScoringNetwork
 
@@ -122,7 +122,7 @@ def results_table(results: Mapping[str, Any]) -> str:
             f"{results['method']} on {data['name']}: {data['queries']} queries, {data['documents']} documents, "
             f"{results['epochs']} epochs in {results['seconds']:.1f} s",
             "",
-            metrics_table(rows, config["cutoff"]),
+            metrics_table(rows, TrainingConfig.from_json(config), config["cutoff"]),
             empty_queries(
                 config["empty"],
                 [
@@ -146,10 +146,10 @@ def queries_without_relevant(data: RankingData) -> int:
 
 
 def empty_queries(empty: float | str, counts: list[tuple[str, int, int]]) -> str:
-    """Say what queries without relevant documents count in the columns "query", and how many there are."""
+    """Say what NDCG is, what queries without relevant documents count in it, and how many there are."""
     meaning = "left out" if empty == DROP else f"counted as {empty:g}"
     shares = ", ".join(f"{few} of {all_queries} ({title})" for title, few, all_queries in counts)
-    return f"columns query: queries without relevant documents are {meaning}: {shares}"
+    return f"NDCG: mean over queries; those without relevant documents are {meaning}: {shares}"
 
 
 def settings_line(config: TrainingConfig) -> str:
@@ -174,17 +174,20 @@ def time_table(results: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def metrics_table(rows: list[tuple[str, str, Metrics]], cutoff: int) -> str:
-    """Format metrics, one row for each (data, network): both kinds of NDCG, both normalisations, disparity if there."""
+def metrics_table(rows: list[tuple[str, str, Metrics]], config: TrainingConfig, cutoff: int) -> str:
+    """Format metrics, one row for each (data, network): NDCG, and what else the network was trained for."""
+    columns = {"ndcg_query": f"NDCG@{cutoff}", "expected_ndcg_query": "expected"}
+    if config.normalization == DATASET:
+        columns |= {"ndcg_dataset": f"dataset NDCG@{cutoff}", "expected_ndcg_dataset": "expected"}
+    if any(DISPARITY in metrics for _, _, metrics in rows):
+        columns[DISPARITY] = DISPARITY
     left = max(len(first) for first, _, _ in rows)
     right = max(len(second) for _, second, _ in rows)
-    groups = f"{'NDCG@' + str(cutoff):^19}  {'expected NDCG@' + str(cutoff):^19}"
-    lines = [
-        f"{'':{left}}  {'':{right}}  {groups}".rstrip(),
-        f"{'':{left}}  {'':{right}}  {'query':>9} {'dataset':>9}  {'query':>9} {'dataset':>9}",
-    ]
+    lines = [f"{'':{left}}  {'':{right}}  " + "  ".join(f"{title:>9}" for title in columns.values())]
     for first, second, metrics in rows:
-        a, b, c, d = (f"{metrics[name]:9.4f}" for name in METRICS)
-        disparity = f"  disparity {metrics['disparity']:.4g}" if "disparity" in metrics else ""
-        lines.append(f"{first:{left}}  {second:{right}}  {a} {b}  {c} {d}{disparity}")
+        shown = [
+            format(metrics[name], ".4g" if name == DISPARITY else ".4f").rjust(max(9, len(title)))
+            for name, title in columns.items()
+        ]
+        lines.append(f"{first:{left}}  {second:{right}}  " + "  ".join(shown))
     return "\n".join(lines)

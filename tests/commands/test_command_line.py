@@ -274,8 +274,8 @@ def test_train_and_evaluate(letor, tmp_path, capsys):
     results = json.loads((run / "results.json").read_text())
     for split in ("vali", "test"):
         for state in ("untrained", "trained"):
-            for value in results["metrics"][split][state].values():
-                assert f"{value:.4f}" in out
+            for metric in ("ndcg_query", "expected_ndcg_query"):
+                assert f"{results['metrics'][split][state][metric]:.4f}" in out
     assert results["metrics"]["vali"]["trained"]["ndcg_query"] > results["metrics"]["vali"]["untrained"]["ndcg_query"]
     assert results["stopped"] == "epochs"
     assert len(results["history"]) == 21
@@ -287,8 +287,8 @@ def test_train_and_evaluate(letor, tmp_path, capsys):
     content, out = json.loads(metrics_file.read_text()), capsys.readouterr().out
     assert content["documents"] == 120
     assert content["metrics"] == pytest.approx(results["metrics"]["test"]["trained"], rel=1e-5)
-    for value in content["metrics"].values():
-        assert f"{value:.4f}" in out
+    for metric in ("ndcg_query", "expected_ndcg_query"):
+        assert f"{content['metrics'][metric]:.4f}" in out
     scores = np.array(scores_file.read_text().split(), dtype=float)
     labels = np.array([line.split()[0] for line in test.read_text().splitlines()], dtype=float)
     assert scores.shape == (120,)
@@ -528,7 +528,7 @@ def test_hint_to_train_longer(tmp_path, capsys, monkeypatch):
     ):
         left = iter([*values, *[0.3] * 8])
         monkeypatch.setattr(
-            TrainingRun, "evaluate", lambda *_, left=left: {**metrics, "expected_ndcg_dataset": next(left)}
+            TrainingRun, "evaluate", lambda *_, left=left: {**metrics, "expected_ndcg_query": next(left)}
         )
         folder = tmp_path / str(values)
         assert main(["train", *SMALL, "--epochs", str(len(values) - 1), "--quiet", "--output", str(folder)]) == 0
@@ -538,7 +538,7 @@ def test_hint_to_train_longer(tmp_path, capsys, monkeypatch):
         assert command[:4] == ["python", "-m", "plrank_fast", "train"]
         left = iter([0.3] * 100)
         monkeypatch.setattr(
-            TrainingRun, "evaluate", lambda *_, left=left: {**metrics, "expected_ndcg_dataset": next(left)}
+            TrainingRun, "evaluate", lambda *_, left=left: {**metrics, "expected_ndcg_query": next(left)}
         )
         assert main([*command[3:], "--quiet"]) == 0
         capsys.readouterr()
@@ -553,8 +553,9 @@ def test_hint_to_train_longer(tmp_path, capsys, monkeypatch):
         ["--minutes", "0.003"],
         ["--minutes", "0.000001"],
         ["--epochs", "3", "--objective", "disparity", "--cutoff", "100"],
+        ["--epochs", "3", "--objective", "dataset", "--cutoff", "100"],
     ],
-    ids=["epochs", "both", "minutes", "no time", "disparity"],
+    ids=["epochs", "both", "minutes", "no time", "disparity", "dataset"],
 )
 def test_bar_fits(arguments, tmp_path, capsys, monkeypatch):
     """In 80 columns, with a bar, nothing cut off, and a total that it reaches. Mutants: width of the terminal; no bar
@@ -566,7 +567,7 @@ def test_bar_fits(arguments, tmp_path, capsys, monkeypatch):
     lines = [line for line in re.split(r"[\r\n]+", capsys.readouterr().err) if line.strip()]
     assert max(map(len, lines)) <= 80
     assert re.fullmatch(
-        r"epoch \d+ 100%\|█{9,}\| \d\d:\d\d<\d\d:\d\d, NDCG@\d+ \d\.\d{4}, (expected|disparity) [\d.e-]+",
+        r"epoch \d+ 100%\|█{9,}\| \d\d:\d\d<\d\d:\d\d, NDCG@\d+ \d\.\d{4}, (expected|disparity|dataset NDCG) [\d.e-]+",
         lines[-1].strip(),
     )
 

@@ -23,7 +23,7 @@ from plrank_fast._shared.run_lock import locked_folder
 from plrank_fast.data import RankingData, normalize_queries
 from plrank_fast.training import archive, loop
 from plrank_fast.training.archive import read_archive, write_archive
-from plrank_fast.training.config import TrainingConfig
+from plrank_fast.training.config import OBJECTIVES, TrainingConfig
 from plrank_fast.training.evaluation import METRICS, evaluate_scores
 from plrank_fast.training.gradient_methods import (
     AUTO,
@@ -117,8 +117,36 @@ def test_queries_without_relevant_documents(empty, value):
     assert queries_without_relevant(data) == 2
     words = "left out" if empty == "drop" else f"counted as {empty:g}"
     assert empty_queries(empty, [("few", 2, 4)]) == (
-        f"columns query: queries without relevant documents are {words}: 2 of 4 (few)"
+        f"NDCG: mean over queries; those without relevant documents are {words}: 2 of 4 (few)"
     )
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_shown_is_the_mean_over_queries(tmp_path, splits, objective, monkeypatch):
+    """In table and picture, with the NDCG of the papers beside it, by a name of its own, where it is optimised.
+
+    Mutants: the normalisation of the objective shown; that of the data set always."""
+    figures, save = [], Figure.savefig
+    monkeypatch.setattr(
+        Figure, "savefig", lambda figure, *rest, **kw: figures.append(figure) or save(figure, *rest, **kw)
+    )
+    config = TrainingConfig(objective=objective, **SETTINGS)
+    run = TrainingRun(config, SOURCE, splits, tmp_path, epochs=1)
+    run.train()
+    results = summarize(run, "epochs")
+    title, row = [line.split() for line in results_table(results).splitlines()[2:4]]
+    metrics = results["metrics"]["vali"]["untrained"]
+    of_papers = ["ndcg_dataset", "expected_ndcg_dataset"] if objective in ("dataset", "dcg") else []
+    names = ["ndcg_query", "expected_ndcg_query", *of_papers, *(["disparity"] if objective == "disparity" else [])]
+    assert row[2:] == [format(metrics[name], ".4g" if name == "disparity" else ".4f") for name in names]
+    assert (" ".join(title) == "NDCG@10 expected") == (objective == "query")
+    assert ("dataset NDCG@10" in " ".join(title)) == bool(of_papers)
+    draw_learning_curve(tmp_path / "curve.png", results)
+    panel = figures[0].axes[0]
+    if objective != "disparity":
+        assert panel.get_ylabel() == "NDCG@10 on validation, mean over queries"
+        assert panel.lines[0].get_ydata()[0] == metrics["ndcg_query"]
+        assert ("expected dataset NDCG" in panel.get_legend_handles_labels()[1]) == bool(of_papers)
 
 
 def test_cutoff_beyond_the_longest_list(tmp_path, splits):
@@ -405,7 +433,7 @@ def test_profile_is_learned(tmp_path):
     assert "untrained" in table
     assert f"{results['metrics']['test']['trained']['ndcg_query']:.4f}" in table
     assert f"best epoch ({run.progress.best_epoch})" in table
-    assert "queries without relevant documents are counted as 0: " in table
+    assert "NDCG: mean over queries; those without relevant documents are counted as 0: " in table
     assert "\nsettings: preset default: chosen to learn well" in table
 
 
@@ -797,7 +825,7 @@ def test_best_epoch_is_kept(tmp_path, splits, monkeypatch):
     """Mutants: last weights kept; smallest value kept; best forgotten when a later epoch is worse, or by a resume."""
     values = iter([0.1, 0.3, 0.2, 0.25, 0.28])
     metrics = {name: 0.5 for name in METRICS}
-    monkeypatch.setattr(TrainingRun, "evaluate", lambda run, data: {**metrics, "expected_ndcg_dataset": next(values)})
+    monkeypatch.setattr(TrainingRun, "evaluate", lambda run, data: {**metrics, "expected_ndcg_query": next(values)})
     run = TrainingRun(TrainingConfig(**SETTINGS), SOURCE, splits, tmp_path, epochs=3)
     seen = {}
     run.train(observer=lambda run: seen.setdefault(run.progress.epoch, run.network.weights()))

@@ -173,7 +173,7 @@ def test_linear_models_networks_and_trees_differ(tmp_path):
         return evaluate_scores(scores, test.labels, test.offsets, cutoff=10)["ndcg_dataset"]
 
     linear = Ridge(1.0).fit(train.features, train.labels).predict(test.features).astype(float)
-    config = TrainingConfig(batch_queries=5, learning_rate=0.02)
+    config = TrainingConfig(batch_queries=5, learning_rate=0.02, objective="dataset")
     splits = Splits(train, train, None)
     run = TrainingRun(config, Source(profile="mslr"), splits, tmp_path, epochs=30, checkpoint_seconds=1e9)
     run.train()
