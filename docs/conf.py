@@ -28,12 +28,16 @@ version = release
 extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx.ext.viewcode",
     "numpydoc",
     "myst_parser",
+    "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
 ]
 exclude_patterns = ["gallery", "_templates", "**/README.*"]
 templates_path = ["_templates"]
+copybutton_prompt_text = r">>> |\.\.\. |\$ "  # a copied block holds the commands without prompts and results
+copybutton_prompt_is_regexp = True
 highlight_language = "none"  # formulas of docstrings; blocks of code name their language
 
 # numpydoc renders the docstrings; a table of members with a page for each would repeat what a class's page says.
@@ -65,7 +69,7 @@ sphinx_gallery_conf = {
 }
 
 html_theme = "pydata_sphinx_theme"
-html_title = "plrank-fast"
+html_title = f"plrank-fast {release}"
 html_static_path = ["_static", str(FONT_OF_FORMULAS)]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
