@@ -110,6 +110,7 @@ MODULES: dict[str, list[str]] = {
         *("gradients/exact/normal_panels.c", "gradients/exact/error_check.c", "gradients/exact/exact.c"),
     ],
     "_core/losses/likelihood": ["losses/likelihood_losses.c"],
+    "_core/losses/bucket_order": ["losses/tied_bucket.c"],
     "_core/losses/pairs": ["losses/pair_losses.c"],
     "_core/losses/ranks": ["losses/rank_losses.c"],
     "_core/losses/losses": [],

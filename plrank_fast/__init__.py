@@ -17,6 +17,7 @@ An overview; ``help(plr.pl_rank_exact)`` and so on describe each function:
 - gradients: ``pl_rank_exact``, ``pl_rank_cmc``, ``pl_rank_3``, ``pl_rank_2``, ``pl_rank_1``, ``stochastic_rank``,
   ``policy_gradient``, ``placement_policy_gradient``; ``value_and_gradient`` for any of them with the metric's value;
 - rankings and their probabilities: ``sample_rankings``, ``ranking_log_prob``, ``ranking_log_prob_vjp``,
+  ``bucket_log_prob``, ``bucket_log_prob_vjp`` of rankings with ties,
   ``rank_probabilities``, ``exposure``, ``exposure_vjp``; ``PlackettLuce``, the distribution as an object;
 - metrics: ``expected_metric`` of the policy; ``dcg``, ``ndcg``, ``precision``, ``recall``, ``average_precision``,
   ``reciprocal_rank`` (``mrr``), ``success``, ``err``, ``rbp``, ``average_relevance_position`` of the ranking by score;
@@ -46,12 +47,12 @@ Each module imports only modules listed above it::
     _core/sampling      samplers              introselect  samplers
     _core/gradients     estimators, exact     estimator  pl_rank  pl_rank_groups  hessian  conditional
                                               policy_gradient  exposure  sampled  stochastic_rank  exact
-    _core/losses        losses of labels      loss  likelihood  pairs  ranks  losses
+    _core/losses        losses of labels      loss  likelihood  bucket_order  pairs  ranks  losses
     .                   the C interface       cython_plrank
     ------------------  compiled above, thin Python below
     _shared             private               extras  memory  files  run_lock  interruption  progress_bar
     .                   arguments, errors     validation  build
-                        public functions      rank_weights  offsets  sampling  metrics  losses  gradients
+                        public functions      rank_weights  offsets  sampling  metrics  losses  bucket_order  gradients
                                               policy_gradients  probabilities  distribution  rewards
                                               off_policy  stochastic_rank  fairness
     _shared             private               cost_model
@@ -70,6 +71,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from plrank_fast import fairness, losses
+from plrank_fast.bucket_order import bucket_log_prob, bucket_log_prob_vjp
 from plrank_fast.build import build_info
 from plrank_fast.distribution import PlackettLuce
 from plrank_fast.embedding import get_include, stream_key
@@ -106,6 +108,8 @@ __all__ = [
     "average_precision",
     "average_relevance_position",
     "boosting",
+    "bucket_log_prob",
+    "bucket_log_prob_vjp",
     "build_info",
     "chunks",
     "data",

@@ -49,7 +49,7 @@ LossAndGradient = tuple[FloatArray, FloatArray]
 OutputPair = tuple[FloatArray, FloatArray]
 
 POINTWISE_KINDS = {"squared": LossKind.POINTWISE_SQUARED, "logistic": LossKind.POINTWISE_LOGISTIC}
-TIES = ("index", "random")
+TIES = ("index", "random", "exact")
 TRUNCATIONS = ("metric", "pairs")
 ANY_LABEL = (-np.inf, np.inf)
 WIDEST_GAP = 1e4  # of neighbouring scores over the scale of noise; the chance to cross it is exp(-1e4) or less
@@ -280,8 +280,8 @@ def list_mle(
 
         sum_{k <= K} log(sum_{i >= k} exp(f_{y_i})) - f_{y_k}
 
-    where y is a ranking by descending label. If labels are grades there are many such rankings, while the loss is
-    defined for one without ties: ``ties`` says which order equal labels get.
+    where y is a ranking by descending label. If labels are grades, many rankings agree with them, while this formula is
+    for one of them: ``ties`` says which one, or that the probabilities of all are summed.
 
     Parameters
     ----------
@@ -293,10 +293,11 @@ def list_mle(
         Where each query's documents start; a single query by default.
     cutoff : int, optional
         Only the first K ranks count (top-K ListMLE); all by default.
-    ties : {"index", "random"}
+    ties : {"index", "random", "exact"}
         "index": of equal labels the lower index comes first. A model trained with it learns the order of the file among
         documents of the same grade. "random": every order is equally likely, drawn anew in each call, so that on
-        average over the calls the loss is its mean over all orders.
+        average over the calls the loss is its mean over all orders. "exact": minus the log-probability that the ranking
+        agrees with the labels, in any order among equal ones; see ``bucket_log_prob``. It takes no cutoff.
     rng : None, int, SeedSequence, BitGenerator or Generator
         Source of the key of this call's random streams, for "random" ties. The same key gives the same orders for any
         number of threads. A generator is advanced by one draw; None is fresh entropy.
@@ -322,7 +323,8 @@ def list_mle(
 
     Notes
     -----
-    O(D + K log K); exact at any distance of the scores. Sources: Xia et al., "Listwise approach to learning to rank:
+    O(D + K log K), with exact ties O(D log D) and some 32 exponentials a document; exact at any distance of the scores.
+    Sources: Xia et al., "Listwise approach to learning to rank:
     theory and algorithm", ICML 2008, equation 9; the cutoff: Xia, Liu and Li, "Top-k consistency of learning to rank
     methods", NIPS 2009.
 
@@ -339,8 +341,10 @@ def list_mle(
     """
     validation.choice(ties, "ties", TIES)
     validation.goes_with(rng, "rng", ties == "random", "ties='random'")
+    validation.goes_with(cutoff, "cutoff", ties != "exact", "ties='index' or ties='random'")
     return evaluate_loss(
-        LossKind.LIST_MLE, scores, labels, offsets=offsets, n_threads=n_threads, out=out, cutoff=cutoff, rng=rng,
+        LossKind.BUCKET_ORDER if ties == "exact" else LossKind.LIST_MLE, scores, labels, offsets=offsets,
+        n_threads=n_threads, out=out, cutoff=cutoff, rng=rng,
         ties_at_random=ties == "random", first_query=first_query,
     )  # fmt: skip
 

@@ -46,6 +46,11 @@ def ranked(function, **options):
     return lambda scores, relevance, rank_weights, first_query, **batch: function(scores, relevance, **options, **batch)
 
 
+def buckets_of(relevance):
+    """A bucket for each different relevance, the highest first."""
+    return np.unique(-relevance, return_inverse=True)[1]
+
+
 def log_prob(scores, relevance, rank_weights, first_query, offsets=None, **batch):
     cutoff = rank_weights.shape[-1]
     rankings = plr.sample_rankings(scores, 3, cutoff, rng=5, first_query=first_query, offsets=offsets)
@@ -115,6 +120,19 @@ BATCHES = {
     "rbp": ranked(plr.rbp),
     "average_relevance_position": ranked(plr.average_relevance_position),
     "ranking_log_prob": log_prob,
+    "bucket_log_prob": lambda scores, relevance, rank_weights, first_query, **batch: plr.bucket_log_prob(
+        scores, buckets_of(relevance), **batch
+    ),
+    "bucket_log_prob_vjp": lambda scores, relevance, rank_weights, first_query, offsets=None, **batch: (
+        plr.bucket_log_prob_vjp(
+            scores,
+            buckets_of(relevance),
+            np.ones(1 if offsets is None else len(offsets) - 1),
+            offsets=offsets,
+            hessian=True,
+            **batch,
+        )
+    ),
     "ranking_log_prob_vjp": log_prob_vjp,
     **{name: ranked(getattr(losses, name)) for name in losses.__all__},
     "soft_rank cutoff": ranked(losses.soft_rank, cutoff=3),

@@ -50,6 +50,7 @@ from plrank_fast.reference.metrics import (
 )
 from plrank_fast.reference.rankings import (
     all_rankings,
+    bucket_log_prob,
     dcg,
     expected_metric,
     exposure,
@@ -65,6 +66,7 @@ __all__ = [
     "approx_ndcg",
     "average_precision",
     "average_relevance_position",
+    "bucket_log_prob",
     "conditional_monte_carlo",
     "dcg",
     "exact_by_enumeration",

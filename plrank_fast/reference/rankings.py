@@ -55,6 +55,24 @@ def ranking_log_prob(scores: FloatArray, rankings: IntArray) -> FloatArray:
     return result
 
 
+def bucket_log_prob(scores: FloatArray, buckets: IntArray) -> float:
+    """Log-probability of a ranking with ties: a recursion over the 2^n subsets of each bucket of n documents."""
+    result = 0.0
+    for number in np.unique(buckets):
+        left = scores[buckets >= number]
+        weights = np.exp(left - left.max())
+        tied = np.flatnonzero(buckets[buckets >= number] == number)
+        placed = np.zeros(2**tied.size)  # chance that the members of a subset come first, in any order
+        placed[0] = 1.0
+        for subset in range(1, placed.size):
+            inside = [k for k in range(tied.size) if subset >> k & 1]
+            outside = np.delete(weights, tied[inside]).sum()
+            for k in inside:
+                placed[subset] += placed[subset & ~(1 << k)] * weights[tied[k]] / (outside + weights[tied[k]])
+        result += np.log(placed[-1])
+    return float(result)
+
+
 def metric(relevance: FloatArray, rank_weights: FloatArray, rankings: IntArray) -> FloatArray:
     """Metric of each ranking, (N,): sum over k of theta_k rho_{y_k}."""
     cutoff = min(rank_weights.size, rankings.shape[1])

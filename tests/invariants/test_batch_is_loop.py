@@ -80,8 +80,8 @@ CASES = {
     losses.approx_ndcg: [{}],
     losses.soft_rank: [{}],
 }
-# these take rankings of the batch: test_sampling.py, test_rewards.py
-OTHERWISE_TESTED = {plr.ranking_log_prob, plr.ranking_log_prob_vjp}
+# these take rankings or buckets of the batch: test_sampling.py, test_rewards.py, test_bucket_order.py
+OTHERWISE_TESTED = {plr.ranking_log_prob, plr.ranking_log_prob_vjp, plr.bucket_log_prob, plr.bucket_log_prob_vjp}
 
 
 def public_batch_functions():

@@ -72,7 +72,9 @@ METRICS = [
 FUNCTIONS = {name: getattr(plr, name) for name in SAMPLED + EXACT + METRICS}
 FUNCTIONS |= {f"losses.{name}": getattr(losses, name) for name in losses.__all__}
 # what takes rankings from elsewhere, and objects
-ON_THE_WAY_OF_BATCHES = {"ranking_log_prob", "ranking_log_prob_vjp", "PlackettLuce"}
+ON_THE_WAY_OF_BATCHES = {
+    "ranking_log_prob", "ranking_log_prob_vjp", "bucket_log_prob", "bucket_log_prob_vjp", "PlackettLuce",
+}  # fmt: skip
 NOT_OF_EVERY_FUNCTION = {
     "hessian": {"hessian": True}, "ties": {"ties": "average"}, "method": {"method": "sample", "n_samples": 2, "rng": 3},
     "noise": {"noise": "normal"}, "sigma": {"sigma": 0.5}, "cutoff": {"cutoff": 4}, "sampler": {"sampler": "alias"},

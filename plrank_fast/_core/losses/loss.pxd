@@ -22,7 +22,8 @@ cdef struct LossQuery:
     bint discounts_past_cutoff
     const uint64_t *key
     uint64_t stream              # number of the query's random stream
-    double *gradient             # (n_items,) OUT, zero before
+    double *gradient             # (n_items,) OUT, zero before; NULL: not wanted, of bucket orders only
+    double *hessian              # (n_items,) OUT, its diagonal, zero before; NULL: not wanted, as most losses have none
     double *value                # OUT, zero before
     intp_t n_rows                # set by the begin step; rows are worked off in order
     int (*look)() noexcept nogil  # within rows: whether to stop, for then an exception is set; or NULL

@@ -9,10 +9,11 @@ class LossKind(IntEnum):
     POINTWISE_LOGISTIC = 1
     SOFTMAX_CROSS_ENTROPY = 2
     LIST_MLE = 3
-    PAIRWISE_LOGISTIC = 4
-    LAMBDA_LOSS = 5
-    APPROX_NDCG = 6
-    SOFT_RANK = 7
+    BUCKET_ORDER = 4
+    PAIRWISE_LOGISTIC = 5
+    LAMBDA_LOSS = 6
+    APPROX_NDCG = 7
+    SOFT_RANK = 8
 
 def evaluate_loss(
     kind: int,
@@ -28,7 +29,8 @@ def evaluate_loss(
     first_query: int,
     n_threads: int,
     values: NDArray[np.float64],
-    gradient: NDArray[np.float64],
+    gradient: NDArray[np.float64] | None,
+    hessian: NDArray[np.float64] | None = None,
 ) -> None: ...
 def lone_loss(
     kind: int,

@@ -6,6 +6,7 @@ finish. Rows are what a long query is cut into between two looks for Ctrl-C.
 
 from libc.math cimport floor, ldexp
 
+from plrank_fast._core.losses.bucket_order cimport bucket_order
 from plrank_fast._core.losses.likelihood cimport list_mle, pointwise_logistic, pointwise_squared, softmax_cross_entropy
 from plrank_fast._core.losses.loss cimport Loss, LossOptions, LossQuery
 from plrank_fast._core.losses.pairs cimport lambda_loss, pairwise_logistic
@@ -25,6 +26,7 @@ cpdef enum LossKind:
     POINTWISE_LOGISTIC
     SOFTMAX_CROSS_ENTROPY
     LIST_MLE
+    BUCKET_ORDER
     PAIRWISE_LOGISTIC
     LAMBDA_LOSS
     APPROX_NDCG
@@ -43,6 +45,8 @@ cdef Loss loss_of_kind(int kind) noexcept nogil:
         return softmax_cross_entropy()
     if kind == LIST_MLE:
         return list_mle()
+    if kind == BUCKET_ORDER:
+        return bucket_order()
     if kind == PAIRWISE_LOGISTIC:
         return pairwise_logistic()
     if kind == LAMBDA_LOSS:
@@ -58,6 +62,7 @@ cdef struct Call:
     LossOptions options
     double *values               # (n_queries,)
     double *gradient             # (n_docs,)
+    double *hessian              # (n_docs,), or NULL
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -85,7 +90,8 @@ cdef LossQuery describe_query(const Call *call, intp_t q) noexcept nogil:
     query.discounts_past_cutoff = call.options.discounts_past_cutoff
     query.key = call.options.key
     query.stream = call.options.first_query + <uint64_t>q
-    query.gradient = call.gradient + of_batch.first
+    query.gradient = call.gradient + of_batch.first if call.gradient != NULL else NULL
+    query.hessian = call.hessian + of_batch.first if call.hessian != NULL else NULL
     query.value = call.values + q
     query.n_rows = 0
     query.look = NULL
@@ -145,9 +151,12 @@ cdef void describe_batch(Batch *batch, const Call *call, intp_t longest) noexcep
 def evaluate_loss(
     int kind, const double[::1] scores, const double[::1] labels, const int64_t[::1] offsets, intp_t cutoff,
     const double[::1] discounts, bint discounts_past_cutoff, double scale, double distance_weight,
-    const uint64_t[::1] key, uint64_t first_query, int n_threads, double[::1] values, double[::1] gradient
+    const uint64_t[::1] key, uint64_t first_query, int n_threads, double[::1] values, double[::1] gradient,
+    double[::1] hessian=None
 ):
     """Fill ``values`` (n_queries,) and ``gradient`` (n_docs,), both preset to 0. ``labels`` are gains where NDCG is.
+
+    ``hessian`` (n_docs,), preset to 0, gets the diagonal of the Hessian; BUCKET_ORDER alone has it, and takes None for ``gradient``.
 
     ``discounts``, 1 / log2(rank + 1), must reach one rank past the end of the longest query; ``key`` is None where ties
     of labels are broken by index.
@@ -164,7 +173,8 @@ def evaluate_loss(
     if key is not None:
         call.options.key = &key[0]
     call.values = &values[0]
-    call.gradient = &gradient[0]
+    call.gradient = &gradient[0] if gradient is not None else NULL
+    call.hessian = &hessian[0] if hessian is not None else NULL
     describe_batch(&batch, &call, longest)
     run_batch(&batch, n_threads)
 
@@ -213,6 +223,7 @@ def lone_loss(
     results = <double *>query.results
     call.values = results
     call.gradient = results + 1
+    call.hessian = NULL
     query.run(&batch)
     if not are_finite(results, 1 + query.n_items):
         return None

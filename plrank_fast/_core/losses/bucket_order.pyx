@@ -1,0 +1,161 @@
+"""The likelihood of a ranking with ties, in any order among tied documents. O(D log D + 32 D).
+
+Documents of one label form a bucket. Arrival times of exponential clocks have no memory, so the logarithm of the
+likelihood is a sum over buckets: that all documents of the bucket come before all documents of lower labels. Each term is
+an integral, which ``kernels/losses/tied_bucket.c`` solves; the lowest bucket has the probability 1.
+"""
+
+from libc.math cimport exp, log
+
+from plrank_fast._core.losses.likelihood cimport loss_in_one_row
+from plrank_fast._core.losses.loss cimport Loss, LossQuery
+from plrank_fast._core.ranking.metrics cimport rank_all
+from plrank_fast._core.runtime.layout cimport Layout, layout_at, measure, take
+from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t
+from plrank_fast._core.runtime.simd cimport simd_level
+
+cdef extern from "losses/tied_bucket.h" nogil:
+    ctypedef struct tied_bucket:
+        intp_t n
+        const double *log_odds
+        double *slope
+        double *curvature
+        int (*look)() noexcept nogil
+        double log_prob
+        double slope_later
+        double curvature_later
+    ctypedef struct tied_bucket_kernels:
+        size_t (*workspace)(intp_t n) noexcept nogil
+        void (*solve)(tied_bucket *bucket, double *workspace) noexcept nogil
+    const tied_bucket_kernels *tied_bucket_kernels_at(int level)
+
+cdef const tied_bucket_kernels *kernels = tied_bucket_kernels_at(simd_level())
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Per item: weights of later documents, exp(highest) times a sum, at any distance of the scores
+# ---------------------------------------------------------------------------------------------------------------------
+
+cdef struct Later:
+    double highest               # score of the documents
+    double log_sum               # ln of the sum of exp(score - highest)
+
+
+cdef inline double log_ratio(double score, const Later *later) noexcept nogil:
+    return (score - later.highest) - later.log_sum
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Per query
+# ---------------------------------------------------------------------------------------------------------------------
+
+cdef struct Buckets:
+    int32_t *items               # (n_items,) by descending label
+    double *scores               # (n_items,) of these
+    double *log_odds             # (n_items,)
+    double *slope                # (n_items,)
+    double *curvature            # (n_items,)
+    intp_t *begins               # (n_items + 1,) of the buckets, in ``items``, and the end of the last one
+    Later *later                 # (n_items,) the documents after each bucket
+    double *memory               # of the kernel
+
+
+cdef void lay_out(Buckets *state, intp_t n_items, Layout *layout) noexcept nogil:
+    cdef size_t doubles = n_items * sizeof(double)
+    state.items = <int32_t *>take(layout, n_items * sizeof(int32_t))
+    state.scores = <double *>take(layout, doubles)
+    state.log_odds = <double *>take(layout, doubles)
+    state.slope = <double *>take(layout, doubles)
+    state.curvature = <double *>take(layout, doubles)
+    state.begins = <intp_t *>take(layout, (n_items + 1) * sizeof(intp_t))
+    state.later = <Later *>take(layout, n_items * sizeof(Later))
+    state.memory = <double *>take(layout, kernels.workspace(n_items) * sizeof(double))
+
+
+cdef size_t bucket_order_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
+    cdef Buckets state
+    cdef Layout layout = measure()
+    lay_out(&state, n_items, &layout)
+    return layout.next
+
+
+cdef intp_t find_buckets(LossQuery *query, Buckets *state) noexcept nogil:
+    """Sort the documents into buckets, and weigh what comes after each but the last; return their number."""
+    cdef intp_t n_items = query.n_items, n_buckets = 0, k, b
+    cdef double highest, total
+    rank_all(query.labels, n_items, n_items, state.scores, state.items)
+    for k in range(n_items):
+        if k == 0 or query.labels[state.items[k]] != query.labels[state.items[k - 1]]:
+            state.begins[n_buckets] = k
+            n_buckets += 1
+    state.begins[n_buckets] = n_items
+    for k in range(n_items):
+        state.scores[k] = query.scores[state.items[k]]
+    highest = state.scores[n_items - 1]
+    total = 0.0
+    for b in range(n_buckets - 1, 0, -1):
+        for k in range(state.begins[b], state.begins[b + 1]):
+            if state.scores[k] > highest:
+                total *= exp(highest - state.scores[k])
+                highest = state.scores[k]
+            total += exp(state.scores[k] - highest)
+        state.later[b - 1].highest = highest
+        state.later[b - 1].log_sum = log(total)
+    return n_buckets
+
+
+cdef void add_bucket(LossQuery *query, Buckets *state, intp_t b, tied_bucket *bucket) noexcept nogil:
+    """Solve bucket b, and add its derivatives by its own scores to what they have from the buckets before it."""
+    cdef intp_t begin = state.begins[b], k
+    for k in range(begin, state.begins[b + 1]):
+        state.log_odds[k] = log_ratio(state.scores[k], &state.later[b])
+    bucket.n = state.begins[b + 1] - begin
+    bucket.log_odds = state.log_odds + begin
+    bucket.slope = state.slope + begin if query.gradient != NULL else NULL
+    bucket.curvature = state.curvature + begin if query.hessian != NULL else NULL
+    bucket.look = query.look
+    kernels.solve(bucket, state.memory)
+    if query.gradient == NULL:
+        return
+    for k in range(begin, state.begins[b + 1]):
+        query.gradient[state.items[k]] -= state.slope[k]
+        if query.hessian != NULL:
+            query.hessian[state.items[k]] -= state.curvature[k]
+
+
+cdef void bucket_order_rows(LossQuery *query, intp_t first, intp_t last) noexcept nogil:
+    """Add up the buckets, and what each document adds to those before its own, in units of all that is after these."""
+    cdef Buckets state
+    cdef tied_bucket bucket
+    cdef Layout layout = layout_at(query.state)
+    cdef intp_t n_buckets, b, k
+    cdef double slope = 0.0, curvature = 0.0, unit, share
+    lay_out(&state, query.n_items, &layout)
+    n_buckets = find_buckets(query, &state)
+    for b in range(n_buckets):
+        if b > 0 and query.gradient != NULL:
+            for k in range(state.begins[b], state.begins[b + 1]):
+                share = exp(log_ratio(state.scores[k], &state.later[b - 1]))
+                query.gradient[state.items[k]] = -share * slope
+                if query.hessian != NULL:
+                    query.hessian[state.items[k]] = -share * (slope + share * curvature)
+        if b == n_buckets - 1:
+            return
+        if b > 0:
+            unit = exp(
+                (state.later[b].highest - state.later[b - 1].highest)
+                + (state.later[b].log_sum - state.later[b - 1].log_sum))
+            slope *= unit
+            curvature *= unit * unit
+        add_bucket(query, &state, b, &bucket)
+        query.value[0] -= bucket.log_prob
+        slope += bucket.slope_later
+        curvature += bucket.curvature_later
+        if query.look != NULL and query.look():
+            return
+
+
+cdef Loss bucket_order() noexcept nogil:
+    cdef Loss loss = loss_in_one_row(bucket_order_rows, 120.0)
+    loss.workspace = bucket_order_workspace
+    return loss

@@ -1,0 +1,174 @@
+"""Rankings with ties: sums over all orders that agree, closed forms, extended precision, and what must hold of any.
+
+The tolerances are those promised: 1e-10 of max(1, |ln P|), and of the gradient's largest term.
+"""
+
+from itertools import combinations
+
+import mpmath
+import numpy as np
+import pytest
+
+import plrank_fast as plr
+from plrank_fast import losses, reference
+
+RTOL = 1e-10
+
+
+def random_order(seed, n_docs, spread=2.0, n_buckets=3):
+    rng = np.random.default_rng([n_docs, seed])
+    return spread * rng.normal(size=n_docs), rng.integers(-1, n_buckets - 1, size=n_docs)
+
+
+def in_extended_precision(log_odds):
+    """ln P that all items come before others of weight 1, its gradient and the diagonal of its Hessian.
+
+    By inclusion and exclusion: P = sum over subsets S of (-1)^|S| / (1 + w_S).
+    """
+    with mpmath.workdps(2000):
+        weights = [mpmath.e ** mpmath.mpf(float(one)) for one in log_odds]
+        chance, first, second = mpmath.mpf(0), [mpmath.mpf(0)] * len(weights), [mpmath.mpf(0)] * len(weights)
+        for size in range(len(weights) + 1):
+            for subset in combinations(range(len(weights)), size):
+                total, sign = 1 + sum(weights[i] for i in subset), (-1) ** size
+                chance += sign / total
+                for i in subset:
+                    first[i] -= sign * weights[i] / total**2
+                    second[i] += sign * (2 * weights[i] ** 2 / total**3 - weights[i] / total**2)
+        gradient = [one / chance for one in first]
+        diagonal = [two / chance - one**2 for one, two in zip(gradient, second, strict=True)]
+        return float(mpmath.log(chance)), np.array(gradient, dtype=float), np.array(diagonal, dtype=float)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_sum_over_all_orders(seed):
+    """Mutants: a bucket's own documents among the later ones; the last bucket counted; buckets in descending order."""
+    scores, buckets = random_order(seed, 1 + seed % 6)
+    rankings = reference.all_rankings(scores.size)
+    agree = [ranking for ranking in rankings if (np.diff(buckets[ranking]) >= 0).all()]
+    expected = np.log(np.exp(plr.ranking_log_prob(scores, agree)).sum())
+    assert plr.bucket_log_prob(scores, buckets) == pytest.approx([expected], rel=1e-13, abs=1e-11)
+    assert reference.bucket_log_prob(scores, buckets) == pytest.approx(expected, rel=1e-12, abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_subsets(seed):
+    """The recursion, to 14 tied documents. Mutant: the last factors of a product left out."""
+    scores, buckets = random_order(seed, 20, spread=1.0, n_buckets=2)
+    assert plr.bucket_log_prob(scores, buckets) == pytest.approx(
+        [reference.bucket_log_prob(scores, buckets)], rel=1e-11
+    )
+
+
+@pytest.mark.parametrize("spread", [0.0, 1.0, 10.0, 150.0])
+@pytest.mark.parametrize("shift", [-200.0, -20.0, 0.0, 3.0, 60.0, 200.0])
+def test_extended_precision(spread, shift):
+    """Of sets of 2 to 6, likely, unlikely and nearly certain. Mutants: no places where the lightest item arrives;
+    errors of derivatives held to P alone; items of 1 - exp(-x) = x left out; theta of 1.5 whatever the bound says."""
+    rng = np.random.default_rng([int(spread), int(shift) + 1000])
+    for size in range(2, 7):
+        log_odds = shift + spread * rng.normal(size=size)
+        expected, gradient, diagonal = in_extended_precision(log_odds)
+        scores, buckets = np.append(log_odds, 0.0), np.append(np.zeros(size, dtype=int), 1)
+        assert plr.bucket_log_prob(scores, buckets) == pytest.approx([expected], rel=RTOL, abs=RTOL)
+        first, second = plr.bucket_log_prob_vjp(scores, buckets, [1.0], hessian=True)
+        assert np.abs(first[:-1] - gradient).max() <= RTOL * np.abs(gradient).max()
+        assert np.abs(second[:-1] - diagonal).max() <= RTOL
+
+
+@pytest.mark.parametrize("size", [2, 17, 1000, 30_000])
+def test_equal_scores(size):
+    """One over a binomial coefficient. Mutants: the mode found to within the bracket alone; one node in two."""
+    for later in (1, 7, 3 * size):
+        scores, buckets = np.zeros(size + later), np.repeat([0, 1], [size, later])
+        gammas = [mpmath.loggamma(size + 1), mpmath.loggamma(later + 1), -mpmath.loggamma(size + later + 1)]
+        expected = float(sum(gammas))
+        assert plr.bucket_log_prob(scores, buckets) == pytest.approx([expected], rel=RTOL)
+        gradient = plr.bucket_log_prob_vjp(scores, buckets, [1.0])
+        assert np.ptp(gradient[:size]) <= 1e-12 * gradient[0]
+        assert gradient[:size].sum() == pytest.approx(-gradient[size:].sum(), rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_sums_over_all_sets(seed):
+    """The chances of all sets of K documents to come first add up to 1."""
+    scores = random_order(seed, 9, spread=3.0)[0]
+    for cutoff in range(1, 9):
+        chances = []
+        for shown in combinations(range(9), cutoff):
+            buckets = np.ones(9, dtype=int)
+            buckets[list(shown)] = 0
+            chances.append(np.exp(plr.bucket_log_prob(scores, buckets)[0]))
+        assert np.sum(chances) == pytest.approx(1.0, abs=1e-11)
+
+
+@pytest.mark.parametrize("spread", [1.0, 30.0, 1e5])
+def test_documents_in_buckets_of_their_own(spread):
+    """The log-probability of a ranking, and its gradient. Mutant: units of later documents not changed."""
+    scores = spread * np.random.default_rng(5).normal(size=12)
+    ranking = np.random.default_rng(6).permutation(12)
+    buckets = np.argsort(ranking)
+    assert plr.bucket_log_prob(scores, buckets) == pytest.approx(plr.ranking_log_prob(scores, [ranking]), rel=1e-13)
+    expected = plr.ranking_log_prob_vjp(scores, [ranking], [1.0])
+    assert plr.bucket_log_prob_vjp(scores, buckets, [1.0]) == pytest.approx(expected, rel=1e-12, abs=1e-13)
+
+
+def test_differences():
+    """Mutants: the share of a later document not squared; its first derivative's part of the second left out."""
+    scores, buckets = random_order(1, 40, n_buckets=5)
+    first, second = plr.bucket_log_prob_vjp(scores, buckets, [1.0], hessian=True)
+    for d in range(40):
+        step = 1e-3 * (np.arange(40) == d)
+        values = [plr.bucket_log_prob(scores + k * step, buckets)[0] for k in (-1, 0, 1)]
+        assert first[d] == pytest.approx((values[2] - values[0]) / 2e-3, abs=1e-6)
+        assert second[d] == pytest.approx((values[2] - 2 * values[1] + values[0]) / 1e-6, abs=1e-4)
+
+
+def test_far_apart():
+    """Scores 1e308 apart: the limit. Mutant: weights over the highest score of all."""
+    assert plr.bucket_log_prob([1e308, 1e308, -1e308], [0, 0, 1]) == [0.0]
+    assert plr.bucket_log_prob([-1e307, 0.0, 0.0], [0, 0, 1]) == pytest.approx([-1e307])
+    gradient = plr.bucket_log_prob_vjp([-1e307, 0.0, 0.0], [0, 0, 1], [1.0])
+    assert gradient == pytest.approx([1.0, 1 / 3, -4 / 3], abs=1e-10)
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 7])
+def test_batch_is_loop(n_threads):
+    """Bit for bit. Mutants: a workspace for all threads; the cotangent of the query before."""
+    lengths = [0, 5, 1, 40, 0, 3, 300]
+    scores, buckets = random_order(3, sum(lengths), n_buckets=6)
+    offsets, cotangent = plr.offsets_from_group(lengths), np.arange(1.0, 8.0)
+    values = plr.bucket_log_prob(scores, buckets, offsets=offsets, n_threads=n_threads)
+    results = plr.bucket_log_prob_vjp(scores, buckets, cotangent, offsets=offsets, hessian=True, n_threads=n_threads)
+    for q, factor in enumerate(cotangent):
+        part = slice(offsets[q], offsets[q + 1])
+        assert values[q] == (plr.bucket_log_prob(scores[part], buckets[part])[0] if lengths[q] else 0.0)
+        alone = plr.bucket_log_prob_vjp(scores[part], buckets[part], [factor], hessian=True) if lengths[q] else ([], [])
+        for result, one in zip(results, alone, strict=True):
+            assert result[part].tobytes() == np.asarray(one).tobytes()
+
+
+def test_list_mle_with_exact_ties():
+    """The same numbers as a loss. Mutant: the sign."""
+    scores, buckets = random_order(4, 30, n_buckets=5)
+    values, gradient = losses.list_mle(scores, -buckets, ties="exact")
+    assert values.tobytes() == (0.0 - plr.bucket_log_prob(scores, buckets)).tobytes()
+    assert gradient.tobytes() == plr.bucket_log_prob_vjp(scores, buckets, [-1.0]).tobytes()
+    with pytest.raises(ValueError, match="cutoff"):
+        losses.list_mle(scores, -buckets, ties="exact", cutoff=3)
+
+
+@pytest.mark.parametrize(
+    ("buckets", "cotangent", "message"),
+    [
+        ([0, 0.5, 1], [1.0], "buckets must be whole numbers, got 0.5 at index 1"),
+        ([0, 2**53, 1], [1.0], "buckets must be from"),
+        ([0, 1], [1.0], "buckets must have one entry per score"),
+        ([0, 0, 1], [1.0, 2.0], "cotangent must have one entry"),
+    ],
+)
+def test_bad_arguments_are_named(buckets, cotangent, message):
+    out = np.full(3, 7.0)
+    with pytest.raises(ValueError, match=message):
+        plr.bucket_log_prob_vjp([0.0, 1.0, 2.0], buckets, cotangent, out=out)
+    assert (out == 7.0).all()
