@@ -13,8 +13,6 @@ from plrank_fast._core.losses.losses import LossKind
 from plrank_fast._core.runtime import threads as _threads
 from plrank_fast.validation import FloatArray, IntArray
 
-LARGEST_BUCKET = 2.0**53 - 1.0  # beyond it a double is not told from its neighbours
-
 
 def bucket_log_prob(
     scores: ArrayLike, buckets: ArrayLike, *, offsets: ArrayLike | None = None, n_threads: int | None = None
@@ -26,7 +24,7 @@ def bucket_log_prob(
     scores : array_like, shape (n_docs,)
         The documents of all queries one after another; any finite values.
     buckets : array_like of int, shape (n_docs,)
-        The bucket of each document, below 2**53 in magnitude. Documents of a smaller number come first, and the order
+        The bucket of each document, up to 2**53 in magnitude. Documents of a smaller number come first, and the order
         of documents with the same number is unknown: minus the labels, or 0 for the documents that were shown and 1 for
         the rest.
     offsets : array_like of int, shape (n_queries + 1,), optional
@@ -160,9 +158,8 @@ def _negative_log_likelihood(
     """Values of the loss whose labels are minus the buckets, its gradient, and the diagonal of its Hessian."""
     scores_ = validation.real_array(scores, "scores")
     offsets_: IntArray = validation.query_offsets(offsets, scores_.size)
-    numbers = validation.within(validation.real_array(buckets, "buckets"), "buckets", -LARGEST_BUCKET, LARGEST_BUCKET)
-    validation.whole_numbers(numbers, "buckets")
-    labels = -validation.same_length(numbers, "buckets", scores_)
+    numbers = validation.same_length(validation.real_array(buckets, "buckets"), "buckets", scores_)
+    labels = -validation.whole_numbers(numbers, "buckets").astype(float)
     threads = _threads.resolve_threads(validation.threads(n_threads))
     values, *by_score = np.zeros(offsets_.size - 1), *(np.zeros(scores_.size) for _ in range(derivatives))
     gradient, diagonal = [*by_score, None, None][:2]
