@@ -102,9 +102,9 @@ def evaluate_loss(
     ranks = validation.LARGEST_COUNT if cutoff is None else validation.count(cutoff, "cutoff", 0)
     threads = _threads.resolve_threads(validation.threads(n_threads))
     factor = 1.0
-    if np.abs(scores_).max(initial=0.0) > validation.LARGEST_MAGNITUDE:  # products with the scale may overflow
+    largest = float(np.abs(scores_).max(initial=0.0))
+    if largest > validation.LARGEST_MAGNITUDE:  # products with the scale may overflow
         if sigma is None:
-            largest = np.abs(scores_).max()
             message = f"scores and slope have a product beyond the largest double, got {largest} and {slope}"
             validation.require(largest * slope < np.inf, message)
         else:
