@@ -55,16 +55,12 @@ DATA_SETS_KEPT = 16  # prepared data sets; more are prepared again in turn, whic
 class Workers:
     """The processes that hold a data set between them, whole queries each: here one, which holds all of it.
 
-    A library that trains on several overrides these three, each of which is then called by all processes at once.
+    A library that trains on several overrides these two, each of which is then called by all processes at once.
     """
 
     def _added(self, values: FloatArray) -> FloatArray:
         """Sums over the processes."""
         return values
-
-    def _largest(self, value: float) -> float:
-        """The largest over the processes."""
-        return value
 
     def _place(self) -> tuple[int, ...]:
         """Numbers that distinguish this process from the others in the seeds of its random numbers."""
@@ -300,7 +296,7 @@ class BoostingObjective(Workers):
         offsets = given.offsets
         rank_weights = _rank_weights(self.cutoff, self.rank_weights, offsets)
         relevance = relevance_of(given.labels, self.gain)
-        factor, relevance = _factor_of_queries(relevance, rank_weights, offsets, self.normalize, self.n_threads, self)
+        factor = _factor_of_queries(relevance, rank_weights, offsets, self.normalize, self.n_threads)
         if relevance.size and not factor.any():
             warn("labels hold no query with documents of different worth: there is nothing to learn", stacklevel=5)
         grades = np.zeros(0)
@@ -416,9 +412,7 @@ class RankingMetric(Workers):
         relevance = relevance_of(given.labels, self.gain)
         rank_weights = _rank_weights(self.cutoff, self.rank_weights, given.offsets)
         batch: dict[str, Any] = {"offsets": given.offsets, "n_threads": self.n_threads}
-        factor, relevance = _factor_of_queries(
-            relevance, rank_weights, given.offsets, "query", self.n_threads, self, differing=False
-        )
+        factor = _factor_of_queries(relevance, rank_weights, given.offsets, "query", self.n_threads, differing=False)
         if self.expected:
             reached = expected_metric(scores_, relevance, rank_weights, rtol=self.rtol, **batch)
         else:
@@ -452,14 +446,14 @@ def _factor_of_queries(
     offsets: IntArray,
     normalize: str,
     n_threads: int | None,
-    workers: Workers,
     differing: bool = True,
-) -> tuple[FloatArray, FloatArray]:
-    """What to multiply a query's metric by, (n_queries,), and relevance scaled so that the largest is 1.
+) -> FloatArray:
+    """What to multiply a query's metric by, (n_queries,).
 
-    The factor is 1 over the ideal metric, or 1; and 0 where the ideal is 0 or, if ``differing``, all documents of the
-    query are worth the same.
+    It is 1 over the ideal metric, or 1; and 0 where the ideal is 0 or, if ``differing``, all documents of the query
+    are worth the same.
     """
+    validation.within_limits(relevance, "the gain of labels", offsets)
     if normalize == "query":
         validation.within(relevance, "the gain of labels", 0.0, np.inf)
     filled = np.diff(offsets) > 0
@@ -468,13 +462,11 @@ def _factor_of_queries(
     if starts.size:
         highest[filled] = np.maximum.reduceat(relevance, starts)
         lowest[filled] = np.minimum.reduceat(relevance, starts)
-    largest = workers._largest(max(highest.max(initial=0.0), -lowest.min(initial=0.0)))
-    relevance = relevance / (largest if largest > 0.0 else 1.0)
     counts = highest > lowest if differing else filled
     if normalize == "dataset":
-        return counts.astype(np.float64), relevance
+        return counts.astype(np.float64)
     ideal = dcg(relevance, relevance, rank_weights, offsets=offsets, n_threads=n_threads)
-    return np.divide(1.0, ideal, out=np.zeros_like(ideal), where=counts & (ideal > 0.0)), relevance
+    return np.divide(1.0, ideal, out=np.zeros_like(ideal), where=counts & (ideal > 0.0))
 
 
 @dataclass(frozen=True)

@@ -35,14 +35,6 @@ class _Workers(Workers):
         collective = import_extra("xgboost.collective", "xgboost")
         return collective.allreduce(values, collective.Op.SUM) if collective.is_distributed() else values
 
-    def _largest(self, value: float) -> float:
-        collective = import_extra("xgboost.collective", "xgboost")
-        return (
-            float(collective.allreduce(np.array([value]), collective.Op.MAX)[0])
-            if collective.is_distributed()
-            else value
-        )
-
     def _place(self) -> tuple[int, ...]:
         collective = import_extra("xgboost.collective", "xgboost")
         return (collective.get_rank(),) if collective.is_distributed() else ()

@@ -11,7 +11,7 @@ import pytest
 
 import plrank_fast as plr
 import public_calls
-from plrank_fast import fairness, losses, off_policy, rewards
+from plrank_fast import boosting, fairness, losses, off_policy, rewards
 from plrank_fast._core.runtime import magnitudes as _magnitudes
 from plrank_fast._core.runtime import plain_arrays as _plain_arrays
 from plrank_fast.compat import sigir22
@@ -188,6 +188,14 @@ OTHER_ARGUMENTS = {
     "ranking_log_prob_vjp": (lambda x: plr.ranking_log_prob_vjp(PAIR, RANKINGS, [x, -x]), "cotangent"),
     "disparity": (lambda x: fairness.disparity([x, 0], [1, 2]), "exposure"),
     "disparity_gradient": (lambda x: fairness.disparity_gradient(PAIR, [x, 0], [1.0]), "merit"),
+    "boosting": (lambda x: boosting.BoostingObjective(gain="linear").derivatives(PAIR, [x, 0]), "the gain of labels"),
+    "boosting of a data set": (
+        lambda x: boosting.BoostingObjective(gain="linear", normalize="dataset").derivatives(PAIR, [x, 0]),
+        "the gain of labels",
+    ),
+    "weights of queries": (
+        lambda x: boosting.BoostingObjective().derivatives(PAIR, [1, 0], weights=[x]), "weights",
+    ),
     "sigir22.PL_rank_3": (lambda x: sigir22.PL_rank_3([1.0], [x, 0], PAIR, n_samples=5, rng=0), "labels"),
     "sigir22.lambdaloss": (lambda x: sigir22.lambdaloss([x, -x], [1, 0], PAIR), "rank_weights"),
     "sigir22.lambdaloss labels": (lambda x: sigir22.lambdaloss([1.0], [x, -x], PAIR), "labels"),
