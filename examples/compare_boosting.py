@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
-import time
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
@@ -55,57 +54,34 @@ METHODS: dict[str, tuple[str, str, tuple[float, ...]]] = {
 OURS = ("exact", "cmc")
 
 
-class Timed(BoostingObjective):
-    """Measures what the objective takes of a training."""
-
-    seconds = 0.0
-
-    def derivatives(self, *arguments: Any, **options: Any) -> Any:
-        """The same, on the clock."""
-        start = time.process_time()
-        result = super().derivatives(*arguments, **options)
-        Timed.seconds += time.process_time() - start
-        return result
-
-
-class TimedDataset(Timed, plrank_fast.lightgbm.Objective):
-    """For LightGBM."""
-
-
-class TimedMatrix(Timed, plrank_fast.xgboost.Objective):
-    """For XGBoost."""
-
-
 def sizes(data: RankingData) -> np.ndarray:
     """Documents of each query."""
     return np.diff(data.offsets)
 
 
-def with_lightgbm(parts: list[RankingData], kind: str, shrinkage: float, seed: int, rounds: int, stop: bool) -> Outcome:
+def with_lightgbm(parts: list[RankingData], kind: str, shrinkage: float, seed: int, rounds: int) -> Outcome:
     """Train, choose rounds, score the test data."""
     import lightgbm
 
     train, vali, test = parts
     dataset = lightgbm.Dataset(train.features, train.labels, group=sizes(train))
     parameters = {
-        "objective": TimedDataset(method=kind, seed=seed, n_threads=1) if kind in OURS else kind,
+        "objective": plrank_fast.lightgbm.Objective(method=kind, seed=seed, n_threads=1) if kind in OURS else kind,
         "lambda_l2": shrinkage, "num_leaves": 31, "learning_rate": 0.1, "bagging_fraction": 0.8, "bagging_freq": 1,
         "feature_fraction": 0.8, "min_data_in_leaf": 20, "seed": seed, "num_threads": 1, "verbosity": -1,
         "metric": "None",
     }  # fmt: skip
-    options: dict[str, Any] = {}
-    if stop:
-        options = {
-            "valid_sets": [dataset.create_valid(vali.features, vali.labels, group=sizes(vali))],
-            "feval": plrank_fast.lightgbm.Metric(n_threads=1),
-            "callbacks": [lightgbm.early_stopping(PATIENCE, verbose=False)],
-        }
-    model = lightgbm.train(parameters, dataset, rounds, **options)
-    best = dict(model.best_score.get("valid_0", {})).get("ndcg_plrank@10", 0.0)
+    model = lightgbm.train(
+        parameters, dataset, rounds,
+        valid_sets=[dataset.create_valid(vali.features, vali.labels, group=sizes(vali))],
+        feval=plrank_fast.lightgbm.Metric(n_threads=1),
+        callbacks=[lightgbm.early_stopping(PATIENCE, verbose=False)],
+    )  # fmt: skip
+    best = model.best_score["valid_0"]["ndcg_plrank@10"]
     return np.asarray(model.predict(test.features)), best, model.best_iteration
 
 
-def with_xgboost(parts: list[RankingData], kind: str, shrinkage: float, seed: int, rounds: int, stop: bool) -> Outcome:
+def with_xgboost(parts: list[RankingData], kind: str, shrinkage: float, seed: int, rounds: int) -> Outcome:
     """Train, choose rounds, score the test data."""
     import xgboost
 
@@ -114,28 +90,19 @@ def with_xgboost(parts: list[RankingData], kind: str, shrinkage: float, seed: in
         matrix.set_group(sizes(part))
     parameters = {
         "max_leaves": 31, "max_depth": 0, "grow_policy": "lossguide", "learning_rate": 0.1, "subsample": 0.8,
-        "colsample_bytree": 0.8, "reg_lambda": shrinkage, "seed": seed, "nthread": 1,
+        "colsample_bytree": 0.8, "reg_lambda": shrinkage, "seed": seed, "nthread": 1, "disable_default_eval_metric": 1,
     }  # fmt: skip
-    options: dict[str, Any] = {}
-    if kind in OURS:
-        options["obj"] = TimedMatrix(method=kind, seed=seed, n_threads=1)
-    else:
-        parameters["objective"] = kind
-    if stop:
-        options |= {
-            "evals": [(matrices[1], "vali")],
-            "custom_metric": plrank_fast.xgboost.Metric(n_threads=1),
-            "callbacks": [xgboost.callback.EarlyStopping(PATIENCE, metric_name="ndcg_plrank@10", maximize=True)],
-        }
-        parameters["disable_default_eval_metric"] = 1
-    model = xgboost.train(parameters, matrices[0], rounds, verbose_eval=False, **options)
-    if not stop:
-        return model.predict(matrices[2]), 0.0, rounds
+    objective = plrank_fast.xgboost.Objective(method=kind, seed=seed, n_threads=1) if kind in OURS else None
+    model = xgboost.train(
+        parameters if objective else parameters | {"objective": kind}, matrices[0], rounds, obj=objective,
+        evals=[(matrices[1], "vali")], custom_metric=plrank_fast.xgboost.Metric(n_threads=1), verbose_eval=False,
+        callbacks=[xgboost.callback.EarlyStopping(PATIENCE, metric_name="ndcg_plrank@10", maximize=True)],
+    )  # fmt: skip
     best = model.best_iteration + 1
     return model.predict(matrices[2], iteration_range=(0, best)), float(model.best_score), best
 
 
-def with_catboost(parts: list[RankingData], kind: str, shrinkage: float, seed: int, rounds: int, stop: bool) -> Outcome:
+def with_catboost(parts: list[RankingData], kind: str, shrinkage: float, seed: int, rounds: int) -> Outcome:
     """Train, choose rounds, score the test data."""
     import catboost
 
@@ -150,15 +117,13 @@ def with_catboost(parts: list[RankingData], kind: str, shrinkage: float, seed: i
     metric = RankingMetric(n_threads=1)
     if kind in OURS:
         history: dict[str, list[float]] = {}
-        stopping = {"eval_pool": vali, "early_stopping_rounds": PATIENCE, "evals_result": history} if stop else {}
         model = plrank_fast.catboost.train(
-            parameters, train, rounds, objective=Timed(method=kind, seed=seed, n_threads=1), metric=metric, **stopping
-        )
-        return model.predict(parts[2].features), max(history.get(metric.name, [0.0])), model.tree_count_
+            parameters, train, rounds, objective=BoostingObjective(method=kind, seed=seed, n_threads=1), metric=metric,
+            eval_pool=vali, early_stopping_rounds=PATIENCE, evals_result=history,
+        )  # fmt: skip
+        return model.predict(parts[2].features), max(history[metric.name]), model.tree_count_
     model = catboost.CatBoost(parameters | {"loss_function": kind, "iterations": rounds, "l2_leaf_reg": shrinkage})
     model.fit(train)
-    if not stop:
-        return model.predict(test), 0.0, rounds
     values = [metric.evaluate(scores, parts[1].labels, parts[1].offsets) for scores in model.staged_predict(vali)]
     best = int(np.argmax(values)) + 1
     return model.predict(test, ntree_end=best), max(values), best
@@ -214,42 +179,22 @@ def one_run(
     held = (fold, (fold + 1) % FOLDS)
     train = np.sort(np.concatenate([folds[other] for other in range(FOLDS) if other not in held]))
     parts = [some_queries(data, queries) for queries in (train, folds[held[1]], folds[held[0]])]
-    scores, vali, best = TRAINERS[library](parts, kind, shrinkage, seed, rounds, stop=True)
+    scores, vali, best = TRAINERS[library](parts, kind, shrinkage, seed, rounds)
     test = parts[2]
     values = plr.ndcg(scores, plr.gains(test.labels), plr.dcg_weights(10), offsets=test.offsets)
     return {"vali": vali, "rounds": best, "test": np.round(values, 6).tolist()}
 
 
-def timing(data: RankingData, library: str, kind: str, shrinkage: float) -> list[float]:
-    """Processor seconds of a round on all data, one thread, without validation, and the objective's share if ours."""
-    parts, short, long = [data, data, some_queries(data, np.arange(2))], 5, 25
-    best, share = np.inf, 0.0
-    for _ in range(4):
-        seconds = []
-        for rounds in (short, long):
-            Timed.seconds = 0.0
-            start = time.process_time()
-            TRAINERS[library](parts, kind, shrinkage, 0, rounds, stop=False)
-            seconds.append((time.process_time() - start, Timed.seconds))
-        per_round = (seconds[1][0] - seconds[0][0]) / (long - short)
-        if 0 < per_round < best:
-            best, share = per_round, (seconds[1][1] - seconds[0][1]) / (long - short) / per_round
-    return [best, share]
-
-
-def table(name: str, ndcgs: dict[str, np.ndarray], costs: dict[str, list[float]]) -> None:
-    """Rows of one set: NDCG@10, difference to the baseline with its standard error over queries, cost."""
-    print(f"\n| {name} | NDCG@10 | to lambdarank | to lambdarank, best | ms per round | objective |")
-    print("|---|---|---|---|---|---|")
+def table(name: str, ndcgs: dict[str, np.ndarray]) -> None:
+    """Rows of one set: NDCG@10, difference to the baseline with its standard error over queries."""
+    print(f"\n| {name} | NDCG@10 | to lambdarank | to lambdarank, best |")
+    print("|---|---|---|---|")
     for method, values in ndcgs.items():
         cells = [f"{values.mean():.4f}"]
         for other in (BASELINE, f"{BASELINE}, best"):
             difference = values - ndcgs[other]
             error = difference.std(ddof=1) / np.sqrt(difference.size)
             cells.append("" if method == other else f"{difference.mean():+.4f} ± {error:.4f}")
-        cost = costs.get(method)
-        cells.append(f"{1e3 * cost[0]:.1f}" if cost else "")
-        cells.append(f"{cost[1]:.0%}" if cost and METHODS[method][1] in OURS else "")
         print(f"| {method} | " + " | ".join(cells) + " |")
 
 
@@ -261,7 +206,6 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--rounds", type=int, default=300, help="at most")
     parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=METHODS)
-    parser.add_argument("--no-timing", action="store_true")
     arguments = parser.parse_args()
     warnings.filterwarnings("ignore")
     results = Results(arguments.results)
@@ -270,7 +214,7 @@ def main() -> None:
         data = load([Path(file) for file in files.split(",")])
         folds = np.array_split(np.random.default_rng(0).permutation(data.n_queries), FOLDS)
         folds = [np.sort(fold) for fold in folds]
-        ndcgs, costs = {}, {}
+        ndcgs = {}
         for method in methods:
             library, kind, shrinkages = METHODS[method]
             total = np.zeros(data.n_queries)
@@ -282,11 +226,7 @@ def main() -> None:
                     runs.append(results.get(key, one_run, *given))
                 total[folds[fold]] += max(runs, key=lambda run: run["vali"])["test"]
             ndcgs[method] = total / arguments.seeds
-            if not arguments.no_timing and "best" not in method:
-                costs[method] = results.get(
-                    f"{name} {library} {kind} timing", timing, data, library, kind, shrinkages[0]
-                )
-        table(f"{name}, {data.n_queries} queries, {data.n_docs} documents", ndcgs, costs)
+        table(f"{name}, {data.n_queries} queries, {data.n_docs} documents", ndcgs)
 
 
 if __name__ == "__main__":

@@ -160,7 +160,7 @@ def test_comparison_runs_and_resumes(tmp_path):
     methods = ["LightGBM, ours, exact", "XGBoost, ours, exact", "XGBoost rank:ndcg", "CatBoost, ours, exact"]
     program = [
         sys.executable, str(ROOT / "examples" / "compare_boosting.py"), str(tmp_path / "results"),
-        f"small={tmp_path / 'set.txt'}", "--seeds", "1", "--rounds", "3", "--no-timing", "--methods", *methods,
+        f"small={tmp_path / 'set.txt'}", "--seeds", "1", "--rounds", "3", "--methods", *methods,
     ]  # fmt: skip
     one_thread = os.environ | {"OMP_NUM_THREADS": "1"}
     first = subprocess.run(program, capture_output=True, text=True, check=True, env=one_thread).stdout
@@ -171,3 +171,15 @@ def test_comparison_runs_and_resumes(tmp_path):
     assert len(known.splitlines()) == 5 * (3 + len(methods))
     assert subprocess.run(program, capture_output=True, text=True, check=True, env=one_thread).stdout == first
     assert (tmp_path / "results").read_text() == known
+
+
+def test_timing_runs(tmp_path):
+    """A row of three ratios."""
+    for library in ("lightgbm", "xgboost", "catboost"):
+        pytest.importorskip(library)
+    lines = (f"{row % 3} qid:{row // 10} 1:{row % 7} 2:{row % 11}" for row in range(600))
+    (tmp_path / "set.txt").write_text("\n".join(lines))
+    program = [sys.executable, str(ROOT / "examples" / "time_rounds.py"), f"a={tmp_path / 'set.txt'}", "--turns", "3"]
+    rows = subprocess.run(program, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert rows[2].startswith("| a | ")
+    assert all(float(cell) > 0 for cell in rows[2].split("|")[2:5])
