@@ -63,21 +63,25 @@ class Objective(BoostingObjective):
     """
 
     _checked: WeakSet[Any]  # data sets of which parameters and queries have been looked at
+    _read: tuple[Any, ...]  # LightGBM's groups and weights of the last round, offsets and query weights
 
     def __call__(self, first: Any, second: Any, weight: Any = None, group: Any = None) -> tuple[FloatArray, FloatArray]:
         """Derivatives of a round: of ``(scores, dataset)``, or of ``(y_true, y_pred, weight, group)``.
 
         LightGBM's scikit-learn interface decides by the number of parameters of the call how many it passes.
         """
-        scores, labels, offsets, weights = _read(first, second, weight, group)
+        scores, labels, weight, group = _arguments(first, second, weight, group)
+        if group is None or group is not self._read[0] or weight is not self._read[1]:
+            self._read = (group, weight, *_queries(group, weight))
         if _is_dataset(second) and second not in self._checked:
             _check(second)
             self._checked.add(second)
-        return self._round(scores, labels, offsets, weights)
+        return self._round(scores, labels, *self._read[2:])
 
     def _forget(self) -> None:
         super()._forget()
         self._checked = WeakSet()
+        self._read = (None, None)
 
 
 class Metric(RankingMetric):
@@ -88,7 +92,8 @@ class Metric(RankingMetric):
 
     def __call__(self, first: Any, second: Any, weight: Any = None, group: Any = None) -> tuple[str, float, bool]:
         """Name, value, and that higher is better; called as the objective is."""
-        scores, labels, offsets, weights = _read(first, second, weight, group)
+        scores, labels, weight, group = _arguments(first, second, weight, group)
+        offsets, weights = _queries(group, weight)
         return self.name, self.evaluate(scores, labels, offsets, weights=weights), True
 
 
@@ -96,16 +101,18 @@ def _is_dataset(value: Any) -> bool:
     return isinstance(value, import_extra("lightgbm", "lightgbm").Dataset)
 
 
-def _read(first: Any, second: Any, weight: Any, group: Any) -> tuple[Any, Any, IntArray, FloatArray | None]:
-    """Scores, labels, offsets and query weights, from either way in which LightGBM calls."""
+def _arguments(first: Any, second: Any, weight: Any, group: Any) -> tuple[Any, Any, Any, Any]:
+    """Scores, labels, weights of documents and sizes of groups, from either way in which LightGBM calls."""
     if _is_dataset(second):
-        scores, labels, weight, group = first, second.get_label(), second.get_weight(), second.get_group()
-    else:
-        validation.of_type(not hasattr(second, "get_label"), "arguments", CALLED, f"({type(second).__name__})")
-        labels, scores = first, second
+        return first, second.get_label(), second.get_weight(), second.get_group()
+    validation.of_type(not hasattr(second, "get_label"), "arguments", CALLED, f"({type(second).__name__})")
+    return second, first, weight, group
+
+
+def _queries(group: Any, weight: Any) -> tuple[IntArray, FloatArray | None]:
+    """Offsets and query weights."""
     offsets = offsets_from_group(np.asarray(validation.groups_of(group, GROUPS)))
-    weights = None if weight is None else validation.weights_of_queries(weight, offsets)
-    return scores, labels, offsets, weights
+    return offsets, None if weight is None else validation.weights_of_queries(weight, offsets)
 
 
 def _check(dataset: Any) -> None:
