@@ -84,19 +84,36 @@ def plackett_luce_loss(
     Array([-0.25,  0.25], dtype=float32)
     """
     scores = _floating(scores)
-    validation.choice(gain, "gain", GAINS)
-    validation.choice(reduction, "reduction", REDUCTIONS)
-    validation.choice(method, "method", METHODS)
     static: dict[str, Any] = {"cutoff": cutoff, "gain": gain, "normalize": normalize, "reduction": reduction}
-    rtol = validation.relative_tolerance(rtol)
     static |= {"method": method, "n_samples": n_samples, "rtol": rtol, "n_threads": n_threads}
+    _check(**static)
     data = {"relevance": relevance, "offsets": offsets, "mask": mask, "weight": weight, "rank_weights": rank_weights}
-    data |= {"seed": _words(seed), "first_query": first_query}
+    data |= {"seed": _words(seed), "first_query": _whole_numbers(first_query, "first_query")}
+    validation.given(relevance, "relevance", "")
+    validation.require(data["first_query"].ndim == 0, "first_query must be an integer, got an array")
     arrays = {name: _constant(value, name) for name, value in data.items() if value is not None}
     dtype = jnp.float64 if scores.dtype == jnp.float64 else jnp.float32
     scores_ = scores.astype(dtype)
     values = _differentiable(static)(scores_ + _zero(scores_, arrays).astype(dtype), arrays)
     return (values if reduction == "none" else values.sum()).astype(scores.dtype)
+
+
+def _check(
+    *, cutoff: Any, gain: Any, normalize: Any, reduction: Any, method: Any, n_samples: Any, rtol: Any, n_threads: Any
+) -> None:
+    """Check the options here, as what the host refuses comes as an error of JAX."""
+    validation.ranks_that_count(cutoff)
+    for value, name, known in (
+        (gain, "gain", GAINS),
+        (reduction, "reduction", REDUCTIONS),
+        (method, "method", METHODS),
+    ):
+        validation.choice(value, name, known)
+    validation.flag(normalize, "normalize")
+    if n_samples is not None:
+        validation.count(n_samples, "n_samples", 1)
+    validation.relative_tolerance(rtol)
+    validation.threads(n_threads)
 
 
 def _words(seed: Any, name: str = "seed") -> Any:
@@ -108,7 +125,7 @@ def _words(seed: Any, name: str = "seed") -> Any:
             words.append(number & 0xFFFFFFFF)
             number >>= 32
         return np.array(words, dtype=np.uint32)
-    seed = jnp.asarray(seed)
+    seed = _numbers(seed, name)
     if jnp.issubdtype(seed.dtype, jax.dtypes.prng_key):
         seed = jax.random.key_data(seed)
     whole = jnp.issubdtype(seed.dtype, jnp.integer)
@@ -127,7 +144,19 @@ def _constant(values: Any, name: str) -> Any:
     def refuse(primals: Any, tangents: Any) -> Any:
         validation.constant(True, name, "be differentiated", f"jax.lax.stop_gradient({name})")
 
-    return identity(jnp.asarray(validation.unmasked(values, name)))
+    return identity(_numbers(values, name))
+
+
+def _numbers(values: Any, name: str) -> Any:
+    """Array of JAX's from anything that holds real numbers."""
+    if isinstance(values, jax.Array):
+        return values
+    array = validation.as_array(values, name)
+    validation.of_type(array.dtype.kind in "biuf", name, "of real numbers", f"dtype {array.dtype}")
+    if array.dtype.kind in "iu":  # of 64 bits in 32, they would wrap around
+        limits = np.iinfo(jax.dtypes.canonicalize_dtype(array.dtype))
+        validation.each((array >= limits.min) & (array <= limits.max), array, name, f"fit {limits.dtype}")
+    return jnp.asarray(array)
 
 
 def _zero(*trees: Any) -> Any:
@@ -403,13 +432,13 @@ jax.tree_util.register_pytree_node(PlackettLuce, _flatten, _unflatten)
 
 
 def _floating(scores: Any) -> Any:
-    scores = jnp.asarray(scores)
+    scores = _numbers(scores, "scores")
     validation.of_type(jnp.issubdtype(scores.dtype, jnp.floating), "scores", "of a floating dtype", scores.dtype)
     return scores
 
 
 def _whole_numbers(array: Any, name: str) -> Any:
-    array = jnp.asarray(array)
+    array = _numbers(array, name)
     validation.of_type(jnp.issubdtype(array.dtype, jnp.integer), name, "of integers", array.dtype)
     return array
 

@@ -89,6 +89,7 @@ def count_queries(shape: tuple[int, ...], offsets: Any, mask: Any) -> int:
     """Return the number of queries, which shapes alone tell, as of arrays whose values are not known yet."""
     validation.shape_of_scores(shape, offsets, mask)
     if offsets is not None:
+        validation.require(len(offsets.shape) == 1, f"offsets must be 1-dimensional, got shape {offsets.shape}")
         return offsets.shape[0] - 1
     is_rows = len(shape) == 2 and (mask is not None or shape[1] != 1)
     return shape[0] if is_rows else 1

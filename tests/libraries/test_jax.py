@@ -227,6 +227,24 @@ def test_errors_name_the_argument(error, message, arguments, options):
         plackett_luce_loss(*arguments, **options)
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["cutoff", "gain", "normalize", "reduction", "method", "n_samples", "rtol", "n_threads", "first_query", "seed"],
+)
+def test_options_are_refused_by_name_and_not_by_the_host(name):
+    """Mutants: `_check` that leaves one of them to the host, of which JAX makes an error of its own."""
+    for value in (-(10**400), np.complex128(1), np.array([1.0, 2.0]), float("nan"), "0.5", object()):
+        if (name, type(value)) != ("n_threads", int):
+            with pytest.raises((TypeError, ValueError), match=name):
+                plackett_luce_loss(SCORES, LABELS, **{name: value})
+
+
+def test_integers_that_jax_would_wrap_around_are_refused():
+    """Mutant: the limits left out; 2**32 is then 0."""
+    with pytest.raises(ValueError, match=r"relevance must fit int32, got 4294967296 at index 0"):
+        plackett_luce_loss(SCORES[:1], np.array([2**32]))
+
+
 def test_a_missing_library_is_named_with_its_extra():
     code = """
 import sys
