@@ -70,6 +70,7 @@ SCRIPTS = {
         "e9503448692b738dd260fbd7f7cabf2e11f09b600fa97e6eb3a56eba5b1a7e9b",
     ),
 }
+RESULTS = Path(__file__).parents[1] / ".asv" / "results"
 # A script or a style sheet from elsewhere: its tag, the address, and what holds the answer of that server to a hash
 REMOTE = re.compile(r'(<(?:script|link)\b[^>]*?(?:src|href)=")(https?://[^"]+)("[^>]*>)')
 # The legend stands above the plot, several entries in a row: inside, it hides lines that pass through its corner
@@ -128,6 +129,8 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("folder", type=Path, help="folder to publish into; what it had is deleted")
     folder = parser.parse_args(arguments).folder.resolve()
+    if not any(RESULTS.glob("*/*-*.json")):
+        sys.exit("there are no results yet: run `make bench` first (half an hour), or `make bench-quick` (minutes)")
     subprocess.run(["asv", "publish", "--html-dir", str(folder)], check=True, cwd=Path(__file__).parent)
     page = folder / "index.html"
     page.write_text(with_local_scripts(page.read_text(), folder))

@@ -54,7 +54,8 @@ def test_report(monkeypatch, capsys):
     assert "- (lightgbm)" in lines[0]
     assert all("1.23e+03  0.5" in line for line in lines[1:])
     for line, claim in zip(lines, stubs, strict=True):
-        assert line.startswith(claim.document)
+        assert line.startswith(claim.text[:30])
+        assert re.search(rf"  {re.escape(claim.unit)} \({claim.document}\)$", line)
         assert "  ".join(f"{figure:g}" for figure in claim.figures) in line
 
 

@@ -48,6 +48,13 @@ def test_unknown_script_is_named(tmp_path, monkeypatch):
         published(PAGE.replace("jquery-3.3.1.min.js", "new.js"), tmp_path, monkeypatch)
 
 
+def test_without_results(tmp_path, monkeypatch):
+    """The command to run first is named. Mutant: asv's own message."""
+    monkeypatch.setitem(DASHBOARD["main"].__globals__, "RESULTS", tmp_path)
+    with pytest.raises(SystemExit, match="run `make bench` first"):
+        DASHBOARD["main"]([str(tmp_path / "site")])
+
+
 def test_cost_of_an_epoch_is_time_of_the_processor(monkeypatch):
     """As docs/benchmarks.md says: on a busy machine the calls' time by the clock was five times as long. Mutant: the
     clock, which goes on by a second a call here, and the processor by a millisecond."""
