@@ -65,7 +65,7 @@ test-clang: build  ## build with clang beside everything else and run the numeri
 hunt: build  ## search for problems on which a promise is broken (HUNT_FLAGS="--minutes 60 --seed 0")
 	$(BIN)/python tests/attackers/hunt.py $(HUNT_FLAGS)
 
-fuzz: build  ## fuzz files, caches, models and checkpoints (FUZZ_FLAGS="--minutes 60 --seed 0")
+fuzz: build  ## fuzz LETOR files, models and checkpoints (FUZZ_FLAGS="--minutes 60 --seed 0")
 	$(BIN)/python tests/attackers/fuzz.py $(FUZZ_FLAGS)
 
 storage: build  ## full disk, kill and Ctrl-C at each operation of each command on the disk (STORAGE_FLAGS="--most 20 --seed 0")

