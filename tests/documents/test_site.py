@@ -109,8 +109,9 @@ def plain_python(page):
     ]
 
 
-def test_python_blocks_run():
+def test_python_blocks_run(tmp_path, monkeypatch):
     """All of a page in the order in which it stands. Mutant: a block that raises."""
+    monkeypatch.chdir(tmp_path)
     for page in PAGES:
         if page.name not in ("boosting.md", "embedding.md", "scaling.md"):  # run by files of their own
             names = {}
