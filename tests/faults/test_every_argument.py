@@ -1,4 +1,7 @@
-"""Every argument of every public function, replaced in turn by values that nobody means."""
+"""Every argument of every public function, replaced in turn by values that nobody means.
+
+A new public function is found here by itself; what its new required arguments are given joins ``GIVEN``.
+"""
 
 import importlib.util
 import inspect
@@ -30,6 +33,7 @@ GIVEN = {
     "scores": SCORES, "log_scores": SCORES, "logging_scores": SCORES, "relevance": LABELS / 2, "labels": LABELS,
     "merit": LABELS, "exposure": LABELS, "cotangent": LABELS, "subtopics": LABELS[:, np.newaxis],
     "rank_weights": np.array([1.0, 0.5]), "examination": np.array([1.0, 0.5, 0.4]), "rankings": RANKINGS,
+    "buckets": np.array([0, 1, 1]),
     "rewards": np.array([1.0, 0.0]), "rank_rewards": RANKINGS * 1.0, "clicks": RANKINGS > 0,
     "propensities": np.array([0.5, 0.25, 1.0]), "importance_weights": np.array([1.0, 2.0]), "qid": np.array([7, 7, 8]),
     "sizes": np.array([1, 2]), "offsets": np.array([0, 3]), "cutoff": 2, "n_samples": 5, "n_chunks": 1,
@@ -40,10 +44,10 @@ ARRAYS = {name for name, value in GIVEN.items() if isinstance(value, np.ndarray)
     "out", "noise", "predicted", "sampled_rankings", "sampled_inv_rankings", "sampled_values",
 }  # fmt: skip
 MODULES = ("losses", "fairness", "rewards", "off_policy", "interchange", "chunks", "compat.sigir22", "data")
-NO_NUMBERS = {"evaluate_loss", "concatenate", "load_letor", "normalize_queries", "reseed"}
+NO_NUMBERS = {"evaluate_loss", "concatenate", "load_letor", "load_model", "normalize_queries", "reseed"}
 MEANT = {
     ("rng", "a huge int"), ("rng", "an int that Python does not print"), ("empty", "nan"), ("offsets", "None"),
-    }  # fmt: skip
+}  # fmt: skip
 SAMPLED = {  # what the option chooses looks at the other options too
     plr.expected_metric: {"method": "sample"},
     fairness.expected_exposure: {"method": "sample"},
@@ -53,6 +57,7 @@ SAMPLED = {  # what the option chooses looks at the other options too
     off_policy.doubly_robust: {"logging_scores": SCORES},
     plr.policy_gradient: {"relevance": LABELS, "rank_weights": GIVEN["rank_weights"]},
     plr.ranking_log_prob_vjp: {"cotangent": LABELS[:2]},
+    plr.bucket_log_prob_vjp: {"cotangent": LABELS[:1]},
 }  # fmt: skip
 
 
