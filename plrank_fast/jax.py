@@ -6,6 +6,7 @@ Value and gradient come from one ``pure_callback`` to the CPU, computed in float
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from plrank_fast._shared.layouts import count_queries
 from plrank_fast.sampling import ranking_log_prob as _ranking_log_prob
 from plrank_fast.sampling import ranking_log_prob_vjp as _ranking_log_prob_vjp
 from plrank_fast.sampling import sample_rankings as _sample_rankings
-from plrank_fast.value_and_gradient import METHODS
+from plrank_fast.value_and_gradient import EXACT, METHODS
 
 jax = import_extra("jax", "jax")
 jnp = import_extra("jax.numpy", "jax")
@@ -91,10 +92,12 @@ def plackett_luce_loss(
     data |= {"seed": _words(seed), "first_query": _whole_numbers(first_query, "first_query")}
     validation.given(relevance, "relevance", "")
     validation.require(data["first_query"].ndim == 0, "first_query must be an integer, got an array")
+    if method in ("exact", EXACT):  # an array costs the callback as much as the gradient of a short list
+        del data["seed"], data["first_query"]
     arrays = {name: _constant(value, name) for name, value in data.items() if value is not None}
     dtype = jnp.float64 if scores.dtype == jnp.float64 else jnp.float32
     scores_ = scores.astype(dtype)
-    values = _differentiable(static)(scores_ + _zero(scores_, arrays).astype(dtype), arrays)
+    values = _differentiable(tuple(static.items()))(scores_ + _zero(scores_, arrays).astype(dtype), arrays)
     return (values if reduction == "none" else values.sum()).astype(scores.dtype)
 
 
@@ -162,10 +165,10 @@ def _numbers(values: Any, name: str) -> Any:
 def _zero(*trees: Any) -> Any:
     """Zero that varies along the axes of a mesh along which any of the arrays does, as ``shard_map`` keeps account of.
 
-    An empty sum is 0 whatever the arrays hold.
+    It is a sum of no entry, whatever the arrays hold.
     """
-    empty = [array.reshape(-1)[:0].astype(jnp.float32) for array in jax.tree.leaves(trees)]
-    return jnp.concatenate(empty).sum()
+    arrays = jax.lax.stop_gradient(jax.tree.leaves(trees))
+    return sum(jnp.sum(array, dtype=jnp.float32, where=False) for array in arrays)
 
 
 def _call_host(function: Any, results: Any, *arguments: Any) -> Any:
@@ -175,7 +178,7 @@ def _call_host(function: Any, results: Any, *arguments: Any) -> Any:
     return jax.tree.map(lambda array: array + zero.astype(array.dtype), answer)
 
 
-def _differentiable(static: dict[str, Any]) -> Any:
+def _differentiable(static: tuple[tuple[str, Any], ...]) -> Any:
     """Loss of each query as a function of scores and arrays, with the gradient by the scores."""
 
     @jax.custom_vjp  # type: ignore[untyped-decorator]
@@ -199,30 +202,33 @@ def _differentiable(static: dict[str, Any]) -> Any:
     return loss
 
 
-def _evaluate(scores: Any, arrays: dict[str, Any], static: dict[str, Any]) -> Any:
+def _evaluate(scores: Any, arrays: dict[str, Any], static: tuple[tuple[str, Any], ...]) -> Any:
     """Loss of each query and gradient of their sum, by a callback to the host."""
     n_queries = count_queries(scores.shape, arrays.get("offsets"), arrays.get("mask"))
     results = jax.ShapeDtypeStruct((n_queries,), scores.dtype), jax.ShapeDtypeStruct(scores.shape, scores.dtype)
+    return _call_host(_on_host(static, n_queries, scores.ndim), results, scores, arrays)
+
+
+@lru_cache(maxsize=256)
+def _on_host(static: tuple[tuple[str, Any], ...], n_queries: int, n_axes: int) -> Any:
+    """Function for the callback, the same one for the same options: for another one JAX compiles the call anew."""
 
     def on_host(scores: Any, arrays: dict[str, Any]) -> tuple[NDArray[Any], NDArray[Any]]:
         """Of one batch, or of each of those that ``vmap`` has stacked."""
         scores, arrays = np.asarray(scores), {name: np.asarray(array) for name, array in arrays.items()}
-        stacked = scores.shape[: scores.ndim - len(results[1].shape)]
-        values, gradient = np.empty(stacked + results[0].shape), np.empty(scores.shape)
+        stacked = scores.shape[: scores.ndim - n_axes]
+        values, gradient = np.empty((*stacked, n_queries)), np.empty(scores.shape)
         for index in np.ndindex(stacked):
             batch = {name: array[index] for name, array in arrays.items()}
-            values[index], gradient[index] = _loss_on_host(scores[index], batch, static)
+            words, first_query = batch.pop("seed", np.empty(0)), int(batch.pop("first_query", 0))
+            batch = dict.fromkeys(OPTIONAL) | batch
+            values[index], gradient[index] = expected_loss(
+                scores[index], batch.pop("relevance").astype(np.float64), words=words.tolist,
+                first_query=first_query, **batch, **dict(static),
+            )  # fmt: skip
         return values.astype(scores.dtype), gradient.astype(scores.dtype)
 
-    return _call_host(on_host, results, scores, arrays)
-
-
-def _loss_on_host(
-    scores: NDArray[Any], arrays: dict[str, NDArray[Any]], static: dict[str, Any]
-) -> tuple[NDArray[Any], NDArray[Any]]:
-    relevance, first_query = np.asarray(arrays["relevance"], dtype=np.float64), int(arrays["first_query"])
-    options = {name: arrays.get(name) for name in OPTIONAL} | static
-    return expected_loss(scores, relevance, words=arrays["seed"].tolist, first_query=first_query, **options)
+    return on_host
 
 
 def ranking_log_prob(scores: Any, rankings: Any) -> Any:

@@ -188,6 +188,15 @@ def test_inside_shard_map():
             np.testing.assert_allclose(jax.jit(inside)(scores, data), expected, rtol=1e-6, atol=1e-7)
 
 
+def test_compiled_once(caplog):
+    """Without ``jit`` too. Mutant: a function of its own for the callback of each call."""
+    gradient = jax.grad(lambda scores: plackett_luce_loss(scores, LABELS, OFFSETS, **EXACT))
+    gradient(SCORES)
+    with jax.log_compiles():
+        gradient(SCORES + 1)
+    assert "Compiling" not in caplog.text
+
+
 def test_training_raises_ndcg():
     """A jitted step of gradient descent. Mutant: the gradient's sign turned."""
     rng = np.random.default_rng(0)
