@@ -270,6 +270,13 @@ class TestRatios:
         with pytest.raises(ValueError, match=r"^importance weights must be .*: scores rank nothing as the log does"):
             off_policy.ips([0.0, 600.0], [[0], [0]], [1, 2], propensities=[0.5, 0.5], self_normalized=True)
 
+    def test_error_of_large_terms(self):
+        """Weights of e^100 times relevance and rank weights at their limit. Mutant: squares of the terms themselves."""
+        estimate = off_policy.doubly_robust(
+            [0.0, 0.0], RANKINGS, [1, 0], [0.0, 2.0**200], [2.0**200], logging_scores=[100.0, 0.0]
+        )
+        assert 1e150 < estimate.standard_error < np.inf
+
     def test_items_that_the_new_policy_never_shows(self):
         """The derivative of a weight is 1 over the log's chance, also where the weight is 0."""
         estimate = off_policy.iips([0.0, 40.0], [[0], [0]], [[1], [1]], logging_scores=[0.0, 0.0])
