@@ -9,14 +9,15 @@ from numpy.typing import NDArray
 
 
 def shown(value: Any) -> str:
-    """Return what a message says of a value: not the values of an array, nor the digits of an endless integer."""
+    """Return what a message says of a value: neither all values of an array nor all digits of an endless integer."""
     if isinstance(value, int) and value.bit_length() > 64:
         return f"an integer of {value.bit_length()} bits"
-    return f"an array of shape {value.shape}" if isinstance(value, np.ndarray) and value.ndim else repr(value)
+    text = f"an array of shape {value.shape}" if isinstance(value, np.ndarray) and value.ndim else repr(value)
+    return text if len(text) <= 200 else f"{text[:200]}..."
 
 
 def require(holds: Any, message: str, error: type[Exception] = ValueError) -> None:
-    """Raise ``error`` unless the condition holds."""
+    """Raise ``error`` unless the condition holds; the message is made in either case, so it is to be a short one."""
     if not holds:
         raise error(message)
 
@@ -48,7 +49,8 @@ def excluded(value: Any, name: str, other: str, why: str) -> None:
 
 def goes_with(value: Any, name: str, used: bool, setting: str) -> None:
     """Refuse an argument that is not None where a setting leaves it without effect."""
-    require(value is None or used, f"{name} only goes with {setting}, got {shown(value)}")
+    if value is not None and not used:
+        raise ValueError(f"{name} only goes with {setting}, got {shown(value)}")
 
 
 def only_one(arguments: dict[str, Any]) -> None:

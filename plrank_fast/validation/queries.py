@@ -85,8 +85,8 @@ def _largest_of_ranks(rows: FloatArray, offsets: IntArray) -> FloatArray:
 
 def same_offsets(offsets: IntArray, name: str, expected: IntArray) -> None:
     """Check that another distribution is over queries of the same lengths."""
-    same = np.array_equal(offsets, expected)
-    require(same, f"{name} must be over the same queries, with offsets {expected}, got {offsets}")
+    if not np.array_equal(offsets, expected):
+        raise ValueError(f"{name} must be over the same queries, with offsets {expected}, got {offsets}")
 
 
 def weights_of(values: ArrayLike, name: str, number: int, of: str) -> FloatArray:
