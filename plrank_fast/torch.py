@@ -6,6 +6,7 @@ incoming gradient. Tensors of a CUDA device travel through pinned host memory.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -393,6 +394,56 @@ class PlackettLuceLoss(torch.nn.Module):  # type: ignore[name-defined, misc]
         metric = "rank_weights given" if self.rank_weights is not None else f"cutoff={self.cutoff}"
         options = f"method={self.method!r}, gain={self.gain!r}, normalize={self.normalize}"
         return f"{metric}, {options}, reduction={self.reduction!r}"
+
+
+class QueryBatchSampler(torch.utils.data.Sampler):  # type: ignore[name-defined, misc]
+    """Batches of whole queries for ``torch.utils.data.DataLoader``, by the number of their documents.
+
+    It yields the numbers of the queries of a batch, for a data set whose items are queries: pass it as
+    ``batch_sampler``, with a ``collate_fn`` that puts the documents of the queries one after another.
+
+    Parameters
+    ----------
+    lengths : array_like of int, shape (n_queries,)
+        Documents of each query.
+    max_docs : int
+        Documents of a batch at most; a longer query is a batch of its own.
+    shuffle : bool
+        Whether each pass has an order of its own.
+    generator : torch.Generator, optional
+        Source of the order; PyTorch's default generator by default.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described; the message names it.
+
+    Examples
+    --------
+    >>> from plrank_fast.torch import QueryBatchSampler
+    >>> list(QueryBatchSampler([3, 2, 9, 1, 1], max_docs=5, shuffle=False))
+    [[0, 1], [2], [3, 4]]
+    """
+
+    def __init__(self, lengths: ArrayLike, max_docs: int, *, shuffle: bool = True, generator: Any = None) -> None:
+        self.lengths = validation.list_lengths(_on_host(lengths), "lengths")
+        self.max_docs = validation.count(max_docs, "max_docs", 1)
+        self.shuffle, self.generator = validation.flag(shuffle, "shuffle"), generator
+
+    def __iter__(self) -> Iterator[list[int]]:
+        """Yield the queries of each batch."""
+        n_queries = self.lengths.size
+        order = torch.randperm(n_queries, generator=self.generator).tolist() if self.shuffle else range(n_queries)
+        batch: list[int] = []
+        n_docs = 0
+        for query in order:
+            n_docs += int(self.lengths[query])
+            if batch and n_docs > self.max_docs:
+                yield batch
+                batch, n_docs = [], int(self.lengths[query])
+            batch.append(query)
+        if batch:
+            yield batch
 
 
 # --- the distribution

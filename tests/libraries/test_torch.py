@@ -4,6 +4,7 @@ import copy
 import pickle
 import subprocess
 import sys
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -485,6 +486,33 @@ def test_the_loss_leaves_no_trace_in_checkpoints():
     """Mutant: a state of its own, without which, or with which, a model would not load."""
     with_loss = torch.nn.Sequential(torch.nn.Linear(1, 1), PlackettLuceLoss(3, method="cmc"))
     assert list(with_loss.state_dict()) == list(torch.nn.Sequential(torch.nn.Linear(1, 1)).state_dict())
+
+
+# --- batches
+
+
+class Queries(torch.utils.data.Dataset):
+    def __getitem__(self, query):
+        return slice(OFFSETS[query], OFFSETS[query + 1])
+
+
+def test_batches_of_whole_queries():
+    """Every query once, none cut, as many documents as may be. Mutants: a batch one query too long; the last left out;
+    a query that is too long left out; the same order in each pass."""
+    sampler = adapter.QueryBatchSampler(LENGTHS, 6, generator=torch.Generator().manual_seed(0))
+    loader = torch.utils.data.DataLoader(Queries(), batch_sampler=sampler, collate_fn=list)
+    passes = [list(loader) for _ in range(2)]
+    assert passes[0] != passes[1]
+    for batches in passes:
+        sizes = [sum(docs.stop - docs.start for docs in batch) for batch in batches]
+        assert max(sizes) <= 6
+        firsts = [batch[0].stop - batch[0].start for batch in batches]
+        assert all(size + first > 6 for size, first in zip(sizes, firsts[1:], strict=False))
+        assert sorted((docs.start, docs.stop) for batch in batches for docs in batch) == list(pairwise(OFFSETS))
+    in_order = adapter.QueryBatchSampler(torch.tensor(LENGTHS), 4, shuffle=False)
+    assert list(in_order) == [[0, 1], [2], [3], [4]]
+    with pytest.raises(ValueError, match="max_docs must be at least 1"):
+        adapter.QueryBatchSampler(LENGTHS, 0)
 
 
 # --- worker processes
