@@ -291,8 +291,8 @@ class Storage:
         self.tally[what.split(",")[0]] += 1
         try:
             fault()
-        except BrokenPromiseError as broken:
-            self.violations.append(f"{what}: {broken}")
+        except Exception as broken:
+            self.violations.append(f"{what}: {broken if isinstance(broken, BrokenPromiseError) else repr(broken)}")
             print(f"BROKEN  {self.violations[-1]}", flush=True)
 
     def at_each(self, what: str, attack: Callable[[str, float], int], fault: str, most: int | None) -> None:

@@ -208,13 +208,6 @@ class TestTies:
         averaged = plr.dcg(scores, relevance, cutoff=10, ties="average")
         np.testing.assert_array_equal(averaged, plr.dcg(scores, relevance, cutoff=10))
 
-    def test_threads(self, on_team):
-        rng = np.random.default_rng(0)
-        offsets = plr.offsets_from_group(rng.integers(0, 50, size=300))
-        scores, relevance = rng.integers(0, 9, size=offsets[-1]) / 2, rng.normal(size=offsets[-1])
-        one = plr.dcg(scores, relevance, ties="average", offsets=offsets, n_threads=1)
-        np.testing.assert_array_equal(one, on_team(8, plr.dcg, scores, relevance, ties="average", offsets=offsets))
-
     def test_faults(self):
         for function in (plr.dcg, plr.ndcg):
             with pytest.raises(ValueError, match="ties must be one of 'index', 'average', got 'random'"):
@@ -297,14 +290,6 @@ class TestDcg:
         dataset = plr.ndcg(scores, relevance, weights, offsets=offsets, normalize="dataset")
         assert dataset == pytest.approx((second + 7) / 8)
         assert plr.ndcg([1.0], [0.0], weights, normalize="dataset", empty=0.25) == 0.25
-
-    def test_threads(self, on_team):
-        rng = np.random.default_rng(0)
-        offsets = plr.offsets_from_group(rng.integers(0, 50, size=300))
-        scores, relevance = rng.normal(size=(2, offsets[-1]))
-        one = plr.dcg(scores, relevance, plr.dcg_weights(10), offsets=offsets, n_threads=1)
-        some = on_team(8, plr.dcg, scores, relevance, plr.dcg_weights(10), offsets=offsets)
-        np.testing.assert_array_equal(one, some)
 
 
 class TestOtherMetrics:
@@ -423,12 +408,3 @@ class TestOtherMetrics:
             plr.average_relevance_position([2.0, 1.0], [-1.0, 1.0])
         with pytest.raises(ValueError, match="max_label must be at least 2"):
             plr.err([1.0], [2.0], max_label=1)
-
-    def test_threads(self, on_team):
-        rng = np.random.default_rng(0)
-        offsets = plr.offsets_from_group(rng.integers(0, 50, size=300))
-        scores, relevance = rng.normal(size=offsets[-1]), rng.integers(0, 3, size=offsets[-1])
-        for name in self.TWINS:
-            one = getattr(plr, name)(scores, relevance, 10, offsets=offsets, n_threads=1)
-            some = on_team(8, getattr(plr, name), scores, relevance, 10, offsets=offsets)
-            np.testing.assert_array_equal(one, some)

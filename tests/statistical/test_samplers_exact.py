@@ -225,8 +225,9 @@ def test_first_samples_do_not_depend_on_their_number(sampler):
         np.testing.assert_array_equal(few, many[:n_samples])
 
 
-@pytest.mark.parametrize("sampler", ["auto", *IN_GROUPS])
+@pytest.mark.parametrize("sampler", ["auto", "introselect", *IN_GROUPS])
 def test_chunks_of_a_batch(sampler):
+    """Mutant: ``first_query`` ignored."""
     scores = np.random.default_rng(4).normal(size=700)
     offsets = np.array([0, 3, 60, 60, 500, 700])
     whole = plr.sample_rankings(scores, 70, 8, offsets=offsets, rng=13, sampler=sampler)

@@ -214,23 +214,6 @@ class TestReproducibility:
         many = plr.sample_rankings(self.scores[:60], 500, 5, rng=9, sampler="introselect")
         np.testing.assert_array_equal(few, many[:130])
 
-    def test_chunks_of_a_batch(self):
-        """Mutant: ``first_query`` ignored."""
-        whole = plr.sample_rankings(self.scores, 300, 5, offsets=self.offsets, rng=4)
-        for q in range(7):
-            part = self.scores[self.offsets[q] : self.offsets[q + 1]]
-            alone = plr.sample_rankings(part, 300, 5, offsets=[0, part.size], rng=4, first_query=q)[0]
-            np.testing.assert_array_equal(alone, whole[q][:, : alone.shape[1]])
-            assert (whole[q][:, alone.shape[1] :] == -1).all()
-
-    @pytest.mark.parametrize("n_threads", [2, 3, 7, 64])
-    def test_threads(self, n_threads, on_team):
-        """Mutant: streams keyed by thread."""
-        one = plr.sample_rankings(self.scores, 300, 5, offsets=self.offsets, rng=4, n_threads=1)
-        team = min(n_threads, len(self.offsets) - 1)
-        some = on_team(n_threads, plr.sample_rankings, self.scores, 300, 5, offsets=self.offsets, rng=4, team=team)
-        np.testing.assert_array_equal(one, some)
-
     def test_one_long_query_on_several_threads(self, on_team):
         """A query that outlasts a round is cut into blocks. Mutant: a task's blocks counted from the wrong end."""
         scores = np.random.default_rng(1).normal(size=30_000)
