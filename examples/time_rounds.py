@@ -1,10 +1,10 @@
 """What a round of boosting costs with our objective, over one with the library's own ranking objective.
 
-    python examples/time_rounds.py [mq2008=S1.txt,S2.txt,S3.txt ...]
+    python examples/time_rounds.py [mq2008=S1.txt,S2.txt,S3.txt ...] [--lengths 8 1000]
 
-Without files: generated lists of 8 to 1000 documents. One thread; rounds of both take turns in one process; ratios of
-the median of the faster half of the rounds, in processor time. LightGBM's own objective is lambdarank, XGBoost's
-rank:ndcg, CatBoost's YetiRank.
+Sets are a name and LETOR files; lengths are those of generated lists. One thread. Rounds of both take turns in one
+process; a ratio is of the medians of the faster half of the rounds, in processor time. LightGBM's own objective is
+lambdarank, XGBoost's rank:ndcg, CatBoost's YetiRank.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ def generated(length: int, n_docs: int, n_features: int) -> RankingData:
     n_queries = max(2, n_docs // length)
     features = rng.normal(size=(n_queries * length, n_features)).astype(np.float32)
     labels = np.digitize(features[:, :5].sum(axis=1) / 2 + rng.normal(size=len(features)), [0.05, 1.0, 2.0, 2.6])
-    return RankingData(features, labels.astype(np.int64), np.arange(n_queries + 1) * length, np.arange(n_queries))
+    offsets = np.arange(n_queries + 1) * length
+    return RankingData(features, labels.astype(np.float64), offsets, np.arange(n_queries), f"lists of {length}")
 
 
 def of_lightgbm(data: RankingData, ours: bool) -> Round:
@@ -90,16 +91,17 @@ def main() -> None:
     """Print a row for each set or length."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("sets", nargs="*", help="name=file,file,...")
+    parser.add_argument("--lengths", nargs="*", type=int, default=LENGTHS, help="of generated lists")
     parser.add_argument("--docs", type=int, default=16_000)
     parser.add_argument("--features", type=int, default=40)
     parser.add_argument("--turns", type=int, default=40)
     arguments = parser.parse_args()
     warnings.filterwarnings("ignore")
     print("| | LightGBM | XGBoost | CatBoost |\n|---|---|---|---|")
-    named = dict(item.split("=", 1) for item in arguments.sets)
-    for name in named or LENGTHS:
-        files = [Path(file) for file in named.get(name, "").split(",")]
-        data = load(files) if named else generated(int(name), arguments.docs, arguments.features)
+    named = [item.split("=", 1) for item in arguments.sets]
+    sets = [(name, load([Path(file) for file in files.split(",")])) for name, files in named]
+    sets += [(length, generated(length, arguments.docs, arguments.features)) for length in arguments.lengths]
+    for name, data in sets:
         cells = [ratio(data, of_lightgbm, arguments.turns), ratio(data, of_xgboost, arguments.turns)]
         cells.append(ratio(data, of_catboost, max(3, arguments.turns // 10)))
         print(f"| {name} | " + " | ".join(f"{cell:.2f}" for cell in cells) + " |", flush=True)

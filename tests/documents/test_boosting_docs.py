@@ -174,12 +174,15 @@ def test_comparison_runs_and_resumes(tmp_path):
 
 
 def test_timing_runs(tmp_path):
-    """A row of three ratios."""
+    """A row of three ratios for a set and for a length."""
     for library in ("lightgbm", "xgboost", "catboost"):
         pytest.importorskip(library)
     lines = (f"{row % 3} qid:{row // 10} 1:{row % 7} 2:{row % 11}" for row in range(600))
     (tmp_path / "set.txt").write_text("\n".join(lines))
-    program = [sys.executable, str(ROOT / "examples" / "time_rounds.py"), f"a={tmp_path / 'set.txt'}", "--turns", "3"]
+    program = [
+        sys.executable, str(ROOT / "examples" / "time_rounds.py"), f"a={tmp_path / 'set.txt'}", "--turns", "3",
+        "--lengths", "8", "--docs", "200", "--features", "6",
+    ]  # fmt: skip
     rows = subprocess.run(program, capture_output=True, text=True, check=True).stdout.splitlines()
-    assert rows[2].startswith("| a | ")
-    assert all(float(cell) > 0 for cell in rows[2].split("|")[2:5])
+    assert [row.split("|")[1].strip() for row in rows[2:]] == ["a", "8"]
+    assert all(float(cell) > 0 for row in rows[2:] for cell in row.split("|")[2:5])
