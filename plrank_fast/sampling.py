@@ -208,7 +208,7 @@ def ranking_log_prob_vjp(
     scores, rankings, offsets, n_threads
         As in ``ranking_log_prob``.
     cotangent : array_like, shape (n_rankings,), or (n_queries, n_rankings) with ``offsets``
-        v: derivative of a scalar loss by each ranking's log-probability; finite, of either sign.
+        v: derivative of a scalar loss by each ranking's log-probability; of either sign, up to 2**200.
     out : ndarray, shape (n_docs,), float64, optional
         Where to write the result.
 
@@ -237,7 +237,8 @@ def ranking_log_prob_vjp(
     offsets_ = validation.query_offsets(offsets, scores_.size)
     batch = offsets is not None
     rankings_ = validation.given_rankings(rankings, offsets_, None, batch=batch, prefixes=True)
-    cotangent_ = validation.like_rankings(cotangent, "cotangent", (rankings_.shape[0], rankings_.shape[1]), batch)
+    shape = rankings_.shape[0], rankings_.shape[1]
+    cotangent_ = validation.like_rankings(cotangent, "cotangent", shape, batch, may_be_small=True)
     threads = _threads.resolve_threads(validation.threads(n_threads))
     out = validation.output(out, scores_.shape)
     gradient = log_prob_gradient(scores_, offsets_, rankings_, cotangent_, threads)

@@ -104,7 +104,7 @@ def log_propensities(log: Log, propensities: ArrayLike | None, logging_scores: A
         return validation.possible(log.log_prob(mu), "logging_scores")
     name = "propensities"
     given = validation.given(propensities, name, ", or logging_scores")
-    array = validation.like_rankings(given, name, log.shown.shape, log.batch, limited=False)
+    array = validation.like_rankings(given, name, log.shown.shape, log.batch, may_be_small=True)
     # the logarithm of any normal number is exact, and that of a long ranking's probability may be small
     return np.log(validation.chances(np.where(log.shown, array, 1.0), name, np.finfo(np.float64).tiny))
 

@@ -63,18 +63,21 @@ def given_rankings(
 
 
 def like_rankings(
-    values: ArrayLike, name: str, shape: tuple[int, ...], batch: bool, limited: bool = True
+    values: ArrayLike, name: str, shape: tuple[int, ...], batch: bool, may_be_small: bool = False
 ) -> FloatArray:
     """Return numbers of rankings, or of their ranks, in this shape: given so, or without ``batch`` without queries.
 
-    ``shape`` is (n_queries, n_rankings), or (n_queries, n_rankings, length) for ranks. With ``limited`` the numbers are
-    within the limits of their magnitude.
+    ``shape`` is (n_queries, n_rankings), or (n_queries, n_rankings, length) for ranks. The numbers are within the
+    limits of their magnitude, of which the lower one does not hold if they ``may_be_small``.
     """
     array = real_array(values, name, ndim=None)
     if array.shape != shape and not (shape[0] == 1 and array.shape == shape[1:]):
         of, expected = "ranking" if len(shape) == 2 else "rank", shape if batch else shape[1:]
         raise ValueError(f"{name} must have one entry per {of}, shape {expected}, got {array.shape}")
-    return within_limits(array.reshape(shape), name) if limited else array.reshape(shape)
+    if may_be_small:
+        within(array.reshape(-1), name, -LARGEST_MAGNITUDE, LARGEST_MAGNITUDE)
+        return array.reshape(shape)
+    return within_limits(array.reshape(shape), name)
 
 
 def chances(array: FloatArray, name: str, lowest: float = SMALLEST_MAGNITUDE) -> FloatArray:
@@ -123,9 +126,7 @@ def rewards_of_block(values: Any, shape: tuple[int, int], batch: bool) -> FloatA
 
     Those of a query may be small in one block and not in the next, so that the caller looks at their lower limit.
     """
-    rewards = like_rankings(values, "reward(rankings)", shape, batch, limited=False)
-    within(rewards.reshape(-1), "reward(rankings)", -LARGEST_MAGNITUDE, LARGEST_MAGNITUDE)
-    return rewards
+    return like_rankings(values, "reward(rankings)", shape, batch, may_be_small=True)
 
 
 def values_of_rankings(values: ArrayLike, scores: FloatArray) -> FloatArray:
