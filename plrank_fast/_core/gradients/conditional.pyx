@@ -16,7 +16,7 @@ from libc.math cimport NAN
 from libc.string cimport memcpy, memset
 
 from plrank_fast._core.gradients.estimator cimport (
-    Estimate, Estimator, cancellation, is_stopped, new_estimator, take_mean,
+    Estimate, Estimator, cancellation, is_stopped, new_estimator,
 )
 from plrank_fast._core.ranking.remaining cimport (
     Remaining,
@@ -285,4 +285,4 @@ cdef void accumulate(Estimate *estimate, const int32_t *rankings, intp_t n_ranki
 
 
 cdef Estimator conditional_estimator() noexcept nogil:
-    return new_estimator(workspace, begin, accumulate, NULL, take_mean, 2.0, 0.0, 0.5)
+    return new_estimator(workspace, begin, accumulate, NULL, NULL, 2.0, 0.0, 0.5)

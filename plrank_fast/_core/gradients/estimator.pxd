@@ -1,7 +1,8 @@
 """What every estimator from sampled rankings consists of: three steps over the rankings of one query.
 
-``begin`` lays its state out in the workspace, ``accumulate`` adds rankings to it, as often as there are more, and
-``finish`` leaves the mean over all of them. Who draws the rankings, and in what portions, is a matter of ``sampled``.
+``begin`` lays its state out in the workspace, ``accumulate`` adds rankings to the gradient or the state, as often as
+there are more, and ``hand_out`` moves what the state has summed up on to the gradient. Who draws the rankings, in what
+portions, how sums over very many of them are kept exact, and the mean, are a matter of ``sampled``.
 """
 
 from libc.string cimport memset
@@ -31,9 +32,14 @@ cdef struct Estimate:
     bint first_attempt
     int passes_to_come           # over the same rankings, after the one at hand
     cancellation stop            # asked within a ranking by estimators that take O(D K) for one
-    # what comes out
+    # what comes out: sums, until the driver takes their mean
     double *gradient             # (n_items,) OUT, or one number for the value of the metric
     double *hessian              # (n_items,) OUT, or NULL
+    # of the driver
+    intp_t until_moved           # rankings to be used up before sums are moved to totals
+    double *totals               # room for sums that have been moved out of gradient and Hessian
+    bint in_totals               # whether any have
+    intp_t denominator           # of what is handed out; 1 once the estimator itself has divided by it
     # of the estimator; set by ``begin``
     void *state                  # what it keeps, in its workspace
     bint in_groups               # whether rankings go to ``accumulate_group`` in place of ``accumulate``
@@ -47,15 +53,22 @@ ctypedef void (*accumulate_step)(
     Estimate *estimate, const int32_t *rankings, intp_t n_rankings, intp_t stride) noexcept nogil
 # the first ``n_rankings`` of a group, (depth, GROUP_SIZE), which may be overwritten
 ctypedef void (*group_step)(Estimate *estimate, int32_t *columns, intp_t n_rankings) noexcept nogil
-ctypedef void (*finish_step)(Estimate *estimate) noexcept nogil
+# the state's sums are zero again
+ctypedef void (*hand_out_step)(Estimate *estimate) noexcept nogil
+
+cdef enum Result:
+    MEAN
+    MEAN_OF_OTHERS               # the sum over N - 1
+    SUM
 
 cdef struct Estimator:
     workspace_size workspace     # bytes; at most as many for a shorter query
     begin_step begin
     accumulate_step accumulate
     group_step accumulate_group  # or NULL
-    finish_step finish
+    hand_out_step hand_out       # or NULL: all sums are in the gradient
     int passes                   # over the rankings
+    Result result
     bint one_per_query           # the estimate is one number, not one per item
     bint asks_for_spread         # whether it looks at how the weights of the items are spread
     intp_t fewest_items          # of a query: 2 for gradients, as rounding must not give one to a single item
@@ -92,15 +105,16 @@ cdef inline size_t no_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
 
 cdef inline Estimator new_estimator(
     workspace_size workspace, begin_step begin, accumulate_step accumulate, group_step accumulate_group,
-    finish_step finish, double ns_per_item, double ns_per_rank, double ns_per_item_and_rank
+    hand_out_step hand_out, double ns_per_item, double ns_per_rank, double ns_per_item_and_rank
 ) noexcept nogil:
     cdef Estimator estimator
     estimator.workspace = workspace
     estimator.begin = begin
     estimator.accumulate = accumulate
     estimator.accumulate_group = accumulate_group
-    estimator.finish = finish
+    estimator.hand_out = hand_out
     estimator.passes = 1
+    estimator.result = MEAN
     estimator.one_per_query = False
     estimator.asks_for_spread = False
     estimator.fewest_items = 2
@@ -113,18 +127,6 @@ cdef inline Estimator new_estimator(
 cdef inline double ns_per_sample(const Estimator *estimator, intp_t n_items, intp_t cutoff) noexcept nogil:
     """Rough cost of using up a ranking of so many items, of which so many ranks count."""
     return n_items * (estimator.ns_per_item + cutoff * estimator.ns_per_item_and_rank) + cutoff * estimator.ns_per_rank
-
-
-cdef inline void take_mean(Estimate *estimate) noexcept nogil:
-    """A finish step: sums over the rankings become their mean."""
-    cdef intp_t d
-    if estimate.n_samples == 1:
-        return
-    for d in range(estimate.n_items):
-        estimate.gradient[d] /= estimate.n_samples
-    if estimate.hessian != NULL:
-        for d in range(estimate.n_items):
-            estimate.hessian[d] /= estimate.n_samples
 
 
 cdef inline void sum_future_reward(

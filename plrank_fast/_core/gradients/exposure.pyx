@@ -5,7 +5,7 @@ No gradient, but an estimate of one number per item from the same rankings; the 
 
 from libc.string cimport memset
 
-from plrank_fast._core.gradients.estimator cimport Estimate, Estimator, new_estimator, no_workspace, take_mean
+from plrank_fast._core.gradients.estimator cimport Estimate, Estimator, new_estimator, no_workspace
 from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t
 
 
@@ -21,6 +21,6 @@ cdef void accumulate(Estimate *estimate, const int32_t *rankings, intp_t n_ranki
 
 
 cdef Estimator exposure_estimator() noexcept nogil:
-    cdef Estimator estimator = new_estimator(no_workspace, begin, accumulate, NULL, take_mean, 0.0, 2.0, 0.0)
+    cdef Estimator estimator = new_estimator(no_workspace, begin, accumulate, NULL, NULL, 0.0, 2.0, 0.0)
     estimator.fewest_items = 1
     return estimator

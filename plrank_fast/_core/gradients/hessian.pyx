@@ -15,7 +15,7 @@ enumeration shows; its variance is far above that of the conditional estimator.
 
 from libc.string cimport memset
 
-from plrank_fast._core.gradients.estimator cimport Estimate, Estimator, new_estimator, sum_future_reward, take_mean
+from plrank_fast._core.gradients.estimator cimport Estimate, Estimator, new_estimator, sum_future_reward
 from plrank_fast._core.gradients.pl_rank cimport PLRank, begin_pl_rank, pl_rank_workspace
 from plrank_fast._core.ranking.remaining cimport Remaining, analyse_ranking, unit_ratio, weight_in_unit
 from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t
@@ -95,4 +95,4 @@ cdef void accumulate(Estimate *estimate, const int32_t *rankings, intp_t n_ranki
 
 
 cdef Estimator hessian_estimator() noexcept nogil:
-    return new_estimator(pl_rank_workspace, begin_both, accumulate, NULL, take_mean, 2.0, 0.0, 0.1)
+    return new_estimator(pl_rank_workspace, begin_both, accumulate, NULL, NULL, 2.0, 0.0, 0.1)

@@ -17,7 +17,7 @@ cdef size_t pl_rank_workspace(intp_t n_items, intp_t cutoff) noexcept nogil
 cdef void begin_pl_rank(Estimate *estimate, char *workspace) noexcept nogil
 cdef void accumulate_pl_rank_3(
     Estimate *estimate, const int32_t *rankings, intp_t n_rankings, intp_t stride) noexcept nogil
-cdef void finish_pl_rank_3(Estimate *estimate) noexcept nogil
+cdef void hand_out_pl_rank_3(Estimate *estimate) noexcept nogil
 
 cdef Estimator metric_estimator() noexcept nogil
 cdef Estimator pl_rank_1_estimator() noexcept nogil

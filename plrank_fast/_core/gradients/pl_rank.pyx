@@ -27,7 +27,6 @@ from plrank_fast._core.gradients.estimator cimport (
     new_estimator,
     no_workspace,
     sum_future_reward,
-    take_mean,
 )
 from plrank_fast._core.ranking.remaining cimport (
     Remaining,
@@ -162,7 +161,7 @@ cdef void accumulate_2(
 # ---------------------------------------------------------------------------------------------------------------------
 #
 # Only placed items are touched per ranking. What an unplaced item receives, w_d (rho_d DR_K - RI_K), depends on the
-# ranking through two numbers, which are summed over rankings and handed to all items once, in the finish step; a placed
+# ranking through two numbers, which are summed over rankings and handed to all items once, by ``hand_out``; a placed
 # item takes back its share of them. Two things keep that subtraction from cancelling:
 #
 # - The sums are kept apart by ``first_unplaced``, the highest-scored item left over. No item that scores above it can
@@ -249,9 +248,9 @@ cdef void accumulate_pl_rank_3(
                 estimate.gradient[d] -= weight * (estimate.relevance[d] * direct - risk)
 
 
-cdef void finish_pl_rank_3(Estimate *estimate) noexcept nogil:
-    """Hand the sums over the rankings that leave an item unplaced to all items, then take the mean."""
-    cdef const PLRank *state = <const PLRank *>estimate.state
+cdef void hand_out_pl_rank_3(Estimate *estimate) noexcept nogil:
+    """Hand the sums over the rankings that leave an item unplaced to all items."""
+    cdef PLRank *state = <PLRank *>estimate.state
     cdef const Remaining *remaining = &state.remaining
     cdef intp_t d, p
     cdef double direct = 0.0, risk = 0.0
@@ -264,7 +263,8 @@ cdef void finish_pl_rank_3(Estimate *estimate) noexcept nogil:
         if remaining.position[d] == remaining.n_leading:
             estimate.gradient[d] += weight_in_unit(remaining, d, remaining.n_leading - 1) * (
                 estimate.relevance[d] * direct - risk)
-    take_mean(estimate)
+    memset(state.unplaced_direct, 0, (estimate.cutoff + 2) * sizeof(double))
+    memset(state.unplaced_risk, 0, (estimate.cutoff + 2) * sizeof(double))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -284,10 +284,6 @@ cdef void accumulate_metric(
             estimate.gradient[0] += estimate.rank_weights[k] * estimate.relevance[rankings[i * stride + k]]
 
 
-cdef void finish_metric(Estimate *estimate) noexcept nogil:
-    estimate.gradient[0] /= estimate.n_samples
-
-
 # ---------------------------------------------------------------------------------------------------------------------
 # As estimators
 # ---------------------------------------------------------------------------------------------------------------------
@@ -295,20 +291,21 @@ cdef void finish_metric(Estimate *estimate) noexcept nogil:
 cdef Estimator metric_estimator() noexcept nogil:
     """The sampled value of the metric: its "gradient" is one number per query."""
     cdef Estimator estimator = new_estimator(
-        no_workspace, begin_metric, accumulate_metric, NULL, finish_metric, 0.0, 2.0, 0.0)
+        no_workspace, begin_metric, accumulate_metric, NULL, NULL, 0.0, 2.0, 0.0)
     estimator.one_per_query = True
     estimator.fewest_items = 1
     return estimator
 
 
 cdef Estimator pl_rank_1_estimator() noexcept nogil:
-    return new_estimator(pl_rank_workspace, begin_pl_rank, accumulate_1, NULL, take_mean, 0.0, 0.0, 0.5)
+    return new_estimator(pl_rank_workspace, begin_pl_rank, accumulate_1, NULL, NULL, 0.0, 0.0, 0.5)
 
 
 cdef Estimator pl_rank_2_estimator() noexcept nogil:
-    return new_estimator(pl_rank_workspace, begin_pl_rank, accumulate_2, NULL, take_mean, 0.0, 0.0, 0.5)
+    return new_estimator(pl_rank_workspace, begin_pl_rank, accumulate_2, NULL, NULL, 0.0, 0.0, 0.5)
 
 
 cdef Estimator pl_rank_3_estimator() noexcept nogil:
     """One ranking after another, at any scores and rank weights; ``pl_rank_groups`` is faster where it serves."""
-    return new_estimator(pl_rank_workspace, begin_pl_rank, accumulate_pl_rank_3, NULL, finish_pl_rank_3, 0.0, 5.0, 0.0)
+    return new_estimator(
+        pl_rank_workspace, begin_pl_rank, accumulate_pl_rank_3, NULL, hand_out_pl_rank_3, 0.0, 5.0, 0.0)

@@ -10,7 +10,7 @@ from libc.string cimport memset
 
 from plrank_fast._core.gradients.estimator cimport Estimate, Estimator, new_estimator
 from plrank_fast._core.gradients.pl_rank cimport (
-    accumulate_pl_rank_3, begin_pl_rank, finish_pl_rank_3, pl_rank_workspace,
+    accumulate_pl_rank_3, begin_pl_rank, hand_out_pl_rank_3, pl_rank_workspace,
 )
 from plrank_fast._core.ranking.weights cimport Weights
 from plrank_fast._core.runtime.layout cimport Layout, layout_at, measure, take
@@ -53,7 +53,7 @@ cdef const pl_rank_groups_kernels *kernels = pl_rank_groups_kernels_at(simd_leve
 cdef struct PLRankGroups:
     # the state of one query
     bint backward                # which pass the kernel runs
-    bint few_placed              # whether terms are noted, item by item; the sums are never flushed before the end
+    bint few_placed              # whether terms are noted, item by item; the sums are not flushed then
     pl_rank_groups sums
     intp_t flush_after           # rankings after which the sums are moved on to the gradient
     intp_t since_flush
@@ -284,16 +284,16 @@ cdef void sort_notes(pl_rank_groups *sums) noexcept nogil:
         sums.terms[at] = sums.terms[i]
 
 
-cdef void hand_out(Estimate *estimate, PLRankGroups *state) noexcept nogil:
-    """The mean of all rankings, if terms were noted, part by part of the list. O(D + N K)."""
+cdef void hand_out_notes(Estimate *estimate, PLRankGroups *state) noexcept nogil:
+    """The sum over all rankings whose terms were noted, part by part of the list. O(D + N K)."""
     cdef double risk = sum_of_lanes(state.sums.total_risk), direct = sum_of_lanes(state.sums.total_direct)
-    cdef double n_samples = estimate.n_samples
     cdef double *gradient = estimate.gradient
     cdef const double *relevance = estimate.relevance
     cdef const double *weights = estimate.weights.relative
     cdef const double *terms = state.sums.terms
     cdef const int32_t *placed = state.sums.placed
     cdef size_t n_placed = state.sums.n_placed, i = 0
+    cdef double denominator = estimate.denominator
     cdef intp_t n_items = estimate.n_items, part_length = <intp_t>1 << PLR_PART_BITS, first = 0, last, d
     estimate.inexact |= not is_exact(state, risk, direct)
     if n_items > part_length:
@@ -308,8 +308,11 @@ cdef void hand_out(Estimate *estimate, PLRankGroups *state) noexcept nogil:
             gradient[placed[i]] += terms[i]
             i += 1
         for d in range(first, last):
-            gradient[d] = (gradient[d] + weights[d] * (relevance[d] * direct - risk)) / n_samples
+            gradient[d] = (gradient[d] + weights[d] * (relevance[d] * direct - risk)) / denominator
         first = last
+    estimate.denominator = 1  # a pass over a long list is saved
+    state.sums.n_placed = 0
+    clear_totals(state)
 
 
 cdef void accumulate_group(Estimate *estimate, int32_t *columns, intp_t n_rankings) noexcept nogil:
@@ -331,23 +334,18 @@ cdef void accumulate_group(Estimate *estimate, int32_t *columns, intp_t n_rankin
         flush(estimate, state)
 
 
-cdef void finish(Estimate *estimate) noexcept nogil:
+cdef void hand_out(Estimate *estimate) noexcept nogil:
     cdef PLRankGroups *state = <PLRankGroups *>estimate.state
-    cdef intp_t d
     if not estimate.in_groups:
-        finish_pl_rank_3(estimate)
-        return
-    if state.few_placed:
-        hand_out(estimate, state)
-        return
-    if state.since_flush > 0:
+        hand_out_pl_rank_3(estimate)
+    elif state.few_placed:
+        hand_out_notes(estimate, state)
+    elif state.since_flush > 0:
         flush(estimate, state)
-    for d in range(estimate.n_items):
-        estimate.gradient[d] /= estimate.n_samples
 
 
 cdef Estimator pl_rank_3_in_groups() noexcept nogil:
     cdef Estimator estimator = new_estimator(
-        groups_workspace, begin, accumulate_pl_rank_3, accumulate_group, finish, 0.0, 5.0, 0.0)
+        groups_workspace, begin, accumulate_pl_rank_3, accumulate_group, hand_out, 0.0, 5.0, 0.0)
     estimator.asks_for_spread = True
     return estimator

@@ -16,14 +16,16 @@ and a ranking may end before the cutoff: it counts with the ranks that it has.
 
 What an item that is not placed receives, w_d times the sum of a_k / S_k, depends on a ranking through that one number.
 In short lists each ranking hands it out in one pass over the weights. In long ones the numbers are summed over
-rankings and handed out once, in the finish step: O(D + N K) in place of O(N D). A placed item takes its part back,
+rankings and handed out once, at the end: O(D + N K) in place of O(N D). A placed item takes its part back,
 which costs no accuracy: the sums are kept apart by the highest-scored item left over, no item that scores above it can
 be unplaced, and for all others w_d / S_k <= 1, so that what is taken back is at most the sum of |a_k|.
 """
 
 from libc.string cimport memcpy, memset
 
-from plrank_fast._core.gradients.estimator cimport Estimate, Estimator, new_estimator, sum_future_reward
+from plrank_fast._core.gradients.estimator cimport (
+    MEAN_OF_OTHERS, SUM, Estimate, Estimator, new_estimator, sum_future_reward,
+)
 from plrank_fast._core.ranking.remaining cimport (
     Remaining,
     analyse_ranking,
@@ -109,10 +111,12 @@ cdef void add_ranking(Estimate *estimate, PolicyGradient *state, const int32_t *
 
 cdef void hand_out_sums(Estimate *estimate) noexcept nogil:
     """Give all items the sums over the rankings that leave them out. O(D)."""
-    cdef const PolicyGradient *state = <const PolicyGradient *>estimate.state
+    cdef PolicyGradient *state = <PolicyGradient *>estimate.state
     cdef const Remaining *remaining = &state.remaining
     cdef double share = 0.0
     cdef intp_t d, p
+    if not state.long_list:
+        return
     for p in range(remaining.n_leading):
         d = remaining.leading[p]
         share = share * remaining.step[p] + state.unplaced_share[p]
@@ -120,6 +124,7 @@ cdef void hand_out_sums(Estimate *estimate) noexcept nogil:
     for d in range(estimate.n_items):
         if remaining.position[d] == remaining.n_leading:
             estimate.gradient[d] -= weight_in_unit(remaining, d, remaining.n_leading - 1) * share
+    memset(state.unplaced_share, 0, (estimate.cutoff + 1) * sizeof(double))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -198,30 +203,20 @@ cdef void accumulate_log_prob(
             add_ranking(estimate, state, ranking)
 
 
-cdef void finish_sum(Estimate *estimate) noexcept nogil:
-    if (<PolicyGradient *>estimate.state).long_list:
-        hand_out_sums(estimate)
-
-
-cdef void finish(Estimate *estimate) noexcept nogil:
-    """Mean over the samples; with a baseline times N / (N - 1), as it was to be that of the others."""
-    cdef PolicyGradient *state = <PolicyGradient *>estimate.state
-    cdef intp_t d, denominator = estimate.n_samples - (1 if state.n_first_pass > 0 else 0)
-    finish_sum(estimate)
-    for d in range(estimate.n_items):
-        estimate.gradient[d] /= denominator
-
-
 cdef Estimator log_prob_estimator() noexcept nogil:
     """The gradient of the rankings' log-probabilities, summed with a number for each."""
-    return new_estimator(workspace, begin, accumulate_log_prob, NULL, finish_sum, 0.5, 0.0, 0.1)
+    cdef Estimator estimator = new_estimator(
+        workspace, begin, accumulate_log_prob, NULL, hand_out_sums, 0.5, 0.0, 0.1)
+    estimator.result = SUM
+    return estimator
 
 
 cdef Estimator policy_gradient_estimator(bint reward_to_go, bint with_baseline) noexcept nogil:
-    """With a baseline every ranking is seen twice, the first time for the baseline."""
-    cdef Estimator estimator = new_estimator(workspace, begin, accumulate, NULL, finish, 0.5, 0.0, 0.1)
+    """With a baseline every ranking is seen twice, the first time for the baseline, the mean over all rankings."""
+    cdef Estimator estimator = new_estimator(workspace, begin, accumulate, NULL, hand_out_sums, 0.5, 0.0, 0.1)
     if reward_to_go:
         estimator.begin = begin_to_go
     if with_baseline:
         estimator.passes = 2
+        estimator.result = MEAN_OF_OTHERS
     return estimator

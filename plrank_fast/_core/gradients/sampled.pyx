@@ -1,10 +1,16 @@
 """Sampled estimates over a batch: draw a block of rankings, hand it to an estimator, query by query.
 
 A block is drawn and used up before the next one, so memory is O(D + K) per thread however many samples are asked for.
+Plain sums over more than some ten thousand rankings would round by more than 1e-12 of their terms: after every few
+thousand the sums of an estimator are moved on to totals, of which what rounding takes off is kept and added at the end.
 """
 
+from libc.string cimport memset
+
 from plrank_fast._core.gradients.conditional cimport conditional_estimator
-from plrank_fast._core.gradients.estimator cimport Estimate, Estimator, estimate_of, ns_per_sample
+from plrank_fast._core.gradients.estimator cimport (
+    MEAN_OF_OTHERS, SUM, Estimate, Estimator, estimate_of, ns_per_sample,
+)
 from plrank_fast._core.gradients.exposure cimport exposure_estimator
 from plrank_fast._core.gradients.hessian cimport hessian_estimator
 from plrank_fast._core.gradients.pl_rank cimport (
@@ -84,7 +90,8 @@ cdef size_t query_workspace(
     const Estimator *estimator, intp_t n_items, intp_t cutoff, intp_t n_samples, bint drawn
 ) noexcept nogil:
     """Bytes for one query: its weights, the estimator's own, and what it takes to draw or to turn given rankings."""
-    cdef size_t size = weights_workspace(n_items) + estimator.workspace(n_items, cutoff)
+    cdef size_t size = (
+        weights_workspace(n_items) + estimator.workspace(n_items, cutoff) + totals_bytes(n_items, n_samples, drawn))
     if not drawn:
         size += rankings_bytes(GROUP_SIZE, deepest(n_items, cutoff))
     else:
@@ -103,13 +110,100 @@ cdef inline Draw describe_draw(const Estimate *estimate, const Source *source, i
     return draw
 
 
+cdef inline intp_t rankings_per_total(intp_t n_items) noexcept nogil:
+    """Rankings that are summed plainly: whole blocks. To move sums of very long lists takes longer."""
+    return min(max(<intp_t>4096, n_items // 16 // BLOCK * BLOCK), <intp_t>16384)
+
+
+cdef inline intp_t n_results(const Estimator *estimator, intp_t n_items) noexcept nogil:
+    return 1 if estimator.one_per_query else n_items
+
+
+cdef inline size_t totals_bytes(intp_t n_items, intp_t n_samples, bint drawn) noexcept nogil:
+    """Totals of gradient and Hessian, and what rounding took off them; given rankings may be any number."""
+    if drawn and n_samples < rankings_per_total(n_items):
+        return 0
+    return aligned(4 * <size_t>n_items * sizeof(double))
+
+
+cdef void move(double *sums, double *totals, intp_t n) noexcept nogil:
+    """Add sums to totals (2, n), the second row of which has what rounding took off the first, and clear them."""
+    cdef double total, added
+    cdef intp_t i
+    for i in range(n):
+        total = totals[i] + sums[i]
+        added = total - totals[i]
+        totals[n + i] += (totals[i] - (total - added)) + (sums[i] - added)
+        totals[i] = total
+        sums[i] = 0.0
+
+
+cdef void move_to_totals(const Estimator *estimator, Estimate *estimate) noexcept nogil:
+    cdef intp_t n = n_results(estimator, estimate.n_items)
+    estimate.denominator = 1
+    if estimator.hand_out != NULL:
+        estimator.hand_out(estimate)
+    if not estimate.in_totals:
+        memset(estimate.totals, 0, (2 if estimate.hessian == NULL else 4) * n * sizeof(double))
+        estimate.in_totals = True
+    move(estimate.gradient, estimate.totals, n)
+    if estimate.hessian != NULL:
+        move(estimate.hessian, estimate.totals + 2 * n, n)
+
+
+cdef inline void note_used(const Estimator *estimator, Estimate *estimate, intp_t n_rankings) noexcept nogil:
+    """So many more rankings have been used up, at most as many as were left until sums are moved."""
+    estimate.until_moved -= n_rankings
+    if estimate.until_moved == 0:
+        estimate.until_moved = rankings_per_total(estimate.n_items)
+        if estimate.passes_to_come == 0:
+            move_to_totals(estimator, estimate)
+
+
 cdef void begin_estimate(
     const Estimator *estimator, Estimate *estimate, bint first_attempt, char *workspace
 ) noexcept nogil:
     estimate.first_attempt = first_attempt
     estimate.in_groups = False
     estimate.inexact = False
+    estimate.in_totals = False
     estimator.begin(estimate, workspace)
+
+
+cdef void begin_pass(Estimate *estimate, int passes_to_come) noexcept nogil:
+    estimate.passes_to_come = passes_to_come
+    estimate.until_moved = rankings_per_total(estimate.n_items)
+
+
+cdef void take_mean(double *sums, const double *totals, intp_t n, intp_t denominator) noexcept nogil:
+    cdef intp_t i
+    if totals != NULL:
+        for i in range(n):
+            sums[i] = totals[i] + totals[n + i]
+    if denominator > 1:
+        for i in range(n):
+            sums[i] /= denominator
+
+
+cdef void finish(const Estimator *estimator, Estimate *estimate) noexcept nogil:
+    cdef intp_t n = n_results(estimator, estimate.n_items), denominator = estimate.n_samples
+    cdef const double *totals = NULL
+    cdef const double *of_hessian = NULL
+    if estimator.result == SUM:
+        denominator = 1
+    elif estimator.result == MEAN_OF_OTHERS:
+        denominator -= 1
+    if estimate.in_totals:
+        move_to_totals(estimator, estimate)
+        totals = estimate.totals
+        of_hessian = totals + 2 * n
+    elif estimator.hand_out != NULL:
+        estimate.denominator = denominator
+        estimator.hand_out(estimate)
+        denominator = estimate.denominator
+    take_mean(estimate.gradient, totals, n, denominator)
+    if estimate.hessian != NULL:
+        take_mean(estimate.hessian, of_hessian, n, denominator)
 
 
 cdef void accumulate_rows(
@@ -118,28 +212,33 @@ cdef void accumulate_rows(
 ) noexcept nogil:
     """Use up rankings in rows, from the start of a block or of a group of one."""
     cdef intp_t first = 0, n_lanes, i, k, group = min(<intp_t>GROUP_SIZE, block_size(estimate.n_items))
-    if not estimate.in_groups:
-        estimator.accumulate(estimate, rankings, n_rankings, stride)
-        return
+    while not estimate.in_groups and first < n_rankings:
+        n_lanes = min(n_rankings - first, estimate.until_moved)
+        estimator.accumulate(estimate, rankings + first * stride, n_lanes, stride)
+        note_used(estimator, estimate, n_lanes)
+        first += n_lanes
     while first < n_rankings and not estimate.inexact:
         n_lanes = min(group, n_rankings - first)
         for i in range(n_lanes):
             for k in range(estimate.depth):
                 columns[k * GROUP_SIZE + i] = rankings[(first + i) * stride + k]
         estimator.accumulate_group(estimate, columns, n_lanes)
-        first += group
+        note_used(estimator, estimate, n_lanes)
+        first += n_lanes
 
 
 cdef char *weigh_items(
     const Estimator *estimator, Estimate *estimate, Weights *weights, const Source *source, intp_t query,
     char *workspace
 ) noexcept nogil:
-    """What most estimators need: weights of the items. Returns the first byte of ``workspace`` that is free again."""
+    """What most estimators need: weights of the items, and room for totals. Returns the first byte not used."""
     cdef Draw draw = describe_draw(estimate, source, query)
     cdef bint sort = (
         estimator.asks_for_spread or source.given == NULL and asks_for_spread(&draw, estimate.n_items))
     estimate.weights = weights
     estimate.n_samples = source.n_samples
+    estimate.totals = <double *>workspace
+    workspace += totals_bytes(estimate.n_items, source.n_samples, source.given == NULL)
     return weigh(weights, estimate.scores, estimate.n_items, estimate.cutoff, sort, workspace)
 
 
@@ -157,11 +256,11 @@ cdef void estimate_given(
     while not finished:
         begin_estimate(estimator, estimate, first_attempt, workspace)
         for later in range(estimator.passes - 1, -1, -1):
-            estimate.passes_to_come = later
+            begin_pass(estimate, later)
             accumulate_rows(
                 estimator, estimate, source.given + query * source.n_samples * source.length, source.n_samples,
                 source.length, columns)
-        estimator.finish(estimate)
+        finish(estimator, estimate)
         finished = not estimate.inexact
         first_attempt = False
 
@@ -178,6 +277,7 @@ cdef void draw_and_accumulate(
         if not estimate.in_groups:
             draw_rows(sampler, n_rankings, rows, cutoff)
             estimator.accumulate(estimate, rows, n_rankings, cutoff)
+            note_used(estimator, estimate, n_rankings)
             continue
         if estimate.inexact:
             return
@@ -185,7 +285,8 @@ cdef void draw_and_accumulate(
         while first < n_rankings:
             n_lanes = min(<intp_t>GROUP_SIZE, n_rankings - first)
             estimator.accumulate_group(estimate, draw_group(sampler, n_lanes), n_lanes)
-            first += GROUP_SIZE
+            note_used(estimator, estimate, n_lanes)
+            first += n_lanes
 
 
 cdef void estimate_drawn(
@@ -207,9 +308,9 @@ cdef void estimate_drawn(
         if estimate.in_groups and estimate.depth > sampler.depth:
             complete_rankings(&sampler)
         for later in range(estimator.passes - 1, -1, -1):
-            estimate.passes_to_come = later
+            begin_pass(estimate, later)
             draw_and_accumulate(estimator, estimate, &sampler, &draw, rows)
-        estimator.finish(estimate)
+        finish(estimator, estimate)
         finished = not estimate.inexact
         first_attempt = False
 
@@ -326,7 +427,7 @@ cdef int estimate_long_query(const void *call_, intp_t query, int n_threads) exc
     cdef int later
     cdef Workspaces estimating = Workspaces(
         1, rankings_bytes(GROUP_SIZE, deep) + weights_workspace(n_items)
-        + estimator.workspace(n_items, cutoff))
+        + estimator.workspace(n_items, cutoff) + totals_bytes(n_items, source.n_samples, source.given == NULL))
     cdef Workspaces thread_samplers = Workspaces(
         n_threads, 0 if source.given != NULL else thread_sampler_workspace(n_items, cutoff, source.n_samples))
     cdef int32_t *columns = <int32_t *>estimating.of_thread(0)
@@ -344,10 +445,10 @@ cdef int estimate_long_query(const void *call_, intp_t query, int n_threads) exc
     while not finished:
         begin_estimate(estimator, &estimate, first_attempt, workspace)
         for later in range(estimator.passes - 1, -1, -1):
-            estimate.passes_to_come = later
+            begin_pass(&estimate, later)
             draw_and_accumulate_long(
                 estimator, &estimate, source, query, &drawing, n_threads, thread_samplers, columns)
-        estimator.finish(&estimate)
+        finish(estimator, &estimate)
         finished = not estimate.inexact
         first_attempt = False
     return 0
