@@ -154,7 +154,9 @@ def _from_given_rankings(
     rewards_ = validation.like_rankings(rewards, "rewards", shape, batch)
     weights = None
     if importance_weights is not None:
-        weights = validation.like_rankings(importance_weights, "importance_weights", shape, batch)
+        weights = validation.like_rankings(
+            importance_weights, "importance_weights", shape, batch, may_be_small=baseline is not True
+        )
         validation.within(weights.reshape(-1), "importance_weights", 0.0, np.inf)
     taken_off = validation.reward_baseline(baseline, shape, per_ranking=True)
     if taken_off is None:

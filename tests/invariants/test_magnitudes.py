@@ -176,7 +176,9 @@ OTHER_ARGUMENTS = {
     "item_propensities": (lambda x: off_policy.item_propensities(PAIR, [x]), "examination"),
     "policy_gradient": (lambda x: plr.policy_gradient(PAIR, rankings=RANKINGS, rewards=[x, 0]), "rewards"),
     "importance_weights": (
-        lambda x: plr.policy_gradient(PAIR, rankings=RANKINGS, rewards=[1, 0], importance_weights=[x, 0]),
+        lambda x: plr.policy_gradient(
+            PAIR, rankings=RANKINGS, rewards=[1, 0], importance_weights=[x, 0], baseline=True
+        ),
         "importance_weights",
     ),
     "baseline": (lambda x: plr.policy_gradient(PAIR, rankings=RANKINGS, rewards=[1, 0], baseline=x), "baseline"),
@@ -298,7 +300,9 @@ def test_small_rewards_of_a_block():
 
 
 def test_small_cotangents():
-    """A loss that hardly depends on a ranking is none that automatic differentiation may stop at."""
+    """A loss that hardly depends on a ranking is none that automatic differentiation may stop at; nor is a log."""
+    rare = {"rankings": RANKINGS, "rewards": [1, 0], "importance_weights": [2.0**-300, 0.0]}
+    np.testing.assert_allclose(2.0**300 * plr.policy_gradient(PAIR, **rare)[0], 0.5 / (1 + np.exp(-1)), rtol=1e-12)
     plain = plr.ranking_log_prob_vjp(PAIR, RANKINGS, [1.0, -1.0])
     for size in (1.0, 2.0**-300, 2.0**-900, 2.0**200):
         got = plr.ranking_log_prob_vjp(PAIR, RANKINGS, [size, -size])
