@@ -283,10 +283,12 @@ def test_train_and_evaluate(letor, tmp_path, capsys):
     assert scores.shape == (120,)
     assert np.corrcoef(scores, labels)[0, 1] > 0.5
 
-    (tmp_path / "wide.txt").write_text("1 qid:1 1:1 5:1\n")
-    with pytest.raises(SystemExit):
-        main(["evaluate", model, str(tmp_path / "wide.txt")])
-    assert "FILE wide.txt has 5 features, and the model was trained with 2" in capsys.readouterr().err
+    for columns in (1, 5):
+        (tmp_path / "other.txt").write_text(f"1 qid:1 {columns}:1\n")
+        with pytest.raises(SystemExit):
+            main(["evaluate", model, str(tmp_path / "other.txt")])
+        message = f"FILE other.txt has {columns} features, and the model was trained with 2"
+        assert message in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main(["evaluate", model, __file__])
     assert "argument FILE" in capsys.readouterr().err

@@ -779,7 +779,8 @@ def test_saved_model_scores_alike(tmp_path, splits):
     run.network.set_weights(run.best_weights)
     scores, features = model.predict(splits.vali.features), splits.vali.features
     np.testing.assert_allclose(scores, run.network.scores(features), rtol=1e-5, atol=1e-6)
-    assert np.array_equal(scores[3:7], model.predict(features[3:7]))  # whatever else is scored
+    alone = [model.predict(features[doc : doc + 1])[0] for doc in range(splits.vali.n_docs)]
+    assert np.array_equal(scores, alone)  # whatever else is scored; a product of BLAS has other last bits
     assert model.n_features == 12
     assert model.config == run.config
     assert repr(model).startswith("RankingModel(layers=12 32 32 1, epoch=")
