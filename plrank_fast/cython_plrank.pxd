@@ -27,6 +27,7 @@ cdef enum:  # status
     PLRANK_BAD_NOISE = -13
     PLRANK_BAD_SIGMA = -14
     PLRANK_BAD_RANKINGS = -15
+    PLRANK_RTOL_NOT_HELD = -16
 
 cdef enum:  # sampler
     PLRANK_AUTO = 0

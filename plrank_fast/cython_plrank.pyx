@@ -195,6 +195,8 @@ cdef const char *plrank_strerror(int32_t status) noexcept nogil:
         return "there is no such sampler"
     if status == PLRANK_BAD_RTOL:
         return "rtol must be at least 1e-10 and below 1"
+    if status == PLRANK_RTOL_NOT_HELD:
+        return "rtol could not be held: ask for a larger one"
     if status == PLRANK_BAD_NOISE:
         return "there is no such noise"
     if status == PLRANK_BAD_SIGMA:
@@ -583,9 +585,9 @@ cdef int32_t plrank_pl_rank_exact(
     if not SMALLEST_RTOL <= rtol < 1.0:
         return PLRANK_BAD_RTOL
     if needed > 0:
-        solve(
+        status = solve(
             scores, relevance, n_items, rank_weights, cutoff, rtol, gradient, hessian, value, aligned(workspace), False)
-        return PLRANK_OK
+        return PLRANK_OK if status == 0 else PLRANK_RTOL_NOT_HELD
     clear(value, 1)
     clear(gradient, n_items)
     clear(hessian, n_items)

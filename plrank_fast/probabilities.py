@@ -45,7 +45,9 @@ def exact_expectation(
     threads = _threads.resolve_threads(validation.threads(n_threads))
     value = np.zeros(offsets_.size - 1)
     out = validation.output(out, value.shape)
-    _exact.solve_batch(scores_, relevance_, weights, offsets_, rtol, threads, None, None, value, *of_noise)
+    missed = np.zeros(offsets_.size - 1)
+    _exact.solve_batch(scores_, relevance_, weights, offsets_, rtol, threads, None, None, value, missed, *of_noise)
+    validation.held(missed, rtol)
     return validation.deliver(value, out)
 
 

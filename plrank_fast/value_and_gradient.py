@@ -112,9 +112,10 @@ def value_and_gradient(
     validation.count(first_query, "first_query", 0)
     validation.threads(n_threads)
     if method == EXACT:
-        values, gradient = np.zeros(offsets_.size - 1), np.zeros(scores_.size)
+        values, missed, gradient = np.zeros(offsets_.size - 1), np.zeros(offsets_.size - 1), np.zeros(scores_.size)
         threads = _threads.resolve_threads(validation.threads(n_threads))
-        _exact.solve_batch(scores_, relevance_, weights, offsets_, rtol, threads, gradient, None, values)
+        _exact.solve_batch(scores_, relevance_, weights, offsets_, rtol, threads, gradient, None, values, missed)
+        validation.held(missed, rtol)
         return values, gradient
     options: dict[str, Any] = {"offsets": offsets_, "n_threads": n_threads, "first_query": first_query}
     options["n_samples"] = n_samples or (1 if method == "pl_rank_cmc" else 100)

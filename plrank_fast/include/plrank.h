@@ -5,7 +5,8 @@
  *
  * scores (n_items,), relevance (n_items,) and rank_weights (cutoff,) are what the Python functions of the same names
  * take for a single query, and outputs get the same bits. Outputs and the workspace overlap nothing else. A function
- * returns PLRANK_OK, or a negative status and then has written no output and left the stream where it was.
+ * returns PLRANK_OK, or a negative status and then (but for PLRANK_RTOL_NOT_HELD) has written no output and left the
+ * stream where it was.
  */
 #ifndef PLRANK_H
 #define PLRANK_H
@@ -37,7 +38,8 @@ enum { /* status */
     PLRANK_BAD_RTOL = -12,
     PLRANK_BAD_NOISE = -13,
     PLRANK_BAD_SIGMA = -14,
-    PLRANK_BAD_RANKINGS = -15
+    PLRANK_BAD_RANKINGS = -15,
+    PLRANK_RTOL_NOT_HELD = -16 /* the outputs are written, and off by more than was asked for */
 };
 
 enum { /* sampler */

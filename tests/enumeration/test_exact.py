@@ -25,8 +25,8 @@ def far_finer(scores, relevance, rank_weights, *, normal=False):
     problem = [np.ascontiguousarray(x, float) for x in (scores, relevance, np.atleast_2d(rank_weights))]
     options = np.array([0, problem[0].size]), 1e-14, 1
     value, (gradient, hessian) = np.zeros(1), np.zeros((2, problem[0].size))
-    _exact.solve_batch(*problem, *options, gradient, hessian, None, normal)
-    _exact.solve_batch(*problem, *options, None, None, value, normal)
+    _exact.solve_batch(*problem, *options, gradient, hessian, None, np.zeros(1), normal)
+    _exact.solve_batch(*problem, *options, None, None, value, np.zeros(1), normal)
     return value[0], gradient, hessian
 
 

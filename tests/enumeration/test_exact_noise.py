@@ -145,6 +145,30 @@ class TestPromise:
         for rtol in (1e-4, 1e-6, 1e-8):
             assert promised(normal(scores, relevance, weights, rtol=rtol), best, relevance, weights) <= rtol
 
+    @pytest.mark.parametrize("kind", ["falling", "equal", "alternating", "last"])
+    @pytest.mark.parametrize(
+        ("n_docs", "cutoff", "rtol"),
+        [(451, 3, 1e-8), (6402, 50, 1e-10), (9000, 20, 1e-10), (14346, 4, 1e-9), (40_000, 100, 1e-6)],
+    )
+    def test_equal_scores_in_long_lists(self, n_docs, cutoff, rtol, kind):
+        """By symmetry the value is mean(rho) sum(theta), and the gradient a multiple of rho less its mean.
+
+        Mutants: sections that end where the bound holds; sections of a whole bin; spacing that grows by .2 for each
+        unit of time, whatever is asked for.
+        """
+        ranks = np.arange(cutoff)
+        rank_weights = {
+            "falling": plr.dcg_weights(cutoff), "equal": np.ones(cutoff), "alternating": (-1.0) ** ranks,
+            "last": 1.0 * (ranks == cutoff - 1),
+        }[kind]  # fmt: skip
+        scores, relevance = np.zeros(n_docs), 1.0 * (np.arange(n_docs) % 3 == 0)
+        value = plr.expected_metric(scores, relevance, rank_weights, noise="normal", rtol=rtol)[0]
+        assert abs(value - relevance.mean() * rank_weights.sum()) <= rtol * np.abs(rank_weights).sum()
+        gradient, centred = normal(scores, relevance, rank_weights, rtol=rtol), relevance - relevance.mean()
+        multiple = centred * (gradient @ centred) / (centred @ centred)
+        assert promised(gradient, multiple, relevance, rank_weights) <= rtol
+        assert abs(gradient.sum()) <= rtol * np.sqrt(n_docs) * max(np.linalg.norm(gradient), 1e-3)
+
     def test_derivatives(self):
         """The gradient is the slope of the value, the Hessian that of the gradient."""
         rng = np.random.default_rng(3)

@@ -13,6 +13,7 @@ def solve_batch(
     gradient: NDArray[np.float64] | None,
     hessian: NDArray[np.float64] | None,
     value: NDArray[np.float64] | None,
+    missed: NDArray[np.float64],
     normal: bool = False,
     inverse_sigma: float = 1.0,
 ) -> None: ...

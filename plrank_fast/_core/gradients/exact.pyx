@@ -36,7 +36,7 @@ cdef extern from "gradients/exact/exact.h" nogil:
         intptr_t columns
         cancellation cancellation
         parallel_loop loop
-        double value
+        double value, missed
         int attempts, nodes
 
     int PLR_EXACT_GRADIENT
@@ -92,12 +92,12 @@ cdef int solve(
     const double *scores, const double *relevance, intp_t n_items, const double *rank_weights, intp_t cutoff,
     double rtol, double *gradient, double *hessian, double *value, char *workspace, bint interruptible
 ) noexcept nogil:
-    """Outputs that are NULL are not asked for. Returns -1 if interrupted."""
+    """Outputs that are NULL are not asked for. Returns -1 if interrupted, 1 if ``rtol`` could not be held."""
     cdef exact_query task = solved(
         GUMBEL, scores, relevance, n_items, rank_weights, cutoff, rtol, gradient, hessian, workspace, interruptible, 1)
     if value != NULL:
         value[0] = task.value
-    return -1 if task.cancellation.requested else 0
+    return -1 if task.cancellation.requested else task.missed > 0.0
 
 
 cdef exact_query solved(
@@ -147,6 +147,7 @@ cdef struct SolveCall:
     double *gradient             # outputs that are NULL are not asked for
     double *hessian
     double *value
+    double *missed               # of each query: the tolerance that was reached where it is not rtol, else 0
 
 
 cdef void solve_query(
@@ -159,6 +160,7 @@ cdef void solve_query(
         call.hessian + query.first if call.hessian != NULL else NULL, workspace, interruptible, n_threads)
     if call.value != NULL:
         call.value[q] = task.value
+    call.missed[q] = task.missed
 
 
 cdef void solve_in_batch(const void *call, intp_t q, char *workspace) noexcept nogil:
@@ -236,12 +238,13 @@ cdef void describe_finding(Batch *batch, RankProbabilitiesCall *call, intp_t lon
 def solve_batch(
     const double[::1] scores, const double[::1] relevance, const double[:, ::1] rank_weights,
     const int64_t[::1] offsets, double rtol, int n_threads, double[::1] gradient, double[::1] hessian,
-    double[::1] value, bint normal=False, double inverse_sigma=1.0
+    double[::1] value, double[::1] missed, bint normal=False, double inverse_sigma=1.0
 ):
     """Fill those of ``gradient``, ``hessian`` (n_docs,) and ``value`` (n_queries,) that are not None.
 
     They must be zero where queries are empty. Empty arrays and K = 0 are fine. Noise of the scores is ``normal`` or
-    Gumbel noise, of a standard deviation (scale) whose inverse is given.
+    Gumbel noise, of a standard deviation (scale) whose inverse is given. ``missed`` (n_queries,) becomes the tolerance
+    that each query has reached where that is above ``rtol``, and 0 elsewhere.
     """
     cdef SolveCall call
     cdef Batch batch = batch_of(offsets)
@@ -253,6 +256,7 @@ def solve_batch(
     call.gradient = NULL if gradient is None else &gradient[0]
     call.hessian = NULL if hessian is None else &hessian[0]
     call.value = NULL if value is None else &value[0]
+    call.missed = &missed[0]
     describe_solving(&batch, &call, longest_query(offsets), rank_weights.shape[1])
     run_batch(&batch, n_threads)
 
@@ -270,6 +274,7 @@ def lone_solution(
     cdef LoneQuery query = LoneQuery.__new__(LoneQuery)
     cdef intp_t n_results
     cdef double *results
+    cdef double missed = 0.0
     cdef bint with_hessian = hessian is True
     if (
         type(rtol) is not float or not smallest_tolerance <= rtol < 1.0 or not plain_threads(n_threads)
@@ -289,7 +294,10 @@ def lone_solution(
     call.gradient = NULL if value else results
     call.hessian = results + n_results if with_hessian else NULL
     call.value = results if value else NULL
+    call.missed = &missed
     query.run(&batch)
+    if missed > 0.0:  # to be told in words
+        return None
     first = query.deliver(0, n_results * sizeof(double), n_results, out)
     if not with_hessian:
         return first
@@ -325,17 +333,18 @@ def lone_value_and_gradient(scores, relevance, rank_weights, rtol, double smalle
 
 def effort(
     const double[::1] scores, const double[::1] relevance, const double[::1] rank_weights, double rtol,
-    double[::1] gradient, double[::1] hessian
+    double[::1] gradient, double[::1] hessian, bint normal=False
 ):
     """Solve one query; returns the attempts it took, and the nodes of the last one.
 
     ``hessian`` may be None. Scores, relevance, rank weights and ``gradient`` are not empty.
     """
-    cdef Workspaces workspace = Workspaces(1, exact_workspace(scores.shape[0], rank_weights.shape[0], False))
+    cdef int purpose = PLR_EXACT_NORMAL if normal else PLR_EXACT_GRADIENT
+    cdef Workspaces workspace = Workspaces(1, kernels.workspace(scores.shape[0], rank_weights.shape[0], purpose, 1))
     cdef exact_query task
     with nogil:
         task = solved(
-            GUMBEL, &scores[0], &relevance[0], scores.shape[0], &rank_weights[0], rank_weights.shape[0], rtol,
+            Noise(normal, 1.0), &scores[0], &relevance[0], scores.shape[0], &rank_weights[0], rank_weights.shape[0], rtol,
             &gradient[0], &hessian[0] if hessian is not None else NULL, workspace.of_thread(0), False, 1)
     return task.attempts, task.nodes
 

@@ -6,9 +6,6 @@
 
 #define FEW_RANKS 12     /* for which COMPRESSED_FROM holds; for each more, */
 #define ITEMS_PER_RANK 8 /* so many items more */
-/* Where ranks are more than the square root of half the items, the norm of the gradient may be small enough to ask for
- * more than was planned, and so may that of the diagonal of the Hessian: so much finer are nodes from the start. */
-#define FOR_SMALL_NORMS 10
 
 /* Weights of a block of items, in problem->f, their sum, and their moments. */
 static void weigh_block(void *problem_, intptr_t block, int thread)
@@ -86,12 +83,16 @@ static void return_to_block(void *problem_, intptr_t block, int thread)
     (void)thread;
 }
 
-static void return_from_proxies(exact_problem *problem, const lanes *plain, const lanes *relevant, double *to)
+static void return_from_proxies(exact_problem *problem, const proxy_sums *sums, double *to, double *unresolved)
 {
     const proxy_items *proxies = &problem->panel.proxies;
+    const double largest_rho = larger(problem->relevance.most - problem->common,
+                                      problem->common - problem->relevance.least);
     for (intptr_t c = 0; c < proxies->count; c++) {
-        problem->proxy_zeroth[c] = vec_sum(plain[c]);
-        problem->proxy_first[c] = vec_sum(relevant[c]);
+        problem->proxy_zeroth[c] = vec_sum(sums[c].plain);
+        problem->proxy_first[c] = vec_sum(sums[c].relevant);
+        const double pattern = fabs(vec_sum(sums[c].plain_pattern)) + largest_rho * fabs(vec_sum(sums[c].relevant_pattern));
+        *unresolved += fabs(proxies->mass[c]) * pattern * pattern * proxies->w[c] * proxies->w[c];
     }
     interpolate_proxies(proxies, problem->proxy_zeroth, problem->proxy_first, problem->polynomials);
     problem->returned = to;
@@ -110,10 +111,7 @@ int integrate_compressed(exact_problem *problem)
     histogram_of_octaves(problem->histogram, problem->octaves);
     if (has_gap(problem->histogram, K, GAP))
         return 0;
-    tolerances tolerance = problem->tolerance;
-    if (2 * K * K > D || tolerance.derivatives > 1)
-        tolerance.nodes /= FOR_SMALL_NORMS; /* they cost less here than a second attempt */
-    plan_quadrature(problem->histogram, S, (double)K, 0, INFINITY, tolerance, p->plan);
+    plan_quadrature(problem->histogram, S, (double)K, 0, INFINITY, problem->tolerance, p->plan);
     place_nodes(p->plan, 0);
     const double end = p->plan->time[p->plan->nodes - 1];
     if (p->plan->pieces > 1 || S * end > LARGEST_SILENCE)
@@ -130,13 +128,15 @@ int integrate_compressed(exact_problem *problem)
     const double heavy = log1p(p->ranks.upward_limit) / end;
     order_items(n, problem->w, problem->rho, heavy, 0, (uint16_t *)problem->key, &p->items);
     place_proxies(problem->octaves, first_octave, &p->proxies);
+    p->order = smaller(p->order, p->plan->order);
     problem->query->nodes += p->plan->nodes;
-    problem->value += integrate_panel(p, query, problem->query_item);
-    p->all_checked = 0; /* what proxies stand for is not */
+    clear_sums(p, query);
+    add_nodes(p, query);
+    problem->value += hand_out_sums(p, query, problem->query_item);
     if (query->gradient)
-        return_from_proxies(problem, p->sums.proxy_plain, p->sums.proxy_relevant, query->gradient);
+        return_from_proxies(problem, p->sums.proxy_gradient, query->gradient, &p->unresolved_gradient);
     if (query->hessian)
-        return_from_proxies(problem, p->sums.proxy_plain_hessian, p->sums.proxy_relevant_hessian, query->hessian);
+        return_from_proxies(problem, p->sums.proxy_hessian, query->hessian, &p->unresolved_hessian);
     p->proxies.count = 0;
     p->proxies.weight = 0;
     lay_out_panel(problem, D);

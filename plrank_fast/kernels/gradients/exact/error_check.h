@@ -7,23 +7,24 @@
 /* What rank weights and relevance say about the size of the gradient and of its errors. */
 typedef struct {
     double largest_theta, largest_rho; /* absolute */
-    double largest_left;    /* of relevance less what all items share, of which errors are made */
     double variation;       /* sum |theta_k - theta_(k+1)| */
     double range_of_rho;
-    double ups_and_downs;   /* variation over largest_theta: 1 for rank weights that fall */
-    int single_ranks;       /* whether they let single ranks be seen, which are narrower in time than sums of them */
-    int one_step;           /* whether they fall at one rank for the most part, as those of precision do */
 } problem_shape;
+
+/* Errors of a query's results over those that are promised: what they may be, for which an attempt is repeated, and what
+ * they are by all that is known of plan and rounding. */
+typedef struct {
+    double suspected, seen;
+} errors_over_promise;
 
 #define first_accuracy ISA(first_accuracy)
 #define lost_at_ends ISA(lost_at_ends)
-#define excess_error ISA(excess_error)
+#define check_errors ISA(check_errors)
 
 /* Of the quadrature, for an integral of order 1, at the first attempt. */
-double first_accuracy(exact_problem *problem, const problem_shape *shape);
+double first_accuracy(const exact_problem *problem, const problem_shape *shape);
 /* What may be lost at each of the ends of panels, in units of variation times range_of_rho. */
 double lost_at_ends(const exact_query *query, const problem_shape *shape, int derivatives);
-/* The estimated error of the query's gradient over the one that is promised. */
-double excess_error(exact_problem *problem, const problem_shape *shape);
+errors_over_promise check_errors(exact_problem *problem, const problem_shape *shape);
 
 #endif

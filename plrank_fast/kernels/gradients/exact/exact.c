@@ -7,11 +7,8 @@
 #include "simd/denormals.h"
 
 #define MOSTLY_RELEVANT 0.125 /* share of irrelevant items, which cost a third of others, that is given up */
-#define ATTEMPTS 4 /* at an accuracy that the check of errors agrees with */
-
-typedef struct {
-    double least, most;
-} range;
+#define ATTEMPTS 4           /* at an accuracy that the check of errors agrees with, */
+#define LEAST_ACCURACY 1e-17 /* as long as it is larger than this: rounding decides before */
 
 static range range_of(const double *x, intptr_t n)
 {
@@ -46,8 +43,8 @@ static void find_ranges_of_block(void *problem_, intptr_t block, int thread)
     (void)thread;
 }
 
-/* Sets problem->lowest and highest; returns the range of relevance. */
-static range find_ranges(exact_problem *problem)
+/* Of scores and relevance. */
+static void find_ranges(exact_problem *problem)
 {
     pass_over_list(problem, find_ranges_of_block);
     const double *of_block = problem->of_block->sum;
@@ -59,7 +56,7 @@ static range find_ranges(exact_problem *problem)
     }
     problem->lowest = scores.least;
     problem->highest = scores.most;
-    return relevance;
+    problem->relevance = relevance;
 }
 
 static void clear_outputs_of_block(void *problem, intptr_t block, int thread)
@@ -74,10 +71,11 @@ static void clear_outputs_of_block(void *problem, intptr_t block, int thread)
     (void)thread;
 }
 
-/* Sets problem->common, of relevance in this range: what makes as many items as there are irrelevant, or the mean where
+/* Sets problem->common: what makes as many items as there are irrelevant, or the mean where
  * these would be few. Errors of the mean part would be those of all items at once. */
-static void find_common(exact_problem *problem, range relevance)
+static void find_common(exact_problem *problem)
 {
+    const range relevance = problem->relevance;
     problem->common = relevance.least > 0 ? relevance.least : relevance.most < 0 ? relevance.most : 0;
     const double D = (double)problem->query->D;
     const relevance_sums rho = sum_relevance(problem);
@@ -93,11 +91,11 @@ static double describe_problem(exact_problem *problem, problem_shape *shape)
 {
     const exact_query *query = problem->query;
     const intptr_t D = query->D, K = query->K < D ? query->K : D;
-    const range relevance = find_ranges(problem);
-    const double least = relevance.least, most = relevance.most;
-    find_common(problem, relevance);
+    find_ranges(problem);
+    const double least = problem->relevance.least, most = problem->relevance.most;
+    find_common(problem);
     const double last_theta = K == D ? query->rank_weights[D - 1] : 0;
-    double total_theta = 0, largest_theta = 0, variation = 0, largest_step = 0;
+    double total_theta = 0, largest_theta = 0, variation = 0;
     for (intptr_t m = 0; m < K; m++) {
         double theta = query->rank_weights[m];
         total_theta += theta;
@@ -105,21 +103,14 @@ static double describe_problem(exact_problem *problem, problem_shape *shape)
         problem->theta[m] = theta - last_theta;
         problem->delta[m] = (m + 1 < K ? query->rank_weights[m + 1] : last_theta) - theta;
     }
-    for (intptr_t m = 0; m < K; m++) {
-        const double step = fabs(problem->delta[m]);
-        variation += step;
-        largest_step = larger(largest_step, step);
-    }
+    for (intptr_t m = 0; m < K; m++)
+        variation += fabs(problem->delta[m]);
     const double total_rho = last_theta != 0 ? sum_relevance(problem).total : 0;
     problem->K = K;
     while (problem->K > 0 && problem->theta[problem->K - 1] == 0) /* the last rank too when every item is placed */
         problem->K--;
     *shape = (problem_shape){.largest_theta = largest_theta, .largest_rho = larger(fabs(least), fabs(most)),
-                             .largest_left = larger(fabs(least - problem->common), fabs(most - problem->common)),
-                             .variation = variation, .range_of_rho = most - least,
-                             .ups_and_downs = larger(1, variation / largest_theta)};
-    shape->single_ranks = shape->ups_and_downs > 1.01;
-    shape->one_step = largest_step > 0.5 * variation;
+                             .variation = variation, .range_of_rho = most - least};
     return problem->common * total_theta + last_theta * total_rho;
 }
 
@@ -131,14 +122,11 @@ static void integrate_query(exact_problem *problem, const problem_shape *shape, 
     double accuracy = first_accuracy(problem, shape);
     const double cut = lost_at_ends(query, shape, derivatives) / accuracy;
     for (int attempt = 0; attempt < ATTEMPTS && !query->cancellation.requested; attempt++) {
-        problem->tolerance = (tolerances){.nodes = accuracy, .cut = cut * accuracy, .derivatives = derivatives,
-                                          .single_ranks = shape->single_ranks, .one_step = shape->one_step};
+        problem->tolerance = (tolerances){.nodes = accuracy, .cut = cut * accuracy, .derivatives = derivatives};
         problem->value = 0;
-        problem->panel.planned_error = problem->panel.planned_hessian_error = 0;
-        problem->panel.unresolved = 0;
-        problem->panel.all_checked = 1;
+        problem->panel.order = MOST_ORDER;
+        problem->panel.unresolved_gradient = problem->panel.unresolved_hessian = 0;
         query->attempts = attempt + 1;
-        query->nodes = 0;
         const unsigned before = flush_denormals(); /* many chances are so small, early and late */
         if (query->normal)
             integrate_normal(problem);
@@ -148,10 +136,11 @@ static void integrate_query(exact_problem *problem, const problem_shape *shape, 
         query->value = known_value + problem->value;
         if (!query->gradient)
             return;
-        const double excess = excess_error(problem, shape);
-        if (excess <= 1 || attempt + 1 == ATTEMPTS || accuracy <= 1e-14)
+        const errors_over_promise errors = check_errors(problem, shape);
+        query->missed = errors.seen > 1 ? query->rtol * errors.seen : 0;
+        if (errors.suspected <= 1 || attempt + 1 == ATTEMPTS || accuracy <= LEAST_ACCURACY)
             return;
-        accuracy = larger(accuracy * smaller(3e-2, larger(1e-4, 0.3 / excess)), 1e-15);
+        accuracy = larger(accuracy * smaller(3e-2, larger(1e-4, 0.3 / errors.suspected)), LEAST_ACCURACY);
         pass_over_list(problem, clear_outputs_of_block);
     }
 }
@@ -176,7 +165,7 @@ static void solve(exact_query *query, void *memory)
     lay_out_problem(&problem, memory, D, K, query->normal ? PLR_EXACT_NORMAL : PLR_EXACT_GRADIENT, query->loop);
     problem.query = query;
     problem.panel.cancellation = &query->cancellation;
-    query->value = 0;
+    query->value = query->missed = 0;
     query->attempts = query->nodes = 0;
     pass_over_list(&problem, clear_outputs_of_block);
     if (D == 0 || K <= 0)
@@ -245,7 +234,7 @@ static void rank_probabilities(exact_query *query, void *memory)
         query->nodes = 0;
         query->attempts = attempt + 1;
         clear_probabilities(query);
-        problem.tolerance = (tolerances){.nodes = accuracy, .cut = 1e-11, .derivatives = 0, .single_ranks = 1};
+        problem.tolerance = (tolerances){.nodes = accuracy, .cut = 1e-11, .derivatives = 0};
         const unsigned before = flush_denormals();
         if (K > 0)
             integrate_exponential(&problem);

@@ -66,13 +66,17 @@ typedef struct {
     lanes *s, *b;               /* power sums */
 } node_workspace;
 
+/* What a proxy's items get back over w: plain + rho relevant; both times the finest pattern too. */
+typedef struct {
+    lanes plain, relevant, plain_pattern, relevant_pattern;
+} proxy_sums;
+
 /* Sums over the nodes. */
 typedef struct {
     lanes value;
     lanes *gradient, *hessian;  /* of each item */
-    lanes *check;               /* of each item: the gradient's integrand against the finest pattern of the nodes */
-    /* What a proxy's items get back over w: plain + rho relevant. */
-    lanes *proxy_plain, *proxy_relevant, *proxy_plain_hessian, *proxy_relevant_hessian;
+    lanes *gradient_pattern, *hessian_pattern; /* of each quartet: its integrands times the finest pattern of the nodes */
+    proxy_sums *proxy_gradient, *proxy_hessian; /* of each proxy */
 } node_sums;
 
 typedef struct {
@@ -84,10 +88,8 @@ typedef struct {
     node_sums sums;
     node_workspace *side_by_side; /* for vectors of nodes that are worked on at the same time; `at` is the first */
     const parallel_loop *loop;    /* with no more threads than there are of those */
-    /* Largest that plans have foreseen, of all panels so far: of the gradient, and of the diagonal of the Hessian. */
-    double planned_error, planned_hessian_error;
-    double unresolved;          /* sum of squares of check, over all panels so far */
-    int all_checked;            /* whether all panels so far have one */
+    double order;               /* least power of those patterns that errors are, of all plans so far */
+    double unresolved_gradient, unresolved_hessian; /* sums of squares of patterns, over all panels so far */
     cancellation *cancellation;
 } panel;
 

@@ -73,9 +73,10 @@ static void lay_out_plans(exact_problem *problem, char **memory)
 static void lay_out_sums(exact_problem *problem, char **memory, size_t items)
 {
     node_sums *sums = &problem->panel.sums;
-    lanes **of_items[] = {&sums->gradient, &sums->hessian, &sums->check};
-    for (size_t i = 0; i < sizeof of_items / sizeof *of_items; i++)
-        *of_items[i] = carve_vectors(memory, items);
+    sums->gradient = carve_vectors(memory, items);
+    sums->hessian = carve_vectors(memory, items);
+    sums->gradient_pattern = carve_vectors(memory, items / QUARTET + 1);
+    sums->hessian_pattern = carve_vectors(memory, items / QUARTET + 1);
 }
 
 static void lay_out_nodes(exact_problem *problem, node_workspace *at, char **memory, size_t items, size_t coefficients)
@@ -101,10 +102,8 @@ static void lay_out_proxies(exact_problem *problem, char **memory)
     double **reals[] = {&proxies->w, &proxies->mass, &proxies->rho_mass, &problem->proxy_zeroth, &problem->proxy_first};
     for (size_t i = 0; i < sizeof reals / sizeof *reals; i++)
         *reals[i] = carve_reals(memory, MOST_PROXIES);
-    lanes **vectors[] = {&sums->proxy_plain, &sums->proxy_relevant, &sums->proxy_plain_hessian,
-                         &sums->proxy_relevant_hessian};
-    for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++)
-        *vectors[i] = carve_vectors(memory, MOST_PROXIES);
+    sums->proxy_gradient = carve(memory, MOST_PROXIES * sizeof(proxy_sums));
+    sums->proxy_hessian = carve(memory, MOST_PROXIES * sizeof(proxy_sums));
 }
 
 static void lay_out_kept(exact_problem *problem, char **memory, size_t coefficients)

@@ -11,8 +11,13 @@
 #define LONGEST_SIDE_BY_SIDE ((intptr_t)1 << 17) /* items; each workspace takes 64 bytes or more for each */
 
 typedef struct {
+    double least, most;
+} range;
+
+typedef struct {
     exact_query *query;
     double highest, lowest;       /* score */
+    range relevance;
     double common;                /* relevance that all items share, which moves no gradient */
     intptr_t K;                   /* ranks up to the last whose weight differs from those after it */
     double *theta, *delta;        /* rank weights less that of the rank after the last, and their differences */

@@ -18,7 +18,8 @@ typedef struct {
     cancellation cancellation;
     parallel_loop loop;        /* threads to share the work among; results do not depend on it */
     double value;               /* out */
-    int attempts, nodes;        /* out: how often the nodes were chosen anew, how many there were in the end */
+    double missed;              /* out: the tolerance that was reached, by the check, where it is above rtol; else 0 */
+    int attempts, nodes;        /* out: how often nodes were chosen, how many there were in all */
 } exact_query;
 
 enum { PLR_EXACT_GRADIENT, PLR_EXACT_PROBABILITIES, PLR_EXACT_NORMAL }; /* purposes of a workspace */

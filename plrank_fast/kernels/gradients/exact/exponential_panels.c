@@ -20,6 +20,7 @@ static int integrate_stretch(exact_problem *problem, intptr_t n, intptr_t arrive
         sum += w;
     }
     plan_quadrature(problem->histogram, vec_sum(sum), (double)K, t0, t1, problem->tolerance, p->plan);
+    p->order = smaller(p->order, p->plan->order);
     problem->query->nodes += p->plan->pieces * p->plan->nodes;
     for (int piece = 0; piece < p->plan->pieces; piece++) {
         place_nodes(p->plan, piece);
@@ -28,8 +29,11 @@ static int integrate_stretch(exact_problem *problem, intptr_t n, intptr_t arrive
         order_items(n, problem->w, problem->rho, heavy, K >= SORTED_FROM, (uint16_t *)problem->key, &p->items);
         if (problem->query->probabilities)
             integrate_rank_probabilities(p, &problem->kept, problem->query, problem->query_item, arrived);
-        else
-            problem->value += integrate_panel(p, problem->query, problem->query_item);
+        else {
+            clear_sums(p, problem->query);
+            add_nodes(p, problem->query);
+            problem->value += hand_out_sums(p, problem->query, problem->query_item);
+        }
     }
     return p->plan->ended;
 }

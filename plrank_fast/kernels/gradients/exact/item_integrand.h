@@ -4,12 +4,20 @@
 
 #include "gradients/exact/exact_panel.h"
 
-/* What is asked for: the value alone, the gradient too, with it the check of the nodes, or the Hessian diagonal. */
-typedef enum { VALUE_ALONE, GRADIENT, CHECKED_GRADIENT, HESSIAN } integrands;
+/* What is asked for: the value alone, the gradient too, or also the Hessian diagonal. */
+typedef enum { VALUE_ALONE, GRADIENT, HESSIAN } integrands;
+
+/* With these factors what items of either sign have does not cancel in the sum over a quartet. */
+static const double share_of_quartet[QUARTET] = {1.0, 0.618, -0.382, 0.236};
+
+/* Sums over a quartet's items at one vector of nodes. */
+typedef struct {
+    lanes gradient, hessian;
+} quartet_sums;
 
 /* Add the integrands of one item; qY = q_j Y_j, qX = q_j X_j. An irrelevant item (rho = 0) needs no Y. */
 PLR_INLINE void add_item(panel *p, intptr_t j, const node_vector *node, lanes qY, lanes qX, const int relevant,
-                         const integrands wanted, const int normal)
+                         const integrands wanted, const int normal, quartet_sums *quartet)
 {
     const double w = p->items.w[j], rho = p->items.rho[j];
     const lanes t = node->time, dt = node->weight;
@@ -24,10 +32,22 @@ PLR_INLINE void add_item(panel *p, intptr_t j, const node_vector *node, lanes qY
         hessian = weight * (relevant ? rho * ((1.0 - x) * (1.0 - x) - x) * qY + rest : rest);
     }
     p->sums.gradient[j] += gradient;
-    if (wanted == CHECKED_GRADIENT)
-        p->sums.check[j] += node->finest * gradient;
-    if (wanted == HESSIAN)
+    quartet->gradient += share_of_quartet[j % QUARTET] * gradient;
+    if (wanted == HESSIAN) {
         p->sums.hessian[j] += hessian;
+        quartet->hessian += share_of_quartet[j % QUARTET] * hessian;
+    }
+}
+
+/* Add the finest pattern of quartets that are summed up. */
+PLR_INLINE void add_patterns(panel *p, intptr_t quartet, const int quartets, const node_vector *node,
+                             const integrands wanted, const quartet_sums *sums)
+{
+    for (int i = 0; i < quartets; i++) {
+        p->sums.gradient_pattern[quartet + i] += node->finest * sums[i].gradient;
+        if (wanted == HESSIAN)
+            p->sums.hessian_pattern[quartet + i] += node->finest * sums[i].hessian;
+    }
 }
 
 #endif

@@ -8,10 +8,6 @@
 #define NORMAL_GAP 12.0  /* sigmas between neighbouring scores that noise bridges with a chance of 1e-17 */
 #define WINDOW 200.0     /* of time, in a chain wider than WIDEST */
 #define REACH 10.0       /* sigmas from its score at which an item arrives with a chance of 1e-23 */
-/* Largest errors of the gradient and, with the nodes that it has more, of the diagonal of the Hessian, over what the
- * plan was made for. */
-#define ERROR_OVER_PLAN 0.3
-#define HESSIAN_OVER_PLAN 0.1
 #define NOWHERE (-1e30)  /* position of null items */
 
 /* y at which Phi(y) / Phi(-y) is about this ratio, >= 1: Newton's method on ln ratio = 1.5976 y + 0.070566 y^3. */
@@ -24,14 +20,12 @@ static double position_of_odds(double odds)
     return y;
 }
 
-/* Integrate over the nodes of the panel's plan, for n items of problem->f, rho and query_item. */
-static void integrate_normal_nodes(exact_problem *problem, intptr_t n)
+/* Begin a panel of the n items of problem->f, rho and query_item, whose last node is at this time. */
+static void begin_normal_panel(exact_problem *problem, intptr_t n, double last_time)
 {
     panel *p = &problem->panel;
-    p->plan->error = ERROR_OVER_PLAN * problem->tolerance.nodes;
-    p->plan->hessian_error = HESSIAN_OVER_PLAN * problem->tolerance.nodes;
     item_block *items = &p->items;
-    const double early = position_of_odds(p->ranks.upward_limit) - p->plan->time[p->plan->nodes - 1];
+    const double early = position_of_odds(p->ranks.upward_limit) - last_time;
     for (intptr_t j = n; j % PLR_LANES; j++)
         problem->f[j] = 0;
     for (intptr_t j = 0; j < n; j += PLR_LANES) /* in place of weights: any function that rises with the score */
@@ -40,22 +34,27 @@ static void integrate_normal_nodes(exact_problem *problem, intptr_t n)
     order_items(n, problem->w, problem->rho, heavy, p->ranks.K >= SORTED_FROM, (uint16_t *)problem->key, items);
     for (intptr_t j = 0; j < QUARTET * items->quartets; j++)
         items->position[j] = items->item[j] < 0 ? NOWHERE : problem->f[items->item[j]];
-    problem->value += integrate_panel(p, problem->query, problem->query_item);
+    clear_sums(p, problem->query);
 }
 
 /* The panel of the n items in problem->histogram. */
 static void integrate_chain(exact_problem *problem, intptr_t n, intptr_t arrived, intptr_t K)
 {
+    exact_query *query = problem->query;
     quadrature_plan *plan = problem->panel.plan;
     plan_normal(problem->histogram, (double)n, (double)K, problem->tolerance, problem->normal);
+    problem->panel.order = smaller(problem->panel.order, problem->normal->order);
     set_ranks(problem, n, arrived, K);
     const intptr_t all = count_normal_nodes(problem->normal);
-    problem->query->nodes += (int)all;
-    for (intptr_t first = 0; first < all && !problem->query->cancellation.requested; first += MOST_NODES) {
+    query->nodes += (int)all;
+    place_normal_nodes(problem->normal, all, all - 8, 8, plan->time, plan->weight, plan->finest);
+    begin_normal_panel(problem, n, plan->time[7]);
+    for (intptr_t first = 0; first < all && !query->cancellation.requested; first += MOST_NODES) {
         plan->nodes = all - first < MOST_NODES ? (int)(all - first) : MOST_NODES;
-        place_normal_nodes(problem->normal, all, first, plan->nodes, plan->time, plan->weight);
-        integrate_normal_nodes(problem, n);
+        place_normal_nodes(problem->normal, all, first, plan->nodes, plan->time, plan->weight, plan->finest);
+        add_nodes(&problem->panel, query);
     }
+    problem->value += hand_out_sums(&problem->panel, query, problem->query_item);
 }
 
 /* Items [first, end) of those sorted by score, relative to the first of them. */
@@ -70,22 +69,26 @@ static void take_sorted(exact_problem *problem, const double *sorted, intptr_t f
 }
 
 /* A window [from, until) of time, in a chain whose first item lies at `top`: the panel's ranks are set, nodes are the
- * multiples of the spacing. */
+ * multiples of the spacing. Windows cut integrands off, so that their patterns say nothing. */
 static void integrate_window(exact_problem *problem, double from, double until, double shift, double spacing,
                              intptr_t n)
 {
+    exact_query *query = problem->query;
     quadrature_plan *plan = problem->panel.plan;
     intptr_t node = (intptr_t)ceil((from + REACH) / spacing);
     const intptr_t last = (intptr_t)ceil((until + REACH) / spacing);
+    begin_normal_panel(problem, n, until - shift);
     for (; node < last; node += plan->nodes) {
         plan->nodes = last - node < MOST_NODES ? (int)((last - node + 7) / 8 * 8) : MOST_NODES;
         for (int i = 0; i < plan->nodes; i++) {
             plan->time[i] = (double)(node + i) * spacing - REACH - shift;
             plan->weight[i] = node + i < last ? spacing : 0;
+            plan->finest[i] = 0;
         }
-        problem->query->nodes += plan->nodes;
-        integrate_normal_nodes(problem, n);
+        query->nodes += plan->nodes;
+        add_nodes(&problem->panel, query);
     }
+    problem->value += hand_out_sums(&problem->panel, query, problem->query_item);
 }
 
 /* A chain of items [arrived, next), wider than the histogram: windows of time, each with the items that may arrive in

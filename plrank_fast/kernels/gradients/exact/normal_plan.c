@@ -3,117 +3,179 @@
 #include "gradients/exact/tail_bound.h"
 
 #define DENSITIES 3.0        /* 1 / s^2 where arrivals are few */
-#define MARGIN_NATS 8.0      /* digits more than asked for: 1 of 100 problems needs a second plan, without 1 of 7 */
-#define SINGLE_RANK_NATS 5.0 /* more for rank weights that go up and down */
-#define HESSIAN_NATS 1.5     /* more for the diagonal of the Hessian, */
-#define HESSIAN_PER_NAT 0.2  /* and so many for every nat that is asked for */
-#define STEEPEST 0.2         /* by how much the spacing may grow per unit of time */
-#define TAIL_OF_PLAN 0.03    /* what may be lost before the first and after the last node, of what the caller allows */
+#define STEEPEST 0.5         /* radians by which a step of the rule may turn i y, y being what the bound is best at */
 #define EARLY_NODES (-40.0)
 #define DENSITY_AT_0 0.3989422804014326779 /* 1 / sqrt(2 pi) */
 
-/* ln(|p| + |q|) of an item's arrival at t + i y, for y = GROWTH_STEP, 2 GROWTH_STEP, .. */
-#define GROWTH_STEP 0.5
-#define GROWTHS 12
+#define PHASES 4             /* sections of a bin, where nodes are so dense that they see it */
+
+/* ln(|p| + |q|) of an item's arrival at t + i y, for y = LEAST_Y 2^(i / 2). */
+#define LEAST_Y 0.0625
+#define GROWTHS 14
 #define REACH_OF_GROWTH 14.0 /* beyond this many sigmas a chance is real and certain to 1e-26 even there */
 
-/* On the axis of time itself; p = 1 - 1e-23 is certain. Both tables are filled by prepare_normal_tables, then only
- * read. */
-static arrival_table normal_table = {.certain = 10 * BINS_PER_NAT};
-static double normal_growth[GROWTHS][PROFILE_TABLE];
+/* On the axis of time itself, at 0 to PHASES - 1 sections after the bins; p = 1 - 1e-23 is certain. Both tables are
+ * filled by prepare_normal_tables, then only read. */
+static arrival_table normal_table[PHASES];
+static double normal_growth[PHASES][GROWTHS][PROFILE_TABLE];
 
 /* p(x + i y) = Phi(x) + i int_0^y phi(x + i u) du, phi(x + i u) = phi(x) e^(u^2 / 2) (cos x u - i sin x u); Simpson's
  * rule. */
-static void fill_normal_growth(int k, double x)
+static void fill_normal_growth(int phase, int k, double x)
 {
-    enum { PARTS = 4 };
-    const double density = DENSITY_AT_0 * exp(-0.5 * x * x), part = GROWTH_STEP / PARTS;
-    double real = 0.5 * erfc(-x * M_SQRT1_2), imaginary = 0;
-    for (int i = 0; i < GROWTHS * PARTS; i++) {
-        for (int point = 0; point < 3; point++) {
-            const double u = (i + 0.5 * point) * part, weight = (point == 1 ? 4 : 1) * part / 6;
+    const double density = DENSITY_AT_0 * exp(-0.5 * x * x);
+    double real = 0.5 * erfc(-x * M_SQRT1_2), imaginary = 0, from = 0;
+    for (int i = 0; i < GROWTHS; i++) {
+        const double y = LEAST_Y * exp2(0.5 * i);
+        const int parts = 1 + (int)(8 * (y - from));
+        const double part = (y - from) / parts;
+        for (int point = 0; point <= 2 * parts; point++) {
+            const double u = from + 0.5 * point * part;
+            const double weight = (point % 2 ? 4 : point == 0 || point == 2 * parts ? 1 : 2) * part / 6;
             const double size = weight * density * exp(0.5 * u * u);
             real += size * sin(x * u);
             imaginary += size * cos(x * u);
         }
-        if ((i + 1) % PARTS == 0)
-            normal_growth[i / PARTS][k] = log(hypot(real, imaginary) + hypot(1 - real, imaginary));
+        from = y;
+        normal_growth[phase][i][k] = log(hypot(real, imaginary) + hypot(1 - real, imaginary));
     }
 }
 
-/* Sum of the items' growth at the y of the table that is nearest to this one, which becomes *at_y. */
-PLR_INLINE double normal_growth_at(const score_histogram *histogram, int step, double y, double *at_y)
+/* Sum of the items' growth at entry i of the table. */
+PLR_INLINE double growth_of_items(const score_histogram *histogram, int phase, int step, int i)
 {
-    int i = (int)(y / GROWTH_STEP + 0.5) - 1;
-    i = i < 0 ? 0 : i < GROWTHS ? i : GROWTHS - 1;
-    *at_y = (i + 1) * GROWTH_STEP;
-    const double *growth = normal_growth[i] + PROFILE_TABLE / 2 - step;
+    const double *growth = normal_growth[phase][i] + PROFILE_TABLE / 2 - step;
     lanes sum = {0};
-    for (int bin = first_uncertain(&normal_table, histogram, step); bin < histogram->bins; bin += PLR_LANES)
+    for (int bin = first_uncertain(normal_table, histogram, step); bin < histogram->bins; bin += PLR_LANES)
         sum += vec_load(histogram->count + bin) * vec_load(growth + bin);
     return vec_sum(sum);
 }
 
-void prepare_normal_tables(void)
+/* The spacing at which the rule errs by e^-wanted, by the bound of the y that is best: from the entry of the table on that
+ * is best for a Gaussian bump, downwards, as many items may grow faster; below the table growth falls with y^2. (Above, the
+ * phase of p turns so far that growth differs from one time to the next.) */
+PLR_INLINE double spacing_at(const score_histogram *histogram, int phase, int step, double wanted, double y)
 {
-    arrival_table *table = &normal_table;
+    int i = 0;
+    double at_y = LEAST_Y, widest = 0;
+    for (; i < GROWTHS - 1 && at_y * 1.19 < y; i++)
+        at_y *= M_SQRT2;
+    if (i == 0 && y < at_y) {
+        const double share = y / at_y, growth = growth_of_items(histogram, phase, step, 0) * share * share;
+        return 2 * M_PI * y / (wanted + growth + 0.5 * DENSITIES * y * y);
+    }
+    for (; i >= 0; i--, at_y *= M_SQRT1_2) {
+        const double growth = growth_of_items(histogram, phase, step, i) + 0.5 * DENSITIES * at_y * at_y;
+        const double spacing = 2 * M_PI * at_y / (wanted + growth);
+        if (spacing < widest)
+            break;
+        widest = spacing;
+    }
+    return widest;
+}
+
+static void fill_normal_table(int phase)
+{
+    arrival_table *table = normal_table + phase;
+    table->certain = 10 * BINS_PER_NAT;
     for (int k = 0; k < PROFILE_TABLE; k++) {
-        const double x = -(double)(k - PROFILE_TABLE / 2) / BINS_PER_NAT, y = x < -20 ? -20 : x > 20 ? 20 : x;
+        const double x = ((double)phase / PHASES - (k - PROFILE_TABLE / 2)) / BINS_PER_NAT;
+        const double y = x < -20 ? -20 : x > 20 ? 20 : x;
         table->p[k] = x < -20 ? 0 : 0.5 * erfc(-y * M_SQRT1_2);
         table->q[k] = 0.5 * erfc(y * M_SQRT1_2);
         table->hazard[k] = x < -20 ? 0 : DENSITY_AT_0 * exp(-0.5 * y * y) / table->q[k];
         if (fabs(x) < REACH_OF_GROWTH)
-            fill_normal_growth(k, x);
+            fill_normal_growth(phase, k, x);
         table->lost[0][k] = table->hazard[k];
         table->lost[1][k] = table->hazard[k] * (1 + 0.5 * fabs(y));
     }
 }
 
-/* No spacing may differ from its neighbours' by more than STEEPEST allows; then where each section begins. */
-static void smooth_spacing(normal_plan *plan)
+void prepare_normal_tables(void)
 {
+    for (int phase = 0; phase < PHASES; phase++)
+        fill_normal_table(phase);
+}
+
+/* No spacing may differ from its neighbours' by more than STEEPEST allows; then where each section begins. */
+static void smooth_spacing(normal_plan *plan, double digits)
+{
+    const double steepest = STEEPEST * M_PI / digits * plan->width;
     for (int i = 1; i < plan->sections; i++)
-        plan->spacing[i] = smaller(plan->spacing[i], plan->spacing[i - 1] + STEEPEST / BINS_PER_NAT);
+        plan->spacing[i] = smaller(plan->spacing[i], plan->spacing[i - 1] + steepest);
     for (int i = plan->sections - 2; i >= 0; i--)
-        plan->spacing[i] = smaller(plan->spacing[i], plan->spacing[i + 1] + STEEPEST / BINS_PER_NAT);
+        plan->spacing[i] = smaller(plan->spacing[i], plan->spacing[i + 1] + steepest);
     plan->border[0] = 0;
     for (int i = 0; i < plan->sections; i++)
-        plan->border[i + 1] = plan->border[i] + 1.0 / (BINS_PER_NAT * plan->spacing[i]);
+        plan->border[i + 1] = plan->border[i] + plan->width / plan->spacing[i];
+}
+
+/* The power of what every other node errs by that all of them do, by the bounds of the y up to this one. */
+static double order_at(const score_histogram *histogram, int phase, int step, double spacing, double most_y)
+{
+    double of_all = 1, of_half = 1, y = LEAST_Y;
+    for (int i = 0; i < GROWTHS && y < 1.19 * most_y; i++, y *= M_SQRT2) {
+        const double growth = growth_of_items(histogram, phase, step, i) + 0.5 * DENSITIES * y * y;
+        of_all = larger(of_all, 2 * M_PI * y / spacing - growth);
+        of_half = larger(of_half, M_PI * y / spacing - growth);
+    }
+    return most_y < 2 * LEAST_Y ? MOST_ORDER : order_of_errors(of_all, of_half);
+}
+
+/* The spacing of sections, so many to a bin, each around a step of time; returns the least of them.
+ *
+ * Splitting the counts of items between bins makes some of them arrive up to a bin too early: so the last section is
+ * that of a bin after the step at which little enough is lost. */
+static double space_sections(const score_histogram *histogram, double n, double K, tolerances tolerance, int parts,
+                             normal_plan *plan)
+{
+    const double log_cut = log(tolerance.cut), earlier = K - 1, digits = nats_wanted(tolerance);
+    const double widest = 1.5 * M_PI * sqrt(2 / (DENSITIES * digits));
+    const int first = parts * (int)floor(-sqrt(2 * (log(n * (1 + 2 * K)) - log_cut)) * BINS_PER_NAT);
+    int last = parts * (histogram->bins + 12 * BINS_PER_NAT), ended = 0;
+    int densest = 0;
+    double log_z = 0, least = widest, y_of_densest = 1;
+    plan->width = 1.0 / (parts * BINS_PER_NAT);
+    plan->begin = (first - 0.5) * plan->width;
+    plan->softness = smaller(1, 1.4 * M_PI * M_PI / digits);
+    plan->sections = 0;
+    for (int section = first; section <= last && plan->sections < SECTIONS; section++) {
+        const int phase = (section - first) % parts * (PHASES / parts);
+        const int step = (section - first) / parts + first / parts;
+        const arrival_table *table = normal_table + phase;
+        const arrival_profile at = profile_at(table, histogram, step);
+        const double ahead = at.arrivals - earlier, variance = larger(at.variance, 1e-12);
+        double log_flux = log(larger(at.slope, 1e-300));
+        if (ahead > 0.5) {
+            log_z = first_log_z(log_z, ahead, variance);
+            const tail_bound loss = tail_bound_at(table, histogram, step, earlier, tolerance.derivatives, &log_z);
+            log_flux = smaller(log_flux, loss.log_loss);
+            if (loss.log_loss < log_cut && !ended) {
+                ended = 1;
+                last = section + parts;
+            }
+        }
+        const double wanted = larger(1, digits + smaller(0, log_flux));
+        const double y = sqrt(2 * wanted / (DENSITIES + at.slope * at.slope / variance));
+        const double spacing = smaller(widest, spacing_at(histogram, phase, step, wanted, y));
+        plan->spacing[plan->sections++] = spacing;
+        if (spacing < least) {
+            least = spacing;
+            densest = section - first;
+            y_of_densest = y;
+        }
+    }
+    plan->order = order_at(histogram, densest % parts * (PHASES / parts), densest / parts + first / parts, least,
+                           y_of_densest);
+    return least;
 }
 
 void plan_normal(const score_histogram *histogram, double n, double K, tolerances tolerance, normal_plan *plan)
 {
-    const double log_cut = log(TAIL_OF_PLAN * tolerance.cut), earlier = K - 1;
-    const double asked = -log(tolerance.nodes);
-    const double digits = MARGIN_NATS + asked + (tolerance.single_ranks ? SINGLE_RANK_NATS : 0)
-                          + (tolerance.derivatives > 1 ? HESSIAN_NATS + HESSIAN_PER_NAT * asked : 0);
-    const double widest = 1.5 * M_PI * sqrt(2 / (DENSITIES * digits)), two_pi2 = 2 * M_PI * M_PI;
-    int step = (int)floor(-sqrt(2 * (log(n) - log_cut)) * BINS_PER_NAT);
-    const int last = histogram->bins + 12 * BINS_PER_NAT;
-    double log_z = 0;
-    plan->begin = (step - 0.5) / BINS_PER_NAT;
-    plan->softness = smaller(1, 0.7 * two_pi2 / digits);
-    plan->sections = plan->ended = 0;
-    for (; step <= last && plan->sections < SECTIONS; step++) {
-        const arrival_profile at = profile_at(&normal_table, histogram, step);
-        const double ahead = at.arrivals - earlier, variance = larger(at.variance, 1e-12);
-        double log_flux = log(larger(at.slope, 1e-300));
-        if (ahead > 0.5) {
-            const int derivatives = tolerance.derivatives;
-            log_z = first_log_z(log_z, ahead, variance);
-            const tail_bound loss = tail_bound_at(&normal_table, histogram, step, earlier, derivatives, &log_z);
-            log_flux = smaller(log_flux, loss.log_loss);
-            plan->ended = loss.log_loss < log_cut;
-            if (plan->ended)
-                break;
-        }
-        const double wanted = larger(1, digits + smaller(0, log_flux));
-        double y = sqrt(2 * wanted / (DENSITIES + at.slope * at.slope / variance));
-        const double growth = normal_growth_at(histogram, step, y, &y);
-        const double spacing = 2 * M_PI * y / (wanted + growth + 0.5 * DENSITIES * y * y);
-        plan->spacing[plan->sections++] = smaller(spacing, widest);
-    }
-    smooth_spacing(plan);
+    /* A bin of four nodes or more is taken apart: they see that arrivals in long lists are denser at its end. */
+    if (space_sections(histogram, n, K, tolerance, 1, plan) * 4 * BINS_PER_NAT < 1 && PHASES * plan->sections < SECTIONS)
+        space_sections(histogram, n, K, tolerance, PHASES, plan);
+    smooth_spacing(plan, nats_wanted(tolerance));
 }
 
 intptr_t count_normal_nodes(const normal_plan *plan)
@@ -121,7 +183,8 @@ intptr_t count_normal_nodes(const normal_plan *plan)
     return ((intptr_t)ceil(plan->border[plan->sections] + 1) + 7) / 8 * 8;
 }
 
-void place_normal_nodes(const normal_plan *plan, intptr_t all, intptr_t first, int count, double *time, double *weight)
+void place_normal_nodes(const normal_plan *plan, intptr_t all, intptr_t first, int count, double *time, double *weight,
+                        double *finest)
 {
     const double step = (plan->border[plan->sections] + 1) / (double)all, reach = -EARLY_NODES / plan->softness;
     for (int i = 0; i < count; i += PLR_LANES) {
@@ -142,5 +205,7 @@ void place_normal_nodes(const normal_plan *plan, intptr_t all, intptr_t first, i
         slope *= step;
         vec_store(time + i, t);
         vec_store(weight + i, slope);
+        for (int lane = 0; lane < PLR_LANES; lane++)
+            finest[i + lane] = lane % 2 ? -1 : 1;
     }
 }

@@ -7,8 +7,8 @@
  * That is the start only: many digits from few items are decided by how fast the integrand grows off the double axis,
  * where it is no Gaussian bump. At t + i y the coefficients of P are at most prod_j (|p_j| + |q_j|) in sum, a density
  * grows by e^(y^2 / 2), and the rule errs by exp(-2 pi y / h) of that for any y; the y that is best for Gaussian bumps
- * will do. Late and early, where a share of the integral is left that is small already, less is asked. So each half
- * unit of time has its own spacing, and the map from steps of the rule to time is their sum with steps smoothed to
+ * will do. Late and early, where a share of the integral is left that is small already, less is asked. So each
+ * section of time has its own spacing, and the map from steps of the rule to time is their sum with steps smoothed to
  * logistic functions: analytic in a strip, and so the rule converges on it as well.
  */
 #ifndef PLR_NORMAL_PLAN_H
@@ -16,14 +16,15 @@
 
 #include "gradients/exact/quadrature_plan.h"
 
-#define SECTIONS (MOST_BINS + 80)
+#define SECTIONS (4 * (MOST_BINS + 80))
 
 typedef struct {
     int sections;
-    int ended;                  /* no rank <= K is left open after the last section */
     double begin;               /* time */
+    double order;               /* power of what every other node errs by that all of them do */
     double softness;            /* of the logistic functions, per step of the rule */
-    double spacing[SECTIONS];   /* of half a unit of time each */
+    double width;               /* of a section, in units of time */
+    double spacing[SECTIONS];   /* of each section */
     double border[SECTIONS + 1]; /* in steps of the rule, of section i and the one before */
 } normal_plan;
 
@@ -39,7 +40,9 @@ void prepare_normal_tables(void);
 void plan_normal(const score_histogram *histogram, double n, double K, tolerances tolerance, normal_plan *plan);
 /* Nodes of the plan, a multiple of 8 at any SIMD level. */
 intptr_t count_normal_nodes(const normal_plan *plan);
-/* count nodes from the first on, of all; count is a multiple of 8. */
-void place_normal_nodes(const normal_plan *plan, intptr_t all, intptr_t first, int count, double *time, double *weight);
+/* count nodes from the first on, of all; count is a multiple of 8. `finest` alternates: with it the sum over all nodes is
+ * the difference of the two rules that have every other node. */
+void place_normal_nodes(const normal_plan *plan, intptr_t all, intptr_t first, int count, double *time, double *weight,
+                        double *finest);
 
 #endif

@@ -98,18 +98,12 @@ static void add_block(panel *p, const node_task *task, intptr_t block)
     const intptr_t end = next < p->items.quartets ? next : p->items.quartets;
     if (here.low >= p->ranks.K || task->wanted == VALUE_ALONE)
         return;
-    if (task->normal && task->wanted == HESSIAN) {
+    if (task->normal && task->wanted == HESSIAN)
         add_items(p, &here, begin, end, HESSIAN, 1);
-        return;
-    }
-    if (task->normal) {
+    else if (task->normal)
         add_items(p, &here, begin, end, GRADIENT, 1);
-        return;
-    }
-    if (task->wanted == HESSIAN)
+    else if (task->wanted == HESSIAN)
         add_items(p, &here, begin, end, HESSIAN, 0);
-    else if (task->wanted == CHECKED_GRADIENT)
-        add_items(p, &here, begin, end, CHECKED_GRADIENT, 0);
     else
         add_items(p, &here, begin, end, GRADIENT, 0);
 }
@@ -194,37 +188,29 @@ static void integrate_one_by_one(panel *p, const integrands wanted)
     }
 }
 
-static void clear_sums(panel *p, const integrands wanted)
+static integrands integrands_wanted(const exact_query *query)
 {
-    const size_t items = QUARTET * p->items.quartets * sizeof(lanes), proxies = p->proxies.count * sizeof(lanes);
-    node_sums *sums = &p->sums;
-    sums->value = (lanes){0};
-    if (wanted == VALUE_ALONE)
-        return;
-    memset(sums->gradient, 0, items);
-    if (wanted == CHECKED_GRADIENT)
-        memset(sums->check, 0, items);
-    if (wanted == HESSIAN)
-        memset(sums->hessian, 0, items);
-    if (proxies == 0)
-        return;
-    memset(sums->proxy_plain, 0, proxies);
-    memset(sums->proxy_relevant, 0, proxies);
-    if (wanted == HESSIAN) {
-        memset(sums->proxy_plain_hessian, 0, proxies);
-        memset(sums->proxy_relevant_hessian, 0, proxies);
-    }
+    return query->hessian ? HESSIAN : query->gradient ? GRADIENT : VALUE_ALONE;
 }
 
-/* The gradient's errors are looked at entry by entry where nodes are as dense as single items need them. Normal plans
- * have another rule, to which the pattern does not belong. */
-static integrands integrands_wanted(const panel *p, const exact_query *query)
+void clear_sums(panel *p, const exact_query *query)
 {
-    if (query->hessian)
-        return HESSIAN;
-    if (!query->gradient)
-        return VALUE_ALONE;
-    return !p->items.position && p->plan->wide ? CHECKED_GRADIENT : GRADIENT;
+    const integrands wanted = integrands_wanted(query);
+    const size_t quartets = p->items.quartets * sizeof(lanes), proxies = p->proxies.count * sizeof(proxy_sums);
+    node_sums *sums = &p->sums;
+    sums->value = (lanes){0};
+    if (wanted != VALUE_ALONE) {
+        memset(sums->gradient, 0, QUARTET * quartets);
+        memset(sums->gradient_pattern, 0, quartets);
+    }
+    if (wanted == HESSIAN) {
+        memset(sums->hessian, 0, QUARTET * quartets);
+        memset(sums->hessian_pattern, 0, quartets);
+    }
+    if (proxies > 0 && wanted != VALUE_ALONE)
+        memset(sums->proxy_gradient, 0, proxies);
+    if (proxies > 0 && wanted == HESSIAN)
+        memset(sums->proxy_hessian, 0, proxies);
 }
 
 /* Add up the nodes of each item's sum, and add that to the query's item. There is room for whole groups of vectors. */
@@ -239,25 +225,33 @@ static void hand_out(const panel *p, const lanes *sums, const intptr_t *query_it
     }
 }
 
-double integrate_panel(panel *p, const exact_query *query, const intptr_t *query_item)
+static double sum_squares(const lanes *patterns, intptr_t quartets)
 {
-    const intptr_t items = QUARTET * p->items.quartets;
-    const integrands wanted = integrands_wanted(p, query);
-    p->all_checked &= wanted == CHECKED_GRADIENT;
-    p->planned_error = larger(p->planned_error, p->plan->error);
-    p->planned_hessian_error = larger(p->planned_hessian_error, p->plan->hessian_error);
-    clear_sums(p, wanted);
-    if (threads_of(p->loop) > 1)
-        integrate_side_by_side(p, wanted);
-    else
-        integrate_one_by_one(p, wanted);
-    for (intptr_t j = 0; wanted == CHECKED_GRADIENT && j < items; j++) {
-        const double finest = vec_sum(p->sums.check[j]);
-        p->unresolved += finest * finest;
+    double sum = 0;
+    for (intptr_t quartet = 0; quartet < quartets; quartet++) {
+        const double pattern = vec_sum(patterns[quartet]);
+        sum += pattern * pattern * 2.53;
     }
-    if (query->gradient)
+    return sum;
+}
+
+void add_nodes(panel *p, const exact_query *query)
+{
+    if (threads_of(p->loop) > 1)
+        integrate_side_by_side(p, integrands_wanted(query));
+    else
+        integrate_one_by_one(p, integrands_wanted(query));
+}
+
+double hand_out_sums(panel *p, const exact_query *query, const intptr_t *query_item)
+{
+    if (query->gradient) {
         hand_out(p, p->sums.gradient, query_item, query->gradient);
-    if (query->hessian)
+        p->unresolved_gradient += sum_squares(p->sums.gradient_pattern, p->items.quartets);
+    }
+    if (query->hessian) {
         hand_out(p, p->sums.hessian, query_item, query->hessian);
+        p->unresolved_hessian += sum_squares(p->sums.hessian_pattern, p->items.quartets);
+    }
     return vec_sum(p->sums.value);
 }

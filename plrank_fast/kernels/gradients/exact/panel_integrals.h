@@ -5,10 +5,16 @@
 #include "gradients/exact/exact_query.h"
 #include "gradients/exact/exact_panel.h"
 
-#define integrate_panel ISA(integrate_panel)
+#define clear_sums ISA(clear_sums)
+#define add_nodes ISA(add_nodes)
+#define hand_out_sums ISA(hand_out_sums)
 
-/* Add the gradient and the Hessian diagonal of the panel's items to those of the query, those that are asked for, and
- * return its value. query_item: the query's item for each of the panel. */
-double integrate_panel(panel *p, const exact_query *query, const intptr_t *query_item);
+/* In this order: nothing yet; the integrands at the nodes of the panel's plan; and these sums to the query. The last adds
+ * the gradient and the Hessian diagonal of the panel's items to those of the query, those that are asked for, and what
+ * their patterns leave unresolved to that of the panel, and returns the panel's value. query_item: the query's item for
+ * each of the panel. */
+void clear_sums(panel *p, const exact_query *query);
+void add_nodes(panel *p, const exact_query *query);
+double hand_out_sums(panel *p, const exact_query *query, const intptr_t *query_item);
 
 #endif

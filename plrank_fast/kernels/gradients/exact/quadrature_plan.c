@@ -3,32 +3,12 @@
 #include "gradients/exact/arrival_profile.h"
 #include "gradients/exact/tail_bound.h"
 
-/* Nodes at the ends of a piece: so many for every nat of accuracy, but no fewer than for few ranks, and more with K up
- * to 60. */
-#define EDGES 0.25
-#define LEAST_EDGES 2.0
-#define MORE_EDGES 2.5
-#define MANY_DIGITS 14.0 /* beyond which one rank takes twice as many for every nat, as do two and three */
-#define SPARE_DIGITS 4.0 /* nats more than asked for that the nodes are trusted to have: they come in eights */
-/* Errors over those by which nodes are counted: so much where single items decide how dense they are, up to this b;
- * where many arrive together 1 for the gradient, and this for the diagonal of the Hessian, or that where half of the
- * items are placed, or nearly all. */
-#define NEARLY_ALL 0.8 /* share of the items that are placed */
-#define OF_SINGLE_ITEMS 16.0
-#define SINGLE_ITEMS 2.5
-#define HESSIAN_OF_MANY 2.0
-#define HESSIAN_OF_HALF 4.0
-#define HESSIAN_OF_ALL 6.0
-/* At least, of a panel that is not the only one: all its items may be alike, and other items may not. */
-#define OF_ONE_OF_SEVERAL 6.0
-/* At most, where rank weights fall at one rank: an eighth of that where they fall at each. */
-#define OF_ONE_STEP 8.0
-#define RANKS_BEFORE_STEP 8.0 /* up to these it makes no difference, and from then on a third more for each */
-/* The norm of the diagonal of the Hessian for which its nodes are planned, over max |theta| max |rho|: of lists that are
- * not peaked, of those that are, and of these where all items are placed. */
-#define NORM_OF_HESSIAN 0.05
-#define NORM_OF_PEAKED 0.015
-#define NORM_OF_PEAKED_AND_PLACED 0.005
+#define EDGES 0.25          /* nodes at the ends of a piece, for every nat of accuracy, */
+#define LEAST_EDGES 3.0     /* but no fewer than these */
+#define WIDEST_STEP 1.6     /* 1 / s where single items decide, of which one alone has 0.8 */
+#define CENTRE_SPACING 1.193 /* pi / 2 times the slope of the arcsine polynomial at 0: nodes over those of an even rule */
+
+#define LIVE_STEPS (4 * MOST_BINS)
 
 /* On the axis ln t: w t = exp(-k / BINS_PER_NAT) is the hazard too, and at w t = e^5 an item has arrived for certain.
  * Filled by prepare_exponential_table, then only read. */
@@ -59,11 +39,17 @@ PLR_INLINE double crossing(tail_bound before, tail_bound after, double log_cut)
     return smaller(1, larger(chord, tangents));
 }
 
+/* Steps at which a part of the integral is that matters. */
+typedef struct {
+    int first, count;
+    double ratio[LIVE_STEPS]; /* 1 / s^2, s being the width in ln t over which arrivals come about */
+    double log_left[LIVE_STEPS]; /* ln of a bound on what is open, or has arrived, by then: at most 0 */
+} live_steps;
+
 /* Walk along the axis ln t from the first arrivals to where what is lost falls below tolerance.cut. Returns ln of the
- * end of the integral; *steepest_slope: the largest Lambda'^2 / V on the way. Of the plan, sets
- * `ended`. */
+ * end of the integral. Of the plan, sets `ended`. */
 static double find_end(const score_histogram *histogram, double log_S, double K, double t0, double t1,
-                       tolerances tolerance, double *steepest_slope, quadrature_plan *plan)
+                       tolerances tolerance, live_steps *live, quadrature_plan *plan)
 {
     const double log_cut = log(tolerance.cut), earlier = K - 1;
     int step = (int)floor((-log_S - 1) * BINS_PER_NAT);
@@ -73,9 +59,11 @@ static double find_end(const score_histogram *histogram, double log_S, double K,
         step = begin > step ? begin : step;
     }
     const double log_t1 = log(t1);
-    double log_end = log_t1, log_z = 0, steepest = 0;
+    double log_end = log_t1, log_z = 0;
     tail_bound before = {0, 0};
     int ended = 0, dead_before = 0, dead_since = 0; /* dead: a step after which less is lost than may be */
+    live->first = step;
+    live->count = 0;
     for (; step <= last && step < log_t1 * BINS_PER_NAT + 1; step++) {
         arrival_profile at = profile_at(&exponential_table, histogram, step);
         const double ahead = at.arrivals - earlier;
@@ -99,9 +87,15 @@ static double find_end(const score_histogram *histogram, double log_S, double K,
             ended = 0;
             log_end = (double)step / BINS_PER_NAT;
             dead_since = 0;
-            double squared = at.slope * at.slope / (at.variance > 1e-300 ? at.variance : 1e-300);
-            steepest = squared > steepest ? squared : steepest;
+            const double early = log(larger(smaller(at.slope, 1), 1e-300));
+            const double late = ahead > 0 ? -ahead * ahead / (2 * at.arrivals) : 0; /* ln P(N < K) at most */
+            const int i = step - live->first;
+            live->ratio[i] = at.slope * at.slope / larger(at.variance, 1e-300);
+            live->log_left[i] = smaller(early, late);
+            live->count = i + 1;
         }
+        if (dead)
+            live->ratio[step - live->first] = live->log_left[step - live->first] = 0;
         dead_before = dead;
         before = loss;
     }
@@ -109,72 +103,49 @@ static double find_end(const score_histogram *histogram, double log_S, double K,
         log_end = log_t1;
         ended = 0;
     }
-    *steepest_slope = steepest;
     plan->ended = ended;
     return log_end;
 }
 
-/* The rule read backwards: the d for which so many nodes are edges d + length max(share sqrt(d / 8), 0.2 d / b). */
-PLR_INLINE double digits_of(double nodes, double edges, double length, double share, double b)
+/* Nodes of an even rule on the axis ln t that errs by e^-wanted, by its bound at ln t + i phi: e^(-2 pi phi nodes) times
+ * a growth of e^(ratio phi^2 / 2). The best phi is used, but none above 1, from where on single items grow faster. */
+PLR_INLINE double nodes_per_nat(double wanted, double ratio)
 {
-    const double half = 0.5 * length * share / sqrt(8), root = (sqrt(half * half + edges * nodes) - half) / edges;
-    return smaller(root * root, nodes / (edges + 0.2 * length / b));
+    return 2 * wanted > ratio ? (wanted + 0.5 * ratio) / (2 * M_PI) : sqrt(0.5 * wanted * ratio) / M_PI;
 }
 
-/* Errors over those by which nodes are counted. */
-typedef struct {
-    double gradient, hessian;
-} errors_over_rule;
-
-/* K ranks for n items, in one panel of several or the only one; `fourth` is 1 where single items decide how dense the
- * nodes are, and falls with the fourth power of the density that many ask for. */
-static errors_over_rule find_errors_over_rule(double K, double n, double fourth, int several, tolerances tolerance)
+/* Nats of that bound for so many nodes to a nat. */
+PLR_INLINE double nats_of_nodes(double nodes, double ratio)
 {
-    const double of_steps = tolerance.one_step ? smaller(OF_ONE_STEP, larger(1, (K - RANKS_BEFORE_STEP) / 3)) : 1;
-    const double of_any = larger(of_steps, several ? OF_ONE_OF_SEVERAL : 1);
-    const double of_many = K > NEARLY_ALL * n ? HESSIAN_OF_ALL : K > 0.5 * n ? HESSIAN_OF_HALF : HESSIAN_OF_MANY;
-    return (errors_over_rule){
-        .gradient = larger(of_any, OF_SINGLE_ITEMS * fourth * fourth),
-        .hessian = larger(larger(of_any, of_many), OF_SINGLE_ITEMS * larger(fourth, 1 / (K * K))),
-    };
+    const double x = 2 * M_PI * nodes;
+    return x > ratio ? x - 0.5 * ratio : 0.5 * x * x / ratio;
 }
 
 void plan_quadrature(const score_histogram *histogram, double S, double K, double t0, double t1, tolerances tolerance,
                      quadrature_plan *plan)
 {
-    double steepest;
-    const double log_end = find_end(histogram, log(S), K, t0, t1, tolerance, &steepest, plan);
-    const double b = sqrt(steepest + 1.6 * 1.6), end = larger(exp(log_end) - t0, 1e-3 * t0);
-    const double v_end = asinh(sqrt(S * end) / b), length = 2 * b * v_end;
-    const double few = smaller(1, SINGLE_ITEMS / b), fourth = few * few * few * few;
-    const int several = t0 > 0 || t1 < INFINITY;
-    const errors_over_rule over = find_errors_over_rule(K, histogram->above[histogram->bins], fourth, several, tolerance);
-    const int all_placed = K > NEARLY_ALL * histogram->above[histogram->bins];
-    const double norm_of_peaked = all_placed ? NORM_OF_PEAKED_AND_PLACED : NORM_OF_PEAKED;
-    const double norm_of_hessian = NORM_OF_HESSIAN - (NORM_OF_HESSIAN - norm_of_peaked) * fourth;
-    const double over_rule = tolerance.derivatives > 1   ? over.hessian / norm_of_hessian
-                             : tolerance.derivatives > 0 ? over.gradient
-                                                         : 1;
-    const double digits = log(over_rule / tolerance.nodes);
-    /* Measured: what each unit of length needs grows a little with K, and falls by a ninth where all items arrive. */
-    const int complete = K > 0.97 * histogram->above[histogram->bins];
-    const double plain = tolerance.single_ranks ? 0.8 : complete ? 0.64 : 0.72;
-    const double share = plain + 0.2 * (K < 120 ? K / 120 : 1);
-    const double per_length = sqrt(digits / 8) * share, least = 0.2 * digits / b;
-    const double beyond = EDGES * smaller(1, 3 / K), many_digits = larger(0, digits - MANY_DIGITS);
-    const double edges = larger(EDGES * digits + beyond * many_digits, LEAST_EDGES + MORE_EDGES * smaller(1, K / 60));
-    const double wanted = length * larger(per_length, least);
+    live_steps live;
+    const double log_end = find_end(histogram, log(S), K, t0, t1, tolerance, &live, plan);
+    const double digits = nats_wanted(tolerance);
+    double steepest = 0, densest = 0;
+    for (int i = 0; i < live.count; i++)
+        steepest = larger(steepest, live.ratio[i] * larger(0, digits + live.log_left[i]));
+    const double b2 = steepest / digits + WIDEST_STEP * WIDEST_STEP, b = sqrt(b2);
+    double inverse_St = exp(-(double)live.first / BINS_PER_NAT) / S;
+    for (int i = 0; i < live.count; i++) {
+        const double wanted = larger(0, digits + live.log_left[i]);
+        const double ratio = live.ratio[i] * (1 + b2 * inverse_St), nodes = nodes_per_nat(wanted, ratio);
+        if (nodes > densest) {
+            densest = nodes;
+            plan->order = order_of_errors(nats_of_nodes(nodes, ratio), nats_of_nodes(0.5 * nodes, ratio));
+        }
+        inverse_St *= exp(-1.0 / BINS_PER_NAT);
+    }
+    const double end = larger(exp(log_end) - t0, 1e-3 * t0), v_end = asinh(sqrt(S * end) / b);
+    const double edges = larger(EDGES * digits, LEAST_EDGES);
+    const double wanted = CENTRE_SPACING * 2 * v_end * densest;
     plan->pieces = wanted + edges > MOST_NODES ? (int)(wanted / (MOST_NODES - 2 * edges)) + 1 : 1;
-    const double ends = plan->pieces > 1 ? 2 : 1;
-    plan->nodes = rounded_nodes(ends * edges + wanted / plan->pieces);
-    plan->wide = least > per_length;
-    double digits_left = digits_of(plan->nodes, ends * EDGES, length / plan->pieces, share, b);
-    if (digits_left > MANY_DIGITS)
-        digits_left = digits_of(plan->nodes + ends * beyond * MANY_DIGITS, ends * (EDGES + beyond),
-                                length / plan->pieces, share, b);
-    const double error = exp(-smaller(digits_left, digits + SPARE_DIGITS));
-    plan->error = over.gradient * error;
-    plan->hessian_error = over.hessian * error;
+    plan->nodes = rounded_nodes((plan->pieces > 1 ? 2 : 1) * edges + wanted / plan->pieces);
     plan->t0 = t0;
     plan->b = b;
     plan->S = S;

@@ -12,6 +12,8 @@
 #ifndef PLR_QUADRATURE_PLAN_H
 #define PLR_QUADRATURE_PLAN_H
 
+#include <math.h>
+
 #include "gradients/exact/gauss_legendre.h"
 #include "gradients/exact/score_histogram.h"
 
@@ -20,19 +22,36 @@
 typedef struct {
     double nodes, cut;
     int derivatives;  /* that are asked for: 0 of the value alone, 2 with the Hessian diagonal */
-    int single_ranks; /* whether rank weights go up and down, which shows single ranks, narrower in time than sums */
-    int one_step;     /* whether they fall at one rank for the most part: nothing else evens the errors out */
 } tolerances;
 
 typedef struct {
     int pieces, nodes;      /* pieces of equal length in v, each of so many nodes */
     int ended;              /* no rank <= K is left open after the last node */
-    int wide;               /* nodes are as dense as single items need them, not many arrivals together */
-    double error;           /* that they leave, by the rule that chose them: smaller than asked, for they come in eights */
-    double hessian_error;   /* likewise, of the diagonal of the Hessian */
+    double order;           /* power of what half as many nodes err by that all of them do, by the bound of the plan */
     double t0, b, S, v_end; /* of the map */
     double time[MOST_NODES], weight[MOST_NODES], finest[MOST_NODES]; /* of one piece */
 } quadrature_plan;
+
+/* Norms of the gradient and of the diagonal of the Hessian that nodes are planned for, over max |theta| max |rho|. Where
+ * they turn out smaller, the check repeats the attempt. */
+#define NORM_OF_GRADIENT 0.1
+#define NORM_OF_HESSIAN 0.01
+#define MOST_ORDER 3.5
+
+/* Nats between what an integral of order 1 may err by and 1. */
+static inline double nats_wanted(tolerances tolerance)
+{
+    const double norm = tolerance.derivatives > 1 ? NORM_OF_HESSIAN : tolerance.derivatives > 0 ? NORM_OF_GRADIENT : 1;
+    return -log(norm * tolerance.nodes);
+}
+
+/* The power of what half of the nodes err by that all of them do, from the nats of either: 2 where the integrand has a
+ * pole, 4 if it is a Gaussian bump, of which a part is believed. */
+static inline double order_of_errors(double nats_of_all, double nats_of_half)
+{
+    const double order = nats_of_all / nats_of_half;
+    return order < 2 ? 2 : order < MOST_ORDER ? order : MOST_ORDER;
+}
 
 #define prepare_exponential_table ISA(prepare_exponential_table)
 #define plan_quadrature ISA(plan_quadrature)
