@@ -317,7 +317,7 @@ class TestEdges:
         [
             ({"noise": "laplace"}, ValueError, "noise must be one of 'gumbel', 'normal'"),
             ({"noise": None}, TypeError, "noise"),
-            ({"sigma": 0.0}, ValueError, "sigma must be positive"),
+            ({"sigma": 0.0}, ValueError, "sigma must be at least"),
             ({"sigma": np.inf}, ValueError, "sigma"),
             ({"sigma": "1"}, TypeError, "sigma"),
         ],

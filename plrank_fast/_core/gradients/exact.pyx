@@ -333,18 +333,17 @@ def lone_value_and_gradient(scores, relevance, rank_weights, rtol, double smalle
 
 def effort(
     const double[::1] scores, const double[::1] relevance, const double[::1] rank_weights, double rtol,
-    double[::1] gradient, double[::1] hessian, bint normal=False
+    double[::1] gradient, double[::1] hessian
 ):
-    """Solve one query; returns the attempts it took, and the nodes of the last one.
+    """Solve one query; returns the attempts it took, and all their nodes.
 
     ``hessian`` may be None. Scores, relevance, rank weights and ``gradient`` are not empty.
     """
-    cdef int purpose = PLR_EXACT_NORMAL if normal else PLR_EXACT_GRADIENT
-    cdef Workspaces workspace = Workspaces(1, kernels.workspace(scores.shape[0], rank_weights.shape[0], purpose, 1))
+    cdef Workspaces workspace = Workspaces(1, exact_workspace(scores.shape[0], rank_weights.shape[0], False))
     cdef exact_query task
     with nogil:
         task = solved(
-            Noise(normal, 1.0), &scores[0], &relevance[0], scores.shape[0], &rank_weights[0], rank_weights.shape[0], rtol,
+            GUMBEL, &scores[0], &relevance[0], scores.shape[0], &rank_weights[0], rank_weights.shape[0], rtol,
             &gradient[0], &hessian[0] if hessian is not None else NULL, workspace.of_thread(0), False, 1)
     return task.attempts, task.nodes
 
