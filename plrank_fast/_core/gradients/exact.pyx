@@ -309,6 +309,7 @@ def lone_value_and_gradient(scores, relevance, rank_weights, rtol, double smalle
     cdef SolveCall call
     cdef Batch batch
     cdef LoneQuery query = LoneQuery.__new__(LoneQuery)
+    cdef double missed = 0.0
     if (
         type(rtol) is not float or not smallest_tolerance <= rtol < 1.0 or not plain_threads(n_threads)
         or not query.look_at(scores, relevance, rank_weights)
@@ -324,7 +325,10 @@ def lone_value_and_gradient(scores, relevance, rank_weights, rtol, double smalle
     call.value = <double *>query.results
     call.gradient = call.value + 1
     call.hessian = NULL
+    call.missed = &missed
     query.run(&batch)
+    if missed > 0.0:
+        return None
     return (
         query.deliver(0, sizeof(double), 1, None),
         query.deliver(sizeof(double), query.n_items * sizeof(double), query.n_items, None),
