@@ -118,3 +118,25 @@ def test_validation():
     unchecked = PlackettLuce(scores_of(4), validate_args=False)
     with pytest.raises(ValueError, match="rankings must not repeat an item"):
         unchecked.log_prob(torch.tensor([0, 1, 2, 2]))
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")
+def test_compiled_transformed_and_without_values():
+    """Mutants: no autograd formula of the operator's own, or of the function around it; no rule for ``vmap``."""
+    scores, rankings = scores_of(2, 4), torch.tensor([[0, 2, 1], [3, 1, 0]])
+
+    def log_prob(scores, rankings):
+        return PlackettLuce(scores, 3, validate_args=False).log_prob(rankings)
+
+    plain, compiled = scores.clone().requires_grad_(), scores.clone().requires_grad_()
+    log_prob(plain, rankings).sum().backward()
+    torch.compile(log_prob, backend="aot_eager", fullgraph=True)(compiled, rankings).sum().backward()
+    assert (compiled.grad == plain.grad).all()
+    assert (torch.vmap(torch.func.grad(log_prob))(scores, rankings) == plain.grad).all()
+    meta = PlackettLuce(scores.to("meta").requires_grad_(), 3, validate_args=False)
+    assert meta.sample((5,)).shape == (5, 2, 3)
+    meta.log_prob(rankings.to("meta")).sum().backward()
+    assert meta.scores.grad.shape == (2, 4)
+    empty = PlackettLuce(torch.zeros(0, 4, requires_grad=True), 3)
+    empty.log_prob(empty.sample((2,))).sum().backward()
+    assert empty.scores.grad.shape == (0, 4)
