@@ -18,10 +18,11 @@ from pathlib import Path
 import numpy as np
 
 import plrank_fast as plr
+from plrank_fast._shared.methods import ESTIMATORS
 from plrank_fast.data import RankingData, load_letor, normalize_queries
 from plrank_fast.training.config import TrainingConfig
 from plrank_fast.training.evaluation import evaluate_scores
-from plrank_fast.training.gradient_methods import AUTO, available_methods
+from plrank_fast.training.gradient_methods import LOSSES
 from plrank_fast.training.loop import TrainingRun
 from plrank_fast.training.sources import Source, Splits, with_columns
 
@@ -98,7 +99,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--learning-rate", type=float, default=0.003)
     parser.add_argument("--data", nargs="+", default=["mq2008", "graded300"])
-    parser.add_argument("--methods", nargs="+", default=[name for name in available_methods() if name != AUTO])
+    parser.add_argument("--methods", nargs="+", default=[*ESTIMATORS, *LOSSES])
     arguments = parser.parse_args()
     sets = {name: load(arguments.folder, name) for name in arguments.data}
     print("| method | " + " | ".join(f"{name}: NDCG@10, epochs, µs per query" for name in sets) + " |")

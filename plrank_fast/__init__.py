@@ -54,9 +54,9 @@ Each module imports only modules listed above it::
     .                   arguments, errors     validation  build
                         public functions      rank_weights  offsets  sampling  metrics  losses  bucket_order  gradients
                                               policy_gradients  probabilities  distribution  rewards
-                                              off_policy  stochastic_rank  fairness
-    _shared             private               cost_model
-    .                                         value_and_gradient  chunks  embedding
+                                              off_policy  stochastic_rank
+    _shared             private               cost_model  methods
+    .                                         fairness  value_and_gradient  chunks  embedding
                         oracle in NumPy       reference
     _shared             private               layouts  expected_loss
     .                   other libraries       torch  jax  sklearn  interchange  boosting  lightgbm  xgboost  catboost

@@ -28,19 +28,19 @@ from numpy.typing import ArrayLike
 
 from plrank_fast import validation
 from plrank_fast._shared.cost_model import nanoseconds
+from plrank_fast._shared.methods import AUTO, ESTIMATORS, EXACT, METHODS, SHORT_NAMES, resolve_method
 from plrank_fast.gradients import pl_rank_exact
 from plrank_fast.metrics import NORMALISATIONS, dcg
 from plrank_fast.probabilities import expected_metric
 from plrank_fast.rank_weights import dcg_weights, gains
 from plrank_fast.validation import FloatArray, IntArray
-from plrank_fast.value_and_gradient import EXACT, METHODS, SAMPLED, SHORT_NAMES, resolve_method
 
 Gain: TypeAlias = "str | Callable[[FloatArray], ArrayLike]"
 
 CURVATURES = ("gradient", "hessian", "majorizer", "constant")
 ADAPTERS = "Objective or Metric of plrank_fast.lightgbm or plrank_fast.xgboost"
 GAINS = ("exponential", "linear")
-WITH_HESSIAN = ("auto", EXACT, "pl_rank_cmc", "pl_rank_3", *SHORT_NAMES)
+WITH_HESSIAN = (AUTO, *(name for name, method in ESTIMATORS.items() if method.has_hessian), *SHORT_NAMES)
 DEFAULT_CUTOFF = 10
 AFFORDABLE = 200.0  # nanoseconds of a gradient per document, where those of a round of trees are 200 to 600
 SMALLEST_SHRINKAGE, LARGEST_SHRINKAGE = 1e-20, 1e20  # libraries keep gradients in float32
@@ -275,8 +275,9 @@ class BoostingObjective(Workers):
             batch["hessian"] = True
         if data.method == EXACT:
             return pl_rank_exact(scores, relevance, data.rank_weights, rtol=self.rtol, **batch)
-        n_samples = self.n_samples or (1 if data.method == "pl_rank_cmc" else 100)
-        return SAMPLED[data.method](scores, relevance, data.rank_weights, n_samples=n_samples, rng=seed, **batch)
+        method = ESTIMATORS[data.method]
+        batch |= {"n_samples": self.n_samples or method.n_samples, "rng": seed}
+        return method.function(scores, relevance, data.rank_weights, **batch)
 
     def _data_set(
         self, labels: ArrayLike, offsets: ArrayLike | None, weights: ArrayLike | None, scores: FloatArray

@@ -27,26 +27,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from plrank_fast import gradients, policy_gradients, probabilities, validation
+from plrank_fast import probabilities, validation
 from plrank_fast._core.gradients import sampled as _sampled
 from plrank_fast._core.gradients.sampled import EstimatorKind
 from plrank_fast._core.runtime import threads as _threads
 from plrank_fast._core.sampling.samplers import SamplerKind
-from plrank_fast.stochastic_rank import stochastic_rank
+from plrank_fast._shared.methods import ESTIMATORS, EXACT, METHODS, resolve_method
 from plrank_fast.validation import FloatArray, IntArray, RandomState
 
 KINDS = ("squared", "absolute")
 EXPOSURE_METHODS = ("exact", "sample")
-ESTIMATORS: dict[str, Any] = {
-    "pl_rank_exact": gradients.pl_rank_exact,
-    "pl_rank_3": gradients.pl_rank_3,
-    "pl_rank_2": gradients.pl_rank_2,
-    "pl_rank_1": gradients.pl_rank_1,
-    "pl_rank_cmc": gradients.pl_rank_cmc,
-    "stochastic_rank": stochastic_rank,
-    "policy_gradient": policy_gradients.policy_gradient,
-    "placement_policy_gradient": policy_gradients.placement_policy_gradient,
-}
 
 
 def expected_exposure(
@@ -200,10 +190,9 @@ def disparity_gradient(
     kind : {"squared", "absolute"}
         As in ``disparity``.
     method : str
-        Gradient estimator: "pl_rank_exact", which takes the exact exposures too, or "pl_rank_3", "pl_rank_2",
-        "pl_rank_1", "pl_rank_cmc", "stochastic_rank", "policy_gradient", "placement_policy_gradient", for which the
-        exposures are sampled as well, from rankings of their own: that makes the gradient of the "squared" disparity
-        unbiased. The value of a sampled disparity is biased upwards.
+        Gradient estimator, as in ``value_and_gradient``. "pl_rank_exact" takes the exact exposures too. For the others
+        the exposures are sampled as well, from rankings of their own: that makes the gradient of the "squared"
+        disparity unbiased. The value of a sampled disparity is biased upwards.
     n_samples, rng, n_threads, first_query
         As in ``pl_rank_3``; ``n_samples`` rankings are drawn for the exposures and again for the gradient.
 
@@ -230,7 +219,7 @@ def disparity_gradient(
     >>> bool(gradient[0] > 0 > gradient[1])
     True
     """
-    validation.choice(method, "method", tuple(ESTIMATORS))
+    validation.choice(method, "method", METHODS)
     validation.choice(kind, "kind", KINDS)
     scores_ = validation.real_array(scores, "scores")
     offsets_ = validation.query_offsets(offsets, scores_.size)
@@ -241,7 +230,8 @@ def disparity_gradient(
     validation.threads(n_threads)
     names = "the disparity of merit and rank_weights"
     shared: Any = weights[0] if weights.shape[0] == 1 else weights
-    if method == "pl_rank_exact":
+    method = resolve_method(method, offsets_, weights.shape[1])
+    if method == EXACT:
         exposure = expected_exposure(scores_, shared, offsets=offsets_, n_threads=n_threads)
         values, reward = disparity(exposure, merit_, offsets=offsets_, kind=kind)
         validation.within_limits(reward, names, offsets_)
@@ -255,7 +245,7 @@ def disparity_gradient(
     )  # fmt: skip
     values, reward = disparity(exposure, merit_, offsets=offsets_, kind=kind)
     validation.within_limits(reward, names, offsets_)
-    gradient = ESTIMATORS[method](
+    gradient = ESTIMATORS[method].function(
         scores_, reward, shared, offsets=offsets_, n_samples=n_samples, rng=of_gradient, n_threads=n_threads,
         first_query=first_query,
     )  # fmt: skip

@@ -16,10 +16,10 @@ from plrank_fast import validation
 from plrank_fast._shared.expected_loss import GAINS, REDUCTIONS, expected_loss
 from plrank_fast._shared.extras import import_extra
 from plrank_fast._shared.layouts import count_queries
+from plrank_fast._shared.methods import EXACT, METHODS
 from plrank_fast.sampling import ranking_log_prob as _ranking_log_prob
 from plrank_fast.sampling import ranking_log_prob_vjp as _ranking_log_prob_vjp
 from plrank_fast.sampling import sample_rankings as _sample_rankings
-from plrank_fast.value_and_gradient import EXACT, METHODS
 
 jax = import_extra("jax", "jax")
 jnp = import_extra("jax.numpy", "jax")

@@ -16,9 +16,9 @@ from plrank_fast import validation
 from plrank_fast._shared.expected_loss import GAINS, REDUCTIONS, expected_loss
 from plrank_fast._shared.extras import import_extra
 from plrank_fast._shared.layouts import count_queries
+from plrank_fast._shared.methods import EXACT, METHODS
 from plrank_fast.sampling import ranking_log_prob, ranking_log_prob_vjp, sample_rankings
 from plrank_fast.validation import FloatArray
-from plrank_fast.value_and_gradient import EXACT, METHODS
 
 torch = import_extra("torch", "torch")
 constraints = import_extra("torch.distributions.constraints", "torch")

@@ -10,33 +10,9 @@ from numpy.typing import ArrayLike
 from plrank_fast import validation
 from plrank_fast._core.gradients import exact as _exact
 from plrank_fast._core.runtime import threads as _threads
-from plrank_fast._shared.cost_model import choose_method
-from plrank_fast.gradients import pl_rank_1, pl_rank_2, pl_rank_3, pl_rank_cmc
-from plrank_fast.policy_gradients import placement_policy_gradient, policy_gradient
+from plrank_fast._shared.methods import ESTIMATORS, EXACT, resolve_method
 from plrank_fast.probabilities import expected_metric
-from plrank_fast.stochastic_rank import stochastic_rank
-from plrank_fast.validation import FloatArray, IntArray, RandomState
-
-SAMPLED: dict[str, Any] = {
-    "pl_rank_cmc": pl_rank_cmc,
-    "pl_rank_3": pl_rank_3,
-    "pl_rank_2": pl_rank_2,
-    "pl_rank_1": pl_rank_1,
-    "stochastic_rank": stochastic_rank,
-    "policy_gradient": policy_gradient,
-    "placement_policy_gradient": placement_policy_gradient,
-}
-EXACT = "pl_rank_exact"
-SHORT_NAMES = {"exact": EXACT, "cmc": "pl_rank_cmc"}
-METHODS = ("auto", EXACT, *SAMPLED, *SHORT_NAMES)
-
-
-def resolve_method(method: str, offsets: IntArray, cutoff: int) -> str:
-    """Name of the estimator behind ``method`` for a batch with these offsets."""
-    validation.choice(method, "method", METHODS)
-    if method == "auto":
-        return choose_method(offsets, cutoff)
-    return SHORT_NAMES.get(method, method)
+from plrank_fast.validation import FloatArray, RandomState
 
 
 def value_and_gradient(
@@ -118,9 +94,9 @@ def value_and_gradient(
         validation.held(missed, rtol)
         return values, gradient
     options: dict[str, Any] = {"offsets": offsets_, "n_threads": n_threads, "first_query": first_query}
-    options["n_samples"] = n_samples or (1 if method == "pl_rank_cmc" else 100)
+    options["n_samples"] = n_samples or ESTIMATORS[method].n_samples
     options["rng"] = validation.DrawnKey(rng)
-    gradient = SAMPLED[method](scores_, relevance_, weights_as_given(weights), **options)
+    gradient = ESTIMATORS[method].function(scores_, relevance_, weights_as_given(weights), **options)
     values = expected_metric(scores_, relevance_, weights_as_given(weights), method="sample", **options)
     return values, gradient
 

@@ -10,10 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from plrank_fast import validation
 from plrank_fast._shared.layouts import layout_of
+from plrank_fast._shared.methods import EXACT, resolve_method
 from plrank_fast.metrics import dcg
 from plrank_fast.rank_weights import LARGEST_LABEL, dcg_weights_of_lists, gains
 from plrank_fast.validation import FloatArray
-from plrank_fast.value_and_gradient import EXACT, resolve_method, value_and_gradient, weights_as_given
+from plrank_fast.value_and_gradient import value_and_gradient, weights_as_given
 
 REDUCTIONS = ("mean", "sum", "none")
 GAINS = ("linear", "exponential")

@@ -9,9 +9,11 @@ import numpy as np
 
 import plrank_fast as plr
 from plrank_fast import reference
+from plrank_fast._shared.methods import ESTIMATORS
 from plrank_fast.reproduction.workloads import Workload
 
-ONE_ANSWER = {"pl_rank_cmc": 1, "pl_rank_exact": 0}  # methods whose answer does not need N, and the samples they take
+# methods whose answer does not need N, and the samples they take
+ONE_ANSWER = {name: method.n_samples for name, method in ESTIMATORS.items() if method.n_samples <= 1}
 
 
 def fastest_in_turn(

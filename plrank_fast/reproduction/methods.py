@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-import plrank_fast as plr
 from plrank_fast import reference
+from plrank_fast._shared.methods import ESTIMATORS
 from plrank_fast.reproduction.published import SAMPLES
 from plrank_fast.validation import FloatArray, IntArray
 
@@ -23,29 +23,19 @@ class Method:
     @property
     def title(self) -> str:
         """What tables and legends call it."""
-        names = {
-            "stochastic_rank": "StochasticRank",
-            "pl_rank_2": "PL-Rank-2",
-            "pl_rank_3": "PL-Rank-3",
-            "pl_rank_1": "PL-Rank-1",
-            "pl_rank_cmc": "conditional MC",
-            "pl_rank_exact": "exact",
-            "policy_gradient": "policy gradient",
-            "placement_policy_gradient": "placement PG",
-        }
-        return names[self.estimator] + (f", N = {self.n_samples}" if self.n_samples else "")
+        return ESTIMATORS[self.estimator].title + (f", N = {self.n_samples}" if self.n_samples else "")
 
     @property
     def has_twin(self) -> bool:
         """Whether the published experiments have the method, and a NumPy twin is timed beside it."""
-        return self.estimator in ("stochastic_rank", "pl_rank_2", "pl_rank_3")
+        return ESTIMATORS[self.estimator].is_published
 
     def gradient(
         self, scores: FloatArray, relevance: FloatArray, rank_weights: FloatArray, offsets: IntArray, seed: int
     ) -> FloatArray:
         """Compute the gradient of a batch, on one thread."""
         options: dict[str, Any] = {"n_samples": self.n_samples, "rng": seed} if self.n_samples else {}
-        result: FloatArray = getattr(plr, self.estimator)(
+        result: FloatArray = ESTIMATORS[self.estimator].function(
             scores, relevance, rank_weights, offsets=offsets, n_threads=1, **options
         )
         return result

@@ -13,7 +13,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal
 
-from plrank_fast.training.gradient_methods import AUTO, LOSSES, available_methods
+from plrank_fast._shared.methods import AUTO
+from plrank_fast.training.gradient_methods import LOSSES, available_methods
 from plrank_fast.validation import LARGEST_COUNT, count, flag
 
 OPTIMIZERS = ("sgd", "adam")

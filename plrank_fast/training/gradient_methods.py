@@ -7,32 +7,26 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-import plrank_fast as plr
 from plrank_fast import fairness, losses
-from plrank_fast._shared.cost_model import choose_method
+from plrank_fast._shared import methods
+from plrank_fast._shared.methods import ESTIMATORS, METHODS
 
-SAMPLED = (
-    *("pl_rank_3", "pl_rank_2", "pl_rank_1", "pl_rank_cmc"),
-    *("stochastic_rank", "policy_gradient", "placement_policy_gradient"),
-)
-SAMPLE_FREE = ("pl_rank_exact",)
 LOSSES = (
     *("pointwise", "softmax_cross_entropy", "list_mle", "pairwise_logistic"),
     *("lambda_rank", "lambda_loss", "approx_ndcg", "soft_rank"),
 )
 WITH_CUTOFF = ("lambda_rank", "lambda_loss", "soft_rank")  # of NDCG; the likelihood of list_mle is that of all ranks
 WITH_TIES = ("list_mle",)  # needs an order of equal labels: that of the file would be learnt, so a random one each step
-AUTO = "auto"  # exact or one conditioned sample, by what they cost on the data
 
 
 def available_methods() -> tuple[str, ...]:
     """Names of the estimators and losses."""
-    return (AUTO, *SAMPLED, *SAMPLE_FREE, *LOSSES)
+    return (*METHODS, *LOSSES)
 
 
 def resolve_method(method: str, offsets: npt.NDArray[np.int64], cutoff: int) -> str:
-    """Name the estimator behind ``method``: itself, or for "auto" what the cost model chooses for these lists."""
-    return choose_method(offsets, cutoff) if method == AUTO else method
+    """Name the loss or the estimator behind ``method``: "auto" is what the cost model chooses for these lists."""
+    return method if method in LOSSES else methods.resolve_method(method, offsets, cutoff)
 
 
 def gradient(
@@ -53,7 +47,7 @@ def gradient(
     Parameters
     ----------
     method : str
-        One of `available_methods`, but not "auto".
+        What `resolve_method` returns.
     scores, relevance : ndarray, shape (n_docs,)
         Of all queries of the batch, one after another.
     rank_weights : ndarray, shape (K,)
@@ -81,9 +75,9 @@ def gradient(
         loss: Any = getattr(losses, method)
         descent: npt.NDArray[np.float64] = loss(scores, labels, offsets=offsets, n_threads=n_threads, **options)[1]
         return -descent
-    estimator: Any = getattr(plr, method)
-    sampling = {} if method in SAMPLE_FREE else {"n_samples": n_samples, "rng": rng, "first_query": first_query}
-    result: npt.NDArray[np.float64] = estimator(
+    estimator = ESTIMATORS[method]
+    sampling = {} if estimator.n_samples == 0 else {"n_samples": n_samples, "rng": rng, "first_query": first_query}
+    result: npt.NDArray[np.float64] = estimator.function(
         scores, relevance, rank_weights, offsets=offsets, n_threads=n_threads, **sampling
     )
     return result

@@ -18,6 +18,7 @@ from sklearn.metrics import ndcg_score
 import plrank_fast as plr
 from plrank_fast import fairness, reference
 from plrank_fast.__main__ import main
+from plrank_fast._shared.methods import ESTIMATORS
 from plrank_fast._shared.run_lock import locked_folder
 from plrank_fast.data import RankingData, normalize_queries
 from plrank_fast.training import loop
@@ -25,12 +26,9 @@ from plrank_fast.training.archive import read_archive, write_archive
 from plrank_fast.training.config import OBJECTIVES, TrainingConfig
 from plrank_fast.training.evaluation import METRICS, evaluate_scores
 from plrank_fast.training.gradient_methods import (
-    AUTO,
     LOSSES,
-    SAMPLE_FREE,
     WITH_CUTOFF,
     WITH_TIES,
-    available_methods,
     gradient,
     resolve_method,
 )
@@ -366,13 +364,13 @@ def test_training_reads_from_the_cache(tmp_path):
 # --- learning
 
 
-@pytest.mark.parametrize("method", [name for name in available_methods() if name not in (AUTO, *LOSSES)])
+@pytest.mark.parametrize("method", ESTIMATORS)
 def test_every_method_by_its_name(method):
     """Mutants: arguments exchanged; a name that calls another estimator."""
     rng = np.random.default_rng(3)
     scores, relevance, offsets = rng.normal(size=9), rng.integers(0, 3, 9).astype(float), np.array([0, 4, 9])
     options = dict(offsets=offsets, n_threads=1)
-    sampling = {} if method in SAMPLE_FREE else dict(n_samples=5, rng=np.random.SeedSequence(4))
+    sampling = {} if ESTIMATORS[method].n_samples == 0 else dict(n_samples=5, rng=np.random.SeedSequence(4))
     expected = getattr(plr, method)(scores, relevance, plr.dcg_weights(3), **options, **sampling)
     actual = gradient(
         method, scores, relevance, plr.dcg_weights(3), n_samples=5, rng=np.random.SeedSequence(4), **options

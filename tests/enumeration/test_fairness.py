@@ -7,6 +7,7 @@ import pytest
 
 import plrank_fast as plr
 from plrank_fast import fairness, reference
+from plrank_fast._shared.methods import ESTIMATORS
 
 KINDS = {"squared": lambda x: x**2, "absolute": np.abs}
 
@@ -148,7 +149,7 @@ class TestDisparity:
             difference = (value(scores + shift) - value(scores - shift)) / 2e-5
             assert difference == pytest.approx(gradient[d], abs=1e-5)
 
-    @pytest.mark.parametrize("method", [name for name in fairness.ESTIMATORS if name != "pl_rank_exact"])
+    @pytest.mark.parametrize("method", [name for name in ESTIMATORS if name != "pl_rank_exact"])
     def test_sampled_gradient(self, kind, method):
         """In the mean the exact one. Mutant: one set of rankings for exposure and gradient ("squared" is then biased
         at N = 4 by much more than the error of the mean)."""

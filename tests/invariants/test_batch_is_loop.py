@@ -8,6 +8,7 @@ import pytest
 
 import plrank_fast as plr
 from plrank_fast import fairness, losses
+from plrank_fast._shared.methods import ESTIMATORS
 
 RNG = np.random.default_rng(5)
 LENGTHS = np.array([3, 0, 1, 40, 2, 7, 0, 0, 25, 130, 1, 5, 12, 0, 64, 9, 300, 2, 33, 0])
@@ -39,7 +40,7 @@ FAR["cutoff"] = 10
 SETTINGS = {"spread": SPREAD, "peaked": PEAKED, "far": FAR}
 
 SAMPLED = {"n_samples": 20, "rng": 3}
-EXPOSURES_METHODS = [{"method": name, **SAMPLED} for name in fairness.ESTIMATORS]
+EXPOSURES_METHODS = [{"method": name, **SAMPLED} for name in ESTIMATORS]
 CASES = {
     plr.pl_rank_1: [SAMPLED],
     plr.pl_rank_2: [SAMPLED],
