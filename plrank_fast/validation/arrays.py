@@ -53,7 +53,7 @@ def real_array(
         finite = np.isfinite(copy)
         if minus_infinity:
             finite |= copy == -np.inf
-        weightless = name == "scores" and copy[~finite][:1] == [-np.inf]
+        weightless = name == "scores" and (copy[~finite][:1] == -np.inf).any()
         hint = ": leave out documents of weight 0, only sample_rankings takes them" if weightless else ""
         each(finite, copy, name, "be finite", hint)
     return copy
