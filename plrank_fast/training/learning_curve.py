@@ -46,18 +46,21 @@ def draw_learning_curve(path: str | os.PathLike[str], results: Mapping[str, Any]
         if TrainingConfig.from_json(config).normalization == DATASET:
             curves["expected_ndcg_dataset"] = ("expected dataset NDCG", "C2")
         label = f"NDCG@{config['cutoff']} on validation, mean over queries"
+    # the untrained network stands in the legend: on the axis, it would leave the curves no height
+    first = 1 if len(history) > 1 else 0
     for metric, (title, style) in curves.items():
-        values = [entry["vali"][metric] for entry in history]
-        quality.plot(epochs, values, style, label=title, marker="." if len(epochs) < 40 else None)
-        quality.axhline(values[0], color=style, linestyle=":", linewidth=1)
+        untrained, *_ = values = [entry["vali"][metric] for entry in history]
+        label_of_curve = f"{title} (untrained {untrained:.3f})"
+        marker = "." if len(epochs) < 40 else None
+        quality.plot(epochs[first:], values[first:], style, label=label_of_curve, marker=marker)
     quality.axvline(results["best_epoch"], color="0.7", linewidth=1, zorder=0, label="best epoch")
-    quality.plot([], [], "k:", linewidth=1, label="untrained")
     quality.set(
         xlabel="epoch",
         ylabel=label,
         title=f"{results['method']}, {results['data']['train']['name']}",
     )
-    quality.legend(loc="lower right")
+    below_axes = {"loc": "upper left", "bbox_to_anchor": (0, -0.14), "ncols": 2, "frameon": False}
+    quality.legend(**below_axes)
     quality.grid(alpha=0.3)
 
     trained = history[1:]
@@ -67,8 +70,7 @@ def draw_learning_curve(path: str | os.PathLike[str], results: Mapping[str, Any]
         below = np.cumsum([np.zeros(len(trained)), *seconds[:-1]], axis=0)
         for what, height, bottom in zip(ACTIVITIES.values(), seconds, below, strict=True):
             cost.bar(epochs[1:], height, width=1.0, bottom=bottom, label=what)
-        cost.legend(loc="upper left")
-        cost.set_ylim(top=1.5 * np.sum(seconds, axis=0).max())  # room for the legend
+        cost.legend(**below_axes)
     cost.set(xlabel="epoch", ylabel="seconds", title="time per epoch")
     cost.set_ylim(bottom=0)
     cost.grid(alpha=0.3)
