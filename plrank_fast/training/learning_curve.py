@@ -59,8 +59,8 @@ def draw_learning_curve(path: str | os.PathLike[str], results: Mapping[str, Any]
         ylabel=label,
         title=f"{results['method']}, {results['data']['train']['name']}",
     )
-    below_axes = {"loc": "upper left", "bbox_to_anchor": (0, -0.14), "ncols": 2, "frameon": False}
-    quality.legend(**below_axes)
+    below_axes = (0, -0.14)
+    quality.legend(loc="upper left", bbox_to_anchor=below_axes, ncols=2, frameon=False)
     quality.grid(alpha=0.3)
 
     trained = history[1:]
@@ -70,7 +70,7 @@ def draw_learning_curve(path: str | os.PathLike[str], results: Mapping[str, Any]
         below = np.cumsum([np.zeros(len(trained)), *seconds[:-1]], axis=0)
         for what, height, bottom in zip(ACTIVITIES.values(), seconds, below, strict=True):
             cost.bar(epochs[1:], height, width=1.0, bottom=bottom, label=what)
-        cost.legend(**below_axes)
+        cost.legend(loc="upper left", bbox_to_anchor=below_axes, ncols=2, frameon=False)
     cost.set(xlabel="epoch", ylabel="seconds", title="time per epoch")
     cost.set_ylim(bottom=0)
     cost.grid(alpha=0.3)

@@ -42,7 +42,7 @@ def in_extended_precision(log_odds):
 
 @pytest.mark.parametrize("seed", range(30))
 def test_sum_over_all_orders(seed):
-    """Mutants: a bucket's own documents among the later ones; the last bucket counted; buckets in descending order."""
+    """Mutants: nothing comes after the first bucket; nodes that begin 3 nats too late."""
     scores, buckets = random_order(seed, 1 + seed % 6)
     rankings = reference.all_rankings(scores.size)
     agree = [ranking for ranking in rankings if (np.diff(buckets[ranking]) >= 0).all()]
@@ -53,7 +53,7 @@ def test_sum_over_all_orders(seed):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_subsets(seed):
-    """The recursion, to 14 tied documents. Mutant: the last factors of a product left out."""
+    """The recursion, for up to 14 tied documents. Mutant: the last factors of a product left out."""
     scores, buckets = random_order(seed, 20, spread=1.0, n_buckets=2)
     assert plr.bucket_log_prob(scores, buckets) == pytest.approx(
         [reference.bucket_log_prob(scores, buckets)], rel=1e-11
@@ -63,8 +63,8 @@ def test_subsets(seed):
 @pytest.mark.parametrize("spread", [0.0, 1.0, 10.0, 150.0])
 @pytest.mark.parametrize("shift", [-200.0, -20.0, 0.0, 3.0, 60.0, 200.0])
 def test_extended_precision(spread, shift):
-    """Of sets of 2 to 6, likely, unlikely and nearly certain. Mutants: no places where the lightest item arrives;
-    errors of derivatives held to P alone; items of 1 - exp(-x) = x left out; theta of 1.5 whatever the bound says."""
+    """Sets of 2 to 6, likely, unlikely and nearly certain. Mutants: nodes that begin 3 nats too late; items whose
+    1 - exp(-x) is x left out."""
     rng = np.random.default_rng([int(spread), int(shift) + 1000])
     for size in range(2, 7):
         log_odds = shift + spread * rng.normal(size=size)
@@ -78,7 +78,7 @@ def test_extended_precision(spread, shift):
 
 @pytest.mark.parametrize("size", [2, 17, 1000, 30_000])
 def test_equal_scores(size):
-    """One over a binomial coefficient. Mutants: the mode found to within the bracket alone; one node in two."""
+    """One over a binomial coefficient. Mutant: the highest of the later scores changes, and their sum does not."""
     for later in (1, 7, 3 * size):
         scores, buckets = np.zeros(size + later), np.repeat([0, 1], [size, later])
         gammas = [mpmath.loggamma(size + 1), mpmath.loggamma(later + 1), -mpmath.loggamma(size + later + 1)]
@@ -114,7 +114,7 @@ def test_documents_in_buckets_of_their_own(spread):
 
 
 def test_differences():
-    """Mutants: the share of a later document not squared; its first derivative's part of the second left out."""
+    """Mutants: the variance of the arrival time one too large; its unit not squared."""
     scores, buckets = random_order(1, 40, n_buckets=5)
     first, second = plr.bucket_log_prob_vjp(scores, buckets, [1.0], hessian=True)
     for d in range(40):
@@ -134,7 +134,7 @@ def test_far_apart():
 
 @pytest.mark.parametrize("n_threads", [1, 2, 7])
 def test_batch_is_loop(n_threads):
-    """Bit for bit. Mutants: a workspace for all threads; the cotangent of the query before."""
+    """Bit for bit, on any number of threads."""
     lengths = [0, 5, 1, 40, 0, 3, 300]
     scores, buckets = random_order(3, sum(lengths), n_buckets=6)
     offsets, cotangent = plr.offsets_from_group(lengths), np.arange(1.0, 8.0)
@@ -149,7 +149,7 @@ def test_batch_is_loop(n_threads):
 
 
 def test_list_mle_with_exact_ties():
-    """The same numbers as a loss. Mutant: the sign."""
+    """The loss has the numbers of the function."""
     scores, buckets = random_order(4, 30, n_buckets=5)
     values, gradient = losses.list_mle(scores, -buckets, ties="exact")
     assert values.tobytes() == (0.0 - plr.bucket_log_prob(scores, buckets)).tobytes()
