@@ -142,6 +142,7 @@ def bucket_log_prob_vjp(
     factors = validation.one_entry_each(
         validation.real_array(cotangent, "cotangent"), "cotangent", offsets_.size - 1, "queries"
     )
+    validation.within(factors, "cotangent", -validation.LARGEST_MAGNITUDE, validation.LARGEST_MAGNITUDE)
     shape = (int(offsets_[-1]),)
     outputs = validation.output_pair(out, shape) if wanted else (validation.output(out, shape),)
     _, *results = _negative_log_likelihood(scores, buckets, offsets, n_threads, 2 if wanted else 1)

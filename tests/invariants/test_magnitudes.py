@@ -309,6 +309,8 @@ def test_small_cotangents():
         np.testing.assert_allclose(got / size, plain, rtol=1e-14)
     with pytest.raises(ValueError, match=r"^cotangent must be from -1.6\d*e\+60 to 1.6\d*e\+60, got 1e\+308"):
         plr.ranking_log_prob_vjp(PAIR, RANKINGS, [1e308, 0.0])
+    with pytest.raises(ValueError, match=r"^cotangent must be from -1.6"):
+        plr.bucket_log_prob_vjp([0.0, 1.0, 2.0], [0, 0, 1], [1e308])
 
 
 def test_flags_and_values_of_the_published_code():
