@@ -301,8 +301,8 @@ class Storage:
         The attack gives the number of operations; it is made once without a fault.
         """
         operations = attack(fault, np.inf)
-        numbers = range(operations) if most is None else sorted(self.rng.sample(range(operations), most))
-        for number in numbers:
+        some = operations if most is None else min(most, operations)
+        for number in sorted(self.rng.sample(range(operations), some)):
             self.attempt(
                 f"{fault}, {what}, operation {number} of {operations}",
                 lambda number=number: void(attack(fault, number)),

@@ -38,6 +38,7 @@ def test_choice():
     assert choose_method([0], 10) == "pl_rank_exact"
 
 
+@pytest.mark.chosen_path
 def test_a_single_query_is_chosen_for_as_a_batch_of_it():
     """Mutant: the choice kept for the length alone, whatever the cutoff."""
     for cutoff in (10, 100, 10):
