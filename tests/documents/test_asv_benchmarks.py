@@ -1,0 +1,52 @@
+"""Every benchmark of asv runs: once for each name it takes, at its smallest sizes."""
+
+import importlib
+import inspect
+import itertools
+import pkgutil
+import sys
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parents[2] / "asv_benchmarks"
+
+
+def smallest(values):
+    """All names, and the least number or list of numbers."""
+    named = [value for value in values if isinstance(value, (str, bool)) or value is None]
+    return named or [min(values)]
+
+
+def benchmarks():
+    sys.path.insert(0, str(FOLDER))
+    try:
+        package = importlib.import_module("benchmarks")
+        modules = [
+            importlib.import_module(f"benchmarks.{module.name}") for module in pkgutil.iter_modules(package.__path__)
+        ]
+    finally:
+        sys.path.remove(str(FOLDER))
+    for module in modules:
+        for class_name, class_ in inspect.getmembers(module, inspect.isclass):
+            names = [name for name in dir(class_) if name.startswith(("time_", "track_", "peakmem_"))]
+            params = getattr(class_, "params", ())
+            params = params if params and isinstance(params[0], (list, tuple)) else [params] if params else []
+            for name in names if class_.__module__ == module.__name__ else []:
+                for values in itertools.product(*map(smallest, params)):
+                    yield pytest.param(class_, name, values, id="-".join([class_name, name, *map(str, values)]))
+
+
+@pytest.mark.parametrize(("class_", "name", "values"), [*benchmarks()])
+def test_runs(class_, name, values):
+    """Mutants: an estimator misspelt in a list of names; an argument that no function has."""
+    benchmark = class_()
+    if hasattr(benchmark, "setup_cache"):
+        values = (benchmark.setup_cache(), *values)
+    try:
+        for step in ("setup", name, "teardown"):
+            if step == name or hasattr(benchmark, step):
+                getattr(benchmark, step)(*values)
+    except NotImplementedError as why:  # how a benchmark passes over a combination, and what an old version lacks
+        assert "this version" not in str(why)
+        pytest.skip(str(why))
