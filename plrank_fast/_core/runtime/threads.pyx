@@ -20,114 +20,38 @@ cdef extern from "Python.h":
 cdef extern from "runtime/thread_probe.h" nogil:
     int plr_possible_team(int wanted, size_t stack_bytes)
 
-cdef extern from *:
-    """
-    #include <pthread.h>
-    #include <time.h>
-    static int plr_forked = 0;
-    static void plr_in_child(void) { plr_forked = 1; }
-    static int plr_watch_forks(void) { return pthread_atfork(NULL, NULL, plr_in_child); }
+cdef extern from "runtime/thread_team.h" nogil:
+    ctypedef struct thread_team:
+        int size
+        uint64_t workers
+        double pause, pause_ends
+    void *plr_allocate(size_t size)
+    double plr_nanoseconds()
+    double plr_get(const double *number)
+    void plr_set(double *number, double value)
+    void plr_new_round(thread_team *team)
+    bint plr_began_by(const thread_team *team, int n_threads, double moment)
+    int plr_enter_team(thread_team *team)
 
-    /* Large blocks on huge pages where the system gives them on request: the gradient of one query of a million
-     * documents spent a third of its time on page faults, and is twice as fast. */
-    #include <stdlib.h>
-    #if defined(__linux__)
-    #include <sys/mman.h>
-    #endif
-    static void *plr_allocate(size_t size)
-    {
-        char *memory = malloc(size);
-    #if defined(__linux__) && defined(MADV_HUGEPAGE)
-        const size_t page = (size_t)4 << 10;
-        if (memory != NULL && size >= (size_t)8 << 20) {
-            size_t skipped = (page - (size_t)memory % page) % page;
-            madvise(memory + skipped, (size - skipped) / page * page, MADV_HUGEPAGE);
-        }
-    #endif
-        return memory;
-    }
+cdef extern from "<pthread.h>" nogil:
+    int pthread_atfork(void (*before)() noexcept nogil, void (*parent)() noexcept nogil, void (*child)() noexcept nogil)
 
-    static double plr_nanoseconds(void)
-    {
-        struct timespec now;
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        return 1e9 * (double)now.tv_sec + (double)now.tv_nsec;
-    }
+cdef thread_team TEAM    # the one that runs
+cdef bint FORKED = False  # whether this process is a child
 
-    /* The team that runs, as its threads see it: its size, which of them (modulo 64) have been given work, and in the
-     * present round how many, and when the last of them began. */
-    #include "runtime/openmp.h"
-    static int plr_team = 0;
-    static uint64_t plr_workers = 0;
-    static int plr_round = 0, plr_begun = 0;
-    static double plr_last_begun = 0.0;
-    static void plr_new_round(void)
-    {
-        __atomic_fetch_add(&plr_round, 1, __ATOMIC_RELAXED);
-        __atomic_store_n(&plr_begun, 0, __ATOMIC_RELAXED);
-    }
-    /* Whether so many have begun in this round, all of them by then; teams of other Python threads count as well. */
-    static int plr_began_by(int n_threads, double moment)
-    {
-        double last;
-        __atomic_load(&plr_last_begun, &last, __ATOMIC_RELAXED);
-        return __atomic_load_n(&plr_begun, __ATOMIC_RELAXED) >= n_threads && last < moment;
-    }
-    /* Until when short rounds do without a team (below), and for how long they have last done. */
-    static double plr_pause = 0.0, plr_pause_ends = 0.0;
-    static double plr_get(const double *number)
-    {
-        double value;
-        __atomic_load(number, &value, __ATOMIC_RELAXED);
-        return value;
-    }
-    static void plr_set(double *number, double value)
-    {
-        __atomic_store(number, &value, __ATOMIC_RELAXED);
-    }
-    static inline void plr_note_beginning(void)
-    {
-        static __thread int seen = 0;
-        const int round = __atomic_load_n(&plr_round, __ATOMIC_RELAXED);
-        if (seen == round)
-            return;
-        seen = round;
-        double now = plr_nanoseconds();
-        __atomic_store(&plr_last_begun, &now, __ATOMIC_RELAXED);
-        __atomic_fetch_add(&plr_begun, 1, __ATOMIC_RELAXED);
-    }
-    static inline int plr_enter_team(void)
-    {
-        const int size = omp_get_num_threads(), thread = omp_get_thread_num();
-        const uint64_t worker = (uint64_t)1 << thread % 64;
-        if (__atomic_load_n(&plr_team, __ATOMIC_RELAXED) < size)
-            __atomic_store_n(&plr_team, size, __ATOMIC_RELAXED);
-        if (!(__atomic_load_n(&plr_workers, __ATOMIC_RELAXED) & worker))
-            __atomic_fetch_or(&plr_workers, worker, __ATOMIC_RELAXED);
-        plr_note_beginning();
-        return thread;
-    }
-    """
-    void *plr_allocate(size_t size) nogil
-    double plr_nanoseconds() nogil
-    int plr_forked
-    int plr_watch_forks() nogil
-    int plr_team
-    uint64_t plr_workers
-    double plr_pause, plr_pause_ends
-    double plr_get(const double *number) nogil
-    void plr_set(double *number, double value) nogil
-    void plr_new_round() nogil
-    bint plr_began_by(int n_threads, double moment) nogil
-    int plr_enter_team() nogil
+
+cdef void note_fork() noexcept nogil:
+    global FORKED
+    FORKED = True
+
+
+pthread_atfork(NULL, NULL, note_fork)
 
 cdef double ROUND_NS = 5e7  # a twentieth of a second: Ctrl-C is promised within half of one
 # Estimated work that a further thread is worth waking for. On a busy machine it may be late by a time slice, and
 # estimates are those of the slowest way to do it, up to ten times too high.
 cdef double WORTH_NS = 2e6
 cdef double LEARNT_FACTOR = 1.0  # on what a round has taken, so that tests can stand for machines of any speed
-
-plr_watch_forks()
 
 
 def _need_lock():
@@ -156,8 +80,8 @@ def set_costs(
         "round_ns": ROUND_NS, "worth_ns": WORTH_NS, "learnt_factor": LEARNT_FACTOR, "late_ns": LATE_NS,
         "pause_ns": FIRST_PAUSE_NS, "spare_bytes": LARGEST_SPARE,
     }
-    plr_set(&plr_pause, 0.0)
-    plr_set(&plr_pause_ends, 0.0)
+    plr_set(&TEAM.pause, 0.0)
+    plr_set(&TEAM.pause_ends, 0.0)
     if late_ns is not None:
         LATE_NS = late_ns
     if pause_ns is not None:
@@ -179,10 +103,9 @@ def team_that_ran():
     For tests: without OpenMP and on a single processor everything passes on one thread. Where regions run at the same
     time, threads of the same number count as one.
     """
-    global plr_team, plr_workers
-    answer = plr_team, bin(plr_workers).count("1")
-    plr_team = 0
-    plr_workers = 0
+    answer = TEAM.size, bin(TEAM.workers).count("1")
+    TEAM.size = 0
+    TEAM.workers = 0
     return answer
 
 
@@ -243,7 +166,7 @@ cdef int most_threads(int n_threads, intp_t n_tasks) noexcept nogil:
 
     One in a forked child and inside somebody else's parallel region.
     """
-    if plr_forked or omp_in_parallel() or n_tasks <= 1:
+    if FORKED or omp_in_parallel() or n_tasks <= 1:
         return 1
     return <int>min(<intp_t>n_threads, n_tasks)
 
@@ -255,7 +178,7 @@ cdef int threads_for(int n_threads, intp_t n_tasks) noexcept nogil:
 
 cdef int this_thread() noexcept nogil:
     """The number of the thread of the team that asks, which has been given work now."""
-    return plr_enter_team()
+    return plr_enter_team(&TEAM)
 
 
 cdef double monotonic_ns() noexcept nogil:
@@ -278,9 +201,9 @@ cdef double LONGEST_PAUSE = 50.0  # times the first
 
 cdef int threads_in_time(double work, int n_threads) noexcept nogil:
     """``n_threads``, or one if the round is short and the last team came late."""
-    if n_threads > 1 and WORTH_NS > 0.0 and work < SHORT_NS and plr_nanoseconds() < plr_get(&plr_pause_ends):
+    if n_threads > 1 and WORTH_NS > 0.0 and work < SHORT_NS and plr_nanoseconds() < plr_get(&TEAM.pause_ends):
         return 1
-    plr_new_round()
+    plr_new_round(&TEAM)
     return n_threads
 
 
@@ -289,10 +212,10 @@ cdef void note_lateness(double started, int n_threads) noexcept nogil:
     cdef double ended = plr_nanoseconds(), pause = 0.0
     if n_threads == 1 or ended < started + 2.0 * LATE_NS:
         return
-    if not plr_began_by(n_threads, started + LATE_NS):
-        pause = min(max(2.0 * plr_get(&plr_pause), FIRST_PAUSE_NS), LONGEST_PAUSE * FIRST_PAUSE_NS)
-        plr_set(&plr_pause_ends, ended + pause)
-    plr_set(&plr_pause, pause)
+    if not plr_began_by(&TEAM, n_threads, started + LATE_NS):
+        pause = min(max(2.0 * plr_get(&TEAM.pause), FIRST_PAUSE_NS), LONGEST_PAUSE * FIRST_PAUSE_NS)
+        plr_set(&TEAM.pause_ends, ended + pause)
+    plr_set(&TEAM.pause, pause)
 
 
 cdef long long LOOKS = 0  # touched under the GIL only
@@ -377,4 +300,4 @@ cdef class Workspaces:
 
     cdef char *of_this_thread(self) noexcept nogil:
         """Of the thread of the team that asks."""
-        return self.of_thread(plr_enter_team())
+        return self.of_thread(plr_enter_team(&TEAM))
