@@ -27,12 +27,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from plrank_fast import probabilities, validation
-from plrank_fast._core.gradients import sampled as _sampled
+from plrank_fast import gradients, probabilities, validation
 from plrank_fast._core.gradients.sampled import EstimatorKind
-from plrank_fast._core.runtime import threads as _threads
-from plrank_fast._core.sampling.samplers import SamplerKind
-from plrank_fast._shared.methods import ESTIMATORS, EXACT, METHODS, resolve_method
+from plrank_fast._shared import methods
 from plrank_fast.validation import FloatArray, IntArray, RandomState
 
 KINDS = ("squared", "absolute")
@@ -91,23 +88,11 @@ def expected_exposure(
     validation.goes_with(rankings, "rankings", method == "sample", "method='sample'")
     if method == "exact":
         return probabilities.exposure(scores, rank_weights, offsets=offsets, n_threads=n_threads)
-    scores_ = validation.real_array(scores, "scores")
-    offsets_ = validation.query_offsets(offsets, scores_.size)
-    weights = validation.weights_of_ranks(rank_weights, offsets_)
-    given = None
-    if rankings is not None:
-        given = validation.given_rankings(rankings, offsets_, weights.shape[1], batch=offsets is not None)
-        n_samples = given.shape[1]
-    n_samples = validation.count(n_samples, "n_samples", 1)
-    first_query = validation.count(first_query, "first_query", 0)
-    threads = _threads.resolve_threads(validation.threads(n_threads))
-    seed = validation.seed_sequence(rng)
-    result = np.zeros(scores_.size)
-    _sampled.sampled_estimate(
-        EstimatorKind.EXPOSURE, SamplerKind.AUTO, scores_, None, weights, offsets_, n_samples, given,
-        validation.stream_key(seed), first_query, threads, result, np.zeros(0),
+    return gradients.sampled_estimate(
+        EstimatorKind.EXPOSURE, scores, None, rank_weights, offsets=offsets, n_samples=n_samples, rankings=rankings,
+        rng=validation.seed_sequence(rng) if rankings is None else None, sampler="auto", n_threads=n_threads, out=None,
+        first_query=first_query,
     )  # fmt: skip
-    return result
 
 
 def disparity(
@@ -219,7 +204,7 @@ def disparity_gradient(
     >>> bool(gradient[0] > 0 > gradient[1])
     True
     """
-    validation.choice(method, "method", METHODS)
+    validation.choice(method, "method", methods.METHODS)
     validation.choice(kind, "kind", KINDS)
     scores_ = validation.real_array(scores, "scores")
     offsets_ = validation.query_offsets(offsets, scores_.size)
@@ -230,8 +215,8 @@ def disparity_gradient(
     validation.threads(n_threads)
     names = "the disparity of merit and rank_weights"
     shared: Any = weights[0] if weights.shape[0] == 1 else weights
-    method = resolve_method(method, offsets_, weights.shape[1])
-    if method == EXACT:
+    method = methods.resolve_method(method, offsets_, weights.shape[1])
+    if method == methods.EXACT:
         exposure = expected_exposure(scores_, shared, offsets=offsets_, n_threads=n_threads)
         values, reward = disparity(exposure, merit_, offsets=offsets_, kind=kind)
         validation.within_limits(reward, names, offsets_)
@@ -245,7 +230,7 @@ def disparity_gradient(
     )  # fmt: skip
     values, reward = disparity(exposure, merit_, offsets=offsets_, kind=kind)
     validation.within_limits(reward, names, offsets_)
-    gradient = ESTIMATORS[method].function(
+    gradient = methods.ESTIMATORS[method].function(
         scores_, reward, shared, offsets=offsets_, n_samples=n_samples, rng=of_gradient, n_threads=n_threads,
         first_query=first_query,
     )  # fmt: skip

@@ -251,7 +251,7 @@ def log_prob_gradient(
     """Gradient of the log-probabilities of checked rankings, summed with a number for each, (n_queries, n_rankings)."""
     n_rankings, length = rankings.shape[1:]
     gradient = np.zeros(scores.size)
-    _sampled.sampled_estimate(
+    _sampled.run_estimator(
         EstimatorKind.LOG_PROB, SAMPLERS["auto"], scores, None, np.zeros((1, length)), offsets, n_rankings,
         rankings, np.zeros(2, dtype=np.uint64), 0, n_threads, gradient, np.zeros(0),
         np.ascontiguousarray(cotangent),

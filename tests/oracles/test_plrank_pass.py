@@ -105,7 +105,7 @@ def test_few_of_many_items(n_docs, cutoff, n_samples, kind):
         )  # fmt: skip
         np.testing.assert_array_equal(batch[:n_docs], fast)
     used = np.full(n_docs, np.nan)  # the core clears what it adds to
-    sampled.sampled_estimate(
+    sampled.run_estimator(
         EstimatorKind.PL_RANK_3, 0, scores, relevance, rank_weights[np.newaxis], np.array([0, n_docs]),
         n_samples, rankings[np.newaxis], np.zeros(2, np.uint64), 0, 1, used, np.zeros(0),
     )  # fmt: skip

@@ -70,6 +70,7 @@ cdef struct Estimator:
     int passes                   # over the rankings
     Result result
     bint one_per_query           # the estimate is one number, not one per item
+    bint needs_relevance
     bint asks_for_spread         # whether it looks at how the weights of the items are spread
     intp_t fewest_items          # of a query: 2 for gradients, as rounding must not give one to a single item
     double ns_per_item           # rough cost per sample and item, per sample and rank, and per sample, item and rank
@@ -116,6 +117,7 @@ cdef inline Estimator new_estimator(
     estimator.passes = 1
     estimator.result = MEAN
     estimator.one_per_query = False
+    estimator.needs_relevance = True
     estimator.asks_for_spread = False
     estimator.fewest_items = 2
     estimator.ns_per_item = ns_per_item

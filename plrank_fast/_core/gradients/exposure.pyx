@@ -23,4 +23,5 @@ cdef void accumulate(Estimate *estimate, const int32_t *rankings, intp_t n_ranki
 cdef Estimator exposure_estimator() noexcept nogil:
     cdef Estimator estimator = new_estimator(no_workspace, begin, accumulate, NULL, NULL, 0.0, 2.0, 0.0)
     estimator.fewest_items = 1
+    estimator.needs_relevance = False
     return estimator

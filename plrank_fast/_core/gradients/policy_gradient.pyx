@@ -208,6 +208,7 @@ cdef Estimator log_prob_estimator() noexcept nogil:
     cdef Estimator estimator = new_estimator(
         workspace, begin, accumulate_log_prob, NULL, hand_out_sums, 0.5, 0.0, 0.1)
     estimator.result = SUM
+    estimator.needs_relevance = False
     return estimator
 
 

@@ -19,7 +19,8 @@ class EstimatorKind(IntEnum):
     LOG_PROB = 10
     PL_RANK_3_PLAIN = 11
 
-def sampled_estimate(
+def traits(kind: int) -> tuple[bool, bool]: ...
+def run_estimator(
     kind: int,
     sampler: int,
     scores: NDArray[np.float64],

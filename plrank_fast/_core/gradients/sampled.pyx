@@ -480,7 +480,13 @@ cdef void describe_batch(
     batch.cost = cost_of_query
 
 
-def sampled_estimate(
+def traits(int kind):
+    """(whether an estimate of this kind is one number per query, whether it needs relevance)."""
+    cdef Estimator estimator = estimator_of(kind, False)
+    return estimator.one_per_query, estimator.needs_relevance
+
+
+def run_estimator(
     int kind, int sampler, const double[::1] scores, const double[::1] relevance,
     const double[:, ::1] rank_weights, const int64_t[::1] offsets, intp_t n_samples,
     const int32_t[:, :, ::1] rankings, const uint64_t[::1] key,
@@ -543,7 +549,6 @@ def lone_estimate(
         or not query.look_at(scores, relevance, rank_weights)
     ):
         return None
-    n_results = 1 if kind == METRIC else query.n_items
     call.source.sampler = samplers[sampler]
     call.source.given = NULL
     call.source.length = 0
@@ -554,6 +559,7 @@ def lone_estimate(
     call.queries.n_ranks = query.n_ranks
     batch = query.batch()
     describe_batch(&batch, &call, kind, with_hessian, query.n_items, query.n_ranks)
+    n_results = 1 if call.estimator.one_per_query else query.n_items
     if (
         not plain_output(out, n_results)
         or not query.copy(&batch, (1 + with_hessian) * n_results * sizeof(double))
