@@ -1,4 +1,4 @@
-"""Losses of the methods that PL-Rank is compared with: values per query, and the gradient to descend.
+"""Losses of the methods that PL-Rank is compared with: one value per query, and the gradient to descend.
 
 Every function takes ``(scores, labels, *, offsets=None, ..., n_threads=None, out=None)`` and returns ``(values,
 gradient)``: one value for each query, shape (n_queries,), and the derivative of their sum by each score, shape
@@ -19,7 +19,8 @@ loss                        optimises                                       cost
 ==========================  ==============================================  =========================================
 
 D documents, R of them relevant, K ranks that count. Queries are processed in parallel and give the same bits for any
-number of threads; a batch gives the same bits as its queries one by one. NumPy twins: ``plrank_fast.reference``.
+number of threads; a batch gives the same bits as its queries one by one. ``plrank_fast.reference`` has the losses in
+NumPy.
 
 Values, and the derivative by each score, err by at most 1e-12 of the sum of their own absolute terms, at any distance
 of the scores. A logarithm counts as a term of at least 1, and a difference of gains as two terms; the rank
@@ -78,9 +79,8 @@ def evaluate_loss(
 ) -> LossAndGradient:
     """Check all arguments, then evaluate the loss of ``losses`` over the batch.
 
-    Labels are made gains ``as_gains``, and only their ratios count ``as_shares``. Scores are multiplied by ``slope``,
-    whatever their distance is then worth, or divided by ``sigma`` times ``spread`` where great distances are all worth
-    the same.
+    With ``as_gains`` labels become gains; with ``as_shares`` only their ratios count. Scores are multiplied by
+    ``slope``, or divided by ``sigma`` times ``spread`` if the loss does not change any more at great distances.
     """
     scale = slope if sigma is None else 1.0 / (sigma * spread)
     if offsets is None and out is None and rng is None and not ties_at_random:
@@ -129,7 +129,7 @@ def evaluate_loss(
 def _unit_noise(scores: FloatArray, offsets: IntArray, factor: float) -> FloatArray:
     """Return scores times ``factor``, 1 over the scale of their noise.
 
-    Where that is beyond the largest double, the gaps between the scores of the query are cut to what no pair crosses.
+    Where that is beyond the largest double, the gaps between the scores of the query shrink to ``WIDEST_GAP``.
     """
     with np.errstate(over="ignore"):
         scaled = scores * factor
@@ -151,12 +151,7 @@ def pointwise(
     n_threads: int | None = None,
     out: OutputPair | None = None,
 ) -> LossAndGradient:
-    """Pointwise loss: each document's score against its own label.
-
-    ::
-
-        squared    sum_d (f_d - y_d)^2
-        logistic   sum_d log(1 + exp(f_d)) - y_d f_d
+    r"""Compute a pointwise loss, which compares each document's score with its own label.
 
     Parameters
     ----------
@@ -187,8 +182,10 @@ def pointwise(
 
     Notes
     -----
-    O(D). Sources: Cossock and Zhang, "Subset ranking using regression", COLT 2006, equation 8 without its weights; Li,
-    Burges and Wu, "McRank", NIPS 2007, for classification.
+    .. math:: \sum_d (f_d - y_d)^2 \quad\text{or}\quad \sum_d \ln(1 + e^{f_d}) - y_d f_d
+
+    The cost is O(D). Sources: Cossock and Zhang, "Subset ranking using regression", COLT 2006, equation 8 without its
+    weights; Li, Burges and Wu, "McRank", NIPS 2007, for classification.
 
     Examples
     --------
@@ -211,11 +208,7 @@ def softmax_cross_entropy(
     n_threads: int | None = None,
     out: OutputPair | None = None,
 ) -> LossAndGradient:
-    """Softmax cross-entropy: the labels as a distribution over the document that comes first.
-
-    ::
-
-        - sum_d p_d log(exp(f_d) / sum_i exp(f_i)),   p_d = y_d / sum_i y_i
+    r"""Compute the softmax cross-entropy, with the labels as a distribution over the document that comes first.
 
     Parameters
     ----------
@@ -244,9 +237,12 @@ def softmax_cross_entropy(
 
     Notes
     -----
-    O(D); exact at any distance of the scores. Sources: Cao et al., "Learning to rank: from pairwise approach to
-    listwise approach" (ListNet), ICML 2007, with the softmax of the labels; with labels as weights, as here, Bruch et
-    al., "An analysis of the softmax cross entropy loss for learning-to-rank with binary relevance", ICTIR 2019.
+    .. math:: -\sum_d \frac{y_d}{\sum_i y_i} \ln \frac{e^{f_d}}{\sum_i e^{f_i}}
+
+    The cost is O(D); the result is exact at any distance of the scores. Sources: Cao et al., "Learning to rank: from
+    pairwise approach to listwise approach" (ListNet), ICML 2007, takes the softmax of the labels; Bruch et al., "An
+    analysis of the softmax cross entropy loss for learning-to-rank with binary relevance", ICTIR 2019, takes them as
+    weights, which this function does.
 
     Examples
     --------
@@ -274,14 +270,9 @@ def list_mle(
     out: OutputPair | None = None,
     first_query: int = 0,
 ) -> LossAndGradient:
-    """ListMLE: minus the log-probability of the ranking by label under Plackett-Luce.
+    r"""Compute the ListMLE loss: minus the log-probability of the ranking by label under Plackett-Luce.
 
-    ::
-
-        sum_{k <= K} log(sum_{i >= k} exp(f_{y_i})) - f_{y_k}
-
-    where y is a ranking by descending label. If labels are grades, many rankings agree with them, while this formula is
-    for one of them: ``ties`` says which one, or that the probabilities of all are summed.
+    If labels are grades, many rankings agree with them. ``ties`` chooses one of them, or sums the probabilities of all.
 
     Parameters
     ----------
@@ -295,9 +286,9 @@ def list_mle(
         Only the first K ranks count (top-K ListMLE); all by default.
     ties : {"index", "random", "exact"}
         "index": of equal labels the lower index comes first. A model trained with it learns the order of the file among
-        documents of the same grade. "random": every order is equally likely, drawn anew in each call, so that on
-        average over the calls the loss is its mean over all orders. "exact": minus the log-probability that the ranking
-        agrees with the labels, in any order among equal ones; see ``bucket_log_prob``. It takes no cutoff.
+        documents of the same grade. "random": each call draws an order, all equally likely, so that the loss averages
+        over the calls to its mean over all orders. "exact": minus the log-probability that the ranking agrees with the
+        labels, in any order among equal ones (see ``bucket_log_prob``); it takes no cutoff.
     rng : None, int, SeedSequence, BitGenerator or Generator
         Source of the key of this call's random streams, for "random" ties. The same key gives the same orders for any
         number of threads. A generator is advanced by one draw; None is fresh entropy.
@@ -323,10 +314,13 @@ def list_mle(
 
     Notes
     -----
-    O(D + K log K), with exact ties O(D log D) and some 32 exponentials a document; exact at any distance of the scores.
-    Sources: Xia et al., "Listwise approach to learning to rank:
-    theory and algorithm", ICML 2008, equation 9; the cutoff: Xia, Liu and Li, "Top-k consistency of learning to rank
-    methods", NIPS 2009.
+    With y a ranking by descending label, the loss is
+
+    .. math:: \sum_{k \le K} \ln\left(\sum_{i \ge k} e^{f_{y_i}}\right) - f_{y_k}
+
+    The cost is O(D + K log K), with exact ties O(D log D) and some 32 exponentials a document. The result is exact at
+    any distance of the scores. Sources: Xia et al., "Listwise approach to learning to rank: theory and algorithm", ICML
+    2008, equation 9; for the cutoff, Xia, Liu and Li, "Top-k consistency of learning to rank methods", NIPS 2009.
 
     Examples
     --------
@@ -358,11 +352,7 @@ def pairwise_logistic(
     n_threads: int | None = None,
     out: OutputPair | None = None,
 ) -> LossAndGradient:
-    """Pairwise logistic loss (RankNet): every document with a higher label should have the higher score.
-
-    ::
-
-        sum_{i, j: y_i > y_j} log(1 + exp(-slope (f_i - f_j)))
+    r"""Compute the pairwise logistic loss (RankNet): documents with higher labels should have higher scores.
 
     Parameters
     ----------
@@ -393,7 +383,11 @@ def pairwise_logistic(
 
     Notes
     -----
-    O(D log D) for the sort by label, then one step for each pair of unequal labels. Source: Burges et al., "Learning to
+    With s the slope, the loss is
+
+    .. math:: \sum_{i, j: y_i > y_j} \ln\left(1 + e^{-s (f_i - f_j)}\right)
+
+    The sort by label costs O(D log D), and each pair of unequal labels one step. Source: Burges et al., "Learning to
     rank using gradient descent" (RankNet), ICML 2005, equation 3 at target probability 1.
 
     Examples
@@ -421,16 +415,9 @@ def lambda_rank(
     n_threads: int | None = None,
     out: OutputPair | None = None,
 ) -> LossAndGradient:
-    """LambdaRank: pairs weighted by how much swapping them would change NDCG@K.
+    r"""Compute the LambdaRank loss, which weights pairs by how much swapping them would change NDCG@K.
 
-    ::
-
-        sum_{i, j: y_i > y_j} w_ij log(1 + exp(-slope (f_i - f_j))),
-        w_ij = |g_i - g_j| |c(rank_i) - c(rank_j)| / ideal DCG@K
-
-    with gains g = 2^y - 1 and c(r) = 1 / log2(1 + r) for r <= K; ``truncation`` says what c(r) is past that. Ranks are
-    by descending score, of equal scores the lower index first. The gradient is LambdaRank's: the weights are held
-    fixed, and the value is the loss with these weights.
+    The gradient is LambdaRank's: the weights are held fixed, and the value is the loss with these weights.
 
     Parameters
     ----------
@@ -446,11 +433,10 @@ def lambda_rank(
         Steepness of the logistic function, positive.
     truncation : {"metric", "pairs"}
         The discount c(r) of a rank past the cutoff, for a pair whose other document is among the first K. "metric": 0,
-        so that the weight is the change in NDCG@K when the two are swapped; these are the weights of rax with ``topn``
-        (which multiplies them by the length of the list). "pairs": 1 / log2(1 + r) as if there were no cutoff, which
-        then decides only which pairs count and how long the ideal ranking is; as LightGBM's
-        ``lambdarank_truncation_level`` without ``lambdarank_norm`` (its ``sigmoid`` is the slope). Without a cutoff
-        both are the same.
+        so that the weight is the change in NDCG@K when the two are swapped; rax has these weights with ``topn`` (and
+        multiplies them by the length of the list). "pairs": 1 / log2(1 + r), so that the cutoff decides only which
+        pairs count and how long the ideal ranking is; LightGBM has these weights with ``lambdarank_truncation_level``
+        and without ``lambdarank_norm`` (its ``sigmoid`` is the slope). Without a cutoff both are equal.
     n_threads : int, optional
         None: all available processors; negative: that many fewer than all, plus one.
     out : pair of ndarray, shapes (n_queries,) and (n_docs,), float64, optional
@@ -470,9 +456,15 @@ def lambda_rank(
 
     Notes
     -----
-    O(D + K log K + R (D + K)), or O(D log D + R (D + K)) with "pairs"; R documents do not have the most frequent label.
-    Sources, which have no cutoff of their own: Burges, Ragno and Le, "Learning to rank with nonsmooth cost functions",
-    NIPS 2006; Burges, "From RankNet to LambdaRank to LambdaMART: an overview", 2010, section 4.
+    .. math:: \sum_{i, j: y_i > y_j} w_{ij} \ln\left(1 + e^{-s (f_i - f_j)}\right),
+              \quad w_{ij} = |g_i - g_j| |c(r_i) - c(r_j)| / N
+
+    s is the slope, N the ideal DCG@K, g = 2^y - 1 are the gains and c(r) = 1 / log2(1 + r) for r <= K the discounts;
+    ``truncation`` says what c(r) is past that. Ranks r are by descending score, of equal scores the lower index first.
+
+    The cost is O(D + K log K + R (D + K)), or O(D log D + R (D + K)) with "pairs"; R documents do not have the most
+    frequent label. Sources, which have no cutoff of their own: Burges, Ragno and Le, "Learning to rank with nonsmooth
+    cost functions", NIPS 2006; Burges, "From RankNet to LambdaRank to LambdaMART: an overview", 2010, section 4.
 
     Examples
     --------
@@ -499,20 +491,9 @@ def lambda_loss(
     n_threads: int | None = None,
     out: OutputPair | None = None,
 ) -> LossAndGradient:
-    """LambdaLoss with the weights NDCG-Loss2++.
+    r"""Compute the LambdaLoss with the weights NDCG-Loss2++.
 
-    ::
-
-        sum_{i, j: y_i > y_j} (w_ij + mu v_ij) log2(1 + exp(-slope (f_i - f_j))),
-        v_ij = |g_i - g_j| |1 / log2(1 + m) - 1 / log2(2 + m)| / ideal DCG@K,   m = |rank_i - rank_j|
-
-    with w_ij, g and the ranks of ``lambda_rank``. As there, the gradient holds the weights fixed (the maximisation step
-    of the paper's EM procedure).
-
-    The paper has no cutoff; this library's works as follows: pairs without a document among the first K are left out,
-    ranks past K are worth nothing in w_ij, and v_ij is as without a cutoff. Others cut differently: rax keeps all pairs
-    and raises v_ij of those that reach past K (Jagerman et al., "On optimizing top-K metrics for neural ranking
-    models", SIGIR 2022); allRank keeps the pairs of which both are among the first K.
+    The gradient holds the weights fixed, which is the maximisation step of the paper's EM procedure.
 
     Parameters
     ----------
@@ -523,7 +504,7 @@ def lambda_loss(
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default.
     cutoff : int, optional
-        K; all ranks by default.
+        K; all ranks by default. Only pairs with a document among the first K have a weight.
     slope : float
         Steepness of the logistic function, positive.
     mu : float
@@ -547,8 +528,19 @@ def lambda_loss(
 
     Notes
     -----
-    O(D log D + R (D + K)); R documents do not have the most frequent label. Source: Wang et al., "The LambdaLoss
-    framework for ranking metric optimization", CIKM 2018, section 5.4 (NDCG-Loss2++), with its base-2 logarithm.
+    With s the slope, N the ideal DCG@K and m = abs(r_i - r_j), the loss is
+
+    .. math:: \sum_{i, j: y_i > y_j} (w_{ij} + \mu v_{ij}) \log_2\left(1 + e^{-s (f_i - f_j)}\right),
+              \quad v_{ij} = |g_i - g_j| \left|\frac{1}{\log_2(1 + m)} - \frac{1}{\log_2(2 + m)}\right| / N
+
+    The weights w_ij, gains g and ranks r are those of ``lambda_rank``. The cost is O(D log D + R (D + K)); R documents
+    do not have the most frequent label. Source: Wang et al., "The LambdaLoss framework for ranking metric
+    optimization", CIKM 2018, section 5.4 (NDCG-Loss2++), with its base-2 logarithm.
+
+    The paper has no cutoff. Here a cutoff leaves out pairs without a document among the first K and makes ranks past K
+    worth nothing in w_ij; it does not change v_ij. Others cut differently: rax keeps all pairs and raises v_ij of those
+    that reach past K (Jagerman et al., "On optimizing top-K metrics for neural ranking models", SIGIR 2022); allRank
+    keeps the pairs of which both are among the first K.
 
     Examples
     --------
@@ -580,13 +572,7 @@ def approx_ndcg(
     n_threads: int | None = None,
     out: OutputPair | None = None,
 ) -> LossAndGradient:
-    """ApproxNDCG: one minus NDCG at smooth ranks.
-
-    ::
-
-        1 - 1 / ideal DCG sum_i g_i / log2(1 + rank_i),   rank_i = 1 + sum_{j != i} sigmoid((f_j - f_i) / temperature)
-
-    with gains g = 2^y - 1.
+    r"""Compute the ApproxNDCG loss: one minus NDCG at smooth ranks.
 
     Parameters
     ----------
@@ -617,9 +603,15 @@ def approx_ndcg(
 
     Notes
     -----
-    O(R D) for R relevant documents: only their ranks are needed. Sources: Qin, Liu and Li, "A general approximation
-    framework for direct optimization of information retrieval measures", Information Retrieval 2010, equations 9 and 15
-    (their alpha is 1 / temperature); Bruch et al., "Revisiting approximate metric optimization", SIGIR 2019.
+    With gains g = 2^y - 1, N the ideal DCG, T the temperature and the logistic function sigma, the loss is
+
+    .. math:: 1 - \frac{1}{N} \sum_i \frac{g_i}{\log_2(1 + r_i)},
+              \quad r_i = 1 + \sum_{j \ne i} \sigma\left(\frac{f_j - f_i}{T}\right)
+
+    The cost is O(R D) for R relevant documents, as only their ranks are needed. Sources: Qin, Liu and Li, "A general
+    approximation framework for direct optimization of information retrieval measures", Information Retrieval 2010,
+    equations 9 and 15 (their alpha is 1 / temperature); Bruch et al., "Revisiting approximate metric optimization",
+    SIGIR 2019.
 
     Examples
     --------
@@ -644,19 +636,9 @@ def soft_rank(
     n_threads: int | None = None,
     out: OutputPair | None = None,
 ) -> LossAndGradient:
-    """SoftRank: one minus the NDCG@K expected under normal noise, with pairwise losses treated as independent.
+    r"""Compute the SoftRank loss: one minus the NDCG@K expected under normal noise, with defeats as if independent.
 
-    ::
-
-        1 - 1 / ideal DCG@K sum_j g_j sum_{r <= K} p_j(r) / log2(1 + r)
-
-    with gains g = 2^y - 1. Scores have normal noise of deviation sigma, so that document i beats j with probability
-    b_ij = Phi((f_i - f_j) / (sigma sqrt 2)); p_j comes from taking the other documents in, one after another ::
-
-        p(r) <- p(r) (1 - b_ij) + p(r - 1) b_ij
-
-    which treats the defeats of j as independent, although they share the noise of j. ``stochastic_rank`` with normal
-    noise needs no such assumption.
+    ``stochastic_rank`` with normal noise estimates the gradient without that assumption.
 
     Parameters
     ----------
@@ -689,8 +671,16 @@ def soft_rank(
 
     Notes
     -----
-    O(R D K) time, gradient included, for R relevant documents, below the O(D^3) of the paper; O(D K) memory per thread.
-    Source: Taylor et al., "SoftRank: optimizing non-smooth rank metrics", WSDM 2008, equations 8 to 16.
+    With gains g = 2^y - 1 and N the ideal DCG@K, the loss is
+
+    .. math:: 1 - \frac{1}{N} \sum_j g_j \sum_{r \le K} \frac{p_j(r)}{\log_2(1 + r)}
+
+    Scores have normal noise of deviation sigma, so that document i beats j with probability b_ij = Phi((f_i - f_j) /
+    (sigma sqrt 2)). The rank probabilities p_j follow from p(r) <- p(r) (1 - b_ij) + p(r - 1) b_ij for each other
+    document i in turn. This treats the defeats of j as independent, although they share the noise of j.
+
+    The time is O(R D K) for R relevant documents, gradient included, where the paper needs O(D^3); each thread takes
+    O(D K) memory. Source: Taylor et al., "SoftRank: optimizing non-smooth rank metrics", WSDM 2008, equations 8 to 16.
 
     Examples
     --------
