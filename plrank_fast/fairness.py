@@ -1,15 +1,15 @@
-"""Fairness of exposure: how far expected exposure is from being proportional to merit, and the gradient of that.
+"""Fairness of exposure: the distance of expected exposure from proportionality to merit, and its gradient.
 
 The exposure of document d is E_d = sum_k theta_k P(rank of d = k), where theta_k is the attention that rank k gets. It
-is proportional to merit m if E_i / m_i is the same for all documents of a query. Multiplied out, so that documents
-without merit need no exception, this asks for E_i m_j - E_j m_i = 0 for each ordered pair; the disparity of a query of
-D documents is the mean over its pairs of the squares, or of the absolute values, of these differences ::
+is proportional to merit m if E_i / m_i is the same for all documents of a query. Without divisions, which documents
+without merit would break, this is E_i m_j - E_j m_i = 0 for each ordered pair. The disparity of a query of D documents
+is the mean over its pairs of the squares, or of the absolute values, of these differences ::
 
     "squared"    1 / (D (D - 1)) sum_{i != j} (E_i m_j - E_j m_i)^2
     "absolute"   1 / (D (D - 1)) sum_{i != j} |E_i m_j - E_j m_i|
 
-(the published evaluation of the SIGIR 2021 paper has these two labels swapped). As the disparity depends on the policy
-through the exposures alone, its gradient by the scores is that of an expected metric in which
+(the published evaluation of the SIGIR 2021 paper has these two labels swapped). The disparity depends on the policy
+through the exposures alone, so its gradient by the scores is that of an expected metric in which
 
     rho_d = d disparity / d E_d
 
@@ -60,8 +60,16 @@ def expected_exposure(
         Where each query's documents start; a single query by default.
     method : {"exact", "sample"}
         "exact": ``plrank_fast.exposure``; "sample": the mean over ``n_samples`` drawn rankings, or over ``rankings``.
-    n_samples, rankings, rng, n_threads, first_query
-        As in ``pl_rank_3``; "exact" uses only ``n_threads``.
+    n_samples : int
+        Rankings drawn for each query, N, with "sample".
+    rankings : array_like of int, shape (N, length), or (n_queries, N, length) with ``offsets``, optional
+        Rankings to use instead of drawing, with "sample"; each of length K or more, or of all documents.
+    rng : None, int, SeedSequence, BitGenerator or Generator
+        Source of the random numbers; the same key gives the same bits for any number of threads.
+    n_threads : int, optional
+        None: all available processors; negative: that many fewer than all, plus one.
+    first_query : int
+        Number of the first query in the numbering of random streams, for batches cut into chunks.
 
     Returns
     -------
@@ -74,7 +82,7 @@ def expected_exposure(
 
     Notes
     -----
-    Sampled: O(N K) per query besides drawing.
+    "sample" takes O(N K) per query besides drawing.
 
     Examples
     --------
@@ -126,8 +134,8 @@ def disparity(
 
     Notes
     -----
-    "squared" is 2 sum m^2 sum (E - b m)^2 / (D (D - 1)) with b = sum E m / sum m^2: O(D). "absolute" sorts by E / m:
-    O(D log D).
+    "squared" is 2 sum m^2 sum (E - b m)^2 / (D (D - 1)) with b = sum E m / sum m^2, which takes O(D). "absolute" sorts
+    by E / m, which takes O(D log D).
 
     Examples
     --------
@@ -173,13 +181,19 @@ def disparity_gradient(
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default.
     kind : {"squared", "absolute"}
-        As in ``disparity``.
+        Disparity of a pair: the square, or the absolute value, of E_i m_j - E_j m_i.
     method : str
-        Gradient estimator, as in ``value_and_gradient``. "pl_rank_exact" takes the exact exposures too. For the others
-        the exposures are sampled as well, from rankings of their own: that makes the gradient of the "squared"
-        disparity unbiased. The value of a sampled disparity is biased upwards.
-    n_samples, rng, n_threads, first_query
-        As in ``pl_rank_3``; ``n_samples`` rankings are drawn for the exposures and again for the gradient.
+        Gradient estimator, by any name that ``value_and_gradient`` takes. "pl_rank_exact" uses exact exposures. The
+        others estimate the exposures from rankings of their own, so that the gradient of the "squared" disparity is
+        unbiased. The value of a sampled disparity is biased upwards.
+    n_samples : int
+        Rankings drawn for the exposures of each query, and again for the gradient.
+    rng : None, int, SeedSequence, BitGenerator or Generator
+        Source of the random numbers; the same key gives the same bits for any number of threads.
+    n_threads : int, optional
+        None: all available processors; negative: that many fewer than all, plus one.
+    first_query : int
+        Number of the first query in the numbering of random streams, for batches cut into chunks.
 
     Returns
     -------
@@ -195,7 +209,7 @@ def disparity_gradient(
 
     Notes
     -----
-    Costs as much as the gradient estimator and ``expected_exposure`` together: O(Q D K) with Q nodes if both are exact.
+    The cost is that of the gradient estimator and of ``expected_exposure``: O(Q D K) with Q nodes if both are exact.
 
     Examples
     --------
@@ -238,7 +252,7 @@ def disparity_gradient(
 
 
 def _squared(exposure: FloatArray, merit: FloatArray, offsets: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Mean over ordered pairs of (E_i m_j - E_j m_i)^2, as what is left of E when its part along m is taken off."""
+    """Mean over ordered pairs of (E_i m_j - E_j m_i)^2, from the part of E that is orthogonal to m."""
     lengths = np.diff(offsets)
     query = np.repeat(np.arange(lengths.size), lengths)
     pairs = np.maximum(lengths * (lengths - 1.0), 1.0)
@@ -257,7 +271,7 @@ def _squared(exposure: FloatArray, merit: FloatArray, offsets: IntArray) -> tupl
 def _absolute(exposure: FloatArray, merit: FloatArray, offsets: IntArray) -> tuple[FloatArray, FloatArray]:
     """Mean over ordered pairs of |E_i m_j - E_j m_i|: the sign of a pair is the order of E / m.
 
-    Queries of the same length are rows of one array: each is summed for itself, whatever stands beside it in the batch.
+    Queries of the same length are rows of one array, and each is summed alone, so that batches give the same bits.
     """
     values, derivative = np.zeros(offsets.size - 1), np.zeros(exposure.size)
     lengths = np.diff(offsets)
@@ -284,6 +298,6 @@ def _absolute(exposure: FloatArray, merit: FloatArray, offsets: IntArray) -> tup
 
 
 def _ratio(exposure: FloatArray, merit: FloatArray) -> FloatArray:
-    """Exposure over merit; without merit infinite, and 0 without either. An angle would hide small merits."""
+    """Exposure over merit: infinite without merit, 0 without either. Angles would not resolve small merits."""
     with np.errstate(divide="ignore", over="ignore", under="ignore"):
         return np.divide(exposure, merit, out=np.zeros(exposure.shape), where=(exposure != 0.0) | (merit != 0.0))

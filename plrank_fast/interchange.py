@@ -1,4 +1,4 @@
-"""Runs and judgements of ranx, ir_measures and pytrec_eval, ``{query: {document: score}}``, and ragged arrays."""
+"""Conversion between ragged arrays and the ``{query: {document: score}}`` of ranx, ir_measures and pytrec_eval."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from plrank_fast.validation import FloatArray, IntArray
 def to_run(
     scores: ArrayLike, offsets: ArrayLike, qids: Iterable[Any] | None = None, docids: Iterable[Any] | None = None
 ) -> dict[str, dict[str, float]]:
-    """Scores as a run.
+    """Convert scores to a run.
 
     Parameters
     ----------
@@ -31,17 +31,17 @@ def to_run(
     Returns
     -------
     dict of str to dict of str to float
-        Queries without documents are left out: the tools refuse them.
+        Queries without documents are left out, as these tools refuse them.
 
     Raises
     ------
     TypeError, ValueError
-        If an argument is not as described, or a name occurs twice, of which a dict would lose one.
+        If an argument is not as described, or a name occurs twice.
 
     Notes
     -----
-    Of documents with equal scores this library ranks the one with the lower index first; trec_eval, and with it
-    pytrec_eval and ir_measures, the one with the greater name.
+    Of documents with equal scores this library ranks the one with the lower index first, and trec_eval, pytrec_eval and
+    ir_measures the one with the greater name.
 
     Examples
     --------
@@ -55,14 +55,18 @@ def to_run(
 def to_qrels(
     labels: ArrayLike, offsets: ArrayLike, qids: Iterable[Any] | None = None, docids: Iterable[Any] | None = None
 ) -> dict[str, dict[str, int]]:
-    """Labels as relevance judgements.
+    """Convert labels to relevance judgements.
 
     Parameters
     ----------
     labels : array_like, shape (n_docs,)
-        Grades, whole numbers. The tools' nDCG uses them as gains as they are, not 2**label - 1.
-    offsets, qids, docids
-        As in `to_run`.
+        Grades, whole numbers. The nDCG of these tools takes the grades themselves as gains, not 2**label - 1.
+    offsets : array_like of int, shape (n_queries + 1,)
+        Where each query's documents start.
+    qids : iterable, one for each query, optional
+        Names of the queries, turned into strings; "0", "1", ... by default.
+    docids : iterable, one for each document, optional
+        Names of the documents, turned into strings; "0", "1", ... in each query by default.
 
     Returns
     -------
@@ -96,12 +100,16 @@ def from_run(
     Parameters
     ----------
     run : dict of str to dict of str to float
-        As returned by `to_run` or `to_qrels`, or made by another system.
-    offsets, qids, docids
-        As in `to_run`: which documents, in which order.
+        A run or judgements, by `to_run`, `to_qrels` or another system.
+    offsets : array_like of int, shape (n_queries + 1,)
+        Where each query's documents start in the result.
+    qids : iterable, one for each query, optional
+        Names of the queries in this order, turned into strings; "0", "1", ... by default.
+    docids : iterable, one for each document, optional
+        Names of the documents in this order, turned into strings; "0", "1", ... in each query by default.
     missing : float, optional
-        Score of documents that the run does not have; without it they are an error. Judgements are usually
-        incomplete: 0 for them.
+        Score of documents that the run does not have, which are an error without it. Pass 0 for judgements, which are
+        usually incomplete.
 
     Returns
     -------

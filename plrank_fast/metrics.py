@@ -1,16 +1,16 @@
 """Metrics of the deterministic ranking: documents in descending order of score, the lower index first on ties.
 
-All are called ``metric(scores, relevance, ...)``: scores first, unlike ``sklearn.metrics``, whose functions take
-``(y_true, y_score)``. All take ``cutoff=K`` for the first K ranks, and all ranks without it; ``dcg`` and ``ndcg`` take
-rank weights as well, by default those of DCG. The second argument means different things to them:
+All are called ``metric(scores, relevance, ...)``: scores come first, unlike in ``sklearn.metrics``, whose functions
+take ``(y_true, y_score)``. ``cutoff=K`` limits a metric to the first K ranks; ``dcg`` and ``ndcg`` take rank weights
+too, by default those of DCG. The second argument depends on the metric:
 
 ==============================  ===========================================================================
 metric                          second argument
 ==============================  ===========================================================================
 ``dcg``, ``ndcg``, ``rbp``      gains, for graded labels ``gains(labels)``; the labels themselves are linear
                                 gains, which scikit-learn and trec_eval have
-``err``                         grades (it makes gains of them itself)
-``precision``, ``recall``,      relevant or not: what is above 0, so that grades and gains give the same
+``err``                         grades, from which it computes gains
+``precision``, ``recall``,      relevant if above 0, so that grades and gains give the same result
 ``average_precision``,
 ``reciprocal_rank``,
 ``success``
@@ -64,7 +64,7 @@ def dcg(
     ties: str = "index",
     n_threads: int | None = None,
 ) -> FloatArray:
-    """Metric of each query's deterministic ranking, sum_k theta_k rho_{y_k}: DCG with the weights of DCG.
+    r"""Compute the metric of each query's deterministic ranking, by default DCG.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def dcg(
     rank_weights : array_like, shape (K,) or (n_queries, K), optional
         Weight of each rank; those of DCG by default, 1 / log2(k + 1).
     cutoff : int, optional
-        Ranks that count, K; as many as there are rank weights by default, or all.
+        Ranks that count, K; by default as many as there are rank weights, or all.
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default.
     ties : {"index", "average"}
@@ -96,7 +96,9 @@ def dcg(
 
     Notes
     -----
-    O(D + K log K) per query: the K best are selected, not sorted.
+    .. math:: \sum_{k \le K} \theta_k \rho_{y_k}
+
+    The cost is O(D + K log K) per query, as the K best are selected and not sorted.
 
     Other metrics that are linear in the rank weights can be computed with this function: precision with averaged ties
     is ``dcg(scores, relevance > 0, precision_weights(K), ties="average")``.
@@ -139,22 +141,33 @@ def ndcg(
     ties: str = "index",
     n_threads: int | None = None,
 ) -> FloatArray | float:
-    """DCG of the deterministic ranking as a share of the ideal one.
+    """Compute the DCG of the deterministic ranking as a share of the ideal DCG.
 
     Parameters
     ----------
-    scores, rank_weights, cutoff, offsets, ties, n_threads
-        As in ``dcg``.
+    scores : array_like, shape (n_docs,)
+        Ranked by descending score.
     relevance : array_like, shape (n_docs,)
-        Gains, not negative (a fraction of an ideal value that may be below 0 has no meaning; ``dcg`` takes any sign):
-        ``gains(labels)`` for graded labels, as in LightGBM and XGBoost; the labels themselves for linear gains, as in
-        scikit-learn and trec_eval. The ideal ranking is by descending relevance.
+        Gains, not negative (``dcg`` takes any sign): ``gains(labels)`` for graded labels, as in LightGBM and XGBoost;
+        the labels themselves for linear gains, as in scikit-learn and trec_eval. The ideal ranking is by descending
+        relevance.
+    rank_weights : array_like, shape (K,) or (n_queries, K), optional
+        Weight of each rank; those of DCG by default, 1 / log2(k + 1).
+    cutoff : int, optional
+        Ranks that count, K; by default as many as there are rank weights, or all.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
     normalize : {"query", "dataset"}
-        "query": every query's DCG over its own ideal DCG. "dataset": total DCG over total ideal DCG, which weighs
+        "query": every query's DCG over its own ideal DCG. "dataset": total DCG over total ideal DCG, which weights
         queries by their ideal DCG, as in the papers on PL-Rank.
     empty : float
         Value of a query whose ideal DCG is 0 (no relevant documents, or none at all): 0 in scikit-learn, 1 in
         LightGBM and XGBoost. With "dataset", the value if that holds for all queries.
+    ties : {"index", "average"}
+        "index": of equal scores the document with the lower index comes first. "average": the mean over all orders of
+        equal scores.
+    n_threads : int, optional
+        None: all available processors.
 
     Returns
     -------
@@ -167,7 +180,7 @@ def ndcg(
 
     Notes
     -----
-    O(D + K log K) per query, for the ideal ranking too.
+    The cost is O(D + K log K) per query, the ideal ranking included.
 
     Examples
     --------
@@ -238,7 +251,7 @@ def precision(
     offsets: ArrayLike | None = None,
     n_threads: int | None = None,
 ) -> FloatArray:
-    """Share of the first K documents that are relevant.
+    """Compute the share of the first K documents that are relevant.
 
     K is ``cutoff`` even where a query has fewer documents.
 
@@ -267,7 +280,7 @@ def precision(
 
     Notes
     -----
-    O(D + K log K) per query: the K best are selected, not sorted.
+    The cost is O(D + K log K) per query, as the K best are selected and not sorted.
 
     Examples
     --------
@@ -287,9 +300,7 @@ def recall(
     offsets: ArrayLike | None = None,
     n_threads: int | None = None,
 ) -> FloatArray:
-    """Share of a query's relevant documents that are among the first K.
-
-    The number of relevant documents in the first K ranks, over their number in the query.
+    """Compute the share of a query's relevant documents that are among the first K.
 
     Parameters
     ----------
@@ -318,7 +329,7 @@ def recall(
 
     Notes
     -----
-    O(D + K log K) per query: the K best are selected, not sorted.
+    The cost is O(D + K log K) per query, as the K best are selected and not sorted.
 
     Examples
     --------
@@ -338,14 +349,9 @@ def average_precision(
     offsets: ArrayLike | None = None,
     n_threads: int | None = None,
 ) -> FloatArray:
-    """Mean of the precision at the rank of each relevant document.
+    r"""Compute the mean of the precision at the rank of each relevant document.
 
-    ::
-
-        1 / R  sum_{k <= K, y_k relevant}  (relevant documents in the first k ranks) / k
-
-    R is the number of relevant documents in the query, those past the cutoff included, so that what is not in the
-    first K ranks counts 0, as in trec_eval's ``map_cut``. The mean over the queries is MAP.
+    Relevant documents past the cutoff count 0, as in trec_eval's ``map_cut``. The mean over the queries is MAP.
 
     Parameters
     ----------
@@ -374,7 +380,11 @@ def average_precision(
 
     Notes
     -----
-    O(D + K log K) per query: the K best are selected, not sorted.
+    With R the number of relevant documents in the query and R_k that in its first k ranks, the value is
+
+    .. math:: \frac{1}{R} \sum_{k \le K,\; y_k \text{ relevant}} \frac{R_k}{k}
+
+    The cost is O(D + K log K) per query, as the K best are selected and not sorted.
 
     Examples
     --------
@@ -393,10 +403,10 @@ def reciprocal_rank(
     offsets: ArrayLike | None = None,
     n_threads: int | None = None,
 ) -> FloatArray:
-    """Reciprocal rank of the first relevant document.
+    """Compute the reciprocal rank of the first relevant document.
 
-    Its mean over the queries is the mean reciprocal rank, MRR (Voorhees, TREC-8, 1999); ``mrr`` is another name of this
-    function, which returns the values of the single queries, too.
+    Its mean over the queries is the mean reciprocal rank, MRR (Voorhees, TREC-8, 1999). ``mrr`` is another name of this
+    function and returns one value per query, too.
 
     Parameters
     ----------
@@ -423,7 +433,7 @@ def reciprocal_rank(
 
     Notes
     -----
-    O(D + K log K) per query: the K best are selected, not sorted.
+    The cost is O(D + K log K) per query, as the K best are selected and not sorted.
 
     Examples
     --------
@@ -445,7 +455,7 @@ def success(
     offsets: ArrayLike | None = None,
     n_threads: int | None = None,
 ) -> FloatArray:
-    """Whether any of the first K documents is relevant: Success@K, also called hit rate.
+    """Return 1 if any of the first K documents is relevant, else 0: Success@K, also called hit rate.
 
     Parameters
     ----------
@@ -472,7 +482,7 @@ def success(
 
     Notes
     -----
-    O(D + K log K) per query: the K best are selected, not sorted.
+    The cost is O(D + K log K) per query, as the K best are selected and not sorted.
 
     Examples
     --------
@@ -492,20 +502,14 @@ def err(
     offsets: ArrayLike | None = None,
     n_threads: int | None = None,
 ) -> FloatArray:
-    """Expected reciprocal rank of the document at which a user who stops when satisfied stops.
-
-    ::
-
-        sum_{k <= K} 1 / k  R_{y_k} prod_{i < k} (1 - R_{y_i}),   R_d = (2^label_d - 1) / 2^max_label
-
-    Source: Chapelle et al., "Expected reciprocal rank for graded relevance", CIKM 2009, equation 5.
+    r"""Compute the expected reciprocal rank (ERR) of the document that satisfies a user, who then stops.
 
     Parameters
     ----------
     scores : array_like, shape (n_docs,)
         Ranked by descending score; of equal scores the document with the lower index comes first.
     labels : array_like, shape (n_docs,)
-        Grades, at least 0, from which gains are made here: not gains.
+        Grades, at least 0, and not gains, which are computed here.
     max_label : float, optional
         Highest grade of the scale; the highest in ``labels`` by default.
     cutoff : int, optional
@@ -527,7 +531,12 @@ def err(
 
     Notes
     -----
-    O(D + K log K) per query: the K best are selected, not sorted.
+    Document d satisfies the user with probability R_d = (2^label_d - 1) / 2^max_label, and the value is
+
+    .. math:: \sum_{k \le K} \frac{1}{k} R_{y_k} \prod_{i < k} (1 - R_{y_i})
+
+    The cost is O(D + K log K) per query, as the K best are selected and not sorted. Source: Chapelle et al., "Expected
+    reciprocal rank for graded relevance", CIKM 2009, equation 5.
 
     Examples
     --------
@@ -548,14 +557,7 @@ def rbp(
     offsets: ArrayLike | None = None,
     n_threads: int | None = None,
 ) -> FloatArray:
-    """Rank-biased precision: gain per document inspected by a user who continues with probability p.
-
-    ::
-
-        (1 - p) sum_{k <= K} p^(k - 1) rho_{y_k}
-
-    Source: Moffat and Zobel, "Rank-biased precision for measurement of retrieval effectiveness", TOIS 2008, equation 2.
-    The same as ``dcg`` with ``rbp_weights``.
+    r"""Compute the rank-biased precision: gain per document inspected by a user who continues with probability p.
 
     Parameters
     ----------
@@ -585,7 +587,11 @@ def rbp(
 
     Notes
     -----
-    O(D + K log K) per query: the K best are selected, not sorted.
+    .. math:: (1 - p) \sum_{k \le K} p^{k - 1} \rho_{y_k}
+
+    ``dcg`` with ``rbp_weights`` gives the same values. The cost is O(D + K log K) per query, as the K best are selected
+    and not sorted. Source: Moffat and Zobel, "Rank-biased precision for measurement of retrieval effectiveness", TOIS
+    2008, equation 2.
 
     Examples
     --------
@@ -606,14 +612,9 @@ def average_relevance_position(
     offsets: ArrayLike | None = None,
     n_threads: int | None = None,
 ) -> FloatArray:
-    """Average rank of the relevant documents among the first K, weighted by relevance.
+    r"""Compute the average rank of the relevant documents among the first K, weighted by relevance.
 
-    ::
-
-        sum_{k <= K} k rho_{y_k} / sum_{k <= K} rho_{y_k}
-
-    Lower is better. Source: Zhu, "Recall, precision and average precision", 2004; as an objective: Joachims,
-    Swaminathan and Schnabel, "Unbiased learning-to-rank with biased feedback", WSDM 2017.
+    Lower is better.
 
     Parameters
     ----------
@@ -642,7 +643,11 @@ def average_relevance_position(
 
     Notes
     -----
-    O(D + K log K) per query: the K best are selected, not sorted.
+    .. math:: \frac{\sum_{k \le K} k \rho_{y_k}}{\sum_{k \le K} \rho_{y_k}}
+
+    The cost is O(D + K log K) per query, as the K best are selected and not sorted. Source: Zhu, "Recall, precision and
+    average precision", 2004; Joachims, Swaminathan and Schnabel, "Unbiased learning-to-rank with biased feedback", WSDM
+    2017, optimise it.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Ragged batches: the documents of all queries in one array, and where each query starts."""
+"""Ragged batches: the documents of all queries are concatenated in one array, and offsets mark each query's start."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from plrank_fast.validation import IntArray
 
 
 def offsets_from_qid(qid: ArrayLike) -> IntArray:
-    """Offsets of a batch whose documents carry the identifier of their query.
+    """Return the offsets of a batch whose documents carry the identifier of their query.
 
     Parameters
     ----------
     qid : array_like, shape (n_docs,)
-        Query of each document, the documents of one query next to each other: integers, strings or bytes, in arrays of
-        any kind (object arrays, pandas, polars and Arrow columns, categorical ones too); or whole numbers that a merge
-        has turned into floats, up to 2**53.
+        Query of each document: integers, strings or bytes, in arrays of any kind (object arrays, pandas, polars and
+        Arrow columns, categorical ones too), or whole numbers up to 2**53 in floating point, into which a merge turns
+        integers. The documents of a query must follow one another.
 
     Returns
     -------
@@ -34,7 +34,7 @@ def offsets_from_qid(qid: ArrayLike) -> IntArray:
 
     Notes
     -----
-    O(n_docs) comparisons of neighbours, and O(n_queries) memory to see that no query returns; nothing is sorted.
+    Neighbours are compared in O(n_docs) time. The check that no query returns takes O(n_queries) memory and no sorting.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def offsets_from_qid(qid: ArrayLike) -> IntArray:
 
 
 def offsets_from_group(sizes: ArrayLike) -> IntArray:
-    """Offsets of a batch described by its list lengths (the ``group`` of LightGBM and XGBoost).
+    """Return the offsets of a batch described by its list lengths (the ``group`` of LightGBM and XGBoost).
 
     Parameters
     ----------

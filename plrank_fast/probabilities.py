@@ -73,20 +73,37 @@ def expected_metric(
 
     Parameters
     ----------
-    scores, relevance, rank_weights, offsets
-        As in ``pl_rank_3``.
+    scores : array_like, shape (n_docs,)
+        Log-weights of the documents, all queries one after another; any finite values.
+    relevance : array_like, shape (n_docs,)
+        Gain rho of each document (see ``gains``), of any sign.
+    rank_weights : array_like, shape (K,) or (n_queries, K)
+        Weight theta of each rank (see ``dcg_weights``), one vector for all queries or one row for each.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
     method : {"exact", "sample"}
-        "exact": by quadrature, as ``pl_rank_exact``; "sample": the mean over ``n_samples`` rankings.
+        "exact": quadrature, which takes ``rtol``, ``noise`` and ``sigma``. "sample": the mean over rankings, which
+        takes ``n_samples``, ``rankings``, ``rng``, ``sampler`` and ``first_query``.
     rtol : float
-        For "exact": the error is at most ``rtol`` times sum|theta| max|rho|; at least 1e-10 and below 1.
-    noise, sigma
-        For "exact": as in ``pl_rank_exact``.
-    n_samples, rankings, rng, sampler, first_query
-        For "sample": as in ``pl_rank_3``.
-    n_threads
-        As in ``pl_rank_3``.
+        The error is at most ``rtol`` times sum|theta| max|rho|; from 1e-10 to below 1.
+    noise : {"gumbel", "normal"}
+        Noise of the scores. Gumbel noise with ``sigma`` 1 is the Plackett-Luce model.
+    sigma : float
+        Scale of the noise, positive.
+    n_samples : int
+        Rankings drawn for each query, N.
+    rankings : array_like of int, shape (N, length), or (n_queries, N, length) with ``offsets``, optional
+        Rankings to use instead of drawing, each of length K or more, or of all documents.
+    rng : None, int, SeedSequence, BitGenerator or Generator
+        Source of the random numbers; the same key gives the same bits for any number of threads.
+    sampler : {"auto", "introselect", "network", "alias", "threshold"}
+        Algorithm that draws the rankings; all have the same distribution (see ``sample_rankings``).
+    n_threads : int, optional
+        None: all available processors; negative: that many fewer than all, plus one.
     out : ndarray, shape (n_queries,), float64, optional
         Where to write the result.
+    first_query : int
+        Number of the first query in the numbering of random streams, for batches cut into chunks.
 
     Returns
     -------
@@ -100,7 +117,7 @@ def expected_metric(
 
     Notes
     -----
-    O(Q D K) per query with Q nodes for "exact"; O(N K) after sampling for "sample".
+    "exact" takes O(Q D K) per query with Q nodes, "sample" O(N K) after sampling.
 
     Examples
     --------
@@ -134,17 +151,18 @@ def rank_probabilities(
     n_threads: int | None = None,
     out: FloatArray | None = None,
 ) -> FloatArray:
-    """Compute the probability that each document stands at each of the first ``cutoff`` ranks of its query.
-
-    With the arrival times of ``pl_rank_exact``: P(rank of d = k) =
-    int w_d q_d [z^{k - 1}] prod_{i != d} (q_i + p_i z) dt.
+    r"""Compute the probability that each document stands at each of the first ``cutoff`` ranks of its query.
 
     Parameters
     ----------
-    scores, offsets, n_threads
-        As in ``pl_rank_3``.
+    scores : array_like, shape (n_docs,)
+        Log-weights of the documents, all queries one after another; any finite values.
     cutoff : int
         Number of ranks, K.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    n_threads : int, optional
+        None: all available processors; negative: that many fewer than all, plus one.
     out : ndarray, shape (n_docs, K), float64, optional
         Where to write the result.
 
@@ -163,7 +181,11 @@ def rank_probabilities(
 
     Notes
     -----
-    O(Q D K) with Q nodes, about twice the time of ``pl_rank_exact``.
+    With the arrival times of ``pl_rank_exact``,
+
+    .. math:: P(\text{rank of } d = k) = \int w_d q_d [z^{k - 1}] \prod_{i \ne d} (q_i + p_i z)\, dt
+
+    The cost is O(Q D K) with Q nodes, about twice that of ``pl_rank_exact``.
 
     Examples
     --------
@@ -199,8 +221,14 @@ def exposure(
 
     Parameters
     ----------
-    scores, rank_weights, offsets, n_threads
-        As in ``pl_rank_3``; rank weights are the attention that users give to each rank.
+    scores : array_like, shape (n_docs,)
+        Log-weights of the documents, all queries one after another; any finite values.
+    rank_weights : array_like, shape (K,) or (n_queries, K)
+        Attention theta that users give to each rank.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    n_threads : int, optional
+        None: all available processors; negative: that many fewer than all, plus one.
     out : ndarray, shape (n_docs,), float64, optional
         Where to write the result.
 
@@ -217,7 +245,7 @@ def exposure(
 
     Notes
     -----
-    From ``rank_probabilities``: O(Q D K) time, O(D K) memory. Its vector-Jacobian product is ``exposure_vjp``.
+    ``rank_probabilities`` give it in O(Q D K) time and O(D K) memory. Its vector-Jacobian product is ``exposure_vjp``.
 
     Examples
     --------
@@ -236,7 +264,7 @@ def exposure(
     out = validation.output(out, scores_.shape)
     probabilities = rank_probabilities(scores_, weights.shape[1], offsets=offsets_, n_threads=n_threads)
     result = np.zeros(scores_.size)
-    # rank after rank: a product of matrices gives a row other bits in one shape than in another, and so in a batch
+    # Ranks are added one by one, as the bits of a row of a matrix product depend on the shape, and so on the batch.
     for probability, weight in zip(probabilities.T, weights.T, strict=True):
         result += probability * (weight if weight.size == 1 else np.repeat(weight, np.diff(offsets_)))
     return validation.deliver(result, out)
@@ -254,15 +282,25 @@ def exposure_vjp(
 ) -> FloatArray:
     """Compute the gradient of sum_d v_d exposure_d with respect to the scores, for a given v.
 
-    sum_d v_d exposure_d is the expected metric with v as relevance, so this is ``pl_rank_exact`` by another name, with
-    the same promise on ``rtol`` and the same cost; no Jacobian is formed.
+    This sum is the expected metric with v as relevance, so ``pl_rank_exact`` computes it; no Jacobian is formed.
 
     Parameters
     ----------
-    scores, rank_weights, offsets, rtol, n_threads, out
-        As in ``pl_rank_exact``.
+    scores : array_like, shape (n_docs,)
+        Log-weights of the documents, all queries one after another; any finite values.
+    rank_weights : array_like, shape (K,) or (n_queries, K)
+        Attention theta that users give to each rank.
     cotangent : array_like, shape (n_docs,)
         v: derivative of a scalar loss by each document's exposure; finite, of either sign.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    rtol : float
+        Relative tolerance, from 1e-10 to below 1: the norm of the error is at most ``rtol`` times that of the result,
+        or times max|theta| max|v| / 1000 if that is larger.
+    n_threads : int, optional
+        None: all available processors; negative: that many fewer than all, plus one.
+    out : ndarray, shape (n_docs,), float64, optional
+        Where to write the result.
 
     Returns
     -------
@@ -276,7 +314,7 @@ def exposure_vjp(
 
     Notes
     -----
-    O(Q D K), as ``pl_rank_exact``.
+    The cost is O(Q D K) with Q nodes, that of ``pl_rank_exact``.
 
     Examples
     --------

@@ -8,11 +8,11 @@ from numpy.typing import ArrayLike
 from plrank_fast import validation
 from plrank_fast.validation import FloatArray, IntArray
 
-LARGEST_LABEL = 200  # the gain of which is the largest magnitude that relevance may have
+LARGEST_LABEL = 200  # its gain is the largest magnitude that relevance may have
 
 
 def dcg_weights(cutoff: int) -> FloatArray:
-    """Rank weights of discounted cumulative gain, 1 / log2(rank + 1).
+    """Return the rank weights of discounted cumulative gain, 1 / log2(rank + 1).
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def dcg_weights(cutoff: int) -> FloatArray:
 
 
 def dcg_weights_of_lists(cutoff: int | None, offsets: IntArray) -> FloatArray:
-    """Rank weights of DCG at a cutoff (None: all ranks), of no more ranks than the longest list has."""
+    """Return the rank weights of DCG at a cutoff (None: all ranks), at most as many as the longest list has ranks."""
     ranks = validation.ranks_of_lists(cutoff, validation.longest_list(offsets))
     return DISCOUNTS[:ranks] if ranks <= DISCOUNTS.size else dcg_weights(ranks)
 
@@ -47,7 +47,7 @@ DISCOUNTS = dcg_weights(4096)  # of the lists that come one by one
 
 
 def precision_weights(cutoff: int) -> FloatArray:
-    """Rank weights of precision at K: 1 / K at each of the first K ranks.
+    """Return the rank weights of precision at K: 1 / K at each of the first K ranks.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def precision_weights(cutoff: int) -> FloatArray:
 
 
 def rbp_weights(cutoff: int, persistence: float = 0.8) -> FloatArray:
-    """Rank weights of rank-biased precision, (1 - p) p**(rank - 1) (Moffat and Zobel, 2008).
+    """Return the rank weights of rank-biased precision, (1 - p) p**(rank - 1) (Moffat and Zobel, 2008).
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def rbp_weights(cutoff: int, persistence: float = 0.8) -> FloatArray:
 
 
 def gains(labels: ArrayLike) -> FloatArray:
-    """Exponential gain of graded labels, 2**label - 1.
+    """Return the exponential gain of graded labels, 2**label - 1.
 
     Parameters
     ----------
@@ -123,8 +123,7 @@ def gains(labels: ArrayLike) -> FloatArray:
     Warns
     -----
     UserWarning
-        If many labels are above 0 and all of them 1, 3, 7 and so on, as gains are: gains of gains are hardly ever
-        meant.
+        If the labels look like gains: many are above 0, and all of these are 1, 3, 7 and so on.
 
     Examples
     --------
@@ -138,7 +137,7 @@ def gains(labels: ArrayLike) -> FloatArray:
 
 
 def satisfaction(labels: ArrayLike, max_label: float | None) -> FloatArray:
-    """Chance that a document satisfies the user of the expected reciprocal rank, (2**label - 1) / 2**max_label."""
+    """Return the probability that each document satisfies the user of ERR, (2**label - 1) / 2**max_label."""
     grades = validation.real_array(labels, "labels")
     gain, highest = gains(grades), float(grades.max(initial=0.0))
     if max_label is not None:

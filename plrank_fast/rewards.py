@@ -1,9 +1,9 @@
 """Rewards of whole rankings that are not sums over ranks, and the expected value of any reward under a policy.
 
 Each function here makes a reward: a callable that takes a block of rankings, (n, K) or (n_queries, n, K), and returns
-one number for each. ``expected_reward`` is its mean over rankings drawn from a policy, with an error bar, and
-``policy_gradient(scores, reward=..., baseline=True)`` the gradient of that. The ``cutoff`` of these two decides how
-many ranks count. Any other function of rankings can take the place of these rewards.
+one number for each. ``expected_reward`` estimates its mean over rankings drawn from a policy, with a standard error,
+and ``policy_gradient(scores, reward=..., baseline=True)`` the gradient of the mean. The ``cutoff`` of these two decides
+how many ranks count. Any other function of rankings can take the place of these rewards.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from plrank_fast.validation import FloatArray, IntArray, RandomState, RankingArr
 
 
 class RankingReward:
-    """A reward of rankings that depends on one row of numbers per document.
+    """Reward of rankings that depends on one row of numbers per document.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class RankingReward:
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default.
     worth : callable
-        From these numbers rank by rank, (n_queries, n, K, n_numbers), 0 past the end of a ranking, to the rewards,
+        Maps these numbers rank by rank, (n_queries, n, K, n_numbers), 0 past the end of a ranking, to the rewards,
         (n_queries, n).
     """
 
@@ -43,12 +43,12 @@ class RankingReward:
         self.worth = worth
 
     def __call__(self, rankings: ArrayLike) -> FloatArray:
-        """Rewards of rankings.
+        """Compute the rewards of rankings.
 
         Parameters
         ----------
         rankings : array_like of int, shape (n, K), or (n_queries, n, K) with ``offsets``
-            As ``sample_rankings`` returns them; a ranking may end early, with -1 after its last item.
+            Indices of items within their query, best first; a ranking may end early, with -1 after its last item.
 
         Returns
         -------
@@ -111,8 +111,10 @@ def success(relevance: ArrayLike, *, offsets: ArrayLike | None = None) -> Rankin
 
     Parameters
     ----------
-    relevance, offsets
-        As in `reciprocal_rank`.
+    relevance : array_like, shape (n_docs,)
+        Documents above 0 are relevant.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
 
     Returns
     -------
@@ -139,12 +141,16 @@ def success(relevance: ArrayLike, *, offsets: ArrayLike | None = None) -> Rankin
 
 
 def err(labels: ArrayLike, *, max_label: float | None = None, offsets: ArrayLike | None = None) -> RankingReward:
-    """Make a reward: the expected reciprocal rank at which a user who stops when satisfied stops.
+    """Make a reward: the expected reciprocal rank of the document that satisfies a user (see ``plrank_fast.err``).
 
     Parameters
     ----------
-    labels, max_label, offsets
-        As in ``plrank_fast.err``, which has the formula.
+    labels : array_like, shape (n_docs,)
+        Grades, at least 0, and not gains, which are computed here.
+    max_label : float, optional
+        Highest grade of the scale; the highest in ``labels`` by default.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
 
     Returns
     -------
@@ -176,8 +182,8 @@ def err(labels: ArrayLike, *, max_label: float | None = None, offsets: ArrayLike
 def alpha_ndcg(subtopics: ArrayLike, *, alpha: float = 0.5, offsets: ArrayLike | None = None) -> RankingReward:
     """Make a reward for diversity: normalised DCG in which a subtopic that was seen m times counts (1 - alpha)**m.
 
-    As usual, the ideal ranking used for normalisation takes the best document at each rank in turn; the true ideal is
-    NP-hard to find, so a ranking may have a reward slightly above 1. A query without any subtopic has reward 0.
+    The ideal ranking used for normalisation takes the best document at each rank in turn, which is customary; the true
+    ideal is NP-hard to find, so a reward may be slightly above 1. A query without any subtopic has reward 0.
 
     Parameters
     ----------
@@ -266,17 +272,25 @@ def expected_reward(
     scores : array_like, shape (n_docs,)
         Log-weights of the policy.
     reward : callable
-        From rankings to one number for each, as in ``policy_gradient``, which gives the gradient. With the same
-        ``rng`` both draw the same rankings.
+        Maps a block of rankings to one number for each. ``policy_gradient`` takes the same, for the gradient, and draws
+        the same rankings with the same ``rng``.
     cutoff : int, optional
         Ranks to draw; all of the longest query by default.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
     n_samples : int
         Rankings of each query, at least 2.
     rtol : float, optional
         Stop, after a whole number of blocks of 256, once every query's standard error is at most this fraction of its
         value; ``n_samples`` is then the maximum. Stopping that depends on the sample biases the value slightly.
-    offsets, rng, sampler, n_threads, first_query
-        As in ``policy_gradient``.
+    rng : None, int, SeedSequence, BitGenerator or Generator
+        Source of the random numbers; the same key gives the same bits for any number of threads.
+    sampler : {"auto", "introselect", "network", "alias", "threshold"}
+        Algorithm that draws the rankings; all have the same distribution (see ``sample_rankings``).
+    n_threads : int, optional
+        None: all available processors; negative: that many fewer than all, plus one.
+    first_query : int
+        Number of the first query in the numbering of random streams, for batches cut into chunks.
 
     Returns
     -------
@@ -290,7 +304,7 @@ def expected_reward(
 
     Notes
     -----
-    O(D + N K log K) per query to draw the rankings, and the reward's own cost; memory for 256 rankings of a query.
+    Drawing the rankings takes O(D + N K log K) per query, and memory for 256 rankings of each.
 
     Examples
     --------
@@ -318,7 +332,7 @@ def expected_reward(
         spread = ((rewards - mean[:, np.newaxis]) ** 2).sum(axis=1)
         if n_seen == 0:
             value, squares = mean, spread
-        else:  # means and squares of two parts make those of the whole
+        else:  # combine means and squares of two parts
             change = mean - value
             squares = squares + spread + change**2 * (n_seen * n_block / (n_seen + n_block))
             value = value + change * (n_block / (n_seen + n_block))
