@@ -13,18 +13,18 @@ log's):
 ``doubly_robust``  E[prediction] + mean of w (r - its own)  unbiased for any reward and any prediction
 ================== ======================================== =====================================================
 
-as long as mu gives a positive probability to everything that the new policy may show. ``clip`` bounds the weights and
-``self_normalized`` divides by their mean in place of 1: both accept a little bias for less variance. Each gives an
-`OffPolicyEstimate`: the value, its gradient by the new scores, the effective number of sessions, a standard error and a
-bootstrap interval. The value is the mean over all sessions, whatever their query; a row of -1 does not count as a
-session, so that queries may have different numbers of them.
+All of this requires that mu gives a positive probability to everything that the new policy may show. ``clip`` bounds
+the weights and ``self_normalized`` divides by their mean in place of 1: both accept a little bias for less variance.
+Each estimator returns an `OffPolicyEstimate`: the value, its gradient by the new scores, the effective number of
+sessions, a standard error and a bootstrap interval. The value is the mean over all sessions, whatever their query; a
+row of -1 does not count as a session, so that queries may have different numbers of them.
 
-Clicks that tell of items rather than rankings become relevance by ``relevance_from_clicks``: clicks over the exact
-exposure under the logging policy, which any gradient of this library then takes.
+``relevance_from_clicks`` turns clicks on items into relevance, which any gradient of this library takes: it divides
+clicks by the exact exposure under the logging policy.
 
 Weights are exponentials of differences of log-probabilities. A session's term errs by at most 1e-12 of its absolute
-value times 1 and the absolute terms of its two log-probabilities. A weight above 2**200 is an error without ``clip``,
-and so are ``self_normalized`` weights that are all below 2**-200; one below 2e-308 may count as 0. ``iips``,
+value times 1 and the absolute terms of its two log-probabilities. Without ``clip`` a weight above 2**200 is an error,
+and so are ``self_normalized`` weights that are all below 2**-200. A weight below 2e-308 may count as 0. ``iips``,
 ``pseudo_inverse`` and the prediction of ``doubly_robust`` are exact to 1e-8; ``iips`` divides this error by the logging
 policy's probability of an item at a rank, and least squares may amplify it in ``pseudo_inverse``.
 

@@ -1,4 +1,4 @@
-"""Models of clicks: drawn from relevance, and relevance estimated from them."""
+"""Click models: simulation of clicks from relevance, and estimation of relevance from clicks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from plrank_fast.validation import FloatArray, RandomState
 
 
 def position_bias(cutoff: int, eta: float = 1.0) -> FloatArray:
-    """Probability that a user looks at each rank, (1 / k)**eta.
+    """Return the probability that a user looks at each rank, (1 / k)**eta.
 
     Parameters
     ----------
@@ -40,21 +40,22 @@ def position_bias(cutoff: int, eta: float = 1.0) -> FloatArray:
 
 
 def trust_bias(cutoff: int, eta: float = 1.0) -> tuple[FloatArray, FloatArray]:
-    """Click model in which users trust high ranks: P(click) = alpha_k relevance + beta_k.
+    """Return a click model in which users trust high ranks: P(click) = alpha_k relevance + beta_k.
 
     A user who looks at rank k clicks on a relevant item with probability 1 - (min(k, 20) + 1) / 100, and on an
     irrelevant one with probability 0.65 / min(k, 10).
 
     Parameters
     ----------
-    cutoff, eta
-        As in ``position_bias``, which says who looks.
+    cutoff : int
+        Number of ranks, K.
+    eta : float
+        How fast attention falls with the rank, at least 0: a user looks at rank k with probability (1 / k)**eta.
 
     Returns
     -------
     alpha, beta : ndarray, shape (K,), float64
-        For ``simulate_clicks(rankings, relevance, alpha, noise=beta)``; exposure and ``relevance_from_clicks`` take
-        them likewise.
+        Pass them as ``examination`` and ``noise`` to ``simulate_clicks`` and ``relevance_from_clicks``.
 
     Raises
     ------
@@ -63,8 +64,8 @@ def trust_bias(cutoff: int, eta: float = 1.0) -> tuple[FloatArray, FloatArray]:
 
     Notes
     -----
-    Source: Agarwal et al., "Addressing trust bias for unbiased learning-to-rank", WWW 2019; the numbers: Vardasbi,
-    Oosterhuis and de Rijke, "When inverse propensity scoring does not work", CIKM 2020.
+    Source: Agarwal et al., "Addressing trust bias for unbiased learning-to-rank", WWW 2019. The numbers are those of
+    Vardasbi, Oosterhuis and de Rijke, "When inverse propensity scoring does not work", CIKM 2020.
 
     Examples
     --------
@@ -104,7 +105,7 @@ def simulate_clicks(
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default.
     rng : None, int, SeedSequence, BitGenerator or Generator
-        Source of the clicks.
+        Source of the random numbers.
 
     Returns
     -------
@@ -118,7 +119,7 @@ def simulate_clicks(
 
     Notes
     -----
-    O(N K).
+    The cost is O(N K).
 
     Examples
     --------
@@ -139,7 +140,7 @@ def simulate_clicks(
 
 
 def _click_model(log: Log, examination: ArrayLike, noise: ArrayLike | None) -> tuple[FloatArray, FloatArray]:
-    """Slope and intercept of the chance of a click at each rank of the log."""
+    """Return slope and intercept of the probability of a click at each rank of the log."""
     n_ranks = log.rankings.shape[2]
     alpha = _of_places(examination, "examination", n_ranks)
     if noise is None:
@@ -148,7 +149,7 @@ def _click_model(log: Log, examination: ArrayLike, noise: ArrayLike | None) -> t
 
 
 def _of_places(values: ArrayLike, name: str, n_ranks: int) -> FloatArray:
-    """Numbers of the ranks of a log."""
+    """Return one number for each rank of a log."""
     array = validation.within_limits(validation.real_array(values, name), name)
     enough = array.size >= n_ranks
     validation.require(enough, f"{name} must have one entry per rank, {n_ranks} or more, got {array.size}")
@@ -165,17 +166,10 @@ def relevance_from_clicks(
     predicted: ArrayLike | None = None,
     offsets: ArrayLike | None = None,
 ) -> FloatArray:
-    """Estimate the relevance of each document from clicks and its exposure under the logging policy.
+    r"""Estimate the relevance of each document from clicks and its exposure under the logging policy.
 
-    ::
-
-        rho_d = p_d + 1 / N sum_i (c_i(d) - noise_k - examination_k p_d) / E_d
-
-    where the sum is over the N sessions of the query, k the rank at which session i shows d (nothing is added if it
-    does not), c_i(d) whether d was clicked, E_d = sum_k examination_k P(rank of d = k) its exposure and p_d a
-    prediction, 0 by default. The estimate is unbiased for clicks with probability examination_k rho_d + noise_k, for
-    every document that the logging policy may show; an accurate prediction reduces its variance. Pass it as relevance
-    to ``pl_rank_exact`` or any other gradient.
+    The estimate is unbiased for clicks with probability examination_k rho_d + noise_k, for every document that the
+    logging policy may show. Pass it as relevance to ``pl_rank_exact`` or any other gradient.
 
     Parameters
     ----------
@@ -184,13 +178,13 @@ def relevance_from_clicks(
     clicks : array_like, of the shape of rankings
         Clicks, as numbers or bool.
     propensities : array_like, shape (n_docs,)
-        E: exact exposures, ``item_propensities(logging_scores, examination)``.
+        Exact exposures E, ``item_propensities(logging_scores, examination)``.
     examination : array_like, shape (K,), optional
-        Needed with ``predicted`` only.
+        Probability that a user looks at each rank; only ``predicted`` needs it.
     noise : array_like, shape (K,), optional
-        Probability of a click whatever the document is, as in ``trust_bias``.
+        Probability of a click whatever the document is; 0 by default. ``trust_bias`` returns both.
     predicted : array_like, shape (n_docs,), optional
-        p, such as the estimate of a regression.
+        Predicted relevance p, such as the estimate of a regression; an accurate one reduces the variance.
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default.
 
@@ -207,8 +201,14 @@ def relevance_from_clicks(
 
     Notes
     -----
-    O(D + N K). Source: Oosterhuis and de Rijke, SIGIR 2020 (policy-aware); Vardasbi et al., CIKM 2020 (trust bias);
-    Oosterhuis, "Doubly robust estimation for correcting position bias in click feedback", TOIS 2023.
+    .. math:: \rho_d = p_d + \frac{1}{N} \sum_i \frac{c_i(d) - b_k - a_k p_d}{E_d},
+              \quad E_d = \sum_k a_k P(\text{rank of } d = k)
+
+    The sum is over those of the N sessions of the query that show d, at rank k; c_i(d) is 1 if d was clicked, a the
+    examination, b the noise and p the prediction, 0 by default.
+
+    The cost is O(D + N K). Source: Oosterhuis and de Rijke, SIGIR 2020 (policy-aware); Vardasbi et al., CIKM 2020
+    (trust bias); Oosterhuis, "Doubly robust estimation for correcting position bias in click feedback", TOIS 2023.
 
     Examples
     --------

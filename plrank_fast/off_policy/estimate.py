@@ -40,7 +40,7 @@ class OffPolicyEstimate:
 
     @property
     def standard_error(self) -> float:
-        """Standard error of the value over sessions, to first order (the delta method) where weights normalise it."""
+        """Standard error of the value over sessions; with normalised weights to first order (the delta method)."""
         n_sessions = len(self.numerators)
         if n_sessions < 2:
             return math.inf
@@ -48,13 +48,13 @@ class OffPolicyEstimate:
         ratios = ratios_or_zero(self.numerators.sum(axis=0), totals)
         scale = np.divide(n_sessions, totals, out=np.zeros_like(totals), where=totals != 0.0)
         influence = ((self.numerators - ratios * self.denominators) * scale).sum(axis=1)
-        largest = float(np.abs(influence).max()) or 1.0  # whose square may be beyond the largest double
+        largest = float(np.abs(influence).max()) or 1.0  # its square may be beyond the largest double
         return largest * float((influence / largest).std(ddof=1)) / math.sqrt(n_sessions)
 
     def interval(
         self, confidence: float = 0.95, n_resamples: int = 1000, rng: RandomState = None
     ) -> tuple[float, float]:
-        """Compute a percentile bootstrap interval of the value: sessions drawn with replacement.
+        """Compute a percentile bootstrap interval of the value, with sessions drawn with replacement.
 
         Parameters
         ----------
@@ -63,7 +63,7 @@ class OffPolicyEstimate:
         n_resamples : int
             Number of bootstrap samples.
         rng : None, int, SeedSequence, BitGenerator or Generator
-            Source of the draws.
+            Source of the random numbers.
 
         Returns
         -------
@@ -120,7 +120,7 @@ def effective_sample_size(importance_weights: ArrayLike) -> float:
 
 
 def total_weights(denominators: FloatArray) -> FloatArray:
-    """Sums of each column, weights that the estimate is divided by."""
+    """Return the sum of each column: the weights that divide the estimate."""
     largest = denominators.max(axis=0)
     validation.queries_within_limits(largest, "importance weights", "scores rank nothing as the log does")
     totals: FloatArray = denominators.sum(axis=0)
@@ -128,5 +128,5 @@ def total_weights(denominators: FloatArray) -> FloatArray:
 
 
 def ratios_or_zero(numerators: FloatArray, denominators: FloatArray) -> FloatArray:
-    """Numerators over denominators, 0 where all weights are 0."""
+    """Return numerators over denominators, 0 where all weights are 0."""
     return np.divide(numerators, denominators, out=np.zeros_like(numerators), where=denominators != 0.0)

@@ -27,26 +27,29 @@ def pseudo_inverse(
     rng: RandomState = None,
     n_threads: int | None = None,
 ) -> OffPolicyEstimate:
-    """Estimate a policy's value from one reward per ranking that is a sum of unknown terms, one per item and rank.
+    r"""Estimate a policy's value from one reward per ranking that is a sum of unknown terms, one per item and rank.
 
-    ::
-
-        V = 1 / N sum_i r_i q' G^+ 1_i,   G = E[1 1'; log],   q = E[1; new policy]
-
-    with 1_i the indicator of the items at the ranks of y_i, (D K,). Only the sum is observed; least squares estimate
-    the terms. The marginal probabilities q are exact (``rank_probabilities``), and so is the gradient.
+    Only the sum is observed; least squares estimate the terms.
 
     Parameters
     ----------
-    scores, rankings, rewards, offsets, n_threads
-        As in ``ips``. All rankings of a query must be as long as the array or the query.
+    scores : array_like, shape (n_docs,)
+        Log-weights of the new policy, pi.
+    rankings : array_like of int, shape (n_sessions, K), or (n_queries, n_sessions, K) with ``offsets``
+        The rankings shown, each of K ranks or of all documents of its query; a row of -1 does not count as a session.
+    rewards : array_like, shape (n_sessions,), or (n_queries, n_sessions) with ``offsets``
+        Reward of each session.
     logging_scores : array_like, shape (n_docs,)
         Log-weights of the Plackett-Luce policy that made the log.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
     n_samples : int
         G is averaged over all prefixes of K ranks if there are at most this many, and over this many drawn ones
         otherwise.
     rng : None, int, SeedSequence, BitGenerator or Generator
-        Source of these.
+        Source of the drawn prefixes.
+    n_threads : int, optional
+        None: all available processors; negative: that many fewer than all, plus one.
 
     Returns
     -------
@@ -59,7 +62,12 @@ def pseudo_inverse(
 
     Notes
     -----
-    O(D^3 K^3) per query that has sessions: for candidate sets of a few dozen.
+    With 1_i the indicator of the items at the ranks of y_i, of shape (D K,),
+
+    .. math:: V = \frac{1}{N} \sum_i r_i\, q' G^+ 1_i, \quad G = E_{\text{log}}[1\, 1'], \quad q = E_{\text{new}}[1]
+
+    The marginal probabilities q are exact (``rank_probabilities``), and so is the gradient. The cost is O(D^3 K^3) per
+    query that has sessions, which suits candidate sets of a few dozen.
 
     Examples
     --------
@@ -105,7 +113,7 @@ def pseudo_inverse(
 def _second_moments(
     scores: FloatArray, n_ranks: int, n_samples: int, stream: np.random.SeedSequence, n_threads: int
 ) -> FloatArray:
-    """Chance of each pair of items to be at each pair of ranks, (D K, D K)."""
+    """Return the probability of each pair of items at each pair of ranks, (D K, D K)."""
     n_docs = scores.size
     if math.perm(n_docs, n_ranks) <= n_samples:
         rankings = np.array(list(itertools.permutations(range(n_docs), n_ranks)), dtype=np.int32)

@@ -28,7 +28,7 @@ class Log(NamedTuple):
 
     @property
     def n_sessions(self) -> int:
-        """How many rows are sessions."""
+        """Number of rows that are sessions."""
         return int(self.shown.sum())
 
     def of_rows(self, values: ArrayLike, name: str) -> FloatArray:
@@ -47,7 +47,7 @@ class Log(NamedTuple):
         return ranking_log_prob(scores, rankings, offsets=self.offsets, n_threads=self.n_threads)
 
     def log_prob_gradient(self, cotangent: FloatArray, n_ranks: int | None = None) -> FloatArray:
-        """Gradient of the log-probabilities under the new policy, summed with these numbers."""
+        """Gradient of the log-probabilities under the new policy, weighted with ``cotangent`` and summed."""
         rankings = self.rankings if n_ranks is None else np.ascontiguousarray(self.rankings[:, :, :n_ranks])
         return log_prob_gradient(self.scores, self.offsets, rankings, cotangent, self.n_threads)
 
@@ -68,7 +68,7 @@ class Log(NamedTuple):
         return gradient
 
     def documents(self) -> IntArray:
-        """Number among all documents of what stands at each rank, (n_queries, n_rows, K); 0 past the end."""
+        """Index among all documents of the item at each rank, (n_queries, n_rows, K); 0 past the end."""
         documents: IntArray = self.offsets[:-1, np.newaxis, np.newaxis] + self.rankings.astype(np.int64)
         return np.where(self.rankings >= 0, documents, 0)
 

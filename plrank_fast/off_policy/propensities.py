@@ -1,4 +1,4 @@
-"""With what probability a logging policy shows documents and rankings."""
+"""Probabilities with which a logging policy shows documents and rankings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def item_propensities(
     offsets: ArrayLike | None = None,
     n_threads: int | None = None,
 ) -> FloatArray:
-    """Compute the probability that each document is looked at in a session of the logging policy: its exact exposure.
+    """Compute the probability that a user of the logging policy looks at each document: its exact ``exposure``.
 
     Parameters
     ----------
@@ -27,8 +27,10 @@ def item_propensities(
         Log-weights of the policy that made the log.
     examination : array_like, shape (K,) or (n_queries, K)
         Probability that a user looks at each rank, such as ``position_bias(K)``.
-    offsets, n_threads
-        As in ``exposure``, of which this is another name.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    n_threads : int, optional
+        None: all available processors; negative: that many fewer than all, plus one.
 
     Returns
     -------
@@ -42,7 +44,7 @@ def item_propensities(
 
     Notes
     -----
-    O(Q D K) with Q nodes, as ``exposure``.
+    The cost is O(Q D K) with Q nodes, that of ``exposure``.
 
     Examples
     --------
@@ -69,8 +71,12 @@ def ranking_propensities(
     ----------
     logging_scores : array_like, shape (n_docs,)
         Log-weights of the policy that made the log.
-    rankings, offsets, n_threads
-        As in ``ranking_log_prob``.
+    rankings : array_like of int, shape (n_rankings, K), or (n_queries, n_rankings, K) with ``offsets``
+        Indices of items within their query, best first; a ranking may end early, with -1 after its last item.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    n_threads : int, optional
+        None: all available processors; negative: that many fewer than all, plus one.
 
     Returns
     -------
@@ -84,7 +90,7 @@ def ranking_propensities(
 
     Notes
     -----
-    O(D + K log K) per query and O(K) per ranking, as ``ranking_log_prob``.
+    The cost is O(D + K log K) per query and O(K) per ranking.
 
     Examples
     --------
@@ -97,7 +103,7 @@ def ranking_propensities(
 
 
 def log_propensities(log: Log, propensities: ArrayLike | None, logging_scores: ArrayLike | None) -> FloatArray:
-    """Log-probability with which each row was shown, 0 where there is no session."""
+    """Return the log-probability with which each row was shown, 0 where there is no session."""
     validation.only_one({"propensities": propensities, "logging_scores": logging_scores})
     if logging_scores is not None:
         mu = scores_of_logging_policy(log, logging_scores)
@@ -105,14 +111,14 @@ def log_propensities(log: Log, propensities: ArrayLike | None, logging_scores: A
     name = "propensities"
     given = validation.given(propensities, name, ", or logging_scores")
     array = validation.like_rankings(given, name, log.shown.shape, log.batch, may_be_small=True)
-    # the logarithm of any normal number is exact, and that of a long ranking's probability may be small
+    # Long rankings have small probabilities, whose logarithms are as accurate as any.
     return np.log(validation.chances(np.where(log.shown, array, 1.0), name, np.finfo(np.float64).tiny))
 
 
 def importance_weights(log_ratio: FloatArray, clip: float | None, name: str) -> tuple[FloatArray, FloatArray]:
-    """Importance weights, and their derivative by the log of the new policy's probability: 0 where they are clipped.
+    """Return importance weights and their derivatives by the new policy's log-probability, 0 where they are clipped.
 
-    ``name`` is the argument that says how probable the log was.
+    ``name`` is the argument that holds the probabilities of the log.
     """
     if clip is None:
         weights = validation.importance_weights(log_ratio, name)

@@ -39,25 +39,30 @@ def rips(
     self_normalized: bool = False,
     n_threads: int | None = None,
 ) -> OffPolicyEstimate:
-    """Estimate a policy's value from a reward per rank, each with the weight of the ranks down to its own.
+    r"""Estimate a policy's value from a reward per rank, each with the weight of the ranks down to its own.
 
-    ::
-
-        V = 1 / N sum_i sum_k w_ik r_ik,   w_ik = pi(y_i1 .. y_ik) / mu(y_i1 .. y_ik)
-
-    It is unbiased if users look from the top down and are not influenced by what is below; the weights of the upper
-    ranks vary far less than that of the whole ranking.
+    The estimate is unbiased if users look from the top down and are not influenced by what is below. The weights of
+    the upper ranks vary far less than that of the whole ranking.
 
     Parameters
     ----------
-    scores, rankings, offsets, clip, n_threads
-        As in ``ips``; ``clip`` bounds each w_ik.
+    scores : array_like, shape (n_docs,)
+        Log-weights of the new policy, pi.
+    rankings : array_like of int, shape (n_sessions, K), or (n_queries, n_sessions, K) with ``offsets``
+        The rankings shown. A ranking may end early, with -1 after its last item; a row of -1 does not count as a
+        session.
     rank_rewards : array_like, of the shape of rankings
         Reward of each rank, such as its click; entries past the end of a ranking are ignored.
     logging_scores : array_like, shape (n_docs,)
         Log-weights of the Plackett-Luce policy that made the log.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    clip : float, optional
+        Largest weight, from 2**-200 to 2**200; larger ones are set to this value and contribute no derivative.
     self_normalized : bool
         Divide each rank's sum by that of its weights in place of N.
+    n_threads : int, optional
+        None: all available processors; negative: that many fewer than all, plus one.
 
     Returns
     -------
@@ -70,7 +75,11 @@ def rips(
 
     Notes
     -----
-    O(N K (D + K)). Also called reward interaction inverse propensity scoring, or the cascade weights.
+    .. math:: V = \frac{1}{N} \sum_i \sum_k w_{ik} r_{ik},
+              \quad w_{ik} = \frac{\pi(y_{i1} \ldots y_{ik})}{\mu(y_{i1} \ldots y_{ik})}
+
+    The cost is O(N K (D + K)). The estimator is also called reward interaction inverse propensity scoring, or that of
+    cascade weights.
 
     Examples
     --------
@@ -108,19 +117,30 @@ def iips(
     self_normalized: bool = False,
     n_threads: int | None = None,
 ) -> OffPolicyEstimate:
-    """Estimate a policy's value from a reward per rank, each with the weight of its item at that rank.
+    r"""Estimate a policy's value from a reward per rank, each with the weight of its item at that rank.
 
-    ::
-
-        V = 1 / N sum_i sum_k w_ik r_ik,   w_ik = P(rank of y_ik = k; new policy) / P(rank of y_ik = k; log)
-
-    Both probabilities are exact (``rank_probabilities``), and so is the gradient. The estimate is unbiased if the
-    reward of a rank depends on nothing but the rank and its item, as clicks do in a position-based model.
+    The estimate is unbiased if the reward of a rank depends on nothing but the rank and its item, as clicks do in a
+    position-based model.
 
     Parameters
     ----------
-    scores, rankings, rank_rewards, logging_scores, offsets, clip, self_normalized, n_threads
-        As in ``rips``.
+    scores : array_like, shape (n_docs,)
+        Log-weights of the new policy, pi.
+    rankings : array_like of int, shape (n_sessions, K), or (n_queries, n_sessions, K) with ``offsets``
+        The rankings shown. A ranking may end early, with -1 after its last item; a row of -1 does not count as a
+        session.
+    rank_rewards : array_like, of the shape of rankings
+        Reward of each rank, such as its click; entries past the end of a ranking are ignored.
+    logging_scores : array_like, shape (n_docs,)
+        Log-weights of the Plackett-Luce policy that made the log.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    clip : float, optional
+        Largest weight, from 2**-200 to 2**200; larger ones are set to this value and contribute no derivative.
+    self_normalized : bool
+        Divide each rank's sum by that of its weights in place of N.
+    n_threads : int, optional
+        None: all available processors; negative: that many fewer than all, plus one.
 
     Returns
     -------
@@ -133,8 +153,12 @@ def iips(
 
     Notes
     -----
-    O(N K), ``rank_probabilities`` twice and ``exposure_vjp`` K times. Also called independent inverse propensity
-    scoring, or the item-position weights.
+    .. math:: V = \frac{1}{N} \sum_i \sum_k w_{ik} r_{ik},
+              \quad w_{ik} = \frac{P_{\text{new}}(y_{ik} \text{ at } k)}{P_{\text{log}}(y_{ik} \text{ at } k)}
+
+    Both probabilities are exact (``rank_probabilities``), and so is the gradient. The cost is O(N K),
+    ``rank_probabilities`` twice and ``exposure_vjp`` K times. The estimator is also called independent inverse
+    propensity scoring, or that of item-position weights.
 
     Examples
     --------
@@ -158,7 +182,7 @@ def iips(
     new = np.where(at_rank, new, 1.0)
     weights = new / old
     bound = np.inf if clip is None else validation.factor(clip, "clip")
-    # the derivative of a weight by the new probability of item d at rank k is 1 / P(rank of d = k; log)
+    # The derivative of a weight by the new probability of item d at rank k is 1 / P(rank of d = k; log).
     slopes = np.where(weights < bound, 1.0 / old, 0.0)
     estimate, by_probability = _of_ranks(log, gains, np.minimum(weights, bound), slopes, self_normalized)
     of_documents = np.zeros((log.scores.size, n_ranks))
@@ -171,7 +195,7 @@ def iips(
 def _of_ranks(
     log: Log, gains: FloatArray, weights: FloatArray, slopes: FloatArray, self_normalized: bool
 ) -> tuple[_UnfinishedEstimate, FloatArray]:
-    """Estimate from weights of ranks, but for its gradient; and its derivative by that of which slopes are weights'."""
+    """Return the estimate without its gradient, and its derivative by what ``slopes`` are derivatives by."""
     w, r = weights[log.shown], gains[log.shown]
     at_rank = log.rankings[log.shown] >= 0
     numerators = w * r

@@ -26,24 +26,21 @@ def ips(
     self_normalized: bool = False,
     n_threads: int | None = None,
 ) -> OffPolicyEstimate:
-    """Estimate a policy's value by inverse propensity scores of whole rankings.
-
-    ::
-
-        V = 1 / N sum_i w_i r_i,   dV / df = 1 / N sum_i w_i r_i d log pi(y_i) / df,   w_i = pi(y_i) / mu(y_i)
+    r"""Estimate a policy's value by inverse propensity scores of whole rankings.
 
     Parameters
     ----------
     scores : array_like, shape (n_docs,)
         Log-weights of the new policy, pi.
     rankings : array_like of int, shape (n_sessions, K), or (n_queries, n_sessions, K) with ``offsets``
-        The rankings shown, as ``sample_rankings`` returns them. A ranking may end early, with -1 after its last item; a
-        row of -1 does not count as a session.
+        The rankings shown. A ranking may end early, with -1 after its last item; a row of -1 does not count as a
+        session.
     rewards : array_like, shape (n_sessions,), or (n_queries, n_sessions) with ``offsets``
         Reward of each session.
-    propensities : array_like of the shape of rewards
-        Probability with which each was shown, 2.2e-308 or more; or else ``logging_scores``, the log-weights of a
-        Plackett-Luce logging policy, (n_docs,), from which the probability's logarithm is computed.
+    propensities : array_like of the shape of rewards, optional
+        Probability with which each ranking was shown, 2.2e-308 or more.
+    logging_scores : array_like, shape (n_docs,), optional
+        Log-weights of a Plackett-Luce logging policy, in place of ``propensities``.
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default.
     clip : float, optional
@@ -52,7 +49,7 @@ def ips(
         Divide by the sum of the weights in place of N: the estimate is biased by O(1 / N), and always within the range
         of the rewards.
     n_threads : int, optional
-        None: all available processors.
+        None: all available processors; negative: that many fewer than all, plus one.
 
     Returns
     -------
@@ -65,12 +62,14 @@ def ips(
 
     Notes
     -----
-    O(N (D + K)).
+    .. math:: V = \frac{1}{N} \sum_i w_i r_i, \quad w_i = \frac{\pi(y_i)}{\mu(y_i)},
+              \quad \frac{dV}{df} = \frac{1}{N} \sum_i w_i r_i \frac{d \ln \pi(y_i)}{df}
+
+    The cost is O(N (D + K)).
 
     Examples
     --------
-    The log is of a policy without preferences; the new one puts document 1 first nine times out of
-    ten:
+    The log is of a policy without preferences; the new one puts document 1 first nine times out of ten:
 
     >>> import numpy as np
     >>> from plrank_fast import off_policy
@@ -101,23 +100,35 @@ def doubly_robust(
     self_normalized: bool = False,
     n_threads: int | None = None,
 ) -> OffPolicyEstimate:
-    """Estimate a policy's value from predicted rewards, corrected by inverse propensity scoring of their residuals.
+    r"""Estimate a policy's value from predicted rewards, corrected by inverse propensity scoring of their residuals.
 
-    ::
-
-        V = 1 / N sum_i (E[p(y) | query of i] + w_i (r_i - p(y_i))),   p(y) = sum_k theta_k rho_{y_k}
-
-    The expectation is over the new policy and exact, as its gradient is: nothing is sampled but the log. V is unbiased
-    whatever the prediction; the better the prediction, the smaller the variance.
+    The estimate is unbiased whatever the prediction; the better the prediction, the smaller the variance.
 
     Parameters
     ----------
-    scores, rankings, rewards, propensities, logging_scores, offsets, clip, self_normalized, n_threads
-        As in ``ips``; ``clip`` and ``self_normalized`` concern the correction.
+    scores : array_like, shape (n_docs,)
+        Log-weights of the new policy, pi.
+    rankings : array_like of int, shape (n_sessions, K), or (n_queries, n_sessions, K) with ``offsets``
+        The rankings shown. A ranking may end early, with -1 after its last item; a row of -1 does not count as a
+        session.
+    rewards : array_like, shape (n_sessions,), or (n_queries, n_sessions) with ``offsets``
+        Reward of each session.
     relevance : array_like, shape (n_docs,)
         Predicted relevance rho of each document, such as its probability of a click once looked at.
     rank_weights : array_like, shape (K,) or (n_queries, K)
         Weight theta of each rank in the prediction.
+    propensities : array_like of the shape of rewards, optional
+        Probability with which each ranking was shown, 2.2e-308 or more.
+    logging_scores : array_like, shape (n_docs,), optional
+        Log-weights of a Plackett-Luce logging policy, in place of ``propensities``.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    clip : float, optional
+        Largest weight of a correction, from 2**-200 to 2**200; larger ones contribute no derivative.
+    self_normalized : bool
+        Divide the corrections by the sum of their weights in place of N.
+    n_threads : int, optional
+        None: all available processors; negative: that many fewer than all, plus one.
 
     Returns
     -------
@@ -130,11 +141,16 @@ def doubly_robust(
 
     Notes
     -----
-    O(N (D + K)), and ``pl_rank_exact`` once.
+    With the prediction p(y) = sum_k theta_k rho_{y_k},
+
+    .. math:: V = \frac{1}{N} \sum_i E_{\text{new}}[p(y)] + w_i (r_i - p(y_i))
+
+    The expectation and its gradient are exact: only the log is a sample. The cost is O(N (D + K)), and
+    ``pl_rank_exact`` once.
 
     Examples
     --------
-    A prediction without an error needs no correction:
+    A prediction without error needs no correction:
 
     >>> from plrank_fast import off_policy
     >>> estimate = off_policy.doubly_robust(
@@ -173,7 +189,10 @@ def _of_rankings(
     self_normalized: bool,
     added: tuple[FloatArray, FloatArray] | None,
 ) -> OffPolicyEstimate:
-    """Estimate from weights of whole rankings; ``added``: terms (n_queries, n_rows), and the gradient of their mean."""
+    """Return the estimate from weights of whole rankings.
+
+    ``added`` are terms to add, (n_queries, n_rows), and the gradient of their mean.
+    """
     w, r = weights[log.shown], gains[log.shown]
     numerators = (w * r)[:, np.newaxis]
     denominators = w[:, np.newaxis] if self_normalized else np.ones_like(numerators)

@@ -1,8 +1,8 @@
-"""The readable NumPy twin of every kernel: one query at a time, written from the formulas.
+"""Readable reference implementations of every kernel in NumPy: one query at a time, written from the formulas.
 
-These functions are the oracle of the tests and the "before" of the benchmarks. They take and return plain arrays of
-one query, check nothing, and are exact while the scores lie within a few hundred nats of each other. Symbols: f scores,
-w = exp(f), rho relevance, theta rank weights, y a ranking, N rankings, D documents, K ranks.
+The tests and benchmarks compare the kernels with them. They take and return plain arrays of one query, check nothing,
+and are exact while the scores lie within a few hundred nats of each other. Symbols: f scores, w = exp(f), rho
+relevance, theta rank weights, y a ranking, N rankings, D documents, K ranks.
 """
 
 from plrank_fast.reference.exact import (

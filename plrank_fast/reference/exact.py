@@ -91,12 +91,13 @@ def exact_by_subsets(
 ) -> tuple[float, FloatArray, FloatArray]:
     """Value, gradient and Hessian diagonal of one query in extended precision, from all sets of items (D <= 14).
 
-    With the set A left over and k items placed, item j of A is next with chance pi_j = w_j / sum of w over A, so ::
+    With the set A left over and k items placed, item j of A is next with probability pi_j = w_j / sum of w over A, so
+    the expected rest of the metric is ::
 
         V(A) = sum_j pi_j c_j,   c_j = theta_{k+1} rho_j + V(A without j)
 
-    is what is still expected, and its derivatives by one score follow from those of the sets that are smaller by one
-    item. No time, no integral, no difference of large numbers. O(2^D D^2).
+    Its derivatives by one score follow from those of the sets that are smaller by one item. There is no integral and no
+    difference of large numbers. O(2^D D^2).
     """
     scores = np.asarray(scores, np.longdouble)
     relevance = np.asarray(relevance, np.longdouble)
@@ -128,11 +129,10 @@ def exact_by_subsets(
 def _leave_one_out(
     density: FloatArray, p: FloatArray, q: FloatArray, relevance: FloatArray, rank_weights: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Y_j and X_j (see ``pl_rank_exact``) and the value's integrand, for all times at once, without dividing.
+    """Compute Y_j, X_j and the value's integrand for all times at once, without dividing.
 
-    ``density`` is that of each item's arrival time: w q of exponential ones.
-
-    Prefix products of ``L_j(z) = q_j + p_j z`` and of ``B`` going forward; their adjoints going backward.
+    ``density`` is that of each item's arrival time: w q for exponential times. Prefix products of ``L_j(z) = q_j + p_j
+    z`` and of ``B`` are formed going forward, their adjoints going backward.
     """
     n_nodes, n_items = q.shape
     cutoff = len(rank_weights)
@@ -193,7 +193,7 @@ def exact_by_trapezoid(
     gradient, hessian = np.zeros(n_items), np.zeros(n_items)
     times = np.exp(_equidistant(-np.log(w.sum()) - 37.0, 4.0 - f.min(), step))
     for t in np.array_split(times, max(1, len(times) * n_items * len(rank_weights) // 2_000_000)):
-        x = np.minimum(t[:, None] * w, 1e3)  # from where on q is 0, and so is what its square would overflow beside
+        x = np.minimum(t[:, None] * w, 1e3)  # q is 0 beyond, where x**2 would overflow
         q = np.exp(-x)
         Y, X, integrand = _leave_one_out(w * q, 1.0 - q, q, relevance, rank_weights)
         dt = t * step
@@ -208,7 +208,7 @@ def exact_normal_by_trapezoid(
 ) -> tuple[float, FloatArray, FloatArray]:
     """Value, gradient and Hessian diagonal for scores with normal noise, by the trapezoid rule in u. O(Q D K).
 
-    Given that item j comes at u, the others are ahead of it with chances p = Phi((f - u) / sigma).
+    Given that item j comes at u, the others are ahead of it with probabilities p = Phi((f - u) / sigma).
     """
     scores = np.asarray(scores, float) / sigma
     relevance = np.asarray(relevance, float)

@@ -1,7 +1,7 @@
-"""The readable NumPy twin of every loss: one query at a time, (value, gradient), written from the definitions.
+"""Reference implementations of the losses in NumPy: one query at a time, (value, gradient), from the definitions.
 
-Part of ``plrank_fast.reference``. Symbols: f scores, y labels, g gains, D documents, K ranks that count; sigmoid(x) is
-1 / (1 + exp(-x)) and softplus(x) = log(1 + exp(x)).
+``plrank_fast.reference`` re-exports them. Symbols: f scores, y labels, g gains, D documents, K ranks that count;
+sigmoid(x) is 1 / (1 + exp(-x)) and softplus(x) = log(1 + exp(x)).
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def lambda_loss(
 
     Pairs of which at least one is among the first K are weighted by ``|g_i - g_j|`` / ideal DCG times
     ``|discount_i - discount_j| + mu |1 / log2(1 + m) - 1 / log2(2 + m)|``, where ``m = |rank_i - rank_j|``. Discounts
-    past the cutoff are 0 with the truncation "metric"; with "pairs" they are as if there were no cutoff.
+    past the cutoff are 0 with the truncation "metric", and those of DCG with "pairs".
     """
     ideal = ideal_dcg(gains, cutoff)
     if ideal == 0.0:

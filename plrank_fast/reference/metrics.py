@@ -1,6 +1,6 @@
-"""The readable NumPy twins of the metrics of a deterministic ranking; ``plrank_fast.reference`` re-exports them.
+"""Reference implementations of the metrics of a ranking by score; ``plrank_fast.reference`` re-exports them.
 
-Each takes the scores and the relevance of one query, which has documents, and a cutoff K of at least 1.
+Each takes the scores and the relevance of one query with at least one document, and a cutoff K of at least 1.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def recall(scores: FloatArray, relevance: FloatArray, cutoff: int) -> float:
 
 
 def average_precision(scores: FloatArray, relevance: FloatArray, cutoff: int) -> float:
-    """Mean precision at the ranks of the relevant documents; what is not found counts 0."""
+    """Mean precision at the ranks of the relevant documents; those not found count 0."""
     found = in_order(scores, relevance, cutoff) > 0
     precisions = np.cumsum(found) / np.arange(1, found.size + 1)
     return float(precisions[found].sum() / max(1, (relevance > 0).sum()))
@@ -53,7 +53,7 @@ def success(scores: FloatArray, relevance: FloatArray, cutoff: int) -> float:
 
 
 def expected_reciprocal_rank(scores: FloatArray, chances: FloatArray, cutoff: int) -> float:
-    """Sum over ranks of the chance to stop there over the rank; ``chances`` to be satisfied by each document."""
+    """Sum over ranks of P(stop there) / rank; ``chances`` are the probabilities that a document satisfies the user."""
     chance = in_order(scores, chances, cutoff)
     still_looking = np.concatenate([[1.0], np.cumprod(1.0 - chance)[:-1]])
     return float((still_looking * chance / np.arange(1, chance.size + 1)).sum())

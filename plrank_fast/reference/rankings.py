@@ -1,4 +1,4 @@
-"""Rankings of one query, how probable they are, and their metrics."""
+"""Rankings of one query, their probabilities and their metrics."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def all_rankings(n_docs: int) -> IntArray:
 
 
 def ranking_log_prob_gradient(scores: FloatArray, rankings: IntArray) -> FloatArray:
-    """Derivative of each ranking's log-probability by each score, (N, D): placed or not, less its chance at each rank.
+    """Derivative of each ranking's log-probability by each score, (N, D): 1 if placed, less its probability per rank.
 
     A ranking may end early, with -1 after its last item.
     """

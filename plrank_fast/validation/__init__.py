@@ -1,11 +1,11 @@
-"""Checks of arguments: what a user passed, with the argument's name, becomes what the kernels take, or an error.
+"""Checks of arguments: they convert a user's argument to the type that kernels take, or raise an error that names it.
 
-What is wrong with an argument of a function that computes with queries is told here: the modules from ``build`` to
-``compat`` raise nothing of the kind by themselves. Checks are made of a few verbs. `require` asks for a condition of
-the call, `each` for one of every entry of an array; `real`, `count`, `choice` and `flag` read options, `real_array`,
-`integer_array` and `query_offsets` arrays, whose shape and values `one_entry_each` and `within` go on to check.
+This package raises all errors about arguments of functions that compute with queries: the modules from ``build`` to
+``compat`` raise none. `require` checks a condition of the call, `each` a condition of every entry of an array; `real`,
+`count`, `choice` and `flag` read options; `real_array`, `integer_array` and `query_offsets` read arrays, whose shape
+and values `one_entry_each` and `within` check.
 
-Arrays are copied: a kernel must not see them change, or be reused for ``out``, while it runs without the GIL.
+Arrays are copied: they must not change, or be reused for ``out``, while a kernel runs without the GIL.
 """
 
 from plrank_fast.validation.array_types import FloatArray as FloatArray

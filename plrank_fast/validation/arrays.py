@@ -1,4 +1,4 @@
-"""Arrays of numbers from whatever holds them."""
+"""Conversion of any array-like argument to an array of numbers."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ ARRAY_PROTOCOLS = ("__array__", "__dlpack__", "__arrow_c_array__", "__arrow_c_st
 DLPACK_HOST_DEVICES = (1, 3, 11)  # memory of the CPU, and what CUDA and ROCm have pinned of it
 LARGEST_MAGNITUDE = 2.0**_magnitudes.LIMIT_EXPONENT
 SMALLEST_MAGNITUDE = 1.0 / LARGEST_MAGNITUDE
-LARGEST_EXACT_INTEGER = 2**53  # above it a double is not told from its neighbours
+LARGEST_EXACT_INTEGER = 2**53  # above it doubles do not represent every integer
 
 
 def real_array(
     values: ArrayLike, name: str, ndim: tuple[int, ...] | None = (1,), minus_infinity: bool = False
 ) -> FloatArray:
-    """Return a finite, C-contiguous float64 copy of ``values``; -inf may be in it if the caller says so.
+    """Return a finite, C-contiguous float64 copy of ``values``; ``minus_infinity`` allows -inf.
 
-    ``values`` may be whatever `as_array` reads. With ``ndim`` None it may have any number of dimensions.
+    ``values`` may be anything that `as_array` reads. With ``ndim`` None it may have any number of dimensions.
 
     Raises
     ------
@@ -60,7 +60,7 @@ def real_array(
 
 
 def how_to_flatten(array: NDArray[Any], name: str) -> str:
-    """What to pass in place of an array with too many axes, or of a cutoff in place of the weights of ranks."""
+    """Return a hint for an array with too many axes, or for a cutoff that was passed as rank weights."""
     if array.ndim == 0 and name == "rank_weights":
         cutoff = int(array) if array.dtype.kind in "fiu" and 1 <= array < np.inf and array % 1 == 0 else 10
         return f": pass an array of weights, such as dcg_weights({cutoff}) for the DCG of the first {cutoff} ranks"
@@ -83,11 +83,11 @@ def within(array: FloatArray, name: str, lowest: float, highest: float, why: str
 
 
 def within_limits(array: FloatArray, name: str, offsets: IntArray | None = None) -> FloatArray:
-    """Return ``array`` if what is multiplied with it stays far from both ends of a double's range.
+    """Return ``array`` if products with it stay far from both ends of a double's range.
 
     The values of a query must all be 0, or the largest of their magnitudes must be from 2**-200 to 2**200. With
-    ``offsets`` they are those of its documents, the first axis; without, each entry of the first axis of several is a
-    query, and a single axis is one.
+    ``offsets`` the first axis holds documents. Without it each entry of the first axis is a query, and an array of one
+    axis is a single query.
     """
     if _magnitudes.each_within_limits(array.reshape(-1)):
         return array
@@ -107,13 +107,13 @@ def queries_within_limits(largest: FloatArray, name: str, remedy: str = "") -> N
     if wrong.any():
         first = int(np.argmax(wrong))
         raise ValueError(
-            f"{name} must be 0 or of magnitudes of which the largest is from 2**-200 to 2**200, about 6e-61 to 2e60, "
+            f"{name} must be 0 or have a largest magnitude from 2**-200 to 2**200, about 6e-61 to 2e60, "
             f"got {largest[first]:g}{f' in query {first}' if largest.size > 1 else ''}: {remedy or f'rescale {name}'}"
         )
 
 
 def whole_numbers(array: FloatArray, name: str) -> IntArray:
-    """Return ``array`` as integers if it holds nothing else, and none that a double does not tell from the next."""
+    """Return ``array`` as integers if it holds only integers that doubles represent exactly."""
     whole = (array == np.rint(array)) & (np.abs(array) <= LARGEST_EXACT_INTEGER)
     return each(whole, array, name, "be whole numbers up to 2**53").astype(np.int64)
 
@@ -140,8 +140,8 @@ def as_array(values: Any, name: str) -> NDArray[Any]:
     unmasked(values, name)
     if getattr(values, "requires_grad", False):
         raise TypeError(
-            f"{name} must not require a gradient: pass {name}.detach(), or call plrank_fast.torch for a loss that "
-            "autograd goes through"
+            f"{name} must not require a gradient: pass {name}.detach(), or use plrank_fast.torch, whose losses "
+            "autograd differentiates"
         )
     try:
         _check_array_interface(values, name)
@@ -150,21 +150,21 @@ def as_array(values: Any, name: str) -> NDArray[Any]:
     except (TypeError, ValueError, RuntimeError, OverflowError, BufferError) as error:
         kind = TypeError if isinstance(error, TypeError) else ValueError
         if type(error).__name__ == "TracerArrayConversionError":
-            message = f"{name} must not be traced by JAX: plrank_fast.jax has what goes through jit, grad and vmap"
+            message = f"{name} must not be traced by JAX: use plrank_fast.jax, which supports jit, grad and vmap"
         else:
             message = f"{name} cannot be read as an array: {error}{_remedy(values, name)}"
         raise kind(message) from error
 
 
 def unmasked(values: Any, name: str) -> Any:
-    """Return ``values`` unless it is a masked array, whose hidden values NumPy's functions hand out as the others."""
+    """Return ``values`` unless it is a masked array: NumPy's conversions would unmask its hidden values."""
     if isinstance(values, np.ma.MaskedArray):
         raise TypeError(f"{name} must not be a masked array: fill or drop the masked entries first")
     return values
 
 
 def _imported(values: Any, otherwise: NDArray[Any]) -> NDArray[Any]:
-    """Read what NumPy takes for a single object by the protocol that it has, DLPack's or Arrow's."""
+    """Read an object that NumPy cannot read through its DLPack or Arrow protocol."""
     if hasattr(values, "__dlpack__"):
         return np.from_dlpack(values)
     if hasattr(values, "__arrow_c_array__") or hasattr(values, "__arrow_c_stream__"):

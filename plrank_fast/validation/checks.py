@@ -1,4 +1,4 @@
-"""What all checks are made of: a condition that must hold, of a call as a whole or of each entry of an array."""
+"""Primitives of all checks: a condition on a call as a whole, or on each entry of an array."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 
 def shown(value: Any) -> str:
-    """Return what a message says of a value: neither all values of an array nor all digits of an endless integer."""
+    """Return a short text of a value for a message, without the entries of an array or thousands of digits."""
     if isinstance(value, int) and value.bit_length() > 64:
         return f"an integer of {value.bit_length()} bits"
     text = f"an array of shape {value.shape}" if isinstance(value, np.ndarray) and value.ndim else repr(value)
@@ -17,13 +17,13 @@ def shown(value: Any) -> str:
 
 
 def require(holds: Any, message: str, error: type[Exception] = ValueError) -> None:
-    """Raise ``error`` unless the condition holds; the message is made in either case, so it is to be a short one."""
+    """Raise ``error`` unless the condition holds; the message is formatted in either case, so keep it short."""
     if not holds:
         raise error(message)
 
 
 def each(holds: NDArray[np.bool_], array: NDArray[Any], name: str, must: str, why: str = "") -> NDArray[Any]:
-    """Return ``array`` if the condition holds for all of its entries; the message has the first that breaks it."""
+    """Return ``array`` if the condition holds for all of its entries; the message names the first violation."""
     if not holds.all():
         first = tuple(int(i) for i in np.argwhere(~holds)[0])
         at = first[0] if len(first) == 1 else first
@@ -32,18 +32,18 @@ def each(holds: NDArray[np.bool_], array: NDArray[Any], name: str, must: str, wh
 
 
 def of_type(holds: bool, name: str, expected: str, got: Any) -> None:
-    """Raise TypeError unless an argument is of the type expected, of which only the caller can tell."""
+    """Raise TypeError unless an argument is of the type expected, which the caller has found out."""
     require(holds, f"{name} must be {expected}, got {got}", TypeError)
 
 
 def given(value: Any, name: str, where: str) -> Any:
-    """Return an argument that must not be None: ``where`` says " for rewards", or ", or rewards"."""
+    """Return an argument that must not be None; ``where`` is such as " for rewards" or ", or rewards"."""
     require(value is not None, f"{name} must be given{where}, got None")
     return value
 
 
 def excluded(value: Any, name: str, other: str, why: str) -> None:
-    """Refuse an argument that is not None beside another one, which leaves no meaning to it."""
+    """Refuse an argument that is not None beside another one that makes it meaningless."""
     require(value is None, f"{name} must not be given with {other}, {why}")
 
 
@@ -54,18 +54,18 @@ def goes_with(value: Any, name: str, used: bool, setting: str) -> None:
 
 
 def only_one(arguments: dict[str, Any]) -> None:
-    """Refuse more than one of these arguments, by name, that is not None."""
+    """Refuse these arguments, by name, if more than one is not None."""
     present = [name for name, value in arguments.items() if value is not None]
     require(len(present) < 2, f"only one of {' and '.join(present)} may be given, got both")
 
 
 def groups_of(groups: Any, remedy: str) -> Any:
-    """Return what a library holds of its data set's groups, if it holds any."""
+    """Return the groups of a library's data set, which must exist."""
     known = groups is not None and np.size(groups) > 0
     require(known, f"the data set has no groups, and a ranking objective needs to know its queries: {remedy}")
     return groups
 
 
 def constant(differentiated: bool, name: str, must_not: str, remedy: str) -> None:
-    """Refuse an argument by which a library would differentiate, and find 0 in silence."""
+    """Refuse an argument that a library would differentiate by, with a silent result of 0."""
     require(not differentiated, f"{name} must not {must_not}: pass {remedy}", TypeError)

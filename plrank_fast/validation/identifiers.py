@@ -23,13 +23,13 @@ KINDS_OF_IDENTIFIERS: dict[str, tuple[type, ...]] = {
 def query_identifiers(qid: Any, name: str = "qid") -> NDArray[Any]:
     """Return a 1-dimensional array of integers, strings or bytes, one kind throughout and none missing.
 
-    Whole numbers in floating point become integers, as far as a double tells integers apart.
+    Whole numbers in floating point become integers, up to 2**53.
     """
     array = as_array(qid, name)
     if array.ndim != 1:
         hint = f": pass its one column, {name}[:, 0]" if array.ndim == 2 and array.shape[1] == 1 else ""
         raise ValueError(f"{name} must be 1-dimensional, got shape {array.shape}{hint}")
-    # NumPy makes strings of a list that holds strings and numbers: 1 and "1" would become one query
+    # NumPy makes strings of a list that holds strings and numbers: 1 and "1" would become one query.
     items = array.tolist() if array.dtype.kind == "O" else qid if isinstance(qid, (list, tuple)) else None
     if items is not None:
         _check_kinds(items, name)
@@ -51,7 +51,7 @@ def query_identifiers(qid: Any, name: str = "qid") -> NDArray[Any]:
 
 
 def _check_kinds(items: Sequence[Any], name: str) -> None:
-    """Refuse identifiers that are missing, of no kind that names a query, or of more than one."""
+    """Refuse identifiers that are missing, of a type that cannot name a query, or of more than one kind."""
     kind_of_type: dict[type, str | None] = {}
     for kind in set(map(type, items)):
         known = [label for label, types in KINDS_OF_IDENTIFIERS.items() if issubclass(kind, types)]
@@ -73,11 +73,11 @@ def _check_kinds(items: Sequence[Any], name: str) -> None:
 
 
 def names(given: Iterable[Any], name: str, number: int) -> list[str]:
-    """Return so many names of queries or documents as strings, from anything that holds them."""
+    """Return ``number`` names of queries or documents as strings, from any iterable."""
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise TypeError(f"{name} must be an iterable of names, got {shown(given)}")
     if not isinstance(given, (list, tuple)) and any(hasattr(given, each) for each in ARRAY_PROTOCOLS):
-        # the elements of a tensor are tensors, and a merge has made floats of a column's whole numbers
+        # The elements of a tensor are tensors, and a merge turns a column's integers into floats.
         given = query_identifiers(given, name).tolist()
     strings = [item.decode() if isinstance(item, bytes) else str(item) for item in given]
     if len(strings) != number:
@@ -96,7 +96,7 @@ def file_paths(given: Any, name: str) -> list[str]:
 
 
 def distinct_names(strings: Sequence[str], name: str, query: str | None = None) -> None:
-    """Check that no name stands twice, among the documents of ``query`` if there is one."""
+    """Check that no name occurs twice, among the documents of ``query`` if one is given."""
     if len(set(strings)) == len(strings):
         return
     twice = next(each for each in strings if strings.count(each) > 1)
@@ -105,7 +105,7 @@ def distinct_names(strings: Sequence[str], name: str, query: str | None = None) 
 
 
 def found(score: float | None, query: str, document: str) -> float:
-    """Return the score that a run has for a document, if it has one."""
+    """Return the score that a run has for a document, which must not be None."""
     if score is None:
         raise ValueError(
             f"run must have a score for each document (or pass missing=), got none for {document!r} of {query!r}"
@@ -114,7 +114,7 @@ def found(score: float | None, query: str, document: str) -> float:
 
 
 def distinct(queries: NDArray[Any], first: NDArray[Any], name: str) -> None:
-    """Check that no query is there twice; ``first`` says at which document each one begins."""
+    """Check that no query occurs twice; ``first`` is the index at which each one begins."""
     identifiers = queries.tolist()
     if len(set(identifiers)) == len(identifiers):
         return

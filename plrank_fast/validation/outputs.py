@@ -1,4 +1,4 @@
-"""Where results go, and whether doubles can hold them."""
+"""Output arrays, and whether doubles can hold the results."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def output(out: Any, shape: tuple[int, ...], name: str = "out") -> FloatArray | 
 
 
 def representable(result: FloatArray, names: str) -> FloatArray:
-    """Return ``result`` if none of it is beyond the largest double; ``names`` are the arguments to blame if it is."""
+    """Return ``result`` if it is finite; ``names`` are the arguments to name if it is not."""
     if not _magnitudes.all_finite(result):
         first = int(np.argmin(np.isfinite(result)))
         raise ValueError(f"{names} lead to a result beyond the largest double, about 1.8e308, at index {first}")
@@ -43,7 +43,7 @@ def held(missed: FloatArray, rtol: float) -> None:
 
 
 def deliver(result: FloatArray, out: FloatArray | None) -> FloatArray:
-    """Return ``result``, through ``out`` if the caller gave one; only a finished result is ever written."""
+    """Return ``result``, copied to ``out`` if the caller gave one, so that only finished results are written."""
     if out is None:
         return result
     np.copyto(out, result)
@@ -65,7 +65,7 @@ def output_pair(
 
 
 def broadcast_with_batch(shape: tuple[int, ...], batch_shape: tuple[int, ...], name: str) -> tuple[int, ...]:
-    """Return what the axes of an array before its last and those of a batch broadcast to."""
+    """Return the shape to which the axes of an array before its last and those of a batch broadcast."""
     try:
         return np.broadcast_shapes(shape, batch_shape)
     except ValueError:

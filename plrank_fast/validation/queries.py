@@ -1,4 +1,4 @@
-"""Where queries start, and what they weigh."""
+"""Offsets of queries, and weights of queries and ranks."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def query_offsets(offsets: ArrayLike | None, n_docs: int) -> IntArray:
 
 
 def longest_list(offsets: IntArray) -> int:
-    """Documents of the longest query; np.diff would take as long as a metric of a short list does."""
+    """Return the number of documents of the longest query; ``np.diff`` would take as long as a short list's metric."""
     return int(offsets[1] if offsets.size == 2 else (offsets[1:] - offsets[:-1]).max(initial=0))
 
 
 def list_lengths(sizes: ArrayLike, name: str) -> IntArray:
-    """Return numbers of documents, none negative and their sum a count."""
+    """Return the numbers of documents, none negative and at most 2**59 in sum."""
     if sizes is None:
         raise TypeError(
             f"{name} must be an array, got None: the data set has no groups, set them (its group or qid) first"
@@ -68,7 +68,7 @@ def weights_of_ranks(rank_weights: ArrayLike, offsets: IntArray, name: str = "ra
         raise ValueError(
             f"{name} must have shape (K,) or one row for each of the {n_queries} queries, got {array.shape}"
         )
-    if not 0 < array.shape[1] * n_queries <= offsets[-1]:  # more ranks than queries have documents in the mean
+    if not 0 < array.shape[1] * n_queries <= offsets[-1]:  # more ranks than the mean length of a query
         longest = longest_list(offsets)
         array = array if array.shape[1] <= longest else np.ascontiguousarray(array[:, :longest])
     if not _magnitudes.each_within_limits(array.reshape(-1)):
@@ -77,7 +77,7 @@ def weights_of_ranks(rank_weights: ArrayLike, offsets: IntArray, name: str = "ra
 
 
 def _largest_of_ranks(rows: FloatArray, offsets: IntArray) -> FloatArray:
-    """Largest number of each query, of the ranks that it has."""
+    """Return the largest number of each query among the ranks that it has."""
     used = np.minimum(offsets[1:] - offsets[:-1], rows.shape[1])
     up_to_rank = np.broadcast_to(np.maximum.accumulate(rows, axis=1), (used.size, rows.shape[1]))
     return np.where(used > 0, up_to_rank[np.arange(used.size), used - 1], 0.0)
@@ -90,7 +90,7 @@ def same_offsets(offsets: IntArray, name: str, expected: IntArray) -> None:
 
 
 def weights_of(values: ArrayLike, name: str, number: int, of: str) -> FloatArray:
-    """Return weights that are not negative, one for each of so many queries, or documents."""
+    """Return weights that are not negative, one for each of ``number`` queries or documents."""
     array = one_entry_each(real_array(values, name), name, number, of)
     return within_limits(within(array, name, 0.0, np.inf), name)
 
@@ -100,7 +100,7 @@ def weights_of_queries(
 ) -> FloatArray:
     """Return the weight of each query from those of its documents, which must be the same.
 
-    ``order`` brings the documents of each query together; without it they are.
+    ``order`` sorts the documents by query; without it they must be sorted.
     """
     of_rows = weights_of(weights, name, int(offsets[-1]), "documents")
     array = of_rows if order is None else of_rows[order]

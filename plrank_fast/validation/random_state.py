@@ -23,19 +23,19 @@ def check_random_state(rng: Any) -> RandomState:
 
 
 class DrawnKey(np.random.SeedSequence):
-    """A key that has been drawn: the source of several calls that are to have the same random streams."""
+    """A key that has been drawn, for several calls with the same random streams."""
 
     def __init__(self, rng: RandomState) -> None:
         super().__init__(0)
         self.key = stream_key(rng)
 
     def generate_state(self, n_words: int, dtype: Any = np.uint32) -> KeyArray:
-        """Return the key, as ``stream_key`` asks for it."""
+        """Return the key, for ``stream_key``."""
         return self.key
 
 
 def stream_key(rng: RandomState) -> KeyArray:
-    """Return the 128-bit key of one call's random streams; draws it from a generator, under its lock."""
+    """Return the 128-bit key of one call's random streams, drawn from a generator under its lock."""
     key = _key.stream_key(rng)
     if key is not None:
         return key
@@ -47,5 +47,5 @@ def stream_key(rng: RandomState) -> KeyArray:
 
 
 def seed_sequence(rng: Any) -> np.random.SeedSequence:
-    """Seeds of the draws that one call leaves to NumPy: made from ``stream_key``, with a check of ``rng``."""
+    """Check ``rng`` and return the seeds of the draws that a call leaves to NumPy, made from ``stream_key``."""
     return np.random.SeedSequence([int(word) for word in stream_key(check_random_state(rng))])

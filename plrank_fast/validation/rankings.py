@@ -20,18 +20,18 @@ from plrank_fast.validation.arrays import (
 from plrank_fast.validation.checks import each, require
 from plrank_fast.validation.queries import longest_list
 
-LARGEST_NOISE = 700.0  # whose exponential is a double; no generator draws a tenth of it
+LARGEST_NOISE = 700.0  # its exponential is a double; no generator draws a tenth of it
 LARGEST_LOG_WEIGHT = float(np.log(LARGEST_MAGNITUDE))
 
 
 def given_rankings(
     rankings: ArrayLike, offsets: IntArray, cutoff: int | None, batch: bool, prefixes: bool = False
 ) -> RankingArray:
-    """Return rankings made elsewhere as (n_queries, n_samples, length), every entry in use checked.
+    """Return rankings made elsewhere as (n_queries, n_samples, length), with every entry in use checked.
 
-    A ranking may be longer than the cutoff, and entries past the end of a short query are not looked at (they are -1
-    in the output of ``sample_rankings``); it must not be shorter than both the cutoff and the query. With cutoff None
-    all ranks are in use, however many there are. With ``prefixes`` a ranking may end early, and is -1 from there on.
+    A ranking must not be shorter than both the cutoff and the query. Ranks past the cutoff and entries past the end of
+    a short query are not checked (``sample_rankings`` fills these with -1). With cutoff None all ranks are in use. With
+    ``prefixes`` a ranking may end early, and is -1 from there on.
     """
     array = integer_array(rankings, "rankings")
     shape = array.shape
@@ -65,10 +65,10 @@ def given_rankings(
 def like_rankings(
     values: ArrayLike, name: str, shape: tuple[int, ...], batch: bool, may_be_small: bool = False
 ) -> FloatArray:
-    """Return numbers of rankings, or of their ranks, in this shape: given so, or without ``batch`` without queries.
+    """Return numbers of rankings, or of their ranks, in this shape; a single query may lack the first axis.
 
-    ``shape`` is (n_queries, n_rankings), or (n_queries, n_rankings, length) for ranks. The numbers are within the
-    limits of their magnitude, of which the lower one does not hold if they ``may_be_small``.
+    ``shape`` is (n_queries, n_rankings), or (n_queries, n_rankings, length) for ranks. The magnitudes are limited, from
+    below only unless they ``may_be_small``.
     """
     array = real_array(values, name, ndim=None)
     if array.shape != shape and not (shape[0] == 1 and array.shape == shape[1:]):
@@ -81,13 +81,13 @@ def like_rankings(
 
 
 def chances(array: FloatArray, name: str, lowest: float = SMALLEST_MAGNITUDE) -> FloatArray:
-    """Return probabilities of what has happened, from ``lowest`` to 1 but for rounding."""
+    """Return probabilities of observed events, from ``lowest`` to 1 but for rounding."""
     holds = (array >= lowest) & (array <= 1.0 + 1e-9)
     return each(holds, array, name, f"be above 0, {lowest:.2g} or more, and at most 1")
 
 
 def importance_weights(log_ratio: FloatArray, name: str) -> FloatArray:
-    """Return exp(log_ratio), the probability of each ranking over that which argument ``name`` gives it."""
+    """Return exp(log_ratio), the ratio of each ranking's probability to that under argument ``name``."""
     largest = log_ratio.max(initial=-np.inf)
     if largest > LARGEST_LOG_WEIGHT:
         raise ValueError(
@@ -104,9 +104,10 @@ def possible(log_prob: FloatArray, name: str) -> FloatArray:
 
 
 def reward_baseline(values: Any, shape: tuple[int, int], per_ranking: bool) -> FloatArray | None:
-    """Return what is taken off the rewards, to be broadcast to their shape; None is the mean of the other rankings.
+    """Return the baseline to subtract, which broadcasts to the shape of the rewards.
 
-    That is what True asks for; False is 0; else a number, one of each query or, with ``per_ranking``, of each ranking.
+    True returns None, which stands for the mean of the other rankings, and False 0. Otherwise ``values`` is one number,
+    or has one for each query or, with ``per_ranking``, for each ranking.
     """
     if isinstance(values, (bool, np.bool_)):
         return None if values else np.zeros((1, 1))
@@ -122,9 +123,9 @@ def reward_baseline(values: Any, shape: tuple[int, int], per_ranking: bool) -> F
 
 
 def rewards_of_block(values: Any, shape: tuple[int, int], batch: bool) -> FloatArray:
-    """Return what a caller's reward function gave for a block of rankings, (n_queries, n_rankings).
+    """Return the rewards that a caller's function gave to a block of rankings, (n_queries, n_rankings).
 
-    Those of a query may be small in one block and not in the next, so that the caller looks at their lower limit.
+    Those of a query may be small in one block and not in the next, so the caller checks their lower limit.
     """
     return like_rankings(values, "reward(rankings)", shape, batch, may_be_small=True)
 

@@ -11,8 +11,8 @@ from plrank_fast._core.runtime import magnitudes as _magnitudes
 from plrank_fast.validation.checks import shown
 
 LARGEST_FACTOR = 2.0**_magnitudes.LIMIT_EXPONENT
-LARGEST_COUNT = 2**59  # so many doubles can be addressed; the C interface has the same
-SMALLEST_TOLERANCE = 1e-10  # of exact expectations; the C interface has the same
+LARGEST_COUNT = 2**59  # as many doubles can be addressed; the C interface has the same limit
+SMALLEST_TOLERANCE = 1e-10  # of exact expectations; the C interface has the same limit
 
 
 def real(
@@ -71,7 +71,7 @@ def integer(value: Any, name: str, expected: str = "an integer") -> int:
     try:
         if not isinstance(value, (bool, np.bool_)):
             return int(value.__index__())
-    except (AttributeError, TypeError):  # an array has the method, and takes it for granted only if it holds one int
+    except (AttributeError, TypeError):  # an array has the method, which fails unless it holds a single int
         pass
     whole = isinstance(value, (float, np.floating)) and float(value).is_integer()
     raise TypeError(f"{name} must be {expected}, got {shown(value)}{f': pass {int(value)}' if whole else ''}")
@@ -102,12 +102,12 @@ def factor(value: Any, name: str) -> float:
 
 
 def relative_tolerance(value: Any, name: str = "rtol") -> float:
-    """Return a float that exact expectations can hold as a relative error: below, rounding has its say."""
+    """Return a tolerance that exact expectations can reach; below 1e-10 rounding errors dominate."""
     return real(value, name, at_least=SMALLEST_TOLERANCE, below=1.0)
 
 
 def flag(value: Any, name: str) -> bool:
-    """Return a bool; nothing else is taken for one."""
+    """Return a bool; other types are refused."""
     if not isinstance(value, (bool, np.bool_)):
         raise TypeError(f"{name} must be True or False, got {shown(value)}")
     return bool(value)

@@ -1,4 +1,4 @@
-"""What belongs to scores: arrays of their length or shape, and arguments that look exchanged."""
+"""Arguments that go with scores: arrays of their length or shape, and arguments that look exchanged."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from plrank_fast.validation.array_types import FloatArray, IntArray
 from plrank_fast.validation.arrays import real_array, within_limits
 from plrank_fast.validation.checks import excluded, require
 
-FEWEST_TO_JUDGE = 12  # numbers, before their looks say what they are
+FEWEST_TO_JUDGE = 12  # numbers from which their kind can be guessed
 LARGEST_GAIN_TO_JUDGE = 31.0  # of grades up to 5
 SECOND_DCG_WEIGHT = 1.0 / np.log2(3.0)
 ORDERED_AFTER_SCORES = ("relevance", "labels")
@@ -26,7 +26,7 @@ ORDER_OF_RESEARCH_CODE = (
 def same_length(array: FloatArray, name: str, scores: FloatArray, scores_first: bool = True) -> FloatArray:
     """Return ``array`` if it has one entry per document.
 
-    Warns where the two look exchanged, if the caller takes ``scores_first``.
+    With ``scores_first``, warn if the two look exchanged.
     """
     if array.shape != scores.shape:
         order = ""
@@ -43,16 +43,16 @@ def same_length(array: FloatArray, name: str, scores: FloatArray, scores_first: 
 def of_documents(
     values: ArrayLike, name: str, scores: FloatArray, offsets: IntArray, scores_first: bool = True
 ) -> FloatArray:
-    """Return numbers of documents that are multiplied, such as relevance: within the limits of their magnitude."""
+    """Return one number per document, such as relevance, of limited magnitude."""
     return within_limits(same_length(real_array(values, name), name, scores, scores_first), name, offsets)
 
 
 def _warn_if_exchanged(array: FloatArray, name: str, scores: FloatArray) -> None:
-    """Warn where scores and relevance or labels look as if they had been given in another library's order.
+    """Warn if scores and relevance or labels look as if they were passed in another library's order.
 
-    Scores that are few different whole numbers, beside relevance that is nearly nowhere the same, are grades beside
-    scores. Grades and gains of them are whole numbers, and scores of a model are not, so that one look at the first
-    entries ends this for most calls. Scores that are the rank weights of DCG, to the digit, are those.
+    Scores with few different values, all whole numbers, look like grades if nearly all values of relevance differ.
+    Grades and gains are whole numbers and scores of a model are not, so the first entries decide for most calls. Scores
+    that equal the rank weights of DCG look like these.
     """
     first = scores.item(0)
     if first == 1.0 and abs(scores.item(1) - SECOND_DCG_WEIGHT) < 1e-6:
@@ -73,10 +73,10 @@ def _warn_if_exchanged(array: FloatArray, name: str, scores: FloatArray) -> None
 
 
 def warn_if_gains(labels: FloatArray) -> None:
-    """Warn where grades, from which gains are to be made, look like gains 2**grade - 1 already.
+    """Warn if grades, which are to become gains, look like gains 2**grade - 1 already.
 
-    That is where many labels are above 0, none of them is 2, 4, 5 or another number without that form, and 1, 3 and 7
-    are all there. Scales up to 3 cannot be told from their gains, which are 0, 1 and 3.
+    They do if many are above 0, all of these have that form, and 1, 3 and 7 occur. Scales up to 3 cannot be told from
+    their gains, which are 0, 1 and 3.
     """
     if labels.max(initial=0.0) < 7.0:
         return
@@ -97,7 +97,7 @@ def warn(message: str) -> None:
 
 
 def shape_of_scores(shape: tuple[int, ...], offsets: Any, mask: Any) -> None:
-    """Check the shape of a network's scores, and that only one argument says where queries end: one that can."""
+    """Check the shape of a network's scores, and that only one argument, one that can, says where queries end."""
     expected = "(n_docs,), (n_docs, 1) or (n_queries, length)"
     require(len(shape) in (1, 2), f"scores must have shape {expected}, got {shape}")
     if mask is not None:

@@ -24,7 +24,7 @@ GRADES[OFFSETS[:-1]] = 4.0  # every query has the largest
 ARGUMENTS = {"scores": RNG.normal(size=22), "relevance": GRADES / 4.0, "rank_weights": plr.dcg_weights(5)}
 LONE = {"scores": ARGUMENTS["scores"][6:19], "relevance": GRADES[6:19] / 4.0, "rank_weights": plr.dcg_weights(5)}
 CALLS = {**public_calls.BATCHES, **public_calls.OTHERS}
-LIMITS = r"must be 0 or of magnitudes of which the largest is from 2\*\*-200 to 2\*\*200"
+LIMITS = r"must be 0 or have a largest magnitude from 2\*\*-200 to 2\*\*200"
 OF_LABELS = LIMITS + "|^labels must be from 0 to 200|scores and labels lead to a result beyond the largest double"
 # whose results are no power of the labels
 GRADED = {

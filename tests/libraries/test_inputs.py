@@ -219,7 +219,7 @@ def test_other_tensors():
 def test_traced_by_jax():
     """Mutant: the message of JAX alone, ten lines of which none says what to call."""
     jax = pytest.importorskip("jax")
-    with pytest.raises(TypeError, match=r"^scores must not be traced by JAX: plrank_fast.jax has what goes through"):
+    with pytest.raises(TypeError, match=r"^scores must not be traced by JAX: use plrank_fast.jax"):
         jax.jit(lambda scores: plr.dcg(scores, LABELS))(SCORES)
 
 
