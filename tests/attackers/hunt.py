@@ -21,6 +21,7 @@ import numpy as np
 
 from adversarial_problem import Problem, changed, random_problem
 from promises import ATTACKS, Ratios
+from promises_of_long_lists import FINEST_ALWAYS_HELD
 
 STARTS = 12  # random problems of a round, of which the worst is made worse
 STALE = 15  # changes in vain after which a climb ends
@@ -51,7 +52,10 @@ class Case:
             warnings.filterwarnings(
                 "ignore", message="scores look like grades|relevance looks like|labels look like|.*gains"
             )
-            ratios = ATTACKS[self.attack].measure(problem, finer=finer)
+            try:
+                ratios = ATTACKS[self.attack].measure(problem, finer=finer)
+            except ArithmeticError:  # a promise that cannot be held, as the call says: only where rounding decides
+                return {"refused": problem.rtol / FINEST_ALWAYS_HELD}
         if not finer and max(ratios.values(), default=0.0) > SUSPICIOUS:
             return self.measure(finer=True)
         return ratios

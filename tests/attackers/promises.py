@@ -21,6 +21,7 @@ from plrank_fast import fairness, reference
 from plrank_fast._core.gradients import exact as _exact
 from plrank_fast._core.gradients import stochastic_rank as _stochastic_rank
 from promises_of_logs import cost_of_sessions, logs, ranking_rows, rewards_of_rankings
+from promises_of_long_lists import cost_of_long_list, long_lists
 from promises_of_losses import cost_of_pairs, losses
 
 MOST_IN_SUBSETS = 10
@@ -239,6 +240,7 @@ ATTACKS = {
     "many ranks": Attack(many_ranks, 500, cost_of_nodes),
     "normal": Attack(normal_expectations, 400, cost_of_normal_adjoints),
     "alike": Attack(alike, 150, cost_of_nodes),
+    "long": Attack(long_lists, 2, cost_of_long_list),
     "probabilities": Attack(probabilities, 400, cost_of_transforms),
     "given": Attack(given_rankings, 100, cost_of_terms),
     "conditional": Attack(conditional, 150, cost_of_terms),

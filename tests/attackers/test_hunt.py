@@ -18,7 +18,7 @@ from plrank_fast.off_policy import OffPolicyEstimate
 from promises import ATTACKS
 
 OF_LABELS_AND_LOGS = ("losses", "logs", "rewards")
-OF_RANKINGS = tuple(name for name in ATTACKS if name not in OF_LABELS_AND_LOGS)
+OF_RANKINGS = tuple(name for name in ATTACKS if name not in (*OF_LABELS_AND_LOGS, "long"))
 TWINS = {1: reference.pl_rank_1, 2: reference.pl_rank_2, 3: reference.pl_rank_3}
 
 
@@ -151,6 +151,16 @@ class TestHunt:
         print(hunt.table())
         assert {worst.case.attack for worst in hunt.worst.values()} == set(attacks)
         assert not hunt.violations
+
+    def test_long_lists(self, monkeypatch, capsys):
+        """A few of them, then with an entry of the gradient that is wrong."""
+        for wrong in (False, True):
+            if wrong:
+                monkeypatch.setattr(plr, "pl_rank_exact", relatively_wrong(plr.pl_rank_exact, 1.5, 0))
+            hunt = Hunt(0, most_cost=1e5, attacks=["long"])
+            for _ in itertools.islice(hunt.round("long"), 3):
+                pass
+            assert bool(hunt.violations) == wrong
 
     @pytest.mark.parametrize(
         ("attack", "name", "factor"),
