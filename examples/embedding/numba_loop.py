@@ -15,7 +15,7 @@ STREAM_SIZE = embedding.constants()["PLRANK_STREAM_SIZE"]
 
 @njit
 def ascend(scores, relevance, rank_weights, key, steps, rate):
-    """Move ``scores`` uphill with one conditioned sample a step; return the first status that is not 0."""
+    """Move ``scores`` uphill, one conditional Monte Carlo sample a step; return the first status that is not 0."""
     n_items, cutoff = scores.size, rank_weights.size
     stream = np.empty(STREAM_SIZE, dtype=np.uint8)
     workspace = np.empty(pl_rank_cmc_workspace(n_items, cutoff, 1), dtype=np.uint8)
