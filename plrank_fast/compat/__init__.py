@@ -1,1 +1,1 @@
-"""Interfaces of other people's code, computed by this library."""
+"""Interfaces of other code, implemented with this library."""

@@ -1,4 +1,4 @@
-"""Functions of the published experiments of SIGIR 2022, by their names, arguments and shapes.
+"""Functions of the published experiments of SIGIR 2022, with their names, arguments and shapes.
 
 A training script of "Learning-to-Rank at the Speed of Sampling: Plackett-Luce Gradient Estimation With Minimal
 Computational Complexity" (Oosterhuis, SIGIR 2022) changes its imports and nothing else::
@@ -9,24 +9,24 @@ Computational Complexity" (Oosterhuis, SIGIR 2022) changes its imports and nothi
     from plrank_fast.compat import sigir22 as tfl    # algorithms.tensorflowloss
     from plrank_fast.compat import sigir22 as pl     # utils.plackettluce
 
-Gradients are those of ascent, float64. Numbers are the published ones, up to noise, except for what was wrong there:
+Gradients are directions of ascent in float64. Results equal the published ones up to noise, except for errors there:
 
 - ``gumbel_stochasticrank`` and ``normal_stochasticrank`` masked the placed documents where the others were meant, and
-  were biased by 4 to 64 %. These are unbiased.
+  were biased by 4 to 64 %. Here they are unbiased.
 - ``PL_rank_2`` clamped the remaining weight at 1e-8 of the total (an error of 1.1 at a gap of 25 between scores), and
   ``PL_rank_1`` and ``PL_rank_3`` gave NaN at gaps of 36 and 760. Here they are right at every gap. ``PL_rank_3`` needed
   full rankings without saying so; here the first K documents are enough.
 - ``lambdaloss`` sorted by ascending score and, with more documents than rank weights, left those past the cutoff in
-  the order of a partition; it overflowed to NaN at gaps above 709. This one takes the ranks of all documents by
+  the order of a partition; it overflowed to NaN at gaps above 709. Here the ranks are those of all documents by
   descending score.
 
 Every function takes a batch too: ``offsets=`` says where each query's documents start (``batch_ranges`` in the script),
 ``sampled_rankings`` have shape (n_queries, N, K) then, and one call per batch is faster still.
 
-Random numbers come from ``rng=`` as everywhere in the library. Without it they come from one generator that is derived
-from the global state of ``numpy.random`` when it is first needed: ``numpy.random.seed(0)`` at the start of a script
-makes it repeatable. `reseed` derives it anew. A forked child derives its own: from ``numpy.random`` if it has seeded
-that, and otherwise unlike its siblings.
+``rng=`` is the source of random numbers. Without it they come from one generator, which is derived from the global
+state of ``numpy.random`` when it is first needed: ``numpy.random.seed(0)`` at the start of a script makes it
+repeatable. `reseed` derives it anew. A forked child derives its own generator, which differs from those of its siblings
+unless it has seeded ``numpy.random``.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class _DerivedGenerator:
         self._at_fork: bytes | None = None
 
     def get(self) -> np.random.Generator:
-        """Return the generator, derived now if it has not been."""
+        """Return the generator, which is derived at the first call."""
         with self._lock:
             if self._generator is None:
                 unseeded = self._at_fork is not None and self._at_fork == self._global_state()
@@ -81,7 +81,7 @@ class _DerivedGenerator:
             self._generator = self._at_fork = None
 
     def forget_in_child(self) -> None:
-        """After a fork: siblings start from the same global state, which they may yet seed."""
+        """Note the global state after a fork, with which all siblings start and which they may still seed."""
         self._lock = threading.Lock()  # another thread of the parent may have held it
         self._generator, self._at_fork = None, self._global_state()
 
@@ -99,7 +99,7 @@ if hasattr(os, "register_at_fork"):
 def reseed() -> None:
     """Derive the generator of calls without ``rng`` anew from ``numpy.random``, when it is needed next.
 
-    For scripts that call ``numpy.random.seed`` more than once in a process.
+    Call it in scripts that call ``numpy.random.seed`` more than once in a process.
     """
     _derived.forget()
 
@@ -122,7 +122,7 @@ def _estimate(
     rng: RandomState,
     n_threads: int | None,
 ) -> FloatArray:
-    """Gradient of the estimator of the library called ``name``."""
+    """Estimate the gradient by the function ``name`` of the library."""
     scores, labels = _scores_and_labels(scores, labels, offsets)[:2]
     options: dict[str, Any] = {"offsets": offsets, "n_threads": n_threads}
     if sampled_rankings is not None:
@@ -156,9 +156,31 @@ def PL_rank_1(
     rng: RandomState = None,
     n_threads: int | None = None,
 ) -> FloatArray:
-    """PL-Rank-1, as ``plrank_fast.pl_rank_1``.
+    """Estimate the gradient of the expected metric with PL-Rank-1, by ``plrank_fast.pl_rank_1``.
 
-    Parameters are those of `PL_rank_3`.
+    Parameters
+    ----------
+    rank_weights : array_like, shape (K,)
+        Weight of each rank.
+    labels : array_like, shape (n_docs,)
+        Gain of each document: in the published script ``2**label - 1``.
+    scores : array_like, shape (n_docs,)
+        Log-weights.
+    n_samples : int, optional
+        Rankings to draw, N.
+    sampled_rankings : array_like of int, shape (N, K or more), optional
+        Rankings to use instead; (n_queries, N, K or more) with ``offsets``.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    rng : None, int, SeedSequence, BitGenerator or Generator
+        By default the generator derived from ``numpy.random``.
+    n_threads : int, optional
+        None: all available processors; the result does not depend on it.
+
+    Returns
+    -------
+    ndarray, shape (n_docs,), float64
+        Gradient of the expected metric: the direction of ascent.
     """
     return _estimate(
         "pl_rank_1", rank_weights, labels, scores, n_samples, sampled_rankings, offsets, rng, n_threads
@@ -176,9 +198,31 @@ def PL_rank_2(
     rng: RandomState = None,
     n_threads: int | None = None,
 ) -> FloatArray:
-    """PL-Rank-2, as ``plrank_fast.pl_rank_2``.
+    """Estimate the gradient of the expected metric with PL-Rank-2, by ``plrank_fast.pl_rank_2``.
 
-    Parameters are those of `PL_rank_3`.
+    Parameters
+    ----------
+    rank_weights : array_like, shape (K,)
+        Weight of each rank.
+    labels : array_like, shape (n_docs,)
+        Gain of each document: in the published script ``2**label - 1``.
+    scores : array_like, shape (n_docs,)
+        Log-weights.
+    n_samples : int, optional
+        Rankings to draw, N.
+    sampled_rankings : array_like of int, shape (N, K or more), optional
+        Rankings to use instead; (n_queries, N, K or more) with ``offsets``.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    rng : None, int, SeedSequence, BitGenerator or Generator
+        By default the generator derived from ``numpy.random``.
+    n_threads : int, optional
+        None: all available processors; the result does not depend on it.
+
+    Returns
+    -------
+    ndarray, shape (n_docs,), float64
+        Gradient of the expected metric: the direction of ascent.
     """
     return _estimate(
         "pl_rank_2", rank_weights, labels, scores, n_samples, sampled_rankings, offsets, rng, n_threads
@@ -196,7 +240,7 @@ def PL_rank_3(
     rng: RandomState = None,
     n_threads: int | None = None,
 ) -> FloatArray:
-    """PL-Rank-3, as ``plrank_fast.pl_rank_3``.
+    """Estimate the gradient of the expected metric with PL-Rank-3, by ``plrank_fast.pl_rank_3``.
 
     Parameters
     ----------
@@ -250,19 +294,31 @@ def policy_gradient(
     rng: RandomState = None,
     n_threads: int | None = None,
 ) -> Any:
-    """REINFORCE on whole rankings, as ``plrank_fast.policy_gradient``.
+    """Estimate the gradient with REINFORCE on whole rankings, by ``plrank_fast.policy_gradient``.
 
     Parameters
     ----------
+    rank_weights : array_like, shape (K,)
+        Weight of each rank.
+    labels : array_like, shape (n_docs,)
+        Gain of each document: in the published script ``2**label - 1``.
     scores : array_like, shape (n_docs,) or (n_docs, 1), or a TensorFlow tensor
         Log-weights.
-    rank_weights, labels, n_samples, sampled_rankings, offsets, rng, n_threads
-        As in `PL_rank_3`.
+    n_samples : int, optional
+        Rankings to draw, N.
+    sampled_rankings : array_like of int, shape (N, K or more), optional
+        Rankings to use instead; (n_queries, N, K or more) with ``offsets``.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    rng : None, int, SeedSequence, BitGenerator or Generator
+        By default the generator derived from ``numpy.random``.
+    n_threads : int, optional
+        None: all available processors; the result does not depend on it.
 
     Returns
     -------
     ndarray, shape (n_docs,), float64
-        Direction of ascent. If ``scores`` is a TensorFlow tensor, a scalar loss with minus this as its gradient, as the
+        Direction of ascent. If ``scores`` is a TensorFlow tensor, a scalar loss whose gradient is minus this, which the
         published function returns; its value has no meaning.
     """
     return _loss_or_gradient(
@@ -281,9 +337,31 @@ def placement_policy_gradient(
     rng: RandomState = None,
     n_threads: int | None = None,
 ) -> Any:
-    """REINFORCE on placements, as ``plrank_fast.placement_policy_gradient``.
+    """Estimate the gradient with REINFORCE on placements, by ``plrank_fast.placement_policy_gradient``.
 
-    Parameters and return value are those of `policy_gradient`.
+    Parameters
+    ----------
+    rank_weights : array_like, shape (K,)
+        Weight of each rank.
+    labels : array_like, shape (n_docs,)
+        Gain of each document: in the published script ``2**label - 1``.
+    scores : array_like, shape (n_docs,) or (n_docs, 1), or a TensorFlow tensor
+        Log-weights.
+    n_samples : int, optional
+        Rankings to draw, N.
+    sampled_rankings : array_like of int, shape (N, K or more), optional
+        Rankings to use instead; (n_queries, N, K or more) with ``offsets``.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    rng : None, int, SeedSequence, BitGenerator or Generator
+        By default the generator derived from ``numpy.random``.
+    n_threads : int, optional
+        None: all available processors; the result does not depend on it.
+
+    Returns
+    -------
+    ndarray, shape (n_docs,), float64
+        Direction of ascent. If ``scores`` is a TensorFlow tensor, a scalar loss whose gradient is minus this.
     """
     return _loss_or_gradient(
         "placement_policy_gradient", rank_weights, labels, scores, n_samples, sampled_rankings, offsets, rng, n_threads
@@ -315,16 +393,30 @@ def gumbel_stochasticrank(
     rng: RandomState = None,
     n_threads: int | None = None,
 ) -> FloatArray:
-    """StochasticRank with Gumbel noise, as ``plrank_fast.stochastic_rank``, unbiased as the published one is not.
+    """Estimate the gradient with StochasticRank under Gumbel noise, by ``plrank_fast.stochastic_rank``.
+
+    Unlike the published estimator it is unbiased.
 
     Parameters
     ----------
-    sampled_values : array_like, shape (N, n_docs), optional
-        Scores with noise, to be used instead of drawing; of a single query.
+    rank_weights : array_like, shape (K,)
+        Weight of each rank.
+    labels : array_like, shape (n_docs,)
+        Gain of each document: in the published script ``2**label - 1``.
+    scores : array_like, shape (n_docs,)
+        Log-weights.
+    n_samples : int, optional
+        Rankings to draw, N.
     sampled_rankings, sampled_inv_rankings
         Not needed: they follow from ``sampled_values``, without which they must not be given.
-    rank_weights, labels, scores, n_samples, offsets, rng, n_threads
-        As in `PL_rank_3`.
+    sampled_values : array_like, shape (N, n_docs), optional
+        Scores with noise of a single query, to use instead of drawing.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    rng : None, int, SeedSequence, BitGenerator or Generator
+        By default the generator derived from ``numpy.random``.
+    n_threads : int, optional
+        None: all available processors; the result does not depend on it.
 
     Returns
     -------
@@ -354,9 +446,35 @@ def normal_stochasticrank(
     rng: RandomState = None,
     n_threads: int | None = None,
 ) -> FloatArray:
-    """StochasticRank with normal noise, as ``plrank_fast.stochastic_rank``, unbiased as the published one is not.
+    """Estimate the gradient with StochasticRank under normal noise, by ``plrank_fast.stochastic_rank``.
 
-    Parameters and return value are those of `gumbel_stochasticrank`.
+    Unlike the published estimator it is unbiased.
+
+    Parameters
+    ----------
+    rank_weights : array_like, shape (K,)
+        Weight of each rank.
+    labels : array_like, shape (n_docs,)
+        Gain of each document: in the published script ``2**label - 1``.
+    scores : array_like, shape (n_docs,)
+        Log-weights.
+    n_samples : int, optional
+        Rankings to draw, N.
+    sampled_rankings, sampled_inv_rankings
+        Not needed: they follow from ``sampled_values``, without which they must not be given.
+    sampled_values : array_like, shape (N, n_docs), optional
+        Scores with noise of a single query, to use instead of drawing.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    rng : None, int, SeedSequence, BitGenerator or Generator
+        By default the generator derived from ``numpy.random``.
+    n_threads : int, optional
+        None: all available processors; the result does not depend on it.
+
+    Returns
+    -------
+    ndarray, shape (n_docs,), float64
+        Gradient of the expected metric: the direction of ascent.
     """
     return _stochasticrank(
         "normal", rank_weights, labels, scores, n_samples, sampled_rankings, sampled_values, offsets, rng, n_threads
@@ -406,26 +524,29 @@ def lambdaloss(
     offsets: ArrayLike | None = None,
     rng: RandomState = None,
 ) -> FloatArray:
-    """LambdaLoss of the published experiments: pairs weighted by the distance of their ranks.
+    r"""Compute the gradient of the published LambdaLoss, which weights pairs by the distance of their ranks.
 
-    ::
-
-        - sum_{i, j: y_i > y_j} (theta_m - theta_{m + 1}) (y_i - y_j) log2(1 + exp(f_j - f_i)),   m = |rank_i - rank_j|
-
-    with ranks by descending score, of equal scores the lower index first, and the weights held fixed.
-    ``plrank_fast.losses.lambda_loss`` is another one: NDCG-Loss2++ of the LambdaLoss paper.
+    ``plrank_fast.losses.lambda_loss`` is another loss: NDCG-Loss2++ of the LambdaLoss paper.
 
     Parameters
     ----------
-    rank_weights, labels, scores, offsets, rng
-        As in `PL_rank_3`.
+    rank_weights : array_like, shape (K,)
+        Weight of each rank.
+    labels : array_like, shape (n_docs,)
+        Gain of each document: in the published script ``2**label - 1``.
+    scores : array_like, shape (n_docs,)
+        Log-weights.
     n_samples : int, optional
-        The code of 2021 takes the mean over so many draws of Gumbel noise, which is added to the scores.
+        Draws of Gumbel noise to add to the scores; the result is the mean over them, as in the code of 2021.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    rng : None, int, SeedSequence, BitGenerator or Generator
+        By default the generator derived from ``numpy.random``.
 
     Returns
     -------
     ndarray, shape (n_docs,), float64
-        Gradient of the above: the direction of ascent.
+        Gradient of minus the loss: the direction of ascent.
 
     Raises
     ------
@@ -434,7 +555,12 @@ def lambdaloss(
 
     Notes
     -----
-    O(N D log D + N D K), in NumPy: pairs further apart than K have no weight.
+    With m = abs(r_i - r_j), the result is the gradient of
+
+    .. math:: -\sum_{i, j: y_i > y_j} (\theta_m - \theta_{m + 1}) (y_i - y_j) \log_2\left(1 + e^{f_j - f_i}\right)
+
+    Ranks r are by descending score, of equal scores the lower index first, and the weights are held fixed. NumPy takes
+    O(N D log D + N D K), as pairs further apart than K have no weight.
 
     Examples
     --------
@@ -480,7 +606,7 @@ def gumbel_sample_rankings(
     *,
     rng: RandomState = None,
 ) -> tuple[Rankings, Rankings | None, FloatArray | None, FloatArray | None, FloatArray | None]:
-    """Rankings from the Plackett-Luce distribution of ``log_scores``, as ``plrank_fast.sample_rankings``.
+    """Draw rankings from the Plackett-Luce distribution of ``log_scores``, by ``plrank_fast.sample_rankings``.
 
     Parameters
     ----------
@@ -491,9 +617,9 @@ def gumbel_sample_rankings(
     cutoff : int, optional
         Ranks, K; all with None or 0.
     inverted, doc_prob, prob_per_rank, return_gumbel : bool
-        Which of the results below are wanted; ``prob_per_rank`` only together with ``doc_prob``.
+        Whether to return these results; ``prob_per_rank`` only together with ``doc_prob``.
     return_full_rankings : bool
-        Rankings of all documents, the order past the cutoff being drawn too.
+        Whether to draw rankings of all documents, past the cutoff too.
     rng : None, int, SeedSequence, BitGenerator or Generator
         By default the generator derived from ``numpy.random``.
 
@@ -503,11 +629,11 @@ def gumbel_sample_rankings(
     inverted_rankings : ndarray of int64, shape (N, n_docs), or None
         Rank of each document, from 0; the cutoff for those past it.
     probabilities : ndarray, shape (N, min(K, n_docs)), or None
-        Of each placed document among those left over.
+        Probability of each placed document among those left over.
     probabilities_per_rank : ndarray, shape (min(K, n_docs), n_docs), or None
-        Of each document to be placed next, mean over the rankings.
+        Probability of each document to be placed next, mean over the rankings.
     gumbel_scores : ndarray, shape (N, n_docs), or None
-        Scores with the noise that the rankings follow; drawn by NumPy, which takes longer.
+        Scores with noise, whose order the rankings are; NumPy draws it, which takes longer.
     """
     _check_flags(
         inverted=inverted, doc_prob=doc_prob, prob_per_rank=prob_per_rank, return_gumbel=return_gumbel,
@@ -537,14 +663,28 @@ def normal_sample_rankings(
     *,
     rng: RandomState = None,
 ) -> tuple[Rankings, Rankings | None, FloatArray | None]:
-    """Rankings by scores with standard normal noise, drawn by NumPy.
+    """Draw rankings by scores with standard normal noise, in NumPy.
 
-    Parameters are those of `gumbel_sample_rankings`.
+    Parameters
+    ----------
+    log_scores : array_like, shape (n_docs,)
+        Log-weights.
+    n_samples : int
+        Rankings to draw, N.
+    cutoff : int, optional
+        Ranks, K; all with None or 0.
+    inverted, return_gumbel : bool
+        Whether to return inverted rankings, and scores with noise.
+    return_full_rankings : bool
+        Whether to draw rankings of all documents, past the cutoff too.
+    rng : None, int, SeedSequence, BitGenerator or Generator
+        By default the generator derived from ``numpy.random``.
 
     Returns
     -------
-    rankings, inverted_rankings
-        As returned by `gumbel_sample_rankings`.
+    rankings : ndarray of int64, shape (N, min(K, n_docs)), or (N, n_docs) with ``return_full_rankings``
+    inverted_rankings : ndarray of int64, shape (N, n_docs), or None
+        Rank of each document, from 0; the cutoff for those past it.
     normal_scores : ndarray, shape (N, n_docs), or None
         Scores with noise, with ``return_gumbel``.
     """
@@ -564,14 +704,25 @@ def sample_rankings(
     *,
     rng: RandomState = None,
 ) -> tuple[Any, ...]:
-    """Rankings from the Plackett-Luce distribution, with inverse and probabilities.
+    """Draw rankings from the Plackett-Luce distribution, with their inverse and probabilities.
 
-    Parameters are those of `gumbel_sample_rankings`.
+    Parameters
+    ----------
+    log_scores : array_like, shape (n_docs,)
+        Log-weights.
+    n_samples : int
+        Rankings to draw, N.
+    cutoff : int, optional
+        Ranks, K; all with None or 0.
+    prob_per_rank : bool
+        Whether to return the probabilities per rank too.
+    rng : None, int, SeedSequence, BitGenerator or Generator
+        By default the generator derived from ``numpy.random``.
 
     Returns
     -------
     rankings, inverted_rankings, probabilities
-        As returned by `gumbel_sample_rankings`, and ``probabilities_per_rank`` with ``prob_per_rank``.
+        The first three results of `gumbel_sample_rankings`, and ``probabilities_per_rank`` with ``prob_per_rank``.
     """
     _check_flags(prob_per_rank=prob_per_rank)
     every, inverse, chances, per_rank, _ = gumbel_sample_rankings(

@@ -1,4 +1,4 @@
-"""Generated ranking data with the shapes of the public benchmark sets, for when the real files are not at hand.
+"""Generated ranking data with the shapes of the public benchmark sets, for use without the real files.
 
 Every document has a few latent factors. Its relevance is a sum of conjunctions - so much if this factor is above a
 threshold and that one below another - and, to a lesser part, linear in the factors, shifted per query (some queries
@@ -86,13 +86,13 @@ def generate(
     Parameters
     ----------
     profile : {"yahoo", "mslr", "istella"}
-        Whose shape to take.
+        Public set whose shape to take.
     n_queries : int, optional
         Number of queries, by default that of the profile's training part.
     seed : int
         Equal arguments give equal data.
     split : {"train", "vali", "test"}
-        Which part.
+        Part of the data set.
     n_features : int, optional
         Number of feature columns, by default that of the profile.
 
@@ -137,7 +137,7 @@ def generate(
 
 
 class _GroundTruth:
-    """What is common to the splits: which features tell what, and how factors make relevance."""
+    """The relation between factors, features and relevance, which all splits share."""
 
     def __init__(self, rng: np.random.Generator, n_features: int, shape: Profile) -> None:
         self.shape = shape
@@ -147,7 +147,7 @@ class _GroundTruth:
         self.shift = rng.uniform(0.0, SKEW, n_features).astype(np.float32)
         self.linear = rng.normal(size=N_FACTORS)
         self.linear /= np.linalg.norm(self.linear)
-        # two different factors each
+        # Each conjunction has two different factors.
         self.pairs = rng.permuted(np.tile(np.arange(N_FACTORS), (N_CONJUNCTIONS, 1)), axis=1)[:, :2]
         self.bounds = rng.uniform(-0.5, 0.8, (N_CONJUNCTIONS, 2))
         self.sides = rng.choice([-1.0, 1.0], (N_CONJUNCTIONS, 2))
@@ -161,7 +161,7 @@ class _GroundTruth:
     def draw(
         self, rng: np.random.Generator, lengths: npt.NDArray[np.int64], out: npt.NDArray[np.float32]
     ) -> npt.NDArray[np.int64]:
-        """Draw the documents of a few queries: features into ``out``, labels returned."""
+        """Draw the documents of a few queries: write features into ``out`` and return labels."""
         factors = rng.standard_normal((len(out), N_FACTORS), dtype=np.float32)
         rng.standard_normal(out=out, dtype=np.float32)
         out *= self.noise
@@ -178,7 +178,7 @@ class _GroundTruth:
         self, rng: np.random.Generator, lengths: npt.NDArray[np.int64], factors: npt.NDArray[np.float32]
     ) -> npt.NDArray[np.float64]:
         share = self.shape.interactions
-        # einsum and not a matrix product: BLAS may give other bits on another number of threads
+        # einsum replaces a matrix product, as the bits of BLAS may depend on the number of threads.
         relevance: npt.NDArray[np.float64] = np.sqrt(1 - share) * np.einsum("df,f->d", factors, self.linear)
         relevance += np.sqrt(share) * (self._conjunctions(factors) - self.centre) / self.scale
         relevance += 0.5 * np.repeat(rng.normal(size=len(lengths)), lengths)
@@ -186,7 +186,7 @@ class _GroundTruth:
         return relevance
 
     def _conjunctions(self, factors: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
-        """Sum of what the conjunctions that are true of a document are worth."""
+        """Sum of the values of the conjunctions that hold for a document."""
         total = np.zeros(len(factors))
         for (i, j), bounds, sides, worth in zip(self.pairs, self.bounds, self.sides, self.worth, strict=True):
             first, second = (sides[k] * (factors[:, f] - bounds[k]) > 0 for k, f in enumerate((i, j)))
@@ -195,7 +195,7 @@ class _GroundTruth:
 
 
 def list_lengths(rng: np.random.Generator, shape: Profile, n_queries: int) -> npt.NDArray[np.int64]:
-    """Log-normal, rounded, and cut at the maximum, which a few lists of a full set have; the mean is as published."""
+    """Draw list lengths: log-normal, rounded, and cut at the maximum, with the published mean."""
     centre = _centre_of_lengths(shape.mean_length, shape.max_length, shape.length_spread)
     lengths = np.exp(centre + shape.length_spread * rng.standard_normal(n_queries))
     return np.rint(np.clip(lengths, 1, shape.max_length)).astype(np.int64)
@@ -203,7 +203,7 @@ def list_lengths(rng: np.random.Generator, shape: Profile, n_queries: int) -> np
 
 @cache
 def _centre_of_lengths(mean: float, longest: int, spread: float) -> float:
-    """Centre of the logarithms for which the mean is right after the cut, by bisection."""
+    """Find the centre of the logarithms for which the mean is right after the cut, by bisection."""
     normal = NormalDist()
     scores = spread * np.array([normal.inv_cdf((i + 0.5) / 4000) for i in range(4000)])
     low, high = 0.0, 2 * float(np.log(longest))

@@ -1,9 +1,9 @@
 """LETOR files: ``label qid:N index:value index:value ... # comment``, one document per line.
 
-scikit-learn parses the numbers. What it accepts without complaint is caught here on the way, line by line and at the
-speed of `bytes.translate`: a missing, huge or negative qid, a query that returns later, a signed feature index,
-``nan``, ``1_0``, NUL, a carriage return that ends no line, other encodings. Rows, queries and columns are counted here
-from the text alone and compared with what the parser gives.
+scikit-learn parses the numbers. This module refuses invalid text that its parser accepts, line by line and at the speed
+of `bytes.translate`: a missing, huge or negative qid, a query that returns later, a signed feature index, ``nan``,
+``1_0``, NUL, a carriage return within a line, other encodings. It also counts rows, queries and columns from the text
+alone and compares them with the parser's result.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ def load_letor(
     dtype : float32 or float64
         Type of the features.
     zero_based : bool
-        Whether the first feature has index 0, as in files of scikit-learn's ``dump_svmlight_file``, and not 1. A file
-        cannot always tell: one that leaves out values of 0 may start at 0 and have no index 0 in it.
+        Whether the first feature has index 0, as in files of scikit-learn's ``dump_svmlight_file``, and not 1. It
+        cannot be inferred: a file that leaves out values of 0 may start at 0 and contain no index 0.
     string_qids : bool
         Whether any text may be a qid and is kept as it is written (``qid:07`` is not ``qid:7``). By default a qid is a
         whole number.
@@ -70,14 +70,14 @@ def load_letor(
         True keeps the parsed data in a binary file beside the first text, a path in that folder (made if it is not
         there). The next call with the same files and options maps it into memory in place of parsing: features are
         then read from the disk as they are used, and can be changed without changing the file. A text that has
-        changed (size and time, or contents) is parsed anew, and so is one whose cache is damaged, with a warning;
-        where it cannot be written there is a warning and no cache. Caches are never deleted: files that end in
-        ``.letor-cache`` can be, at any time.
+        changed (size and time, or contents) is parsed anew, and so is one whose cache is damaged, with a warning. If
+        the cache cannot be written, there is a warning. Caches are never deleted; you may delete files that end in
+        ``.letor-cache`` at any time.
 
     Returns
     -------
     RankingData
-        Features dense; index 1 of the file (0 with ``zero_based``) is column 0.
+        The data with dense features; index 1 of the file (0 with ``zero_based``) is column 0.
 
     Raises
     ------
@@ -129,7 +129,7 @@ def load_letor(
 def _read(
     paths: Sequence[str], n_features: int | None, dtype: np.dtype[Any], zero_based: bool, string_qids: bool
 ) -> RankingData:
-    """Parse files and put them after one another."""
+    """Parse files and concatenate them."""
     parts = []
     owner: dict[int | str, str] = {}
     for path in paths:
@@ -162,7 +162,7 @@ def _read(
 
 
 def _require_memory(files: Sequence[_CheckedLines], rows: int, columns: int, dtype: np.dtype[Any]) -> None:
-    """Raise MemoryError before a matrix is begun that does not fit, naming what made it so wide."""
+    """Raise MemoryError if the matrix does not fit, before it is begun, and name the cause of its width."""
     widest = max(files, key=lambda lines: lines.columns)
     if widest.columns == columns:
         cause = f"{widest.path}, line {widest.widest_line}: feature {widest.widest_index} means a matrix that"
@@ -175,7 +175,7 @@ def _require_memory(files: Sequence[_CheckedLines], rows: int, columns: int, dty
 def _parse(
     path: str, n_features: int | None, dtype: np.dtype[Any], zero_based: bool, string_qids: bool
 ) -> tuple[Any, npt.NDArray[Any], _CheckedLines]:
-    """Parse one file into a sparse matrix, labels, and what was counted on the way."""
+    """Parse one file into a sparse matrix, labels, and the lines with their counts."""
     datasets = import_extra("sklearn.datasets", "train")
     with _open(path) as file:
         lines = _CheckedLines(file, path, n_features, zero_based, string_qids)
@@ -206,7 +206,7 @@ def _parse(
 
 
 class LetorError(ValueError):
-    """What is wrong with which line of which file."""
+    """Error that names a file, a line of it, and what is wrong with it."""
 
     def __init__(self, filename: str, line_number: int, what: str) -> None:
         super().__init__(f"{filename}, line {line_number}: {what}")
@@ -214,7 +214,7 @@ class LetorError(ValueError):
 
 
 class _CheckedLines(io.BufferedIOBase):
-    """The lines of a file, each checked before anyone else sees it, and counted."""
+    """The lines of a file, each checked and counted before the parser gets it."""
 
     def __init__(self, file: BinaryIO, path: str, n_features: int | None, zero_based: bool, string_qids: bool) -> None:
         self.path = path
@@ -309,11 +309,11 @@ class _CheckedLines(io.BufferedIOBase):
         self.query_starts.append(len(self.line_of_row))
 
     def _check_indices(self, features: bytes) -> None:
-        # The parser refuses points, exponents and minus signs in an index; a plus sign it would take.
+        # The parser refuses points, exponents and minus signs in an index, but accepts a plus sign.
         if features.startswith(b"+") or b" +" in features or b"\t+" in features:
             signed = next(feature for feature in features.split() if feature.startswith(b"+"))
             raise self.error(f"feature index must be a whole number without a sign, got {_shown(signed)}")
-        # Indices ascend (the parser sees to it), so the last is the largest.
+        # Indices ascend, which the parser checks, so the last is the largest.
         feature = features.rsplit(None, 1)[-1]
         digits, colon, _ = feature.partition(b":")
         if not (digits.isdigit() and colon):

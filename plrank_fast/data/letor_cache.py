@@ -1,14 +1,14 @@
 """Binary copies of parsed LETOR text, from which features are mapped into memory.
 
-One file holds what one call of `load_letor` gave: a line that names the format, the length and checksum of a header,
-the header (JSON: options, texts, and of each array its type, shape, place and checksum), and the arrays as they stand
-in memory. Nothing in it is executed or unpickled.
+One file holds the result of one call of `load_letor`: a line that names the format, the length and checksum of a
+header, the header (JSON: options, texts, and of each array its type, shape, place and checksum), and the bytes of the
+arrays. Nothing in it is executed or unpickled.
 
-A copy is used only if it can be shown to be whole and of the present text:
+A copy is used only if two checks show that it is whole and belongs to the present text:
 
-- Every byte of it is checked (CRC-32) when it is opened: about a tenth of a second for 130 MB.
-- Of each text its size, times of change and a hash of blocks spread over it must be the same. Where only the times
-  differ (the files were copied or touched), a hash of the whole text decides.
+- The CRC-32 of all of its bytes, when it is opened, which takes about a tenth of a second for 130 MB.
+- Size, times of change and a hash of blocks spread over each text. If only the times differ (the files were copied or
+  touched), a hash of the whole text decides.
 
 Copies are written to a temporary file and then renamed, so that no reader ever sees half of one.
 """
@@ -43,7 +43,7 @@ SUFFIX = ".letor-cache"
 ALIGNMENT = 64
 ARRAYS = ("features", "labels", "offsets", "query_ids")
 BLOCK_BYTES = 2**14
-# Python knows the flag by name since 3.13; elsewhere than on Linux none is needed, or none known.
+# Python knows the flag by name since 3.13. Other systems need none, or have none.
 NO_RESERVE = 0
 if sys.platform == "linux":
     NO_RESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000 if platform.machine() in ("x86_64", "aarch64") else 0)
@@ -60,7 +60,7 @@ def cached(
     paths : sequence of str
         Regular files.
     options : mapping
-        Whatever else the result depends on, as JSON; ``dtype`` of the features and ``string_qids`` among it.
+        Everything else that the result depends on, as JSON, such as ``dtype`` of the features and ``string_qids``.
     folder : path-like, optional
         Where caches are kept; beside the first text by default.
     parse : callable
@@ -69,7 +69,7 @@ def cached(
     Returns
     -------
     RankingData
-        With features mapped copy-on-write if they come from the cache: changing them changes no file.
+        The data, with features mapped copy-on-write if they come from the cache: changing them changes no file.
 
     Warns
     -----
@@ -109,16 +109,16 @@ def cached(
 
 
 class StaleCacheError(Exception):
-    """The cache is whole, but of another text or another format."""
+    """The cache is whole, but belongs to another text or has another format."""
 
 
 def _opened(cache: Path, paths: Sequence[str], key: Mapping[str, Any]) -> RankingData:
-    """Read a cache that is whole and of the present texts.
+    """Read a cache that is whole and belongs to the present texts.
 
     Raises
     ------
     StaleCacheError
-        If it is of others.
+        If it belongs to others.
     ValueError, KeyError, TypeError, struct.error
         If it is damaged.
     OSError
@@ -154,8 +154,8 @@ def _opened(cache: Path, paths: Sequence[str], key: Mapping[str, Any]) -> Rankin
 def _memory_of(handle: int) -> mmap.mmap:
     """Map a file copy-on-write, whatever its size.
 
-    Linux sets aside memory for every page that could be written to, and refuses what is larger than the machine's,
-    unless it is told that it need not.
+    Without NO_RESERVE Linux reserves memory for every page that could be written to, and refuses files larger than the
+    machine's memory.
     """
     if not NO_RESERVE:
         return mmap.mmap(handle, 0, access=mmap.ACCESS_COPY)
@@ -175,7 +175,7 @@ def _mapped(memory: mmap.mmap, name: str, described: Mapping[str, Any]) -> npt.N
 
 
 def _check_types(arrays: Mapping[str, npt.NDArray[Any]], options: Mapping[str, Any]) -> None:
-    """Raise TypeError unless the arrays have the types that parsing gives; the checksums vouch for bytes alone."""
+    """Raise TypeError unless the arrays have the types that parsing gives; checksums do not cover types."""
     number, whole = np.dtype(np.float64), np.dtype(np.int64)
     expected = {"features": np.dtype(options["dtype"]), "labels": number, "offsets": whole, "query_ids": whole}
     for name, dtype in expected.items():
@@ -193,7 +193,7 @@ def _write(cache: Path, data: RankingData, header: Mapping[str, Any], mode: int)
         name: {"dtype": array.dtype.str, "shape": array.shape, "checksum": zlib.crc32(bytes_of[name])}
         for name, array in arrays.items()
     }
-    # Places are relative to the end of a header whose length depends on them: leave room for any.
+    # The length of the header depends on the places of the arrays, so leave room for any.
     room = len(json.dumps({**header, "arrays": described})) + 64 * len(ARRAYS)
     start = -(-(len(MAGIC) + PREFIX.size + room) // ALIGNMENT) * ALIGNMENT
     for name in ARRAYS:

@@ -15,19 +15,19 @@ def normalize_queries(data: RankingData) -> RankingData:
     """Map every feature of every query onto [0, 1]: ``(x - min) / (max - min)`` over the query's documents.
 
     A feature that is constant within a query says nothing about its ranking and becomes 0. Empty queries are allowed.
-    O(n_docs * n_features) time; one new feature matrix.
+    The time is O(n_docs * n_features), and the memory that of one new feature matrix.
 
     Parameters
     ----------
     data : RankingData
-        Not changed.
+        The data, which are not changed.
 
     Returns
     -------
     RankingData
-        The same with new features, of the same dtype.
+        The data with new features, of the same dtype.
     """
-    # The middle of a float64 range wider than float64 itself would overflow; halves never do.
+    # The width of a range of doubles may overflow; halves do not.
     normalized = np.empty_like(data.features, order="C")
     filled = np.flatnonzero(data.list_lengths)  # reduceat would give an empty query its successor's first row
     starts, lengths = data.offsets[filled], data.list_lengths[filled]

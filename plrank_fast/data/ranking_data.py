@@ -26,7 +26,7 @@ class RankingData:
     query_ids : ndarray of int64 or str, shape (n_queries,)
         Query identifiers of the source; `qids` repeats them for each document.
     name : str
-        Where the data come from, for messages and reports.
+        Source of the data, for messages and reports.
 
     Raises
     ------
