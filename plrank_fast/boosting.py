@@ -1,17 +1,17 @@
 """A ranking objective for boosted trees: the gradient to descend and a positive curvature.
 
-A library of boosted trees minimises. Each round it asks, at the present scores, for two numbers per document, sums them
-over the documents of a leaf, and gives the leaf the value -G / (H + lambda). The gradient here is minus that of the
-expected metric under Plackett-Luce, NDCG by default. Its Hessian diagonal does not serve as a curvature: it is
-indefinite and sums to 0 at equal scores, where boosting starts, so that no tree ever splits. ``CURVATURES`` lists the
-ways to make a positive one.
+A library of boosted trees minimises a loss. Each round it asks the objective for a gradient and a curvature of each
+document at the present scores, sums them over the documents of a leaf, and gives the leaf the value -G / (H + lambda).
+The gradient here is minus that of the expected metric under Plackett-Luce, NDCG by default. Its Hessian diagonal does
+not serve as a curvature: it is indefinite and sums to 0 at equal scores, where boosting starts, so that no tree ever
+splits. ``CURVATURES`` lists the ways to make a positive one.
 
-Both numbers are divided by the mean curvature of a document. They then depend neither on the scale of gains, rank
-weights and query weights nor on how far training has come: a document counts as 1 on average, and regularisation is in
-units of documents.
+Gradient and curvature are divided by the mean curvature of a document. They then depend neither on the scale of gains,
+rank weights and query weights nor on how far training has come: a document counts as 1 on average, and regularisation
+is in units of documents.
 
-The module does not depend on any library: `plrank_fast.lightgbm`, `plrank_fast.xgboost` and `plrank_fast.catboost`
-adapt it to theirs. Boosted trees on stochastic rankings are due to Kang, de Rijke and Oosterhuis, "Estimating the
+The module does not depend on any library; `plrank_fast.lightgbm`, `plrank_fast.xgboost` and `plrank_fast.catboost` are
+its adapters. Boosted trees on stochastic rankings are due to Kang, de Rijke and Oosterhuis, "Estimating the
 Hessian Matrix of Ranking Objectives for Stochastic Learning to Rank with Gradient Boosted Trees", SIGIR 2024.
 """
 
@@ -20,6 +20,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from inspect import cleandoc, getdoc
 from typing import Any, TypeAlias
 from warnings import warn
 
@@ -42,28 +43,37 @@ ADAPTERS = "Objective or Metric of plrank_fast.lightgbm or plrank_fast.xgboost"
 GAINS = ("exponential", "linear")
 WITH_HESSIAN = (AUTO, *(name for name, method in ESTIMATORS.items() if method.has_hessian), *SHORT_NAMES)
 DEFAULT_CUTOFF = 10
-AFFORDABLE = 200.0  # nanoseconds of a gradient per document, where those of a round of trees are 200 to 600
+AFFORDABLE = 200.0  # nanoseconds of a gradient per document; a round of trees takes 200 to 600
 SMALLEST_SHRINKAGE, LARGEST_SHRINKAGE = 1e-20, 1e20  # libraries keep gradients in float32
 NO_SPLIT = "a parameter keeps it from splitting (in LightGBM, bagging_by_query=True does so with any custom objective)"
 
-LEAST_CURVATURE = 1e-3  # of the average document's; keeps leaves of documents without gradient from dividing by 0
+LEAST_CURVATURE = 1e-3  # share of the mean; leaves of documents without gradient must not divide by 0
 MOST_GRADES = 64  # different gains that the majorizer takes, one gradient each
 FEW = 100  # documents
 DATA_SETS_KEPT = 16  # prepared data sets; more are prepared again in turn, which costs time only
 
 
 class Workers:
-    """The processes that hold a data set between them, whole queries each: here one, which holds all of it.
+    """The processes that share a data set, each with whole queries: here a single process.
 
-    A library that trains on several overrides these two, each of which is then called by all processes at once.
+    The adapter of a library that trains on several processes overrides ``_added`` and ``_place``, which all processes
+    then call at once.
     """
 
+    def __init_subclass__(cls) -> None:
+        """Write the parameters of the base class out where an adapter's docstring has ``{parameters}``."""
+        for documented in map(getdoc, cls.__bases__):
+            if cls.__doc__ and documented and "Parameters\n---" in documented:
+                _, heading, parameters = documented.partition("Parameters\n---")
+                parameters = heading + parameters.partition("\n\n")[0]
+                cls.__doc__ = cleandoc(cls.__doc__).replace("{parameters}", parameters)
+
     def _added(self, values: FloatArray) -> FloatArray:
-        """Sums over the processes."""
+        """Sum over the processes."""
         return values
 
     def _place(self) -> tuple[int, ...]:
-        """Numbers that distinguish this process from the others in the seeds of its random numbers."""
+        """Return numbers that distinguish this process from the others in the seeds of its random numbers."""
         return ()
 
     def __call__(self, *_: Any) -> Any:
@@ -71,7 +81,7 @@ class Workers:
         validation.of_type(False, "an objective or metric that a library calls", ADAPTERS, type(self).__name__)
 
     def _mean(self, values: FloatArray) -> float:
-        """Mean over all values of all processes; 0 if there are none."""
+        """Compute the mean over all values of all processes, 0 if there are none."""
         total, number = self._added(np.array([values.sum(), values.size], dtype=np.float64))
         return float(total / number) if number else 0.0
 
@@ -80,14 +90,14 @@ ONE_PROCESS = Workers()
 
 
 class BoostingObjective(Workers):
-    """Expected NDCG, or any other metric of its form, as boosted trees ask for it.
+    """Objective of boosted trees that optimises expected NDCG or another metric of its form.
 
     Parameters
     ----------
     method : str
-        Estimator of the gradient, by the names of ``value_and_gradient``. The sampled ones draw fresh rankings each
-        round. "auto" is the exact one where it takes less than a round of trees, on lists from some 50 documents on
-        with a cutoff of 10, and else one sample of "cmc".
+        Estimator of the gradient, by the names of ``value_and_gradient``. Sampled estimators draw fresh rankings each
+        round. "auto" is the exact one where it takes less time than a round of trees, which it does on lists of some 50
+        documents or more with a cutoff of 10, and otherwise one sample of "cmc".
     cutoff : int, optional
         Ranks that count, with the weights of DCG; 10 by default.
     rank_weights : array_like, shape (K,), optional
@@ -95,25 +105,24 @@ class BoostingObjective(Workers):
     gain : {"exponential", "linear"} or callable
         Gain of a label: 2**label - 1, the label itself, or a function from all labels to as many gains.
     normalize : {"query", "dataset"}
-        "query": NDCG, each query's metric over its ideal. "dataset": DCG, which weighs queries by their ideal DCG.
+        "query": NDCG, each query's metric over its ideal. "dataset": DCG, which weights queries by their ideal DCG.
         Either way queries for which all rankings are equally good (all labels equal, ideal 0) have gradient 0.
     curvature : {"gradient", "hessian", "majorizer", "constant"}
-        How the curvature is made positive. "gradient": the absolute value of the gradient g. "hessian": the larger
-        of that and the absolute Hessian diagonal. "majorizer": ``sum_j |rho_i - rho_j| c_ij``, where
-        ``g_i = sum_j (rho_i - rho_j) c_ij``; at least ``|g_i|``, and equal to it for binary relevance; it costs one
-        gradient per grade.
-        "constant": 1, plain gradient descent.
+        Positive curvature to use. "gradient": the absolute value of the gradient g. "hessian": the larger of that and
+        the absolute Hessian diagonal. "majorizer": ``sum_j |rho_i - rho_j| c_ij``, where ``g_i = sum_j (rho_i - rho_j)
+        c_ij``; it is at least ``|g_i|``, equal to it for binary relevance, and costs one gradient per grade.
+        "constant": 1, which is plain gradient descent.
     shrinkage : float
-        Both numbers are divided by it, so that a regularisation of 1 (``reg_lambda=1`` of XGBoost, its default, and
-        ``lambda_l2=1`` of LightGBM) counts as so many average documents.
+        Divisor of gradient and curvature: a regularisation of 1 (``reg_lambda=1`` of XGBoost, its default, and
+        ``lambda_l2=1`` of LightGBM) then counts as ``shrinkage`` average documents.
     n_samples : int, optional
         Rankings for each query and round of the sampled methods: by default 1 for "cmc" and 100 for the others.
     rtol : float
         Accuracy of "exact".
     seed : int
-        Of the rankings that the sampled methods draw. Together with the number of the round it determines all bits.
+        Seed of the rankings that the sampled methods draw. With the number of the round it determines all bits.
     first_round : int
-        Number of the round with which training begins; to resume, the number of rounds that are done.
+        Number of the round with which training begins: the number of finished rounds, to resume a training.
     n_threads : int, optional
         None: all available processors.
 
@@ -124,23 +133,23 @@ class BoostingObjective(Workers):
 
     Notes
     -----
-    Offsets, gains and ideal values are kept for each data set seen, and so is the number of its round, for the sampled
-    methods. A training that starts over, from the scores with which the last one began, starts at ``first_round``
-    again. A copy, by ``copy`` or ``pickle``, has the settings and begins anew. An objective must not be shared by
-    trainings that run at the same time.
+    The objective keeps offsets, gains, ideal values and, for the sampled methods, the number of the round for each data
+    set. A training that starts over, from the scores with which the last one began, starts at ``first_round`` again. A
+    copy, by ``copy`` or ``pickle``, has the settings only. Trainings that run at the same time must not share an
+    objective.
 
     Examples
     --------
     >>> from plrank_fast.boosting import BoostingObjective
     >>> objective = BoostingObjective(cutoff=2, shrinkage=1.0)
     >>> gradient, curvature = objective.derivatives([0.0, 0.0, 0.0, 0.0], [1, 0, 0, 2], offsets=[0, 2, 4])
-    >>> gradient.round(3)  # to descend: minus for the relevant
+    >>> gradient.round(3)  # to descend: negative for relevant documents
     array([-1.,  1.,  1., -1.])
     >>> curvature.round(3)
     array([1.001, 1.001, 1.001, 1.001])
     """
 
-    _data_sets: list[_DataSet]  # prepared, the one that was used last in front
+    _data_sets: list[_DataSet]  # prepared; the last used comes first
     _rounds: dict[bytes, _Rounds]  # by data set
 
     def __init__(
@@ -190,7 +199,7 @@ class BoostingObjective(Workers):
         Parameters
         ----------
         scores : array_like, shape (n_docs,)
-            Scores reached so far.
+            Present scores.
         labels : array_like, shape (n_docs,)
             Grades, which ``gain`` turns into relevance.
         offsets : array_like of int, shape (n_queries + 1,), optional
@@ -198,8 +207,8 @@ class BoostingObjective(Workers):
         weights : array_like, shape (n_queries,), optional
             Weight of each query, not negative.
         round_number : int, optional
-            The same round gives the same bits. By default the rounds of this data set are counted from
-            ``first_round``; a number given here leaves the count alone.
+            Number of the round, which determines the random numbers. By default the rounds of this data set are counted
+            from ``first_round``; a number given here does not change the count.
 
         Returns
         -------
@@ -215,7 +224,7 @@ class BoostingObjective(Workers):
         Warns
         -----
         UserWarning
-            If in every query all documents have the same gain: there is nothing to learn.
+            If all documents of each query have the same gain, so that there is nothing to learn.
         """
         scores_ = validation.real_array(scores, "scores")
         data = self._data_set(labels, offsets, weights, scores_)
@@ -236,7 +245,7 @@ class BoostingObjective(Workers):
     def _round(
         self, scores: ArrayLike, labels: ArrayLike, offsets: IntArray, weights: FloatArray | None
     ) -> tuple[FloatArray, FloatArray]:
-        """Derivatives of the next round of a training, with a warning if the first tree was none."""
+        """Compute the derivatives of a training's next round; warn if the first tree did not split."""
         gradient, curvature = self.derivatives(scores, labels, offsets, weights=weights)
         if self._data_sets[0].rounds.at_start == 2 and gradient.any():
             warn(f"the first tree has left all scores where they were: {NO_SPLIT}", stacklevel=3)
@@ -245,7 +254,7 @@ class BoostingObjective(Workers):
     def _raw_derivatives(
         self, scores: FloatArray, data: _DataSet, seed: np.random.SeedSequence
     ) -> tuple[FloatArray, FloatArray]:
-        """The gradient of the metric, uphill, and a curvature that is not negative."""
+        """Compute the gradient of the metric, to ascend, and a curvature that is not negative."""
         if self.curvature == "majorizer":
             ascent, majorizer = np.zeros_like(scores), np.zeros_like(scores)
             for lower, upper in zip(data.grades[:-1], data.grades[1:], strict=True):
@@ -282,7 +291,7 @@ class BoostingObjective(Workers):
     def _data_set(
         self, labels: ArrayLike, offsets: ArrayLike | None, weights: ArrayLike | None, scores: FloatArray
     ) -> _DataSet:
-        """The prepared data set of these labels, offsets and weights, the one that was used last in front."""
+        """Return the prepared data set of these labels, offsets and weights, and move it to the front."""
         for place, data in enumerate(self._data_sets):
             if data.given.same(labels, offsets, weights, scores):
                 self._data_sets.insert(0, self._data_sets.pop(place))
@@ -327,7 +336,7 @@ class BoostingObjective(Workers):
         self._rounds = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        """Settings only: a copy begins anew."""
+        """Return the settings only, with which a copy begins anew."""
         return {name: value for name, value in self.__dict__.items() if not name.startswith("_")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -340,7 +349,7 @@ class BoostingObjective(Workers):
 
 
 class RankingMetric(Workers):
-    """Mean NDCG of a data set, for evaluation and early stopping.
+    """Metric that evaluates the mean NDCG of a data set, for early stopping too.
 
     Parameters
     ----------
@@ -349,7 +358,7 @@ class RankingMetric(Workers):
     rank_weights : array_like, shape (K,), optional
         Other weights of ranks, in place of ``cutoff``.
     gain : {"exponential", "linear"} or callable
-        As in ``BoostingObjective``.
+        Gain of a label: 2**label - 1, the label itself, or a function from all labels to as many gains.
     expected : bool
         False: the NDCG of the ranking by descending score, equal scores in the order of the file. True: its expectation
         over rankings drawn from Plackett-Luce, which is what training optimises.
@@ -407,7 +416,7 @@ class RankingMetric(Workers):
         *,
         weights: ArrayLike | None = None,
     ) -> float:
-        """Mean over the queries, weighted by ``weights`` (n_queries,) if given."""
+        """Compute the mean over the queries, weighted by ``weights`` (n_queries,) if given."""
         scores_ = validation.real_array(scores, "scores")
         given = _Given.of(labels, offsets, weights, scores_)
         relevance = relevance_of(given.labels, self.gain)
@@ -424,7 +433,7 @@ class RankingMetric(Workers):
 
 
 def relevance_of(labels: FloatArray, gain: Gain) -> FloatArray:
-    """Gain of each label, (n_docs,)."""
+    """Return the gain of each label, (n_docs,)."""
     if callable(gain):
         return validation.same_length(validation.real_array(gain(labels), "gain(labels)"), "gain(labels)", labels)
     return gains(labels) if gain == "exponential" else labels.copy()
@@ -435,7 +444,7 @@ def _checked_gain(gain: Gain) -> Gain:
 
 
 def _rank_weights(cutoff: int | None, rank_weights: FloatArray | None, offsets: IntArray) -> FloatArray:
-    """The rank weights given, or those of DCG, of which no query needs more than it has documents."""
+    """Return the rank weights given, or those of DCG, at most as many as the longest query has documents."""
     if rank_weights is not None:
         return rank_weights
     return dcg_weights(min(DEFAULT_CUTOFF if cutoff is None else cutoff, max(1, validation.longest_list(offsets))))
@@ -449,10 +458,10 @@ def _factor_of_queries(
     n_threads: int | None,
     differing: bool = True,
 ) -> FloatArray:
-    """What to multiply a query's metric by, (n_queries,).
+    """Return the factor of each query's metric, (n_queries,).
 
-    It is 1 over the ideal metric, or 1; and 0 where the ideal is 0 or, if ``differing``, all documents of the query
-    are worth the same.
+    It is 1 over the ideal metric, or 1, and 0 where the ideal is 0 or, if ``differing``, all documents of the query
+    have the same gain.
     """
     validation.within_limits(relevance, "the gain of labels", offsets)
     if normalize == "query":
@@ -472,7 +481,7 @@ def _factor_of_queries(
 
 @dataclass(frozen=True)
 class _Given:
-    """A data set as it was handed over."""
+    """A data set as the caller passed it."""
 
     labels: FloatArray
     offsets: IntArray
@@ -489,7 +498,7 @@ class _Given:
         return cls(labels_, offsets_, weights_, weights is not None)
 
     def same(self, labels: ArrayLike, offsets: ArrayLike | None, weights: ArrayLike | None, scores: FloatArray) -> bool:
-        """Whether this is handed over once more, in which case it need not be checked again."""
+        """Return whether these are the same data, which need not be checked again."""
         return (
             self.weighted == (weights is not None)
             and self.labels.shape == scores.shape
@@ -499,7 +508,7 @@ class _Given:
         )
 
     def key(self) -> bytes:
-        """What tells this data set from others in a few bytes."""
+        """Return a digest that identifies this data set."""
         digest = hashlib.blake2b(digest_size=16)
         for part in (self.labels, self.offsets, self.weights):
             digest.update(part.tobytes())
@@ -508,7 +517,7 @@ class _Given:
 
 @dataclass
 class _DataSet:
-    """A data set made ready; the objective is the metric of ``target``, which is relevance times factor."""
+    """A prepared data set; the objective is the metric of ``target``, which is relevance times factor."""
 
     given: _Given
     method: str
@@ -522,7 +531,7 @@ class _DataSet:
 
 
 class _Rounds:
-    """Counts the rounds of a data set, and sees when a training starts over."""
+    """Counter of the rounds of a data set, which detects that a training starts over."""
 
     def __init__(self) -> None:
         self.number = -1
@@ -531,14 +540,14 @@ class _Rounds:
         self.moved = False
 
     def next(self, scores: FloatArray, first_round: int) -> int:
-        """Number of the round that is at these scores.
+        """Return the number of the round at these scores.
 
-        Back at the scores of the first round, after others, is a new training. The same scores twice in a row are not:
-        a round whose tree had no split must have other random numbers after it.
+        A return to the scores of the first round, after others, is a new training. The same scores twice in a row are
+        not: after a tree without a split the next round must have other random numbers.
         """
         at_start = (
             self.start is not None
-            and np.array_equal(scores[:FEW], self.start[:FEW])  # which tells nearly always
+            and np.array_equal(scores[:FEW], self.start[:FEW])  # nearly always decides
             and np.array_equal(scores, self.start)
         )
         if self.start is None or (at_start and self.moved):

@@ -1,4 +1,4 @@
-"""Rankings with ties: their log-probability, in any order among tied documents, and its gradient."""
+"""Log-probability of rankings with ties, in any order among tied documents, and its gradient."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from plrank_fast.validation import FloatArray, IntArray
 def bucket_log_prob(
     scores: ArrayLike, buckets: ArrayLike, *, offsets: ArrayLike | None = None, n_threads: int | None = None
 ) -> FloatArray:
-    r"""Compute the log-probability of a ranking with ties (a bucket order): all orders within a bucket count.
+    r"""Compute the log-probability of a ranking with ties (a bucket order), summed over all orders within buckets.
 
     Parameters
     ----------
@@ -45,8 +45,8 @@ def bucket_log_prob(
 
     See Also
     --------
-    ranking_log_prob : the same where each document has a bucket of its own.
-    bucket_log_prob_vjp : the gradient.
+    ranking_log_prob : Log-probability of rankings without ties.
+    bucket_log_prob_vjp : Gradient of the log-probability.
 
     Notes
     -----
@@ -104,12 +104,18 @@ def bucket_log_prob_vjp(
 
     Parameters
     ----------
-    scores, buckets, offsets, n_threads
-        The arguments of ``bucket_log_prob``.
+    scores : array_like, shape (n_docs,)
+        The documents of all queries one after another; any finite values.
+    buckets : array_like of int, shape (n_docs,)
+        The bucket of each document, up to 2**53 in magnitude; documents of a smaller number come first.
     cotangent : array_like, shape (n_queries,)
         v: derivative of a scalar loss by each log-probability; finite, of either sign.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
     hessian : bool
         Whether to return the diagonal of the Hessian of the sum too.
+    n_threads : int, optional
+        None: all available processors; negative: that many fewer than all, plus one.
     out : ndarray, shape (n_docs,), float64, or a pair of them with ``hessian``, optional
         Where to write the result.
 

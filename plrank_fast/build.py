@@ -1,4 +1,4 @@
-"""How this copy of the library was built and what it runs on."""
+"""Information on the build of this copy of the library and on the machine."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from plrank_fast._core.runtime import threads as _threads
 
 
 def build_info() -> dict[str, Any]:
-    """Compiler, flags, SIMD level and threads of this copy.
+    """Return compiler, flags, SIMD level and threads of this copy of the library.
 
     Returns
     -------
     dict
-        ``compiler`` and ``flags`` it was built with, ``simd_levels`` that were built, ``simd`` the one in use (the
-        best that the processor has, or what the environment variable PLRANK_FAST_SIMD asks for), ``openmp``,
-        ``checked`` (bounds checks compiled in) and ``n_threads``, the default number of threads.
+        ``compiler`` and ``flags`` of the build, ``simd_levels`` that were built, ``simd`` the level in use (the best
+        that the processor has, or that of the environment variable PLRANK_FAST_SIMD), ``openmp``, ``checked`` (whether
+        bounds checks are compiled in) and ``n_threads``, the default number of threads.
 
     Examples
     --------

@@ -1,9 +1,9 @@
 """CatBoost's symmetric trees on the gradient of expected NDCG.
 
 CatBoost calls an objective written in Python with blocks of at most 1000 documents and without their groups, even for
-data with groups, so a ranking objective cannot be passed to it. What it does allow is to fit one tree at a time.
-`train` hands it each round's Newton step, -gradient / curvature, as the residual of a weighted regression; the value of
-a leaf is then what boosting with that gradient and curvature gives,
+data with groups, so a ranking objective cannot be passed to it. `train` therefore fits one tree at a time: it passes
+each round's Newton step, -gradient / curvature, as the residual of a weighted regression. The value of a leaf is then
+that of boosting with this gradient and curvature,
 
     -sum gradient / (sum curvature + l2_leaf_reg * mean curvature),
 
@@ -26,7 +26,7 @@ from plrank_fast.validation import FloatArray, IntArray
 
 GROUPS = "pass group_id= to catboost.Pool"
 
-# What makes one tree of CatBoost's a Newton step: nothing is averaged in beforehand, and there is one step per leaf.
+# With these settings one tree of CatBoost's is a Newton step: one step per leaf, without an average to start from.
 ONE_TREE: dict[str, Any] = {"loss_function": "RMSE", "iterations": 1, "verbose": 0}
 NEWTON_STEP: dict[str, Any] = {
     "boosting_type": "Plain",
@@ -34,7 +34,7 @@ NEWTON_STEP: dict[str, Any] = {
     "leaf_estimation_method": "Newton",
     "leaf_estimation_iterations": 1,
 }
-# Noise on the scores of splits is left out, because it would not fade over the rounds as it does within CatBoost.
+# Scores of splits have no noise, because it would not fade over the rounds as it does within CatBoost.
 DEFAULTS: dict[str, Any] = {
     "learning_rate": 0.1,
     "random_strength": 0.0,
@@ -43,7 +43,7 @@ DEFAULTS: dict[str, Any] = {
     "random_seed": 0,
     "od_type": "Iter",
 }
-# Parameters of whole models, which no training of single trees can heed.
+# These are parameters of whole models, which a training of single trees cannot apply.
 OF_MODELS = (
     *("od_pval", "custom_metric", "best_model_min_trees", "eval_fraction"),
     *("save_snapshot", "snapshot_file", "snapshot_interval"),
@@ -87,10 +87,10 @@ def train(
     early_stopping_rounds : int, optional
         Stop when the metric of ``eval_pool`` has not risen for so many rounds, and keep the trees up to its best.
     init_model : catboost.CatBoost, optional
-        A model of ``train`` to go on from: rounds are counted on from the number of its trees, so that the model is the
-        one that training in one go would have given, up to rounding.
+        A model of ``train`` to go on from. Rounds are counted from the number of its trees, so that the result is the
+        model of a single training up to rounding.
     evals_result : dict, optional
-        Filled with the metric of each round, a list under the metric's name.
+        Receives the metric of each round, a list under the metric's name.
 
     Returns
     -------
@@ -102,14 +102,14 @@ def train(
     ImportError
         If CatBoost is not installed.
     TypeError, ValueError
-        If an argument is not as described, a parameter cannot be heed by a training of single trees, or a pool has no
+        If an argument is not as described, a parameter cannot apply to single trees, or a pool has no
         groups.
     catboost.CatBoostError
         If CatBoost refuses a parameter, or a parameter is given by two names.
 
     Notes
     -----
-    Every tree is a call of CatBoost, which takes a few to some tens of milliseconds more than a tree of its own loop.
+    Every tree is a call of CatBoost, which takes a few to some tens of milliseconds more than in CatBoost's own loop.
     """
     catboost = import_extra("catboost", "catboost")
     given = {"num_boost_round": num_boost_round, "objective": objective, "eval_metric": metric}
@@ -173,14 +173,20 @@ def cv(
 
     Parameters
     ----------
-    parameters, pool, num_boost_round, metric
-        Those of `train`.
+    parameters : dict
+        Parameters of ``catboost.CatBoost`` by any of their names, which `train` takes.
+    pool : catboost.Pool
+        Documents with labels and ``group_id``; weights must be the same for all documents of a query.
+    num_boost_round : int, optional
+        Number of trees; 100 by default.
     fold_count : int
         Number of folds, each of which is the test set once.
     partition_random_seed : int
-        Decides which queries are in which fold.
+        Seed of the assignment of queries to folds.
+    metric : RankingMetric, optional
+        ``RankingMetric()`` by default, which is NDCG@10.
     **options
-        Others of `train`: ``objective``, ``init_model``.
+        ``objective`` and ``init_model``, passed on to `train`.
 
     Returns
     -------
@@ -190,7 +196,7 @@ def cv(
     Raises
     ------
     ImportError, TypeError, ValueError, catboost.CatBoostError
-        Those of `train`; and if there are fewer queries than folds.
+        If `train` raises them, or if there are fewer queries than folds.
     """
     _, offsets, _, _ = _read(pool, None)
     folds = validation.count(fold_count, "fold_count", 2, offsets.size - 1)
@@ -206,7 +212,7 @@ def cv(
 
 
 def _settings(parameters: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
-    """Parameters by CatBoost's names for them, with defaults, and those of `train` checked."""
+    """Return the parameters by CatBoost's names, with defaults, after checking those of `train`."""
     for name in given:
         validation.require(
             name not in parameters, f"{name} must be given once, got it as an argument and in parameters"
@@ -234,11 +240,11 @@ def _settings(parameters: dict[str, Any], given: dict[str, Any]) -> dict[str, An
 
 @cache
 def _model_without_importances() -> Any:
-    """Class of models whose ``fit`` ends when the tree is there.
+    """Return a class of models whose ``fit`` ends when the tree is grown.
 
-    CatBoost's own goes on to the importances of the features, for which it starts and ends a team of threads, whatever
-    ``thread_count`` says. That is nearly nothing for a model, but here it would be once for each tree, and there its
-    wait for the end of the threads was once seen to last for ever, on a busy machine.
+    CatBoost's own ``fit`` goes on to compute the importances of the features, for which it starts and ends a team of
+    threads, whatever ``thread_count`` is. That costs little once for each model, but not once for each tree, and on a
+    busy machine its wait for the threads has been seen to last forever.
     """
 
     class Model(import_extra("catboost", "catboost").CatBoost):  # type: ignore[misc]
@@ -249,13 +255,13 @@ def _model_without_importances() -> Any:
 
 
 def _values(tree: Any, pool: Any, threads: int) -> FloatArray:
-    """What a model of one tree adds to each document's score, whatever the pool's baseline."""
+    """Return the summand of a model of one tree in each document's score, without the pool's baseline."""
     values: FloatArray = np.asarray(tree.get_leaf_values(), dtype=np.float64)
     return values[np.asarray(tree.calc_leaf_indexes(pool, thread_count=threads))[:, 0]]
 
 
 def _read(pool: Any, init_model: Any) -> tuple[FloatArray, IntArray, FloatArray | None, FloatArray]:
-    """Labels, offsets, weights of queries and scores to begin with."""
+    """Return labels, offsets, weights of queries and initial scores."""
     labels = validation.real_array(np.asarray(pool.get_label(), dtype=np.float64), "labels")
     offsets = offsets_from_qid(validation.groups_of(pool.get_group_id_hash(), GROUPS))
     weights = validation.weights_of_queries(np.asarray(pool.get_weight()), offsets)
@@ -267,11 +273,11 @@ def _read(pool: Any, init_model: Any) -> tuple[FloatArray, IntArray, FloatArray 
 
 @cache
 def _ranker() -> Any:
-    """Class of the rankers, which needs CatBoost to be defined."""
+    """Return the class of the rankers, whose definition needs CatBoost."""
     catboost = import_extra("catboost", "catboost")
 
     class Ranker(catboost.CatBoostRanker):  # type: ignore[misc, name-defined]
-        """`train` in scikit-learn's manner: a ``catboost.CatBoostRanker`` whose ``fit`` boosts on a ranking objective.
+        """A ``catboost.CatBoostRanker`` whose ``fit`` calls `train`, with the interface of scikit-learn.
 
         Parameters
         ----------
@@ -280,21 +286,21 @@ def _ranker() -> Any:
         eval_metric : RankingMetric, optional
             ``RankingMetric()`` by default.
         **parameters
-            Those of ``catboost.CatBoostRanker``, as `train` takes them.
+            Parameters of ``catboost.CatBoostRanker`` that `train` takes.
         """
 
         def __init__(self, **parameters: Any) -> None:
             catboost.CatBoost.__init__(self, parameters)
 
         def get_params(self, **_: Any) -> dict[str, Any]:
-            """Parameters themselves, as ``sklearn.base.clone`` asks for; CatBoost's own returns copies."""
+            """Return the parameters themselves, which ``sklearn.base.clone`` needs; CatBoost's own returns copies."""
             return dict(self._init_params)
 
         def fit(
             self, X: Any, y: Any = None, group_id: Any = None, *, eval_set: Any = None,
             early_stopping_rounds: int | None = None, init_model: Any = None, **pool_options: Any,
         ) -> Any:  # fmt: skip
-            """Fit to a ``catboost.Pool``, or to what one is made of; ``eval_set`` is a pool."""
+            """Fit to a ``catboost.Pool``, or to the arguments of one; ``eval_set`` is a pool."""
             pool = X if isinstance(X, catboost.Pool) else catboost.Pool(X, y, group_id=group_id, **pool_options)
             trained = train(
                 self.get_params(), pool, eval_pool=eval_set, early_stopping_rounds=early_stopping_rounds,

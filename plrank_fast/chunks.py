@@ -1,4 +1,4 @@
-"""A batch cut into chunks of whole queries, for process pools: the numbers are those of the whole."""
+"""Chunks of whole queries of a batch, for process pools, with the same random numbers as the whole batch."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ QUERY_COST = 20  # documents that a query costs besides its own
 
 
 class QueryChunk(NamedTuple):
-    """Some queries of a batch, next to each other.
+    """Consecutive queries of a batch.
 
     Attributes
     ----------
@@ -26,7 +26,7 @@ class QueryChunk(NamedTuple):
     offsets : ndarray, shape (n_queries_of_chunk + 1,), int64
         Where their documents start in the chunk.
     first_query : int
-        Number of the first in the numbering of random streams.
+        Number of the first query in the numbering of random streams.
     """
 
     docs: slice
@@ -38,8 +38,7 @@ class QueryChunk(NamedTuple):
 def query_chunks(offsets: ArrayLike, n_chunks: int, *, first_query: int = 0) -> list[QueryChunk]:
     """Cut a batch into chunks that take about the same time.
 
-    Sampled functions give each chunk the bits that it has in the whole batch, if they get its ``first_query`` and the
-    same seed.
+    Sampled functions give a chunk the bits that it has in the whole batch, given its ``first_query`` and the same seed.
 
     Parameters
     ----------
@@ -53,7 +52,7 @@ def query_chunks(offsets: ArrayLike, n_chunks: int, *, first_query: int = 0) -> 
     Returns
     -------
     list of QueryChunk
-        In order; concatenated, their documents are those of the batch.
+        The chunks in order; concatenated, their documents are those of the batch.
 
     Raises
     ------
@@ -80,7 +79,7 @@ def query_chunks(offsets: ArrayLike, n_chunks: int, *, first_query: int = 0) -> 
     costs = starts + QUERY_COST * np.arange(starts.size)
     number = min(number, n_queries)
     ends = np.searchsorted(costs, costs[-1] * np.arange(1, number) / number) if number else np.zeros(0, dtype=np.int64)
-    # every chunk has a query at least, and leaves one to each of those after it
+    # Every chunk has at least one query, and leaves one to each chunk after it.
     ends = np.maximum.accumulate(np.maximum(ends - np.arange(1, number), 0)) + np.arange(1, number)
     ends = np.minimum(ends, n_queries - np.arange(number - 1, 0, -1))
     cuts = [0, *ends.tolist(), n_queries] if number else []

@@ -1,9 +1,9 @@
 """Dask collections for boosted trees on several machines: partitions that hold whole queries, and their groups.
 
 ``lightgbm.DaskLGBMRanker`` and ``xgboost.dask.train`` call a custom objective on each worker with the partitions that
-happen to be there. A query that is split between two workers is then two queries, each of which ranks a part of the
-documents, and neither library reports it. `whole_queries` moves the ends of partitions so that no query is split, and
-`group_sizes` turns query identifiers into what LightGBM asks for::
+it holds. A query that is split between two workers is then two queries, each of which ranks a part of the documents,
+and neither library reports it. `whole_queries` moves the ends of partitions so that no query is split, and
+`group_sizes` turns query identifiers into the group sizes of LightGBM::
 
     qid, X, y = whole_queries(qid, X, y)
     DaskLGBMRanker(objective=plrank_fast.lightgbm.Objective()).fit(X, y, group=group_sizes(qid))
@@ -30,15 +30,16 @@ Queries = tuple[NDArray[Any], IntArray]  # of a partition: identifiers in order,
 def whole_queries(qid: Any, *collections: Any) -> tuple[Any, ...]:
     """Move the ends of partitions so that each partition holds whole queries.
 
-    A query that continues in the next partition is moved to the one in which it begins. Identifiers are computed for
-    this, and lengths of partitions where they are not known; everything else stays lazy.
+    A query that continues in the next partition is moved to the one in which it begins. This computes the identifiers,
+    and the lengths of partitions where they are not known; everything else stays lazy.
 
     Parameters
     ----------
     qid : dask Array of shape (n_docs,), or dask Series
         Query of each document; the documents of a query follow one another.
     *collections : dask Arrays, DataFrames or Series of n_docs rows
-        Other columns of the documents: features, labels, weights. Partitioned as ``qid`` is, and by rows only.
+        Other columns of the documents: features, labels, weights. They must have the partitions of ``qid``, by rows
+        only.
 
     Returns
     -------
@@ -80,22 +81,24 @@ def whole_queries(qid: Any, *collections: Any) -> tuple[Any, ...]:
 
 
 def group_sizes(qid: Any) -> Any:
-    """Count the documents of each query, as ``DaskLGBMRanker.fit(group=...)`` takes them.
+    """Count the documents of each query, for ``DaskLGBMRanker.fit(group=...)``.
 
     Parameters
     ----------
     qid : dask Array of shape (n_docs,), or dask Series
-        Query of each document, as `whole_queries` gives it.
+        Query of each document, in the partitions that `whole_queries` makes.
 
     Returns
     -------
     dask Array of int64, shape (n_queries,)
-        In as many partitions as ``qid`` has, each with the queries of that one.
+        Numbers of documents, in the partitions of ``qid``.
 
     Raises
     ------
-    ImportError, TypeError
-        As `whole_queries`.
+    ImportError
+        If Dask is not installed.
+    TypeError
+        If ``qid`` is not such a collection.
     ValueError
         If a query is split between partitions, or returns after others.
 
@@ -132,12 +135,12 @@ def _by_rows(collection: Any, name: str) -> Any:
 
 
 def _parts(collection: Any) -> list[Any]:
-    """Partitions, not computed."""
+    """Return the partitions without computing them."""
     return list(np.ravel(collection.to_delayed()))
 
 
 def _lengths(collection: Any) -> Any:
-    """Rows of each partition, not computed where that takes anything."""
+    """Return the number of rows of each partition, delayed unless it is known."""
     if _is_array(collection) and not np.isnan(collection.chunks[0]).any():
         return list(collection.chunks[0])
     delayed = import_extra("dask", EXTRA).delayed
@@ -153,7 +156,7 @@ def _queries_of(qid: Any) -> Queries:
 
 
 def _moved_ends(queries: list[Queries], before: IntArray) -> IntArray:
-    """First rows of partitions, and the end of the last, moved on to the end of the query in which they are."""
+    """Move the first rows of partitions, and the end of the last, on to the end of their queries."""
     identifiers = np.concatenate([of_partition for of_partition, _ in queries])
     starts = np.cumsum([0, *(size for _, sizes in queries for size in sizes.tolist())])
     begins = np.ones(identifiers.size, dtype=bool)
@@ -164,7 +167,7 @@ def _moved_ends(queries: list[Queries], before: IntArray) -> IntArray:
 
 
 def _recut(collection: Any, before: IntArray, after: IntArray) -> Any:
-    """Cut a collection anew; partitions of which nothing is left are left out."""
+    """Cut a collection anew, without empty partitions."""
     after = np.unique(after)
     parts = _parts(collection)
     if _is_array(collection):

@@ -1,4 +1,4 @@
-"""The C interface as Python sees it: for build scripts, and for code that calls C functions by their address.
+"""Access to the C interface from Python, for build scripts and for code that calls C functions by their address.
 
 ``docs/embedding.md`` says how to use it from Cython, C, C++, Numba and cffi.
 """
@@ -45,7 +45,7 @@ def stream_key(rng: RandomState = None) -> KeyArray:
     Parameters
     ----------
     rng : None, int, SeedSequence, BitGenerator or Generator
-        As in ``pl_rank_3``. A generator is advanced by one draw, as it is by a call.
+        Source of the key. A generator is advanced by one draw, as it is by a call.
 
     Returns
     -------

@@ -37,7 +37,7 @@ OF_LAMBDARANK = ("label_gain", "lambdarank_truncation_level", "lambdarank_norm")
 class Objective(BoostingObjective):
     """An objective for ``lightgbm.train``, ``lightgbm.cv`` and ``LGBMRanker(objective=...)``.
 
-    Parameters are those of `plrank_fast.boosting.BoostingObjective`.
+    {parameters}
 
     Raises
     ------
@@ -49,8 +49,8 @@ class Objective(BoostingObjective):
     -----
     UserWarning
         If the first tree has no split, as with ``bagging_by_query=True``, which LightGBM supports for its own
-        objectives only; and of other such parameters (``label_gain``, ``lambdarank_truncation_level``) where a data set
-        that is not constructed before training shows them.
+        objectives only; and if a data set that is not constructed before training has other such parameters
+        (``label_gain``, ``lambdarank_truncation_level``).
 
     Notes
     -----
@@ -58,17 +58,17 @@ class Objective(BoostingObjective):
     ``folds=sklearn.model_selection.GroupKFold(5)``. Folds that cut queries are refused.
 
     LightGBM works on a copy of the objective, so each training starts at ``first_round``. To go on from ``init_model``
-    with a sampled method, pass ``first_round=init_model.current_iteration()``: then the model is the one that training
-    in one go would have given.
+    with a sampled method, pass ``first_round=init_model.current_iteration()``: the result is then the model of a single
+    training.
     """
 
     _checked: WeakSet[Any]  # data sets of which parameters and queries have been looked at
     _read: tuple[Any, ...]  # LightGBM's groups and weights of the last round, offsets and query weights
 
     def __call__(self, first: Any, second: Any, weight: Any = None, group: Any = None) -> tuple[FloatArray, FloatArray]:
-        """Derivatives of a round: of ``(scores, dataset)``, or of ``(y_true, y_pred, weight, group)``.
+        """Compute the derivatives of a round, from ``(scores, dataset)`` or ``(y_true, y_pred, weight, group)``.
 
-        LightGBM's scikit-learn interface decides by the number of parameters of the call how many it passes.
+        LightGBM's scikit-learn interface passes as many arguments as the call has parameters.
         """
         scores, labels, weight, group = _arguments(first, second, weight, group)
         if group is None or group is not self._read[0] or weight is not self._read[1]:
@@ -87,11 +87,11 @@ class Objective(BoostingObjective):
 class Metric(RankingMetric):
     """A metric for ``lightgbm.train(feval=...)``, ``lightgbm.cv`` and ``LGBMRanker.fit(eval_metric=...)``.
 
-    Parameters are those of `plrank_fast.boosting.RankingMetric`.
+    {parameters}
     """
 
     def __call__(self, first: Any, second: Any, weight: Any = None, group: Any = None) -> tuple[str, float, bool]:
-        """Name, value, and that higher is better; called as the objective is."""
+        """Return the name, the value, and True as higher is better; the arguments are those of the objective."""
         scores, labels, weight, group = _arguments(first, second, weight, group)
         offsets, weights = _queries(group, weight)
         return self.name, self.evaluate(scores, labels, offsets, weights=weights), True
@@ -102,7 +102,7 @@ def _is_dataset(value: Any) -> bool:
 
 
 def _arguments(first: Any, second: Any, weight: Any, group: Any) -> tuple[Any, Any, Any, Any]:
-    """Scores, labels, weights of documents and sizes of groups, from either way in which LightGBM calls."""
+    """Return scores, labels, weights of documents and sizes of groups, from either form of LightGBM's calls."""
     if _is_dataset(second):
         return first, second.get_label(), second.get_weight(), second.get_group()
     validation.of_type(not hasattr(second, "get_label"), "arguments", CALLED, f"({type(second).__name__})")
@@ -110,13 +110,13 @@ def _arguments(first: Any, second: Any, weight: Any, group: Any) -> tuple[Any, A
 
 
 def _queries(group: Any, weight: Any) -> tuple[IntArray, FloatArray | None]:
-    """Offsets and query weights."""
+    """Return offsets and query weights."""
     offsets = offsets_from_group(np.asarray(validation.groups_of(group, GROUPS)))
     return offsets, None if weight is None else validation.weights_of_queries(weight, offsets)
 
 
 def _check(dataset: Any) -> None:
-    """Warn of parameters without effect, and raise if ``dataset`` is a part of another one that cuts queries."""
+    """Warn of parameters without effect, and raise if ``dataset`` is a fold that cuts queries."""
     unused = [name for name in OF_LAMBDARANK if name in (dataset.params or {})]
     if unused:
         warn(f"{', '.join(unused)} only goes with LightGBM's own objectives: {OPTIONS}", stacklevel=3)

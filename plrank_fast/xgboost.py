@@ -4,14 +4,14 @@
 
     xgboost.train({"learning_rate": 0.1}, matrix, 100, obj=Objective(), custom_metric=Metric(), evals=[(vali, "vali")])
 
-The objective's units are made for XGBoost's defaults, ``reg_lambda=1`` and ``min_child_weight=1``. Groups come from the
-matrix (``qid=`` or ``set_group``), and scores include its ``base_margin``. Weights, one for each query as XGBoost has
-it for ranking, are applied; XGBoost itself does not apply them to custom objectives.
+The objective's units suit XGBoost's defaults, ``reg_lambda=1`` and ``min_child_weight=1``. Groups come from the matrix
+(``qid=`` or ``set_group``), and scores include its ``base_margin``. The objective applies weights, one for each query,
+as XGBoost does not apply them to custom objectives.
 
 ``XGBRanker`` refuses objectives that are functions, and passes no queries to metrics: use ``xgboost.train``.
 
-With ``xgboost.dask.train`` objective and metrics are those of one process up to rounding, as workers exchange sums; the
-partitions must hold whole queries, which `plrank_fast.dask` ensures.
+With ``xgboost.dask.train`` workers exchange sums, so that objective and metrics are those of one process up to
+rounding. The partitions must hold whole queries, which `plrank_fast.dask` ensures.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class _Workers(Workers):
 class Objective(_Workers, BoostingObjective):
     """An objective for ``xgboost.train(obj=...)`` and ``xgboost.cv``.
 
-    Parameters are those of `plrank_fast.boosting.BoostingObjective`.
+    {parameters}
 
     Raises
     ------
@@ -58,30 +58,31 @@ class Objective(_Workers, BoostingObjective):
     Notes
     -----
     To go on from ``xgb_model`` with a sampled method and a new objective, pass
-    ``first_round=xgb_model.num_boosted_rounds()``. XGBoost keeps scores in float32, and sums them anew when training
-    goes on: the model is that of training in one go up to rounding.
+    ``first_round=xgb_model.num_boosted_rounds()``. XGBoost keeps scores in float32 and sums them anew when training
+    goes on, so the result is the model of a single training up to rounding.
     """
 
     def __call__(self, scores: FloatArray, matrix: Any) -> tuple[FloatArray, FloatArray]:
-        """Derivatives of the round at ``scores``."""
+        """Compute the derivatives of the round at ``scores``."""
         return self._round(np.ravel(scores), *_read(matrix, "obj"))
 
 
 class Metric(_Workers, RankingMetric):
     """A metric for ``xgboost.train(custom_metric=...)`` and ``xgboost.cv``.
 
-    Parameters are those of `plrank_fast.boosting.RankingMetric`. Early stopping infers from the name, which begins with
-    "ndcg", that higher is better.
+    Early stopping infers from the name, which begins with "ndcg", that higher is better.
+
+    {parameters}
     """
 
     def __call__(self, scores: FloatArray, matrix: Any) -> tuple[str, float]:
-        """Name and value."""
+        """Return name and value."""
         labels, offsets, weights = _read(matrix, "custom_metric")
         return self.name, self.evaluate(np.ravel(scores), labels, offsets, weights=weights)
 
 
 def _read(matrix: Any, argument: str) -> tuple[FloatArray, IntArray, FloatArray | None]:
-    """Labels, offsets and query weights; with groups XGBoost takes no other weights than one for each."""
+    """Return labels, offsets and query weights; with groups XGBoost only accepts one weight for each."""
     matrices = import_extra("xgboost", "xgboost").DMatrix
     expected = f"an xgboost.DMatrix, as xgboost.train({argument}=...) passes and XGBRanker does not"
     validation.of_type(isinstance(matrix, matrices), "the second argument", expected, type(matrix).__name__)
