@@ -1,6 +1,6 @@
 """Gradients of expected ranking metrics under the Plackett-Luce model, at C speed.
 
-The documents of all queries stand in one array, and ``offsets`` say where each query starts:
+The documents of all queries are concatenated in one array, and ``offsets`` mark where each query starts:
 
 >>> import numpy as np, plrank_fast as plr
 >>> scores = np.array([0.2, 1.0, -0.5, 0.7, 0.1])             # two queries, of three and two documents
@@ -12,7 +12,7 @@ array([-0.179, -0.011,  0.19 , -0.084,  0.084])
 >>> plr.ndcg(scores, plr.gains(labels), cutoff=10, offsets=offsets).round(3)
 array([0.689, 0.631])
 
-An overview; ``help(plr.pl_rank_exact)`` and so on describe each function:
+``help(plr.pl_rank_exact)`` and so on describe each function. An overview:
 
 - gradients: ``pl_rank_exact``, ``pl_rank_cmc``, ``pl_rank_3``, ``pl_rank_2``, ``pl_rank_1``, ``stochastic_rank``,
   ``policy_gradient``, ``placement_policy_gradient``; ``value_and_gradient`` for any of them with the metric's value;
@@ -28,43 +28,13 @@ An overview; ``help(plr.pl_rank_exact)`` and so on describe each function:
 - ``off_policy``: values of a policy and their gradients from rankings that another policy has shown, clicks;
 - ``load_model``: a network that ``python -m plrank_fast train`` has trained, to score documents with;
 - ``data``: LETOR files and generated sets; ``interchange``: runs and judgements; ``chunks``: batches for process pools;
-- inside other libraries: import ``plrank_fast.torch``, ``.jax``, ``.sklearn``, ``.lightgbm``, ``.xgboost``,
+- adapters to other libraries: ``plrank_fast.torch``, ``.jax``, ``.sklearn``, ``.lightgbm``, ``.xgboost``,
   ``.catboost``, ``.dask``; ``boosting`` serves any other library of boosted trees;
-- ``reference``: a readable NumPy twin of every kernel; ``get_include`` and ``stream_key`` for the C interface;
-  ``build_info``.
+- ``reference``: readable implementations of every kernel in NumPy; ``get_include`` and ``stream_key`` for the C
+  interface; ``build_info``.
 
 Gradients ascend and losses descend: the functions above return the direction in which the expected metric grows, those
 of ``losses`` and ``fairness`` return the gradient of a quantity that is to be minimised.
-
-For contributors
-----------------
-Each module imports only modules listed above it::
-
-    _core/runtime       runs a call           scalar_types  simd  threads  layout  queries  batch  magnitudes
-                                              plain_arrays  lone_query
-    _core/random        streams, selection    key  stream  selection
-    _core/ranking       weights, rankings     weights  remaining  rankings  metrics
-    _core/sampling      samplers              introselect  samplers
-    _core/gradients     estimators, exact     estimator  pl_rank  pl_rank_groups  hessian  conditional
-                                              policy_gradient  exposure  sampled  stochastic_rank  exact
-    _core/losses        losses of labels      loss  likelihood  bucket_order  pairs  ranks  losses
-    .                   the C interface       cython_plrank
-    ------------------  compiled above, thin Python below
-    _shared             private               extras  memory  files  run_lock  interruption  progress_bar
-    .                   arguments, errors     validation  build
-                        public functions      rank_weights  offsets  sampling  metrics  losses  bucket_order  gradients
-                                              policy_gradients  probabilities  distribution  rewards
-                                              off_policy  stochastic_rank
-    _shared             private               cost_model  methods
-    .                                         fairness  value_and_gradient  chunks  embedding
-                        oracle in NumPy       reference
-    _shared             private               layouts  expected_loss
-    .                   other libraries       torch  jax  sklearn  interchange  boosting  lightgbm  xgboost  catboost
-                                              dask  compat
-                        data, command line    data  training  reproduction  commands  __main__
-
-Every compiled module has the same sections, from top to bottom: per item, per query, batch, entry point. The C sources
-of the SIMD loops are in ``kernels``, in folders of the same names.
 """
 
 from importlib import import_module
@@ -155,7 +125,7 @@ __all__ = [
     "value_and_gradient",
 ]
 
-# Imported when they are first asked for: they would add a half to what ``import plrank_fast`` takes.
+# These are imported at their first use: they would make ``import plrank_fast`` take half as long again.
 _ON_FIRST_USE = ("boosting", "chunks", "data", "interchange", "off_policy", "reference", "rewards")
 
 

@@ -1,1 +1,30 @@
-"""The compiled core: private, below every Python module of the package, in the reading order of its map."""
+"""The compiled core, private and below every Python module of the package, and the map of all modules.
+
+Each module imports only modules listed above it::
+
+    _core/runtime       runs a call           scalar_types  simd  threads  layout  queries  batch  magnitudes
+                                              plain_arrays  lone_query
+    _core/random        streams, selection    key  stream  selection
+    _core/ranking       weights, rankings     weights  remaining  rankings  metrics
+    _core/sampling      samplers              introselect  samplers
+    _core/gradients     estimators, exact     estimator  pl_rank  pl_rank_groups  hessian  conditional
+                                              policy_gradient  exposure  sampled  stochastic_rank  exact
+    _core/losses        losses of labels      loss  likelihood  bucket_order  pairs  ranks  losses
+    .                   the C interface       cython_plrank
+    ------------------  compiled above, thin Python below
+    _shared             private               extras  memory  files  run_lock  interruption  progress_bar
+    .                   arguments, errors     validation  build
+                        public functions      rank_weights  offsets  sampling  metrics  losses  bucket_order  gradients
+                                              policy_gradients  probabilities  distribution  rewards
+                                              off_policy  stochastic_rank
+    _shared             private               cost_model  methods
+    .                                         fairness  value_and_gradient  chunks  embedding
+                        in NumPy              reference
+    _shared             private               layouts  expected_loss
+    .                   other libraries       torch  jax  sklearn  interchange  boosting  lightgbm  xgboost  catboost
+                                              dask  compat
+                        data, command line    data  training  reproduction  commands  __main__
+
+Every compiled module has the same sections, from top to bottom: per item, per query, batch, entry point. The C sources
+of the SIMD loops are in ``kernels``, in folders of the same names.
+"""

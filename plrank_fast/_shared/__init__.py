@@ -1,1 +1,1 @@
-"""What several modules use and no user calls; the map of ``plrank_fast`` says which of it stands above which."""
+"""Private helpers of several modules; the map in ``plrank_fast/_core/__init__.py`` has their order."""

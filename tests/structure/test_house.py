@@ -1,10 +1,11 @@
-"""The structure of the package: what the map of ``plrank_fast/__init__.py`` says is so."""
+"""The structure of the package is that of the map in ``plrank_fast/_core/__init__.py``."""
 
 import ast
 import re
 from pathlib import Path
 
 import plrank_fast
+from plrank_fast import _core
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "plrank_fast"
@@ -19,7 +20,7 @@ def read_map():
     """Paths of compiled modules and names of Python ones, in the order of the map."""
     compiled, python = [], []
     folder, listed = "", compiled
-    for line in plrank_fast.__doc__.partition("listed above it::")[2].partition("\n\nEvery compiled")[0].splitlines():
+    for line in _core.__doc__.partition("listed above it::")[2].partition("\n\nEvery compiled")[0].splitlines():
         if line.strip().startswith("---"):
             listed = python
             continue
