@@ -57,7 +57,7 @@ def test_every_public_function_has_a_page():
     assert not public - set(entries)
     for module, name in set(entries) - public:  # classes, and adapters whose libraries may be missing
         source = ROOT.joinpath(*module.split(".")).with_suffix(".py")
-        assert re.search(rf"^(def|class) {name}\b", source.read_text(), re.MULTILINE), f"{module}.{name}"
+        assert re.search(rf"^ *(def|class) {name}\b", source.read_text(), re.MULTILINE), f"{module}.{name}"
 
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *PAGES], ids=lambda page: page.name)

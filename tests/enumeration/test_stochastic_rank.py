@@ -305,7 +305,7 @@ class TestAgainstTheTwin:
     [
         ({"noise": "laplace"}, ValueError, "noise must be one of 'gumbel', 'normal'"),
         ({"noise": None}, TypeError, "noise"),
-        ({"sigma": 0.0}, ValueError, "sigma must be positive"),
+        ({"sigma": 0.0}, ValueError, "sigma must be at least"),
         ({"sigma": "1"}, TypeError, "sigma"),
         ({"n_samples": 0}, ValueError, "n_samples"),
         ({"n_samples": 2.0}, TypeError, "n_samples"),
