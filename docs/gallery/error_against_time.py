@@ -2,12 +2,13 @@ r"""
 Error of the gradient against time
 ==================================
 
-Three ways to the same gradient, on one thread: rankings sampled as PL-Rank does, rankings with each item's own position
-integrated out, and the integral itself. A point is a setting of its method: lower is more exact, further left faster.
+There are three ways to compute the same gradient: PL-Rank from sampled rankings, conditional Monte Carlo, which
+integrates out the position of each item, and the exact integral. Each point is one setting of a method, on one thread.
+Lower points are more exact, and points further left are faster.
 
-Error is the norm of the difference over the norm of the gradient, root mean square over a batch of queries; the
-reference is ``pl_rank_exact`` at ``rtol=1e-10`` with the additional nodes of the Hessian diagonal. Time is what the
-fastest of a few calls on the batch takes of one processor, per query.
+The error is the norm of the difference over the norm of the gradient, as root mean square over a batch of queries. The
+reference is ``pl_rank_exact`` at ``rtol=1e-10`` with the additional nodes of the Hessian diagonal. The time is the
+processor time per query of the fastest of a few calls on the batch.
 """
 
 import sys
@@ -30,7 +31,7 @@ exact, _ = plr.pl_rank_exact(scores, relevance, weights, rtol=1e-10, hessian=Tru
 
 
 def measure(method, **setting):
-    """(microseconds per query, root mean square of the queries' relative errors)."""
+    """Return the microseconds per query and the root mean square of the queries' relative errors."""
     fastest, begin = np.inf, time.thread_time()
     while time.thread_time() - begin < SECONDS:
         start = time.thread_time()
@@ -52,7 +53,7 @@ for (method, settings), marker in zip(series.items(), "os^", strict=True):
     for setting, (microseconds, error) in zip(settings, measured, strict=True):
         label = f"rtol = {setting['rtol']:g}" if "rtol" in setting else f"N = {setting['n_samples']}"
         print(f"{method.__name__:<14}{label:<14}{microseconds:>10.1f} us per query   relative error {error:.1e}")
-        # rtol = 1e-8 and 1e-10 reach about the same error in about the same time: one label on each side
+        # The points of rtol = 1e-8 and 1e-10 nearly coincide, so their labels are on different sides.
         left = setting.get("rtol") == 1e-8
         place = (-8, -3) if left else (8, 8 if label == "N = 1" else 3)
         axes.annotate(

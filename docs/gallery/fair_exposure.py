@@ -2,9 +2,9 @@ r"""
 Exposure of a fair policy
 =========================
 
-Eight documents, three of them almost equally good. A policy trained for the expected metric alone puts the best one
-first nearly always: it takes nearly all the attention that the first rank has to give. A policy trained to lower the
-disparity of exposure as well draws its rankings so that every document is seen almost in proportion to its merit.
+A query has eight documents, three of them almost equally good. A policy trained for the expected metric alone nearly
+always ranks the best one first, which then receives nearly all the attention of the first rank. A policy that is also
+trained to lower the disparity of exposure shows every document almost in proportion to its merit.
 """
 
 import matplotlib.pyplot as plt
@@ -18,7 +18,7 @@ attention = plr.dcg_weights(4)
 
 
 def trained(weight_of_fairness, rate, steps=600):
-    """Scores after ascending the utility less the disparity, which weighs ``weight_of_fairness``."""
+    """Return the scores after gradient ascent on the utility minus ``weight_of_fairness`` times the disparity."""
     scores = np.zeros(merit.size)
     for _ in range(steps):
         utility = plr.pl_rank_exact(scores, merit, attention)
@@ -39,10 +39,10 @@ proportional = merit / merit.sum() * attention.sum()
 axes.plot(places, proportional, "k_", markersize=38, markeredgewidth=1.5, label="in proportion to merit")
 axes.set_xticks(places, [f"{value:g}" for value in merit])
 axes.set(xlabel="merit of the document", ylabel="expected exposure")
-axes.legend(frameon=False, loc="upper right")
+axes.legend(frameon=False, loc="upper right", handlelength=3)
 
 # %%
-# What fairness costs: the expected metric of both policies, over that of the best ranking.
+# Fairness has a cost. These are the expected metrics of both policies over that of the best ranking:
 
 best = plr.dcg(merit, merit, attention)[0]
 for name, scores in policies.items():

@@ -2,13 +2,12 @@ r"""
 NDCG against seconds
 ====================
 
-What a gradient is worth shows in training: the same network, the same data, the same optimiser, and for each method the
-``NDCG@10`` of held-out queries after so many seconds. All lines climb the same expectation; they differ in how much a
-step costs, and in how noisy it is.
+Training shows the value of a gradient. The network, the data and the optimiser are the same for all methods, and the
+picture shows the ``NDCG@10`` of held-out queries against the seconds of training. All methods ascend the same
+expectation; they differ in the cost and the noise of a step.
 
-The data is generated in the shape of MSLR-Web30k; the set is small, so that the page is quickly built, and every run
-takes other starting weights. For the paper's figure, with its sets, cutoffs and methods, run
-``python -m plrank_fast reproduce``.
+The data is generated in the shape of MSLR-Web30k. The set is small, to keep this page quick to build, and each run has
+other initial weights. ``python -m plrank_fast reproduce`` draws the paper's figure, with its sets, cutoffs and methods.
 """
 
 import time
@@ -28,7 +27,7 @@ theta = plr.dcg_weights(CUTOFF)
 
 
 def normalized_gains(data):
-    """What documents are worth over the best DCG of their query, so that the expected metric is NDCG."""
+    """Return the gains over the best DCG of each query, so that the expected metric is NDCG."""
     relevance = plr.gains(data.labels)
     ideal = plr.dcg(relevance, relevance, theta, offsets=data.offsets)
     return relevance / np.repeat(np.where(ideal > 0, ideal, np.inf), np.diff(data.offsets))
@@ -39,7 +38,7 @@ features, test_features = (torch.tensor(data.features, dtype=torch.float32) for 
 
 
 def learning_curve(method, seed, **options):
-    """Seconds of training, evaluation not counted, and the NDCG of the test queries after them."""
+    """Return seconds of training, without evaluation, and the NDCG of the test queries after each."""
     torch.manual_seed(seed)
     order = np.random.default_rng(seed)
     network = torch.nn.Sequential(torch.nn.Linear(features.shape[1], 32), torch.nn.Sigmoid(), torch.nn.Linear(32, 1))
@@ -87,10 +86,12 @@ for name, (method, options) in methods.items():
 torch.set_num_threads(threads)
 
 axes.set(xscale="log", xlabel="seconds of training", ylabel=f"NDCG@{CUTOFF} of held-out queries")
-axes.xaxis.set_major_formatter("{x:g}")
+ticks = [0.02, 0.05, 0.1, 0.2, 0.5]
+axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+axes.minorticks_off()
 axes.grid(alpha=0.3)
-axes.legend(loc="lower right")
+figure.legend(loc="outside lower center", ncols=2, frameon=False)
 
 # %%
-# Lines are means over three seeds, bands go from the worst to the best. PL-Rank-2 computes the same estimate as
-# PL-Rank-3 from the same rankings, but the cost of a ranking is that of the list's length times the cutoff.
+# Lines are means over three seeds, and bands reach from the worst to the best seed. PL-Rank-2 computes the same
+# estimate as PL-Rank-3 from the same rankings, but its cost per ranking grows with the list length times the cutoff.

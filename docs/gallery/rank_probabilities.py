@@ -2,11 +2,11 @@ r"""
 Where a policy puts each document
 =================================
 
-A Plackett-Luce policy does not have one ranking but a distribution over all of them. ``rank_probabilities`` computes
-the probability of each document at each rank, exactly: eight documents have 40,320 rankings, yet none is drawn.
+A Plackett-Luce policy is a distribution over all rankings. ``rank_probabilities`` computes the exact probability of
+each document at each rank: eight documents have 40,320 rankings, yet none is drawn.
 
-The same scores are used three times, divided by a temperature. The colder the policy, the closer it is to sorting by
-score; the hotter, the closer to a random order.
+The picture shows the same scores divided by three temperatures. A colder policy is closer to sorting by score, and a
+hotter one is closer to a random order.
 """
 
 import matplotlib.pyplot as plt
@@ -28,14 +28,13 @@ panels[0].set_ylabel("document, by its score")
 figure.colorbar(image, ax=panels, label="probability", shrink=0.8)
 
 # %%
-# Every document has some rank, and every rank some document, so all rows and all columns sum to 1:
+# Every document has a rank, and every rank has a document, so all rows and all columns sum to 1:
 
 np.testing.assert_allclose(probabilities.sum(axis=0), 1.0)
 np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
 
 # %%
-# Summed with the weight of each rank, a row is the document's *exposure*, which is what
-# ``exposure`` returns, and what fairness is about:
+# The sum of a row with the weight of each rank is the document's *exposure*, which ``exposure`` returns:
 
 theta = plr.dcg_weights(scores.size)
 np.testing.assert_allclose(probabilities @ theta, plr.exposure(scores / temperature, theta))

@@ -1,1 +1,1 @@
-"""The commands of ``python -m plrank_fast``, one a file; importing one loads neither PyTorch nor matplotlib."""
+"""The commands of ``python -m plrank_fast``, one per file; importing one loads neither PyTorch nor matplotlib."""

@@ -1,8 +1,8 @@
-"""The command ``bench``: what one epoch of gradients costs, against the cutoff K, with the NumPy twin beside it.
+"""The command ``bench``: the cost of an epoch of gradients against the cutoff K, beside that of NumPy.
 
-The seconds are those of one thread for a whole epoch over a data set of a public set's shape, measured on a sample of
-queries with its list lengths and scaled up. Every ratio is taken within one run: our call and the twin's are timed in
-turn, and the fastest of each counts.
+The seconds are those of one thread for an epoch over a data set of a public set's shape, measured on a sample of
+queries with its list lengths and scaled up. Every ratio is taken within one run: our call and that of the reference
+implementation are timed in turn, and the fastest of each counts.
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ class Cell:
 
     @property
     def ratio(self) -> float:
-        """How many times faster than NumPy's PL-Rank-3."""
+        """The speed-up over NumPy's PL-Rank-3."""
         return self.numpy_seconds / self.seconds
 
 
 def measure(shape: str, method: str, n_samples: int, cutoff: int, workload: Workload, seconds: float) -> Cell:
-    """Time one cell for about ``seconds``, ours and the twin's in turn."""
+    """Time one cell for about ``seconds``, our call and the reference implementation in turn."""
     return Cell(shape, method, n_samples, cutoff, *seconds_per_epoch(method, n_samples, cutoff, workload, seconds))
 
 
 def plan(arguments: argparse.Namespace) -> list[tuple[str, str, int, int]]:
-    """Shape, method, N and K of every cell that the arguments ask for."""
+    """List shape, method, N and K of every cell that the arguments ask for."""
     return [
         (shape, method, n_samples, cutoff)
         for shape in arguments.shapes
@@ -74,7 +74,7 @@ def cells(arguments: argparse.Namespace) -> Iterator[Cell]:
 
 
 def table(measured: list[Cell], cutoffs: list[int]) -> str:
-    """Seconds per epoch, and in brackets how many times faster than NumPy's PL-Rank-3, a column per cutoff."""
+    """Lay out seconds per epoch and, in brackets, the speed-up over NumPy's PL-Rank-3, with a column per cutoff."""
     lines = []
     for shape in dict.fromkeys(cell.shape for cell in measured):
         lines += ["", f"{shape}, seconds per epoch on one thread (times faster than NumPy's PL-Rank-3)"]
@@ -86,14 +86,14 @@ def table(measured: list[Cell], cutoffs: list[int]) -> str:
             taken = ONE_ANSWER.get(method, n_samples)
             lines.append(f"{method:<16}{taken or '-':>6}" + "".join(f"{text:>18}" for text in shown))
         for n_samples in sorted({cell.n_samples for cell in rows}):
-            twin = {cell.cutoff: cell.numpy_seconds for cell in rows if cell.n_samples == n_samples}
-            shown = [f"{twin[k]:.3g}" if k in twin else "" for k in cutoffs]
+            in_numpy = {cell.cutoff: cell.numpy_seconds for cell in rows if cell.n_samples == n_samples}
+            shown = [f"{in_numpy[k]:.3g}" if k in in_numpy else "" for k in cutoffs]
             lines.append(f"{'NumPy PL-Rank-3':<16}{n_samples:>6}" + "".join(f"{text:>18}" for text in shown))
     return "\n".join(lines[1:])
 
 
 def draw(measured: list[Cell]) -> bytes:
-    """Draw cost against K, a panel per shape; give the PNG file's contents."""
+    """Draw cost against K with a panel per shape, and return the content of the PNG file."""
     figure_module = import_extra("matplotlib.figure", "bench")
     shapes = list(dict.fromkeys(cell.shape for cell in measured))
     figure = figure_module.Figure(figsize=(5 * len(shapes), 4.2), layout="constrained")
@@ -105,8 +105,9 @@ def draw(measured: list[Cell]) -> bytes:
             label = method if method in ONE_ANSWER else f"{method}, N = {n_samples}"
             panel.plot([c.cutoff for c in line], [c.seconds for c in line], marker=".", label=label)
         for n_samples, style in zip(sorted({cell.n_samples for cell in rows}), (":", "--", "-."), strict=False):
-            twin = sorted({cell.cutoff: cell.numpy_seconds for cell in rows if cell.n_samples == n_samples}.items())
-            panel.plot(*zip(*twin, strict=True), "k" + style, label=f"NumPy PL-Rank-3, N = {n_samples}")
+            in_numpy = {cell.cutoff: cell.numpy_seconds for cell in rows if cell.n_samples == n_samples}
+            points = zip(*sorted(in_numpy.items()), strict=True)
+            panel.plot(*points, "k" + style, label=f"NumPy PL-Rank-3, N = {n_samples}")
         panel.set(xscale="log", yscale="log", xlabel="cutoff K", title=shape)
         panel.set_xticks(sorted({c.cutoff for c in rows}), labels=[str(k) for k in sorted({c.cutoff for c in rows})])
         panel.minorticks_off()
@@ -122,23 +123,49 @@ def add_bench(commands: Any) -> None:
     """Add the command ``bench`` to the subparsers of the command line."""
     parser = commands.add_parser(
         "bench",
-        help="measure what an epoch of gradients costs against the cutoff, NumPy beside it",
-        description="Time sampling and gradients on one thread; print seconds per epoch and ratios. "
+        help="measure the cost of an epoch of gradients against the cutoff, and compare it with NumPy",
+        description="Time sampling and gradients on one thread, and print seconds per epoch and ratios. "
         "--picture draws them.",
         allow_abbrev=False,
     )
-    parser.add_argument("--shapes", nargs="+", choices=list(PROFILES), default=list(PROFILES), help="data shapes")
-    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS[2:]), help="gradients")
-    parser.add_argument("--cutoffs", nargs="+", type=_positive, default=list(CUTOFFS), metavar="K")
-    parser.add_argument("--samples", nargs="+", type=_positive, default=list(SAMPLES), metavar="N")
-    parser.add_argument("--queries", type=_positive, default=96, metavar="N", help="sample to measure on (default 96)")
-    parser.add_argument("--spread", type=_not_negative, default=1.0, metavar="STD", help="of the scores (default 1)")
-    parser.add_argument("--seconds", type=_not_negative, default=0.2, metavar="S", help="per cell (default 0.2)")
+    parser.add_argument(
+        "--shapes",
+        nargs="+",
+        choices=list(PROFILES),
+        default=list(PROFILES),
+        help="data sets whose list lengths to use (default: all)",
+    )
+    parser.add_argument(
+        "--methods",
+        nargs="+",
+        choices=METHODS,
+        default=list(METHODS[2:]),
+        help=f"gradients to measure (default: {' '.join(METHODS[2:])})",
+    )
+    parser.add_argument(
+        "--cutoffs",
+        nargs="+",
+        type=_positive,
+        default=list(CUTOFFS),
+        metavar="K",
+        help=f"cutoffs to measure (default: {' '.join(map(str, CUTOFFS))})",
+    )
+    parser.add_argument(
+        "--samples",
+        nargs="+",
+        type=_positive,
+        default=list(SAMPLES),
+        metavar="N",
+        help=f"sampled rankings per query (default: {' '.join(map(str, SAMPLES))})",
+    )
+    parser.add_argument("--queries", type=_positive, default=96, metavar="N", help="queries to measure (default 96)")
+    parser.add_argument(
+        "--spread", type=_not_negative, default=1.0, metavar="STD", help="standard deviation of the scores (default 1)"
+    )
+    parser.add_argument("--seconds", type=_not_negative, default=0.2, metavar="S", help="time per cell (default 0.2)")
     parser.add_argument("--picture", type=some_path, metavar="PNG", help="draw cost against K into this file")
     parser.add_argument("--json", type=some_path, metavar="FILE", help="write the figures into this file")
-    parser.add_argument(
-        "--claims", action="store_true", help="measure the figures that README and docs state instead, side by side"
-    )
+    parser.add_argument("--claims", action="store_true", help="measure the figures of README and docs and print both")
     parser.set_defaults(run=run, parser=parser)
 
 
@@ -159,7 +186,7 @@ def _not_negative(text: str) -> float:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Measure, print, draw; Ctrl-C keeps what was measured."""
+    """Run the command ``bench``; Ctrl-C keeps the cells that were measured."""
     if arguments.claims:
         for line in claims.report(arguments.seconds):
             print(line, flush=True)
@@ -167,7 +194,7 @@ def run(arguments: argparse.Namespace) -> int:
     written = {name: [path] for name in ("json", "picture") if (path := getattr(arguments, name))}
     refuse_overwriting([], **written)
     if arguments.picture:
-        import_extra("matplotlib.figure", "bench")  # what is missing is told now and not after the measurement
+        import_extra("matplotlib.figure", "bench")  # a missing library is reported now, not after the measurement
     measured: list[Cell] = []
     status = 0
     try:
@@ -182,7 +209,7 @@ def run(arguments: argparse.Namespace) -> int:
         if not measured:
             raise
         status = EXIT_STATUS
-        print("interrupted: this is what was measured")
+        print("interrupted; the cells below were measured")
     info = plr.build_info()
     print(f"SIMD {info['simd']}, {info['compiler']}, scores of standard deviation {arguments.spread:g}\n")
     print(table(measured, arguments.cutoffs))
@@ -193,5 +220,5 @@ def run(arguments: argparse.Namespace) -> int:
         write_atomically(arguments.picture, draw(measured))
         print(f"\npicture: {arguments.picture}")
     else:
-        print("\na picture of it: add --picture FILE.png")
+        print("\nto draw a picture, add --picture FILE.png")
     return status

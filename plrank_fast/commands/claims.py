@@ -1,7 +1,7 @@
-"""The figures of speed in README.md and docs, and what measures each of them: ``bench --claims``.
+"""The figures of speed in README.md and docs, each with its measurement: ``bench --claims``.
 
-This table is the one place where they stand besides the documents; a test compares the two. A figure is a ratio, or
-microseconds where the document says so, of calls timed in turn within one run, the fastest of each.
+A test compares this table with the documents. A figure is a ratio, or microseconds where the document says so, of calls
+timed in turn within one run; the fastest of each counts.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ BUSY_PROGRAM = "import os; parent = os.getppid()\nwhile os.getppid() == parent: 
 
 @dataclass(frozen=True)
 class Claim:
-    """Figures of one passage of a document, ``text`` to the letter, and the measurement that gives them anew."""
+    """The figures of one passage of a document, its literal ``text``, and the function that measures them again."""
 
     document: str
     text: str
@@ -41,19 +41,19 @@ class Claim:
 
 
 def query(n_docs: int) -> tuple[FloatArray, FloatArray]:
-    """Scores of unit variance and gains of one list."""
+    """Make scores of unit variance and gains of one list."""
     rng = np.random.default_rng(n_docs)
     return rng.standard_normal(n_docs), plr.gains(rng.integers(0, 5, n_docs))
 
 
 def lists(n_docs: int) -> tuple[FloatArray, FloatArray, list[int]]:
-    """A batch of 16 such lists, with its offsets: next to arithmetic, a call costs nothing."""
+    """Make a batch of 16 such lists and its offsets, so that the arithmetic dominates the cost of a call."""
     scores, relevance = query(16 * n_docs)
     return scores, relevance, list(range(0, 16 * n_docs + 1, n_docs))
 
 
 def table_row(method: str) -> Callable[[float], tuple[float, ...]]:
-    """Times faster than NumPy's PL-Rank-3 with 1000 samples, for every cutoff."""
+    """Measure the speed-up over NumPy's PL-Rank-3 with 1000 samples, for every cutoff."""
 
     def measure(seconds: float) -> tuple[float, ...]:
         workload = Workload.of_profile("mslr", 96)
@@ -63,7 +63,7 @@ def table_row(method: str) -> Callable[[float], tuple[float, ...]]:
 
 
 def share_of_exponentials(seconds: float) -> tuple[float, ...]:
-    """``pl_rank_3`` against NumPy's draw of its exponentials, the worst of three lengths."""
+    """Time ``pl_rank_3`` over NumPy's draw of its exponentials, and return the worst of three lengths."""
     shares = []
     for n_docs in (120, 316, 1000):
         scores, relevance = query(n_docs)
@@ -78,7 +78,7 @@ def share_of_exponentials(seconds: float) -> tuple[float, ...]:
 
 
 def two_threads(seconds: float) -> tuple[float, ...]:
-    """``pl_rank_exact`` on 2000 queries with the lengths of MSLR, one thread over two."""
+    """Time ``pl_rank_exact`` on 2000 queries with the lengths of MSLR, on one thread over two."""
     workload, weights = Workload.of_profile("mslr", 2000), plr.dcg_weights(10)
 
     def run(n_threads: int) -> None:
@@ -89,7 +89,7 @@ def two_threads(seconds: float) -> tuple[float, ...]:
 
 
 def two_threads_on_one_query(seconds: float) -> tuple[float, ...]:
-    """``pl_rank_exact`` on a single long query, one thread over two, the least and the most of three lengths."""
+    """Time ``pl_rank_exact`` on a long query, one thread over two; return the least and the most of three lengths."""
     shares = []
     for n_docs, cutoff in ((1_000, 1_000), (10_000, 1_000), (100_000, 100)):
         scores, relevance = query(n_docs)
@@ -104,9 +104,9 @@ def two_threads_on_one_query(seconds: float) -> tuple[float, ...]:
 
 
 def beside_a_busy_process(seconds: float) -> tuple[float, ...]:
-    """Two threads over one, sums over calls of ``pl_rank_exact`` in turn: the least and the most of four batches.
+    """Time ``pl_rank_exact`` on two threads over one beside a busy process: the least and the most of four batches.
 
-    They take some 2, 5, 10 and 30 ms. Not the fastest calls are compared, which nobody has disturbed.
+    The batches take some 2, 5, 10 and 30 ms. The sums over calls are compared: the fastest calls are undisturbed ones.
     """
     shares = []
     with subprocess.Popen([sys.executable, "-c", BUSY_PROGRAM]) as busy:
@@ -162,7 +162,7 @@ def lightgbm_gradient(seconds: float) -> tuple[float, ...]:
 
 
 def one_ranking(seconds: float) -> tuple[float, ...]:
-    """``pl_rank_cmc`` with one sample over ``np.argsort`` of the scores, 120 documents, K = 10."""
+    """Time ``pl_rank_cmc`` with one sample over ``np.argsort`` of the scores, for 120 documents and K = 10."""
     scores, relevance = query(120)
     weights, rng = plr.dcg_weights(10), np.random.default_rng(0)
     ours, sort = fastest_in_turn(
@@ -172,7 +172,7 @@ def one_ranking(seconds: float) -> tuple[float, ...]:
 
 
 def a_million(seconds: float) -> tuple[float, ...]:
-    """``pl_rank_3`` of a million documents, K = 100 and 100 rankings, over ``np.exp`` of its scores."""
+    """Time ``pl_rank_3`` of a million documents, K = 100 and 100 rankings, over ``np.exp`` of its scores."""
     scores, relevance = query(1_000_000)
     ours, exponentials = fastest_in_turn(
         lambda: plr.pl_rank_3(scores, relevance, plr.dcg_weights(100), rng=0, n_threads=1),
@@ -183,7 +183,7 @@ def a_million(seconds: float) -> tuple[float, ...]:
 
 
 def one_call(seconds: float) -> tuple[float, ...]:
-    """``pl_rank_3`` with one sample over ``np.argsort`` of the scores, 24 documents, K = 5: mostly overhead."""
+    """Time ``pl_rank_3`` with one sample over ``np.argsort`` of 24 scores, with K = 5: mostly overhead."""
     scores, relevance = query(24)
     weights, rng = plr.dcg_weights(5), np.random.default_rng(0)
     ours, sort = fastest_in_turn(
@@ -196,7 +196,7 @@ def one_call(seconds: float) -> tuple[float, ...]:
 
 
 def over_plain_gradient(**extra: Any) -> Callable[[float], tuple[float, ...]]:
-    """``pl_rank_exact`` with more options over the gradient alone, K = 10, the least and the most of three lengths."""
+    """Time ``pl_rank_exact`` with more options over the gradient alone: the least and the most of three lengths."""
 
     def measure(seconds: float) -> tuple[float, ...]:
         shares = []
@@ -276,12 +276,12 @@ CLAIMS = (
 
 
 def line_of(sentence: str, written: str, measured: str, unit: str) -> str:
-    """Lay out a line of columns with spaces between them; a long sentence is cut to its first words."""
+    """Lay out the columns of a line; a long sentence is cut to its first words."""
     return f"{shorten(sentence, 60, placeholder=' ...'):<60}  {written:<27}  {measured:<40}  {unit}"
 
 
 def report(seconds: float) -> Iterator[str]:
-    """Lines that put what this machine measures beside what is written; a passage without its library says so."""
+    """Yield a line per passage with the stated and the measured figures, or with the name of a missing library."""
     yield line_of("sentence", "written", "measured here", "unit")
     for claim in CLAIMS:
         try:

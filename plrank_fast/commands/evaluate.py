@@ -19,15 +19,15 @@ def add_evaluate(commands: Any) -> None:
     )
     parser.add_argument("model", type=some_path, metavar="MODEL", help=f"the {MODEL} of a run")
     parser.add_argument("file", nargs="+", type=some_path, metavar="FILE", help="LETOR files, plain or gzipped")
-    parser.add_argument("--cutoff", type=int, metavar="K", help="NDCG@K (default: the one trained for)")
+    parser.add_argument("--cutoff", type=int, metavar="K", help="compute NDCG@K (default: the cutoff of the training)")
     parser.add_argument(
         "--empty", type=empty_value, metavar="VALUE|drop", help=EMPTY_HELP.format("default: as trained")
     )
-    parser.add_argument("--threads", dest="n_threads", type=int, default=-1, metavar="N", help="default: all")
+    parser.add_argument("--threads", dest="n_threads", type=int, default=-1, metavar="N", help="threads (default: all)")
     parser.add_argument("--cache", type=some_path, metavar="FOLDER", help=CACHE_HELP)
-    parser.add_argument("--json", type=some_path, metavar="FILE", help="write the metrics here")
+    parser.add_argument("--json", type=some_path, metavar="FILE", help="write the metrics to this file")
     parser.add_argument(
-        "--scores", type=some_path, metavar="FILE", help="write one score per document here, in the order of the files"
+        "--scores", type=some_path, metavar="FILE", help="write one score per document to this file, in their order"
     )
     parser.set_defaults(run=evaluate, parser=parser)
 

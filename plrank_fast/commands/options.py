@@ -9,8 +9,8 @@ from plrank_fast.data.letor_cache import SUFFIX
 from plrank_fast.training.config import DROP
 
 EMPTY_HELP = (
-    "what a query without relevant documents counts in the mean of NDCG over queries ({}; trec_eval and scikit-learn "
-    "have 0, LightGBM 1); drop: left out"
+    "NDCG of a query without relevant documents in the mean over queries ({}; trec_eval and scikit-learn "
+    "take 0, LightGBM takes 1); drop: leave such queries out"
 )
 CACHE_HELP = "keep the parsed files in this folder, and read them from there next time (default: parse them each time)"
 MODEL = "model.plrank"  # beside the checkpoint
@@ -35,7 +35,7 @@ def caches(folder: str | None) -> list[Path]:
 
 
 def empty_value(text: str) -> float | str:
-    """Parse what a query without relevant documents counts."""
+    """Parse the NDCG of a query without relevant documents."""
     try:
         return text if text == DROP else float(text)
     except ValueError:

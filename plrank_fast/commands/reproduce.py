@@ -1,4 +1,4 @@
-"""The command ``reproduce``: the experiments of the SIGIR 2022 paper, with its figures beside ours, as one report."""
+"""The command ``reproduce``: a report on the experiments of the SIGIR 2022 paper, with its figures and ours."""
 
 from __future__ import annotations
 
@@ -32,13 +32,22 @@ def add_reproduce(commands: Any) -> None:
         "report to a folder. The same command continues a run that was stopped.",
         allow_abbrev=False,
     )
-    parser.add_argument("--minutes", type=float, default=DEFAULT_MINUTES, metavar="M", help="in all (default 60)")
+    parser.add_argument("--minutes", type=float, default=DEFAULT_MINUTES, metavar="M", help="total time (default 60)")
     parser.add_argument(
         "--output", type=some_path, default=DEFAULT_OUTPUT, metavar="FOLDER", help=f"default {DEFAULT_OUTPUT}"
     )
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS), help="experiments (default: all)")
-    parser.add_argument("--shapes", nargs="+", choices=list(PROFILES), default=list(PROFILES), help="data shapes")
-    parser.add_argument("--cutoffs", nargs="+", type=int, default=list(CUTOFFS), metavar="K")
+    parser.add_argument(
+        "--shapes", nargs="+", choices=list(PROFILES), default=list(PROFILES), help="data shapes (default: all)"
+    )
+    parser.add_argument(
+        "--cutoffs",
+        nargs="+",
+        type=int,
+        default=list(CUTOFFS),
+        metavar="K",
+        help=f"cutoffs (default: {' '.join(map(str, CUTOFFS))})",
+    )
     parser.add_argument(
         "--data",
         type=some_path,
@@ -51,7 +60,7 @@ def add_reproduce(commands: Any) -> None:
 
 
 def _options(settings: Any, output: str) -> str:
-    """Write the options of a run as somebody would type them."""
+    """Write the options of a run as a user would type them."""
     words = ["--minutes", f"{settings.minutes:g}", "--output", output]
     words += [] if settings.parts == PARTS else ["--parts", *settings.parts]
     words += [] if settings.sets == tuple(PROFILES) else ["--shapes", *settings.sets]
@@ -62,7 +71,7 @@ def _options(settings: Any, output: str) -> str:
 
 def reproduce(arguments: argparse.Namespace) -> int:
     """Run the command ``reproduce``."""
-    for module in ("torch", "tqdm", "matplotlib.figure"):  # what is missing is told now and not after an hour
+    for module in ("torch", "tqdm", "matplotlib.figure"):  # a missing library is reported now, not after an hour
         import_extra(module, "train")
     from plrank_fast._shared.run_lock import locked_folder
     from plrank_fast.reproduction.experiment import REPORT, RESULTS, Settings, plan, run_parts, write_report
@@ -103,7 +112,7 @@ def reproduce(arguments: argparse.Namespace) -> int:
             folder, settings, parts, results, f"{arguments.parser.prog} {_options(settings, arguments.output)}"
         )
     print(f"report:   {folder / REPORT}")
-    print(f"figures:  {folder / RESULTS}, and tables and pictures beside it")
+    print(f"figures:  {folder / RESULTS}, with tables and pictures in the same folder")
     if not finished:
-        print("interrupted: the report has what was measured; the same command continues")
+        print("interrupted: the report shows the results so far; the same command continues")
     return 0 if finished else EXIT_STATUS

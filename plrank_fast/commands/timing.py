@@ -19,7 +19,7 @@ ONE_ANSWER = {name: method.n_samples for name, method in ESTIMATORS.items() if m
 def fastest_in_turn(
     first: Callable[[], object], second: Callable[[], object], seconds: float, repeat: int = 1
 ) -> tuple[float, float]:
-    """Seconds of the fastest call of each, tried for about ``seconds``; of ``repeat`` calls in a row the mean."""
+    """Time two functions in turn for about ``seconds``: the fastest mean of ``repeat`` calls in a row, of each."""
     fastest = [np.inf, np.inf]
     begin = time.perf_counter()
     while True:
@@ -35,7 +35,7 @@ def fastest_in_turn(
 def seconds_per_epoch(
     method: str, n_samples: int, cutoff: int, workload: Workload, seconds: float
 ) -> tuple[float, float]:
-    """Of a method, and of NumPy's PL-Rank-3 with the same N and K."""
+    """Return the seconds per epoch of a method, and of NumPy's PL-Rank-3 with the same N and K."""
     weights = workload.rank_weights(cutoff)
     options = {"offsets": workload.offsets, "n_threads": 1}
     if method != "pl_rank_exact":
@@ -45,15 +45,15 @@ def seconds_per_epoch(
     def ours() -> None:
         getattr(plr, method)(workload.scores, workload.relevance, weights, **options)
 
-    def twin() -> None:
+    def in_numpy() -> None:
         rankings = reference.sample_rankings(workload.scores[docs], n_samples, weights.size, rng)
         reference.pl_rank_3(workload.scores[docs], workload.relevance[docs], weights, rankings)
 
-    own, other = fastest_in_turn(ours, twin, seconds)
+    own, other = fastest_in_turn(ours, in_numpy, seconds)
     return own * workload.per_epoch, other * workload.of_epoch(docs)
 
 
 def ratio_to_numpy(method: str, n_samples: int, cutoff: int, workload: Workload, seconds: float) -> float:
-    """How many times faster than NumPy's PL-Rank-3."""
+    """Return the speed-up over NumPy's PL-Rank-3."""
     ours, numpy_seconds = seconds_per_epoch(method, n_samples, cutoff, workload, seconds)
     return numpy_seconds / ours

@@ -38,7 +38,7 @@ RUN_SETTINGS = ("n_threads", "model_threads", "checkpoint_seconds")  # that chan
 
 def add_train(commands: Any) -> None:
     """Add the command ``train`` to the subparsers of the command line."""
-    # Nothing has a default here: what was not given is absent, and `--resume` can tell what was.
+    # No option has a default here: those that were not given are absent, so `--resume` knows the given ones.
     parser = commands.add_parser(
         "train",
         help="train a scoring network by the gradient of an expected ranking metric",
@@ -60,7 +60,7 @@ def add_train(commands: Any) -> None:
         "--queries",
         type=int,
         metavar="N",
-        help="training queries of the profile (default: as published); a quarter for each of the others",
+        help="training queries of the profile (default: as published); validation and test get a quarter each",
     )
     data.add_argument("--features", type=int, metavar="N", help="features of the profile (default: as published)")
     data.add_argument("--data-seed", type=int, metavar="N", help="seed of the profile (default 0)")
@@ -71,12 +71,12 @@ def add_train(commands: Any) -> None:
         help="leave features as they are (default: min-max normalisation within each query)",
     )
     presets = "; ".join(f"{name}: {describe_preset(name)}" for name in PRESETS)
-    parser.add_argument("--preset", choices=list(PRESETS), help=f"what the settings below start from. {presets}")
+    parser.add_argument("--preset", choices=list(PRESETS), help=f"initial values of the settings below. {presets}")
     metric = parser.add_argument_group("gradient")
     metric.add_argument(
         "--method",
         choices=available_methods(),
-        help="estimator; auto, the default: pl_rank_exact, or one sample of pl_rank_cmc where that costs far less",
+        help="estimator; auto, the default: pl_rank_exact, or one sample of pl_rank_cmc where that is far cheaper",
     )
     metric.add_argument("--cutoff", type=int, metavar="K", help="train and evaluate NDCG@K (default 10)")
     metric.add_argument(
@@ -84,40 +84,44 @@ def add_train(commands: Any) -> None:
         type=_samples,
         metavar="N|dynamic|sigir22",
         help="rankings per query and gradient; dynamic, the default: 10, plus 90 every 40 epochs, up to 1000; sigir22: "
-        "that by steps, and 200 sqrt(epochs so far) in the first step of an epoch, as the published code has it",
+        "the same in steps, and 200 sqrt(epochs so far) in the first step of an epoch, as in the published code",
     )
     metric.add_argument(
         "--objective",
         choices=OBJECTIVES,
-        help="query, the default: NDCG, the mean over queries; dataset: that of the PL-Rank papers, mean DCG over mean "
-        "ideal DCG; dcg; disparity of exposure, to be minimised",
+        help="query, the default: the mean over queries of NDCG; dataset: the NDCG of the PL-Rank papers, mean DCG "
+        "over mean ideal DCG; dcg: DCG; disparity: the disparity of exposure, which is minimised",
     )
     metric.add_argument("--empty", type=empty_value, metavar="VALUE|drop", help=EMPTY_HELP.format("default 0"))
-    metric.add_argument("--threads", dest="n_threads", type=int, metavar="N", help="of the gradient (default: all)")
+    metric.add_argument("--threads", dest="n_threads", type=int, metavar="N", help="gradient threads (default: all)")
     network = parser.add_argument_group("network")
     network.add_argument("--hidden", nargs="*", type=int, metavar="UNITS", help="sigmoid layers (default 32 32)")
     network.add_argument(
         "--initialization",
         choices=INITIALIZATIONS,
-        help="of the weights: PyTorch's for linear layers, the default, or Keras's: Glorot's, biases 0",
+        help="initial weights: those of PyTorch's linear layers, the default, or Keras's: Glorot, biases 0",
     )
     default = TrainingConfig()
-    network.add_argument("--optimizer", choices=OPTIMIZERS, help=f"default {default.optimizer}")
-    network.add_argument("--learning-rate", type=float, metavar="RATE", help=f"default {default.learning_rate}")
+    network.add_argument("--optimizer", choices=OPTIMIZERS, help=f"optimiser (default {default.optimizer})")
+    network.add_argument(
+        "--learning-rate", type=float, metavar="RATE", help=f"learning rate (default {default.learning_rate})"
+    )
     network.add_argument(
         "--batch-queries", type=int, metavar="N", help=f"queries per step (default {default.batch_queries})"
     )
-    network.add_argument("--seed", type=int, metavar="N", help="of weights, order and samples (default 0)")
+    network.add_argument("--seed", type=int, metavar="N", help="seed of weights, order and samples (default 0)")
     network.add_argument(
         "--model-threads",
         type=int,
         metavar="N",
-        help="of PyTorch (default 1, with which results are the same bits everywhere)",
+        help="threads of PyTorch (default 1, which gives the same bits everywhere)",
     )
     run = parser.add_argument_group("run")
-    run.add_argument("--epochs", type=int, metavar="N", help=f"default {DEFAULT_EPOCHS}, or no limit with --minutes")
-    run.add_argument("--minutes", type=float, metavar="M", help="stop after this long, time before a resume included")
-    run.add_argument("--output", type=some_path, metavar="FOLDER", help=f"default {DEFAULT_OUTPUT}")
+    run.add_argument(
+        "--epochs", type=int, metavar="N", help=f"epochs in all (default {DEFAULT_EPOCHS}, or no limit with --minutes)"
+    )
+    run.add_argument("--minutes", type=float, metavar="M", help="stop after this time, including time before a resume")
+    run.add_argument("--output", type=some_path, metavar="FOLDER", help=f"output folder (default {DEFAULT_OUTPUT})")
     run.add_argument("--overwrite", action="store_true", help="replace an earlier run in the folder")
     run.add_argument(
         "--resume", type=some_path, metavar="FOLDER", help="continue the run in this folder; its settings hold"
@@ -126,7 +130,7 @@ def add_train(commands: Any) -> None:
         "--checkpoint-seconds",
         type=float,
         metavar="S",
-        help="save the state this often (default 10); a kill loses less",
+        help="seconds between checkpoints (default 10); a kill loses at most the time since the last",
     )
     run.add_argument("--quiet", action="store_true", help="no progress bar")
     parser.set_defaults(run=train, parser=parser)
@@ -137,7 +141,7 @@ def train(arguments: argparse.Namespace) -> int:
     given = vars(arguments)
     check_threads(given.get("n_threads"))
     program = arguments.parser.prog
-    for module in ("torch", "tqdm", "matplotlib.figure"):  # what is missing is told now and not after the training
+    for module in ("torch", "tqdm", "matplotlib.figure"):  # a missing library is reported now, not after the training
         import_extra(module, "train")
 
     from plrank_fast.training.ranks import ranks_of_launcher
@@ -156,7 +160,7 @@ def train(arguments: argparse.Namespace) -> int:
         try:
             with make_bar("train", 1.0, LAYOUT, initial=run.share_done, quiet=quiet) as bar:
                 stopped = run.train(interrupted=interrupted, observer=partial(_show, bar))
-                _show(bar, run)  # minutes may be over before the first batch
+                _show(bar, run)  # the time may be over before the first batch
             results = summarize(run, stopped)
         except ConnectionError as error:
             resume = f"{program} --resume {shlex.quote(str(run.folder))}"
@@ -167,7 +171,7 @@ def train(arguments: argparse.Namespace) -> int:
 
 
 def _show(bar: Any, run: Any) -> None:
-    """Show on the bar how much of the run is done, and the latest metrics on the validation data."""
+    """Show the progress of the run on the bar, and the latest metrics on the validation data."""
     latest = run.progress.history[-1]["vali"]
     shown = f"NDCG@{run.config.cutoff} {latest['ndcg_query']:.4f}"
     if run.config.objective == DISPARITY:
@@ -186,7 +190,7 @@ def _new_run(given: dict[str, Any], until_reported: ExitStack, ranks: Any) -> An
     from plrank_fast.training.loop import CHECKPOINT, TrainingRun
 
     config, source = TrainingConfig.from_preset(**_settings(TrainingConfig, given)), Source(**_settings(Source, given))
-    # as if it had been given, so that an error about the folder can say which option is to blame
+    # The default counts as given, so that an error about the folder names the option.
     folder = Path(given.setdefault("output", DEFAULT_OUTPUT))
 
     cache = given.get("cache")
@@ -203,7 +207,7 @@ def _new_run(given: dict[str, Any], until_reported: ExitStack, ranks: Any) -> An
 
     def occupy() -> None:
         until_reported.enter_context(locked_folder(folder))
-        refuse_earlier_run()  # another may have begun and ended while the data were loaded
+        refuse_earlier_run()  # another run may have begun and ended while the data were loaded
 
     if ranks.first:
         refuse_earlier_run()
@@ -251,7 +255,7 @@ def _pick(given: dict[str, Any], *names: str) -> dict[str, Any]:
 
 
 def _settings(kind: type[Any], given: dict[str, Any]) -> dict[str, Any]:
-    """Those of the given arguments that are fields of a dataclass; lists become tuples, as in its fields."""
+    """Return the given arguments that are fields of a dataclass; lists become tuples, as in its fields."""
     values = _pick(given, *(field.name for field in fields(kind)))
     return {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
 
@@ -270,8 +274,8 @@ def _report(run: Any, results: dict[str, Any], program: str) -> None:
     for what, name in (("learning curve", PICTURE), ("results", RESULTS), ("model", MODEL)):
         print(f"{what + ':':16}{run.folder / name}")
     if run.progress.batch:
-        print(f"epoch {run.progress.epoch + 1} was left after {run.progress.batch} of {run.batches_per_epoch} batches")
-    # a limit that was reached holds after a resume too
+        print(f"epoch {run.progress.epoch + 1} stopped after {run.progress.batch} of {run.batches_per_epoch} batches")
+    # A limit that was reached also holds after a resume.
     further = {
         "interrupted": "",
         "epochs": f" --epochs {2 * max(1, run.progress.epoch)}",

@@ -45,8 +45,8 @@ PRESETS: dict[str, dict[str, Any]] = {
     },
 }
 PRESET_TITLES = {
-    "default": "chosen to learn well on small and large sets, not those of a paper",
-    "sigir22": "those of the published code of the SIGIR 2022 paper",
+    "default": "settings that learn well on small and large sets",
+    "sigir22": "the settings of the published code of the SIGIR 2022 paper",
 }
 
 
@@ -197,10 +197,11 @@ def _is_positive(value: Any) -> bool:
 
 
 def describe_preset(name: str) -> str:
-    """Say in a line what a preset is and what its settings are."""
+    """Describe a preset and its settings in one line."""
     preset = TrainingConfig.from_preset(name)
+    empty = "left out" if preset.empty == DROP else f"counted as {preset.empty:g}"
     return (
-        f"{PRESET_TITLES[name]} ({preset.method}, samples {preset.samples}, objective {preset.objective} at cutoff "
-        f"{preset.cutoff}, {preset.optimizer} at {preset.learning_rate:g}, {preset.batch_queries} queries a step, "
-        f"{preset.initialization} weights, empty {preset.empty if preset.empty == DROP else format(preset.empty, 'g')})"
+        f"{PRESET_TITLES[name]} (method {preset.method}, samples: {preset.samples}, objective {preset.objective} at "
+        f"cutoff {preset.cutoff}, {preset.optimizer} at learning rate {preset.learning_rate:g}, "
+        f"{preset.batch_queries} queries per step, initial weights: {preset.initialization}, queries without relevant documents {empty})"
     )

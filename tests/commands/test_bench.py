@@ -80,7 +80,7 @@ def test_interrupted(capsys, monkeypatch):
     monkeypatch.setattr(plr, "pl_rank_cmc", interrupted)
     stop_at = 1
     assert main([*QUICK, "--seconds", "0"]) == 130
-    assert "interrupted: this is what was measured\n" in capsys.readouterr().out
+    assert "interrupted; the cells below were measured\n" in capsys.readouterr().out
     calls, stop_at = iter(range(10**9)), 0
     assert main([*QUICK, "--seconds", "0"]) == 130
     assert capsys.readouterr().out == ""
