@@ -203,5 +203,6 @@ def describe_preset(name: str) -> str:
     return (
         f"{PRESET_TITLES[name]} (method {preset.method}, samples: {preset.samples}, objective {preset.objective} at "
         f"cutoff {preset.cutoff}, {preset.optimizer} at learning rate {preset.learning_rate:g}, "
-        f"{preset.batch_queries} queries per step, initial weights: {preset.initialization}, queries without relevant documents {empty})"
+        f"{preset.batch_queries} queries per step, initial weights: {preset.initialization}, "
+        f"queries without relevant documents {empty})"
     )
