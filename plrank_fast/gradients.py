@@ -149,9 +149,10 @@ def pl_rank_3(
     Notes
     -----
     After sampling O(D + N K) per query, below the O(N D) of the published algorithm: items that a ranking leaves out
-    share two sums. The error against exact arithmetic, for given rankings of up to 30,000 items, is below 1e-12 of the sum
-    of the absolute terms at every distance of the scores; for longer rankings it grows in proportion. Source:
-    Oosterhuis, "Learning-to-Rank at the Speed of Sampling", SIGIR 2022 (whose pseudo-code divides by S where the running S' is meant).
+    share two sums. For given rankings of up to 30,000 items, the error against exact arithmetic is below 1e-12 of the
+    sum of the absolute terms at every distance of the scores; for longer rankings it grows in proportion. Source:
+    Oosterhuis, "Learning-to-Rank at the Speed of Sampling", SIGIR 2022 (whose pseudo-code divides by S where the
+    running S' is meant).
 
     Examples
     --------
