@@ -16,7 +16,7 @@ from plrank_fast.sampling import SAMPLERS
 from plrank_fast.validation import FloatArray, RandomState
 
 NOISES = ("gumbel", "normal")
-# to look them up in the enumeration takes a fifth of a microsecond, a tenth of a short call
+# A look-up in the enumeration takes a fifth of a microsecond, a tenth of a short call.
 PL_RANK_1, PL_RANK_2, PL_RANK_3, CONDITIONAL = (
     int(EstimatorKind[name]) for name in ("PL_RANK_1", "PL_RANK_2", "PL_RANK_3", "CONDITIONAL")
 )
@@ -40,7 +40,7 @@ def sampled_estimate(
 ) -> Any:
     """Check all arguments, then run an estimator of ``sampled`` over the batch.
 
-    Arguments are named where time does not matter only: to match a dozen names takes a fifth of a microsecond.
+    The fast path passes arguments by position, as matching a dozen names takes a fifth of a microsecond.
     """
     if offsets is None and rankings is None:
         estimate = _sampled.lone_estimate(
@@ -92,17 +92,10 @@ def pl_rank_3(
     out: FloatArray | tuple[FloatArray, FloatArray] | None = None,
     first_query: int = 0,
 ) -> FloatArray | tuple[FloatArray, FloatArray]:
-    """Estimate the gradient of the expected metric with PL-Rank-3.
+    r"""Estimate the gradient of the expected metric with PL-Rank-3.
 
-    The metric of a ranking y is sum_k theta_k rho_{y_k}; its expectation is over rankings drawn from the
-    Plackett-Luce distribution of ``scores``. With PR_k = sum_{x >= k} theta_x rho_{y_x} and S_k the sum of
-    w = exp(score) over the items not placed before rank k, one ranking contributes ::
-
-        g_d = PR_{rank(d) + 1} + w_d (rho_d DR_rank(d) - RI_rank(d)),
-        DR_k = sum_{j <= k} theta_j / S_j,   RI_k = sum_{j <= k} PR_j / S_j
-
-    to item d. An item that is not placed gets the same with PR = 0 and rank(d) = K. The mean over the rankings is
-    unbiased.
+    The metric of a ranking y is sum_k theta_k rho_{y_k}; its expectation is over rankings drawn from the Plackett-Luce
+    distribution of ``scores``. The estimate is the mean over the rankings and unbiased.
 
     Parameters
     ----------
@@ -118,16 +111,15 @@ def pl_rank_3(
     n_samples : int
         Rankings drawn for each query, N.
     rankings : array_like of int, shape (N, length), or (n_queries, N, length) with ``offsets``, optional
-        Rankings made elsewhere, used instead of drawing; each of length K or more (or of all documents, if there are
-        fewer).
+        Rankings to use instead of drawing, each of length K or more, or of all documents.
     rng : None, int, SeedSequence, BitGenerator or Generator
         Source of the key of this call's random streams. The same key gives the same bits for any number of threads.
     sampler : {"auto", "introselect", "network", "alias", "threshold"}
-        Which algorithm draws the rankings; all have the same distribution (see ``sample_rankings``).
+        Algorithm that draws the rankings; all have the same distribution (see ``sample_rankings``).
     hessian : bool
-        Whether to estimate the diagonal of the Hessian too. It is unbiased, as the gradient is, but has far more
-        variance than that of ``pl_rank_cmc``; O(N D) after sampling. Do not pass it to boosted trees as their
-        curvature: see the notes of ``pl_rank_exact``.
+        Whether to estimate the diagonal of the Hessian too, in O(N D) after sampling. It is unbiased, but has far more
+        variance than that of ``pl_rank_cmc``. Do not pass it to boosted trees as their curvature: see the notes of
+        ``pl_rank_exact``.
     n_threads : int, optional
         None: all available processors; negative: that many fewer than all, plus one.
     out : ndarray, shape (n_docs,), float64, optional
@@ -148,11 +140,17 @@ def pl_rank_3(
 
     Notes
     -----
-    After sampling O(D + N K) per query, below the O(N D) of the published algorithm: items that a ranking leaves out
-    share two sums. For given rankings of up to 30,000 items, the error against exact arithmetic is below 1e-12 of the
-    sum of the absolute terms at every distance of the scores; for longer rankings it grows in proportion. Source:
-    Oosterhuis, "Learning-to-Rank at the Speed of Sampling", SIGIR 2022 (whose pseudo-code divides by S where the
-    running S' is meant).
+    With :math:`R_k = \sum_{x \ge k} \theta_x \rho_{y_x}`, S_k the sum of w = exp(score) over the items not placed
+    before rank k, and r the rank of item d, one ranking contributes
+
+    .. math:: g_d = R_{r + 1} + w_d \left(\rho_d \sum_{j \le r} \frac{\theta_j}{S_j}
+              - \sum_{j \le r} \frac{R_j}{S_j}\right)
+
+    For an item that is not placed, the first term is 0 and r = K. The cost after sampling is O(D + N K) per query,
+    below the O(N D) of the published algorithm, as items that a ranking leaves out share two sums. For given rankings
+    of up to 30,000 items the error is below 1e-12 of the sum of the absolute terms at every distance of the scores; for
+    longer rankings it grows in proportion. Source: Oosterhuis, "Learning-to-Rank at the Speed of Sampling", SIGIR 2022
+    (whose pseudo-code divides by S in place of the running S').
 
     Examples
     --------
@@ -181,18 +179,35 @@ def pl_rank_2(
     out: FloatArray | None = None,
     first_query: int = 0,
 ) -> FloatArray:
-    """Estimate the gradient of the expected metric with PL-Rank-2.
+    r"""Estimate the gradient of the expected metric with PL-Rank-2.
 
-    On the same rankings it gives the same numbers as ``pl_rank_3``, up to rounding, by the algorithm of its paper ::
-
-        g_d = PR_{rank(d) + 1} + sum_{k <= rank(d)} w_d / S_k (theta_k rho_d - PR_k)
-
-    It is kept as a baseline for comparisons.
+    For the same rankings the result equals that of ``pl_rank_3`` up to rounding, at a higher cost: PL-Rank-2 serves as
+    a baseline for comparisons.
 
     Parameters
     ----------
-    scores, relevance, rank_weights, offsets, n_samples, rankings, rng, sampler, n_threads, out, first_query
-        As in ``pl_rank_3``.
+    scores : array_like, shape (n_docs,)
+        Log-weights of the documents, all queries one after another; any finite values.
+    relevance : array_like, shape (n_docs,)
+        Gain rho of each document (see ``gains``), of any sign.
+    rank_weights : array_like, shape (K,) or (n_queries, K)
+        Weight theta of each rank (see ``dcg_weights``), one vector for all queries or one row for each.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    n_samples : int
+        Rankings drawn for each query, N.
+    rankings : array_like of int, shape (N, length), or (n_queries, N, length) with ``offsets``, optional
+        Rankings to use instead of drawing, each of length K or more, or of all documents.
+    rng : None, int, SeedSequence, BitGenerator or Generator
+        Source of the random numbers; the same key gives the same bits for any number of threads.
+    sampler : {"auto", "introselect", "network", "alias", "threshold"}
+        Algorithm that draws the rankings; all have the same distribution (see ``sample_rankings``).
+    n_threads : int, optional
+        None: all available processors; negative: that many fewer than all, plus one.
+    out : ndarray, shape (n_docs,), float64, optional
+        Where to write the result.
+    first_query : int
+        Number of the first query in the numbering of random streams, for batches cut into chunks.
 
     Returns
     -------
@@ -206,8 +221,12 @@ def pl_rank_2(
 
     Notes
     -----
-    O(N D K) after sampling, as in its paper. Source: Oosterhuis, "Computationally Efficient Optimization of
-    Plackett-Luce Ranking Models for Relevance and Fairness", SIGIR 2021.
+    In the symbols of ``pl_rank_3``, one ranking contributes
+
+    .. math:: g_d = R_{r + 1} + \sum_{k \le r} \frac{w_d}{S_k} (\theta_k \rho_d - R_k)
+
+    The cost after sampling is O(N D K), that of its paper. Source: Oosterhuis, "Computationally Efficient Optimization
+    of Plackett-Luce Ranking Models for Relevance and Fairness", SIGIR 2021.
 
     Examples
     --------
@@ -235,19 +254,35 @@ def pl_rank_1(
     out: FloatArray | None = None,
     first_query: int = 0,
 ) -> FloatArray:
-    """Estimate the gradient of the expected metric with PL-Rank-1.
+    r"""Estimate the gradient of the expected metric with PL-Rank-1.
 
-    ::
-
-        g_d = PR_{rank(d)} - sum_{k <= rank(d)} w_d / S_k PR_k
-
-    It agrees with ``pl_rank_2`` and ``pl_rank_3`` in expectation only, with more variance; its entries sum to zero
-    for every single ranking.
+    It agrees with ``pl_rank_2`` and ``pl_rank_3`` in expectation only, with more variance. Its entries sum to zero for
+    every single ranking.
 
     Parameters
     ----------
-    scores, relevance, rank_weights, offsets, n_samples, rankings, rng, sampler, n_threads, out, first_query
-        As in ``pl_rank_3``.
+    scores : array_like, shape (n_docs,)
+        Log-weights of the documents, all queries one after another; any finite values.
+    relevance : array_like, shape (n_docs,)
+        Gain rho of each document (see ``gains``), of any sign.
+    rank_weights : array_like, shape (K,) or (n_queries, K)
+        Weight theta of each rank (see ``dcg_weights``), one vector for all queries or one row for each.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    n_samples : int
+        Rankings drawn for each query, N.
+    rankings : array_like of int, shape (N, length), or (n_queries, N, length) with ``offsets``, optional
+        Rankings to use instead of drawing, each of length K or more, or of all documents.
+    rng : None, int, SeedSequence, BitGenerator or Generator
+        Source of the random numbers; the same key gives the same bits for any number of threads.
+    sampler : {"auto", "introselect", "network", "alias", "threshold"}
+        Algorithm that draws the rankings; all have the same distribution (see ``sample_rankings``).
+    n_threads : int, optional
+        None: all available processors; negative: that many fewer than all, plus one.
+    out : ndarray, shape (n_docs,), float64, optional
+        Where to write the result.
+    first_query : int
+        Number of the first query in the numbering of random streams, for batches cut into chunks.
 
     Returns
     -------
@@ -261,8 +296,12 @@ def pl_rank_1(
 
     Notes
     -----
-    O(N D K) after sampling, as in its paper. Source: Oosterhuis, "Computationally Efficient Optimization of
-    Plackett-Luce Ranking Models for Relevance and Fairness", SIGIR 2021.
+    In the symbols of ``pl_rank_3``, one ranking contributes
+
+    .. math:: g_d = R_r - \sum_{k \le r} \frac{w_d}{S_k} R_k
+
+    The cost after sampling is O(N D K), that of its paper. Source: Oosterhuis, "Computationally Efficient Optimization
+    of Plackett-Luce Ranking Models for Relevance and Fairness", SIGIR 2021.
 
     Examples
     --------
@@ -291,30 +330,39 @@ def pl_rank_cmc(
     out: FloatArray | tuple[FloatArray, FloatArray] | None = None,
     first_query: int = 0,
 ) -> FloatArray | tuple[FloatArray, FloatArray]:
-    """Estimate the gradient of the expected metric by conditional Monte Carlo: one ranking is enough.
+    r"""Estimate the gradient of the expected metric by conditional Monte Carlo, for which one ranking is enough.
 
-    Given the order of all other documents, the position of a document can be integrated out exactly, and the relevance
-    of each document that is still to be drawn can be replaced by its conditional mean. With S_j and R_j the sums of w =
-    exp(score) and of w rho over the documents not in the first j - 1 places, and c_j = theta_j - theta_{j+1}, a
-    document that is not placed gets ::
-
-        g_d = sum_{j <= K} c_j F_j A_j (rho_d - R_j / S_j),
-        A_j = sum_{i <= j} w_d / S_i,   F_j = prod_{i < j} (1 - w_d / S_i)
-
-    and a placed one gets the same, except that from its own rank on it counts itself among those left over.
+    Given the order of all other documents, the estimator integrates the position of a document out exactly, and
+    replaces the relevance of documents that are still to be drawn by its conditional mean.
 
     Parameters
     ----------
-    scores, relevance, rank_weights, offsets, rankings, rng, sampler, n_threads, first_query
-        As in ``pl_rank_3``.
+    scores : array_like, shape (n_docs,)
+        Log-weights of the documents, all queries one after another; any finite values.
+    relevance : array_like, shape (n_docs,)
+        Gain rho of each document (see ``gains``), of any sign.
+    rank_weights : array_like, shape (K,) or (n_queries, K)
+        Weight theta of each rank (see ``dcg_weights``), one vector for all queries or one row for each.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
     n_samples : int
         Rankings for each query, N. In nearly all settings the error with N = 1 is below that of ``pl_rank_3`` with
         1000.
+    rankings : array_like of int, shape (N, length), or (n_queries, N, length) with ``offsets``, optional
+        Rankings to use instead of drawing, each of length K or more, or of all documents.
+    rng : None, int, SeedSequence, BitGenerator or Generator
+        Source of the random numbers; the same key gives the same bits for any number of threads.
+    sampler : {"auto", "introselect", "network", "alias", "threshold"}
+        Algorithm that draws the rankings; all have the same distribution (see ``sample_rankings``).
     hessian : bool
-        Whether to estimate the diagonal of the Hessian too; it comes from the same rankings and is unbiased as well. Do
-        not pass it to boosted trees as their curvature: see the notes of ``pl_rank_exact``.
+        Whether to estimate the diagonal of the Hessian too, from the same rankings and without bias. Do not pass it to
+        boosted trees as their curvature: see the notes of ``pl_rank_exact``.
+    n_threads : int, optional
+        None: all available processors; negative: that many fewer than all, plus one.
     out : ndarray, shape (n_docs,), float64, optional
         Where to write the result; with ``hessian`` a pair of arrays. Untouched if the call fails or is interrupted.
+    first_query : int
+        Number of the first query in the numbering of random streams, for batches cut into chunks.
 
     Returns
     -------
@@ -329,8 +377,16 @@ def pl_rank_cmc(
 
     Notes
     -----
-    O(N D K) after sampling, without exponentials, in vector registers. Unbiased at N = 1 for any rank weights and
-    relevance. Its variance is 100 (peaked scores) to 1,000,000 times below that of ``pl_rank_3`` at equal N.
+    With S_j and R_j the sums of w = exp(score) and of w rho over the documents not in the first j - 1 places, and c_j =
+    theta_j - theta_{j+1}, one ranking contributes to a document that it does not place
+
+    .. math:: g_d = \sum_{j \le K} c_j \left(\rho_d - \frac{R_j}{S_j}\right)
+              \prod_{i < j} \left(1 - \frac{w_d}{S_i}\right) \sum_{i \le j} \frac{w_d}{S_i}
+
+    A placed document counts itself among those left over from its own rank on; otherwise the formula is equal.
+
+    The cost after sampling is O(N D K), without exponentials. The estimate is unbiased at N = 1 for any rank weights
+    and relevance. Its variance is 100 (peaked scores) to 1,000,000 times below that of ``pl_rank_3`` at equal N.
 
     Examples
     --------
@@ -347,7 +403,7 @@ def pl_rank_cmc(
 
 
 def noise_of_lone_query(noise: Any, sigma: Any) -> tuple[bool, float] | None:
-    """``checked_noise`` of arguments that need no conversion, else None."""
+    """Return the result of ``checked_noise`` if the arguments need no conversion, else None."""
     if type(noise) is not str or noise not in NOISES or type(sigma) is not float:
         return None
     in_range = validation.SMALLEST_MAGNITUDE <= sigma <= validation.LARGEST_MAGNITUDE
@@ -357,8 +413,7 @@ def noise_of_lone_query(noise: Any, sigma: Any) -> tuple[bool, float] | None:
 def checked_noise(noise: str, sigma: float) -> tuple[bool, float]:
     """Check the noise; return ``normal`` and ``inverse_sigma`` of ``_exact.solve_batch``.
 
-    The kernel subtracts scores before it divides by sigma, so that a large score that all documents share costs no
-    digits.
+    The kernel subtracts scores before it divides by sigma, so that a large offset of all scores costs no digits.
     """
     validation.choice(noise, "noise", NOISES)
     return noise == "normal", 1.0 / validation.factor(sigma, "sigma")
@@ -377,37 +432,35 @@ def pl_rank_exact(
     n_threads: int | None = None,
     out: FloatArray | tuple[FloatArray, FloatArray] | None = None,
 ) -> FloatArray | tuple[FloatArray, FloatArray]:
-    """Compute the gradient of the expected metric, and its Hessian diagonal, without sampling.
+    r"""Compute the gradient of the expected metric, and its Hessian diagonal, without sampling.
 
-    Let item d arrive after an Exp(w_d) time, w = exp(score): the first K to arrive are a Plackett-Luce ranking. Given
-    the time t, the other items have arrived independently of each other, with probabilities p_j = 1 - exp(-w_j t) = 1 -
-    q_j; the expectation is a one-dimensional integral over t of polynomials in z (z^m: m of them have arrived)::
-
-        E = int sum_d rho_d w_d q_d <theta, prod_{i != d} (q_i + p_i z)> dt,   <theta, P> = sum_m theta_{m + 1} [z^m] P
-
-    and so are its derivatives. It is integrated by Gauss-Legendre quadrature on a map of t that follows the arrivals.
-
-    With ``noise="normal"`` rankings are the descending order of u = score + sigma z instead, z independent standard
-    normal (Thurstone's model, Case V): items arrive at t = -u, with normal densities in place of w q and
-    p_j = Phi((score_j + t) / sigma), and nodes come from a trapezoid rule. This is the expectation that
-    ``stochastic_rank(noise="normal")`` estimates, and SoftRank's objective without its assumption of independence.
+    The metric of a ranking y is sum_k theta_k rho_{y_k}; its expectation is over rankings drawn from the Plackett-Luce
+    distribution of ``scores``, or over the descending order of scores with normal noise.
 
     Parameters
     ----------
-    scores, relevance, rank_weights, offsets, n_threads
-        As in ``pl_rank_3``.
+    scores : array_like, shape (n_docs,)
+        Log-weights of the documents, all queries one after another; any finite values.
+    relevance : array_like, shape (n_docs,)
+        Gain rho of each document (see ``gains``), of any sign.
+    rank_weights : array_like, shape (K,) or (n_queries, K)
+        Weight theta of each rank (see ``dcg_weights``), one vector for all queries or one row for each.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
     rtol : float
-        Promised accuracy, at least 1e-10 and below 1, for each query: the norm of the gradient's error is at most
-        ``rtol`` times the norm of the gradient, or times max|theta| max|rho| / 1000 where the gradient is smaller than
-        that. The same holds for the Hessian diagonal and its norm. Below 1e-10 rounding errors would dominate. If
-        ``sigma`` is not 1, the promise is for sigma times the gradient and sigma squared times the Hessian diagonal.
+        Relative tolerance, from 1e-10 to below 1, for each query: the norm of the gradient's error is at most ``rtol``
+        times the norm of the gradient, or times max|theta| max|rho| / 1000 if that is larger. The error of the Hessian
+        diagonal has the corresponding bound. Below 1e-10 rounding errors would dominate. If ``sigma`` is not 1, the
+        bounds hold for sigma times the gradient and sigma squared times the Hessian diagonal.
     hessian : bool
-        Whether to compute the diagonal of the Hessian too; it costs about a quarter more nodes. Do not pass it to
+        Whether to compute the diagonal of the Hessian too, which takes about a quarter more nodes. Do not pass it to
         boosted trees as their curvature: see the notes.
     noise : {"gumbel", "normal"}
-        Noise of the scores. Gumbel noise with ``sigma`` 1 is the Plackett-Luce model.
+        Noise of the scores. Gumbel noise with ``sigma`` 1 is the Plackett-Luce model, normal noise Thurstone's, Case V.
     sigma : float
         Scale of the noise, positive.
+    n_threads : int, optional
+        None: all available processors; negative: that many fewer than all, plus one.
     out : ndarray, shape (n_docs,), float64, optional
         Where to write the gradient; a pair of arrays with ``hessian``.
 
@@ -423,22 +476,35 @@ def pl_rank_exact(
     TypeError, ValueError
         If an argument is not as described; the message names it.
     ArithmeticError
-        If ``rtol`` could not be held, by the error that the result shows; the message says what was reached. It has
-        been seen near 1e-10 only, for rank weights that go up and down over hundreds of ranks.
+        If the estimated error is above ``rtol``; the message has the tolerance reached. This has been seen near 1e-10
+        only, for rank weights that go up and down over hundreds of ranks.
     MemoryError
         If O(D + K) memory per thread cannot be allocated; the message gives the size.
 
     Notes
     -----
-    O(Q D K) with Q = 16 to 40 nodes at ``rtol=1e-6`` and scores of unit variance, more for wide spreads and
+    Let item d arrive after an Exp(w_d) time, w = exp(score): the first K to arrive are a Plackett-Luce ranking. Given
+    the time t, the other items have arrived independently of each other, with probabilities p_j = 1 - exp(-w_j t) = 1 -
+    q_j, and the coefficient of z^m in a product over them is the probability that m have arrived:
+
+    .. math:: E = \int \sum_d \rho_d w_d q_d \sum_m \theta_{m + 1} [z^m] \prod_{i \ne d} (q_i + p_i z)\, dt
+
+    Gauss-Legendre quadrature on a map of t that follows the arrivals integrates E and its derivatives.
+
+    With ``noise="normal"`` rankings are the descending order of u = score + sigma z, z independent standard normal.
+    Items arrive at t = -u, with normal densities in place of w q and p_j = Phi((score_j + t) / sigma), and the nodes
+    are those of a trapezoid rule. ``stochastic_rank(noise="normal")`` estimates this expectation, which is the
+    objective of SoftRank without its assumption of independence.
+
+    The cost is O(Q D K) with Q = 16 to 40 nodes at ``rtol=1e-6`` and scores of unit variance, more for wide spreads and
     for K near D. Normal noise takes 1.2 to 2.7 times as long as Gumbel noise up to 316 documents, and more for longer
     lists: nine times at D = 1000, K = 10, where for Gumbel noise documents of small weight share their cost. Threads
     share the queries of a batch, and the nodes and documents of a long query. Results are bit-identical for any number
     of threads and whatever the other queries of the batch are; they may differ from one SIMD level to another.
 
     The Hessian diagonal is indefinite, and at equal scores, where boosting starts, it sums to 0 over each query. If it
-    is passed to LightGBM or XGBoost as it is, with either sign, no tree ever splits, and neither library warns. What
-    works is the absolute value of the gradient in its place; docs/boosting.md has the recipe.
+    is passed to LightGBM or XGBoost, with either sign, no tree ever splits, and neither library warns. Pass the
+    absolute value of the gradient in its place; docs/boosting.md has the recipe.
 
     Examples
     --------

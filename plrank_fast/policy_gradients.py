@@ -1,4 +1,4 @@
-"""Policy gradients: of the expected metric, as baselines for PL-Rank, and of any reward of whole rankings."""
+"""Policy gradients of the expected metric, as baselines for PL-Rank, and of any reward of whole rankings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from plrank_fast.gradients import sampled_estimate
 from plrank_fast.sampling import SAMPLERS, log_prob_gradient
 from plrank_fast.validation import FloatArray, KeyArray, RandomState, RankingArray
 
-RANKINGS_PER_CALL = 256  # that a reward function gets of each query
+RANKINGS_PER_CALL = 256  # of each query, passed to a reward function
 
 
 def policy_gradient(
@@ -38,43 +38,54 @@ def policy_gradient(
     out: FloatArray | None = None,
     first_query: int = 0,
 ) -> FloatArray:
-    """Estimate the gradient of an expected metric, or of any reward of whole rankings, by REINFORCE.
+    r"""Estimate the gradient of an expected metric, or of any reward of whole rankings, by REINFORCE.
 
-    ::
-
-        g = 1 / N sum_i (M_i - b_i) d log pi(y_i) / df,   M_i = sum_k theta_k rho_{y_ik}
-
-    where pi is the probability of the first K ranks, and b_i is 0 or, with ``baseline``, the mean metric of the other N
-    - 1 rankings. It is unbiased either way. It makes no use of the structure of the metric, hence its variance.
-
-    In place of ``relevance`` and ``rank_weights`` you may pass one number for each ranking, M_i = ``rewards[i]``:
-    clicks, a purchase, a metric that is not a sum over ranks. The rankings are then given, and may come from a log:
-    with ``importance_weights``, pi(y_i) over the probability with which y_i was shown, each term is multiplied by its
-    weight, and the mean is unbiased for the policy of ``scores`` too. Or the rankings are drawn here, and ``reward`` is
-    a function that computes the rewards of a block of them.
+    In place of ``relevance`` and ``rank_weights`` you may pass one reward for each given ranking: clicks, a purchase, a
+    metric that is not a sum over ranks. The rankings may come from a log: ``importance_weights``, pi(y_i) over the
+    probability with which y_i was shown, make the estimate unbiased for the policy of ``scores`` too. Or pass a
+    function ``reward`` that computes the rewards of rankings drawn here.
 
     Parameters
     ----------
+    scores : array_like, shape (n_docs,)
+        Log-weights of the documents, all queries one after another; any finite values.
+    relevance : array_like, shape (n_docs,), optional
+        Gain rho of each document (see ``gains``), of any sign; not with ``rewards`` or ``reward``.
+    rank_weights : array_like, shape (K,) or (n_queries, K), optional
+        Weight theta of each rank (see ``dcg_weights``); not with ``rewards`` or ``reward``.
     rewards : array_like, shape (n_rankings,), or (n_queries, n_rankings) with ``offsets``, optional
-        Reward of each of ``rankings``; finite, of either sign. All ranks of a ranking count; it may end early, with -1
-        after its last item, as in ``ranking_log_prob``.
+        Reward of each of ``rankings``; finite, of either sign. All ranks of a ranking count, and it may end early, with
+        -1 after its last item.
     reward : callable, optional
-        ``reward(rankings)`` gives one number per ranking for rankings drawn here: (n, K) of int32 to (n,), or
-        (n_queries, n, K) to (n_queries, n) with ``offsets``, padded with -1 where a query is shorter. It is called
-        with at most 256 rankings of each query, once with each, so that memory does not grow with ``n_samples``. The
-        first 256 are those of ``sample_rankings`` with the same ``rng``.
+        ``reward(rankings)`` maps rankings drawn here, (n, K) of int32, or (n_queries, n, K) with ``offsets``, padded
+        with -1 where a query is shorter, to one number for each, (n,) or (n_queries, n). Each call gets at most 256
+        rankings of each query, so that memory does not grow with ``n_samples``. The first 256 are those of
+        ``sample_rankings`` with the same ``rng``.
     importance_weights : array_like of the shape of rewards, optional
-        At least 0; all 1 by default. Goes with ``rewards``.
+        Weight of each of ``rewards``, at least 0; all 1 by default.
     cutoff : int, optional
         Ranks to draw for ``reward``, K; all of the longest query by default.
     baseline : bool, or with ``rewards`` or ``reward`` an array_like
         True: subtract from each ranking's metric the mean of the others' (with importance weights, their weighted
         mean). This needs at least two rankings. With ``relevance`` and more rankings than a block of random numbers
-        holds (128), they are drawn twice. A number, or one for each query, or with ``rewards`` one for each ranking, is
-        subtracted as it is: the estimate stays unbiased if the number does not depend on the ranking, for instance if
-        it is predicted from the query.
-    scores, relevance, rank_weights, offsets, n_samples, rankings, rng, sampler, n_threads, out, first_query
-        As in ``pl_rank_3``; ``relevance`` and ``rank_weights`` are left out, or None, with ``rewards`` or ``reward``.
+        holds (128), they are drawn twice. A number, one for each query or, with ``rewards``, one for each ranking is
+        subtracted directly; the estimate is unbiased if the number does not depend on the ranking.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    n_samples : int
+        Rankings drawn for each query, N.
+    rankings : array_like of int, shape (N, length), or (n_queries, N, length) with ``offsets``, optional
+        Rankings to use instead of drawing, each of length K or more, or of all documents.
+    rng : None, int, SeedSequence, BitGenerator or Generator
+        Source of the random numbers; the same key gives the same bits for any number of threads.
+    sampler : {"auto", "introselect", "network", "alias", "threshold"}
+        Algorithm that draws the rankings; all have the same distribution (see ``sample_rankings``).
+    n_threads : int, optional
+        None: all available processors; negative: that many fewer than all, plus one.
+    out : ndarray, shape (n_docs,), float64, optional
+        Where to write the result.
+    first_query : int
+        Number of the first query in the numbering of random streams, for batches cut into chunks.
 
     Returns
     -------
@@ -88,8 +99,12 @@ def policy_gradient(
 
     Notes
     -----
-    O(N (D + K)) after sampling. Source: Williams, "Simple statistical gradient-following algorithms for connectionist
-    reinforcement learning", Machine Learning 1992; the leave-one-out baseline: Kool, van Hoof and Welling, "Buy 4
+    .. math:: g = \frac{1}{N} \sum_i (M_i - b_i) \frac{d \ln \pi(y_i)}{df}, \quad M_i = \sum_k \theta_k \rho_{y_{ik}}
+
+    Here pi is the probability of the first K ranks, M_i the metric or reward, and b_i the baseline. The estimator does
+    not use the structure of the metric, hence its variance. The cost after sampling is O(N (D + K)). Source: Williams,
+    "Simple statistical gradient-following algorithms for connectionist reinforcement learning", Machine Learning 1992;
+    for the leave-one-out baseline, Kool, van Hoof and Welling, "Buy 4
     REINFORCE samples, get a baseline for free!", 2019.
 
     Examples
@@ -98,7 +113,7 @@ def policy_gradient(
     >>> plr.policy_gradient([0.0, 0.0], [0, 1], [1.0], rankings=[[0], [1]])
     array([-0.25,  0.25])
 
-    Two rankings of a log, the second with a click; then rankings drawn here, worth 1 if document 1 comes first:
+    The second of two rankings of a log has a click; rankings drawn here have the reward 1 if document 1 comes first:
 
     >>> plr.policy_gradient([0.0, 0.0], rankings=[[0, 1], [1, 0]], rewards=[0, 1], importance_weights=[1.0, 2.0])
     array([-0.5,  0.5])
@@ -145,7 +160,7 @@ def _from_given_rankings(
     n_threads: int | None,
     out: Any,
 ) -> FloatArray:
-    """Check all arguments, then weigh the rankings' log-probabilities with what they are worth."""
+    """Check all arguments, then weight the rankings' log-probabilities with their rewards."""
     batch = offsets is not None
     scores_ = validation.real_array(scores, "scores")
     offsets_ = validation.query_offsets(offsets, scores_.size)
@@ -169,10 +184,11 @@ def _from_given_rankings(
 
 
 def advantage_over_others(rewards: FloatArray, weights: FloatArray | None = None) -> FloatArray:
-    """Rewards (n_queries, n_rankings) less the mean of the other rankings' of the query, weighted if there are weights.
+    """Return rewards, (n_queries, n_rankings), less the (weighted) mean of the query's other rankings.
 
-    Others without any weight have mean 0. Equal rewards leave exactly nothing: they are counted from that of the
-    heaviest ranking, which is part of every mean but its own, so that none has more rounding error than its terms.
+    If the others have no weight, their mean is 0. Rewards are measured from that of the heaviest ranking, which is part
+    of every mean but its own, so that equal rewards give exactly 0 and no result has more rounding error than its
+    terms.
     """
     n_rankings = rewards.shape[1]
     if weights is None:
@@ -187,7 +203,7 @@ def advantage_over_others(rewards: FloatArray, weights: FloatArray | None = None
 
 
 def _sum_of_others(values: FloatArray) -> FloatArray:
-    """Sum of each row but for the entry at hand, by sums from either end: a large entry leaves no rounding error."""
+    """Sum each row without the entry itself, from either end, so that a large entry leaves no rounding error."""
     before, after = np.zeros_like(values), np.zeros_like(values)
     np.cumsum(values[:, :-1], axis=1, out=before[:, 1:])
     after[:, :-1] = np.cumsum(values[:, :0:-1], axis=1)[:, ::-1]
@@ -208,10 +224,10 @@ def _from_drawn_rankings(
     out: Any,
     first_query: int,
 ) -> FloatArray:
-    """Check all arguments, then draw block after block and weigh the log-probabilities with what the caller says.
+    """Check all arguments, then draw blocks of rankings and weight the log-probabilities with the caller's rewards.
 
-    The mean of the others is known at the end only: until then the log-probabilities are summed with the rewards and,
-    apart from these, without, so that no ranking is drawn or rewarded twice.
+    The mean of the others is only known at the end. Until then log-probabilities are summed both with the rewards and
+    without, so that no ranking is drawn or rewarded twice.
     """
     scores_ = validation.real_array(scores, "scores")
     offsets_ = validation.query_offsets(offsets, scores_.size)
@@ -255,7 +271,7 @@ def drawn_blocks(
     n_threads: int | None,
     first_query: int,
 ) -> Iterator[tuple[RankingArray, FloatArray]]:
-    """Check all arguments; then an iterator over blocks of rankings, (n_queries, n, K), and what they are worth."""
+    """Check all arguments, then return an iterator over blocks of rankings, (n_queries, n, K), and their rewards."""
     batch = offsets is not None
     scores_ = validation.real_array(scores, "scores")
     offsets_ = validation.query_offsets(offsets, scores_.size)
@@ -282,7 +298,7 @@ def drawn_blocks(
 
 
 def _key_of_block(key: KeyArray, block: int) -> KeyArray:
-    """Key of the random streams of one block: that of the call for the first one."""
+    """Return the key of a block's random streams, which is the call's for the first block."""
     if block == 0:
         return key
     sequence = np.random.SeedSequence([int(word) for word in key], spawn_key=(block,))
@@ -304,22 +320,37 @@ def placement_policy_gradient(
     out: FloatArray | None = None,
     first_query: int = 0,
 ) -> FloatArray:
-    """Estimate the gradient of the expected metric by REINFORCE on placements.
+    r"""Estimate the gradient of the expected metric by REINFORCE on placements.
 
-    Each placement is credited with the reward from its own rank on, as it cannot change what stands above ::
-
-        g = 1 / N sum_i sum_k (PR_ik - b_ik) d log pi(y_ik | y_i1 .. y_i(k-1)) / df,
-        PR_ik = sum_{x >= k} theta_x rho_{y_ix}
-
-    with b_ik 0 or, with ``baseline``, the mean PR at rank k of the other N - 1 rankings. Without a baseline these are
-    the numbers of ``pl_rank_1``, which is how PL-Rank was derived.
+    Each placement is credited with the reward from its own rank on, as it does not influence the ranks above. Without a
+    baseline the result equals that of ``pl_rank_1``: PL-Rank was derived from this estimator.
 
     Parameters
     ----------
+    scores : array_like, shape (n_docs,)
+        Log-weights of the documents, all queries one after another; any finite values.
+    relevance : array_like, shape (n_docs,)
+        Gain rho of each document (see ``gains``), of any sign.
+    rank_weights : array_like, shape (K,) or (n_queries, K)
+        Weight theta of each rank (see ``dcg_weights``), one vector for all queries or one row for each.
     baseline : bool
-        Whether to subtract from each reward the mean of the others' at that rank; as in ``policy_gradient``.
-    scores, relevance, rank_weights, offsets, n_samples, rankings, rng, sampler, n_threads, out, first_query
-        As in ``pl_rank_3``.
+        Whether to subtract from each reward the mean of the other rankings' at that rank, which needs two rankings.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    n_samples : int
+        Rankings drawn for each query, N.
+    rankings : array_like of int, shape (N, length), or (n_queries, N, length) with ``offsets``, optional
+        Rankings to use instead of drawing, each of length K or more, or of all documents.
+    rng : None, int, SeedSequence, BitGenerator or Generator
+        Source of the random numbers; the same key gives the same bits for any number of threads.
+    sampler : {"auto", "introselect", "network", "alias", "threshold"}
+        Algorithm that draws the rankings; all have the same distribution (see ``sample_rankings``).
+    n_threads : int, optional
+        None: all available processors; negative: that many fewer than all, plus one.
+    out : ndarray, shape (n_docs,), float64, optional
+        Where to write the result.
+    first_query : int
+        Number of the first query in the numbering of random streams, for batches cut into chunks.
 
     Returns
     -------
@@ -333,8 +364,13 @@ def placement_policy_gradient(
 
     Notes
     -----
-    O(N (D + K)) after sampling. Source: Oosterhuis, "Computationally Efficient Optimization of Plackett-Luce Ranking
-    Models for Relevance and Fairness", SIGIR 2021.
+    With :math:`R_{ik} = \sum_{x \ge k} \theta_x \rho_{y_{ix}}` and b_ik the baseline or 0,
+
+    .. math:: g = \frac{1}{N} \sum_i \sum_k (R_{ik} - b_{ik}) \frac{d \ln \pi(y_{ik} | y_{i1}, \ldots, y_{i, k -
+    1})}{df}
+
+    The cost after sampling is O(N (D + K)). Source: Oosterhuis, "Computationally Efficient Optimization of
+    Plackett-Luce Ranking Models for Relevance and Fairness", SIGIR 2021.
 
     Examples
     --------

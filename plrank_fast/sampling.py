@@ -1,4 +1,4 @@
-"""Rankings drawn from a Plackett-Luce policy, and how probable given rankings are under it: values and gradient."""
+"""Rankings drawn from a Plackett-Luce policy, and log-probabilities of given rankings with their gradient."""
 
 from __future__ import annotations
 
@@ -36,14 +36,13 @@ def sample_rankings(
 ) -> RankingArray:
     """Draw rankings from the Plackett-Luce distribution of ``scores``.
 
-    The first item is drawn with probability proportional to exp(score), the next from the items left over, and so
-    on for ``cutoff`` ranks: drawing without replacement with weights exp(score).
+    Items are drawn without replacement, with probabilities proportional to exp(score), for ``cutoff`` ranks.
 
     Parameters
     ----------
     scores : array_like, shape (n_docs,)
         Log-weights, the documents of all queries one after another; any finite values at any distance, or -inf. A
-        document with the score -inf has weight 0 and is never drawn; everything is as if its query did not have it.
+        document with the score -inf has weight 0 and is treated as if its query did not have it.
     n_samples : int
         Rankings for each query, N.
     cutoff : int, optional
@@ -54,12 +53,12 @@ def sample_rankings(
         Source of the key of this call's random streams. The same key gives the same rankings for any number of
         threads. A generator is advanced by one draw; None is fresh entropy.
     sampler : {"auto", "introselect", "network", "alias", "threshold"}
-        Which algorithm draws; all have the same distribution. "introselect" perturbs all scores with Gumbel noise and
-        selects the K best, one ranking after another. The others draw sixteen at once: "network" sorts the noise of up
-        to 1024 documents in a sorting network; "threshold" does so with the documents that pass a threshold, K up to
-        some 700; "alias" draws documents with replacement from a table and passes over repeats. "auto" takes the
-        fastest for each query, by number of documents, K, N and the spread of the scores. A sampler that cannot serve
-        a query leaves it to "introselect".
+        Algorithm that draws the rankings; all have the same distribution. "introselect" perturbs all scores with Gumbel
+        noise and selects the K best, one ranking after another. The others draw sixteen at once: "network" sorts the
+        noise of up to 1024 documents in a sorting network; "threshold" sorts the documents that pass a threshold, K up
+        to some 700; "alias" draws documents with replacement from a table and skips repeats. "auto" takes the fastest
+        for each query, by number of documents, K, N and the spread of the scores. "introselect" replaces a sampler
+        where that cannot draw a query's rankings.
     n_threads : int, optional
         None: all available processors; negative: that many fewer than all, plus one.
     first_query : int
@@ -71,8 +70,8 @@ def sample_rankings(
     ndarray of int32
         Indices into the query's documents: shape (n_samples, min(K, n_docs)) without ``offsets``; with them
         (n_queries, n_samples, K), K at most the length of the longest query, filled up with -1 where a query is
-        shorter. Only documents with a score above -inf count in these lengths: where fewer than ``cutoff`` of them are
-        left, a ranking holds all of them and ends there (``numpy.random.Generator.choice`` raises an error then).
+        shorter. Only documents with a score above -inf count in these lengths: a ranking ends early if fewer than
+        ``cutoff`` of them exist (``numpy.random.Generator.choice`` raises an error then).
 
     Raises
     ------
@@ -81,8 +80,9 @@ def sample_rankings(
 
     Notes
     -----
-    O(D + K log K) per ranking, O(K) and O(D) per query with "alias". Source: Gumbel (1954); Kool, van Hoof and Welling
-    (2019) for the top K; Batcher (1968) for the networks; Walker (1977), Chen and Asau (1974) for the tables.
+    The cost is O(D + K log K) per ranking; with "alias" O(K) per ranking and O(D) per query. Source: Gumbel (1954);
+    Kool, van Hoof and Welling (2019) for the top K; Batcher (1968) for the networks; Walker (1977), Chen and Asau
+    (1974) for the tables.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def sample_rankings(
     >>> plr.sample_rankings([2.0, 0.0, 1.0], n_samples=4, cutoff=2, rng=0).shape
     (4, 2)
 
-    Weights that may be 0, and the items that are left once none of the others is:
+    Weights may be 0; rankings then end after the items of positive weight:
 
     >>> import numpy as np
     >>> with np.errstate(divide="ignore"):
@@ -125,7 +125,7 @@ def sample_rankings(
 
 
 def _number_among_all(rankings: RankingArray, possible: IntArray, starts: IntArray, offsets: IntArray) -> None:
-    """Turn, in place, numbers among the documents that can be drawn into numbers among all documents of the query."""
+    """Convert, in place, indices among the documents that can be drawn to indices among all of the query's."""
     for query in np.flatnonzero(np.diff(starts) < np.diff(offsets)).tolist():
         number = possible[starts[query] : starts[query + 1]] - offsets[query]
         rankings[query] = np.append(number, -1)[rankings[query]]  # the padding, -1, finds the last entry
@@ -134,18 +134,18 @@ def _number_among_all(rankings: RankingArray, possible: IntArray, starts: IntArr
 def ranking_log_prob(
     scores: ArrayLike, rankings: ArrayLike, *, offsets: ArrayLike | None = None, n_threads: int | None = None
 ) -> FloatArray:
-    """Log-probability of rankings under the Plackett-Luce distribution of ``scores``.
+    r"""Compute the log-probability of rankings under the Plackett-Luce distribution of ``scores``.
 
-    log pi(y) = sum over the ranks k of f_{y_k} - log(sum of exp(f_d) over the items d not placed before k). A ranking
-    shorter than its query is a prefix; what follows is left open. Its gradient is ``ranking_log_prob_vjp``.
+    A ranking shorter than its query is a prefix, whose probability includes every continuation. The gradient is
+    ``ranking_log_prob_vjp``.
 
     Parameters
     ----------
     scores : array_like, shape (n_docs,)
         Log-weights.
     rankings : array_like of int, shape (n_rankings, length), or (n_queries, n_rankings, length) with ``offsets``
-        Items by rank, as ``sample_rankings`` returns them. A ranking may end early, with -1 after its last item: a
-        prefix of its own length, or the whole of a candidate set smaller than others.
+        Indices of items within their query, best first. A ranking may end early, with -1 after its last item: a prefix
+        of its own length, or the whole of a candidate set smaller than others.
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default.
     n_threads : int, optional
@@ -164,11 +164,13 @@ def ranking_log_prob(
 
     Notes
     -----
-    O(D + K log K) per query and O(K) per ranking; exact at any distance of the scores.
+    .. math:: \ln \pi(y) = \sum_k f_{y_k} - \ln \sum_{d \notin \{y_1, \ldots, y_{k - 1}\}} e^{f_d}
 
-    A log in which several items share a rank does not hold rankings: break such ties at random, or by the order of
-    display. Candidate sets that are part of a catalogue are queries of their own: gather the scores of each one's
-    candidates, with ``offsets``, and number the items within it.
+    The cost is O(D + K log K) per query and O(K) per ranking; the result is exact at any distance of the scores.
+
+    Rankings have no ties: if several items of a log share a rank, break the tie at random or by the order of display,
+    or use ``bucket_log_prob``. Candidate sets from a catalogue are queries of their own: concatenate the scores of the
+    candidates of each, with ``offsets``, and number the items within each set.
 
     Examples
     --------
@@ -194,21 +196,20 @@ def ranking_log_prob_vjp(
     n_threads: int | None = None,
     out: FloatArray | None = None,
 ) -> FloatArray:
-    """Compute the gradient of sum_i v_i log pi(y_i) with respect to the scores, for given rankings y_i and numbers v.
-
-    ::
-
-        d log pi(y) / d f_d = 1 [d is placed] - sum over k <= rank(d) of w_d / S_k
-
-    with S_k the sum of w = exp(score) over the items not placed before rank k, and all ranks of y in place of those up
-    to rank(d) if y does not place d.
+    r"""Compute the gradient of sum_i v_i log pi(y_i) with respect to the scores, for given rankings y_i and numbers v.
 
     Parameters
     ----------
-    scores, rankings, offsets, n_threads
-        As in ``ranking_log_prob``.
+    scores : array_like, shape (n_docs,)
+        Log-weights of the documents, all queries one after another; any finite values.
+    rankings : array_like of int, shape (n_rankings, length), or (n_queries, n_rankings, length) with ``offsets``
+        Indices of items within their query, best first; a ranking may end early, with -1 after its last item.
     cotangent : array_like, shape (n_rankings,), or (n_queries, n_rankings) with ``offsets``
         v: derivative of a scalar loss by each ranking's log-probability; of either sign, up to 2**200.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    n_threads : int, optional
+        None: all available processors; negative: that many fewer than all, plus one.
     out : ndarray, shape (n_docs,), float64, optional
         Where to write the result.
 
@@ -224,8 +225,13 @@ def ranking_log_prob_vjp(
 
     Notes
     -----
-    O(D) per ranking whose v is not 0; exact at any distance of the scores. ``policy_gradient`` computes the
-    mean over rankings, with rewards, baselines and importance weights.
+    With S_k the sum of w = exp(score) over the items not placed before rank k, and r the rank of item d,
+
+    .. math:: \frac{d \ln \pi(y)}{d f_d} = 1 - \sum_{k \le r} \frac{w_d}{S_k}
+
+    For an item that y does not place, the sum is over all ranks of y, and 0 replaces 1. The cost is O(D) per ranking
+    whose v is not 0; the result is exact at any distance of the scores. ``policy_gradient`` computes the mean over
+    rankings, with rewards, baselines and importance weights.
 
     Examples
     --------
@@ -248,7 +254,7 @@ def ranking_log_prob_vjp(
 def log_prob_gradient(
     scores: FloatArray, offsets: IntArray, rankings: RankingArray, cotangent: FloatArray, n_threads: int
 ) -> FloatArray:
-    """Gradient of the log-probabilities of checked rankings, summed with a number for each, (n_queries, n_rankings)."""
+    """Compute the gradient of the log-probabilities of checked rankings, weighted with ``cotangent`` and summed."""
     n_rankings, length = rankings.shape[1:]
     gradient = np.zeros(scores.size)
     _sampled.run_estimator(

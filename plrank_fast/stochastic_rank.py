@@ -27,32 +27,36 @@ def stochastic_rank(
     out: FloatArray | None = None,
     first_query: int = 0,
 ) -> FloatArray:
-    """Estimate the gradient of the expected metric of scores with noise, by StochasticRank.
+    r"""Estimate the gradient of the expected metric of scores with noise, by StochasticRank.
 
-    Documents are ranked by u = f + sigma noise. The metric of a ranking y is sum_k theta_k rho_{y_k}; its expectation
-    is smooth in f, and one draw of the noise contributes ::
-
-        g_j = sum_{i != j} phi(u_i - f_j) (theta_k - theta_{k+1}) (rho_j - rho_i)
-
-    to document j, with phi the density of the noise and k <= K the rank of i among all documents but j: document j has
-    its own noise integrated out. The mean over the draws is unbiased. (The code that goes with the SIGIR 2022 paper
-    masks the placed documents where it means the others, and is biased by 6 to 54 %.)
+    Documents are ranked by u = f + sigma noise. The metric of a ranking y is sum_k theta_k rho_{y_k}; the estimate is
+    the mean over draws of the noise and unbiased.
 
     Parameters
     ----------
-    scores, relevance, rank_weights, offsets, n_threads, first_query
-        As in ``pl_rank_3``.
+    scores : array_like, shape (n_docs,)
+        Log-weights of the documents, all queries one after another; any finite values.
+    relevance : array_like, shape (n_docs,)
+        Gain rho of each document (see ``gains``), of any sign.
+    rank_weights : array_like, shape (K,) or (n_queries, K)
+        Weight theta of each rank (see ``dcg_weights``), one vector for all queries or one row for each.
     noise : {"gumbel", "normal"}
         With Gumbel noise and ``sigma`` 1 rankings are drawn from the Plackett-Luce distribution of the scores, and the
         expectation is the gradient of ``pl_rank_exact``.
     sigma : float
         Scale of the noise, positive.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
     n_samples : int
         Draws of the noise for each query, N.
     rng : None, int, SeedSequence, BitGenerator or Generator
-        Source of the key of this call's random streams. The same key gives the same bits for any number of threads.
+        Source of the random numbers; the same key gives the same bits for any number of threads.
+    n_threads : int, optional
+        None: all available processors; negative: that many fewer than all, plus one.
     out : ndarray, shape (n_docs,), float64, optional
         Where to write the result. Untouched if the call fails or is interrupted.
+    first_query : int
+        Number of the first query in the numbering of random streams, for batches cut into chunks.
 
     Returns
     -------
@@ -66,11 +70,18 @@ def stochastic_rank(
 
     Notes
     -----
-    O(D log D + N (D + K log K + M K)), below the O(N D K) of the definition: what a draw gives to documents
-    is smooth in their score, and computed for M nodes in place of D documents (16 to 32 per interval of up to 5.25
-    sigma with Gumbel noise and of 10 sigma with normal noise; never more nodes than documents). Interpolation and the
-    density at nodes err by less than 2e-7 of the largest density. Densities that underflow are 0. ``pl_rank_exact``
-    computes the expectation without sampling, for both kinds of noise. Source: Ustimenko and Prokhorenkova,
+    With phi the density of the noise and k the rank of i among all documents but j, one draw contributes
+
+    .. math:: g_j = \sum_{i \ne j,\; k \le K} \phi(u_i - f_j) (\theta_k - \theta_{k + 1}) (\rho_j - \rho_i)
+
+    The noise of document j is integrated out. (The published code of the SIGIR 2022 paper masks the placed documents in
+    place of the others, and is biased by 6 to 54 %.)
+
+    The cost is O(D log D + N (D + K log K + M K)), below the O(N D K) of the definition: the contribution of a draw is
+    smooth in the score, and computed for M nodes in place of D documents (16 to 32 per interval of up to 5.25 sigma
+    with Gumbel noise and of 10 sigma with normal noise; never more nodes than documents). Interpolation and the density
+    at nodes err by less than 2e-7 of the largest density. Densities that underflow are 0. ``pl_rank_exact`` computes
+    the expectation without sampling, for both kinds of noise. Source: Ustimenko and Prokhorenkova,
     "StochasticRank: Global Optimization of Scale-Free Discrete Functions", ICML 2020; with Gumbel noise: Oosterhuis,
     SIGIR 2022.
 

@@ -1,4 +1,4 @@
-"""Expected metric and gradient by one call: what automatic differentiation in other libraries is built on."""
+"""Expected metric and gradient by one call, for automatic differentiation in other libraries."""
 
 from __future__ import annotations
 
@@ -32,19 +32,29 @@ def value_and_gradient(
 
     Parameters
     ----------
-    scores, relevance, rank_weights, offsets, n_threads, first_query
-        As in ``pl_rank_3``.
+    scores : array_like, shape (n_docs,)
+        Log-weights of the documents, all queries one after another; any finite values.
+    relevance : array_like, shape (n_docs,)
+        Gain rho of each document (see ``gains``), of any sign.
+    rank_weights : array_like, shape (K,) or (n_queries, K)
+        Weight theta of each rank (see ``dcg_weights``), one vector for all queries or one row for each.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
     method : str
         "pl_rank_exact" (or "exact"), "pl_rank_cmc" (or "cmc"), "pl_rank_3", "pl_rank_2", "pl_rank_1",
         "stochastic_rank", "policy_gradient" or "placement_policy_gradient". "auto" is the exact one, or one sample of
-        "pl_rank_cmc" where the cost model says that this is far cheaper.
+        "pl_rank_cmc" if the cost model finds that far cheaper.
     rtol : float
-        For the exact method: as in ``pl_rank_exact`` and ``expected_metric``.
+        Relative tolerance of the exact method, from 1e-10 to below 1 (see ``pl_rank_exact`` for the bounds).
     n_samples : int, optional
-        For the sampled ones: rankings per query; 1 for "pl_rank_cmc" and 100 for the others by default.
+        Rankings per query of sampled methods; by default 1 for "pl_rank_cmc" and 100 for the others.
     rng : None, int, SeedSequence, BitGenerator or Generator
-        For the sampled ones: source of the key of this call's random streams, of which a generator gives one. With
-        the same ``rng`` the gradient has the bits of the function called ``method``. Not used by the exact method.
+        Source of the random numbers of sampled methods. With the same ``rng`` the gradient has the bits of the function
+        called ``method``.
+    n_threads : int, optional
+        None: all available processors; negative: that many fewer than all, plus one.
+    first_query : int
+        Number of the first query in the numbering of random streams, for batches cut into chunks.
 
     Returns
     -------
