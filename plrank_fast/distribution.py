@@ -1,4 +1,4 @@
-"""The Plackett-Luce distribution as an object: draws, log-probabilities, marginals, entropy, divergence."""
+"""The Plackett-Luce distribution as an object, with draws, log-probabilities, marginals, entropy and divergence."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from plrank_fast._core.runtime import threads as _threads
 from plrank_fast.validation import FloatArray, IntArray, RandomState, RankingArray
 
 OfChoice = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
-ENTRIES_AT_ONCE = 1 << 20  # of the array of rankings and items that an estimate goes through
+ENTRIES_AT_ONCE = 1 << 20  # of the array of rankings and items, which is processed in parts
 
 
 class SampledValue(NamedTuple):
-    """An unbiased estimate for each query, and its error.
+    """An unbiased estimate for each query, and its standard error.
 
     Attributes
     ----------
@@ -41,14 +41,14 @@ class PlackettLuce:
         Log-weights, the documents of all queries one after another; finite. (TensorFlow Probability's distribution of
         this name takes the weights, exp(score).)
     offsets : array_like of int, shape (n_queries + 1,), optional
-        Where each query's documents start; a single query by default, whose rankings then have no axis of queries.
+        Where each query's documents start. By default there is a single query, and rankings have no axis of queries.
     n_threads : int, optional
         None: all available processors. No result depends on it.
 
     Attributes
     ----------
     scores, offsets : ndarray
-        As given, read-only.
+        Read-only copies of the arguments.
 
     Raises
     ------
@@ -76,7 +76,7 @@ class PlackettLuce:
         self._as_given: IntArray | None = None if offsets is None else self.offsets
 
     def __repr__(self) -> str:
-        """Say what it is over."""
+        """Return a text with the numbers of documents and queries."""
         return f"PlackettLuce(n_docs={self.scores.size}, n_queries={self.n_queries})"
 
     @property
@@ -97,8 +97,16 @@ class PlackettLuce:
 
         Parameters
         ----------
-        n_samples, cutoff, rng, sampler, first_query
-            As in ``sample_rankings``, whose rankings these are.
+        n_samples : int
+            Rankings for each query, N.
+        cutoff : int, optional
+            Ranks to draw, K; all of the longest query by default.
+        rng : None, int, SeedSequence, BitGenerator or Generator
+            Source of the random numbers; with the same key the rankings are those of ``sample_rankings``.
+        sampler : {"auto", "introselect", "network", "alias", "threshold"}
+            Algorithm that draws the rankings; all have the same distribution.
+        first_query : int
+            Number of the first query in the numbering of random streams, for batches cut into chunks.
 
         Returns
         -------
@@ -120,7 +128,7 @@ class PlackettLuce:
         Parameters
         ----------
         rankings : array_like of int, shape (n_rankings, length), or (n_queries, n_rankings, length) with ``offsets``
-            May end early, with -1 after the last item; what follows is left open.
+            Indices of items within their query, best first; a ranking may end early, with -1 after its last item.
 
         Returns
         -------
@@ -138,8 +146,10 @@ class PlackettLuce:
 
         Parameters
         ----------
-        rankings, cotangent
-            As in ``ranking_log_prob_vjp``.
+        rankings : array_like of int, shape (n_rankings, length), or (n_queries, n_rankings, length) with ``offsets``
+            Indices of items within their query, best first; a ranking may end early, with -1 after its last item.
+        cotangent : array_like, shape (n_rankings,), or (n_queries, n_rankings) with ``offsets``
+            Weight of each log-probability, of either sign.
 
         Returns
         -------
@@ -155,7 +165,7 @@ class PlackettLuce:
         )
 
     def mode(self, cutoff: int | None = None) -> RankingArray:
-        """Return the most probable ranking: by descending score, of equal scores the lower number first.
+        """Return the most probable ranking, by descending score; of equal scores the lower index comes first.
 
         Parameters
         ----------
@@ -193,7 +203,7 @@ class PlackettLuce:
         Returns
         -------
         ndarray, shape (n_docs, K), float64
-            As ``rank_probabilities`` of the scores: exact, to within 1e-8.
+            Probabilities, exact to within 1e-8.
 
         Raises
         ------
@@ -214,7 +224,7 @@ class PlackettLuce:
         Returns
         -------
         ndarray, shape (n_docs,), float64
-            As ``exposure`` of the scores.
+            Exposure of each document, exact to within 1e-8 of the sum of the absolute rank weights.
 
         Raises
         ------
@@ -227,9 +237,8 @@ class PlackettLuce:
         """Estimate the entropy of the first ``cutoff`` ranks of each query, in nats.
 
         The entropy of a ranking is the expected sum, over its ranks, of the entropy of the choice among the items left
-        over. The entropy of each choice is exact. The most probable ranking counts with its own probability, and the
-        rankings that are drawn leave it at some rank: the result is exact for a cutoff of 1, and its relative error
-        falls with how peaked the policy is.
+        over, which is exact. The most probable ranking counts with its own probability, and only rankings that differ
+        from it are drawn: the result is exact for a cutoff of 1, and its relative error is smaller for peaked policies.
 
         Parameters
         ----------
@@ -238,13 +247,13 @@ class PlackettLuce:
         n_samples : int
             Rankings to draw, at least 2.
         rng : None, int, SeedSequence, BitGenerator or Generator
-            Source of these.
+            Source of the random numbers.
 
         Returns
         -------
         SampledValue
-            (value, standard_error), both (n_queries,). Where hardly a ranking remains that was not drawn, the error is
-            the largest that the others can make.
+            (value, standard_error), both (n_queries,). If nearly all rankings have been drawn, the error is a bound on
+            the contribution of the others.
 
         Raises
         ------
@@ -253,7 +262,7 @@ class PlackettLuce:
 
         Notes
         -----
-        O(N D K).
+        The cost is O(N D K).
         """
         return self._mean_over_choices(
             lambda p, log_p, _: -_times(p, log_p).sum(axis=1), _most_entropies_differ, self.scores, cutoff,
@@ -265,15 +274,20 @@ class PlackettLuce:
     ) -> SampledValue:
         """Estimate the Kullback-Leibler divergence from ``other`` of the first ``cutoff`` ranks of each query, in nats.
 
-        KL(self || other) = E[log pi(y) - log pi_other(y)] with y drawn from this distribution; by the choices at each
-        rank, as `entropy` is, so that every term is at least 0 and the result is exact for a cutoff of 1.
+        KL(self || other) = E[log pi(y) - log pi_other(y)] with y drawn from this distribution. It is the expected sum
+        of the divergences of the choices at each rank, so that every term is at least 0 and the result is exact for a
+        cutoff of 1.
 
         Parameters
         ----------
         other : PlackettLuce
-            Over the same queries.
-        cutoff, n_samples, rng
-            As in `entropy`.
+            Distribution over the same queries.
+        cutoff : int, optional
+            Ranks; all by default.
+        n_samples : int
+            Rankings to draw, at least 2.
+        rng : None, int, SeedSequence, BitGenerator or Generator
+            Source of the random numbers.
 
         Returns
         -------
@@ -305,10 +319,10 @@ class PlackettLuce:
         n_samples: int,
         rng: RandomState,
     ) -> SampledValue:
-        """Expected sum over ranks of what ``of_choice`` says of the chances of the items left over, here and there.
+        """Estimate the expected sum over ranks of ``of_choice``, a function of both distributions of the next item.
 
-        The mode is taken by itself, with its probability, and the mean is over rankings that leave it at some rank.
-        ``most`` bounds by how much the sums of two rankings differ.
+        The mode is counted with its exact probability, and the mean is over rankings that leave it at some rank.
+        ``most`` bounds the difference of the sums of two rankings.
         """
         ranks = self._ranks(cutoff)
         n_samples = validation.count(n_samples, "n_samples", 2)
@@ -347,13 +361,13 @@ class PlackettLuce:
 
 
 def _most_entropies_differ(scores: FloatArray, _: FloatArray, n_ranks: int) -> float:
-    """By how much sums over ranks may differ: a choice has from log(items) less the spread of scores to log(items)."""
+    """Bound the difference of two sums: the entropy of a choice is log(items) less at most the spread of scores."""
     items = np.arange(scores.size, scores.size - n_ranks, -1)
     return float(np.minimum(np.log(items), np.ptp(scores)).sum())
 
 
 def _most_divergences_differ(scores: FloatArray, others: FloatArray, n_ranks: int) -> float:
-    """By how much sums over ranks may differ: a choice has from 0 to the least of two bounds of log p - log q."""
+    """Bound the difference of two sums: the divergence of a choice is at most the lesser of two bounds."""
     items = np.arange(scores.size, scores.size - n_ranks, -1)
     return float(np.minimum(np.log(items) + np.ptp(others), np.ptp(scores - others)).sum())
 
@@ -365,7 +379,7 @@ def _sums_over_choices(
     rankings: RankingArray,
     n_ranks: int,
 ) -> FloatArray:
-    """For each ranking of at least n_ranks - 1 items, the sum over ``n_ranks`` choices."""
+    """Sum ``of_choice`` over ``n_ranks`` choices, for each ranking of at least n_ranks - 1 items."""
     rows = np.arange(len(rankings))
     left = np.ones((len(rankings), scores.size), dtype=bool)
     total = np.zeros(len(rankings))
@@ -382,10 +396,10 @@ def _sums_over_choices(
 def _mean_of_draws(
     values: FloatArray, rows: RankingArray, scores: FloatArray, total: float, most: float
 ) -> tuple[float, float]:
-    """Sum of chances times values over rankings with the chance ``total``, of which ``rows`` are drawn, and its error.
+    """Estimate the sum of probability times value over rankings of probability ``total``, and its error, from ``rows``.
 
-    Where hardly a ranking remains that was not drawn, its chance says more than the deviation of those that were: each
-    counts once, with its own chance, and the error is what the others can make at ``most``.
+    If nearly all rankings have been drawn, each counts once, with its own probability, and the error is a bound on the
+    contribution of the others, which is smaller than the standard error.
     """
     distinct, first = np.unique(rows, axis=0, return_index=True)
     chances = np.exp(sampling.ranking_log_prob(scores, distinct))
@@ -397,7 +411,7 @@ def _mean_of_draws(
 
 
 def _chances_to_leave(scores: FloatArray, n_ranks: int) -> FloatArray:
-    """Chance that a ranking is the mode above rank k and not at k, (n_ranks,); scores descend."""
+    """Return the probability that a ranking is the mode above rank k and not at k, (n_ranks,); scores descend."""
     with np.errstate(over="ignore"):
         ahead = np.exp(np.diff(scores))  # weight of each item, in units of the one before it
     odds, after = np.zeros(n_ranks), 1.0
@@ -411,9 +425,9 @@ def _chances_to_leave(scores: FloatArray, n_ranks: int) -> FloatArray:
 
 
 def _leaving_mode(mode: RankingArray, rank: IntArray, first: RankingArray, rest: RankingArray) -> RankingArray:
-    """Rankings that are the mode above ``rank`` (N,) and another there, (N, K - 1), from two of K ranks each.
+    """Return rankings that are the mode above ``rank``, (N,), and not at it, (N, K - 1), from two of K ranks each.
 
-    Of a Plackett-Luce ranking the order of some of its items is a Plackett-Luce ranking of these.
+    The order of a subset of items in a Plackett-Luce ranking is a Plackett-Luce ranking of the subset.
     """
     place = np.empty(mode.size, dtype=np.int64)
     place[mode] = np.arange(mode.size)
@@ -426,12 +440,12 @@ def _leaving_mode(mode: RankingArray, rank: IntArray, first: RankingArray, rest:
 
 
 def _times(p: FloatArray, log_q: FloatArray) -> FloatArray:
-    """P log q, 0 where p is."""
+    """Return p log q, 0 where p is 0."""
     return np.multiply(p, log_q, out=np.zeros_like(p), where=p > 0.0)
 
 
 def _log_chances(scores: FloatArray, left: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> FloatArray:
-    """Log of the chance of each item left over in a row to come next; 0 for the others."""
+    """Return the log-probability of each item left over in a row to come next; 0 for the others."""
     highest = np.where(left, scores, -np.inf).argmax(axis=1)[:, np.newaxis]
     with np.errstate(over="ignore"):  # beyond the largest double: the chance is 0 either way
         shifted = np.where(left, scores - scores[highest], -np.inf)

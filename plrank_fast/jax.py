@@ -1,7 +1,7 @@
-"""Minus the expected metric, and the Plackett-Luce distribution, for JAX to differentiate.
+"""Loss for JAX, minus the expected metric, and the Plackett-Luce distribution, both differentiable.
 
-Value and gradient come from one ``pure_callback`` to the CPU, computed in float64. The function goes through ``jit``,
-``grad`` and ``vmap``; the seed of sampled methods is data, an argument like the others.
+One ``pure_callback`` to the CPU computes value and gradient in float64. The functions support ``jit``, ``grad`` and
+``vmap``; the seed of sampled methods is an argument that may be traced.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def plackett_luce_loss(
     n_threads: int | None = None,
     first_query: int = 0,
 ) -> Any:
-    """Minus the expected metric of rankings drawn from the Plackett-Luce distribution of ``scores``.
+    """Compute minus the expected metric of rankings drawn from the Plackett-Luce distribution of ``scores``.
 
     Parameters
     ----------
@@ -57,14 +57,32 @@ def plackett_luce_loss(
     offsets : array of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default. Not for rows.
     mask : array of bool, of the shape of scores, optional
-        True where a document stands. With a mask, (length,) is a query: this is what ``vmap`` over rows needs.
+        True for documents, False for padding. With a mask, (length,) is a query, for ``vmap`` over rows.
     weight : array, shape (n_queries,), optional
         Weight of each query, at least 0.
-    cutoff, rank_weights, gain, normalize, reduction, method, n_samples, rtol, n_threads, first_query
-        As in ``plrank_fast.torch.PlackettLuceLoss``, whose documentation needs no PyTorch to be read.
+    cutoff : int or None
+        Ranks that count, K: the metric is DCG@K. None: all ranks of the longest query.
+    rank_weights : array_like, shape (K,) or (n_queries, K), optional
+        Weight of each rank, for another metric; in place of ``cutoff``.
+    gain : {"linear", "exponential"}
+        Whether ``relevance`` holds gains, or grades whose gains are 2**grade - 1.
+    normalize : bool
+        Divide each query's metric by that of its ideal ranking, which gives the expected NDCG.
+    reduction : {"mean", "sum", "none"}
+        The mean over the queries, weighted if there are weights; their sum; or one value for each query.
+    method : str
+        "auto", "exact", "cmc", "pl_rank_3" or another estimator of the gradient (see ``value_and_gradient``).
+    n_samples : int, optional
+        Rankings per query of sampled methods; 1 for "cmc" and 100 for the others by default.
+    rtol : float
+        Relative tolerance of the exact method (see ``pl_rank_exact``).
     seed : int, array of int, or key of ``jax.random``
-        For sampled methods. It may be traced: pass a new one at every step. An int gives the random numbers of the
+        Seed of sampled methods. It may be traced: pass a new one at every step. An int gives the random numbers of the
         library's functions with ``rng=seed``.
+    n_threads : int, optional
+        None: all available processors; the result does not depend on it.
+    first_query : int
+        Number of the first query in the numbering of random streams, for batches cut into parts.
 
     Returns
     -------
@@ -75,7 +93,7 @@ def plackett_luce_loss(
     Raises
     ------
     TypeError, ValueError
-        If an argument is not as described. Faults in values are found by the callback, whose error JAX wraps.
+        If an argument is not as described. The callback checks values; JAX wraps its errors.
 
     Examples
     --------
@@ -104,7 +122,7 @@ def plackett_luce_loss(
 def _check(
     *, cutoff: Any, gain: Any, normalize: Any, reduction: Any, method: Any, n_samples: Any, rtol: Any, n_threads: Any
 ) -> None:
-    """Check the options here, as what the host refuses comes as an error of JAX."""
+    """Check the options before the callback, whose errors JAX wraps in its own."""
     validation.ranks_that_count(cutoff)
     for value, name, known in (
         (gain, "gain", GAINS),
@@ -120,7 +138,7 @@ def _check(
 
 
 def _words(seed: Any, name: str = "seed") -> Any:
-    """Array of the seed's 32-bit words, as ``SeedSequence`` takes an int apart."""
+    """Return an array of the seed's 32-bit words, those into which ``SeedSequence`` splits an int."""
     if isinstance(seed, (int, np.integer)):
         number = validation.count(seed, name, 0)
         words: list[int] = []
@@ -137,7 +155,7 @@ def _words(seed: Any, name: str = "seed") -> Any:
 
 
 def _constant(values: Any, name: str) -> Any:
-    """Array of the values that refuses to be differentiated by."""
+    """Return an array of the values that refuses differentiation by it."""
 
     @jax.custom_jvp  # type: ignore[untyped-decorator]
     def identity(array: Any) -> Any:
@@ -151,7 +169,7 @@ def _constant(values: Any, name: str) -> Any:
 
 
 def _numbers(values: Any, name: str) -> Any:
-    """Array of JAX's from anything that holds real numbers."""
+    """Return a JAX array from anything that holds real numbers."""
     if isinstance(values, jax.Array):
         return values
     array = validation.as_array(values, name)
@@ -163,9 +181,9 @@ def _numbers(values: Any, name: str) -> Any:
 
 
 def _zero(*trees: Any) -> Any:
-    """Zero that varies along the axes of a mesh along which any of the arrays does, as ``shard_map`` keeps account of.
+    """Return a zero that varies along those axes of a mesh along which any of the arrays does, for ``shard_map``.
 
-    It is a sum of no entry, whatever the arrays hold.
+    It is a sum over no entries, whatever the arrays hold.
     """
     arrays = jax.lax.stop_gradient(jax.tree.leaves(trees))
     return sum(jnp.sum(array, dtype=jnp.float32, where=False) for array in arrays)
@@ -179,7 +197,7 @@ def _call_host(function: Any, results: Any, *arguments: Any) -> Any:
 
 
 def _differentiable(static: tuple[tuple[str, Any], ...]) -> Any:
-    """Loss of each query as a function of scores and arrays, with the gradient by the scores."""
+    """Return the loss of each query as a function of scores and arrays that JAX can differentiate by the scores."""
 
     @jax.custom_vjp  # type: ignore[untyped-decorator]
     def loss(scores: Any, arrays: dict[str, Any]) -> Any:
@@ -203,7 +221,7 @@ def _differentiable(static: tuple[tuple[str, Any], ...]) -> Any:
 
 
 def _evaluate(scores: Any, arrays: dict[str, Any], static: tuple[tuple[str, Any], ...]) -> Any:
-    """Loss of each query and gradient of their sum, by a callback to the host."""
+    """Compute the loss of each query and the gradient of their sum, by a callback to the host."""
     n_queries = count_queries(scores.shape, arrays.get("offsets"), arrays.get("mask"))
     results = jax.ShapeDtypeStruct((n_queries,), scores.dtype), jax.ShapeDtypeStruct(scores.shape, scores.dtype)
     return _call_host(_on_host(static, n_queries, scores.ndim), results, scores, arrays)
@@ -211,10 +229,10 @@ def _evaluate(scores: Any, arrays: dict[str, Any], static: tuple[tuple[str, Any]
 
 @lru_cache(maxsize=256)
 def _on_host(static: tuple[tuple[str, Any], ...], n_queries: int, n_axes: int) -> Any:
-    """Function for the callback, the same one for the same options: for another one JAX compiles the call anew."""
+    """Return the function for the callback, cached by its options, as JAX compiles the call anew for another one."""
 
     def on_host(scores: Any, arrays: dict[str, Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Of one batch, or of each of those that ``vmap`` has stacked."""
+        """Compute the loss of one batch, or of each that ``vmap`` has stacked."""
         scores, arrays = np.asarray(scores), {name: np.asarray(array) for name, array in arrays.items()}
         stacked = scores.shape[: scores.ndim - n_axes]
         values, gradient = np.empty((*stacked, n_queries)), np.empty(scores.shape)
@@ -232,26 +250,26 @@ def _on_host(static: tuple[tuple[str, Any], ...], n_queries: int, n_axes: int) -
 
 
 def ranking_log_prob(scores: Any, rankings: Any) -> Any:
-    """Log-probability of rankings under the Plackett-Luce distribution of ``scores``, differentiable once by these.
+    """Compute the log-probability of rankings under the Plackett-Luce distribution of ``scores``.
 
-    It goes through ``jit``, ``grad`` and ``vmap``, by which rows of a batch have rankings of their own.
+    The result is differentiable by the scores, once. The function supports ``jit``, ``grad`` and ``vmap``.
 
     Parameters
     ----------
     scores : array, shape (n_items,)
         Log-weights, of any floating dtype.
     rankings : array of int, shape (n_rankings, length)
-        Items by rank, or the first of them; a ranking may end early, with -1 after its last item.
+        Indices of items, best first; a ranking may end early, with -1 after its last item.
 
     Returns
     -------
     array, shape (n_rankings,)
-        Of the dtype of ``scores``.
+        Log-probabilities in the dtype of ``scores``.
 
     Raises
     ------
     TypeError, ValueError
-        If an argument is not as described. Faults in values are found by the callback, whose error JAX wraps.
+        If an argument is not as described. The callback checks values; JAX wraps its errors.
 
     Examples
     --------
@@ -270,7 +288,7 @@ def ranking_log_prob(scores: Any, rankings: Any) -> Any:
 class PlackettLuce:
     """The Plackett-Luce distribution over rankings, or over their first ranks, for JAX.
 
-    A pytree whose only leaf is the array of scores: it may be passed through ``jit``, ``grad`` and ``vmap``.
+    It is a pytree whose only leaf is the array of scores, and may be passed through ``jit``, ``grad`` and ``vmap``.
 
     Parameters
     ----------
@@ -293,8 +311,8 @@ class PlackettLuce:
 
     Notes
     -----
-    Everything is computed on the CPU in float64. For queries of different lengths, and for marginals,
-    entropy and divergence, there is ``plrank_fast.PlackettLuce``.
+    Computations are on the CPU in float64. ``plrank_fast.PlackettLuce`` takes queries of different lengths, and has
+    marginals, entropy and divergence.
 
     Examples
     --------
@@ -314,7 +332,7 @@ class PlackettLuce:
         self.cutoff = validation.ranks_of_lists(cutoff, n_items)
 
     def __repr__(self) -> str:
-        """Say what it is over."""
+        """Return a text with the shapes."""
         return f"PlackettLuce(batch_shape={self.batch_shape}, event_shape={self.event_shape})"
 
     @property
@@ -335,7 +353,7 @@ class PlackettLuce:
         key : key of ``jax.random``, int, or array of int
             The same key gives the same rankings. It may be traced.
         sample_shape : tuple of int
-            How many rankings to draw from each distribution of the batch.
+            Shape of the rankings to draw from each distribution of the batch.
 
         Returns
         -------
@@ -353,7 +371,7 @@ class PlackettLuce:
         cutoff = self.cutoff
 
         def draw(scores: NDArray[Any], words: NDArray[Any]) -> NDArray[np.int32]:
-            """Of one batch, (n_samples, n_queries, K)."""
+            """Draw rankings of one batch, (n_samples, n_queries, K)."""
             rows = scores.reshape(-1, scores.shape[-1]).astype(np.float64)
             rankings = _sample_rankings(
                 rows.ravel(),
@@ -370,7 +388,7 @@ class PlackettLuce:
         n_axes = self.scores.ndim
 
         def on_host(scores: Any, words: Any) -> NDArray[np.int32]:
-            """Of one batch, or of each of those that ``vmap`` has stacked."""
+            """Draw rankings of one batch, or of each that ``vmap`` has stacked."""
             scores, words = np.asarray(scores), np.asarray(words)
             stacked = scores.shape[: scores.ndim - n_axes]
             rankings = np.empty(stacked + result.shape, dtype=np.int32)
@@ -392,17 +410,17 @@ class PlackettLuce:
         Returns
         -------
         array
-            Of the dtype of the scores; without the last axis.
+            Log-probabilities in the dtype of the scores, without the last axis.
 
         Raises
         ------
         TypeError, ValueError
-            If an argument is not as described. Faults in values are found by the callback, whose error JAX wraps.
+            If an argument is not as described. The callback checks values; JAX wraps its errors.
         """
         rankings = _whole_numbers(rankings, "rankings")
         validation.require(rankings.ndim > 0, "rankings must have an axis of items, got a scalar")
         shape = validation.broadcast_with_batch(rankings.shape[:-1], self.batch_shape, "rankings")
-        # one row of scores for each of the batch, with all of its rankings
+        # Each entry of the batch is a row of scores, with all of its rankings.
         batch = shape[len(shape) - len(self.batch_shape) :]
         n_queries = int(np.prod(batch, dtype=np.int64))
         if 0 in shape:
@@ -413,7 +431,7 @@ class PlackettLuce:
         return log_prob.swapaxes(0, 1).reshape(shape)
 
     def mode(self) -> Any:
-        """Return the most probable ranking, by descending score; of equal scores the lower number first.
+        """Return the most probable ranking, by descending score; of equal scores the lower index comes first.
 
         Returns
         -------
@@ -428,7 +446,7 @@ def _flatten(policy: PlackettLuce) -> tuple[tuple[Any], int]:
 
 
 def _unflatten(cutoff: int, leaves: tuple[Any]) -> PlackettLuce:
-    """JAX fills pytrees with what is no array, too: nothing is checked."""
+    """Rebuild a policy without checks, as JAX also fills pytrees with other objects than arrays."""
     policy = object.__new__(PlackettLuce)
     policy.scores, policy.cutoff = leaves[0], cutoff
     return policy
@@ -454,7 +472,7 @@ def _offsets_of_rows(rows: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def _log_prob_of(scores: Any, rankings: Any) -> Any:
-    """Log-probabilities of rankings (..., n_rankings, length) for scores (..., n_items), of the dtype of these."""
+    """Compute log-probabilities of rankings, (..., n_rankings, length), in the dtype of scores, (..., n_items)."""
     dtype = jnp.float64 if scores.dtype == jnp.float64 else jnp.float32
     scores_ = scores.astype(dtype) + _zero(scores, rankings).astype(dtype)
     return _log_prob(scores_, rankings.astype(jnp.int32)).astype(scores.dtype)
@@ -463,7 +481,7 @@ def _log_prob_of(scores: Any, rankings: Any) -> Any:
 @jax.custom_vjp  # type: ignore[untyped-decorator]
 def _log_prob(scores: Any, rankings: Any) -> Any:
     def on_host(scores: Any, rankings: Any) -> NDArray[Any]:
-        """All axes before those of a query, which ``vmap`` may have added to, are queries."""
+        """Treat all axes before those of a query as queries; ``vmap`` may have added some."""
         scores, rankings = np.asarray(scores), np.asarray(rankings)
         rows, of_rows = scores.reshape(-1, scores.shape[-1]), rankings.reshape(-1, *rankings.shape[-2:])
         log_prob = _ranking_log_prob(rows.ravel(), of_rows, offsets=_offsets_of_rows(rows))

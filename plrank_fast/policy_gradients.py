@@ -366,8 +366,7 @@ def placement_policy_gradient(
     -----
     With :math:`R_{ik} = \sum_{x \ge k} \theta_x \rho_{y_{ix}}` and b_ik the baseline or 0,
 
-    .. math:: g = \frac{1}{N} \sum_i \sum_k (R_{ik} - b_{ik}) \frac{d \ln \pi(y_{ik} | y_{i1}, \ldots, y_{i, k -
-    1})}{df}
+    .. math:: g = \frac{1}{N} \sum_i \sum_k (R_{ik} - b_{ik}) \frac{d \ln \pi(y_{ik} | y_{i, 1 \ldots k - 1})}{df}
 
     The cost after sampling is O(N (D + K)). Source: Oosterhuis, "Computationally Efficient Optimization of
     Plackett-Luce Ranking Models for Relevance and Fairness", SIGIR 2021.

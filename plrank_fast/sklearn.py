@@ -22,8 +22,8 @@ exceptions = import_extra("sklearn.exceptions", "sklearn")
 optimize = import_extra("scipy.optimize", "sklearn")
 
 GAINS = ("exponential", "linear")
-RTOL = 1e-9  # of the exact gradient: the line search compares values that differ little
-LONGEST_WITHOUT_QID = 200  # documents that pass for one query without a word
+RTOL = 1e-9  # of the exact gradient, as the line search compares values that differ little
+LONGEST_WITHOUT_QID = 200  # documents that count as one query without a warning
 METADATA_ROUTING = (
     "a pipeline or a search passes qid on only with sklearn.set_config(enable_metadata_routing=True), to a ranker with "
     ".set_fit_request(qid=True).set_score_request(qid=True)"
@@ -31,16 +31,11 @@ METADATA_ROUTING = (
 
 
 class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc]
-    """Linear scores that maximise the expected DCG or NDCG of rankings drawn from their Plackett-Luce distribution.
+    r"""Linear ranker that maximises the expected DCG or NDCG of rankings drawn from its Plackett-Luce distribution.
 
-    ::
-
-        minimise over coef   - mean over queries of E[DCG@K of a ranking drawn with scores X coef] / ideal DCG@K
-                             + alpha / 2 |coef|^2
-
-    The expectation and its gradient are exact (``pl_rank_exact``), so that training is deterministic: L-BFGS from coef
-    = 0, without samples or a seed. There is no intercept, which would not change a ranking. Scale the features first,
-    for instance with ``StandardScaler``: both the penalty and the number of iterations depend on it.
+    Training is deterministic: L-BFGS from coef = 0 on the exact expectation (``pl_rank_exact``), without samples or a
+    seed. There is no intercept, which would not change a ranking. Scale the features first, for instance with
+    ``StandardScaler``: both the penalty and the number of iterations depend on it.
 
     Parameters
     ----------
@@ -49,12 +44,12 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
     gain : {"exponential", "linear"}
         Gain of a document with label y: 2**y - 1, or y.
     normalize : bool
-        Divide each query's DCG by its ideal one, which gives NDCG: queries with more relevant documents do not weigh
-        more. Queries without relevant documents do not contribute to the training either way.
+        Divide each query's DCG by its ideal DCG, which gives NDCG: queries with more relevant documents then do not
+        weigh more. Queries without relevant documents never contribute to the training.
     alpha : float
-        Penalty on the coefficients, at least 0. Without one they grow until the ranking is deterministic.
+        Penalty on the coefficients, at least 0. Without a penalty they grow until the ranking is deterministic.
     max_iter : int
-        Iterations of L-BFGS at most.
+        Largest number of iterations of L-BFGS.
     tol : float
         Training ends when no entry of the gradient is larger than this.
     n_threads : int, optional
@@ -75,9 +70,13 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
 
     Notes
     -----
+    With scores f = X coef, training minimises
+
+    .. math:: -\frac{1}{Q} \sum_q \frac{E[\text{DCG@K}_q]}{\text{ideal DCG@K}_q} + \frac{\alpha}{2} |\text{coef}|^2
+
     ``qid`` is metadata in scikit-learn's sense: ask for it with ``set_fit_request(qid=True)`` and
     ``set_score_request(qid=True)`` under ``enable_metadata_routing``, and split with ``GroupKFold`` and ``groups=qid``.
-    Rows may come in any order, those of a query need not stand together.
+    Rows may come in any order; those of a query need not follow one another.
 
     Examples
     --------
@@ -123,15 +122,15 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
         y : array_like, shape (n_docs,)
             Labels: grades of at least 0, or anything finite with ``gain="linear"``.
         qid : array_like, shape (n_docs,), optional
-            Query of each document, integers or strings. Without it all documents are those of one query, and a warning
-            says so if they are more than 200.
+            Query of each document, integers or strings. Without it all documents belong to one query, with a warning
+            if there are more than 200.
         sample_weight : array_like, shape (n_docs,), optional
-            Weight of each document's query, at least 0: the same for all documents of a query.
+            Weight of each document's query, at least 0; it must be the same for all documents of a query.
 
         Returns
         -------
         PlackettLuceRanker
-            Itself.
+            The fitted ranker itself.
         """
         alpha, tol = validation.real(self.alpha, "alpha", at_least=0.0), validation.real(self.tol, "tol", above=0.0)
         max_iter = validation.count(self.max_iter, "max_iter", 1)
@@ -174,7 +173,7 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
         return self
 
     def predict(self, X: Any) -> FloatArray:
-        """Score of each document: the higher, the nearer to the top of its query's ranking.
+        """Compute the score of each document; higher scores rank nearer to the top.
 
         Parameters
         ----------
@@ -200,7 +199,7 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
         qid: ArrayLike | None = None,
         random_state: Any = None,
     ) -> NDArray[np.int64]:
-        """Rankings drawn from the Plackett-Luce distribution of the scores.
+        """Draw rankings from the Plackett-Luce distribution of the scores.
 
         Parameters
         ----------
@@ -211,14 +210,14 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
         cutoff : int, optional
             Ranks to draw; all by default.
         qid : array_like, shape (n_docs,), optional
-            Query of each document; all are of one query without it.
+            Query of each document; without it all belong to one query.
         random_state : None, int, RandomState or Generator
             Source of the random numbers; the same int gives the same rankings.
 
         Returns
         -------
         ndarray of int64, shape (n_queries, n_samples, K)
-            Rows of ``X``, queries in the order in which they first appear; filled up with -1 where a query is shorter.
+            Rows of ``X``, queries in the order of their first documents; padded with -1 where a query is shorter.
         """
         scores = self.predict(X)
         order, offsets = _by_query(qid, scores.size)
@@ -233,7 +232,7 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
     def score(
         self, X: Any, y: ArrayLike, *, qid: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> float:
-        """Mean NDCG@K of the ranking by score; 0 for a query without relevant documents.
+        """Compute the mean NDCG@K of the ranking by score, with 0 for queries without relevant documents.
 
         Parameters
         ----------
@@ -242,10 +241,10 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
         y : array_like, shape (n_docs,)
             Labels.
         qid : array_like, shape (n_docs,)
-            Query of each document. It may only be left out if the ranker was fitted on a single query: under
-            cross-validation, queries that run into each other would go unnoticed.
+            Query of each document. It may only be left out if the ranker was fitted on a single query, so that
+            cross-validation cannot merge queries unnoticed.
         sample_weight : array_like, shape (n_docs,), optional
-            Weight of each document's query in the mean, as in ``fit``.
+            Weight of each document's query in the mean, at least 0; it must be the same for all documents of a query.
 
         Returns
         -------
@@ -274,7 +273,7 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
 
 
 def _by_query(qid: ArrayLike | None, n_docs: int) -> tuple[IntArray, IntArray]:
-    """Order that brings the documents of each query together, queries as they first appear, and offsets of that."""
+    """Return the order that sorts documents by query, queries by their first documents, and the offsets then."""
     if qid is None:
         return np.arange(n_docs), np.array([0, n_docs])
     identifiers = validation.one_entry_each(validation.query_identifiers(qid), "qid", n_docs, "documents")
@@ -286,7 +285,7 @@ def _by_query(qid: ArrayLike | None, n_docs: int) -> tuple[IntArray, IntArray]:
 
 
 def _query_shares(sample_weight: ArrayLike | None, order: IntArray, offsets: IntArray) -> FloatArray:
-    """Share of each query in the mean over queries, (n_queries,)."""
+    """Return the share of each query in the mean over queries, (n_queries,)."""
     weights = np.ones(offsets.size - 1)
     if sample_weight is not None:
         weights = validation.weights_of_queries(sample_weight, offsets, "sample_weight", order)

@@ -1,7 +1,7 @@
-"""Minus the expected metric as a loss of PyTorch, and the Plackett-Luce distribution among its distributions.
+"""PyTorch loss, minus the expected metric, and the Plackett-Luce distribution as a PyTorch distribution.
 
-The gradient of the loss is computed on the CPU in float64, together with the value; ``backward`` multiplies it by the
-incoming gradient. Tensors of a CUDA device travel through pinned host memory.
+The forward pass computes value and gradient of the loss on the CPU in float64; ``backward`` multiplies the gradient by
+the incoming one. Tensors of a CUDA device are copied through pinned host memory.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ torch = import_extra("torch", "torch")
 constraints = import_extra("torch.distributions.constraints", "torch")
 
 _transformed = getattr(torch._C, "_are_functorch_transforms_active", lambda: True)
-PLAIN = torch.Tensor, torch.nn.Parameter  # not the types that stand for tensors in tracing
+PLAIN = torch.Tensor, torch.nn.Parameter  # not the types that replace tensors in tracing
 
 
 class _OnceDifferentiable(torch.autograd.Function):  # type: ignore[name-defined, misc]
     """A gradient by ``scores`` and ``upstream`` that refuses to be differentiated.
 
-    ``once_differentiable`` of PyTorch refuses only where ``upstream`` is differentiated too, which the one that starts
+    PyTorch's ``once_differentiable`` only refuses if ``upstream`` is differentiated too, and that which starts
     ``backward`` is not.
     """
 
@@ -50,7 +50,7 @@ class _OnceDifferentiable(torch.autograd.Function):  # type: ignore[name-defined
 
 
 def _on_host(tensor: Any) -> Any:
-    """NumPy array of a tensor's values, in a dtype that holds them exactly; other things are left as they are."""
+    """Return a tensor's values as a NumPy array of a dtype that holds them exactly; return other values unchanged."""
     if not hasattr(tensor, "is_cuda"):
         return tensor
     if tensor.is_cuda:
@@ -64,13 +64,13 @@ def _on_host(tensor: Any) -> Any:
 
 
 def _on_device(array: FloatArray, like: Any, dtype: Any) -> Any:
-    """Tensor of the array's values, on the device of ``like``."""
+    """Return a tensor of the array's values on the device of ``like``."""
     tensor = torch.from_numpy(array).to(dtype)
     return tensor.pin_memory().to(like.device, non_blocking=True) if like.is_cuda else tensor.to(like.device)
 
 
 def _one_by_one(function: Any) -> Any:
-    """Rule by which ``torch.vmap`` calls a function: once for each entry of the axis that it goes over."""
+    """Return the rule by which ``torch.vmap`` calls a function once for each entry of the mapped axis."""
 
     def vmap(info: Any, in_dims: Any, *inputs: Any) -> Any:
         calls = [
@@ -86,7 +86,7 @@ def _one_by_one(function: Any) -> Any:
 
 
 def _operator(name: str, schema: str, function: Any, shapes: Any) -> Any:
-    """Operator that compiles and exports as one node; ``shapes`` makes its results without the values."""
+    """Make an operator that compiles and exports as one node; ``shapes`` makes its results without values."""
     operator = torch.library.custom_op(f"plrank_fast::{name}", function, mutates_args=(), schema=schema)
     operator.register_fake(shapes)
     operator.register_vmap(_one_by_one(operator))
@@ -94,7 +94,7 @@ def _operator(name: str, schema: str, function: Any, shapes: Any) -> Any:
 
 
 def _is_plain(tensor: Any) -> bool:
-    """Whether a tensor's values are there to be read: it is not traced, nor of a device without memory."""
+    """Return whether a tensor's values can be read: it is not traced, nor on a device without memory."""
     return not torch.compiler.is_compiling() and type(tensor) in PLAIN and not tensor.is_meta
 
 
@@ -106,7 +106,7 @@ def _loss_and_gradient(
     cutoff: int | None, gain: str, normalize: bool, reduction: str, method: str,
     n_samples: int | None, rtol: float, n_threads: int | None, first_query: int,
 ) -> tuple[Any, Any]:  # fmt: skip
-    """Loss, of each query or reduced, and the gradient of its sum by the scores."""
+    """Compute the loss, of each query or reduced, and the gradient of its sum by the scores."""
     values, gradient = expected_loss(
         _on_host(scores), _on_host(relevance), offsets=_on_host(offsets), mask=_on_host(mask), weight=_on_host(weight),
         cutoff=cutoff, rank_weights=_on_host(rank_weights), gain=gain, normalize=normalize, reduction=reduction,
@@ -128,7 +128,7 @@ def _shapes_of_loss(scores: Any, relevance: Any, offsets: Any, mask: Any, *optio
 
 
 class _Loss(torch.autograd.Function):  # type: ignore[name-defined, misc]
-    """Loss, and its gradient for ``backward`` alone, of the arguments of `_loss_and_gradient`."""
+    """Loss of the arguments of `_loss_and_gradient`; its gradient is a second output for ``backward`` alone."""
 
     @staticmethod
     def forward(*inputs: Any) -> Any:
@@ -153,7 +153,7 @@ class _Loss(torch.autograd.Function):  # type: ignore[name-defined, misc]
             sizes = offsets.diff().to(upstream.device)
             of_docs = upstream.repeat_interleave(sizes, output_size=gradient.numel()).reshape(gradient.shape)
         gradient = gradient * of_docs
-        if torch.is_grad_enabled():  # create_graph=True: a gradient that was a constant would be silently wrong
+        if torch.is_grad_enabled():  # with create_graph=True a constant gradient would be silently wrong
             gradient = _OnceDifferentiable.apply(gradient, "plackett_luce_loss", scores, upstream)
         return gradient.to(scores.dtype), *others
 
@@ -190,16 +190,44 @@ def plackett_luce_loss(
     n_threads: int | None = None,
     first_query: int = 0,
 ) -> Any:
-    """Minus the expected metric of rankings drawn from the Plackett-Luce distribution of ``scores``.
+    """Compute minus the expected metric of rankings drawn from the Plackett-Luce distribution of ``scores``.
 
-    The functional form of `PlackettLuceLoss`, which describes the shapes.
+    This is the functional form of `PlackettLuceLoss`.
 
     Parameters
     ----------
-    scores, relevance, offsets, mask, weight, rng, first_query
-        As in ``PlackettLuceLoss.forward``.
-    cutoff, rank_weights, gain, normalize, reduction, method, n_samples, rtol, n_threads
-        As in `PlackettLuceLoss`.
+    scores : Tensor, shape (n_docs,), (n_docs, 1) or (n_queries, length)
+        The documents of all queries one after another, or a row for each query; or a jagged nested tensor.
+    relevance : Tensor or array_like, of the shape of scores or (n_docs,)
+        Gain or grade of each document (see ``gain``); any finite value.
+    offsets : Tensor or array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default. Not for rows.
+    mask : Tensor or array_like of bool, of the shape of scores, optional
+        True for documents, False for padding.
+    weight : Tensor or array_like, shape (n_queries,), optional
+        Weight of each query, at least 0.
+    cutoff : int or None
+        Ranks that count, K: the metric is DCG@K. None: all ranks of the longest query.
+    rank_weights : array_like, shape (K,) or (n_queries, K), optional
+        Weight of each rank, for another metric; in place of ``cutoff``.
+    gain : {"linear", "exponential"}
+        Whether ``relevance`` holds gains, or grades whose gains are 2**grade - 1.
+    normalize : bool
+        Divide each query's metric by that of its ideal ranking, which gives the expected NDCG.
+    reduction : {"mean", "sum", "none"}
+        The mean over the queries, weighted if there are weights; their sum; or one value for each query.
+    method : str
+        "auto", "exact", "cmc", "pl_rank_3" or another estimator of the gradient (see ``value_and_gradient``).
+    n_samples : int, optional
+        Rankings per query of sampled methods; 1 for "cmc" and 100 for the others by default.
+    rtol : float
+        Relative tolerance of the exact method (see ``pl_rank_exact``).
+    rng : None, torch.Generator or int
+        Source of the seed of sampled methods; PyTorch's default generator by default.
+    n_threads : int, optional
+        None: all available processors; the result does not depend on it.
+    first_query : int
+        Number of the first query in the numbering of random streams, for batches cut into parts.
 
     Returns
     -------
@@ -232,7 +260,7 @@ def plackett_luce_loss(
         validation.constant(getattr(value, "requires_grad", False), name, "require a gradient", f"{name}.detach()")
     options = cutoff, gain, normalize, reduction, method, n_samples, rtol, n_threads, first_query
     if _is_plain(scores):
-        # for a short list a quarter of the time is the preparation of transformations, which most calls are not part of
+        # Preparing transformations, which most calls do not need, takes a quarter of the time for a short list.
         apply = _Loss.apply if _transformed() else super(torch.autograd.Function, _Loss).apply
         return apply(scores, *data.values(), rng, *options)[0]
     tensors = [value if value is None else torch.as_tensor(value) for value in data.values()]
@@ -247,7 +275,7 @@ def _floating(scores: Any) -> Any:
 
 
 def _flattened(scores: Any, relevance: Any, offsets: Any, mask: Any) -> tuple[Any, Any, Any]:
-    """Documents, their relevance and offsets of a jagged nested tensor."""
+    """Return the documents of a jagged nested tensor, their relevance and the offsets."""
     jagged = scores.layout == torch.jagged and scores.lengths() is None
     validation.of_type(jagged, "scores", "a jagged nested tensor without holes, if nested", scores.layout)
     validation.excluded(offsets, "offsets", "nested scores", "which say where queries end")
@@ -260,7 +288,7 @@ def _flattened(scores: Any, relevance: Any, offsets: Any, mask: Any) -> tuple[An
 
 
 def _seed(rng: Any) -> Any:
-    """Tensor of the words of a seed, drawn unless it is one."""
+    """Return a tensor of the words of a seed, drawn from ``rng`` unless it is a seed or such a tensor."""
     if isinstance(rng, torch.Tensor):
         return rng
     if rng is None or isinstance(rng, torch.Generator):
@@ -270,7 +298,7 @@ def _seed(rng: Any) -> Any:
 
 
 class PlackettLuceLoss(torch.nn.Module):  # type: ignore[name-defined, misc]
-    """Minus the expected metric of rankings drawn from the Plackett-Luce distribution of a network's scores.
+    """Loss module: minus the expected metric of rankings drawn from the Plackett-Luce distribution of scores.
 
     Parameters
     ----------
@@ -278,8 +306,8 @@ class PlackettLuceLoss(torch.nn.Module):  # type: ignore[name-defined, misc]
         Ranks that count, K: the metric is DCG@K. None: all ranks of the longest query.
     method : str
         Estimator of the gradient: "exact" (``pl_rank_exact``), "cmc" (``pl_rank_cmc``), "pl_rank_3", or another
-        estimator by its name (see ``value_and_gradient``). "auto" takes the exact one, or one sample of "cmc" where the
-        cost model says that this is far cheaper.
+        estimator by its name (see ``value_and_gradient``). "auto" takes the exact one, or one sample of "cmc" if the
+        cost model finds that far cheaper.
     rank_weights : array_like, shape (K,) or (n_queries, K), optional
         Weight of each rank, for another metric; in place of ``cutoff``.
     gain : {"linear", "exponential"}
@@ -292,16 +320,16 @@ class PlackettLuceLoss(torch.nn.Module):  # type: ignore[name-defined, misc]
     n_samples : int, optional
         Rankings per query of sampled methods; 1 for "cmc" and 100 for the others by default.
     rtol : float
-        Accuracy of the exact method, as in ``pl_rank_exact``.
+        Relative tolerance of the exact method, from 1e-10 to below 1 (see ``pl_rank_exact``).
     n_threads : int, optional
         None: all available processors; the result does not depend on it.
 
     Notes
     -----
-    Value and gradient are computed on the CPU in float64; their dtype is that of the scores. The gradient is computed
-    in the forward pass, and there is no second derivative: double backward raises RuntimeError. The loss has no state:
-    sampled methods draw a seed in each pass, as dropout does. It is one operator of ``torch.compile`` and
-    ``torch.export``, without a break in the graph; ``torch.vmap`` calls it once for each row.
+    The forward pass computes value and gradient on the CPU in float64; their dtype is that of the scores. There is no
+    second derivative: double backward raises RuntimeError. The loss has no state: sampled methods draw a seed in each
+    pass, as dropout does. ``torch.compile`` and ``torch.export`` see one operator, without a break in the graph;
+    ``torch.vmap`` calls it once for each row.
 
     Examples
     --------
@@ -350,28 +378,28 @@ class PlackettLuceLoss(torch.nn.Module):  # type: ignore[name-defined, misc]
         rng: Any = None,
         first_query: int = 0,
     ) -> Any:
-        """Loss of a batch.
+        """Compute the loss of a batch.
 
         Parameters
         ----------
         scores : Tensor, shape (n_docs,), (n_docs, 1) or (n_queries, length)
-            The documents of all queries one after another, or a row for each query; or a jagged nested tensor, whose
-            ``offsets`` they are. float16, bfloat16, float32 or float64, on any device.
+            The documents of all queries one after another, or a row for each query; or a jagged nested tensor, which
+            has offsets of its own. float16, bfloat16, float32 or float64, on any device.
         relevance : Tensor or array_like, of the shape of scores or (n_docs,)
             Gain or grade of each document (see ``gain``); any finite value.
         offsets : Tensor or array_like of int, shape (n_queries + 1,), optional
             Where each query's documents start; a single query by default. Not for rows.
         mask : Tensor or array_like of bool, of the shape of scores, optional
-            True where a document stands, False in the padding, whose values are ignored and whose gradient is 0.
-            Without a mask, rows have no padding. Results are bit-identical to those of the ragged batch.
+            True for documents, False for padding, whose values are ignored and whose gradient is 0. Without a mask,
+            rows have no padding. Results are bit-identical to those of the ragged batch.
         weight : Tensor or array_like, shape (n_queries,), optional
             Weight of each query, at least 0.
         rng : None, torch.Generator or int
             Source of the seed of sampled methods; None is PyTorch's default generator, which ``torch.manual_seed``
             sets.
         first_query : int
-            Number of the first query in the numbering of random streams: batches cut into parts, on one process or
-            several with the same ``rng=seed``, have the same random numbers as the whole.
+            Number of the first query in the numbering of random streams. With it, the parts of a batch, on one process
+            or several with the same ``rng=seed``, have the random numbers of the whole.
 
         Returns
         -------
@@ -390,26 +418,26 @@ class PlackettLuceLoss(torch.nn.Module):  # type: ignore[name-defined, misc]
         )  # fmt: skip
 
     def extra_repr(self) -> str:
-        """What the loss optimises and how, for ``print(model)``."""
+        """Return the options of the loss, for ``print(model)``."""
         metric = "rank_weights given" if self.rank_weights is not None else f"cutoff={self.cutoff}"
         options = f"method={self.method!r}, gain={self.gain!r}, normalize={self.normalize}"
         return f"{metric}, {options}, reduction={self.reduction!r}"
 
 
 class QueryBatchSampler(torch.utils.data.Sampler):  # type: ignore[name-defined, misc]
-    """Batches of whole queries for ``torch.utils.data.DataLoader``, by the number of their documents.
+    """Sampler of batches of whole queries for ``torch.utils.data.DataLoader``, limited by the number of documents.
 
-    It yields the numbers of the queries of a batch, for a data set whose items are queries: pass it as
-    ``batch_sampler``, with a ``collate_fn`` that puts the documents of the queries one after another.
+    It yields the indices of the queries of a batch, for a data set whose items are queries: pass it as
+    ``batch_sampler``, with a ``collate_fn`` that concatenates the documents of the queries.
 
     Parameters
     ----------
     lengths : array_like of int, shape (n_queries,)
         Documents of each query.
     max_docs : int
-        Documents of a batch at most; a longer query is a batch of its own.
+        Largest number of documents of a batch; a longer query is a batch of its own.
     shuffle : bool
-        Whether each pass has an order of its own.
+        Whether each pass draws a new order.
     generator : torch.Generator, optional
         Source of the order; PyTorch's default generator by default.
 
@@ -450,18 +478,18 @@ class QueryBatchSampler(torch.utils.data.Sampler):  # type: ignore[name-defined,
 
 
 def _rows(scores: Any) -> NDArray[np.int64]:
-    """Offsets of rows of the same length."""
+    """Return the offsets of rows of the same length."""
     return np.arange(scores.shape[0] + 1, dtype=np.int64) * scores.shape[1]
 
 
 def _log_prob_of_rows(scores: Any, rankings: Any) -> Any:
-    """Log-probabilities, (n_queries, n_rankings), of rankings of that many rows of scores, (n_queries, length)."""
+    """Compute log-probabilities, (n_queries, n_rankings), of rankings by rows of scores, (n_queries, length)."""
     log_prob = ranking_log_prob(_on_host(scores).reshape(-1), _on_host(rankings), offsets=_rows(scores))
     return _on_device(log_prob, scores, scores.dtype)
 
 
 def _log_prob_vjp_of_rows(scores: Any, rankings: Any, upstream: Any) -> Any:
-    """Gradient by the scores of the sum of log-probabilities times ``upstream``."""
+    """Compute the gradient by the scores of the sum of log-probabilities times ``upstream``."""
     of_host = _on_host(scores).reshape(-1), _on_host(rankings), _on_host(upstream)
     gradient = ranking_log_prob_vjp(*of_host, offsets=_rows(scores))
     return _on_device(gradient.reshape(tuple(scores.shape)), scores, scores.dtype)
@@ -482,7 +510,7 @@ _log_prob_vjp = _operator(
 
 
 class _LogProb(torch.autograd.Function):  # type: ignore[name-defined, misc]
-    """The same, where autograd goes through it."""
+    """Log-probabilities of rankings that autograd differentiates."""
 
     generate_vmap_rule = True
 
@@ -508,7 +536,7 @@ _log_prob.register_autograd(_LogProb.backward, setup_context=_LogProb.setup_cont
 
 
 class _Rankings(constraints.Constraint):  # type: ignore[name-defined, misc]
-    """Distinct items of so many, by rank."""
+    """Constraint to rankings of distinct items."""
 
     is_discrete = True
     event_dim = 1
@@ -533,7 +561,7 @@ class PlackettLuce(torch.distributions.Distribution):  # type: ignore[name-defin
     cutoff : int, optional
         Ranks of a ranking, K; all items by default.
     validate_args : bool, optional
-        Whether scores and rankings are checked; by default PyTorch's global setting.
+        Whether to check scores and rankings; by default PyTorch's global setting.
 
     Raises
     ------
@@ -542,9 +570,9 @@ class PlackettLuce(torch.distributions.Distribution):  # type: ignore[name-defin
 
     Notes
     -----
-    Draws are of int64 and use PyTorch's default generator, which ``torch.manual_seed`` sets. Everything is
-    computed on the CPU in float64 and returned in the dtype of the scores. For queries of different lengths, and for
-    entropy and divergence, there is ``plrank_fast.PlackettLuce``.
+    Draws are of int64 and use PyTorch's default generator, which ``torch.manual_seed`` sets. Computations are on the
+    CPU in float64, and results have the dtype of the scores. ``plrank_fast.PlackettLuce`` takes queries of different
+    lengths, and has entropy and divergence.
 
     Examples
     --------
@@ -576,7 +604,7 @@ class PlackettLuce(torch.distributions.Distribution):  # type: ignore[name-defin
 
     @property
     def mode(self) -> Any:
-        """The most probable ranking, by descending score; of equal scores the lower number first."""
+        """The most probable ranking, by descending score; of equal scores the lower index comes first."""
         return self.scores.detach().argsort(dim=-1, descending=True, stable=True)[..., : self.cutoff]
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
@@ -604,7 +632,7 @@ class PlackettLuce(torch.distributions.Distribution):  # type: ignore[name-defin
         Parameters
         ----------
         sample_shape : torch.Size
-            How many rankings to draw from each distribution of the batch.
+            Shape of the rankings to draw from each distribution of the batch.
 
         Returns
         -------
@@ -630,13 +658,13 @@ class PlackettLuce(torch.distributions.Distribution):  # type: ignore[name-defin
         Returns
         -------
         Tensor
-            Of the dtype of the scores; without the last axis.
+            Log-probabilities in the dtype of the scores, without the last axis.
         """
         if self._validate_args:
             self._validate_sample(value)
         shape = torch.broadcast_shapes(value.shape[:-1], self._batch_shape)
         n_queries, n_items = self._batch_shape.numel(), self.scores.shape[-1]
-        # one row of scores for each of the batch, with all of its rankings
+        # Each entry of the batch is a row of scores, with all of its rankings.
         n_more = len(shape) - len(self._batch_shape)
         if shape[n_more:] != self._batch_shape:
             return self.expand(shape[n_more:]).log_prob(value)
