@@ -11,7 +11,7 @@ static double precede(double score, const double *scores, double *gradient, doub
         vec_f64 ahead = score - vec_load_some(scores + i, n - i, -DBL_MAX);
         vec_f64 e = vec_exp_flush(-vec_abs(ahead));
         vec_i64 in_order = ahead > 0.0;
-        vec_f64 wrong = vec_select(in_order, e, vec_all(1.0)) / (1.0 + e); /* chance of the wrong order */
+        vec_f64 wrong = vec_select(in_order, e, vec_all(1.0)) / (1.0 + e); /* probability of the wrong order */
         vec_f64 loss = vec_log1p_unit(e) + vec_select(in_order, (vec_f64){0}, -ahead);
         if (n - i < PLR_LANES)
             for (size_t lane = n - i; lane < PLR_LANES; lane++)
@@ -29,7 +29,7 @@ static double ranked(ranked_document document, const lower_documents *lower, dou
     double score = document.score, gain = document.gain, discount = document.discount;
     vec_f64 total = {0}, pushed = {0};
     for (size_t i = 0; i < n; i += PLR_LANES) {
-        /* never negative, as the others rank lower; filled lanes have the same gain and so no weight */
+        /* never negative, as the others rank lower; lanes past the end have equal gain and therefore weight 0 */
         vec_f64 ahead = score - vec_load_some(lower->scores + i, n - i, score);
         vec_f64 more = gain - vec_load_some(lower->gains + i, n - i, gain);
         vec_f64 weight = discount - vec_load_some(lower->discounts + i, n - i, 0.0);

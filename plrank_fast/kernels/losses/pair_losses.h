@@ -8,18 +8,18 @@ typedef struct {
     double score, gain, discount;
 } ranked_document;
 
-/* Some of the documents that rank lower than one, or as low. */
+/* A subset of the documents that rank no higher than a given document. */
 typedef struct {
     const double *scores, *gains, *discounts;
-    const double *distance; /* extra difference of discounts between that one and each of these, or NULL */
+    const double *distance; /* extra difference of discounts between the given document and each of these, or NULL */
 } lower_documents;
 
 typedef struct {
-    /* log(1 + exp(f_j - f)) summed over the others j, all of which document f should precede. Adds to gradient[j] and
-     * to *own the derivatives. */
+    /* Return the sum of log(1 + exp(f_j - f)) over the documents j that the document with score f should precede. Adds
+     * the derivatives to gradient[j] and *own. */
     double (*precede)(double score, const double *scores, double *gradient, double *own, size_t n);
-    /* A document against n that rank lower, each pair weighted by the difference of gains times that of discounts.
-     * Adds to gradient[j] and to *own the derivatives. */
+    /* Return the loss of a document and n that rank no higher, each pair weighted by the difference of gains times that
+     * of discounts. Adds the derivatives to gradient[j] and *own. */
     double (*ranked)(
         ranked_document document, const lower_documents *lower, double *gradient, double *own, size_t n);
 } pair_kernels;

@@ -31,13 +31,13 @@ static double add_slopes(double factor, const double *slopes, double *gradient, 
     return vec_sum(total);
 }
 
-/* One register of targets on its way through all items: of the rank distributions p_{i-1} before the items of a
- * segment, all are kept; of the other segments, that before their first item, from which going back makes the others
- * once more, the same to the bit. */
+/* State of one register of targets during the pass over all items. The rank distributions p_{i-1} before all items of
+ * the current segment are kept; each other segment keeps only that before its first item, from which the backward pass
+ * recomputes the others, bit for bit. */
 typedef struct {
     const soft_rank_task *task;
     size_t length;    /* items of a segment */
-    double steps;     /* since cancellation was asked about */
+    double steps;     /* since the last check for cancellation */
     vec_f64 *beat;    /* (n,) */
     vec_f64 *density; /* (n,) */
     vec_f64 *firsts;  /* (segments, cutoff) */
@@ -54,7 +54,7 @@ static int cancelled(soft_rank_pass *pass)
     return pass->task->cancellation_requested();
 }
 
-/* Two ranks at a time, read before they are written: `next` may be p. */
+/* Each step reads two ranks before it writes them, so `next` may be p. */
 PLR_INLINE void place_next(vec_f64 *next, const vec_f64 *p, vec_f64 beat, size_t cutoff)
 {
     vec_f64 before = {0};
@@ -69,8 +69,8 @@ PLR_INLINE void place_next(vec_f64 *next, const vec_f64 *p, vec_f64 beat, size_t
         next[r] = p[r] + beat * (before - p[r]);
 }
 
-/* From the distributions before item `first` on, in ranks[0], to those before the items up to `last`, one below the
- * other; not past the segment. */
+/* Fill the rows of pass->ranks with the distributions before the items after `first` and before `last`, starting from
+ * ranks[0], that before `first`. Both are in one segment. */
 static int fill_segment(soft_rank_pass *pass, size_t first, size_t last)
 {
     const size_t cutoff = pass->task->cutoff;
@@ -83,7 +83,8 @@ static int fill_segment(soft_rank_pass *pass, size_t first, size_t last)
     return 0;
 }
 
-/* The chance that each item beats the targets of a register, and its derivative; a target does not beat itself. */
+/* Compute the probability that each item beats the targets of a register, and its derivative. No target beats
+ * itself. */
 static void compare_scores(const soft_rank_pass *pass, const int32_t *targets, size_t n_targets)
 {
     const soft_rank_task *task = pass->task;
@@ -98,9 +99,9 @@ static void compare_scores(const soft_rank_pass *pass, const int32_t *targets, s
     }
 }
 
-/* The rank of a target counts those that beat it, one at a time and as if independent:
- * p_i(r) = p_{i-1}(r) (1 - beat_i) + p_{i-1}(r - 1) beat_i. Leaves the distributions of the last segment in pass->ranks;
- * *value gets the sum over ranks of discount times p_n. */
+/* The rank of a target is the number of items that beat it, as if they did so independently: p_i(r) = p_{i-1}(r) (1 -
+ * beat_i) + p_{i-1}(r - 1) beat_i. Leaves the distributions of the last segment in pass->ranks; *value gets the sum
+ * over ranks of discount times p_n. */
 static int place_all(soft_rank_pass *pass, vec_f64 *value)
 {
     const size_t n = pass->task->n, cutoff = pass->task->cutoff, length = pass->length;
@@ -127,8 +128,9 @@ static int place_all(soft_rank_pass *pass, vec_f64 *value)
     return 0;
 }
 
-/* Going back, the derivatives a(r) of the value by p_i(r) give that by beat_i, and those by p_{i-1}(r). Takes the
- * derivatives by the scores of all items, times the factors, off the gradient; *own gets their sum. */
+/* The backward pass computes from a(r), the derivatives of the value with respect to p_i(r), those with respect to
+ * beat_i and p_{i-1}(r). It subtracts the derivatives with respect to all scores, times the factors, from the gradient;
+ * *own gets their sum. */
 static int go_back(soft_rank_pass *pass, vec_f64 factor, vec_f64 *own)
 {
     const size_t cutoff = pass->task->cutoff, length = pass->length;

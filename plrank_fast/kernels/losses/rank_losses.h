@@ -4,15 +4,15 @@
 
 #include "simd/isa.h"
 
-/* Documents of SoftRank handled together, in as many registers as that takes. */
+/* Number of documents that SoftRank handles together, in one register or more. */
 #define PLR_SOFT_RANK_TARGETS 8
 
-/* Bytes of rank distributions up to which all are kept, and the size of a segment otherwise: about that of a
- * second-level cache. */
+/* All rank distributions are kept if they fit in this many bytes, about a second-level cache; otherwise those of one
+ * segment fit in it. */
 #define PLR_SOFT_RANK_KEPT ((size_t)1 << 20)
 
-/* Items between two rank distributions that are kept; all, where these fit in PLR_SOFT_RANK_KEPT, and at least the root
- * of their number, which takes the least memory. */
+/* Return the number of items in a segment: all, if their distributions fit in PLR_SOFT_RANK_KEPT, and at least the
+ * square root of their number, which takes the least memory. */
 static inline size_t plr_soft_rank_segment(size_t n, size_t cutoff)
 {
     size_t length = PLR_SOFT_RANK_KEPT / (PLR_SOFT_RANK_TARGETS * sizeof(double) * (cutoff > 0 ? cutoff : 1));
@@ -23,7 +23,7 @@ static inline size_t plr_soft_rank_segment(size_t n, size_t cutoff)
     return length;
 }
 
-/* Doubles of memory. */
+/* Return the number of doubles of memory that soft_rank needs. */
 static inline double plr_soft_rank_memory(size_t n, size_t cutoff)
 {
     const double length = (double)plr_soft_rank_segment(n, cutoff), firsts = (double)((n - 1) / (size_t)length);
@@ -37,8 +37,8 @@ typedef struct {
     size_t cutoff;
     double *gradient;
     double *memory;        /* plr_soft_rank_memory(n, cutoff) doubles */
-    int (*cancellation_requested)(void); /* asked every so many steps, one for each item and rank; or NULL */
-    double steps_per_question;
+    int (*cancellation_requested)(void); /* called every steps_per_question steps; or NULL */
+    double steps_per_question; /* a step is one item and rank */
 } soft_rank_task;
 
 typedef struct {
@@ -46,10 +46,10 @@ typedef struct {
     double (*logistic_rank)(double score, const double *scores, double *slopes, size_t n);
     /* gradient[j] += factor * slopes[j]; returns the sum of what was added */
     double (*add_slopes)(double factor, const double *slopes, double *gradient, size_t n);
-    /* For up to PLR_SOFT_RANK_TARGETS documents, `targets` among the n scores: with normal noise of unit variance on
-     * every difference of scores, value[t] = sum over ranks of discount times the probability of the rank. Takes
-     * factors[t] times the derivatives off the gradient; `value` is the sum of factors[t] value[t]. Returns 1 if told
-     * to stop, 0 otherwise. */
+    /* For up to PLR_SOFT_RANK_TARGETS documents, `targets` among the n scores, and normal noise of unit variance on
+     * every difference of scores, let value[t] be the sum over ranks of discount times the probability of the rank.
+     * Subtracts factors[t] times the derivatives from the gradient; `value` gets the sum of factors[t] value[t].
+     * Returns 1 if cancelled, else 0. */
     int (*soft_rank)(const soft_rank_task *task, const int32_t *targets, size_t n_targets, const double *factors,
                      double *value);
 } rank_kernels;

@@ -2,52 +2,54 @@
  *
  *     P = integral of h(s) ds,    h(s) = exp(s - tau) prod_i (1 - exp(-x_i))
  *
- * ln h is concave, so that h has one mode, lies below each of its tangents and above each of its chords. h is entire, and
+ * ln h is concave, so that h has one mode, lies below each of its tangents and above each of its chords. h is entire,
+ * and
  *
  *     |h(s + i theta)| <= h(r) G(r) / cos(theta),    r = s + ln cos(theta),
  *     G(r)^2 = prod_i (1 + tan(theta)^2 q(x_i(r))),  q(x) = (x / 2 / sinh(x / 2))^2
  *
- * because |1 - exp(-z)|^2 <= (1 - exp(-Re z))^2 + exp(-Re z) (Im z)^2. So equal steps of length d err by at most
- * 2 N / (exp(2 pi theta / d) - 1), where N is the integral of h G / cos(theta), for any theta below pi / 2. Values, slopes
- * and the sum of q at eight points bound N, the integral and both tails; the theta with the longest step is taken. G is
- * bounded by means of the mean of q, as ln is concave.
+ * because |1 - exp(-z)|^2 <= (1 - exp(-Re z))^2 + exp(-Re z) (Im z)^2. So the rule with equal steps d errs by at most 2
+ * N / (exp(2 pi theta / d) - 1), where N is the integral of h G / cos(theta), for any theta below pi / 2. Values,
+ * slopes and the sum of q at eight points bound N, the integral and both tails. The plan takes the theta that allows
+ * the longest step. The mean of q bounds G, as ln is concave.
  *
- * d ln P / d ln w_i is the mean of g_i = x_i / (exp(x_i) - 1) under h, and minus their sum is d ln P / d ln W. Off the axis
- * |g_i(s + i theta)| is at most g_i(r) / cos(theta), and g falls, so its integral is bounded likewise. The sum of these means
- * is at least what the lightest item, of the weight v, would have alone, W / (v + W): each further factor grows with s and
- * moves h to the right. Their errors are held to a share of that, which is small where P is nearly 1. */
+ * d ln P / d ln w_i is the mean of g_i = x_i / (exp(x_i) - 1) under h, and minus their sum is d ln P / d ln W. Off the
+ * axis |g_i(s + i theta)| is at most g_i(r) / cos(theta), and g falls, so the same argument bounds its integral. The
+ * sum of these means is at least W / (v + W), the mean that the lightest item, of weight v, would have alone: each
+ * further factor grows with s and moves h to the right. The tolerance of the means is a share of that, which is small
+ * if P is nearly 1. */
 #include "losses/tied_bucket.h"
 
 #include <math.h>
 
 #include "simd/vector_math.h"
 
-#define TOLERANCE 1e-11   /* of P and of the largest derivative; likewise for each of the two tails */
+#define TOLERANCE 1e-11   /* of P and of the largest derivative; also of each of the two tails */
 #define FARTHEST 600.0    /* -ln(w / W) beyond which 1 - exp(-x) is x */
-#define CERTAIN 52.0      /* ln of a weight over the lightest, or over W, from which on x > 40 wherever h counts */
-#define LARGEST_X 700.0   /* x of which exp can be taken */
-#define POINTS 8          /* at which the integrand is looked at before nodes are placed */
+#define CERTAIN 52.0      /* ln of a weight over the lightest, or over W, from which on x > 40 wherever h matters */
+#define LARGEST_X 700.0   /* exp of it does not overflow */
+#define POINTS 8          /* at which the integrand is evaluated before nodes are placed */
 #define MOST_PLACES (2 * POINTS)
 #define MOST_NODES 4096
-#define LOOK_AFTER 16384  /* items whose derivatives take a few milliseconds */
-#define PRODUCT 16        /* factors whose product does not leave the range of a double, see log_integrand */
+#define LOOK_AFTER 16384  /* items between checks for interrupts: their derivatives take a few milliseconds */
+#define PRODUCT 16        /* factors whose product stays in the range of a double, see log_integrand */
 
 typedef struct {
     intptr_t n;        /* items whose factor has to be computed */
     double *weight;    /* w_i / W of these */
     double *inverse;   /* 1 / (1 - exp(-x_i)) at the mode */
-    double n_linear;   /* items so light that 1 - exp(-x) is x */
+    double n_linear;   /* number of items so light that 1 - exp(-x) is x */
     double log_linear; /* sum of their ln(w / W) */
     double lightest;   /* the least ln(w / W) */
-    double certain;    /* items of this ln(w / W) and more have a factor of 1 */
-    double least_sum_g; /* the mean of the sum of all g, at least */
+    double certain;    /* items whose ln(w / W) is at least this have a factor of 1 */
+    double least_sum_g; /* lower bound of the mean of the sum of all g */
     double mode;
     double *node;      /* tau of each node */
     double *mass;      /* share of the integral at each node */
     int nodes;
 } integral;
 
-/* x / (exp(x) - 1): the derivative of ln(1 - exp(-x)) by ln x. */
+/* Return x / (exp(x) - 1), the derivative of ln(1 - exp(-x)) with respect to ln x. */
 PLR_INLINE lanes slope_of(lanes x)
 {
     x = vec_min_f64(x, vec_all(LARGEST_X));
@@ -55,7 +57,7 @@ PLR_INLINE lanes slope_of(lanes x)
     return -x * (1.0 + e) / e;
 }
 
-/* The sum of all g at so many places. */
+/* Compute the sum of all g at each of the places. */
 static void sum_slopes(const integral *of, const double *s, int places, double *sums)
 {
     for (int k = 0; k < places; k += PLR_LANES) {
@@ -67,7 +69,7 @@ static void sum_slopes(const integral *of, const double *s, int places, double *
     }
 }
 
-/* The sum of all q at so many places. */
+/* Compute the sum of all q at each of the places. */
 static void sum_growth(const integral *of, const double *s, int places, double *sums)
 {
     for (int k = 0; k < places; k += PLR_LANES) {
@@ -81,9 +83,9 @@ static void sum_growth(const integral *of, const double *s, int places, double *
     }
 }
 
-/* ln h over its value at the mode. Each factor is taken over its value there: to the right of the mode it grows to at most
- * 1 / that value, and to the left of it all factors together fall by less than h does, so few at a time neither overflow nor
- * vanish. */
+/* Return ln of h over its value at the mode. Each factor is divided by its value there: to the right of the mode the
+ * quotient is at most 1 / that value, and to the left all factors together fall by less than h does, so products of a
+ * few neither overflow nor vanish. */
 PLR_INLINE lanes log_integrand(const integral *of, lanes s)
 {
     const lanes tau = vec_exp(s);
@@ -98,7 +100,7 @@ PLR_INLINE lanes log_integrand(const integral *of, lanes s)
     return sum;
 }
 
-/* Sets weights, and what the items share that need no factor of their own; which those are, solve asks once more. */
+/* Set the weights, and the sums over items that need no factor of their own; `solve` identifies those items again. */
 static void sort_items(const tied_bucket *bucket, integral *of)
 {
     of->lightest = FARTHEST;
@@ -121,8 +123,8 @@ static void sort_items(const tied_bucket *bucket, integral *of)
         vec_store_some(of->weight + i, vec_exp(vec_load_some(of->weight + i, of->n - i, 0)), of->n - i);
 }
 
-/* Sets the mode, to within a standard deviation; returns -(ln h)'' there. At the mode tau is 1 + the sum of all g, of
- * which each is at most 1. */
+/* Set the mode, to within a standard deviation; return -(ln h)'' there. At the mode, tau is 1 + the sum of all g, each
+ * of which is at most 1. */
 static double find_mode(integral *of)
 {
     double s[POINTS], slope[POINTS], low = 0, high = log(1 + of->n_linear + (double)of->n), curvature;
@@ -143,7 +145,7 @@ static double find_mode(integral *of)
     return curvature;
 }
 
-/* Sets the factors' inverses at the mode; returns ln h there. */
+/* Set the inverses of the factors at the mode; return ln h there. */
 static double begin_at_mode(integral *of)
 {
     const double tau = exp(of->mode);
@@ -157,15 +159,16 @@ static double begin_at_mode(integral *of)
     return of->mode - tau + of->n_linear * of->mode + of->log_linear + vec_sum(sum);
 }
 
-/* What is known of h at some places, in order. */
+/* Values and slopes of h at increasing places, from which the bounds are computed. */
 typedef struct {
     int places;
     double s[MOST_PLACES], log_h[MOST_PLACES], slope[MOST_PLACES]; /* slope: of ln h */
     double sum_g[MOST_PLACES], growth[MOST_PLACES];                /* growth: the sum of all q */
-    double least; /* of the integral of h */
+    double least; /* lower bound of the integral of h */
 } survey;
 
-/* Around the mode, and where the lightest item arrives: there its derivative comes from if P is nearly 1. */
+/* Survey places around the mode, and where the lightest item arrives: if P is nearly 1, its derivative comes from
+ * there. */
 static void look_around(const integral *of, double curvature, survey *at)
 {
     static const double deviations[POINTS] = {-24, -9, -5, -2.5, -0.7, 0.7, 3, 7};
@@ -184,14 +187,15 @@ static void look_around(const integral *of, double curvature, survey *at)
         vec_store(at->log_h + k, log_integrand(of, vec_load(at->s + k)));
     sum_slopes(of, at->s, at->places, at->sum_g);
     sum_growth(of, at->s, at->places, at->growth);
-    at->least = 0; /* the logarithmic mean of the ends of a chord is larger than their geometric mean */
+    at->least = 0; /* the logarithmic mean of the ends of a chord is at least their geometric mean */
     for (int k = 0; k < at->places; k++) {
         at->slope[k] = 1 - exp(at->s[k]) + at->sum_g[k];
         at->least += k > 0 ? (at->s[k] - at->s[k - 1]) * exp(0.5 * (at->log_h[k - 1] + at->log_h[k])) : 0;
     }
 }
 
-/* The integral of h from one place to the next, or beyond the last, at most: ln h lies below its tangents. */
+/* Return an upper bound of the integral of h from place k to the next, or beyond the last: ln h lies below its
+ * tangents. */
 static double most_from(const survey *at, int k)
 {
     if (k == at->places - 1)
@@ -203,7 +207,7 @@ static double most_from(const survey *at, int k)
     return exp(at->log_h[higher]) * smaller(width, 1 / larger(fabs(at->slope[higher]), 1e-300));
 }
 
-/* The longest step for which theta proves the tolerances. `items`: of which growth is the sum. */
+/* Return the longest step for which theta proves the tolerances; growth is a sum over so many `items`. */
 static double longest_step(const integral *of, const survey *at, double theta, double items)
 {
     const double squared = tan(theta) * tan(theta), inverse = 1 / cos(theta);
@@ -219,7 +223,7 @@ static double longest_step(const integral *of, const survey *at, double theta, d
                                      log1p(2 * of_g * inverse * inverse / (wanted * of->least_sum_g)));
 }
 
-/* Sets the nodes; returns their distance on the axis s. */
+/* Set the nodes; return their spacing on the axis s. */
 static double place_nodes(integral *of, double curvature)
 {
     survey at;
@@ -254,7 +258,7 @@ static int stopped(const tied_bucket *bucket)
     return bucket->look && bucket->look();
 }
 
-/* Turns nodes into times, and sets their shares of the integral; returns the sum of h over all nodes. */
+/* Convert nodes to times and set their shares of the integral; return the sum of h over all nodes. */
 static double weigh_nodes(const tied_bucket *bucket, integral *of)
 {
     lanes sum = vec_all(0);
@@ -280,7 +284,8 @@ static double variance_of_tau(const integral *of)
     return variance;
 }
 
-/* With g = x / (exp(x) - 1): the mean of g, and that of g (1 - x - g) with the variance of g. */
+/* Set the slope, the mean of g = x / (exp(x) - 1), and the curvature, the mean of g (1 - x - g) plus the variance of
+ * g. */
 static void differentiate_item(tied_bucket *bucket, intptr_t i, const integral *of, double weight)
 {
     lanes slope = vec_all(0), second = vec_all(0);
@@ -294,7 +299,7 @@ static void differentiate_item(tied_bucket *bucket, intptr_t i, const integral *
         bucket->curvature[i] = vec_sum(second) - bucket->slope[i] * bucket->slope[i];
 }
 
-/* P = w / (w + W). */
+/* Solve for a single item in closed form: P = w / (w + W). */
 static void solve_one(tied_bucket *bucket)
 {
     const double log_odds = bucket->log_odds[0], e = exp(-fabs(log_odds)), before = log_odds > 0 ? 1 / (1 + e) : e / (1 + e);

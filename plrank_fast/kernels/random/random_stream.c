@@ -1,8 +1,8 @@
 #include "random/random_stream.h"
 
 /* Two SplitMix64 chains absorb (key, query, block) in different orders; each state word mixes one output of both, so
- * that two streams coincide only when 128 bits do. The chains are counters, so that compilers turn the loop into
- * vectors where these can multiply: it is a fifth of the time of one ranking of eight items. */
+ * that two streams coincide only if 128 bits do. The chains are counters, so that compilers can vectorise the loop
+ * where vectors can be multiplied: it takes a fifth of the time of one ranking of eight items. */
 static void start(plr_stream *stream, const uint64_t key[2], uint64_t query, uint64_t block)
 {
     uint64_t first = key[0], second = key[1];

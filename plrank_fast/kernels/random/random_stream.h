@@ -39,8 +39,8 @@ typedef struct {
 
 PLR_DECLARE_KERNELS(random_stream_kernels)
 
-/* One word of every lane, in registers of this SIMD level (GCC keeps a vector wider than those in memory: drawing
- * and sorting 120 keys at AVX2 took 330 ns, now 255). A loop that draws keeps the state in registers from load
+/* One word of every lane, in registers of this SIMD level. (GCC keeps wider vectors in memory: drawing and sorting 120
+ * keys at AVX2 then takes 330 ns, not 255.) A loop that draws keeps the state in registers from load
  * to store. */
 #define PLR_STREAM_PARTS (PLR_STREAM_LANES / PLR_LANES)
 
@@ -64,7 +64,7 @@ PLR_INLINE void plr_stream_store(plr_stream *stream, const plr_stream_state *sta
     memcpy(stream, state, sizeof *state);
 }
 
-/* One step of every lane. */
+/* Advance every lane by one step and return the words. */
 PLR_INLINE plr_lanes plr_stream_step(plr_stream_state *state)
 {
     plr_lanes result;
@@ -83,8 +83,8 @@ PLR_INLINE plr_lanes plr_stream_step(plr_stream_state *state)
     return result;
 }
 
-/* One step as twice as many numbers of 32 bits: the lower half of each word comes first in memory, on machines of either
- * byte order. */
+/* Return one step as twice as many numbers of 32 bits: the lower half of each word comes first in memory, whatever the
+ * byte order of the machine. */
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define plr_stream_step_32 plr_stream_step
 #else
@@ -97,7 +97,7 @@ PLR_INLINE plr_lanes plr_stream_step_32(plr_stream_state *state)
 }
 #endif
 
-/* The words of one step from that of stream lane `lane` on. */
+/* Return a register of the words of one step, from stream lane `lane` on. */
 PLR_INLINE vec_u64 plr_words_at(const plr_lanes *words, int lane)
 {
     return vec_load_u64((const uint64_t *)words + lane);

@@ -7,7 +7,7 @@
 #define PLR_SHORT_LIST 64 /* most pairs that sort_short takes */
 
 typedef struct {
-    /* Copy the pairs (keys[i], i) with keys[i] < pivot, in order; returns how many there are. Room for n. */
+    /* Copy the pairs (keys[i], i) with keys[i] < pivot in order and return their number. Outputs have room for n. */
     size_t (*keep_below)(const double *keys, size_t n, double pivot, double *kept_keys, int32_t *kept_items);
     /* Sort by key; equal keys stay in order. */
     void (*sort_short)(double *keys, int32_t *items, size_t n);

@@ -1,4 +1,4 @@
-/* A random order of n items, every order equally likely (Fisher and Yates, inside out). */
+/* A uniformly random permutation of n items (Fisher and Yates, inside out). */
 #ifndef PLR_SHUFFLE_H
 #define PLR_SHUFFLE_H
 
@@ -6,7 +6,7 @@
 
 #define PLR_WORDS_AT_ONCE (2 * PLR_STREAM_LANES)
 
-/* 32-bit words of a stream, a step of all its lanes at a time. */
+/* 32-bit words of a stream, which is advanced by one step of all its lanes at a time. */
 typedef struct {
     plr_stream *stream;
     uint32_t words[PLR_WORDS_AT_ONCE];
@@ -27,8 +27,8 @@ static inline uint32_t plr_next_word(plr_words *source)
     return source->words[source->next++];
 }
 
-/* Uniform on 0 .. bound - 1 without bias (Lemire, 2019): of the 2^32 words, those are refused that would give some
- * numbers one chance more than others. */
+/* Return a number that is uniform on 0 .. bound - 1, without bias (Lemire, 2019): the words that would make some
+ * numbers likelier than others are rejected. */
 static inline uint32_t plr_uniform_below(plr_words *source, uint32_t bound)
 {
     uint64_t product = (uint64_t)plr_next_word(source) * bound;
@@ -40,7 +40,7 @@ static inline uint32_t plr_uniform_below(plr_words *source, uint32_t bound)
     return (uint32_t)(product >> 32);
 }
 
-/* Fill items with 0 .. n - 1 in random order. */
+/* Fill `items` with 0 .. n - 1 in random order. */
 static inline void plr_shuffle(plr_stream *stream, int32_t *items, size_t n)
 {
     plr_words source = {.stream = stream, .next = PLR_WORDS_AT_ONCE};

@@ -48,13 +48,13 @@ PLR_INLINE void enter_octave(vec_pair *octaves, size_t n_octaves, double weight)
     octaves[octave < n_octaves ? octave : n_octaves - 1] += (vec_pair){1.0, weight};
 }
 
-/* Two sums of each octave, for every other item, so that an addition need not wait for the one before. */
+/* Even and odd items have separate sums for each octave, so that an addition need not wait for the one before. */
 static void sort_into_octaves(const double *weights, size_t n, double spread, weight_octaves *octaves)
 {
     const double deepest = spread * 1.4426950408889634 + 2.0;
     const size_t n_octaves = deepest < PLR_OCTAVES ? (size_t)deepest : PLR_OCTAVES;
     vec_pair even[PLR_OCTAVES], odd[PLR_OCTAVES];
-    /* whole registers of what is made of them */
+    /* expected_arrivals reads whole registers of the sums */
     const size_t cleared = (n_octaves + PLR_LANES - 1) / PLR_LANES * PLR_LANES;
     for (size_t i = 0; i < cleared; i++)
         even[i] = odd[i] = (vec_pair){0};

@@ -1,21 +1,21 @@
-/* How a long computation finds out that nobody wants its result any more (Ctrl-C). */
+/* Cancellation of a long computation whose caller has been interrupted. */
 #ifndef PLR_CANCELLATION_H
 #define PLR_CANCELLATION_H
 
 #include <stddef.h>
 
-/* `interrupted`, unless it is NULL, is asked now and then. Once it has said yes, `requested` stays set, nothing more is
- * computed and the outputs mean nothing. */
+/* The computation calls `interrupted`, unless it is NULL, now and then. Once that has returned nonzero, `requested`
+ * stays set, nothing more is computed and the outputs are undefined. */
 typedef struct cancellation {
     int (*interrupted)(void);
     int requested;
-    double work; /* since it was last asked */
-    const struct cancellation *of_caller; /* that of the thread which asks, for the others of its team; or NULL */
+    double work; /* done since the last call of `interrupted` */
+    const struct cancellation *of_caller; /* state of the thread that calls `interrupted`; NULL in that thread itself */
 } cancellation;
 
 #define WORK_BETWEEN_LOOKS 5e6 /* about a twentieth of a second */
 
-/* Whether to stop, after so much more work: one unit is a vector of coefficients for four items. */
+/* Add `work` and return whether to stop. One unit of work is a vector of coefficients for four items. */
 static inline int cancellation_requested(cancellation *state, double work)
 {
     if (state->of_caller)
@@ -30,7 +30,7 @@ static inline int cancellation_requested(cancellation *state, double work)
     return state->requested;
 }
 
-/* For a thread of the team of the one whose `state` this is: that, or one in `own` which follows it. */
+/* Return the state that a thread of the team uses: `state` itself for thread 0, for others `own`, which follows it. */
 static inline cancellation *cancellation_of_thread(cancellation *state, int thread, cancellation *own)
 {
     if (thread == 0)

@@ -8,7 +8,7 @@
 
 _Static_assert(PLR_LIMIT_EXPONENT == 200, "LARGEST and SMALLEST are 2 to that power");
 
-/* Without a branch on the value, so that the loops are vectorised. */
+/* There is no branch on the value, so that compilers vectorise the loops. */
 PLR_INLINE int64_t found_in_one(double value)
 {
     double size = fabs(value);
@@ -26,7 +26,7 @@ static int found_in(const double *values, size_t n)
     return (int)found;
 }
 
-/* A pass over the values of its own would take half as long as the copy, where these are many. */
+/* A separate pass over many values would take half as long as the copy. */
 static int found_while_copying(double *restrict to, const double *restrict values, size_t n)
 {
     int64_t found = 0;

@@ -1,5 +1,5 @@
-/* OpenMP where it is, one thread where it is not, and one thread in a child that was forked after a parallel region:
- * libgomp's pool of threads does not survive a fork, and the next region in the child would wait for it for ever. */
+/* OpenMP if the compiler has it, else one thread. A child that was forked after a parallel region also has one thread:
+ * libgomp's pool of threads does not survive a fork, and the child's next region would wait for it for ever. */
 #ifndef PLR_OPENMP_H
 #define PLR_OPENMP_H
 

@@ -1,4 +1,4 @@
-/* How a kernel shares a loop among the threads of its caller: kernels know nothing of OpenMP. */
+/* A loop that a kernel shares among the threads of its caller: kernels do not use OpenMP themselves. */
 #ifndef PLR_PARALLEL_LOOP_H
 #define PLR_PARALLEL_LOOP_H
 
@@ -7,21 +7,21 @@
 #include "runtime/cancellation.h"
 #include "simd/denormals.h"
 
-/* Pass i of a loop, by a thread of the team; thread 0 is the one that calls `run`. */
+/* Pass i of a loop, run by a thread of the team; thread 0 is the one that calls `run`. */
 typedef void (*loop_body)(void *argument, intptr_t i, int thread);
 
 typedef struct {
-    void (*run)(loop_body body, void *argument, intptr_t n, int n_threads); /* NULL: one pass after another */
+    void (*run)(loop_body body, void *argument, intptr_t n, int n_threads); /* NULL: run the passes one after another */
     int n_threads;
 } parallel_loop;
 
-/* Threads that may work on a loop side by side, for which there has to be room. */
+/* Number of threads that may work on a loop at the same time; workspaces need room for each. */
 static inline int threads_of(const parallel_loop *loop)
 {
     return loop->run && loop->n_threads > 1 ? loop->n_threads : 1;
 }
 
-/* Denormal numbers are a mode of each thread: those of the team take over that of the caller. */
+/* Each thread has its own mode for denormal numbers: the threads of a team take over that of the caller. */
 typedef struct {
     loop_body body;
     void *argument;
@@ -37,7 +37,7 @@ static inline void run_in_mode(void *pass, intptr_t i, int thread)
     restore_denormals(before);
 }
 
-/* All n passes, in any order: none may need what another writes. */
+/* Run all n passes in any order: no pass may read what another writes. */
 static inline void run_loop(const parallel_loop *loop, loop_body body, void *argument, intptr_t n)
 {
     if (threads_of(loop) > 1 && n > 1) {

@@ -1,9 +1,9 @@
-/* How many threads a team can have, found out before OpenMP creates them: where one of its threads cannot be created
- * (address space, processes of the user or of the container), libgomp and libomp end the process.
+/* Find out how many threads a team can have before OpenMP creates them. If the system cannot create one of them (limits
+ * of the address space, or of processes per user or container), libgomp and libomp end the process.
  *
- * As many threads as the runtime lacks are created with stacks as large as its own, all there at the same time, and
- * ended. What has been possible is possible again a moment later, unless another thread or process takes it in between;
- * and glibc keeps stacks of ended threads for the next ones.
+ * The probe creates as many threads as the runtime lacks, with stacks as large as its own, all at the same time, and
+ * ends them. Creating them again a moment later succeeds, unless another thread or process takes the resources in
+ * between; glibc keeps the stacks of ended threads for the next ones.
  */
 #ifndef PLR_THREAD_PROBE_H
 #define PLR_THREAD_PROBE_H
@@ -11,11 +11,11 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-/* Memory that the runtimes take for a team and for each of its threads, beside the stacks: far less than this. */
+/* The runtimes take far less memory than this for a team and for each of its threads, stacks excluded. */
 #define PLR_TEAM_BYTES ((size_t)1 << 20)
 #define PLR_TEAM_BYTES_PER_THREAD ((size_t)64 << 10)
-/* libomp's stacks are larger than it was told, by 128 bytes for every thread before; a kept one that is too small would
- * stand in the way of the one that is wanted. */
+/* libomp makes each stack larger than requested, by 128 bytes for every earlier thread. A stack that glibc keeps but
+ * that is too small would occupy the address space that the larger one needs. */
 #define PLR_FURTHER_STACK_BYTES ((size_t)256 << 10)
 
 static inline void *plr_wait_for(void *held)
@@ -25,7 +25,7 @@ static inline void *plr_wait_for(void *held)
     return NULL;
 }
 
-/* How many of the `wanted` threads, with stacks of at least that size, can be there at the same time. */
+/* Return how many of the `wanted` threads, with stacks of at least that size, can exist at the same time. */
 static inline int plr_possible_threads(int wanted, size_t stack_bytes)
 {
     pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
@@ -51,11 +51,11 @@ static inline int plr_possible_threads(int wanted, size_t stack_bytes)
     return n;
 }
 
-/* Size of the team, at most `wanted`, that can be had in the region which the calling thread begins next.
+/* Return the size of the team, at most `wanted`, that the calling thread can have in its next parallel region.
  *
- * The threads of its last team wait for the next one, so that only a team that grows is looked into. (libgomp has a
- * pool for each thread that begins regions, and ends those that a smaller team leaves out.) Not seen is a smaller team
- * of another library that shares the runtime.
+ * The threads of its last team wait for the next one, so only a team that grows is probed. (libgomp has a pool for each
+ * thread that begins regions, and ends those that a smaller team leaves out.) The probe does not see a smaller team of
+ * another library that shares the runtime.
  */
 static inline int plr_possible_team(int wanted, size_t stack_bytes)
 {

@@ -1,10 +1,10 @@
 /* Arrival times of a group of sixteen samples as sortable integers, and the repair that makes their order exact.
  *
- * Slot s of sample j holds a candidate item: a random word, the item's mean (1 / weight) and, among those of its group,
- * a key at keys[s * PLR_GROUP_SIZE + j]. A key is the float32 arrival time E * mean with its exponent range clamped and
- * its low bits replaced by the slot, so that a network of integer minima and maxima sorts time and slot together. Two
- * times that come closer than the error of their keys are compared again in double precision, from 64 random bits: the
- * word and 32 more that only a comparison like this ever asks for.
+ * Slot s of sample j holds a candidate item: a random word, the item's mean (1 / weight) and a key at
+ * keys[s * PLR_GROUP_SIZE + j]. A key is the float32 arrival time E * mean with its exponent range clamped and its low
+ * bits replaced by the slot, so that a network of integer minima and maxima sorts time and slot together. Times that
+ * differ by less than the error of their keys are compared again in double precision, from 64 random bits: the word and
+ * 32 more that only such comparisons draw.
  */
 #ifndef PLR_ARRIVAL_KEYS_H
 #define PLR_ARRIVAL_KEYS_H
@@ -14,27 +14,28 @@
 #include "random/random_stream.h"
 #include "sampling/sorting_network.h"
 
-/* Below this distance from 0 or 2^32 a word has too few bits for a key: such arrival times come from 64 bits at once.
- * Above it, on at most 2^-11 of the range, two keys may still agree less well than their bits: misplaced pairs per
- * ranking stay below D^2 2^-46, one in 4e9 rankings of 128 items. */
+/* Below this distance from 0 or 2^32 a word has too few bits for a key: such arrival times use 64 bits at once. Above
+ * it, on at most 2^-11 of the range, two keys may still be less accurate than their bits: the expected number of
+ * misplaced pairs per ranking stays below D^2 2^-46, one in 4e9 rankings of 128 items. */
 #define PLR_RARE_WORD (1 << 16)
-#define PLR_LEAST_KEY (1 << 24) /* below those of arrivals whose word is not rare, and a normal number as a float */
+#define PLR_LEAST_KEY (1 << 24) /* less than any key whose word is not rare, and a normal number as a float */
 
 typedef struct {
-    float scale;       /* takes arrival times to where the float bits that are shifted out are the same for all */
+    float scale;       /* scales arrival times so that the float bits shifted out are the same for all */
     int shift;
     int32_t slot_mask; /* low bits that hold the slot */
     int slot_bits;
-    uint32_t nearest;  /* distance of two keys, slots aside, up to which their order may be wrong */
+    uint32_t nearest;  /* largest distance of two keys, slots aside, at which their order may be wrong */
 } key_format;
 
-/* Keys for n_slots candidates (at most 1024) whose means lie between 1 and largest_mean (at most 2^104).
+/* Return the format of keys for n_slots candidates (at most 1024) whose means lie between 1 and largest_mean (at most
+ * 2^104).
  *
  * An arrival time lies below 45.1 times the largest mean (E from 64 bits), and above 2^-16 unless its word is rare. If
- * that is 63 octaves, scaling puts them between 4 and 0.71 * 2^65: the sign and the highest bit of the exponent are
- * then 0 and 1 for all and are shifted out. If it is more, they are put below 1.42, and the sign alone is shifted out.
- * In both cases the key is that of a finite, normal float, since neither all nor none of the upper 8 bits are set.
- * float32 times err by 4e-7 relative: 2 units of 20 bits of mantissa, 1 of fewer. */
+ * that is at most 63 octaves, scaling puts them between 4 and 0.71 * 2^65: the sign and the highest bit of the exponent
+ * are then 0 and 1 for all and are shifted out. Otherwise scaling puts them below 1.42, and only the sign is shifted
+ * out. In both cases the key is a finite, normal float, since neither all nor none of the upper 8 bits are set. float32
+ * times have relative error 4e-7: 2 units of a mantissa of 20 bits, 1 of a shorter one. */
 PLR_INLINE key_format make_key_format(size_t n_slots, float largest_mean)
 {
     key_format format;
@@ -52,9 +53,9 @@ PLR_INLINE key_format make_key_format(size_t n_slots, float largest_mean)
     return format;
 }
 
-/* Split words: u = (word + 1/2) / 2^32 = 2^-h (1 - y) with y in [0, 1/2], at least where the word is not rare. Returns
- * y; *halved = h log 2, and *distance is that of the word from 0 or 2^32. y keeps its relative precision where it is
- * small and h = 0, that is at early arrivals. */
+/* Split words: u = (word + 1/2) / 2^32 = 2^-h (1 - y) with y in [0, 1/2], unless the word is rare. Returns y; *halved =
+ * h log 2, and *distance is that of the word from 0 or 2^32. y keeps its relative precision where it is small and h =
+ * 0, that is, for early arrivals. */
 #if defined(PLR_ISA_AVX512)
 PLR_INLINE vec_f32 split_word(vec_i32 word, vec_f32 *halved, vec_i32 *distance)
 {
@@ -64,7 +65,7 @@ PLR_INLINE vec_f32 split_word(vec_i32 word, vec_f32 *halved, vec_i32 *distance)
                            PLR_HALVED(6), PLR_HALVED(7), PLR_HALVED(8),  PLR_HALVED(9),  PLR_HALVED(10), PLR_HALVED(11),
                            PLR_HALVED(12), PLR_HALVED(13), PLR_HALVED(14), PLR_HALVED(15)};
     __m512i zeros = _mm512_lzcnt_epi32((__m512i)word);
-    __m512 below = _mm512_cvtepi32_ps(_mm512_sllv_epi32((__m512i)word, zeros)); /* negative: 2^32 less */
+    __m512 below = _mm512_cvtepi32_ps(_mm512_sllv_epi32((__m512i)word, zeros)); /* signed: 2^32 less where negative */
     *halved = (vec_f32)_mm512_permutexvar_ps(zeros, (__m512)table);
     *distance = (vec_i32)_mm512_abs_epi32((__m512i)word);
     return (vec_f32)below * -0x1p-32f - 0x1p-33f;
@@ -83,7 +84,7 @@ PLR_INLINE vec_f32 split_word(vec_i32 word, vec_f32 *halved, vec_i32 *distance)
 }
 #endif
 
-/* E = -log u in float32 with relative error 3e-7; `rarest` keeps the least distance of a word from 0 or 2^32.
+/* Return E = -log u in float32 with relative error 3e-7; *rarest keeps the least distance of a word from 0 or 2^32.
  *
  * E = h log 2 - log1p(-y), and -log1p(-y) = y P(y) with P the degree-7 Chebyshev interpolant (error 1.7e-7). */
 PLR_INLINE vec_f32 exponential_f32(vec_i32 word, vec_i32 *rarest)
@@ -101,7 +102,7 @@ PLR_INLINE vec_f32 exponential_f32(vec_i32 word, vec_i32 *rarest)
     return halved + y * p;
 }
 
-/* The arrival time is scaled; `shift` is the format's, known to the compiler. */
+/* Return the key of a scaled arrival time; `shift` is that of the format, as a constant for the compiler. */
 PLR_INLINE vec_i32 arrival_key(vec_f32 arrival, int shift, int32_t slot_mask, vec_i32 slot)
 {
     return ((vec_i32)((vec_u32)arrival << shift) & ~slot_mask) | slot;
@@ -112,7 +113,7 @@ PLR_INLINE int is_rare_word(uint32_t word)
     return word + PLR_RARE_WORD < 2 * PLR_RARE_WORD;
 }
 
-/* The key of an arrival time in double precision; the least for one below those that have a key. */
+/* Return the key of an arrival time in double precision; PLR_LEAST_KEY for times below the range of keys. */
 static inline int32_t exact_key(key_format format, double arrival, int32_t slot)
 {
     float scaled = (float)(arrival * format.scale);
@@ -122,7 +123,7 @@ static inline int32_t exact_key(key_format format, double arrival, int32_t slot)
     return (int32_t)(bits & ~(uint32_t)format.slot_mask) | slot;
 }
 
-/* E = -log u from 64 random bits in double precision. */
+/* Return E = -log u from 64 random bits in double precision. */
 static inline double exact_exponential(uint32_t word, uint64_t salt, uint64_t sample, uint64_t item)
 {
     uint64_t fresh = plr_mix64(salt + (sample << 32 | item) * PLR_GOLDEN_RATIO);

@@ -1,7 +1,7 @@
 #include "sampling/arrival_times.h"
 #include "simd/vector_math.h"
 
-/* E ~ Exp(1) from the random words that start at `lane` of one step. */
+/* Return E ~ Exp(1) from the random words that start at `lane` of one step. */
 PLR_INLINE vec_f64 exponential(plr_lanes words, int lane)
 {
     return -vec_log(vec_uniform(plr_words_at(&words, lane)));

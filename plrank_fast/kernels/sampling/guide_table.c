@@ -1,15 +1,15 @@
-/* Items are the leaves of trees with sixteen children to a node and two levels of nodes, PLR_TREE_ITEMS to a tree. One
- * word of 64 bits is a draw: its upper half is a point of the line of all trees, to which the guide leads, and 16 bits
- * each are a point of the root's line and of the node's below it. What ends before a point is counted by one
- * comparison of integers. Where something ends within the very unit that was drawn, once in thousands of draws, more bits
- * place the point and weights in double precision say on which side of it: each item has its share to the rounding of
- * doubles, from two bytes of memory.
+/* Items are the leaves of trees with two levels of nodes, sixteen children to a node, and PLR_TREE_ITEMS items to a
+ * tree. A draw uses one word of 64 bits. Its upper half is a point on the line of all trees, which the guide looks up;
+ * 16 bits each are a point on the line of the root and on that of the node below it. One comparison of integers counts
+ * the children that end before a point. If a child ends within the unit that was drawn, once in thousands of draws,
+ * more bits place the point, and weights in double precision decide on which side of the end it lies. So each item has
+ * its probability to the rounding of doubles, from two bytes of memory.
  *
- * The item of a tree in place 16 k + j is child k of node j, so that nodes side by side are summed by vectors without
- * shuffles, in the same order at every SIMD level.
+ * Item 16 k + j of a tree is child k of node j, so that vectors sum neighbouring nodes without shuffles, in the same
+ * order at every SIMD level.
  *
- * A draw waits for memory but once, for a half line of leaves, which it asks for before others take their turn: 7 ns a
- * draw at 1e4 and 1e5 items, 9 at 1e6, and no pass over them.
+ * A draw waits for memory only once, for half a line of leaves, which it prefetches before other draws take their turn:
+ * 7 ns a draw at 1e4 and 1e5 items, 9 at 1e6, without a pass over the items.
  */
 #include "sampling/guide_table.h"
 
@@ -29,8 +29,8 @@ static const double *weights_of_tree(const guide_table *table, size_t tree)
     return tree + 1 < table->n_trees ? table->weights + tree * TREE_ITEMS : table->last;
 }
 
-/* Where children end, in units of 2^-16 of the node. No weight at all (behind the last item) may be divided by; the
- * last child ends where the node does. */
+/* Return where children end, in units of 2^-16 of the node. The total may be 0, after the last item; the last child
+ * ends where the node does. */
 PLR_INLINE vec_half_i32 units(vec_f64 end, vec_f64 total)
 {
     vec_f64 units = end * (1.0 / vec_max_f64(total, vec_all(0x1p-1022))) * 65536.0;
@@ -39,7 +39,7 @@ PLR_INLINE vec_half_i32 units(vec_f64 end, vec_f64 total)
 
 typedef PLR_VECTOR(int16_t, 16) eight;
 
-/* Rows become columns: a perfect shuffle of all places, three times. */
+/* Transpose 8 x 8 numbers by three perfect shuffles. */
 static void transpose_eight(const int16_t (*from)[CHILDREN], int16_t (*to)[CHILDREN])
 {
     eight rows[8], mixed[8];
@@ -141,13 +141,13 @@ static void prepare(guide_table *table)
  * Draws
  * --------------------------------------------------------------------------------------------------------------- */
 
-/* More bits of a draw: at which level they are wanted enters them. */
+/* Return further random bits of a draw, different ones for each level. */
 static double uniform(uint64_t word, uint64_t salt, uint64_t level)
 {
     return ((double)(plr_mix64(word ^ plr_mix64(salt + level)) >> 11) + 0.5) * 0x1p-53;
 }
 
-/* The child at a point of a node, given where children end; none without weight. */
+/* Return the child at a point of a node, given where children end; never a child of weight 0. */
 static size_t child_at(const double *ends, double at)
 {
     size_t child = 0;
@@ -187,7 +187,7 @@ static __attribute__((noinline)) size_t leaf_at(const guide_table *table, size_t
     return child_at(ends, at * 0x1p-16 * ends[CHILDREN - 1]);
 }
 
-/* The items of n draws, at most PORTION. */
+/* Look up the items of n draws, at most PORTION. */
 PLR_INLINE void draw_items(const guide_table *table, const uint64_t *words, size_t n, uint64_t salt, int32_t *items)
 {
     const int32_t *all_ends = table->ends;
@@ -228,7 +228,7 @@ static void look_up(const guide_table *table, const uint64_t *words, size_t n, u
         draw_items(table, words + first, n - first < PORTION ? n - first : PORTION, salt, items + first);
 }
 
-/* Items of the next n draws of the stream. */
+/* Draw n items from the stream. */
 static void draw_next(const guide_table *table, plr_stream *stream, size_t n, uint64_t salt, int32_t *items)
 {
     for (size_t first = 0; first < n; first += PORTION) {
@@ -248,7 +248,7 @@ static void draw_next(const guide_table *table, plr_stream *stream, size_t n, ui
  * Rankings
  * --------------------------------------------------------------------------------------------------------------- */
 
-/* Whether an item is new to the ranking at hand; it no longer is afterwards. */
+/* Return whether an item is new to the current ranking, and mark it as seen. */
 PLR_INLINE int see(guide_table *table, int32_t item)
 {
     const uint64_t entry = table->ranking << 32 | (uint32_t)item;
@@ -261,7 +261,7 @@ PLR_INLINE int see(guide_table *table, int32_t item)
     return 1;
 }
 
-/* Place what is new among n draws, after `placed` ranks; the number of ranks that are placed then. */
+/* Place the new items among n draws, after `placed` ranks; return the number of ranks placed by then. */
 PLR_INLINE size_t place(guide_table *table, const int32_t *items, size_t n, size_t placed, int32_t *column)
 {
     for (size_t i = 0; i < n && placed < table->cutoff; i++) {
@@ -271,7 +271,7 @@ PLR_INLINE size_t place(guide_table *table, const int32_t *items, size_t n, size
     return placed;
 }
 
-/* Draws that one ranking needs more than all have: from words of its own, which do not depend on other rankings. */
+/* Draw the further items that one ranking needs, from words of its own, which do not depend on other rankings. */
 static size_t place_more(guide_table *table, uint64_t salt, uint64_t sample, size_t placed, int32_t *column)
 {
     enum { AT_ONCE = 8 };

@@ -1,7 +1,7 @@
-/* From sorted keys to rankings: reads off the items, and orders near ties again by exact arrival times.
+/* From sorted keys to rankings: read the items, and sort near ties again by exact arrival times.
  *
  * Slot s of sample j is a candidate with a random word at words[s * slot_step + j * sample_step]; its item is at the
- * same place of `items`, or is s itself where `items` is NULL.
+ * same index of `items`, or is s itself if `items` is NULL.
  */
 #ifndef PLR_NEAR_TIES_H
 #define PLR_NEAR_TIES_H
@@ -11,7 +11,7 @@
 typedef struct {
     key_format format;
     const int32_t *keys;    /* (n_sorted, 16), sorted */
-    size_t n_sorted;        /* rows in order; the candidates behind have larger keys, in no order */
+    size_t n_sorted;        /* number of sorted rows; the candidates after them have larger keys, unsorted */
     size_t depth;           /* ranks to read off */
     const uint32_t *words;
     const int32_t *items;
@@ -41,8 +41,8 @@ static double exact_arrival(const sorted_group *group, size_t sample, size_t slo
            group->weights[item];
 }
 
-/* Sort slots by their exact arrival times. By insertion: runs are short, and all slots of a sample are seldom asked
- * for. */
+/* Sort slots by their exact arrival times, by insertion: runs are short, and all slots of a sample are seldom
+ * sorted. */
 static void sort_exactly(const sorted_group *group, size_t sample, int32_t *slots, size_t n)
 {
     double *arrivals = group->arrivals;
@@ -59,7 +59,7 @@ static void sort_exactly(const sorted_group *group, size_t sample, int32_t *slot
     }
 }
 
-/* Order again every run of near ties in one sample with n_candidates slots. */
+/* Sort again every run of near ties in one sample with n_candidates slots. */
 static void repair_sample(const sorted_group *group, size_t sample, size_t n_candidates)
 {
     const uint32_t *keys = (const uint32_t *)group->keys + sample;
@@ -74,7 +74,7 @@ static void repair_sample(const sorted_group *group, size_t sample, size_t n_can
         }
         if (stop - start == 1)
             continue;
-        int redo = stop == known && known < n_candidates; /* the run may go on among the unsorted */
+        int redo = stop == known && known < n_candidates; /* the run may continue among the unsorted candidates */
         size_t first = redo ? 0 : start;
         size_t n = redo ? n_candidates : stop - start;
         for (size_t i = 0; i < n; i++)
@@ -85,8 +85,8 @@ static void repair_sample(const sorted_group *group, size_t sample, size_t n_can
     }
 }
 
-/* Read the ranks off the keys; marks the samples in which two of them, or the last and the one behind, are near, and
- * perhaps some in which they are a unit further apart. Returns whether there are any. */
+/* Read the ranks from the keys, and mark the samples in which two neighbouring ranks, or the last and the next key, are
+ * near ties; this may mark samples in which they are one unit further apart. Returns whether any sample is marked. */
 PLR_INLINE int read_ranks(const sorted_group *group, int32_t near[PLR_GROUP_SIZE], size_t n_behind)
 {
     const key_format format = group->format;

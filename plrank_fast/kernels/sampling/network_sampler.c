@@ -17,7 +17,7 @@ static void prepare(network_sampler *sampler)
         sampler->means[d] *= scale;
 }
 
-/* Arrival times from words that are almost 0 or 2^32, out of 64 bits. About 1 group of 16 x 120 in 17 has one. */
+/* Replace the keys of words that are almost 0 or 2^32, from 64 bits. About 1 group of 16 x 120 in 17 has one. */
 static void replace_rare_keys(const sorted_group *group, int32_t *keys, size_t n_items)
 {
     for (size_t d = 0; d < n_items; d++) {
@@ -33,8 +33,9 @@ static void replace_rare_keys(const sorted_group *group, int32_t *keys, size_t n
     }
 }
 
-/* Keys of all items, from words to arrival times; returns the rarest word's distance. A loop apart from the one that
- * draws the words: with 16 registers the generator's state would push the constants of the logarithm out. */
+/* Compute the keys of all items from their words; return the least distance of a word from 0 or 2^32. This loop is
+ * separate from the one that draws the words: with 16 registers, the generator's state would displace the constants of
+ * the logarithm. */
 PLR_INLINE vec_i32 make_keys(const network_sampler *sampler, int shift, int32_t slot_mask)
 {
     vec_i32 rarest = (vec_i32){0} + INT32_MAX;

@@ -1,11 +1,11 @@
-/* A race of exponential arrivals in double precision: the slow, certain way to draw ranks. */
+/* A race of exponential arrivals in double precision: the slow, exact way to draw ranks. */
 #ifndef PLR_RACE_H
 #define PLR_RACE_H
 
 #include "sampling/arrival_keys.h"
 #include "sampling/groups.h"
 
-/* The n earliest arrivals so far, in order; their items stand in a column of a group. */
+/* The n earliest arrivals so far, in order; their items are in a column of a group. */
 typedef struct {
     double *arrivals;
     int32_t *column;
@@ -25,7 +25,7 @@ static inline void enter_race(race *r, double arrival, int32_t item)
     r->column[j * PLR_GROUP_SIZE] = item;
 }
 
-/* Fill the ranks of one ranking from `placed` to the cutoff by a race of all items that are not placed. */
+/* Fill the ranks of one ranking from `placed` to the cutoff by a race of all items not yet placed. */
 static inline void finish_by_race(const double *weights, size_t n_items, size_t placed, size_t cutoff, uint64_t salt,
                                   uint64_t sample, double *arrivals, int32_t *column)
 {

@@ -1,8 +1,8 @@
-/* Rows of draws with replacement, of a group of sixteen rankings, and what remains of them without repeats.
+/* Removal of repeats from rows of draws with replacement, for a group of sixteen rankings.
  *
- * How long that takes depends on the number of rows, not on where repeats are or how many. Each row is compared with
- * all rows before it, two rows at a time in halves of 32 bits; then gaps are closed by moving every draw up by the
- * number of repeats before it, one binary digit of that number per pass.
+ * The time depends on the number of rows, not on the number or the places of repeats. Each row is compared with all
+ * rows before it, two rows at a time in halves of 32 bits. Then every draw moves up by the number of repeats before it,
+ * one binary digit of that number per pass.
  */
 #ifndef PLR_REPEATS_H
 #define PLR_REPEATS_H
@@ -20,8 +20,8 @@ PLR_INLINE void store_draws(uint32_t *rows, size_t row, vec_u32 v)
     vec_store_i32((int32_t *)rows + row * PLR_GROUP_SIZE, (vec_i32)v);
 }
 
-/* Lanes of `unmatched` become 0 where a and b are equal; others keep a bit. Two instructions at every level: a
- * comparison in AVX-512 leaves a mask, and one more to turn it into a vector. */
+/* Clear the lanes of `unmatched` where a and b are equal; others keep a bit. This takes two instructions at every
+ * level, while a comparison in AVX-512 returns a mask, which takes another instruction to become a vector. */
 PLR_INLINE vec_u16 match(vec_u16 unmatched, vec_u16 a, vec_u16 b)
 {
 #if defined(PLR_ISA_AVX512)
@@ -31,9 +31,9 @@ PLR_INLINE vec_u16 match(vec_u16 unmatched, vec_u16 a, vec_u16 b)
 #endif
 }
 
-/* Compare draws of rows [row, stop), an even number, with one another and with all before them. What is new becomes
- * item | repeats before it << 16, and a repeat 0. `repeats` counts those of each ranking; `twins` holds every item
- * twice in 32 bits. */
+/* Compare the draws of rows [row, stop), an even number, with one another and with all before them. A new draw becomes
+ * item | repeats before it << 16, a repeat becomes 0. `repeats` counts the repeats of each ranking; `twins` holds every
+ * item twice in 32 bits. */
 PLR_INLINE void tag_repeats(uint32_t *draws, uint32_t *twins, size_t row, size_t stop, uint32_t *repeats)
 {
     for (size_t lane = 0; lane < PLR_GROUP_SIZE; lane += PLR_LANES_32) {
@@ -60,8 +60,8 @@ PLR_INLINE void tag_repeats(uint32_t *draws, uint32_t *twins, size_t row, size_t
 /* Move the draws of n tagged rows up over the repeats, at most `most` in a ranking; the first n_wanted items go to
  * `columns`.
  *
- * Lowest digit first, no two draws meet: of two neighbours the later one has further to go, by the gap between them.
- * The copy that a draw leaves behind follows it, and lags by less than the next digit: it overtakes nobody. */
+ * With the lowest digit first no two draws collide: of two neighbours the later one has further to go, by the gap
+ * between them. The copy that a draw leaves behind follows it by less than the next digit, so it overtakes no draw. */
 PLR_INLINE void close_gaps(uint32_t *draws, size_t n, uint32_t most, size_t n_wanted, int32_t *columns)
 {
     for (size_t lane = 0; lane < PLR_GROUP_SIZE; lane += PLR_LANES_32) {

@@ -1,15 +1,15 @@
-/* Items share a line of slots in proportion to their weights. 16 bits of a random word pick a slot, 16 others a place
+/* Items share a line of slots in proportion to their weights. 16 bits of a random word choose a slot, 16 others a place
  * in it. A slot belongs to one item, or is cut once, between an item and the next: an entry is (item << 16) + 2^16 -
- * cut, so that adding the place carries into the item behind the cut. In either case place and cut tie once in 65536
- * draws, and a slot that is cut more than once names the first of its items only: such draws are decided on the line
- * itself, with 52 more random bits.
+ * cut, so that adding the place carries into the item after the cut. Place and cut tie once in 65536 draws, and a slot
+ * that is cut more than once names only the first of its items: such draws are decided on the line itself, with 52 more
+ * random bits.
  */
 #include "sampling/slot_table.h"
 
 #include "sampling/race.h"
 #include "sampling/repeats.h"
 
-#define UNDECIDED (UINT32_C(1) << 31) /* in an entry: of the items from this one on */
+#define UNDECIDED (UINT32_C(1) << 31) /* in an entry: the draw is one of the items from this one on */
 #define HALF 8 /* rankings whose positions stay in registers */
 
 static void fill_slots(slot_table *table)
@@ -19,14 +19,15 @@ static void fill_slots(slot_table *table)
     uint32_t *slots = table->slots;
     double end = 0.0;
     size_t next = 0;
-    uint32_t owner = 0; /* of the start of the last slot that is cut */
+    uint32_t owner = 0; /* item at the start of the last slot that is cut */
     for (size_t d = 0; d < n; d++) {
         end += table->weights[d] * scale;
         table->ends[d] = end;
         size_t stop = (size_t)(int64_t)end;
         stop = stop < line && d + 1 < n ? stop : line;
         const size_t last = stop >> 16;
-        /* so many at once, then over them: few items have more, and no branch depends on how many */
+        /* writes a fixed number at once, which the next item overwrites: few items have more slots, and no branch
+         * depends on their number */
         for (size_t i = next; i == next || i <= last; i += PLR_SLOTS_AT_ONCE)
             for (size_t j = 0; j < PLR_SLOTS_AT_ONCE; j++)
                 slots[i + j] = (uint32_t)d << 16;
@@ -42,8 +43,8 @@ static void prepare(slot_table *table)
 {
     fill_slots(table);
     table->most_rows = plr_slot_rows(table->cutoff);
-    /* Half of the groups take another round. What that takes, and how much more the first takes if it is longer, is
-     * little: anything from the mean to three deviations more costs the same within 10 % */
+    /* Half of the groups take another round. The cost depends little on the choice: anything from the mean to three
+     * deviations more costs the same within 10 %. */
     double rows = (double)table->cutoff > table->mean_draws ? (double)table->cutoff : table->mean_draws;
     rows += 1.5 * table->deviation + 2.0;
     const int compared = rows < PLR_FEW_ROWS && rows < PLR_MOST_COMPARED;
@@ -54,19 +55,20 @@ static void prepare(slot_table *table)
     }
 }
 
-/* The item at a draw's place on the line; `at` is entry and place. Few items share a slot, on average over draws. */
+/* Return the item at a draw's place on the line; `at` is the entry plus the place. On average over draws, few items
+ * share a slot. */
 static uint32_t look_up(const slot_table *table, uint32_t word, uint32_t at, uint64_t bits)
 {
     const uint32_t slot = word >> (32 - table->slot_bits), last = (uint32_t)table->n_items - 1;
     const double position = (double)(slot << 16 | (word & 0xffff)) + ((double)(bits >> 12) + 0.5) * 0x1p-52;
     uint32_t item = (at & ~UNDECIDED) >> 16;
-    item -= item > 0 && at << 16 == 0; /* a tie may be before the cut */
+    item -= item > 0 && at << 16 == 0; /* at a tie the draw may be before the cut */
     while (item < last && table->ends[item] <= position)
         item++;
     return item;
 }
 
-/* The draws of one row that are not decided: 0.03 % of 316 items at a standard deviation of 1, 2 % at 3. */
+/* Decide the undecided draws of one row: 0.03 % for 316 items at a standard deviation of 1, 2 % at 3. */
 static __attribute__((noinline)) void decide(const slot_table *table, const plr_lanes *step, uint32_t undecided,
                                              uint64_t salt, uint64_t first_sample, size_t row, uint32_t *items)
 {
@@ -80,7 +82,7 @@ static __attribute__((noinline)) void decide(const slot_table *table, const plr_
     }
 }
 
-/* Rows of items, numbered from first_row in their ranking. */
+/* Draw rows of items, numbered from first_row in their rankings. */
 static void draw_rows(slot_table *table, plr_stream_state *state, size_t first_row, size_t n_rows, uint64_t salt,
                       uint64_t first_sample, uint32_t *draws)
 {
@@ -100,7 +102,7 @@ static void draw_rows(slot_table *table, plr_stream_state *state, size_t first_r
     }
 }
 
-/* Draw and compare rows until every ranking is complete, or PLR_MOST_COMPARED; ranks that are drawn go to n_placed. */
+/* Draw and compare rows until every ranking is complete, or PLR_MOST_COMPARED rows; n_placed gets the ranks drawn. */
 static void place_by_comparison(slot_table *table, plr_stream_state *state, uint64_t salt, uint64_t first_sample,
                                 int32_t *columns, size_t *n_placed)
 {
@@ -123,8 +125,8 @@ static void place_by_comparison(slot_table *table, plr_stream_state *state, uint
     close_gaps(table->draws, row, most, cutoff, columns);
 }
 
-/* n rows of draws of eight rankings: each writes its item behind those placed, and is placed unless it already was. No
- * branch depends on that. `ends` are the places behind, in multiples of PLR_GROUP_SIZE. */
+/* Place n rows of draws of eight rankings: each draw writes its item after those placed, and counts as placed unless
+ * the item already was. No branch depends on that. `ends` are the next places, in multiples of PLR_GROUP_SIZE. */
 PLR_INLINE void place_rows(slot_table *table, size_t n, size_t lane, int32_t *columns, size_t *ends)
 {
     const uint8_t group = table->group;
@@ -150,7 +152,7 @@ PLR_INLINE void place_rows(slot_table *table, size_t n, size_t lane, int32_t *co
         ends[i] = end[i];
 }
 
-/* Draw rows and note in memory what is placed, until every ranking is complete or most_rows are drawn. */
+/* Draw rows and stamp the items placed, until every ranking is complete or most_rows are drawn. */
 static void place_by_stamps(slot_table *table, plr_stream_state *state, uint64_t salt, uint64_t first_sample,
                             int32_t *columns, size_t *n_placed)
 {
@@ -161,7 +163,7 @@ static void place_by_stamps(slot_table *table, plr_stream_state *state, uint64_t
         table->group = 1;
     }
     while (least < full && row < table->most_rows) {
-        size_t n_rows = (full - least) / PLR_GROUP_SIZE; /* are missing at least */
+        size_t n_rows = (full - least) / PLR_GROUP_SIZE; /* a lower bound of the missing rows */
         draw_rows(table, state, row, n_rows, salt, first_sample, table->draws);
         place_rows(table, n_rows, 0, columns, ends);
         place_rows(table, n_rows, HALF, columns, ends + HALF);

@@ -1,12 +1,12 @@
-/* Sorting networks across samples: key k of sixteen samples stands in one row, and all sixteen are sorted at once by
- * compare-exchanges of whole rows. No branch depends on a key.
+/* Sorting networks across samples: one row holds key k of sixteen samples, and compare-exchanges of whole rows sort all
+ * sixteen at once. No branch depends on a key.
  *
  * Blocks that fit the registers are sorted by Batcher's odd-even merge sort, longer runs by bitonic merges (Batcher,
- * 1968). Only the smallest keys are wanted, so runs of that length are folded into one: the smallest m of two sorted
+ * 1968). Only the smallest keys are needed, so runs of that length are folded into one: the smallest m of two sorted
  * runs of m are min(a_i, b_{m-1-i}), a bitonic sequence.
  *
- * Keys are the bits of positive, normal floats, whose order is that of their bits as integers: AVX-512 takes the minima
- * of floats on two ports and those of integers on one, SSE2 has none of integers.
+ * Keys are the bits of positive, normal floats, whose order is that of their bits as integers: AVX-512 computes minima
+ * of floats on two ports and those of integers on one, and SSE2 has no minima of integers.
  */
 #ifndef PLR_SORTING_NETWORK_H
 #define PLR_SORTING_NETWORK_H
@@ -14,14 +14,14 @@
 #include "sampling/groups.h"
 #include "simd/vectors.h"
 
-/* Rows that fit the registers together: 16 of AVX-512's 32; with 16 registers 8 leave room for temporaries. */
+/* Rows kept in registers together: 16 of the 32 of AVX-512; with 16 registers, 8 leave room for temporaries. */
 #ifdef PLR_ISA_AVX512
 #define PLR_BLOCK_ROWS 16
 #else
 #define PLR_BLOCK_ROWS 8
 #endif
 
-#define PLR_NO_KEY 0x7f800000 /* infinity, behind all keys */
+#define PLR_NO_KEY 0x7f800000 /* infinity, after all keys */
 
 PLR_INLINE void exchange(vec_f32 *low, vec_f32 *high)
 {
@@ -61,7 +61,7 @@ PLR_INLINE void sort_rows(vec_f32 *v, int n)
     odd_even_stage(v, n, 16, 1);
 }
 
-/* Rows [0, distance) against the rows `distance` further on, and so on every second `distance` rows. */
+/* Exchange rows [0, distance) with those `distance` further on, and so on for each 2 * distance rows. */
 PLR_INLINE void exchange_stage(vec_f32 *v, int n, int distance)
 {
     PLR_UNROLL
@@ -85,7 +85,7 @@ PLR_INLINE void sort_bitonic_rows(vec_f32 *v, int n)
 PLR_INLINE vec_i32 load_row(const int32_t *keys, size_t row) { return vec_load_i32(keys + PLR_GROUP_SIZE * row); }
 PLR_INLINE void store_row(int32_t *keys, size_t row, vec_i32 v) { vec_store_i32(keys + PLR_GROUP_SIZE * row, v); }
 
-/* The following work on the PLR_LANES_32 samples of one register; rows are PLR_GROUP_SIZE keys apart. */
+/* The following functions sort the PLR_LANES_32 samples of one register; rows are PLR_GROUP_SIZE keys apart. */
 
 PLR_INLINE void load_rows(vec_f32 *v, const int32_t *keys, int n)
 {
@@ -114,7 +114,7 @@ static void sort_block(int32_t *keys)
     sort_in_registers(keys, PLR_BLOCK_ROWS);
 }
 
-/* Leave in the sorted block `keys` the smallest of it and of a block not sorted yet, which stays as it is. */
+/* Leave in the sorted block `keys` the smallest keys of it and of an unsorted block, which is not changed. */
 static void fold_block(int32_t *keys, const int32_t *others)
 {
     vec_f32 v[PLR_BLOCK_ROWS];
@@ -127,8 +127,7 @@ static void fold_block(int32_t *keys, const int32_t *others)
     store_rows(keys, v, PLR_BLOCK_ROWS);
 }
 
-/* A list that fits the registers as a whole, or nearly so: 132 compare-exchanges of 24 rows where blocks of 16 take
- * 206. */
+/* Sort a list that fits the registers, or nearly so: 132 compare-exchanges for 24 rows, where blocks of 16 take 206. */
 static void sort_short_list(int32_t *keys, size_t n)
 {
     if (n <= 8)
@@ -149,12 +148,11 @@ PLR_INLINE void sort_bitonic_block(int32_t *keys)
     store_rows(keys, v, PLR_BLOCK_ROWS);
 }
 
-/* How many rows at equal distances of a run of m take part in the stages that join its blocks, at most eight at
- * once. */
+/* Number of equally spaced rows of a run of m that take part in the stages that join its blocks, at most eight. */
 #define PLR_WAYS(m) ((m) / PLR_BLOCK_ROWS < 8 ? (m) / PLR_BLOCK_ROWS : 8)
 
-/* The smallest of each row of `keys` and, if `others` is not NULL, of the opposite row there; then the first stages of
- * a bitonic sort: rows i, i + spacing, ... of a run of m. */
+/* Take the minima of each row of `keys` and the opposite row of `others`, unless that is NULL; then run the first
+ * stages of a bitonic sort on rows i, i + spacing, ... of a run of m. */
 PLR_INLINE void sort_across(int32_t *keys, const int32_t *others, size_t m, int ways)
 {
     const size_t spacing = m / ways;
@@ -175,7 +173,7 @@ PLR_INLINE void sort_across(int32_t *keys, const int32_t *others, size_t m, int 
 
 static void sort_bitonic(int32_t *keys, size_t m);
 
-/* What remains of the bitonic sort of runs of m after those stages, in `rows` rows. */
+/* Run the remaining stages of the bitonic sort of runs of m, in `rows` rows. */
 static void sort_parts(int32_t *keys, size_t rows, size_t m)
 {
     if (m <= 8 * PLR_BLOCK_ROWS)
@@ -197,7 +195,8 @@ static void sort_bitonic(int32_t *keys, size_t m)
     sort_parts(keys, m, m);
 }
 
-/* First stages of a merge: rows i, i + spacing, ... of either run. The larger keys, in reverse, are bitonic too. */
+/* Run the first stages of a merge on rows i, i + spacing, ... of both runs. The larger keys, in reverse, are bitonic
+ * too. */
 PLR_INLINE void merge_across(int32_t *keys, size_t m, int ways)
 {
     const size_t spacing = m / ways;
@@ -254,7 +253,7 @@ static void merge_runs(int32_t *keys, size_t m)
     sort_parts(keys, 2 * m, m);
 }
 
-/* Leave in the sorted run `keys` the m smallest of it and of the sorted run `others`; m is two blocks or more. */
+/* Leave in the sorted run `keys` the m smallest keys of it and of the sorted run `others`; m is two blocks or more. */
 static void fold_run(int32_t *keys, const int32_t *others, size_t m)
 {
     if (PLR_WAYS(m) == 2)
@@ -266,7 +265,7 @@ static void fold_run(int32_t *keys, const int32_t *others, size_t m)
     sort_parts(keys, m, m);
 }
 
-/* Sort the smallest `wanted` of n rows to the front, for all samples. `wanted` is PLR_BLOCK_ROWS times a power of two;
+/* Sort the `wanted` smallest of n rows to the front, for all samples. `wanted` is PLR_BLOCK_ROWS times a power of two;
  * the rows from n to the next multiple of `wanted` exist and hold PLR_NO_KEY. */
 PLR_INLINE void sort_smallest(int32_t *keys, size_t n, size_t wanted)
 {

@@ -1,11 +1,11 @@
-/* The K items that arrive first are sought among the candidates, those that may arrive before a deadline t. Whether an
- * item may is a comparison of 16 random bits with 2^16 exp(-w t): no logarithm for the others, which are most, and one
- * step of the stream for 32 items. Candidates get 16 more bits. If the K-th of them arrives clearly before the deadline
- * the others cannot come before it; otherwise, or if there are too many candidates, the ranking is drawn again from the
- * same bits with every arrival time in double precision.
+/* The sampler looks for the K items that arrive first among the candidates, the items that may arrive before a deadline
+ * t. A comparison of 16 random bits with 2^16 exp(-w t) tells whether an item is a candidate: most items are not and
+ * need no logarithm, and one step of the stream serves 32 items. Candidates get 16 more bits. If the K-th of them
+ * arrives clearly before the deadline, no other item precedes it. Otherwise, or if there are too many candidates, the
+ * ranking is drawn again from the same bits with every arrival time in double precision.
  *
- * A candidate is found as bits << 16 | item in one integer, so that it is compared and packed with one instruction
- * each; `thresholds` hold 2^16 exp(-w t) << 16. Items are numbered within chunks of 2^15 for that.
+ * A candidate is one integer, bits << 16 | item, so that comparing and packing take one instruction each; `thresholds`
+ * hold 2^16 exp(-w t) << 16. Items are therefore numbered within chunks of 2^15.
  */
 #include "sampling/threshold_sampler.h"
 
@@ -14,10 +14,10 @@
 #include "simd/vector_math.h"
 
 #define CHUNK ((size_t)1 << 15)
-#define NEVER UINT32_MAX /* a threshold above every candidate, for the padding */
+#define NEVER UINT32_MAX /* the threshold of the padding, above every candidate */
 #define STEP 32          /* items that one step of the stream has bits for */
 
-/* Of as many items as a register holds doubles: thresholds, means, and the largest of these. */
+/* Set thresholds and means of as many items as a register holds doubles; return the means before scaling. */
 PLR_INLINE vec_f64 describe_items(const threshold_sampler *sampler, size_t first, vec_f64 weight)
 {
     vec_f64 mean = 1.0 / weight;
@@ -55,7 +55,7 @@ PLR_INLINE size_t append(uint32_t *found, size_t n, vec_u32 candidate, const uin
     _mm512_storeu_si512(found + n, _mm512_maskz_compress_epi32(may_arrive, (__m512i)candidate));
     return n + (size_t)__builtin_popcount(may_arrive);
 #elif defined(PLR_ISA_AVX2)
-    /* the numbers of the lanes that are wanted, as bytes, make the permutation */
+    /* the indices of the wanted lanes, as bytes, form the permutation */
     __m256i threshold = _mm256_loadu_si256((const __m256i *)thresholds);
     __m256i reached = _mm256_cmpeq_epi32(_mm256_max_epu32((__m256i)candidate, threshold), (__m256i)candidate);
     uint64_t lanes = (uint64_t)_mm256_movemask_ps((__m256)reached);
@@ -72,7 +72,8 @@ PLR_INLINE size_t append(uint32_t *found, size_t n, vec_u32 candidate, const uin
 #endif
 }
 
-/* Candidates among n_items of a chunk, in order; more than `room` if there is none for them. */
+/* Find the candidates among n_items of a chunk, in order; return their number, which exceeds `room` if they do not
+ * fit. */
 PLR_INLINE size_t find_in_chunk(plr_stream_state *state, const uint32_t *thresholds, size_t n_items, uint32_t *found,
                                 size_t room)
 {
@@ -96,8 +97,8 @@ PLR_INLINE size_t find_in_chunk(plr_stream_state *state, const uint32_t *thresho
     return n;
 }
 
-/* All candidates of one ranking, and the first items of their chunks if there are several. 0 if there is no room for
- * all. */
+/* Find all candidates of one ranking, and the first items of their chunks if there are several. Returns their number,
+ * or 0 if they do not fit. */
 PLR_INLINE size_t find_candidates(const threshold_sampler *sampler, plr_stream_state *state, uint32_t *found,
                                   int32_t *items)
 {
@@ -117,8 +118,8 @@ PLR_INLINE size_t find_candidates(const threshold_sampler *sampler, plr_stream_s
     return n <= sampler->most_candidates ? n : 0;
 }
 
-/* Rows of sixteen keys to columns, a square of a register's width at a time: halves, then quarters and so on of rows as
- * far apart change places. */
+/* Transpose rows of sixteen keys, a square of a register's width at a time: first halves of rows that far apart change
+ * places, then quarters, and so on. */
 #define KEPT(lane, distance) ((lane) & (distance) ? PLR_LANES_32 + (lane) - (distance) : (lane))
 #define MOVED(lane, distance) ((lane) & (distance) ? PLR_LANES_32 + (lane) : (lane) + (distance))
 #define CHANGE_PLACES(v, distance)                                  \
@@ -152,8 +153,8 @@ PLR_INLINE void transpose(const int32_t *square, int32_t *transposed)
         }
 }
 
-/* Rows of keys for the candidates of all rankings of the group, as many as the one with the most of them has: words of
- * 32 bits, items and arrival times, sixteen candidates at a time. No branch depends on how many the others have. */
+/* Make n_rows rows of keys for the candidates of all rankings of the group, the largest number that a ranking has:
+ * words of 32 bits, items and arrival times, sixteen candidates at a time. No branch depends on the other numbers. */
 PLR_INLINE void make_keys(const threshold_sampler *sampler, const sorted_group *group, plr_stream_state *state,
                           const uint32_t *n_candidates, size_t n_rows, int32_t *keys)
 {
@@ -195,8 +196,8 @@ PLR_INLINE void make_keys(const threshold_sampler *sampler, const sorted_group *
                         exact_key(group->format, exact_arrival(group, sample, i), (int32_t)i);
 }
 
-/* Draw one ranking again with all arrival times in double precision: from the same 16 bits of each item, the same 16
- * more of the candidates (unless `unseen`, where there was no room for them), and others for the rest. */
+/* Draw one ranking again with all arrival times in double precision, from the same 16 bits of each item, the same 16
+ * further bits of each candidate (unless `unseen`, when they did not fit), and new bits for the rest. */
 static void draw_exactly(const threshold_sampler *sampler, plr_stream_state state, const sorted_group *group,
                          size_t sample, int unseen)
 {

@@ -1,5 +1,5 @@
-/* Numbers below the smallest normal one taken for zero, on processors that compute with them in microcode: there each
- * operation takes a hundred times as long. Of the calling thread. */
+/* Flush denormal numbers to zero in the calling thread, on processors that compute with them in microcode: there each
+ * operation takes a hundred times as long. */
 #ifndef PLR_DENORMALS_H
 #define PLR_DENORMALS_H
 
@@ -9,7 +9,7 @@
 #include <xmmintrin.h>
 #endif
 
-/* What restore_denormals takes. */
+/* Return the current mode, the argument of restore_denormals. */
 static inline unsigned denormals_mode(void)
 {
 #if defined(__x86_64__)
@@ -28,7 +28,7 @@ static inline void restore_denormals(unsigned mode)
 #endif
 }
 
-/* Returns the mode before. */
+/* Flush denormal results to zero from now on; return the previous mode. */
 static inline unsigned flush_denormals(void)
 {
     const unsigned before = denormals_mode();

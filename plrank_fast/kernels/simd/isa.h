@@ -1,4 +1,4 @@
-/* One source, several instruction sets.
+/* One source is compiled for several instruction sets.
  *
  * Every kernels/<family>.c is compiled once per SIMD level with -DPLR_ISA=<level>; ISA(name) then gives the name its
  * level as a suffix, so that all levels link into one module. A family collects its functions in a struct of function
@@ -9,8 +9,8 @@
  *
  *     const arrival_times_kernels ISA(arrival_times_kernels) = {fill};                    in arrival_times.c
  *
- * and the module asks once, at import, for arrival_times_kernels_at(level). Levels: 0 baseline (SSE2, NEON), 1 AVX2
- * with FMA, 2 AVX-512 (F, CD, BW, DQ, VL). Which one runs is decided in runtime/simd.pyx.
+ * and the module calls arrival_times_kernels_at(level) once, at import. Levels: 0 baseline (SSE2, NEON), 1 AVX2 with
+ * FMA, 2 AVX-512 (F, CD, BW, DQ, VL). runtime/simd.pyx decides which one runs.
  */
 #ifndef PLR_ISA_H
 #define PLR_ISA_H
@@ -35,7 +35,7 @@
 #define PLR_IF_AVX2(x)
 #endif
 
-/* Declares the tables of all levels that were built and the function that picks one. */
+/* Declare the tables of all levels that were built and the function that chooses one. */
 #define PLR_DECLARE_KERNELS(family)                                  \
     extern const family PLR_CONCAT(family, baseline);                \
     PLR_IF_AVX2(extern const family PLR_CONCAT(family, avx2);)       \
@@ -48,7 +48,7 @@
         return &PLR_CONCAT(family, baseline);                        \
     }
 
-/* Doubles that fill one register at this level. */
+/* Number of doubles in one register at this level. */
 #if defined(PLR_ISA_AVX512)
 #define PLR_LANES 8
 #elif defined(PLR_ISA_AVX2)
@@ -59,7 +59,7 @@
 
 #define PLR_INLINE static inline __attribute__((always_inline))
 
-/* Before a loop of few iterations, whose number the compiler knows: all of them one after another. */
+/* Unroll the loop that follows; the compiler knows its number of iterations, which is small. */
 #define PLR_UNROLL _Pragma("GCC unroll 32")
 
 #endif

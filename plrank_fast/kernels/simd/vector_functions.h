@@ -1,10 +1,10 @@
-/* The functions of vector_math.h over arrays, so that tests can look at them one by one. */
+/* The functions of vector_math.h over arrays, so that tests can check each of them. */
 #ifndef PLR_VECTOR_FUNCTIONS_H
 #define PLR_VECTOR_FUNCTIONS_H
 
 #include "simd/isa.h"
 
-/* Functions of one argument; those that give two results write the second to an array of its own. */
+/* Functions of one argument; those with two results write the second to a separate array. */
 enum {
     PLR_VECTOR_EXP,
     PLR_VECTOR_EXP_FLUSH,

@@ -1,18 +1,18 @@
-/* Elementary functions of vectors: exponentials, logarithms, normal distribution, sine and cosine. The errors named
- * here are those that tests/oracles/test_vector_math.py holds them to, at every SIMD level.
+/* Elementary functions of vectors: exponentials, logarithms, normal distribution, sine and cosine.
+ * tests/oracles/test_vector_math.py checks the error bounds stated here at every SIMD level.
  *
- * Written by hand, and not taken from a library: inlined into the loops that use them, these keep their constants in
- * registers, overlap with the work around them and are compiled for one level like everything else, and no wheel has to
- * bring a library along. SLEEF 3.5.1, whose functions err by 1 ulp (1.4e-16) where ours do by up to 3.7e-16 (exp),
- * 1.0e-15 (expm1) and 2.8e-16 (log), takes one and a half to five times as long. For 8 doubles in the first-level
- * cache, in ns (GCC 12, Xeon at 2.5 GHz, best of 300; ours first, then SLEEF's as calls):
+ * These functions replace a library: inlined into the loops that use them, they keep their constants in registers,
+ * overlap with the surrounding work and are compiled for one level like everything else, and wheels need not bundle a
+ * library. The functions of SLEEF 3.5.1, which err by 1 ulp (1.4e-16) where ours err by up to 3.7e-16 (exp), 1.0e-15
+ * (expm1) and 2.8e-16 (log), take one and a half to five times as long. For 8 doubles in the first-level cache, in ns
+ * (GCC 12, Xeon at 2.5 GHz, best of 300; ours first, then SLEEF's as calls):
  *
  *                 exp              expm1            log
  *     SSE2        33.7   52.1      34.0  141.1      31.4   93.6
  *     AVX2         9.7   22.5       9.9   54.4      10.9   43.1
  *     AVX-512      5.3   11.4       5.7   29.8       7.6   17.2
  *
- * The last place that it gets right would be lost in the sums that follow. Highway (C++) and SLEEF's headers for
+ * The sums that follow would lose the digit by which SLEEF is more accurate. Highway (C++) and SLEEF's headers for
  * inlining have not been measured.
  */
 #ifndef PLR_VECTOR_MATH_H
@@ -28,13 +28,13 @@
  * Exponentials
  * --------------------------------------------------------------------------------------------------------------- */
 
-/* The reduction of both exponentials: x = n ln 2 + r with |r| <= ln(2) / 2, |x| <= 708. Returns e^r - 1, by the Taylor
- * polynomial of degree 12 of e^r (remainder 2e-16 of e^r) in pairs, so that its steps overlap, and 2^n in *power.
- * Keeping the 1 out of the polynomial costs nothing, as it enters with the factor 2^n, and leaves expm1 its accuracy
+/* Reduce the argument of an exponential: x = n ln 2 + r with |r| <= ln(2) / 2, |x| <= 708. Returns e^r - 1, by the
+ * Taylor polynomial of degree 12 of e^r (remainder 2e-16 of e^r) in pairs, so that its steps overlap, and 2^n in
+ * *power. Keeping the 1 out of the polynomial costs nothing, as it enters with the factor 2^n, and keeps expm1 accurate
  * near 0. */
 PLR_INLINE vec_f64 split_exp(vec_f64 x, vec_f64 *power)
 {
-    const double shift = 0x1.8p52; /* adding it rounds to an integer, which then stands in the low bits */
+    const double shift = 0x1.8p52; /* adding it rounds to an integer, which the low bits then hold */
     vec_f64 shifted = x * 0x1.71547652b82fep0 + shift;
     vec_f64 n = shifted - shift;
     vec_f64 r = (x - n * LN2_HIGH) - n * LN2_LOW;
@@ -66,8 +66,8 @@ PLR_INLINE vec_f64 vec_expm1(vec_f64 x)
     return power * tail + (power - 1.0);
 }
 
-/* 2^y for y <= 0, 0 where it underflows; relative error below 7.5e-8 (the minimax polynomial of degree 5), for less
- * than half of what vec_exp_flush costs. */
+/* 2^y for y <= 0, 0 where it underflows; relative error below 7.5e-8 (the minimax polynomial of degree 5). It costs
+ * less than half of vec_exp_flush. */
 PLR_INLINE vec_f64 vec_rough_exp2(vec_f64 y)
 {
     const double shift = 0x1.8p52;
@@ -100,7 +100,7 @@ PLR_INLINE vec_f64 vec_log(vec_f64 x)
     const uint64_t sqrt_half = UINT64_C(0x3fe6a09e667f3bcd), one = UINT64_C(0x3ff0000000000000);
     vec_u64 shifted = (vec_u64)x + (one - sqrt_half);
     vec_f64 m = (vec_f64)((shifted & UINT64_C(0x000fffffffffffff)) + sqrt_half);
-    /* the biased exponent as a double: its bits below the mantissa of 2^52 */
+    /* the biased exponent as a double: its bits enter the mantissa of 2^52 */
     vec_f64 e = (vec_f64)((shifted >> 52) | UINT64_C(0x4330000000000000)) - (0x1p52 + 1023.0);
     vec_f64 s = (m - 1.0) / (m + 1.0);
     vec_f64 z = s * s;
@@ -114,15 +114,15 @@ PLR_INLINE vec_f64 vec_log(vec_f64 x)
     return e * LN2_HIGH + (2.0 * s + (s * z * q + e * LN2_LOW));
 }
 
-/* log(1 + e) for 0 <= e <= 1; relative error below 4.5e-16 also near 0: the logarithm of the rounded sum, corrected to
- * first order for what the rounding left out. */
+/* log(1 + e) for 0 <= e <= 1; relative error below 4.5e-16, also near 0: the logarithm of the rounded sum, with a
+ * first-order correction for the rounding. */
 PLR_INLINE vec_f64 vec_log1p_unit(vec_f64 e)
 {
     vec_f64 u = 1.0 + e;
     return vec_log(u) + (e - (u - 1.0)) / u;
 }
 
-/* ln x for positive normal x to 4.1e-7 of ln x, for bounds: x = 2^e m with 3/4 <= m < 3/2,
+/* ln x for positive normal x, with relative error up to 4.1e-7, for bounds: x = 2^e m with 3/4 <= m < 3/2,
  * ln m = 2 artanh(s), s = (m - 1) / (m + 1). */
 PLR_INLINE vec_f64 vec_rough_log(vec_f64 x)
 {
@@ -188,15 +188,15 @@ PLR_INLINE vec_f64 vec_normal_tail(vec_f64 size, vec_f64 *density)
     return decay * p * inverse;
 }
 
-/* Density and distribution function of the standard normal distribution, as exact. */
+/* Density and distribution function of the standard normal distribution, with the errors of vec_normal_tail. */
 PLR_INLINE vec_f64 vec_normal(vec_f64 x, vec_f64 *density)
 {
     vec_f64 tail = vec_normal_tail(vec_abs(x), density);
     return vec_select(x < 0.0, tail, 1.0 - tail);
 }
 
-/* Sine and cosine of 2 pi u, 0 <= u < 1, in quarters of a turn, by Taylor polynomials of up to an eighth; relative
- * error below 4.5e-16. */
+/* Sine and cosine of 2 pi u, 0 <= u < 1: reduced to an eighth of a turn, then Taylor polynomials; relative error below
+ * 4.5e-16. */
 PLR_INLINE vec_f64 vec_sin_cos(vec_f64 u, vec_f64 *cosine)
 {
     const double shift = 0x1.8p52;
@@ -223,7 +223,7 @@ PLR_INLINE vec_f64 vec_sin_cos(vec_f64 u, vec_f64 *cosine)
     c = c * z - 1.2337005501361698;
     c = c * z + 1.0;
     vec_i64 odd = -(vec_i64)(quarter & 1);
-    /* quarters 2 and 3 turn the sign of the sine, 1 and 2 that of the cosine */
+    /* quarters 2 and 3 change the sign of the sine, 1 and 2 that of the cosine */
     vec_u64 sine_sign = (quarter & 2) << 62, cosine_sign = ((quarter + 1) & 2) << 62;
     *cosine = (vec_f64)((vec_u64)vec_select(odd, s, c) ^ cosine_sign);
     return (vec_f64)((vec_u64)vec_select(odd, c, s) ^ sine_sign);

@@ -1,9 +1,8 @@
 /* Vectors of one register's width: their types, loads and stores, selection by lane, reductions, shuffles.
  *
- * Everything is written with the vector extensions of GCC and Clang, so that one text serves SSE2, AVX2, AVX-512 and
- * NEON, and arithmetic and comparisons are those of C. Intrinsics stand only where the compilers do not find an
- * instruction that halves the work, each beside the generic text that it replaces. Functions of a vector are in
- * vector_math.h.
+ * Everything uses the vector extensions of GCC and Clang, so that one source serves SSE2, AVX2, AVX-512 and NEON, with
+ * the arithmetic and comparisons of C. There are intrinsics only where the compilers miss an instruction that halves
+ * the work, each beside the generic code that it replaces. vector_math.h has the elementary functions.
  */
 #ifndef PLR_VECTORS_H
 #define PLR_VECTORS_H
@@ -25,7 +24,7 @@
 #define PLR_VECTOR(type, bytes) type __attribute__((vector_size(bytes)))
 
 typedef PLR_VECTOR(double, 8 * PLR_LANES) vec_f64;
-typedef PLR_VECTOR(int64_t, 8 * PLR_LANES) vec_i64; /* also of comparing doubles: -1 where it holds, else 0 */
+typedef PLR_VECTOR(int64_t, 8 * PLR_LANES) vec_i64; /* also of comparisons: -1 where they hold, else 0 */
 typedef PLR_VECTOR(uint64_t, 8 * PLR_LANES) vec_u64;
 typedef PLR_VECTOR(float, 8 * PLR_LANES) vec_f32;
 typedef PLR_VECTOR(int32_t, 8 * PLR_LANES) vec_i32;
@@ -37,14 +36,14 @@ typedef PLR_VECTOR(uint16_t, 8 * PLR_LANES) vec_u16;
 typedef PLR_VECTOR(float, 4 * PLR_LANES) vec_half_f32;
 typedef PLR_VECTOR(int32_t, 4 * PLR_LANES) vec_half_i32;
 
-/* Doubles in at most 256 bits, for code in which three ports that take those do more than two that take 512 bits. */
+/* Doubles in at most 256 bits, for code that three ports of 256 bits run faster than two ports of 512 bits. */
 #define PLR_NARROW_LANES (PLR_LANES < 4 ? PLR_LANES : 4)
 typedef PLR_VECTOR(double, 8 * PLR_NARROW_LANES) vec_narrow;
 typedef PLR_VECTOR(int64_t, 8 * PLR_NARROW_LANES) vec_narrow_i64;
 
 typedef PLR_VECTOR(double, 16) vec_pair;
 
-/* The name that the exact kernel has for a vector whose lanes are quadrature nodes. */
+/* The exact kernel calls a vector whose lanes are quadrature nodes `lanes`. */
 typedef vec_f64 lanes;
 typedef vec_i64 int_lanes;
 
@@ -54,7 +53,7 @@ typedef vec_i64 int_lanes;
 
 PLR_INLINE vec_f64 vec_all(double x)
 {
-    return x - (vec_f64){0}; /* not x + 0, which would turn -0 into 0 and so takes an instruction */
+    return x - (vec_f64){0}; /* x + 0 would turn -0 into 0 and therefore take an instruction */
 }
 
 PLR_INLINE vec_f64 vec_load(const double *from)
@@ -69,7 +68,7 @@ PLR_INLINE void vec_store(double *to, vec_f64 v)
     memcpy(to, &v, sizeof v);
 }
 
-/* The first count lanes (at most all) from memory, the others filled. */
+/* Load the first count lanes (at most all) from memory and set the others to `fill`. */
 PLR_INLINE vec_f64 vec_load_some(const double *from, size_t count, double fill)
 {
     vec_f64 v = vec_all(fill);
@@ -106,7 +105,7 @@ PLR_INLINE void vec_store_i32(int32_t *to, vec_i32 v)
     memcpy(to, &v, sizeof v);
 }
 
-/* Sixteen bytes, -1 or 0 each, as masks of doubles. */
+/* Load sixteen bytes, each -1 or 0, as masks of doubles. */
 #define PLR_MASKS_OF_16 (16 / PLR_LANES)
 PLR_INLINE void vec_load_masks(vec_i64 masks[PLR_MASKS_OF_16], const int8_t *from)
 {
@@ -147,7 +146,7 @@ PLR_INLINE vec_pair vec_load_pair(const double *from)
     return v;
 }
 
-/* Two pairs, or the first alone where that fills a narrow vector. */
+/* Load two pairs, or only the first where it fills a narrow vector. */
 PLR_INLINE vec_narrow vec_load_pairs(const double *first, const double *second)
 {
 #if PLR_NARROW_LANES == 4
@@ -160,8 +159,8 @@ PLR_INLINE vec_narrow vec_load_pairs(const double *first, const double *second)
 #endif
 }
 
-/* Lane by lane the 32 bits at table[at]: one instruction where there is one, which takes 16 cycles for sixteen entries
- * in the nearest cache. */
+/* Return in each lane the 32 bits at table[at]. AVX-512 has one instruction for it, which takes 16 cycles for sixteen
+ * entries in the first-level cache. */
 PLR_INLINE vec_u32 vec_gather(const void *table, vec_u32 at)
 {
 #if defined(PLR_ISA_AVX512)
@@ -200,8 +199,8 @@ PLR_INLINE vec_f64 vec_abs(vec_f64 x)
     return (vec_f64)((vec_u64)x & UINT64_C(0x7fffffffffffffff));
 }
 
-/* Minima and maxima: a where it is smaller (larger), else b, so that b is taken where either is NaN. GCC makes three
- * instructions of the generic text, and a sorting network consists of nothing else. */
+/* Minima and maxima: a where it is smaller (larger), else b, so that the result is b where either is NaN. GCC compiles
+ * the generic code to three instructions, and sorting networks consist of these operations. */
 #if defined(PLR_ISA_AVX512)
 PLR_INLINE vec_f64 vec_min_f64(vec_f64 a, vec_f64 b) { return (vec_f64)_mm512_min_pd((__m512d)a, (__m512d)b); }
 PLR_INLINE vec_f64 vec_max_f64(vec_f64 a, vec_f64 b) { return (vec_f64)_mm512_max_pd((__m512d)a, (__m512d)b); }
@@ -236,7 +235,7 @@ PLR_INLINE vec_f32 vec_max_f32(vec_f32 a, vec_f32 b)
     return (vec_f32)(((vec_i32)a & more) | ((vec_i32)b & ~more));
 }
 #endif
-/* SSE2 has no minima of integers. */
+/* This form is generic because SSE2 has no minimum of integers. */
 PLR_INLINE vec_i32 vec_min_i32(vec_i32 a, vec_i32 b)
 {
     vec_i32 less = a < b;
@@ -249,7 +248,7 @@ PLR_INLINE vec_u32 vec_min_u32(vec_u32 a, vec_u32 b)
 }
 #endif
 
-/* Lanes `first` (0 or 2) and the one after it. */
+/* Return lanes `first` (0 or 2) and `first` + 1. */
 PLR_INLINE vec_pair vec_pair_at(vec_narrow v, int first)
 {
 #if PLR_NARROW_LANES == 4
@@ -260,9 +259,8 @@ PLR_INLINE vec_pair vec_pair_at(vec_narrow v, int first)
 #endif
 }
 
-/* Lanes of two registers in an order known to the compiler: lane i of the result is lane order(i, x) of those of a
- * followed by those of b, where `order` is a macro. (GCC's __builtin_shuffle takes the order as a vector, Clang has
- * none.) */
+/* Shuffle the lanes of two registers in an order known to the compiler: lane i of the result is lane order(i, x) of a
+ * followed by b, where `order` is a macro. (GCC's __builtin_shuffle takes the order as a vector; Clang lacks it.) */
 #define PLR_FOUR_LANES(order, x, i) order(i, x), order(i + 1, x), order(i + 2, x), order(i + 3, x)
 #if defined(PLR_ISA_AVX512)
 #define PLR_ALL_LANES_32(order, x) \
@@ -278,7 +276,7 @@ PLR_INLINE vec_pair vec_pair_at(vec_narrow v, int first)
  * Over all lanes
  * --------------------------------------------------------------------------------------------------------------- */
 
-PLR_INLINE double larger(double a, double b) /* fmax is a call: it has to look for NaN */
+PLR_INLINE double larger(double a, double b) /* fmax is a call, because it has to handle NaN */
 {
     return a > b ? a : b;
 }
@@ -288,7 +286,7 @@ PLR_INLINE double smaller(double a, double b)
     return a < b ? a : b;
 }
 
-/* Halves are added first: three additions for eight lanes, and each lane is rounded three times at most. */
+/* Add halves first: eight lanes take three additions, and each lane is rounded at most three times. */
 PLR_INLINE vec_pair vec_pair_sum(vec_f64 v)
 {
 #if PLR_LANES == 8
@@ -327,7 +325,7 @@ PLR_INLINE double vec_smallest(vec_f64 v)
     return smallest;
 }
 
-/* Whether any lane has a bit set. (From generic vectors GCC makes a chain of twenty instructions.) */
+/* Return whether any lane has a bit set. (GCC compiles generic vectors to a chain of twenty instructions.) */
 PLR_INLINE int vec_any(vec_i32 v)
 {
 #if defined(PLR_ISA_AVX512)
@@ -352,7 +350,7 @@ PLR_INLINE int vec_narrow_any(vec_narrow_i64 v)
 #endif
 }
 
-/* The sign bits of all lanes, the first one lowest. */
+/* Return the sign bits of all lanes; that of the first lane is the lowest bit. */
 PLR_INLINE uint32_t vec_signs(vec_i32 v)
 {
 #if defined(PLR_ISA_AVX512)
@@ -367,7 +365,8 @@ PLR_INLINE uint32_t vec_signs(vec_i32 v)
 #endif
 }
 
-/* How many of sorted numbers are below x: of sixteen, the last of which is not, and of eight. */
+/* Return how many of the sorted numbers are below x: of sixteen int16 (the last is never below x), or of eight
+ * int32. */
 #if defined(PLR_ISA_AVX512) || defined(PLR_ISA_AVX2)
 PLR_INLINE size_t vec_below_i16(const int16_t *sorted, int16_t x)
 {
