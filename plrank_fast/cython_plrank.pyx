@@ -1,8 +1,8 @@
 """The stable C-level interface: the kernels of one query behind checks of their arguments.
 
-``cython_plrank.pxd`` is the interface for Cython, ``include/plrank.h`` the one for everybody else; docs/embedding.md
-describes both. The functions here check, cut the caller's memory to size and hand over to the kernels that serve the
-Python functions, so there is nothing to compute below.
+``cython_plrank.pxd`` is the interface for Cython, ``include/plrank.h`` the interface for other languages;
+docs/embedding.md describes both. The functions here check arguments, divide the caller's memory and call the kernels
+that serve the Python functions. They compute nothing themselves.
 """
 
 from cpython.pycapsule cimport PyCapsule_GetName, PyCapsule_GetPointer, PyCapsule_New
@@ -39,8 +39,8 @@ cdef extern from "plrank.h":
     ctypedef struct plrank_api:
         pass
 
-# The table of the C header. Each function is declared, by the name that Cython gives it in C, with the type that the
-# header gives it: a function that differs from the header does not compile.
+# The table of the C header. Each function is declared under the name that Cython gives it in C, with its type in the
+# header: a function that differs from the header does not compile.
 cdef extern from *:
     """
     #define PLR_FUNCTIONS(F)                                                                                           \
@@ -61,11 +61,11 @@ cdef extern from *:
     const plrank_api plr_api
 
 cdef struct Stream:
-    # what the opaque bytes of a stream hold
+    # the content of the opaque bytes of a stream
     uint64_t mark               # tells a stream from memory that was never initialised
     uint64_t[2] key
     int64_t query
-    int64_t block               # the first that has not been used
+    int64_t block               # the first unused block
 
 cdef enum:
     ALIGNMENT = 64  # the kernels load whole cache lines
@@ -111,7 +111,7 @@ cdef inline int32_t check_metric(
 
 
 cdef inline int32_t check_stream(const void *stream, Stream *content) noexcept nogil:
-    """Read a stream, which may stand at any address."""
+    """Read a stream, which may have any alignment."""
     if stream == NULL:
         return PLRANK_NULL_POINTER
     memcpy(content, stream, sizeof(Stream))
@@ -135,14 +135,14 @@ cdef inline char *aligned(void *workspace) noexcept nogil:
 
 
 cdef inline size_t seen_bytes(int64_t n_items) noexcept nogil:
-    """What ``check_rankings`` needs; it is done with it when it returns."""
+    """Return the bytes of scratch memory of ``check_rankings``."""
     return n_items * sizeof(int64_t)
 
 
 cdef inline int32_t check_rankings(
     const int32_t *rankings, int64_t n_rankings, int64_t length, int64_t used, int64_t n_items, char *workspace
 ) noexcept nogil:
-    """Look at the first ``used`` ranks of each ranking. O(D + N K)."""
+    """Check the first ``used`` ranks of each ranking. O(D + N K)."""
     cdef int64_t number = 0
     cdef int64_t[2] where
     if length < used:
@@ -252,7 +252,7 @@ cdef int64_t plrank_samples_per_block(int64_t n_items) noexcept nogil:
 
 
 cdef inline void advance(void *stream, Stream *content, int64_t n_items, int64_t n_samples) noexcept nogil:
-    """Put the stream behind the blocks of ``n_samples``."""
+    """Advance the stream past the blocks of ``n_samples``."""
     content.block += (n_samples - 1) // block_size(n_items) + 1
     memcpy(stream, content, sizeof(Stream))
 
@@ -368,7 +368,7 @@ cdef int32_t plrank_ranking_log_prob(
 cdef inline int64_t estimator_size(
     int variant, bint drawn, int64_t n_items, int64_t cutoff, int64_t n_samples
 ) noexcept nogil:
-    """Workspace of an estimator, with and without Hessian; of rankings that are ``drawn`` or given."""
+    """Return the workspace of an estimator, with or without Hessian, for rankings that are ``drawn`` or given."""
     cdef int32_t status = check_sizes(n_items, cutoff, n_samples)
     cdef Estimator alone, with_hessian
     if status != PLRANK_OK or n_items == 0 or cutoff == 0:
@@ -650,12 +650,12 @@ _C_API = PyCapsule_New(<void *>&plr_api, "plrank_fast.cython_plrank._C_API", NUL
 
 
 def table_address():
-    """Address of the table of functions that ``include/plrank.h`` declares, ``const plrank_api *``."""
+    """Return the address of the table of functions that ``include/plrank.h`` declares, ``const plrank_api *``."""
     return <uintptr_t>&plr_api
 
 
 def exported_functions():
-    """Address and C signature of each function by its name."""
+    """Return the address and the C signature of each function by its name."""
     cdef const char *signature
     functions = {}
     for name, capsule in globals()["__pyx_capi__"].items():

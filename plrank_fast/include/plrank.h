@@ -1,12 +1,13 @@
 /* The C interface of plrank-fast: Plackett-Luce rankings and gradients of one query per call.
  *
- * Every function may run on any thread, without Python, and allocates nothing: streams and workspaces are memory of the
- * caller. docs/embedding.md says how to import it from C, C++, Cython, Numba and cffi, and which rules it is under.
+ * Every function may run on any thread, without Python, and allocates nothing: the caller owns the memory of streams
+ * and workspaces. docs/embedding.md describes how to import the table from C, C++, Cython, Numba and cffi, and the
+ * rules that apply to it.
  *
- * scores (n_items,), relevance (n_items,) and rank_weights (cutoff,) are what the Python functions of the same names
- * take for a single query, and outputs get the same bits. Outputs and the workspace overlap nothing else. A function
- * returns PLRANK_OK, or a negative status and then (but for PLRANK_RTOL_NOT_HELD) has written no output and left the
- * stream where it was.
+ * scores (n_items,), relevance (n_items,) and rank_weights (cutoff,) are the arguments of the Python functions of the
+ * same names for a single query, and the outputs have the same bits. Outputs and the workspace must not overlap any
+ * other argument. A function returns PLRANK_OK or a negative status. After a negative status other than
+ * PLRANK_RTOL_NOT_HELD no output has been written, and the stream has not moved.
  */
 #ifndef PLRANK_H
 #define PLRANK_H
@@ -39,14 +40,14 @@ enum { /* status */
     PLRANK_BAD_NOISE = -13,
     PLRANK_BAD_SIGMA = -14,
     PLRANK_BAD_RANKINGS = -15,
-    PLRANK_RTOL_NOT_HELD = -16 /* the outputs are written, and off by more than was asked for */
+    PLRANK_RTOL_NOT_HELD = -16 /* the outputs are written, but miss the requested tolerance */
 };
 
 enum { /* sampler */
-    PLRANK_AUTO = 0,        /* the fastest for the query at hand */
-    PLRANK_INTROSELECT = 1, /* Gumbel noise, selection, sort: serves every query, and those that the next ones do not */
-    PLRANK_NETWORK = 2,     /* the same, sixteen rankings at once in a sorting network */
-    PLRANK_ALIAS = 3,       /* draws from a table, repeats passed over */
+    PLRANK_AUTO = 0,        /* the fastest for the query */
+    PLRANK_INTROSELECT = 1, /* Gumbel noise, selection, sort: serves every query, unlike those below */
+    PLRANK_NETWORK = 2,     /* Gumbel noise, sixteen rankings at once in a sorting network */
+    PLRANK_ALIAS = 3,       /* draws from a table, repeats skipped */
     PLRANK_THRESHOLD = 4    /* the network, for items that pass a threshold */
 };
 
@@ -55,26 +56,26 @@ enum { /* noise */
     PLRANK_NORMAL = 1
 };
 
-/* Later versions add functions at the end, and nothing else changes while PLRANK_ABI_VERSION stays. */
+/* Later versions with the same PLRANK_ABI_VERSION only add functions at the end. */
 typedef struct plrank_api {
     int32_t abi_version;
-    int32_t size; /* of this struct in bytes: tells which functions there are */
+    int32_t size; /* of this struct in bytes, which shows which functions exist */
 
-    /* What a status means, in English; never NULL. */
+    /* Return the meaning of a status in English; never NULL. */
     const char *(*strerror)(int32_t status);
 
     /* A stream of random numbers: opaque bytes at any address, which may be copied and need no release. */
     int64_t (*stream_size)(void);
-    /* Start of the stream that the Python functions use for query number `query` under this key. */
+    /* Start the stream that the Python functions use for query number `query` under this key. */
     int32_t (*stream_init)(void *stream, int64_t stream_size, uint64_t key0, uint64_t key1, int64_t query);
-    /* Go to a block of samples of a query. A call that draws moves on to the first block that it has not touched. */
+    /* Move to a block of samples of a query. A call that draws moves on to the first block that it has not used. */
     int32_t (*stream_seek)(void *stream, int64_t query, int64_t block);
     int64_t (*samples_per_block)(int64_t n_items);
 
-    /* Each function is told how much workspace it has, and refuses less than what the one before it returns. A negative
+    /* Each function takes the size of its workspace, and refuses less than the preceding function returns. A negative
      * size is a status. */
 
-    /* ranking (min(cutoff, n_items),): items by falling score, of equal ones the lower first. */
+    /* ranking (min(cutoff, n_items),): items by descending score; of equal scores, the lower item comes first. */
     int64_t (*top_k_workspace)(int64_t n_items, int64_t cutoff);
     int32_t (*top_k)(const double *scores, int64_t n_items, int64_t cutoff, int32_t *ranking,
                      void *workspace, int64_t workspace_size);
@@ -85,12 +86,12 @@ typedef struct plrank_api {
                                int64_t n_samples, int32_t sampler, int32_t *rankings,
                                void *workspace, int64_t workspace_size);
 
-    /* log_prob (n_rankings,): of rankings (n_rankings, length), whose first min(length, n_items) items count. */
+    /* log_prob (n_rankings,): of the first min(length, n_items) items of rankings (n_rankings, length). */
     int64_t (*ranking_log_prob_workspace)(int64_t n_items, int64_t length);
     int32_t (*ranking_log_prob)(const double *scores, int64_t n_items, const int32_t *rankings, int64_t n_rankings,
                                 int64_t length, double *log_prob, void *workspace, int64_t workspace_size);
 
-    /* gradient, hessian (n_items,): hessian is NULL if it is not wanted. */
+    /* gradient, hessian (n_items,): hessian may be NULL. */
     int64_t (*pl_rank_3_workspace)(int64_t n_items, int64_t cutoff, int64_t n_samples);
     int32_t (*pl_rank_3)(void *stream, const double *scores, const double *relevance, int64_t n_items,
                          const double *rank_weights, int64_t cutoff, int64_t n_samples, int32_t sampler,
@@ -101,8 +102,8 @@ typedef struct plrank_api {
                            const double *rank_weights, int64_t cutoff, int64_t n_samples, int32_t sampler,
                            double *gradient, double *hessian, void *workspace, int64_t workspace_size);
 
-    /* The same from rankings (n_rankings, length) of one's own: the first min(cutoff, n_items) items of each row count,
-     * which must be different items of the query. */
+    /* The following use given rankings (n_rankings, length). Only the first min(cutoff, n_items) items of each row
+     * count, which must be different items of the query. */
     int64_t (*pl_rank_3_of_rankings_workspace)(int64_t n_items, int64_t cutoff);
     int32_t (*pl_rank_3_of_rankings)(const double *scores, const double *relevance, int64_t n_items,
                                      const double *rank_weights, int64_t cutoff, const int32_t *rankings,
@@ -115,7 +116,8 @@ typedef struct plrank_api {
                                        int64_t n_rankings, int64_t length, double *gradient, double *hessian,
                                        void *workspace, int64_t workspace_size);
 
-    /* value (1,), gradient, hessian: NULL if not wanted, but hessian comes with gradient only. */
+    /* value (1,), gradient, hessian: each may be NULL, but not both value and gradient, and hessian requires
+     * gradient. */
     int64_t (*pl_rank_exact_workspace)(int64_t n_items, int64_t cutoff);
     int32_t (*pl_rank_exact)(const double *scores, const double *relevance, int64_t n_items,
                              const double *rank_weights, int64_t cutoff, double rtol, double *value,
@@ -131,7 +133,7 @@ typedef struct plrank_api {
                                const double *rank_weights, int64_t cutoff, int64_t n_samples, int32_t noise,
                                double sigma, double *gradient, void *workspace, int64_t workspace_size);
 
-    /* value (1,): sum over ranks of rank weight times relevance, items by falling score. */
+    /* value (1,): sum over ranks of rank weight times relevance, with items by descending score. */
     int64_t (*dcg_workspace)(int64_t n_items, int64_t cutoff);
     int32_t (*dcg)(const double *scores, const double *relevance, int64_t n_items, const double *rank_weights,
                    int64_t cutoff, double *value, void *workspace, int64_t workspace_size);
@@ -139,8 +141,8 @@ typedef struct plrank_api {
 
 /* ---------------------------------------------------------------------------------------------- end of declarations */
 
-#ifdef Py_PYTHON_H /* Python.h comes first */
-/* The functions of the installed plrank-fast, or NULL with an exception set; call it once, with the GIL. */
+#ifdef Py_PYTHON_H /* include Python.h first */
+/* Return the functions of the installed plrank-fast, or NULL with an exception set. Call it once, with the GIL. */
 static inline const plrank_api *import_plrank(void)
 {
     PyObject *module = PyImport_ImportModule("plrank_fast.cython_plrank");

@@ -1,1 +1,1 @@
-"""Gradients of expected metrics: estimators of sampled rankings, and those without sampling."""
+"""Gradients of expected metrics: estimators from sampled rankings, and methods without sampling."""

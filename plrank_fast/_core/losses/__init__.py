@@ -1,1 +1,1 @@
-"""Losses of given labels."""
+"""Losses of scores, given labels."""

@@ -1,8 +1,8 @@
 """The likelihood of a ranking with ties, in any order among tied documents. O(D log D + 32 D).
 
-Documents of one label form a bucket. Arrival times of exponential clocks have no memory, so the logarithm of the
-likelihood is a sum over buckets: that all documents of the bucket come before all documents of lower labels. Each term is
-an integral, which ``kernels/losses/tied_bucket.c`` solves; the lowest bucket has the probability 1.
+The documents of one label form a bucket. Exponential arrival times are memoryless, so the log-likelihood is a sum over
+buckets, of the log-probability that all documents of the bucket precede all documents of lower labels. Each probability
+is an integral, which ``kernels/losses/tied_bucket.c`` evaluates; that of the lowest bucket is 1.
 """
 
 from libc.math cimport exp, log
@@ -37,7 +37,7 @@ cdef const tied_bucket_kernels *kernels = tied_bucket_kernels_at(simd_level())
 # ---------------------------------------------------------------------------------------------------------------------
 
 cdef struct Later:
-    double highest               # score of the documents
+    double highest               # highest score of the documents
     double log_sum               # ln of the sum of exp(score - highest)
 
 
@@ -51,11 +51,11 @@ cdef inline double log_ratio(double score, const Later *later) noexcept nogil:
 
 cdef struct Buckets:
     int32_t *items               # (n_items,) by descending label
-    double *scores               # (n_items,) of these
+    double *scores               # (n_items,) of the items, in this order
     double *log_odds             # (n_items,)
     double *slope                # (n_items,)
     double *curvature            # (n_items,)
-    intp_t *begins               # (n_items + 1,) of the buckets, in ``items``, and the end of the last one
+    intp_t *begins               # (n_items + 1,) begin of each bucket in ``items``, and the end of the last one
     Later *later                 # (n_items,) the documents after each bucket
     double *memory               # of the kernel
 
@@ -80,7 +80,7 @@ cdef size_t bucket_order_workspace(intp_t n_items, intp_t cutoff) noexcept nogil
 
 
 cdef intp_t find_buckets(LossQuery *query, Buckets *state) noexcept nogil:
-    """Sort the documents into buckets, and weigh what comes after each but the last; return their number."""
+    """Sort the documents into buckets, and compute the weight after each but the last; return their number."""
     cdef intp_t n_items = query.n_items, n_buckets = 0, k, b
     cdef double highest, total
     rank_all(query.labels, n_items, n_items, state.scores, state.items)
@@ -105,7 +105,7 @@ cdef intp_t find_buckets(LossQuery *query, Buckets *state) noexcept nogil:
 
 
 cdef void add_bucket(LossQuery *query, Buckets *state, intp_t b, tied_bucket *bucket) noexcept nogil:
-    """Solve bucket b, and add its derivatives by its own scores to what they have from the buckets before it."""
+    """Solve bucket b, and add its derivatives with respect to its own scores to those from the buckets before it."""
     cdef intp_t begin = state.begins[b], k
     for k in range(begin, state.begins[b + 1]):
         state.log_odds[k] = log_ratio(state.scores[k], &state.later[b])
@@ -124,7 +124,7 @@ cdef void add_bucket(LossQuery *query, Buckets *state, intp_t b, tied_bucket *bu
 
 
 cdef void bucket_order_rows(LossQuery *query, intp_t first, intp_t last) noexcept nogil:
-    """Add up the buckets, and what each document adds to those before its own, in units of all that is after these."""
+    """Add up the buckets, and the derivatives with respect to each document as one that follows earlier buckets."""
     cdef Buckets state
     cdef tied_bucket bucket
     cdef Layout layout = layout_at(query.state)

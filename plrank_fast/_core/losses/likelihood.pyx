@@ -64,7 +64,7 @@ cdef double highest(const double *x, intp_t n) noexcept nogil:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Pointwise: every document for itself
+# Pointwise: each document by itself
 # ---------------------------------------------------------------------------------------------------------------------
 
 cdef void squared_rows(LossQuery *query, intp_t first, intp_t last) noexcept nogil:
@@ -93,7 +93,7 @@ cdef Loss pointwise_logistic() noexcept nogil:
 # ---------------------------------------------------------------------------------------------------------------------
 
 cdef void softmax_rows(LossQuery *query, intp_t first, intp_t last) noexcept nogil:
-    """sum of p_d (log sum exp f - f_d) with p the labels over their sum: nothing where there are no labels."""
+    """Add the sum of p_d (log sum exp f - f_d), with p the labels over their sum; nothing if all labels are 0."""
     cdef intp_t d
     cdef double shift, total, log_total, mass = 0.0, share
     for d in range(query.n_items):
@@ -115,19 +115,16 @@ cdef Loss softmax_cross_entropy() noexcept nogil:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# ListMLE: the log-probability of the ranking by label, as far as the cutoff
+# ListMLE: the log-probability of the ranking by label, up to the cutoff
 # ---------------------------------------------------------------------------------------------------------------------
-#
-# S_k, the weight left over before rank k, is measured in exp(M_k), M_k the highest score left over, so that nothing
-# overflows, vanishes or cancels at any distance of the scores:
-#
-#     a_k = exp(f_k - M_k),  b_k = exp(M_{k+1} - M_k),  S_k = a_k + b_k S_{k+1}
-#     value = sum over k of (M_k - f_k) + log S_k
-#     gradient of the document at rank k = a_k / S_k A_k - 1,  A_k = 1 + A_{k-1} b_{k-1} S_k / S_{k-1}
+# The unit of S_k, the weight left over before rank k, is exp(M_k), with M_k the highest score left over, so that
+# nothing overflows, underflows or cancels at any gap of the scores:  a_k = exp(f_k - M_k),  b_k = exp(M_{k+1} - M_k),
+# S_k = a_k + b_k S_{k+1} value = sum over k of (M_k - f_k) + log S_k gradient of the document at rank k = a_k / S_k A_k
+# - 1,  A_k = 1 + A_{k-1} b_{k-1} S_k / S_{k-1}
 
 cdef struct Likelihood:
     double *keys                 # (n_items,) scores in ranking order
-    double *highest              # (n_items,) M, from each rank on
+    double *highest              # (n_items,) M for each rank
     double *left_over            # (n_items,) S, in exp(M)
     double *own                  # (n_items,) a
     double *step                 # (n_items,) b
@@ -154,7 +151,7 @@ cdef size_t list_mle_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
 
 
 cdef void rank_by_label(LossQuery *query, Likelihood *state) noexcept nogil:
-    """Items by descending label; ties by index, or by the place in a random order of all documents."""
+    """Sort items by descending label; break ties by index, or by the place in a random order of all documents."""
     cdef double *labels = state.highest  # not in use yet
     cdef plr_stream stream
     cdef intp_t k

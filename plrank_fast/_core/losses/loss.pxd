@@ -1,15 +1,15 @@
-"""What every loss consists of: three steps over the rows of one query."""
+"""The interface of losses: three steps over the rows of one query."""
 
 from plrank_fast._core.runtime.scalar_types cimport intp_t, uint64_t
 
 cdef struct LossOptions:
     intp_t cutoff                # ranks that count, in every query
     const double *discounts      # 1 / log2(rank + 1), to one rank past the end of the longest query
-    bint discounts_past_cutoff   # of pairs with a document past the cutoff; else its rank is worth nothing
-    double scale                 # of differences of scores: slope of a pair, 1 / temperature, 1 / deviation
+    bint discounts_past_cutoff   # pairs with a document past the cutoff use its discount; otherwise that is 0
+    double scale                 # factor of score differences: slope of a pair, 1 / temperature, 1 / deviation
     double distance_weight       # of LambdaLoss
     const uint64_t *key          # of the random streams that break ties of labels; NULL: the lower index comes first
-    uint64_t first_query         # number of the batch's first query among these streams
+    uint64_t first_query         # index of the batch's first query in these streams
 
 cdef struct LossQuery:
     intp_t n_items
@@ -22,11 +22,11 @@ cdef struct LossQuery:
     bint discounts_past_cutoff
     const uint64_t *key
     uint64_t stream              # number of the query's random stream
-    double *gradient             # (n_items,) OUT, zero before; NULL: not wanted, of bucket orders only
-    double *hessian              # (n_items,) OUT, its diagonal, zero before; NULL: not wanted, as most losses have none
+    double *gradient             # (n_items,) OUT, zero before; or NULL, for bucket orders only
+    double *hessian              # (n_items,) OUT, the diagonal, zero before; or NULL, as for most losses
     double *value                # OUT, zero before
-    intp_t n_rows                # set by the begin step; rows are worked off in order
-    int (*look)() noexcept nogil  # within rows: whether to stop, for then an exception is set; or NULL
+    intp_t n_rows                # set by the begin step; rows are processed in order
+    int (*look)() noexcept nogil  # called within rows: returns whether to stop, with an exception set; or NULL
     void *state
 
 ctypedef size_t (*loss_workspace)(intp_t n_items, intp_t cutoff) noexcept nogil

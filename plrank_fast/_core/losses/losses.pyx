@@ -1,7 +1,7 @@
-"""Losses of given labels over a batch: one value per query, and the gradient of their sum.
+"""Losses over a batch: one value per query, and the gradient of their sum.
 
-A loss is three steps (``losses/loss.pxd``): begin, which says how many rows the query has, the rows, in order, and
-finish. Rows are what a long query is cut into between two looks for Ctrl-C.
+A loss has three steps (``losses/loss.pxd``): begin, which sets the number of rows of the query, the rows, in order, and
+finish. A long query is divided into rows, and the driver checks for interrupts between them.
 """
 
 from libc.math cimport floor, ldexp
@@ -33,7 +33,7 @@ cpdef enum LossKind:
     SOFT_RANK
 
 
-cdef intp_t ROW_GROUP = 8  # rows are handed over in multiples of this: the targets that SoftRank takes together
+cdef intp_t ROW_GROUP = 8  # rows are processed in multiples of this, the targets that SoftRank takes together
 
 
 cdef Loss loss_of_kind(int kind) noexcept nogil:
@@ -77,7 +77,7 @@ cdef double cost_of_query(const void *call_, intp_t n_items) noexcept nogil:
 
 
 cdef LossQuery describe_query(const Call *call, intp_t q) noexcept nogil:
-    """Point at one query of a batch (which must not be empty)."""
+    """Return one query of a batch, which must not be empty."""
     cdef Query of_batch = query_at(&call.queries, q)
     cdef LossQuery query
     query.n_items = of_batch.n_items
@@ -113,7 +113,7 @@ cdef void evaluate_in_batch(const void *call_, intp_t q, char *workspace) noexce
 
 
 cdef int evaluate_long_query(const void *call_, intp_t q, int n_threads) except -1:
-    """A query that outlasts a round, in portions of rows: the same numbers, and Ctrl-C is heard."""
+    """Evaluate a query that outlasts a round in portions of rows, with checks for interrupts and the same numbers."""
     cdef const Call *call = <const Call *>call_
     cdef LossQuery query = describe_query(call, q)
     cdef double portion = min(1e15, ROUND_NS / (1.0 + call.loss.row_ns(query.n_items, query.cutoff)))
@@ -136,11 +136,11 @@ cdef int evaluate_long_query(const void *call_, intp_t q, int n_threads) except 
 # Entry points
 # ---------------------------------------------------------------------------------------------------------------------
 
-cdef double LABEL_OF_A_GAIN = 7.0  # from which on ``validation.warn_if_gains`` takes a look
+cdef double LABEL_OF_A_GAIN = 7.0  # ``validation.warn_if_gains`` examines labels from here on
 
 
 cdef void describe_batch(Batch *batch, const Call *call, intp_t longest) noexcept:
-    """What is done for each query of a call whose loss and options are known, and what it costs."""
+    """Set the functions and the costs of a batch whose loss and options are known."""
     batch.call = call
     batch.query = evaluate_in_batch
     batch.long_query = evaluate_long_query
@@ -154,12 +154,13 @@ def evaluate_loss(
     const uint64_t[::1] key, uint64_t first_query, int n_threads, double[::1] values, double[::1] gradient,
     double[::1] hessian=None
 ):
-    """Fill ``values`` (n_queries,) and ``gradient`` (n_docs,), both preset to 0. ``labels`` are gains where NDCG is.
+    """Fill ``values`` (n_queries,) and ``gradient`` (n_docs,), both preset to 0. For NDCG, ``labels`` are gains.
 
-    ``hessian`` (n_docs,), preset to 0, gets the diagonal of the Hessian; BUCKET_ORDER alone has it, and takes None for ``gradient``.
+    ``hessian`` (n_docs,), preset to 0, gets the diagonal of the Hessian. Only BUCKET_ORDER has it, and takes None for
+    ``gradient``.
 
-    ``discounts``, 1 / log2(rank + 1), must reach one rank past the end of the longest query; ``key`` is None where ties
-    of labels are broken by index.
+    ``discounts``, 1 / log2(rank + 1), must reach one rank past the end of the longest query; ``key`` is None if
+    the index breaks ties of labels.
     """
     cdef Call call
     cdef Batch batch = batch_of(offsets)
@@ -183,9 +184,9 @@ def lone_loss(
     int kind, scores, labels, double lowest_label, double highest_label, bint as_gains, cutoff, discounts,
     bint discounts_past_cutoff, double scale, double distance_weight, n_threads, first_query
 ):
-    """Return value (1,) and gradient of one short query with plain arguments, ties by index, or None.
+    """Return value (1,) and gradient of one short query with plain arguments, ties broken by index, or None.
 
-    ``as_gains`` makes gains of labels that are whole numbers below 7, of which none look like gains already. See
+    ``as_gains`` converts labels to gains if they are whole numbers below 7, which cannot be mistaken for gains. See
     ``runtime/lone_query``.
     """
     cdef Call call

@@ -1,9 +1,9 @@
 """Losses over pairs of documents with unequal labels: pairwise logistic, LambdaRank, LambdaLoss.
 
-Sorted by label, the documents that one document should precede are a contiguous row, and so no pair of equal labels is
-looked at. Ranked by score, the pairs that can change DCG@K are the rows of the first K documents, each against all that
-rank lower. Pairs of equal gains have no weight, and most documents have the same gain, that of the irrelevant: their
-rows are only held against the R others that rank lower, which stand in a list of their own. O(D + R D + K R).
+Sorted by label, the documents that one document should precede are a contiguous row, so pairs of equal labels are never
+visited. Ranked by score, the pairs that can change DCG@K are the rows of the first K documents, each against all that
+rank lower. Pairs of equal gains have weight 0, and most documents have the same gain, that of the irrelevant: their
+rows only pair with the R others that rank lower, which have a separate list. O(D + R D + K R).
 """
 
 from libc.math cimport NAN
@@ -35,15 +35,15 @@ cdef extern from "losses/pair_losses.h" nogil:
 
 cdef const pair_kernels *kernels = pair_kernels_at(simd_level())
 
-# What pairs of equal gains cost, in pairs for each document, before it pays to
+# Number of pairs of equal gains, for each document, from which on it pays to
 cdef enum:
     WORTH_LISTING = 4            # list the documents of another gain
-    WORTH_SEARCHING = 64         # look for the gain that most documents have, where that is not 0
+    WORTH_SEARCHING = 64         # search for the gain that most documents have, if that is not 0
 
 cdef struct Documents:           # in descending order of score, all arrays (n_items,)
     double *scores               # times the slope
     double *gains                # over the ideal DCG
-    double *discounts            # 1 / log2(rank + 1), what a rank past the cutoff is worth there
+    double *discounts            # 1 / log2(rank + 1), or the discount past the cutoff
     double *gradient
 
 cdef struct Pairs:
@@ -59,10 +59,10 @@ cdef struct Ranked:
     int32_t *items               # (n_items,) by rank
     Documents all
     Documents others             # those without the common gain, if that list is used
-    int32_t *rank                # (n_items,) of these others
+    int32_t *rank                # (n_items,) ranks of these others
     double *distance             # (n_items,) of LambdaLoss, by difference of ranks
-    double *apart                # (n_items,) the same of one row's others
-    double common_gain           # of most documents, whose rows are held against the others only; else NaN
+    double *apart                # (n_items,) likewise, for the others of one row
+    double common_gain           # of most documents, whose rows pair with the others only; else NaN
     intp_t n_others
     intp_t others_seen           # in the rows so far
 
@@ -122,7 +122,7 @@ cdef void pairwise_rows(LossQuery *query, intp_t first, intp_t last) noexcept no
 
 
 cdef void finish_pairwise(LossQuery *query) noexcept nogil:
-    """The gradient back in the order of the documents."""
+    """Write the gradient in the order of the documents."""
     cdef Pairs *state = <Pairs *>query.state
     cdef intp_t i
     for i in range(query.n_items):
@@ -186,7 +186,7 @@ cdef Ranked *begin_ranked(LossQuery *query, char *memory) noexcept nogil:
 
 
 cdef void gather(LossQuery *query, Ranked *state, double ideal) noexcept nogil:
-    """All documents by rank."""
+    """Fill the list of all documents by rank."""
     cdef Documents *documents = &state.all
     cdef intp_t worth = query.n_items if query.discounts_past_cutoff else query.cutoff, k
     for k in range(query.n_items):
@@ -200,15 +200,15 @@ cdef void gather(LossQuery *query, Ranked *state, double ideal) noexcept nogil:
 
 
 cdef void gather_others(Ranked *state, intp_t n_items) noexcept nogil:
-    """The documents without the common gain again in a list of their own.
+    """Copy the documents without the common gain to a separate list.
 
-    Without a branch on the gains, which no processor could foresee.
+    There is no branch on the gains, which a processor could not predict.
     """
     cdef Documents *documents = &state.all
     cdef Documents *others = &state.others
     cdef intp_t k, n = 0
     for k in range(n_items):
-        # a document of the common gain leaves its place to the next
+        # the next document overwrites one of the common gain
         others.scores[n] = documents.scores[k]
         others.gains[n] = documents.gains[k]
         others.discounts[n] = documents.discounts[k]
@@ -226,7 +226,7 @@ cdef intp_t count(double value, const double *values, intp_t n) noexcept nogil:
 
 
 cdef double majority(const double *values, intp_t n) noexcept nogil:
-    """The value that more than half of all have, if there is one (Boyer and Moore, 1991); else one of them."""
+    """Return the value that more than half of all have, if there is one (Boyer and Moore, 1991); else any of them."""
     cdef intp_t candidate = 0, ahead = 0, i
     for i in range(n):
         candidate += (i - candidate) * (ahead == 0)
@@ -235,7 +235,7 @@ cdef double majority(const double *values, intp_t n) noexcept nogil:
 
 
 cdef void set_common_documents_apart(Ranked *state, intp_t n_items, intp_t cutoff) noexcept nogil:
-    """Where the pairs of equal gains that this saves are worth the work. No gain equals NaN."""
+    """List documents apart from the common gain if saving pairs of equal gains pays. No gain equals NaN."""
     cdef double common = 0.0
     cdef intp_t n_common
     state.common_gain = NAN
@@ -256,7 +256,7 @@ cdef void begin_lambda(LossQuery *query, char *memory) noexcept nogil:
     cdef Ranked *state = begin_ranked(query, memory)
     cdef intp_t n_items = query.n_items, cutoff = query.cutoff, k
     cdef double ideal = 0.0
-    # whose ranks past the cutoff count needs all of them
+    # all ranks are needed if those past the cutoff count
     cdef bint in_order = query.distance_weight > 0.0 or query.discounts_past_cutoff
     query.n_rows = 0
     rank_query(query.labels, n_items, cutoff, state.keys, state.items)
@@ -280,7 +280,7 @@ cdef inline lower_documents those_from(const Documents *documents, intp_t first,
 
 
 cdef void lambda_rows(LossQuery *query, intp_t first, intp_t last) noexcept nogil:
-    """The documents at these ranks, each against those that rank lower."""
+    """Add the pairs of the documents at these ranks with those that rank lower."""
     cdef Ranked *state = <Ranked *>query.state
     cdef bint with_distance = query.distance_weight > 0.0
     cdef Documents *against
@@ -304,7 +304,7 @@ cdef void lambda_rows(LossQuery *query, intp_t first, intp_t last) noexcept nogi
 
 
 cdef void finish_lambda(LossQuery *query) noexcept nogil:
-    """Both lists' gradients together, in the order of the documents."""
+    """Add the gradients of both lists, in the order of the documents."""
     cdef Ranked *state = <Ranked *>query.state
     cdef intp_t k
     for k in range(state.n_others):
@@ -318,7 +318,7 @@ cdef double ranked_row_ns(intp_t n_items, intp_t cutoff) noexcept nogil:
 
 
 cdef Loss lambda_loss() noexcept nogil:
-    """LambdaRank where ``distance_weight`` is 0."""
+    """Return LambdaLoss, which is LambdaRank if ``distance_weight`` is 0."""
     cdef Loss loss
     loss.workspace = ranked_workspace
     loss.begin = begin_lambda

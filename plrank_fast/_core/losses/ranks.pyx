@@ -42,7 +42,7 @@ cdef struct SmoothRanks:
     double ideal                 # DCG of the ranking by gain
     double *scores               # (n_items,) times the scale
     double *factors              # (n_relevant,) gains over the ideal DCG
-    double *memory               # what one loss takes besides
+    double *memory               # scratch of one loss
     int32_t *items               # (n_items,) first the relevant ones, in the order of their numbers
 
 
@@ -111,7 +111,7 @@ cdef void approx_rows(LossQuery *query, intp_t first, intp_t last) noexcept nogi
         # the document itself adds 1/2 to the sum: rank + 1 = 1 + 1 + sum - 1/2
         after_rank = 1.5 + kernels.logistic_rank(
             state.scores[d], state.scores, state.memory, query.n_items)
-        state.memory[d] = 0.0  # no slope of its own: beside it, what comes from documents far away would be rounded off
+        state.memory[d] = 0.0  # no slope of its own: it would round off the contributions of distant documents
         logarithm = log2(after_rank)
         query.value[0] -= state.factors[row] / logarithm
         slope = state.factors[row] / (LOG_2 * after_rank * logarithm * logarithm)
@@ -140,7 +140,7 @@ cdef Loss approx_ndcg() noexcept nogil:
 # ---------------------------------------------------------------------------------------------------------------------
 
 cdef size_t soft_rank_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
-    # saturating, so that a size beyond all memory is refused with its figure and does not wrap
+    # saturates, so that the error for a size beyond all memory states the size, which does not wrap
     cdef double doubles
     if n_items == 0:
         return shared_bytes(0)
@@ -151,7 +151,7 @@ cdef size_t soft_rank_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
 
 
 cdef void soft_rank_rows(LossQuery *query, intp_t first, intp_t last) noexcept nogil:
-    """Groups of targets share the registers; a call for part of the rows must begin with a group."""
+    """Evaluate groups of targets, which share registers; a call for part of the rows must begin with a group."""
     cdef SmoothRanks *state = <SmoothRanks *>query.state
     cdef soft_rank_task task
     cdef double value

@@ -1,1 +1,1 @@
-"""Counter-keyed random streams, and selection of the smallest."""
+"""Counter-keyed random streams, and selection of the smallest keys."""

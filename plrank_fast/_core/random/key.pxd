@@ -1,4 +1,4 @@
-"""The 128-bit key of a call's random streams."""
+"""Keys of random streams, 128 bits for each call."""
 
 from plrank_fast._core.runtime.scalar_types cimport uint64_t
 

@@ -1,8 +1,8 @@
-"""The 128-bit key of a call's random streams, from the usual sources of randomness in half a microsecond.
+"""Keys of random streams, 128 bits for each call, made from the usual sources of randomness in half a microsecond.
 
-The keys are those of ``validation.stream_key``: two draws of a generator, taken through NumPy's C interface under the
-generator's lock, which are what ``integers(0, 2**64, 2, dtype=uint64)`` gives for any bit generator, or two words of a
-``SeedSequence``, whose algorithm NumPy promises not to change. Fresh entropy comes from the system.
+The keys equal those of ``validation.stream_key``. A generator gives two draws through NumPy's C interface, under its
+lock: the numbers that ``integers(0, 2**64, 2, dtype=uint64)`` returns for any bit generator. A seed gives two words of
+a ``SeedSequence``, whose algorithm NumPy guarantees not to change. Fresh entropy comes from the system.
 """
 
 import os
@@ -17,7 +17,7 @@ from plrank_fast._core.runtime.scalar_types cimport uint64_t
 
 cdef extern from *:
     """
-    /* What the capsule of a bit generator points at (numpy/random/bitgen.h). */
+    /* The struct that the capsule of a bit generator points to (numpy/random/bitgen.h). */
     typedef struct {
         void *state;
         uint64_t (*next_uint64)(void *state);
@@ -64,9 +64,9 @@ cdef object LARGEST_SEED = 2**128 - 1
 
 
 cdef bint draw_key(object rng, uint64_t *key) except -1:
-    """Fill ``key`` (2,) and return True, if ``rng`` is a Generator, a BitGenerator, a seed below 2**128, or None.
+    """Fill ``key`` (2,) and return True if ``rng`` is a Generator, a BitGenerator, a seed below 2**128, or None.
 
-    Nothing has been drawn where it returns False: ``rng`` is a SeedSequence, a subclass of Generator, or an error.
+    Otherwise (a SeedSequence, a subclass of Generator, or an invalid value) draw nothing and return False.
     """
     cdef plr_bit_generator *generator
     cdef uint32_t entropy[4]
@@ -94,7 +94,7 @@ cdef bint draw_key(object rng, uint64_t *key) except -1:
 
 
 def stream_key(rng):
-    """Return the key as an array (2,), or None where ``draw_key`` has none."""
+    """Return the key as an array (2,), or None if ``draw_key`` returns False."""
     key = np.empty(2, dtype=np.uint64)
     cdef uint64_t[::1] words = key
     return key if draw_key(rng, &words[0]) else None

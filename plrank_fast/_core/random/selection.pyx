@@ -1,9 +1,9 @@
 """Introselect and sort over (key, item) pairs, smallest key first.
 
-Quickselect whose pivot is the median of keys at scattered positions, so that no order of the input is special; should
-partitions be unbalanced all the same, the median of medians of five takes over and keeps the total at O(n)
-(Musser 1997; Blum et al. 1973). Partitions are three-way and free of branches: equal keys cost one pass. Short lists
-are sorted by counting, in vector registers.
+Quickselect takes as its pivot the median of keys at scattered positions, so that no order of the input is special. If
+partitions are unbalanced nevertheless, the median of medians of five replaces it and keeps the total at O(n) (Musser
+1997; Blum et al. 1973). Partitions are three-way and free of branches: equal keys cost one pass. Short lists are sorted
+by counting, in vector registers.
 """
 
 from libc.math cimport INFINITY, ceil, sqrt
@@ -37,7 +37,7 @@ cdef inline void swap(double *keys, int32_t *items, intp_t i, intp_t j) noexcept
 
 
 cdef inline intp_t partition_below(double *keys, int32_t *items, intp_t n, double pivot) noexcept nogil:
-    """Move keys < pivot to the front; return how many there are. Every step writes, no step branches."""
+    """Move keys < pivot to the front; return how many there are. Each step writes, so that none branches."""
     cdef intp_t i, stored = 0
     for i in range(n):
         swap(keys, items, i, stored)
@@ -75,7 +75,7 @@ cdef inline double scattered_key(const double *keys, intp_t n, uint64_t *state) 
 
 
 cdef inline double scattered_median(const double *keys, intp_t n, uint64_t *state) noexcept nogil:
-    """Median of three keys at scattered positions, of three such medians for long input."""
+    """Return the median of three keys at scattered positions, or of three such medians for long input."""
     cdef double medians[3]
     cdef intp_t i
     if n < 128:
@@ -88,10 +88,10 @@ cdef inline double scattered_median(const double *keys, intp_t n, uint64_t *stat
 
 
 cdef double early_key(const double *keys, intp_t n, intp_t k) noexcept nogil:
-    """A key above the k-th smallest of ``n``, but below most of the others: with luck, for 32 of them decide.
+    """Return a key that is probably above the k-th smallest of ``n``, but below most others, by a sample of 32 keys.
 
     It is two standard deviations above where the k-th smallest is expected, which fails in about one case of thirty.
-    Infinity where so high a key would leave most keys below it.
+    Returns infinity if such a key would leave most keys below it.
     """
     cdef double sample[32]
     cdef int32_t places[32]
@@ -108,7 +108,7 @@ cdef double early_key(const double *keys, intp_t n, intp_t k) noexcept nogil:
 
 
 cdef double median_of_medians(double *keys, int32_t *items, intp_t n) noexcept nogil:
-    """A key with at least 3/10 of all keys on either side, in O(n)."""
+    """Return a key with at least 3/10 of all keys on either side. O(n)."""
     cdef intp_t group, groups = n // 5
     if groups == 0:
         return keys[0]
@@ -125,9 +125,9 @@ cdef double median_of_medians(double *keys, int32_t *items, intp_t n) noexcept n
 # ---------------------------------------------------------------------------------------------------------------------
 
 cdef void select_with_budget(double *keys, int32_t *items, intp_t n, intp_t k, intp_t budget) noexcept nogil:
-    """Bring the k-th smallest (from 0) into place, smaller ones before it.
+    """Bring the k-th smallest (from 0) into place, with smaller ones before it.
 
-    ``budget`` counts the keys that scattered pivots may still look at; once it is spent the guaranteed pivot is used.
+    ``budget`` counts the keys that partitions by scattered pivots may still read, before ``median_of_medians`` is used.
     """
     cdef uint64_t state = <uint64_t>n
     cdef intp_t below, equal
@@ -159,7 +159,7 @@ cdef void select_smallest(double *keys, int32_t *items, intp_t n, intp_t k) noex
 
 
 cdef void sort_pairs(double *keys, int32_t *items, intp_t n) noexcept nogil:
-    """Sort pairs by key. O(n log n): a part that fails to shrink is halved by its guaranteed median."""
+    """Sort pairs by key. O(n log n): a part that fails to shrink is halved by its median."""
     cdef uint64_t state = <uint64_t>n
     cdef intp_t below, equal
     cdef double pivot
@@ -188,7 +188,7 @@ cdef void sort_pairs(double *keys, int32_t *items, intp_t n) noexcept nogil:
 # ---------------------------------------------------------------------------------------------------------------------
 
 def smallest(double[::1] keys, int32_t[::1] items, intp_t k, bint only_guaranteed=False):
-    """Select and sort the ``k`` smallest in place; ``only_guaranteed`` runs on the median of medians alone."""
+    """Select and sort the ``k`` smallest in place; ``only_guaranteed`` uses no pivot but the median of medians."""
     if keys.shape[0] == 0 or k <= 0:
         return
     with nogil:

@@ -12,13 +12,13 @@ cdef extern from "random/random_stream.h" nogil:
 
 cdef void start_stream(plr_stream *stream, const uint64_t *key, uint64_t query, uint64_t block) noexcept nogil
 
-# Most samples that share a stream. A block is the unit in which samples are drawn, accumulated and reproduced.
+# A stream serves at most this many samples. A block is the unit in which samples are drawn, accumulated and reproduced.
 cdef enum:
     BLOCK = 128
 
 
 cdef inline intp_t block_size(intp_t n_items) noexcept nogil:
-    """Samples per block of a query: fewer in very long lists, so that no block outlasts a fraction of a second."""
+    """Return the samples per block of a query: fewer in very long lists, so that each takes a fraction of a second."""
     cdef intp_t size = BLOCK
     while size > 1 and size * n_items > (1 << 23):
         size //= 2

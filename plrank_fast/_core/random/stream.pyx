@@ -1,7 +1,7 @@
-"""Counter-keyed random streams (``kernels/random/random_stream.h`` and ``.c``), opened up for the known-answer tests.
+"""Counter-keyed random streams (``kernels/random/random_stream.h`` and ``.c``), exposed for the known-answer tests.
 
-The generator is xoshiro256++ in eight lanes; a stream is seeded from the 128-bit key of a call, the index of the query
-and the index of the block of samples, and from nothing else.
+The generator is xoshiro256++ in eight lanes. The 128-bit key of a call, the index of the query and the index of the
+block of samples alone seed a stream.
 """
 
 import numpy as np
@@ -18,12 +18,12 @@ cdef const random_stream_kernels *kernels = random_stream_kernels_at(simd_level(
 
 
 cdef void start_stream(plr_stream *stream, const uint64_t *key, uint64_t query, uint64_t block) noexcept nogil:
-    """Turn to the first words of the stream of (key, query, block); ``key`` has two words."""
+    """Set ``stream`` to the start of the stream of (key, query, block); ``key`` has two words."""
     kernels.start(stream, key, query, block)
 
 
 def stream_words(const uint64_t[::1] key, uint64_t query, uint64_t block, Py_ssize_t steps):
-    """First ``steps`` rows of eight words of the stream of (key, query, block)."""
+    """Return the first ``steps`` rows of eight words of the stream of (key, query, block)."""
     cdef plr_stream stream
     cdef Py_ssize_t i
     out = np.empty((steps, PLR_STREAM_LANES), dtype=np.uint64)
@@ -35,7 +35,7 @@ def stream_words(const uint64_t[::1] key, uint64_t query, uint64_t block, Py_ssi
 
 
 def xoshiro_words(const uint64_t[::1] state, Py_ssize_t steps):
-    """Outputs of xoshiro256++ from a given state of four words (all lanes run it; they must agree)."""
+    """Return the outputs of xoshiro256++ from a given state of four words (all lanes run it; they must agree)."""
     cdef plr_stream stream
     cdef Py_ssize_t i, lane
     out = np.empty((steps, PLR_STREAM_LANES), dtype=np.uint64)
@@ -49,7 +49,7 @@ def xoshiro_words(const uint64_t[::1] state, Py_ssize_t steps):
 
 
 def splitmix_words(uint64_t seed, Py_ssize_t steps):
-    """Outputs of SplitMix64 from ``seed``."""
+    """Return the outputs of SplitMix64 from ``seed``."""
     cdef Py_ssize_t i
     out = np.empty(steps, dtype=np.uint64)
     cdef uint64_t[::1] view = out

@@ -1,1 +1,1 @@
-"""One query's weights and rankings: what is left at each rank, the deterministic ranking, its metrics."""
+"""Weights and rankings of one query: weights left at each rank, the deterministic ranking, its metrics."""

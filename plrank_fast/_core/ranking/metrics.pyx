@@ -1,4 +1,4 @@
-"""Metrics of given scores and rankings: the deterministic ranking of each query, DCG of it, log-probabilities."""
+"""Metrics of given scores and rankings: the deterministic ranking of each query, its DCG, log-probabilities."""
 
 from libc.math cimport INFINITY, log, log1p
 
@@ -29,7 +29,7 @@ cpdef enum MetricKind:
 # ---------------------------------------------------------------------------------------------------------------------
 
 cdef inline void order_ties_by_item(double *keys, int32_t *items, intp_t n) noexcept nogil:
-    """Within runs of equal keys (already sorted by key) put lower items first. Overwrites the keys of the runs."""
+    """Sort the items within runs of equal keys, in pairs sorted by key. Overwrites the keys of the runs."""
     cdef intp_t first = 0, last, i
     while first < n:
         last = first + 1
@@ -45,7 +45,7 @@ cdef inline void order_ties_by_item(double *keys, int32_t *items, intp_t n) noex
 cdef void rank_query(
     const double *scores, intp_t n_items, intp_t cutoff, double *keys, int32_t *items
 ) noexcept nogil:
-    """First ``cutoff`` items by descending score into ``items``; of equal scores the lower item comes first."""
+    """Write the first ``cutoff`` items by descending score to ``items``; of equal scores the lower item comes first."""
     cdef intp_t d, before = 0, tied = 0
     cdef double last
     for d in range(n_items):
@@ -56,7 +56,7 @@ cdef void rank_query(
         last = keys[0]
         for d in range(cutoff):
             last = max(last, keys[d])
-        # introselect takes any of the items tied with the last one; take the lowest of them
+        # introselect takes any of the items tied with the last one; replace them by the lowest
         for d in range(n_items):
             if -scores[d] < last:
                 keys[before] = -scores[d]
@@ -74,7 +74,7 @@ cdef void rank_query(
 
 
 cdef void rank_all(const double *scores, intp_t n_items, intp_t cutoff, double *keys, int32_t *items) noexcept nogil:
-    """As ``rank_query``, then all other items after the first ``cutoff``, in the order of their numbers."""
+    """Rank like ``rank_query``, then append all other items in the order of their numbers."""
     cdef intp_t d, last_item, next_place = cutoff
     cdef double last
     rank_query(scores, n_items, cutoff, keys, items)
@@ -106,7 +106,7 @@ cdef double tie_averaged_dcg_of_query(
     const double *scores, const double *relevance, const double *rank_weights, intp_t n_items, intp_t cutoff,
     char *workspace
 ) noexcept nogil:
-    """Mean over all orders of equal scores: each of the tied takes the mean of their relevance."""
+    """Return the mean over all orders of equal scores: each tied item gets the mean relevance of the tie."""
     cdef double *keys = <double *>workspace
     cdef int32_t *items = <int32_t *>(keys + n_items)
     cdef double total = 0.0, worth, weight, tied_score
@@ -122,7 +122,7 @@ cdef double tie_averaged_dcg_of_query(
             weight += rank_weights[last]
             last += 1
         n_tied = last - first
-        if last == cutoff < n_items:  # more of them may be past the cutoff
+        if last == cutoff < n_items:  # more of the tied items may be past the cutoff
             worth = 0.0
             n_tied = 0
             for d in range(n_items):
@@ -134,7 +134,7 @@ cdef double tie_averaged_dcg_of_query(
     return total
 
 
-# each sees the first `cutoff` items by score, fewer than `wanted` ranks only where the query is shorter
+# each reads the first `cutoff` items by score, fewer than `wanted` ranks only if the query is shorter
 ctypedef double (*ranked_metric)(
     const double *relevance, const int32_t *items, intp_t n_items, intp_t cutoff, intp_t wanted, double parameter,
     double empty) noexcept nogil
@@ -177,7 +177,7 @@ cdef double expected_reciprocal_rank_of(
     const double *relevance, const int32_t *items, intp_t n_items, intp_t cutoff, intp_t wanted, double parameter,
     double empty
 ) noexcept nogil:
-    """``relevance`` holds the chance that a document satisfies."""
+    """Return expected reciprocal rank; ``relevance`` is the probability that a document satisfies."""
     cdef intp_t k
     cdef double still_looking = 1.0, total = 0.0
     for k in range(cutoff):
@@ -254,16 +254,17 @@ cdef ranked_metric metric_of_kind(int kind) noexcept nogil:
     return success_of
 
 
-cdef double LEAST_WEIGHT = 1e-290  # that all other items' weights, each at most 1, may be divided by
+cdef double LEAST_WEIGHT = 1e-290  # the weights of all other items, each at most 1, may be divided by it
 
 
 cdef void log_prob_of_query(
     const double *scores, intp_t n_items, intp_t cutoff, const int32_t *rankings, intp_t n_rankings, intp_t stride,
     char *workspace, double *log_prob
 ) noexcept nogil:
-    """log of the product over ranks of w_{y_k} / S_k, each ratio in its rank's own unit; a ranking may end with -1.
+    """Return the log of the product over ranks of w_{y_k} / S_k, in the unit of each rank; a ranking may end with -1.
 
-    As -log(1 + S_{k+1} / w_{y_k}), so that near-certain choices keep their digits, unless w is nothing in that unit.
+    Each factor is computed as -log(1 + S_{k+1} / w_{y_k}), so that near-certain choices keep their digits, unless w
+    underflows in that unit.
     """
     cdef Remaining remaining
     cdef intp_t i, k, unit, next_unit
@@ -373,7 +374,7 @@ def dcg(
 ):
     """Fill ``out`` (n_queries,), preset to 0, with the metric of each query's deterministic ranking.
 
-    Of equal scores the lower item comes first, or all orders of them are averaged over.
+    Ties are broken by the lower item, or the metric is averaged over their orders.
     """
     cdef DcgCall call
     cdef Batch batch = batch_of(offsets)
@@ -391,7 +392,7 @@ def lone_dcg(
 ):
     """Return DCG or NDCG of one short query with plain arguments, or None. See ``runtime/lone_query``.
 
-    ``discounts``, those of DCG, take the place of rank weights that are None.
+    If the rank weights are None, ``discounts``, those of DCG, replace them.
     """
     cdef DcgCall call
     cdef Batch batch
@@ -444,7 +445,7 @@ def metric(
 ):
     """Fill ``out`` (n_queries,), preset for empty queries, with a metric of each query's first ``cutoff`` documents.
 
-    A negative cutoff is all documents of each query.
+    A negative cutoff stands for all documents of each query.
     """
     cdef MetricCall call
     cdef Batch batch = batch_of(offsets)
@@ -488,7 +489,7 @@ def ranking_log_prob(
     const double[::1] scores, const int64_t[::1] offsets, const int32_t[:, :, ::1] rankings, int n_threads,
     double[:, ::1] out
 ):
-    """Fill ``out`` (n_queries, n_rankings), preset to 0."""
+    """Fill ``out`` (n_queries, n_rankings), preset to 0, with log-probabilities of rankings."""
     cdef LogProbCall call
     cdef Batch batch = batch_of(offsets)
     cdef intp_t longest = longest_query(offsets)

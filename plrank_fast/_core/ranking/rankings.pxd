@@ -1,4 +1,4 @@
-"""Checks of rankings made elsewhere, before a kernel trusts them as indices."""
+"""Checks of rankings from outside, before a kernel trusts them as indices."""
 
 from plrank_fast._core.runtime.scalar_types cimport int32_t, int64_t, intp_t
 

@@ -1,10 +1,10 @@
-"""Checks of rankings made elsewhere, before a kernel trusts them as indices."""
+"""Checks of rankings from outside, before a kernel trusts them as indices."""
 
 import numpy as np
 
 from plrank_fast._core.runtime.scalar_types cimport int32_t, int64_t, intp_t
 
-# what is wrong with an entry
+# faults of an entry
 OUT_OF_RANGE = 1
 DUPLICATE = 2
 AFTER_THE_END = 3
@@ -14,11 +14,10 @@ cdef int fault_in_query(
     const int32_t *rankings, intp_t n_rankings, intp_t length, intp_t used, intp_t n_items, bint prefixes,
     int64_t *last_seen, int64_t *number, int64_t *where
 ) noexcept nogil:
-    """Find the first entry among the ``used`` first ranks that is no item of the query or is there twice; 0 if none.
+    """Find the first entry in the first ``used`` ranks that is no item of the query, or a repeated one; 0 if none.
 
-    With ``prefixes`` a ranking may end before, and is -1 from there on.
-    ``number`` counts rankings and ``last_seen`` (n_items,) says in which one an item was; all are 0 to begin with.
-    ``where`` becomes (ranking, rank).
+    With ``prefixes``, a ranking may end earlier, and is -1 from there on. ``number`` counts rankings, and ``last_seen``
+    (n_items,) holds the last ranking with each item; all are initially 0. ``where`` becomes (ranking, rank).
     """
     cdef intp_t i, k
     cdef int32_t item
@@ -46,7 +45,7 @@ cdef int first_fault(
     const int32_t[:, :, ::1] rankings, const int64_t[::1] offsets, intp_t cutoff, bint prefixes,
     int64_t[::1] last_seen, int64_t *where
 ) noexcept nogil:
-    """The first fault of a batch; ``where`` becomes (query, ranking, rank)."""
+    """Return the first fault of a batch; ``where`` becomes (query, ranking, rank)."""
     cdef intp_t q, n_items, used
     cdef int64_t number = 0
     cdef int fault = 0
@@ -64,9 +63,9 @@ cdef int first_fault(
 
 
 def find_fault(const int32_t[:, :, ::1] rankings, const int64_t[::1] offsets, intp_t cutoff, bint prefixes=False):
-    """``(fault, (query, sample, rank))`` of the first bad entry; fault is 0 if there is none. O(D + N K).
+    """Return ``(fault, (query, sample, rank))`` of the first bad entry; fault is 0 if there is none. O(D + N K).
 
-    With ``prefixes`` a ranking may end early, with -1 after its last item.
+    With ``prefixes``, a ranking may end early, with -1 after its last item.
     """
     cdef int64_t[3] where
     cdef int fault

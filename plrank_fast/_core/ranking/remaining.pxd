@@ -16,10 +16,10 @@ cdef struct Remaining:
     double *leading_weights    # weights of the leading items
     double *step               # exp(score[leading[p]] - score[leading[p - 1]]) if wide, else 1
     double other_weight        # sum over the items that do not lead, in units of the last leading item
-    # of the ranking last analysed:
-    int64_t *stamp             # of a leading position: the number of the last ranking that placed it
+    # the following describe the ranking last analysed
+    int64_t *stamp             # number of the last ranking that placed each leading position
     int64_t ranking_number
-    intp_t first_unplaced      # leading position of the highest-scored item left over; n_leading if none is
+    intp_t first_unplaced      # leading position of the highest-scored item left over; n_leading if there is none
     intp_t *unit_position      # (cutoff + 1,) leading position that is the unit before each rank
     double *sums               # (cutoff + 1,) weight not placed before each rank, in that rank's unit
 
@@ -31,7 +31,7 @@ cdef void analyse_ranking(Remaining *remaining, const int32_t *ranking) noexcept
 
 
 cdef inline intp_t ranks_placed(const int32_t *ranking, intp_t cutoff) noexcept nogil:
-    """Ranks of a ranking before its end, which is the first -1 among ``cutoff`` ranks or after them."""
+    """Return the number of ranks before the end of a ranking, the first -1, or ``cutoff`` if there is none."""
     cdef intp_t k = 0
     while k < cutoff and ranking[k] >= 0:
         k += 1
@@ -39,14 +39,14 @@ cdef inline intp_t ranks_placed(const int32_t *ranking, intp_t cutoff) noexcept 
 
 
 cdef inline double weight_in_unit(const Remaining *remaining, intp_t item, intp_t unit_position) noexcept nogil:
-    """Weight of an item in the unit of a leading position (in a query of normal spread all units are the same)."""
+    """Return the weight of an item in the unit of a leading position (all units are equal unless ``wide``)."""
     if not remaining.wide:
         return remaining.weights[item]
     return exp(remaining.scores[item] - remaining.scores[remaining.leading[unit_position]])
 
 
 cdef inline double unit_ratio(const Remaining *remaining, intp_t position, intp_t earlier) noexcept nogil:
-    """Factor (<= 1) that takes a sum of reciprocals, or of weights the other way, from one unit to a later one."""
+    """Return the factor (<= 1) that converts a sum of reciprocals to a later unit, or one of weights to an earlier."""
     if not remaining.wide or position == earlier:
         return 1.0
     return exp(remaining.scores[remaining.leading[position]] - remaining.scores[remaining.leading[earlier]])

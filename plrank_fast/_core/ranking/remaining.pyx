@@ -1,18 +1,18 @@
 """The weight not yet placed before each rank of a ranking, exact at every gap of the scores.
 
-Every Plackett-Luce formula divides by S_k, the sum of exp(score) over the items not placed before rank k. Taking it as
-"all minus placed" cancels, and exp underflows at gaps over 745. Here nothing is subtracted that could cancel and no
-sum is ever small in its unit:
+Every Plackett-Luce formula divides by S_k, the sum of exp(score) over the items not placed before rank k. Computed as
+"all minus placed" it cancels, and exp underflows at gaps over 745. This module subtracts nothing that could cancel, and
+no sum is small in its unit:
 
-- Of one query, the K + 1 items of highest score are singled out (the *leading* items). At most K are placed, so the
-  highest-scored item that a ranking leaves over is always a leading one.
-- The mass left over after rank K is the direct sum over the leading items left over, plus the others' total minus
-  those of them that were placed. When t others are placed, t leading items are left over (t + 1, if there are
-  others at all), each heavier than any of the placed others, so this difference cannot cancel against the sum.
-- S_K, ..., S_1 then grow from the tail by adding placed weights.
-- If the scores span so much that squares of weights might leave a double's range, each rank has a unit of its own:
-  the highest-scored item not placed before it. S_k is at least 1 in that unit, and changing units only ever
-  multiplies by factors <= 1.
+- The K + 1 items of highest score in a query are its *leading* items. A ranking places at most K items, so the
+  highest-scored item that it leaves over is always a leading one.
+- The weight left over after rank K is the direct sum over the leading items left over, plus the total of the other
+  items minus those of them that were placed. If t others are placed, t + 1 leading items are left over, each at least
+  as heavy as any of the placed others, so this difference cannot cancel against the sum.
+- Adding placed weights from the tail then gives S_K, ..., S_1.
+- If the scores span so much that squares of weights might leave a double's range, each rank has its own unit: the
+  weight of the highest-scored item not placed before it. S_k is at least 1 in that unit, and every change of units
+  multiplies by a factor <= 1.
 
 Per ranking this is O(K); per query O(D), as the leading items come from introselect.
 """
@@ -26,7 +26,7 @@ from plrank_fast._core.runtime.scalar_types cimport int32_t, int64_t, intp_t
 
 
 cdef double *lay_out(Remaining *remaining, intp_t n_items, intp_t cutoff, Layout *layout) noexcept nogil:
-    """Returns the keys that the leading items are selected by."""
+    """Lay out the arrays; return the keys by which the leading items are selected."""
     cdef size_t items = n_items * sizeof(double), ranks = (cutoff + 2) * sizeof(double)
     remaining.weights = <double *>take(layout, items)
     remaining.leading_weights = <double *>take(layout, ranks)
@@ -40,7 +40,7 @@ cdef double *lay_out(Remaining *remaining, intp_t n_items, intp_t cutoff, Layout
 
 
 cdef size_t remaining_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
-    """Bytes that ``prepare_remaining`` lays out."""
+    """Return the number of bytes that ``prepare_remaining`` lays out."""
     cdef Remaining remaining
     cdef Layout layout = measure()
     lay_out(&remaining, n_items, cutoff, &layout)
@@ -50,7 +50,7 @@ cdef size_t remaining_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
 cdef char *prepare_remaining(
     Remaining *remaining, const double *scores, intp_t n_items, intp_t cutoff, char *workspace
 ) noexcept nogil:
-    """Single out the leading items of one query. Returns the first byte of ``workspace`` not used. O(D + K log K)."""
+    """Select the leading items of one query; return the first unused byte of ``workspace``. O(D + K log K)."""
     cdef Layout layout = layout_at(workspace)
     cdef double *keys = lay_out(remaining, n_items, cutoff, &layout)
     cdef double highest, lowest
@@ -113,7 +113,7 @@ cdef void analyse_ranking(Remaining *remaining, const int32_t *ranking) noexcept
     remaining.unit_position[cutoff] = unit
 
     if unit < n_leading:
-        # from the lightest up, so that in a wide query each change of unit only shrinks what is already summed
+        # from the lightest up, so that in a wide query each change of unit only shrinks the sum so far
         left_over = max(0.0, remaining.other_weight - placed_others)
         for p in range(n_leading - 1, unit - 1, -1):
             if remaining.stamp[p] != number:

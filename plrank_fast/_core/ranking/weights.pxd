@@ -17,16 +17,16 @@ cdef extern from "ranking/weights.h" nogil:
 cdef struct Weights:
     intp_t n_items
     const double *scores
-    double highest              # score
+    double highest              # highest score
     double spread               # nats from the highest score to the lowest
     bint representable          # whether the spread fits a double; the following are set only then
     double *relative            # (n_items,) exp(score - highest)
     double total
     double lightest
-    bint sorted                 # whether the rest is set too
+    bint sorted                 # whether the remaining members are set too
     weight_octaves octaves
-    # upper bound on the sum over ranks k of S_1 / S_k in any ranking: the mean number of draws with replacement that it
-    # takes to see ``cutoff`` items, and by how much a difference of sums over ranks amplifies rounding
+    # upper bound on the sum over ranks k of S_1 / S_k in any ranking: this is the mean number of draws with replacement
+    # that see ``cutoff`` items, and the factor by which a difference of sums over ranks amplifies rounding
     double most_draws
 
 cdef void relative_weights_of(const double *scores, double highest, double *out, intp_t n_items) noexcept nogil

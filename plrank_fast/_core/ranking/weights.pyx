@@ -21,25 +21,25 @@ cdef const weights_kernels *kernels = weights_kernels_at(simd_level())
 
 
 cdef void relative_weights_of(const double *scores, double highest, double *out, intp_t n_items) noexcept nogil:
-    """out[d] = exp(score - highest), in vector registers; the scores lie within 700 of the highest."""
+    """Set out[d] = exp(score - highest), in vector registers; the scores lie within 700 of the highest."""
     kernels.relative(scores, highest, 1.0, out, n_items)
 
 
 cdef arrivals expected_arrivals(const Weights *weights, double wanted, double latest) noexcept nogil:
-    """When this many of the items have arrived on average, if that is before ``latest``.
+    """Return the time by which ``wanted`` items have arrived on average, if that is before ``latest``.
 
-    Within a few percent, from the octaves alone.
+    The octaves give it within a few percent.
     """
     return kernels.expected_arrivals(&weights.octaves, wanted, latest)
 
 
 cdef size_t weights_workspace(intp_t n_items) noexcept nogil:
-    """Bytes that ``weigh`` takes."""
+    """Return the number of bytes that ``weigh`` takes."""
     return aligned(n_items * sizeof(double))
 
 
 cdef double bound_draws(const Weights *weights, intp_t cutoff) noexcept nogil:
-    """Upper bound on the sum over ranks k of S_1 / S_k: S_k is at least the weight of the D - k + 1 lightest."""
+    """Return a bound on the sum over ranks k of S_1 / S_k: S_k is at least the weight of the D - k + 1 lightest."""
     cdef const weight_octaves *octaves = &weights.octaves
     cdef double[65] lighter     # mass of all lighter octaves
     cdef intp_t _, octave, n_octaves = octaves.n
@@ -62,9 +62,9 @@ cdef double bound_draws(const Weights *weights, intp_t cutoff) noexcept nogil:
 cdef char *weigh(
     Weights *weights, const double *scores, intp_t n_items, intp_t cutoff, bint sort, char *workspace
 ) noexcept nogil:
-    """Describe the weights of one query, with ``sort`` their spread too. O(D + K).
+    """Compute the weights of one query, with ``sort`` also how they are spread. O(D + K).
 
-    Returns the first byte of ``workspace`` not used.
+    Returns the first unused byte of ``workspace``.
     """
     cdef double lowest
     weights.n_items = n_items
@@ -88,7 +88,7 @@ cdef char *weigh(
 # ---------------------------------------------------------------------------------------------------------------------
 
 def relative_weights(const double[::1] scores, double highest):
-    """exp(score - highest) as the kernels compute it; differences of at most 708."""
+    """Return exp(score - highest) as the kernels compute it, for differences of at most 708."""
     out = np.empty(scores.shape[0])
     cdef double[::1] view = out
     kernels.relative(&scores[0], highest, 1.0, &view[0], scores.shape[0])
@@ -96,7 +96,7 @@ def relative_weights(const double[::1] scores, double highest):
 
 
 def arrival(const double[::1] scores, double wanted):
-    """(time, rate): when ``wanted`` items have arrived, and the rate at which others arrive then."""
+    """Return (time, rate): when ``wanted`` items are expected to have arrived, and the rate of arrivals then."""
     cdef Weights weights
     cdef arrivals last
     memory = np.empty(scores.shape[0] + 8)

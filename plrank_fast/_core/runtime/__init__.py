@@ -1,1 +1,1 @@
-"""What runs a call: scalar types, SIMD level, threads, workspaces, batches of queries and their one driver."""
+"""The machinery of a call: scalar types, SIMD level, threads, workspaces, batches of queries and their driver."""

@@ -1,18 +1,18 @@
-"""The one driver of batches: who works on which query, when Ctrl-C is looked for, which query threads share."""
+"""The driver of batches: it assigns queries to threads, checks for interrupts, and shares out long queries."""
 
 from plrank_fast._core.runtime.scalar_types cimport int64_t, intp_t
 from plrank_fast._core.runtime.threads cimport Workspaces
 
-# What is done for one query. ``call`` is whatever the caller of ``run_batch`` describes its call by.
+# Process one query. ``call`` is the struct by which the caller of ``run_batch`` describes its call.
 ctypedef void (*query_function)(const void *call, intp_t query, char *workspace) noexcept nogil
-# The same for a long one, in parts: between them it looks for Ctrl-C, and ``run_tasks`` shares them among threads.
+# Process a long query in parts: ``run_tasks`` shares them among threads and checks for interrupts between them.
 ctypedef int (*long_query_function)(const void *call, intp_t query, int n_threads) except -1
 # One part of a long query.
 ctypedef void (*task_function)(const void *call, intp_t task, char *workspace) noexcept nogil
-# Estimated nanoseconds of a query of so many items.
+# Return the estimated nanoseconds of a query of so many items.
 ctypedef double (*cost_function)(const void *call, intp_t n_items) noexcept nogil
 
-# Loops within a query, for kernels: the header says what they may count on.
+# Loops within a query, for kernels: the header states their guarantees.
 cdef extern from "runtime/parallel_loop.h" nogil:
     ctypedef void (*loop_body)(void *argument, intp_t i, int thread) noexcept nogil
     ctypedef struct parallel_loop:
@@ -22,14 +22,14 @@ cdef extern from "runtime/parallel_loop.h" nogil:
 cdef struct Batch:
     const void *call
     query_function query
-    long_query_function long_query   # or NULL: no query is ever cut into parts
+    long_query_function long_query   # or NULL: no query is divided into parts
     const int64_t *offsets           # (n_queries + 1,)
     intp_t n_queries
-    intp_t fewest_items              # shorter queries are passed over: 1, or 2 where a single item has no gradient
+    intp_t fewest_items              # shorter queries are skipped: 1, or 2 where a single item has no gradient
     size_t workspace                 # bytes that ``query`` is given
     double ns_per_item               # estimated cost
     cost_function cost               # or NULL: in proportion to the items
-    double slowest                   # times the estimate that a query may well take: decides how many threads are woken
+    double slowest                   # largest ratio of time to estimate: decides how many threads are woken
 
 cdef Batch new_batch(const int64_t *offsets, intp_t n_queries) noexcept
 cdef Batch batch_of(const int64_t[::1] offsets) noexcept

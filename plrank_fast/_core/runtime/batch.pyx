@@ -1,12 +1,12 @@
-"""The one driver of batches: who works on which query, when Ctrl-C is looked for, and which query is shared by threads.
+"""The driver of batches: it assigns queries to threads, checks for interrupts, and shares out long queries.
 
-A batch is worked off in rounds of about a twentieth of a second, each a parallel loop over its queries; between two
-rounds the calling thread asks Python whether a signal has come, so kernels never take the GIL. How long the next round
-is follows from what the last one took. A query that would fill a round by itself is *long*: it is handed to a function
-that cuts it into parts, for whose rounds ``run_tasks`` is the parallel loop. Results depend on none of this.
+The driver processes a batch in rounds of about a twentieth of a second, each a parallel loop over its queries. Between
+two rounds the calling thread asks Python for pending signals, so kernels never take the GIL. The time that a round took
+determines the length of the next. A query that would fill a round by itself is *long*: its own function divides it into
+parts, for whose rounds ``run_tasks`` is the parallel loop. Results depend on none of this.
 
-Every module that works on batches describes its call by a struct of its own and gives two functions, one for a query
-and one for a long query. Queries that hold nothing to do never reach either.
+Every module that works on batches describes its call by its own struct and provides two functions, one for a query and
+one for a long query. Neither is called for queries that need no work.
 """
 
 from cython.parallel cimport prange
@@ -27,12 +27,12 @@ from plrank_fast._core.runtime.threads cimport (
     threads_in_time,
 )
 
-cdef double OVERHEAD_ITEMS = 25.0  # a query costs as much as this many items more than it has
-cdef double LONG_ROUNDS = 0.04     # of a round: what a query must take to be worth threads of its own
+cdef double OVERHEAD_ITEMS = 25.0  # the cost of a query besides that of its items, in items
+cdef double LONG_ROUNDS = 0.04     # share of a round from which on threads share a query
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# What queries cost
+# Costs of queries
 # ---------------------------------------------------------------------------------------------------------------------
 
 cdef inline intp_t items_of(const Batch *batch, intp_t query) noexcept nogil:
@@ -40,7 +40,7 @@ cdef inline intp_t items_of(const Batch *batch, intp_t query) noexcept nogil:
 
 
 cdef double cost_of(const Batch *batch, intp_t query) noexcept nogil:
-    """Estimated nanoseconds; one that is passed over costs nothing, and so never makes a round of its own."""
+    """Return the estimated nanoseconds of a query; a skipped one costs nothing, and so never fills a round."""
     cdef intp_t n_items = items_of(batch, query)
     if n_items < batch.fewest_items:
         return 0.0
@@ -58,9 +58,9 @@ cdef double cost_of_round(const Batch *batch, intp_t start, intp_t stop) noexcep
 
 
 cdef intp_t round_stop(const Batch *batch, intp_t start, double learnt, int n_threads) noexcept nogil:
-    """First query after ``start`` that no longer fits into this round.
+    """Return the first query after ``start`` that does not fit into this round.
 
-    A query that fills a round begins one, for behind others it could not be told to be long.
+    A query that fills a round begins one, because only a round of a single query can be long.
     """
     cdef intp_t stop = start
     cdef double budget = ROUND_NS * n_threads / learnt, work = 0.0, cost
@@ -76,21 +76,21 @@ cdef intp_t round_stop(const Batch *batch, intp_t start, double learnt, int n_th
 
 
 cdef bint is_long(const Batch *batch, intp_t start, intp_t stop, double learnt) noexcept nogil:
-    """Whether the round is a single query that is worth cutting into parts."""
+    """Return whether the round is a single query that is worth dividing into parts."""
     return (
         batch.long_query != NULL and stop - start == 1 and learnt * cost_of(batch, start) > LONG_ROUNDS * ROUND_NS)
 
 
 cdef bint is_short(const Batch *batch) noexcept nogil:
-    """Whether the batch is a single query that is not long: then ``run_query`` can take the place of ``run_batch``."""
+    """Return whether the batch is a single query that is not long, so that ``run_query`` can replace ``run_batch``."""
     return batch.n_queries == 1 and cost_of(batch, 0) <= LONG_ROUNDS * ROUND_NS
 
 
 cdef double learn(double learnt, double estimate, double taken) noexcept nogil:
-    """What estimates are to be multiplied by, for the length of the next round.
+    """Return the factor by which to correct estimates for the length of the next round.
 
     Estimates are up to twenty times too high, and every round ends with threads that wait for the last one. The factor
-    falls to a quarter a round at most, for the queries to come may be of another kind.
+    falls at most to a quarter in a round, because the next queries may be of another kind.
     """
     if estimate == 0.0:
         return learnt
@@ -102,16 +102,16 @@ cdef double learn(double learnt, double estimate, double taken) noexcept nogil:
 # ---------------------------------------------------------------------------------------------------------------------
 
 cdef int threads_worth(double work, intp_t n_queries, int n_threads) noexcept nogil:
-    """Threads for a round: as many as have enough to do and can be created."""
+    """Return the number of threads for a round: as many as have enough work and can be created."""
     cdef double worth = n_threads if WORTH_NS <= 0.0 else 1.0 + work / WORTH_NS
     return threads_for(<int>min(<double>n_threads, worth), n_queries)
 
 
 cdef intp_t queries_per_chunk(intp_t n_queries, int n_threads) noexcept nogil:
-    """Queries in a row that one thread takes at a time; some thirty turns each, so that none waits long at the end.
+    """Return how many consecutive queries a thread takes at a time: some thirty turns each, so that none waits long.
 
-    Gradients of neighbouring queries meet in a cache line. Taken one by one they would be worked on by two threads at
-    once, which made two threads 1.57 times as fast as one where the gradient is added to ranking by ranking.
+    Gradients of neighbouring queries meet in a cache line. If threads took queries one by one, two would write to it at
+    once: where each ranking is added to the gradient, two threads would only be 1.57 times as fast as one.
     """
     return max(<intp_t>1, min(<intp_t>16, n_queries // (32 * n_threads)))
 
@@ -121,7 +121,7 @@ cdef intp_t queries_per_chunk(intp_t n_queries, int n_threads) noexcept nogil:
 # ---------------------------------------------------------------------------------------------------------------------
 
 cdef Batch new_batch(const int64_t *offsets, intp_t n_queries) noexcept:
-    """A batch of which the caller has still to say what is done and what it costs."""
+    """Return a batch of which the caller still has to set functions and costs."""
     cdef Batch batch
     batch.call = NULL
     batch.query = NULL
@@ -137,12 +137,12 @@ cdef Batch new_batch(const int64_t *offsets, intp_t n_queries) noexcept:
 
 
 cdef Batch batch_of(const int64_t[::1] offsets) noexcept:
-    """The same, of the queries between these offsets."""
+    """Return ``new_batch`` of the queries between these offsets."""
     return new_batch(&offsets[0], offsets.shape[0] - 1)
 
 
 cdef int run_batch(const Batch *batch, int n_threads) except -1:
-    """Work off all queries, on at most ``n_threads`` threads. Raises what a signal handler raises, and MemoryError."""
+    """Process all queries on at most ``n_threads`` threads. Raises what a signal handler raises, and MemoryError."""
     cdef intp_t start = 0, stop, q
     cdef int threads
     cdef double learnt = 1.0, estimate, started
@@ -153,7 +153,7 @@ cdef int run_batch(const Batch *batch, int n_threads) except -1:
         if is_long(batch, start, stop, learnt):
             batch.long_query(batch.call, start, n_threads)
         else:
-            if workspaces is None:  # a lone long query has no use for them
+            if workspaces is None:  # a single long query does not use them
                 workspaces = Workspaces(most_threads(n_threads, batch.n_queries), batch.workspace)
             estimate = cost_of_round(batch, start, stop)
             threads = threads_worth(batch.slowest * learnt * estimate, stop - start, workspaces.n_threads)
@@ -174,7 +174,7 @@ cdef int run_batch(const Batch *batch, int n_threads) except -1:
 
 
 cdef int run_query(const Batch *batch, char *workspace) except -1:
-    """Work off a batch of one short query on the calling thread, without the round and the parallel loop."""
+    """Process a batch of one short query on the calling thread, without rounds and the parallel loop."""
     if items_of(batch, 0) >= batch.fewest_items:
         with nogil:
             batch.query(batch.call, 0, workspace)
@@ -184,7 +184,7 @@ cdef int run_query(const Batch *batch, char *workspace) except -1:
 cdef int run_tasks(
     task_function task, const void *call, intp_t n_tasks, int n_threads, Workspaces workspaces
 ) except -1:
-    """One round of a long query: its tasks in parallel, each with the workspace of its thread, then a look for Ctrl-C.
+    """Run one round of a long query: tasks in parallel, each in its thread's workspace, then a check for interrupts.
     """
     cdef intp_t i
     cdef int threads = threads_for(min(n_threads, workspaces.n_threads), n_tasks)
@@ -200,12 +200,12 @@ cdef void run_parallel_loop(loop_body body, void *argument, intp_t n, int n_thre
     cdef double started = monotonic_ns()
     for i in prange(n, schedule="dynamic", num_threads=threads):
         body(argument, i, this_thread())
-    if monotonic_ns() < started + SHORT_NS:  # what is late for a longer loop is not felt
+    if monotonic_ns() < started + SHORT_NS:  # a late team hardly matters to a longer loop
         note_lateness(started, threads)
 
 
 cdef parallel_loop loop_of_threads(int n_threads) noexcept nogil:
-    """What a kernel is given to share loops among at most so many threads."""
+    """Return the loop with which a kernel shares its passes among at most ``n_threads`` threads."""
     cdef parallel_loop loop
     loop.run = run_parallel_loop
     loop.n_threads = n_threads
@@ -213,7 +213,7 @@ cdef parallel_loop loop_of_threads(int n_threads) noexcept nogil:
 
 
 cdef intp_t parts_per_thread(double ns_per_part, intp_t n_parts, int n_threads) noexcept nogil:
-    """Parts of a long query that a thread works off in a round: no more than its share of them, and at least one."""
+    """Return how many parts of a long query a thread processes in a round: at most its share, and at least one."""
     cdef double fitting = ROUND_NS / ns_per_part
     cdef intp_t fair_share = (n_parts + n_threads - 1) // n_threads
     return max(<intp_t>1, min(fair_share, <intp_t>min(fitting, 1e9)))

@@ -1,4 +1,4 @@
-"""The arrays of a workspace, laid out by one function that both hands them out and says how much memory they take.
+"""The arrays of a workspace. One function lays them out and measures how much memory they take.
 
 A layout function takes one piece after another::
 
@@ -6,8 +6,8 @@ A layout function takes one piece after another::
         state.keys = <double *>take(layout, n_items * sizeof(double))
         state.items = <int32_t *>take(layout, n_items * sizeof(int32_t))
 
-Run from ``measure()`` it points at nothing, and ``layout.next`` is the size; run from ``layout_at(memory)`` it points
-into the memory. Sizes must not shrink as queries grow: the workspace of the longest query of a batch serves all.
+With ``measure()``, the pointers are invalid and ``layout.next`` becomes the size; with ``layout_at(memory)``, they
+point into the memory. Sizes must not shrink as queries grow: the workspace of the longest query of a batch serves all.
 """
 
 from libc.stdint cimport uintptr_t
@@ -17,7 +17,7 @@ cdef struct Layout:
 
 
 cdef inline size_t aligned(size_t n_bytes) noexcept nogil:
-    """Whole cache lines."""
+    """Round up to whole cache lines."""
     return (n_bytes + 63) // 64 * 64
 
 
@@ -32,7 +32,7 @@ cdef inline Layout measure() noexcept nogil:
 
 
 cdef inline void *take(Layout *layout, size_t n_bytes) noexcept nogil:
-    """The next piece; pieces start on cache lines."""
+    """Return the next piece; pieces start on cache lines."""
     cdef uintptr_t piece = layout.next
     layout.next += aligned(n_bytes)
     return <void *>piece

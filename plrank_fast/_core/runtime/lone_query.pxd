@@ -8,11 +8,11 @@ from plrank_fast._core.runtime.threads cimport Workspaces
 cdef enum:
     LONGEST_PLAIN_COUNT = 1 << 30
 
-cdef object NOT_TAKEN                # in place of an array that a function does not take
+cdef object NOT_TAKEN                # stands for an array that a function does not take
 
 
 cdef class LoneQuery:
-    cdef intp_t n_items, n_ranks     # ranks past the end do not count
+    cdef intp_t n_items, n_ranks     # ranks past the end are ignored
     cdef Queries queries             # of the copies
     cdef char *results
     cdef char *workspace             # of the kernel

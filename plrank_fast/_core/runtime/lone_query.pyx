@@ -1,14 +1,14 @@
-"""A call for one short query whose arguments need no conversion: read, copied and checked in one go.
+"""A call for one short query whose arguments need no conversion: it reads, copies and checks them in one step.
 
-Published training loops call once per query. The arithmetic for ten documents takes less than a microsecond, and to
-check the arguments one by one in Python, whatever they may be, took twenty. So the entry point of a module has a
-neighbour, ``lone_...``, that takes the arguments of the public function as they came, and gives None where one of them
-is anything but plain: an array of finite doubles in one piece, an int, None. Then the public function goes on to
-``validation``, which reads what can be read and raises the errors. All of it happens before a random number is drawn.
+Published training loops call once per query. The arithmetic for ten documents takes less than a microsecond, and
+checking the arguments one by one in Python takes twenty. So beside the entry point of a module there is a function
+``lone_...``, which takes the arguments of the public function unchanged, and returns None if one of them is not plain:
+a contiguous array of finite doubles, an int, or None. The public function then continues with ``validation``, which
+converts arguments and raises the errors. All of this happens before a random number is drawn.
 
-The steps, in this order: ``look_at`` the arrays, describe the ``batch`` of one query as the entry point does, ``copy``,
-draw the key, ``run``, ``deliver``. The kernel is that of a batch, and so are the bits. A query that is not short, of
-which a batch would make rounds, is left to the batch too.
+The steps, in this order: ``look_at`` the arrays, describe the ``batch`` of one query like the entry point, ``copy``,
+draw the key, ``run``, ``deliver``. The kernel is that of a batch, and so are the bits. A query that is not short is
+left to the batch, which divides it into rounds.
 """
 
 import numpy as np
@@ -27,11 +27,11 @@ cdef extern from "Python.h":
 
 NOT_TAKEN = object()
 cdef object DOUBLE = np.dtype(np.float64), COPYTO = np.copyto
-cdef long long DELIVERED = 0  # touched under the GIL only
+cdef long long DELIVERED = 0  # accessed only under the GIL
 
 
 def delivered():
-    """How many calls have taken this way so far, for tests."""
+    """Return the number of calls that have delivered results here so far, for tests."""
     return DELIVERED
 
 
@@ -40,7 +40,7 @@ def delivered():
 # ---------------------------------------------------------------------------------------------------------------------
 
 cdef intp_t plain_count(object value, intp_t lowest) noexcept:
-    """An int from ``lowest`` to 2**30, or -1."""
+    """Return the value of an int from ``lowest`` to 2**30, or -1."""
     cdef int overflow = 0
     cdef long long number
     if type(value) is not int:
@@ -50,19 +50,19 @@ cdef intp_t plain_count(object value, intp_t lowest) noexcept:
 
 
 cdef bint plain_real(object value) noexcept:
-    """Whether a double holds it as it is, and it is not infinite."""
+    """Return whether a double represents the value exactly, and it is finite."""
     return plain_count(value, 0) >= 0 if type(value) is int else type(value) is float and not isinf(<double>value)
 
 
 cdef bint plain_threads(object n_threads) noexcept:
-    """Whether it is what ``n_threads`` may be; a short query has one thread in any case."""
+    """Return whether the value is valid for ``n_threads``; a short query has one thread in any case."""
     cdef int overflow = 0
     return n_threads is None or (
         type(n_threads) is int and (PyLong_AsLongLongAndOverflow(n_threads, &overflow) != 0 or overflow != 0))
 
 
 cdef bint plain_output(object out, intp_t n_values) noexcept:
-    """Whether results can be copied to ``out``, or to a new array in place of None."""
+    """Return whether results can be copied to ``out``; None stands for a new array."""
     cdef intp_t length
     if out is None:
         return True
@@ -75,7 +75,7 @@ cdef bint plain_output(object out, intp_t n_values) noexcept:
 # ---------------------------------------------------------------------------------------------------------------------
 
 cdef inline bint look_exchanged(const double *scores, const double *others, intp_t n_items) noexcept:
-    """Whether ``validation.same_length``, which warns of arguments in another order, would take a second look."""
+    """Return whether ``validation.same_length``, which warns of exchanged arguments, would examine the arrays."""
     if n_items < 3:
         return False
     if scores[0] == 1.0 and fabs(scores[1] - 1.0 / log2(3.0)) < 1e-5:
@@ -87,7 +87,7 @@ cdef class LoneQuery:
     """The arrays of a call, and one block of memory with their copies, the results and the workspace of the kernel."""
 
     cdef bint look_at(self, object scores, object relevance, object rank_weights):
-        """Whether the arrays are plain, and of one query; what is in them has not been looked at."""
+        """Return whether the arrays are plain, and of one query; their values are not checked here."""
         self._given[0] = plain_values(scores, &self._lengths[0], False)
         self._given[1] = self._given[2] = NULL
         self._lengths[1] = self._lengths[2] = 0
@@ -106,7 +106,7 @@ cdef class LoneQuery:
         return True
 
     cdef Batch batch(self) noexcept:
-        """A batch of this query, of which the caller has still to say what is done and what it costs."""
+        """Return a batch of this query, of which the caller still has to set functions and costs."""
         self._offsets[0] = 0
         self._offsets[1] = self.n_items
         return new_batch(self._offsets, 1)
@@ -148,7 +148,7 @@ cdef class LoneQuery:
         return True
 
     cdef int run(self, const Batch *batch) except -1:
-        """Run the kernel without the GIL, then look for Ctrl-C."""
+        """Run the kernel without the GIL, then check for interrupts."""
         return run_query(batch, self.workspace)
 
     cdef object deliver(self, size_t first, size_t n_bytes, object shape, object out, object dtype=DOUBLE):
@@ -162,6 +162,6 @@ cdef class LoneQuery:
         target = plain_values(out, &length, True)
         if length * sizeof(double) == n_bytes:
             memcpy(target, self.results + first, n_bytes)
-        else:  # another thread has meanwhile made something else of it, which NumPy will refuse
+        else:  # another thread has changed it in the meantime; NumPy will raise
             COPYTO(out, new_array(self.results + first, n_bytes, shape, dtype))
         return out

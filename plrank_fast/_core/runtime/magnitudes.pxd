@@ -1,4 +1,4 @@
-"""Whether values are finite, and of a size whose products and sums stay far from both ends of a double's range."""
+"""Check that values are finite, and that their products and sums stay far from both ends of a double's range."""
 
 cdef bint are_finite(const double *values, size_t n) noexcept nogil
 cdef bint copy_finite(double *to, const double *values, size_t n) noexcept nogil

@@ -1,4 +1,4 @@
-"""Whether values are finite, and of a size whose products and sums stay far from both ends of a double's range.
+"""Check that values are finite, and that their products and sums stay far from both ends of a double's range.
 
 Values are within the limits if they are finite and all of them are 0, or the largest magnitude is from 2**-200 to
 2**200.
@@ -31,21 +31,21 @@ cdef bint are_within_limits(const double *values, size_t n) noexcept nogil:
 
 
 cdef bint copy_finite(double *to, const double *values, size_t n) noexcept nogil:
-    """Copy the values; False if any is NaN or infinite."""
+    """Copy the values; return False if any is NaN or infinite."""
     return not kernels.found_while_copying(to, values, n) & PLR_NOT_FINITE
 
 
 cdef bint copy_within_limits(double *to, const double *values, size_t n) noexcept nogil:
-    """Copy the values; False if they are not within the limits."""
+    """Copy the values; return whether they are within the limits."""
     return within(kernels.found_while_copying(to, values, n))
 
 
 def all_finite(const double[::1] values):
-    """Whether no value is NaN or infinite."""
+    """Return whether all values are finite."""
     return values.shape[0] == 0 or are_finite(&values[0], values.shape[0])
 
 
 def each_within_limits(const double[::1] values):
-    """Whether every group of the values, however they are grouped, is within the limits."""
+    """Return whether every group of the values, however they are grouped, is within the limits."""
     return values.shape[0] == 0 or not (
         kernels.found_in(&values[0], values.shape[0]) & (PLR_NOT_FINITE | PLR_TOO_LARGE | PLR_TOO_SMALL))

@@ -1,4 +1,4 @@
-"""NumPy arrays that a kernel could read as they are: native doubles, one after another."""
+"""NumPy arrays that a kernel can read without conversion: contiguous native doubles."""
 
 from plrank_fast._core.runtime.scalar_types cimport intp_t
 

@@ -1,7 +1,7 @@
-"""NumPy arrays that a kernel could read as they are: native doubles, one after another.
+"""NumPy arrays that a kernel can read without conversion: contiguous native doubles.
 
-Most calls bring nothing else, and for them the checks of ``validation``, which read whatever holds numbers, are a
-detour. What is found here to be plain has passed those that matter; nothing here raises.
+Most calls pass only such arrays, which need none of the conversions of ``validation``. An array found plain here has
+passed the checks that matter; nothing here raises.
 """
 
 import numpy as np
@@ -23,9 +23,9 @@ cdef object NDARRAY = np.ndarray, DOUBLE = np.dtype(np.float64), EMPTY = np.empt
 
 
 cdef double *plain_values(object array, intp_t *n_values, bint writeable) noexcept:
-    """The values of a one-dimensional, contiguous array of native doubles, or NULL; -1 values where it is none.
+    """Return the values of a one-dimensional, contiguous array of native doubles; NULL and a count of -1 for others.
 
-    They are there as long as the array is, and nobody resizes it. A subclass, such as a masked array, is not plain.
+    The pointer is valid until the array is freed or resized. A subclass, such as a masked array, is not plain.
     """
     cdef Py_buffer view
     cdef double *values = NULL
@@ -34,7 +34,7 @@ cdef double *plain_values(object array, intp_t *n_values, bint writeable) noexce
         return NULL
     try:
         PyObject_GetBuffer(array, &view, PyBUF_FORMAT | PyBUF_STRIDES | (PyBUF_WRITABLE if writeable else 0))
-    except (BufferError, ValueError):  # it is read-only, or of a type that no format describes
+    except (BufferError, ValueError):  # the array is read-only, or no format describes its type
         return NULL
     if (
         view.ndim == 1 and view.format[0] == b"d" and view.format[1] == 0
@@ -47,7 +47,7 @@ cdef double *plain_values(object array, intp_t *n_values, bint writeable) noexce
 
 
 cdef object new_array(const void *values, size_t n_bytes, object shape, object dtype):
-    """An array of so many bytes."""
+    """Return a new array with a copy of ``n_bytes`` bytes."""
     cdef Py_buffer view
     array = EMPTY(shape, dtype)
     PyObject_GetBuffer(array, &view, PyBUF_SIMPLE | PyBUF_WRITABLE)
@@ -64,7 +64,7 @@ def finite_copy(values):
         return None
     try:
         PyObject_GetBuffer(values, &given, PyBUF_SIMPLE)
-    except (BufferError, ValueError):  # its values do not lie in their order, without gaps
+    except (BufferError, ValueError):  # the values are not contiguous
         in_order = False
     copy = EMPTY(values.shape) if in_order else values.copy()
     PyObject_GetBuffer(copy, &view, PyBUF_SIMPLE | PyBUF_WRITABLE)

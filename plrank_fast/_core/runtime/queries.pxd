@@ -4,17 +4,17 @@ from plrank_fast._core.runtime.scalar_types cimport int64_t, intp_t
 
 
 cdef struct Queries:
-    # documents of all queries in one array, query q at [offsets[q], offsets[q + 1])
+    # the documents of all queries are concatenated in one array, query q at [offsets[q], offsets[q + 1])
     const int64_t *offsets
     const double *scores
     const double *relevance        # or NULL
     const double *rank_weights     # (n_ranks,), or one row per query; or NULL
     intp_t n_ranks
-    intp_t next_rank_weights       # distance to those of the next query: 0 where all share them
+    intp_t next_rank_weights       # stride between queries: 0 if all share them
 
 
 cdef struct Query:
-    intp_t index                   # in its batch
+    intp_t index                   # within the batch
     intp_t first                   # document
     intp_t n_items
     intp_t cutoff                  # ranks that count: min(n_ranks, n_items)
@@ -26,7 +26,7 @@ cdef struct Query:
 cdef inline Queries queries_of(
     const double[::1] scores, const double[::1] relevance, const double[:, ::1] rank_weights, const int64_t[::1] offsets
 ) noexcept:
-    """``relevance`` and ``rank_weights`` may be None. There must be a document, and a rank weight if any are given."""
+    """Return the arrays of a batch. ``relevance`` and ``rank_weights`` may be None; no array given may be empty."""
     cdef Queries queries
     queries.offsets = &offsets[0]
     queries.scores = &scores[0]

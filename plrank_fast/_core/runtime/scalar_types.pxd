@@ -1,6 +1,6 @@
 """Scalar types of the compiled core.
 
-Indices inside a kernel are ``intp_t``; what is stored in arrays has a fixed width: documents of a ranking ``int32_t``,
+Indices inside a kernel are ``intp_t``. Integers in arrays have a fixed width: documents of a ranking ``int32_t``,
 offsets ``int64_t``, random words ``uint64_t``. Real numbers are ``double`` throughout.
 """
 

@@ -1,7 +1,7 @@
-"""Which instruction set the kernels use, decided once at import.
+"""The choice of the instruction set that the kernels use, made once at import.
 
-The best level that was built and that the processor has is taken; ``PLRANK_FAST_SIMD=baseline|avx2|avx512`` asks for a
-lower one (asking for more than there is falls back to the best there is).
+It is the highest level that was built and that the processor supports. ``PLRANK_FAST_SIMD=baseline|avx2|avx512``
+requests a lower one; a request above the highest level is lowered to it.
 """
 
 import json
@@ -53,12 +53,12 @@ cdef int simd_level() noexcept nogil:
 
 
 def build_record():
-    """Compiler, flags, levels built and OpenMP, as recorded by ``setup.py`` when this copy was compiled."""
+    """Return compiler, flags, levels built and OpenMP, as ``setup.py`` recorded them when it compiled this copy."""
     return json.loads(PLR_BUILD_INFO.decode())
 
 
 def level_name():
-    """Name of the SIMD level in use."""
+    """Return the name of the SIMD level in use."""
     return LEVELS[_level]
 
 
@@ -94,9 +94,9 @@ VECTOR_FUNCTIONS = {
 
 
 def evaluate_vector_function(name, level, const double[::1] x, double[::1] first, double[::1] second):
-    """A function of ``kernels/simd/vector_math.h`` at each of ``x``, whose length must be a multiple of 8.
+    """Evaluate a function of ``kernels/simd/vector_math.h`` at each ``x``, whose length must be a multiple of 8.
 
-    ``level`` is one that the processor has; a function of one result sets ``second`` to 0.
+    The processor must support ``level``; a function with one result sets ``second`` to 0.
     """
     vector_functions_kernels_at(LEVELS.index(level)).evaluate(
         VECTOR_FUNCTIONS[name], &x[0], &first[0], &second[0], x.shape[0])

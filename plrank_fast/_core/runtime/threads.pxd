@@ -1,8 +1,8 @@
-"""Threads of a call, looks for Ctrl-C, and memory for each thread."""
+"""Threads of a call, checks for interrupts, and memory for each thread."""
 
 from plrank_fast._core.runtime.scalar_types cimport intp_t
 
-# What decides about rounds and threads; ``set_costs`` sets it for tests.
+# These constants decide about rounds and threads; ``set_costs`` sets them for tests.
 cdef double ROUND_NS
 cdef double WORTH_NS
 cdef double LEARNT_FACTOR

@@ -1,4 +1,4 @@
-"""Threads of a call, looks for Ctrl-C, and memory for each thread. ``batch`` says who works on what."""
+"""Threads of a call, checks for interrupts, and memory for each thread. ``batch`` assigns the work."""
 
 import os
 import re
@@ -47,17 +47,17 @@ cdef void note_fork() noexcept nogil:
 
 pthread_atfork(NULL, NULL, note_fork)
 
-cdef double ROUND_NS = 5e7  # a twentieth of a second: Ctrl-C is promised within half of one
-# Estimated work that a further thread is worth waking for. On a busy machine it may be late by a time slice, and
-# estimates are those of the slowest way to do it, up to ten times too high.
+cdef double ROUND_NS = 5e7  # a twentieth of a second: calls guarantee to respond to interrupts within half a second
+# Estimated work for which waking a further thread pays. On a busy machine it may be late by a time slice, and estimates
+# are those of the slowest method, up to ten times too high.
 cdef double WORTH_NS = 2e6
-cdef double LEARNT_FACTOR = 1.0  # on what a round has taken, so that tests can stand for machines of any speed
+cdef double LEARNT_FACTOR = 1.0  # multiplies the time that a round took, so that tests can imitate other machines
 
 
 def _need_lock():
     """Refuse a free-threaded interpreter that was told to do without the GIL, which it would switch on for this module.
 
-    What calls share between them, such as the spare block below, is touched under the GIL only.
+    The state that calls share, such as the spare block below, is accessed only under the GIL.
     """
     if not getattr(sys, "_is_gil_enabled", lambda: True)():
         raise ImportError(
@@ -70,10 +70,10 @@ _need_lock()
 def set_costs(
     *, round_ns=None, worth_ns=None, learnt_factor=None, late_ns=None, pause_ns=None, spare_bytes=None
 ):
-    """Set what decides about rounds and threads, and return what was set before, as keywords of this function.
+    """Set the constants that decide about rounds and threads; return the previous ones, as keywords of this function.
 
-    For tests: which way a query takes depends on estimates and on time, its result must not; nor on what was in the
-    memory that is kept for the next call, at most ``spare_bytes``. A pause of teams ends with this call.
+    This is for tests: the path of a query depends on estimates and on time, but its result must not depend on them, nor
+    on the memory that is kept for the next call, at most ``spare_bytes``. A pause of teams ends with this call.
     """
     global ROUND_NS, WORTH_NS, LEARNT_FACTOR, LATE_NS, FIRST_PAUSE_NS, LARGEST_SPARE
     before = {
@@ -98,10 +98,10 @@ def set_costs(
 
 
 def team_that_ran():
-    """Size of the largest team, and how many threads have worked, in all regions since this was asked last.
+    """Return the size of the largest team and the number of threads that worked, in all regions since the last call.
 
-    For tests: without OpenMP and on a single processor everything passes on one thread. Where regions run at the same
-    time, threads of the same number count as one.
+    This is for tests, which without OpenMP or on a single processor would pass on one thread. If regions run at the
+    same time, threads of the same number count as one.
     """
     answer = TEAM.size, bin(TEAM.workers).count("1")
     TEAM.size = 0
@@ -110,7 +110,7 @@ def team_that_ran():
 
 
 def stack_bytes(environment):
-    """Largest stack that OpenMP's threads may have: what the environment says, or at least libomp's 4 MiB."""
+    """Return the largest stack of OpenMP's threads: the size in the environment, or at least libomp's 4 MiB."""
     largest = 4 << 20
     for name, unit in {"OMP_STACKSIZE": "K", "GOMP_STACKSIZE": "K", "KMP_STACKSIZE": "B"}.items():
         match = re.fullmatch(r"\s*(\d+)\s*([BKMGT]?)B?\s*", environment.get(name, "").upper())
@@ -123,7 +123,7 @@ cdef size_t STACK_BYTES = stack_bytes(os.environ)
 
 
 def available_cpus():
-    """Processors this process may use: affinity mask and cgroup quota respected."""
+    """Return the number of processors that affinity mask and cgroup quota allow this process."""
     try:
         cpus = len(os.sched_getaffinity(0))
     except AttributeError:
@@ -132,7 +132,7 @@ def available_cpus():
 
 
 def _cgroup_quota():
-    """Whole processors that the cgroup's CPU quota allows, or None where there is none."""
+    """Return the whole processors that the cgroup's CPU quota allows, or None if there is no quota."""
     try:
         with open("/sys/fs/cgroup/cpu.max") as file:
             quota, period = file.read().split()
@@ -145,7 +145,7 @@ CGROUP_QUOTA = _cgroup_quota()  # read once: a file is too slow to open in every
 
 
 def default_threads():
-    """Threads when the caller does not say: the processors available, or fewer if OMP_NUM_THREADS says so."""
+    """Return the default number of threads: the available processors, or OMP_NUM_THREADS if that is fewer."""
     return max(1, min(omp_get_max_threads(), available_cpus()))
 
 
@@ -162,9 +162,9 @@ def resolve_threads(n_threads):
 
 
 cdef int most_threads(int n_threads, intp_t n_tasks) noexcept nogil:
-    """Threads that any region of up to ``n_tasks`` may have: as many workspaces are needed.
+    """Return the most threads that a region of up to ``n_tasks`` may have, and so the number of workspaces.
 
-    One in a forked child and inside somebody else's parallel region.
+    It is 1 in a forked child and inside a parallel region of the caller.
     """
     if FORKED or omp_in_parallel() or n_tasks <= 1:
         return 1
@@ -172,17 +172,17 @@ cdef int most_threads(int n_threads, intp_t n_tasks) noexcept nogil:
 
 
 cdef int threads_for(int n_threads, intp_t n_tasks) noexcept nogil:
-    """Threads for the region of ``n_tasks`` that follows at once: as many as can be created."""
+    """Return the number of threads for the region of ``n_tasks`` that follows at once: as many as can be created."""
     return plr_possible_team(most_threads(n_threads, n_tasks), STACK_BYTES)
 
 
 cdef int this_thread() noexcept nogil:
-    """The number of the thread of the team that asks, which has been given work now."""
+    """Return the number of the calling thread in its team, and record that it works."""
     return plr_enter_team(&TEAM)
 
 
 cdef double monotonic_ns() noexcept nogil:
-    """Nanoseconds since some moment."""
+    """Return nanoseconds of a monotonic clock."""
     return plr_nanoseconds()
 
 
@@ -190,17 +190,17 @@ cdef double monotonic_ns() noexcept nogil:
 # Teams that come late
 # ---------------------------------------------------------------------------------------------------------------------
 
-# A parallel region ends when all of its team have arrived. Beside busy processes one of them may have to wait several
-# milliseconds for a time slice, only to learn that nothing is left to do. Where the last team came late the next one is
-# likely to as well, so that short rounds do without for a while, longer each time it is late again.
-cdef double LATE_NS = 3e5  # after the beginning of a round; a thread that gets a processor takes a tenth of this
-cdef double SHORT_NS = 1e8  # estimated work of a round in which a time slice would be felt
+# A parallel region ends when all threads of its team have arrived. Beside busy processes a thread may wait several
+# milliseconds for a time slice, only to find no work left. If the last team was late, the next one probably is as well:
+# short rounds then run without a team for a pause, which grows each time a team is late again.
+cdef double LATE_NS = 3e5  # after the start of a round; a thread with a processor arrives in a tenth of this
+cdef double SHORT_NS = 1e8  # estimated work of a round up to which a time slice matters
 cdef double FIRST_PAUSE_NS = 2e7
 cdef double LONGEST_PAUSE = 50.0  # times the first
 
 
 cdef int threads_in_time(double work, int n_threads) noexcept nogil:
-    """``n_threads``, or one if the round is short and the last team came late."""
+    """Return ``n_threads``, or 1 if the round is short and the last team was late."""
     if n_threads > 1 and WORTH_NS > 0.0 and work < SHORT_NS and plr_nanoseconds() < plr_get(&TEAM.pause_ends):
         return 1
     plr_new_round(&TEAM)
@@ -208,7 +208,7 @@ cdef int threads_in_time(double work, int n_threads) noexcept nogil:
 
 
 cdef void note_lateness(double started, int n_threads) noexcept nogil:
-    """Look, after a round that began at ``started``, whether its team of ``n_threads`` came in time."""
+    """Record, after a round that began at ``started``, whether its team of ``n_threads`` was late."""
     cdef double ended = plr_nanoseconds(), pause = 0.0
     if n_threads == 1 or ended < started + 2.0 * LATE_NS:
         return
@@ -218,11 +218,11 @@ cdef void note_lateness(double started, int n_threads) noexcept nogil:
     plr_set(&TEAM.pause, pause)
 
 
-cdef long long LOOKS = 0  # touched under the GIL only
+cdef long long LOOKS = 0  # accessed only under the GIL
 
 
 def looks():
-    """How often calls have looked for Ctrl-C so far, for tests: seconds between two looks depend on the machine."""
+    """Return how often calls have checked for interrupts, for tests: the time between checks depends on the machine."""
     return LOOKS
 
 
@@ -234,7 +234,7 @@ cdef int check_interrupt() except -1:
 
 
 cdef int signal_came() noexcept nogil:
-    """For a kernel to ask in the middle of its work: 1 if it is to stop, and then ``raise_if_stopped`` must follow."""
+    """Return 1 if a kernel that calls this in the middle of its work must stop; ``raise_if_stopped`` must follow."""
     global LOOKS
     with gil:
         LOOKS += 1
@@ -242,21 +242,21 @@ cdef int signal_came() noexcept nogil:
 
 
 cdef int raise_if_stopped() except -1:
-    """Let the exception that ``signal_came`` has met take its course; else look for one."""
+    """Raise the exception that ``signal_came`` has met; otherwise check for interrupts."""
     if PyErr_Occurred():
         return -1
     return check_interrupt()
 
 
-# One freed block is kept for the next call: page faults were 7 % of a call on 64 queries of 316 items, 16 samples each.
-# Touched under the GIL only.
+# One freed block is kept for the next call, without which page faults take 7 % of a call on 64 queries of 316 items, 16
+# samples each. It is accessed only under the GIL.
 cdef size_t LARGEST_SPARE = 64 << 20
 cdef char *_spare = NULL
 cdef size_t _spare_size = 0
 
 
 def drop_spare():
-    """Give the kept block back, for tests: the next call has to allocate."""
+    """Free the kept block, for tests: the next call has to allocate."""
     global _spare, _spare_size
     free(_spare)
     _spare = NULL
@@ -264,7 +264,7 @@ def drop_spare():
 
 
 cdef class Workspaces:
-    """One block of ``size`` bytes per thread, each on its own cache lines; MemoryError names the figure."""
+    """One block of ``size`` bytes per thread, each on its own cache lines; MemoryError states the size."""
 
     def __cinit__(self, int n_threads, size_t size):
         global _spare, _spare_size
@@ -299,5 +299,5 @@ cdef class Workspaces:
         return <char *>(base + thread * self._stride)
 
     cdef char *of_this_thread(self) noexcept nogil:
-        """Of the thread of the team that asks."""
+        """Return the workspace of the calling thread of the team."""
         return self.of_thread(plr_enter_team(&TEAM))

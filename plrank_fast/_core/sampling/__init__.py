@@ -1,1 +1,1 @@
-"""Samplers of Plackett-Luce rankings, and the rule that picks one."""
+"""Samplers of Plackett-Luce rankings, and the rule that chooses one."""

@@ -7,8 +7,8 @@ from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t
 cdef struct Introselect:
     intp_t n_items
     intp_t cutoff               # ranks to draw, at most n_items
-    bint logarithmic            # arrival times in log-space: the weights span more than a double does
-    double first_pivot          # a time before which about cutoff + 3 sqrt(cutoff) items arrive; 0 where not worth it
+    bint logarithmic            # arrival times in log-space: the weights exceed the range of a double
+    double first_pivot          # a time before which about cutoff + 3 sqrt(cutoff) items arrive; 0 if it would not pay
     double *rates               # 1 / weight of each item, or its score; padded to a whole step of the stream
     double *arrivals            # padded likewise
     double *keys                # survivors of the first pivot

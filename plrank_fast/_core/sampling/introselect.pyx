@@ -1,8 +1,8 @@
-"""The plain sampler, next to which the accelerated ones are tested.
+"""The plain sampler, with which tests compare the accelerated ones.
 
-Every item arrives at an exponential time of rate w = exp(score); the order of arrival is a Plackett-Luce ranking
-(with -log of the times this is the Gumbel top-K trick). Introselect finds the K that arrive first, a sort puts them
-in order: O(D + K log K) per ranking.
+Every item arrives at an exponential time of rate w = exp(score), and the order of arrival is a Plackett-Luce ranking
+(with -log of the times this is the Gumbel top-K trick). Introselect finds the K items that arrive first, and a sort
+orders them: O(D + K log K) per ranking.
 """
 
 from libc.float cimport DBL_MAX
@@ -54,7 +54,7 @@ cdef void lay_out(Introselect *sampler, intp_t n_items, Layout *layout) noexcept
 
 
 cdef size_t introselect_workspace(intp_t n_items) noexcept nogil:
-    """Bytes that ``prepare_introselect`` lays out."""
+    """Return the number of bytes that ``prepare_introselect`` lays out."""
     cdef Introselect sampler
     cdef Layout layout = measure()
     lay_out(&sampler, n_items, &layout)
@@ -64,7 +64,7 @@ cdef size_t introselect_workspace(intp_t n_items) noexcept nogil:
 cdef void prepare_introselect(
     Introselect *sampler, const Weights *weights, intp_t cutoff, intp_t n_samples, char *workspace
 ) noexcept nogil:
-    """Ready ``sampler`` to draw the first ``cutoff`` ranks of one query. O(D); O(D log D) at huge score gaps."""
+    """Prepare ``sampler`` to draw the first ``cutoff`` ranks of one query. O(D); O(D log D) at huge score gaps."""
     cdef intp_t n_items = weights.n_items, length = padded(n_items), d
     cdef Layout layout = layout_at(workspace)
     sampler.n_items = n_items
@@ -85,9 +85,9 @@ cdef void prepare_introselect(
 
 
 cdef void compress_gaps(Introselect *sampler, const double *scores) noexcept nogil:
-    """Scores with every gap between neighbours cut to one that no pair of arrival times can cross.
+    """Shorten large gaps between neighbouring scores to one that no pair of arrival times can cross.
 
-    The rankings are those of the scores themselves, and adding noise no longer rounds it away at scores such as 1e300.
+    Rankings stay the same, and scores such as 1e300 no longer absorb the noise that is added.
     """
     cdef intp_t d
     cdef double level = 0.0, previous, gap
@@ -104,7 +104,7 @@ cdef void compress_gaps(Introselect *sampler, const double *scores) noexcept nog
 
 
 cdef double time_of_arrivals(Introselect *sampler, double arrivals) noexcept nogil:
-    """The time before which this many items are expected to arrive; 0 when that is most of them.
+    """Return the time before which this many items are expected to arrive; 0 if that is most of them.
 
     Newton's method on the concave sum of 1 - exp(-w t), which approaches the root from below.
     """
@@ -128,7 +128,7 @@ cdef double time_of_arrivals(Introselect *sampler, double arrivals) noexcept nog
 
 
 cdef void draw_ranking(Introselect *sampler, plr_stream *stream, int32_t *ranking, intp_t stride) noexcept nogil:
-    """The first ``cutoff`` items to arrive; they are written ``stride`` apart."""
+    """Draw the first ``cutoff`` items to arrive; they are written ``stride`` apart."""
     cdef intp_t kept = 0, k
     if sampler.logarithmic:
         arrival_times.logarithmic(stream, sampler.rates, sampler.arrivals, sampler.n_items)

@@ -1,4 +1,4 @@
-"""Samplers of Plackett-Luce rankings: prepared once per query, then asked for blocks of rankings."""
+"""Samplers of Plackett-Luce rankings: prepared once per query, they then draw blocks of rankings."""
 
 from plrank_fast._core.random.stream cimport plr_stream
 from plrank_fast._core.ranking.weights cimport Weights
@@ -92,7 +92,7 @@ cdef extern from "sampling/groups.h" nogil:
         GROUP_SIZE "PLR_GROUP_SIZE"
 
 cdef enum:
-    GROUP_RANKS = 4096       # most ranks of rankings in groups; 64 bytes each
+    GROUP_RANKS = 4096       # most ranks of rankings in groups; each rank takes 64 bytes
 
 cpdef enum SamplerKind:
     AUTO
@@ -100,13 +100,13 @@ cpdef enum SamplerKind:
     NETWORK
     TABLE
     THRESHOLD
-    GUIDE                       # TABLE for longer lists; not asked for by name
+    GUIDE                       # TABLE for longer lists; callers cannot request it by name
 
 cdef struct Sampler:
     bint ready                  # in a thread's workspace: whether it has been prepared
     int method
     double ns_per_ranking       # rough cost, for the length of a round
-    # draws with replacement that it takes a ranking, their deviation, and how many for the last item; set for a table
+    # for a table: draws with replacement that a ranking takes, their deviation, and how many the last item takes
     double mean_draws
     double deviation
     double draws_per_item
@@ -118,13 +118,13 @@ cdef struct Sampler:
     threshold_sampler threshold
     guide_table guide
     int32_t *columns            # (at least depth, GROUP_SIZE) the group drawn last
-    # of the block at hand:
+    # the following belong to the current block
     plr_stream stream
-    uint64_t salt               # of the random bits that only near ties ask for
+    uint64_t salt               # of the random bits that only near ties use
     uint64_t n_drawn
 
 cdef struct Draw:
-    # what to draw for one query
+    # the rankings to draw for one query
     int sampler
     intp_t cutoff
     intp_t n_samples

@@ -1,6 +1,6 @@
-"""Samplers of Plackett-Luce rankings, and the rule that picks one.
+"""Samplers of Plackett-Luce rankings, and the rule that chooses one.
 
-All of them draw from the same distribution, exactly; they differ in what they cost.
+All of them draw exactly from the same distribution; they differ in cost.
 
 ``introselect``  arrival times of all items, the K that arrive first, a sort: the plain one, O(D + K log K) per ranking,
                  for scores at any distance (``sampling/introselect.pyx``)
@@ -12,8 +12,8 @@ All of them draw from the same distribution, exactly; they differ in what they c
                  not peaked, O(D) per query and O(K) per ranking (``kernels/sampling/slot_table.c`` up to 4096 items,
                  beyond that ``kernels/sampling/guide_table.c``)
 
-A sampler that cannot serve a query leaves it to ``introselect``. Each block of samples has a stream of its own, of
-which every sampler consumes the same words at any SIMD level.
+A sampler that cannot serve a query leaves it to ``introselect``. Each block of samples has its own stream, of which
+every sampler consumes the same words at any SIMD level.
 """
 
 import numpy as np
@@ -89,7 +89,7 @@ cdef object INT32 = np.dtype(np.int32)
 
 cdef inline double introselect_cost(intp_t n_items, intp_t cutoff, intp_t n_samples) noexcept nogil:
     cdef double cost = 2.5 * n_items + 15.0 * cutoff + 100.0
-    if n_items > PLR_SLOT_ITEMS:  # the first rankings, which do not know yet what is late, take longer
+    if n_items > PLR_SLOT_ITEMS:  # the first rankings, which have no threshold yet, take longer
         cost += 8.0 * n_items * min(n_samples, <intp_t>3) / n_samples
     return cost
 
@@ -101,10 +101,9 @@ cdef inline double network_cost(intp_t n_items, intp_t cutoff) noexcept nogil:
 
 
 cdef inline double filling_cost(intp_t n_items, intp_t n_samples, double lanes_per_sample) noexcept nogil:
-    """Of a table, once for all rankings of a query.
+    """Return the cost of filling a table, once for all rankings of a query.
 
-    In lists of up to PLR_SLOT_ITEMS it is taken for each lane of the first group, which a call of so few rankings does
-    not notice.
+    In lists of up to PLR_SLOT_ITEMS each lane of the first group counts it, which hardly matters to so few rankings.
     """
     return 2.5 * n_items / n_samples * (1.0 if n_items > PLR_SLOT_ITEMS else lanes_per_sample)
 
@@ -114,7 +113,7 @@ cdef inline double threshold_cost(intp_t n_items, intp_t cutoff) noexcept nogil:
 
 
 cdef inline double least_cost_of_draw(intp_t n_items, double lanes) noexcept nogil:
-    """From a table; from that of a long list a ranking is drawn by itself."""
+    """Return the least cost of a draw from a table; from that of a long list each ranking is drawn by itself."""
     return 7.5 if n_items > PLR_SLOT_ITEMS else lanes * 0.65
 
 
@@ -122,19 +121,19 @@ cdef inline double table_cost(intp_t n_items, intp_t cutoff, double rows, double
     if n_items > PLR_SLOT_ITEMS:
         return least_cost_of_draw(n_items, lanes) * rows
     if rows <= PLR_FEW_ROWS:
-        return (least_cost_of_draw(n_items, lanes) + lanes * 0.0075 * rows) * rows  # compared with all rows before
+        return (least_cost_of_draw(n_items, lanes) + lanes * 0.0075 * rows) * rows  # compares with all rows before
     return lanes * 1.45 * rows if rows < plr_slot_rows(cutoff) else INFINITY
 
 
 cdef inline double lanes_per_sample(intp_t n_samples) noexcept nogil:
-    """A group costs the same however few of its rankings are wanted."""
+    """Return the lanes paid per sample: a group costs the same however few of its rankings are used."""
     return (n_samples + GROUP_SIZE - 1) // GROUP_SIZE * GROUP_SIZE / <double>n_samples
 
 
 cdef bint asks_for_spread(const Draw *draw, intp_t n_items) noexcept nogil:
-    """Whether ``choose_sampler`` has to know how the weights are spread.
+    """Return whether ``choose_sampler`` needs to know how the weights are spread.
 
-    Not where introselect beats the threshold, and a table from which no item comes twice: a single ranking, mostly.
+    It does not if introselect is faster than the threshold, and than a table without repeats: mostly for one ranking.
     """
     cdef intp_t cutoff = min(draw.cutoff, n_items)
     cdef double lanes = lanes_per_sample(draw.n_samples)
@@ -147,11 +146,11 @@ cdef bint asks_for_spread(const Draw *draw, intp_t n_items) noexcept nogil:
 
 
 cdef void expect_draws(Sampler *sampler, const Weights *weights, intp_t cutoff, double most) noexcept nogil:
-    """How many draws with replacement see ``cutoff`` different items; infinitely many if more than ``most``."""
+    """Return how many draws with replacement see ``cutoff`` different items; infinity if more than ``most``."""
     cdef arrivals last = expected_arrivals(weights, cutoff, most / weights.total)
     sampler.mean_draws = last.time * weights.total
-    # draws come at the rate of the total weight; of the variance of the different ones among them, part is that of
-    # how many there are
+    # draws come at the rate of the total weight; part of the variance of the number of different items among them is
+    # due to the number of draws
     sampler.draws_per_item = 1.0
     sampler.deviation = 0.0
     if last.time < INFINITY:
@@ -161,9 +160,10 @@ cdef void expect_draws(Sampler *sampler, const Weights *weights, intp_t cutoff, 
 
 
 cdef int choose_sampler(Sampler *sampler, const Draw *draw, const Weights *weights) noexcept nogil:
-    """The sampler for one query: what was asked for where it can serve, the fastest for "auto".
+    """Return the sampler for one query: the requested one if it can serve the query, the fastest for "auto".
 
-    It depends on the query and the arguments of the call alone, so the same call draws the same rankings everywhere.
+    The choice depends only on the query and the arguments of the call, so the same call draws the same rankings
+    everywhere.
     """
     cdef intp_t n_items = weights.n_items, cutoff = min(draw.cutoff, weights.n_items)
     cdef int fastest = INTROSELECT
@@ -193,7 +193,7 @@ cdef int choose_sampler(Sampler *sampler, const Draw *draw, const Weights *weigh
         if cost < least:
             fastest = THRESHOLD
             least = cost
-    # how many draws it takes is not asked where every other one would be a repeat
+    # the number of draws does not matter if every other one would be a repeat
     if table_serves and 2 * cutoff <= n_items:
         expect_draws(sampler, weights, cutoff, least)
         # the slowest of sixteen rankings
@@ -208,7 +208,7 @@ cdef int choose_sampler(Sampler *sampler, const Draw *draw, const Weights *weigh
 # ---------------------------------------------------------------------------------------------------------------------
 
 cdef inline intp_t network_rows(intp_t n_items) noexcept nogil:
-    """Rows of keys: a power of two."""
+    """Return the number of rows of keys, a power of two."""
     cdef intp_t rows = 16
     while rows < n_items:
         rows *= 2
@@ -216,7 +216,7 @@ cdef inline intp_t network_rows(intp_t n_items) noexcept nogil:
 
 
 cdef intp_t deepest(intp_t n_items, intp_t cutoff) noexcept nogil:
-    """Ranks of the longest columns that may be asked for; deeper rankings are only ever rows, by introselect."""
+    """Return the ranks of the longest columns that may be drawn; deeper rankings are always rows, by introselect."""
     return max(min(min(cutoff, n_items), GROUP_RANKS), min(n_items, <intp_t>PLR_NETWORK_ITEMS))
 
 
@@ -240,7 +240,7 @@ cdef void prepare_network(
 
 
 cdef void lay_out_threshold(threshold_sampler *sampler, intp_t n_items, intp_t cutoff, Layout *layout) noexcept nogil:
-    # as many candidates as it serves at most; at longer cutoffs it is not used
+    # at most as many candidates as it can serve; longer cutoffs do not use it
     cdef size_t candidates = min(plr_most_candidates(cutoff), <size_t>PLR_THRESHOLD_CANDIDATES)
     cdef size_t rows = GROUP_SIZE * (candidates + 64)
     sampler.means = <float *>take(layout, (n_items + 32) * sizeof(float))
@@ -256,7 +256,7 @@ cdef void lay_out_threshold(threshold_sampler *sampler, intp_t n_items, intp_t c
 cdef bint prepare_threshold(
     threshold_sampler *sampler, const Weights *weights, intp_t cutoff, Layout *layout
 ) noexcept nogil:
-    """False if too many of the items would be candidates for it to be worth while; then nothing has been taken."""
+    """Prepare the sampler; return False, with nothing taken, if too many items would be candidates for it to pay."""
     sampler.deadline = expected_arrivals(weights, plr_mean_candidates(cutoff), 1e30).time
     if not sampler.deadline < INFINITY:
         return False
@@ -295,7 +295,7 @@ cdef void prepare_table(Sampler *sampler, const Weights *weights, Layout *layout
 
 
 cdef inline int seen_bits(intp_t cutoff) noexcept nogil:
-    """Eight places and more for each rank."""
+    """Return the log of the size of the hash table: eight places or more for each rank."""
     return max(6, plr_bits_for(8 * cutoff))
 
 
@@ -326,13 +326,13 @@ cdef void prepare_guide(Sampler *sampler, const Weights *weights, Layout *layout
 
 
 cdef inline size_t columns_bytes(intp_t n_items, intp_t cutoff) noexcept nogil:
-    """Bytes of a group's columns; drawing from a table writes as many rows as it may draw."""
+    """Return the bytes of a group's columns; drawing from a table writes as many rows as it may draw."""
     cdef intp_t ranks = min(min(cutoff, n_items), <intp_t>PLR_SLOT_ITEMS)
     return max(deepest(n_items, cutoff), <intp_t>plr_slot_rows(ranks) + 2) * GROUP_SIZE * sizeof(int32_t)
 
 
 cdef size_t sampler_workspace(intp_t n_items, intp_t cutoff, intp_t n_samples) noexcept nogil:
-    """Bytes of a group's columns and of the sampler that takes most, for a query of at most ``n_items``."""
+    """Return the bytes of a group's columns and of the largest sampler, for a query of at most ``n_items``."""
     cdef Sampler sampler
     cdef Layout by_network = measure(), by_threshold = measure(), by_table = measure(), by_guide = measure()
     cdef intp_t few = min(n_items, <intp_t>PLR_SLOT_ITEMS)
@@ -348,9 +348,9 @@ cdef size_t sampler_workspace(intp_t n_items, intp_t cutoff, intp_t n_samples) n
 cdef char *prepare_sampler(
     Sampler *sampler, const Draw *draw, const Weights *weights, char *workspace
 ) noexcept nogil:
-    """Ready ``sampler`` to draw the first ranks of one query. O(D); O(D log D) at huge score gaps.
+    """Prepare ``sampler`` to draw the first ranks of one query. O(D); O(D log D) at huge score gaps.
 
-    Returns the first byte of ``workspace`` not used.
+    Returns the first unused byte of ``workspace``.
     """
     cdef intp_t n_items = weights.n_items
     cdef char *end = workspace + sampler_workspace(n_items, draw.cutoff, draw.n_samples)
@@ -368,7 +368,7 @@ cdef char *prepare_sampler(
         prepare_table(sampler, weights, &layout)
     elif sampler.method == GUIDE:
         prepare_guide(sampler, weights, &layout)
-        if weights.most_draws < 8.0 * sampler.depth:  # else a race over all items may be what it takes
+        if weights.most_draws < 8.0 * sampler.depth:  # otherwise a race over all items may follow
             sampler.ns_per_ranking = 10.0 * weights.most_draws
     elif sampler.method == INTROSELECT:
         prepare_introselect(
@@ -377,12 +377,12 @@ cdef char *prepare_sampler(
 
 
 cdef bint completes_rankings(const Sampler *sampler) noexcept nogil:
-    """Whether drawing all ranks costs little more than drawing some."""
+    """Return whether drawing all ranks costs little more than drawing some."""
     return sampler.method == NETWORK
 
 
 cdef void complete_rankings(Sampler *sampler) noexcept nogil:
-    """Draw all ranks from now on, the first ones as before. Only where ``completes_rankings``."""
+    """Draw all ranks from now on, the first ones as before. Requires ``completes_rankings``."""
     sampler.depth = sampler.n_items
     sampler.network.depth = sampler.n_items
     network.prepare(&sampler.network)
@@ -393,14 +393,14 @@ cdef void complete_rankings(Sampler *sampler) noexcept nogil:
 # ---------------------------------------------------------------------------------------------------------------------
 
 cdef void start_block(Sampler *sampler, const Draw *draw, uint64_t block) noexcept nogil:
-    """Turn to the stream of one block of the draw."""
+    """Set ``sampler`` to the stream of one block of the draw."""
     start_stream(&sampler.stream, draw.key, draw.query, draw.first_block + block)
     sampler.salt = plr_mix64(sampler.stream.word[0][0] + sampler.stream.word[1][1])
     sampler.n_drawn = 0
 
 
 cdef int32_t *draw_group(Sampler *sampler, intp_t n_rankings) noexcept nogil:
-    """The next GROUP_SIZE rankings of the block, rank by rank, (depth, GROUP_SIZE); only ``n_rankings`` are defined."""
+    """Draw the next GROUP_SIZE rankings of the block, rank by rank, (depth, GROUP_SIZE); ``n_rankings`` are defined."""
     cdef intp_t i
     if sampler.method == NETWORK:
         network.draw_group(&sampler.network, &sampler.stream, sampler.salt, sampler.n_drawn, sampler.columns)
@@ -438,7 +438,7 @@ cdef void draw_rows(Sampler *sampler, intp_t n_rankings, int32_t *rankings, intp
 cdef void draw_row_blocks(
     Sampler *sampler, const Draw *draw, intp_t first_block, intp_t last_block, int32_t *rankings, intp_t stride
 ) noexcept nogil:
-    """Draw blocks [first_block, last_block) of a query (or as many as there are) into rows."""
+    """Draw blocks [first_block, last_block) of a query, as far as they exist, into rows."""
     cdef intp_t block, block_length = block_size(sampler.n_items)
     for block in range(first_block, min(last_block, (draw.n_samples + block_length - 1) // block_length)):
         start_block(sampler, draw, block)
@@ -450,7 +450,7 @@ cdef void draw_row_blocks(
 cdef void draw_query(
     const Draw *draw, const double *scores, intp_t n_items, char *workspace, int32_t *rankings
 ) noexcept nogil:
-    """All rankings of one query, in rows of ``draw.cutoff`` ranks."""
+    """Draw all rankings of one query, in rows of ``draw.cutoff`` ranks."""
     cdef Weights weights
     cdef Sampler sampler
     workspace = weigh(&weights, scores, n_items, draw.cutoff, asks_for_spread(draw, n_items), workspace)
@@ -467,14 +467,14 @@ cdef size_t thread_sampler_workspace(intp_t n_items, intp_t cutoff, intp_t n_sam
 
 
 cdef void forget_thread_samplers(Workspaces workspaces) noexcept:
-    """None of the threads has prepared its sampler."""
+    """Mark the samplers of all threads as not prepared."""
     cdef int thread
     for thread in range(workspaces.n_threads):
         (<Sampler *>workspaces.of_thread(thread)).ready = False
 
 
 cdef Sampler *thread_sampler(const Draw *draw, const Weights *weights, bint complete, char *workspace) noexcept nogil:
-    """The sampler in a thread's workspace, prepared by its first use."""
+    """Return the sampler in a thread's workspace, which the first use prepares."""
     cdef Sampler *sampler = <Sampler *>workspace
     if not sampler.ready:
         prepare_sampler(sampler, draw, weights, workspace + aligned(sizeof(Sampler)))
@@ -494,7 +494,7 @@ cdef void draw_task(const void *drawing_, intp_t task, char *workspace) noexcept
 
 
 cdef int draw_round(const LongDraw *drawing, int n_threads, Workspaces thread_samplers) except -1:
-    """Blocks [first_block, last_block) of one long query into rows, ``blocks_per_task`` to a task."""
+    """Draw blocks [first_block, last_block) of one long query into rows, ``blocks_per_task`` to a task."""
     cdef intp_t n_blocks = drawing.last_block - drawing.first_block
     return run_tasks(
         draw_task, drawing, (n_blocks + drawing.blocks_per_task - 1) // drawing.blocks_per_task, n_threads,
@@ -522,7 +522,7 @@ cdef inline int32_t *rankings_of(const Call *call, intp_t query) noexcept nogil:
 
 
 cdef void pad_rankings(int32_t *rankings, intp_t n_samples, intp_t cutoff, intp_t n_items) noexcept nogil:
-    """Fill up with -1 where a query is shorter than the cutoff."""
+    """Pad the rankings with -1 if the query is shorter than the cutoff."""
     cdef intp_t i, k
     if n_items < cutoff:
         for i in range(n_samples):
@@ -531,7 +531,7 @@ cdef void pad_rankings(int32_t *rankings, intp_t n_samples, intp_t cutoff, intp_
 
 
 cdef void draw_in_batch(const void *call_, intp_t q, char *workspace) noexcept nogil:
-    """All rankings of one query of a batch."""
+    """Draw all rankings of one query of a batch."""
     cdef const Call *call = <const Call *>call_
     cdef Query query = query_at(&call.queries, q)
     cdef Draw draw = draw_of(call, q)
@@ -540,7 +540,7 @@ cdef void draw_in_batch(const void *call_, intp_t q, char *workspace) noexcept n
 
 
 cdef int draw_long_query(const void *call_, intp_t q, int n_threads) except -1:
-    """A query that outlasts a round: ranges of its blocks are the tasks, and each round gives every thread one."""
+    """Draw a query that outlasts a round: tasks are ranges of its blocks, and each round gives every thread one."""
     cdef const Call *call = <const Call *>call_
     cdef Query query = query_at(&call.queries, q)
     cdef Draw draw = draw_of(call, q)
@@ -574,7 +574,7 @@ cdef int draw_long_query(const void *call_, intp_t q, int n_threads) except -1:
 # ---------------------------------------------------------------------------------------------------------------------
 
 cdef void describe_drawing(Batch *batch, const Call *call, intp_t longest) noexcept:
-    """What is done for each query of a call whose draw is known, and what it costs."""
+    """Set the functions and the costs of a batch whose draw is known."""
     batch.call = call
     batch.query = draw_in_batch
     batch.long_query = draw_long_query
@@ -588,7 +588,7 @@ def sample_rankings(
 ):
     """Fill ``rankings`` (n_queries, n_samples, cutoff); -1 past the end of a query.
 
-    Nothing is written before its query is drawn: to touch gigabytes for the first time takes longer than a round may.
+    The output of a query is first written when it is drawn: touching gigabytes at once takes longer than a round may.
     """
     cdef Call call
     cdef Batch batch = batch_of(offsets)
@@ -596,7 +596,7 @@ def sample_rankings(
     if rankings.shape[0] == 0 or cutoff == 0 or n_samples == 0:
         return
     for q in range(rankings.shape[0]):
-        if offsets[q + 1] == offsets[q]:  # the driver passes over it
+        if offsets[q + 1] == offsets[q]:  # the driver skips it
             pad_rankings(&rankings[q, 0, 0], n_samples, cutoff, 0)
     if longest == 0:
         return
@@ -615,7 +615,7 @@ def sample_rankings(
 def lone_rankings(dict samplers, scores, n_samples, cutoff, rng, sampler, n_threads, first_query):
     """Return rankings (n_samples, cutoff) of one short query with plain arguments, or None.
 
-    ``samplers`` has the numbers of those that may be named. See ``runtime/lone_query``.
+    ``samplers`` maps the names of samplers to numbers. See ``runtime/lone_query``.
     """
     cdef Call call
     cdef Batch batch
@@ -651,7 +651,7 @@ def lone_rankings(dict samplers, scores, n_samples, cutoff, rng, sampler, n_thre
 # ---------------------------------------------------------------------------------------------------------------------
 
 def choice(int kind, const double[::1] scores, intp_t n_samples, intp_t cutoff, bint asked=False):
-    """(the sampler of one query, whether it was asked how the weights are spread); always, if ``asked``."""
+    """Return (sampler of one query, whether the spread of the weights was computed); ``asked`` always computes it."""
     cdef Draw draw
     cdef Weights weights
     cdef Sampler sampler
@@ -666,7 +666,7 @@ def choice(int kind, const double[::1] scores, intp_t n_samples, intp_t cutoff, 
 
 
 def items_of_words(const double[::1] scores, const uint64_t[::1] words, uint64_t salt):
-    """What the guide table makes of random words."""
+    """Return the items that the guide table draws for random words."""
     cdef Weights weights
     cdef Sampler sampler
     cdef intp_t n_items = scores.shape[0]

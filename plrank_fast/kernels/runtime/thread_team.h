@@ -1,4 +1,4 @@
-/* Memory, time, and what the threads of a team note about the team. */
+/* Memory, time, and the record that the threads of a team keep of the team. */
 #ifndef PLR_THREAD_TEAM_H
 #define PLR_THREAD_TEAM_H
 
@@ -11,8 +11,8 @@
 
 #include "runtime/openmp.h"
 
-/* Large blocks on huge pages where the system gives them on request: the gradient of one query of a million
- * documents spent a third of its time on page faults, and is twice as fast. */
+/* Allocate large blocks on huge pages if the system grants them: without them, the gradient of one query of a million
+ * documents spends a third of its time on page faults. */
 static inline void *plr_allocate(size_t size)
 {
     char *memory = malloc(size);
@@ -33,14 +33,14 @@ static inline double plr_nanoseconds(void)
     return 1e9 * (double)now.tv_sec + (double)now.tv_nsec;
 }
 
-/* The team that runs, as its threads see it: its size, which of them (modulo 64) have been given work, and in the
- * present round how many, and when the last of them began. */
+/* The running team, as its threads see it: its size, the set of threads (modulo 64) that have been given work, and for
+ * the current round their number and when the last of them began. */
 typedef struct {
     int size;
     uint64_t workers;
     int round, begun;
     double last_begun;
-    double pause, pause_ends; /* how long short rounds last did without a team, and until when */
+    double pause, pause_ends; /* length and end of the last pause, in which short rounds have no team */
 } thread_team;
 
 static inline void plr_new_round(thread_team *team)
@@ -49,7 +49,8 @@ static inline void plr_new_round(thread_team *team)
     __atomic_store_n(&team->begun, 0, __ATOMIC_RELAXED);
 }
 
-/* Whether so many have begun in this round, all of them by then; teams of other Python threads count as well. */
+/* Return whether at least n_threads have begun in this round, all before `moment`; teams of other Python threads count
+ * as well. */
 static inline int plr_began_by(const thread_team *team, int n_threads, double moment)
 {
     double last;
