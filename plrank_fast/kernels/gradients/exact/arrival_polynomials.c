@@ -6,10 +6,10 @@
 #include "gradients/exact/truncated_product.h"
 
 #define SMALL 0.3       /* largest odds of an item that may enter P through power sums */
-#define FEWEST_SMALL 5  /* quartets from which power sums are cheaper than products */
-#define BANDED_FROM 32  /* rank weights from which looking for negligible coefficients pays */
+#define FEWEST_SMALL 5  /* quartets from which on power sums are cheaper than products */
+#define BANDED_FROM 32  /* rank weights from which on searching for negligible coefficients pays */
 #define LEAST_NORMAL_SILENCE 1e-238 /* e^-550, as LARGEST_SILENCE */
-#define ARRIVED_FOR_SURE 37.0 /* sigmas: beyond, where q is e^-690, an item has arrived all the same */
+#define ARRIVED_FOR_SURE 37.0 /* sigmas beyond which q is below e^-690, and an item has certainly arrived */
 
 /* ----------------------------------------------------------------------------------------------- single items */
 
@@ -17,7 +17,7 @@ PLR_INLINE void find_exponential_odds(panel *p, lanes t)
 {
     const intptr_t n_items = QUARTET * p->items.quartets;
     const double *w = p->items.w;
-    if (last_lane(&t) < LARGEST_EXPONENT) { /* w <= 1, so that e^(w t) cannot overflow */
+    if (last_lane(&t) < LARGEST_EXPONENT) { /* w <= 1, so e^(w t) cannot overflow */
         for (intptr_t j = 0; j < n_items; j++)
             p->at.odds[j] = vec_expm1(w[j] * t);
     } else {
@@ -28,7 +28,7 @@ PLR_INLINE void find_exponential_odds(panel *p, lanes t)
         p->at.proxy_odds[j] = vec_expm1(p->proxies.w[j] * t);
 }
 
-/* The light quartets at these times: at early nodes there are more of them than at the panel's last. */
+/* Find the light quartets at these times: early nodes have more of them than the panel's last. */
 PLR_INLINE void find_light(const panel *p, node_vector *node)
 {
     const item_block *items = &p->items;
@@ -52,7 +52,7 @@ PLR_INLINE void find_light(const panel *p, node_vector *node)
 
 /* ------------------------------------------------------------------------------- which coefficients matter */
 
-/* The smallest odds that a division downwards meets; infinite where there is none. */
+/* Return the smallest odds of a downward division; infinite if there is none. */
 PLR_INLINE double smallest_heavy_odds(const panel *p, const node_vector *node)
 {
     const intptr_t n_items = QUARTET * p->items.quartets;
@@ -72,9 +72,9 @@ PLR_INLINE double smallest_heavy_odds(const panel *p, const node_vector *node)
     return least;
 }
 
-/* How far below the expected number of arrivals the coefficients of P may be left out. What is used upwards, powers of
- * odds up to r, makes an error of P_m larger by r^(top-m): so P(N <= m) r^(top-m) is to be below e^-nats, where
- * P(N <= mean - x) is at most exp(-x^2 / (2 variance + 2 x / 3)) (Bernstein) and at most exp(-x^2 / (2 mean)). */
+/* Return how far below the expected number of arrivals the coefficients of P may be omitted. Upward recurrences with
+ * odds up to r amplify an error of P_m by r^(top-m), so P(N <= m) r^(top-m) must be below e^-nats, where P(N <= mean -
+ * x) is at most exp(-x^2 / (2 variance + 2 x / 3)) (Bernstein) and at most exp(-x^2 / (2 mean)). */
 PLR_INLINE double reach_below(double mean, double variance, double nats, double top, double log_r)
 {
     const double wanted = nats + larger(0, top - mean) * log_r, slope = wanted / 3 + variance * log_r;
@@ -84,7 +84,7 @@ PLR_INLINE double reach_below(double mean, double variance, double nats, double 
     return smaller(bernstein, of_mean);
 }
 
-/* The coefficients of P, low to high, outside which its mass does not matter at the 2^-bits, from the first node to the
+/* Find the coefficients of P, low to high, outside which its mass is negligible at 2^-bits, from the first node to the
  * last. */
 PLR_INLINE void find_band(const panel *p, intptr_t *low, intptr_t *high)
 {
@@ -109,7 +109,8 @@ PLR_INLINE void find_band(const panel *p, intptr_t *low, intptr_t *high)
     *low = below > 1 ? (intptr_t)below - 1 : 0;
 }
 
-/* Divisions upwards need K coefficients; those downwards as many more as it takes to forget how they started. */
+/* Find the coefficients that divisions need: K for upward ones, and for downward ones as many more as it takes for the
+ * start of the recurrence to become negligible. */
 PLR_INLINE void find_coefficients(const panel *p, node_vector *node)
 {
     const rank_block *ranks = &p->ranks;
@@ -132,7 +133,7 @@ PLR_INLINE void find_coefficients(const panel *p, node_vector *node)
 
 /* ---------------------------------------------------------------------------------------------- P and B */
 
-/* Product of q over light items, whose odds are known; 0 where it underflows. */
+/* Return the product of q over light items, whose odds are known; 0 where it underflows. */
 PLR_INLINE lanes normal_silence(const panel *p, const node_vector *node)
 {
     lanes inverse[QUARTET];
@@ -144,13 +145,13 @@ PLR_INLINE lanes normal_silence(const panel *p, const node_vector *node)
     return 1.0 / ((inverse[0] * inverse[1]) * (inverse[2] * inverse[3]));
 }
 
-/* P = B = 0 but for the constant of P, which is the chance that no light item has arrived where that is far from
- * underflow: then the factors of light items are 1 + r z (monic, on return), else q + p z. */
+/* Set P = B = 0 except for the constant of P. If the probability that no light item has arrived is far from underflow,
+ * it is the constant, and the factors of light items are 1 + r z (monic, the result); otherwise they are q + p z. */
 PLR_INLINE int start_polynomials(panel *p, const node_vector *node, const int normal)
 {
     const double weight = node->light_weight + p->proxies.weight;
     const lanes silence = normal ? normal_silence(p, node) : vec_exp_flush(-weight * node->time);
-    /* a compressed panel is made so that it is far from underflow */
+    /* compressed panels are built to be far from underflow */
     const int monic = normal ? last_lane(&silence) > LEAST_NORMAL_SILENCE
                              : p->proxies.count || weight * last_lane(&node->time) < LARGEST_SILENCE;
     lanes *restrict P = p->at.P, *restrict B = p->at.B;
@@ -164,7 +165,7 @@ typedef struct {
     intptr_t begin, end;
 } quartet_range;
 
-/* The quartets that enter P through power sums: those in which all odds are small, if they are enough. */
+/* Find the quartets that enter P through power sums: those in which all odds are small, if there are enough. */
 PLR_INLINE quartet_range find_small(const panel *p, const node_vector *node)
 {
     intptr_t begin = node->light_begin, end = node->light_end;
@@ -177,7 +178,7 @@ PLR_INLINE quartet_range find_small(const panel *p, const node_vector *node)
     return (quartet_range){begin, end};
 }
 
-/* Multiply P, a constant before, by the factors of small quartets and proxies. Returns the number of terms of b, which
+/* Multiply P, so far a constant, by the factors of small quartets and proxies. Returns the number of terms of b, which
  * enter B when P is complete. */
 PLR_INLINE intptr_t multiply_small(panel *p, const node_vector *node, quartet_range small, const int normal)
 {
@@ -204,8 +205,8 @@ PLR_INLINE intptr_t multiply_small(panel *p, const node_vector *node, quartet_ra
     return terms;
 }
 
-/* Multiply P and B by the factors of all quartets but the small ones; top: the highest coefficient that is not 0. Of
- * the low coefficients, those that no later factor moves into the band are left out. */
+/* Multiply P and B by the factors of all quartets except the small ones; `top` is the highest coefficient that is not
+ * 0. Low coefficients that no later factor moves into the band are omitted. */
 PLR_INLINE void multiply_quartets(panel *p, const node_vector *node, quartet_range small, intptr_t top, int monic,
                                   const int normal)
 {
@@ -237,14 +238,14 @@ PLR_INLINE void multiply_quartets(panel *p, const node_vector *node, quartet_ran
     }
 }
 
-/* From the odds on. */
+/* Compute P and B from the odds. */
 PLR_INLINE void arrival_polynomials(panel *p, node_vector *node, const int normal)
 {
     find_light(p, node);
     find_coefficients(p, node);
     if (node->low >= p->ranks.K)
         return;
-    const node_vector here = *node; /* a copy that nothing else can point to */
+    const node_vector here = *node; /* a copy that cannot be aliased */
     const int monic = start_polynomials(p, &here, normal);
     quartet_range small = {p->items.relevant, p->items.relevant};
     if (monic && p->items.sorted)
@@ -266,7 +267,7 @@ void exponential_arrivals(panel *p, node_vector *node)
 }
 
 
-/* Odds and hazards. */
+/* Compute odds and hazards. */
 PLR_INLINE void find_normal_odds(panel *p, lanes t)
 {
     for (intptr_t j = 0; j < QUARTET * p->items.quartets; j++) {

@@ -1,7 +1,7 @@
-/* What is expected of the arrivals by a time: their number Lambda, how fast it grows, its variance V.
+/* The expected number Lambda of arrivals by a time, its slope and its variance V.
  *
- * Everything is a sum over the bins of a histogram of scores of functions of the distance between bin and time, which
- * are kept in tables.
+ * Each is a sum over the bins of a histogram of scores. The terms are functions of the distance between bin and time,
+ * which are tabulated.
  */
 #ifndef PLR_ARRIVAL_PROFILE_H
 #define PLR_ARRIVAL_PROFILE_H
@@ -11,20 +11,20 @@
 
 #define PROFILE_TABLE (4 * MOST_BINS)
 
-/* For all k that a bin and a time can be apart (the time is k bins before the item's expected arrival): the chance p
- * that the item has arrived, q = 1 - p, and its hazard, the density of arriving now over q. Entry k stands at k +
+/* For each distance k of a bin and a time (the time is k bins before the item's expected arrival): the probability p
+ * that the item has arrived, q = 1 - p, and its hazard, the density of arriving now over q. Entry k has the index k +
  * PROFILE_TABLE / 2. */
 typedef struct {
-    int certain; /* bins after its expected arrival at which an item has arrived for certain */
+    int certain; /* bins after its expected arrival by which an item has certainly arrived */
     double hazard[PROFILE_TABLE], p[PROFILE_TABLE], q[PROFILE_TABLE];
-    double lost[2][PROFILE_TABLE]; /* hazard times what derivatives lose with an item: gradient, Hessian diagonal */
+    double lost[2][PROFILE_TABLE]; /* hazard times the loss of derivatives per item: gradient, Hessian diagonal */
 } arrival_table;
 
 typedef struct {
-    double arrivals, slope, variance; /* Lambda, Lambda' (by the axis of the bins), V */
+    double arrivals, slope, variance; /* Lambda, its derivative on the axis of the bins, V */
 } arrival_profile;
 
-/* The first bin whose items have not arrived for certain at this step of time. */
+/* Return the first bin whose items have not certainly arrived by this step of time. */
 PLR_INLINE int first_uncertain(const arrival_table *table, const score_histogram *histogram, int step)
 {
     const int first = step > table->certain ? step - table->certain : 0;

@@ -4,10 +4,10 @@
 #include "gradients/exact/exact_panels.h"
 #include "gradients/exact/panel_integrals.h"
 
-#define FEW_RANKS 12     /* for which COMPRESSED_FROM holds; for each more, */
-#define ITEMS_PER_RANK 8 /* so many items more */
+#define FEW_RANKS 12     /* up to which COMPRESSED_FROM applies; each further rank needs */
+#define ITEMS_PER_RANK 8 /* so many more items */
 
-/* Weights of a block of items, in problem->f, their sum, and their moments. */
+/* Compute the weights of a block of items, in problem->f, their sum, and their moments. */
 static void weigh_block(void *problem_, intptr_t block, int thread)
 {
     exact_problem *problem = problem_;
@@ -31,7 +31,7 @@ static void weigh_block(void *problem_, intptr_t block, int thread)
     (void)thread;
 }
 
-/* Weights of all items, in problem->f, and their moments; returns their sum. */
+/* Compute the weights of all items, in problem->f, and their moments; return the sum of the weights. */
 static double weigh_all(exact_problem *problem)
 {
     const double sum = sum_over_list(problem, weigh_block).sum[0];
@@ -40,15 +40,15 @@ static double weigh_all(exact_problem *problem)
     return sum;
 }
 
-/* The first octave all of whose items are light enough at the end of time: the error of compression is about 1e-7 r^8
- * where r is largest. */
+/* Return the first octave all of whose items are light enough at the end of the integral: the error of compression is
+ * about 1e-7 r^8 for the largest r. */
 static int first_light_octave(double nodes, double end)
 {
     const double largest_odds = 0.5 * smaller(1, pow(1e6 * nodes, 1.0 / 8)), heaviest = log1p(largest_odds) / end;
     return heaviest >= 2 ? 0 : (int)ceil(1 - log2(heaviest));
 }
 
-/* How many items are heavier than those of the octave. */
+/* Return the number of items heavier than those of the octave. */
 static intptr_t count_heavy(const exact_problem *problem, int first_octave)
 {
     double n = 0;
@@ -57,7 +57,7 @@ static intptr_t count_heavy(const exact_problem *problem, int first_octave)
     return (intptr_t)n;
 }
 
-/* These items one by one, which there is room for. */
+/* Take these heavier items one by one into the panel. */
 static void take_heavy(exact_problem *problem, int first_octave)
 {
     const exact_query *query = problem->query;
@@ -72,7 +72,7 @@ static void take_heavy(exact_problem *problem, int first_octave)
     }
 }
 
-/* What proxies got, to a block of the items they stand for. */
+/* Add the derivatives at the proxies to a block of the items that they replace. */
 static void return_to_block(void *problem_, intptr_t block, int thread)
 {
     const exact_problem *problem = problem_;

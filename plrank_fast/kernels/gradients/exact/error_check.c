@@ -3,16 +3,16 @@
 #include <float.h>
 #include <math.h>
 
-#define COARSEST 0.05      /* tolerance above which the rule for the nodes is not to be trusted */
-#define LEAST_NORM 1e-3    /* of max |theta| max |rho|: errors are promised relative to this at least */
-/* Shares of what is promised: what may be lost to each of late arrivals, leaving and not having entered, and how far
- * the sum of the gradient may be off. */
+#define COARSEST 0.05      /* tolerance above which the rule for the nodes is not reliable */
+#define LEAST_NORM 1e-3    /* of max |theta| max |rho|: the error bound is relative to at least this */
+/* Shares of the error bound: of the loss from late arrivals, from leaving and from entering, each, and of the sum of
+ * the gradient, which should be 0. */
 #define SHARE_OF_ENDS 0.2
 #define SHARE_OF_SUM 0.05
-#define UNRESOLVED 0.1     /* errors over (what shows of the finest pattern)^2 / norm, seen up to this */
-#define ROUNDING 2         /* units of the last place of all that rank weights and relevance vary by, in an entry */
-#define FEW 8              /* items whose gradients are too few numbers to be checked */
-#define UNCHECKED 100      /* times the accuracy where nothing checks it */
+#define UNRESOLVED 0.1     /* errors over (part of the finest pattern)^2 / norm, measured up to this */
+#define ROUNDING 2         /* units of the last place of variation times range_of_rho, in an entry */
+#define FEW 8              /* items whose gradients have too few entries for the check */
+#define UNCHECKED 100      /* divides the tolerance where no check follows */
 
 /* The error of an integral of order 1 is multiplied by the variation of rank weights. */
 double first_accuracy(const exact_problem *problem, const problem_shape *shape)
@@ -22,8 +22,8 @@ double first_accuracy(const exact_problem *problem, const problem_shape *shape)
     return query->gradient && query->D > FEW ? accuracy : accuracy / UNCHECKED;
 }
 
-/* A share of what is promised where the gradient is smallest. For the diagonal of the Hessian the bound is of half of
- * it. */
+/* The tolerance is a share of the smallest error bound. The bound of the loss applies to half the diagonal of the
+ * Hessian. */
 double lost_at_ends(const exact_query *query, const problem_shape *shape, int derivatives)
 {
     const double R = shape->variation * shape->range_of_rho, scale = shape->largest_theta * shape->largest_rho;
@@ -65,14 +65,14 @@ static entry_sums sum_entries(exact_problem *problem, const double *entries)
     return (entry_sums){all.sum[0], all.sum[1], all.sum[2]};
 }
 
-/* Errors are promised relative to the norm of the entries, or this floor. */
+/* Return the guaranteed error, which is relative to the norm of the entries, or to the floor if that is larger. */
 static double promised_error(const exact_problem *problem, const problem_shape *shape, entry_sums entries)
 {
     const double floor = LEAST_NORM * shape->largest_theta * shape->largest_rho;
     return problem->query->rtol * larger(sqrt(entries.square), floor);
 }
 
-/* What the finest pattern shows of the error: its square, or a higher power, in units of what is promised for rtol 1. */
+/* Return the error estimated from the finest pattern: its square, or a higher power, over the guaranteed error. */
 static double unresolved_error(double squares_of_patterns, double order, double promised, double rtol)
 {
     const double finest = sqrt(squares_of_patterns) * rtol / promised;

@@ -6,9 +6,9 @@
 #include "gradients/exact/exact_panels.h"
 #include "simd/denormals.h"
 
-#define MOSTLY_RELEVANT 0.125 /* share of irrelevant items, which cost a third of others, that is given up */
-#define ATTEMPTS 4           /* at an accuracy that the check of errors agrees with, */
-#define LEAST_ACCURACY 1e-17 /* as long as it is larger than this: rounding decides before */
+#define MOSTLY_RELEVANT 0.125 /* share of irrelevant items, which cost a third of others, up to which the mean pays */
+#define ATTEMPTS 4           /* most attempts before the check of errors passes, */
+#define LEAST_ACCURACY 1e-17 /* and least accuracy of one: below it rounding dominates */
 
 static range range_of(const double *x, intptr_t n)
 {
@@ -30,7 +30,7 @@ static range both_ranges(range a, range b)
     return (range){smaller(a.least, b.least), larger(a.most, b.most)};
 }
 
-/* Of scores and, if there are any, relevance. */
+/* Find the ranges of scores and, if given, relevance in one block. */
 static void find_ranges_of_block(void *problem_, intptr_t block, int thread)
 {
     exact_problem *problem = problem_;
@@ -43,7 +43,7 @@ static void find_ranges_of_block(void *problem_, intptr_t block, int thread)
     (void)thread;
 }
 
-/* Of scores and relevance. */
+/* Find the ranges of scores and relevance. */
 static void find_ranges(exact_problem *problem)
 {
     pass_over_list(problem, find_ranges_of_block);
@@ -71,8 +71,8 @@ static void clear_outputs_of_block(void *problem, intptr_t block, int thread)
     (void)thread;
 }
 
-/* Sets problem->common: what makes as many items as there are irrelevant, or the mean where
- * these would be few. Errors of the mean part would be those of all items at once. */
+/* Set problem->common to the relevance whose subtraction makes the most items irrelevant, or to the mean if they are
+ * few. It changes no gradient, but its error would be the sum of the errors of all items. */
 static void find_common(exact_problem *problem)
 {
     const range relevance = problem->relevance;
@@ -83,10 +83,10 @@ static void find_common(exact_problem *problem)
         problem->common += rho.total / D;
 }
 
-/* Find out what is to be integrated, and how large it is; returns the part of the value that needs no integral.
+/* Determine the integrand and its magnitude; return the part of the value that needs no integral.
  *
- * A constant added to all relevance changes no gradient, nor does one added to all rank weights when every item is
- * placed. The second removes the slow wait for the last item. */
+ * A constant added to all relevance changes no gradient, nor does one added to all rank weights if every item is
+ * placed. Subtracting the second constant spares the integral the long wait for the last item. */
 static double describe_problem(exact_problem *problem, problem_shape *shape)
 {
     const exact_query *query = problem->query;
@@ -107,14 +107,14 @@ static double describe_problem(exact_problem *problem, problem_shape *shape)
         variation += fabs(problem->delta[m]);
     const double total_rho = last_theta != 0 ? sum_relevance(problem).total : 0;
     problem->K = K;
-    while (problem->K > 0 && problem->theta[problem->K - 1] == 0) /* the last rank too when every item is placed */
+    while (problem->K > 0 && problem->theta[problem->K - 1] == 0) /* includes the last rank if every item is placed */
         problem->K--;
     *shape = (problem_shape){.largest_theta = largest_theta, .largest_rho = larger(fabs(least), fabs(most)),
                              .variation = variation, .range_of_rho = most - least};
     return problem->common * total_theta + last_theta * total_rho;
 }
 
-/* As often as the errors are larger than promised, with more nodes each time. */
+/* Integrate the query, and repeat with more nodes while the estimated errors exceed the tolerance. */
 static void integrate_query(exact_problem *problem, const problem_shape *shape, double known_value)
 {
     exact_query *query = problem->query;
@@ -127,7 +127,7 @@ static void integrate_query(exact_problem *problem, const problem_shape *shape, 
         problem->panel.order = MOST_ORDER;
         problem->panel.unresolved_gradient = problem->panel.unresolved_hessian = 0;
         query->attempts = attempt + 1;
-        const unsigned before = flush_denormals(); /* many chances are so small, early and late */
+        const unsigned before = flush_denormals(); /* many probabilities underflow, early and late */
         if (query->normal)
             integrate_normal(problem);
         else
@@ -178,7 +178,7 @@ static void solve(exact_query *query, void *memory)
         pass_over_list(&problem, multiply_outputs_of_block);
 }
 
-/* The rows one after another: memory that is touched for the first time takes long. */
+/* Clear the rows in order, since touching memory for the first time takes long. */
 static void clear_probabilities(exact_query *query)
 {
     const intptr_t columns = query->columns;
@@ -186,7 +186,7 @@ static void clear_probabilities(exact_query *query)
         memset(query->probabilities + j * columns, 0, columns * sizeof(double));
 }
 
-/* By how much the column that is worst misses its sum, which is 1. */
+/* Return the largest difference of a column's sum from 1. */
 static double worst_column(exact_query *query, intptr_t K, double *column)
 {
     double worst = 0;
@@ -200,7 +200,7 @@ static double worst_column(exact_query *query, intptr_t K, double *column)
     return worst;
 }
 
-/* No chance is below 0; when every item is placed, the last column is what the others leave of each row. */
+/* Raise negative probabilities to 0; if every item is placed, the last column is 1 minus the others in each row. */
 static void complete_rows(exact_query *query, intptr_t K, int complete)
 {
     const double work = (double)query->columns;
@@ -215,7 +215,7 @@ static void complete_rows(exact_query *query, intptr_t K, int complete)
     }
 }
 
-/* Each column sums to one: what is missing measures the error. */
+/* Compute rank probabilities. Each column sums to 1, and the difference from 1 measures the error. */
 static void rank_probabilities(exact_query *query, void *memory)
 {
     const intptr_t D = query->D, columns = query->columns;

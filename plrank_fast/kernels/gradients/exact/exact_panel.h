@@ -1,8 +1,8 @@
-/* What the evaluators of the exact gradient share: the items of a panel, its rank weights, its nodes, and their
+/* Data that the evaluators of the exact gradient share: the items of a panel, its rank weights, its nodes, and their
  * workspace.
  *
- * At time t item j has arrived with chance p_j = 1 - exp(-w_j t), q_j = 1 - p_j. With L_j(z) = q_j + p_j z and a_j =
- * rho_j w_j q_j,
+ * At time t item j has arrived with probability p_j = 1 - exp(-w_j t); q_j = 1 - p_j. With L_j(z) = q_j + p_j z and a_j
+ * = rho_j w_j q_j,
  *
  *     P = prod_j L_j,   B = sum_j a_j P / L_j,   <theta, B> = sum_m theta_(m+1) B_m
  *     E[metric] = integral of <theta, B> dt
@@ -11,13 +11,13 @@
  *     Y_j = <theta, P / L_j>,   X_j = <delta, B / L_j - a_j P / L_j^2>
  *     delta_m = theta_(m+1) - theta_m, theta_(K+1) = 0
  *
- * with polynomials in z, whose coefficient of z^m belongs to m arrivals, cut after K terms. What is left without j is a
- * series in the odds r_j = p_j / q_j = expm1(x) (leave_one_out_series.h) or comes from a division
+ * with polynomials in z truncated after K terms, whose coefficient of z^m belongs to m arrivals. The polynomials
+ * without item j are series in the odds r_j = p_j / q_j = expm1(x) (leave_one_out_series.h) or the result of a division
  * (leave_one_out_division.h). The lanes of a vector are quadrature nodes.
  *
- * Normal arrival times: item j arrives at -u_j, u_j normal around its score f_j, so that p_j = Phi(y), y = f_j + t (in
- * units of sigma). Only what depends on the time of arrival itself is another: the hazard h_j (density of arriving over
- * q_j), which is w_j above, and its derivatives by the score,
+ * With normal arrival times item j arrives at -u_j, u_j normal around its score f_j, so that p_j = Phi(y), y = f_j + t
+ * (in units of sigma). Only the hazard h_j, the density of arrival over q_j, differs, which is w_j above, and so do its
+ * derivatives with respect to the score:
  *
  *     a_j = rho_j h_j q_j,   dE/df_j = integral of  h_j q_j { rho_j (-y) Y_j + X_j } dt
  *     d2E/df_j2 = integral of  h_j q_j { rho_j (y^2 - 1) Y_j - y X_j } dt
@@ -31,42 +31,42 @@
 #include "gradients/exact/quadrature_plan.h"
 #include "simd/vector_math.h"
 
-#define MOST_SIDE_BY_SIDE 8 /* vectors of nodes that threads work on at the same time */
+#define MOST_SIDE_BY_SIDE 8 /* most vectors of nodes that threads evaluate at the same time */
 #define LARGEST_EXPONENT 700.0 /* e^700 is near the largest double */
-#define LARGEST_SILENCE 550.0  /* -ln of P's constant: e^550 may be multiplied by relevance of up to 2^200 (runtime/magnitudes.h) */
+#define LARGEST_SILENCE 550.0  /* -ln of P's constant: e^550 times 2^200 (runtime/magnitudes.h) is finite */
 #define MARGIN 8 /* zeros before and after theta, delta and the coefficients of P and B */
 
-/* The ranks that a panel's items compete for. */
+/* The ranks for which the items of a panel compete. */
 typedef struct {
     intptr_t K;
     const double *theta, *delta;   /* K entries, MARGIN zeros on either side: set_ranks */
-    double upward_limit;         /* largest odds for which their powers may be used upwards, >= 1 */
-    double downward_limit;       /* smallest for which those of their inverse may be, from the panel's last item on */
-    double bits;                 /* a series stops after -log2 of its ratio has added up to this */
+    double upward_limit;         /* largest odds for which upward recurrences are used, >= 1 */
+    double downward_limit;       /* smallest odds for which downward ones may start at the panel's last item */
+    double bits;                 /* a series stops when its ratio^i falls below 2^-bits */
     int divide_all;              /* too few items to share coefficients: divide for each of them */
-    intptr_t most_coefficients;  /* that there is room for: more than any band has */
+    intptr_t most_coefficients;  /* that the workspace has room for: more than any band has */
 } rank_block;
 
-/* One vector of quadrature nodes, and what it takes to evaluate the integrands there. */
+/* One vector of quadrature nodes, with the coefficients and items that matter there. */
 typedef struct {
     lanes time, weight, finest;      /* finest: the finest pattern of the rule (gauss_legendre.h) */
     intptr_t low, high;              /* coefficients of P and B that matter; none where low reaches K */
-    intptr_t top;                    /* the smaller of high and K: ranks beyond are not filled yet */
-    intptr_t light_begin, light_end; /* light quartets at these times, which may be more than at the panel's last */
+    intptr_t top;                    /* min(high, K): later ranks are not filled yet */
+    intptr_t light_begin, light_end; /* light quartets at these times, perhaps more than at the panel's last node */
     double light_weight;             /* sum of w over them */
 } node_vector;
 
-/* Overwritten at every vector of nodes. */
+/* Workspace that every vector of nodes overwrites. */
 typedef struct {
     lanes *odds;                /* r of each item */
-    lanes *hazard;              /* of each item; only with normal arrival times, with exponential ones it is w */
+    lanes *hazard;              /* of each item with normal arrival times; with exponential ones it is w */
     lanes *proxy_odds;
     lanes *P, *B;               /* coefficients, MARGIN zeros before them */
     lanes *y, *c, *e;           /* coefficients of the series in r */
     lanes *s, *b;               /* power sums */
 } node_workspace;
 
-/* What a proxy's items get back over w: plain + rho relevant; both times the finest pattern too. */
+/* Derivatives of a proxy's items over w, plain + rho relevant, and both times the finest pattern. */
 typedef struct {
     lanes plain, relevant, plain_pattern, relevant_pattern;
 } proxy_sums;
@@ -75,20 +75,20 @@ typedef struct {
 typedef struct {
     lanes value;
     lanes *gradient, *hessian;  /* of each item */
-    lanes *gradient_pattern, *hessian_pattern; /* of each quartet: its integrands times the finest pattern of the nodes */
+    lanes *gradient_pattern, *hessian_pattern; /* of each quartet: integrands times the finest pattern of the nodes */
     proxy_sums *proxy_gradient, *proxy_hessian; /* of each proxy */
 } node_sums;
 
 typedef struct {
     item_block items;
-    proxy_items proxies;        /* none but in a compressed panel */
+    proxy_items proxies;        /* none unless the panel is compressed */
     rank_block ranks;
     quadrature_plan *plan;
     node_workspace at;
     node_sums sums;
-    node_workspace *side_by_side; /* for vectors of nodes that are worked on at the same time; `at` is the first */
-    const parallel_loop *loop;    /* with no more threads than there are of those */
-    double order;               /* least power of those patterns that errors are, of all plans so far */
+    node_workspace *side_by_side; /* for vectors of nodes evaluated at the same time; `at` is the first */
+    const parallel_loop *loop;    /* with at most as many threads as there are of those */
+    double order;               /* errors are at least this power of the patterns, by all plans so far */
     double unresolved_gradient, unresolved_hessian; /* sums of squares of patterns, over all panels so far */
     cancellation *cancellation;
 } panel;
@@ -98,7 +98,8 @@ PLR_INLINE double last_lane(const lanes *x)
     return ((const double *)x)[PLR_LANES - 1];
 }
 
-/* Odds at time t of an item of weight w <= 1: where e^(w t) would overflow it has arrived all the same. */
+/* Return the odds at time t of an item of weight w <= 1. Where e^(w t) would overflow, it has arrived with
+ * certainty. */
 PLR_INLINE lanes exponential_odds(double w, lanes t)
 {
     const lanes x = w * t;
@@ -110,14 +111,14 @@ PLR_INLINE lanes hazard_of(const panel *p, intptr_t j, const int normal)
     return normal ? p->at.hazard[j] : vec_all(p->items.w[j]);
 }
 
-/* The largest odds of four items at the last of the nodes. */
+/* Return the largest odds of four items at the last of the nodes. */
 PLR_INLINE double largest_of_quartet(const lanes *odds)
 {
     double a = larger(last_lane(odds), last_lane(odds + 1)), b = larger(last_lane(odds + 2), last_lane(odds + 3));
     return larger(a, b);
 }
 
-/* Terms after which ratio^i has fallen below 2^-bits; the logarithm is read off the exponent, from above. */
+/* Return the number of terms after which ratio^i is below 2^-bits; the exponent bounds the logarithm from above. */
 PLR_INLINE intptr_t series_terms(double ratio, double bits, intptr_t most)
 {
     if (ratio >= 0.95)

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #define LINE 64 /* bytes of a cache line */
-#define TO_SPARE 1e12  /* powers of odds up to this times the accuracy are used upwards */
+#define TO_SPARE 1e12  /* upward recurrences use powers of odds up to this times the accuracy */
 
 /* ------------------------------------------------------------------------------------------------ workspace */
 
@@ -29,8 +29,8 @@ static lanes *carve_vectors(char **free_memory, size_t n)
     return (lanes *)carve(free_memory, n * sizeof(lanes));
 }
 
-/* Room for coefficients of P: a band ends at a few standard deviations above the arrivals that are expected at the end
- * of the plan, which are K and a few of its square roots. */
+/* Return the most coefficients of P that are stored: a band ends a few standard deviations above the number of arrivals
+ * expected at the end of the plan, which is K plus a few times its square root. */
 static intptr_t most_coefficients(intptr_t D, intptr_t K)
 {
     const intptr_t all = D + 2 * PLR_LANES + QUARTET, band = 8 * K + 2000;
@@ -132,7 +132,7 @@ char *lay_out_panel(exact_problem *problem, intptr_t n)
     return memory;
 }
 
-/* Each thread that works on a panel takes memory of its own, and much of it for a long one. */
+/* Limit the threads that work on a panel, because each needs its own memory, a lot of it for a long panel. */
 static parallel_loop loop_with_room(parallel_loop loop, intptr_t D)
 {
     const int wanted = threads_of(&loop), most = D <= LONGEST_SIDE_BY_SIDE ? MOST_SIDE_BY_SIDE : 1;
@@ -174,7 +174,7 @@ size_t exact_workspace_bytes(intptr_t D, intptr_t K, int purpose, int n_threads)
 
 /* ------------------------------------------------------------------------------------------ parts of panels */
 
-/* K numbers with MARGIN zeros on either side; returns the first of them. */
+/* Copy K numbers, with MARGIN zeros on either side; return the first of them. */
 static const double *with_margins(double *to, const double *from, intptr_t K)
 {
     memset(to, 0, (K + 2 * MARGIN) * sizeof(double));

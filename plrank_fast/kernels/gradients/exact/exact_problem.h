@@ -1,4 +1,4 @@
-/* One query on its way through the exact kernel: what has been found out about it, and its workspace. */
+/* State and workspace of one query in the exact kernel. */
 #ifndef PLR_EXACT_PROBLEM_H
 #define PLR_EXACT_PROBLEM_H
 
@@ -8,7 +8,7 @@
 #include "gradients/exact/normal_plan.h"
 #include "gradients/exact/rank_probabilities.h"
 
-#define LONGEST_SIDE_BY_SIDE ((intptr_t)1 << 17) /* items; each workspace takes 64 bytes or more for each */
+#define LONGEST_SIDE_BY_SIDE ((intptr_t)1 << 17) /* items; each node workspace takes at least 64 bytes an item */
 
 typedef struct {
     double least, most;
@@ -16,39 +16,39 @@ typedef struct {
 
 typedef struct {
     exact_query *query;
-    double highest, lowest;       /* score */
+    double highest, lowest;       /* scores */
     range relevance;
-    double common;                /* relevance that all items share, which moves no gradient */
+    double common;                /* relevance that is subtracted from all items, which changes no gradient */
     intptr_t K;                   /* ranks up to the last whose weight differs from those after it */
-    double *theta, *delta;        /* rank weights less that of the rank after the last, and their differences */
+    double *theta, *delta;        /* rank weights minus that of the rank after the last, and their differences */
     tolerances tolerance;         /* of this attempt */
     double value;                 /* integral so far */
 
-    intptr_t longest, most_ranks; /* for which there is room */
-    int purpose;                  /* of the room: exact.h */
-    char *room;                   /* for whatever is as long as a panel */
-    parallel_loop loop_of_panel;  /* the query's, with no more threads than there is room for: */
+    intptr_t longest, most_ranks; /* that the workspace has room for */
+    int purpose;                  /* of the workspace: exact_query.h */
+    char *room;                   /* memory of the arrays that are as long as a panel */
+    parallel_loop loop_of_panel;  /* the query's loop, with at most as many threads as there are of these: */
     node_workspace side_by_side[MOST_SIDE_BY_SIDE];
-    block_sums *of_block;         /* of a pass over the list */
+    block_sums *of_block;         /* sums of a pass over the list */
 
-    double *f, *w, *rho;          /* of the panel's items as they come: score less the highest, weight, relevance */
-    intptr_t *query_item;         /* likewise: item of the query */
+    double *f, *w, *rho;          /* of the panel's items in input order: score minus the highest, weight, relevance */
+    intptr_t *query_item;         /* likewise: index of the item in the query */
     double *key, *key_buffer;     /* of the items, for sorting */
-    intptr_t *rank_order, *order_buffer; /* all items by falling score, only where there are gaps */
-    double *panel_theta, *panel_delta; /* the K from the first rank of the panel, MARGIN zeros on either side */
+    intptr_t *rank_order, *order_buffer; /* all items by descending score, only if there are gaps */
+    double *panel_theta, *panel_delta; /* K entries from the first rank of the panel, MARGIN zeros on either side */
     score_histogram *histogram;   /* of the panel's scores */
-    octave_sums *octaves;         /* of the query's weights, in long lists: of each block of items */
-    double *proxy_zeroth, *proxy_first; /* what proxies get back */
-    proxy_polynomials *polynomials; /* through that, */
-    double *returned;             /* and where it goes */
-    const double *checked;        /* entries whose sums are wanted */
+    octave_sums *octaves;         /* moments of the query's weights; in long lists, of each block of items */
+    double *proxy_zeroth, *proxy_first; /* derivatives at the proxies */
+    proxy_polynomials *polynomials; /* interpolants of these, */
+    double *returned;             /* and the output to which they are added */
+    const double *checked;        /* entries to be summed */
     normal_plan *normal;
     kept_nodes kept;              /* only for rank probabilities */
     panel panel;
 } exact_problem;
 
 typedef struct {
-    double total, absolute, irrelevant; /* irrelevant: how many */
+    double total, absolute, irrelevant; /* irrelevant: number of items */
 } relevance_sums;
 
 #define lay_out_problem ISA(lay_out_problem)
@@ -60,22 +60,22 @@ typedef struct {
 #define pass_over_list ISA(pass_over_list)
 #define sum_over_list ISA(sum_over_list)
 
-/* Cut the workspace of a problem of D items and K ranks out of `memory` (on a cache line), for one of the purposes of
- * exact.h and the threads of the loop; clears all else. Returns its size. */
+/* Lay out the workspace of a problem of D items and K ranks in `memory` (on a cache line), for one of the purposes of
+ * exact_query.h and the threads of the loop; clear all other members. Returns the size of the workspace. */
 size_t lay_out_problem(exact_problem *problem, char *memory, intptr_t D, intptr_t K, int purpose, parallel_loop loop);
 size_t exact_workspace_bytes(intptr_t D, intptr_t K, int purpose, int n_threads);
-/* Lay out the part of it that is as long as a panel anew, for panels of up to n of the D items, so that what is used
- * lies together. Returns the end of it. */
+/* Lay out the arrays that are as long as a panel again, for panels of up to n of the D items, so that the used memory
+ * is contiguous. Returns its end. */
 char *lay_out_panel(exact_problem *problem, intptr_t n);
-/* The panel's ranks are the K after the first `arrived`, for n items. */
+/* Set the panel's ranks: K ranks after the first `arrived`, for n items. */
 void set_ranks(exact_problem *problem, intptr_t n, intptr_t arrived, intptr_t K);
-/* All items by falling score: their scores, and themselves in problem->rank_order. */
+/* Sort all items by descending score; return their scores, and leave their indices in problem->rank_order. */
 const double *sort_scores(exact_problem *problem);
-/* Sums over all items of relevance less what they share, of its magnitude, and of those of which nothing is left. */
+/* Sum over all items their relevance minus the common part and its magnitude, and count those for which it is 0. */
 relevance_sums sum_relevance(exact_problem *problem);
-/* A pass over the list: body(problem, block, thread) for each of its blocks. */
+/* Run body(problem, block, thread) for each block of the list. */
 void pass_over_list(exact_problem *problem, loop_body body);
-/* The same for one that fills problem->of_block; returns the sums over all blocks. */
+/* Run a pass whose body fills problem->of_block; return the sums over all blocks. */
 block_sums sum_over_list(exact_problem *problem, loop_body body);
 
 #endif

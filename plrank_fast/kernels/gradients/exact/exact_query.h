@@ -1,4 +1,4 @@
-/* One query of the exact kernel: what is asked, and what is answered. */
+/* One query of the exact kernel: its inputs and outputs. */
 #ifndef PLR_EXACT_QUERY_H
 #define PLR_EXACT_QUERY_H
 
@@ -10,16 +10,16 @@ typedef struct {
     intptr_t D, K;             /* items; rank weights (may exceed D) */
     const double *scores, *relevance, *rank_weights;
     double rtol;
-    double inverse_sigma;      /* of the noise: a score less the highest is multiplied by it */
+    double inverse_sigma;      /* of the noise: multiplies each score minus the highest */
     int normal;                 /* whether the noise is normal; it is Gumbel noise otherwise */
     double *gradient, *hessian; /* (D,), either may be NULL */
-    double *probabilities;      /* (D, columns), instead of the above; relevance and rank_weights are then not read */
+    double *probabilities;      /* (D, columns), in place of the above; relevance and rank_weights are then unused */
     intptr_t columns;
     cancellation cancellation;
-    parallel_loop loop;        /* threads to share the work among; results do not depend on it */
+    parallel_loop loop;        /* threads that share the work; results do not depend on it */
     double value;               /* out */
-    double missed;              /* out: the tolerance that was reached, by the check, where it is above rtol; else 0 */
-    int attempts, nodes;        /* out: how often nodes were chosen, how many there were in all */
+    double missed;              /* out: the tolerance reached, by the check, if it is above rtol; else 0 */
+    int attempts, nodes;        /* out: number of attempts, and of nodes in all of them */
 } exact_query;
 
 enum { PLR_EXACT_GRADIENT, PLR_EXACT_PROBABILITIES, PLR_EXACT_NORMAL }; /* purposes of a workspace */

@@ -1,13 +1,13 @@
-/* Panels of exponential arrival times. Where scores have a gap, all items above it have arrived before those below it
- * matter, to within the tolerance: time is cut there, the items above leave (the next panel starts at the rank after
- * them) and the items far below have not entered yet. */
+/* Panels of exponential arrival times. At a gap of the scores, all items above it have arrived before those below it
+ * matter, to within the tolerance. Time is cut there: the items above leave (the next panel starts at the rank after
+ * them), and the items far below have not entered yet. */
 #include <math.h>
 
 #include "gradients/exact/exact_panels.h"
 #include "gradients/exact/panel_integrals.h"
 
 /* Integrate one panel over [t0, t1] and add to the outputs. problem->f, rho and query_item hold its n items, histogram
- * their scores; arrived: items that have left before. Returns whether all ranks are filled at its end. */
+ * their scores; `arrived` items have left before. Returns whether all ranks are filled at the end of the panel. */
 static int integrate_stretch(exact_problem *problem, intptr_t n, intptr_t arrived, intptr_t K, double t0, double t1)
 {
     panel *p = &problem->panel;
@@ -38,14 +38,14 @@ static int integrate_stretch(exact_problem *problem, intptr_t n, intptr_t arrive
     return p->plan->ended;
 }
 
-/* ln of the time, relative to the expected arrival of the last item that leaves, at which items may leave as if all had
- * arrived.
+/* Return ln of the time, relative to the expected arrival of the last item that leaves, at which items may leave as if
+ * all had arrived.
  *
- * What that does to the result is bounded as in tail_bound.h: the expected gains differ by R at most for each item that
- * has not arrived yet, whose chance is q = e^-x or less, and so do the gradient's entries, in sum of absolute values,
- * by R (x + 2 K) q: x q is the derivative of the chance, and both rankings, with the item and without, are made by K
- * choices or fewer. Likewise R (x (2 + x) + 4 K) q for the diagonal of the Hessian. Fewer than K items leave before the
- * last panel with an end, and n in it. */
+ * The error is bounded as in tail_bound.h. Each item that has not arrived yet, with probability q = e^-x or less,
+ * changes the expected gains by at most R, and the gradient's entries, in sum of absolute values, by at most R (x + 2
+ * K) q: x q is the derivative of the probability, and both rankings, with the item and without, consist of at most K
+ * choices. The bound for the diagonal of the Hessian is R (x (2 + x) + 4 K) q. Fewer than K items leave before the last
+ * panel with an end, and n in it. */
 static double leaving_delay(intptr_t n, intptr_t K, tolerances tolerance)
 {
     const double ranks = 2 * (double)K, log_allowed = log(tolerance.cut / (double)(n + K));
@@ -59,8 +59,9 @@ static double leaving_delay(intptr_t n, intptr_t K, tolerances tolerance)
     return log(x);
 }
 
-/* What the items that have not entered yet may have of total weight, times the time at which they do: the chance that
- * one of them arrives before, which costs as much as in leaving_delay, in each of at most K panels. */
+/* Return the largest total weight of the items that have not entered yet, times the time of entry. This bounds the
+ * probability that one of them arrives earlier, which causes an error as in leaving_delay in each of at most K
+ * panels. */
 static double weight_outside(intptr_t K, tolerances tolerance)
 {
     return tolerance.cut / (double)K / (tolerance.derivatives > 0 ? 1 + 2 * (double)K : 1);

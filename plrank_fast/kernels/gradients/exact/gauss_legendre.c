@@ -2,13 +2,13 @@
 
 #include <math.h>
 
-/* Nodes come in multiples of 8 up to 128 and of 32 up to 512, whatever the SIMD level. */
+/* Numbers of nodes are multiples of 8 up to 128 and of 32 up to 512, at every SIMD level. */
 enum { FINE_STEP = 8, FINE_RULES = 16, COARSE_STEP = 32, COARSE_RULES = 12, FINE_NODES = FINE_STEP * FINE_RULES };
 #define SUM_TO(n) ((n) * ((n) + 1) / 2)
 #define ALL_NODES                                                                     \
     (FINE_STEP * SUM_TO(FINE_RULES) + FINE_NODES * COARSE_RULES + COARSE_STEP * SUM_TO(COARSE_RULES))
 
-static quadrature_rule rules[FINE_RULES + COARSE_RULES]; /* filled by prepare_gauss_legendre, then only read */
+static quadrature_rule rules[FINE_RULES + COARSE_RULES]; /* filled by prepare_gauss_legendre, read-only afterwards */
 static double rule_storage[3 * ALL_NODES];
 
 int rounded_nodes(double wanted)
@@ -24,8 +24,8 @@ quadrature_rule gauss_legendre(int nodes)
     return rules[nodes <= FINE_NODES ? nodes / FINE_STEP - 1 : FINE_RULES - 1 + (nodes - FINE_NODES) / COARSE_STEP];
 }
 
-/* Gauss-Legendre crowds its nodes at both ends; the truncated arcsine polynomial x -> sum c_k x^(2k+1) / sum c_k
- * (degree 9) spreads them nearly evenly, which saves a fifth of them. */
+/* Gauss-Legendre nodes are dense at both ends. The truncated arcsine polynomial x -> sum c_k x^(2k+1) / sum c_k (degree
+ * 9) spaces them nearly evenly, which saves a fifth of them. */
 static void fill_rule(int nodes, double *node, double *weight, double *finest)
 {
     double spread[5], term = 1, total = 0;

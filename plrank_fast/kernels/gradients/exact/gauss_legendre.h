@@ -1,4 +1,4 @@
-/* Gauss-Legendre rules on [0, 1], their nodes spread nearly evenly. */
+/* Gauss-Legendre rules on [0, 1], mapped so that their nodes are nearly evenly spaced. */
 #ifndef PLR_GAUSS_LEGENDRE_H
 #define PLR_GAUSS_LEGENDRE_H
 
@@ -6,10 +6,10 @@
 
 #define MOST_NODES 512
 
-/* Nodes ascending. `finest` is the finest pattern that the nodes can show, of alternating sign: the rule's sum of it
- * times an integrand is, up to a factor, the divided difference of the integrand (as a function of the Gauss-Legendre
- * nodes) over all nodes. That is 0 for polynomials of degree up to nodes - 2, so what is left measures how well the
- * integrand is resolved. */
+/* Nodes are ascending. `finest` is the finest pattern that the nodes can resolve, of alternating sign: the rule's sum
+ * of it times an integrand is, up to a factor, the divided difference of the integrand (as a function of the
+ * Gauss-Legendre nodes) over all nodes. This is 0 for polynomials of degree up to nodes - 2, so its size measures how
+ * poorly the nodes resolve the integrand. */
 typedef struct {
     const double *node, *weight, *finest;
 } quadrature_rule;
@@ -20,9 +20,9 @@ typedef struct {
 
 /* Compute all rules, once per process. */
 void prepare_gauss_legendre(void);
-/* The least number of nodes, of those for which there is a rule, that is no less than wanted. */
+/* Return the least number of nodes that has a rule and is at least `wanted`. */
 int rounded_nodes(double wanted);
-/* The rule of so many nodes, a number that rounded_nodes has given. */
+/* Return the rule of so many nodes, a number from rounded_nodes. */
 quadrature_rule gauss_legendre(int nodes);
 
 #endif

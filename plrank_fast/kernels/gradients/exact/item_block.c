@@ -2,9 +2,9 @@
 
 #include <string.h>
 
-#define CLASSES 256 /* of weights: quarter octaves, the last of which takes all that are lighter */
+#define CLASSES 256 /* of weights: quarter octaves, the last of which includes all lighter ones */
 
-/* Quarter octaves below 1. */
+/* Return the number of quarter octaves below 1. */
 static inline int64_t quarter_octave(double w)
 {
     const int64_t one = (int64_t)1023 << 2; /* exponent and two bits of the mantissa of 1.0 */
@@ -14,8 +14,8 @@ static inline int64_t quarter_octave(double w)
     return word < CLASSES - 1 ? word : CLASSES - 1;
 }
 
-/* Turn the counts of so many classes into the places of their first items, from `place` on. falling: heavy classes come
- * first. *n_heavy: items in the classes up to the last heavy one. */
+/* Turn the counts of the classes into the places of their first items, from `place` on. With `falling`, heavy classes
+ * come first. *n_heavy gets the number of items in the classes up to the last heavy one. */
 static inline void turn_into_places(intptr_t *counts, int classes, int64_t last_heavy, const int falling,
                                     intptr_t place, intptr_t *n_heavy)
 {
@@ -72,7 +72,7 @@ void order_items(intptr_t n, const double *w, const double *rho, double heavy, i
         items->light_weight += items->w[j];
 }
 
-/* By merging, from the bottom up. */
+/* A bottom-up merge sort. */
 void sort_by_key(intptr_t n, double *key, intptr_t *order, double *key_buffer, intptr_t *order_buffer)
 {
     for (intptr_t width = 1; width < n; width *= 2) {

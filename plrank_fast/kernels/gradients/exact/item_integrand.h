@@ -1,16 +1,16 @@
-/* From Y_j and X_j (exact_panel.h) to one item's integrands. */
+/* The integrands of one item, from Y_j and X_j (exact_panel.h). */
 #ifndef PLR_ITEM_INTEGRAND_H
 #define PLR_ITEM_INTEGRAND_H
 
 #include "gradients/exact/exact_panel.h"
 
-/* What is asked for: the value alone, the gradient too, or also the Hessian diagonal. */
+/* Requested outputs: the value alone, the gradient too, or also the Hessian diagonal. */
 typedef enum { VALUE_ALONE, GRADIENT, HESSIAN } integrands;
 
-/* With these factors what items of either sign have does not cancel in the sum over a quartet. */
+/* With these factors, equal entries of either sign do not cancel in the sum over a quartet. */
 static const double share_of_quartet[QUARTET] = {1.0, 0.618, -0.382, 0.236};
 
-/* Sums over a quartet's items at one vector of nodes. */
+/* Sums over the items of a quartet at one vector of nodes. */
 typedef struct {
     lanes gradient, hessian;
 } quartet_sums;
@@ -39,7 +39,7 @@ PLR_INLINE void add_item(panel *p, intptr_t j, const node_vector *node, lanes qY
     }
 }
 
-/* Add the finest pattern of quartets that are summed up. */
+/* Add the finest patterns of one or two quartets. */
 PLR_INLINE void add_patterns(panel *p, intptr_t quartet, const int quartets, const node_vector *node,
                              const integrands wanted, const quartet_sums *sums)
 {

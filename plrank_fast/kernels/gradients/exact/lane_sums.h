@@ -1,12 +1,12 @@
-/* Sums over the lanes of as many vectors as they have lanes. */
+/* Sums over the lanes of vectors, for as many vectors as each has lanes. */
 #ifndef PLR_LANE_SUMS_H
 #define PLR_LANE_SUMS_H
 
 #include "simd/vectors.h"
 
-/* Lane i of the result is the sum over the lanes of v[i]. In a step of stride s two vectors become one whose lane i is
- * the sum of lanes i and i ^ s of the first of them or, where i has the bit s, of the second: two shuffles and an
- * addition for each pair, where vectors summed one by one take six for each. */
+/* Lane i of the result is the sum over the lanes of v[i]. A step of stride s combines two vectors to one whose lane i
+ * is the sum of lanes i and i ^ s of the first vector or, where i has the bit s, of the second. This takes two shuffles
+ * and an addition for each pair, where summing vectors one by one takes six for each. */
 #define OWN_LANE(i, s) ((i) + ((i) & (s) ? PLR_LANES : 0))
 #define OTHER_LANE(i, s) (((i) ^ (s)) + ((i) & (s) ? PLR_LANES : 0))
 #if PLR_LANES == 8

@@ -1,9 +1,9 @@
-/* What is left without one item, for heavy items, and for all items where there are too few of them to share
- * coefficients: P / L_j by the recurrence x_m = P_m - r_j x_(m-1) upwards, or in terms of s_j = 1 / r_j downwards;
- * likewise B.
+/* P and B without one item, by division, for heavy items, and for all items if there are too few of them to share
+ * coefficients: P / L_j by the recurrence x_m = P_m - r_j x_(m-1) upwards, or in terms of s_j = 1 / r_j downwards; B
+ * likewise.
  *
- * A recurrence in r multiplies a rounding error by r at each step, so upwards it is safe where r^(K-1) is no larger
- * than the digits to spare (upward_limit), and downwards where r is larger than 1.
+ * Each step of the upward recurrence multiplies a rounding error by r, so it is safe while r^(K-1) does not exceed the
+ * spare digits (upward_limit). The downward recurrence divides errors by r and is safe where r is larger than 1.
  */
 #ifndef PLR_LEAVE_ONE_OUT_DIVISION_H
 #define PLR_LEAVE_ONE_OUT_DIVISION_H
@@ -12,9 +12,9 @@
 
 #include "gradients/exact/item_integrand.h"
 
-/* The largest odds that are divided by upwards, in a group whose least are `first`, at the first node, and whose
- * largest are `last`, at the last one. Both directions are safe while downward_limit <= r <= upward_limit: with all
- * coefficients at hand, one of them often serves all lanes. */
+/* Return the largest odds for upward divisions, in a group whose least odds are `first`, at the first node, and whose
+ * largest are `last`, at the last one. Both directions are safe while downward_limit <= r <= upward_limit, so if all
+ * coefficients are available, one direction often serves all lanes. */
 PLR_INLINE double division_border(const panel *p, intptr_t high, double first, double last)
 {
     const rank_block *ranks = &p->ranks;
@@ -22,7 +22,7 @@ PLR_INLINE double division_border(const panel *p, intptr_t high, double first, d
     return all_at_hand && last > ranks->upward_limit && first >= ranks->downward_limit ? 0 : ranks->upward_limit;
 }
 
-/* Upwards: x = P / (1 + r z), v = (B - rho w x) / (1 + r z) over the coefficients low to high. */
+/* Divide upwards: x = P / (1 + r z), v = (B - rho w x) / (1 + r z) over the coefficients low to high. */
 PLR_INLINE void divide_upwards(const panel *p, const node_vector *node, const lanes *r, const lanes *a, const int group,
                                const int relevant, lanes *qY, lanes *qX)
 {
@@ -43,7 +43,7 @@ PLR_INLINE void divide_upwards(const panel *p, const node_vector *node, const la
         }
 }
 
-/* Downwards: u = P / (z + s), v = (B - rho w s u) / (z + s); s u and s v are x and v from above. */
+/* Divide downwards: u = P / (z + s), v = (B - rho w s u) / (z + s); s u and s v are x and v of divide_upwards. */
 PLR_INLINE void divide_downwards(const panel *p, const node_vector *node, const lanes *s, const lanes *a,
                                  const int group, const int relevant, lanes *qY, lanes *qX)
 {
@@ -82,7 +82,8 @@ PLR_INLINE void divide_downwards(const panel *p, const node_vector *node, const 
     }
 }
 
-/* One quartet of any items, or two: upwards at the nodes where the odds are small enough, downwards at the others. */
+/* Add one or two quartets of any items: upwards at the nodes where the odds are small enough, downwards at the
+ * others. */
 PLR_INLINE void add_by_division(panel *p, intptr_t quartet, const int quartets, const node_vector *node,
                                 const int relevant, const integrands wanted, const int normal)
 {

@@ -1,24 +1,24 @@
-/* What is left without one item, for light items: series in the odds r_j whose coefficients all items share,
+/* P and B without one item, for light items, by series in the odds r_j whose coefficients all items share:
  *
  *     q_j Y_j = sum_i (-r_j)^i y_i,   y_i = sum_m theta_(m+i) P_m,
  *     q_j X_j = sum_i (-r_j)^i c_i - rho_j w_j sum_i (-r_j)^i e_i,
  *         c_i = sum_m delta_(m+i) B_m,   e_i = (i+1) sum_m delta_(m+i) P_m.
  *
- * A relevant item costs three Horner schemes, an irrelevant one (rho = 0) only that of c, and they stop where r^i no
- * longer matters, which is soon for a light item.
+ * A relevant item costs three Horner schemes, an irrelevant one (rho = 0) only that of c. They stop where r^i becomes
+ * negligible, which is soon for a light item.
  */
 #ifndef PLR_LEAVE_ONE_OUT_SERIES_H
 #define PLR_LEAVE_ONE_OUT_SERIES_H
 
 #include "gradients/exact/item_integrand.h"
 
-/* Terms of a series in odds up to this. */
+/* Return the number of terms of a series in odds up to this. */
 PLR_INLINE intptr_t terms_of_series(const panel *p, const node_vector *node, double odds)
 {
     return series_terms(odds, p->ranks.bits, node->top - node->low);
 }
 
-/* One coefficient's share in so many neighbouring y, c and e. */
+/* Add the share of one coefficient to `count` neighbouring y, c and e. */
 PLR_INLINE void add_coefficient(const double *theta, const double *delta, lanes P, lanes B, const intptr_t count, lanes *y,
                                 lanes *c, lanes *e)
 {
@@ -29,8 +29,9 @@ PLR_INLINE void add_coefficient(const double *theta, const double *delta, lanes 
     }
 }
 
-/* y_i = sum_m theta_(m+i) P_m and so on for low <= m, m + i < top, four i at a time. Those of ranks from top on would
- * add up to next to nothing, were it not for the coefficients that are left out, which powers of odds make larger. */
+/* Compute y_i = sum_m theta_(m+i) P_m, c_i and e_i for low <= m, m + i < top, four i at a time. Terms of ranks from top
+ * on would cancel only together with the omitted coefficients, which powers of odds amplify, so they are omitted
+ * too. */
 PLR_INLINE void find_series(const panel *p, const node_vector *node, intptr_t terms)
 {
     const intptr_t low = node->low, top = node->top, beyond = top < p->ranks.K ? 3 : 0; /* theta past K is zero */
@@ -52,7 +53,7 @@ PLR_INLINE void find_series(const panel *p, const node_vector *node, intptr_t te
     }
 }
 
-/* Y, C and E, the series with coefficients y, c and e, for a group of items; only C if they are irrelevant. */
+/* Evaluate Y, C and E, the series with coefficients y, c and e, for a group of items; only C if they are irrelevant. */
 PLR_INLINE void evaluate_series(const panel *p, intptr_t terms, const lanes *z, const int group, const int relevant,
                                 lanes *Y, lanes *C, lanes *E)
 {
@@ -72,7 +73,7 @@ PLR_INLINE void evaluate_series(const panel *p, intptr_t terms, const lanes *z, 
         }
 }
 
-/* One quartet of light items, or two. */
+/* Add one or two quartets of light items. */
 PLR_INLINE void add_by_series(panel *p, intptr_t quartet, const int quartets, const node_vector *node,
                               const int relevant, const integrands wanted, const int normal)
 {
@@ -102,7 +103,7 @@ PLR_INLINE void add_to_proxy(proxy_sums *sums, const node_vector *node, lanes pl
     sums->relevant_pattern += node->finest * relevant;
 }
 
-/* What the items that a proxy stands for get back, over their weight: plain + rho relevant; Hessian diagonal
+/* Add the derivatives of the items of each proxy, over their weight: plain + rho relevant; the Hessian diagonal
  * likewise. */
 PLR_INLINE void add_proxies(panel *p, const node_vector *node, const integrands wanted)
 {

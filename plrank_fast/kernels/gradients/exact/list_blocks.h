@@ -1,5 +1,5 @@
-/* A query's items in blocks, which threads share: sums over a long list are over blocks first, so that they do not
- * depend on how many threads there are. */
+/* The items of a query in blocks, which threads share: sums over a long list are over blocks first, so that they do not
+ * depend on the number of threads. */
 #ifndef PLR_LIST_BLOCKS_H
 #define PLR_LIST_BLOCKS_H
 
@@ -24,12 +24,12 @@ static inline item_range block_of_list(intptr_t D, intptr_t block)
     return (item_range){begin, next < D ? next : D};
 }
 
-/* What a pass over the list gives: up to SUMS_OF_BLOCK sums of each block. */
+/* The results of a pass over the list: up to SUMS_OF_BLOCK sums of each block. */
 typedef struct {
     double sum[SUMS_OF_BLOCK];
 } block_sums;
 
-/* Their sums over all blocks, in the order of the list. */
+/* Return the sums over all blocks, in the order of the list. */
 static inline block_sums sum_blocks(const block_sums *of_block, intptr_t blocks)
 {
     block_sums all = of_block[0];

@@ -6,9 +6,9 @@
 
 typedef int64_t moments_mask __attribute__((vector_size(8 * PROXIES_OF_OCTAVE)));
 
-/* Filled by prepare_interpolation, then only read. */
+/* prepare_interpolation fills these; they are read-only afterwards. */
 static double proxy_mantissa[PROXIES_OF_OCTAVE]; /* of the weight of each proxy, in (1, 2) */
-static moments lagrange[PROXIES_OF_OCTAVE];      /* coefficients of the polynomials, 1 there and 0 at the others */
+static moments lagrange[PROXIES_OF_OCTAVE];      /* coefficients of polynomials that are 1 at one proxy, 0 at the others */
 
 void prepare_interpolation(void)
 {
@@ -49,11 +49,11 @@ PLR_INLINE split_weights split(const double *w, size_t count)
     vec_store(weights.u, u);
     vec_store(weights.u2, u * u);
     vec_store(weights.u4, (u * u) * (u * u));
-    __asm__("" : "+m"(weights)); /* else GCC shuffles each of them out of the registers that it has */
+    __asm__("" : "+m"(weights)); /* otherwise GCC extracts each weight from a register by shuffles */
     return weights;
 }
 
-/* 1, u, .. u^7 of weight i */
+/* Return 1, u, .., u^7 of weight i. */
 PLR_INLINE moments powers(const split_weights *weights, intptr_t i)
 {
     const moments one = {1, 1, 1, 1, 1, 1, 1, 1};
@@ -67,7 +67,7 @@ PLR_INLINE moments powers(const split_weights *weights, intptr_t i)
     return x * y * z;
 }
 
-/* A register of which the sum is that of the moments. */
+/* Return a register whose sum is that of the moments. */
 PLR_INLINE lanes fold_moments(moments x)
 {
     lanes part[PROXIES_OF_OCTAVE / PLR_LANES];
@@ -153,7 +153,7 @@ void place_proxies(const octave_sums *sums, int first_octave, proxy_items *proxi
         proxies->weight += proxies->mass[c] * proxies->w[c];
 }
 
-/* Polynomial of an octave in u through the values at its proxies. */
+/* Return the polynomial of an octave in u through the values at its proxies. */
 PLR_INLINE moments through_proxies(const double *value)
 {
     moments polynomial = {0};
@@ -187,7 +187,7 @@ void return_to_items(const proxy_polynomials *polynomials, intptr_t n, const dou
         double rho[PLR_LANES];
         vec_store(rho, vec_load_some(relevance + j, here, common) - common);
         lanes terms[PLR_LANES];
-        for (intptr_t i = 0; i < PLR_LANES; i++) { /* the lightest of all get what the last octave does */
+        for (intptr_t i = 0; i < PLR_LANES; i++) { /* the lightest items use the polynomial of the last octave */
             const int64_t octave = weights.octave[i] < OCTAVES ? weights.octave[i] : OCTAVES - 1;
             terms[i] = fold_moments((polynomials->zeroth[octave] + rho[i] * polynomials->first[octave]) *
                                     powers(&weights, i));

@@ -1,16 +1,16 @@
-/* Panels of normal arrival times: each is a chain of items without a gap that the noise could not bridge, and has no
- * end but those of its items. */
+/* Panels of normal arrival times: each is a chain of items without a gap that noise does not bridge, integrated from
+ * the first arrivals of its items to the last. */
 #include <math.h>
 
 #include "gradients/exact/exact_panels.h"
 #include "gradients/exact/panel_integrals.h"
 
-#define NORMAL_GAP 12.0  /* sigmas between neighbouring scores that noise bridges with a chance of 1e-17 */
+#define NORMAL_GAP 12.0  /* sigmas between neighbouring scores that noise bridges with probability 1e-17 */
 #define WINDOW 200.0     /* of time, in a chain wider than WIDEST */
-#define REACH 10.0       /* sigmas from its score at which an item arrives with a chance of 1e-23 */
+#define REACH 10.0       /* sigmas from its score beyond which an item arrives with probability 1e-23 */
 #define NOWHERE (-1e30)  /* position of null items */
 
-/* y at which Phi(y) / Phi(-y) is about this ratio, >= 1: Newton's method on ln ratio = 1.5976 y + 0.070566 y^3. */
+/* Return y with Phi(y) / Phi(-y) about `odds`, >= 1: Newton's method on ln odds = 1.5976 y + 0.070566 y^3. */
 static double position_of_odds(double odds)
 {
     const double target = log(odds);
@@ -20,7 +20,7 @@ static double position_of_odds(double odds)
     return y;
 }
 
-/* Begin a panel of the n items of problem->f, rho and query_item, whose last node is at this time. */
+/* Begin a panel of the n items of problem->f, rho and query_item, with the given time of its last node. */
 static void begin_normal_panel(exact_problem *problem, intptr_t n, double last_time)
 {
     panel *p = &problem->panel;
@@ -28,7 +28,7 @@ static void begin_normal_panel(exact_problem *problem, intptr_t n, double last_t
     const double early = position_of_odds(p->ranks.upward_limit) - last_time;
     for (intptr_t j = n; j % PLR_LANES; j++)
         problem->f[j] = 0;
-    for (intptr_t j = 0; j < n; j += PLR_LANES) /* in place of weights: any function that rises with the score */
+    for (intptr_t j = 0; j < n; j += PLR_LANES) /* replaces weights: any increasing function of the score */
         vec_store(problem->w + j, vec_exp_flush(vec_load(problem->f + j)));
     const double heavy = early < 0 ? exp(larger(early, -LARGEST_EXPONENT)) : 1;
     order_items(n, problem->w, problem->rho, heavy, p->ranks.K >= SORTED_FROM, (uint16_t *)problem->key, items);
@@ -37,7 +37,7 @@ static void begin_normal_panel(exact_problem *problem, intptr_t n, double last_t
     clear_sums(p, problem->query);
 }
 
-/* The panel of the n items in problem->histogram. */
+/* Integrate the panel of the n items in problem->histogram. */
 static void integrate_chain(exact_problem *problem, intptr_t n, intptr_t arrived, intptr_t K)
 {
     exact_query *query = problem->query;
@@ -57,7 +57,7 @@ static void integrate_chain(exact_problem *problem, intptr_t n, intptr_t arrived
     problem->value += hand_out_sums(&problem->panel, query, problem->query_item);
 }
 
-/* Items [first, end) of those sorted by score, relative to the first of them. */
+/* Take items [first, end) of those sorted by score, with scores relative to the first of them. */
 static void take_sorted(exact_problem *problem, const double *sorted, intptr_t first, intptr_t end)
 {
     for (intptr_t i = first; i < end; i++) {
@@ -68,8 +68,8 @@ static void take_sorted(exact_problem *problem, const double *sorted, intptr_t f
     fill_histogram(problem->histogram, problem->f, end - first, problem->f[end - first - 1]);
 }
 
-/* A window [from, until) of time, in a chain whose first item lies at `top`: the panel's ranks are set, nodes are the
- * multiples of the spacing. Windows cut integrands off, so that their patterns say nothing. */
+/* Integrate a window [from, until) of time in a chain whose first item has the score `top`. The panel's ranks are set,
+ * and the nodes are multiples of the spacing. Windows truncate integrands, so their patterns measure no error. */
 static void integrate_window(exact_problem *problem, double from, double until, double shift, double spacing,
                              intptr_t n)
 {
@@ -91,8 +91,8 @@ static void integrate_window(exact_problem *problem, double from, double until, 
     problem->value += hand_out_sums(&problem->panel, query, problem->query_item);
 }
 
-/* A chain of items [arrived, next), wider than the histogram: windows of time, each with the items that may arrive in
- * it, and one rule with the spacing that the densest of them needs. So there are two walks: the first finds the
+/* Integrate a chain of items [arrived, next) wider than the histogram by windows of time, each with the items that may
+ * arrive in it, and one rule with the spacing that the densest window needs. The first of two walks finds the
  * spacing. */
 static void integrate_long_chain(exact_problem *problem, const double *sorted, intptr_t arrived, intptr_t next)
 {
@@ -125,8 +125,8 @@ static void integrate_long_chain(exact_problem *problem, const double *sorted, i
     }
 }
 
-/* Without gaps the whole list is one panel, and need not be sorted. Returns 0, having done nothing, if there are
- * any. */
+/* Integrate a list without gaps as one panel, which needs no sorting. Returns 0, and does nothing, if there are
+ * gaps. */
 static int integrate_without_gaps(exact_problem *problem)
 {
     const exact_query *query = problem->query;

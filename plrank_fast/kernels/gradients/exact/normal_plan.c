@@ -3,24 +3,24 @@
 #include "gradients/exact/tail_bound.h"
 
 #define DENSITIES 3.0        /* 1 / s^2 where arrivals are few */
-#define STEEPEST 0.5         /* radians by which a step of the rule may turn i y, y being what the bound is best at */
+#define STEEPEST 0.5         /* radians by which a step of the rule may turn i y, for the y with the best bound */
 #define EARLY_NODES (-40.0)
 #define DENSITY_AT_0 0.3989422804014326779 /* 1 / sqrt(2 pi) */
 
-#define PHASES 4             /* sections of a bin, where nodes are so dense that they see it */
+#define PHASES 4             /* sections of a bin, where nodes are dense enough to resolve it */
 
-/* ln(|p| + |q|) of an item's arrival at t + i y, for y = LEAST_Y 2^(i / 2). */
+/* A table of ln(|p| + |q|) of an item's arrival at t + i y, for y = LEAST_Y 2^(i / 2). */
 #define LEAST_Y 0.0625
 #define GROWTHS 14
-#define REACH_OF_GROWTH 14.0 /* beyond this many sigmas a chance is real and certain to 1e-26 even there */
+#define REACH_OF_GROWTH 14.0 /* beyond this many sigmas p is real and certain to 1e-26 even there */
 
-/* On the axis of time itself, at 0 to PHASES - 1 sections after the bins; p = 1 - 1e-23 is certain. Both tables are
- * filled by prepare_normal_tables, then only read. */
+/* The tables on the axis of time itself, at 0 to PHASES - 1 sections after the bins; p = 1 - 1e-23 counts as certain.
+ * prepare_normal_tables fills both tables; they are read-only afterwards. */
 static arrival_table normal_table[PHASES];
 static double normal_growth[PHASES][GROWTHS][PROFILE_TABLE];
 
-/* p(x + i y) = Phi(x) + i int_0^y phi(x + i u) du, phi(x + i u) = phi(x) e^(u^2 / 2) (cos x u - i sin x u); Simpson's
- * rule. */
+/* Fill the growth at x by Simpson's rule: p(x + i y) = Phi(x) + i int_0^y phi(x + i u) du, phi(x + i u) = phi(x)
+ * e^(u^2 / 2) (cos x u - i sin x u). */
 static void fill_normal_growth(int phase, int k, double x)
 {
     const double density = DENSITY_AT_0 * exp(-0.5 * x * x);
@@ -41,7 +41,7 @@ static void fill_normal_growth(int phase, int k, double x)
     }
 }
 
-/* Sum of the items' growth at entry i of the table. */
+/* Return the sum of the items' growth at entry i of the table. */
 PLR_INLINE double growth_of_items(const score_histogram *histogram, int phase, int step, int i)
 {
     const double *growth = normal_growth[phase][i] + PROFILE_TABLE / 2 - step;
@@ -51,9 +51,9 @@ PLR_INLINE double growth_of_items(const score_histogram *histogram, int phase, i
     return vec_sum(sum);
 }
 
-/* The spacing at which the rule errs by e^-wanted, by the bound of the y that is best: from the entry of the table on that
- * is best for a Gaussian bump, downwards, as many items may grow faster; below the table growth falls with y^2. (Above, the
- * phase of p turns so far that growth differs from one time to the next.) */
+/* Return the spacing at which the rule errs by e^-wanted, by the bound of the best y. The search runs downwards from
+ * the entry of the table that is best for a Gaussian bump, as many items may grow faster; below the table, growth falls
+ * like y^2. (Above that entry the phase of p turns so far that growth differs from one time to the next.) */
 PLR_INLINE double spacing_at(const score_histogram *histogram, int phase, int step, double wanted, double y)
 {
     int i = 0;
@@ -97,7 +97,7 @@ void prepare_normal_tables(void)
         fill_normal_table(phase);
 }
 
-/* No spacing may differ from its neighbours' by more than STEEPEST allows; then where each section begins. */
+/* Reduce spacings that differ from a neighbour's by more than STEEPEST allows, and set the borders of the sections. */
 static void smooth_spacing(normal_plan *plan, double digits)
 {
     const double steepest = STEEPEST * M_PI / digits * plan->width;
@@ -110,7 +110,8 @@ static void smooth_spacing(normal_plan *plan, double digits)
         plan->border[i + 1] = plan->border[i] + plan->width / plan->spacing[i];
 }
 
-/* The power of what every other node errs by that all of them do, by the bounds of the y up to this one. */
+/* Return the power by which the error of all nodes follows from that of every other node, by the bounds of y <=
+ * most_y. */
 static double order_at(const score_histogram *histogram, int phase, int step, double spacing, double most_y)
 {
     double of_all = 1, of_half = 1, y = LEAST_Y;
@@ -122,10 +123,10 @@ static double order_at(const score_histogram *histogram, int phase, int step, do
     return most_y < 2 * LEAST_Y ? MOST_ORDER : order_of_errors(of_all, of_half);
 }
 
-/* The spacing of sections, so many to a bin, each around a step of time; returns the least of them.
+/* Set the spacing of the sections, `parts` to a bin, each around a step of time; return the least of them.
  *
- * Splitting the counts of items between bins makes some of them arrive up to a bin too early: so the last section is
- * that of a bin after the step at which little enough is lost. */
+ * Splitting the counts of items between bins makes some of them arrive up to a bin too early, so the last section is
+ * one bin after the step at which the loss is within the tolerance. */
 static double space_sections(const score_histogram *histogram, double n, double K, tolerances tolerance, int parts,
                              normal_plan *plan)
 {
@@ -172,7 +173,7 @@ static double space_sections(const score_histogram *histogram, double n, double 
 
 void plan_normal(const score_histogram *histogram, double n, double K, tolerances tolerance, normal_plan *plan)
 {
-    /* A bin of four nodes or more is taken apart: they see that arrivals in long lists are denser at its end. */
+    /* A bin of four nodes or more is divided: they resolve that arrivals in long lists are denser at its end. */
     if (space_sections(histogram, n, K, tolerance, 1, plan) * 4 * BINS_PER_NAT < 1 && PHASES * plan->sections < SECTIONS)
         space_sections(histogram, n, K, tolerance, PHASES, plan);
     smooth_spacing(plan, nats_wanted(tolerance));

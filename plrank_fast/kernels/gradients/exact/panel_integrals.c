@@ -5,7 +5,7 @@
 #include "gradients/exact/leave_one_out_division.h"
 #include "gradients/exact/leave_one_out_series.h"
 
-/* Terms of the longest series of a light item. */
+/* Return the number of terms of the longest series of a light item. */
 PLR_INLINE intptr_t longest_series(const panel *p, const node_vector *node)
 {
     intptr_t longest = 0;
@@ -20,7 +20,7 @@ PLR_INLINE intptr_t longest_series(const panel *p, const node_vector *node)
     return longest;
 }
 
-/* Quartets [begin, end), one by one, or two at a time where they are irrelevant and so cost less. */
+/* Add quartets [begin, end), one by one, or two at a time if they are irrelevant and so cost less. */
 PLR_INLINE void add_items(panel *p, const node_vector *node, intptr_t begin, intptr_t end, const integrands wanted,
                           const int normal)
 {
@@ -48,7 +48,7 @@ PLR_INLINE void add_items(panel *p, const node_vector *node, intptr_t begin, int
     }
 }
 
-/* One vector of nodes on its way. */
+/* The evaluation of one vector of nodes. */
 typedef struct {
     panel *p; /* with its workspace */
     node_vector node;
@@ -57,7 +57,7 @@ typedef struct {
     int normal;
 } node_task;
 
-/* P, B and the series at the nodes from i on. */
+/* Compute P, B and the series at the vector of nodes from i on. */
 static void prepare_nodes(node_task *task, int i)
 {
     panel *p = task->p;
@@ -67,7 +67,7 @@ static void prepare_nodes(node_task *task, int i)
         normal_arrivals(p, &found);
     else
         exponential_arrivals(p, &found);
-    node_vector here = found; /* a copy that nothing else can point to */
+    node_vector here = found; /* a copy that cannot be aliased */
     const intptr_t K = p->ranks.K;
     lanes value = {0};
     if (here.low < K) {
@@ -82,7 +82,7 @@ static void prepare_nodes(node_task *task, int i)
     task->node = here;
 }
 
-/* Quartets are worked off in blocks, for threads to share; two that go together are in the same. */
+/* Threads share blocks of quartets; two quartets that are added together are in the same block. */
 #define QUARTETS_OF_BLOCK 64
 
 static intptr_t blocks_of_quartets(const panel *p)
@@ -90,7 +90,7 @@ static intptr_t blocks_of_quartets(const panel *p)
     return (p->items.quartets + QUARTETS_OF_BLOCK - 1) / QUARTETS_OF_BLOCK;
 }
 
-/* The integrands of a block of quartets at the nodes. */
+/* Add the integrands of a block of quartets at the nodes. */
 static void add_block(panel *p, const node_task *task, intptr_t block)
 {
     const node_vector here = task->node;
@@ -108,7 +108,7 @@ static void add_block(panel *p, const node_task *task, intptr_t block)
         add_items(p, &here, begin, end, GRADIENT, 0);
 }
 
-/* What no block of quartets has: the metric itself, and proxies. */
+/* Add the parts outside of all blocks: the metric itself, and proxies. */
 static void add_rest(panel *p, const node_task *task)
 {
     const node_vector here = task->node;
@@ -121,11 +121,11 @@ static void add_rest(panel *p, const node_task *task)
         add_proxies(task->p, &here, GRADIENT);
 }
 
-/* Vectors of nodes that threads work on side by side: first each of them by itself, then each block of quartets at all
- * of them in turn. So every sum is over the nodes in their order, as on one thread. */
+/* Vectors of nodes that threads evaluate at the same time: first each vector by itself, then each block of quartets at
+ * all vectors in turn. So every sum is over the nodes in their order, as on one thread. */
 typedef struct {
     panel *p;            /* of the caller */
-    panel *copy;         /* one for each vector, which shares all but the workspace of its nodes */
+    panel *copy;         /* one for each vector, which shares all except the workspace of its nodes */
     node_task *task;
     int first, vectors;
 } side_by_side;
@@ -138,7 +138,7 @@ static void prepare_side_by_side(void *argument, intptr_t v, int thread)
     p->cancellation = cancellation_of_thread(nodes->p->cancellation, thread, &own);
     if (!p->cancellation->requested)
         prepare_nodes(nodes->task + v, nodes->first + (int)v * PLR_LANES);
-    p->cancellation = nodes->p->cancellation; /* not one of this pass */
+    p->cancellation = nodes->p->cancellation; /* replaces that of this pass */
 }
 
 static void add_side_by_side(void *argument, intptr_t block, int thread)
@@ -213,7 +213,7 @@ void clear_sums(panel *p, const exact_query *query)
         memset(sums->proxy_hessian, 0, proxies);
 }
 
-/* Add up the nodes of each item's sum, and add that to the query's item. There is room for whole groups of vectors. */
+/* Add the lanes of each item's sum to the query's item. `sums` has room for whole groups of vectors. */
 static void hand_out(const panel *p, const lanes *sums, const intptr_t *query_item, double *to)
 {
     const intptr_t items = QUARTET * p->items.quartets, *item = p->items.item;

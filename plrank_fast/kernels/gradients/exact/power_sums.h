@@ -1,12 +1,12 @@
-/* P and B of light items from their power sums: cheaper than a product where the odds are small, since few powers
+/* P and B of light items from their power sums. They are cheaper than a product if the odds are small, since few powers
  * matter and all items share them. */
 #ifndef PLR_POWER_SUMS_H
 #define PLR_POWER_SUMS_H
 
 #include "gradients/exact/exact_panel.h"
 
-/* Items in whole quartets. mass: NULL where all are 1; share of an item in B: rho times its hazard, or rho_mass where
- * that is given. */
+/* Items in whole quartets. `mass` is NULL if all are 1. The share of an item in B is rho times its hazard, or rho_mass
+ * if that is given. */
 typedef struct {
     intptr_t count;
     const lanes *odds, *hazard;
@@ -52,7 +52,7 @@ PLR_INLINE intptr_t add_power_sums(panel *p, const summed_items items, const int
     return longest;
 }
 
-/* P, a constant before, times prod (1 + r z) from the power sums of r (Newton's identities): m P_m = -sum_i s_i
+/* Multiply P, so far a constant, by prod (1 + r z) from the power sums of r (Newton's identities): m P_m = -sum_i s_i
  * P_(m-i). */
 PLR_INLINE void multiply_by_power_sums(lanes *P, const lanes *s, intptr_t terms, intptr_t coefficients)
 {
@@ -69,7 +69,7 @@ PLR_INLINE void multiply_by_power_sums(lanes *P, const lanes *s, intptr_t terms,
     }
 }
 
-/* B += P sum_j share_j / (1 + r_j z), whose series has the coefficients b; over the coefficients low to high. */
+/* Add to B the product of P and sum_j share_j / (1 + r_j z), whose series has the coefficients b, from low to high. */
 PLR_INLINE void add_shares(lanes *restrict B, const lanes *restrict P, const lanes *b, intptr_t terms, intptr_t low,
                            intptr_t high)
 {

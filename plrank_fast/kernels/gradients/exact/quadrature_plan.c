@@ -3,15 +3,15 @@
 #include "gradients/exact/arrival_profile.h"
 #include "gradients/exact/tail_bound.h"
 
-#define EDGES 0.25          /* nodes at the ends of a piece, for every nat of accuracy, */
+#define EDGES 0.25          /* nodes at the ends of a piece for each nat of accuracy, */
 #define LEAST_EDGES 3.0     /* but no fewer than these */
-#define WIDEST_STEP 1.6     /* 1 / s where single items decide, of which one alone has 0.8 */
-#define CENTRE_SPACING 1.193 /* pi / 2 times the slope of the arcsine polynomial at 0: nodes over those of an even rule */
+#define WIDEST_STEP 1.6     /* 1 / s where single items dominate; one item alone has 0.8 */
+#define CENTRE_SPACING 1.193 /* pi / 2 times the slope of the arcsine polynomial at 0: more nodes than an even rule */
 
 #define LIVE_STEPS (4 * MOST_BINS)
 
-/* On the axis ln t: w t = exp(-k / BINS_PER_NAT) is the hazard too, and at w t = e^5 an item has arrived for certain.
- * Filled by prepare_exponential_table, then only read. */
+/* The table on the axis ln t: w t = exp(-k / BINS_PER_NAT) is also the hazard, and by w t = e^5 an item has certainly
+ * arrived. prepare_exponential_table fills it; it is read-only afterwards. */
 static arrival_table exponential_table = {.certain = 5 * BINS_PER_NAT};
 
 void prepare_exponential_table(void)
@@ -28,8 +28,9 @@ void prepare_exponential_table(void)
     }
 }
 
-/* Where between two neighbouring steps, in steps after the first, the loss falls to log_cut: it is above at the first
- * and below at the second. Where it is concave it lies below both tangents, else below the chord. */
+/* Return where between two neighbouring steps, in steps after the first, the loss falls to log_cut: it is above at the
+ * first and below at the second. Where its logarithm is concave it lies below both tangents, elsewhere below the
+ * chord. */
 PLR_INLINE double crossing(tail_bound before, tail_bound after, double log_cut)
 {
     const double chord = (before.log_loss - log_cut) / (before.log_loss - after.log_loss);
@@ -39,15 +40,15 @@ PLR_INLINE double crossing(tail_bound before, tail_bound after, double log_cut)
     return smaller(1, larger(chord, tangents));
 }
 
-/* Steps at which a part of the integral is that matters. */
+/* The steps whose part of the integral matters. */
 typedef struct {
     int first, count;
     double ratio[LIVE_STEPS]; /* 1 / s^2, s being the width in ln t over which arrivals come about */
-    double log_left[LIVE_STEPS]; /* ln of a bound on what is open, or has arrived, by then: at most 0 */
+    double log_left[LIVE_STEPS]; /* ln of a bound of the integrand there: at most 0 */
 } live_steps;
 
-/* Walk along the axis ln t from the first arrivals to where what is lost falls below tolerance.cut. Returns ln of the
- * end of the integral. Of the plan, sets `ended`. */
+/* Step along the axis ln t from the first arrivals to where the loss falls below tolerance.cut. Returns ln of the end
+ * of the integral, and sets `ended` of the plan. */
 static double find_end(const score_histogram *histogram, double log_S, double K, double t0, double t1,
                        tolerances tolerance, live_steps *live, quadrature_plan *plan)
 {
@@ -61,7 +62,7 @@ static double find_end(const score_histogram *histogram, double log_S, double K,
     const double log_t1 = log(t1);
     double log_end = log_t1, log_z = 0;
     tail_bound before = {0, 0};
-    int ended = 0, dead_before = 0, dead_since = 0; /* dead: a step after which less is lost than may be */
+    int ended = 0, dead_before = 0, dead_since = 0; /* dead: a step after which the loss is within the tolerance */
     live->first = step;
     live->count = 0;
     for (; step <= last && step < log_t1 * BINS_PER_NAT + 1; step++) {
@@ -88,7 +89,7 @@ static double find_end(const score_histogram *histogram, double log_S, double K,
             log_end = (double)step / BINS_PER_NAT;
             dead_since = 0;
             const double early = log(larger(smaller(at.slope, 1), 1e-300));
-            const double late = ahead > 0 ? -ahead * ahead / (2 * at.arrivals) : 0; /* ln P(N < K) at most */
+            const double late = ahead > 0 ? -ahead * ahead / (2 * at.arrivals) : 0; /* upper bound of ln P(N < K) */
             const int i = step - live->first;
             live->ratio[i] = at.slope * at.slope / larger(at.variance, 1e-300);
             live->log_left[i] = smaller(early, late);
@@ -107,14 +108,15 @@ static double find_end(const score_histogram *histogram, double log_S, double K,
     return log_end;
 }
 
-/* Nodes of an even rule on the axis ln t that errs by e^-wanted, by its bound at ln t + i phi: e^(-2 pi phi nodes) times
- * a growth of e^(ratio phi^2 / 2). The best phi is used, but none above 1, from where on single items grow faster. */
+/* Return the nodes per nat of an even rule on the axis ln t that errs by e^-wanted, by its bound at ln t + i phi:
+ * e^(-2 pi phi nodes) times a growth of e^(ratio phi^2 / 2), for the best phi up to 1, above which single items grow
+ * faster. */
 PLR_INLINE double nodes_per_nat(double wanted, double ratio)
 {
     return 2 * wanted > ratio ? (wanted + 0.5 * ratio) / (2 * M_PI) : sqrt(0.5 * wanted * ratio) / M_PI;
 }
 
-/* Nats of that bound for so many nodes to a nat. */
+/* Return -ln of that bound for the given nodes per nat. */
 PLR_INLINE double nats_of_nodes(double nodes, double ratio)
 {
     const double x = 2 * M_PI * nodes;

@@ -3,8 +3,8 @@
 #include "gradients/exact/arrival_polynomials.h"
 #include "gradients/exact/leave_one_out_division.h"
 
-/* One node vector's share in the chances of four items, r being their odds there: as the division of the gradient, but
- * each coefficient is a result of its own. */
+/* Add the share of one vector of nodes in the probabilities of four items with odds r there, by the division of the
+ * gradient; each coefficient is a result by itself. */
 PLR_INLINE void add_node(const panel *p, const double *w, const kept_node *node, const lanes *r, lanes *restrict sums)
 {
     const lanes *restrict P = node->P, zero = {0};
@@ -48,17 +48,17 @@ PLR_INLINE void add_node(const panel *p, const double *w, const kept_node *node,
         }
 }
 
-/* What the threads that work on a panel share. */
+/* Data that the threads of a panel share. */
 typedef struct {
     panel *p;
     const kept_nodes *kept;
     const exact_query *query;
     const intptr_t *query_item;
     intptr_t arrived; /* items that have left before */
-    intptr_t vectors; /* of nodes, before all ranks are filled */
+    intptr_t vectors; /* number of vectors of nodes before all ranks are filled */
 } probabilities_task;
 
-/* P at a vector of nodes; none of it where all ranks are filled by then. */
+/* Compute and keep P at a vector of nodes; no coefficients if all ranks are filled by then. */
 static void keep_nodes(void *argument, intptr_t v, int thread)
 {
     const probabilities_task *task = argument;
@@ -78,7 +78,7 @@ static void keep_nodes(void *argument, intptr_t v, int thread)
         memcpy(room, mine.at.P, here.high * sizeof(lanes));
 }
 
-/* The K sums of each item of a quartet. */
+/* Compute the K sums of each item of a quartet. */
 static void sum_quartet(const probabilities_task *task, intptr_t quartet, lanes *sums)
 {
     const panel *p = task->p;

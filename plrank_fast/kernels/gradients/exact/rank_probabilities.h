@@ -5,15 +5,15 @@
 #include "gradients/exact/exact_query.h"
 #include "gradients/exact/exact_panel.h"
 
-/* P at one vector of nodes, kept for all items to divide by their factors. */
+/* P at one vector of nodes, which is divided by the factor of each item. */
 typedef struct {
     lanes time, weight;
     intptr_t low, high;
     lanes *P;
 } kept_node;
 
-/* Room for P at all nodes of a plan, `coefficients` for each vector, and for a quartet's sums, `most_sums` for each
- * thread. */
+/* Memory for P at all nodes of a plan, `coefficients` for each vector, and for the sums of a quartet, `most_sums` for
+ * each thread. */
 typedef struct {
     kept_node *nodes;
     size_t coefficients, most_sums;
@@ -22,8 +22,8 @@ typedef struct {
 
 #define integrate_rank_probabilities ISA(integrate_rank_probabilities)
 
-/* Add those of the panel's items to the query's. query_item: the query's item for each of the panel; the panel's first
- * rank is the one after `arrived` items. */
+/* Add the probabilities of the panel's items to those of the query. query_item maps the items of the panel to those of
+ * the query; the panel's first rank follows `arrived` items. */
 void integrate_rank_probabilities(panel *p, const kept_nodes *kept, const exact_query *query,
                                   const intptr_t *query_item, intptr_t arrived);
 

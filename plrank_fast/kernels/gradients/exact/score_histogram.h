@@ -1,5 +1,5 @@
-/* How many items have which score: what the plans of nodes read, so that planning costs as much per distinct score and
- * not per item. */
+/* A histogram of the scores, from which nodes are planned, so that planning costs time per distinct score and not per
+ * item. */
 #ifndef PLR_SCORE_HISTOGRAM_H
 #define PLR_SCORE_HISTOGRAM_H
 
@@ -7,10 +7,10 @@
 
 #define BINS_PER_NAT 2
 #define MOST_BINS 640
-#define WITHIN_BINS (1 / 1.0315) /* splitting counts between bins makes e^-k larger by cosh(1 / 4) at most */
+#define WITHIN_BINS (1 / 1.0315) /* splitting counts between bins makes e^-k larger by at most cosh(1 / 4) */
 
 typedef struct {
-    int bins;                                /* used ones; the rest of a vector is zero */
+    int bins;                                /* number of bins in use; the rest of a vector is zero */
     double count[MOST_BINS + PLR_LANES];     /* items with -f around bin / BINS_PER_NAT, linearly split */
     double above[MOST_BINS + PLR_LANES + 1]; /* items in the bins before this one */
 } score_histogram;
@@ -19,11 +19,11 @@ typedef struct {
 #define sum_counts ISA(sum_counts)
 #define has_gap ISA(has_gap)
 
-/* Histogram of -f for n scores relative to their maximum, the lowest of which is given. */
+/* Fill the histogram of -f for n scores relative to their maximum, the lowest of which is given. */
 void fill_histogram(score_histogram *histogram, const double *f, intptr_t n, double lowest);
 /* Fill `above` from `count`. */
 void sum_counts(score_histogram *histogram);
-/* Whether a gap of scores lies above which fewer than K items are. */
+/* Return whether the scores have a gap with fewer than K items above it. */
 int has_gap(const score_histogram *histogram, intptr_t K, double gap);
 
 #endif

@@ -1,24 +1,25 @@
-/* What is lost where an integral over arrival times ends at T.
+/* A bound of the error from ending an integral over arrival times at T.
  *
- * N items have arrived by T, and the gains still to come, with their ranks, are M = sum of theta_k rho over the ranks k
- * > N: what is lost is E[M] and its derivatives. Exponential arrival times have no memory, so given the items A that
- * have not arrived, E[M | A] is the value of the list A alone, ranked from N + 1 on. Let R = sum |theta_k -
- * theta_(k+1)| times the range of rho (theta_(K+1) = 0; 0 lies in the range). By partial summation M changes by R at
- * most if one item of A more or less goes before the others, or if two items are exchanged. Item j has not arrived with
- * chance q_j = e^-x, x = w_j T, and
+ * N items have arrived by T, and the gains of later arrivals are M = sum of theta_k rho over the ranks k > N, so the
+ * integral loses E[M] and its derivatives. Exponential arrival times are memoryless, so given the items A that have not
+ * arrived, E[M | A] is the value of the list A alone, ranked from N + 1 on. Let R = sum |theta_k - theta_(k+1)| times
+ * the range of rho (theta_(K+1) = 0; the range includes 0). By partial summation, adding or removing an item of A ahead
+ * of the others, or exchanging two items, changes M by at most R. Item j has not arrived with probability q_j = e^-x, x
+ * = w_j T, and
  *
  *     dE[M]/df_j = E_A [dE[M | A]/df_j] - x q_j (E[M | j in A] - E[M | j not in A]).
  *
- * A ranking of A by successive choices has derivative sum over choices of pi_j (c_j - mean c), where c_j is what
- * follows from choosing j: its absolute values sum to R per choice, of which there are K - N. The second term is R x
- * q_j times the chance that a rank is left open for j. Together
+ * A ranking of A by successive choices has the derivative sum over choices of pi_j (c_j - mean c), where c_j is the
+ * expected gain after choosing j. Its absolute values sum to at most R per choice, and there are K - N choices. The
+ * second term is at most R x q_j times the probability that a rank is left open for j. Together
  *
  *     sum_j |dE[M]/df_j| <= R { sum_j x_j q_j P(N_without_j < K) + E[(K - N)+] },
  *
- * the flux of the arrivals of rank <= K per unit of ln t, and the number of ranks left open. Differentiating again
- * gives x |x - 1| q_j, twice x q_j times a derivative of E[M | A], which is R / e at most, and per choice pi_j (1 + 2 /
- * e) R: less than 2 R { sum_j x_j (1 + x_j / 2) q_j P(N_without_j < K) + E[(K - N)+] } for the diagonal of the Hessian.
- * The value loses R E[(K - N)+] at most. None of it cancels, whatever the signs of relevance and rank weights.
+ * the rate of arrivals of rank <= K per unit of ln t, and the expected number of ranks left open. Second derivatives
+ * add terms x |x - 1| q_j, twice x q_j times a derivative of E[M | A], which is at most R / e, and pi_j (1 + 2 / e) R
+ * per choice: less than 2 R { sum_j x_j (1 + x_j / 2) q_j P(N_without_j < K) + E[(K - N)+] } for the diagonal of the
+ * Hessian. The value loses at most R E[(K - N)+]. The bounds sum absolute values, so they hold for any signs of
+ * relevance and rank weights.
  */
 #ifndef PLR_TAIL_BOUND_H
 #define PLR_TAIL_BOUND_H
@@ -27,7 +28,7 @@
 
 #include "gradients/exact/arrival_profile.h"
 
-#define ENOUGH 0.1        /* nats that another of Newton's steps must promise to lower the bound by */
+#define ENOUGH 0.1        /* nats by which Newton's next step must be expected to lower the bound */
 #define MOST_STEPS 7
 #define LARGEST_STEP 2.0
 #define LOWEST_LOG_Z -60.0
@@ -35,11 +36,11 @@
 #define GROWTH 1.5        /* of ln z from one step of time to the next: 1.4 to 1.8 */
 
 typedef struct {
-    double log_loss, slope; /* ln of a bound on what is lost, in units of R, and how fast that falls */
+    double log_loss, slope; /* ln of a bound of the loss, in units of R, and how fast it falls */
 } tail_bound;
 
-/* ln of the z to begin with: where the last step of time ended, 0 at the first, and what has arrived by this one, of
- * which `ahead` is more than K - 1. */
+/* Return ln of the first z, from the last z of the previous step of time (0 at the first step) and the number of
+ * arrivals by this one, which is K - 1 + ahead. */
 PLR_INLINE double first_log_z(double last_log_z, double ahead, double variance)
 {
     if (last_log_z < 0)
@@ -47,10 +48,10 @@ PLR_INLINE double first_log_z(double last_log_z, double ahead, double variance)
     return ahead < -FIRST_LOG_Z * variance ? -ahead / variance : FIRST_LOG_Z;
 }
 
-/* What is lost if time ends at this step, where `earlier` + 1 = K. Chernoff: P(N < K) <= E[z^N] z^(1-K) for any 0 < z
- * <= 1, and (K - N)+ is at most z^(N+1-K) max_(y >= 1) y z^(y-1). Every z gives a bound; Newton's method lowers it from
- * *log_z on, which is left at the last z. What it finds a zero of is the derivative of E[z^N] z^-K: what multiplies
- * P(N < K) falls about as 1 / z. */
+/* Return a bound of the loss if time ends at this step, where `earlier` + 1 = K. By Chernoff, P(N < K) <= E[z^N]
+ * z^(1-K) for any 0 < z <= 1, and (K - N)+ is at most z^(N+1-K) max_(y >= 1) y z^(y-1). Every z gives a bound. Newton's
+ * method lowers it from *log_z on and leaves the last z there; it solves for a zero of the derivative of E[z^N] z^-K,
+ * since the factor of P(N < K) falls about as 1 / z. */
 PLR_INLINE tail_bound tail_bound_at(const arrival_table *table, const score_histogram *histogram, int step,
                                     double earlier, int derivatives, double *log_z)
 {

@@ -4,7 +4,7 @@
 
 #include "gradients/exact/exact_panel.h"
 
-/* Multiply P (and B = sum a P / L) by four factors q + p z, coefficients low to top; monic: all q are 1. */
+/* Multiply P (and B = sum a P / L) by four factors q + p z, coefficients low to top; if monic, all q are 1. */
 PLR_INLINE void multiply_quartet(lanes *restrict P, lanes *restrict B, intptr_t low, intptr_t top, const lanes *q,
                                  const lanes *p, const lanes *a, const int monic, const int relevant)
 {
@@ -48,7 +48,7 @@ PLR_INLINE void multiply_quartet(lanes *restrict P, lanes *restrict B, intptr_t 
     }
 }
 
-/* Multiply by the factors of a quartet, over q if monic: then the product of all q stands before P from the start. */
+/* Multiply by the factors of a quartet, divided by q if monic: P then starts with the product of all q. */
 PLR_INLINE void include_quartet(panel *p, intptr_t quartet, intptr_t low, intptr_t top, const int monic,
                                 const int relevant, const int normal)
 {
