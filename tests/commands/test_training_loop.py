@@ -142,8 +142,10 @@ def test_shown_is_the_mean_over_queries(tmp_path, splits, objective, monkeypatch
     panel = figures[0].axes[0]
     if objective != "disparity":
         assert panel.get_ylabel() == "NDCG@10 on validation, mean over queries"
-        assert panel.lines[0].get_ydata()[0] == metrics["ndcg_query"]
-        assert ("expected dataset NDCG" in panel.get_legend_handles_labels()[1]) == bool(of_papers)
+        assert panel.lines[0].get_ydata() == [run.progress.history[1]["vali"]["ndcg_query"]]
+        labels = panel.get_legend_handles_labels()[1]
+        assert f"deterministic ranking (untrained {metrics['ndcg_query']:.3f})" in labels
+        assert any(label.startswith("expected dataset NDCG") for label in labels) == bool(of_papers)
 
 
 def test_cutoff_beyond_the_longest_list(tmp_path, splits):

@@ -205,7 +205,7 @@ def test_other_tensors():
     """Mutants: the device blamed for a type; a gradient lost in silence."""
     torch = pytest.importorskip("torch")
     with pytest.raises(
-        TypeError, match=r"scores must not require a gradient: pass scores.detach\(\), or call plrank_fast"
+        TypeError, match=r"scores must not require a gradient: pass scores.detach\(\), or use plrank_fast"
     ):
         plr.dcg(torch.zeros(3, requires_grad=True), LABELS)
     for tensor in (torch.zeros(3, requires_grad=True), torch.zeros(3, dtype=torch.bfloat16)):
