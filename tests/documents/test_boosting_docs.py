@@ -28,7 +28,8 @@ def test_warning_stands_where_users_read(place):
     assert "indefinite" in text or "no fixed sign" in text
 
 
-def test_documented_blocks_run():
+def test_documented_blocks_run(capsys):
+    """The blocks print what their comments say. Mutant: another number in a comment."""
     pytest.importorskip("lightgbm")
     pytest.importorskip("xgboost")
     text = (ROOT / "docs" / "boosting.md").read_text()
@@ -41,6 +42,10 @@ def test_documented_blocks_run():
         for block in blocks:
             first_line = text[: block.start()].count("\n") + 1  # so that a traceback points into the document
             exec(compile("\n" * first_line + block.group(1), "docs/boosting.md", "exec"), names)
+    stated = re.findall(r"^print\(.*\)  # ([\d.]+)", text, flags=re.MULTILINE)
+    assert len(stated) >= 8
+    printed = capsys.readouterr().out.split()  # other versions of the libraries grow somewhat other trees
+    np.testing.assert_allclose(np.array(printed, float), np.array(stated, float), atol=0.03)
 
 
 def generated(request):
