@@ -1,8 +1,8 @@
-"""What a gradient costs by list length and cutoff, measured, and the choice between exact and conditioned sampling.
+"""Measured costs of gradients by list length and cutoff, and the choice between exact gradient and sampling.
 
 The tables hold nanoseconds per document of one thread at scores of standard deviation 1; only their ratios matter.
-``python -m plrank_fast._shared.cost_model`` measures them again, on an otherwise idle machine, and prints them in the
-form in which they stand here.
+``python -m plrank_fast._shared.cost_model`` measures them again, on an otherwise idle machine, and prints them as
+source.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ NANOSECONDS = {
         (11, 12, 13, 17, 29, 31),
     ),
 }
-# A sample of pl_rank_cmc errs by a few per cent, the exact gradient does not: it is worth some more time, which is
-# little beside a model's. So much that the usual cutoff of 10 is trained exactly at every length from 24 on.
+# A sample of pl_rank_cmc errs by a few per cent, so the exact gradient may take longer, which is little beside a
+# model's time. With this factor the usual cutoff of 10 is trained exactly at every length from 24 on.
 WORTH_OF_EXACTNESS = 8.0
 
 
 def nanoseconds(method: str, lengths: IntArray, cutoff: int) -> FloatArray:
-    """Cost per query, (n_queries,), interpolated linearly in the logarithms of length, cutoff and cost."""
+    """Estimate the cost per query, (n_queries,), linearly in the logarithms of length, cutoff and cost."""
     table = np.log(np.asarray(NANOSECONDS[method], dtype=np.float64))
     known = np.log(np.asarray(LENGTHS, dtype=np.float64))
     at = np.log(np.maximum(lengths, 1.0))
@@ -85,12 +85,12 @@ def _choose(lengths: IntArray, cutoff: int) -> str:
 
 @lru_cache(maxsize=4096)
 def _choose_for_one(length: int, cutoff: int) -> str:
-    """Choose for a single query, of which a loop calls with the same lengths again and again."""
+    """Choose for a single query; the cache serves loops over queries, whose lengths repeat."""
     return _choose(np.array([length]), cutoff)
 
 
 def measure(method: str, length: int, cutoff: int, seconds: float = 0.1) -> float:
-    """Nanoseconds per document of one thread, the fastest of a few calls on a batch."""
+    """Measure the nanoseconds per document of one thread, the fastest of a few calls on a batch."""
     n_queries = max(2, 40_000 // length)
     rng = np.random.default_rng(0)
     scores = rng.normal(size=n_queries * length)
@@ -107,7 +107,7 @@ def measure(method: str, length: int, cutoff: int, seconds: float = 0.1) -> floa
 
 
 def measure_tables(rounds: int = 10) -> dict[str, FloatArray]:
-    """Measure every cell once in each round and keep the fastest: what disturbs a while spoils no cell for good."""
+    """Measure every cell once in each round and keep the fastest, so that no disturbance affects all of a cell."""
     tables = {method: np.full((len(LENGTHS), len(CUTOFFS)), np.inf) for method in NANOSECONDS}
     for _ in range(rounds):
         for i, length in enumerate(LENGTHS):

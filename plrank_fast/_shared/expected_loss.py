@@ -1,4 +1,4 @@
-"""The loss of the adapters to automatic differentiation: minus the expected metric, weighted over queries, in NumPy."""
+"""The loss of the adapters to automatic differentiation in NumPy: minus the weighted expected metric."""
 
 from __future__ import annotations
 
@@ -41,15 +41,15 @@ def expected_loss(
     Parameters
     ----------
     scores : ndarray
-        Of a shape that `layout_of` knows, as are ``offsets`` and ``mask``.
+        Scores of a shape that `layout_of` takes, with its ``offsets`` and ``mask``.
     relevance : array_like
-        Of that shape, or (n_docs,).
+        Gain or grade of each document, of the shape of scores or (n_docs,).
     weight : array_like, shape (n_queries,), optional
         Weight of each query.
     cutoff, rank_weights, gain, normalize, reduction, method
-        As in ``plrank_fast.torch.PlackettLuceLoss``.
+        The options of ``plrank_fast.torch.PlackettLuceLoss``.
     words : callable
-        Returns the words of the seed; only sampled methods ask for them.
+        Returns the words of the seed; only sampled methods call it.
     **options
         n_samples, rtol, n_threads and first_query of `value_and_gradient`.
 
@@ -57,7 +57,7 @@ def expected_loss(
     -------
     values : ndarray, shape (n_queries,)
     gradient : ndarray
-        Of the shape of the scores, 0 in the padding.
+        Gradient in the shape of the scores, 0 in the padding.
 
     Raises
     ------
@@ -94,7 +94,7 @@ def expected_loss(
     if reduction == "mean":
         factors = factors / (total or 1.0)
     if normalize:
-        # a query without anything relevant has an ideal of 0, and no gradient
+        # A query without relevant documents has an ideal metric of 0, and no gradient.
         ideal = dcg(worth, worth, theta, offsets=layout.offsets)
         validation.within(ideal, "ideal metrics, which normalize divides by,", 0.0, np.inf)
         factors = np.divide(factors, ideal, out=np.zeros_like(ideal), where=ideal > 0.0)

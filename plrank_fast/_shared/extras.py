@@ -1,4 +1,4 @@
-"""Packages that only some parts need: imported when used, and named with their extra when absent."""
+"""Import of optional packages at their first use, with errors that name the extra that is missing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def import_extra(module: str, extra: str) -> Any:
     Raises
     ------
     ImportError
-        In one line that says how to install the extra.
+        If the module is absent; the message says how to install the extra.
     """
     try:
         return import_module(module)
@@ -34,7 +34,7 @@ def import_extra(module: str, extra: str) -> Any:
 
 
 def requirements(extra: str) -> str:
-    """Return the packages of an extra as pip's arguments; its name alone where the project is not installed."""
+    """Return the packages of an extra as pip's arguments, or its name if the project is not installed."""
     try:
         listed = metadata.requires("plrank-fast") or []
     except metadata.PackageNotFoundError:

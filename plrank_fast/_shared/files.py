@@ -1,4 +1,4 @@
-"""Files that are replaced whole or not at all, and files that are read only if they have an end."""
+"""Atomic replacement of files, and reading that is limited to regular files."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from typing import BinaryIO
 
 
 def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
-    """Open a regular file to read from; a pipe may never begin, a device never end.
+    """Open a regular file to read from; a pipe might never begin, a device never end.
 
     Raises
     ------
     OSError
-        Naming ``path``, if it cannot be opened or is something else.
+        If ``path``, which the error names, cannot be opened or is not a regular file.
     """
 
     def opener(name: str, flags: int) -> int:
-        return os.open(name, flags | getattr(os, "O_NONBLOCK", 0))  # which opens a pipe at once
+        return os.open(name, flags | getattr(os, "O_NONBLOCK", 0))  # opening a pipe must not wait
 
     file = open(path, "rb", opener=opener)  # noqa: SIM115 - the caller closes it
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -41,28 +41,28 @@ def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
 def replacing(path: str | os.PathLike[str], *, shared: bool = False) -> Iterator[BinaryIO]:
     """Write to a file that takes the place of another in one step when the block ends without an error.
 
-    Temporary file in the same folder, fsync, rename, fsync of the folder. A link keeps pointing where it does; what is
-    no regular file, such as a pipe or a device, is written to as it is.
+    The content goes to a temporary file in the same folder, which is synchronised and renamed. A link keeps its target;
+    pipes and devices are written to directly.
 
     Parameters
     ----------
     path : path-like
         The file to replace.
     shared : bool
-        Whether several may write it at once, as they may a cache; whatever has its name, a pipe or a link, is replaced.
+        Whether several processes may write it at once, such as a cache; a pipe or a link of its name is replaced too.
         Otherwise the temporary file has a fixed name, so that kills leave at most one behind.
 
     Raises
     ------
     OSError
-        Naming ``path``.
+        If writing fails; the error names ``path``.
     """
     target = Path(path) if shared else Path(path).resolve()
     try:
         as_it_is = not shared and target.exists() and not target.is_file()
         with open(target, "wb") if as_it_is else _replacing(target, shared) as file:
             yield file
-    except OSError as error:  # a full disk says so without a name, and the temporary file's would mislead
+    except OSError as error:  # the error of a full disk has no name, and the temporary file's would mislead
         raise OSError(error.errno, error.strerror, os.fspath(path)) from error
 
 
@@ -98,7 +98,7 @@ def temporary_of(path: str | os.PathLike[str]) -> Path:
 
 
 def refuse_overwriting(read: Sequence[str | os.PathLike[str]], **written: Sequence[str | os.PathLike[str]]) -> None:
-    """Raise ValueError if a file that is to be written is to be read too, or is written twice.
+    """Raise ValueError if an output file is an input too, or is written twice.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def refuse_overwriting(read: Sequence[str | os.PathLike[str]], **written: Sequen
 
 
 def _is_one_file(first: str | os.PathLike[str], second: str | os.PathLike[str]) -> bool:
-    """Whether two paths lead to one file, or would if it were there."""
+    """Return whether two paths lead to one file, or would if it existed."""
     if os.path.exists(first) and os.path.exists(second):
         return os.path.samefile(first, second)
     return os.path.realpath(first) == os.path.realpath(second)

@@ -1,4 +1,4 @@
-"""Ctrl-C as a request to finish: the first stops the training loop after its batch, the second aborts."""
+"""Deferred Ctrl-C: the first stops the training loop after its batch, the second aborts."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-EXIT_STATUS = 128 + signal.SIGINT  # of a process that Ctrl-C has ended, as shells have it
+EXIT_STATUS = 128 + signal.SIGINT  # of a process that Ctrl-C has ended, by the convention of shells
 
 
 @contextmanager
 def deferred_interrupt() -> Iterator[Callable[[], bool]]:
-    """Within the block, keep the first Ctrl-C as a flag; give the function that reads it.
+    """Within the block, turn the first Ctrl-C into a flag, and yield the function that reads it.
 
-    A second Ctrl-C has its usual effect. Outside the main thread, where Python delivers no signals, nothing is changed,
-    nor where SIGINT is ignored, as a shell has it for what it starts in the background.
+    A second Ctrl-C has its usual effect. Nothing changes outside the main thread, where Python delivers no signals, or
+    if SIGINT is ignored, which it is in processes that a shell starts in the background.
     """
     requested = threading.Event()
     ignored = signal.getsignal(signal.SIGINT) == signal.SIG_IGN

@@ -1,4 +1,4 @@
-"""Shapes in which neural networks keep scores - ragged, a column, or padded with a mask - read as one ragged batch."""
+"""Conversion of the shapes of networks' scores (ragged, a column, padded with a mask) to one ragged batch."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from plrank_fast.validation import IntArray
 
 
 class Layout(NamedTuple):
-    """Where the documents of a ragged batch stand in an array of another shape.
+    """Places of the documents of a ragged batch in an array of another shape.
 
     Attributes
     ----------
     shape : tuple of int
-        Of the array.
+        Shape of the array.
     offsets : ndarray, shape (n_queries + 1,), int64
         Where each query's documents start in the ragged batch.
     mask : ndarray of bool or None
-        Of that shape, True where a document stands; None if one stands everywhere.
+        Of that shape, True for documents; None if there is no padding.
     """
 
     shape: tuple[int, ...]
@@ -29,14 +29,14 @@ class Layout(NamedTuple):
     mask: NDArray[np.bool_] | None
 
     def documents(self, values: ArrayLike, name: str) -> NDArray[Any]:
-        """Values of the documents, one after another, (n_docs,); what stands in the padding is not looked at."""
+        """Return the values of the documents, one after another, (n_docs,), without the padding."""
         array = validation.as_array(values, name)
         same = array.shape == self.shape or (self.mask is None and array.shape == (int(np.prod(self.shape)),))
         validation.require(same, f"{name} must have the shape of scores, {self.shape}, got {array.shape}")
         return array.reshape(-1) if self.mask is None else array[self.mask]
 
     def place(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Array of the layout's shape with the documents' values in their places, and 0 in the padding."""
+        """Return an array of the layout's shape with the documents' values in their places, and 0 in the padding."""
         if self.mask is None:
             return values.reshape(self.shape)
         array = np.zeros(self.shape, dtype=values.dtype)
@@ -45,7 +45,7 @@ class Layout(NamedTuple):
 
 
 def layout_of(shape: tuple[int, ...], offsets: ArrayLike | None, mask: ArrayLike | None) -> Layout:
-    """Layout of scores of this shape.
+    """Return the layout of scores of this shape.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def layout_of(shape: tuple[int, ...], offsets: ArrayLike | None, mask: ArrayLike
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; not with a mask.
     mask : array_like of bool, of this shape, optional
-        True where a document stands, anywhere in its row.
+        True for documents, which may be anywhere in their row.
 
     Returns
     -------
@@ -64,7 +64,7 @@ def layout_of(shape: tuple[int, ...], offsets: ArrayLike | None, mask: ArrayLike
     Raises
     ------
     TypeError, ValueError
-        If the three do not go together; the message names the one that is wrong.
+        If the arguments are inconsistent; the message names the wrong one.
 
     Examples
     --------
@@ -86,7 +86,7 @@ def layout_of(shape: tuple[int, ...], offsets: ArrayLike | None, mask: ArrayLike
 
 
 def count_queries(shape: tuple[int, ...], offsets: Any, mask: Any) -> int:
-    """Return the number of queries, which shapes alone tell, as of arrays whose values are not known yet."""
+    """Return the number of queries from shapes alone, for arrays whose values are not known yet."""
     validation.shape_of_scores(shape, offsets, mask)
     if offsets is not None:
         validation.require(len(offsets.shape) == 1, f"offsets must be 1-dimensional, got shape {offsets.shape}")

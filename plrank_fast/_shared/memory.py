@@ -1,4 +1,4 @@
-"""The memory that is left: Linux promises more than there is, and ends the process that fills it."""
+"""Check of available memory, as Linux grants more than there is and kills the process that fills it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ CONTAINER_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.l
 
 
 def available_bytes() -> float:
-    """Return the memory that the machine has left, at most the limit of container or process; infinite if unknown."""
+    """Return the available bytes within the limits of machine, container and process; infinity if unknown."""
     left = [float(number) for number in map(_number_in, CONTAINER_LIMITS) if number]
     if kilobytes := _number_in("/proc/meminfo", "MemAvailable: *"):
         left.append(1024.0 * int(kilobytes))
@@ -34,7 +34,7 @@ def _number_in(path: str, before: str = "^") -> str | None:
 
 
 def require_bytes(needed: float, what: str, remedy: str = "") -> None:
-    """Raise MemoryError if so much is not available."""
+    """Raise MemoryError if ``needed`` bytes are not available."""
     available = available_bytes()
     if needed > available:
         raise MemoryError(f"{what} needs {needed / 1e9:.1f} GB of the {available / 1e9:.1f} GB available{remedy}")

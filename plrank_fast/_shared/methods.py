@@ -1,4 +1,4 @@
-"""The estimators of the gradient of the expected metric by name, for everything that lets its user choose one."""
+"""The estimators of the gradient of the expected metric by name, wherever a user can choose one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from plrank_fast.validation import IntArray
 
 @dataclass(frozen=True)
 class Method:
-    """A function of ``(scores, relevance, rank_weights, offsets=, n_threads=)`` and what tells it from the others."""
+    """A function of ``(scores, relevance, rank_weights, offsets=, n_threads=)`` and its properties."""
 
     function: Callable[..., Any]
     title: str  # in tables and legends
@@ -41,6 +41,6 @@ METHODS = (AUTO, *ESTIMATORS, *SHORT_NAMES)
 
 
 def resolve_method(method: str, offsets: IntArray, cutoff: int) -> str:
-    """Name of the estimator behind ``method``: "auto" is what the cost model chooses for a batch with these offsets."""
+    """Return the name of the estimator ``method``; the cost model chooses "auto" for a batch with these offsets."""
     validation.choice(method, "method", METHODS)
     return choose_method(offsets, cutoff) if method == AUTO else SHORT_NAMES.get(method, method)

@@ -1,4 +1,4 @@
-"""The bar that long commands show: always with a total, on at most 80 columns."""
+"""The progress bar of long commands, with a total, on at most 80 columns."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ MAX_COLUMNS = 80
 def make_bar(
     extra: str, total: float, layout: str, *, initial: float = 0, leave: bool = True, quiet: bool = False
 ) -> Any:
-    """Make a bar of tqdm.
+    """Make a progress bar with tqdm.
 
     Parameters
     ----------
     extra : str
         The extra to name if tqdm is absent.
     total, initial : float
-        Where it ends and begins.
+        End and beginning of the bar.
     layout : str
-        tqdm's ``bar_format``; what surrounds ``{bar}`` must leave room for it.
+        tqdm's ``bar_format``, which must leave room for ``{bar}``.
     leave : bool
         Whether the finished bar stays.
     quiet : bool
-        Show nothing.
+        Whether to show nothing.
     """
     return import_extra("tqdm", extra).tqdm(
         total=total,
         initial=initial,
         bar_format=layout,
         leave=leave,
-        disable=quiet or sys.stderr is None,  # closed by whoever started the process
-        # a log file gets a line now and then, a terminal a live one
+        disable=quiet or sys.stderr is None,  # the parent process may have closed it
+        # A log file gets a line every few seconds, a terminal a live one.
         mininterval=0.2 if sys.stderr is not None and sys.stderr.isatty() else 5.0,
         miniters=0,
         ncols=min(MAX_COLUMNS, shutil.get_terminal_size().columns),

@@ -1,4 +1,4 @@
-"""One run at a time in a folder: two would write the same temporary files and each other's checkpoints."""
+"""Lock of a folder for one run at a time, as two would overwrite each other's temporary files and checkpoints."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ _held: set[tuple[int, int, Path]] = set()  # (process, thread, folder): a fork c
 
 @contextmanager
 def locked_folder(folder: str | os.PathLike[str]) -> Iterator[None]:
-    """Keep other runs out of a folder, which must exist, for the length of the block.
+    """Lock a folder, which must exist, against other runs within the block.
 
-    The lock goes with the process however that ends; the empty file that carries it stays. The thread that holds a
-    folder may enter again. On file systems without locks nothing is checked.
+    The lock ends with the process; its empty file remains. The thread that holds a folder may enter again. On file
+    systems without locks nothing is checked.
 
     Raises
     ------
     BlockingIOError
-        Naming the folder, if another run is in it.
+        If another run has locked the folder, which the error names.
     OSError
         If the folder cannot be written.
     """

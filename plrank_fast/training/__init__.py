@@ -3,15 +3,15 @@
 ====================== ==========================================================
 `gradient_methods`     the estimators, by name
 `config`               the settings that determine a result
-`sources`              where the data come from
-`archive`              files that survive a crash and show every flipped bit
-`history_log`          the history, appended to and in step with the checkpoint
+`sources`              the sources of the data
+`archive`              files that survive a crash and reveal every flipped bit
+`history_log`          the history, appended to and consistent with the checkpoint
 `evaluation`           NDCG, deterministic and expected, in both normalisations
 `network`              the scoring network, in PyTorch
 `ranks`                several processes that train one network
 `loop`                 the training loop and its checkpoints
 `saved_model`          the trained network on disk
-`report`, `learning_curve`   what the user sees
+`report`, `learning_curve`   tables, results file and picture
 ====================== ==========================================================
 
 Nothing is imported here, so that the command line starts without PyTorch.

@@ -1,7 +1,7 @@
-"""Files that hold arrays and a JSON header, written so that a crash at any instant leaves the old or the new one.
+"""Files of arrays and a JSON header; a crash at any instant leaves the old or the new file.
 
-One line of text (kind, format version, SHA-256 of the rest), then a NumPy ``.npz`` of little-endian arrays. Nothing is
-pickled; every flipped bit and every truncation is found before a byte is interpreted.
+A line of text (kind, format version, SHA-256 of the rest) precedes a NumPy ``.npz`` of little-endian arrays. Nothing is
+pickled; the digest reveals every flipped bit and every truncation before a byte is interpreted.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy.typing as npt
 from plrank_fast import __version__
 from plrank_fast._shared.files import open_regular, write_atomically
 
-FORMAT_VERSIONS = {"checkpoint": 2, "model": 1}  # by kind; raised when a header gets or loses an entry
+FORMAT_VERSIONS = {"checkpoint": 2, "model": 1}  # by kind; increases when the entries of a header change
 
 Arrays = dict[str, npt.NDArray[Any]]
 
@@ -35,18 +35,18 @@ def write_archive(
     Parameters
     ----------
     path : path-like
-        Replaced in one step once the new file is safely on the disk.
+        File to replace in one step once the new one is safely on the disk.
     kind : str
-        One of `FORMAT_VERSIONS`, checked on reading.
+        One of `FORMAT_VERSIONS`, which reading checks.
     header : mapping
-        Anything that JSON can hold.
+        Any values that JSON can hold.
     arrays : mapping of str to ndarray
-        No object arrays.
+        Arrays of numbers.
 
     Raises
     ------
     OSError
-        Naming ``path``, if the folder cannot be written or the disk is full; an earlier file there is untouched.
+        If the folder cannot be written or the disk is full; the error names ``path``, where an earlier file is intact.
     """
     buffer = io.BytesIO()
     text = json.dumps(header, allow_nan=False, sort_keys=True).encode()
@@ -95,31 +95,31 @@ def read_archive(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any
     try:
         with zipfile.ZipFile(io.BytesIO(payload)) as directory:
             declared = sum(entry.file_size for entry in directory.infolist())
-        if declared > len(payload):  # nothing is compressed by `write_archive`
+        if declared > len(payload):  # `write_archive` compresses nothing
             raise ValueError(f"its arrays would take {declared} bytes, more than the file has")
         with np.load(io.BytesIO(payload), allow_pickle=False) as archive:
             arrays = _in_order("=", {name: archive[name] for name in archive.files})
         header = json.loads(arrays.pop("header").tobytes())
         if not isinstance(header, dict):
             raise ValueError(f"its header is not a JSON object but {type(header).__name__}")
-    except Exception as error:  # the digest is right, so a program wrote it: whatever np.load raises, it is no archive
+    except Exception as error:  # np.load raises many types; the digest is right, so another program wrote the file
         raise ValueError(f"{kind} {path} cannot be read ({error!r}); {expected}") from error
     return header, arrays
 
 
 def _in_order(order: Literal["<", "="], arrays: Mapping[str, npt.NDArray[Any]]) -> Arrays:
-    """Arrays of little-endian ("<") or the machine's own ("=") numbers."""
+    """Return the arrays in little-endian ("<") or the machine's own ("=") byte order."""
     return {name: array.astype(array.dtype.newbyteorder(order), copy=False) for name, array in arrays.items()}
 
 
 @contextlib.contextmanager
 def interpreting(path: str | os.PathLike[str], kind: str) -> Iterator[None]:
-    """Name the file in errors about the contents of an intact archive: entries that are missing or of a wrong type.
+    """Name the file in errors about the contents of an intact archive, such as entries missing or of a wrong type.
 
     Raises
     ------
     ValueError
-        For whatever goes wrong in the block.
+        If the block raises an error of another type.
     """
     try:
         yield

@@ -1,9 +1,9 @@
 """The settings that determine a training run: equal settings and data give equal networks, bit for bit.
 
-A preset is a set of values for all of them. "default" is meant to learn well on small and large sets; "sigir22" is what
-the published code of the SIGIR 2022 paper does (HarrieO/2022-SIGIR-plackett-luce, ``run.py`` and ``utils/nnmodel.py``),
-as far as settings go: there the network is in float64, features that are constant within every query are cut out, no
-epoch is chosen as the best, and a run ends after 200 minutes.
+A preset is a set of values for all of them. "default" learns well on small and large sets. "sigir22" has the settings
+of the published code of the SIGIR 2022 paper (HarrieO/2022-SIGIR-plackett-luce, ``run.py`` and ``utils/nnmodel.py``).
+That code also trains in float64, removes features that are constant within every query, does not choose a best epoch,
+and ends a run after 200 minutes.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ OBJECTIVES = (*NORMALIZATIONS, DCG, DISPARITY)
 SCHEDULES = ("dynamic", "sigir22")
 DYNAMIC_START, DYNAMIC_GROWTH, DYNAMIC_EPOCHS, DYNAMIC_LIMIT = 10, 90, 40, 1000
 DROP = "drop"
-# What float32 holds; the first step of Adam takes ten times as much.
+# Weights are float32; the first step of Adam multiplies the rate by ten.
 HIGHEST_LEARNING_RATE = {"sgd": 3e38, "adam": 3e37}
 
-# What differs from the defaults of the fields, and what is said of a preset in the report and in the help.
+# The differences of a preset from the defaults of the fields, and its title in the report and in the help.
 PRESETS: dict[str, dict[str, Any]] = {
     "default": {},
     "sigir22": {
@@ -52,7 +52,7 @@ PRESET_TITLES = {
 
 @dataclass(frozen=True)
 class TrainingConfig:
-    """Settings of a run; the layers are those of the PL-Rank papers, the other defaults are chosen to learn well.
+    """Settings of a training run, whose default layers are those of the PL-Rank papers.
 
     Parameters
     ----------
@@ -63,39 +63,38 @@ class TrainingConfig:
     cutoff : int
         K: the metric is NDCG@K.
     samples : int, "dynamic" or "sigir22"
-        Rankings per query and gradient. "dynamic", as the SIGIR 2022 paper has it, starts at 10, grows linearly by 90
-        every 40 epochs and stops at 1000. "sigir22", as its code has it, does so by steps instead of epochs, but the
+        Rankings per query and gradient. "dynamic", the schedule of the SIGIR 2022 paper, starts at 10, grows linearly
+        by 90 every 40 epochs and stops at 1000. "sigir22", that of its code, grows by steps instead of epochs, and the
         first step of each epoch takes 200 times the square root of the epoch's number from 0, rounded up, at least 1.
     objective : {"query", "dataset", "dcg", "disparity"}
         "query" is NDCG, the mean over queries of DCG over the query's ideal DCG. "dataset" is the NDCG of the PL-Rank
         papers: mean DCG over the mean ideal DCG of the data set, so that queries with many relevant documents count
-        more. "dcg" is DCG itself: the same with steps longer by that mean. "disparity", to be minimised, is the squared
+        more. "dcg" is DCG itself, which lengthens the steps by that mean. "disparity", to be minimised, is the squared
         disparity of exposure (`plrank_fast.fairness`), with gains over the query's ideal DCG as merit, as a share of
-        its value at equal scores. Losses bring an objective of their own; for them this is the NDCG that chooses the
+        its value at equal scores. Losses have an objective of their own; for them this is the NDCG that chooses the
         best epoch.
     empty : float or "drop"
-        What a query without relevant documents counts in the mean of NDCG over queries, as in `plrank_fast.ndcg`, or
-        "drop": such queries are left out.
+        NDCG of a query without relevant documents in the mean over queries; "drop" leaves such queries out.
     normalize_features : bool
         Min-max normalisation of the features within each query.
     hidden : tuple of int
         Sigmoid units in each hidden layer.
     initialization : {"pytorch", "glorot"}
-        Of the weights: PyTorch's for linear layers, uniform in +-1 / sqrt(inputs) for weights and biases; or Keras's,
-        uniform in +-sqrt(6 / (inputs + outputs)) (Glorot and Bengio, 2010), biases 0.
+        Distribution of the initial weights: PyTorch's for linear layers, uniform in +-1 / sqrt(inputs) for weights and
+        biases; or Keras's, uniform in +-sqrt(6 / (inputs + outputs)) (Glorot and Bengio, 2010), biases 0.
     optimizer : {"sgd", "adam"}
-        How steps are taken.
+        PyTorch's optimizer that takes the steps.
     learning_rate : float
         Step size; the gradient of a batch is the sum over its queries.
     batch_queries : int
         Queries per step.
     seed : int
-        Of the initial weights, the order of the queries, and the sampled rankings.
+        Seed of the initial weights, the order of the queries, and the sampled rankings.
 
     Raises
     ------
     TypeError, ValueError
-        Naming the first setting that is of a wrong type or out of its range.
+        If a setting is of a wrong type or out of its range; the message names the first one.
     """
 
     preset: str = "default"
@@ -141,18 +140,18 @@ class TrainingConfig:
 
     @property
     def normalization(self) -> str:
-        """How NDCG is normalised in what is optimised."""
+        """Normalisation of NDCG in the objective."""
         return {DISPARITY: "query", DCG: DATASET}.get(self.objective, self.objective)
 
     @property
     def chosen_by(self) -> str:
-        """Metric on the validation data that chooses the best epoch: what training is after, lower for disparity."""
+        """Metric on the validation data that chooses the best epoch; a lower disparity is better."""
         if self.objective == DISPARITY:
             return DISPARITY
         return f"ndcg_{self.normalization}" if self.method in LOSSES else f"expected_ndcg_{self.normalization}"
 
     def samples_in_step(self, epoch: int, batch: int, n_queries: int) -> int:
-        """Rankings per query in a step, epochs and batches counted from 0; one is enough for what "auto" may choose."""
+        """Return the rankings per query in a step, epochs and batches counted from 0; 1 is enough for "auto"."""
         if self.method == AUTO:
             return 1
         if self.samples == "dynamic":
@@ -166,23 +165,23 @@ class TrainingConfig:
 
     @classmethod
     def from_preset(cls, preset: str = "default", **changes: Any) -> TrainingConfig:
-        """Take all settings from a preset but those given.
+        """Take all settings from a preset except those given.
 
         Raises
         ------
         ValueError
-            Naming the first setting that is out of its range.
+            If a setting is out of its range; the message names the first one.
         """
         return cls(**{"preset": preset, **PRESETS.get(preset, {}), **changes})
 
     def changed(self) -> dict[str, Any]:
-        """Those settings that are not the preset's."""
+        """Return the settings that differ from the preset's."""
         preset = TrainingConfig.from_preset(self.preset)
         names = (field.name for field in fields(self) if getattr(self, field.name) != getattr(preset, field.name))
         return {name: getattr(self, name) for name in names}
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values for a file; `from_json` takes them back."""
+        """Return plain values for a file, which `from_json` reads."""
         return {**asdict(self), "hidden": list(self.hidden)}
 
     @classmethod
@@ -192,7 +191,7 @@ class TrainingConfig:
 
 
 def _is_positive(value: Any) -> bool:
-    """Whether a value is a whole number of at least 1, as `count` has it; True is none."""
+    """Return whether a value is a count of at least 1; True is not."""
     return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= LARGEST_COUNT
 
 

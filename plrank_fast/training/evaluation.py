@@ -1,4 +1,4 @@
-"""NDCG of scores: of the deterministic ranking and expected under Plackett-Luce, normalised in both customary ways."""
+"""NDCG of the ranking by score and expected under Plackett-Luce, in both customary normalisations."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Metrics = dict[str, float]
 def ideal_dcg(
     relevance: npt.NDArray[np.float64], rank_weights: npt.NDArray[np.float64], offsets: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.float64]:
-    """DCG of each query when its documents are sorted by relevance, shape (n_queries,)."""
+    """Compute the DCG of each query's documents sorted by relevance, shape (n_queries,)."""
     ideal: npt.NDArray[np.float64] = plr.dcg(relevance, relevance, rank_weights, offsets=offsets)
     return ideal
 
@@ -38,15 +38,15 @@ def evaluate_scores(
     Parameters
     ----------
     scores, labels : ndarray, shape (n_docs,)
-        Gains are ``2**label - 1``.
+        Scores and grades, whose gains are ``2**label - 1``.
     offsets : ndarray of int64, shape (n_queries + 1,)
         Where queries begin and end.
     cutoff : int
-        K.
+        Number of ranks, K.
     n_threads : int, optional
-        As everywhere in the library.
+        None: all available processors.
     empty : float or "drop"
-        What a query without relevant documents counts in the means over queries, or that it does not.
+        NDCG of a query without relevant documents in the means over queries; "drop" leaves such queries out.
     with_disparity : bool
         Whether to add ``disparity``.
 

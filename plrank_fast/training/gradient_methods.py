@@ -15,17 +15,17 @@ LOSSES = (
     *("pointwise", "softmax_cross_entropy", "list_mle", "pairwise_logistic"),
     *("lambda_rank", "lambda_loss", "approx_ndcg", "soft_rank"),
 )
-WITH_CUTOFF = ("lambda_rank", "lambda_loss", "soft_rank")  # of NDCG; the likelihood of list_mle is that of all ranks
-WITH_TIES = ("list_mle",)  # needs an order of equal labels: that of the file would be learnt, so a random one each step
+WITH_CUTOFF = ("lambda_rank", "lambda_loss", "soft_rank")  # of NDCG; list_mle takes the likelihood of all ranks
+WITH_TIES = ("list_mle",)  # breaks ties of labels at random in each step, as a model would learn the file's order
 
 
 def available_methods() -> tuple[str, ...]:
-    """Names of the estimators and losses."""
+    """Return the names of the estimators and losses."""
     return (*METHODS, *LOSSES)
 
 
 def resolve_method(method: str, offsets: npt.NDArray[np.int64], cutoff: int) -> str:
-    """Name the loss or the estimator behind ``method``: "auto" is what the cost model chooses for these lists."""
+    """Return the name of the loss or estimator ``method``; the cost model chooses "auto" for these lists."""
     return method if method in LOSSES else methods.resolve_method(method, offsets, cutoff)
 
 
@@ -42,14 +42,14 @@ def gradient(
     labels: npt.NDArray[np.float64] | None = None,
     first_query: int = 0,
 ) -> npt.NDArray[np.float64]:
-    """Gradient of the expected metric, or minus that of a loss, summed over the queries, with respect to the scores.
+    """Compute the gradient of the expected metric, or minus that of a loss, summed over the queries.
 
     Parameters
     ----------
     method : str
-        What `resolve_method` returns.
+        A name that `resolve_method` returns.
     scores, relevance : ndarray, shape (n_docs,)
-        Of all queries of the batch, one after another.
+        Scores and relevance of all queries of the batch, one after another.
     rank_weights : ndarray, shape (K,)
         Weight of each rank.
     offsets : ndarray of int64, shape (n_queries + 1,)
@@ -57,11 +57,11 @@ def gradient(
     n_samples, rng
         Not used by methods without sampling; ``list_mle`` breaks ties of labels at random by ``rng``.
     n_threads : int or None
-        As everywhere in the library; the result does not depend on it.
+        None: all available processors; the result does not depend on it.
     labels : ndarray, shape (n_docs,)
-        What losses are computed from, in place of ``relevance``; only they need it.
+        Grades for losses, in place of ``relevance``.
     first_query : int
-        Number of the first query in the numbering of random streams: the parts of a batch have those of the whole.
+        Number of the first query in the numbering of random streams, for batches cut into parts.
 
     Returns
     -------
@@ -95,9 +95,9 @@ def disparity_ascent(
     n_threads: int | None,
     first_query: int = 0,
 ) -> npt.NDArray[np.float64]:
-    """Minus the gradient of the squared disparity of exposure, summed over the queries.
+    """Compute minus the gradient of the squared disparity of exposure, summed over the queries.
 
-    Parameters are those of `gradient`, with ``merit`` in place of ``relevance``; losses know no disparity.
+    The parameters have the meaning that they have in `gradient`; ``merit`` replaces ``relevance``.
     """
     return -fairness.disparity_gradient(
         scores, merit, rank_weights, offsets=offsets, method=method, n_samples=n_samples, rng=rng, n_threads=n_threads,

@@ -1,9 +1,9 @@
 """The history of a run on disk: one line of JSON per epoch, only ever appended to.
 
-A checkpoint says how long the log was before it, with a digest of that much, and holds the entries since. The log is
-extended after the checkpoint is on the disk. So whenever a process is killed, the log begins with what the checkpoint
-counts on; what follows is dropped on resuming and written again from the checkpoint. The cost of a checkpoint does not
-grow with the epochs behind it, and a new run leaves an earlier one intact until its own first checkpoint is written.
+A checkpoint holds the length of the log before it, a digest of that part, and the entries since. The log is extended
+after the checkpoint is on the disk. So whenever a process is killed, the log begins with the part that the checkpoint
+refers to; resuming drops the rest and writes it again from the checkpoint. The cost of a checkpoint does not grow with
+the number of epochs, and a new run leaves an earlier one intact until it writes its own first checkpoint.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ Entry = dict[str, Any]
 
 
 class HistoryLog:
-    """The log of one run, to be appended to.
+    """The log of one run, to append to.
 
     Parameters
     ----------
     path : Path
-        The file; whatever it holds is replaced by the first `append`, unless `restore` comes before.
+        The file; the first `append` replaces its contents unless `restore` comes before.
     """
 
     def __init__(self, path: Path) -> None:
@@ -37,23 +37,23 @@ class HistoryLog:
         self._digest = hashlib.sha256()
 
     def state(self) -> dict[str, Any]:
-        """Return what a checkpoint has to hold of the log, ready for JSON."""
+        """Return the state of the log for a checkpoint, ready for JSON."""
         return {"bytes": self._bytes, "entries": self.entries, "sha256": self._digest.hexdigest()}
 
     @staticmethod
     def check(state: dict[str, Any]) -> None:
-        """Raise TypeError, KeyError or ValueError if this cannot have come from `state`."""
+        """Raise TypeError, KeyError or ValueError if `state` cannot have returned this."""
         count(state["bytes"], "bytes", 0)
         count(state["entries"], "entries", 0)
         bytes.fromhex(state["sha256"])
 
     def restore(self, state: dict[str, Any]) -> list[Entry]:
-        """Take up a log where a checkpoint left it.
+        """Continue a log from its state at a checkpoint.
 
         Parameters
         ----------
         state : dict
-            What `state` gave when the checkpoint was written.
+            The result of `state` when the checkpoint was written.
 
         Returns
         -------
@@ -63,7 +63,7 @@ class HistoryLog:
         Raises
         ------
         ValueError
-            If the beginning of the file is not what it was.
+            If the beginning of the file has changed.
         OSError
             If it cannot be read.
         """
@@ -73,22 +73,22 @@ class HistoryLog:
                 content = file.read(state["bytes"])
         digest = hashlib.sha256(content)
         if digest.hexdigest() != state["sha256"]:
-            raise ValueError(f"history {self.path} is damaged: its beginning is not what the checkpoint counts on")
+            raise ValueError(f"history {self.path} is damaged: its beginning is not that of the checkpoint")
         entries: list[Entry] = [json.loads(line) for line in content.splitlines()]
         self.entries, self._bytes, self._digest = len(entries), len(content), digest
         return entries
 
     def append(self, entries: Sequence[Entry]) -> None:
-        """Write further entries behind those known; anything else in the file goes.
+        """Write further entries after those known; anything else in the file is removed.
 
         Raises
         ------
         OSError
-            Naming the file, if it cannot be written; the same entries may then be appended again.
+            If the file, which the error names, cannot be written; the entries may then be appended again.
         """
         lines = b"".join(json.dumps(entry, allow_nan=False, sort_keys=True).encode() + b"\n" for entry in entries)
         try:
-            # "a" creates the file if need be and does not truncate it
+            # Mode "a" creates the file if necessary and does not truncate it.
             with open(self.path, "ab") as file:
                 file.truncate(self._bytes)
                 file.write(lines)

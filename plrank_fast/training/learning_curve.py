@@ -1,4 +1,4 @@
-"""The picture of a run: NDCG or disparity on the validation data, and where the time went, by epoch."""
+"""The picture of a run: NDCG or disparity on the validation data, and the time by activity, by epoch."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def draw_learning_curve(path: str | os.PathLike[str], results: Mapping[str, Any]
     Parameters
     ----------
     path : path-like
-        Replaced in one step.
+        File to replace in one step.
     results : mapping
-        What `plrank_fast.training.report.summarize` gave.
+        The result of `plrank_fast.training.report.summarize`.
 
     Raises
     ------
@@ -35,7 +35,7 @@ def draw_learning_curve(path: str | os.PathLike[str], results: Mapping[str, Any]
     figure_module = import_extra("matplotlib.figure", "train")
     config, history = results["config"], results["history"]
     epochs = [entry["epoch"] for entry in history]
-    # Figure without pyplot: no window system is looked for, no global state changed
+    # A Figure without pyplot needs no window system and changes no global state.
     figure = figure_module.Figure(figsize=(11, 4.2), layout="constrained")
     quality, cost = figure.subplots(1, 2, width_ratios=[3, 2])
 
@@ -46,7 +46,7 @@ def draw_learning_curve(path: str | os.PathLike[str], results: Mapping[str, Any]
         if TrainingConfig.from_json(config).normalization == DATASET:
             curves["expected_ndcg_dataset"] = ("expected dataset NDCG", "C2")
         label = f"NDCG@{config['cutoff']} on validation, mean over queries"
-    # the untrained network stands in the legend: on the axis, it would leave the curves no height
+    # The legend has the untrained network, which would flatten the curves on the axis.
     first = 1 if len(history) > 1 else 0
     for metric, (title, style) in curves.items():
         untrained, *_ = values = [entry["vali"][metric] for entry in history]
@@ -66,7 +66,7 @@ def draw_learning_curve(path: str | os.PathLike[str], results: Mapping[str, Any]
     trained = history[1:]
     seconds = [[entry["seconds"][what] for entry in trained] for what in ACTIVITIES]
     if trained:
-        # a bar for each epoch, the first and the last as wide as the others: its cost belongs to the epoch
+        # Each epoch has a bar of the same width, as its cost belongs to the whole epoch.
         below = np.cumsum([np.zeros(len(trained)), *seconds[:-1]], axis=0)
         for what, height, bottom in zip(ACTIVITIES.values(), seconds, below, strict=True):
             cost.bar(epochs[1:], height, width=1.0, bottom=bottom, label=what)

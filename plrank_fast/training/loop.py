@@ -1,7 +1,7 @@
-"""The training loop: one gradient of all documents of a batch, one step of the network, again.
+"""The training loop, which alternates between the gradient of a batch and a step of the network.
 
-All randomness is keyed by (seed, epoch, batch) and none is carried along, so a run that was interrupted anywhere
-continues as if nothing had happened, on any number of threads, and up to rounding on any number of processes.
+All random numbers are keyed by (seed, epoch, batch), so an interrupted run continues with the result of an
+uninterrupted one, on any number of threads, and up to rounding on any number of processes.
 """
 
 from __future__ import annotations
@@ -35,28 +35,28 @@ from plrank_fast.training.sources import Source, Splits
 from plrank_fast.validation import count, real
 
 CHECKPOINT, HISTORY = "checkpoint.plrank", "history.jsonl"
-CHECKPOINT_SECONDS = 10.0  # at most so much work is lost to a kill; what a checkpoint costs is spread over it
-MOST_MODEL_THREADS = 1024  # PyTorch crashes with more than the system can begin
+CHECKPOINT_SECONDS = 10.0  # the most work that a kill loses
+MOST_MODEL_THREADS = 1024  # PyTorch crashes with more threads than the system can start
 ACTIVITIES = {
     "gradient": "sampling and gradient",
     "model": "network",
     "evaluation": "evaluation",
     "checkpoint": "checkpoints",
-}  # what the time of a run goes into, and what tables and pictures call it
+}  # activities by which time is recorded, with their titles
 BYTES_OF_A_WEIGHT = 20  # float32: itself, its best value, its gradient and the two moments of Adam
-GROUPS = ("network/", "best/", "optimizer/")  # what the names of the arrays of a checkpoint begin with
+GROUPS = ("network/", "best/", "optimizer/")  # prefixes of the names of arrays in a checkpoint
 ORDER, SAMPLING = range(2)  # keys of the random streams
-REASONS = (None, "minutes", "epochs", "interrupted")  # to go on, or to stop; a later one comes before an earlier
+REASONS = (None, "minutes", "epochs", "interrupted")  # to go on, or to stop; later ones take precedence
 
 Observer = Callable[["TrainingRun"], None]
 
 
 @dataclass
 class Progress:
-    """How far a run has come; with the weights, all that has to be kept of it.
+    """Progress of a run, which with the weights is its whole state.
 
-    ``seconds`` are those of the current epoch by activity, ``history`` has one entry per whole epoch, and one for the
-    untrained network before them, so that an epoch is its place there.
+    ``seconds`` are those of the current epoch by activity. ``history`` has one entry for the untrained network and one
+    per whole epoch, so that an epoch's number is its index.
     """
 
     epoch: int = 0
@@ -72,7 +72,7 @@ class Progress:
 
     @classmethod
     def from_json(cls, values: dict[str, Any], history: list[dict[str, Any]]) -> Progress:
-        """Rebuild the progress from what a checkpoint holds and the history; values that cannot be raise ValueError."""
+        """Rebuild the progress from the values of a checkpoint and the history; raise ValueError if they are wrong."""
         progress = cls(**values, history=history)
         for name in ("epoch", "batch", "best_epoch"):
             count(values[name], name, 0)
@@ -92,26 +92,26 @@ class TrainingRun:
     Parameters
     ----------
     config : TrainingConfig
-        What determines the result.
+        The settings that determine the result.
     source : Source
-        Where the data come from; kept for `resume`.
+        Source of the data, for `resume`.
     splits : Splits
-        The data themselves.
+        The data.
     folder : path-like
-        Where checkpoint and history go; must exist when training begins, and no other run may be at work in it.
+        Folder of checkpoint and history; it must exist when training begins, without another run in it.
     epochs : int, optional
-        How many epochs to train, those before a resume included.
+        Epochs to train, those before a resume included.
     minutes : float, optional
-        How long to train, likewise; at least one of the two.
+        Minutes to train, those before a resume included; at least one of the two limits is necessary.
     n_threads : int
-        Threads of the gradient, by default all; changes nothing but the time.
+        Threads of the gradient, by default all; the result does not depend on it.
     model_threads : int
         Threads of PyTorch. More than one may change the last bits of the result.
     checkpoint_seconds : float
-        How often the state is saved. When training begins, ends or is interrupted, it is saved anyhow.
+        Interval at which the state is saved, besides the beginning, the end and an interrupt.
     ranks : Ranks
-        The processes that train together; the first of them writes. All must be given the same of everything else, but
-        for threads.
+        The processes that train together, of which the first writes. Their other arguments, except for threads, must be
+        equal.
 
     Raises
     ------
@@ -176,17 +176,17 @@ class TrainingRun:
         Parameters
         ----------
         folder : path-like
-            Of the earlier run.
+            Folder of the earlier run.
         epochs, minutes : int or float, optional
             New limits; without any, those of the earlier run.
         n_threads, model_threads : int
-            As above; PyTorch's are by default those of the earlier run.
+            Threads of the gradient, by default all, and of PyTorch, by default those of the earlier run.
         checkpoint_seconds : float
-            As above.
+            Interval at which the state is saved.
         cache : str, optional
             Folder for parsed LETOR files.
         ranks : Ranks
-            As above; there may be more or fewer of them than before.
+            The processes that train together; their number may differ from the earlier run's.
 
         Raises
         ------
@@ -202,7 +202,7 @@ class TrainingRun:
             fingerprints: dict[str, str] = dict(header["fingerprints"])
             _check_limits(header["epochs"], header["minutes"], header["model_threads"])
             HistoryLog.check(header["log"])
-            # before the network is built, which may be larger than the machine
+            # Check the size before the network is built, which may exceed the memory.
             weights = _group(arrays, "network")
             expected = n_weights(weights["0.weight"].shape[-1], config.hidden)
             held = sum(array.size for array in weights.values())
@@ -234,7 +234,7 @@ class TrainingRun:
         run.progress = progress
         run._log = log
         with interpreting(path, "checkpoint"):
-            run.network.set_weights(_group(arrays, "best"))  # sees to it that they fit
+            run.network.set_weights(_group(arrays, "best"))  # checks that they fit
             run.best_weights = run.network.weights()
             run.network.set_weights(_group(arrays, "network"))
             run._optimizer.set_state(_group(arrays, "optimizer"))
@@ -250,7 +250,7 @@ class TrainingRun:
 
     @property
     def share_done(self) -> float:
-        """How much of the run is done, from 0 to 1, by the limit that comes first."""
+        """Share of the run that is done, from 0 to 1, by the limit that comes first."""
         done = self.progress.epoch + self.progress.batch / self.batches_per_epoch
         parts = [
             (done, self.epochs),
@@ -259,19 +259,19 @@ class TrainingRun:
         return max(min(1.0, part / whole) if whole else 1.0 for part, whole in parts if whole is not None)
 
     def train(self, *, interrupted: Callable[[], bool] = lambda: False, observer: Observer = lambda run: None) -> str:
-        """Train until something ends it; writes a checkpoint at the beginning, from time to time, and at the end.
+        """Train until a limit or an interrupt, with checkpoints at the beginning, at intervals and at the end.
 
         Parameters
         ----------
         interrupted : callable
-            Asked after every batch whether to stop.
+            Called after every batch; training stops if it returns True.
         observer : callable
             Called with the run after every batch and every evaluation.
 
         Returns
         -------
         {"epochs", "minutes", "interrupted"}
-            What ended it.
+            The reason for the end.
 
         Raises
         ------
@@ -307,7 +307,7 @@ class TrainingRun:
             return REASONS[self.ranks.highest(REASONS.index(reason))]
 
         if not self.progress.history:
-            self.save()  # before any work: an output folder that cannot be written should say so now
+            self.save()  # reports a folder that cannot be written before any work
         order = self._query_order()
         while not (reason := finished()):
             self._step(order)
@@ -325,7 +325,7 @@ class TrainingRun:
         return reason
 
     def save(self) -> None:
-        """Write the checkpoint, replacing the one before in one step, then what is new of the history to its log."""
+        """Replace the checkpoint in one step, then append the new entries of the history to its log."""
         if not self.progress.history:
             self._record_epoch()  # of the untrained network
         if not self.ranks.first:
@@ -351,7 +351,7 @@ class TrainingRun:
         self.progress.seconds["checkpoint"] += self._saved_at - started
 
     def evaluate(self, data: RankingData) -> Metrics:
-        """Metrics of the network as it is, on one of the splits; all ranks must ask together, and share the scoring."""
+        """Evaluate the present network on one of the splits; all ranks must call this together, and share the work."""
         docs = self.ranks.share(data.offsets).docs
         scores = self.ranks.joined(self.network.scores(data.features[docs]), docs, data.n_docs)
         return evaluate_scores(
@@ -365,7 +365,7 @@ class TrainingRun:
         )
 
     def _state(self) -> dict[str, Any]:
-        """All that the ranks must have in common, in a few words."""
+        """Return a digest of all that must be equal on all ranks."""
         digest = hashlib.blake2b(digest_size=16)
         for part in (self.network.weights(), self._optimizer.state()):
             for name in sorted(part):
@@ -375,11 +375,10 @@ class TrainingRun:
         return {"settings": self.config.to_json(), **data, "place in training": place, "weights": digest.hexdigest()}
 
     def _training_relevance(self) -> npt.NDArray[np.float64]:
-        """Gains, or gains over the ideal DCG: the expected metric summed over the queries is their summed NDCG then.
+        """Return gains, or gains over the ideal DCG, with which the sum of expected metrics is the sum of NDCG.
 
-        Disparity goes with the square of merit and lessens with the number of documents. Merit is scaled so that at
-        equal scores the training queries have a disparity of 1 on average, and steps of the length that suits NDCG suit
-        it as well.
+        Disparity is proportional to the square of merit and decreases with the number of documents. Merit is scaled so
+        that the mean disparity of the training queries at equal scores is 1, which suits the step length of NDCG.
         """
         train = self.splits.train
         relevance: npt.NDArray[np.float64] = plr.gains(train.labels)
@@ -437,7 +436,7 @@ class TrainingRun:
         progress.seconds["model"] += time.perf_counter() - after + before - started
 
     def _record_epoch(self) -> None:
-        """Evaluate, and keep the weights if they are the best by what training maximises."""
+        """Evaluate, and keep the weights if they are the best by the metric that chooses the epoch."""
         started = time.perf_counter()
         progress = self.progress
         metrics = self.evaluate(self.splits.vali)
@@ -469,5 +468,5 @@ def _check_limits(epochs: Any, minutes: Any, model_threads: Any) -> None:
 
 
 def _group(arrays: Arrays, group: str) -> Arrays:
-    """Members of one group of a checkpoint, by their own names."""
+    """Return the arrays of one group of a checkpoint, without the group's prefix."""
     return {name[len(group) + 1 :]: array for name, array in arrays.items() if name.startswith(f"{group}/")}

@@ -1,4 +1,4 @@
-"""The scoring network; in the project's own training only this module and `ranks` know PyTorch."""
+"""The scoring network; only this module and `ranks` use PyTorch in training."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class ScoringNetwork:
     hidden : tuple of int
         Units of each hidden layer.
     seed : int
-        Of the initial weights; PyTorch's global generator is left as it was.
+        Seed of the initial weights; PyTorch's global generator does not change.
     initialization : {"pytorch", "glorot"}
-        PyTorch's for linear layers, or uniform weights after Glorot and Bengio (2010) and biases 0, as in Keras.
+        PyTorch's for linear layers, or Keras's: uniform weights after Glorot and Bengio (2010), biases 0.
     """
 
     def __init__(self, n_features: int, hidden: tuple[int, ...], seed: int, initialization: str = "pytorch") -> None:
@@ -44,19 +44,19 @@ class ScoringNetwork:
         self._with_graph = self._layers
 
     def parameters(self) -> Any:
-        """Parameters, for an optimizer of PyTorch."""
+        """Return the parameters, for an optimizer of PyTorch."""
         return self._layers.parameters()
 
     def average_gradients(self, average: bool) -> None:
-        """Say whether gradients that flow back are averaged over the processes of PyTorch's process group."""
+        """Set whether backward passes average gradients over the processes of PyTorch's process group."""
         self._with_graph = torch.nn.parallel.DistributedDataParallel(self._layers) if average else self._layers
 
     def scores_with_graph(self, features: npt.NDArray[np.float32]) -> Any:
-        """Scores as a tensor of shape (n_docs,) through which gradients flow back."""
+        """Compute scores as a tensor of shape (n_docs,) that autograd can differentiate."""
         return self._with_graph(self._inputs(features)).squeeze(1)
 
     def scores(self, features: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-        """Scores of documents, shape (n_docs,)."""
+        """Compute the scores of documents, shape (n_docs,)."""
         with torch.no_grad():
             chunks = [
                 self._layers(self._inputs(features[start : start + DOCS_PER_CHUNK])).squeeze(1)
@@ -72,7 +72,7 @@ class ScoringNetwork:
         return {name: tensor.numpy().copy() for name, tensor in self._layers.state_dict().items()}
 
     def set_weights(self, weights: Mapping[str, npt.NDArray[np.float32]]) -> None:
-        """Take over weights that `weights` gave, of a network of the same shape."""
+        """Set the weights to those that `weights` returned for a network of the same shape."""
         for name, array in weights.items():
             if array.dtype != np.float32:  # PyTorch would round, or drop an imaginary part
                 raise ValueError(f"weights do not fit the network: {name} is of type {array.dtype}")
@@ -83,14 +83,14 @@ class ScoringNetwork:
 
 
 class Optimizer:
-    """Steps along a gradient with respect to the scores, with a state that can be saved.
+    """Optimizer that takes steps along a gradient with respect to the scores, with a state that can be saved.
 
     Parameters
     ----------
     name : {"sgd", "adam"}
-        Which of PyTorch's.
+        Name of PyTorch's optimizer.
     network : ScoringNetwork
-        Whose weights it changes.
+        The network whose weights it changes.
     learning_rate : float
         Step size.
     """
@@ -106,17 +106,17 @@ class Optimizer:
         self._optimizer.step()
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        """Moments and step counts by name; empty for plain SGD."""
+        """Return moments and step counts by name; empty for plain SGD."""
         state = self._optimizer.state_dict()["state"]
         return {
             f"{index}/{name}": tensor.numpy().copy()
             for index, entry in state.items()
             for name, tensor in entry.items()
-            if tensor is not None  # the momentum of an SGD without momentum, in some versions
+            if tensor is not None  # some versions list a momentum of None for SGD
         }
 
     def set_state(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Take over a state that `state` gave."""
+        """Set the state to one that `state` returned."""
         state: dict[int, dict[str, Any]] = {}
         for key, array in arrays.items():
             index, _, name = key.partition("/")
@@ -125,7 +125,7 @@ class Optimizer:
         self._optimizer.load_state_dict({**self._optimizer.state_dict(), "state": state})
 
     def _check_state(self, state: Mapping[int, Mapping[str, Any]]) -> None:
-        """Raise ValueError for a state that PyTorch would take, and go wrong with in the next step or in silence."""
+        """Raise ValueError for a wrong state that PyTorch would accept, and fail with later or silently."""
         parameters = [parameter for group in self._optimizer.param_groups for parameter in group["params"]]
         if state and (sorted(state) != list(range(len(parameters))) or len({frozenset(e) for e in state.values()}) > 1):
             raise ValueError("the state of the optimizer is not that of all weights")
@@ -139,7 +139,7 @@ class Optimizer:
 def set_model_threads(n_threads: int) -> None:
     """Set the threads of PyTorch's own products.
 
-    With more than one, the sums inside a product are split differently, and the last bits of the weights with them.
-    PyTorch sets OpenMP's default along with its own: from here on, say -1 to the library for all processors, not None.
+    More than one split the sums of a product differently, which changes the last bits of the weights. PyTorch also sets
+    the default of OpenMP: after this call, -1 and not None means all processors for the library.
     """
     torch.set_num_threads(n_threads)
