@@ -69,7 +69,7 @@ def make_parser() -> argparse.ArgumentParser:
 
 
 def _in_command_line_terms(error: Exception, arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> str:
-    """Say which option is to blame: the one that names the file, or the parameter that the message begins with."""
+    """Name the option to blame: that of the file, or of the parameter with which the message begins."""
     message = " ".join(str(error).split())
     options = {action.dest: str((*action.option_strings, action.metavar)[0]) for action in parser._actions}
     filename = getattr(error, "filename", None)

@@ -1,18 +1,18 @@
-"""The experiments of the SIGIR 2022 paper once more, with its figures beside ours.
+"""Reproduction of the experiments of the SIGIR 2022 paper, with its figures beside ours.
 
 ==================== ==========================================================
 `published`          the figures that the paper prints
-`cells`              what is measured: parts, rounds, cells
+`cells`              the measurements: parts, rounds, cells
 `results_file`       one line for each measured cell; a killed run continues
 `methods`            the gradients that are compared
 `workloads`          batches with the list lengths of the public sets
-`cost`               Table 2 and Figure 1: what an epoch costs
+`cost`               Table 2 and Figure 1: the cost of an epoch
 `learning`           Figure 2: NDCG against training seconds
 `disparity`          the experiment of the SIGIR 2021 paper
-`findings`           which statements of the paper the figures bear out
+`findings`           the statements of the paper, judged by the figures
 `tables`             the figures as CSV and HTML
 `figures`            the pictures
-`report`             one HTML page of it all
+`report`             the HTML page
 `experiment`         the parts in turn, within a budget of time
 ==================== ==========================================================
 

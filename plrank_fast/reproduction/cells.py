@@ -1,7 +1,7 @@
-"""What is measured: a part has rounds, a round has cells, and a cell is one line of the results file.
+"""Measurements: a part has rounds, a round has cells, and a cell is one line of the results file.
 
-A round measures everything once, so that repetitions of a cell lie minutes apart: what other programs on the machine do
-to one of them shows in the error bars. The budget decides how many rounds there are.
+A round measures everything once, so that repetitions of a cell are minutes apart, and error bars show the disturbance
+by other programs on the machine. The budget determines the number of rounds.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ class Part:
     Parameters
     ----------
     name, title : str
-        In the results file, and on the screen.
+        Names in the results file and on the screen.
     least_rounds, most_rounds : int
-        So many even if that takes longer than its share of the budget, and not more even if there is time left.
+        Limits of the number of rounds, which take precedence over the budget.
     cells : list of dict
         The cells of a round, each described by plain values.
     measure : callable
-        Takes a description and the number of the round; gives plain values.
+        Takes a description and the number of the round; returns plain values.
     """
 
     name: str

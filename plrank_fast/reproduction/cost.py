@@ -1,9 +1,9 @@
-"""Table 2 and Figure 1: what the gradients of an epoch cost, against the cutoff K and the list length D.
+"""Table 2 and Figure 1: the cost of the gradients of an epoch, against the cutoff K and the list length D.
 
-Our calls and their NumPy twins are timed in turn on one thread, all cutoffs of a method right after one another, so
-that a ratio is one of neighbours in time. What counts are seconds of the processor, which other programs on the machine
-hardly change. Ours are timed on a sample of queries, the twin on one of mean length, and
-both are scaled to the documents of an epoch. An epoch of the papers has the network's passes too: they are timed once
+Our calls and the NumPy reference implementations are timed in turn on one thread, all cutoffs of a method in
+succession, so that a ratio is one of neighbours in time. The times are seconds of the processor, which other programs
+on the machine hardly change. Ours are timed on a sample of queries, the references on one query of mean length, and
+both are scaled to the documents of an epoch. An epoch of the papers includes the network's passes: they are timed once
 per set and added to every method.
 """
 
@@ -24,12 +24,12 @@ from plrank_fast.validation import FloatArray
 
 QUERIES = {"yahoo": 96, "mslr": 24, "istella": 12}  # of the sample
 LENGTHS, LENGTH_CUTOFF, LENGTH_QUERIES = (10, 30, 100, 300, 1000), 10, 4
-SHORTEST = 0.02  # seconds: what is quicker is called several times
+SHORTEST = 0.02  # seconds; shorter calls are repeated
 MOST_ROUNDS = 9
 
 
 def cost_part(shapes: list[str], cutoffs: list[int], compared: tuple[methods.Method, ...]) -> Part:
-    """Seconds per epoch by set and method, a cell for all cutoffs; the network's by set."""
+    """Plan the seconds per epoch by set and method, a cell for all cutoffs, and the network's by set."""
     cells: list[Figures] = [{"set": shape, "network": True} for shape in shapes]
     cells += [
         {"set": shape, "method": method.estimator, "samples": method.n_samples, "cutoffs": cutoffs}
@@ -40,7 +40,7 @@ def cost_part(shapes: list[str], cutoffs: list[int], compared: tuple[methods.Met
 
 
 def length_part(lengths: list[int], compared: tuple[methods.Method, ...]) -> Part:
-    """Seconds per query by list length at one cutoff."""
+    """Plan the seconds per query by list length at one cutoff."""
     cells: list[Figures] = [
         {"method": method.estimator, "samples": method.n_samples, "lengths": lengths, "cutoff": LENGTH_CUTOFF}
         for method in compared
@@ -49,7 +49,7 @@ def length_part(lengths: list[int], compared: tuple[methods.Method, ...]) -> Par
 
 
 def measure_cost(cell: Figures, number: int) -> Figures:
-    """Seconds per epoch at each cutoff, ours and the twin's, and the relative error of the estimate."""
+    """Measure seconds per epoch at each cutoff, ours and NumPy's, and the relative error of the estimate."""
     if "network" in cell:
         return {"network_seconds": _network_seconds(cell["set"])}
     workload = _workload(cell["set"])
@@ -64,7 +64,7 @@ def measure_cost(cell: Figures, number: int) -> Figures:
 
 
 def measure_lengths(cell: Figures, number: int) -> Figures:
-    """Seconds per query at each list length, ours and the twin's."""
+    """Measure seconds per query at each list length, ours and NumPy's."""
     method = methods.method_of(cell)
     ours, twin = [], []
     for length in cell["lengths"]:
@@ -80,7 +80,7 @@ _of_length = lru_cache(maxsize=None)(lambda length: Workload.of_length(length, L
 
 
 def _in_turn(method: methods.Method, workload: Workload, cutoff: int, number: int) -> tuple[float, float]:
-    """Seconds of a batch by our call, and of an epoch by the twin (0 for a method without one)."""
+    """Measure seconds of a batch by our call, and of an epoch in NumPy (0 for a method without reference)."""
     weights = workload.rank_weights(cutoff)
 
     def ours() -> FloatArray:
@@ -96,7 +96,7 @@ def _in_turn(method: methods.Method, workload: Workload, cutoff: int, number: in
 
 
 def _seconds(call: Callable[[], FloatArray]) -> float:
-    """Seconds of the processor that a call takes, the fastest of some if it is quick."""
+    """Measure the processor seconds of a call, the fastest of several if it is short."""
     fastest, spent = np.inf, 0.0
     while True:
         start = time.process_time()
@@ -118,7 +118,7 @@ def _exact(shape: str, cutoff: int) -> FloatArray:
 
 
 def _relative_error(method: methods.Method, shape: str, cutoff: int, number: int) -> float:
-    """Norm of the error of the batch's gradient, relative to the norm of the gradient."""
+    """Compute the norm of the error of the batch's gradient, relative to the norm of the gradient."""
     workload = _workload(shape)
     truth = _exact(shape, cutoff)
     weights = workload.rank_weights(cutoff)
@@ -127,7 +127,7 @@ def _relative_error(method: methods.Method, shape: str, cutoff: int, number: int
 
 
 def _network_seconds(shape: str) -> float:
-    """Seconds of the network's passes of an epoch, forward and back, from a sample of documents in PyTorch."""
+    """Measure the seconds of the network's passes of an epoch on a sample of documents in PyTorch."""
     from plrank_fast.training.config import TrainingConfig
     from plrank_fast.training.network import Optimizer, ScoringNetwork, set_model_threads
 

@@ -1,4 +1,4 @@
-"""The whole: the parts in turn within a budget of time, results kept after every cell, the report at the end."""
+"""The experiment: its parts in turn within a budget of time, results kept after every cell, and the report."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from plrank_fast.reproduction.cells import Figures, Part
 from plrank_fast.reproduction.results_file import ResultsFile
 
 RESULTS, REPORT = "results.jsonl", "report.html"
-# How the time is divided among the parts; what one does not use goes to those after it.
+# These are the parts' shares of the time; time that one does not use goes to those after it.
 SHARES = {"cost": 0.25, "length": 0.07, "curves": 0.5, "settings": 0.08, "disparity": 0.1}
-WANTED_SEEDS = 3  # runs are as long as lets so many seeds of everything fit into the budget
+WANTED_SEEDS = 3  # number of seeds for which runs must fit into the budget
 SHORTEST_RUN, LONGEST_RUN = 0.2, 600.0  # seconds of training
 OVERHEAD = 1.6  # of a run: evaluation, and the data's generation
 
@@ -32,20 +32,20 @@ Observer = Callable[[Part, float], None]
 
 @dataclass(frozen=True)
 class Settings:
-    """What determines the cells; a run that is continued must have the same.
+    """Settings that determine the cells; a continued run must have the same.
 
     Parameters
     ----------
     minutes : float
-        The budget.
+        Budget of time.
     parts : tuple of str
-        Names out of `SHARES`.
+        Names from `SHARES`.
     sets : tuple of str
-        Profiles whose shapes are taken.
+        Profiles of the data sets.
     data : str, optional
-        A folder with LETOR files, for training in place of generated data.
+        Folder with LETOR files, for training in place of generated data.
     cutoffs : tuple of int
-        K.
+        Values of K.
     """
 
     minutes: float
@@ -55,7 +55,7 @@ class Settings:
     cutoffs: tuple[int, ...]
 
     def to_json(self) -> Figures:
-        """Plain values for the results file."""
+        """Return plain values for the results file."""
         return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
 
 
@@ -94,20 +94,20 @@ def run_parts(
     interrupted: Callable[[], bool] = lambda: False,
     observer: Observer = lambda part, share: None,
 ) -> bool:
-    """Measure what is not measured yet; give whether it came to its end.
+    """Measure the cells that are left, and return whether no interrupt ended it.
 
-    A part goes on for whole rounds until its share of the budget is spent. Time that was spent before a kill counts.
+    A part continues by whole rounds until its share of the budget is spent, time before a kill included.
 
     Parameters
     ----------
     settings : Settings
         The budget and the parts.
     parts : list of Part
-        What `plan` gave.
+        The result of `plan`.
     results : ResultsFile
-        Gets every cell once it is measured.
+        File to which every cell is added.
     interrupted : callable
-        Asked before every cell whether to stop.
+        Called before every cell; measurements stop if it returns True.
     observer : callable
         Called after every cell with the part and the share of the budget that is spent, which may pass 1.
     """
@@ -118,7 +118,7 @@ def run_parts(
         allowed += budget * SHARES[part.name] / total
         for number in range(part.most_rounds):
             spent = sum(results.seconds(other.name) for other in parts[: parts.index(part) + 1])
-            # a round is begun if at least half of it fits
+            # A round begins if at least half of it fits.
             expected = results.seconds(part.name) / max(1, number)
             if number >= part.least_rounds and spent + 0.5 * expected > allowed:
                 break
@@ -135,7 +135,7 @@ def run_parts(
 
 
 def write_report(folder: Path, settings: Settings, parts: list[Part], results: ResultsFile, command: str) -> None:
-    """Write tables, pictures and the page from whatever has been measured."""
+    """Write tables, pictures and the page from the cells measured so far."""
     from plrank_fast.reproduction.figures import all_figures, rendered
     from plrank_fast.reproduction.findings import all_findings
     from plrank_fast.reproduction.report import html_report
@@ -155,7 +155,7 @@ def write_report(folder: Path, settings: Settings, parts: list[Part], results: R
 
 
 def progress_of(parts: list[Part], results: ResultsFile) -> list[Figures]:
-    """Say how far each part has come."""
+    """Return the progress of each part."""
     progress = []
     for part in parts:
         done = len(results.of(part.name))
@@ -171,7 +171,7 @@ def progress_of(parts: list[Part], results: ResultsFile) -> list[Figures]:
 
 
 def about_this_machine() -> dict[str, Any]:
-    """Versions, processor and build."""
+    """Return versions, processor and build."""
     build = plr.build_info()
     return {
         "plrank-fast": __version__,

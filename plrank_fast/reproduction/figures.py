@@ -15,7 +15,7 @@ from plrank_fast.reproduction.methods import Method
 from plrank_fast.reproduction.summary import Curves, costs, curves
 from plrank_fast.validation import FloatArray
 
-# A colour for each estimator (told apart by people who see few colours, too), a dash for N = 1000.
+# Each estimator has a colour (distinguishable for the colour-blind), and N = 1000 a dash.
 COLORS = {
     "stochastic_rank": "#D55E00",
     "pl_rank_2": "#E69F00",
@@ -30,7 +30,7 @@ NAMES = {"yahoo": "Yahoo", "mslr": "MSLR", "istella": "Istella"}
 
 
 def all_figures(cells: Sequence[Figures]) -> dict[str, Any]:
-    """Every figure for which there are cells, by the name of its file."""
+    """Draw every figure for which there are cells, by the name of its file."""
     parts: dict[str, list[Figures]] = {}
     for cell in cells:
         parts.setdefault(cell["part"], []).append(cell)
@@ -51,7 +51,7 @@ def all_figures(cells: Sequence[Figures]) -> dict[str, Any]:
 
 
 def rendered(figure: Any, kind: str) -> bytes:
-    """Give the contents of a picture's file, "png" or "svg"; equal figures give equal bytes."""
+    """Return the contents of a picture's file, "png" or "svg"; equal figures give equal bytes."""
     picture = io.BytesIO()
     matplotlib = import_extra("matplotlib", "train")
     with matplotlib.rc_context({"svg.hashsalt": "plrank-fast"}):
@@ -60,7 +60,7 @@ def rendered(figure: Any, kind: str) -> bytes:
 
 
 def cost_against_cutoff(cells: Sequence[Figures]) -> Any:
-    """Figure 1: a panel per set, ours above and the NumPy twin with the paper's figures below."""
+    """Draw Figure 1: a panel per set, ours above and NumPy's with the paper's figures below."""
     measured = costs(cells, "cutoffs")
     shapes = list(dict.fromkeys(shape for shape, _ in measured))
     figure, panels = _panels(2, len(shapes), 3.4, 3.3, sharex=True)
@@ -95,7 +95,7 @@ def cost_against_cutoff(cells: Sequence[Figures]) -> Any:
 
 
 def cost_against_length(cells: Sequence[Figures]) -> Any:
-    """Figure 1, second half: against the list length at one cutoff."""
+    """Draw the second half of Figure 1: cost against the list length at one cutoff."""
     measured = costs(cells, "lengths")
     figure, panels = _panels(1, 2, 4.6, 3.6, sharey=True)
     for (_, method), row in measured.items():
@@ -112,7 +112,7 @@ def cost_against_length(cells: Sequence[Figures]) -> Any:
 
 
 def error_against_cost(cells: Sequence[Figures]) -> Any:
-    """What a method's seconds buy: relative error of a gradient against its cost, a point for each cutoff."""
+    """Draw the relative error of a gradient against its cost, a point for each cutoff."""
     measured = {key: row for key, row in costs(cells, "cutoffs").items() if row.error is not None}
     shapes = list(dict.fromkeys(shape for shape, _ in measured))
     figure, panels = _panels(1, len(shapes), 3.4, 3.3, sharey=True)
@@ -133,7 +133,7 @@ def error_against_cost(cells: Sequence[Figures]) -> Any:
 
 
 def ndcg_grid(cells: Sequence[Figures], metric: str, label: str) -> Any:
-    """Figure 2: a row per cutoff, a column per set; bands are one standard error over the seeds."""
+    """Draw Figure 2: a row per cutoff, a column per set; bands are one standard error over the seeds."""
     measured = curves(cells, metric)
     sets = list(dict.fromkeys(key[0] for key in measured))
     cutoffs = sorted({key[1] for key in measured})
@@ -154,7 +154,7 @@ def ndcg_grid(cells: Sequence[Figures], metric: str, label: str) -> Any:
 
 
 def settings_panels(cells: Sequence[Figures]) -> Any:
-    """The same methods with the default settings and those of the published code."""
+    """Draw the methods with the default settings and with those of the published code."""
     measured = curves(cells, "ndcg_dataset")
     sets = list(dict.fromkeys(key[0] for key in measured))
     figure, panels = _panels(1, len(sets), 3.6, 3.2)
@@ -175,7 +175,7 @@ def settings_panels(cells: Sequence[Figures]) -> Any:
 
 
 def disparity_panels(cells: Sequence[Figures]) -> Any:
-    """Disparity of exposure that is left, as a share of the untrained network's."""
+    """Draw the remaining disparity of exposure, as a share of the untrained network's."""
     measured = curves(cells, "disparity")
     sets = list(dict.fromkeys(key[0] for key in measured))
     figure, panels = _panels(1, len(sets), 4.4, 3.4)
@@ -194,7 +194,7 @@ def disparity_panels(cells: Sequence[Figures]) -> Any:
 
 
 def _panels(rows: int, columns: int, width: float, height: float, **shared: bool) -> tuple[Any, Any]:
-    # Figure without pyplot: no window system is looked for, no global state changed
+    # A Figure without pyplot needs no window system and changes no global state.
     figure = import_extra("matplotlib.figure", "train").Figure(
         figsize=(max(width * columns, 6.0), height * rows + 0.6), layout="constrained"
     )
@@ -219,7 +219,7 @@ def _marker(method: Method) -> dict[str, Any]:
 
 
 def _band(panel: Any, columns: Sequence[int], values: FloatArray, method: Method) -> None:
-    """Median of the rounds, with the least and the greatest as a band."""
+    """Draw the median of the rounds, with minimum and maximum as a band."""
     panel.plot(columns, np.median(values, axis=0), marker=".", **_style(method))
     panel.fill_between(
         columns, values.min(axis=0), values.max(axis=0), color=COLORS[method.estimator], alpha=0.15, lw=0
@@ -227,9 +227,9 @@ def _band(panel: Any, columns: Sequence[int], values: FloatArray, method: Method
 
 
 def _draw_curves(panel: Any, shown: Sequence[tuple[Curves, dict[str, Any]]]) -> None:
-    """Means of the seeds, one standard error either way as bands; the untrained network stands at the left edge.
+    """Draw means of the seeds with bands of one standard error; the left edge is the untrained network.
 
-    Each seed has data of its own, on which all methods do better or worse together; the bands are without that.
+    Each seed has its own data, on which all methods do better or worse together; the bands exclude this variation.
     """
     seeds = min(len(curve.values) for curve, _ in shown)
     level = np.mean([curve.values[:seeds] for curve, _ in shown], axis=0)
@@ -246,7 +246,7 @@ def _draw_curves(panel: Any, shown: Sequence[tuple[Curves, dict[str, Any]]]) -> 
 
 
 def _focus(panel: Any, values: list[FloatArray]) -> None:
-    """Show the range in which methods differ: from the worst at the end of the first third upwards."""
+    """Limit the axis to the range in which methods differ: from the worst at the end of the first third upwards."""
     means = np.array([value.mean(axis=0) for value in values])
     low, high = float(means[:, means.shape[1] // 3 :].min()), float(means.max())
     margin = max(0.15 * (high - low), 0.005)
@@ -260,7 +260,7 @@ def _ticks(panel: Any, places: Sequence[float]) -> None:
 
 
 def _legend(figure: Any, panels: Any) -> None:
-    """One legend under all panels."""
+    """Draw one legend under all panels."""
     handles: dict[str, Any] = {}
     for panel in np.ravel(panels):
         for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):

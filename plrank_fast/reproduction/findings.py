@@ -1,7 +1,7 @@
-"""Which statements of the paper the figures bear out: each judged by a number and its interval.
+"""Statements of the paper, each judged by a number and its interval.
 
 A statement holds if the whole interval is on its side of the bound, does not reproduce if the whole interval is on the
-other, and is open otherwise. Nothing here knows what the answer should be.
+other side, and is open otherwise.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LONG_CUTOFF = 50
 
 @dataclass(frozen=True)
 class Finding:
-    """A statement, how it was judged, and the figures."""
+    """A statement, the verdict, and the figures."""
 
     statement: str
     verdict: str
@@ -35,19 +35,19 @@ class Finding:
 
 
 def judged(estimate: Estimate, low: float, high: float) -> str:
-    """Say whether an interval lies within bounds, outside them, or across one."""
+    """Return whether an interval lies within bounds, outside them, or across one."""
     if low <= estimate.low and estimate.high <= high:
         return HOLDS
     return FAILS if estimate.high < low or estimate.low > high else OPEN
 
 
 def growth(cost: FloatArray, cutoffs: tuple[int, ...]) -> Estimate:
-    """Exponent p with which cost goes like K^p between the least and the greatest cutoff, over the rounds."""
+    """Estimate the exponent p of cost K^p between the least and the greatest cutoff, over the rounds."""
     return over_rounds(np.log(cost[:, -1] / cost[:, 0]) / np.log(cutoffs[-1] / cutoffs[0]))
 
 
 def all_findings(cells: list[Figures]) -> list[Finding]:
-    """Judge whatever has been measured."""
+    """Judge all statements for which there are cells."""
     by_part = {name: [cell for cell in cells if cell["part"] == name] for name in ("cost", "curves", "disparity")}
     measured = costs(by_part["cost"], "cutoffs")
     found = [*_growth(measured), *_speed(measured), *_precision(measured)]
@@ -92,7 +92,7 @@ def _growth(measured: dict[tuple[str, Method], Costs]) -> Iterator[Finding]:
 
 
 def together(verdicts: Iterable[str]) -> str:
-    """Give one verdict for several cases: it holds if it does in all of them, and fails if it does in all."""
+    """Return one verdict for several cases: a statement holds, or fails, if it does so in all of them."""
     different = set(verdicts)
     if len(different) == 1:
         return different.pop()
@@ -100,7 +100,7 @@ def together(verdicts: Iterable[str]) -> str:
 
 
 def _speed(measured: dict[tuple[str, Method], Costs]) -> Iterator[Finding]:
-    """Compare each published method with its NumPy twin, and with what the paper adds to them."""
+    """Compare each published method with NumPy, and with the paper's additions."""
     for estimator in ("pl_rank_3", "pl_rank_2", "stochastic_rank"):
         ratios = [
             row.numpy_seconds / row.seconds
@@ -136,7 +136,7 @@ NEW = {"pl_rank_exact": "The exact gradient", "pl_rank_cmc": "One sample of cond
 
 
 def _precision(measured: dict[tuple[str, Method], Costs]) -> Iterator[Finding]:
-    """Compare the errors of single gradients, which need no training to be seen."""
+    """Compare the errors of single gradients, which need no training."""
     rows = {key: row for key, row in measured.items() if row.error is not None and len(row.columns) > 1}
     growths = [
         over_rounds(row.error[:, -1] / row.error[:, 0])
@@ -169,7 +169,7 @@ def _precision(measured: dict[tuple[str, Method], Costs]) -> Iterator[Finding]:
 def _difference(
     measured: dict[tuple[str, int, Method, str], Curves], cutoffs: Iterable[int], first: Method, second: Method
 ) -> Estimate | None:
-    """Mean over sets and cutoffs of the last value of ``first`` less that of ``second``, with its error by seeds."""
+    """Compute the mean difference of the last values of ``first`` and ``second``, with its error over seeds."""
     wanted = set(cutoffs)
     rows = []
     for (name, cutoff, method, preset), own in measured.items():
@@ -229,7 +229,7 @@ def _best(measured: dict[tuple[str, int, Method, str], Curves]) -> Iterator[Find
 
 
 def _disparity(measured: dict[tuple[str, int, Method, str], Curves]) -> Iterator[Finding]:
-    """Compare what is left of the disparity, in logarithms, since sets differ in its size."""
+    """Compare the remaining disparity, in logarithms, since sets differ in its size."""
     logs = {key: Curves(row.seconds, np.log(row.values), row.epochs) for key, row in measured.items()}
     cutoffs = {key[1] for key in measured}
     for other in (Method("policy_gradient", 100), Method("placement_policy_gradient", 100), Method("pl_rank_3", 100)):

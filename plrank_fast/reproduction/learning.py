@@ -1,8 +1,9 @@
 """Figure 2: NDCG@K on the test data against training seconds; and the disparity of exposure (SIGIR 2021).
 
-A cell is one training run: a method, a cutoff, a set, and as its seed the number of the round. Training seconds are
-those of the processor, on one thread, without evaluation on the test data. They are looked at after times that grow
-geometrically: deterministic and expected NDCG, both normalised by data set, and disparity where that is the objective.
+A cell is one training run with a method, a cutoff, a set, and the number of the round as seed. Training seconds are
+those of the processor, on one thread, without evaluation on the test data. The test data are evaluated after times that
+grow geometrically, by deterministic and expected NDCG, both normalised by data set, and by disparity if that is the
+objective.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from plrank_fast.reproduction.letor_folds import load_fold
 from plrank_fast.training.config import DATASET, DISPARITY, TrainingConfig
 from plrank_fast.training.sources import Source, Splits
 
-LOOKS = 9  # at the test data: untrained, then at times that grow by a half each
+LOOKS = 9  # evaluations on the test data: untrained, then at times that grow by a half each
 DOCS_PER_SECOND = 12_000  # of training data for each second of a run, so that epochs fit into it
 LEAST_QUERIES = 16
 DISPARITY_METHODS = (
@@ -32,18 +33,18 @@ DISPARITY_METHODS = (
 )
 SETTINGS_METHODS = (methods.Method("pl_rank_3", 100), methods.Method("pl_rank_3", 1000), *methods.BEYOND)
 PRESETS = ("default", "sigir22")
-CUTOFF = 10  # where only one is looked at
+CUTOFF = 10  # of the parts with a single cutoff
 MOST_ROUNDS = 15
 
 
 def curve_part(sets: list[str], cutoffs: list[int], compared: tuple[methods.Method, ...], seconds: float) -> Part:
-    """NDCG curves of all methods at all cutoffs."""
+    """Plan the NDCG curves of all methods at all cutoffs."""
     cells = [_cell(name, method, cutoff, seconds) for name in sets for cutoff in cutoffs for method in compared]
     return Part("curves", "Figure 2: NDCG against training seconds", 2, MOST_ROUNDS, cells, measure)
 
 
 def settings_part(sets: list[str], seconds: float) -> Part:
-    """NDCG curves with the default settings and with those of the published code, at one cutoff."""
+    """Plan the NDCG curves with the default settings and with those of the published code, at one cutoff."""
     cells = [
         {**_cell(name, method, CUTOFF, seconds), "preset": preset}
         for name in sets
@@ -54,7 +55,7 @@ def settings_part(sets: list[str], seconds: float) -> Part:
 
 
 def disparity_part(sets: list[str], seconds: float) -> Part:
-    """Disparity curves of the methods that the SIGIR 2021 paper compares, and ours."""
+    """Plan the disparity curves of the methods that the SIGIR 2021 paper compares, and of ours."""
     cells = [
         {**_cell(name, method, CUTOFF, seconds), "objective": DISPARITY}
         for name in sets
@@ -74,7 +75,7 @@ def _cell(name: str, method: methods.Method, cutoff: int, seconds: float) -> Fig
 
 
 def config_of(cell: Figures, seed: int) -> TrainingConfig:
-    """Settings of a run."""
+    """Return the settings of a run."""
     method = methods.method_of(cell)
     changes: dict[str, Any] = {"method": method.estimator, "cutoff": cell["cutoff"], "seed": seed, "empty": 0.0}
     changes["samples"] = max(1, method.n_samples)
@@ -86,7 +87,7 @@ def config_of(cell: Figures, seed: int) -> TrainingConfig:
 
 
 def measure(cell: Figures, number: int) -> Figures:
-    """Train once; give the curve on the test data."""
+    """Train once, and return the curve on the test data."""
     from plrank_fast.training.loop import TrainingRun
 
     config = config_of(cell, number)
@@ -95,7 +96,7 @@ def measure(cell: Figures, number: int) -> Figures:
     curve: Figures = {"seconds": [], "epochs": [], **{name: [] for name in _measured(config)}}
     due = [0.0, *(limit * 1.5 ** (i - LOOKS + 2) for i in range(LOOKS - 1))]
 
-    looked = 0.0  # seconds that went into the test data
+    looked = 0.0  # seconds of evaluation on the test data
     begun = time.process_time()
 
     def trained() -> float:
@@ -109,7 +110,7 @@ def measure(cell: Figures, number: int) -> Figures:
         assert run.splits.test is not None
         metrics = run.evaluate(run.splits.test)
         while len(curve["seconds"]) < LOOKS and seconds >= due[len(curve["seconds"])]:
-            # a step that is longer than the time between two looks is seen at both
+            # A step that takes longer than the time between two evaluations counts for both.
             curve["seconds"].append(seconds)
             curve["epochs"].append(run.progress.epoch + run.progress.batch / run.batches_per_epoch)
             for name in _measured(config):
@@ -117,7 +118,7 @@ def measure(cell: Figures, number: int) -> Figures:
         looked += trained() - seconds
 
     with tempfile.TemporaryDirectory() as folder:
-        source = Source(profile=next(iter(PROFILES)))  # of no consequence: the splits are given
+        source = Source(profile=next(iter(PROFILES)))  # not used, as the splits are given
         run = TrainingRun(config, source, splits, Path(folder), epochs=2**31, n_threads=1, checkpoint_seconds=1e9)
         look(run)
         begun, looked = time.process_time(), 0.0
@@ -131,9 +132,9 @@ def _measured(config: TrainingConfig) -> tuple[str, ...]:
 
 @lru_cache(maxsize=3)
 def _splits(name: str, number: int, seconds: float) -> Splits:
-    """Data of a run: a generated shape with a ground truth of its own for each seed, or a fold of real files.
+    """Return the data of a run: generated with a ground truth for each seed, or a fold of real files.
 
-    Validation data are a query or two, for here no epoch is chosen as the best.
+    The validation data are one or two queries, as no best epoch is chosen.
     """
     if name not in PROFILES:
         return load_fold(name, number)
@@ -148,7 +149,7 @@ def _splits(name: str, number: int, seconds: float) -> Splits:
 
 
 def few_queries(data: RankingData, n_queries: int = LEAST_QUERIES) -> RankingData:
-    """Take the first queries, up to the first with a relevant document at least."""
+    """Return the first queries, at least up to the first with a relevant document."""
     relevant = np.flatnonzero(data.labels > 0)
     first = int(np.searchsorted(data.offsets, relevant[0], side="right")) if relevant.size else data.n_queries
     n_queries = min(data.n_queries, max(n_queries, first))

@@ -1,4 +1,4 @@
-"""Real data: a folder with LETOR files, in folds or not."""
+"""Real data from a folder of LETOR files, with or without folds."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def find_folds(folder: str) -> list[Source]:
 
 
 def load_fold(folder: str, number: int) -> Splits:
-    """Read a fold, normalised within queries; the folds take turns."""
+    """Read the fold of a round, normalised within queries."""
     folds = find_folds(folder)
     return folds[number % len(folds)].load(normalize=True)
 

@@ -1,4 +1,4 @@
-"""The gradients that are compared: how each is called, its NumPy twin, and how it is shown."""
+"""The gradients to compare, with their calls, reference implementations in NumPy, and titles."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class Method:
 
     @property
     def title(self) -> str:
-        """What tables and legends call it."""
+        """Title in tables and legends."""
         return ESTIMATORS[self.estimator].title + (f", N = {self.n_samples}" if self.n_samples else "")
 
     @property
     def has_twin(self) -> bool:
-        """Whether the published experiments have the method, and a NumPy twin is timed beside it."""
+        """Whether the published experiments have the method, so that NumPy is timed beside it."""
         return ESTIMATORS[self.estimator].is_published
 
     def gradient(

@@ -1,4 +1,4 @@
-"""What the SIGIR 2022 paper prints: minutes per training epoch (its Table 2), and on what they were measured."""
+"""Figures of the SIGIR 2022 paper: minutes per training epoch (its Table 2), and their data sets."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ HARDWARE = "AMD EPYC 7H12, NumPy estimators, TensorFlow network"
 CUTOFFS = (5, 10, 25, 50, 100)
 SAMPLES = (100, 1000)
 
-# By set, method and number of samples: minutes per epoch at each of the cutoffs.
+# Minutes per epoch at each of the cutoffs, by set, method and number of samples.
 MINUTES: dict[tuple[str, str, int], tuple[float, ...]] = {
     ("yahoo", "stochastic_rank", 100): (0.52, 0.80, 1.64, 2.58, 3.01),
     ("yahoo", "stochastic_rank", 1000): (3.38, 6.18, 15.41, 26.17, 31.03),

@@ -1,4 +1,4 @@
-"""One self-contained HTML page: what was found, the pictures, the tables, and how it was made."""
+"""One self-contained HTML page with findings, pictures, tables, and the conditions of the measurements."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def html_report(
     Parameters
     ----------
     findings : sequence of Finding
-        In the order in which they are shown.
+        Findings in the order of the page.
     pictures : mapping of str to bytes
         PNG files by name.
     tables : mapping of str to Table
@@ -149,7 +149,7 @@ def _findings(findings: Sequence[Finding]) -> str:
 
 
 def _table_2(table: Table) -> str:
-    """Methods down, cutoffs across: ours, in small the NumPy twin and the paper."""
+    """Lay out Table 2, methods down and cutoffs across: ours, and in small print NumPy's and the paper's."""
     rows = [dict(zip(table.headings, row, strict=True)) for row in table.rows]
     cutoffs = sorted({row["K"] for row in rows})  # type: ignore[type-var]
     lines = ["<tr><th>set</th><th>method</th>" + "".join(f"<th>K = {cutoff}</th>" for cutoff in cutoffs) + "</tr>"]

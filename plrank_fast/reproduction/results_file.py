@@ -1,7 +1,6 @@
 """The measured cells on disk: a first line with the settings, then a line of JSON for each cell.
 
-The file is replaced in one step whenever a cell is added, so it is whole at every instant, and a run that was killed
-loses the cell that was being measured.
+Adding a cell replaces the file in one step, so it is complete at every instant; a kill loses the present cell only.
 """
 
 from __future__ import annotations
@@ -26,12 +25,12 @@ class ResultsFile:
     path : path-like
         The file; its folder must exist.
     settings : dict
-        Plain values that determine what the cells are. A file that is there already must have the same.
+        Plain values that determine the cells. An existing file must have the same.
 
     Raises
     ------
     ValueError
-        If the file is there and is not a results file, or has other settings.
+        If an existing file is not a results file, or has other settings.
     OSError
         If it cannot be read or written.
     """
@@ -70,11 +69,11 @@ class ResultsFile:
         return json.dumps([cell["part"], cell["round"], cell["cell"]], sort_keys=True)
 
     def has(self, part: str, number: int, cell: Figures) -> bool:
-        """Whether a cell has been measured in a round."""
+        """Return whether a cell has been measured in a round."""
         return self._key({"part": part, "round": number, "cell": cell}) in self._done
 
     def add(self, part: str, number: int, cell: Figures, result: Figures, seconds: float) -> None:
-        """Keep the figures of a cell, and the seconds that measuring them took."""
+        """Add the figures of a cell, and the seconds of their measurement."""
         entry = {"part": part, "round": number, "cell": cell, "result": result, "seconds": round(seconds, 3)}
         self._lines.append(_line(entry))
         self._write()
@@ -82,11 +81,11 @@ class ResultsFile:
         self._done.add(self._key(entry))
 
     def of(self, part: str) -> list[Figures]:
-        """Give the cells of a part, in the order in which they were measured."""
+        """Return the cells of a part, in the order of their measurement."""
         return [cell for cell in self.cells if cell["part"] == part]
 
     def seconds(self, part: str) -> float:
-        """Seconds that the cells of a part have taken so far."""
+        """Return the seconds that the cells of a part have taken so far."""
         return float(sum(cell["seconds"] for cell in self.of(part)))
 
     def _write(self) -> None:

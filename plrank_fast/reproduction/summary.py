@@ -1,4 +1,4 @@
-"""The measured cells put together: rounds of the same cell as rows of an array."""
+"""Arrays of the measured cells, with the rounds of a cell as rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from plrank_fast.reproduction.methods import Method, method_of
 from plrank_fast.validation import FloatArray
 
 GRID = 25  # times at which curves of different seeds are compared
-# 97.5 % quantiles of Student's t for 1, 2, ... degrees of freedom: with few seeds the error is itself uncertain.
+# 97.5 % quantiles of Student's t for 1, 2, ... degrees of freedom, for few seeds.
 STUDENT = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.20, 2.18, 2.16, 2.14)
 
 
@@ -57,7 +57,7 @@ def costs(cells: Iterable[Figures], columns: str) -> dict[tuple[str, Method], Co
 
 
 def network_seconds(cells: Iterable[Figures]) -> dict[str, float]:
-    """Seconds of the network's passes of an epoch by set, the fastest round."""
+    """Return the seconds of the network's passes of an epoch by set, in the fastest round."""
     result: dict[str, float] = {}
     for entry in cells:
         if "network" in entry["cell"]:
@@ -67,7 +67,7 @@ def network_seconds(cells: Iterable[Figures]) -> dict[str, float]:
 
 
 def curves(cells: Iterable[Figures], metric: str) -> dict[tuple[str, int, Method, str], Curves]:
-    """Gather training runs by set, cutoff, method and preset; a value holds until the next look at the test data."""
+    """Gather training runs by set, cutoff, method and preset; a value holds until the next evaluation."""
     runs: dict[tuple[str, int, Method, str], list[Figures]] = defaultdict(list)
     for entry in cells:
         cell = entry["cell"]
@@ -84,7 +84,7 @@ def curves(cells: Iterable[Figures], metric: str) -> dict[tuple[str, int, Method
 
 
 def _as_it_stood(seconds: list[float], values: list[float], grid: FloatArray) -> FloatArray:
-    """Value at each time of the grid; the last holds at the end, which a run passes by up to a step."""
+    """Return the value at each time of the grid; the last one holds at the end, which a run exceeds by up to a step."""
     last = np.searchsorted(seconds, grid, side="right") - 1
     last[-1] = len(values) - 1
     result: FloatArray = np.asarray(values, dtype=np.float64)[last]
@@ -108,13 +108,13 @@ class Estimate:
 
 
 def over_rounds(values: Any) -> Estimate:
-    """Median, least and greatest of the rounds: of what other programs disturb, the spread and not a standard error."""
+    """Return median, minimum and maximum of the rounds: with disturbance by other programs, no standard error."""
     array = np.asarray(values, dtype=np.float64)
     return Estimate(float(np.median(array)), float(array.min()), float(array.max()))
 
 
 def over_seeds(values: Any) -> Estimate:
-    """Mean of the seeds with its 95 % interval; with a single seed nothing is known of the error."""
+    """Return the mean of the seeds with its 95 % interval, which is unknown for a single seed."""
     array = np.asarray(values, dtype=np.float64)
     if array.size < 2:
         return Estimate(float(array.mean()), -np.inf, np.inf)
@@ -123,7 +123,7 @@ def over_seeds(values: Any) -> Estimate:
 
 
 def half_width(values: FloatArray) -> FloatArray:
-    """Half of the 95 % interval of the mean over the first axis, by Student's t."""
+    """Return half of the 95 % interval of the mean over the first axis, by Student's t."""
     n = len(values)
     quantile = STUDENT[min(n - 1, len(STUDENT)) - 1]
     return np.asarray(quantile * values.std(axis=0, ddof=1) / np.sqrt(n))

@@ -22,7 +22,7 @@ class Table:
     rows: list[tuple[object, ...]]
 
     def to_csv(self) -> str:
-        """Comma-separated values, with the headings."""
+        """Format a table as comma-separated values, with the headings."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(self.headings)
@@ -31,7 +31,7 @@ class Table:
 
 
 def minutes_per_epoch(cells: Sequence[Figures]) -> Table:
-    """Table 2: a row for each set, method, N and K; the network's passes are in the minutes and stand by themselves."""
+    """Make Table 2: a row for each set, method, N and K; minutes include the network's passes, which have a column."""
     cells = [cell for cell in cells if cell["part"] == "cost"]
     network = network_seconds(cells)
     rows: list[tuple[object, ...]] = []
@@ -57,7 +57,7 @@ def minutes_per_epoch(cells: Sequence[Figures]) -> Table:
 
 
 def seconds_by_length(cells: Sequence[Figures]) -> Table:
-    """Figure 1, second half."""
+    """Make the table of the second half of Figure 1."""
     rows: list[tuple[object, ...]] = []
     for (_, method), row in costs([cell for cell in cells if cell["part"] == "length"], "lengths").items():
         for i, length in enumerate(row.columns):
@@ -68,7 +68,7 @@ def seconds_by_length(cells: Sequence[Figures]) -> Table:
 
 
 def learning_curves(cells: Sequence[Figures], part: str, metrics: Sequence[str]) -> Table:
-    """Figure 2 and its like: a row for each set, K, method, settings and time; half of the 95 % interval."""
+    """Make the learning curves: a row for each set, K, method, settings and time, with half of the interval."""
     cells = [cell for cell in cells if cell["part"] == part]
     rows: list[tuple[object, ...]] = []
     for metric in metrics:
@@ -83,7 +83,7 @@ def learning_curves(cells: Sequence[Figures], part: str, metrics: Sequence[str])
 
 
 def all_tables(cells: Sequence[Figures]) -> dict[str, Table]:
-    """Every table that has rows, by the name of its file."""
+    """Return every table that has rows, by the name of its file."""
     ndcg = ("ndcg_dataset", "expected_ndcg_dataset")
     tables = {
         "table_2": minutes_per_epoch(cells),

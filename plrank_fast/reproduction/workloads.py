@@ -1,4 +1,4 @@
-"""Batches with the list lengths of the public sets, and what stands between them and a whole epoch."""
+"""Batches with the list lengths of the public sets, and their factors to a whole epoch."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from plrank_fast.data import PROFILES
 from plrank_fast.data.generated import list_lengths
 from plrank_fast.validation import FloatArray, IntArray
 
-DRAWN = 20_000  # lengths from which a few are taken at even steps of their order
+DRAWN = 20_000  # lengths, of which a few quantiles are used
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Workload:
 
     @classmethod
     def of_profile(cls, name: str, n_queries: int, spread: float = 1.0) -> Workload:
-        """Take queries whose lengths stand for all of a set: short, middling and long ones.
+        """Draw queries whose lengths represent all of a set: short, middling and long ones.
 
         The scores are normal with standard deviation ``spread``.
         """
@@ -36,7 +36,7 @@ class Workload:
 
     @classmethod
     def of_length(cls, length: int, n_queries: int) -> Workload:
-        """Take queries of one length; the epoch is a query."""
+        """Draw queries of one length; the epoch is one query."""
         return cls._of(np.full(n_queries, length), PROFILES["mslr"].label_shares, 1 / n_queries)
 
     @classmethod
@@ -47,15 +47,15 @@ class Workload:
         return cls(spread * rng.normal(size=offsets[-1]), plr.gains(labels), offsets, float(per_epoch))
 
     def rank_weights(self, cutoff: int) -> FloatArray:
-        """Rank weights of DCG at a cutoff, as many as the longest query has ranks."""
+        """Return the rank weights of DCG at a cutoff, at most as many as the longest query has ranks."""
         return plr.dcg_weights(min(cutoff, int(np.diff(self.offsets).max())))
 
     def of_epoch(self, docs: slice) -> float:
-        """How many times the documents of a query an epoch has."""
+        """Return the ratio of the documents of an epoch to those of a query."""
         return self.scores.size * self.per_epoch / (docs.stop - docs.start)
 
     def typical(self) -> slice:
-        """Documents of the query whose length is nearest to the mean."""
+        """Return the documents of the query whose length is nearest to the mean."""
         lengths = np.diff(self.offsets)
         q = int(np.argmin(np.abs(lengths - lengths.mean())))
         return slice(int(self.offsets[q]), int(self.offsets[q + 1]))

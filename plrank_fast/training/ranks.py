@@ -1,10 +1,10 @@
-"""Several processes that train one network: whose part of a batch is which, and what they tell each other.
+"""Several processes that train one network: their shares of a batch, and their communication.
 
-The processes, called ranks, are started by ``torchrun`` or by whatever else sets RANK and WORLD_SIZE. Each has all of
-the data and goes through the same batches. Of a batch it takes some of the queries, whole ones next to each other, so
-that ``first_query`` gives them the random streams that they have in one process. What every rank computes is added up:
-gradients in the backward pass (``DistributedDataParallel`` over gloo), scores of held-out documents when an epoch ends.
-One process by itself is a rank too, which has nobody to ask.
+``torchrun``, or another launcher that sets RANK and WORLD_SIZE, starts the processes, called ranks. Each has all of the
+data and goes through the same batches. It takes some consecutive queries of a batch, so that ``first_query`` gives them
+the random streams that they have in one process. The ranks add up their gradients in the backward pass
+(``DistributedDataParallel`` over gloo), and their scores of held-out documents at the end of an epoch. A single process
+is a rank without communication.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from plrank_fast.training.network import ScoringNetwork
 
 @dataclass(frozen=True)
 class Ranks:
-    """The processes of a run, as one of them sees them.
+    """The processes of a run, from the view of one of them.
 
     Parameters
     ----------
     rank : int
-        Which of them this one is, from 0.
+        Number of this process, from 0.
     count : int
-        How many there are.
+        Number of processes.
     on_machine : int
-        How many of them share this machine.
+        Number of processes on this machine.
     """
 
     rank: int = 0
@@ -48,26 +48,26 @@ class Ranks:
 
     @property
     def first(self) -> bool:
-        """Whether this is the one that prints and writes."""
+        """Whether this rank prints and writes."""
         return self.rank == 0
 
     @property
     def n_threads(self) -> int:
-        """Threads of the gradient with which the ranks of a machine have as many as it has processors."""
+        """Return the threads of the gradient: the processors of the machine, divided among its ranks."""
         return -1 if self.on_machine == 1 else max(1, available_cpus() // self.on_machine)
 
     def share(self, offsets: npt.NDArray[np.int64]) -> QueryChunk:
-        """Cut a batch into parts that take equally long, and return this rank's.
+        """Cut a batch into parts of equal cost, and return this rank's.
 
         Parameters
         ----------
         offsets : ndarray of int64, shape (n_queries + 1,)
-            Of the batch.
+            Offsets of the batch.
 
         Returns
         -------
         QueryChunk
-            Without queries where the batch has fewer than there are ranks.
+            This rank's queries: none for some ranks if the batch has fewer queries than there are ranks.
         """
         chunks = query_chunks(offsets, self.count)
         if self.rank < len(chunks):
@@ -77,10 +77,10 @@ class Ranks:
 
     @contextmanager
     def adding_up(self, network: ScoringNetwork) -> Iterator[None]:
-        """Within the block, a backward pass through ``network`` adds up the gradients that all ranks pass back.
+        """Within the block, let backward passes through ``network`` add up the gradients of all ranks.
 
-        They must have the same weights, and each must pass back what `scaled` gives: `DistributedDataParallel` takes
-        the mean over ranks.
+        The networks must have the same weights, and each rank must pass back the result of `scaled`, as
+        `DistributedDataParallel` takes the mean over ranks.
         """
         if self.count == 1:
             yield
@@ -93,25 +93,25 @@ class Ranks:
             network.average_gradients(False)
 
     def scaled(self, gradient: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Multiply a gradient by the number of ranks: the mean of these over ranks is the sum over all queries."""
+        """Multiply a gradient by the number of ranks, so that the mean over ranks is the sum over all queries."""
         return gradient if self.count == 1 else gradient * self.count
 
     def joined(self, part: npt.NDArray[np.float64], docs: slice, n_docs: int) -> npt.NDArray[np.float64]:
-        """Put together an array of all documents.
+        """Assemble an array of all documents from the ranks' parts.
 
         Parameters
         ----------
         part : ndarray, shape (docs.stop - docs.start,)
-            What this rank has of it.
+            This rank's part.
         docs : slice
-            Where that belongs; no document belongs to two ranks.
+            Place of the part; no document belongs to two ranks.
         n_docs : int
-            Length of the whole.
+            Number of all documents.
 
         Returns
         -------
         ndarray of float64, shape (n_docs,)
-            The same on all ranks.
+            The whole array, equal on all ranks.
 
         Raises
         ------
@@ -128,7 +128,7 @@ class Ranks:
         return whole
 
     def highest(self, number: int) -> int:
-        """Return the highest of the ranks' numbers, after all of them have asked.
+        """Return the highest of the ranks' numbers, once all ranks have called this.
 
         Raises
         ------
@@ -144,12 +144,12 @@ class Ranks:
         return int(numbers)
 
     def require_equal(self, state: Mapping[str, Any]) -> None:
-        """Check that ``state``, which is small and plain, is the same on all ranks.
+        """Check that ``state``, a few plain values, is equal on all ranks.
 
         Raises
         ------
         ValueError
-            On all of them, naming the entry that differs and where.
+            If an entry differs; all ranks raise the error, which names the entry and a rank.
         ConnectionError
             If another rank has ended or cannot be reached.
         """
@@ -168,7 +168,7 @@ class Ranks:
 
     @contextmanager
     def one_before_others(self) -> Iterator[None]:
-        """Let one rank of each machine go through the block before its others: it leaves them what it has cached."""
+        """Let one rank of each machine run the block before the others, which can then use its cache."""
         ahead = self.rank % self.on_machine == 0
         if not ahead:
             self.highest(0)
@@ -178,7 +178,7 @@ class Ranks:
 
     @contextmanager
     def noticing_losses(self) -> Iterator[None]:
-        """Turn what PyTorch raises in the block, when a rank is gone, into an error that says so.
+        """Turn PyTorch's error for a rank that is gone into a ConnectionError.
 
         Raises
         ------
@@ -199,7 +199,7 @@ ALONE = Ranks()
 
 @contextmanager
 def ranks_of_launcher() -> Iterator[Ranks]:
-    """Join the processes that were started together with this one, for the length of the block.
+    """Join the processes that were started with this one, within the block.
 
     Yields
     ------
@@ -209,9 +209,9 @@ def ranks_of_launcher() -> Iterator[Ranks]:
     Raises
     ------
     ConnectionError
-        If they cannot be reached; in the block, when the launcher tells this one to end because another has failed.
+        If they cannot be reached, or, in the block, if the launcher ends this one because another has failed.
     ValueError
-        If the environment does not say where they are.
+        If the environment lacks their address.
     """
     if int(os.environ.get("WORLD_SIZE") or 1) == 1:
         yield ALONE
@@ -231,7 +231,7 @@ def ranks_of_launcher() -> Iterator[Ranks]:
 
 @contextmanager
 def _heeding_launcher() -> Iterator[None]:
-    """Turn SIGTERM into an error within the block, so that the process says why it ends."""
+    """Turn SIGTERM into an error within the block, so that the process reports the reason for its end."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,4 +1,4 @@
-"""What is left of a run: the table on the screen, and the results file."""
+"""Results of a run: the table on the screen, and the results file."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ SPLIT_TITLES = {"vali": "validation", "test": "test"}
 
 
 def summarize(run: TrainingRun, stopped: str) -> dict[str, Any]:
-    """Evaluate the best and the untrained network on all held-out data, and collect what there is to say.
+    """Evaluate the best and the untrained network on all held-out data, and collect the results.
 
-    All ranks of the run must ask together.
+    All ranks of the run must call this together.
 
     Parameters
     ----------
     run : TrainingRun
-        Its network is given the best weights.
+        The run, whose network gets the best weights.
     stopped : str
-        What ended the training.
+        Reason for the end of the training.
 
     Returns
     -------
@@ -103,7 +103,7 @@ def results_table(results: Mapping[str, Any]) -> str:
     Parameters
     ----------
     results : mapping
-        What `summarize` gave.
+        The result of `summarize`.
 
     Returns
     -------
@@ -140,20 +140,20 @@ def results_table(results: Mapping[str, Any]) -> str:
 
 
 def queries_without_relevant(data: RankingData) -> int:
-    """Count the queries of which no document has a label above 0."""
+    """Count the queries without a label above 0."""
     relevant_before = np.concatenate([[0], np.cumsum(data.labels > 0)])
     return int((np.diff(relevant_before[data.offsets]) == 0).sum())
 
 
 def empty_queries(empty: float | str, counts: list[tuple[str, int, int]]) -> str:
-    """Say what NDCG is, what queries without relevant documents count in it, and how many there are."""
+    """Describe the NDCG, and the number and treatment of queries without relevant documents."""
     meaning = "left out" if empty == DROP else f"counted as {empty:g}"
     shares = ", ".join(f"{few} of {all_queries} ({title})" for title, few, all_queries in counts)
     return f"NDCG: mean over queries; those without relevant documents are {meaning}: {shares}"
 
 
 def settings_line(config: TrainingConfig) -> str:
-    """Say which settings the run had: the preset, what it is, and what differs from it."""
+    """Describe the settings of the run: the preset, its title, and the differences from it."""
     changes = ", ".join(f"{name} {_plain(value)}" for name, value in config.changed().items())
     about = f"settings: preset {config.preset}: {describe_preset(config.preset)}"
     return f"{about}; changed: {changes}" if changes else about
@@ -164,7 +164,7 @@ def _plain(value: object) -> str:
 
 
 def time_table(results: Mapping[str, Any]) -> str:
-    """Format where the time of a run went; the rows add up to the whole."""
+    """Format the time of a run by activity; the rows add up to the whole."""
     totals, epochs = results["seconds_by_activity"], results["epochs"]
     names = {**ACTIVITIES, "other": "other"}
     width = max(map(len, names.values()))
@@ -175,7 +175,7 @@ def time_table(results: Mapping[str, Any]) -> str:
 
 
 def metrics_table(rows: list[tuple[str, str, Metrics]], config: TrainingConfig, cutoff: int) -> str:
-    """Format metrics, one row for each (data, network): NDCG, and what else the network was trained for."""
+    """Format metrics, one row for each (data, network): NDCG, and the objective if it is another one."""
     columns = {"ndcg_query": f"NDCG@{cutoff}", "expected_ndcg_query": "expected"}
     if config.normalization == DATASET:
         columns |= {"ndcg_dataset": f"dataset NDCG@{cutoff}", "expected_ndcg_dataset": "expected"}

@@ -1,4 +1,4 @@
-"""A trained network on disk, and what scores new documents with it: NumPy alone."""
+"""A trained network on disk, which scores new documents with NumPy alone."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ class RankingModel:
     n_features : int
         Columns of the features that it takes.
     config : TrainingConfig
-        The settings that it was trained with, ``config.normalize_features`` and ``config.hidden`` among them.
+        The settings of its training, such as ``config.normalize_features`` and ``config.hidden``.
     epoch : int
-        The epoch of the training run that it comes from.
+        Epoch of the training run in which it was the best.
     train : str
         Name of the training data.
     weights : dict of str to ndarray of float32
-        By the names that PyTorch gives them in ``Sequential(Linear, Sigmoid, ..., Linear)``: ``"0.weight"`` has shape
+        Weights by PyTorch's names in ``Sequential(Linear, Sigmoid, ..., Linear)``: ``"0.weight"`` has shape
         (units, n_features), ``"0.bias"`` (units,), then ``"2.weight"`` and so on.
     """
 
@@ -54,18 +54,18 @@ class RankingModel:
         return f"RankingModel(layers={layers}, epoch={self.epoch}, train={self.train!r})"
 
     def predict(self, features: ArrayLike, *, offsets: ArrayLike | None = None) -> FloatArray:
-        """Score documents; the higher, the better.
+        """Score documents; higher scores rank first.
 
-        The score of a document does not depend, not even by its last bit, on which others are scored with it, unless
-        their features are normalised together.
+        The score of a document does not depend on the other documents, not even in its last bit, unless their features
+        are normalised together.
 
         Parameters
         ----------
         features : array_like, shape (n_docs, n_features)
-            As the network was trained on them: normalised within each query, as
-            `plrank_fast.data.normalize_queries` does, unless ``config.normalize_features`` is False.
+            Features, normalised within each query by `plrank_fast.data.normalize_queries` unless
+            ``config.normalize_features`` is False, or raw with ``offsets``.
         offsets : array_like of int, shape (n_queries + 1,), optional
-            Where each query starts. With them, raw features are normalised here as they were for training.
+            Where each query starts. With them, raw features are normalised here if they were for training.
 
         Returns
         -------
@@ -106,7 +106,7 @@ class RankingModel:
             for layer in range(0, len(self.weights), 2):
                 if layer:
                     units = 0.5 + 0.5 * np.tanh(0.5 * units)  # the logistic function, without overflow
-                # not a matrix product: with BLAS the last bits depend on the number of documents and threads
+                # The last bits of a matrix product by BLAS depend on the numbers of documents and threads.
                 units = np.einsum("df,uf->du", units, self.weights[f"{layer}.weight"].astype(np.float64))
                 units += self.weights[f"{layer}.bias"]
             chunks.append(units[:, 0])
@@ -114,7 +114,7 @@ class RankingModel:
 
 
 def weight_shapes(n_features: int, hidden: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
-    """Shapes of weights and biases of a network by name."""
+    """Return the shapes of weights and biases of a network by name."""
     shapes: dict[str, tuple[int, ...]] = {}
     for layer, (inputs, units) in enumerate(pairwise((n_features, *hidden, 1))):
         shapes |= {f"{2 * layer}.weight": (units, inputs), f"{2 * layer}.bias": (units,)}
@@ -122,7 +122,7 @@ def weight_shapes(n_features: int, hidden: tuple[int, ...]) -> dict[str, tuple[i
 
 
 def n_weights(n_features: int, hidden: tuple[int, ...]) -> int:
-    """Weights and biases of a network."""
+    """Count the weights and biases of a network."""
     return sum(prod(shape) for shape in weight_shapes(n_features, hidden).values())
 
 
@@ -132,9 +132,9 @@ def save_model(path: str | os.PathLike[str], run: TrainingRun) -> None:
     Parameters
     ----------
     path : path-like
-        Replaced in one step.
+        File to replace in one step.
     run : TrainingRun
-        Whose best weights to keep.
+        The run whose best weights to keep.
 
     Raises
     ------
@@ -151,7 +151,7 @@ def save_model(path: str | os.PathLike[str], run: TrainingRun) -> None:
 
 
 def load_model(path: str | os.PathLike[str]) -> RankingModel:
-    """Read a model that ``python -m plrank_fast train`` has written; NumPy is all that it needs.
+    """Read a model that ``python -m plrank_fast train`` has written, with NumPy alone.
 
     Parameters
     ----------
@@ -161,12 +161,12 @@ def load_model(path: str | os.PathLike[str]) -> RankingModel:
     Returns
     -------
     RankingModel
-        Whose ``predict`` scores documents.
+        The model; its method ``predict`` scores documents.
 
     Raises
     ------
     ValueError
-        Naming the file, if it is damaged, of another version, or no model.
+        If the file, which the message names, is damaged, of another version, or no model.
     OSError
         If it cannot be read.
 

@@ -1,4 +1,4 @@
-"""Where a run takes its data from: LETOR files, or a generated profile."""
+"""Sources of a run's data: LETOR files, or a generated profile."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ class Splits:
     test: RankingData | None
 
     def named(self) -> dict[str, RankingData]:
-        """Give the parts that exist, by name."""
+        """Return the parts that exist, by name."""
         parts = {"train": self.train, "vali": self.vali, "test": self.test}
         return {name: part for name, part in parts.items() if part is not None}
 
     def fingerprints(self) -> dict[str, str]:
-        """Hashes by which a resumed run knows its data again."""
+        """Return hashes by which a resumed run recognises its data."""
         return {name: part.fingerprint() for name, part in self.named().items()}
 
 
 @dataclass(frozen=True)
 class Source:
-    """Files of each split (several files of one split are put after one another), or a profile to generate.
+    """Files of each split (several files of one split are concatenated), or a profile to generate.
 
     Parameters
     ----------
@@ -46,12 +46,12 @@ class Source:
     features : int, optional
         Feature columns of the profile.
     data_seed : int
-        Of the generated data.
+        Seed of the generated data.
 
     Raises
     ------
     TypeError, ValueError
-        Naming what is missing, contradictory or of a wrong type.
+        If an argument is missing, contradictory or of a wrong type; the message names it.
     """
 
     train: tuple[str, ...] = ()
@@ -81,7 +81,7 @@ class Source:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """All files."""
+        """Return all files."""
         return self.train + self.vali + self.test
 
     def load(self, *, normalize: bool, cache: str | None = None) -> Splits:
@@ -92,8 +92,7 @@ class Source:
         normalize : bool
             Min-max normalisation within each query.
         cache : str, optional
-            Folder in which the splits are kept as training reads them, normalised; see `load_files`. Generated data
-            need none.
+            Folder in which the splits are kept, normalised; see `load_files`. Generated data need none.
         """
         if cache is not None and self.profile is not None:
             raise ValueError(f"cache goes with files, not with a profile, which is generated; got {cache!r}")
@@ -121,7 +120,7 @@ class Source:
         return Splits(train, vali, test)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values for a file; `from_json` takes them back."""
+        """Return plain values for a file, which `from_json` reads."""
         return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
 
     @classmethod
@@ -132,13 +131,13 @@ class Source:
 
 
 def with_columns(data: RankingData, n_features: int) -> RankingData:
-    """Append zero columns up to ``n_features``: files need not mention the last features."""
+    """Append zero columns up to ``n_features``, as files need not contain the last features."""
     missing = n_features - data.n_features
     return replace(data, features=np.pad(data.features, ((0, 0), (0, missing)))) if missing else data
 
 
 def load_files(paths: Sequence[str], *, normalize: bool, cache: str | None = None) -> RankingData:
-    """Read LETOR files as training does, several after one another.
+    """Read and concatenate LETOR files, in the type that training takes.
 
     Parameters
     ----------
@@ -153,7 +152,7 @@ def load_files(paths: Sequence[str], *, normalize: bool, cache: str | None = Non
     Raises
     ------
     ValueError
-        If a file is not valid, naming file and line.
+        If a file is not valid; the message names file and line.
     """
 
     def read() -> RankingData:

@@ -175,7 +175,7 @@ def _imported(values: Any, otherwise: NDArray[Any]) -> NDArray[Any]:
 
 
 def _remedy(values: Any, name: str) -> str:
-    """What to call on an array that NumPy cannot read."""
+    """Return a hint with the call that converts an array that NumPy cannot read."""
     if str(getattr(values, "dtype", "")).endswith("bfloat16"):  # a tensor's type of its own
         return f": cast it, {name}.float()"
     device = getattr(values, "device", None)  # of NumPy and the array API, of torch, CuPy and JAX
