@@ -1,8 +1,8 @@
 """Publish the asv results into a folder that needs no network: ``make dashboard``.
 
-The pages that asv publishes load their scripts from public servers. Here these are fetched from the npm registry, each
-package at the version that asv's pages name, or the nearest that npm has, and each file held to a hash; the published
-page then loads the copies that stand beside it.
+The pages that asv publishes load their scripts from public servers. This program fetches the scripts with npm, at the
+versions that asv's pages name or the nearest ones, and checks the hash of each file. The published page then loads the
+copies beside it.
 """
 
 from __future__ import annotations
@@ -71,9 +71,9 @@ SCRIPTS = {
     ),
 }
 RESULTS = Path(__file__).parents[1] / ".asv" / "results"
-# A script or a style sheet from elsewhere: its tag, the address, and what holds the answer of that server to a hash
+# The tag of a script or style sheet from another server: its address, and the attributes that check its hash.
 REMOTE = re.compile(r'(<(?:script|link)\b[^>]*?(?:src|href)=")(https?://[^"]+)("[^>]*>)')
-# The legend stands above the plot, several entries in a row: inside, it hides lines that pass through its corner
+# The legend is above the plot, with several entries in a row, because inside it would hide lines.
 LEGEND = """<style>
 .legend > * { top: auto !important; bottom: calc(100% + 2px); }
 .legend > div { display: none; }
@@ -85,7 +85,7 @@ ONLY_FOR_SERVERS = re.compile(r' (?:integrity|crossorigin|referrerpolicy)="[^"]*
 
 
 def fetched(package: str) -> dict[str, bytes]:
-    """Contents of a package of npm by their names in it."""
+    """Return the files of an npm package by name."""
     with tempfile.TemporaryDirectory() as folder:
         command = ["npm", "pack", "--silent", "--pack-destination", folder, package]
         try:
@@ -125,9 +125,9 @@ def with_local_scripts(page: str, folder: Path, fetch=fetched) -> str:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Publish, and replace the addresses."""
+    """Publish the results and replace the addresses."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("folder", type=Path, help="folder to publish into; what it had is deleted")
+    parser.add_argument("folder", type=Path, help="folder to publish into; its content is deleted")
     folder = parser.parse_args(arguments).folder.resolve()
     if not any(RESULTS.glob("*/*-*.json")):
         sys.exit("there are no results yet: run `make bench` first (half an hour), or `make bench-quick` (minutes)")

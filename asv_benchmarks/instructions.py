@@ -1,10 +1,10 @@
-"""Instructions per kernel, counted by valgrind's callgrind: an alarm that a busy machine does not set off.
+"""Count the instructions of each kernel with valgrind's callgrind, which a busy machine does not disturb.
 
-``make bench-instructions`` compares with the figures kept in ``instructions.json`` and fails where a kernel has grown
-by more than 3 %; ``make bench-instructions INSTRUCTIONS_FLAGS=--update`` writes them anew, to be committed with the
-change that is worth it. Counted at the AVX2 level, which valgrind understands, on one thread, with the
-instructions that the Python call takes (``call overhead``). Two counts of the same build differ by less than 0.2 %, but
-another compiler or Python has other instructions: where it is not the file's, nothing fails.
+``make bench-instructions`` compares the counts with ``instructions.json`` and fails if a kernel has grown by more than
+3 %. ``make bench-instructions INSTRUCTIONS_FLAGS=--update`` writes new counts, to be committed with the change that
+justifies them. Kernels run at the AVX2 level, which valgrind supports, on one thread; the counts include the Python
+call (``call overhead``). Two counts of the same build differ by less than 0.2 %. Another compiler or Python has other
+instructions: if it is not that of the file, nothing fails.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from plrank_fast import losses
 
 FIGURES = Path(__file__).with_name("instructions.json")
 GROWTH = 0.03
-WARM_UP = 3  # calls before the one that counts: Python specialises its bytecode in the first ones
+WARM_UP = 3  # calls before the counted one, in which Python specialises its bytecode
 
 
 def workloads():
-    """``{name: call}``, each of some millions of instructions and always the same ones."""
+    """Return ``{name: call}``; each call takes some millions of instructions, always the same."""
     short, middle, long = batch([24] * 32), batch([120] * 8), batch([1000] * 2)
     many, peaked, huge = batch([120] * 100), batch([120] * 8, spread=8.0), batch([50_000])
 
@@ -106,7 +106,7 @@ def workloads():
 
 
 def run_all():
-    """Run every workload; a call of ``getppid`` on either side is where callgrind writes its counts down."""
+    """Run every workload between two calls of ``getppid``, at which callgrind dumps its counts."""
     for call in workloads().values():
         for _ in range(WARM_UP):
             call()
@@ -116,7 +116,7 @@ def run_all():
 
 
 def count():
-    """``{name: instructions}``, from this program run under callgrind."""
+    """Run this program under callgrind, and return ``{name: instructions}``."""
     with tempfile.TemporaryDirectory() as folder:
         command = [
             *("valgrind", "-q", "--tool=callgrind", "--dump-before=getppid", f"--callgrind-out-file={folder}/out"),
@@ -128,15 +128,15 @@ def count():
             int(path.suffix[1:]): int(re.search(r"^totals: (\d+)", path.read_text(), re.MULTILINE)[1])
             for path in Path(folder).glob("out.*")
         }
-    # numbered from 1: odd ones end a warm-up, even ones the call that counts
+    # numbered from 1: odd dumps end a warm-up, even ones a counted call
     return {name: totals[2 * i + 2] for i, name in enumerate(workloads())}
 
 
 def main():
-    """Count, compare, and write the figures down where asked to."""
+    """Count and compare the instructions; with ``--update``, write the counts."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--update", action="store_true", help="write the figures down")
-    parser.add_argument("--run", action="store_true", help="only run the workloads, as callgrind is made to do")
+    parser.add_argument("--update", action="store_true", help="write the new counts")
+    parser.add_argument("--run", action="store_true", help="only run the workloads (used under callgrind)")
     options = parser.parse_args()
     if options.run:
         return run_all()

@@ -1,4 +1,4 @@
-"""A ranker of boosted trees on expected NDCG, beside LightGBM's own: early stopping, NDCG@10 on test data.
+"""Train boosted trees on expected NDCG and with LightGBM's own objective, and print NDCG@10 on test data.
 
     python examples/boosted_trees.py TRAIN VALI TEST      # LETOR files
     python examples/boosted_trees.py                      # a generated set
@@ -20,7 +20,7 @@ from plrank_fast.lightgbm import Metric, Objective
 
 
 def load(paths: list[str], queries: int) -> list[RankingData]:
-    """Training, validation and test data, with the columns of the first."""
+    """Load training, validation and test data, with the columns of the first."""
     if not paths:
         return [generate("yahoo", queries, n_features=60, split=split) for split in ("train", "vali", "test")]
     train = load_letor(paths[0])
@@ -28,7 +28,7 @@ def load(paths: list[str], queries: int) -> list[RankingData]:
 
 
 def train(parameters: dict[str, Any], parts: list[RankingData], rounds: int) -> lightgbm.Booster:
-    """Boost until NDCG@10 of the validation data has not risen for 50 rounds."""
+    """Boost until the NDCG@10 of the validation data has not improved for 50 rounds."""
     data, vali, _ = parts
     dataset = lightgbm.Dataset(data.features, data.labels, group=np.diff(data.offsets))
     return lightgbm.train(
@@ -42,10 +42,10 @@ def train(parameters: dict[str, Any], parts: list[RankingData], rounds: int) -> 
 
 
 def main() -> None:
-    """Train both, print both."""
+    """Train and print both."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("files", nargs="*", help="LETOR files: train, validation, test")
-    parser.add_argument("--queries", type=int, default=500, help="of each part of the generated set")
+    parser.add_argument("--queries", type=int, default=500, help="queries of each part of the generated set")
     parser.add_argument("--rounds", type=int, default=500)
     arguments = parser.parse_args()
     if len(arguments.files) not in (0, 3):

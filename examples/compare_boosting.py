@@ -1,12 +1,11 @@
-"""Boosted trees on expected NDCG beside the ranking objectives of LightGBM, XGBoost and CatBoost, on real data.
+"""Compare boosted trees on expected NDCG with the ranking objectives of LightGBM, XGBoost and CatBoost on real data.
 
     python examples/compare_boosting.py RESULTS mq2008=S1.txt,S2.txt,S3.txt graded300=train.txt,test.txt ...
 
-Each set is a name and its LETOR files, which are joined; 5 folds over queries (3 to train, 1 for validation, 1 for the
-test), seeds for the sampling of rows and columns. All trees have at most 31 leaves (CatBoost: depth 5), learning rate
-0.1, 80 % of rows and columns. The number of rounds is chosen on validation data, and so is the shrinkage of a library's
-own objectives where a row says "best". What has been run is kept in RESULTS (one line of JSON each), and is not run
-again.
+Each set is a name and its LETOR files, which are joined. There are 5 folds over queries (3 to train, 1 for validation,
+1 for the test), and seeds for the sampling of rows and columns. All trees have at most 31 leaves (CatBoost: depth 5), a
+learning rate of 0.1, and 80 % of rows and columns. Validation data choose the number of rounds and, in rows with
+"best", the shrinkage of a library's own objective. RESULTS keeps a line of JSON for each run, which is not repeated.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ OURS = ("exact", "cmc")
 
 
 def sizes(data: RankingData) -> np.ndarray:
-    """Documents of each query."""
+    """Return the number of documents of each query."""
     return np.diff(data.offsets)
 
 
@@ -137,14 +136,14 @@ TRAINERS: dict[str, Callable[..., Outcome]] = {
 
 
 def load(paths: list[Path]) -> RankingData:
-    """All files as one set, grades from 0."""
+    """Load all files as one set, with grades from 0."""
     width = max(load_letor(path).n_features for path in paths)
     data = concatenate([load_letor(path, n_features=width, dtype=np.float32) for path in paths])
     return replace(data, labels=data.labels - data.labels.min())
 
 
 def some_queries(data: RankingData, queries: np.ndarray) -> RankingData:
-    """Part of a data set."""
+    """Return a part of a data set."""
     rows, offsets = data.rows_of(queries)
     return replace(
         data, features=data.features[rows], labels=data.labels[rows], offsets=offsets, query_ids=data.query_ids[queries]
@@ -152,7 +151,7 @@ def some_queries(data: RankingData, queries: np.ndarray) -> RankingData:
 
 
 class Results:
-    """What has been run: lines of JSON in a file, and a dictionary of them."""
+    """The results of all runs, as lines of JSON in a file and as a dictionary."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -163,7 +162,7 @@ class Results:
                 self.known[key] = value
 
     def get(self, key: str, run: Callable[..., Any], *arguments: Any) -> Any:
-        """The result under ``key``, run if it is not known."""
+        """Return the result under ``key``; run it if it is not known."""
         if key not in self.known:
             self.known[key] = run(*arguments)
             with self.path.open("a") as file:
@@ -175,7 +174,7 @@ def one_run(
     data: RankingData, folds: list[np.ndarray], fold: int, library: str, kind: str, shrinkage: float, seed: int,
     rounds: int,
 ) -> dict[str, Any]:  # fmt: skip
-    """One training: validation NDCG, and the test NDCG of each query."""
+    """Train once; return the validation NDCG and the test NDCG of each query."""
     held = (fold, (fold + 1) % FOLDS)
     train = np.sort(np.concatenate([folds[other] for other in range(FOLDS) if other not in held]))
     parts = [some_queries(data, queries) for queries in (train, folds[held[1]], folds[held[0]])]
@@ -186,7 +185,7 @@ def one_run(
 
 
 def table(name: str, ndcgs: dict[str, np.ndarray]) -> None:
-    """Rows of one set: NDCG@10, difference to the baseline with its standard error over queries."""
+    """Lay out the rows of one set: NDCG@10, and the difference from the baseline with its standard error."""
     print(f"\n| {name} | NDCG@10 | to lambdarank | to lambdarank, best |")
     print("|---|---|---|---|")
     for method, values in ndcgs.items():
@@ -199,12 +198,12 @@ def table(name: str, ndcgs: dict[str, np.ndarray]) -> None:
 
 
 def main() -> None:
-    """Run what is missing, print the tables."""
+    """Run the missing trainings and print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("results", type=Path, help="file for what has been run")
+    parser.add_argument("results", type=Path, help="file for the results")
     parser.add_argument("sets", nargs="+", help="name=file,file,...")
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--rounds", type=int, default=300, help="at most")
+    parser.add_argument("--rounds", type=int, default=300, help="largest number of rounds")
     parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=METHODS)
     arguments = parser.parse_args()
     warnings.filterwarnings("ignore")

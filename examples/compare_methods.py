@@ -1,10 +1,10 @@
-"""Test NDCG@10 of every training method: the papers' network, the same seconds for each, several seeds.
+"""Compare the test NDCG@10 of all training methods after the same seconds, with the papers' network and several seeds.
 
     python examples/compare_methods.py FOLDER [--seconds 5] [--seeds 5] [--methods pl_rank_3 lambda_rank ...]
 
 FOLDER holds mq2008/S1.txt, S2.txt, S3.txt (train, validation, test) and graded300/train.txt, test.txt (every fifth
-training query is for validation). Steps are taken by Adam, with the best epoch chosen on the validation data by what
-each method is after; a table in Markdown is printed. Methods that do not sample get more epochs for their seconds.
+training query is for validation). All methods use Adam, and the validation data choose the best epoch by each method's
+objective. The program prints a table in Markdown. Cheaper methods reach more epochs.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SAMPLES = {"pl_rank_cmc": 1}  # rankings per query and gradient of the sampled m
 
 
 def some_queries(data: RankingData, queries: np.ndarray, name: str) -> RankingData:
-    """Part of a data set."""
+    """Return a part of a data set."""
     rows, offsets = data.rows_of(queries)
     return replace(
         data,
@@ -44,7 +44,7 @@ def some_queries(data: RankingData, queries: np.ndarray, name: str) -> RankingDa
 
 
 def load(folder: Path, name: str) -> Splits:
-    """Training, validation and test data, normalised within queries."""
+    """Load training, validation and test data, normalised within queries."""
     files = ("S1.txt", "S2.txt", "S3.txt") if name == "mq2008" else ("train.txt", "test.txt")
     parts = [load_letor(folder / name / file, dtype=np.float32) for file in files]
     widest = max(part.n_features for part in parts)
@@ -56,7 +56,7 @@ def load(folder: Path, name: str) -> Splits:
 
 
 def ndcg_on_test(method: str, splits: Splits, seed: int, seconds: float, learning_rate: float) -> tuple[float, int]:
-    """NDCG@10 on the test data after so many seconds, and epochs reached."""
+    """Train for some seconds; return NDCG@10 on the test data and the number of epochs."""
     config = TrainingConfig(
         method=method, cutoff=CUTOFF, samples=SAMPLES.get(method, 100), objective="query", optimizer="adam",
         learning_rate=learning_rate, batch_queries=32, seed=seed,
@@ -74,7 +74,7 @@ def ndcg_on_test(method: str, splits: Splits, seed: int, seconds: float, learnin
 
 
 def cost_per_query(method: str, splits: Splits) -> float:
-    """Microseconds that the gradient takes per query of the training data, one thread, at scores of unit spread."""
+    """Return the microseconds of the gradient per training query, on one thread, for scores of unit variance."""
     from plrank_fast.training.gradient_methods import gradient
 
     train = splits.train
@@ -95,7 +95,7 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--seconds", type=float, default=5.0, help="of training, for each method and seed")
+    parser.add_argument("--seconds", type=float, default=5.0, help="seconds of training for each method and seed")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--learning-rate", type=float, default=0.003)
     parser.add_argument("--data", nargs="+", default=["mq2008", "graded300"])

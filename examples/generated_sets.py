@@ -1,10 +1,10 @@
-"""Are generated sets harder for a linear model than for a network, and for a network than for boosted trees?
+"""Check that generated sets are harder for a linear model than for a network, and for a network than for trees.
 
     python examples/generated_sets.py [--shapes mslr yahoo istella] [--seeds 0 1 2] [--epochs 40]
 
-Prints NDCG@10 on held-out queries, mean over queries, of ridge regression, of the network of the PL-Rank papers and of
-LightGBM's lambdarank; all see the same training queries, and validation queries choose the network's best epoch and the
-number of trees. Needs PyTorch, scikit-learn and LightGBM.
+The program prints the mean NDCG@10 over held-out queries of ridge regression, of the network of the PL-Rank papers and
+of LightGBM's lambdarank. All see the same training queries, and validation queries choose the network's best epoch and
+the number of trees. It needs PyTorch, scikit-learn and LightGBM.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from plrank_fast.training.network import set_model_threads
 from plrank_fast.training.sources import Source, Splits
 
 SPLITS = ("train", "vali", "test")
-# Training queries and features: enough for a network not to learn its training queries by heart.
+# Training queries and features, enough to keep a network from memorising its training queries.
 SIZES = {"mslr": (150, None), "yahoo": (1500, 150), "istella": (200, None)}
 STEPS = 20  # of the network in each epoch
 TREES, PATIENCE = 300, 20
@@ -33,12 +33,12 @@ TREE_OPTIONS = {
 
 
 def quality(scores, data):
-    """NDCG@10, mean over queries."""
+    """Return NDCG@10, the mean over queries."""
     return plr.ndcg(scores, plr.gains(data.labels), cutoff=10, offsets=data.offsets).mean()
 
 
 def network_scores(parts, shape, epochs):
-    """Scores of the network at its best epoch on the validation queries."""
+    """Return the scores of the network at its best epoch on the validation queries."""
     steps = max(1, parts["train"].n_queries // STEPS)
     config = TrainingConfig(batch_queries=steps, learning_rate=0.02, objective="dataset")
     with tempfile.TemporaryDirectory() as folder:
@@ -50,7 +50,7 @@ def network_scores(parts, shape, epochs):
 
 
 def tree_scores(parts):
-    """Scores of LightGBM with as many trees as the validation queries ask for."""
+    """Return the scores of LightGBM with the number of trees that is best on the validation queries."""
     train, vali = (
         lightgbm.Dataset(d.features, d.labels, group=d.list_lengths) for d in (parts["train"], parts["vali"])
     )
@@ -60,7 +60,7 @@ def tree_scores(parts):
 
 
 def compare(shape, seed, n_queries=None, n_features=None, epochs=40):
-    """NDCG@10 of the linear model, the network and the trees."""
+    """Return NDCG@10 of the linear model, the network and the trees."""
     n_queries, n_features = n_queries or SIZES[shape][0], n_features or SIZES[shape][1]
     parts = {
         split: normalize_queries(generate(shape, n_queries, seed=seed, split=split, n_features=n_features))

@@ -1,20 +1,20 @@
-"""Learning to rank from simulated clicks: how far each estimate of relevance gets as the log grows.
+"""Learn to rank from simulated clicks, and compare estimates of relevance as the log grows.
 
     python examples/learning_from_clicks.py --data S1.txt S2.txt --picture clicks.png
     python examples/learning_from_clicks.py                              # a generated set
 
-A logging policy shows ten documents of a query; users look at rank k with chance 1 / k and click on what is relevant.
-The policy is Plackett-Luce with scores that are all equal (uniform), that a ranker gives which was trained on twenty
-queries (production), or three times these (confident), which hardly shows what is not on top.
-A linear ranker is then trained on the exact gradient of the expected DCG@10, with relevance from
+A logging policy shows ten documents of a query; users look at rank k with probability 1 / k and click on relevant
+documents. The policy is Plackett-Luce with equal scores (uniform), with the scores of a ranker that was trained on
+twenty queries (production), or with three times these scores (confident), which hardly shows documents that it does not
+rank first. A linear ranker is then trained on the exact gradient of the expected DCG@10, with relevance from
 
-    naive               clicks per session, as if everybody looked at everything
-    IPS, sampled        clicks over the exposure that 100 drawn rankings of the logging policy would give
+    naive               clicks per session, as if users looked at all ranks
+    IPS, sampled        clicks over the exposure in 100 drawn rankings of the logging policy
     IPS, exact          clicks over exact exposure
-    doubly robust       the same, around a regression on the features
+    doubly robust       clicks over exact exposure, around a regression on the features
     full information    the judgements themselves
 
-Shown is the NDCG@10 of held-out queries: the median over seeds, and the band between the lowest and the highest.
+The picture shows the NDCG@10 of held-out queries: the median over seeds, and the band from the lowest to the highest.
 """
 
 import argparse
@@ -33,12 +33,12 @@ POLICIES = {
     "uniform": 0.0,
     "production": 1.0,
     "confident": 3.0,
-}  # by what the production ranker's scores are multiplied
+}  # factors of the production ranker's scores
 ESTIMATES = ("naive", "IPS, sampled", "IPS, exact", "doubly robust", "full information")
 
 
 def standardized(X, offsets):
-    """Features of each query with mean 0 and deviation 1, and a column of ones."""
+    """Scale the features of each query to mean 0 and deviation 1, and add a column of ones."""
     sizes = np.diff(offsets)
     query = np.repeat(np.arange(sizes.size), sizes)
 
@@ -51,7 +51,7 @@ def standardized(X, offsets):
 
 
 def train(X, relevance, offsets, steps=60, rate=0.05):
-    """Weights of a linear ranker by Adam on the exact gradient of the expected DCG."""
+    """Train the weights of a linear ranker by Adam on the exact gradient of the expected DCG."""
     weights, first, second = np.zeros((3, X.shape[1]))
     for step in range(1, steps + 1):
         gradient = X.T @ plr.pl_rank_exact(X @ weights, relevance, THETA, offsets=offsets, rtol=1e-3)
@@ -62,7 +62,7 @@ def train(X, relevance, offsets, steps=60, rate=0.05):
 
 
 def relevance_by(estimate, rankings, clicks, X, chances, logging, offsets, seed):
-    """Estimated chance of a click on each document once it is looked at."""
+    """Estimate the probability of a click on each document that a user looks at."""
     if estimate == "full information":
         return chances
     exposure = {
@@ -71,12 +71,12 @@ def relevance_by(estimate, rankings, clicks, X, chances, logging, offsets, seed)
             logging, LOOKS, offsets=offsets, method="sample", n_samples=100, rng=seed
         ),
     }.get(estimate, lambda: off_policy.item_propensities(logging, LOOKS, offsets=offsets))()
-    # what is hardly ever looked at would say little and vary much
+    # a lower bound: rarely seen documents would give estimates of large variance
     exposure = np.maximum(exposure, 1.0 / np.sqrt(rankings.shape[1]))
     options = {"offsets": offsets}
     if estimate == "doubly robust":
         plain = off_policy.relevance_from_clicks(rankings, clicks, exposure, **options)
-        # ridge regression, each document counting as often as it was looked at
+        # ridge regression, in which the weight of a document is the number of looks at it
         weighted = X.T * exposure
         coefficients = np.linalg.solve(weighted @ X + np.eye(X.shape[1]), weighted @ plain)
         options |= {"predicted": np.clip(X @ coefficients, 0.0, 1.0), "examination": LOOKS}
@@ -84,7 +84,7 @@ def relevance_by(estimate, rankings, clicks, X, chances, logging, offsets, seed)
 
 
 def ndcg_of_each(train_set, test_set, policy, sessions, seed):
-    """NDCG@10 of the ranker trained with each estimate, on a log of so many sessions under a policy."""
+    """Return NDCG@10 of the ranker trained with each estimate, on a log of some sessions under a policy."""
     (X, labels, offsets), (X_test, labels_test, offsets_test) = train_set, test_set
     rng = np.random.default_rng([sessions, seed])
     chances = plr.gains(labels) / plr.gains([labels.max()])
@@ -107,7 +107,7 @@ def ndcg_of_each(train_set, test_set, policy, sessions, seed):
 
 
 def draw(picture, policies, sessions, ndcg):
-    """Median and range over seeds, (n_policies, n_sizes, n_seeds, n_estimates)."""
+    """Draw median and range over seeds, from values of shape (n_policies, n_sizes, n_seeds, n_estimates)."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -133,7 +133,7 @@ def main(arguments=None):
     parser.add_argument("--policies", nargs="+", choices=POLICIES, default=list(POLICIES))
     parser.add_argument("--sessions", nargs="+", type=int, default=[1000, 10_000, 100_000, 1_000_000])
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--queries", type=int, default=200, help="of the generated set")
+    parser.add_argument("--queries", type=int, default=200, help="queries of the generated set")
     parser.add_argument("--picture", type=Path)
     options = parser.parse_args(arguments)
     data = load_letor(options.data) if options.data else generate("mslr", n_queries=options.queries, seed=0)

@@ -1,14 +1,14 @@
-"""Marginalised Plackett-Luce (Knyazev and Oosterhuis, ECIR 2026) beside the methods of this library.
+"""Compare marginalised Plackett-Luce (Knyazev and Oosterhuis, ECIR 2026) with the methods of this library.
 
-That method computes the probability of each document at each rank without sampling, as this library does: given where
-a document stands among Gumbel variables, the number of others above it has a Poisson binomial distribution, and what is
-left is an integral over one variable. It differs in how both are computed: a Gauss-Legendre rule with a fixed number of
-nodes on an interval that holds nearly all of the mass, and for each node the distributions without one document from
-those of the documents before it and after it, in O(D K^2). Its gradients are those of automatic differentiation.
+That method computes the probability of each document at each rank without sampling, as this library does. Given the
+Gumbel variable of a document, the number of others above it has a Poisson binomial distribution, which is integrated
+over this variable. The method uses a Gauss-Legendre rule with a fixed number of nodes on an interval that holds nearly
+all of the mass. For each node, it computes the distribution without one document from those of the documents before it
+and after it, in O(D K^2). Its gradients come from automatic differentiation.
 
-``placement_probabilities`` below is written from these formulas, for PyTorch, in double precision and on sums of
-positive terms (the authors compute with logarithms, which takes longer). The comparison prints tables, errors against
-time of one processor per query, and draws the gradients' part:
+``placement_probabilities`` below is written from these formulas, for PyTorch, in double precision with sums of positive
+terms (the authors compute with logarithms, which takes longer). The program prints tables of errors against processor
+time per query, and draws those of the gradients:
 
     python examples/marginalized_plackett_luce.py --picture picture.png
 """
@@ -35,7 +35,7 @@ REFERENCE_NODES = 800
 
 
 def placement_probabilities(scores: torch.Tensor, cutoff: int, nodes: int, outside: float = 1e-6) -> torch.Tensor:
-    """Probability of each document at each of the first ``cutoff`` ranks.
+    """Compute the probability of each document at each of the first ``cutoff`` ranks.
 
     ``scores`` has shape (queries, documents), the result (queries, documents, ``cutoff``). A standard Gumbel variable
     lies below the interval with probability ``outside``, and above it with the same.
@@ -54,7 +54,7 @@ def placement_probabilities(scores: torch.Tensor, cutoff: int, nodes: int, outsi
 
 
 def counts(below: torch.Tensor, above: torch.Tensor, cutoff: int) -> torch.Tensor:
-    """Probability that m < ``cutoff`` of the documents before each one stand above the node."""
+    """Compute the probability that m < ``cutoff`` of the documents before each one are above the node."""
     found = [torch.nn.functional.one_hot(torch.zeros(below.shape[:2], dtype=int), cutoff).to(below.dtype)]
     for document in range(below.shape[2] - 1):
         fewer = torch.nn.functional.pad(found[-1][:, :, :-1], (1, 0))
@@ -63,13 +63,13 @@ def counts(below: torch.Tensor, above: torch.Tensor, cutoff: int) -> torch.Tenso
 
 
 def convolve(before: torch.Tensor, after: torch.Tensor) -> torch.Tensor:
-    """Distribution of the sum of two counts, as far as both are known."""
+    """Compute the distribution of the sum of two counts, as far as both are known."""
     reverse = after.flip(3)
     return torch.stack([(before[..., : m + 1] * reverse[..., -m - 1 :]).sum(3) for m in range(before.shape[3])], 3)
 
 
 def marginalized_gradient(scores: np.ndarray, relevance: np.ndarray, theta: np.ndarray, nodes: int) -> np.ndarray:
-    """Gradient of the expected metric by automatic differentiation; arrays of shape (queries, documents)."""
+    """Differentiate the expected metric automatically; arrays have shape (queries, documents)."""
     leaf = torch.tensor(scores, requires_grad=True)
     probabilities = placement_probabilities(leaf, theta.size, nodes)
     torch.einsum("qdk,qd,k->", probabilities, torch.tensor(relevance), torch.tensor(theta)).backward()
@@ -77,14 +77,14 @@ def marginalized_gradient(scores: np.ndarray, relevance: np.ndarray, theta: np.n
 
 
 def frequencies(scores: np.ndarray, cutoff: int, n_samples: int) -> np.ndarray:
-    """Share of drawn rankings that have each document at each rank, for one query."""
+    """Return the share of drawn rankings that have each document at each rank, for one query."""
     rankings = plr.sample_rankings(scores, n_samples, cutoff, rng=1, n_threads=1)
     cells = rankings * cutoff + np.arange(cutoff)
     return np.bincount(cells.ravel(), minlength=scores.size * cutoff).reshape(-1, cutoff) / n_samples
 
 
 def fastest(function, seconds: float):
-    """(what ``function`` returns, seconds of the processor in its fastest call)."""
+    """Return the result of ``function`` and the processor seconds of its fastest call."""
     least, begin = np.inf, time.process_time()
     while True:
         start = time.process_time()
@@ -95,7 +95,7 @@ def fastest(function, seconds: float):
 
 
 def problem(docs: int, spread: float, queries: int):
-    """Scores, relevance, offsets and rank weights of ``queries`` lists of ``docs`` documents."""
+    """Make scores, relevance, offsets and rank weights of ``queries`` lists of ``docs`` documents."""
     rng = np.random.default_rng(0)
     scores = rng.normal(0.0, spread, (queries, docs))
     relevance = plr.gains(rng.choice(5, p=[0.52, 0.32, 0.13, 0.02, 0.01], size=queries * docs)).reshape(queries, docs)
@@ -103,7 +103,7 @@ def problem(docs: int, spread: float, queries: int):
 
 
 def gradients(docs: int, spread: float, queries: int, seconds: float):
-    """Rows of (method, setting, microseconds per query, relative error of the gradients, root mean square)."""
+    """List (method, setting, microseconds per query, root mean square of the relative error of the gradients)."""
     scores, relevance, offsets, theta = problem(docs, spread, queries)
     arguments = scores.ravel(), relevance.ravel(), theta
     options = {"offsets": offsets, "n_threads": 1}
@@ -131,7 +131,7 @@ def gradients(docs: int, spread: float, queries: int, seconds: float):
 
 
 def placements(docs: int, spread: float, queries: int, seconds: float):
-    """Rows of (method, setting, microseconds per query, largest error of a probability)."""
+    """List (method, setting, microseconds per query, largest error of a probability)."""
     scores, _, offsets, _ = problem(docs, spread, queries)
     lists = torch.tensor(scores)
     reference = placement_probabilities(lists, CUTOFF, REFERENCE_NODES, outside=1e-15).numpy().reshape(-1, CUTOFF)
@@ -153,7 +153,7 @@ def placements(docs: int, spread: float, queries: int, seconds: float):
 
 
 def draw(tables: dict[str, list], path: str) -> None:
-    """A panel for each shape, a line for each method."""
+    """Draw a panel for each shape, with a line for each method."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -176,7 +176,7 @@ def draw(tables: dict[str, list], path: str) -> None:
 
 
 def main(arguments: list[str] | None = None) -> dict[str, list]:
-    """Print both tables for each shape, draw the picture, return the gradients' rows."""
+    """Print both tables for each shape, draw the picture, and return the rows of the gradients."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--queries", type=int, help="lists of each shape, one batch (default: 960 documents)")
     parser.add_argument("--seconds", type=float, default=1.0, help="processor time for each row (default: 1)")

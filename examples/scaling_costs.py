@@ -1,9 +1,10 @@
-"""What a document costs in training, step by step, and what that comes to for many.
+"""Measure the cost of a document in each step of training, and extrapolate it to many documents.
 
     python examples/scaling_costs.py [--documents 200000] [--features 136] [--length 120] [--cutoff 10]
 
-Prints nanoseconds of processor time for each document and epoch: reading its features from a mapped cache, passing it
-through the network and back, the gradient of its query. All on one thread; the smallest of several rounds counts.
+The program prints nanoseconds of processor time for each document and epoch: to read its features from a mapped cache,
+for the forward and backward pass of the network, and for the gradient of its query. All run on one thread; the smallest
+of several rounds counts.
 """
 
 import argparse
@@ -23,9 +24,9 @@ PAIRS = 1e9  # query-document pairs of the plan
 
 
 def mapped_data(folder, n_docs, n_features, length):
-    """Documents in a cache of the training command, mapped into memory."""
+    """Write documents to a cache of the training command, and map it into memory."""
     text = Path(folder) / "text"
-    text.write_bytes(b"0 qid:1 1:1\n")  # the cache asks only whether it is still the same
+    text.write_bytes(b"0 qid:1 1:1\n")  # the cache only checks whether the file is unchanged
     rng = np.random.default_rng(0)
     offsets = np.arange(0, n_docs + 1, length)
     n_docs = int(offsets[-1])
@@ -38,7 +39,7 @@ def mapped_data(folder, n_docs, n_features, length):
 
 
 def nanoseconds_of(steps, n_docs, rounds):
-    """Processor time of an epoch over the documents, the smallest of some rounds."""
+    """Return the processor time of an epoch over the documents, the smallest of some rounds."""
     times = []
     for _ in range(rounds):
         begin = time.thread_time()
@@ -49,7 +50,7 @@ def nanoseconds_of(steps, n_docs, rounds):
 
 
 def costs(n_docs=200_000, n_features=136, length=120, cutoff=10, rounds=3):
-    """Nanoseconds for each document and epoch by what they are spent on, and bytes of a document's features."""
+    """Return the nanoseconds of each step per document and epoch, and the bytes of a document's features."""
     set_model_threads(1)
     config = TrainingConfig(cutoff=cutoff)
     with tempfile.TemporaryDirectory() as folder:

@@ -1,14 +1,13 @@
-"""Seconds per epoch of the published training loop, before and after its import is changed.
+"""Measure the seconds per epoch of the published training loop, before and after its import is changed.
 
     python examples/sigir22_epoch.py [--queries 64] [--cutoffs 5 10 25 50 100] [--samples 100 1000] [--original FOLDER]
 
 The loop has the structure of the experiments of SIGIR 2022: batches of 256 queries, one call of PL_rank_3 for each
-query with something relevant, a network of two hidden layers of 32 sigmoid units, stochastic gradient descent (in
-PyTorch where they had TensorFlow). Lists are as long as those of MSLR-Web30k. Columns: seconds per epoch with PL-Rank-3
-in NumPy, with ``plrank_fast.compat.sigir22`` in its place, and with one call for each batch, all on one thread; how
-many times faster the loop is, either way; and the gradient's share of the epoch after the change. The NumPy function
-is the project's own twin (``plrank_fast.reference``) or, with ``--original``, the published one, from a clone of its
-repository.
+query with relevant documents, a network of two hidden layers of 32 sigmoid units, and stochastic gradient descent (in
+PyTorch instead of TensorFlow). Lists have the lengths of MSLR-Web30k. The columns are seconds per epoch on one thread
+with PL-Rank-3 in NumPy, with ``plrank_fast.compat.sigir22``, and with one call for each batch; the speed-ups of the
+loop; and the gradient's share of the epoch after the change. The NumPy function is the reference implementation
+(``plrank_fast.reference``) or, with ``--original``, the published one, from a clone of its repository.
 """
 
 from __future__ import annotations
@@ -30,20 +29,20 @@ from plrank_fast.compat import sigir22
 from plrank_fast.data import generate
 
 
-def numpy_twin(rank_weights, labels, scores, n_samples):
-    """PL-Rank-3 in NumPy."""
+def numpy_reference(rank_weights, labels, scores, n_samples):
+    """Compute PL-Rank-3 in NumPy."""
     rankings = reference.sample_rankings(scores, n_samples, rank_weights.size, np.random.default_rng())
     return reference.pl_rank_3(scores, labels, rank_weights[: scores.size], rankings)
 
 
 def published(folder):
-    """PL-Rank-3 of the published repository."""
+    """Import PL-Rank-3 of the published repository."""
     sys.path.insert(0, str(folder))
     return importlib.import_module("algorithms.PLRank").PL_rank_3
 
 
 def epoch(data, network, optimizer, rank_weights, n_samples, function, batched=False, batch_size=256):
-    """Train for an epoch; seconds it took, and seconds spent in the function."""
+    """Train for an epoch; return its seconds, and the seconds spent in the function."""
     worth = plr.gains(data.labels)
     ideal = plr.dcg(worth, worth, rank_weights, offsets=data.offsets)
     order = np.random.default_rng(0).permutation(data.n_queries)
@@ -80,7 +79,7 @@ def main():
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     data = generate("mslr", arguments.queries, seed=0)
-    before = published(arguments.original) if arguments.original else numpy_twin
+    before = published(arguments.original) if arguments.original else numpy_reference
     ours = partial(sigir22.PL_rank_3, n_threads=1)
     ways = {"before": (before, False), "after": (ours, False), "one call per batch": (ours, True)}
     print("| N | K | before | after | one call per batch | faster | faster, one call | share of the gradient after |")

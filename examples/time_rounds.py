@@ -1,9 +1,9 @@
-"""What a round of boosting costs with our objective, over one with the library's own ranking objective.
+"""Measure the time of a round of boosting with our objective over one with the library's own ranking objective.
 
     python examples/time_rounds.py [mq2008=S1.txt,S2.txt,S3.txt ...] [--lengths 8 1000]
 
-Sets are a name and LETOR files; lengths are those of generated lists. One thread. Rounds of both take turns in one
-process; a ratio is of the medians of the faster half of the rounds, in processor time. LightGBM's own objective is
+Sets are a name and LETOR files; lengths are those of generated lists. Rounds of both take turns in one process on one
+thread. A ratio is that of the medians of the faster half of the rounds, in processor time. LightGBM's own objective is
 lambdarank, XGBoost's rank:ndcg, CatBoost's YetiRank.
 """
 
@@ -32,7 +32,7 @@ Round = Callable[[], object]
 
 
 def generated(length: int, n_docs: int, n_features: int) -> RankingData:
-    """Lists of one length, with grades 0 to 4 of which five features tell something."""
+    """Generate lists of one length with grades 0 to 4, on which five features depend."""
     rng = np.random.default_rng(length)
     n_queries = max(2, n_docs // length)
     features = rng.normal(size=(n_queries * length, n_features)).astype(np.float32)
@@ -42,7 +42,7 @@ def generated(length: int, n_docs: int, n_features: int) -> RankingData:
 
 
 def of_lightgbm(data: RankingData, ours: bool) -> Round:
-    """A round of LightGBM."""
+    """Return a function that runs a round of LightGBM."""
     parameters = {"objective": "none" if ours else "lambdarank", "lambda_l2": float(ours), "num_leaves": 31}
     parameters |= {"learning_rate": 0.1, "num_threads": 1, "verbosity": -1, "metric": "None"}
     dataset = lightgbm.Dataset(data.features, data.labels, group=np.diff(data.offsets))
@@ -52,7 +52,7 @@ def of_lightgbm(data: RankingData, ours: bool) -> Round:
 
 
 def of_xgboost(data: RankingData, ours: bool) -> Round:
-    """A round of XGBoost."""
+    """Return a function that runs a round of XGBoost."""
     parameters = {"max_leaves": 31, "max_depth": 0, "grow_policy": "lossguide", "learning_rate": 0.1, "nthread": 1}
     matrix = xgboost.DMatrix(data.features, data.labels)
     matrix.set_group(np.diff(data.offsets))
@@ -63,7 +63,7 @@ def of_xgboost(data: RankingData, ours: bool) -> Round:
 
 
 def of_catboost(data: RankingData, ours: bool) -> Round:
-    """Ten rounds of CatBoost, which has no single ones, with what a training takes besides."""
+    """Return a function that runs ten rounds of CatBoost with the start of a training: it has no single rounds."""
     parameters = {"depth": 5, "learning_rate": 0.1, "thread_count": 1, "verbose": 0, "allow_writing_files": False}
     query = np.repeat(np.arange(data.n_queries), np.diff(data.offsets))
     pool = catboost.Pool(data.features, data.labels, group_id=query)
@@ -75,7 +75,7 @@ def of_catboost(data: RankingData, ours: bool) -> Round:
 
 
 def ratio(data: RankingData, rounds_of: Callable[[RankingData, bool], Round], turns: int) -> float:
-    """Time of ours over that of the library's own."""
+    """Return the time of our objective over that of the library's own."""
     seconds = np.zeros((turns, 2))
     both = [rounds_of(data, ours) for ours in (False, True)]
     for turn in range(turns):
@@ -91,7 +91,7 @@ def main() -> None:
     """Print a row for each set or length."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("sets", nargs="*", help="name=file,file,...")
-    parser.add_argument("--lengths", nargs="*", type=int, default=LENGTHS, help="of generated lists")
+    parser.add_argument("--lengths", nargs="*", type=int, default=LENGTHS, help="lengths of generated lists")
     parser.add_argument("--docs", type=int, default=16_000)
     parser.add_argument("--features", type=int, default=40)
     parser.add_argument("--turns", type=int, default=40)

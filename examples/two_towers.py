@@ -1,15 +1,15 @@
-"""Ten of a million: a two-tower recommender whose policy is Plackett-Luce over the whole catalogue.
+"""Train a two-tower recommender whose policy is Plackett-Luce over a catalogue of a million items.
 
     python examples/two_towers.py
     python examples/two_towers.py --candidates 1000          # the policy ranks the 1000 best items of each user only
 
 A user tower and an item tower give vectors, whose inner product is the score of an item for a user. Each step draws
-slates of ten items for some users, by weighted sampling without replacement from all items, learns from each slate
-whether something on it was bought, and follows the policy gradient with the leave-one-out baseline. What is bought
-depends on hidden vectors, of which both towers see distorted features; nothing is a sum over the ranks of a slate.
+slates of ten items for some users, by weighted sampling without replacement from all items. It observes whether
+something on each slate was bought, and follows the policy gradient with the leave-one-out baseline. Purchases depend on
+hidden vectors, of which both towers see distorted features; the reward is not a sum over the ranks of a slate.
 
-Printed is the share of slates with a purchase, the time of a step and of its parts, and the time that the draws take
-in PyTorch (``multinomial`` of the softmax) and in NumPy (``choice(replace=False, p=)``). Needs PyTorch.
+The program prints the share of slates with a purchase, the time of a step and of its parts, and the time of the draws
+in PyTorch (``multinomial`` of the softmax) and in NumPy (``choice(replace=False, p=)``). It needs PyTorch.
 """
 
 import argparse
@@ -24,7 +24,7 @@ K = 10
 
 
 class World:
-    """Users and items with hidden vectors; the chance of a purchase; features that the towers see."""
+    """Users and items with hidden vectors, probabilities of purchases, and features for the towers."""
 
     def __init__(self, n_items, dim, rng):
         self.rng, self.dim = rng, dim
@@ -33,24 +33,24 @@ class World:
         self.item_features = torch.from_numpy(self.items @ self.mixing[0])
 
     def users(self, n_users):
-        """Hidden vectors and features of users who come along."""
+        """Draw hidden vectors and features of new users."""
         hidden = self.rng.normal(size=(n_users, self.dim)).astype(np.float32)
         return hidden, torch.from_numpy(hidden @ self.mixing[1])
 
     def purchases(self, hidden, slates):
-        """Whether anything on each slate is bought, (n_users, n_slates)."""
+        """Draw whether anything on each slate is bought, (n_users, n_slates)."""
         taste = np.einsum("ud,unkd->unk", hidden, self.items[slates]) / np.sqrt(self.dim)
         chance = 1.0 / (1.0 + np.exp(4.0 - 2.0 * taste))
         return (self.rng.random(slates.shape) < chance).any(axis=2)
 
 
 def best_items(scores, n_candidates):
-    """The best items of each user, (n_users, n_candidates), in any order."""
+    """Return the best items of each user, (n_users, n_candidates), in any order."""
     return np.argpartition(scores, -n_candidates, axis=1)[:, -n_candidates:]
 
 
 def timed(part, seconds, call, *arguments, **options):
-    """The result of a call, whose time is kept under the name of a part."""
+    """Call a function, add its time under the name of a part, and return its result."""
     start = time.perf_counter()
     result = call(*arguments, **options)
     seconds.setdefault(part, []).append(time.perf_counter() - start)
@@ -58,7 +58,7 @@ def timed(part, seconds, call, *arguments, **options):
 
 
 def step(world, towers, optimizer, n_users, n_slates, n_candidates, rng, seconds):
-    """One step of training; the share of slates with a purchase."""
+    """Take one step of training, and return the share of slates with a purchase."""
     hidden, features = world.users(n_users)
 
     def score():
@@ -95,7 +95,7 @@ def step(world, towers, optimizer, n_users, n_slates, n_candidates, rng, seconds
 
 
 def draws_of_others(values, n_slates):
-    """Seconds that PyTorch and NumPy take for the slates of one user."""
+    """Return the seconds of PyTorch and of NumPy for the slates of one user."""
     tensor, rng, seconds = torch.from_numpy(values), np.random.default_rng(0), {}
 
     def with_torch():
@@ -115,10 +115,12 @@ def draws_of_others(values, n_slates):
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--items", type=int, default=1_000_000)
-    parser.add_argument("--dim", type=int, default=16, help="of the hidden vectors, features and towers")
-    parser.add_argument("--users", type=int, default=4, help="in each step")
-    parser.add_argument("--slates", type=int, default=50, help="for each user and step")
-    parser.add_argument("--candidates", type=int, default=0, help="0: all items")
+    parser.add_argument("--dim", type=int, default=16, help="dimension of the hidden vectors, features and towers")
+    parser.add_argument("--users", type=int, default=4, help="users in each step")
+    parser.add_argument("--slates", type=int, default=50, help="slates for each user and step")
+    parser.add_argument(
+        "--candidates", type=int, default=0, help="items that the policy ranks for each user (default 0: all items)"
+    )
     parser.add_argument("--steps", type=int, default=60)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(arguments)

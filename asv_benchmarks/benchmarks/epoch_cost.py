@@ -1,4 +1,4 @@
-"""The headline: CPU cost of one epoch's gradients against the cutoff K."""
+"""The main benchmark: CPU cost of one epoch's gradients against the cutoff K."""
 
 import time
 
@@ -8,14 +8,14 @@ import plrank_fast as plr
 
 from .workloads import SHAPES, batch, call, list_lengths
 
-QUERIES = {"yahoo": 96, "mslr": 48, "istella": 24}  # of each shape's distribution; the rest is scaling
-# the O(N D K) baselines would take minutes a cell on the long lists
+QUERIES = {"yahoo": 96, "mslr": 48, "istella": 24}  # measured; the result is scaled to the whole set
+# The O(N D K) baselines would take minutes per cell on the long lists.
 SLOW = {"pl_rank_1", "pl_rank_2"}
-SAMPLE_FREE = {"pl_rank_exact": 100, "pl_rank_cmc": 100}  # N does not matter: measured once
+SAMPLE_FREE = {"pl_rank_exact": 100, "pl_rank_cmc": 100}  # measured once, because they do not depend on N
 
 
 class EpochCost:
-    """Seconds of one thread for the gradients of a whole epoch, methods x K x N x data shapes.
+    """Seconds of one thread for the gradients of an epoch, by method, K, N and data shape.
 
     Measured on a sample of queries with the list lengths of the set, then scaled by (queries of the set) / (queries
     measured). Only sampling and gradients are counted, not the model.

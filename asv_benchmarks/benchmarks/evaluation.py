@@ -8,7 +8,7 @@ from .workloads import batch, list_lengths
 
 
 class Evaluation:
-    """2000 queries with the list lengths of MSLR, one thread."""
+    """Metrics of 2000 queries with the list lengths of MSLR, on one thread."""
 
     params = (10, 100)
     param_names = ("cutoff",)

@@ -1,4 +1,4 @@
-"""Every gradient on batches of equal lists: time, peak memory, error."""
+"""Time, peak memory and error of every gradient, on batches of lists of equal length."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ METHODS = list(N_SAMPLES)
 
 
 class Gradients:
-    """A batch of 64 queries, one thread; N_SAMPLES rankings for each query."""
+    """A batch of 64 queries on one thread, with N_SAMPLES rankings for each query."""
 
     params = (METHODS, [24, 120, 316], [10, 100], [1.0, 3.0])
     param_names = ("method", "n_docs", "cutoff", "spread")
@@ -31,9 +31,9 @@ class Gradients:
 
 
 class OneQuery:
-    """One query per call, as published training loops do: what a call costs besides its arithmetic.
+    """One query per call, as in published training loops, which shows the overhead of a call.
 
-    The last two give the same query as a list and with ``offsets``, which takes the checks that read anything.
+    The last two pass the query as a list and with ``offsets``, which needs the general checks.
     """
 
     params = (
@@ -72,7 +72,7 @@ class OneQuery:
 
 
 class Noise:
-    """StochasticRank and its exact counterpart, for both kinds of noise: a batch of 16 queries, one thread."""
+    """StochasticRank and its exact counterpart, for both kinds of noise, on a batch of 16 queries and one thread."""
 
     params = (["stochastic_rank", "pl_rank_exact"], ["gumbel", "normal"], [24, 120, 316], [10, 100])
     param_names = ("method", "noise", "n_docs", "cutoff")
@@ -94,7 +94,7 @@ class Noise:
 
 
 class Rewards:
-    """The policy gradient of the metric beside that of the same numbers given as rewards: 100 rankings, one thread."""
+    """The policy gradients of the metric and of equal rewards, with 100 rankings on one thread."""
 
     params = (["metric", "rewards"], [24, 120, 1000], [False, True])
     param_names = ("source", "n_docs", "baseline")
@@ -139,7 +139,7 @@ class LongList:
 
 
 class SharedQuery:
-    """One query on one thread and on two, which share its nodes and its items."""
+    """One query on one thread, and on two threads that share its nodes and its items."""
 
     params = (["pl_rank_exact", "rank_probabilities"], [1_000, 10_000], [1, 2])
     param_names = ("method", "n_docs", "n_threads")
@@ -154,7 +154,7 @@ class SharedQuery:
 
 
 class Accuracy:
-    """Norm of the error over the norm of the gradient, against the exact one at rtol=1e-10: smaller is better."""
+    """Norm of the error over that of the exact gradient at rtol=1e-10; smaller is better."""
 
     params = (METHODS, [1, 10, 100, 1000])
     param_names = ("method", "n_samples")

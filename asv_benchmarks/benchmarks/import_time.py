@@ -1,4 +1,4 @@
-"""What ``import plrank_fast`` costs on top of NumPy."""
+"""The cost of ``import plrank_fast`` on top of NumPy."""
 
 import subprocess
 import sys

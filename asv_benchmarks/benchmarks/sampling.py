@@ -1,4 +1,4 @@
-"""Drawing rankings, and the selection underneath."""
+"""The samplers of rankings, and the selection on which they are built."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from .workloads import batch
 
 
 class Sampling:
-    """1000 rankings of each of 16 queries, one thread."""
+    """1000 rankings of each of 16 queries, on one thread."""
 
     params = (list(plr.sampling.SAMPLERS), [24, 120, 1000], [5, 10, 100], [1.0, 3.0])
     param_names = ("sampler", "n_docs", "cutoff", "spread")
@@ -26,7 +26,7 @@ class Sampling:
 
 
 class Introselect:
-    """A million keys in orders that break naive selection; all should stay within 3 times the random order."""
+    """A million keys in orders that are hard for naive selection; all should take at most 3 times the random order."""
 
     params = ("random", "sorted", "reversed", "organ pipe", "all equal", "two values")
     param_names = ("order",)

@@ -1,4 +1,4 @@
-"""Scores, relevance and list lengths that the benchmarks share; no benchmark itself."""
+"""Scores, relevance and list lengths that the benchmarks share; this module has no benchmark."""
 
 import numpy as np
 
@@ -9,14 +9,14 @@ SHAPES = {"yahoo": (19_944, 23.7, 139), "mslr": (18_919, 119.8, 1_251), "istella
 
 
 def list_lengths(shape, n_queries, rng):
-    """List lengths with the mean and the maximum of a public set: 1 + beta-binomial, of a fixed concentration."""
+    """Draw list lengths with the mean and the maximum of a public set: 1 + beta-binomial, of a fixed concentration."""
     _, mean, longest = SHAPES[shape]
     share = (mean - 1) / (longest - 1)
     return 1 + rng.binomial(longest - 1, rng.beta(9 * share, 9 * (1 - share), size=n_queries))
 
 
 def batch(lengths, spread=1.0, seed=0):
-    """``(scores, relevance, offsets)`` of queries of these lengths, scores normal with a standard deviation."""
+    """Make ``(scores, relevance, offsets)`` of queries of these lengths, with normal scores."""
     rng = np.random.default_rng(seed)
     offsets = plr.offsets_from_group(lengths)
     scores = spread * rng.normal(size=offsets[-1])
@@ -25,7 +25,7 @@ def batch(lengths, spread=1.0, seed=0):
 
 
 def call(method, scores, relevance, rank_weights, offsets, n_samples):
-    """Run the public function named ``method`` on one thread: the name is what is measured."""
+    """Run the public function named ``method`` on one thread."""
     function = getattr(plr, method, None)
     if function is None:
         raise NotImplementedError(f"this version has no {method}")

@@ -1,4 +1,4 @@
-"""Boosted trees on a Dask cluster: partitions of whole queries, XGBoost and LightGBM on the expected NDCG.
+"""Train XGBoost and LightGBM on the expected NDCG on a Dask cluster, with partitions of whole queries.
 
 python examples/adapters/dask_training.py
 """
@@ -16,7 +16,7 @@ from plrank_fast.dask import group_sizes, whole_queries
 
 
 def queries(n_queries=80, seed=0):
-    """Features, grades, and the query of each document, in partitions that end anywhere."""
+    """Make features, grades and the query of each document, in partitions that may split queries."""
     rng = np.random.default_rng(seed)
     qid = np.repeat(np.arange(n_queries), rng.integers(5, 30, size=n_queries))
     X = rng.normal(size=(qid.size, 6))
@@ -27,7 +27,7 @@ def queries(n_queries=80, seed=0):
 
 def main(**cluster):
     with Client(n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", **cluster) as client:
-        qid, X, y = whole_queries(*queries())  # no query is in two partitions after this
+        qid, X, y = whole_queries(*queries())  # now no query is in two partitions
         matrix = xgboost.dask.DaskDMatrix(client, X, y, qid=qid)
         trained = xgboost.dask.train(client, {"learning_rate": 0.1}, matrix, 30, obj=of_xgboost.Objective())
         ranker = lightgbm.DaskLGBMRanker(

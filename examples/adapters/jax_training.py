@@ -1,4 +1,4 @@
-"""A JAX model trained on minus the expected NDCG@10: padded rows, a jitted step, a new seed for every step.
+"""Train a JAX model on minus the expected NDCG@10, with padded rows, a jitted step and a new seed for every step.
 
 python examples/adapters/jax_training.py
 """
@@ -12,7 +12,7 @@ from plrank_fast.jax import plackett_luce_loss
 
 
 def queries(n_queries=64, length=20, seed=0):
-    """Features, grades and where documents stand: a row for each query, 5 to 20 documents in it."""
+    """Make features, grades and the mask of documents: a row for each query, with 5 to 20 documents."""
     rng = np.random.default_rng(seed)
     features = rng.normal(size=(n_queries, length, 8)).astype(np.float32)
     grades = features @ rng.normal(size=8) / 2 + rng.normal(size=(n_queries, length)) / 2
@@ -21,12 +21,12 @@ def queries(n_queries=64, length=20, seed=0):
 
 
 def scores_of(parameters, features):
-    """A network of one hidden layer; (n_queries, length)."""
+    """Return the scores of a network with one hidden layer, (n_queries, length)."""
     return jax.nn.sigmoid(features @ parameters["hidden"]) @ parameters["out"]
 
 
 def loss_of(parameters, features, grades, mask, seed):
-    """Minus the expected NDCG@10."""
+    """Return minus the expected NDCG@10."""
     return plackett_luce_loss(
         scores_of(parameters, features), grades, mask=mask, cutoff=10, gain="exponential", normalize=True,
         method="cmc", seed=seed,
@@ -35,7 +35,7 @@ def loss_of(parameters, features, grades, mask, seed):
 
 @jax.jit
 def step(parameters, features, grades, mask, seed):
-    """Gradient descent."""
+    """Take one step of gradient descent."""
     slope = jax.grad(loss_of)(parameters, features, grades, mask, seed)
     return jax.tree.map(lambda value, by: value - 3.0 * by, parameters, slope)
 

@@ -1,4 +1,4 @@
-"""A ranker of scikit-learn: features scaled, the penalty chosen by cross-validation over whole queries.
+"""Train a ranker of scikit-learn on scaled features, with a penalty from cross-validation over whole queries.
 
 python examples/adapters/sklearn_search.py
 """
@@ -13,7 +13,7 @@ from plrank_fast.sklearn import PlackettLuceRanker
 
 
 def queries(n_queries=60, seed=0):
-    """Features of different scales, grades, and the query of each document."""
+    """Make features of different scales, grades, and the query of each document."""
     rng = np.random.default_rng(seed)
     qid = np.repeat(np.arange(n_queries), rng.integers(3, 16, size=n_queries))
     features = rng.normal(size=(qid.size, 6))

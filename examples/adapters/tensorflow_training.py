@@ -1,10 +1,10 @@
-"""A Keras model trained on minus the expected NDCG@10: the recipe for TensorFlow.
+"""Train a Keras model on minus the expected NDCG@10: the recipe for TensorFlow.
 
     pip install tensorflow
     python examples/adapters/tensorflow_training.py
 
-Copy `plackett_luce_loss`: it is all there is to it. It works eagerly and inside ``tf.function``, but not with
-``jit_compile=True``, as XLA has no place for a call of Python.
+Copy `plackett_luce_loss`, which is the whole recipe. It works eagerly and inside ``tf.function``, but not with
+``jit_compile=True``, because XLA cannot call Python.
 """
 
 import numpy as np
@@ -14,11 +14,10 @@ import plrank_fast as plr
 
 
 def plackett_luce_loss(scores, relevance, offsets, rank_weights, method="exact", seed=0):
-    """Minus the mean expected metric of the queries, by scores of shape (n_docs,) or (n_docs, 1).
+    """Return minus the mean expected metric of the queries, from scores of shape (n_docs,) or (n_docs, 1).
 
-    relevance, offsets, rank_weights and seed are data, tensors or arrays, and are not differentiated: gains of the
-    documents, where each query starts, (K,) or (n_queries, K) weights of ranks. Sampled methods need a new seed in each
-    step.
+    relevance (gains of the documents), offsets (starts of the queries), rank_weights (of shape (K,) or (n_queries, K))
+    and seed are tensors or arrays that are not differentiated. Sampled methods need a new seed in each step.
     """
 
     def on_host(scores, relevance, offsets, rank_weights, seed):
@@ -50,7 +49,7 @@ def plackett_luce_loss(scores, relevance, offsets, rank_weights, method="exact",
 
 
 def batches(n_queries=64, batch_size=16, seed=0):
-    """Queries of 5 to 20 documents: features, grades and where each query starts."""
+    """Make queries of 5 to 20 documents: features, grades and offsets."""
     rng = np.random.default_rng(seed)
     taste = rng.normal(size=8)
     for _ in range(n_queries // batch_size):
@@ -61,7 +60,7 @@ def batches(n_queries=64, batch_size=16, seed=0):
 
 
 def ndcg(model, data):
-    """Mean NDCG@10 of the ranking by score."""
+    """Return the mean NDCG@10 of the ranking by score."""
     values = [
         plr.ndcg(model(features).numpy()[:, 0], plr.gains(grades), plr.dcg_weights(10), offsets=offsets)
         for features, grades, offsets in data

@@ -1,4 +1,4 @@
-"""A PyTorch model trained on minus the expected NDCG@10, on queries of different lengths, resumed in the middle.
+"""Train a PyTorch model on minus the expected NDCG@10 of queries of different lengths, and resume it in the middle.
 
 python examples/adapters/torch_training.py
 """
@@ -11,7 +11,7 @@ from plrank_fast.torch import PlackettLuceLoss
 
 
 def batches(n_queries=64, batch_size=16, seed=0):
-    """Queries of 5 to 20 documents: features, grades and where each query starts."""
+    """Make queries of 5 to 20 documents: features, grades and offsets."""
     rng = np.random.default_rng(seed)
     taste = rng.normal(size=8)
     for _ in range(n_queries // batch_size):
@@ -22,7 +22,7 @@ def batches(n_queries=64, batch_size=16, seed=0):
 
 
 def ndcg(model, data):
-    """Mean NDCG@10 of the ranking by score."""
+    """Return the mean NDCG@10 of the ranking by score."""
     with torch.no_grad():
         values = [
             plr.ndcg(model(features)[:, 0].numpy(), plr.gains(grades), plr.dcg_weights(10), offsets=offsets)

@@ -1,4 +1,4 @@
-"""The table of functions through cffi, and one function by its name."""
+"""Call the table of functions through cffi, and one function by its name."""
 
 import numpy as np
 from cffi import FFI
@@ -20,7 +20,7 @@ def check():
     rng = np.random.default_rng(0)
     scores, relevance, theta = rng.normal(size=24), rng.random(24), plr.dcg_weights(5)
 
-    # PL-Rank-3 in two slices of whole blocks, each from where the stream stands, is the estimate of one call
+    # PL-Rank-3 in two slices of whole blocks gives the estimate of one call: the stream continues between them.
     gradients, slices = np.empty((2, 24)), np.array([384, 116])
     key = plr.stream_key(11)
     stream = ffi.new("char[]", plrank.stream_size())

@@ -1,4 +1,4 @@
-"""One step of gradient ascent after another in a loop that Numba compiles: no Python between the steps."""
+"""Run gradient ascent in a loop that Numba compiles, without Python between the steps."""
 
 import numpy as np
 from numba import njit
@@ -35,13 +35,13 @@ def check():
     rng = np.random.default_rng(0)
     scores, relevance, theta = rng.normal(size=24), rng.random(24), plr.dcg_weights(5)
 
-    # a first step: the numbers of the Python function
+    # The first step gives the numbers of the Python function.
     moved = scores.copy()
     assert ascend(moved, relevance, theta, plr.stream_key(7), 1, 0.1) == 0
     gradient = plr.pl_rank_cmc(scores, relevance, theta, n_samples=1, rng=7)
     assert np.array_equal(moved, scores + 0.1 * gradient)
 
-    # many steps: every call draws from where the last one stopped, and the metric rises
+    # In many steps, each call continues the stream of the last one, and the metric rises.
     assert ascend(moved, relevance, theta, plr.stream_key(7), 2000, 0.1) == 0
     before, after = (plr.expected_metric(f, relevance, theta)[0] for f in (scores, moved))
     best = np.sort(relevance)[::-1][:5] @ theta

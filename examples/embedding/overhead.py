@@ -1,7 +1,7 @@
-"""What one query of 24 documents at cutoff 5 costs through Python and through C, and how much of it is overhead.
+"""Measure the cost of one query of 24 documents at cutoff 5 through Python and through C, and its overhead.
 
-The loop over C calls is compiled by Numba. The overhead of a C call is what it costs when its last check refuses it;
-that of a Python call is what it costs beyond the computation that both share.
+Numba compiles the loop over C calls. The overhead of a C call is its time if its last check refuses it; that of a
+Python call is its time without the computation that both share.
 """
 
 import time
@@ -12,7 +12,7 @@ from numba import njit
 import plrank_fast as plr
 from plrank_fast import embedding
 
-N_ITEMS, CUTOFF, N_QUERIES, PYTHON_CALLS, REPEATS = 24, 5, 256, 25, 200  # a run is shorter than a time slice
+N_ITEMS, CUTOFF, N_QUERIES, PYTHON_CALLS, REPEATS = 24, 5, 256, 25, 200  # a run shorter than a time slice
 
 pl_rank_exact = embedding.ctypes_function("plrank_pl_rank_exact")
 pl_rank_cmc = embedding.ctypes_function("plrank_pl_rank_cmc")
@@ -20,7 +20,7 @@ pl_rank_3 = embedding.ctypes_function("plrank_pl_rank_3")
 sample_rankings = embedding.ctypes_function("plrank_sample_rankings")
 stream_seek = embedding.ctypes_function("plrank_stream_seek")
 
-# Each takes all queries one by one. A choice of -1 is refused by the last of the checks.
+# Each loop calls all queries one by one. The last check refuses a choice of -1.
 
 
 @njit
@@ -73,7 +73,7 @@ ROWS = [
 
 
 def measure(name, n_samples):
-    """Microseconds of a Python call, of a C call, and of a C call that is refused: the least of many runs in turn."""
+    """Return the microseconds of a Python call, a C call and a refused C call, as the least of many runs in turn."""
     rng = np.random.default_rng(0)
     scores, relevance = rng.normal(size=(N_QUERIES, N_ITEMS)), rng.random((N_QUERIES, N_ITEMS))
     theta, key, generator = plr.dcg_weights(CUTOFF), plr.stream_key(0), np.random.default_rng(0)

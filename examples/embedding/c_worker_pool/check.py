@@ -1,4 +1,4 @@
-"""The pool draws the rankings that the Python function draws from the same seed, whatever the number of workers."""
+"""Check that the pool draws the rankings of the Python function from the same seed, for any number of workers."""
 
 import numpy as np
 from worker_pool import sample

@@ -1,4 +1,4 @@
-"""The module's gradients are those of the Python function, to the last bit."""
+"""Check that the module's gradients equal those of the Python function, bit for bit."""
 
 import numpy as np
 from batch_gradient import batch_gradient
@@ -17,7 +17,7 @@ batch_gradient(scores, relevance, theta, offsets, 2, gradient, status)
 assert not status.any()
 assert np.array_equal(gradient, plr.pl_rank_exact(scores, relevance, theta, offsets=offsets))
 
-# a NaN is an error of its own query, and of no other
+# a NaN is an error of its own query only
 scores[offsets[7]] = np.nan
 gradient_of_7 = gradient[offsets[7] : offsets[8]].copy()
 batch_gradient(scores, relevance, theta, offsets, 2, gradient, status)

@@ -1,7 +1,7 @@
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 
-# nothing of plrank_fast to include or to link: the functions are found when the module is imported
+# Nothing of plrank_fast has to be included or linked: Cython finds the functions when the module is imported.
 extension = Extension(
     "batch_gradient", ["batch_gradient.pyx"], extra_compile_args=["-fopenmp"], extra_link_args=["-fopenmp"]
 )
