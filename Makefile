@@ -1,5 +1,5 @@
-# Everything is installed into .venv, and stamps there make the next run quick.
-# Needs Python 3.10 or later, a C compiler and make; choose another Python with `make PYTHON=python3.12 ...`.
+# Everything is installed into .venv, and stamp files there make the next run quick.
+# This needs Python 3.10 or later, a C compiler and make; choose another Python with `make PYTHON=python3.12 ...`.
 
 PYTHON ?= python3
 VENV := .venv
@@ -13,7 +13,7 @@ METADATA := pyproject.toml setup.py constraints-test.txt
 SOURCES := setup.py $(shell find plrank_fast -name '*.pyx' -o -name '*.pxd' -o -name '*.h' -o -path '*/kernels/*.c')
 PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 
-# The default preset; the size is half of the real set's, for the memory of small machines.
+# This trains the default preset on half the size of the real set, to fit the memory of small machines.
 TRAIN_FLAGS ?= --profile yahoo --queries 10000 --epochs 40 --minutes 1.5 --output runs/yahoo --overwrite
 
 .PHONY: help train reproduce-quick test test-quick test-all docs note wheel wheels hunt mutants fuzz sanitize tsan matrix storage soak lint bench bench-quick bench-instructions dashboard build clean compiled
@@ -26,17 +26,17 @@ help:  ## show this list
 train: $(VENV)/train compiled  ## train a ranker on generated data, print its NDCG, draw the learning curve (TRAIN_FLAGS=...)
 	$(BIN)/python -m plrank_fast train $(TRAIN_FLAGS)
 
-# The same command again continues where it was stopped; more minutes, larger sets and more seeds: see docs/reproducing.md.
+# Running the same command again continues a stopped run; docs/reproducing.md covers larger sets and more seeds.
 REPRODUCE_FLAGS ?= --minutes 8 --output runs/reproduce-quick
 
-reproduce-quick: $(VENV)/train compiled  ## the paper's experiments once more, as one report, in 10 minutes (REPRODUCE_FLAGS=...)
+reproduce-quick: $(VENV)/train compiled  ## repeat the paper's experiments and write a report, in 10 minutes (REPRODUCE_FLAGS=...)
 	$(BIN)/python -m plrank_fast reproduce $(REPRODUCE_FLAGS)
 
 test: build  ## run the tests (TEST_FLAGS=... go to pytest)
 	$(BIN)/python -m pytest $(TEST_FLAGS)
 
-# The source itself and the numbers; the other folders start programs, train, or need other libraries.
-test-quick: build  ## a first look in two minutes: the tests of numbers and of the source (TEST_FLAGS=...)
+# These folders test the source and the numbers; the others start programs, train, or need other libraries.
+test-quick: build  ## run the tests of numbers and of the source, in two minutes (TEST_FLAGS=...)
 	$(BIN)/python -m pytest $(addprefix tests/,structure hand enumeration oracles invariants) $(TEST_FLAGS)
 
 test-all: build $(VENV)/test-all  ## run the tests with TensorFlow, ranx and Dask too, in an environment of their own
@@ -44,12 +44,12 @@ test-all: build $(VENV)/test-all  ## run the tests with TensorFlow, ranx and Das
 		$(addprefix tests/libraries/test_,tensorflow.py interchange.py dask.py) tests/enumeration/test_distribution.py \
 		$(TEST_FLAGS)
 
-# SIMD levels that builds of their own have (test-clang, sanitize, tsan): LEVELS="baseline avx2", all by default.
+# The SIMD levels of the separate builds (test-clang, sanitize, tsan), as in LEVELS="baseline avx2"; default: all.
 LEVELS ?=
 
-# A build of its own under build/clang; the tests whose numbers a compiler could change, and those of threads, for
-# clang brings another OpenMP. They run in that folder: in this one, programs that they start would import the other
-# build. CLANG=clang-19 names a version.
+# This is a separate build under build/clang, for the tests whose numbers a compiler could change and those of threads,
+# because clang has another OpenMP. They run in that folder: in this one, programs that they start would import the
+# other build. CLANG=clang-19 names a version.
 CLANG ?= clang
 CLANG_TESTS ?= $(addprefix tests/,$(addprefix oracles/test_,vector_math.py selection.py plrank_pass.py losses.py) \
 	$(addprefix enumeration/test_,pl_rank.py conditional.py stochastic_rank.py exact.py exact_noise.py) \
@@ -62,23 +62,23 @@ test-clang: build  ## build with clang beside everything else and run the numeri
 		"import plrank_fast as plr; info = plr.build_info(); print(info); assert 'clang' in info['compiler'] and info['openmp']"
 	cd build/clang && PYTHONPATH=$(CURDIR)/build/clang/lib ../../$(BIN)/pytest -q $(addprefix ../../,$(CLANG_TESTS))
 
-hunt: build  ## search for problems on which a promise is broken (HUNT_FLAGS="--minutes 60 --seed 0")
+hunt: build  ## search for problems on which an error bound fails (HUNT_FLAGS="--minutes 60 --seed 0")
 	$(BIN)/python tests/attackers/hunt.py $(HUNT_FLAGS)
 
 fuzz: build  ## fuzz LETOR files, models and checkpoints (FUZZ_FLAGS="--minutes 60 --seed 0")
 	$(BIN)/python tests/attackers/fuzz.py $(FUZZ_FLAGS)
 
-storage: build  ## full disk, kill and Ctrl-C at each operation of each command on the disk (STORAGE_FLAGS="--most 20 --seed 0")
+storage: build  ## fill the disk, kill or interrupt at each disk operation of each command (STORAGE_FLAGS="--most 20 --seed 0")
 	$(BIN)/python tests/attackers/storage.py $(STORAGE_FLAGS)
 
-soak: build  ## call everything from 20 threads at once, with forks, signals, little memory (SOAK_FLAGS="--minutes 60 --seed 0")
+soak: build  ## call everything from 20 threads at once, with forks, signals and little memory (SOAK_FLAGS="--minutes 60 --seed 0")
 	$(BIN)/python tests/attackers/soak.py $(SOAK_FLAGS)
 
 mutants: build  ## break the sources on purpose and see whether tests notice (MUTANTS_FLAGS="--count 10 --module ...")
 	$(BIN)/python tests/attackers/mutants.py $(MUTANTS_FLAGS)
 
-# What `pip install plrank-fast` would give: made with pinned tools, OpenMP's runtime inside, and used as by somebody who
-# has no compiler, away from this folder. With SOURCE_DATE_EPOCH two builds have the same bits.
+# This makes what `pip install plrank-fast` would install, with pinned tools and OpenMP's runtime inside, and uses it
+# without a compiler, outside of this folder. With SOURCE_DATE_EPOCH two builds have the same bits.
 WHEEL_TESTS ?= tests/hand tests/invariants
 wheel: export SOURCE_DATE_EPOCH ?= 315532800
 wheel: $(VENV)/release  ## make dist/*.tar.gz and dist/*.whl, check the wheel, train and test with it without a compiler
@@ -93,8 +93,8 @@ wheel: $(VENV)/release  ## make dist/*.tar.gz and dist/*.whl, check the wheel, t
 	cd build/wheel && CC=false user/bin/pytest -q $(addprefix ../../,$(WHEEL_TESTS))
 	cd dist && sha256sum *
 
-# Each Python has tools and a folder of its own; what does not depend on it, the kernels, ccache shares where it is the
-# compiler. The sdist is made by each, and has the same bits.
+# Each Python has its own tools and folder. The kernels do not depend on Python, so ccache shares them if it is in use.
+# Each Python makes the sdist, with the same bits.
 PYTHONS ?= python3.10 python3.11 python3.12 python3.13 python3.14
 wheels:  ## `make wheel` for each of these Pythons, one after another (PYTHONS="python3.10 /opt/python3.12/bin/python3")
 	rm -rf build/wheels
@@ -109,10 +109,10 @@ wheels:  ## `make wheel` for each of these Pythons, one after another (PYTHONS="
 	mv build/wheels dist
 	cd dist && sha256sum *
 
-# A build of its own, as for clang. Leaks are not looked for: an interpreter that ends leaves some. Tests ask for more
-# memory than there is, and pytrec_eval frees what it has from new[]. A report ends the process: pytest leaves standard
-# error alone, or nobody would see it. Where SANITIZE_MODULES names modules, the others are those of this folder, without
-# sanitizers.
+# This is a separate build, as for clang. Leaks are not reported, because an interpreter that ends leaves some. Other
+# options allow for tests that ask for too much memory, and for pytrec_eval, which frees memory from new[]. A report
+# ends the process, and pytest must not capture standard error, or the report would be lost. If SANITIZE_MODULES names
+# modules, the others are copied from this folder, without sanitizers.
 SANITIZE_MODULES ?=
 SANITIZE_TESTS ?= $(addprefix tests/,$(addprefix oracles/test_,vector_math.py selection.py plrank_pass.py losses.py \
 	threshold_sampler.py) $(addprefix enumeration/test_,pl_rank.py conditional.py stochastic_rank.py exact_promise.py) \
@@ -143,12 +143,12 @@ lint: build  ## check style and types
 	$(BIN)/cython-lint plrank_fast
 	$(BIN)/mypy
 
-# Every warning is an error: a link that leads nowhere, a docstring that cannot be rendered, a script that fails.
+# Every warning is an error: a broken link, a docstring that cannot be rendered, a script that fails.
 docs: $(VENV)/docs compiled  ## build the documentation site into build/docs, and run its gallery
 	$(BIN)/python -m sphinx -q -W --keep-going -d build/doctrees docs build/docs
 	@echo "the site begins at build/docs/index.html"
 
-# Printed by a browser; the PDF is not committed.
+# A browser prints the note; the PDF is not committed.
 CHROMIUM ?= chromium
 note: docs  ## print the technical note into build/note.pdf (CHROMIUM=...)
 	$(CHROMIUM) --headless --no-sandbox --disable-gpu --no-pdf-header-footer --print-to-pdf=build/note.pdf \
@@ -161,8 +161,8 @@ bench: $(VENV)/bench compiled  ## run the asv benchmarks in this environment (BE
 bench-quick:  ## run each asv benchmark once, to see that it works
 	$(MAKE) --no-print-directory bench BENCH_FLAGS="--quick $(BENCH_FLAGS)"
 
-# A server, because browsers do not let pages of files read the results.
-dashboard: $(VENV)/bench  ## publish what `make bench` has measured into build/dashboard, scripts included (needs npm)
+# The pages need a server, because browsers do not let pages of files read the results.
+dashboard: $(VENV)/bench  ## publish the results of `make bench` into build/dashboard, with all scripts (needs npm)
 	$(BIN)/python asv_benchmarks/dashboard.py build/dashboard
 	@echo "look at it: $(BIN)/python -m http.server --directory build/dashboard --bind 127.0.0.1 8000"
 
@@ -184,7 +184,7 @@ $(BIN)/python:
 	@$(PYTHON) -m venv $(VENV)
 	$(PIP) "setuptools>=77" "Cython>=3.1"
 
-# A make of its own, because the installation before it may have compiled everything already.
+# This is a separate make, because the installation before it may have compiled everything already.
 compiled: $(BIN)/python
 	@$(MAKE) -s $(VENV)/compiled
 
@@ -192,8 +192,8 @@ $(VENV)/compiled: $(SOURCES)
 	$(BIN)/python setup.py -q build_ext --inplace
 	@touch $@
 
-# Compiled before it is installed, because pip hides what goes on. Extras are installed by the project's name, which
-# leaves it as it is.
+# Compilation comes before installation, because pip hides its output. Extras are installed under the project's name,
+# which leaves the installed project as it is.
 $(VENV)/installed: $(BIN)/python $(METADATA)
 	@echo "Compiling the kernels for each SIMD level, once: one to three minutes on two processors"
 	$(BIN)/python setup.py -q build_ext --inplace
@@ -201,7 +201,7 @@ $(VENV)/installed: $(BIN)/python $(METADATA)
 	@touch $@ $(VENV)/compiled
 
 $(VENV)/train: $(VENV)/installed
-	@echo "Downloading what the training command needs, PyTorch among it: some minutes on a slow line"
+	@echo "Downloading the libraries of the training command, with PyTorch: some minutes on a slow connection"
 	$(PIP) "plrank-fast[train]" -c constraints-test.txt
 	@touch $@
 
@@ -223,8 +223,8 @@ $(VENV)/release: requirements-release.txt
 	$(VENV)/wheel-tools/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements-release.txt
 	@touch $@
 
-# TensorFlow holds other packages to versions of its own. Its environment has the same Python, so what is compiled in this
-# folder serves both: the project is not installed, and compiled, once more.
+# TensorFlow needs its own versions of other packages. Its environment has the same Python, so the modules compiled in
+# this folder serve both: the project is not installed and compiled again.
 $(VENV)/test-all: $(VENV)/test
 	$(BIN)/python -m venv $(VENV)/all
 	$(VENV)/all/bin/python -m pip install -q --disable-pip-version-check "numpy>=2" "pytest>=8" "pytest-timeout>=2.3" \
