@@ -9,7 +9,9 @@
  * the gradient, which should be 0. */
 #define SHARE_OF_ENDS 0.2
 #define SHARE_OF_SUM 0.05
-#define UNRESOLVED 0.1     /* errors over (part of the finest pattern)^2 / norm, measured up to this */
+/* Errors over (part of the finest pattern)^2 / norm: the largest that was measured, and that of half of all lists. */
+#define SUSPECTED 0.1
+#define BELIEVED 0.01
 #define ROUNDING 2         /* units of the last place of variation times range_of_rho, in an entry */
 #define FEW 8              /* items whose gradients have too few entries for the check */
 #define UNCHECKED 100      /* divides the tolerance where no check follows */
@@ -73,10 +75,10 @@ static double promised_error(const exact_problem *problem, const problem_shape *
 }
 
 /* Return the error estimated from the finest pattern: its square, or a higher power, over the guaranteed error. */
-static double unresolved_error(double squares_of_patterns, double order, double promised, double rtol)
+static double unresolved_error(double factor, double squares_of_patterns, double order, double promised, double rtol)
 {
     const double finest = sqrt(squares_of_patterns) * rtol / promised;
-    return UNRESOLVED * pow(finest, finest < 1 ? order : 1) / rtol;
+    return factor * pow(finest, finest < 1 ? order : 1) / rtol;
 }
 
 static void check_entries(exact_problem *problem, const problem_shape *shape, const double *entries,
@@ -85,11 +87,11 @@ static void check_entries(exact_problem *problem, const problem_shape *shape, co
     const exact_query *query = problem->query;
     const entry_sums sums = sum_entries(problem, entries);
     const double promised = promised_error(problem, shape, sums), believed = problem->panel.order;
-    const double suspected = query->normal ? 0.5 * (2 + believed) : 2;
+    const double suspected = query->normal ? 0.5 * (1.5 + believed) : 2;
     const double rounding = ROUNDING * DBL_EPSILON * shape->variation * shape->range_of_rho;
     errors->suspected = larger(errors->suspected,
-                               unresolved_error(squares_of_patterns, suspected, promised, query->rtol));
-    errors->seen = larger(errors->seen, unresolved_error(squares_of_patterns, believed, promised, query->rtol));
+                               unresolved_error(SUSPECTED, squares_of_patterns, suspected, promised, query->rtol));
+    errors->seen = larger(errors->seen, unresolved_error(BELIEVED, squares_of_patterns, believed, promised, query->rtol));
     errors->seen = larger(errors->seen, rounding / promised);
     if (entries == query->gradient) {
         const double floor = LEAST_NORM * shape->largest_theta * shape->largest_rho;

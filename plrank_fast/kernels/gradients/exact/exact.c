@@ -7,7 +7,7 @@
 #include "simd/denormals.h"
 
 #define MOSTLY_RELEVANT 0.125 /* share of irrelevant items, which cost a third of others, up to which the mean pays */
-#define ATTEMPTS 4           /* most attempts before the check of errors passes, */
+#define ATTEMPTS 8           /* most attempts before the check of errors passes, */
 #define LEAST_ACCURACY 1e-17 /* and least accuracy of one: below it rounding dominates */
 
 static range range_of(const double *x, intptr_t n)

@@ -37,7 +37,7 @@ typedef struct {
  * the actual norms are smaller, the check repeats the attempt. */
 #define NORM_OF_GRADIENT 0.1
 #define NORM_OF_HESSIAN 0.01
-#define MOST_ORDER 3.5
+#define MOST_ORDER 4.0
 
 /* Return -ln of the allowed absolute error of an integral of order 1. */
 static inline double nats_wanted(tolerances tolerance)
