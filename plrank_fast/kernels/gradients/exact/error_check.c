@@ -91,7 +91,8 @@ static void check_entries(exact_problem *problem, const problem_shape *shape, co
     const double rounding = ROUNDING * DBL_EPSILON * shape->variation * shape->range_of_rho;
     errors->suspected = larger(errors->suspected,
                                unresolved_error(SUSPECTED, squares_of_patterns, suspected, promised, query->rtol));
-    errors->seen = larger(errors->seen, unresolved_error(BELIEVED, squares_of_patterns, believed, promised, query->rtol));
+    errors->seen = larger(errors->seen,
+                          unresolved_error(BELIEVED, squares_of_patterns, believed, promised, query->rtol));
     errors->seen = larger(errors->seen, rounding / promised);
     if (entries == query->gradient) {
         const double floor = LEAST_NORM * shape->largest_theta * shape->largest_rho;

@@ -47,7 +47,7 @@ static inline double nats_wanted(tolerances tolerance)
 }
 
 /* Return the power by which the error of all nodes follows from that of half of them, from the nats of either: 2 where
- * the integrand has a pole, 4 if it is a Gaussian bump, which is not relied on in full. */
+ * the integrand has a pole, 4 if it is a Gaussian bump. */
 static inline double order_of_errors(double nats_of_all, double nats_of_half)
 {
     const double order = nats_of_all / nats_of_half;
