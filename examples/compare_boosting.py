@@ -33,7 +33,7 @@ PATIENCE = 50
 BASELINE = "LightGBM lambdarank"
 Outcome = tuple[np.ndarray, float, int]  # test scores, validation NDCG, rounds
 
-# What each row of the table trains: library, objective, shrinkages to choose from.
+# Each row of the table trains with a library, an objective and one of some shrinkages.
 METHODS: dict[str, tuple[str, str, tuple[float, ...]]] = {
     BASELINE: ("lightgbm", "lambdarank", (0.0,)),
     "LightGBM lambdarank, best": ("lightgbm", "lambdarank", (0.0, 5.0, 20.0)),
