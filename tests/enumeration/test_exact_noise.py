@@ -153,8 +153,7 @@ class TestPromise:
     def test_equal_scores_in_long_lists(self, n_docs, cutoff, rtol, kind):
         """By symmetry the value is mean(rho) sum(theta), and the gradient a multiple of rho less its mean.
 
-        Mutants: sections that end where the bound holds; sections of a whole bin; spacing that grows by .2 for each
-        unit of time, whatever is asked for.
+        Mutants: sections of a whole bin; a step of the rule that may turn i y by two radians.
         """
         ranks = np.arange(cutoff)
         rank_weights = {
