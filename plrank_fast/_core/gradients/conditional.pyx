@@ -1,15 +1,16 @@
 """Conditional Monte Carlo: the gradient of each item given the order of the others.
 
-The order of all items but d does not depend on the score of d, so d's own position can be integrated out exactly, and
-every label still to come can be replaced by its mean given what has been placed. One ranking then does what thousands
-do for PL-Rank-3. With S_j and R_j the sums of w and w rho over the items not in the first j places,
-c_j = theta_j - theta_{j+1}, F_j the chance that d comes after place j, and q_j = w_d / S_j the chance that it is next::
+The order of all items except d does not depend on the score of d, so d's own position can be integrated out exactly,
+and the mean given the items placed so far can replace every later label. One ranking then has the precision of
+thousands for PL-Rank-3. Let S_j and R_j be the sums of w and w rho over the items not in the first j places, c_j =
+theta_j - theta_{j+1}, F_j the probability that d comes after place j, and q_j = w_d / S_j the probability that it is
+next::
 
     g_d = sum over j of c_j F_{j-1} A_j (rho_d - R_j / S_j),   A_j = q_1 + ... + q_j
 
-(for an item that the ranking places at rank r, the others are one place further up from r on, and d is counted in).
-Unbiased for any rank weights; O(D K) per ranking, in vector registers (``kernels/gradients/conditional.c``). The
-Hessian diagonal is the derivative of F A under the sum and comes with it.
+(for an item that the ranking places at rank r, the others are one place further up from r on, and the sums include d).
+The estimator is unbiased for any rank weights and takes O(D K) per ranking, in vector registers
+(``kernels/gradients/conditional.c``). The Hessian diagonal is the derivative of F A under the sum and comes with it.
 """
 
 from libc.math cimport NAN
@@ -56,13 +57,13 @@ cdef const conditional_kernels *kernels = conditional_kernels_at(simd_level())
 
 cdef struct Conditional:
     # the state of one query; arrays over items or ranks are padded to whole vectors
-    bint wide                    # weights span more than a double: ranks have units of their own, in ``remaining``
+    bint wide                    # weights exceed the range of a double: each rank has its own unit, in ``remaining``
     Remaining remaining
-    double *weights              # those of the estimate, which are others while a ranking is looked at
+    double *weights              # those of the estimate, changed while a ranking is processed
     double *relevance
     double *item_gradient        # of one ranking
     double *item_hessian
-    double heaviest              # weight among the unplaced items, if they are interpolated
+    double heaviest              # largest weight of the unplaced items, if they are interpolated
     double *sums
     double *inverse_sums
     double *gains
@@ -75,13 +76,13 @@ cdef struct Conditional:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Per item, where the weights span more than a double: the recurrence of the kernel with a unit for every rank
+# Per item, if the weights exceed the range of a double: the recurrence of the kernel with a unit for every rank
 # ---------------------------------------------------------------------------------------------------------------------
 
 cdef inline void item_gradient_in_units(
     const Estimate *estimate, const Conditional *state, intp_t d, intp_t rank, double *gradient, double *hessian
 ) noexcept nogil:
-    """Item d, placed at ``rank`` (the cutoff if it is not)."""
+    """Compute the gradient of item d, placed at ``rank`` (the cutoff if it is not placed)."""
     cdef const Remaining *remaining = &state.remaining
     cdef double not_yet = 1.0, chances = 0.0, spread = 0.0, q, mean, share, weight, total
     cdef double rho = estimate.relevance[d]
@@ -95,7 +96,7 @@ cdef inline void item_gradient_in_units(
         else:
             unit = remaining.unit_position[j + 1]
             if unit == remaining.n_leading or remaining.position[d] < unit:
-                # the item outweighs whatever is left: measure in its own weight
+                # the item outweighs the rest: use its own weight as the unit
                 total = 1.0
                 if unit < remaining.n_leading:
                     total += remaining.sums[j + 1] * unit_ratio(remaining, unit, remaining.position[d])
@@ -121,7 +122,7 @@ cdef inline intp_t padded(intp_t n) noexcept nogil:
 
 
 cdef char *lay_out(Conditional *state, intp_t n_items, intp_t cutoff, Layout *layout) noexcept nogil:
-    """Returns the workspace of ``state.remaining``."""
+    """Lay out the state; return the workspace of ``state.remaining``."""
     cdef size_t items = padded(n_items) * sizeof(double), ranks = padded(cutoff + 1) * sizeof(double)
     state.relevance = <double *>take(layout, items)
     state.item_gradient = <double *>take(layout, items)
@@ -147,7 +148,7 @@ cdef size_t workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
 
 
 cdef inline void clear_padding(double *array, intp_t n) noexcept nogil:
-    """What is left of the last vector; arrays of a workspace have whole cache lines."""
+    """Clear the rest of the last vector; arrays of a workspace have whole cache lines."""
     memset(array + n, 0, (padded(n) - n) * sizeof(double))
 
 
@@ -168,7 +169,7 @@ cdef void begin(Estimate *estimate, char *memory) noexcept nogil:
     if state.wide:
         prepare_remaining(&state.remaining, estimate.scores, n_items, cutoff, of_remaining)
     memcpy(state.relevance, estimate.relevance, n_items * sizeof(double))
-    # of these nine, which lie one behind the other, the kernels read whole vectors
+    # the kernels read whole vectors of these nine contiguous arrays
     memset(state.sums, 0, <size_t>(<char *>state.placed_hessian - <char *>state.sums))
     memset(state.placed_hessian, 0, padded(cutoff + 1) * sizeof(double))
     for k in range(cutoff):
@@ -178,14 +179,14 @@ cdef void begin(Estimate *estimate, char *memory) noexcept nogil:
 
 
 cdef void sum_what_is_left(Estimate *estimate, Conditional *state, const int32_t *ranking) noexcept nogil:
-    """sums[j] = S_j, gains[j] = R_j and the quotients, from the tail, in one unit. O(D + K)."""
+    """Set sums[j] = S_j, gains[j] = R_j and the quotients, from the tail, in one unit. O(D + K)."""
     cdef intp_t cutoff = estimate.cutoff, n_items = estimate.n_items, d, k
     cdef double left_over = 0.0, gain = 0.0
     for k in range(cutoff):
         state.placed_weights[k] = state.weights[ranking[k]]
         state.placed_relevance[k] = estimate.relevance[ranking[k]]
     if cutoff < n_items:
-        # nothing is subtracted: what is left may be a tiny part of the whole
+        # sum without subtracting: the weight left over may be a tiny part of the total
         for k in range(cutoff):
             state.weights[ranking[k]] = 0.0
         kernels.sum(state.weights, state.relevance, n_items, &left_over, &gain)
@@ -207,7 +208,7 @@ cdef void sum_what_is_left(Estimate *estimate, Conditional *state, const int32_t
 
 
 cdef void sum_what_is_left_in_units(Estimate *estimate, Conditional *state, const int32_t *ranking) noexcept nogil:
-    """means[j] = R_j / S_j, each sum in the unit of its rank. O(D + K)."""
+    """Set means[j] = R_j / S_j, each sum in the unit of its rank. O(D + K)."""
     cdef Remaining *remaining = &state.remaining
     cdef intp_t cutoff = estimate.cutoff, d, k, unit
     cdef double gain = 0.0
@@ -229,7 +230,7 @@ cdef void sum_what_is_left_in_units(Estimate *estimate, Conditional *state, cons
 
 
 cdef void differentiate(Estimate *estimate, Conditional *state, const int32_t *ranking) noexcept nogil:
-    """item_gradient and item_hessian of one ranking, in one unit."""
+    """Compute item_gradient and item_hessian of one ranking, in one unit."""
     cdef conditional_ranking description
     cdef double *hessian = state.item_hessian if estimate.hessian != NULL else NULL
     cdef intp_t k
@@ -252,7 +253,7 @@ cdef void differentiate(Estimate *estimate, Conditional *state, const int32_t *r
 
 
 cdef void differentiate_in_units(Estimate *estimate, Conditional *state, const int32_t *ranking) noexcept nogil:
-    """The same where the weights span more than a double."""
+    """Compute item_gradient and item_hessian of one ranking, with a unit for every rank."""
     cdef intp_t d, k
     for d in range(estimate.n_items):
         state.item_gradient[d] = 0.0

@@ -1,8 +1,8 @@
-"""What every estimator from sampled rankings consists of: three steps over the rankings of one query.
+"""The interface of estimators from sampled rankings: three steps over the rankings of one query.
 
 ``begin`` lays its state out in the workspace, ``accumulate`` adds rankings to the gradient or the state, as often as
-there are more, and ``hand_out`` moves what the state has summed up on to the gradient. Who draws the rankings, in what
-portions, how sums over very many of them are kept exact, and the mean, are a matter of ``sampled``.
+there are more, and ``hand_out`` adds the sums in the state to the gradient. ``sampled`` draws the rankings in portions,
+keeps sums over very many of them accurate, and takes the mean.
 """
 
 from libc.string cimport memset
@@ -25,26 +25,26 @@ cdef struct Estimate:
     const double *relevance
     const double *rank_weights
     const Weights *weights       # of the items
-    # its rankings
+    # rankings of the query
     intp_t n_samples
-    const double *rewards        # (n_samples,) of given rankings, in place of relevance and rank weights; or NULL
+    const double *rewards        # (n_samples,) of given rankings, replacing relevance and rank weights; or NULL
     bint can_be_complete         # whether their ranks past the cutoff are valid, and cost little to draw
     bint first_attempt
-    int passes_to_come           # over the same rankings, after the one at hand
-    cancellation stop            # asked within a ranking by estimators that take O(D K) for one
-    # what comes out: sums, until the driver takes their mean
-    double *gradient             # (n_items,) OUT, or one number for the value of the metric
+    int passes_to_come           # over the same rankings, after the current one
+    cancellation stop            # checked within a ranking by estimators that take O(D K) for one
+    # outputs: sums, until the driver takes their mean
+    double *gradient             # (n_items,) OUT; one number if the estimate is one per query
     double *hessian              # (n_items,) OUT, or NULL
-    # of the driver
-    intp_t until_moved           # rankings to be used up before sums are moved to totals
-    double *totals               # room for sums that have been moved out of gradient and Hessian
-    bint in_totals               # whether any have
-    intp_t denominator           # of what is handed out; 1 once the estimator itself has divided by it
-    # of the estimator; set by ``begin``
-    void *state                  # what it keeps, in its workspace
-    bint in_groups               # whether rankings go to ``accumulate_group`` in place of ``accumulate``
-    intp_t depth                 # ranks that it then looks at: the cutoff, or all
-    bint inexact                 # set later: rounding was amplified too much, and a second attempt will not do that
+    # state of the driver
+    intp_t until_moved           # rankings still to accumulate before sums are moved to totals
+    double *totals               # sums that have been moved out of gradient and Hessian
+    bint in_totals               # whether any have been moved
+    intp_t denominator           # of the mean; 1 once the estimator itself has divided by it
+    # state of the estimator, set by ``begin``
+    void *state                  # private state, in the workspace
+    bint in_groups               # whether ``accumulate_group`` replaces ``accumulate``
+    intp_t depth                 # ranks that it then reads: the cutoff, or all
+    bint inexact                 # set later: rounding was amplified too much, and a second attempt avoids that
 
 ctypedef size_t (*workspace_size)(intp_t n_items, intp_t cutoff) noexcept nogil
 ctypedef void (*begin_step)(Estimate *estimate, char *workspace) noexcept nogil
@@ -82,7 +82,7 @@ cdef inline Estimate estimate_of(
     const double *scores, const double *relevance, intp_t n_items, const double *rank_weights, intp_t cutoff,
     double *gradient, double *hessian
 ) noexcept nogil:
-    """One query, and where its estimate goes; all else is set on the way."""
+    """Return an estimate of one query with its outputs; later steps set the other members."""
     cdef Estimate estimate
     memset(&estimate, 0, sizeof(Estimate))
     estimate.n_items = n_items
@@ -96,7 +96,7 @@ cdef inline Estimate estimate_of(
 
 
 cdef inline bint is_stopped(Estimate *estimate, double ns) noexcept nogil:
-    """Whether to stop, before work of so many nanoseconds: the caller has been interrupted and wants no result."""
+    """Return whether to stop before work of ``ns`` nanoseconds, because the caller has been interrupted."""
     return cancellation_requested(&estimate.stop, 0.1 * ns)
 
 
@@ -127,14 +127,14 @@ cdef inline Estimator new_estimator(
 
 
 cdef inline double ns_per_sample(const Estimator *estimator, intp_t n_items, intp_t cutoff) noexcept nogil:
-    """Rough cost of using up a ranking of so many items, of which so many ranks count."""
+    """Return the rough cost of accumulating one ranking of ``n_items`` items, of which ``cutoff`` ranks count."""
     return n_items * (estimator.ns_per_item + cutoff * estimator.ns_per_item_and_rank) + cutoff * estimator.ns_per_rank
 
 
 cdef inline void sum_future_reward(
     const Estimate *estimate, const int32_t *ranking, double *future_reward
 ) noexcept nogil:
-    """future_reward[k] = sum over x >= k of theta_x rho_{y_x}, for k = 0 to the cutoff. O(K)."""
+    """Set future_reward[k] = sum over x >= k of theta_x rho_{y_x}, for k = 0 to the cutoff. O(K)."""
     cdef intp_t k
     cdef double reward = 0.0
     future_reward[estimate.cutoff] = 0.0

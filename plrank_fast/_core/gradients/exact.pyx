@@ -1,6 +1,6 @@
 """Exact expectations of a batch of queries by quadrature: metric, gradient, Hessian diagonal, rank probabilities.
 
-The kernels are in kernels/gradients/exact: ``exact.h`` lists the files, docs/numerics.md walks through them.
+The kernels are in kernels/gradients/exact: ``exact.h`` lists the files, and docs/numerics.md explains them.
 """
 
 from libc.stddef cimport size_t
@@ -63,11 +63,11 @@ cdef Noise GUMBEL = Noise(False, 1.0)
 # Nanoseconds per item, and per item and rank, at 1e-6 and std-1 scores; only the length of a round depends on it.
 cdef double NS_PER_ITEM = 40.0
 cdef double NS_PER_ITEM_AND_RANK = 4.0
-cdef double PEAKED = 4.0  # scores of trained models cost several times as much: what a further thread is worth
+cdef double PEAKED = 4.0  # scores of trained models cost several times as much, so that further threads pay earlier
 
 
 cdef exact_query new_query(intp_t n_items, const double *scores, bint interruptible, int n_threads) noexcept nogil:
-    """A query of which the caller has still to say what is asked."""
+    """Return a query for which the caller still has to set the outputs."""
     cdef exact_query task
     memset(&task, 0, sizeof(task))
     if interruptible:
@@ -84,7 +84,7 @@ cdef exact_query new_query(intp_t n_items, const double *scores, bint interrupti
 # ---------------------------------------------------------------------------------------------------------------------
 
 cdef size_t exact_workspace(intp_t n_items, intp_t cutoff, bint probabilities) noexcept nogil:
-    """Bytes for one query, on cache lines."""
+    """Return the bytes of workspace for one query, in whole cache lines."""
     return kernels.workspace(n_items, cutoff, PLR_EXACT_PROBABILITIES if probabilities else PLR_EXACT_GRADIENT, 1)
 
 
@@ -92,7 +92,7 @@ cdef int solve(
     const double *scores, const double *relevance, intp_t n_items, const double *rank_weights, intp_t cutoff,
     double rtol, double *gradient, double *hessian, double *value, char *workspace, bint interruptible
 ) noexcept nogil:
-    """Outputs that are NULL are not asked for. Returns -1 if interrupted, 1 if ``rtol`` could not be held."""
+    """Fill the outputs that are not NULL. Returns -1 if interrupted, 1 if ``rtol`` could not be met."""
     cdef exact_query task = solved(
         GUMBEL, scores, relevance, n_items, rank_weights, cutoff, rtol, gradient, hessian, workspace, interruptible, 1)
     if value != NULL:
@@ -104,7 +104,7 @@ cdef exact_query solved(
     Noise noise, const double *scores, const double *relevance, intp_t n_items, const double *rank_weights,
     intp_t cutoff, double rtol, double *gradient, double *hessian, char *workspace, bint interruptible, int n_threads
 ) noexcept nogil:
-    """As ``solve``, for either noise, on up to ``n_threads`` threads."""
+    """Solve a query with either noise, on up to ``n_threads`` threads."""
     cdef exact_query task = new_query(n_items, scores, interruptible, n_threads)
     task.K = cutoff
     task.relevance = relevance
@@ -144,10 +144,10 @@ cdef struct SolveCall:
     Queries queries
     double rtol
     Noise noise
-    double *gradient             # outputs that are NULL are not asked for
+    double *gradient             # outputs may be NULL
     double *hessian
     double *value
-    double *missed               # of each query: the tolerance that was reached where it is not rtol, else 0
+    double *missed               # of each query: the tolerance reached if it is above rtol, else 0
 
 
 cdef void solve_query(
@@ -172,7 +172,7 @@ cdef inline int purpose_of(const SolveCall *call) noexcept nogil:
 
 
 cdef int solve_long_query(const void *call_, intp_t q, int n_threads) except -1:
-    """The threads share its nodes and its items; the calling one looks for Ctrl-C between them."""
+    """Solve a query whose nodes and items the threads share; the calling thread checks for interrupts meanwhile."""
     cdef const SolveCall *call = <const SolveCall *>call_
     cdef intp_t n_items = query_at(&call.queries, q).n_items
     cdef Workspaces workspace = Workspaces(
@@ -216,7 +216,7 @@ cdef int find_long_query(const void *call_, intp_t q, int n_threads) except -1:
 # ---------------------------------------------------------------------------------------------------------------------
 
 cdef void describe_solving(Batch *batch, SolveCall *call, intp_t longest, intp_t n_ranks) noexcept:
-    """What is done for each query of a call whose tolerance and noise are known, and what it costs."""
+    """Set the functions and the costs of a batch whose tolerance and noise are known."""
     batch.call = call
     batch.query = solve_in_batch
     batch.long_query = solve_long_query
@@ -226,7 +226,7 @@ cdef void describe_solving(Batch *batch, SolveCall *call, intp_t longest, intp_t
 
 
 cdef void describe_finding(Batch *batch, RankProbabilitiesCall *call, intp_t longest) noexcept:
-    """The same for rank probabilities."""
+    """Set the functions and the costs of a batch of rank probabilities."""
     batch.call = call
     batch.query = find_in_batch
     batch.long_query = find_long_query
@@ -242,9 +242,9 @@ def solve_batch(
 ):
     """Fill those of ``gradient``, ``hessian`` (n_docs,) and ``value`` (n_queries,) that are not None.
 
-    They must be zero where queries are empty. Empty arrays and K = 0 are fine. Noise of the scores is ``normal`` or
-    Gumbel noise, of a standard deviation (scale) whose inverse is given. ``missed`` (n_queries,) becomes the tolerance
-    that each query has reached where that is above ``rtol``, and 0 elsewhere.
+    They must be zero where queries are empty. Empty arrays and K = 0 are allowed. Noise of the scores is ``normal`` or
+    Gumbel noise, with the given inverse of its standard deviation (scale). ``missed`` (n_queries,) becomes the
+    tolerance that each query has reached if that is above ``rtol``, and 0 otherwise.
     """
     cdef SolveCall call
     cdef Batch batch = batch_of(offsets)
@@ -267,7 +267,8 @@ def lone_solution(
 ):
     """Return the gradient of one short query with plain arguments, or its ``value``, or None.
 
-    With its Hessian diagonal if wanted; noise as in ``solve_batch``. See ``runtime/lone_query``.
+    The gradient comes with its Hessian diagonal on request; the noise is that of ``solve_batch``. See
+    ``runtime/lone_query``.
     """
     cdef SolveCall call
     cdef Batch batch
@@ -296,7 +297,7 @@ def lone_solution(
     call.value = results if value else NULL
     call.missed = &missed
     query.run(&batch)
-    if missed > 0.0:  # to be told in words
+    if missed > 0.0:  # validation raises the error
         return None
     first = query.deliver(0, n_results * sizeof(double), n_results, out)
     if not with_hessian:
@@ -305,7 +306,7 @@ def lone_solution(
 
 
 def lone_value_and_gradient(scores, relevance, rank_weights, rtol, double smallest_tolerance, n_threads):
-    """Return both for one short query with plain arguments, or None: see ``runtime/lone_query``."""
+    """Return value and gradient of one short query with plain arguments, or None. See ``runtime/lone_query``."""
     cdef SolveCall call
     cdef Batch batch
     cdef LoneQuery query = LoneQuery.__new__(LoneQuery)
@@ -339,7 +340,7 @@ def effort(
     const double[::1] scores, const double[::1] relevance, const double[::1] rank_weights, double rtol,
     double[::1] gradient, double[::1] hessian
 ):
-    """Solve one query; returns the attempts it took, and all their nodes.
+    """Solve one query; return the number of attempts, and of nodes in all of them.
 
     ``hessian`` may be None. Scores, relevance, rank weights and ``gradient`` are not empty.
     """
@@ -355,7 +356,7 @@ def effort(
 def rank_probabilities_batch(
     const double[::1] scores, const int64_t[::1] offsets, int n_threads, double[:, ::1] probabilities
 ):
-    """Fill ``probabilities`` (n_docs, K): of each item to be at each rank. Empty arrays and K = 0 are fine."""
+    """Fill ``probabilities`` (n_docs, K) of each item at each rank. Empty arrays and K = 0 are allowed."""
     cdef RankProbabilitiesCall call
     cdef Batch batch = batch_of(offsets)
     if scores.shape[0] == 0 or probabilities.shape[1] == 0:
@@ -412,6 +413,6 @@ def lone_exposure(scores, rank_weights, n_threads, out):
     query.run(&batch)
     exposures = call.probabilities + n_probabilities
     for d in range(query.n_items):
-        for k in range(call.columns):  # rank after rank, as in a batch
+        for k in range(call.columns):  # rank by rank, for the same bits as a batch
             exposures[d] += call.probabilities[d * call.columns + k] * call.queries.rank_weights[k]
     return query.deliver(n_probabilities * sizeof(double), query.n_items * sizeof(double), query.n_items, out)

@@ -1,6 +1,6 @@
-"""Exposure of each item: the rank weight of the rank that it is placed at, mean over the rankings. O(K) per ranking.
+"""Exposure of each item: the mean over the rankings of the rank weight at its rank. O(K) per ranking.
 
-No gradient, but an estimate of one number per item from the same rankings; the smallest of the estimators.
+This is not a gradient, but also an estimate of one number per item; it is the smallest of the estimators.
 """
 
 from libc.string cimport memset

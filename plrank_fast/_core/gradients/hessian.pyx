@@ -1,16 +1,16 @@
 """PL-Rank-3 with the Hessian diagonal of the expected metric.
 
-Write X_d(y) for the gradient that PL-Rank-3 takes from one ranking y. The Hessian diagonal is the derivative of
-E[X_d], and as the policy moves too, it is E[X_d s_d + dX_d / df_d] with s_d = d log pi(y) / df_d. With q_j = w_d / S_j,
-for an item at rank r (r = K, and PR_{r+1} = 0, if it is not placed)::
+Write X_d(y) for the gradient that PL-Rank-3 computes from one ranking y. The Hessian diagonal is the derivative of
+E[X_d]. Since the policy depends on the scores too, it is E[X_d s_d + dX_d / df_d] with s_d = d log pi(y) / df_d. With
+q_j = w_d / S_j, for an item at rank r (r = K, and PR_{r+1} = 0, if it is not placed)::
 
     X_d         = PR_{r+1} + sum over j <= r of q_j (theta_j rho_d - PR_j)
     s_d         = [d is placed] - sum over j <= r of q_j
     dX_d / df_d = sum over j <= r of q_j (1 - q_j) (theta_j rho_d - PR_j)
 
-All sums over j are w_d or w_d^2 times prefix sums shared by all items, so placed items cost O(K) per ranking and
-unplaced ones O(D) per ranking, one multiplication each (the gradient alone gets by with O(D) per query). Unbiased, as
-enumeration shows; its variance is far above that of the conditional estimator.
+All sums over j are w_d or w_d^2 times prefix sums that all items share, so placed items cost O(K) per ranking and
+unplaced ones O(D) per ranking, one multiplication each (the gradient alone takes O(D) per query). The estimator is
+unbiased, as enumeration shows; its variance is far above that of the conditional estimator.
 """
 
 from libc.string cimport memset

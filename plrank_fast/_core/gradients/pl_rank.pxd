@@ -10,8 +10,8 @@ cdef struct PLRank:
     double *active               # (n_items,) weights of the items not placed yet
     double *future_reward        # (cutoff + 1,) PR_k: rank weight times relevance, summed from each rank on
     double *own_terms            # (cutoff,) absolute terms of each placed item
-    double *unplaced_direct      # (n_leading,) sums of DR_K, and of RI_K, over whole rankings,
-    double *unplaced_risk        # by the first item that these leave over
+    double *unplaced_direct      # (n_leading,) sums of DR_K and of RI_K over whole rankings,
+    double *unplaced_risk        # for each first item that these leave over
 
 cdef size_t pl_rank_workspace(intp_t n_items, intp_t cutoff) noexcept nogil
 cdef void begin_pl_rank(Estimate *estimate, char *workspace) noexcept nogil

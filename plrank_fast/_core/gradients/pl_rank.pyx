@@ -11,10 +11,10 @@ In all of them, for one ranking y with K = cutoff ranks that count (symbols of O
 
 PL-Rank-1   g_d = PR_rank(d)   - sum over k <= rank(d) of  w_d / S_k  PR_k
 PL-Rank-2   g_d = PR_rank(d)+1 + sum over k <= rank(d) of  w_d / S_k (theta_k rho_d - PR_k)
-PL-Rank-3   the same numbers as PL-Rank-2, with the sums over k accumulated once for all items:
+PL-Rank-3   the numbers of PL-Rank-2, with the sums over k accumulated once for all items:
             g_d = PR_rank(d)+1 + w_d (rho_d DR_rank(d) - RI_rank(d))
 
-An item that is not placed has PR = 0 and takes part in all K ranks.
+An unplaced item has PR = 0 and takes part in all K ranks.
 """
 
 from libc.math cimport fabs
@@ -56,7 +56,7 @@ cdef const rank_pass_kernels *rank_pass = rank_pass_kernels_at(simd_level())
 # ---------------------------------------------------------------------------------------------------------------------
 
 cdef char *lay_out(PLRank *state, intp_t n_items, intp_t cutoff, Layout *layout) noexcept nogil:
-    """Returns the workspace of ``state.remaining``."""
+    """Lay out the state; return the workspace of ``state.remaining``."""
     cdef size_t ranks = (cutoff + 2) * sizeof(double)
     state.active = <double *>take(layout, n_items * sizeof(double))
     state.future_reward = <double *>take(layout, ranks)
@@ -67,7 +67,7 @@ cdef char *lay_out(PLRank *state, intp_t n_items, intp_t cutoff, Layout *layout)
 
 
 cdef size_t pl_rank_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
-    """Bytes that ``begin_pl_rank`` lays out, its state included."""
+    """Return the number of bytes that ``begin_pl_rank`` lays out, including its state."""
     cdef PLRank state
     cdef Layout layout = measure()
     take(&layout, sizeof(PLRank))
@@ -89,7 +89,7 @@ cdef void begin_pl_rank(Estimate *estimate, char *workspace) noexcept nogil:
 
 
 cdef inline void activate(PLRank *state, const int32_t *ranking, intp_t rank) noexcept nogil:
-    """Weights of the items not placed before ``rank``, in that rank's unit; 0 for the placed ones."""
+    """Set the weights of the items not placed before ``rank``, in that rank's unit; 0 for placed items."""
     cdef const Remaining *remaining = &state.remaining
     cdef intp_t d, k, unit = remaining.unit_position[rank]
     if not remaining.wide:
@@ -159,15 +159,13 @@ cdef void accumulate_2(
 # ---------------------------------------------------------------------------------------------------------------------
 # PL-Rank-3: O(K) per ranking, O(D) per query
 # ---------------------------------------------------------------------------------------------------------------------
-#
-# Only placed items are touched per ranking. What an unplaced item receives, w_d (rho_d DR_K - RI_K), depends on the
-# ranking through two numbers, which are summed over rankings and handed to all items once, by ``hand_out``; a placed
-# item takes back its share of them. Two things keep that subtraction from cancelling:
-#
-# - The sums are kept apart by ``first_unplaced``, the highest-scored item left over. No item that scores above it can
-#   be unplaced, and for all others w_d / S_K <= 1.
-# - Where the share outweighs the item's own terms all the same (a light item placed long before heavy ones), the
-#   ranking is not summed up but handed out at once, in O(D). Policies hardly ever draw such a ranking.
+# Each ranking only updates the items that it places. The contribution to an unplaced item, w_d (rho_d DR_K - RI_K),
+# depends on the ranking through two numbers. They are summed over rankings, and ``hand_out`` adds them to all items
+# once; a placed item subtracts its share of them. Two rules keep that subtraction from cancelling:  - There are
+# separate sums for each ``first_unplaced``, the highest-scored item left over. No item that scores above it is
+# unplaced, and for all others w_d / S_K <= 1. - If the share nevertheless exceeds the item's own terms by far (a light
+# item placed long before heavy ones), the ranking is added to all items at once, in O(D). Policies hardly ever draw
+# such a ranking.
 
 cdef double LARGEST_SHARE = 256.0  # times an item's own terms; costs two digits of the sixteen
 
@@ -175,7 +173,7 @@ cdef double LARGEST_SHARE = 256.0  # times an item's own terms; costs two digits
 cdef void hand_out(
     Estimate *estimate, PLRank *state, const int32_t *ranking, double direct, double risk
 ) noexcept nogil:
-    """Give every item that one ranking leaves out its part. O(D)."""
+    """Add its part to every item that one ranking leaves out. O(D)."""
     cdef const Remaining *remaining = &state.remaining
     cdef intp_t d, k
     memset(state.active, 0, estimate.n_items * sizeof(double))
@@ -249,7 +247,7 @@ cdef void accumulate_pl_rank_3(
 
 
 cdef void hand_out_pl_rank_3(Estimate *estimate) noexcept nogil:
-    """Hand the sums over the rankings that leave an item unplaced to all items."""
+    """Add the sums over the rankings that leave an item unplaced to all items."""
     cdef PLRank *state = <PLRank *>estimate.state
     cdef const Remaining *remaining = &state.remaining
     cdef intp_t d, p
@@ -268,7 +266,7 @@ cdef void hand_out_pl_rank_3(Estimate *estimate) noexcept nogil:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# The value itself
+# The value of the metric
 # ---------------------------------------------------------------------------------------------------------------------
 
 cdef void begin_metric(Estimate *estimate, char *workspace) noexcept nogil:
@@ -285,11 +283,11 @@ cdef void accumulate_metric(
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# As estimators
+# Tables of the estimators
 # ---------------------------------------------------------------------------------------------------------------------
 
 cdef Estimator metric_estimator() noexcept nogil:
-    """The sampled value of the metric: its "gradient" is one number per query."""
+    """Return the estimator of the metric's value: its "gradient" is one number per query."""
     cdef Estimator estimator = new_estimator(
         no_workspace, begin_metric, accumulate_metric, NULL, NULL, 0.0, 2.0, 0.0)
     estimator.one_per_query = True
@@ -306,6 +304,6 @@ cdef Estimator pl_rank_2_estimator() noexcept nogil:
 
 
 cdef Estimator pl_rank_3_estimator() noexcept nogil:
-    """One ranking after another, at any scores and rank weights; ``pl_rank_groups`` is faster where it serves."""
+    """Return PL-Rank-3 for any scores and rank weights; ``pl_rank_groups`` is faster where it applies."""
     return new_estimator(
         pl_rank_workspace, begin_pl_rank, accumulate_pl_rank_3, NULL, hand_out_pl_rank_3, 0.0, 5.0, 0.0)

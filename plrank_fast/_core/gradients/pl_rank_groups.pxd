@@ -1,4 +1,4 @@
-"""PL-Rank-3 over groups of sixteen rankings, one in each SIMD lane, where that is exact enough."""
+"""PL-Rank-3 over groups of sixteen rankings, one in each SIMD lane, where that is accurate enough."""
 
 from plrank_fast._core.gradients.estimator cimport Estimator
 

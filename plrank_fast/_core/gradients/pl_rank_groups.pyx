@@ -1,8 +1,8 @@
-"""PL-Rank-3 over groups of sixteen rankings: which of the kernel's two passes may run, and the two ends around it.
+"""PL-Rank-3 over groups of sixteen rankings: the choice of the kernel's pass, and the steps before and after it.
 
 The kernel (``kernels/gradients/pl_rank_groups.c``) takes sixteen rankings at once, one in each SIMD lane: at D = 120
-it is 7 times faster than the estimator of ``pl_rank`` with K = 10 and 30 times with K = 100. That one remains for
-scores and rank weights where the kernel could not hold the same 1e-12, or only at a higher price.
+it is 7 times faster than the estimator of ``pl_rank`` with K = 10 and 30 times with K = 100. That estimator remains for
+scores and rank weights where the kernel would miss the same tolerance of 1e-12, or take longer.
 """
 
 from libc.math cimport sqrt
@@ -52,26 +52,25 @@ cdef const pl_rank_groups_kernels *kernels = pl_rank_groups_kernels_at(simd_leve
 
 cdef struct PLRankGroups:
     # the state of one query
-    bint backward                # which pass the kernel runs
-    bint few_placed              # whether terms are noted, item by item; the sums are not flushed then
+    bint backward                # whether the kernel runs its backward pass
+    bint few_placed              # whether terms are noted item by item, without flushes
     pl_rank_groups sums
-    intp_t flush_after           # rankings after which the sums are moved on to the gradient
+    intp_t flush_after           # rankings after which the sums are added to the gradient
     intp_t since_flush
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Whether the backward pass is exact enough
+# Accuracy of the backward pass
 # ---------------------------------------------------------------------------------------------------------------------
-#
-# Its final difference leaves, of sums over whole rankings, the part up to an item's rank. In every ranking that part is
-# at least the first rank's, [PR_1, theta_1] / S_1, if neither relevance nor rank weights are negative. So the totals
-# over that bound by how much rounding is amplified. It is known at the end: the bound that ``most_draws`` gives in
-# advance is some ten times larger (it takes the worst order, and all rank weights and rewards as large as the first),
-# so a query below ten times the limit is tried, and done again by another pass as soon as it comes out above it, which
-# is after FLUSH_AFTER rankings. Trying is worth while even where complete rankings cost little more: D = 120, K = 100
-# takes 18.6 us for 96 rankings of scores with deviation 2, and 21.6 if it is not tried.
+# Its final difference leaves the part of sums over whole rankings up to an item's rank. In every ranking that part is
+# at least that of the first rank, [PR_1, theta_1] / S_1, if neither relevance nor rank weights are negative. So the
+# totals over that bound the amplification of rounding, but only at the end. The bound that ``most_draws`` gives in
+# advance is some ten times larger (it assumes the worst order, and all rank weights and rewards as large as the first).
+# So a query below ten times the limit is tried, and repeated by another pass as soon as it exceeds the limit, which
+# FLUSH_AFTER rankings show. Trying pays even where complete rankings cost little more: D = 120, K = 100 takes 18.6 us
+# for 96 rankings of scores with deviation 2, and 21.6 without trying.
 
-# Sums are moved on to the gradient every so many rankings, which keeps their own rounding small.
+# Sums are added to the gradient every FLUSH_AFTER rankings, which keeps their rounding error small.
 
 cdef double HOPELESS = 10.0
 cdef double LARGEST_SPREAD = 300.0  # nats
@@ -79,21 +78,21 @@ cdef double LARGEST_SPREAD = 300.0  # nats
 # items and 300 ranks, whose marks and records leave the second-level cache, it gained 7 %.
 cdef intp_t ITEMS_PER_RANK = 50
 cdef intp_t LONGEST_FORWARD = 4096  # items
-cdef double MOST_NOTES = 1.0  # terms, for each item of a query; beyond, records take less time
-cdef intp_t FLUSH_AFTER = 128  # rankings, or as many as place four items for each one of the query
+cdef double MOST_NOTES = 1.0  # terms for each item of a query, above which records are faster
+cdef intp_t FLUSH_AFTER = 128  # rankings, or as many as place each item four times on average
 
 
 cdef inline double largest_amplification(double n_rankings) noexcept nogil:
-    """Amplification that leaves 1e-12 of the sum of absolute terms, measured with a margin of 4 on drawn rankings.
+    """Return the amplification that leaves 1e-12 of the sum of absolute terms, measured with a margin of 4.
 
-    Rounding in sums over n rankings grows like sqrt(n) where they differ and like n where all are the same. Of a few
-    rankings it is that of one: 1.8e-12 at 1e4, in the worst case that was found.
+    Rounding in sums over n rankings grows like sqrt(n) if they differ and like n if all are equal. For a few rankings
+    it is that of one: 1.8e-12 at 1e4, in the worst case found.
     """
     return min(3e3, min(1e4 / sqrt(n_rankings), 1e5 / n_rankings))
 
 
 cdef bint is_exact(const PLRankGroups *state, double total_risk, double total_direct) noexcept nogil:
-    """Whether the backward pass has amplified rounding within the limit since the sums were flushed last."""
+    """Return whether the backward pass has kept amplification of rounding within the limit since the last flush."""
     cdef double limit = largest_amplification(state.since_flush) / state.sums.total_weight
     return (
         total_direct <= limit * state.since_flush * state.sums.rank_weights[0]
@@ -101,7 +100,7 @@ cdef bint is_exact(const PLRankGroups *state, double total_risk, double total_di
 
 
 cdef bint is_not_negative(const Estimate *estimate) noexcept nogil:
-    """Whether rank weights and relevance are such that the totals bound the amplification."""
+    """Return whether no rank weight and no relevance is negative, so that the totals bound the amplification."""
     cdef int negative = 0  # no branches in the loop, which is long
     cdef intp_t d, k
     for k in range(estimate.cutoff):
@@ -125,8 +124,8 @@ cdef inline double sum_of_lanes(const double *lanes) noexcept nogil:
 
 
 cdef double *lay_out(pl_rank_groups *sums, intp_t n_items, intp_t cutoff, Layout *layout) noexcept nogil:
-    """Returns the rank weights, which the kernel must not change."""
-    # for each rank two numbers, of as many rankings as are worked on at once: at most eight
+    """Lay out the arrays; return the rank weights, which the kernel must not change."""
+    # two numbers for each rank and for each ranking processed at the same time: at most eight
     cdef size_t ranks = deepest(n_items, cutoff)
     sums.records = <double *>take(layout, plr_record_length(n_items) * (<size_t>n_items + 1) * sizeof(double))
     sums.scratch = <double *>take(layout, 16 * (ranks + 1) * sizeof(double))
@@ -137,9 +136,9 @@ cdef double *lay_out(pl_rank_groups *sums, intp_t n_items, intp_t cutoff, Layout
 cdef double *lay_out_notes(
     pl_rank_groups *sums, intp_t n_items, intp_t cutoff, size_t n_notes, Layout *layout
 ) noexcept nogil:
-    """The same where terms are noted in place of records."""
+    """Lay out the arrays for noted terms in place of records; return the rank weights."""
     sums.gathered = <double *>take(layout, <size_t>cutoff * 2 * PLR_MOST_SAMPLES * sizeof(double))
-    # twice, to be sorted
+    # twice, for sorting
     sums.placed = <int32_t *>take(layout, 2 * n_notes * sizeof(int32_t))
     sums.terms = <double *>take(layout, 2 * n_notes * sizeof(double))
     sums.starts = <size_t *>take(layout, ((n_items >> PLR_PART_BITS) + 2) * sizeof(size_t))
@@ -157,30 +156,30 @@ cdef size_t own_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
 
 
 cdef size_t groups_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
-    """Bytes of the state and its arrays, or of the state of the plain estimator where that has to serve."""
-    cdef intp_t short = min(n_items, <intp_t>PLR_CACHED_ITEMS)  # whose records are longer
+    """Return the bytes of the state and its arrays, or of the state of the plain estimator if that is larger."""
+    cdef intp_t short = min(n_items, <intp_t>PLR_CACHED_ITEMS)  # their records are longer
     return max(
         pl_rank_workspace(n_items, cutoff),
         max(own_workspace(n_items, cutoff), own_workspace(short, min(cutoff, short))))
 
 
 cdef bint choose_pass(Estimate *estimate, PLRankGroups *state) noexcept nogil:
-    """Whether to go backward or forward, and over how many ranks; False if neither would do."""
+    """Choose the backward or the forward pass, and the number of ranks; return False if neither applies."""
     cdef const Weights *weights = estimate.weights
     cdef intp_t n_items = estimate.n_items, cutoff = estimate.cutoff
     cdef double limit = HOPELESS * largest_amplification(min(estimate.n_samples, state.flush_after))
-    # two remaining weights are multiplied, and must not leave a double's range
+    # products of two remaining weights must not leave a double's range
     cdef bint in_range = weights.spread <= LARGEST_SPREAD
     cdef bint can_complete = estimate.can_be_complete and n_items <= PLR_NETWORK_ITEMS and in_range
     state.backward = estimate.first_attempt and weights.most_draws <= limit and is_not_negative(estimate)
-    # what is left over is cheaper to sum from the ranks past the cutoff if these are few
+    # summing the weight left over from the ranks past the cutoff is cheaper if these are few
     estimate.depth = n_items if can_complete and 2 * cutoff > n_items else cutoff
     return state.backward or (
         in_range and n_items // ITEMS_PER_RANK <= cutoff and n_items <= LONGEST_FORWARD)
 
 
 cdef bint places_few(const Estimate *estimate, const PLRankGroups *state) noexcept nogil:
-    """Whether what is placed is fewer than the items by far: a long list is then passed over less often."""
+    """Return whether the rankings place far fewer items than the list has: noting terms then saves passes over it."""
     cdef intp_t n_items = estimate.n_items
     return (
         state.backward and estimate.depth == estimate.cutoff and n_items > PLR_CACHED_ITEMS
@@ -188,7 +187,7 @@ cdef bint places_few(const Estimate *estimate, const PLRankGroups *state) noexce
 
 
 cdef void begin_records(Estimate *estimate, pl_rank_groups *sums) noexcept nogil:
-    """Of all items. O(D)."""
+    """Initialise the records of all items. O(D)."""
     cdef intp_t d, n_items = estimate.n_items, length = plr_record_length(n_items)
     cdef double *record = sums.records
     memset(record, 0, length * (n_items + 1) * sizeof(double))
@@ -199,7 +198,7 @@ cdef void begin_records(Estimate *estimate, pl_rank_groups *sums) noexcept nogil
 
 
 cdef void begin_sums(Estimate *estimate, pl_rank_groups *sums, bint few, Layout *layout) noexcept nogil:
-    """Records of the items, if not few are placed, and rank weights that are 0 past the cutoff. O(D + K), or O(K)."""
+    """Set records of the items, unless ``few`` are placed, and rank weights, 0 past the cutoff. O(D + K), or O(K)."""
     cdef double *rank_weights
     cdef intp_t k
     if few:
@@ -247,7 +246,7 @@ cdef void clear_totals(PLRankGroups *state) noexcept nogil:
 
 
 cdef void flush(Estimate *estimate, PLRankGroups *state) noexcept nogil:
-    """Move the sums over the rankings so far on to the gradient. O(D)."""
+    """Add the sums over the rankings so far to the gradient. O(D)."""
     cdef intp_t d, length = plr_record_length(estimate.n_items)
     cdef double risk = sum_of_lanes(state.sums.total_risk)
     cdef double direct = sum_of_lanes(state.sums.total_direct)
@@ -268,7 +267,7 @@ cdef void flush(Estimate *estimate, PLRankGroups *state) noexcept nogil:
 
 
 cdef void sort_notes(pl_rank_groups *sums) noexcept nogil:
-    """Behind the notes, the same in the order of the parts of the list that are handed out. O(N K)."""
+    """Copy the notes to the second half in the order of the parts of the list. O(N K)."""
     cdef size_t n = sums.n_placed, n_parts = (sums.n_items >> PLR_PART_BITS) + 1, i, part, at
     memset(sums.starts, 0, (n_parts + 1) * sizeof(size_t))
     for i in range(n):
@@ -285,7 +284,7 @@ cdef void sort_notes(pl_rank_groups *sums) noexcept nogil:
 
 
 cdef void hand_out_notes(Estimate *estimate, PLRankGroups *state) noexcept nogil:
-    """The sum over all rankings whose terms were noted, part by part of the list. O(D + N K)."""
+    """Add up all rankings whose terms were noted, for one part of the list after another. O(D + N K)."""
     cdef double risk = sum_of_lanes(state.sums.total_risk), direct = sum_of_lanes(state.sums.total_direct)
     cdef double *gradient = estimate.gradient
     cdef const double *relevance = estimate.relevance
@@ -302,7 +301,7 @@ cdef void hand_out_notes(Estimate *estimate, PLRankGroups *state) noexcept nogil
         placed += n_placed
     while first < n_items:
         last = min(first + part_length, n_items)
-        # an item's own terms first: added to what all share, each would be rounded like the whole of it
+        # sum an item's own terms first: added to the common part, each would be rounded relative to that
         memset(gradient + first, 0, (last - first) * sizeof(double))
         while i < n_placed and placed[i] < last:
             gradient[placed[i]] += terms[i]
@@ -310,7 +309,7 @@ cdef void hand_out_notes(Estimate *estimate, PLRankGroups *state) noexcept nogil
         for d in range(first, last):
             gradient[d] = (gradient[d] + weights[d] * (relevance[d] * direct - risk)) / denominator
         first = last
-    estimate.denominator = 1  # a pass over a long list is saved
+    estimate.denominator = 1  # saves a pass over a long list
     state.sums.n_placed = 0
     clear_totals(state)
 

@@ -1,4 +1,4 @@
-"""Policy gradients: the log-probability of each ranking, weighted by what the ranking is worth."""
+"""Policy gradients: the gradient of each ranking's log-probability, weighted by its reward."""
 
 from plrank_fast._core.gradients.estimator cimport Estimator
 

@@ -1,24 +1,24 @@
-"""Policy gradients: the log-probability of each ranking, weighted by what the ranking is worth.
+"""Policy gradients: the gradient of each ranking's log-probability, weighted by its reward.
 
 With S_k the weight not placed before rank k, one ranking y contributes to item d::
 
     g_d = a_rank(d) - sum over k <= rank(d) of a_k w_d / S_k
 
 (without the first term, and over all K ranks, if d is not placed). The advantage a_k is the reward of the whole
-ranking, sum_x theta_x rho_{y_x}, or, as a choice at rank k moves nothing above it, only the reward from rank k on.
+ranking, sum_x theta_x rho_{y_x}, or only the reward from rank k on, since a choice at rank k changes nothing above it.
 
-A baseline that does not depend on the ranking may be taken off a_k without biasing the mean. The mean reward of the
-other N - 1 rankings is one: a_k - (sum - a_k) / (N - 1) = N / (N - 1) (a_k - mean). That mean is known after a first
-pass over the rankings, and drawing them again costs less than keeping them would.
+Subtracting a baseline that does not depend on the ranking from a_k leaves the mean unbiased. The mean reward of the
+other N - 1 rankings is one: a_k - (sum - a_k) / (N - 1) = N / (N - 1) (a_k - mean). A first pass over the rankings
+computes that mean, and drawing them again costs less than storing them would.
 
-Where the rankings come with a number each, that number is a_k at every rank, the estimate is the sum over the rankings,
-and a ranking may end before the cutoff: it counts with the ranks that it has.
+If each ranking comes with a number, that number is a_k at every rank, the estimate is the sum over the rankings, and a
+ranking may end before the cutoff: it contributes the ranks that it has.
 
-What an item that is not placed receives, w_d times the sum of a_k / S_k, depends on a ranking through that one number.
-In short lists each ranking hands it out in one pass over the weights. In long ones the numbers are summed over
-rankings and handed out once, at the end: O(D + N K) in place of O(N D). A placed item takes its part back,
-which costs no accuracy: the sums are kept apart by the highest-scored item left over, no item that scores above it can
-be unplaced, and for all others w_d / S_k <= 1, so that what is taken back is at most the sum of |a_k|.
+The contribution to an unplaced item, w_d times the sum of a_k / S_k, depends on a ranking through that one sum. In
+short lists each ranking adds it in one pass over the weights. In long lists the sums are added up over rankings and
+applied once, at the end: O(D + N K) in place of O(N D). A placed item subtracts its part, which costs no accuracy:
+there are separate sums for each highest-scored item left over, no item that scores above it is unplaced, and for all
+others w_d / S_k <= 1, so that the part is at most the sum of |a_k|.
 """
 
 from libc.string cimport memcpy, memset
@@ -46,7 +46,7 @@ cdef extern from "gradients/rank_pass.h" nogil:
 
 cdef const rank_pass_kernels *rank_pass = rank_pass_kernels_at(simd_level())
 
-# A pass over so many items takes as long as taking back the part of one placed item.
+# A pass over so many items takes as long as subtracting the part of one placed item.
 cdef enum:
     LONG_LIST = 24  # items per rank
 
@@ -54,8 +54,8 @@ cdef struct PolicyGradient:
     # the state of one query
     Remaining remaining
     bint reward_to_go
-    bint long_list             # what unplaced items receive is summed up
-    double *unplaced_share     # (n_leading,) sums by the highest-scored item left over, in units of that
+    bint long_list             # the contributions to unplaced items are summed up
+    double *unplaced_share     # (n_leading,) a sum for each highest-scored item left over, in its unit
     intp_t n_first_pass        # rankings of the first pass, 0 without a baseline
     intp_t n_seen              # rankings with a number of their own
     double *future_reward      # (cutoff + 1,) of one ranking
@@ -72,7 +72,7 @@ cdef inline double reward_at(const PolicyGradient *state, intp_t k) noexcept nog
 
 
 cdef void hand_out(Estimate *estimate, PolicyGradient *state, const int32_t *ranking, double share) noexcept nogil:
-    """Give every item that one ranking leaves out its part. O(D)."""
+    """Add its part to every item that one ranking leaves out. O(D)."""
     cdef Remaining *remaining = &state.remaining
     cdef intp_t cutoff = remaining.cutoff, unit = remaining.first_unplaced, d, k
     if remaining.wide:
@@ -105,12 +105,12 @@ cdef void add_ranking(Estimate *estimate, PolicyGradient *state, const int32_t *
     state.unplaced_share[unit] += share
     for k in range(cutoff):
         d = ranking[k]
-        if remaining.position[d] > unit:  # none that scores above the unit can be unplaced
+        if remaining.position[d] > unit:  # no item that scores above the unit is unplaced
             estimate.gradient[d] += weight_in_unit(remaining, d, unit) * share
 
 
 cdef void hand_out_sums(Estimate *estimate) noexcept nogil:
-    """Give all items the sums over the rankings that leave them out. O(D)."""
+    """Add to all items the sums over the rankings that leave them out. O(D)."""
     cdef PolicyGradient *state = <PolicyGradient *>estimate.state
     cdef const Remaining *remaining = &state.remaining
     cdef double share = 0.0
@@ -132,7 +132,7 @@ cdef void hand_out_sums(Estimate *estimate) noexcept nogil:
 # ---------------------------------------------------------------------------------------------------------------------
 
 cdef char *lay_out(PolicyGradient *state, intp_t n_items, intp_t cutoff, Layout *layout) noexcept nogil:
-    """Returns the workspace of ``state.remaining``."""
+    """Lay out the state; return the workspace of ``state.remaining``."""
     state.future_reward = <double *>take(layout, (cutoff + 1) * sizeof(double))
     state.baseline = <double *>take(layout, cutoff * sizeof(double))
     state.active = <double *>take(layout, n_items * sizeof(double))
@@ -170,7 +170,7 @@ cdef void begin_to_go(Estimate *estimate, char *memory) noexcept nogil:
 
 
 cdef void accumulate(Estimate *estimate, const int32_t *rankings, intp_t n_rankings, intp_t stride) noexcept nogil:
-    """In a first pass, the running mean of the rewards; in the last, the gradient."""
+    """Update the running mean of the rewards in a first pass, and the gradient in the last."""
     cdef PolicyGradient *state = <PolicyGradient *>estimate.state
     cdef const int32_t *ranking
     cdef intp_t i, k
@@ -189,7 +189,7 @@ cdef void accumulate(Estimate *estimate, const int32_t *rankings, intp_t n_ranki
 cdef void accumulate_log_prob(
     Estimate *estimate, const int32_t *rankings, intp_t n_rankings, intp_t stride
 ) noexcept nogil:
-    """Rankings that are worth what the caller says, and that may end early."""
+    """Add rankings whose rewards the caller gives, and which may end early."""
     cdef PolicyGradient *state = <PolicyGradient *>estimate.state
     cdef const int32_t *ranking
     cdef intp_t i
@@ -204,7 +204,7 @@ cdef void accumulate_log_prob(
 
 
 cdef Estimator log_prob_estimator() noexcept nogil:
-    """The gradient of the rankings' log-probabilities, summed with a number for each."""
+    """Return the gradient of the rankings' log-probabilities, weighted by a number for each and summed."""
     cdef Estimator estimator = new_estimator(
         workspace, begin, accumulate_log_prob, NULL, hand_out_sums, 0.5, 0.0, 0.1)
     estimator.result = SUM
@@ -213,7 +213,7 @@ cdef Estimator log_prob_estimator() noexcept nogil:
 
 
 cdef Estimator policy_gradient_estimator(bint reward_to_go, bint with_baseline) noexcept nogil:
-    """With a baseline every ranking is seen twice, the first time for the baseline, the mean over all rankings."""
+    """Return the policy gradient; with a baseline, a first pass over the rankings computes it as their mean reward."""
     cdef Estimator estimator = new_estimator(workspace, begin, accumulate, NULL, hand_out_sums, 0.5, 0.0, 0.1)
     if reward_to_go:
         estimator.begin = begin_to_go

@@ -15,10 +15,10 @@ cpdef enum EstimatorKind:
     PLACEMENT_WITH_BASELINE
     EXPOSURE
     LOG_PROB                    # the gradient of log-probabilities of given rankings, summed with their rewards
-    PL_RANK_3_PLAIN             # one ranking after another, the twin of PL_RANK_3 that tests ask for
+    PL_RANK_3_PLAIN             # one ranking after another: the reference implementation of PL_RANK_3 in tests
 
 cdef struct Source:
-    # where the rankings of a batch come from: given, or drawn
+    # the source of a batch's rankings: given, or drawn
     int sampler
     const int32_t *given        # (n_queries, n_samples, length), or NULL
     intp_t length

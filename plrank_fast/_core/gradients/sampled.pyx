@@ -1,8 +1,8 @@
-"""Sampled estimates over a batch: draw a block of rankings, hand it to an estimator, query by query.
+"""Sampled estimates over a batch: query by query, draw a block of rankings and pass it to an estimator.
 
-A block is drawn and used up before the next one, so memory is O(D + K) per thread however many samples are asked for.
-Plain sums over more than some ten thousand rankings would round by more than 1e-12 of their terms: after every few
-thousand the sums of an estimator are moved on to totals, of which what rounding takes off is kept and added at the end.
+A block is drawn and accumulated before the next one, so memory is O(D + K) per thread for any number of samples. Plain
+sums over more than some ten thousand rankings would round by more than 1e-12 of their terms. So every few thousand
+rankings the sums of an estimator are added to totals, with compensated summation.
 """
 
 from libc.string cimport memset
@@ -48,7 +48,7 @@ from plrank_fast._core.sampling.samplers cimport (
     thread_sampler_workspace,
 )
 
-cdef double NS_PER_RANK_READ = 100.0  # of a ranking so long that its items are in no cache
+cdef double NS_PER_RANK_READ = 100.0  # of a ranking so long that no cache holds its items
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -60,7 +60,7 @@ cdef inline size_t rankings_bytes(intp_t n_rankings, intp_t length) noexcept nog
 
 
 cdef Estimator estimator_of(int kind, bint with_hessian) noexcept nogil:
-    """The table of estimators. A Hessian diagonal comes with PL_RANK_3 and CONDITIONAL only."""
+    """Return the estimator of a kind. Only PL_RANK_3 and CONDITIONAL have a Hessian diagonal."""
     if kind == METRIC:
         return metric_estimator()
     if kind == PL_RANK_1:
@@ -89,7 +89,7 @@ cdef Estimator estimator_of(int kind, bint with_hessian) noexcept nogil:
 cdef size_t query_workspace(
     const Estimator *estimator, intp_t n_items, intp_t cutoff, intp_t n_samples, bint drawn
 ) noexcept nogil:
-    """Bytes for one query: its weights, the estimator's own, and what it takes to draw or to turn given rankings."""
+    """Return the bytes for one query: its weights, the estimator, and drawing or transposing rankings."""
     cdef size_t size = (
         weights_workspace(n_items) + estimator.workspace(n_items, cutoff) + totals_bytes(n_items, n_samples, drawn))
     if not drawn:
@@ -111,7 +111,7 @@ cdef inline Draw describe_draw(const Estimate *estimate, const Source *source, i
 
 
 cdef inline intp_t rankings_per_total(intp_t n_items) noexcept nogil:
-    """Rankings that are summed plainly: whole blocks. To move sums of very long lists takes longer."""
+    """Return the number of rankings in plain sums, in whole blocks: more for long lists, whose sums move slowly."""
     return min(max(<intp_t>4096, n_items // 16 // BLOCK * BLOCK), <intp_t>16384)
 
 
@@ -120,14 +120,14 @@ cdef inline intp_t n_results(const Estimator *estimator, intp_t n_items) noexcep
 
 
 cdef inline size_t totals_bytes(intp_t n_items, intp_t n_samples, bint drawn) noexcept nogil:
-    """Totals of gradient and Hessian, and what rounding took off them; given rankings may be any number."""
+    """Return the bytes of the totals of gradient and Hessian, with their compensation; 0 if sums are never moved."""
     if drawn and n_samples < rankings_per_total(n_items):
         return 0
     return aligned(4 * <size_t>n_items * sizeof(double))
 
 
 cdef void move(double *sums, double *totals, intp_t n) noexcept nogil:
-    """Add sums to totals (2, n), the second row of which has what rounding took off the first, and clear them."""
+    """Add sums to totals (2, n), whose second row compensates the rounding of the first, and clear the sums."""
     cdef double total, added
     cdef intp_t i
     for i in range(n):
@@ -152,7 +152,7 @@ cdef void move_to_totals(const Estimator *estimator, Estimate *estimate) noexcep
 
 
 cdef inline void note_used(const Estimator *estimator, Estimate *estimate, intp_t n_rankings) noexcept nogil:
-    """So many more rankings have been used up, at most as many as were left until sums are moved."""
+    """Count ``n_rankings`` more rankings, at most as many as were left, and move the sums if none are left."""
     estimate.until_moved -= n_rankings
     if estimate.until_moved == 0:
         estimate.until_moved = rankings_per_total(estimate.n_items)
@@ -210,7 +210,7 @@ cdef void accumulate_rows(
     const Estimator *estimator, Estimate *estimate, const int32_t *rankings, intp_t n_rankings, intp_t stride,
     int32_t *columns
 ) noexcept nogil:
-    """Use up rankings in rows, from the start of a block or of a group of one."""
+    """Accumulate rankings in rows, from the start of a block or of a group of one."""
     cdef intp_t first = 0, n_lanes, i, k, group = min(<intp_t>GROUP_SIZE, block_size(estimate.n_items))
     while not estimate.in_groups and first < n_rankings:
         n_lanes = min(n_rankings - first, estimate.until_moved)
@@ -231,7 +231,7 @@ cdef char *weigh_items(
     const Estimator *estimator, Estimate *estimate, Weights *weights, const Source *source, intp_t query,
     char *workspace
 ) noexcept nogil:
-    """What most estimators need: weights of the items, and room for totals. Returns the first byte not used."""
+    """Lay out weights of the items and totals; return the first unused byte."""
     cdef Draw draw = describe_draw(estimate, source, query)
     cdef bint sort = (
         estimator.asks_for_spread or source.given == NULL and asks_for_spread(&draw, estimate.n_items))
@@ -245,7 +245,7 @@ cdef char *weigh_items(
 cdef void estimate_given(
     const Estimator *estimator, Estimate *estimate, const Source *source, intp_t query, char *workspace
 ) noexcept nogil:
-    """The whole estimate of one query from given rankings."""
+    """Compute the estimate of one query from given rankings."""
     cdef Weights weights
     cdef int32_t *columns = <int32_t *>workspace
     cdef bint finished = False, first_attempt = True
@@ -268,7 +268,7 @@ cdef void estimate_given(
 cdef void draw_and_accumulate(
     const Estimator *estimator, Estimate *estimate, Sampler *sampler, const Draw *draw, int32_t *rows
 ) noexcept nogil:
-    """Draw the rankings of one query and use them up, block by block."""
+    """Draw the rankings of one query and accumulate them, block by block."""
     cdef intp_t block, n_rankings, first, n_lanes, block_length = block_size(estimate.n_items)
     cdef intp_t cutoff = estimate.cutoff
     for block in range((draw.n_samples + block_length - 1) // block_length):
@@ -292,7 +292,7 @@ cdef void draw_and_accumulate(
 cdef void estimate_drawn(
     const Estimator *estimator, Estimate *estimate, const Source *source, intp_t query, char *workspace
 ) noexcept nogil:
-    """The whole estimate of one query from rankings drawn for it."""
+    """Compute the estimate of one query from rankings drawn for it."""
     cdef Sampler sampler
     cdef Weights weights
     cdef Draw draw = describe_draw(estimate, source, query)
@@ -329,7 +329,7 @@ cdef struct Call:
 
 
 cdef Estimate estimate_in(const Call *call, intp_t q) noexcept nogil:
-    """One query of a batch, and where its estimate goes."""
+    """Return the estimate of one query of a batch with its outputs."""
     cdef Query query = query_at(&call.queries, q)
     cdef Estimate estimate = estimate_of(
         query.scores, query.relevance, query.n_items, query.rank_weights, query.cutoff,
@@ -357,7 +357,7 @@ cdef int accumulate_long(
     const Estimator *estimator, Estimate *estimate, const int32_t *rankings, intp_t n_rankings, intp_t stride,
     int32_t *columns
 ) except -1:
-    """Use up a round of rankings, with a look for Ctrl-C as often as a round should end."""
+    """Accumulate a round of rankings, with a check for interrupts as often as a round should end."""
     cdef intp_t cutoff = estimate.cutoff, i
     cdef double ns_per_ranking = ns_per_sample(estimator, estimate.n_items, cutoff) + NS_PER_RANK_READ * cutoff
     cdef intp_t rankings_per_check = max(<intp_t>1, <intp_t>(ROUND_NS / ns_per_ranking))
@@ -375,7 +375,7 @@ cdef int draw_and_accumulate_long(
     const Estimator *estimator, Estimate *estimate, const Source *source, intp_t query, LongDraw *drawing,
     int n_threads, Workspaces thread_samplers, int32_t *columns
 ) except -1:
-    """Rounds of drawing rows in parallel (or of reading given ones) and using them up in order."""
+    """Run rounds of drawing rows in parallel (or of reading given ones) and accumulating them in order."""
     cdef intp_t n_items = estimate.n_items, cutoff = estimate.cutoff
     cdef intp_t block_length = block_size(n_items)
     cdef intp_t n_blocks = (source.n_samples + block_length - 1) // block_length
@@ -389,7 +389,7 @@ cdef int draw_and_accumulate_long(
     else:
         ns_per_ranking = thread_sampler(
             drawing.draw, drawing.weights, drawing.complete, thread_samplers.of_thread(0)).ns_per_ranking
-    # bounded by the length of a round, and by a megabyte of rankings per thread
+    # limited by the length of a round, and by a megabyte of rankings per thread
     drawing.blocks_per_task = min(
         parts_per_thread(block_length * ns_per_ranking, n_blocks, n_threads),
         max(<intp_t>1, <intp_t>((1 << 20) // rankings_bytes(block_length, drawing.stride))))
@@ -414,7 +414,7 @@ cdef int draw_and_accumulate_long(
 
 
 cdef int estimate_long_query(const void *call_, intp_t query, int n_threads) except -1:
-    """One query that outlasts a round: its blocks are drawn in parallel and used up in order, the same bits as ever."""
+    """Estimate a query that outlasts a round: draw blocks in parallel and accumulate them in order, for the same bits."""
     cdef const Call *call = <const Call *>call_
     cdef const Estimator *estimator = &call.estimator
     cdef const Source *source = &call.source
@@ -468,7 +468,7 @@ cdef double cost_of_query(const void *call_, intp_t n_items) noexcept nogil:
 cdef void describe_batch(
     Batch *batch, Call *call, int kind, bint with_hessian, intp_t longest, intp_t cutoff
 ) noexcept nogil:
-    """What is done for each query of a call whose source is known, and what it costs."""
+    """Set the functions and the costs of a batch whose source is known."""
     cdef bint drawn = call.source.given == NULL
     cdef intp_t n_samples = call.source.n_samples
     call.estimator = estimator_of(kind, with_hessian)
@@ -481,7 +481,7 @@ cdef void describe_batch(
 
 
 def traits(int kind):
-    """(whether an estimate of this kind is one number per query, whether it needs relevance)."""
+    """Return (whether an estimate of this kind is one number per query, whether it needs relevance)."""
     cdef Estimator estimator = estimator_of(kind, False)
     return estimator.one_per_query, estimator.needs_relevance
 
@@ -495,8 +495,8 @@ def run_estimator(
     """Fill ``out`` with the estimate of an ``EstimatorKind``, and ``hessian`` (empty if not wanted) with its diagonal.
 
     ``rankings`` (n_queries, n_samples, length >= cutoff) are used if given, else drawn from the streams of ``key``.
-    ``rewards`` (n_queries, n_samples) are those of given rankings, for LOG_PROB, which knows no relevance (None) and
-    of ``rank_weights`` only how many there are. ``out`` must be zero where queries are empty.
+    ``rewards`` (n_queries, n_samples) are those of given rankings, for LOG_PROB, which takes no relevance (None) and
+    uses only the number of ``rank_weights``. ``out`` must be zero where queries are empty.
     """
     cdef Call call
     cdef Batch batch = batch_of(offsets)
@@ -530,9 +530,9 @@ def lone_estimate(
     int kind, dict samplers, scores, relevance, rank_weights, n_samples, intp_t fewest_samples, rng, sampler, n_threads,
     out, first_query, hessian
 ):
-    """Return the estimate of one short query with plain arguments, with its Hessian diagonal if wanted, or None.
+    """Return the estimate of one short query with plain arguments, with its Hessian diagonal on request, or None.
 
-    ``samplers`` has the numbers of those that may be named. See ``runtime/lone_query``.
+    ``samplers`` maps the names of samplers to numbers. See ``runtime/lone_query``.
     """
     cdef Call call
     cdef Batch batch

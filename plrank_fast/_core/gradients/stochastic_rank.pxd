@@ -7,14 +7,14 @@ cdef extern from "gradients/stochastic_rank.h" nogil:
     int PLR_NORMAL
 
 cdef struct Call:
-    # what all queries of a call have in common
+    # the arguments that all queries of a call share
     int noise
     double inverse_sigma
     intp_t n_samples
     const double *given         # (n_samples, n_docs) of a single query, or NULL
     const uint64_t *key
     uint64_t first_query
-    uint64_t first_block        # blocks of each query's stream that earlier calls have used up
+    uint64_t first_block        # blocks of each query's stream that earlier calls have used
 
 cdef size_t workspace_size(intp_t n_items, intp_t cutoff) noexcept nogil
 cdef void estimate_query(

@@ -1,16 +1,16 @@
-"""StochasticRank: the gradient of the expected metric when scores have noise, one term for each item passed.
+"""StochasticRank: the gradient of the expected metric under noise on the scores, with a term for each item overtaken.
 
 With noisy scores u = f + noise, phi the density of the noise and k the rank that item i has among all items but j::
 
     g_j = sum over i != j of phi(u_i - f_j) (theta_k - theta_{k+1}) (rho_j - rho_i)
 
-Only the K + 1 best matter. For an item that is not placed among them this depends on the item through its score and
-its relevance, ``rho_j G1(f_j) - G2(f_j)``, and G1 and G2 are smooth: they are gathered over all samples on Chebyshev
-nodes in the score, at most 32 for a stretch of 5.25 (Gumbel) or 10 (normal noise), and read off by interpolation once
-per block of samples. What a placed item gets besides, because those below it move up, is a suffix sum over the ranks on
-the same nodes. So a sample costs O(D) to draw and O(K) densities per node, whatever D is; interpolation errs by less
-than 1e-7 of the largest density, and what stands for the density at nodes by less than another 1e-7. Stretches with no
-more items than nodes are computed item by item.
+Only the K + 1 best items matter. For an item not among them, the term depends only on its score and its relevance,
+``rho_j G1(f_j) - G2(f_j)``, and G1 and G2 are smooth. They are summed over all samples at Chebyshev nodes in the score,
+at most 32 for a stretch of 5.25 (Gumbel) or 10 (normal noise), and interpolated once per block of samples. The extra
+contribution to a placed item, because those below it move up, is a suffix sum over the ranks at the same nodes. So a
+sample costs O(D) to draw and O(K) densities per node, whatever D is. Interpolation errs by less than 1e-7 of the
+largest density, and the approximate density at nodes by less than another 1e-7. Stretches with no more items than nodes
+are computed item by item.
 """
 
 from libc.float cimport DBL_MAX
@@ -67,20 +67,20 @@ NORMAL = PLR_NORMAL
 
 cdef enum:
     MOST_NODES = 32
-    FACTORS = 5  # numbers of a rank that the kernels multiply by
+    FACTORS = 5  # factors of each rank in the kernels
     NODE_SIZES = 3  # 16, 24, 32: two, three or twice two vectors of eight
     TOGETHER = 8  # samples sorted side by side, PLR_LISTS of the kernels
-    RECENT = 8    # groups of samples whose latest arrival is the pivot of the next: 1 sample in 65 goes beyond
+    RECENT = 8    # groups of samples whose latest arrival is the next pivot, which 1 sample in 65 exceeds
 
-# Gaps between neighbours are cut to what no pair can cross and where the density is 0, so that noise is not rounded
-# away at scores such as 1e300
+# Gaps between neighbours are shortened to this, which no pair can cross and where the density is 0, so that scores such
+# as 1e300 do not absorb the noise
 cdef double GUMBEL_GAP = 800.0
 cdef double NORMAL_GAP = 64.0
-cdef intp_t LONGEST_TOGETHER = 4096  # beyond, the O(n log^2 n) of a sorting network is too much
+cdef intp_t LONGEST_TOGETHER = 4096  # beyond this, the O(n log^2 n) of a sorting network is too slow
 cdef double NS_PER_ITEM = 5.0
 cdef double NS_PER_RANK = 30.0
-# of the parts that a block is cut into, rather more than they take
-cdef double NS_PER_NUMBER_CLEARED = 20.0  # for the first time, which is when memory is got
+# costs of the parts of a block, rather high
+cdef double NS_PER_NUMBER_CLEARED = 20.0  # for the first time, when the system provides the memory
 cdef double NS_PER_DENSITY = 2.0
 cdef double NS_PER_ITEM_READ = 100.0
 cdef double NS_PER_ITEM_WITHOUT_PIVOT = 80.0
@@ -109,13 +109,13 @@ cdef void set_up_nodes() noexcept nogil:
 set_up_nodes()
 
 cdef struct Stretch:
-    # a stretch of scores that nodes stand for
+    # a stretch of scores that is interpolated from nodes
     intp_t n_nodes
     intp_t size                 # index into node_weight
-    double *scores              # (n_nodes,) where the nodes are, for interpolation
-    double *places              # (n_nodes,) the same as the kernels take it
+    double *scores              # (n_nodes,) positions of the nodes, for interpolation
+    double *places              # (n_nodes,) these in the representation of the kernels
     double *sums                # (2, n_nodes)
-    double *corrections         # (items of the stretch, n_nodes), behind the sums
+    double *corrections         # (items of the stretch, n_nodes), after the sums
     intp_t first                # items order[first..last)
     intp_t last
 
@@ -125,19 +125,19 @@ cdef struct Problem:
     intp_t n_ranks              # K + 1, or all items
     int noise
     double inverse_sigma
-    double *levels              # scores over sigma, relative to the highest, gaps cut
-    double *places              # of each item, as ``arrivals`` takes it
+    double *levels              # scores over sigma, relative to the highest, with shortened gaps
+    double *places              # of each item, in the representation of ``arrivals``
     double *arrivals            # of one sample
-    double *relevance           # above the lowest, so that equal relevance gives exact zeros
-    # eight samples, sorted side by side: of each those that arrive before a pivot
+    double *relevance           # minus the lowest, so that equal relevance gives exact zeros
+    # eight samples, sorted side by side: the items of each that arrive before a pivot
     double *kept                # (PLR_LISTS, n_items)
     int32_t *kept_items         # (PLR_LISTS, n_items)
     double *keys                # (n_items, PLR_LISTS)
-    double pivot                # infinite to begin with
-    double recent[RECENT]       # latest arrivals that have counted in these groups
-    double latest               # in all groups, infinite to begin with
+    double pivot                # initially infinite
+    double recent[RECENT]       # latest arrivals that counted in these groups
+    double latest               # in all groups, initially infinite
     intp_t n_groups
-    intp_t[TOGETHER] n_kept     # of the samples of this group that have been drawn
+    intp_t[TOGETHER] n_kept     # of each sample drawn in this group
     intp_t longest_kept
     uint64_t position_bits      # of the keys
     double latest_of_group
@@ -147,7 +147,7 @@ cdef struct Problem:
     double *ranked
     int32_t *ranked_items
     int32_t *order              # items by descending score
-    int32_t *row                # of each item in its stretch, -1 if it is computed itself
+    int32_t *row                # of each item in its stretch, -1 if it is computed by itself
     int32_t *stretch_of
     # ranks
     double *drops
@@ -155,7 +155,7 @@ cdef struct Problem:
     double *ranked_relevance
     double *factors             # (FACTORS, n_ranks)
     int32_t *rows
-    # items computed themselves
+    # items computed by themselves
     intp_t n_single
     int32_t *single             # their numbers
     int32_t *single_of          # of each item, its position among them
@@ -168,11 +168,11 @@ cdef struct Problem:
     Stretch *stretches
     double *node_memory         # scores and places of all stretches, one after another
     double *sum_memory          # likewise sums and corrections,
-    intp_t n_sums               # so many numbers
-    # how far the block at hand is
+    intp_t n_sums               # their length
+    # progress of the current block
     int stage
     intp_t sample               # of the block: the next to be drawn, or to be added
-    intp_t part                 # of the stage: numbers cleared, what has had its part of the sample, items read off
+    intp_t part                 # of the stage: numbers cleared, items and stretches added to, items interpolated
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -188,7 +188,7 @@ cdef inline double place_of(const Problem *problem, double level) noexcept nogil
 
 
 cdef inline intp_t nodes_for(int noise, double width) noexcept nogil:
-    """Nodes with which the density is interpolated to 1e-7 of its maximum over a stretch."""
+    """Return the number of nodes that interpolate the density to 1e-7 of its maximum over a stretch."""
     if noise == PLR_NORMAL:
         return 16 if width <= 4.0 else 24 if width <= 7.0 else 32
     return 16 if width <= 2.25 else 24 if width <= 3.6 else 32
@@ -244,7 +244,7 @@ cdef size_t workspace_size(intp_t n_items, intp_t cutoff) noexcept nogil:
 
 
 cdef void set_levels(Problem *problem, const double *scores) noexcept nogil:
-    """Order the items and cut the gaps between their scores; decides between exp(f) and f for Gumbel noise."""
+    """Sort the items and shorten the gaps between their scores; choose between exp(f) and f for Gumbel noise."""
     cdef intp_t i, d, n_items = problem.n_items
     cdef double level = 0.0, gap, widest_gap
     for d in range(n_items):
@@ -263,14 +263,14 @@ cdef void set_levels(Problem *problem, const double *scores) noexcept nogil:
 
 
 cdef void place_sums(Problem *problem, Stretch *stretch) noexcept nogil:
-    """Lay out the sums of a stretch behind those that there are."""
+    """Lay out the sums of a stretch after those of earlier stretches."""
     stretch.sums = problem.sum_memory + problem.n_sums
     stretch.corrections = stretch.sums + 2 * stretch.n_nodes
     problem.n_sums += (2 + stretch.last - stretch.first) * stretch.n_nodes
 
 
 cdef void set_stretches(Problem *problem) noexcept nogil:
-    """From the highest score down: stretches with more items than nodes, and single items."""
+    """Divide the items, from the highest score down, into stretches with more items than nodes and single items."""
     cdef intp_t first = 0, last, i, m, n_nodes
     cdef double top, width
     cdef double *nodes = problem.node_memory
@@ -283,7 +283,7 @@ cdef void set_stretches(Problem *problem) noexcept nogil:
         last = first
         while last < problem.n_items and top - problem.levels[problem.order[last]] <= widest(problem.noise):
             last += 1
-        width = max(0.125, top - problem.levels[problem.order[last - 1]])  # nodes must differ where scores do not
+        width = max(0.125, top - problem.levels[problem.order[last - 1]])  # nodes must differ even if scores do not
         n_nodes = nodes_for(problem.noise, width)
         if last - first <= n_nodes:
             for i in range(first, last):
@@ -314,7 +314,7 @@ cdef void set_stretches(Problem *problem) noexcept nogil:
 cdef void begin_problem(
     Problem *problem, intp_t n_items, intp_t cutoff, int noise, double inverse_sigma, char *workspace
 ) noexcept nogil:
-    """Divide the memory; no item is known yet. O(K)."""
+    """Lay out the memory, before any item is set. O(K)."""
     cdef Layout layout = layout_at(workspace)
     cdef size_t ranks = padded(cutoff + 1) * sizeof(double)
     cdef intp_t k
@@ -338,7 +338,7 @@ cdef void begin_problem(
 cdef void complete_problem(
     Problem *problem, const double *relevance, const double *rank_weights, intp_t cutoff
 ) noexcept nogil:
-    """What follows from the levels of the items. O(D)."""
+    """Set the members that follow from the levels of the items. O(D)."""
     cdef intp_t n_items = problem.n_items, items = padded(problem.n_items), d, k, s
     cdef double lowest = INFINITY
     set_stretches(problem)
@@ -355,7 +355,7 @@ cdef void complete_problem(
         problem.single_relevance[s] = problem.relevance[d]
         problem.single_ranks[s] = -1.0
     for k in range(problem.n_ranks):
-        # a rank below which nobody is left has no drop: when all items are placed, its item is always left out of sums
+        # the last rank has no drop if all items are placed: no item remains below it, and sums always omit its item
         problem.drops[k] = 0.0
         if k < cutoff and k + 1 < n_items:
             problem.drops[k] = rank_weights[k] - (rank_weights[k + 1] if k + 1 < cutoff else 0.0)
@@ -363,7 +363,7 @@ cdef void complete_problem(
 
 
 cdef void share_problem(Problem *problem, const Problem *complete) noexcept nogil:
-    """Let a problem that has begun have all that does not change under samples from one that is complete."""
+    """Share with a problem that has begun the members of a complete one that samples do not change."""
     cdef intp_t s
     problem.noise = complete.noise
     problem.levels = complete.levels
@@ -395,7 +395,7 @@ cdef void share_problem(Problem *problem, const Problem *complete) noexcept nogi
 cdef void draw_arrivals(
     const Problem *problem, plr_stream *stream, const double *given, double *arrivals
 ) noexcept nogil:
-    """One sample of the noise, drawn or given."""
+    """Set the arrivals of one sample of the noise, drawn or given."""
     cdef intp_t d
     if given == NULL:
         kernels.arrivals(problem.noise, stream, problem.places, arrivals, padded(problem.n_items))
@@ -410,7 +410,7 @@ cdef void draw_arrivals(
 
 
 cdef void set_pivot(Problem *problem, double latest) noexcept nogil:
-    """The pivot for the next samples, after a group whose last arrival to count was this."""
+    """Set the pivot for the next samples, after a group in which ``latest`` was the last arrival that counted."""
     cdef intp_t i
     cdef double pivot = -INFINITY
     problem.latest = latest if problem.n_groups == 0 else max(problem.latest, latest)
@@ -427,9 +427,9 @@ cdef void set_pivot(Problem *problem, double latest) noexcept nogil:
 cdef intp_t keep_best(
     Problem *problem, plr_stream *stream, const double *given, double *kept, int32_t *kept_items
 ) noexcept nogil:
-    """Draw a sample; keep arrivals before the pivot, or enough others if fewer than ranks. Returns how many.
+    """Draw a sample; keep the arrivals before the pivot, or more if they are fewer than ranks; return their number.
 
-    Where a random word alone tells that an item comes after the pivot, no logarithm is taken of it; that pays if few
+    If a random word alone shows that an item comes after the pivot, its logarithm is not computed; this pays if few
     items are kept.
     """
     cdef intp_t n_kept = 0, k
@@ -464,7 +464,7 @@ cdef intp_t keep_best(
 cdef void read_sorted(
     Problem *problem, intp_t which, intp_t n_kept, uint64_t position_bits
 ) noexcept nogil:
-    """Best arrivals of one of the lists sorted together, put into exact order where rounded keys were tied."""
+    """Take the best arrivals of one of the lists sorted together, in exact order where rounded keys were tied."""
     cdef const double *kept = problem.kept + which * padded(problem.n_items)
     cdef const int32_t *items = problem.kept_items + which * padded(problem.n_items)
     cdef const uint64_t *keys = <const uint64_t *>problem.keys + which
@@ -487,7 +487,7 @@ cdef void read_sorted(
 
 
 cdef void read_alone(Problem *problem, intp_t which, intp_t n_kept) noexcept nogil:
-    """Best arrivals of a list too long for the network."""
+    """Sort the best arrivals of a list that is too long for the network."""
     cdef double *kept = problem.kept + which * padded(problem.n_items)
     cdef int32_t *items = problem.kept_items + which * padded(problem.n_items)
     cdef intp_t k
@@ -498,7 +498,7 @@ cdef void read_alone(Problem *problem, intp_t which, intp_t n_kept) noexcept nog
 
 
 cdef void rank_sample(Problem *problem, intp_t which) noexcept nogil:
-    """The noisy ranking of one sample of the group, its ranks at hand for what is to be added."""
+    """Set the noisy ranking of one sample of the group, and the ranks that the next sums need."""
     cdef intp_t k, item, n_kept = problem.n_kept[which]
     if problem.longest_kept <= LONGEST_TOGETHER:
         read_sorted(problem, which, n_kept, problem.position_bits)
@@ -515,7 +515,7 @@ cdef void rank_sample(Problem *problem, intp_t which) noexcept nogil:
 cdef double add_to_singles(
     Problem *problem, const noisy_ranking *ranking, intp_t first, double budget
 ) noexcept nogil:
-    """What the sample gives to single items from ``first`` on, to as many as the budget is for. Returns the cost."""
+    """Add the sample to single items from ``first`` on, as many as the budget allows; return the cost."""
     cdef double ns_per_item = problem.n_ranks * NS_PER_DENSITY
     cdef intp_t n = min(problem.n_single - first, padded(<intp_t>min(budget / ns_per_item, 1e9) + 1))
     kernels.items(
@@ -526,7 +526,7 @@ cdef double add_to_singles(
 
 
 cdef double add_to_nodes(Problem *problem, const noisy_ranking *ranking, intp_t s) noexcept nogil:
-    """What the sample gives to the nodes of one stretch. Returns the cost."""
+    """Add the sample to the nodes of one stretch; return the cost."""
     cdef Stretch *stretch = &problem.stretches[s]
     cdef intp_t k, item
     if problem.n_stretches > 1:
@@ -541,7 +541,7 @@ cdef double add_to_nodes(Problem *problem, const noisy_ranking *ranking, intp_t 
 
 
 cdef double add_sample(Problem *problem, double budget) noexcept nogil:
-    """Go on with what the sample at hand gives to single items, then to nodes. Returns the cost of this part."""
+    """Continue to add the current sample to single items, then to nodes; return the cost of this part."""
     cdef noisy_ranking ranking
     cdef intp_t k, item
     cdef double cost = 1.0
@@ -570,7 +570,7 @@ cdef double add_sample(Problem *problem, double budget) noexcept nogil:
 
 
 cdef void sort_group(Problem *problem, intp_t n_samples) noexcept nogil:
-    """Sort the samples of a group side by side, if they are not too long for that."""
+    """Sort the samples of a group side by side, unless they are too long for that."""
     cdef const double *lists[TOGETHER]
     cdef intp_t i, j, longest = 0, stride = padded(problem.n_items)
     for i in range(n_samples):
@@ -612,7 +612,7 @@ cdef double draw_sample(Problem *problem, const double *given) noexcept nogil:
 
 
 cdef double read_off(Problem *problem, double budget, double *total) noexcept nogil:
-    """What the samples of the block have given to each item, from the highest score down."""
+    """Add the sums of the block's samples to each item, from the highest score down."""
     cdef const Stretch *stretch
     cdef intp_t n = min(problem.n_items - problem.part, <intp_t>min(budget / NS_PER_ITEM_READ, 1e9) + 1), i, d
     for i in range(problem.part, problem.part + n):
@@ -642,7 +642,7 @@ cdef void begin_block(Problem *problem, const Call *call, intp_t q, intp_t block
 cdef void work_on_block(
     Problem *problem, const Call *call, intp_t block, double budget, double *total
 ) noexcept nogil:
-    """Go on with a block for about ``budget`` nanoseconds, at least by one part; its sum goes to ``total`` (n_items,).
+    """Continue a block for about ``budget`` nanoseconds, by at least one part; its sum goes to ``total`` (n_items,).
 
     Noise is drawn, or given (n_samples, n_items). The samples of a group are drawn one after another, then added.
     """
@@ -669,7 +669,7 @@ cdef void work_on_block(
                 sort_group(problem, min(<intp_t>TOGETHER, n_samples - problem.sample))
                 go_on_to(problem, ADDING)
             elif group_ends:
-                # the pivot only spares work: whatever it is, the same arrivals are ranked
+                # the pivot only saves work: the same arrivals are ranked for any pivot
                 set_pivot(problem, problem.latest_of_group)
                 go_on_to(problem, DRAWING if problem.sample < n_samples else READING)
         if budget <= 0.0:
@@ -677,7 +677,7 @@ cdef void work_on_block(
 
 
 cdef void add_blocks(Problem *problem, const Call *call, intp_t q, intp_t n_blocks, double *gradient) noexcept nogil:
-    """Add the blocks of a query, each summed up for itself and then added in order."""
+    """Add the blocks of a query, each of which is summed by itself, in order."""
     cdef intp_t n_items = problem.n_items, block, d
     for block in range(n_blocks):
         begin_block(problem, call, q, block)
@@ -693,7 +693,7 @@ cdef inline void finish(const Call *call, double *gradient, intp_t n_items) noex
 
 
 cdef inline double ns_per_item_and_sample(intp_t cutoff) noexcept nogil:
-    """Ranks cost by the node and not by the item: about as much as if a list of that cutoff had 10 K items."""
+    """Return the rough cost of an item in a sample: ranks cost time per node and not per item, so at most ten count."""
     return NS_PER_ITEM + NS_PER_RANK * min(<double>cutoff, 10.0)
 
 
@@ -735,13 +735,13 @@ cdef void estimate_in_batch(const void *call_, intp_t q, char *workspace) noexce
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# A long query: each thread has a block of samples, of which a round takes some; blocks are added up in order
+# A long query: each thread has a block of samples, and a round processes a part of it; blocks are added in order
 # ---------------------------------------------------------------------------------------------------------------------
 
 cdef struct LongQuery:
     const Call *call
     Query query
-    intp_t first_block           # of these rounds: task i has the i-th from there
+    intp_t first_block           # of these rounds: task i has the block i after it
     char *memory                 # of the first task: a ``Problem``, then the sum of its block, then its workspace
     size_t next_memory           # distance to that of the next task
 
@@ -762,7 +762,7 @@ cdef void begin_task(const LongQuery *self, intp_t task) noexcept nogil:
 
 
 cdef int prepare_tasks(const LongQuery *self, intp_t tasks) except -1:
-    """Lay the query out once, for all tasks."""
+    """Lay out the query once, for all tasks."""
     cdef const Query *query = &self.query
     cdef intp_t task
     with nogil:
@@ -804,7 +804,7 @@ cdef int estimate_long_query(const void *call_, intp_t q, int n_threads) except 
         aligned(sizeof(Problem)) + aligned(query.query.n_items * sizeof(double))
         + aligned(workspace_size(query.query.n_items, query.query.cutoff)))
     cdef Workspaces memory = Workspaces(1, query.next_memory * tasks)
-    cdef Workspaces threads = Workspaces(n_threads, 0)  # tasks bring their own memory
+    cdef Workspaces threads = Workspaces(n_threads, 0)  # tasks have their own memory
     query.memory = memory.of_thread(0)
     gradient = call.out + query.query.first
     prepare_tasks(&query, tasks)
@@ -826,11 +826,11 @@ cdef int estimate_long_query(const void *call_, intp_t q, int n_threads) except 
 # ---------------------------------------------------------------------------------------------------------------------
 
 cdef void describe_batch(Batch *batch, const BatchCall *call, intp_t longest, intp_t cutoff) noexcept:
-    """What is done for each query, and what it costs."""
+    """Set the functions and the costs of a batch."""
     batch.call = call
     batch.query = estimate_in_batch
     batch.long_query = estimate_long_query
-    batch.fewest_items = 2  # one of a single item has no gradient
+    batch.fewest_items = 2  # a query of a single item has no gradient
     batch.workspace = workspace_size(longest, cutoff)
     batch.ns_per_item = call.call.n_samples * ns_per_item_and_sample(cutoff)
 

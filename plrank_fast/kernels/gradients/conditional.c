@@ -1,4 +1,4 @@
-/* For item d and the order of the others, with q_j the chance that d comes next at place j if it has not come before:
+/* For item d and the order of the others, with q_j the probability that d comes at place j if it has not come before:
  *
  *     F_j = product over i < j of (1 - q_i)       d has not come before place j
  *     A_j = sum over i <= j of q_i                so that d(F_{j+1}) / df_d = -F_{j+1} A_j
@@ -6,13 +6,13 @@
  *     gradient = sum_j drop_j F_j A_j (rho_d - mean_j)
  *     hessian  = sum_j drop_j F_j (B_j - A_j^2) (rho_d - mean_j)
  *
- * where mean_j is the mean of rho over all items still there, d included, weighted by w. */
+ * where mean_j is the mean of rho over all remaining items, including d, weighted by w. */
 #include "gradients/conditional.h"
 #include "simd/vectors.h"
 
 #include <math.h>
 
-#define WIDE 4 /* vectors in flight: hides the latency of the recurrences */
+#define WIDE 4 /* vectors in flight, to hide the latency of the recurrences */
 
 typedef struct {
     vec_f64 not_yet, chances, spread, gradient, hessian;
@@ -24,7 +24,7 @@ PLR_INLINE state begin(void)
     return (state){vec_all(1.0), zero, zero, zero, zero};
 }
 
-/* Place j, where the item is next with chance q and its advantage over the mean is rho - mean. */
+/* Add place j, where the item comes next with probability q and its advantage over the mean is rho - mean. */
 PLR_INLINE state step(state s, vec_f64 q, vec_f64 advantage, double drop, int with_hessian)
 {
     s.chances += q;
@@ -59,13 +59,13 @@ PLR_INLINE void unplaced_items(const conditional_ranking *ranking, const double 
     }
 }
 
-/* Whether to stop before some more vectors, of which one takes a nanosecond for each rank. */
+/* Return whether to stop before some more vectors; each takes a nanosecond per rank. */
 PLR_INLINE int stopped(const conditional_ranking *ranking, double vectors)
 {
     return cancellation_requested(ranking->stop, 0.1 * vectors * (double)ranking->cutoff);
 }
 
-/* O(n K). The arrays hold n rounded up to whole vectors. */
+/* Compute each item by itself, in O(n K). The arrays hold n rounded up to whole vectors. */
 static void unplaced_one_by_one(const conditional_ranking *ranking, const double *weights, const double *relevance,
                                 size_t n, double *gradient, double *hessian)
 {
@@ -84,12 +84,13 @@ static void unplaced_one_by_one(const conditional_ranking *ranking, const double
     }
 }
 
-/* Many items, many ranks: the gradient of an item is rho G(w) - M(w) with G(w) / w and M(w) / w smooth functions of its
- * weight, polynomials of degree K, but near exp(-w sum 1/S). They are interpolated at Chebyshev nodes in [0, heaviest],
- * so that an item costs O(NODES). The quotient by w keeps the relative accuracy of light items. */
+/* For many items and ranks: the gradient of an item is rho G(w) - M(w). G(w) / w and M(w) / w are smooth functions of
+ * its weight, polynomials of degree K, but close to exp(-w sum 1/S). They are interpolated at Chebyshev nodes in [0,
+ * heaviest], so that an item costs O(NODES). Dividing by w keeps the relative accuracy of light items. */
 enum { NODES = 32 };
 
-/* Chebyshev coefficients of values[i] = f(x_i). Returns whether the last ones have died out: is f resolved? */
+/* Compute the Chebyshev coefficients of values[i] = f(x_i). Returns whether the last ones are negligible, so that f is
+ * resolved. */
 static int chebyshev(const double *nodes, const double *values, double *coefficients)
 {
     double before[NODES], now[NODES], total = 0, tail = 0;
@@ -114,7 +115,7 @@ static int chebyshev(const double *nodes, const double *values, double *coeffici
     return tail <= 1e-14 * total;
 }
 
-/* Clenshaw's recurrence for two series at once. */
+/* Evaluate two series at once by Clenshaw's recurrence. */
 PLR_INLINE void evaluate(const double *first, const double *second, vec_f64 x, vec_f64 *value_1, vec_f64 *value_2)
 {
     vec_f64 zero = {0}, a1 = zero, a2 = zero, b1 = zero, b2 = zero, twice = 2.0 * x;
@@ -133,7 +134,7 @@ static int unplaced_by_interpolation(const conditional_ranking *ranking, const d
 {
     const double pi = 3.14159265358979323846;
     double nodes[NODES], at[NODES], rho[NODES], value[2][2][NODES], series[2][2][NODES];
-    double scale = 0; /* of the means: G is the difference of the answers for rho = scale and rho = 0 */
+    double scale = 0; /* of the means: G is the difference of the results for rho = scale and rho = 0 */
     for (size_t j = 0; j < ranking->cutoff; j++)
         scale = fabs(ranking->means[j]) > scale ? fabs(ranking->means[j]) : scale;
     scale = scale > 0 ? scale : 1.0;
@@ -176,8 +177,8 @@ static void unplaced(const conditional_ranking *ranking, const double *weights, 
     unplaced_one_by_one(ranking, weights, relevance, n, gradient, hessian);
 }
 
-/* Lanes are consecutive ranks. Before its own rank an item sees the ranking as it is; from there on the others have
- * moved up by one, and it stands beside them. */
+/* Lanes are consecutive ranks. Up to its own rank, the ranking without an item is the ranking itself; from there on the
+ * others have moved up by one, and the item is added to the sums. */
 PLR_INLINE void placed_items(const conditional_ranking *ranking, const double *weights, const double *relevance,
                              size_t first, double *gradient, double *hessian, int with_hessian)
 {

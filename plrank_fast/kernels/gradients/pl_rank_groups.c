@@ -2,15 +2,16 @@
  *
  *     g_d = PR_{r+1} + w_d (rho_d DR_r - RI_r),     [RI_r, DR_r] = sum over k <= r of [PR_k, theta_k] / S_k
  *
- * to the item at rank r, and the same with r = K, PR = 0 to an item that is not placed. Two ways to sum it:
+ * to the item at rank r; for an unplaced item r = K and PR = 0. There are two ways to sum it:
  *
  * backward: from rank K up, PR and S grow together with the sums of their quotients, which are then sums over the ranks
- * after r. What they leave out is common to all items, so each ranking adds its whole [RI_K, DR_K] to a total and
- * the finish takes the difference. That difference cancels for items much heavier than what is left at rank K; the
- * caller looks at the totals and does not use a result in which rounding is amplified too much.
+ * after r. The whole sums [RI_K, DR_K] are common to all items, so each ranking adds them to a total, and the finish
+ * takes the difference. That difference cancels for items much heavier than the weight left at rank K; the caller
+ * checks the totals and discards a result in which rounding is amplified too much.
  *
- * forward: back for PR and S, then forth for sums over the ranks up to r. Nothing is subtracted. Items that are not
- * placed are found in the columns, where these are complete rankings, else by marks: O(D) per ranking, in either case.
+ * forward: one pass backward for PR and S, then one forward for sums over the ranks up to r. Nothing is subtracted.
+ * Unplaced items are found in the columns, if these are complete rankings, otherwise by marks: both take O(D) per
+ * ranking.
  *
  * A register holds one quantity of as many samples as it has lanes.
  */
@@ -20,12 +21,12 @@
 #define VECTORS 2
 #define SAMPLES (VECTORS * PLR_NARROW_LANES)
 
-/* One number for each of the samples side by side. */
+/* One number for each of the samples processed side by side. */
 typedef struct {
     vec_narrow v[VECTORS];
 } numbers;
 
-/* Register by register: GCC 12 would copy the whole through memory. */
+/* Load register by register: GCC 12 would copy the struct through memory. */
 PLR_INLINE numbers load_numbers(const double *from)
 {
     numbers n;
@@ -51,8 +52,8 @@ PLR_INLINE void add_numbers(double *to, const numbers *n)
     store_numbers(to, &sum);
 }
 
-/* 1 / n by one division for both registers: the divider is busy for 8 cycles with 256 bits, and little else is for as
- * long. Numbers are such that their product is one. */
+/* Return 1 / n by one division for both registers, because a division of 256 bits occupies the divider for 8 cycles.
+ * The products of the numbers stay within a double's range. */
 PLR_INLINE numbers reciprocals(const numbers *n)
 {
     vec_narrow inverse = 1.0 / (n->v[0] * n->v[1]);
@@ -63,8 +64,8 @@ PLR_INLINE numbers reciprocals(const numbers *n)
  * Items of a rank
  * --------------------------------------------------------------------------------------------------------------- */
 
-/* Records of the items at a rank. Columns hold their distances in bytes, which an address adds for nothing. Records have
- * `copies` sums each; where that is 0 there are none, and the first address is that of what has been gathered. */
+/* Records of the items at a rank. Columns hold their offsets in bytes, which addressing adds at no cost. Records have
+ * `copies` sums each; if that is 0 there are no records, and the first address is that of the gathered numbers. */
 typedef struct {
     double *item[SAMPLES];
 } records;
@@ -80,7 +81,7 @@ PLR_INLINE records records_at(const pl_rank_groups *pass, const int32_t *columns
     PLR_UNROLL
     for (int i = 0; i < SAMPLES; i++) {
         at.item[i] = (double *)((char *)pass->records + (uint32_t)distances[i]);
-        __asm__("" : "+r"(at.item[i])); /* else GCC keeps base, distance and sum, and runs out of registers */
+        __asm__("" : "+r"(at.item[i])); /* otherwise GCC keeps base, offset and sum, and runs out of registers */
     }
     return at;
 }
@@ -111,8 +112,8 @@ PLR_INLINE void load_items(const records *at, numbers *relevance, numbers *weigh
     }
 }
 
-/* Add to one sum of each sample's item: two at a time, in the order of what is cheap to load, take apart and store. Terms
- * that are to be noted take the place of relevance, which has been used. */
+/* Add to one sum of each sample's item, two at a time, in the order that is cheapest to load, split and store. Noted
+ * terms overwrite relevance, which is no longer needed. */
 PLR_INLINE void add_terms(const records *at, const numbers *terms, int copies)
 {
     if (copies == 0) {
@@ -133,9 +134,9 @@ PLR_INLINE void add_terms(const records *at, const numbers *terms, int copies)
  * The weight left over
  * --------------------------------------------------------------------------------------------------------------- */
 
-#define NOTHING_SHARED 0x1p500 /* as S of a ranking that is not wanted */
+#define NOTHING_SHARED 0x1p500 /* S of an unused ranking */
 
-/* Of the items that one ranking places. */
+/* Negate the weights of the items that one ranking places. */
 static void negate_weights(pl_rank_groups *pass, const int32_t *column, int copies)
 {
     const size_t distance = copies == 0 ? 1 : plr_record_length(pass->n_items) * sizeof(double);
@@ -143,7 +144,7 @@ static void negate_weights(pl_rank_groups *pass, const int32_t *column, int copi
         pass->weights[(uint32_t)column[k * PLR_GROUP_SIZE] / distance] *= -1.0;
 }
 
-/* Weight of the items that one ranking leaves over, summed directly. */
+/* Return the weight of the items that one ranking leaves over, summed directly. */
 static double unplaced_weight(pl_rank_groups *pass, const int32_t *column, int copies)
 {
     double sum = 0.0;
@@ -154,13 +155,13 @@ static double unplaced_weight(pl_rank_groups *pass, const int32_t *column, int c
     return sum;
 }
 
-/* Whether the columns hold the ranks past the cutoff too. */
+/* Return whether the columns also hold the ranks past the cutoff. */
 PLR_INLINE int is_complete(const pl_rank_groups *pass)
 {
     return pass->depth > pass->cutoff || pass->cutoff == pass->n_items;
 }
 
-/* All minus placed. */
+/* Return the weight left over as all minus placed, and sum it directly where that would cancel. */
 PLR_INLINE numbers all_minus_placed(pl_rank_groups *pass, const int32_t *columns, size_t n_lanes, int copies)
 {
     numbers relevance, weight, left = {{{0}}};
@@ -175,7 +176,7 @@ PLR_INLINE numbers all_minus_placed(pl_rank_groups *pass, const int32_t *columns
     PLR_UNROLL
     for (int i = 0; i < VECTORS; i++) {
         left.v[i] = pass->total_weight - left.v[i];
-        cancelled |= left.v[i] < 1e-3 * pass->total_weight; /* three digits of sixteen lost, and no more */
+        cancelled |= left.v[i] < 1e-3 * pass->total_weight; /* loses at most three digits of sixteen */
     }
     if (vec_narrow_any(cancelled)) {
         double sum[SAMPLES];
@@ -188,7 +189,7 @@ PLR_INLINE numbers all_minus_placed(pl_rank_groups *pass, const int32_t *columns
     return left;
 }
 
-/* The ranks past the cutoff. */
+/* Return the weight of the ranks past the cutoff. */
 PLR_INLINE numbers sum_of_tail(const pl_rank_groups *pass, const int32_t *columns, int copies)
 {
     numbers relevance, weight, left = {{{0}}};
@@ -218,9 +219,9 @@ PLR_INLINE numbers of_wanted(numbers left, size_t n_lanes)
  * Items that are not placed
  * --------------------------------------------------------------------------------------------------------------- */
 
-/* Marks are sixteen bytes for each item, set for the rankings that do not place it. With them, sums over items or over
- * rankings are sums of whole registers, where from columns the items of a rank would have to be collected, and what is
- * theirs handed back, one by one. */
+/* Marks are sixteen bytes for each item, set for the rankings that do not place it. With marks, sums over items or over
+ * rankings are sums of whole registers; with columns, the items of a rank would be gathered and scattered one by
+ * one. */
 
 #define GROUP_VECTORS PLR_MASKS_OF_16
 
@@ -247,10 +248,10 @@ PLR_INLINE void add_weight(group_numbers *sum, const pl_rank_groups *pass, size_
         sum->v[i] += vec_keep(unplaced[i], vec_all(pass->weights[item]));
 }
 
-/* S_{K+1} of each ranking. */
+/* Compute S_{K+1} of each ranking. */
 static void sum_unplaced(pl_rank_groups *pass)
 {
-    group_numbers even = {{{0}}}, odd = {{{0}}}; /* an addition must wait for the one before it */
+    group_numbers even = {{{0}}}, odd = {{{0}}}; /* two sums, because an addition must wait for the one before it */
     size_t d = 0;
     for (; d + 1 < pass->n_items; d += 2) {
         add_weight(&even, pass, d);
@@ -263,7 +264,7 @@ static void sum_unplaced(pl_rank_groups *pass)
         vec_store(pass->left + i * PLR_LANES, even.v[i] + odd.v[i]);
 }
 
-/* Each item's w_d (rho_d DR_K - RI_K) of the rankings that do not place it. */
+/* Add w_d (rho_d DR_K - RI_K) to each item for the rankings that do not place it. */
 PLR_INLINE void add_unplaced(const pl_rank_groups *pass, size_t length)
 {
     group_numbers direct, risk;
@@ -387,7 +388,7 @@ PLR_INLINE void forward_marked(pl_rank_groups *pass, const int32_t *columns, siz
     forward_some(pass, columns, first, n_lanes, copies, 0);
 }
 
-/* The loops above with the number of sums known to the compiler. */
+/* Specialise the loops above, so that the number of sums is a constant for the compiler. */
 #define SPECIALISE(some)                                                                 \
     const size_t length = plr_record_length(pass->n_items);                              \
     for (size_t i = 0; i < pass->depth * PLR_GROUP_SIZE; i++)                              \
@@ -417,7 +418,7 @@ static void forward(pl_rank_groups *pass, int32_t *columns, size_t n_lanes)
     }
     mark_unplaced(pass, columns);
     sum_unplaced(pass);
-    memset(pass->direct, 0, sizeof pass->direct); /* of samples side by side none of which is wanted */
+    memset(pass->direct, 0, sizeof pass->direct); /* for samples side by side none of which is used */
     memset(pass->risk, 0, sizeof pass->risk);
     SPECIALISE(forward_marked)
     add_unplaced(pass, length);
@@ -427,7 +428,7 @@ static void forward(pl_rank_groups *pass, int32_t *columns, size_t n_lanes)
  * Without records
  * --------------------------------------------------------------------------------------------------------------- */
 
-/* Items are all over the memory, and nothing waits for one before the next is asked for. */
+/* Items are scattered over memory, and their loads do not wait for one another. */
 static void gather(pl_rank_groups *pass, const int32_t *columns, size_t n_lanes)
 {
     double *to = pass->gathered;

@@ -1,4 +1,4 @@
-/* One rank's share of the gradient of every item: the inner loops of PL-Rank-1 and PL-Rank-2. */
+/* The contribution of one rank to the gradient of every item: the inner loops of PL-Rank-1 and PL-Rank-2. */
 #ifndef PLR_RANK_PASS_H
 #define PLR_RANK_PASS_H
 

@@ -1,7 +1,7 @@
 #include "gradients/stochastic_rank.h"
 #include "simd/vector_math.h"
 
-/* Two independent standard normal numbers per pair of words (Box and Muller, 1958). */
+/* Return two independent standard normal numbers per pair of words (Box and Muller, 1958). */
 PLR_INLINE vec_f64 normal_pair(vec_u64 first, vec_u64 second, vec_f64 *other)
 {
     vec_f64 radius = vec_sqrt(-2.0 * vec_log(vec_uniform(first))), cosine;
@@ -16,7 +16,7 @@ static void arrivals(int noise, plr_stream *stream, const double *locations, dou
     for (size_t i = 0; i < n; i += PLR_STREAM_LANES) {
         plr_lanes words = plr_stream_step(&state);
         if (noise == PLR_NORMAL) {
-            /* the second half of a step's numbers would need a second step; a step each is simpler and as fast */
+            /* separate steps for radius and angle are simpler than sharing one, and as fast */
             plr_lanes angles = plr_stream_step(&state);
             size_t both = i + PLR_STREAM_LANES < n ? 2 : 1;
             for (int lane = 0; lane < PLR_STREAM_LANES; lane += PLR_LANES) {
@@ -38,7 +38,7 @@ static void arrivals(int noise, plr_stream *stream, const double *locations, dou
     plr_stream_store(stream, &state);
 }
 
-/* Lanes of `key` and their numbers, from `first` on, where `held`, appended to n of each; room for a whole vector. */
+/* Append the lanes of `key` where `held`, and their indices from `first` on, to n of each; room for a whole vector. */
 PLR_INLINE size_t append(vec_i64 held, vec_u64 key, size_t first, uint64_t *keys, int32_t *items, size_t n)
 {
 #ifdef PLR_ISA_AVX512
@@ -66,16 +66,16 @@ static size_t keep_before(const double *arrivals, size_t n, double pivot, double
         vec_f64 arrival = vec_load(arrivals + i);
         n_kept = append(arrival < pivot, (vec_u64)arrival, i, (uint64_t *)kept, items, n_kept);
     }
-    while (n_kept > 0 && (size_t)items[n_kept - 1] >= n) /* what stands behind the last item */
+    while (n_kept > 0 && (size_t)items[n_kept - 1] >= n) /* drop the padding after the last item */
         n_kept--;
     return n_kept;
 }
 
-/* With Gumbel noise an item arrives before the pivot where -log(u) location < pivot, that is from some random word on.
- * The thresholds are a little low, so that rounding leaves out none. */
+/* With Gumbel noise an item arrives before the pivot if -log(u) location < pivot, that is, from some random word on.
+ * The thresholds are a little low, so that rounding omits no item. */
 static void early_words(const double *locations, size_t n, double pivot, uint64_t *thresholds)
 {
-    const size_t padded = (n + PLR_STREAM_LANES - 1) / PLR_STREAM_LANES * PLR_STREAM_LANES; /* as they are read */
+    const size_t padded = (n + PLR_STREAM_LANES - 1) / PLR_STREAM_LANES * PLR_STREAM_LANES; /* as read */
     for (size_t i = 0; i < padded; i += PLR_LANES) {
         vec_f64 silent = vec_exp_flush(-pivot / vec_load(locations + i)) * (1.0 - 1e-11);
         for (int lane = 0; lane < PLR_LANES; lane++)
@@ -122,7 +122,7 @@ static size_t early_arrivals(plr_stream *stream, const double *locations, const 
     return n_kept;
 }
 
-/* Density of the noise that takes an item from its location to an arrival; 0 where it underflows. */
+/* Return the density of the noise that moves an item from its location to an arrival; 0 where it underflows. */
 PLR_INLINE vec_f64 density(int noise, vec_f64 location, double arrival)
 {
     if (noise == PLR_GUMBEL) {
@@ -136,8 +136,8 @@ PLR_INLINE vec_f64 density(int noise, vec_f64 location, double arrival)
     return vec_exp_flush(x - vec_exp_flush(x));
 }
 
-/* Density at a node, roughly (better than the interpolation between nodes is), over node_unit(noise); location (of
- * PLR_GUMBEL, its negative) and, but for PLR_GUMBEL, arrival are node_scale(noise) times what they were. */
+/* Return an approximate density at a node (more accurate than the interpolation between nodes), over node_unit(noise).
+ * location (its negative for PLR_GUMBEL) and, except for PLR_GUMBEL, arrival are multiplied by node_scale(noise). */
 PLR_INLINE vec_f64 node_density(int noise, vec_f64 location, double arrival)
 {
     if (noise == PLR_GUMBEL) {
@@ -151,7 +151,7 @@ PLR_INLINE vec_f64 node_density(int noise, vec_f64 location, double arrival)
     return density(noise, location, arrival);
 }
 
-/* For a power of two in place of an exponential. */
+/* Return the factor by which a power of two replaces an exponential. */
 PLR_INLINE double node_scale(int noise)
 {
     return noise == PLR_GUMBEL ? 1.4426950408889634 : noise == PLR_NORMAL ? 0.84932180028801905 : 1.0;
@@ -162,8 +162,8 @@ PLR_INLINE double node_unit(int noise)
     return noise == PLR_GUMBEL ? -0.69314718055994531 : noise == PLR_NORMAL ? 0.3989422804014326779 : 1.0;
 }
 
-/* `below` sums, over the ranks below the one at hand, what they are worth more to an item that stands above them than
- * to one that is not placed: they move up by one when that item is left out. */
+/* `below` is the sum, over the ranks below the current one, of their extra contribution to an item above them, compared
+ * with an unplaced item: these ranks move up by one if the item is left out. */
 PLR_INLINE void items_of(int noise, const noisy_ranking *ranking, const double *locations, const double *relevance,
                          const double *own_ranks, double *gradient, size_t n)
 {
@@ -180,8 +180,8 @@ PLR_INLINE void items_of(int noise, const noisy_ranking *ranking, const double *
     }
 }
 
-/* Some vectors of nodes in flight, as the exponentials have long chains of dependent steps: two, or three where that is
- * what there is. Four would not fit the registers (the loop is slower by half). */
+/* Evaluate two vectors of nodes at once, or three if there are three, as the exponentials are long chains of dependent
+ * steps. Four would not fit the registers (the loop is slower by half). */
 PLR_INLINE void nodes_of(int noise, const int group, const noisy_ranking *ranking, const double *locations,
                          const int32_t *rows, double *sums, double *corrections, size_t n)
 {
@@ -219,8 +219,8 @@ PLR_INLINE void nodes_of(int noise, const int group, const noisy_ranking *rankin
     }
 }
 
-/* What the nodes need of each rank, in memory: from there a factor is spread over a vector for nothing, while spreading
- * products made on the way takes a port of the processor that the densities need. */
+/* Store the factors of each rank that the nodes need: loads broadcast a factor to a vector at no cost, while
+ * broadcasting computed products occupies a port of the processor that the densities need. */
 PLR_INLINE void make_factors(int noise, const noisy_ranking *ranking)
 {
     const size_t ranks = (ranking->n_ranks + 7) / 8 * 8;
@@ -269,7 +269,8 @@ static void nodes(int noise, const noisy_ranking *ranking, const double *locatio
         nodes_of_noise(PLR_NORMAL, ranking, locations, rows, sums, corrections, n);
 }
 
-/* Barycentric interpolation (Berrut and Trefethen, 2004): coefficients weight / (x - node), over their sum. */
+/* Interpolate by the barycentric formula (Berrut and Trefethen, 2004): coefficients weight / (x - node), over their
+ * sum. */
 static double interpolate(double at, double relevance, const double *node_locations, const double *node_weights,
                           const double *sums, const double *correction, size_t n)
 {
@@ -286,8 +287,8 @@ static double interpolate(double at, double relevance, const double *node_locati
     return vec_sum(numerator) / vec_sum(denominator);
 }
 
-/* Batcher's odd-even merge sort (1968) of eight lists side by side. The low bits of every key hold its position, so
- * that keys alone have to move; the caller puts right what that rounding has tied. */
+/* Sort eight lists side by side by Batcher's odd-even merge sort (1968). The low bits of every key hold its position,
+ * so that only keys move; the caller sorts again the keys that this rounding has tied. */
 static void sort_together(const double *const *lists, size_t n, uint64_t position_bits, double *keys)
 {
     for (size_t i = 0; i < n; i++)

@@ -21,7 +21,7 @@
 typedef struct {
     int sections;
     double begin;               /* time */
-    double order;               /* power of what every other node errs by that all of them do */
+    double order;               /* the error is this power of that of every other node */
     double softness;            /* of the logistic functions, per step of the rule */
     double width;               /* of a section, in units of time */
     double spacing[SECTIONS];   /* of each section */
