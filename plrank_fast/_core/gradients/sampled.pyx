@@ -414,7 +414,7 @@ cdef int draw_and_accumulate_long(
 
 
 cdef int estimate_long_query(const void *call_, intp_t query, int n_threads) except -1:
-    """Estimate a query that outlasts a round: draw blocks in parallel and accumulate them in order, for the same bits."""
+    """Estimate a query that outlasts a round: draw blocks in parallel, accumulate them in order, for the same bits."""
     cdef const Call *call = <const Call *>call_
     cdef const Estimator *estimator = &call.estimator
     cdef const Source *source = &call.source
