@@ -147,7 +147,7 @@ cdef struct Problem:
     double *ranked
     int32_t *ranked_items
     int32_t *order              # items by descending score
-    int32_t *row                # of each item in its stretch, -1 if it is computed by itself
+    int32_t *row                # of each item in its stretch, -1 if it is single
     int32_t *stretch_of
     # ranks
     double *drops
@@ -155,7 +155,7 @@ cdef struct Problem:
     double *ranked_relevance
     double *factors             # (FACTORS, n_ranks)
     int32_t *rows
-    # items computed by themselves
+    # single items, which are not interpolated
     intp_t n_single
     int32_t *single             # their numbers
     int32_t *single_of          # of each item, its position among them

@@ -7,7 +7,7 @@ from plrank_fast._core.runtime.threads cimport Workspaces
 ctypedef void (*query_function)(const void *call, intp_t query, char *workspace) noexcept nogil
 # Process a long query in parts: ``run_tasks`` shares them among threads and checks for interrupts between them.
 ctypedef int (*long_query_function)(const void *call, intp_t query, int n_threads) except -1
-# One part of a long query.
+# Process one part of a long query.
 ctypedef void (*task_function)(const void *call, intp_t task, char *workspace) noexcept nogil
 # Return the estimated nanoseconds of a query of so many items.
 ctypedef double (*cost_function)(const void *call, intp_t n_items) noexcept nogil

@@ -8,7 +8,7 @@ All of them draw exactly from the same distribution; they differ in cost.
                  (``kernels/sampling/network_sampler.c``)
 ``threshold``    arrival times of the items whose random word lets them arrive early, the same network: a head of up to
                  some 700 ranks of longer lists (``kernels/sampling/threshold_sampler.c``)
-``alias``        draws with replacement from a table, repeats passed over: fast for a short head of a policy that is
+``alias``        draws with replacement from a table, repeats skipped: fast for a short head of a policy that is
                  not peaked, O(D) per query and O(K) per ranking (``kernels/sampling/slot_table.c`` up to 4096 items,
                  beyond that ``kernels/sampling/guide_table.c``)
 

@@ -15,7 +15,7 @@ typedef struct {
     const double *gains;        /* (K + 1,) R */
     const double *means;        /* (K,) R / S */
     const double *drops;        /* (K,) */
-    cancellation *stop;         /* checked every so many items; once requested, the outputs are undefined */
+    cancellation *stop;         /* checked now and then; once requested, the outputs are undefined */
 } conditional_ranking;
 
 typedef struct {

@@ -12,7 +12,7 @@ typedef struct {
     key_format format;
     const int32_t *keys;    /* (n_sorted, 16), sorted */
     size_t n_sorted;        /* number of sorted rows; the candidates after them have larger keys, unsorted */
-    size_t depth;           /* ranks to read off */
+    size_t depth;           /* ranks to read */
     const uint32_t *words;
     const int32_t *items;
     size_t slot_step, sample_step;

@@ -22,7 +22,7 @@ typedef struct {
 void prepare_gauss_legendre(void);
 /* Return the least number of nodes that has a rule and is at least `wanted`. */
 int rounded_nodes(double wanted);
-/* Return the rule of so many nodes, a number from rounded_nodes. */
+/* Return the rule with `nodes` nodes, a number from rounded_nodes. */
 quadrature_rule gauss_legendre(int nodes);
 
 #endif

@@ -68,8 +68,9 @@ static void take_sorted(exact_problem *problem, const double *sorted, intptr_t f
     fill_histogram(problem->histogram, problem->f, end - first, problem->f[end - first - 1]);
 }
 
-/* Integrate a window [from, until) of time in a chain whose first item has the score `top`. The panel's ranks are set,
- * and the nodes are multiples of the spacing. Windows truncate integrands, so their patterns measure no error. */
+/* Integrate a window [from, until) of time in a chain. Time is relative to the first item of the chain, and the scores
+ * of the panel are relative to an item `shift` below it. The panel's ranks are set, and the nodes are multiples of the
+ * spacing. Windows truncate integrands, so their patterns measure no error. */
 static void integrate_window(exact_problem *problem, double from, double until, double shift, double spacing,
                              intptr_t n)
 {

@@ -138,7 +138,7 @@ static void prepare_side_by_side(void *argument, intptr_t v, int thread)
     p->cancellation = cancellation_of_thread(nodes->p->cancellation, thread, &own);
     if (!p->cancellation->requested)
         prepare_nodes(nodes->task + v, nodes->first + (int)v * PLR_LANES);
-    p->cancellation = nodes->p->cancellation; /* replaces that of this pass */
+    p->cancellation = nodes->p->cancellation; /* `own` ends with this pass */
 }
 
 static void add_side_by_side(void *argument, intptr_t block, int thread)

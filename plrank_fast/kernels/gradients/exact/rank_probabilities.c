@@ -4,7 +4,7 @@
 #include "gradients/exact/leave_one_out_division.h"
 
 /* Add the share of one vector of nodes in the probabilities of four items with odds r there, by the division of the
- * gradient; each coefficient is a result by itself. */
+ * gradient, with each coefficient a separate result. */
 PLR_INLINE void add_node(const panel *p, const double *w, const kept_node *node, const lanes *r, lanes *restrict sums)
 {
     const lanes *restrict P = node->P, zero = {0};
