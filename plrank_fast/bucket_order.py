@@ -162,7 +162,7 @@ def bucket_log_prob_vjp(
 def _negative_log_likelihood(
     scores: ArrayLike, buckets: ArrayLike, offsets: ArrayLike | None, n_threads: int | None, derivatives: int
 ) -> list[FloatArray]:
-    """Values of the loss whose labels are minus the buckets, its gradient, and the diagonal of its Hessian."""
+    """Compute the loss whose labels are minus the buckets, its gradient, and the diagonal of its Hessian."""
     scores_ = validation.real_array(scores, "scores")
     offsets_: IntArray = validation.query_offsets(offsets, scores_.size)
     numbers = validation.same_length(validation.real_array(buckets, "buckets"), "buckets", scores_)

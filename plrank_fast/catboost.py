@@ -70,7 +70,7 @@ def train(
     ----------
     parameters : dict
         Parameters of ``catboost.CatBoost`` by any of their names. ``loss_function``, ``eval_metric``, ``iterations``
-        and ``early_stopping_rounds`` may stand here or be passed as ``objective``, ``metric``, ``num_boost_round`` and
+        and ``early_stopping_rounds`` may be given here or passed as ``objective``, ``metric``, ``num_boost_round`` and
         ``early_stopping_rounds``. By default ``learning_rate`` is 0.1, ``l2_leaf_reg`` the objective's shrinkage, and
         nothing is printed.
     pool : catboost.Pool
@@ -85,7 +85,7 @@ def train(
     metric : RankingMetric, optional
         ``RankingMetric()`` by default, which is NDCG@10.
     early_stopping_rounds : int, optional
-        Stop when the metric of ``eval_pool`` has not risen for so many rounds, and keep the trees up to its best.
+        Stop when the metric of ``eval_pool`` has not risen for this many rounds, and keep the trees up to its best.
     init_model : catboost.CatBoost, optional
         A model of ``train`` to go on from. Rounds are counted from the number of its trees, so that the result is the
         model of a single training up to rounding.

@@ -252,7 +252,7 @@ def disparity_gradient(
 
 
 def _squared(exposure: FloatArray, merit: FloatArray, offsets: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Mean over ordered pairs of (E_i m_j - E_j m_i)^2, from the part of E that is orthogonal to m."""
+    """Compute the mean over pairs of (E_i m_j - E_j m_i)^2, from the part of E that is orthogonal to m."""
     lengths = np.diff(offsets)
     query = np.repeat(np.arange(lengths.size), lengths)
     pairs = np.maximum(lengths * (lengths - 1.0), 1.0)
@@ -269,7 +269,7 @@ def _squared(exposure: FloatArray, merit: FloatArray, offsets: IntArray) -> tupl
 
 
 def _absolute(exposure: FloatArray, merit: FloatArray, offsets: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Mean over ordered pairs of |E_i m_j - E_j m_i|: the sign of a pair is the order of E / m.
+    """Compute the mean over pairs of |E_i m_j - E_j m_i|: the sign of a pair is the order of E / m.
 
     Queries of the same length are rows of one array, and each is summed alone, so that batches give the same bits.
     """
@@ -283,7 +283,7 @@ def _absolute(exposure: FloatArray, merit: FloatArray, offsets: IntArray) -> tup
         e, m = exposure[documents], merit[documents]
         ratio = _ratio(e, m)
         mass = np.concatenate([np.zeros((queries.size, 1)), np.cumsum(m, axis=1)], axis=1)
-        # where each run of equal ratios begins, and where the next one does
+        # Find where each run of equal ratios begins, and where the next one does.
         changes = ratio[:, 1:] != ratio[:, :-1]
         place = np.arange(1, n_docs)
         begin, end = np.zeros(ratio.shape, dtype=np.intp), np.full(ratio.shape, n_docs)
@@ -298,6 +298,6 @@ def _absolute(exposure: FloatArray, merit: FloatArray, offsets: IntArray) -> tup
 
 
 def _ratio(exposure: FloatArray, merit: FloatArray) -> FloatArray:
-    """Exposure over merit: infinite without merit, 0 without either. Angles would not resolve small merits."""
+    """Return exposure over merit: infinite without merit, 0 without either. Angles would not resolve small merits."""
     with np.errstate(divide="ignore", over="ignore", under="ignore"):
         return np.divide(exposure, merit, out=np.zeros(exposure.shape), where=(exposure != 0.0) | (merit != 0.0))

@@ -139,7 +139,7 @@ def from_run(
 
 
 def _nested(values: Any, offsets: ArrayLike, qids: Iterable[Any] | None, docids: Iterable[Any] | None) -> Any:
-    """``{query: {document: value}}``, all names distinct."""
+    """Return ``{query: {document: value}}``, after a check that names are distinct."""
     starts = validation.query_offsets(offsets, len(values))
     queries = _names(qids, "qids", starts.size - 1, np.arange(starts.size - 1))
     documents = _names(docids, "docids", len(values), np.arange(len(values)) - np.repeat(starts[:-1], np.diff(starts)))

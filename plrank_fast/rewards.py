@@ -190,7 +190,7 @@ def alpha_ndcg(subtopics: ArrayLike, *, alpha: float = 0.5, offsets: ArrayLike |
     subtopics : array_like, shape (n_docs, n_subtopics)
         Relevance of each document to each subtopic, at least 0; 1 and 0 in judgements.
     alpha : float
-        From 0, where redundancy does no harm, to below 1.
+        Discount of redundancy, from 0, where it does no harm, to below 1.
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default.
 
@@ -234,7 +234,7 @@ def alpha_ndcg(subtopics: ArrayLike, *, alpha: float = 0.5, offsets: ArrayLike |
 
 
 def _ideal_of_greedy_choice(judged: FloatArray, alpha: float, offsets: IntArray, n_ranks: int) -> FloatArray:
-    """DCG of the ranking that takes, at each rank, the document that then counts most."""
+    """Compute the DCG of the ranking that takes, at each rank, the document with the largest gain there."""
     weights, ideal = dcg_weights(n_ranks), np.zeros(offsets.size - 1)
     for query in range(offsets.size - 1):
         left = judged[offsets[query] : offsets[query + 1]].copy()

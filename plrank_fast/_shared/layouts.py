@@ -75,7 +75,7 @@ def layout_of(shape: tuple[int, ...], offsets: ArrayLike | None, mask: ArrayLike
     validation.shape_of_scores(shape, offsets, mask)
     if mask is not None:
         places = validation.as_array(mask, "mask")
-        kind = "booleans, True where a document stands, got dtype"
+        kind = "booleans, True for documents, got dtype"
         validation.require(places.dtype == np.bool_, f"mask must hold {kind} {places.dtype}", TypeError)
         validation.require(places.shape == shape, f"mask must have the shape of scores, {shape}, got {places.shape}")
         lengths = places.sum(axis=-1).reshape(-1)

@@ -127,7 +127,7 @@ def beside_a_busy_process(seconds: float) -> tuple[float, ...]:
 
 
 def lightgbm_gradient(seconds: float) -> tuple[float, ...]:
-    """LightGBM's lambdarank gradient, truncated at 10, over ``pl_rank_exact`` at K = 10, for every length.
+    """Time LightGBM's lambdarank gradient, truncated at 10, over ``pl_rank_exact`` at K = 10, for every length.
 
     Then, again for every length, over gradient and Hessian diagonal at 1e-3. LightGBM's is what a round of two-leaf
     trees on one feature takes with lambdarank, less what it takes with squared errors.

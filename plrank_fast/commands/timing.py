@@ -12,7 +12,7 @@ from plrank_fast import reference
 from plrank_fast._shared.methods import ESTIMATORS
 from plrank_fast.reproduction.workloads import Workload
 
-# methods whose answer does not need N, and the samples they take
+# These methods do not use N, but take this number of samples.
 ONE_ANSWER = {name: method.n_samples for name, method in ESTIMATORS.items() if method.n_samples <= 1}
 
 

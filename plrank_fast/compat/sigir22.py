@@ -756,7 +756,7 @@ def _inverted(rankings: Rankings, n_docs: int) -> Rankings:
 
 
 def _placement_probabilities(scores: FloatArray, rankings: Rankings) -> tuple[FloatArray, FloatArray]:
-    """Probability of each placed document among those left over, (N, K), and of all at each rank, (K, n_docs)."""
+    """Return probabilities of placed documents among those left over, (N, K), and of all at each rank, (K, n_docs)."""
     left = np.tile(scores, (len(rankings), 1))
     chances, per_rank = np.empty(rankings.shape), np.empty((rankings.shape[1], scores.size))
     for rank in range(rankings.shape[1]):

@@ -294,7 +294,7 @@ class _CheckedLines(io.BufferedIOBase):
             if not 0 < len(name) <= MAX_QID_BYTES:
                 raise self.error(f"qid must have 1 to {MAX_QID_BYTES} bytes, got {_shown(text)}")
             qid = name.decode()
-        # int() refuses thousands of digits with a message of its own, and takes signs
+        # int() accepts signs, and refuses thousands of digits with a message of its own.
         elif not name.isdigit() or len(name) > 4000 or int(name) > MAX_QID:
             raise self.error(f"qid must be a whole number from 0 to 2**63 - 1, got {_shown(text)}{STRING_QID_HINT}")
         else:

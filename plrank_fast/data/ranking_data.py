@@ -117,7 +117,7 @@ def concatenate(parts: Sequence[RankingData]) -> RankingData:
     Parameters
     ----------
     parts : sequence of RankingData
-        At least one, all with the same number of features.
+        The sets, at least one, all with the same number of features.
 
     Returns
     -------

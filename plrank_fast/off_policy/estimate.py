@@ -92,7 +92,7 @@ def effective_sample_size(importance_weights: ArrayLike) -> float:
     Parameters
     ----------
     importance_weights : array_like
-        At least 0, of any shape.
+        Weights of at least 0, of any shape.
 
     Returns
     -------

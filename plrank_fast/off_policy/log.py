@@ -32,27 +32,27 @@ class Log(NamedTuple):
         return int(self.shown.sum())
 
     def of_rows(self, values: ArrayLike, name: str) -> FloatArray:
-        """Numbers of rankings, (n_queries, n_rows); 0 where there is no session."""
+        """Return one number per ranking, (n_queries, n_rows); 0 where there is no session."""
         checked = validation.like_rankings(values, name, self.shown.shape, self.batch)
         return np.where(self.shown, checked, 0.0)
 
     def of_ranks(self, values: ArrayLike, name: str) -> FloatArray:
-        """Numbers of ranks, (n_queries, n_rows, K); 0 past the end of a ranking."""
+        """Return one number per rank, (n_queries, n_rows, K); 0 past the end of a ranking."""
         array = validation.like_rankings(values, name, self.rankings.shape, self.batch)
         return np.where(self.rankings >= 0, array, 0.0)
 
     def log_prob(self, scores: FloatArray, n_ranks: int | None = None) -> FloatArray:
-        """Log-probability of each row, or of its first ranks."""
+        """Compute the log-probability of each row, or of its first ranks."""
         rankings = self.rankings if n_ranks is None else self.rankings[:, :, :n_ranks]
         return ranking_log_prob(scores, rankings, offsets=self.offsets, n_threads=self.n_threads)
 
     def log_prob_gradient(self, cotangent: FloatArray, n_ranks: int | None = None) -> FloatArray:
-        """Gradient of the log-probabilities under the new policy, weighted with ``cotangent`` and summed."""
+        """Compute the gradient of the new policy's log-probabilities, weighted with ``cotangent`` and summed."""
         rankings = self.rankings if n_ranks is None else np.ascontiguousarray(self.rankings[:, :, :n_ranks])
         return log_prob_gradient(self.scores, self.offsets, rankings, cotangent, self.n_threads)
 
     def rank_probabilities_vjp(self, cotangent: FloatArray) -> FloatArray:
-        """Gradient of sum_dk C_dk P(rank of d = k) under the new policy, rank by rank: each is an expected metric.
+        """Compute the gradient of sum_dk C_dk P(rank of d = k) under the new policy: a sum of expected metrics over k.
 
         C are rewards over probabilities of the log.
         """
@@ -68,7 +68,7 @@ class Log(NamedTuple):
         return gradient
 
     def documents(self) -> IntArray:
-        """Index among all documents of the item at each rank, (n_queries, n_rows, K); 0 past the end."""
+        """Return the index among all documents of the item at each rank, (n_queries, n_rows, K); 0 past the end."""
         documents: IntArray = self.offsets[:-1, np.newaxis, np.newaxis] + self.rankings.astype(np.int64)
         return np.where(self.rankings >= 0, documents, 0)
 

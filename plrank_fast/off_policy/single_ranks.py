@@ -1,4 +1,4 @@
-"""Estimates that weight each rank of a session by itself."""
+"""Estimates that weight each rank of a session separately."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from plrank_fast.validation import FloatArray
 
 
 def exact_gradient(scores: FloatArray, relevance: FloatArray, rank_weights: FloatArray) -> FloatArray:
-    """Gradient of the expected metric by enumeration: sum over y of pi(y) metric(y) d log pi(y) / df. O(D! D^2)."""
+    """Compute the gradient by enumeration: sum over y of pi(y) metric(y) d log pi(y) / df. O(D! D^2)."""
     rankings = all_rankings(scores.size)
     probabilities = np.exp(ranking_log_prob(scores, rankings))
     weights = np.exp(scores - scores.max())
@@ -27,9 +27,9 @@ def exact_gradient(scores: FloatArray, relevance: FloatArray, rank_weights: Floa
 
 
 def exact_hessian_diagonal(scores: FloatArray, relevance: FloatArray, rank_weights: FloatArray) -> FloatArray:
-    """Diagonal of the Hessian of the expected metric by enumeration. O(D! D^2).
+    """Compute the diagonal of the Hessian of the expected metric by enumeration. O(D! D^2).
 
-    Sum over y of pi(y) metric(y) (s_d^2 + ds_d / df_d) with s_d = d log pi(y) / df_d.
+    It is the sum over y of pi(y) metric(y) (s_d^2 + ds_d / df_d) with s_d = d log pi(y) / df_d.
     """
     rankings = all_rankings(scores.size)
     probabilities = np.exp(ranking_log_prob(scores, rankings))
@@ -44,7 +44,7 @@ def exact_hessian_diagonal(scores: FloatArray, relevance: FloatArray, rank_weigh
 def expectation(
     estimator: Callable[..., FloatArray], scores: FloatArray, relevance: FloatArray, rank_weights: FloatArray
 ) -> FloatArray:
-    """Exact expectation of ``estimator(scores, relevance, rank_weights, rankings=...)`` over all rankings."""
+    """Compute the expectation of ``estimator(scores, relevance, rank_weights, rankings=...)`` over all rankings."""
     rankings = all_rankings(scores.size)
     probabilities = np.exp(ranking_log_prob(scores, rankings))
     total = np.zeros(scores.size)
@@ -56,7 +56,7 @@ def expectation(
 def exact_by_enumeration(
     scores: ArrayLike, relevance: ArrayLike, rank_weights: ArrayLike
 ) -> tuple[float, FloatArray, FloatArray, FloatArray]:
-    """Value, gradient, Hessian diagonal and rank probabilities of one query by enumerating all rankings (D <= 7)."""
+    """Compute value, gradient, Hessian diagonal and rank probabilities from an enumeration of rankings (D <= 7)."""
     scores = np.asarray(scores, float)
     relevance = np.asarray(relevance, float)
     n_items = len(scores)
@@ -89,7 +89,7 @@ def exact_by_enumeration(
 def exact_by_subsets(
     scores: ArrayLike, relevance: ArrayLike, rank_weights: ArrayLike
 ) -> tuple[float, FloatArray, FloatArray]:
-    """Value, gradient and Hessian diagonal of one query in extended precision, from all sets of items (D <= 14).
+    """Compute value, gradient and Hessian diagonal in extended precision, from all sets of items (D <= 14).
 
     With the set A left over and k items placed, item j of A is next with probability pi_j = w_j / sum of w over A, so
     the expected rest of the metric is ::
@@ -170,7 +170,7 @@ def _leave_one_out(
 
 
 def _equidistant(first: float, last: float, step: float) -> FloatArray:
-    """Points from first to last, ``step`` apart to the last bit.
+    """Return points from first to last, ``step`` apart to the last bit.
 
     ``np.arange(first, last, step)`` would take the rounded difference of its first two points for the step, here an
     error of up to 4e-14 of every integral.
@@ -182,7 +182,7 @@ def _equidistant(first: float, last: float, step: float) -> FloatArray:
 def exact_by_trapezoid(
     scores: ArrayLike, relevance: ArrayLike, rank_weights: ArrayLike, step: float = 0.02
 ) -> tuple[float, FloatArray, FloatArray]:
-    """Value, gradient and Hessian diagonal of one query by the trapezoid rule in ln t (exponentially convergent)."""
+    """Compute value, gradient and Hessian diagonal by the trapezoid rule in ln t, which converges exponentially."""
     scores = np.asarray(scores, float)
     relevance = np.asarray(relevance, float)
     n_items = len(scores)
@@ -206,7 +206,7 @@ def exact_by_trapezoid(
 def exact_normal_by_trapezoid(
     scores: ArrayLike, relevance: ArrayLike, rank_weights: ArrayLike, sigma: float = 1.0, step: float = 0.05
 ) -> tuple[float, FloatArray, FloatArray]:
-    """Value, gradient and Hessian diagonal for scores with normal noise, by the trapezoid rule in u. O(Q D K).
+    """Compute value, gradient and Hessian diagonal for normal noise, by the trapezoid rule in u. O(Q D K).
 
     Given that item j comes at u, the others are ahead of it with probabilities p = Phi((f - u) / sigma).
     """

@@ -12,14 +12,14 @@ from plrank_fast.validation import FloatArray, IntArray
 
 
 def reward_from(relevance: FloatArray, rank_weights: FloatArray, rankings: IntArray) -> FloatArray:
-    """PR_k = sum over x >= k of theta_x rho_{y_x}, (N, K + 1); the last column is 0."""
+    """Compute PR_k = sum over x >= k of theta_x rho_{y_x}, (N, K + 1); the last column is 0."""
     placed = rank_weights * relevance[rankings]
     reward = np.cumsum(placed[:, ::-1], axis=1)[:, ::-1]
     return np.concatenate([reward, np.zeros((len(rankings), 1))], axis=1)
 
 
 def pl_rank_1(scores: FloatArray, relevance: FloatArray, rank_weights: FloatArray, rankings: IntArray) -> FloatArray:
-    """PL-Rank-1, mean over the rankings: PR_rank(d) - sum over k <= rank(d) of w_d / S_k PR_k. O(N D K)."""
+    """Estimate with PL-Rank-1 the mean of PR_rank(d) - sum over k <= rank(d) of w_d / S_k PR_k. O(N D K)."""
     rank_weights, rankings = rank_weights[: scores.size], rankings[:, : rank_weights.size]
     weights = np.exp(scores - scores.max())
     reward = reward_from(relevance, rank_weights, rankings)
@@ -35,7 +35,7 @@ def pl_rank_1(scores: FloatArray, relevance: FloatArray, rank_weights: FloatArra
 
 
 def pl_rank_2(scores: FloatArray, relevance: FloatArray, rank_weights: FloatArray, rankings: IntArray) -> FloatArray:
-    """PL-Rank-2: PR_rank(d)+1 + sum over k <= rank(d) of w_d / S_k (theta_k rho_d - PR_k). O(N D K)."""
+    """Estimate with PL-Rank-2: PR_rank(d)+1 + sum over k <= rank(d) of w_d / S_k (theta_k rho_d - PR_k). O(N D K)."""
     rank_weights, rankings = rank_weights[: scores.size], rankings[:, : rank_weights.size]
     weights = np.exp(scores - scores.max())
     reward = reward_from(relevance, rank_weights, rankings)
@@ -52,7 +52,7 @@ def pl_rank_2(scores: FloatArray, relevance: FloatArray, rank_weights: FloatArra
 
 
 def pl_rank_3(scores: FloatArray, relevance: FloatArray, rank_weights: FloatArray, rankings: IntArray) -> FloatArray:
-    """PL-Rank-3: PR_rank(d)+1 + w_d (rho_d DR_rank(d) - RI_rank(d)), the sums DR and RI over ranks shared. O(N D)."""
+    """Estimate with PL-Rank-3: PR_rank(d)+1 + w_d (rho_d DR_rank(d) - RI_rank(d)), with shared sums. O(N D)."""
     rank_weights, rankings = rank_weights[: scores.size], rankings[:, : rank_weights.size]
     weights = np.exp(scores - scores.max())
     reward = reward_from(relevance, rank_weights, rankings)
@@ -74,7 +74,7 @@ def policy_gradient(
     to_go: bool = False,
     baseline: bool = False,
 ) -> FloatArray:
-    """REINFORCE: rewards of whole rankings, or ``to_go`` from each rank on, times d log pi / df. O(N D K)."""
+    """Estimate with REINFORCE: rewards of rankings, or ``to_go`` from each rank on, times d log pi / df. O(N D K)."""
     rank_weights, rankings = rank_weights[: scores.size], rankings[:, : rank_weights.size]
     weights = np.exp(scores - scores.max())
     reward = reward_from(relevance, rank_weights, rankings)[:, :-1]
@@ -99,7 +99,7 @@ def stochastic_rank(
     noisy_scores: FloatArray,
     density: Callable[[FloatArray], FloatArray],
 ) -> FloatArray:
-    """StochasticRank: mean over samples of sum over i != j of phi(u_i - f_j) c_k (rho_j - rho_i). O(N D K).
+    """Estimate with StochasticRank the mean of sum over i != j of phi(u_i - f_j) c_k (rho_j - rho_i). O(N D K).
 
     ``noisy_scores`` u are (N, D), c_k = theta_k - theta_{k+1}, and k <= K is the rank that i has without j: its own
     rank, or one less if j stands above it.
@@ -119,25 +119,25 @@ def stochastic_rank(
 
 
 def gumbel_density(x: FloatArray) -> FloatArray:
-    """exp(-x - exp(-x)), the density of standard Gumbel noise; 0 where it underflows."""
+    """Compute exp(-x - exp(-x)), the density of standard Gumbel noise; 0 where it underflows."""
     decay = np.exp(-np.maximum(x, -7.0))
     return np.exp(-x - decay, where=x > -7.0, out=np.zeros_like(x))
 
 
 def normal_density(x: FloatArray) -> FloatArray:
-    """Density of standard normal noise."""
+    """Compute the density of standard normal noise."""
     return np.exp(-0.5 * x**2) / np.sqrt(2.0 * np.pi)
 
 
 def normal_cdf(x: FloatArray) -> FloatArray:
-    """Distribution function of standard normal noise, with full relative accuracy in its tail."""
+    """Compute the distribution function of standard normal noise, with full relative accuracy in its tail."""
     return 0.5 * np.array([erfc(y) for y in (np.sqrt(0.5) * -x).flat]).reshape(x.shape)
 
 
 def conditional_monte_carlo(
     scores: FloatArray, relevance: FloatArray, rank_weights: FloatArray, rankings: IntArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Gradient and Hessian diagonal by conditional Monte Carlo, mean over the rankings. O(N D K).
+    """Estimate gradient and Hessian diagonal by conditional Monte Carlo, mean over the rankings. O(N D K).
 
     Item d is taken out of a ranking; at place j the others left over, and d, have the sums S_j and R_j of w and w rho.
     """

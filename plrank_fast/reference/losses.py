@@ -19,46 +19,46 @@ Loss = tuple[float, FloatArray]
 
 
 def softplus(x: FloatArray) -> FloatArray:
-    """log(1 + exp(x))."""
+    """Compute log(1 + exp(x))."""
     return np.logaddexp(0.0, x)
 
 
 def sigmoid(x: FloatArray) -> FloatArray:
-    """1 / (1 + exp(-x))."""
+    """Compute 1 / (1 + exp(-x))."""
     return np.exp(-softplus(-x))
 
 
 def ranks_by(values: FloatArray) -> IntArray:
-    """Rank of each document from 0, by descending value; of equal values the lower index comes first."""
+    """Return the rank of each document from 0, by descending value; of equal values the lower index comes first."""
     ranks = np.empty(values.size, dtype=np.int64)
     ranks[np.argsort(-values, kind="stable")] = np.arange(values.size)
     return ranks
 
 
 def discounts_to(cutoff: int, n_docs: int) -> FloatArray:
-    """1 / log2(rank + 1) of the first ``cutoff`` ranks, 0 for the others."""
+    """Return 1 / log2(rank + 1) of the first ``cutoff`` ranks, 0 for the others."""
     discounts = 1.0 / np.log2(np.arange(n_docs) + 2.0)
     discounts[cutoff:] = 0.0
     return discounts
 
 
 def ideal_dcg(gains: FloatArray, cutoff: int) -> float:
-    """DCG of the ranking by descending gain."""
+    """Compute the DCG of the ranking by descending gain."""
     return float(np.sort(gains)[::-1] @ discounts_to(cutoff, gains.size))
 
 
 def pointwise_squared(scores: FloatArray, labels: FloatArray) -> Loss:
-    """Sum of (f_d - y_d)^2."""
+    """Compute the sum of (f_d - y_d)^2."""
     return float(((scores - labels) ** 2).sum()), 2.0 * (scores - labels)
 
 
 def pointwise_logistic(scores: FloatArray, labels: FloatArray) -> Loss:
-    """Sum of softplus(f_d) - y_d f_d."""
+    """Compute the sum of softplus(f_d) - y_d f_d."""
     return float((labels * softplus(-scores) + (1.0 - labels) * softplus(scores)).sum()), sigmoid(scores) - labels
 
 
 def softmax_cross_entropy(scores: FloatArray, labels: FloatArray) -> Loss:
-    """Minus the sum of p_d log softmax(f)_d with p = y / sum(y)."""
+    """Compute minus the sum of p_d log softmax(f)_d with p = y / sum(y)."""
     if labels.sum() == 0.0:
         return 0.0, np.zeros(scores.size)
     log_softmax = scores - np.logaddexp.reduce(scores)
@@ -67,14 +67,14 @@ def softmax_cross_entropy(scores: FloatArray, labels: FloatArray) -> Loss:
 
 
 def rankings_by_label(labels: FloatArray) -> list[IntArray]:
-    """Every ranking by descending label: one for each way to order equal labels."""
+    """Return every ranking by descending label, one for each way to order equal labels."""
     groups = [np.flatnonzero(labels == label) for label in np.unique(labels)[::-1]]
     orders = itertools.product(*(itertools.permutations(group) for group in groups))
     return [np.array([*itertools.chain.from_iterable(order)], dtype=np.int64) for order in orders]
 
 
 def list_mle(scores: FloatArray, labels: FloatArray, cutoff: int, ranking: IntArray | None = None) -> Loss:
-    """Minus the log-probability of the first K ranks of a ranking by label, ties by index. O(D K)."""
+    """Compute minus the log-probability of the first K ranks of a ranking by label, ties by index. O(D K)."""
     order = np.argsort(-labels, kind="stable") if ranking is None else ranking
     value, gradient = 0.0, np.zeros(scores.size)
     for k in range(min(cutoff, scores.size)):
@@ -87,7 +87,7 @@ def list_mle(scores: FloatArray, labels: FloatArray, cutoff: int, ranking: IntAr
 
 
 def weighted_pairs(scores: FloatArray, better: NDArray[Any], weights: FloatArray, slope: float) -> Loss:
-    """Sum over the pairs with y_i > y_j of weight_ij softplus(-slope (f_i - f_j)), the weights held fixed. O(D^2)."""
+    """Sum weight_ij softplus(-slope (f_i - f_j)) over the pairs with y_i > y_j, the weights held fixed. O(D^2)."""
     ahead = slope * (scores[:, np.newaxis] - scores)
     weights = np.where(better, weights, 0.0)
     push = slope * weights * sigmoid(-ahead)
@@ -95,7 +95,7 @@ def weighted_pairs(scores: FloatArray, better: NDArray[Any], weights: FloatArray
 
 
 def pairwise_logistic(scores: FloatArray, labels: FloatArray, slope: float) -> Loss:
-    """Sum over the pairs with y_i > y_j of softplus(-slope (f_i - f_j)). O(D^2)."""
+    """Sum softplus(-slope (f_i - f_j)) over the pairs with y_i > y_j. O(D^2)."""
     return weighted_pairs(
         scores, (labels[:, np.newaxis] > labels).astype(np.float64), np.ones((scores.size, scores.size)), slope
     )
@@ -104,7 +104,7 @@ def pairwise_logistic(scores: FloatArray, labels: FloatArray, slope: float) -> L
 def lambda_loss(
     scores: FloatArray, gains: FloatArray, cutoff: int, slope: float, mu: float, truncation: str = "metric"
 ) -> Loss:
-    """LambdaLoss (NDCG-Loss2++), with mu = 0 LambdaRank in natural logarithms. O(D^2).
+    """Compute LambdaLoss (NDCG-Loss2++), with mu = 0 LambdaRank in natural logarithms. O(D^2).
 
     Pairs of which at least one is among the first K are weighted by ``|g_i - g_j|`` / ideal DCG times
     ``|discount_i - discount_j| + mu |1 / log2(1 + m) - 1 / log2(2 + m)|``, where ``m = |rank_i - rank_j|``. Discounts
@@ -127,7 +127,7 @@ def lambda_loss(
 
 
 def approx_ndcg(scores: FloatArray, gains: FloatArray, temperature: float) -> Loss:
-    """1 minus the NDCG at smooth ranks 1 + sum over j != i of sigmoid((f_j - f_i) / T). O(D^2)."""
+    """Compute 1 minus the NDCG at smooth ranks 1 + sum over j != i of sigmoid((f_j - f_i) / T). O(D^2)."""
     ideal = ideal_dcg(gains, gains.size)
     if ideal == 0.0:
         return 0.0, np.zeros(scores.size)
@@ -141,7 +141,7 @@ def approx_ndcg(scores: FloatArray, gains: FloatArray, temperature: float) -> Lo
 
 
 def soft_rank(scores: FloatArray, gains: FloatArray, cutoff: int, deviation: float) -> Loss:
-    """1 minus the NDCG@K expected if each document lost to the others independently. O(D^3 K).
+    """Compute 1 minus the NDCG@K expected if each document lost to the others independently. O(D^3 K).
 
     Document j is beaten by i with probability Phi((f_i - f_j) / (deviation sqrt 2)). The derivative by one of these
     probabilities comes from the distribution of the ranks without it.
@@ -167,7 +167,7 @@ def soft_rank(scores: FloatArray, gains: FloatArray, cutoff: int, deviation: flo
 
 
 def rank_distribution(beat: FloatArray) -> FloatArray:
-    """Probabilities of 0, 1, ... defeats from independent chances of each."""
+    """Return the probabilities of 0, 1, ... defeats from independent probabilities of each."""
     distribution = np.ones(1)
     for chance in beat:
         distribution = np.append(distribution, 0.0) * (1.0 - chance) + np.append(0.0, distribution) * chance

@@ -19,12 +19,12 @@ def sample_rankings(scores: FloatArray, n_samples: int, cutoff: int, rng: np.ran
 
 
 def all_rankings(n_docs: int) -> IntArray:
-    """Every ranking of ``n_docs`` documents, (n_docs!, n_docs)."""
+    """Return every ranking of ``n_docs`` documents, (n_docs!, n_docs)."""
     return np.array(list(itertools.permutations(range(n_docs))), dtype=np.int64).reshape(-1, n_docs)
 
 
 def ranking_log_prob_gradient(scores: FloatArray, rankings: IntArray) -> FloatArray:
-    """Derivative of each ranking's log-probability by each score, (N, D): 1 if placed, less its probability per rank.
+    """Compute the derivative of log-probabilities by the scores, (N, D): 1 if placed, less the probability per rank.
 
     A ranking may end early, with -1 after its last item.
     """
@@ -40,7 +40,7 @@ def ranking_log_prob_gradient(scores: FloatArray, rankings: IntArray) -> FloatAr
 
 
 def weight_not_placed(scores: FloatArray, rankings: IntArray) -> FloatArray:
-    """S_k = sum of w over the items not placed before rank k, (N, K), summed from the tail."""
+    """Compute S_k = sum of w over the items not placed before rank k, (N, K), summed from the tail."""
     weights = np.exp(scores - scores.max())
     left_over = np.ones((len(rankings), scores.size), dtype=bool)
     np.put_along_axis(left_over, rankings, False, axis=1)
@@ -49,14 +49,14 @@ def weight_not_placed(scores: FloatArray, rankings: IntArray) -> FloatArray:
 
 
 def ranking_log_prob(scores: FloatArray, rankings: IntArray) -> FloatArray:
-    """Log-probability of each ranking, (N,): sum over ranks of f_{y_k} - log S_k."""
+    """Compute the log-probability of each ranking, (N,): sum over ranks of f_{y_k} - log S_k."""
     shifted = scores - scores.max()
     result: FloatArray = (shifted[rankings] - np.log(weight_not_placed(scores, rankings))).sum(axis=1)
     return result
 
 
 def bucket_log_prob(scores: FloatArray, buckets: IntArray) -> float:
-    """Log-probability of a ranking with ties: a recursion over the 2^n subsets of each bucket of n documents."""
+    """Compute the log-probability of a ranking with ties by recursion over the 2^n subsets of a bucket of n documents."""
     result = 0.0
     for number in np.unique(buckets):
         left = scores[buckets >= number]
@@ -74,13 +74,13 @@ def bucket_log_prob(scores: FloatArray, buckets: IntArray) -> float:
 
 
 def metric(relevance: FloatArray, rank_weights: FloatArray, rankings: IntArray) -> FloatArray:
-    """Metric of each ranking, (N,): sum over k of theta_k rho_{y_k}."""
+    """Compute the metric of each ranking, (N,): sum over k of theta_k rho_{y_k}."""
     cutoff = min(rank_weights.size, rankings.shape[1])
     return relevance[rankings[:, :cutoff]] @ rank_weights[:cutoff]
 
 
 def exposure(n_docs: int, rank_weights: FloatArray, rankings: IntArray) -> FloatArray:
-    """Mean over the rankings of the rank weight that each document gets, (n_docs,). O(N K)."""
+    """Average over the rankings the rank weight that each document gets, (n_docs,). O(N K)."""
     cutoff = min(rank_weights.size, rankings.shape[1])
     result = np.zeros(n_docs)
     for ranking in rankings:
@@ -89,7 +89,7 @@ def exposure(n_docs: int, rank_weights: FloatArray, rankings: IntArray) -> Float
 
 
 def dcg(scores: FloatArray, relevance: FloatArray, rank_weights: FloatArray) -> float:
-    """Metric of the ranking by descending score; of equal scores the lower index comes first."""
+    """Compute the metric of the ranking by descending score; of equal scores the lower index comes first."""
     return float(metric(relevance, rank_weights, np.argsort(-scores, kind="stable")[np.newaxis])[0])
 
 

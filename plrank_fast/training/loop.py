@@ -67,7 +67,7 @@ class Progress:
     best_epoch: int = 0
 
     def seconds_by_activity(self) -> dict[str, float]:
-        """Seconds of the whole run by activity."""
+        """Return the seconds of the whole run by activity."""
         return {what: now + sum(entry["seconds"][what] for entry in self.history) for what, now in self.seconds.items()}
 
     @classmethod

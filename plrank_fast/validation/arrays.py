@@ -207,7 +207,7 @@ def _check_array_interface(values: Any, name: str) -> None:
 
 
 def one_entry_each(array: NDArray[Any], name: str, number: int, of: str) -> NDArray[Any]:
-    """Return ``array`` if it has one entry for each of so many queries, or documents."""
+    """Return ``array`` if it has one entry for each of ``number`` queries or documents."""
     if array.shape != (number,):
         raise ValueError(f"{name} must have one entry for each of the {number} {of}, got shape {array.shape}")
     return array
