@@ -351,7 +351,7 @@ class PlackettLuce:
         Parameters
         ----------
         key : key of ``jax.random``, int, or array of int
-            The same key gives the same rankings. It may be traced.
+            Source of the random numbers, which may be traced.
         sample_shape : tuple of int
             Shape of the rankings to draw from each distribution of the batch.
 

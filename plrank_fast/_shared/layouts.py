@@ -21,7 +21,7 @@ class Layout(NamedTuple):
     offsets : ndarray, shape (n_queries + 1,), int64
         Where each query's documents start in the ragged batch.
     mask : ndarray of bool or None
-        Of that shape, True for documents; None if there is no padding.
+        True for documents; None if there is no padding.
     """
 
     shape: tuple[int, ...]

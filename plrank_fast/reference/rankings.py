@@ -56,7 +56,7 @@ def ranking_log_prob(scores: FloatArray, rankings: IntArray) -> FloatArray:
 
 
 def bucket_log_prob(scores: FloatArray, buckets: IntArray) -> float:
-    """Compute the log-probability of a ranking with ties by recursion over the 2^n subsets of a bucket of n documents."""
+    """Compute the log-probability of a ranking with ties by recursion over the 2^n subsets of each bucket of n."""
     result = 0.0
     for number in np.unique(buckets):
         left = scores[buckets >= number]

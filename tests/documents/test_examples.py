@@ -3,6 +3,7 @@
 import doctest
 import inspect
 import pkgutil
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -43,8 +44,9 @@ def test_every_public_name_is_documented(name):
     assert inspect.getdoc(thing)
     if inspect.isfunction(thing):
         for parameter in inspect.signature(thing).parameters:
-            documented = parameter in thing.__doc__ or "are those of ``pl_rank_3``" in thing.__doc__
-            assert documented, f"{name}: {parameter}"
+            assert re.search(rf"^ +([\w*]+, )*\*{{0,2}}{parameter}(, [\w*]+)*( :|$)", thing.__doc__, re.MULTILINE), (
+                parameter
+            )
 
 
 def test_help_greets_a_user():

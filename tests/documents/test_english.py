@@ -1,0 +1,50 @@
+"""Docstrings, comments and descriptions of parameters open with a subject or a verb."""
+
+import re
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[2] / "plrank_fast"
+NOT_YET = ("_core", "kernels")  # folders that still have such openers
+OPENERS = r"(?:What|Of|As|The same|Likewise|Which|Whose)\b"
+SENTENCE = re.compile(rf'(?:"""|/\* |# ){OPENERS}.*')
+DESCRIPTION = re.compile(rf"^( *)[\w*, ]+(?: : .*)?\n\1    {OPENERS}.*", re.MULTILINE)  # of a parameter or a result
+
+
+def fragments(text):
+    """Openers in a source file, without the lines of a comment that continue the line above."""
+    is_comment = re.compile(r" *# ").match
+    lines = [line for above, line in pairwise(["", *text.splitlines()]) if not (is_comment(above) and is_comment(line))]
+    return [found[0] for pattern in (SENTENCE, DESCRIPTION) for found in pattern.finditer("\n".join(lines))]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '    """What is left of a run."""',
+        "# Of all items\n",
+        "x = 1  # As usual",
+        "/* The same for a long list. */",
+        "    rng : Generator\n        As in ``pl_rank_3``.",
+        "    scores, offsets\n        Which the caller gives.",
+        "ndarray\n    Of the shape of scores.",
+    ],
+)
+def test_openers_are_found(text):
+    assert len(fragments(text)) == 1
+
+
+def test_other_text_is_not():
+    assert not fragments('# Items are sorted.\n# As they come ...\n"""Return what is left.\n\n    Of these ..."""')
+
+
+def test_no_text_opens_with_a_fragment():
+    """Mutants: a docstring that opens with "What"; a parameter that is described "As in" another function."""
+    paths = [path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.*")]
+    paths = [path for path in paths if path.suffix in (".py", ".pyi", ".pyx", ".pxd", ".c", ".h")]
+    paths = [path for path in paths if path.parts[0] not in (*NOT_YET, "cython_plrank.c")]
+    assert len(paths) > 100
+    found = {str(path): fragments((PACKAGE / path).read_text()) for path in paths}
+    assert not {name: openers for name, openers in found.items() if openers}
