@@ -53,7 +53,7 @@ typedef struct {
     /* Add n_lanes (1 to 16) rankings of columns (depth, 16), which are overwritten. */
     void (*backward)(pl_rank_groups *pass, int32_t *columns, size_t n_lanes);
     void (*forward)(pl_rank_groups *pass, int32_t *columns, size_t n_lanes);
-    /* `backward` without records; the columns need no dummies. */
+    /* Do the same as `backward` without records; the columns need no dummies. */
     void (*backward_noting)(pl_rank_groups *pass, const int32_t *columns, size_t n_lanes);
 } pl_rank_groups_kernels;
 

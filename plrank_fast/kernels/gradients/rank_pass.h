@@ -5,9 +5,9 @@
 #include "simd/isa.h"
 
 typedef struct {
-    /* gradient[d] -= weights[d] * reward */
+    /* Compute gradient[d] -= weights[d] * reward. */
     void (*reward_share)(double *gradient, const double *weights, double reward, size_t n);
-    /* gradient[d] += weights[d] * (relevance[d] * direct - reward) */
+    /* Compute gradient[d] += weights[d] * (relevance[d] * direct - reward). */
     void (*direct_and_reward)(double *gradient, const double *weights, const double *relevance, double direct,
                               double reward, size_t n);
 } rank_pass_kernels;

@@ -42,9 +42,9 @@ typedef struct {
 } soft_rank_task;
 
 typedef struct {
-    /* slopes[j] = derivative of logistic(f_j - f); returns the sum of logistic(f_j - f) over j */
+    /* Set slopes[j] to the derivative of logistic(f_j - f); return the sum of logistic(f_j - f) over j. */
     double (*logistic_rank)(double score, const double *scores, double *slopes, size_t n);
-    /* gradient[j] += factor * slopes[j]; returns the sum of what was added */
+    /* Add factor * slopes[j] to gradient[j]; return the sum of what was added. */
     double (*add_slopes)(double factor, const double *slopes, double *gradient, size_t n);
     /* For up to PLR_SOFT_RANK_TARGETS documents, `targets` among the n scores, and normal noise of unit variance on
      * every difference of scores, let value[t] be the sum over ranks of discount times the probability of the rank.

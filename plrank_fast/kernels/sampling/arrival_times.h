@@ -6,9 +6,10 @@
 #include "random/random_stream.h"
 
 typedef struct {
-    /* arrivals[i] = E_i * inverse_weights[i], E_i ~ Exp(1). Both arrays hold n rounded up to a multiple of 8. */
+    /* Set arrivals[i] = E_i * inverse_weights[i], E_i ~ Exp(1). Both arrays hold n rounded up to a multiple of 8. */
     void (*linear)(plr_stream *stream, const double *inverse_weights, double *arrivals, size_t n);
-    /* arrivals[i] = log E_i - scores[i], the negated Gumbel perturbation: the same order at any gap of the scores. */
+    /* Set arrivals[i] = log E_i - scores[i], the negated Gumbel perturbation: the same order at any gap of the
+     * scores. */
     void (*logarithmic)(plr_stream *stream, const double *scores, double *arrivals, size_t n);
 } arrival_times_kernels;
 

@@ -18,7 +18,7 @@ enum {
 };
 
 typedef struct {
-    /* n is a multiple of 8. */
+    /* Evaluate a function at n arguments; n is a multiple of 8. */
     void (*evaluate)(int function, const double *x, double *first, double *second, size_t n);
 } vector_functions_kernels;
 

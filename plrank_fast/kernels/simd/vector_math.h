@@ -139,7 +139,7 @@ PLR_INLINE vec_f64 vec_rough_log(vec_f64 x)
  * Normal distribution, sine and cosine
  * --------------------------------------------------------------------------------------------------------------- */
 
-/* Uniform on the odd multiples of 2^-53 in (0, 1), from the upper 52 bits of a random word: neither 0 nor 1. */
+/* Return a number uniform on the odd multiples of 2^-53 in (0, 1), from the upper 52 bits of a random word. */
 PLR_INLINE vec_f64 vec_uniform(vec_u64 random)
 {
     vec_f64 in_1_2 = (vec_f64)((random >> 12) | UINT64_C(0x3ff0000000000000));

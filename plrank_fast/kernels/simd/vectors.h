@@ -182,13 +182,13 @@ PLR_INLINE vec_u32 vec_gather(const void *table, vec_u32 at)
  * Lane by lane
  * --------------------------------------------------------------------------------------------------------------- */
 
-/* a where the comparison held, else b. */
+/* Return a where the comparison held, else b. */
 PLR_INLINE vec_f64 vec_select(vec_i64 held, vec_f64 a, vec_f64 b)
 {
     return (vec_f64)(((vec_i64)a & held) | ((vec_i64)b & ~held));
 }
 
-/* a where the comparison held, else 0. */
+/* Return a where the comparison held, else 0. */
 PLR_INLINE vec_f64 vec_keep(vec_i64 held, vec_f64 a)
 {
     return (vec_f64)((vec_i64)a & held);
