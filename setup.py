@@ -135,7 +135,7 @@ def files_read(path: Path) -> frozenset[Path]:
 
 
 def chosen(variable: str, known: Iterable[str]) -> list[str]:
-    """What an environment variable names of all that is known, in its order; all, where it names nothing."""
+    """Return those of ``known``, in its order, that an environment variable names, or all if it names none."""
     known, names = list(known), os.environ.get(variable, "").split()
     unknown = [name for name in names if name not in known]
     if unknown:
