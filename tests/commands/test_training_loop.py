@@ -254,7 +254,9 @@ def test_presets_and_changes():
     assert TrainingConfig.from_preset() == TrainingConfig()
     assert TrainingConfig.from_json(json.loads(json.dumps(config.to_json()))) == config
     line = settings_line(config)
-    assert line.startswith("settings: preset sigir22: those of the published code of the SIGIR 2022 paper (pl_rank_3,")
+    assert line.startswith(
+        "settings: preset sigir22: the settings of the published code of the SIGIR 2022 paper (method pl_rank_3,"
+    )
     assert line.endswith("; changed: cutoff 10, hidden 8")
     assert "changed" not in settings_line(TrainingConfig())
     with pytest.raises(ValueError, match=r"^preset must be one of default, sigir22, got 'paper'"):
@@ -433,7 +435,7 @@ def test_profile_is_learned(tmp_path):
     assert f"{results['metrics']['test']['trained']['ndcg_query']:.4f}" in table
     assert f"best epoch ({run.progress.best_epoch})" in table
     assert "NDCG: mean over queries; those without relevant documents are counted as 0: " in table
-    assert "\nsettings: preset default: chosen to learn well" in table
+    assert "\nsettings: preset default: settings that learn well" in table
 
 
 @pytest.mark.parametrize(
