@@ -117,3 +117,9 @@ cdef int32_t plrank_dcg(
     const double *scores, const double *relevance, int64_t n_items, const double *rank_weights, int64_t cutoff,
     double *value, void *workspace, int64_t workspace_size
 ) noexcept nogil
+
+cdef int64_t plrank_bucket_log_prob_workspace(int64_t n_items) noexcept nogil
+cdef int32_t plrank_bucket_log_prob(
+    const double *scores, int64_t n_items, const int32_t *buckets, double *log_prob, double *gradient,
+    double *hessian, void *workspace, int64_t workspace_size
+) noexcept nogil

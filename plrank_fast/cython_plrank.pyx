@@ -27,6 +27,8 @@ from plrank_fast._core.gradients.stochastic_rank cimport (
     estimate_query,
     workspace_size as noisy_workspace,
 )
+from plrank_fast._core.losses.bucket_order cimport bucket_order_rows, bucket_order_workspace
+from plrank_fast._core.losses.loss cimport LossQuery
 from plrank_fast._core.random.stream cimport block_size
 from plrank_fast._core.ranking.metrics cimport dcg_of_query, log_prob_of_query, rank_query, ranking_workspace
 from plrank_fast._core.ranking.rankings cimport fault_in_query
@@ -50,7 +52,8 @@ cdef extern from *:
         F(pl_rank_3_of_rankings_workspace) F(pl_rank_3_of_rankings)                                                    \
         F(pl_rank_cmc_of_rankings_workspace) F(pl_rank_cmc_of_rankings)                                                \
         F(pl_rank_exact_workspace) F(pl_rank_exact) F(rank_probabilities_workspace) F(rank_probabilities)              \
-        F(stochastic_rank_workspace) F(stochastic_rank) F(dcg_workspace) F(dcg)
+        F(stochastic_rank_workspace) F(stochastic_rank) F(dcg_workspace) F(dcg)                                        \
+        F(bucket_log_prob_workspace) F(bucket_log_prob)
     #define PLR_DECLARE(name) static __typeof__(*((plrank_api *)0)->name) PLR_NAME(name);
     #define PLR_FILL(name) .name = PLR_NAME(name),
     #define PLR_NAME(name) __pyx_f_11plrank_fast_13cython_plrank_plrank_##name
@@ -162,6 +165,13 @@ cdef inline int32_t check_rankings(
 cdef inline void clear(double *values, int64_t n) noexcept nogil:
     if n > 0 and values != NULL:
         memset(values, 0, n * sizeof(double))
+
+
+cdef inline void negate(double *values, int64_t n) noexcept nogil:
+    cdef int64_t i
+    if values != NULL:
+        for i in range(n):
+            values[i] = 0.0 - values[i]
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -639,6 +649,49 @@ cdef int32_t plrank_dcg(
     if needed > 0:
         value[0] = dcg_of_query(
             scores, relevance, rank_weights, n_items, min(cutoff, n_items), aligned(workspace))
+    return PLRANK_OK
+
+
+cdef int64_t plrank_bucket_log_prob_workspace(int64_t n_items) noexcept nogil:
+    cdef int32_t status = check_sizes(n_items, 0, 1)
+    if status != PLRANK_OK or n_items == 0:
+        return status
+    return with_alignment(n_items * sizeof(double) + bucket_order_workspace(n_items, n_items))
+
+
+cdef int32_t plrank_bucket_log_prob(
+    const double *scores, int64_t n_items, const int32_t *buckets, double *log_prob, double *gradient,
+    double *hessian, void *workspace, int64_t workspace_size
+) noexcept nogil:
+    cdef int64_t needed = plrank_bucket_log_prob_workspace(n_items), i
+    cdef int32_t status = check_workspace(workspace, workspace_size, needed)
+    cdef char *memory = aligned(workspace)
+    cdef double *labels = <double *>(memory + needed - ALIGNMENT) - n_items
+    cdef double value = 0.0
+    cdef LossQuery query
+    if status == PLRANK_OK:
+        status = check_scores(scores, n_items)
+    if status != PLRANK_OK:
+        return status
+    if log_prob == NULL or (n_items > 0 and (buckets == NULL or (gradient == NULL and hessian != NULL))):
+        return PLRANK_NULL_POINTER
+    clear(gradient, n_items)
+    clear(hessian, n_items)
+    if needed > 0:
+        for i in range(n_items):
+            labels[i] = -<double>buckets[i]
+        memset(&query, 0, sizeof(LossQuery))
+        query.n_items = n_items
+        query.scores = scores
+        query.labels = labels
+        query.gradient = gradient
+        query.hessian = hessian
+        query.value = &value
+        query.state = memory
+        bucket_order_rows(&query, 0, 1)
+        negate(gradient, n_items)
+        negate(hessian, n_items)
+    log_prob[0] = 0.0 - value
     return PLRANK_OK
 
 

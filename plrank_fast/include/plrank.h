@@ -137,6 +137,13 @@ typedef struct plrank_api {
     int64_t (*dcg_workspace)(int64_t n_items, int64_t cutoff);
     int32_t (*dcg)(const double *scores, const double *relevance, int64_t n_items, const double *rank_weights,
                    int64_t cutoff, double *value, void *workspace, int64_t workspace_size);
+
+    /* log_prob (1,) of a ranking with ties, gradient, hessian (n_items,): the last two may be NULL, and hessian
+     * requires gradient. Items of a smaller number in buckets (n_items,) come first; the order of items with the same
+     * number is unknown. */
+    int64_t (*bucket_log_prob_workspace)(int64_t n_items);
+    int32_t (*bucket_log_prob)(const double *scores, int64_t n_items, const int32_t *buckets, double *log_prob,
+                               double *gradient, double *hessian, void *workspace, int64_t workspace_size);
 } plrank_api;
 
 /* ---------------------------------------------------------------------------------------------- end of declarations */

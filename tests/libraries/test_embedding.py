@@ -193,6 +193,18 @@ def check_ranking_log_prob(query):
     assert np.array_equal(log_prob, plr.ranking_log_prob(query.scores, rankings))
 
 
+def check_bucket_log_prob(query):
+    """Mutants: the sign of the gradient; buckets in descending order; labels that overlap the kernel's memory."""
+    buckets = np.random.default_rng(7).integers(-3, 3, query.n_items).astype(np.int32)
+    results = query.value, query.gradient, query.hessian
+    for wanted in (1, 2, 3):
+        outputs = [*results[:wanted], None, None][:3]
+        assert call("bucket_log_prob", (query.scores, query.n_items, buckets, *outputs), (query.n_items,)) == 0
+        assert np.array_equal(query.value, plr.bucket_log_prob(query.scores, buckets))
+    expected = plr.bucket_log_prob_vjp(query.scores, buckets, [1.0], hessian=True)
+    assert np.array_equal((query.gradient, query.hessian), expected)
+
+
 def check_pl_rank_exact(query):
     sizes = query.n_items, query.cutoff
     for rtol in (1e-6, 1e-9):
@@ -238,11 +250,9 @@ def check_size(name):
     """A size of 0 where there is nothing to do, else exactly what the function insists on; bad sizes are a status."""
 
     def check(query):
-        sizes = (
-            query.sizes if "int64_t, int64_t, int64_t" in SIGNATURES[f"plrank_{name}_workspace"] else query.sizes[:2]
-        )
+        sizes = query.sizes[: SIGNATURES[f"plrank_{name}_workspace"].count(",") + 1]
         size = C[f"{name}_workspace"](*sizes)
-        assert (size == 0) == (query.n_items == 0 or query.cutoff == 0)
+        assert (size == 0) == (0 in sizes[:2])
         _, stream = stream_for()
         memory, where = guarded(size)
         arguments = arguments_of(name, query, stream)
@@ -257,8 +267,9 @@ def check_size(name):
         assert C[f"{name}_workspace"](-1, *sizes[1:]) == CODES["BAD_N_ITEMS"]
         assert C[f"{name}_workspace"](2**31, *sizes[1:]) == CODES["BAD_N_ITEMS"]
         too_deep = CODES["BAD_RANKINGS" if name == "ranking_log_prob" else "BAD_CUTOFF"]
-        assert C[f"{name}_workspace"](sizes[0], -1, *sizes[2:]) == too_deep
-        assert C[f"{name}_workspace"](sizes[0], 2**62, *sizes[2:]) == too_deep
+        if len(sizes) >= 2:
+            assert C[f"{name}_workspace"](sizes[0], -1, *sizes[2:]) == too_deep
+            assert C[f"{name}_workspace"](sizes[0], 2**62, *sizes[2:]) == too_deep
         if len(sizes) == 3:
             assert C[f"{name}_workspace"](*sizes[:2], 0) == CODES["BAD_N_SAMPLES"]
             assert C[f"{name}_workspace"](*sizes[:2], 2**62) == CODES["BAD_N_SAMPLES"]
@@ -322,7 +333,7 @@ def check_stream_seek(query):
 
 SIZED = [
     "top_k", "sample_rankings", "ranking_log_prob", "pl_rank_3", "pl_rank_cmc", "pl_rank_3_of_rankings",
-    "pl_rank_cmc_of_rankings", "pl_rank_exact", "rank_probabilities", "stochastic_rank", "dcg",
+    "pl_rank_cmc_of_rankings", "pl_rank_exact", "rank_probabilities", "stochastic_rank", "dcg", "bucket_log_prob",
 ]  # fmt: skip
 TABLE = {
     "strerror": check_strerror,
@@ -341,6 +352,7 @@ TABLE = {
     "rank_probabilities": check_rank_probabilities,
     "stochastic_rank": check_stochastic_rank,
     "dcg": check_dcg,
+    "bucket_log_prob": check_bucket_log_prob,
     **{f"{name}_workspace": check_size(name) for name in SIZED},
 }
 
@@ -382,6 +394,10 @@ def arguments_of(name, query, stream):
         ],
         "stochastic_rank": [stream, *query.metric, n_samples, 0, 1.0, query.gradient],
         "dcg": [*query.metric, query.value],
+        "bucket_log_prob": [
+            query.scores, query.n_items, np.arange(query.n_items, dtype=np.int32) // 3, query.value, query.gradient,
+            query.hessian,
+        ],
     }[name]  # fmt: skip
 
 
@@ -423,6 +439,7 @@ def faults(name):
         "sigma": [(x, "BAD_SIGMA") for x in (0.0, -1.0, 6e-61, 2e60, np.nan, np.inf)],
         "gradient": [(None, "NULL_POINTER")],
         "ranking": [(None, "NULL_POINTER")],
+        "buckets": [(None, "NULL_POINTER")],
         "rankings": [(None, "NULL_POINTER")],
         "probabilities": [(None, "NULL_POINTER")],
     }
