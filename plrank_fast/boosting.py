@@ -491,7 +491,7 @@ class _Given:
     @classmethod
     def of(cls, labels: ArrayLike, offsets: ArrayLike | None, weights: ArrayLike | None, scores: FloatArray) -> _Given:
         labels_ = validation.same_length(validation.real_array(labels, "labels"), "labels", scores)
-        offsets_ = validation.query_offsets(offsets, scores.size)
+        offsets_ = validation.batch_offsets(offsets, scores.size)
         weights_ = np.ones(offsets_.size - 1)
         if weights is not None:
             weights_ = validation.weights_of(weights, "weights", weights_.size, "queries")

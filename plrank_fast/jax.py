@@ -7,7 +7,7 @@ One ``pure_callback`` to the CPU computes value and gradient in float64. The fun
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
+from typing import Any, Never
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -45,6 +45,7 @@ def plackett_luce_loss(
     seed: Any = 0,
     n_threads: int | None = None,
     first_query: int = 0,
+    **unknown: Never,
 ) -> Any:
     """Compute minus the expected metric of rankings drawn from the Plackett-Luce distribution of ``scores``.
 
@@ -102,6 +103,8 @@ def plackett_luce_loss(
     >>> jax.grad(plackett_luce_loss)(jnp.zeros(2), jnp.array([1.0, 0.0]), cutoff=1).round(3)
     Array([-0.25,  0.25], dtype=float32)
     """
+    if unknown:
+        validation.refuse_unknown(unknown)
     scores = _floating(scores)
     static: dict[str, Any] = {"cutoff": cutoff, "gain": gain, "normalize": normalize, "reduction": reduction}
     static |= {"method": method, "n_samples": n_samples, "rtol": rtol, "n_threads": n_threads}

@@ -7,7 +7,7 @@ the incoming one. Tensors of a CUDA device are copied through pinned host memory
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Never
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -189,6 +189,7 @@ def plackett_luce_loss(
     rng: Any = None,
     n_threads: int | None = None,
     first_query: int = 0,
+    **unknown: Never,
 ) -> Any:
     """Compute minus the expected metric of rankings drawn from the Plackett-Luce distribution of ``scores``.
 
@@ -249,6 +250,8 @@ def plackett_luce_loss(
     >>> round(loss.item(), 6), scores.grad
     (-0.5, tensor([-0.2500,  0.2500], dtype=torch.float64))
     """
+    if unknown:
+        validation.refuse_unknown(unknown)
     _floating(scores)
     if scores.is_nested:
         scores, relevance, offsets = _flattened(scores, relevance, offsets, mask)
@@ -355,7 +358,10 @@ class PlackettLuceLoss(torch.nn.Module):  # type: ignore[name-defined, misc]
         n_samples: int | None = None,
         rtol: float = 1e-6,
         n_threads: int | None = None,
+        **unknown: Never,
     ) -> None:
+        if unknown:
+            validation.refuse_unknown(unknown)
         super().__init__()
         self.cutoff = None if cutoff is None else validation.count(cutoff, "cutoff", 0)
         self.method = validation.choice(method, "method", METHODS)
@@ -377,6 +383,7 @@ class PlackettLuceLoss(torch.nn.Module):  # type: ignore[name-defined, misc]
         weight: Any = None,
         rng: Any = None,
         first_query: int = 0,
+        **unknown: Never,
     ) -> Any:
         """Compute the loss of a batch.
 
@@ -411,6 +418,8 @@ class PlackettLuceLoss(torch.nn.Module):  # type: ignore[name-defined, misc]
         TypeError, ValueError
             If an argument is not as described; the message names it.
         """
+        if unknown:
+            validation.refuse_unknown(unknown)
         return plackett_luce_loss(
             scores, relevance, offsets, mask=mask, weight=weight, cutoff=self.cutoff, rank_weights=self.rank_weights,
             gain=self.gain, normalize=self.normalize, reduction=self.reduction, method=self.method,

@@ -32,6 +32,7 @@ from plrank_fast.validation.checks import goes_with as goes_with
 from plrank_fast.validation.checks import groups_of as groups_of
 from plrank_fast.validation.checks import of_type as of_type
 from plrank_fast.validation.checks import only_one as only_one
+from plrank_fast.validation.checks import refuse_unknown as refuse_unknown
 from plrank_fast.validation.checks import require as require
 from plrank_fast.validation.checks import shown as shown
 from plrank_fast.validation.identifiers import distinct as distinct
@@ -47,6 +48,7 @@ from plrank_fast.validation.outputs import held as held
 from plrank_fast.validation.outputs import output as output
 from plrank_fast.validation.outputs import output_pair as output_pair
 from plrank_fast.validation.outputs import representable as representable
+from plrank_fast.validation.queries import batch_offsets as batch_offsets
 from plrank_fast.validation.queries import list_lengths as list_lengths
 from plrank_fast.validation.queries import longest_list as longest_list
 from plrank_fast.validation.queries import query_offsets as query_offsets

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+import sys
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
+
+REPLACEMENTS = {  # of arguments that other functions have: the first one that the function called has
+    "cutoff": {"rank_weights": "dcg_weights(cutoff)"},
+    "k": {"cutoff": "k", "rank_weights": "dcg_weights(k)"},
+    "qid": {"offsets": "offsets_from_qid(qid)"},
+    "group": {"offsets": "offsets_from_group(group)", "qid": "numpy.repeat(range(len(group)), group)"},
+    "offsets": {"qid": "numpy.repeat(range(len(offsets) - 1), numpy.diff(offsets))"},
+}
 
 
 def shown(value: Any) -> str:
@@ -45,6 +54,15 @@ def given(value: Any, name: str, where: str) -> Any:
 def excluded(value: Any, name: str, other: str, why: str) -> None:
     """Refuse an argument that is not None beside another one that makes it meaningless."""
     require(value is None, f"{name} must not be given with {other}, {why}")
+
+
+def refuse_unknown(arguments: dict[str, Any]) -> NoReturn:
+    """Refuse keyword arguments that the calling function does not have, and name one that it has instead."""
+    function, name = sys._getframe(1).f_code, next(iter(arguments))
+    known = function.co_varnames[: function.co_argcount + function.co_kwonlyargcount]
+    hints = [f": pass {other}={value}" for other, value in REPLACEMENTS.get(name, {}).items() if other in known]
+    hint = hints[0] if hints else ""
+    raise TypeError(f"{function.co_qualname}() got an unexpected keyword argument {name!r}{hint}")
 
 
 def goes_with(value: Any, name: str, used: bool, setting: str) -> None:

@@ -18,6 +18,9 @@ from plrank_fast.validation.arrays import (
 )
 from plrank_fast.validation.checks import each, require
 from plrank_fast.validation.scalars import LARGEST_COUNT
+from plrank_fast.validation.scores import warn
+
+LONGEST_LIST = 10_000  # documents of a query without a warning
 
 
 def query_offsets(offsets: ArrayLike | None, n_docs: int) -> IntArray:
@@ -27,16 +30,36 @@ def query_offsets(offsets: ArrayLike | None, n_docs: int) -> IntArray:
     array = integer_array(offsets, "offsets")
     if array.ndim != 1 or array.size == 0:
         raise ValueError(f"offsets must be 1-dimensional and start with 0, got shape {array.shape}")
-    sizes = ": sizes of queries become offsets by offsets_from_group(sizes)"
     if array[0] != 0:
-        raise ValueError(f"offsets must start with 0, got {array[0]}{sizes if array[0] > 0 else ''}")
+        raise ValueError(f"offsets must start with 0, got {array[0]}{_remedy(array, n_docs)}")
     if array[-1] != n_docs:
-        hint = sizes if array.min() >= 0 and sum(array.tolist()) == n_docs else ""
-        raise ValueError(f"offsets must end with the number of documents, {n_docs}, got {array[-1]}{hint}")
+        must = f"offsets must end with the number of documents, {n_docs}"
+        raise ValueError(f"{must}, got {array[-1]}{_remedy(array, n_docs)}")
     if (array[1:] < array[:-1]).any():
         first = int(np.argmax(array[1:] < array[:-1])) + 1
         raise ValueError(f"offsets must not decrease, got {array[first]} after {array[first - 1]} at index {first}")
     return array
+
+
+def batch_offsets(offsets: ArrayLike | None, n_docs: int) -> IntArray:
+    """Return offsets for a function that mostly gets batches, which warns if a batch seems to lack them."""
+    if offsets is None and n_docs > LONGEST_LIST:
+        warn(f"all {n_docs} documents count as one query: pass offsets, or offsets=[0, {n_docs}] if they are one")
+    return query_offsets(offsets, n_docs)
+
+
+def _remedy(array: IntArray, n_docs: int) -> str:
+    """Return a hint for an array that says where queries end in another way than offsets do."""
+    ascends = (array[1:] >= array[:-1]).all()
+    if array.size == n_docs:
+        return ": identifiers of queries, one for each document, become offsets by offsets_from_qid(qid)"
+    if array.min() >= 0 and sum(array.tolist()) == n_docs:
+        return ": sizes of queries become offsets by offsets_from_group(sizes)"
+    if ascends and array[-1] == n_docs:
+        return ": ends of queries become offsets by numpy.append(0, ends)"
+    if ascends and array[-1] - array[0] == n_docs:
+        return ": for a part of a batch pass offsets - offsets[0]"
+    return ""
 
 
 def longest_list(offsets: IntArray) -> int:

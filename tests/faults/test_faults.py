@@ -382,10 +382,26 @@ FIVE = np.zeros(5)
             "offsets must start with 0, got 3: sizes of queries become offsets by offsets_from_group(sizes)",
         ),
         (
-            lambda: plr.dcg(FIVE, FIVE, [1.0], offsets=[0, 3, 2]),
+            lambda: plr.dcg(FIVE, FIVE, [1.0], offsets=[7, 7, 7, 8, 8]),
             ValueError,
-            "offsets must end with the number of documents, 5, got 2: sizes of queries become offsets by "
-            "offsets_from_group(sizes)",
+            "offsets must start with 0, got 7: identifiers of queries, one for each document, become offsets by "
+            "offsets_from_qid(qid)",
+        ),
+        (
+            lambda: plr.dcg(FIVE, FIVE, [1.0], offsets=[0, 0, 0, 1, 1]),
+            ValueError,
+            "offsets must end with the number of documents, 5, got 1: identifiers of queries, one for each document, "
+            "become offsets by offsets_from_qid(qid)",
+        ),
+        (
+            lambda: plr.dcg(FIVE, FIVE, [1.0], offsets=[3, 5]),
+            ValueError,
+            "offsets must start with 0, got 3: ends of queries become offsets by numpy.append(0, ends)",
+        ),
+        (
+            lambda: plr.dcg(FIVE, FIVE, [1.0], offsets=[30, 33, 35]),
+            ValueError,
+            "offsets must start with 0, got 30: for a part of a batch pass offsets - offsets[0]",
         ),
         (
             lambda: plr.dcg(FIVE, FIVE, [1.0], offsets=[0.0, 5.0]),

@@ -224,6 +224,7 @@ def test_training_raises_ndcg():
         (ValueError, "gain must be one of", (SCORES, LABELS), {"gain": "log"}),
         (ValueError, "seed must be at least 0", (SCORES, LABELS), {"seed": -1}),
         (TypeError, "seed must be an int", (SCORES, LABELS), {"seed": jnp.ones(2)}),
+        (TypeError, "argument 'qid': pass offsets=offsets_from_qid", (SCORES, LABELS), {"qid": LABELS}),
         (Exception, "scores must be finite, got nan at index 0", (SCORES * np.nan, LABELS), {}),
         (TypeError, "relevance must not be a masked array", (SCORES, np.ma.array(LABELS, mask=LABELS > 2)), {}),
         (Exception, "relevance must have the shape of scores", (SCORES, LABELS[1:]), {}),

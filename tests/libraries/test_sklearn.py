@@ -234,6 +234,21 @@ def test_pickled_and_cloned():
     assert clone(ranker).get_params() == ranker.get_params()
 
 
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        ({"group": [2, 3]}, r"pass qid=numpy.repeat\(range\(len\(group\)\), group\)"),
+        ({"offsets": [0, 2, 5]}, r"pass qid=numpy.repeat\(range\(len\(offsets\) - 1\), numpy.diff\(offsets\)\)"),
+    ],
+)
+def test_arguments_of_other_libraries_are_refused_with_their_replacement(arguments, hint):
+    """Mutants: the hint for a function with offsets; a method that ignores the argument."""
+    ranker = PlackettLuceRanker().fit(X, Y, qid=QID)
+    for method in (ranker.fit, ranker.score):
+        with pytest.raises(TypeError, match=f"unexpected keyword argument .*: {hint}$"):
+            method(X, Y, **arguments)
+
+
 def test_too_few_iterations_are_told():
     with pytest.warns(ConvergenceWarning, match="has not converged in 1 iterations"):
         PlackettLuceRanker(max_iter=1).fit(X, Y, qid=QID)

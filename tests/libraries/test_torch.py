@@ -572,11 +572,24 @@ def test_workers_of_a_data_loader(context):
         (TypeError, "relevance must not be a masked array", (leaf(), np.ma.array(LABELS, mask=LABELS > 2)), {}),
         (TypeError, "mask must not be a masked array", (leaf(), LABELS), {"mask": np.ma.array(LABELS > 0)}),
         (ValueError, "cutoff must be at least 0", (leaf(), LABELS), {"cutoff": -1}),
+        (TypeError, r"argument 'qid': pass offsets=offsets_from_qid\(qid\)", (leaf(), LABELS), {"qid": OFFSETS}),
+        (TypeError, r"argument 'group': pass offsets=offsets_from_group\(", (leaf(), LABELS), {"group": OFFSETS}),
+        (TypeError, "argument 'k': pass cutoff=k", (leaf(), LABELS), {"k": 5}),
+        (TypeError, "argument 'colour'$", (leaf(), LABELS), {"colour": 5}),
     ],
 )  # fmt: skip
 def test_errors_name_the_argument(error, message, arguments, options):
     with pytest.raises(error, match=message):
         plackett_luce_loss(*arguments, **options)
+
+
+def test_a_batch_without_offsets_warns():
+    """Of more documents than a list has. Mutants: no warning; one for a list, or beside offsets."""
+    loss = PlackettLuceLoss(1)
+    with pytest.warns(UserWarning, match=r"all 10001 documents count as one query: pass .* offsets=\[0, 10001\]"):
+        loss(torch.zeros(10001, 1), torch.zeros(10001))
+    loss(torch.zeros(10001), torch.zeros(10001), offsets=[0, 10001])
+    loss(torch.zeros(10000), torch.zeros(10000))
 
 
 def test_a_missing_library_is_named_with_its_extra():
