@@ -1,5 +1,5 @@
 # Everything is installed into .venv, and stamp files there make the next run quick.
-# This needs Python 3.10 or later, a C compiler and make; choose another Python with `make PYTHON=python3.12 ...`.
+# This needs Python 3.11 or later, a C compiler and make; choose another Python with `make PYTHON=python3.12 ...`.
 
 PYTHON ?= python3
 VENV := .venv
@@ -8,7 +8,7 @@ ASV = $(abspath $(BIN)/asv)
 # cython-lint calls pycodestyle by its name
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 CHECK_PYTHON = @$(PYTHON) -c \
-	'import sys; sys.exit("Python 3.10 or later is needed: make PYTHON=..." if sys.version_info < (3, 10) else 0)'
+	'import sys; sys.exit("Python 3.11 or later is needed: make PYTHON=..." if sys.version_info < (3, 11) else 0)'
 METADATA := pyproject.toml setup.py constraints-test.txt
 SOURCES := setup.py $(shell find plrank_fast -name '*.pyx' -o -name '*.pxd' -o -name '*.h' -o -path '*/kernels/*.c')
 PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
@@ -95,8 +95,8 @@ wheel: $(VENV)/release  ## make dist/*.tar.gz and dist/*.whl, check the wheel, t
 
 # Each Python has its own tools and folder. The kernels do not depend on Python, so ccache shares them if it is in use.
 # Each Python makes the sdist, with the same bits.
-PYTHONS ?= python3.10 python3.11 python3.12 python3.13 python3.14
-wheels:  ## `make wheel` for each of these Pythons, one after another (PYTHONS="python3.10 /opt/python3.12/bin/python3")
+PYTHONS ?= python3.11 python3.12 python3.13 python3.14
+wheels:  ## `make wheel` for each of these Pythons, one after another (PYTHONS="python3.11 /opt/python3.12/bin/python3")
 	rm -rf build/wheels
 	mkdir -p build/wheels
 	set -e; for python in $(PYTHONS); do \
@@ -137,11 +137,14 @@ tsan: build  ## call every function on teams under ThreadSanitizer (needs clang 
 matrix: build  ## test the numbers under other compilers, levels, options and constants (MATRIX_FLAGS="--rows lowest")
 	$(BIN)/python tests/attackers/matrix.py $(MATRIX_FLAGS)
 
-lint: build  ## check style and types
+lint: build  ## check style, types, the stubs of the compiled modules, and the workflows
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/cython-lint plrank_fast
 	$(BIN)/mypy
+	$(BIN)/pyright
+	$(BIN)/stubtest --ignore-missing-stub plrank_fast._core plrank_fast.cython_plrank
+	$(BIN)/zizmor -q --offline .github
 
 # Every warning is an error: a broken link, a docstring that cannot be rendered, a script that fails.
 docs: $(VENV)/docs compiled  ## build the documentation site into build/docs, and run its gallery
@@ -182,7 +185,7 @@ $(BIN)/python:
 	$(CHECK_PYTHON)
 	@echo "Setting up an environment in $(VENV)"
 	@$(PYTHON) -m venv $(VENV)
-	$(PIP) "setuptools>=77" "Cython>=3.1"
+	$(PIP) "pip>=25.1" "setuptools>=77" "Cython>=3.1"
 
 # This is a separate make, because the installation before it may have compiled everything already.
 compiled: $(BIN)/python
@@ -206,15 +209,15 @@ $(VENV)/train: $(VENV)/installed
 	@touch $@
 
 $(VENV)/bench: $(VENV)/installed
-	$(PIP) "plrank-fast[train,bench,asv]" -c constraints-test.txt
+	$(PIP) "plrank-fast[train]" --group asv -c constraints-test.txt
 	@touch $(VENV)/train $@
 
 $(VENV)/docs: $(VENV)/installed
-	$(PIP) "plrank-fast[docs]" -c constraints-test.txt
+	$(PIP) --group docs -c constraints-test.txt
 	@touch $@
 
 $(VENV)/test: $(VENV)/installed
-	$(PIP) "plrank-fast[train,test]" -c constraints-test.txt
+	$(PIP) "plrank-fast[train]" --group test -c constraints-test.txt
 	@touch $(VENV)/train $@
 
 $(VENV)/release: requirements-release.txt
@@ -227,8 +230,6 @@ $(VENV)/release: requirements-release.txt
 # this folder serve both: the project is not installed and compiled again.
 $(VENV)/test-all: $(VENV)/test
 	$(BIN)/python -m venv $(VENV)/all
-	$(VENV)/all/bin/python -m pip install -q --disable-pip-version-check "numpy>=2" "pytest>=8" "pytest-timeout>=2.3" \
-		"tensorflow>=2.18" "tensorflow-probability>=0.25" "ranx>=0.3.20" "ir_measures>=0.3.4" "joblib>=1.3" \
-		"lightgbm>=4.4" "xgboost-cpu>=2.1.1" "scikit-learn>=1.6" \
-		"dask[array,dataframe]>=2024.4" "distributed>=2024.4"
+	$(VENV)/all/bin/python -m pip install -q --disable-pip-version-check "pip>=25.1"
+	$(VENV)/all/bin/python -m pip install -q --disable-pip-version-check --group test-all
 	@touch $@

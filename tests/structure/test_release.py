@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 import plrank_fast
 
 ROOT = Path(__file__).resolve().parents[2]
-NOT_RELEASED = (".github/", "packaging/", ".gitignore")  # for the repository and its forge
+NOT_RELEASED = (".github/", "packaging/", ".gitignore", ".pre-commit-config.yaml")  # for the repository and its forge
 
 
 def text(name):
@@ -61,6 +62,28 @@ def test_cibuildwheel_builds_with_the_pinned_tools():
     options = text("pyproject.toml").partition("[tool.cibuildwheel]")[2].partition("\n[")[0]
     assert re.search(r'^before-build = ".*--require-hashes -r \{project\}/requirements-release.txt"$', options, re.M)
     assert re.search(r'^build-frontend = .*"--no-isolation"', options, re.M)
+
+
+def test_one_range_of_pythons():
+    """Mutants: 3.10 left in one of the places; a wheel for a version that no classifier names."""
+    project = tomllib.loads(text("pyproject.toml"))
+    named = [found[1] for found in re.finditer(r"Python :: (3\.\d+)", str(project["project"]["classifiers"]))]
+    wheels = project["tool"]["cibuildwheel"]["build"].split()
+    assert wheels == [f"cp{version.replace('.', '')}-*" for version in named]
+    assert project["project"]["requires-python"] == f">={named[0]}"
+    assert re.search(r"^PYTHONS \?= (.+)$", text("Makefile"), re.M)[1].split() == [f"python{each}" for each in named]
+    assert f"sys.version_info < ({named[0].replace('.', ', ')})" in text("Makefile")
+    for name in ("README.md", "docs/installing.md", "docs/tutorial.md"):
+        assert set(re.findall(r"Python (3\.\d+) or later", text(name))) == {named[0]}, name
+
+
+def test_the_lock_has_every_group():
+    """Mutant: a package added to a group without a new lock."""
+    groups = tomllib.loads(text("pyproject.toml"))["dependency-groups"]
+    locked = {name.lower() for name in re.findall(r"^([\w.-]+)==", text("constraints-test.txt"), re.M)}
+    for group in ("lint", "test", "docs", "asv"):
+        names = {re.match(r"[\w-]+", each)[0] for each in groups[group] if isinstance(each, str)}
+        assert {name.lower().replace("_", "-") for name in names} <= locked, group
 
 
 def test_tools_of_a_release_are_pinned():
