@@ -31,9 +31,11 @@ unless it has seeded ``numpy.random``.
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import os
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -111,28 +113,6 @@ def _source(rng: RandomState) -> RandomState:
 # --- gradients
 
 
-def _estimate(
-    name: str,
-    rank_weights: ArrayLike,
-    labels: ArrayLike,
-    scores: ArrayLike,
-    n_samples: int | None,
-    sampled_rankings: ArrayLike | None,
-    offsets: ArrayLike | None,
-    rng: RandomState,
-    n_threads: int | None,
-) -> FloatArray:
-    """Estimate the gradient by the function ``name`` of the library."""
-    scores, labels = _scores_and_labels(scores, labels, offsets)[:2]
-    options: dict[str, Any] = {"offsets": offsets, "n_threads": n_threads}
-    if sampled_rankings is not None:
-        options["rankings"] = validation.integer_array(sampled_rankings, "sampled_rankings")
-    else:
-        options |= {"n_samples": _samples(n_samples, "sampled_rankings"), "rng": _source(rng)}
-    gradient: FloatArray = getattr(plrank_fast, name)(scores, labels, rank_weights, **options)
-    return gradient
-
-
 def _scores_and_labels(
     scores: ArrayLike, labels: ArrayLike, offsets: ArrayLike | None
 ) -> tuple[FloatArray, FloatArray, IntArray]:
@@ -145,374 +125,169 @@ def _samples(n_samples: int | None, instead: str) -> int:
     return validation.count(validation.given(n_samples, "n_samples", f", or {instead}"), "n_samples", 1)
 
 
-def PL_rank_1(
-    rank_weights: ArrayLike,
-    labels: ArrayLike,
-    scores: ArrayLike,
-    n_samples: int | None = None,
-    sampled_rankings: ArrayLike | None = None,
-    *,
-    offsets: ArrayLike | None = None,
-    rng: RandomState = None,
-    n_threads: int | None = None,
-) -> FloatArray:
-    """Estimate the gradient of the expected metric with PL-Rank-1, by ``plrank_fast.pl_rank_1``.
-
-    Parameters
-    ----------
-    rank_weights : array_like, shape (K,)
-        Weight of each rank.
-    labels : array_like, shape (n_docs,)
-        Gain of each document: in the published script ``2**label - 1``.
-    scores : array_like, shape (n_docs,)
-        Log-weights.
-    n_samples : int, optional
-        Rankings to draw, N.
-    sampled_rankings : array_like of int, shape (N, K or more), optional
-        Rankings to use instead; (n_queries, N, K or more) with ``offsets``.
-    offsets : array_like of int, shape (n_queries + 1,), optional
-        Where each query's documents start; a single query by default.
-    rng : None, int, SeedSequence, BitGenerator or Generator
-        By default the generator derived from ``numpy.random``.
-    n_threads : int, optional
-        None: all available processors; the result does not depend on it.
-
-    Returns
-    -------
-    ndarray, shape (n_docs,), float64
-        Gradient of the expected metric: the direction of ascent.
-    """
-    return _estimate(
-        "pl_rank_1", rank_weights, labels, scores, n_samples, sampled_rankings, offsets, rng, n_threads
-    )  # fmt: skip
+def _published(name: str, summary: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a function the name by which it was published, and the summary of its docstring."""
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"{summary}\n\n{inspect.cleandoc(function.__doc__ or '')}"
+    return function
 
 
-def PL_rank_2(
-    rank_weights: ArrayLike,
-    labels: ArrayLike,
-    scores: ArrayLike,
-    n_samples: int | None = None,
-    sampled_rankings: ArrayLike | None = None,
-    *,
-    offsets: ArrayLike | None = None,
-    rng: RandomState = None,
-    n_threads: int | None = None,
-) -> FloatArray:
-    """Estimate the gradient of the expected metric with PL-Rank-2, by ``plrank_fast.pl_rank_2``.
+def _gradient(name: str, summary: str) -> Callable[..., Any]:
+    """Make the published function ``name`` of the estimator of this name, in lower case, of the library."""
+    estimator = getattr(plrank_fast, name.lower())
 
-    Parameters
-    ----------
-    rank_weights : array_like, shape (K,)
-        Weight of each rank.
-    labels : array_like, shape (n_docs,)
-        Gain of each document: in the published script ``2**label - 1``.
-    scores : array_like, shape (n_docs,)
-        Log-weights.
-    n_samples : int, optional
-        Rankings to draw, N.
-    sampled_rankings : array_like of int, shape (N, K or more), optional
-        Rankings to use instead; (n_queries, N, K or more) with ``offsets``.
-    offsets : array_like of int, shape (n_queries + 1,), optional
-        Where each query's documents start; a single query by default.
-    rng : None, int, SeedSequence, BitGenerator or Generator
-        By default the generator derived from ``numpy.random``.
-    n_threads : int, optional
-        None: all available processors; the result does not depend on it.
+    def estimate(
+        rank_weights: ArrayLike,
+        labels: ArrayLike,
+        scores: Any,
+        n_samples: int | None = None,
+        sampled_rankings: ArrayLike | None = None,
+        *,
+        offsets: ArrayLike | None = None,
+        rng: RandomState = None,
+        n_threads: int | None = None,
+    ) -> Any:
+        """The gradient is the mean over the rankings.
 
-    Returns
-    -------
-    ndarray, shape (n_docs,), float64
-        Gradient of the expected metric: the direction of ascent.
-    """
-    return _estimate(
-        "pl_rank_2", rank_weights, labels, scores, n_samples, sampled_rankings, offsets, rng, n_threads
-    )  # fmt: skip
+        Parameters
+        ----------
+        rank_weights : array_like, shape (K,)
+            Weight of each rank.
+        labels : array_like, shape (n_docs,)
+            Gain of each document: in the published script ``2**label - 1``.
+        scores : array_like, shape (n_docs,) or (n_docs, 1), or a TensorFlow tensor
+            Log-weights.
+        n_samples : int, optional
+            Rankings to draw, N.
+        sampled_rankings : array_like of int, shape (N, K or more), optional
+            Rankings to use instead; (n_queries, N, K or more) with ``offsets``.
+        offsets : array_like of int, shape (n_queries + 1,), optional
+            Where each query's documents start; a single query by default.
+        rng : None, int, SeedSequence, BitGenerator or Generator
+            By default the generator derived from ``numpy.random``.
+        n_threads : int, optional
+            None: all available processors; the result does not depend on it.
 
+        Returns
+        -------
+        ndarray, shape (n_docs,), float64
+            Gradient of the expected metric: the direction of ascent. If ``scores`` is a TensorFlow tensor, a scalar
+            loss whose gradient is minus this; its value has no meaning.
 
-def PL_rank_3(
-    rank_weights: ArrayLike,
-    labels: ArrayLike,
-    scores: ArrayLike,
-    n_samples: int | None = None,
-    sampled_rankings: ArrayLike | None = None,
-    *,
-    offsets: ArrayLike | None = None,
-    rng: RandomState = None,
-    n_threads: int | None = None,
-) -> FloatArray:
-    """Estimate the gradient of the expected metric with PL-Rank-3, by ``plrank_fast.pl_rank_3``.
+        Raises
+        ------
+        TypeError, ValueError
+            If an argument is not as described; the message names it.
 
-    Parameters
-    ----------
-    rank_weights : array_like, shape (K,)
-        Weight of each rank.
-    labels : array_like, shape (n_docs,)
-        Gain of each document: in the published script ``2**label - 1``.
-    scores : array_like, shape (n_docs,)
-        Log-weights.
-    n_samples : int, optional
-        Rankings to draw, N.
-    sampled_rankings : array_like of int, shape (N, K or more), optional
-        Rankings to use instead; (n_queries, N, K or more) with ``offsets``.
-    offsets : array_like of int, shape (n_queries + 1,), optional
-        Where each query's documents start; a single query by default.
-    rng : None, int, SeedSequence, BitGenerator or Generator
-        By default the generator derived from ``numpy.random``.
-    n_threads : int, optional
-        None: all available processors; the result does not depend on it.
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from plrank_fast.compat.sigir22 import PL_rank_3
+        >>> PL_rank_3(np.array([1.0]), np.array([0, 1]), np.zeros(2), sampled_rankings=np.array([[0, 1], [1, 0]]))
+        array([-0.25,  0.25])
+        """
+        of_tensorflow = type(scores).__module__.partition(".")[0] == "tensorflow"
+        log_weights = scores.numpy() if of_tensorflow else validation.as_array(scores, "scores")
+        if log_weights.ndim == 2 and log_weights.shape[1] == 1:
+            log_weights = log_weights[:, 0]
+        log_weights, gains = _scores_and_labels(log_weights, labels, offsets)[:2]
+        options: dict[str, Any] = {"offsets": offsets, "n_threads": n_threads}
+        if sampled_rankings is not None:
+            options["rankings"] = validation.integer_array(sampled_rankings, "sampled_rankings")
+        else:
+            options |= {"n_samples": _samples(n_samples, "sampled_rankings"), "rng": _source(rng)}
+        gradient = estimator(log_weights, gains, rank_weights, **options)
+        if not of_tensorflow:
+            return gradient
+        tf = import_extra("tensorflow", "tensorflow")
+        return -tf.reduce_sum(tf.reshape(scores, [-1]) * tf.constant(gradient, dtype=scores.dtype))
 
-    Returns
-    -------
-    ndarray, shape (n_docs,), float64
-        Gradient of the expected metric: the direction of ascent.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described; the message names it.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from plrank_fast.compat.sigir22 import PL_rank_3
-    >>> PL_rank_3(np.array([1.0]), np.array([0, 1]), np.zeros(2), sampled_rankings=np.array([[0, 1], [1, 0]]))
-    array([-0.25,  0.25])
-    """
-    return _estimate(
-        "pl_rank_3", rank_weights, labels, scores, n_samples, sampled_rankings, offsets, rng, n_threads
-    )  # fmt: skip
+    return _published(name, f"{summary}, by ``plrank_fast.{name.lower()}``.", estimate)
 
 
-def policy_gradient(
-    rank_weights: ArrayLike,
-    labels: ArrayLike,
-    scores: Any,
-    n_samples: int | None = None,
-    sampled_rankings: ArrayLike | None = None,
-    *,
-    offsets: ArrayLike | None = None,
-    rng: RandomState = None,
-    n_threads: int | None = None,
-) -> Any:
-    """Estimate the gradient with REINFORCE on whole rankings, by ``plrank_fast.policy_gradient``.
-
-    Parameters
-    ----------
-    rank_weights : array_like, shape (K,)
-        Weight of each rank.
-    labels : array_like, shape (n_docs,)
-        Gain of each document: in the published script ``2**label - 1``.
-    scores : array_like, shape (n_docs,) or (n_docs, 1), or a TensorFlow tensor
-        Log-weights.
-    n_samples : int, optional
-        Rankings to draw, N.
-    sampled_rankings : array_like of int, shape (N, K or more), optional
-        Rankings to use instead; (n_queries, N, K or more) with ``offsets``.
-    offsets : array_like of int, shape (n_queries + 1,), optional
-        Where each query's documents start; a single query by default.
-    rng : None, int, SeedSequence, BitGenerator or Generator
-        By default the generator derived from ``numpy.random``.
-    n_threads : int, optional
-        None: all available processors; the result does not depend on it.
-
-    Returns
-    -------
-    ndarray, shape (n_docs,), float64
-        Direction of ascent. If ``scores`` is a TensorFlow tensor, a scalar loss whose gradient is minus this, which the
-        published function returns; its value has no meaning.
-    """
-    return _loss_or_gradient(
-        "policy_gradient", rank_weights, labels, scores, n_samples, sampled_rankings, offsets, rng, n_threads
-    )  # fmt: skip
+PL_rank_1 = _gradient("PL_rank_1", "Estimate the gradient of the expected metric with PL-Rank-1")
+PL_rank_2 = _gradient("PL_rank_2", "Estimate the gradient of the expected metric with PL-Rank-2")
+PL_rank_3 = _gradient("PL_rank_3", "Estimate the gradient of the expected metric with PL-Rank-3")
+policy_gradient = _gradient("policy_gradient", "Estimate the gradient with REINFORCE on whole rankings")
+placement_policy_gradient = _gradient("placement_policy_gradient", "Estimate the gradient with REINFORCE on placements")
 
 
-def placement_policy_gradient(
-    rank_weights: ArrayLike,
-    labels: ArrayLike,
-    scores: Any,
-    n_samples: int | None = None,
-    sampled_rankings: ArrayLike | None = None,
-    *,
-    offsets: ArrayLike | None = None,
-    rng: RandomState = None,
-    n_threads: int | None = None,
-) -> Any:
-    """Estimate the gradient with REINFORCE on placements, by ``plrank_fast.placement_policy_gradient``.
+def _stochasticrank(noise: str) -> Callable[..., Any]:
+    """Make the published StochasticRank with one of the two distributions of noise."""
 
-    Parameters
-    ----------
-    rank_weights : array_like, shape (K,)
-        Weight of each rank.
-    labels : array_like, shape (n_docs,)
-        Gain of each document: in the published script ``2**label - 1``.
-    scores : array_like, shape (n_docs,) or (n_docs, 1), or a TensorFlow tensor
-        Log-weights.
-    n_samples : int, optional
-        Rankings to draw, N.
-    sampled_rankings : array_like of int, shape (N, K or more), optional
-        Rankings to use instead; (n_queries, N, K or more) with ``offsets``.
-    offsets : array_like of int, shape (n_queries + 1,), optional
-        Where each query's documents start; a single query by default.
-    rng : None, int, SeedSequence, BitGenerator or Generator
-        By default the generator derived from ``numpy.random``.
-    n_threads : int, optional
-        None: all available processors; the result does not depend on it.
+    def estimate(
+        rank_weights: ArrayLike,
+        labels: ArrayLike,
+        scores: ArrayLike,
+        n_samples: int | None = None,
+        sampled_rankings: ArrayLike | None = None,
+        sampled_inv_rankings: ArrayLike | None = None,
+        sampled_values: ArrayLike | None = None,
+        *,
+        offsets: ArrayLike | None = None,
+        rng: RandomState = None,
+        n_threads: int | None = None,
+    ) -> FloatArray:
+        """Unlike the published estimator it is unbiased.
 
-    Returns
-    -------
-    ndarray, shape (n_docs,), float64
-        Direction of ascent. If ``scores`` is a TensorFlow tensor, a scalar loss whose gradient is minus this.
-    """
-    return _loss_or_gradient(
-        "placement_policy_gradient", rank_weights, labels, scores, n_samples, sampled_rankings, offsets, rng, n_threads
-    )  # fmt: skip
+        Parameters
+        ----------
+        rank_weights : array_like, shape (K,)
+            Weight of each rank.
+        labels : array_like, shape (n_docs,)
+            Gain of each document: in the published script ``2**label - 1``.
+        scores : array_like, shape (n_docs,)
+            Log-weights.
+        n_samples : int, optional
+            Rankings to draw, N.
+        sampled_rankings, sampled_inv_rankings
+            Not needed: they follow from ``sampled_values``, without which they must not be given.
+        sampled_values : array_like, shape (N, n_docs), optional
+            Scores with noise of a single query, to use instead of drawing.
+        offsets : array_like of int, shape (n_queries + 1,), optional
+            Where each query's documents start; a single query by default.
+        rng : None, int, SeedSequence, BitGenerator or Generator
+            By default the generator derived from ``numpy.random``.
+        n_threads : int, optional
+            None: all available processors; the result does not depend on it.
 
+        Returns
+        -------
+        ndarray, shape (n_docs,), float64
+            Gradient of the expected metric: the direction of ascent.
 
-def _loss_or_gradient(name: str, rank_weights: ArrayLike, labels: ArrayLike, scores: Any, *options: Any) -> Any:
-    of_tensorflow = type(scores).__module__.partition(".")[0] == "tensorflow"
-    log_weights = scores.numpy() if of_tensorflow else validation.as_array(scores, "scores")
-    if log_weights.ndim == 2 and log_weights.shape[1] == 1:
-        log_weights = log_weights[:, 0]
-    gradient = _estimate(name, rank_weights, labels, log_weights, *options)
-    if not of_tensorflow:
-        return gradient
-    tf = import_extra("tensorflow", "tensorflow")
-    return -tf.reduce_sum(tf.reshape(scores, [-1]) * tf.constant(gradient, dtype=scores.dtype))
-
-
-def gumbel_stochasticrank(
-    rank_weights: ArrayLike,
-    labels: ArrayLike,
-    scores: ArrayLike,
-    n_samples: int | None = None,
-    sampled_rankings: ArrayLike | None = None,
-    sampled_inv_rankings: ArrayLike | None = None,
-    sampled_values: ArrayLike | None = None,
-    *,
-    offsets: ArrayLike | None = None,
-    rng: RandomState = None,
-    n_threads: int | None = None,
-) -> FloatArray:
-    """Estimate the gradient with StochasticRank under Gumbel noise, by ``plrank_fast.stochastic_rank``.
-
-    Unlike the published estimator it is unbiased.
-
-    Parameters
-    ----------
-    rank_weights : array_like, shape (K,)
-        Weight of each rank.
-    labels : array_like, shape (n_docs,)
-        Gain of each document: in the published script ``2**label - 1``.
-    scores : array_like, shape (n_docs,)
-        Log-weights.
-    n_samples : int, optional
-        Rankings to draw, N.
-    sampled_rankings, sampled_inv_rankings
-        Not needed: they follow from ``sampled_values``, without which they must not be given.
-    sampled_values : array_like, shape (N, n_docs), optional
-        Scores with noise of a single query, to use instead of drawing.
-    offsets : array_like of int, shape (n_queries + 1,), optional
-        Where each query's documents start; a single query by default.
-    rng : None, int, SeedSequence, BitGenerator or Generator
-        By default the generator derived from ``numpy.random``.
-    n_threads : int, optional
-        None: all available processors; the result does not depend on it.
-
-    Returns
-    -------
-    ndarray, shape (n_docs,), float64
-        Gradient of the expected metric: the direction of ascent.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described; the message names it.
-    """
-    return _stochasticrank(
-        "gumbel", rank_weights, labels, scores, n_samples, sampled_rankings, sampled_values, offsets, rng, n_threads
-    )  # fmt: skip
-
-
-def normal_stochasticrank(
-    rank_weights: ArrayLike,
-    labels: ArrayLike,
-    scores: ArrayLike,
-    n_samples: int | None = None,
-    sampled_rankings: ArrayLike | None = None,
-    sampled_inv_rankings: ArrayLike | None = None,
-    sampled_values: ArrayLike | None = None,
-    *,
-    offsets: ArrayLike | None = None,
-    rng: RandomState = None,
-    n_threads: int | None = None,
-) -> FloatArray:
-    """Estimate the gradient with StochasticRank under normal noise, by ``plrank_fast.stochastic_rank``.
-
-    Unlike the published estimator it is unbiased.
-
-    Parameters
-    ----------
-    rank_weights : array_like, shape (K,)
-        Weight of each rank.
-    labels : array_like, shape (n_docs,)
-        Gain of each document: in the published script ``2**label - 1``.
-    scores : array_like, shape (n_docs,)
-        Log-weights.
-    n_samples : int, optional
-        Rankings to draw, N.
-    sampled_rankings, sampled_inv_rankings
-        Not needed: they follow from ``sampled_values``, without which they must not be given.
-    sampled_values : array_like, shape (N, n_docs), optional
-        Scores with noise of a single query, to use instead of drawing.
-    offsets : array_like of int, shape (n_queries + 1,), optional
-        Where each query's documents start; a single query by default.
-    rng : None, int, SeedSequence, BitGenerator or Generator
-        By default the generator derived from ``numpy.random``.
-    n_threads : int, optional
-        None: all available processors; the result does not depend on it.
-
-    Returns
-    -------
-    ndarray, shape (n_docs,), float64
-        Gradient of the expected metric: the direction of ascent.
-    """
-    return _stochasticrank(
-        "normal", rank_weights, labels, scores, n_samples, sampled_rankings, sampled_values, offsets, rng, n_threads
-    )  # fmt: skip
-
-
-def _stochasticrank(
-    noise: str,
-    rank_weights: ArrayLike,
-    labels: ArrayLike,
-    scores: ArrayLike,
-    n_samples: int | None,
-    sampled_rankings: ArrayLike | None,
-    sampled_values: ArrayLike | None,
-    offsets: ArrayLike | None,
-    rng: RandomState,
-    n_threads: int | None,
-) -> FloatArray:
-    noise_known = sampled_values is not None or sampled_rankings is None
-    validation.require(noise_known, "sampled_values must be given with sampled_rankings: the noise counts too")
-    scores_, labels_, offsets_ = _scores_and_labels(scores, labels, offsets)
-    if sampled_values is None:
-        return plrank_fast.stochastic_rank(
-            scores_, labels_, rank_weights, noise=noise, offsets=offsets, n_threads=n_threads,
-            n_samples=_samples(n_samples, "sampled_values"), rng=_source(rng),
+        Raises
+        ------
+        TypeError, ValueError
+            If an argument is not as described; the message names it.
+        """
+        noise_known = sampled_values is not None or sampled_rankings is None
+        validation.require(noise_known, "sampled_values must be given with sampled_rankings: the noise counts too")
+        scores_, labels_, offsets_ = _scores_and_labels(scores, labels, offsets)
+        if sampled_values is None:
+            return plrank_fast.stochastic_rank(
+                scores_, labels_, rank_weights, noise=noise, offsets=offsets, n_threads=n_threads,
+                n_samples=_samples(n_samples, "sampled_values"), rng=_source(rng),
+            )  # fmt: skip
+        validation.excluded(offsets, "offsets", "sampled_values", "which are those of one query")
+        weights = validation.weights_of_ranks(rank_weights, offsets_)
+        values = validation.values_of_rankings(sampled_values, scores_)
+        gradient = np.zeros(scores_.size)
+        kind, given = _stochastic_rank.NORMAL, values - scores_
+        if noise == "gumbel":
+            kind, given = _stochastic_rank.GUMBEL, np.exp(-given)
+        _stochastic_rank.stochastic_rank(
+            kind, 1.0, scores_, labels_, weights, offsets_, len(given), given,
+            np.zeros(2, dtype=np.uint64), 0, _threads.resolve_threads(validation.threads(n_threads)), gradient,
         )  # fmt: skip
-    validation.excluded(offsets, "offsets", "sampled_values", "which are those of one query")
-    weights = validation.weights_of_ranks(rank_weights, offsets_)
-    values = validation.values_of_rankings(sampled_values, scores_)
-    gradient = np.zeros(scores_.size)
-    kind, given = _stochastic_rank.NORMAL, values - scores_
-    if noise == "gumbel":
-        kind, given = _stochastic_rank.GUMBEL, np.exp(-given)
-    _stochastic_rank.stochastic_rank(
-        kind, 1.0, scores_, labels_, weights, offsets_, len(given), given,
-        np.zeros(2, dtype=np.uint64), 0, _threads.resolve_threads(validation.threads(n_threads)), gradient,
-    )  # fmt: skip
-    return gradient
+        return gradient
+
+    summary = f"Estimate the gradient with StochasticRank under {noise} noise, by ``plrank_fast.stochastic_rank``."
+    return _published(f"{noise}_stochasticrank", summary, estimate)
+
+
+gumbel_stochasticrank = _stochasticrank("gumbel")
+normal_stochasticrank = _stochasticrank("normal")
 
 
 def lambdaloss(
