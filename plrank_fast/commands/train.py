@@ -243,10 +243,10 @@ def _resumed_run(given: dict[str, Any], until_reported: ExitStack, ranks: Any) -
 
 
 def _refuse_overwriting_data(source: Source, cache: str | None, **folder: Path) -> None:
-    from plrank_fast.training.loop import CHECKPOINT, HISTORY
+    from plrank_fast.training.loop import CHECKPOINT
 
     ((name, place),) = folder.items()
-    written = [place / file for file in (CHECKPOINT, HISTORY, MODEL, RESULTS, PICTURE)]
+    written = [place / file for file in (CHECKPOINT, MODEL, RESULTS, PICTURE)]
     refuse_overwriting(source.paths, cache=caches(cache), **{name: written})
 
 

@@ -5,7 +5,6 @@
 `config`               the settings that determine a result
 `sources`              the sources of the data
 `archive`              files that survive a crash and reveal every flipped bit
-`history_log`          the history, appended to and consistent with the checkpoint
 `evaluation`           NDCG, deterministic and expected, in both normalisations
 `network`              the scoring network, in PyTorch
 `ranks`                several processes that train one network

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from plrank_fast import __version__
 from plrank_fast._shared.files import open_regular, write_atomically
 
-FORMAT_VERSIONS = {"checkpoint": 2, "model": 1}  # by kind; increases when the entries of a header change
+FORMAT_VERSIONS = {"checkpoint": 3, "model": 1}  # by kind; increases when the entries of a header change
 
 Arrays = dict[str, npt.NDArray[Any]]
 

@@ -27,14 +27,13 @@ from plrank_fast.training.archive import Arrays, interpreting, read_archive, wri
 from plrank_fast.training.config import DCG, DISPARITY, TrainingConfig
 from plrank_fast.training.evaluation import Metrics, evaluate_scores, ideal_dcg
 from plrank_fast.training.gradient_methods import disparity_ascent, gradient, resolve_method
-from plrank_fast.training.history_log import HistoryLog
 from plrank_fast.training.network import Optimizer, ScoringNetwork, set_model_threads
 from plrank_fast.training.ranks import ALONE, Ranks
 from plrank_fast.training.saved_model import n_weights
 from plrank_fast.training.sources import Source, Splits
 from plrank_fast.validation import count, real
 
-CHECKPOINT, HISTORY = "checkpoint.plrank", "history.jsonl"
+CHECKPOINT = "checkpoint.plrank"
 CHECKPOINT_SECONDS = 10.0  # the most work that a kill loses
 MOST_MODEL_THREADS = 1024  # PyTorch crashes with more threads than the system can start
 ACTIVITIES = {
@@ -71,16 +70,16 @@ class Progress:
         return {what: now + sum(entry["seconds"][what] for entry in self.history) for what, now in self.seconds.items()}
 
     @classmethod
-    def from_json(cls, values: dict[str, Any], history: list[dict[str, Any]]) -> Progress:
-        """Rebuild the progress from the values of a checkpoint and the history; raise ValueError if they are wrong."""
-        progress = cls(**values, history=history)
+    def from_json(cls, values: dict[str, Any]) -> Progress:
+        """Rebuild the progress from the values of a checkpoint; raise ValueError if they are wrong."""
+        progress = cls(**values)
         for name in ("epoch", "batch", "best_epoch"):
             count(values[name], name, 0)
         for name, value in {"total_seconds": progress.total_seconds, **progress.seconds}.items():
             real(value, name, at_least=0.0)
         if progress.seconds.keys() != ACTIVITIES.keys():
             raise ValueError(f"it has the seconds of {', '.join(progress.seconds)}")
-        epochs = [entry["epoch"] for entry in history]
+        epochs = [entry["epoch"] for entry in progress.history]
         if epochs != list(range(progress.epoch + 1)) or progress.best_epoch > progress.epoch:
             raise ValueError(f"epoch {progress.epoch}, best {progress.best_epoch}, does not go with its history")
         return progress
@@ -98,7 +97,7 @@ class TrainingRun:
     splits : Splits
         The data.
     folder : path-like
-        Folder of checkpoint and history; it must exist when training begins, without another run in it.
+        Folder of the checkpoint; it must exist when training begins, without another run in it.
     epochs : int, optional
         Epochs to train, those before a resume included.
     minutes : float, optional
@@ -155,7 +154,6 @@ class TrainingRun:
         self._rank_weights = plr.dcg_weights(min(config.cutoff, int(splits.train.list_lengths.max())))
         self._relevance = self._training_relevance()
         self._fingerprints = splits.fingerprints()
-        self._log = HistoryLog(self.folder / HISTORY)
         self._saved_at = time.perf_counter()
 
     @classmethod
@@ -191,7 +189,7 @@ class TrainingRun:
         Raises
         ------
         ValueError
-            If checkpoint or history are damaged or of another version, or the data have changed since.
+            If the checkpoint is damaged or of another version, or the data have changed since.
         OSError
             If there is no checkpoint, or a data file is gone.
         """
@@ -201,17 +199,13 @@ class TrainingRun:
             config, source = TrainingConfig.from_json(header["config"]), Source.from_json(header["source"])
             fingerprints: dict[str, str] = dict(header["fingerprints"])
             _check_limits(header["epochs"], header["minutes"], header["model_threads"])
-            HistoryLog.check(header["log"])
             # Check the size before the network is built, which may exceed the memory.
             weights = _group(arrays, "network")
             expected = n_weights(weights["0.weight"].shape[-1], config.hidden)
             held = sum(array.size for array in weights.values())
             if held != expected:
                 raise ValueError(f"its settings describe a network of {expected} weights, it holds {held}")
-        log = HistoryLog(Path(folder) / HISTORY)
-        logged = log.restore(header["log"])
-        with interpreting(path, "checkpoint"):
-            progress = Progress.from_json(header["progress"], logged + header["since"])
+            progress = Progress.from_json(header["progress"])
         if epochs is None and minutes is None:
             epochs, minutes = header["epochs"], header["minutes"]
         with ranks.one_before_others() if cache else nullcontext():
@@ -232,7 +226,6 @@ class TrainingRun:
             if fingerprints.get(name) != run._fingerprints.get(name):
                 raise ValueError(f"{name} data are not those that {path} was trained with")
         run.progress = progress
-        run._log = log
         with interpreting(path, "checkpoint"):
             run.network.set_weights(_group(arrays, "best"))  # checks that they fit
             run.best_weights = run.network.weights()
@@ -325,13 +318,12 @@ class TrainingRun:
         return reason
 
     def save(self) -> None:
-        """Replace the checkpoint in one step, then append the new entries of the history to its log."""
+        """Replace the checkpoint in one step."""
         if not self.progress.history:
             self._record_epoch()  # of the untrained network
         if not self.ranks.first:
             return
         started = time.perf_counter()
-        since = self.progress.history[self._log.entries :]
         header = {
             "config": self.config.to_json(),
             "source": self.source.to_json(),
@@ -339,14 +331,11 @@ class TrainingRun:
             "epochs": self.epochs,
             "minutes": self.minutes,
             "model_threads": self.model_threads,
-            "progress": {name: value for name, value in vars(self.progress).items() if name != "history"},
-            "log": self._log.state(),
-            "since": since,
+            "progress": vars(self.progress),
         }
         groups = {"network": self.network.weights(), "best": self.best_weights, "optimizer": self._optimizer.state()}
         arrays = {f"{group}/{name}": array for group, members in groups.items() for name, array in members.items()}
         write_archive(self.folder / CHECKPOINT, "checkpoint", header, arrays)
-        self._log.append(since)
         self._saved_at = time.perf_counter()
         self.progress.seconds["checkpoint"] += self._saved_at - started
 

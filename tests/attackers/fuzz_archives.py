@@ -21,7 +21,7 @@ from damage import damaged_bytes, damaged_json
 from fuzz_case import BrokenPromiseError, Target
 from plrank_fast.training.archive import FORMAT_VERSIONS, read_archive
 from plrank_fast.training.config import TrainingConfig
-from plrank_fast.training.loop import CHECKPOINT, HISTORY, TrainingRun
+from plrank_fast.training.loop import CHECKPOINT, TrainingRun
 from plrank_fast.training.saved_model import load_model, save_model
 from plrank_fast.training.sources import Source
 
@@ -42,13 +42,13 @@ class ArchiveFuzz(Target):
         run.epochs = 3
         run.train()
         save_model(folder / MODEL, run)
-        self.sound = {name: (folder / name).read_bytes() for name in (CHECKPOINT, HISTORY, MODEL)}
+        self.sound = {name: (folder / name).read_bytes() for name in (CHECKPOINT, MODEL)}
 
     def attack(self, rng: random.Random) -> None:
-        kind = rng.choice(("model", "model", "checkpoint", "checkpoint", "history"))
-        name = {"model": MODEL, "checkpoint": CHECKPOINT, "history": HISTORY}[kind]
+        kind = rng.choice(("model", "checkpoint"))
+        name = {"model": MODEL, "checkpoint": CHECKPOINT}[kind]
         other = self.sound[CHECKPOINT if kind == "model" else MODEL]
-        way = "bytes" if kind == "history" else rng.choice(("bytes", "payload", "header", "header", "arrays", "parts"))
+        way = rng.choice(("bytes", "payload", "header", "header", "arrays", "parts"))
         self.tally[f"{kind}, {way}"] += 1
         sound = self.sound[name]
         damaged = {
@@ -68,7 +68,7 @@ class ArchiveFuzz(Target):
         except (ValueError, OSError) as error:
             self.tally["refused"] += 1
             wrong = self._wrong_refusal(error, kind, path)
-        if not wrong and way == "bytes" and damaged != sound and kind != "history":
+        if not wrong and way == "bytes" and damaged != sound:
             try:
                 read_archive(path, kind)
             except ValueError:
@@ -102,12 +102,8 @@ class ArchiveFuzz(Target):
 
     def _wrong_refusal(self, error: Exception, kind: str, path: Path) -> str | None:
         if isinstance(error, FileNotFoundError) and kind == "checkpoint":
-            return None  # a data file that a changed source names, or a history
+            return None  # a data file that a changed source names
         starts = (f"{kind} {path}", *(REFUSALS if kind != "model" else ()))
-        if kind == "history":
-            starts += (f"history {path}",)
-        if kind == "checkpoint":
-            starts += (f"history {self.folder / HISTORY}",)
         if isinstance(error, ValueError) and str(error).startswith(starts):
             return None
         return f"refused as {error!r}"

@@ -46,7 +46,7 @@ from plrank_fast.__main__ import main as plrank_fast_main
 from plrank_fast.reproduction import experiment, figures, learning
 from plrank_fast.reproduction.cells import Part
 from plrank_fast.training.archive import read_archive
-from plrank_fast.training.loop import CHECKPOINT, HISTORY
+from plrank_fast.training.loop import CHECKPOINT
 from plrank_fast.training.saved_model import load_model
 
 MODEL, RESULTS, PICTURE = "model.plrank", "results.json", "learning_curve.png"
@@ -247,12 +247,12 @@ def outcome_of(folder: Path) -> dict[str, Any]:
     The model alone says too little: it holds the weights of the best epoch, which later errors leave as they are.
     """
     header, arrays = read_archive(folder / CHECKPOINT, "checkpoint")
-    lines = (folder / HISTORY).read_text().splitlines()
+    history = header["progress"]["history"]
     return {
         "model": (folder / MODEL).read_bytes(),
         "place in training": {name: header["progress"][name] for name in ("epoch", "batch", "best_epoch")},
         "weights and optimizer": {name: array.tobytes() for name, array in arrays.items()},
-        "history": [{name: value for name, value in json.loads(line).items() if name != "seconds"} for line in lines],
+        "history": [{name: value for name, value in entry.items() if name != "seconds"} for entry in history],
     }
 
 

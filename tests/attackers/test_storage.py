@@ -14,7 +14,6 @@ pytest.importorskip("matplotlib")
 pytest.importorskip("sklearn")  # reads LETOR files
 
 from plrank_fast._shared import files
-from plrank_fast.training.history_log import HistoryLog
 from plrank_fast.training.loop import TrainingRun
 from plrank_fast.training.network import Optimizer
 from storage import CHECKPOINT, EPOCHS, FAULTS, Storage, quick_commands, read_archive, void
@@ -112,7 +111,6 @@ def resumed(change):
             resumed(lambda run: setattr(run, "best_weights", run.network.weights())),
             "another model",
         ),
-        (HistoryLog, "append", lambda _: lambda log, entries: None, "files "),
     ],
 )
 def test_finds_an_error(owner, name, wrong, found, storage, monkeypatch, capsys):

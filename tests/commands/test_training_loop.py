@@ -32,9 +32,8 @@ from plrank_fast.training.gradient_methods import (
     gradient,
     resolve_method,
 )
-from plrank_fast.training.history_log import HistoryLog
 from plrank_fast.training.learning_curve import draw_learning_curve
-from plrank_fast.training.loop import CHECKPOINT, HISTORY, TrainingRun
+from plrank_fast.training.loop import CHECKPOINT, TrainingRun
 from plrank_fast.training.network import Optimizer, ScoringNetwork
 from plrank_fast.training.report import (
     empty_queries,
@@ -590,7 +589,7 @@ def test_damaged_checkpoint(tmp_path, splits):
     run.train()
     path = tmp_path / CHECKPOINT
     path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(ValueError, match=r"^checkpoint .* is damaged.* format version 2"):
+    with pytest.raises(ValueError, match=r"^checkpoint .* is damaged.* format version 3"):
         TrainingRun.resume(tmp_path)
     with pytest.raises(FileNotFoundError):
         TrainingRun.resume(tmp_path / "nowhere")
@@ -605,38 +604,7 @@ def test_checkpoint_with_other_settings(tmp_path, splits, monkeypatch):
         TrainingRun.resume(tmp_path)
 
 
-# --- the history and its checkpoint
-
-
-def test_whatever_follows_in_the_log_is_dropped(tmp_path, splits):
-    """Mutants: the log read to its end; appended to its end."""
-    run = TrainingRun(TrainingConfig(**SETTINGS), SOURCE, splits, tmp_path, epochs=2)
-    run.train()
-    checkpoint, log = (tmp_path / CHECKPOINT).read_bytes(), (tmp_path / HISTORY).read_bytes()
-    known = read_archive(tmp_path / CHECKPOINT, "checkpoint")[0]["log"]["bytes"]
-    assert 0 < known < len(log)
-    for content in (log[:known], log[: known + 9], log + b"{", log + b"\xff\n" * 1000):
-        (tmp_path / CHECKPOINT).write_bytes(checkpoint)
-        (tmp_path / HISTORY).write_bytes(content)
-        resumed = TrainingRun.resume(tmp_path)
-        assert resumed.progress.history == run.progress.history
-        resumed.train()
-        assert (tmp_path / HISTORY).read_bytes() == log
-
-
-def test_damaged_history(tmp_path, splits):
-    """Mutants: the digest not compared; a missing file taken for an empty history."""
-    run = TrainingRun(TrainingConfig(**SETTINGS), SOURCE, splits, tmp_path, epochs=1)
-    run.train()
-    path = tmp_path / HISTORY
-    content = path.read_bytes()
-    for damaged in (b"", content.replace(b"0", b"1", 1), content[:20]):
-        path.write_bytes(damaged)
-        with pytest.raises(ValueError, match=rf"^history {re.escape(str(path))} is damaged"):
-            TrainingRun.resume(tmp_path)
-    path.unlink()
-    with pytest.raises(FileNotFoundError, match=re.escape(str(path))):
-        TrainingRun.resume(tmp_path)
+# --- the times of checkpoints
 
 
 class Clock:
@@ -672,23 +640,6 @@ def test_checkpoints_by_time(tmp_path, splits, monkeypatch, clock):
     run.train()
     # five batches of three seconds an epoch; ten seconds are over after the fourth batch since the last time
     assert saved == [(0, 0), (0, 4), (1, 3), (2, 2), (3, 1), (4, 0), (4, 0)]
-
-
-def test_checkpoint_does_not_grow_with_the_history(tmp_path, splits, monkeypatch):
-    """Mutants: the whole history in every checkpoint; the log written anew."""
-    sizes, appended = [], []
-    write, append = loop.write_archive, HistoryLog.append
-    monkeypatch.setattr(
-        loop, "write_archive", lambda *a: (write(*a), sizes.append((tmp_path / CHECKPOINT).stat().st_size))
-    )
-    monkeypatch.setattr(
-        HistoryLog, "append", lambda log, entries: (appended.append(len(entries)), append(log, entries))
-    )
-    config = TrainingConfig(**{**SETTINGS, "batch_queries": 80})
-    TrainingRun(config, SOURCE, splits, tmp_path, epochs=30, checkpoint_seconds=0).train()
-    assert appended == [1] * 31 + [0]
-    assert max(sizes) - min(sizes[1:-1]) < 200
-    assert len((tmp_path / HISTORY).read_bytes().splitlines()) == 31
 
 
 def test_time_table_is_complete(tmp_path, splits, monkeypatch, clock):
@@ -945,7 +896,7 @@ def test_checkpoint_with_other_arrays(tmp_path, splits):
             TrainingRun.resume(tmp_path)
 
 
-@pytest.mark.parametrize("entry", ["config", "source", "fingerprints", "epochs", "minutes", "progress", "log", "since"])
+@pytest.mark.parametrize("entry", ["config", "source", "fingerprints", "epochs", "minutes", "progress"])
 def test_checkpoint_with_a_wrong_header(tmp_path, splits, entry):
     """Mutants: an entry used outside the block that names the file."""
     path = tmp_path / CHECKPOINT

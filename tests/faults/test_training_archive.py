@@ -75,11 +75,11 @@ def test_every_flipped_bit_and_every_truncation_raises(tmp_path):
 def test_other_versions_and_kinds_are_named(tmp_path, monkeypatch):
     """Mutant: the version compared with >= only, so that a newer file is misread."""
     path = tmp_path / "file"
-    for version in (1, 3):
+    for version in (1, 4):
         monkeypatch.setitem(archive.FORMAT_VERSIONS, "checkpoint", version)
         write_archive(path, "checkpoint", HEADER, ARRAYS)
         monkeypatch.undo()
-        with pytest.raises(ValueError, match=rf"has format version {version}; this plrank-fast .* version 2$"):
+        with pytest.raises(ValueError, match=rf"has format version {version}; this plrank-fast .* version 3$"):
             read_archive(path, "checkpoint")
     write_archive(path, "model", HEADER, ARRAYS)
     with pytest.raises(ValueError, match="is a model file"):
