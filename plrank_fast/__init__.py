@@ -34,7 +34,8 @@ array([0.689, 0.631])
   interface; ``build_info``.
 
 Gradients ascend and losses descend: the functions above return the direction in which the expected metric grows, those
-of ``losses`` and ``fairness`` return the gradient of a quantity that is to be minimised.
+of ``losses`` and ``fairness`` return the gradient of a quantity that is to be minimised. An argument that is not as
+its function describes it raises a TypeError or ValueError, whose message names the argument.
 """
 
 from importlib import import_module

@@ -126,11 +126,6 @@ class BoostingObjective(Workers):
     n_threads : int, optional
         None: all available processors.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described; the message names it.
-
     Notes
     -----
     The objective keeps offsets, gains, ideal values and, for the sampled methods, the number of the round for each data
@@ -215,11 +210,6 @@ class BoostingObjective(Workers):
         gradient, curvature : ndarray, shape (n_docs,), float64
             The gradient to descend, and a curvature above 0, both in units of the mean curvature of a document times
             ``shrinkage``.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If an argument is not as described; the message names it.
 
         Warns
         -----

@@ -50,11 +50,6 @@ class PlackettLuce:
     scores, offsets : ndarray
         Read-only copies of the arguments.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described; the message names it.
-
     Examples
     --------
     >>> import numpy as np
@@ -111,11 +106,6 @@ class PlackettLuce:
         Returns
         -------
         ndarray of int32, shape (n_samples, K), or (n_queries, n_samples, K) with ``offsets``
-
-        Raises
-        ------
-        TypeError, ValueError
-            If an argument is not as described; the message names it.
         """
         return sampling.sample_rankings(
             self.scores, n_samples, cutoff, offsets=self._as_given, rng=rng, sampler=sampler, n_threads=self.n_threads,
@@ -133,11 +123,6 @@ class PlackettLuce:
         Returns
         -------
         ndarray, shape (n_rankings,), or (n_queries, n_rankings) with ``offsets``
-
-        Raises
-        ------
-        TypeError, ValueError
-            If an argument is not as described; the message names it.
         """
         return sampling.ranking_log_prob(self.scores, rankings, offsets=self._as_given, n_threads=self.n_threads)
 
@@ -154,11 +139,6 @@ class PlackettLuce:
         Returns
         -------
         ndarray, shape (n_docs,), float64
-
-        Raises
-        ------
-        TypeError, ValueError
-            If an argument is not as described; the message names it.
         """
         return sampling.ranking_log_prob_vjp(
             self.scores, rankings, cotangent, offsets=self._as_given, n_threads=self.n_threads
@@ -176,11 +156,6 @@ class PlackettLuce:
         -------
         ndarray of int32, shape (K,), or (n_queries, K) with ``offsets``
             Padded with -1 where a query is shorter. The mode of a prefix is the prefix of the mode.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If ``cutoff`` is not a non-negative integer.
         """
         ranks = self._ranks(cutoff)
         lengths = np.diff(self.offsets)
@@ -204,11 +179,6 @@ class PlackettLuce:
         -------
         ndarray, shape (n_docs, K), float64
             Probabilities, exact to within 1e-8.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If ``cutoff`` is not a non-negative integer.
         """
         ranks = self._ranks(cutoff)
         return probabilities.rank_probabilities(self.scores, ranks, offsets=self.offsets, n_threads=self.n_threads)
@@ -225,11 +195,6 @@ class PlackettLuce:
         -------
         ndarray, shape (n_docs,), float64
             Exposure of each document, exact to within 1e-8 of the sum of the absolute rank weights.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If ``rank_weights`` are not as described.
         """
         return probabilities.exposure(self.scores, rank_weights, offsets=self.offsets, n_threads=self.n_threads)
 
@@ -254,11 +219,6 @@ class PlackettLuce:
         SampledValue
             (value, standard_error), both (n_queries,). If nearly all rankings have been drawn, the error is a bound on
             the contribution of the others.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If an argument is not as described; the message names it.
 
         Notes
         -----
@@ -293,11 +253,6 @@ class PlackettLuce:
         -------
         SampledValue
             (value, standard_error), both (n_queries,).
-
-        Raises
-        ------
-        TypeError, ValueError
-            If an argument is not as described; the message names it.
         """
         validation.of_type(isinstance(other, PlackettLuce), "other", "a PlackettLuce", type(other).__name__)
         validation.same_offsets(other.offsets, "other", self.offsets)

@@ -75,11 +75,6 @@ def expected_exposure(
     -------
     ndarray, shape (n_docs,), float64
 
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described; the message names it.
-
     Notes
     -----
     "sample" takes O(N K) per query besides drawing.
@@ -126,11 +121,6 @@ def disparity(
     derivative : ndarray, shape (n_docs,), float64
         Derivative of the sum of the values by each exposure; with "absolute", pairs that are exactly proportional
         contribute 0.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described; the message names it.
 
     Notes
     -----
@@ -201,11 +191,6 @@ def disparity_gradient(
         Disparity of each query.
     gradient : ndarray, shape (n_docs,), float64
         Derivative of the sum of the values by each score, to be descended.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described; the message names it.
 
     Notes
     -----

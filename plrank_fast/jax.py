@@ -1,7 +1,8 @@
 """Loss for JAX, minus the expected metric, and the Plackett-Luce distribution, both differentiable.
 
 One ``pure_callback`` to the CPU computes value and gradient in float64. The functions support ``jit``, ``grad`` and
-``vmap``; the seed of sampled methods is an argument that may be traced.
+``vmap``; the seed of sampled methods is an argument that may be traced. The callback checks the values of arrays, and
+JAX wraps its errors.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from plrank_fast import validation
-from plrank_fast._shared.expected_loss import GAINS, REDUCTIONS, expected_loss
+from plrank_fast._shared.expected_loss import expected_loss, loss_options
 from plrank_fast._shared.extras import import_extra
 from plrank_fast._shared.layouts import count_queries
-from plrank_fast._shared.methods import EXACT, METHODS
+from plrank_fast._shared.methods import EXACT
 from plrank_fast.sampling import ranking_log_prob as _ranking_log_prob
 from plrank_fast.sampling import ranking_log_prob_vjp as _ranking_log_prob_vjp
 from plrank_fast.sampling import sample_rankings as _sample_rankings
@@ -91,11 +92,6 @@ def plackett_luce_loss(
         A scalar, or (n_queries,) with ``reduction="none"``; of the dtype of ``scores``. Only the scores are
         differentiated, and only once.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described. The callback checks values; JAX wraps its errors.
-
     Examples
     --------
     >>> import jax, jax.numpy as jnp
@@ -106,9 +102,10 @@ def plackett_luce_loss(
     if unknown:
         validation.refuse_unknown(unknown)
     scores = _floating(scores)
-    static: dict[str, Any] = {"cutoff": cutoff, "gain": gain, "normalize": normalize, "reduction": reduction}
-    static |= {"method": method, "n_samples": n_samples, "rtol": rtol, "n_threads": n_threads}
-    _check(**static)
+    static = loss_options(
+        cutoff=cutoff, gain=gain, normalize=normalize, reduction=reduction, method=method, n_samples=n_samples,
+        rtol=rtol, n_threads=n_threads,
+    )  # fmt: skip
     data = {"relevance": relevance, "offsets": offsets, "mask": mask, "weight": weight, "rank_weights": rank_weights}
     data |= {"seed": _words(seed), "first_query": _whole_numbers(first_query, "first_query")}
     validation.given(relevance, "relevance", "")
@@ -120,24 +117,6 @@ def plackett_luce_loss(
     scores_ = scores.astype(dtype)
     values = _differentiable(tuple(static.items()))(scores_ + _zero(scores_, arrays).astype(dtype), arrays)
     return (values if reduction == "none" else values.sum()).astype(scores.dtype)
-
-
-def _check(
-    *, cutoff: Any, gain: Any, normalize: Any, reduction: Any, method: Any, n_samples: Any, rtol: Any, n_threads: Any
-) -> None:
-    """Check the options before the callback, whose errors JAX wraps in its own."""
-    validation.ranks_that_count(cutoff)
-    for value, name, known in (
-        (gain, "gain", GAINS),
-        (reduction, "reduction", REDUCTIONS),
-        (method, "method", METHODS),
-    ):
-        validation.choice(value, name, known)
-    validation.flag(normalize, "normalize")
-    if n_samples is not None:
-        validation.count(n_samples, "n_samples", 1)
-    validation.relative_tolerance(rtol)
-    validation.threads(n_threads)
 
 
 def _words(seed: Any, name: str = "seed") -> Any:
@@ -269,11 +248,6 @@ def ranking_log_prob(scores: Any, rankings: Any) -> Any:
     array, shape (n_rankings,)
         Log-probabilities in the dtype of ``scores``.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described. The callback checks values; JAX wraps its errors.
-
     Examples
     --------
     >>> import jax, jax.numpy as jnp
@@ -306,11 +280,6 @@ class PlackettLuce:
     cutoff : int
     batch_shape, event_shape : tuple of int
         Shape of the axes before the last, and (K,).
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described; the message names it.
 
     Notes
     -----
@@ -361,11 +330,6 @@ class PlackettLuce:
         Returns
         -------
         array of int32, shape sample_shape + batch_shape + (cutoff,)
-
-        Raises
-        ------
-        TypeError, ValueError
-            If an argument is not as described; the message names it.
         """
         is_shape, kind = isinstance(sample_shape, (tuple, list)), type(sample_shape).__name__
         validation.of_type(is_shape, "sample_shape", "a tuple of integers", kind)
@@ -414,11 +378,6 @@ class PlackettLuce:
         -------
         array
             Log-probabilities in the dtype of the scores, without the last axis.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If an argument is not as described. The callback checks values; JAX wraps its errors.
         """
         rankings = _whole_numbers(rankings, "rankings")
         validation.require(rankings.ndim > 0, "rankings must have an axis of items, got a scalar")

@@ -53,11 +53,6 @@ class RankingReward:
         Returns
         -------
         ndarray, shape (n,), or (n_queries, n) with ``offsets``
-
-        Raises
-        ------
-        TypeError, ValueError
-            If the rankings are not as described.
         """
         checked = validation.given_rankings(rankings, self.offsets, None, batch=self.batch, prefixes=True)
         placed = checked >= 0
@@ -85,11 +80,6 @@ def reciprocal_rank(relevance: ArrayLike, *, offsets: ArrayLike | None = None) -
     Returns
     -------
     RankingReward
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described; the message names it.
 
     Examples
     --------
@@ -119,11 +109,6 @@ def success(relevance: ArrayLike, *, offsets: ArrayLike | None = None) -> Rankin
     Returns
     -------
     RankingReward
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described; the message names it.
 
     Examples
     --------
@@ -155,11 +140,6 @@ def err(labels: ArrayLike, *, max_label: float | None = None, offsets: ArrayLike
     Returns
     -------
     RankingReward
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described; the message names it.
 
     Examples
     --------
@@ -197,11 +177,6 @@ def alpha_ndcg(subtopics: ArrayLike, *, alpha: float = 0.5, offsets: ArrayLike |
     Returns
     -------
     RankingReward
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described; the message names it.
 
     Notes
     -----
@@ -296,11 +271,6 @@ def expected_reward(
     -------
     SampledValue
         (value, standard_error), both (n_queries,).
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described; the message names it.
 
     Notes
     -----

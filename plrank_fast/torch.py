@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from plrank_fast import validation
-from plrank_fast._shared.expected_loss import GAINS, REDUCTIONS, expected_loss
+from plrank_fast._shared.expected_loss import expected_loss, loss_options
 from plrank_fast._shared.extras import import_extra
 from plrank_fast._shared.layouts import count_queries
-from plrank_fast._shared.methods import EXACT, METHODS
+from plrank_fast._shared.methods import EXACT
 from plrank_fast.sampling import ranking_log_prob, ranking_log_prob_vjp, sample_rankings
 from plrank_fast.validation import FloatArray
 
@@ -235,11 +235,6 @@ def plackett_luce_loss(
     Tensor
         A scalar, or (n_queries,) with ``reduction="none"``; of the dtype of ``scores``.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described; the message names it.
-
     Examples
     --------
     >>> import torch
@@ -363,15 +358,11 @@ class PlackettLuceLoss(torch.nn.Module):  # type: ignore[name-defined, misc]
         if unknown:
             validation.refuse_unknown(unknown)
         super().__init__()
-        self.cutoff = None if cutoff is None else validation.count(cutoff, "cutoff", 0)
-        self.method = validation.choice(method, "method", METHODS)
         self.rank_weights = rank_weights
-        self.gain = validation.choice(gain, "gain", GAINS)
-        self.normalize = validation.flag(normalize, "normalize")
-        self.reduction = validation.choice(reduction, "reduction", REDUCTIONS)
-        self.n_samples = n_samples if n_samples is None else validation.count(n_samples, "n_samples", 1)
-        self.rtol = validation.relative_tolerance(rtol)
-        self.n_threads = validation.threads(n_threads)
+        self.__dict__.update(loss_options(
+            cutoff=cutoff, gain=gain, normalize=normalize, reduction=reduction, method=method, n_samples=n_samples,
+            rtol=rtol, n_threads=n_threads,
+        ))  # fmt: skip
 
     def forward(
         self,
@@ -412,11 +403,6 @@ class PlackettLuceLoss(torch.nn.Module):  # type: ignore[name-defined, misc]
         -------
         Tensor
             A scalar, or (n_queries,) with ``reduction="none"``; of the dtype of ``scores``.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If an argument is not as described; the message names it.
         """
         if unknown:
             validation.refuse_unknown(unknown)
@@ -449,11 +435,6 @@ class QueryBatchSampler(torch.utils.data.Sampler):  # type: ignore[name-defined,
         Whether each pass draws a new order.
     generator : torch.Generator, optional
         Source of the order; PyTorch's default generator by default.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described; the message names it.
 
     Examples
     --------
@@ -571,11 +552,6 @@ class PlackettLuce(torch.distributions.Distribution):  # type: ignore[name-defin
         Ranks of a ranking, K; all items by default.
     validate_args : bool, optional
         Whether to check scores and rankings; by default PyTorch's global setting.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described; the message names it.
 
     Notes
     -----

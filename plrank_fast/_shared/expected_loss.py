@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from plrank_fast import validation
 from plrank_fast._shared.layouts import layout_of
-from plrank_fast._shared.methods import EXACT, resolve_method
+from plrank_fast._shared.methods import EXACT, METHODS, resolve_method
 from plrank_fast.metrics import dcg
 from plrank_fast.rank_weights import LARGEST_LABEL, dcg_weights_of_lists, gains
 from plrank_fast.validation import FloatArray
@@ -18,6 +18,30 @@ from plrank_fast.value_and_gradient import value_and_gradient, weights_as_given
 
 REDUCTIONS = ("mean", "sum", "none")
 GAINS = ("linear", "exponential")
+
+
+def loss_options(
+    *,
+    cutoff: int | None,
+    gain: str,
+    normalize: bool,
+    reduction: str,
+    method: str,
+    n_samples: int | None,
+    rtol: float,
+    n_threads: int | None,
+) -> dict[str, Any]:
+    """Return the options of a loss by their names, checked before there are data."""
+    return {
+        "cutoff": validation.ranks_that_count(cutoff),
+        "gain": validation.choice(gain, "gain", GAINS),
+        "normalize": validation.flag(normalize, "normalize"),
+        "reduction": validation.choice(reduction, "reduction", REDUCTIONS),
+        "method": validation.choice(method, "method", METHODS),
+        "n_samples": None if n_samples is None else validation.count(n_samples, "n_samples", 1),
+        "rtol": validation.relative_tolerance(rtol),
+        "n_threads": validation.threads(n_threads),
+    }
 
 
 def expected_loss(

@@ -24,11 +24,6 @@ def position_bias(cutoff: int, eta: float = 1.0) -> FloatArray:
     -------
     ndarray, shape (K,), float64
 
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described; the message names it.
-
     Examples
     --------
     >>> from plrank_fast.off_policy import position_bias
@@ -56,11 +51,6 @@ def trust_bias(cutoff: int, eta: float = 1.0) -> tuple[FloatArray, FloatArray]:
     -------
     alpha, beta : ndarray, shape (K,), float64
         Pass them as ``examination`` and ``noise`` to ``simulate_clicks`` and ``relevance_from_clicks``.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described; the message names it.
 
     Notes
     -----
@@ -111,11 +101,6 @@ def simulate_clicks(
     -------
     ndarray of bool, of the shape of rankings
         False past the end of a ranking.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described; the message names it.
 
     Notes
     -----
@@ -193,11 +178,6 @@ def relevance_from_clicks(
     ndarray, shape (n_docs,), float64
         Values may be above 1 or, with ``noise`` or ``predicted``, below 0; cutting them off would bias them.
         ``predicted`` where a query has no session, or the exposure is 0.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described; the message names it.
 
     Notes
     -----

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from plrank_fast import validation
+from plrank_fast.off_policy.log import Log
 from plrank_fast.validation import FloatArray, RandomState
 
 
@@ -68,11 +70,6 @@ class OffPolicyEstimate:
         Returns
         -------
         low, high : float
-
-        Raises
-        ------
-        TypeError, ValueError
-            If an argument is not as described; the message names it.
         """
         confidence = validation.real(confidence, "confidence", above=0.0, below=1.0)
         n_resamples = validation.count(n_resamples, "n_resamples", 1)
@@ -99,11 +96,6 @@ def effective_sample_size(importance_weights: ArrayLike) -> float:
     float
         0 where all weights are 0.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If a weight is not finite, or negative.
-
     Examples
     --------
     >>> from plrank_fast.off_policy import effective_sample_size
@@ -119,12 +111,31 @@ def effective_sample_size(importance_weights: ArrayLike) -> float:
     return float(weights.sum() ** 2 / (weights**2).sum())
 
 
-def total_weights(denominators: FloatArray) -> FloatArray:
-    """Return the sum of each column: the weights that divide the estimate."""
-    largest = denominators.max(axis=0)
-    validation.queries_within_limits(largest, "importance weights", "scores rank nothing as the log does")
-    totals: FloatArray = denominators.sum(axis=0)
-    return totals
+def weighted_estimate(
+    log: Log,
+    counts: NDArray[np.bool_],
+    gains: FloatArray,
+    weights: FloatArray,
+    slopes: FloatArray,
+    self_normalized: bool,
+    gradient: Callable[[FloatArray], FloatArray],
+) -> OffPolicyEstimate:
+    """Return the estimate from weighted gains of sessions, (n_queries, n_rows, n_terms), where ``counts`` is true.
+
+    ``gradient`` pulls a cotangent of the variable by which ``slopes`` are the derivatives of the weights back to the
+    scores.
+    """
+    w, present = weights[log.shown], counts[log.shown]
+    numerators = w * gains[log.shown]
+    denominators = np.where(present, w, 0.0) if self_normalized else np.ones_like(w)
+    remedy = "scores rank nothing as the log does"
+    validation.queries_within_limits(denominators.max(axis=0), "importance weights", remedy)
+    totals = denominators.sum(axis=0)
+    ratios = ratios_or_zero(numerators.sum(axis=0), totals)
+    surplus = gains - ratios if self_normalized else gains
+    cotangent = np.where(counts, ratios_or_zero(slopes * surplus, totals), 0.0)
+    size = min(effective_sample_size(w[of_term, k]) for k, of_term in enumerate(present.T) if of_term.any())
+    return OffPolicyEstimate(float(ratios.sum()), gradient(cotangent), w, size, numerators, denominators)
 
 
 def ratios_or_zero(numerators: FloatArray, denominators: FloatArray) -> FloatArray:

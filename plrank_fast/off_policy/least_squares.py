@@ -55,11 +55,6 @@ def pseudo_inverse(
     -------
     OffPolicyEstimate
 
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described; the message names it.
-
     Notes
     -----
     With 1_i the indicator of the items at the ranks of y_i, of shape (D K,),

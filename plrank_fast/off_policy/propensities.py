@@ -37,11 +37,6 @@ def item_propensities(
     ndarray, shape (n_docs,), float64
         sum_k examination_k P(rank of d = k), without sampling.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described; the message names it.
-
     Notes
     -----
     The cost is O(Q D K) with Q nodes, that of ``exposure``.
@@ -82,11 +77,6 @@ def ranking_propensities(
     -------
     ndarray, shape (n_rankings,), or (n_queries, n_rankings) with ``offsets``
         The probability of a long ranking may underflow: pass ``logging_scores`` to the estimators instead.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described; the message names it.
 
     Notes
     -----

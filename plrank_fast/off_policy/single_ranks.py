@@ -2,30 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import ArrayLike
 
 from plrank_fast import validation
-from plrank_fast.off_policy.estimate import OffPolicyEstimate, effective_sample_size, ratios_or_zero, total_weights
-from plrank_fast.off_policy.log import Log, read_log, scores_of_logging_policy
+from plrank_fast.off_policy.estimate import OffPolicyEstimate, weighted_estimate
+from plrank_fast.off_policy.log import read_log, scores_of_logging_policy
 from plrank_fast.off_policy.propensities import importance_weights
 from plrank_fast.probabilities import rank_probabilities
 from plrank_fast.validation import FloatArray
-
-
-class _UnfinishedEstimate(NamedTuple):
-    """An estimate that lacks its gradient."""
-
-    value: float
-    weights: FloatArray
-    size: float
-    numerators: FloatArray
-    denominators: FloatArray
-
-    def __call__(self, gradient: FloatArray) -> OffPolicyEstimate:
-        return OffPolicyEstimate(self.value, gradient, self.weights, self.size, self.numerators, self.denominators)
 
 
 def rips(
@@ -68,11 +53,6 @@ def rips(
     -------
     OffPolicyEstimate
 
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described; the message names it.
-
     Notes
     -----
     .. math:: V = \frac{1}{N} \sum_i \sum_k w_{ik} r_{ik},
@@ -99,11 +79,12 @@ def rips(
         logged = validation.possible(log.log_prob(mu, k + 1), "logging_scores")
         log_ratio[:, :, k] = log.log_prob(log.scores, k + 1) - logged
     weights, slopes = importance_weights(log_ratio, clip, "logging_scores")
-    estimate, cotangent = _of_ranks(log, gains, weights, slopes, self_normalized)
-    gradient = np.zeros(log.scores.size)
-    for k in range(n_ranks):
-        gradient += log.log_prob_gradient(np.ascontiguousarray(cotangent[:, :, k]), k + 1)
-    return estimate(gradient)
+
+    def gradient(cotangent: FloatArray) -> FloatArray:
+        parts = [log.log_prob_gradient(np.ascontiguousarray(cotangent[:, :, k]), k + 1) for k in range(n_ranks)]
+        return np.sum(parts, axis=0)
+
+    return weighted_estimate(log, log.rankings >= 0, gains, weights, slopes, self_normalized, gradient)
 
 
 def iips(
@@ -146,11 +127,6 @@ def iips(
     -------
     OffPolicyEstimate
 
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described; the message names it.
-
     Notes
     -----
     .. math:: V = \frac{1}{N} \sum_i \sum_k w_{ik} r_{ik},
@@ -184,26 +160,11 @@ def iips(
     bound = np.inf if clip is None else validation.factor(clip, "clip")
     # The derivative of a weight by the new probability of item d at rank k is 1 / P(rank of d = k; log).
     slopes = np.where(weights < bound, 1.0 / old, 0.0)
-    estimate, by_probability = _of_ranks(log, gains, np.minimum(weights, bound), slopes, self_normalized)
-    of_documents = np.zeros((log.scores.size, n_ranks))
-    np.add.at(
-        of_documents, (documents[at_rank], np.broadcast_to(ranks, at_rank.shape)[at_rank]), by_probability[at_rank]
-    )
-    return estimate(log.rank_probabilities_vjp(of_documents))
+    places = documents[at_rank], np.broadcast_to(ranks, at_rank.shape)[at_rank]
 
+    def gradient(by_probability: FloatArray) -> FloatArray:
+        of_documents = np.zeros((log.scores.size, n_ranks))
+        np.add.at(of_documents, places, by_probability[at_rank])
+        return log.rank_probabilities_vjp(of_documents)
 
-def _of_ranks(
-    log: Log, gains: FloatArray, weights: FloatArray, slopes: FloatArray, self_normalized: bool
-) -> tuple[_UnfinishedEstimate, FloatArray]:
-    """Return the estimate without its gradient, and its derivative by what ``slopes`` are derivatives by."""
-    w, r = weights[log.shown], gains[log.shown]
-    at_rank = log.rankings[log.shown] >= 0
-    numerators = w * r
-    denominators = np.where(at_rank, w, 0.0) if self_normalized else np.ones_like(w)
-    totals = total_weights(denominators)
-    ratios = ratios_or_zero(numerators.sum(axis=0), totals)
-    surplus = gains - ratios if self_normalized else gains
-    shares = np.divide(1.0, totals, out=np.zeros_like(totals), where=totals != 0.0)
-    cotangent = np.where(log.rankings >= 0, slopes * surplus * shares, 0.0)
-    sizes = [effective_sample_size(w[at_rank[:, k], k]) for k in range(w.shape[1]) if at_rank[:, k].any()]
-    return _UnfinishedEstimate(float(ratios.sum()), w, min(sizes), numerators, denominators), cotangent
+    return weighted_estimate(log, at_rank, gains, np.minimum(weights, bound), slopes, self_normalized, gradient)

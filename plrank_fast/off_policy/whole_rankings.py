@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from plrank_fast import validation
 from plrank_fast.gradients import pl_rank_exact
-from plrank_fast.off_policy.estimate import OffPolicyEstimate, effective_sample_size, ratios_or_zero, total_weights
+from plrank_fast.off_policy.estimate import OffPolicyEstimate, weighted_estimate
 from plrank_fast.off_policy.log import ACCURACY, Log, read_log
 from plrank_fast.off_policy.propensities import importance_weights, log_propensities
 from plrank_fast.probabilities import expected_metric
@@ -55,11 +57,6 @@ def ips(
     -------
     OffPolicyEstimate
 
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described; the message names it.
-
     Notes
     -----
     .. math:: V = \frac{1}{N} \sum_i w_i r_i, \quad w_i = \frac{\pi(y_i)}{\mu(y_i)},
@@ -79,11 +76,7 @@ def ips(
     """
     log = read_log(scores, rankings, offsets, n_threads)
     gains = log.of_rows(rewards, "rewards")
-    logged = log_propensities(log, propensities, logging_scores)
-    self_normalized = validation.flag(self_normalized, "self_normalized")
-    name = "propensities" if logging_scores is None else "logging_scores"
-    weights, slopes = importance_weights(log.log_prob(log.scores) - logged, clip, name)
-    return _of_rankings(log, gains, weights, slopes, self_normalized, None)
+    return _weighted_rankings(log, gains, propensities, logging_scores, clip, self_normalized)
 
 
 def doubly_robust(
@@ -134,11 +127,6 @@ def doubly_robust(
     -------
     OffPolicyEstimate
 
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described; the message names it.
-
     Notes
     -----
     With the prediction p(y) = sum_k theta_k rho_{y_k},
@@ -163,10 +151,6 @@ def doubly_robust(
     gains = log.of_rows(rewards, "rewards")
     predicted = validation.of_documents(relevance, "relevance", log.scores, log.offsets)
     theta = validation.weights_of_ranks(rank_weights, log.offsets)
-    logged = log_propensities(log, propensities, logging_scores)
-    self_normalized = validation.flag(self_normalized, "self_normalized")
-    name = "propensities" if logging_scores is None else "logging_scores"
-    weights, slopes = importance_weights(log.log_prob(log.scores) - logged, clip, name)
     n_ranks = min(theta.shape[1], log.rankings.shape[2])
     worth = predicted[log.documents()] if predicted.size else np.zeros(log.rankings.shape)
     of_shown = np.where(log.rankings >= 0, worth, 0.0)[:, :, :n_ranks] * theta[:, np.newaxis, :n_ranks]
@@ -176,35 +160,34 @@ def doubly_robust(
     share = log.shown.sum(axis=1) / log.n_sessions  # of the sessions that each query has
     gradient = pl_rank_exact(log.scores, predicted, rows, **exact)  # type: ignore[arg-type]
     assert isinstance(gradient, np.ndarray)
-    gradient = gradient * np.repeat(share, np.diff(log.offsets))
-    terms = np.broadcast_to(expected[:, np.newaxis], log.shown.shape)
-    return _of_rankings(log, gains - of_shown.sum(axis=2), weights, slopes, self_normalized, (terms, gradient))
+    residuals = gains - of_shown.sum(axis=2)
+    corrections = _weighted_rankings(log, residuals, propensities, logging_scores, clip, self_normalized)
+    terms = np.broadcast_to(expected[:, np.newaxis], log.shown.shape)[log.shown]
+    return replace(
+        corrections,
+        value=float(terms.mean()) + corrections.value,
+        gradient=gradient * np.repeat(share, np.diff(log.offsets)) + corrections.gradient,
+        numerators=np.column_stack([terms, corrections.numerators]),
+        denominators=np.column_stack([np.ones_like(terms), corrections.denominators]),
+    )
 
 
-def _of_rankings(
+def _weighted_rankings(
     log: Log,
     gains: FloatArray,
-    weights: FloatArray,
-    slopes: FloatArray,
+    propensities: ArrayLike | None,
+    logging_scores: ArrayLike | None,
+    clip: float | None,
     self_normalized: bool,
-    added: tuple[FloatArray, FloatArray] | None,
 ) -> OffPolicyEstimate:
-    """Return the estimate from weights of whole rankings.
-
-    ``added`` are terms to add, (n_queries, n_rows), and the gradient of their mean.
-    """
-    w, r = weights[log.shown], gains[log.shown]
-    numerators = (w * r)[:, np.newaxis]
-    denominators = w[:, np.newaxis] if self_normalized else np.ones_like(numerators)
-    totals = total_weights(denominators)
-    value = float(ratios_or_zero(numerators.sum(axis=0), totals)[0])
-    surplus = gains - value if self_normalized else gains
-    cotangent = np.where(log.shown, slopes * surplus, 0.0) / (totals[0] or 1.0)
-    gradient = log.log_prob_gradient(cotangent)
-    if added is not None:
-        terms = added[0][log.shown][:, np.newaxis]
-        numerators = np.concatenate([terms, numerators], axis=1)
-        denominators = np.concatenate([np.ones_like(terms), denominators], axis=1)
-        value += float(terms.mean())
-        gradient = gradient + added[1]
-    return OffPolicyEstimate(value, gradient, w, effective_sample_size(w), numerators, denominators)
+    """Return the estimate from one gain for each ranking."""
+    logged = log_propensities(log, propensities, logging_scores)
+    self_normalized = validation.flag(self_normalized, "self_normalized")
+    name = "propensities" if logging_scores is None else "logging_scores"
+    weights, slopes = importance_weights(log.log_prob(log.scores) - logged, clip, name)
+    gains, weights, slopes = (array[:, :, np.newaxis] for array in (gains, weights, slopes))
+    estimate = weighted_estimate(
+        log, log.shown[:, :, np.newaxis], gains, weights, slopes, self_normalized,
+        lambda cotangent: log.log_prob_gradient(cotangent[:, :, 0]),
+    )  # fmt: skip
+    return replace(estimate, importance_weights=estimate.importance_weights[:, 0])

@@ -95,7 +95,8 @@ WITH_OPTIONS = [(name, options) for name in UNBIASED for options in OPTIONS if n
 def test_gradient_is_that_of_the_estimate(name, options):
     """Finite differences, on two queries with different numbers of sessions, rankings that end early among them.
 
-    Mutants: a derivative of clipped weights; no derivative of the sum of weights; queries weighted equally.
+    Mutants: a derivative of clipped weights; no derivative of the sum of weights; queries weighted equally; the
+    effective sample size of the first rank.
     """
     estimator, rewards, _ = UNBIASED[name]
     rng = np.random.default_rng(1)
@@ -116,6 +117,9 @@ def test_gradient_is_that_of_the_estimate(name, options):
     ratios = estimate.numerators.sum(axis=0) / estimate.denominators.sum(axis=0)
     assert abs(estimate.value - ratios.sum()) < 1e-12
     assert len(estimate.numerators) == 41
+    if name == "rips":
+        sizes = [off_policy.effective_sample_size(weights) for weights in estimate.importance_weights.T]
+        assert estimate.effective_sample_size <= min(sizes) < sizes[0]
     for d, step in enumerate(1e-4 * np.eye(7)):
         ahead, behind = (estimator(new + sign * step, rankings, rewards, **arguments).value for sign in (1, -1))
         assert abs((ahead - behind) / 2e-4 - estimate.gradient[d]) < 3e-6
