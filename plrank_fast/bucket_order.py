@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -157,6 +157,23 @@ def bucket_log_prob_vjp(
         validation.deliver(each * result, place) for result, place in zip(results, outputs, strict=True)
     )
     return (gradient, diagonal[0]) if wanted else gradient
+
+
+def of_orders(
+    scores: FloatArray, buckets: IntArray, cotangent: FloatArray | None = None, n_threads: int | None = None
+) -> FloatArray:
+    """Compute the log-probability of each row of ``buckets``, (..., n_items), under scores that broadcast to it.
+
+    With a ``cotangent``, (...,), the result is the gradient by the scores of each row, (..., n_items).
+    """
+    rows, numbers = np.broadcast_to(scores, buckets.shape).reshape(-1), buckets.reshape(-1)
+    batch: dict[str, Any] = {
+        "offsets": np.arange(np.prod(buckets.shape[:-1], dtype=np.int64) + 1) * buckets.shape[-1],
+        "n_threads": n_threads,
+    }
+    if cotangent is None:
+        return bucket_log_prob(rows, numbers, **batch).reshape(buckets.shape[:-1])
+    return bucket_log_prob_vjp(rows, numbers, cotangent.reshape(-1), **batch).reshape(buckets.shape)
 
 
 def _negative_log_likelihood(

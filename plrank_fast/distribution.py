@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from plrank_fast import probabilities, sampling, validation
 from plrank_fast._core.runtime import threads as _threads
+from plrank_fast.bucket_order import bucket_log_prob, bucket_log_prob_vjp
 from plrank_fast.validation import FloatArray, IntArray, RandomState, RankingArray
 
 OfChoice = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
@@ -112,21 +113,30 @@ class PlackettLuce:
             first_query=first_query,
         )  # fmt: skip
 
-    def log_prob(self, rankings: ArrayLike) -> FloatArray:
-        """Compute the log-probability of rankings, or of prefixes of them.
+    def log_prob(self, rankings: ArrayLike | None = None, *, buckets: ArrayLike | None = None) -> FloatArray:
+        """Compute the log-probability of rankings, of prefixes of them, or of one ranking with ties of each query.
 
         Parameters
         ----------
         rankings : array_like of int, shape (n_rankings, length), or (n_queries, n_rankings, length) with ``offsets``
             Indices of items within their query, best first; a ranking may end early, with -1 after its last item.
+        buckets : array_like of int, shape (n_docs,)
+            In place of rankings: documents of a smaller number come first, in any order among those of the same number
+            (see ``bucket_log_prob``). A set that comes first has 0 for its members and 1 for the rest.
 
         Returns
         -------
-        ndarray, shape (n_rankings,), or (n_queries, n_rankings) with ``offsets``
+        ndarray, shape (n_rankings,), or (n_queries, n_rankings) with ``offsets``; (n_queries,) for buckets
         """
+        validation.only_one({"rankings": rankings, "buckets": buckets})
+        if buckets is not None:
+            return bucket_log_prob(self.scores, buckets, offsets=self.offsets, n_threads=self.n_threads)
+        rankings = validation.given(rankings, "rankings", ", or buckets")
         return sampling.ranking_log_prob(self.scores, rankings, offsets=self._as_given, n_threads=self.n_threads)
 
-    def log_prob_vjp(self, rankings: ArrayLike, cotangent: ArrayLike) -> FloatArray:
+    def log_prob_vjp(
+        self, rankings: ArrayLike | None, cotangent: ArrayLike, *, buckets: ArrayLike | None = None
+    ) -> FloatArray:
         """Compute the gradient with respect to the scores of a weighted sum of log-probabilities.
 
         Parameters
@@ -134,12 +144,18 @@ class PlackettLuce:
         rankings : array_like of int, shape (n_rankings, length), or (n_queries, n_rankings, length) with ``offsets``
             Indices of items within their query, best first; a ranking may end early, with -1 after its last item.
         cotangent : array_like, shape (n_rankings,), or (n_queries, n_rankings) with ``offsets``
-            Weight of each log-probability, of either sign.
+            Weight of each log-probability, of either sign; (n_queries,) for buckets.
+        buckets : array_like of int, shape (n_docs,)
+            A ranking with ties of each query, if ``rankings`` is None; see ``log_prob``.
 
         Returns
         -------
         ndarray, shape (n_docs,), float64
         """
+        validation.only_one({"rankings": rankings, "buckets": buckets})
+        if buckets is not None:
+            return bucket_log_prob_vjp(self.scores, buckets, cotangent, offsets=self.offsets, n_threads=self.n_threads)
+        rankings = validation.given(rankings, "rankings", ", or buckets")
         return sampling.ranking_log_prob_vjp(
             self.scores, rankings, cotangent, offsets=self._as_given, n_threads=self.n_threads
         )

@@ -7,7 +7,7 @@ JAX wraps its errors.
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Never
 
 import numpy as np
@@ -18,6 +18,7 @@ from plrank_fast._shared.expected_loss import expected_loss, loss_options
 from plrank_fast._shared.extras import import_extra
 from plrank_fast._shared.layouts import count_queries
 from plrank_fast._shared.methods import EXACT
+from plrank_fast.bucket_order import of_orders
 from plrank_fast.sampling import ranking_log_prob as _ranking_log_prob
 from plrank_fast.sampling import ranking_log_prob_vjp as _ranking_log_prob_vjp
 from plrank_fast.sampling import sample_rankings as _sample_rankings
@@ -259,7 +260,7 @@ def ranking_log_prob(scores: Any, rankings: Any) -> Any:
     scores, rankings = _floating(scores), _whole_numbers(rankings, "rankings")
     validation.require(scores.ndim == 1, f"scores must have 1 axis, got {scores.ndim}")
     validation.require(rankings.ndim == 2, f"rankings must have 2 axes, got {rankings.ndim}")
-    return _log_prob_of(scores, rankings)
+    return _log_prob_of(scores, rankings, False)
 
 
 class PlackettLuce:
@@ -284,7 +285,7 @@ class PlackettLuce:
     Notes
     -----
     Computations are on the CPU in float64. ``plrank_fast.PlackettLuce`` takes queries of different lengths, and has
-    marginals, entropy and divergence.
+    marginals, and standard errors of entropy and divergence.
 
     Examples
     --------
@@ -366,22 +367,30 @@ class PlackettLuce:
         scores = jax.lax.stop_gradient(self.scores)
         return _call_host(on_host, result, scores, jnp.asarray(_words(key, "key")))
 
-    def log_prob(self, rankings: Any) -> Any:
-        """Compute the log-probability of rankings, differentiable once by the scores.
+    def log_prob(self, rankings: Any = None, *, buckets: Any = None) -> Any:
+        """Compute the log-probability of rankings, or of rankings with ties, differentiable once by the scores.
 
         Parameters
         ----------
         rankings : array of int, shape (..., length)
             The axes before the last broadcast against the batch. A ranking may end early, with -1 after its last item.
+        buckets : array of int, shape (..., n_items)
+            In place of rankings: items of a smaller number come first, in any order among those of the same number. A
+            set that comes first has 0 for its members and 1 for the rest.
 
         Returns
         -------
         array
             Log-probabilities in the dtype of the scores, without the last axis.
         """
-        rankings = _whole_numbers(rankings, "rankings")
-        validation.require(rankings.ndim > 0, "rankings must have an axis of items, got a scalar")
-        shape = validation.broadcast_with_batch(rankings.shape[:-1], self.batch_shape, "rankings")
+        validation.only_one({"rankings": rankings, "buckets": buckets})
+        tied = buckets is not None
+        name, given = ("buckets", buckets) if tied else ("rankings", rankings)
+        rankings = _whole_numbers(validation.given(given, name, ", or buckets"), name)
+        validation.require(rankings.ndim > 0, f"{name} must have an axis of items, got a scalar")
+        if tied:
+            validation.one_bucket_each(rankings.shape, self.scores.shape)
+        shape = validation.broadcast_with_batch(rankings.shape[:-1], self.batch_shape, name)
         # Each entry of the batch is a row of scores, with all of its rankings.
         batch = shape[len(shape) - len(self.batch_shape) :]
         n_queries = int(np.prod(batch, dtype=np.int64))
@@ -389,8 +398,51 @@ class PlackettLuce:
             return jnp.zeros(shape, self.scores.dtype)
         rows = jnp.broadcast_to(self.scores, (*batch, self.scores.shape[-1])).reshape(n_queries, -1)
         of_rows = jnp.broadcast_to(rankings, (*shape, rankings.shape[-1])).reshape(-1, n_queries, rankings.shape[-1])
-        log_prob = _log_prob_of(rows, of_rows.swapaxes(0, 1))
+        log_prob = _log_prob_of(rows, of_rows.swapaxes(0, 1), tied)
         return log_prob.swapaxes(0, 1).reshape(shape)
+
+    def entropy(self, key: Any, n_samples: int = 1000) -> Any:
+        """Estimate the entropy in nats, differentiable by the scores; value and gradient are unbiased.
+
+        Parameters
+        ----------
+        key : key of ``jax.random``, int, or array of int
+            Source of the random numbers, which may be traced.
+        n_samples : int
+            Rankings to draw from each distribution of the batch, at least 2.
+
+        Returns
+        -------
+        array, shape batch_shape
+        """
+        return -self._mean_log_ratio(None, key, n_samples)
+
+    def kl(self, other: PlackettLuce, key: Any, n_samples: int = 1000) -> Any:
+        """Estimate the Kullback-Leibler divergence from ``other`` in nats; value and gradient are unbiased.
+
+        Parameters
+        ----------
+        other : PlackettLuce
+            Distribution over the same items; its scores are differentiated too.
+        key : key of ``jax.random``, int, or array of int
+            Source of the random numbers, which may be traced.
+        n_samples : int
+            Rankings to draw from each distribution of the batch, at least 2.
+
+        Returns
+        -------
+        array, shape batch_shape
+        """
+        return self._mean_log_ratio(other, key, n_samples)
+
+    def _mean_log_ratio(self, other: PlackettLuce | None, key: Any, n_samples: int) -> Any:
+        """Estimate E[log p - log other] and its score-function gradient, with the mean of other draws as baseline."""
+        rankings = self.sample(key, (validation.count(n_samples, "n_samples", 2),))
+        log_prob = self.log_prob(rankings)
+        constant = jax.lax.stop_gradient(log_prob)
+        ratio = constant - (0.0 if other is None else other.log_prob(rankings))
+        centred = jax.lax.stop_gradient(ratio - ratio.mean(0)) * (n_samples / (n_samples - 1))
+        return (ratio + centred * (log_prob - constant)).mean(0)
 
     def mode(self) -> Any:
         """Return the most probable ranking, by descending score; of equal scores the lower index comes first.
@@ -433,38 +485,47 @@ def _offsets_of_rows(rows: NDArray[Any]) -> NDArray[np.int64]:
     return np.arange(rows.shape[0] + 1, dtype=np.int64) * rows.shape[1]
 
 
-def _log_prob_of(scores: Any, rankings: Any) -> Any:
-    """Compute log-probabilities of rankings, (..., n_rankings, length), in the dtype of scores, (..., n_items)."""
+def _log_prob_of(scores: Any, rankings: Any, tied: bool) -> Any:
+    """Compute log-probabilities of rankings, (..., n_rankings, length), in the dtype of scores, (..., n_items).
+
+    Rankings that are ``tied`` are the buckets of all items.
+    """
     dtype = jnp.float64 if scores.dtype == jnp.float64 else jnp.float32
     scores_ = scores.astype(dtype) + _zero(scores, rankings).astype(dtype)
-    return _log_prob(scores_, rankings.astype(jnp.int32)).astype(scores.dtype)
+    return _log_prob(scores_, rankings.astype(jnp.int32), tied).astype(scores.dtype)
 
 
-@jax.custom_vjp  # type: ignore[untyped-decorator]
-def _log_prob(scores: Any, rankings: Any) -> Any:
+@partial(jax.custom_vjp, nondiff_argnums=(2,))
+def _log_prob(scores: Any, rankings: Any, tied: bool) -> Any:
     def on_host(scores: Any, rankings: Any) -> NDArray[Any]:
         """Treat all axes before those of a query as queries; ``vmap`` may have added some."""
         scores, rankings = np.asarray(scores), np.asarray(rankings)
         rows, of_rows = scores.reshape(-1, scores.shape[-1]), rankings.reshape(-1, *rankings.shape[-2:])
-        log_prob = _ranking_log_prob(rows.ravel(), of_rows, offsets=_offsets_of_rows(rows))
+        if tied:
+            log_prob = of_orders(rows[:, np.newaxis], of_rows)
+        else:
+            log_prob = _ranking_log_prob(rows.ravel(), of_rows, offsets=_offsets_of_rows(rows))
         return log_prob.reshape(rankings.shape[:-1]).astype(scores.dtype)
 
     result = jax.ShapeDtypeStruct(rankings.shape[:-1], scores.dtype)
     return _call_host(on_host, result, scores, rankings)
 
 
-def _log_prob_forward(scores: Any, rankings: Any) -> Any:
-    return _log_prob(scores, rankings), (scores, rankings)
+def _log_prob_forward(scores: Any, rankings: Any, tied: bool) -> Any:
+    return _log_prob(scores, rankings, tied), (scores, rankings)
 
 
-def _log_prob_backward(saved: Any, upstream: Any) -> Any:
+def _log_prob_backward(tied: bool, saved: Any, upstream: Any) -> Any:
     scores, rankings = saved
 
     def on_host(scores: Any, rankings: Any, upstream: Any) -> NDArray[Any]:
         scores, rankings, upstream = np.asarray(scores), np.asarray(rankings), np.asarray(upstream)
         rows, of_rows = scores.reshape(-1, scores.shape[-1]), rankings.reshape(-1, *rankings.shape[-2:])
         weights = upstream.reshape(of_rows.shape[:-1])
-        gradient = _ranking_log_prob_vjp(rows.ravel(), of_rows, weights, offsets=_offsets_of_rows(rows))
+        if tied:
+            gradient = of_orders(rows[:, np.newaxis], of_rows, weights).sum(axis=1)
+        else:
+            gradient = _ranking_log_prob_vjp(rows.ravel(), of_rows, weights, offsets=_offsets_of_rows(rows))
         return gradient.reshape(scores.shape).astype(scores.dtype)
 
     result = jax.ShapeDtypeStruct(scores.shape, scores.dtype)

@@ -17,6 +17,7 @@ from plrank_fast._shared.expected_loss import expected_loss, loss_options
 from plrank_fast._shared.extras import import_extra
 from plrank_fast._shared.layouts import count_queries
 from plrank_fast._shared.methods import EXACT
+from plrank_fast.bucket_order import of_orders
 from plrank_fast.sampling import ranking_log_prob, ranking_log_prob_vjp, sample_rankings
 from plrank_fast.validation import FloatArray
 
@@ -472,35 +473,45 @@ def _rows(scores: Any) -> NDArray[np.int64]:
     return np.arange(scores.shape[0] + 1, dtype=np.int64) * scores.shape[1]
 
 
-def _log_prob_of_rows(scores: Any, rankings: Any) -> Any:
-    """Compute log-probabilities, (n_queries, n_rankings), of rankings by rows of scores, (n_queries, length)."""
-    log_prob = ranking_log_prob(_on_host(scores).reshape(-1), _on_host(rankings), offsets=_rows(scores))
+def _log_prob_of_rows(scores: Any, rankings: Any, tied: bool) -> Any:
+    """Compute log-probabilities, (n_queries, n_rankings), of rankings by rows of scores, (n_queries, length).
+
+    Rankings that are ``tied`` are the buckets of all items.
+    """
+    rows, rankings = _on_host(scores), _on_host(rankings)
+    if tied:
+        log_prob = of_orders(rows[:, np.newaxis], rankings)
+    else:
+        log_prob = ranking_log_prob(rows.reshape(-1), rankings, offsets=_rows(scores))
     return _on_device(log_prob, scores, scores.dtype)
 
 
-def _log_prob_vjp_of_rows(scores: Any, rankings: Any, upstream: Any) -> Any:
+def _log_prob_vjp_of_rows(scores: Any, rankings: Any, tied: bool, upstream: Any) -> Any:
     """Compute the gradient by the scores of the sum of log-probabilities times ``upstream``."""
-    of_host = _on_host(scores).reshape(-1), _on_host(rankings), _on_host(upstream)
-    gradient = ranking_log_prob_vjp(*of_host, offsets=_rows(scores))
+    rows, rankings, upstream = _on_host(scores), _on_host(rankings), _on_host(upstream)
+    if tied:
+        gradient = of_orders(rows[:, np.newaxis], rankings, upstream).sum(axis=1)
+    else:
+        gradient = ranking_log_prob_vjp(rows.reshape(-1), rankings, upstream, offsets=_rows(scores))
     return _on_device(gradient.reshape(tuple(scores.shape)), scores, scores.dtype)
 
 
 _log_prob = _operator(
     "ranking_log_prob",
-    "(Tensor scores, Tensor rankings) -> Tensor",
+    "(Tensor scores, Tensor rankings, bool tied) -> Tensor",
     _log_prob_of_rows,
-    lambda scores, rankings: scores.new_empty(rankings.shape[:2]),
+    lambda scores, rankings, tied: scores.new_empty(rankings.shape[:2]),
 )
 _log_prob_vjp = _operator(
     "ranking_log_prob_vjp",
-    "(Tensor scores, Tensor rankings, Tensor upstream) -> Tensor",
+    "(Tensor scores, Tensor rankings, bool tied, Tensor upstream) -> Tensor",
     _log_prob_vjp_of_rows,
-    lambda scores, rankings, upstream: scores.new_empty(scores.shape),
+    lambda scores, rankings, tied, upstream: scores.new_empty(scores.shape),
 )
 
 
 class _LogProb(torch.autograd.Function):  # type: ignore[name-defined, misc]
-    """Log-probabilities of rankings that autograd differentiates."""
+    """Log-probabilities of rankings, with or without ties, that autograd differentiates."""
 
     generate_vmap_rule = True
 
@@ -510,16 +521,17 @@ class _LogProb(torch.autograd.Function):  # type: ignore[name-defined, misc]
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-        ctx.save_for_backward(*inputs)
+        ctx.save_for_backward(*inputs[:2])
+        ctx.tied = inputs[2]
 
     @staticmethod
     def backward(ctx: Any, upstream: Any) -> Any:
         scores, rankings = ctx.saved_tensors
         with torch.no_grad():
-            gradient = _log_prob_vjp(scores, rankings, upstream)
+            gradient = _log_prob_vjp(scores, rankings, ctx.tied, upstream)
         if torch.is_grad_enabled():
             gradient = _OnceDifferentiable.apply(gradient, "PlackettLuce.log_prob", scores, upstream)
-        return gradient, None
+        return gradient, None, None
 
 
 _log_prob.register_autograd(_LogProb.backward, setup_context=_LogProb.setup_context)
@@ -557,7 +569,7 @@ class PlackettLuce(torch.distributions.Distribution):  # type: ignore[name-defin
     -----
     Draws are of int64 and use PyTorch's default generator, which ``torch.manual_seed`` sets. Computations are on the
     CPU in float64, and results have the dtype of the scores. ``plrank_fast.PlackettLuce`` takes queries of different
-    lengths, and has entropy and divergence.
+    lengths, and its entropy and divergence have standard errors. ``torch.distributions.kl_divergence`` is `kl`.
 
     Examples
     --------
@@ -632,30 +644,82 @@ class PlackettLuce(torch.distributions.Distribution):  # type: ignore[name-defin
         rankings = sample_rankings(_on_host(rows).reshape(-1), n_samples, self.cutoff, offsets=_rows(rows), rng=rng)
         return torch.from_numpy(rankings.astype(np.int64)).movedim(0, 1).reshape(shape).to(self.scores.device)
 
-    def log_prob(self, value: Any) -> Any:
-        """Compute the log-probability of rankings, differentiable by the scores.
+    def log_prob(self, value: Any = None, *, buckets: Any = None) -> Any:
+        """Compute the log-probability of rankings, or of rankings with ties, differentiable by the scores.
 
         Parameters
         ----------
         value : Tensor of integers, shape (..., cutoff)
             Rankings; the axes before the last broadcast against the batch.
+        buckets : Tensor of integers, shape (..., n_items)
+            In place of rankings: items of a smaller number come first, in any order among those of the same number. A
+            set that comes first has 0 for its members and 1 for the rest.
 
         Returns
         -------
         Tensor
             Log-probabilities in the dtype of the scores, without the last axis.
         """
-        if self._validate_args:
+        validation.only_one({"value": value, "buckets": buckets})
+        tied = buckets is not None
+        value = validation.given(buckets if tied else value, "value", ", or buckets")
+        if tied:
+            validation.one_bucket_each(value.shape, self.scores.shape)
+        elif self._validate_args:
             self._validate_sample(value)
         shape = torch.broadcast_shapes(value.shape[:-1], self._batch_shape)
         n_queries, n_items = self._batch_shape.numel(), self.scores.shape[-1]
         # Each entry of the batch is a row of scores, with all of its rankings.
         n_more = len(shape) - len(self._batch_shape)
         if shape[n_more:] != self._batch_shape:
-            return self.expand(shape[n_more:]).log_prob(value)
+            expanded = self.expand(shape[n_more:])
+            return expanded.log_prob(buckets=value) if tied else expanded.log_prob(value)
         if value.numel() * shape.numel() == 0:
             return self.scores.sum() * 0.0 + self.scores.new_zeros(shape)
         rankings = value.expand(shape + value.shape[-1:]).reshape(-1, n_queries, value.shape[-1]).movedim(0, 1)
         rows = self.scores.reshape(n_queries, n_items)
-        log_prob = (_LogProb.apply if _is_plain(rows) else _log_prob)(rows, rankings.contiguous())
+        log_prob = (_LogProb.apply if _is_plain(rows) else _log_prob)(rows, rankings.contiguous(), tied)
         return log_prob.movedim(0, 1).reshape(shape)
+
+    def entropy(self, n_samples: int = 1000) -> Any:
+        """Estimate the entropy in nats, differentiable by the scores; value and gradient are unbiased.
+
+        Parameters
+        ----------
+        n_samples : int
+            Rankings to draw from each distribution of the batch, at least 2.
+
+        Returns
+        -------
+        Tensor, shape batch_shape
+        """
+        return -self._mean_log_ratio(None, n_samples)
+
+    def kl(self, other: Any, n_samples: int = 1000) -> Any:
+        """Estimate the Kullback-Leibler divergence from ``other`` in nats; value and gradient are unbiased.
+
+        Parameters
+        ----------
+        other : PlackettLuce
+            Distribution over the same items, with the same cutoff; its scores are differentiated too.
+        n_samples : int
+            Rankings to draw from each distribution of the batch, at least 2.
+
+        Returns
+        -------
+        Tensor, shape batch_shape
+        """
+        return self._mean_log_ratio(other, n_samples)
+
+    def _mean_log_ratio(self, other: Any, n_samples: int) -> Any:
+        """Estimate E[log p - log other] and its score-function gradient, with the mean of other draws as baseline."""
+        rankings = self.sample((validation.count(n_samples, "n_samples", 2),))
+        log_prob = self.log_prob(rankings)
+        ratio = log_prob.detach() - (0.0 if other is None else other.log_prob(rankings))
+        centred = (ratio - ratio.mean(0)).detach() * (n_samples / (n_samples - 1))
+        return (ratio + centred * (log_prob - log_prob.detach())).mean(0)
+
+
+@torch.distributions.register_kl(PlackettLuce, PlackettLuce)  # type: ignore[untyped-decorator]
+def _kl(p: PlackettLuce, q: PlackettLuce) -> Any:
+    return p.kl(q)

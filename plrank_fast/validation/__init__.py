@@ -64,6 +64,7 @@ from plrank_fast.validation.rankings import chances as chances
 from plrank_fast.validation.rankings import given_rankings as given_rankings
 from plrank_fast.validation.rankings import importance_weights as importance_weights
 from plrank_fast.validation.rankings import like_rankings as like_rankings
+from plrank_fast.validation.rankings import one_bucket_each as one_bucket_each
 from plrank_fast.validation.rankings import possible as possible
 from plrank_fast.validation.rankings import reward_baseline as reward_baseline
 from plrank_fast.validation.rankings import rewards_of_block as rewards_of_block

@@ -62,6 +62,12 @@ def given_rankings(
     return narrow
 
 
+def one_bucket_each(shape: tuple[int, ...], shape_of_scores: tuple[int, ...]) -> None:
+    """Refuse buckets, of this shape, that do not have one entry for each item."""
+    message = f"buckets must have one entry per item, {shape_of_scores[-1]} in the last axis, got shape {tuple(shape)}"
+    require(tuple(shape[-1:]) == tuple(shape_of_scores[-1:]), message)
+
+
 def like_rankings(
     values: ArrayLike, name: str, shape: tuple[int, ...], batch: bool, may_be_small: bool = False
 ) -> FloatArray:

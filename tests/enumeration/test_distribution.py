@@ -42,6 +42,12 @@ def test_methods_are_the_functions():
             policy.log_prob_vjp(rankings, cotangent),
             plr.ranking_log_prob_vjp(SCORES, rankings, cotangent, offsets=queries),
         )
+        ties, weights = [0, 1, 0, 1, 1], np.arange(1.0, policy.n_queries + 1)
+        np.testing.assert_array_equal(policy.log_prob(buckets=ties), plr.bucket_log_prob(SCORES, ties, offsets=queries))
+        np.testing.assert_array_equal(
+            policy.log_prob_vjp(None, weights, buckets=ties),
+            plr.bucket_log_prob_vjp(SCORES, ties, weights, offsets=queries),
+        )
         np.testing.assert_array_equal(policy.rank_probabilities(2), plr.rank_probabilities(SCORES, 2, offsets=queries))
         np.testing.assert_array_equal(policy.exposure([1.0, 0.5]), plr.exposure(SCORES, [1.0, 0.5], offsets=queries))
     assert policy.rank_probabilities().shape == (5, 5)

@@ -379,8 +379,9 @@ def operators():
         (rows.float().requires_grad_(), labels, None, mask, *[None] * 2, torch.tensor([7]), *options),
     )
     rankings = torch.tensor([[[0, 1]], [[3, 2]]])
-    yield "ranking_log_prob", (leaf(SCORES.reshape(2, 8)), rankings)
-    yield "ranking_log_prob_vjp", (torch.tensor(SCORES.reshape(2, 8)), rankings, torch.ones(2, 1).double())
+    for tied, order in ((False, rankings), (True, rankings.repeat(1, 1, 4))):
+        yield "ranking_log_prob", (leaf(SCORES.reshape(2, 8)), order, tied)
+        yield "ranking_log_prob_vjp", (torch.tensor(SCORES.reshape(2, 8)), order, tied, torch.ones(2, 1).double())
 
 
 @pytest.mark.parametrize(("name", "arguments"), list(operators()))
