@@ -17,9 +17,8 @@ Hessian Matrix of Ranking Objectives for Stochastic Learning to Rank with Gradie
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from inspect import cleandoc, getdoc
 from typing import Any, TypeAlias
 from warnings import warn
@@ -50,7 +49,7 @@ NO_SPLIT = "a parameter keeps it from splitting (in LightGBM, bagging_by_query=T
 LEAST_CURVATURE = 1e-3  # share of the mean; leaves of documents without gradient must not divide by 0
 MOST_GRADES = 64  # different gains that the majorizer takes, one gradient each
 FEW = 100  # documents
-DATA_SETS_KEPT = 16  # prepared data sets; more are prepared again in turn, which costs time only
+DATA_SETS_KEPT = 32  # data sets; a cross-validation uses as many as it has folds in turn
 
 
 class Workers:
@@ -144,8 +143,7 @@ class BoostingObjective(Workers):
     array([1.001, 1.001, 1.001, 1.001])
     """
 
-    _data_sets: list[_DataSet]  # prepared; the last used comes first
-    _rounds: dict[bytes, _Rounds]  # by data set
+    _data_sets: list[_DataSet]  # the last used comes first
 
     def __init__(
         self,
@@ -283,19 +281,16 @@ class BoostingObjective(Workers):
     ) -> _DataSet:
         """Return the prepared data set of these labels, offsets and weights, and move it to the front."""
         for place, data in enumerate(self._data_sets):
-            if data.given.same(labels, offsets, weights, scores):
+            if data.same(labels, offsets, weights, scores):
                 self._data_sets.insert(0, self._data_sets.pop(place))
                 return data
-        given = _Given.of(labels, offsets, weights, scores)
-        data = self._prepared(given)
-        data.rounds = self._rounds.setdefault(given.key(), data.rounds)
+        data = self._prepared(*_checked(labels, offsets, weights, scores), weights is not None)
         self._data_sets = [data, *self._data_sets[: DATA_SETS_KEPT - 1]]
         return data
 
-    def _prepared(self, given: _Given) -> _DataSet:
-        offsets = given.offsets
+    def _prepared(self, labels: FloatArray, offsets: IntArray, weights: FloatArray, weighted: bool) -> _DataSet:
         rank_weights = _rank_weights(self.cutoff, self.rank_weights, offsets)
-        relevance = relevance_of(given.labels, self.gain)
+        relevance = relevance_of(labels, self.gain)
         factor = _factor_of_queries(relevance, rank_weights, offsets, self.normalize, self.n_threads)
         if relevance.size and not factor.any():
             warn("labels hold no query with documents of different worth: there is nothing to learn", stacklevel=5)
@@ -308,22 +303,13 @@ class BoostingObjective(Workers):
             cost = nanoseconds(EXACT, np.diff(offsets).astype(np.float64), rank_weights.size).sum()
             cost, documents = self._added(np.array([cost, relevance.size]))
             method = EXACT if cost <= AFFORDABLE * documents else "pl_rank_cmc"
-        factor_of_documents = np.repeat(factor * given.weights, np.diff(offsets))
+        factor = np.repeat(factor * weights, np.diff(offsets))
         return _DataSet(
-            given=given,
-            method=method,
-            offsets=offsets,
-            rank_weights=rank_weights,
-            relevance=relevance,
-            factor=factor_of_documents,
-            target=relevance * factor_of_documents,
-            grades=grades,
-            rounds=_Rounds(),
+            labels, offsets, weights, weighted, method, rank_weights, relevance, factor, relevance * factor, grades
         )
 
     def _forget(self) -> None:
         self._data_sets = []
-        self._rounds = {}
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the settings only, with which a copy begins anew."""
@@ -408,17 +394,17 @@ class RankingMetric(Workers):
     ) -> float:
         """Compute the mean over the queries, weighted by ``weights`` (n_queries,) if given."""
         scores_ = validation.real_array(scores, "scores")
-        given = _Given.of(labels, offsets, weights, scores_)
-        relevance = relevance_of(given.labels, self.gain)
-        rank_weights = _rank_weights(self.cutoff, self.rank_weights, given.offsets)
-        batch: dict[str, Any] = {"offsets": given.offsets, "n_threads": self.n_threads}
-        factor = _factor_of_queries(relevance, rank_weights, given.offsets, "query", self.n_threads, differing=False)
+        labels_, offsets_, weights_ = _checked(labels, offsets, weights, scores_)
+        relevance = relevance_of(labels_, self.gain)
+        rank_weights = _rank_weights(self.cutoff, self.rank_weights, offsets_)
+        batch: dict[str, Any] = {"offsets": offsets_, "n_threads": self.n_threads}
+        factor = _factor_of_queries(relevance, rank_weights, offsets_, "query", self.n_threads, differing=False)
         if self.expected:
             reached = expected_metric(scores_, relevance, rank_weights, rtol=self.rtol, **batch)
         else:
             reached = dcg(scores_, relevance, rank_weights, **batch)
         values = np.where(factor > 0.0, reached * factor, self.empty)
-        value, total = self._added(np.array([values @ given.weights, given.weights.sum()]))
+        value, total = self._added(np.array([values @ weights_, weights_.sum()]))
         return float(value / total) if total > 0.0 else self.empty
 
 
@@ -469,23 +455,34 @@ def _factor_of_queries(
     return np.divide(1.0, ideal, out=np.zeros_like(ideal), where=counts & (ideal > 0.0))
 
 
-@dataclass(frozen=True)
-class _Given:
-    """A data set as the caller passed it."""
+def _checked(
+    labels: ArrayLike, offsets: ArrayLike | None, weights: ArrayLike | None, scores: FloatArray
+) -> tuple[FloatArray, IntArray, FloatArray]:
+    """Return labels, offsets, and weights of queries, 1 by default."""
+    labels_ = validation.same_length(validation.real_array(labels, "labels"), "labels", scores)
+    offsets_ = validation.batch_offsets(offsets, scores.size)
+    n_queries = offsets_.size - 1
+    weights_ = np.ones(n_queries)
+    if weights is not None:
+        weights_ = validation.weights_of(weights, "weights", n_queries, "queries")
+    return labels_, offsets_, weights_
+
+
+@dataclass
+class _DataSet:
+    """A data set as the caller passed it, and the metric to optimise: that of ``target``, relevance times factor."""
 
     labels: FloatArray
     offsets: IntArray
     weights: FloatArray
     weighted: bool
-
-    @classmethod
-    def of(cls, labels: ArrayLike, offsets: ArrayLike | None, weights: ArrayLike | None, scores: FloatArray) -> _Given:
-        labels_ = validation.same_length(validation.real_array(labels, "labels"), "labels", scores)
-        offsets_ = validation.batch_offsets(offsets, scores.size)
-        weights_ = np.ones(offsets_.size - 1)
-        if weights is not None:
-            weights_ = validation.weights_of(weights, "weights", weights_.size, "queries")
-        return cls(labels_, offsets_, weights_, weights is not None)
+    method: str
+    rank_weights: FloatArray
+    relevance: FloatArray
+    factor: FloatArray
+    target: FloatArray
+    grades: FloatArray
+    rounds: _Rounds = field(default_factory=lambda: _Rounds())
 
     def same(self, labels: ArrayLike, offsets: ArrayLike | None, weights: ArrayLike | None, scores: FloatArray) -> bool:
         """Return whether these are the same data, which need not be checked again."""
@@ -496,28 +493,6 @@ class _Given:
             and np.array_equal(self.offsets, np.array([0, scores.size]) if offsets is None else np.asarray(offsets))
             and (weights is None or np.array_equal(self.weights, np.asarray(weights)))
         )
-
-    def key(self) -> bytes:
-        """Return a digest that identifies this data set."""
-        digest = hashlib.blake2b(digest_size=16)
-        for part in (self.labels, self.offsets, self.weights):
-            digest.update(part.tobytes())
-        return digest.digest()
-
-
-@dataclass
-class _DataSet:
-    """A prepared data set; the objective is the metric of ``target``, which is relevance times factor."""
-
-    given: _Given
-    method: str
-    offsets: IntArray
-    rank_weights: FloatArray
-    relevance: FloatArray
-    factor: FloatArray
-    target: FloatArray
-    grades: FloatArray
-    rounds: _Rounds
 
 
 class _Rounds:
