@@ -212,28 +212,21 @@ def disparity_gradient(
     n_samples = validation.count(n_samples, "n_samples", 1)
     weights = validation.weights_of_ranks(rank_weights, offsets_)
     validation.threads(n_threads)
-    names = "the disparity of merit and rank_weights"
     shared: Any = weights[0] if weights.shape[0] == 1 else weights
     method = methods.resolve_method(method, offsets_, weights.shape[1])
-    if method == methods.EXACT:
-        exposure = expected_exposure(scores_, shared, offsets=offsets_, n_threads=n_threads)
-        values, reward = disparity(exposure, merit_, offsets=offsets_, kind=kind)
-        validation.within_limits(reward, names, offsets_)
-        gradient = probabilities.exposure_vjp(scores_, shared, reward, offsets=offsets_, n_threads=n_threads)
-        return values, gradient
-    first_query = validation.count(first_query, "first_query", 0)
-    of_exposure, of_gradient = validation.seed_sequence(rng).spawn(2)
-    exposure = expected_exposure(
-        scores_, shared, offsets=offsets_, method="sample", n_samples=n_samples, rng=of_exposure,
-        n_threads=n_threads, first_query=first_query,
-    )  # fmt: skip
+    batch: dict[str, Any] = {"offsets": offsets_, "n_threads": n_threads}
+    of_exposure: dict[str, Any] = {}
+    of_gradient: dict[str, Any] = {}
+    if method != methods.EXACT:
+        batch["first_query"] = validation.count(first_query, "first_query", 0)
+        of_exposure, of_gradient = (
+            {"n_samples": n_samples, "rng": seed} for seed in validation.seed_sequence(rng).spawn(2)
+        )
+        of_exposure["method"] = "sample"
+    exposure = expected_exposure(scores_, shared, **of_exposure, **batch)
     values, reward = disparity(exposure, merit_, offsets=offsets_, kind=kind)
-    validation.within_limits(reward, names, offsets_)
-    gradient = methods.ESTIMATORS[method].function(
-        scores_, reward, shared, offsets=offsets_, n_samples=n_samples, rng=of_gradient, n_threads=n_threads,
-        first_query=first_query,
-    )  # fmt: skip
-    return values, gradient
+    validation.within_limits(reward, "the disparity of merit and rank_weights", offsets_)
+    return values, methods.ESTIMATORS[method].function(scores_, reward, shared, **of_gradient, **batch)
 
 
 def _squared(exposure: FloatArray, merit: FloatArray, offsets: IntArray) -> tuple[FloatArray, FloatArray]:

@@ -63,8 +63,8 @@ class RankingReward:
         return result if self.batch else result[0]
 
 
-def _one_number(values: FloatArray) -> FloatArray:
-    return values[:, np.newaxis]
+def _relevant(relevance: ArrayLike) -> FloatArray:
+    return (validation.real_array(relevance, "relevance") > 0.0).astype(np.float64)[:, np.newaxis]
 
 
 def reciprocal_rank(relevance: ArrayLike, *, offsets: ArrayLike | None = None) -> RankingReward:
@@ -87,13 +87,12 @@ def reciprocal_rank(relevance: ArrayLike, *, offsets: ArrayLike | None = None) -
     >>> rewards.reciprocal_rank([0, 1, 1])([[0, 1, 2], [2, 0, 1], [0, -1, -1]])
     array([0.5, 1. , 0. ])
     """
-    relevant = (validation.real_array(relevance, "relevance") > 0.0).astype(np.float64)
 
     def worth(values: FloatArray) -> FloatArray:
-        found = values[..., 0] > 0.0
-        return np.where(found.any(axis=2), 1.0 / (1.0 + found.argmax(axis=2)), 0.0) if found.size else _none(values)
+        reciprocal_ranks = 1.0 / np.arange(1, values.shape[2] + 1)
+        return np.max(values[..., 0] * reciprocal_ranks, axis=2, initial=0.0)
 
-    return RankingReward(_one_number(relevant), offsets, worth)
+    return RankingReward(_relevant(relevance), offsets, worth)
 
 
 def success(relevance: ArrayLike, *, offsets: ArrayLike | None = None) -> RankingReward:
@@ -116,13 +115,7 @@ def success(relevance: ArrayLike, *, offsets: ArrayLike | None = None) -> Rankin
     >>> rewards.success([0, 1, 1])([[0, 1], [0, -1]])
     array([1., 0.])
     """
-    relevant = (validation.real_array(relevance, "relevance") > 0.0).astype(np.float64)
-
-    def worth(values: FloatArray) -> FloatArray:
-        found: FloatArray = (values[..., 0] > 0.0).max(axis=2, initial=False).astype(np.float64)
-        return found
-
-    return RankingReward(_one_number(relevant), offsets, worth)
+    return RankingReward(_relevant(relevance), offsets, lambda values: values[..., 0].max(axis=2, initial=0.0))
 
 
 def err(labels: ArrayLike, *, max_label: float | None = None, offsets: ArrayLike | None = None) -> RankingReward:
@@ -151,12 +144,11 @@ def err(labels: ArrayLike, *, max_label: float | None = None, offsets: ArrayLike
 
     def worth(values: FloatArray) -> FloatArray:
         satisfied = values[..., 0]
-        still_looking = np.cumprod(1.0 - satisfied, axis=2)
-        reached = np.concatenate([np.ones_like(still_looking[:, :, :1]), still_looking[:, :, :-1]], axis=2)
-        shares: FloatArray = satisfied * reached / np.arange(1, satisfied.shape[2] + 1)
-        return shares.sum(axis=2)
+        reached = np.ones_like(satisfied)
+        reached[:, :, 1:] = np.cumprod(1.0 - satisfied[:, :, :-1], axis=2)
+        return np.sum(satisfied * reached / np.arange(1, satisfied.shape[2] + 1), axis=2)
 
-    return RankingReward(_one_number(chances), offsets, worth)
+    return RankingReward(chances[:, np.newaxis], offsets, worth)
 
 
 def alpha_ndcg(subtopics: ArrayLike, *, alpha: float = 0.5, offsets: ArrayLike | None = None) -> RankingReward:
@@ -221,10 +213,6 @@ def _ideal_of_greedy_choice(judged: FloatArray, alpha: float, offsets: IntArray,
             counts = np.where(left[best] > 0.0, counts * (1.0 - alpha), counts)
             left[best] = 0.0
     return ideal
-
-
-def _none(values: FloatArray) -> FloatArray:
-    return np.zeros(values.shape[:2])
 
 
 def expected_reward(
