@@ -5,6 +5,8 @@ arguments give equal bits. ``BATCHES`` gives each query of a batch what it has a
 batch, objects, and functions that are made of those.
 """
 
+from functools import partial
+
 import numpy as np
 
 import plrank_fast as plr
@@ -224,6 +226,7 @@ OTHERS = {
     "disparity": disparities,
     "PlackettLuce": distribution,
     "ips": logged(off_policy.ips),
+    "ips of sets": logged(partial(off_policy.ips, ordered=False)),
     "doubly_robust": logged(off_policy.doubly_robust, "relevance", "rank_weights"),
     "rips": logged(off_policy.rips, per_rank=True),
     "iips": logged(off_policy.iips, per_rank=True),

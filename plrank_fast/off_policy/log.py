@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -9,10 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from plrank_fast import validation
 from plrank_fast._core.runtime import threads as _threads
+from plrank_fast.bucket_order import of_orders
 from plrank_fast.probabilities import exposure_vjp
 from plrank_fast.sampling import log_prob_gradient, ranking_log_prob
 from plrank_fast.validation import FloatArray, IntArray, RankingArray
 
+ENTRIES_AT_ONCE = 1 << 20  # of the array of slates and items, which is processed in parts
 ACCURACY = 1e-8  # rtol of exact expectations and of their gradients
 
 
@@ -25,6 +28,7 @@ class Log(NamedTuple):
     shown: NDArray[np.bool_]  # (n_queries, n_rows)
     batch: bool
     n_threads: int
+    ordered: bool  # whether rows are rankings, not sets of items that come first in any order
 
     @property
     def n_sessions(self) -> int:
@@ -43,13 +47,34 @@ class Log(NamedTuple):
 
     def log_prob(self, scores: FloatArray, n_ranks: int | None = None) -> FloatArray:
         """Compute the log-probability of each row, or of its first ranks."""
+        if not self.ordered:
+            return self._of_sets(scores)
         rankings = self.rankings if n_ranks is None else self.rankings[:, :, :n_ranks]
         return ranking_log_prob(scores, rankings, offsets=self.offsets, n_threads=self.n_threads)
 
     def log_prob_gradient(self, cotangent: FloatArray, n_ranks: int | None = None) -> FloatArray:
         """Compute the gradient of the new policy's log-probabilities, weighted with ``cotangent`` and summed."""
+        if not self.ordered:
+            return self._of_sets(self.scores, cotangent)
         rankings = self.rankings if n_ranks is None else np.ascontiguousarray(self.rankings[:, :, :n_ranks])
         return log_prob_gradient(self.scores, self.offsets, rankings, cotangent, self.n_threads)
+
+    def _of_sets(self, scores: FloatArray, cotangent: FloatArray | None = None) -> FloatArray:
+        """Compute the log-probability of each set, or the gradient of their sum weighted by ``cotangent``."""
+        result = np.zeros(self.shown.shape if cotangent is None else scores.shape)
+        for query, (first, last) in enumerate(pairwise(self.offsets.tolist())):
+            at_once = max(1, ENTRIES_AT_ONCE // max(1, last - first))
+            for rows in (slice(i, i + at_once) for i in range(0, self.shown.shape[1], at_once)):
+                items = self.rankings[query, rows]
+                buckets = np.ones((len(items), last - first + 1), dtype=np.int64)  # -1 is the last column, which goes
+                np.put_along_axis(buckets, items, 0, axis=1)
+                of_rows = None if cotangent is None else cotangent[query, rows]
+                values = of_orders(scores[first:last], buckets[:, :-1], of_rows, self.n_threads)
+                if cotangent is None:
+                    result[query, rows] = values
+                else:
+                    result[first:last] += values.sum(axis=0)
+        return result
 
     def rank_probabilities_vjp(self, cotangent: FloatArray) -> FloatArray:
         """Compute the gradient of sum_dk C_dk P(rank of d = k) under the new policy: a sum of expected metrics over k.
@@ -73,7 +98,9 @@ class Log(NamedTuple):
         return np.where(self.rankings >= 0, documents, 0)
 
 
-def read_log(scores: ArrayLike, rankings: ArrayLike, offsets: ArrayLike | None, n_threads: int | None) -> Log:
+def read_log(
+    scores: ArrayLike, rankings: ArrayLike, offsets: ArrayLike | None, n_threads: int | None, ordered: bool = True
+) -> Log:
     """Check the arguments that describe a log and the new policy's scores."""
     scores_ = validation.real_array(scores, "scores")
     offsets_ = validation.query_offsets(offsets, scores_.size)
@@ -84,7 +111,7 @@ def read_log(scores: ArrayLike, rankings: ArrayLike, offsets: ArrayLike | None, 
     shown: NDArray[np.bool_] = rankings_.max(axis=2, initial=-1) >= 0
     validation.count(int(shown.sum()), "the number of rankings that are not empty", 1)
     threads = _threads.resolve_threads(validation.threads(n_threads))
-    return Log(scores_, offsets_, rankings_, shown, batch, threads)
+    return Log(scores_, offsets_, rankings_, shown, batch, threads, validation.flag(ordered, "ordered"))
 
 
 def scores_of_logging_policy(log: Log, logging_scores: ArrayLike) -> FloatArray:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from plrank_fast import validation
-from plrank_fast.off_policy.log import Log, scores_of_logging_policy
+from plrank_fast.off_policy.log import Log, read_log, scores_of_logging_policy
 from plrank_fast.probabilities import exposure
 from plrank_fast.sampling import ranking_log_prob
 from plrank_fast.validation import FloatArray
@@ -57,6 +57,7 @@ def ranking_propensities(
     logging_scores: ArrayLike,
     rankings: ArrayLike,
     *,
+    ordered: bool = True,
     offsets: ArrayLike | None = None,
     n_threads: int | None = None,
 ) -> FloatArray:
@@ -68,6 +69,8 @@ def ranking_propensities(
         Log-weights of the policy that made the log.
     rankings : array_like of int, shape (n_rankings, K), or (n_queries, n_rankings, K) with ``offsets``
         Indices of items within their query, best first; a ranking may end early, with -1 after its last item.
+    ordered : bool
+        False: the probability that the items of each ranking come first, in any order (see ``bucket_log_prob``).
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default.
     n_threads : int, optional
@@ -80,7 +83,7 @@ def ranking_propensities(
 
     Notes
     -----
-    The cost is O(D + K log K) per query and O(K) per ranking.
+    The cost is O(D + K log K) per query and O(K) per ranking, that of sets O(D log D) each.
 
     Examples
     --------
@@ -89,6 +92,10 @@ def ranking_propensities(
     array([0.1667])
     """
     validation.real_array(logging_scores, "logging_scores")
+    if not validation.flag(ordered, "ordered"):
+        log = read_log(logging_scores, rankings, offsets, n_threads, ordered)
+        chances = np.exp(log.log_prob(log.scores))
+        return chances[0] if offsets is None else chances
     return np.exp(ranking_log_prob(logging_scores, rankings, offsets=offsets, n_threads=n_threads))
 
 

@@ -23,12 +23,13 @@ def ips(
     *,
     propensities: ArrayLike | None = None,
     logging_scores: ArrayLike | None = None,
+    ordered: bool = True,
     offsets: ArrayLike | None = None,
     clip: float | None = None,
     self_normalized: bool = False,
     n_threads: int | None = None,
 ) -> OffPolicyEstimate:
-    r"""Estimate a policy's value by inverse propensity scores of whole rankings.
+    r"""Estimate a policy's value by inverse propensity scores of whole rankings, or of sets.
 
     Parameters
     ----------
@@ -43,6 +44,9 @@ def ips(
         Probability with which each ranking was shown, 2.2e-308 or more.
     logging_scores : array_like, shape (n_docs,), optional
         Log-weights of a Plackett-Luce logging policy, in place of ``propensities``.
+    ordered : bool
+        False: rankings are sets, whose order does not matter to the reward or was not kept. Propensities are those of
+        sets. The weight of a set is the mean weight of its orders in the log, so the variance is never larger.
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default.
     clip : float, optional
@@ -62,7 +66,7 @@ def ips(
     .. math:: V = \frac{1}{N} \sum_i w_i r_i, \quad w_i = \frac{\pi(y_i)}{\mu(y_i)},
               \quad \frac{dV}{df} = \frac{1}{N} \sum_i w_i r_i \frac{d \ln \pi(y_i)}{df}
 
-    The cost is O(N (D + K)).
+    The cost is O(N (D + K)), with sets O(N D log D).
 
     Examples
     --------
@@ -74,7 +78,7 @@ def ips(
     >>> round(estimate.value, 3), estimate.gradient.round(3)
     (0.9, array([-0.09,  0.09]))
     """
-    log = read_log(scores, rankings, offsets, n_threads)
+    log = read_log(scores, rankings, offsets, n_threads, ordered)
     gains = log.of_rows(rewards, "rewards")
     return _weighted_rankings(log, gains, propensities, logging_scores, clip, self_normalized)
 

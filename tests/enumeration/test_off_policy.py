@@ -19,6 +19,7 @@ AT_RANK = RNG.normal(size=(N_DOCS, N_RANKS))  # worth of an item at a rank
 ANY = RNG.normal(size=len(EVERY)) ** 3
 CASCADE = np.sin(np.cumsum(EVERY * [7.0, 3.0, 5.0], axis=1))
 POSITION = AT_RANK[EVERY, np.arange(N_RANKS)]
+OF_SET = RNG.normal(size=N_DOCS)[EVERY.sum(axis=1) - 3]  # by the document left out
 LOGGED = {"logging_scores": OLD}
 
 
@@ -43,8 +44,13 @@ def doubly_robust(scores, rankings, rewards, **options):
     return off_policy.doubly_robust(scores, rankings, rewards, RELEVANCE, THETA, **options)
 
 
+def of_sets(scores, rankings, rewards, **options):
+    return off_policy.ips(scores, rankings, rewards, ordered=False, **options)
+
+
 UNBIASED = {
     "ips": (off_policy.ips, ANY, 1e-13),
+    "ips of sets": (of_sets, OF_SET, 1e-9),
     "doubly_robust": (doubly_robust, ANY, 1e-8),
     "rips": (off_policy.rips, CASCADE, 1e-13),
     "iips": (off_policy.iips, POSITION, 1e-7),
@@ -69,11 +75,27 @@ def test_expectation(name):
 
 
 def test_what_each_assumes_is_needed():
-    """Rewards of a cascade bias ``iips``, and rewards of any form bias ``pseudo_inverse``: the tests above can tell."""
-    for estimator, rewards in ((off_policy.iips, CASCADE), (off_policy.pseudo_inverse, ANY)):
+    """Rewards of a cascade bias ``iips``, those of any form ``pseudo_inverse`` and sets: the tests above can tell."""
+    for estimator, rewards in ((off_policy.iips, CASCADE), (off_policy.pseudo_inverse, ANY), (of_sets, ANY)):
         of_ranking = rewards if rewards.ndim == 1 else rewards.sum(axis=1)
         value = SHOWN @ [estimate.value for estimate in each(estimator, rewards, **LOGGED)]
         assert abs(value - true_value(NEW, of_ranking)) > 1e-3
+
+
+def test_weight_of_a_set_is_the_mean_weight_of_its_orders():
+    """Mutants: the items past the end of a short slate among those shown; the order that was shown."""
+    rankings = np.concatenate([EVERY, np.where(np.arange(N_RANKS) < 2, EVERY, -1)])
+    weights, of_set = (
+        off_policy.ips(NEW, rankings, np.ones(48), ordered=o, **LOGGED).importance_weights for o in (True, False)
+    )
+    chances = off_policy.ranking_propensities(OLD, rankings)
+    of_sets = off_policy.ranking_propensities(OLD, rankings[np.newaxis], ordered=False, offsets=[0, N_DOCS])[0]
+    for row in range(48):
+        same = (np.sort(rankings) == np.sort(rankings[row])).all(axis=1) & (np.arange(48) // 24 == row // 24)
+        distinct = np.unique(rankings[same], axis=0, return_index=True)[1]
+        shown, of_orders = chances[same][distinct], weights[same][distinct]
+        assert of_sets[row] == pytest.approx(shown.sum(), rel=1e-10)
+        assert of_set[row] == pytest.approx(shown @ of_orders / shown.sum(), rel=1e-10)
 
 
 def test_a_good_prediction_varies_less():
@@ -92,16 +114,17 @@ WITH_OPTIONS = [(name, options) for name in UNBIASED for options in OPTIONS if n
 
 
 @pytest.mark.parametrize(("name", "options"), WITH_OPTIONS)
-def test_gradient_is_that_of_the_estimate(name, options):
+def test_gradient_is_that_of_the_estimate(name, options, monkeypatch):
     """Finite differences, on two queries with different numbers of sessions, rankings that end early among them.
 
     Mutants: a derivative of clipped weights; no derivative of the sum of weights; queries weighted equally; the
-    effective sample size of the first rank.
+    effective sample size of the first rank; sets with the weights of the first query, or with the last part alone.
     """
+    monkeypatch.setattr(off_policy.log, "ENTRIES_AT_ONCE", 40)
     estimator, rewards, _ = UNBIASED[name]
     rng = np.random.default_rng(1)
-    offsets = [0, 4, 4, 7]
-    old, new = rng.normal(size=(2, 7))
+    offsets = [0, 4, 4, 9]
+    old, new = rng.normal(size=(2, 9))
     rankings = plr.sample_rankings(old, 30, N_RANKS, offsets=offsets, rng=0)
     rankings[2, 11:] = -1
     if name != "pseudo_inverse":
@@ -120,7 +143,7 @@ def test_gradient_is_that_of_the_estimate(name, options):
     if name == "rips":
         sizes = [off_policy.effective_sample_size(weights) for weights in estimate.importance_weights.T]
         assert estimate.effective_sample_size <= min(sizes) < sizes[0]
-    for d, step in enumerate(1e-4 * np.eye(7)):
+    for d, step in enumerate(1e-4 * np.eye(9)):
         ahead, behind = (estimator(new + sign * step, rankings, rewards, **arguments).value for sign in (1, -1))
         assert abs((ahead - behind) / 2e-4 - estimate.gradient[d]) < 3e-6
 
