@@ -23,7 +23,8 @@ Each module imports only modules listed above it::
     _shared             private               layouts  expected_loss
     .                   other libraries       torch  jax  sklearn  interchange  boosting  lightgbm  xgboost  catboost
                                               dask  compat
-                        data, command line    data  training  reproduction  commands  __main__
+    _shared             private               archive
+    .                   data, command line    data  training  reproduction  commands  __main__
 
 Every compiled module has the same sections, from top to bottom: per item, per query, batch, entry point. The C sources
 of the SIMD loops are in ``kernels``, in folders of the same names.

@@ -38,7 +38,7 @@ def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
 
 
 @contextlib.contextmanager
-def replacing(path: str | os.PathLike[str], *, shared: bool = False) -> Iterator[BinaryIO]:
+def replacing(path: str | os.PathLike[str], *, mode: int | None = None) -> Iterator[BinaryIO]:
     """Write to a file that takes the place of another in one step when the block ends without an error.
 
     The content goes to a temporary file in the same folder, which is synchronised and renamed. A link keeps its target;
@@ -48,28 +48,28 @@ def replacing(path: str | os.PathLike[str], *, shared: bool = False) -> Iterator
     ----------
     path : path-like
         The file to replace.
-    shared : bool
-        Whether several processes may write it at once, such as a cache; a pipe or a link of its name is replaced too.
-        Otherwise the temporary file has a fixed name, so that kills leave at most one behind.
+    mode : int, optional
+        Permissions of a file that several processes may write at once, such as a cache; a pipe or a link of its name is
+        replaced too. By default the temporary file has a fixed name, so that kills leave at most one behind.
 
     Raises
     ------
     OSError
         If writing fails; the error names ``path``.
     """
-    target = Path(path) if shared else Path(path).resolve()
+    target = Path(path) if mode is not None else Path(path).resolve()
     try:
-        as_it_is = not shared and target.exists() and not target.is_file()
-        with open(target, "wb") if as_it_is else _replacing(target, shared) as file:
+        as_it_is = mode is None and target.exists() and not target.is_file()
+        with open(target, "wb") if as_it_is else _replacing(target, mode) as file:
             yield file
     except OSError as error:  # the error of a full disk has no name, and the temporary file's would mislead
         raise OSError(error.errno, error.strerror, os.fspath(path)) from error
 
 
 @contextlib.contextmanager
-def _replacing(target: Path, shared: bool) -> Iterator[BinaryIO]:
+def _replacing(target: Path, mode: int | None) -> Iterator[BinaryIO]:
     temporary = temporary_of(target)
-    if shared:
+    if mode is not None:
         handle, name = tempfile.mkstemp(prefix=f"{target.name}.", suffix=".tmp", dir=target.parent)
         os.close(handle)
         temporary = Path(name)
@@ -78,6 +78,8 @@ def _replacing(target: Path, shared: bool) -> Iterator[BinaryIO]:
             yield file
             file.flush()
             os.fsync(file.fileno())
+        if mode is not None:
+            os.chmod(temporary, mode)
         os.replace(temporary, target)
     except BaseException:
         with contextlib.suppress(OSError):  # the first error is the one to report

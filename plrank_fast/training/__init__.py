@@ -4,7 +4,6 @@
 `gradient_methods`     the estimators, by name
 `config`               the settings that determine a result
 `sources`              the sources of the data
-`archive`              files that survive a crash and reveal every flipped bit
 `evaluation`           NDCG, deterministic and expected, in both normalisations
 `network`              the scoring network, in PyTorch
 `ranks`                several processes that train one network

@@ -20,10 +20,10 @@ import numpy.typing as npt
 
 import plrank_fast as plr
 from plrank_fast import fairness
+from plrank_fast._shared.archive import Arrays, interpreting, read_archive, write_archive
 from plrank_fast._shared.memory import require_bytes
 from plrank_fast._shared.run_lock import locked_folder
 from plrank_fast.data import RankingData
-from plrank_fast.training.archive import Arrays, interpreting, read_archive, write_archive
 from plrank_fast.training.config import DCG, DISPARITY, TrainingConfig
 from plrank_fast.training.evaluation import Metrics, evaluate_scores, ideal_dcg
 from plrank_fast.training.gradient_methods import disparity_ascent, gradient, resolve_method

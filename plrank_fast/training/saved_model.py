@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from plrank_fast import validation
+from plrank_fast._shared.archive import Arrays, interpreting, read_archive, write_archive
 from plrank_fast.data import RankingData, normalize_queries
-from plrank_fast.training.archive import Arrays, interpreting, read_archive, write_archive
 from plrank_fast.training.config import TrainingConfig
 from plrank_fast.validation import FloatArray, count
 

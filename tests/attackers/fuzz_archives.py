@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import copy
 import hashlib
-import io
 import json
 import random
 from pathlib import Path
@@ -19,7 +18,7 @@ import numpy as np
 
 from damage import damaged_bytes, damaged_json
 from fuzz_case import BrokenPromiseError, Target
-from plrank_fast.training.archive import FORMAT_VERSIONS, read_archive
+from plrank_fast._shared.archive import ALIGNMENT, VERSION, read_archive
 from plrank_fast.training.config import TrainingConfig
 from plrank_fast.training.loop import CHECKPOINT, TrainingRun
 from plrank_fast.training.saved_model import load_model, save_model
@@ -122,16 +121,14 @@ def _payload(content: bytes) -> bytes:
 
 def _with_digest(kind: str, payload: bytes) -> bytes:
     digest = hashlib.sha256(payload).hexdigest()
-    return f"plrank-fast {kind} {FORMAT_VERSIONS[kind]} {digest}\n".encode() + payload
+    return f"plrank-fast {kind} {VERSION} {digest}\n".encode() + payload
 
 
 def _header_and_arrays(path: Path) -> tuple[Any, dict[str, np.ndarray]]:
     """As they are, or nothing if they cannot be read."""
     try:
-        with np.load(io.BytesIO(_payload(path.read_bytes()))) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-        return json.loads(arrays.pop("header").tobytes()), arrays
-    except Exception:  # whatever NumPy raises for a damaged file
+        return _contents(path.read_bytes())
+    except Exception:  # of many types, for a damaged file
         return {}, {}
 
 
@@ -149,15 +146,19 @@ def _rewritten(rng: random.Random, kind: str, sound: bytes, other: bytes, part: 
     else:
         for _ in range(rng.choice((1, 1, 2))):
             _damage_array(rng, arrays)
-    buffer = io.BytesIO()
-    np.savez(buffer, header=np.frombuffer(json.dumps(header).encode(), np.uint8), **arrays)
-    return _with_digest(kind, buffer.getvalue())
+    described = {name: (array.dtype.str, array.shape) for name, array in arrays.items()}
+    text = json.dumps({"header": header, "arrays": described}).encode()
+    body = b"".join(array.tobytes() + bytes(-array.nbytes % ALIGNMENT) for array in arrays.values())
+    return _with_digest(kind, text + b"\n" + body)
 
 
 def _contents(content: bytes) -> tuple[Any, dict[str, Any]]:
-    with np.load(io.BytesIO(_payload(content))) as archive:
-        arrays = {name: archive[name] for name in archive.files}
-    return json.loads(arrays.pop("header").tobytes()), arrays
+    text, body = _payload(content).split(b"\n", 1)
+    described, arrays, start = json.loads(text), {}, 0
+    for name, (dtype, shape) in described["arrays"].items():
+        arrays[name] = np.ndarray(shape, dtype, body, start).copy()
+        start += -(-arrays[name].nbytes // ALIGNMENT) * ALIGNMENT
+    return described["header"], arrays
 
 
 def _damage_array(rng: random.Random, arrays: dict[str, np.ndarray]) -> None:

@@ -43,9 +43,9 @@ import matplotlib.figure
 import numpy as np
 
 from plrank_fast.__main__ import main as plrank_fast_main
+from plrank_fast._shared.archive import read_archive
 from plrank_fast.reproduction import experiment, figures, learning
 from plrank_fast.reproduction.cells import Part
-from plrank_fast.training.archive import read_archive
 from plrank_fast.training.loop import CHECKPOINT
 from plrank_fast.training.saved_model import load_model
 

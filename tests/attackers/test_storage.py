@@ -42,20 +42,20 @@ def test_the_best_epoch_is_not_the_last(storage):
 
 
 @contextmanager
-def written_in_place(target, shared):
+def written_in_place(target, mode):
     with open(target, "wb") as file:
         yield file
 
 
 @contextmanager
-def never_tidied(target, shared):
+def never_tidied(target, mode):
     with open(files.temporary_of(target), "wb") as file:
         yield file
     os.replace(files.temporary_of(target), target)
 
 
-def without_a_name(path):
-    return files._replacing(path.resolve(), False)
+def without_a_name(path, mode=None):
+    return files._replacing(path.resolve(), mode)
 
 
 def rounded(state):
@@ -116,7 +116,7 @@ def resumed(change):
 def test_finds_an_error(owner, name, wrong, found, storage, monkeypatch, capsys):
     """Mutants of the library, in the attacked process: of what is written, and of what a resume takes up again."""
     monkeypatch.setattr(owner, name, wrong(inspect.getattr_static(owner, name)))
-    for number, fault in itertools.product(range(20, 50, 2), FAULTS):
+    for number, fault in itertools.product(range(10, 40), FAULTS):
         storage.attempt(fault, lambda fault=fault, number=number: void(storage.training(fault, number)))
         if any(found in violation for violation in storage.violations):
             break

@@ -171,7 +171,7 @@ def test_no_command_writes_over_its_inputs(letor, tmp_path, capsys, monkeypatch,
     for copy in (tmp_path / "b.tmp", tmp_path / "a", *(fold / f"{name}.txt" for name in ("train", "vali", "test"))):
         copy.write_bytes(letor.read_bytes())
     model, other = run / "model.plrank", tmp_path / "other"
-    monkeypatch.setattr("plrank_fast.training.archive.read_archive", None)
+    monkeypatch.setattr("plrank_fast._shared.archive.read_archive", None)
     monkeypatch.setattr("plrank_fast.data.letor._parse", None)
     report = run / "report.html"
     cases = [

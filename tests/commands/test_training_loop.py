@@ -18,11 +18,11 @@ from sklearn.metrics import ndcg_score
 import plrank_fast as plr
 from plrank_fast import fairness, reference
 from plrank_fast.__main__ import main
+from plrank_fast._shared.archive import read_archive, write_archive
 from plrank_fast._shared.methods import ESTIMATORS
 from plrank_fast._shared.run_lock import locked_folder
 from plrank_fast.data import RankingData, normalize_queries
 from plrank_fast.training import loop
-from plrank_fast.training.archive import read_archive, write_archive
 from plrank_fast.training.config import OBJECTIVES, TrainingConfig
 from plrank_fast.training.evaluation import METRICS, evaluate_scores
 from plrank_fast.training.gradient_methods import (
@@ -589,7 +589,7 @@ def test_damaged_checkpoint(tmp_path, splits):
     run.train()
     path = tmp_path / CHECKPOINT
     path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(ValueError, match=r"^checkpoint .* is damaged.* format version 3"):
+    with pytest.raises(ValueError, match=r"^checkpoint .* is damaged.* format version 1"):
         TrainingRun.resume(tmp_path)
     with pytest.raises(FileNotFoundError):
         TrainingRun.resume(tmp_path / "nowhere")

@@ -17,8 +17,8 @@ pytest.importorskip("torch", reason="torch is not installed")
 import torch
 
 from plrank_fast.__main__ import main
+from plrank_fast._shared.archive import read_archive
 from plrank_fast.data import RankingData
-from plrank_fast.training.archive import read_archive
 from plrank_fast.training.config import TrainingConfig
 from plrank_fast.training.loop import CHECKPOINT, TrainingRun
 from plrank_fast.training.network import ScoringNetwork

@@ -1,0 +1,163 @@
+"""Files of arrays and a JSON header; a crash at any instant leaves the old or the new file.
+
+A line of text (kind, format version, SHA-256 of the rest) precedes a line of JSON (the header, and type and shape of
+each array) and the bytes of the arrays, each at a multiple of `ALIGNMENT`. Nothing is pickled; the digest reveals
+every flipped bit and every truncation before a byte is interpreted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import math
+import mmap
+import os
+import platform
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Any, BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+
+from plrank_fast import __version__
+from plrank_fast._shared import files
+
+VERSION = 1  # increases when the format, or the entries of a header, change
+ALIGNMENT = 64
+# Python knows the flag by name since 3.13. Other systems need none, or have none.
+NO_RESERVE = 0
+if sys.platform == "linux":
+    NO_RESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000 if platform.machine() in ("x86_64", "aarch64") else 0)
+
+Arrays = dict[str, npt.NDArray[Any]]
+
+
+def write_archive(
+    path: str | os.PathLike[str],
+    kind: str,
+    header: Mapping[str, Any],
+    arrays: Mapping[str, npt.NDArray[Any]],
+    *,
+    mode: int | None = None,
+) -> None:
+    """Write an archive atomically; equal content gives equal bytes.
+
+    Parameters
+    ----------
+    path : path-like
+        File to replace in one step once the new one is safely on the disk.
+    kind : str
+        A word, which reading checks.
+    header : mapping
+        Any values that JSON can hold.
+    arrays : mapping of str to ndarray
+        Arrays of numbers or text.
+    mode : int, optional
+        Permissions of a file that several processes may write at once; see `files.replacing`.
+
+    Raises
+    ------
+    OSError
+        If the folder cannot be written or the disk is full; the error names ``path``, where an earlier file is intact.
+    """
+    little = {
+        name: np.asarray(arrays[name], arrays[name].dtype.newbyteorder("<"), order="C") for name in sorted(arrays)
+    }
+    described = {name: (array.dtype.str, array.shape) for name, array in little.items()}
+    text = json.dumps({"header": header, "arrays": described}, allow_nan=False, sort_keys=True).encode()
+    begin = f"plrank-fast {kind} {VERSION} "
+    space = -(len(begin) + 65 + len(text) + 1) % ALIGNMENT  # 65: the digest and its end of line
+    parts: list[Any] = [text, b" " * space + b"\n"]
+    for array in little.values():
+        parts += [array.reshape(-1).view(np.uint8), bytes(-array.nbytes % ALIGNMENT)]
+    payload = b"".join(parts)
+    with files.replacing(path, mode=mode) as file:
+        file.write(f"{begin}{hashlib.sha256(payload).hexdigest()}\n".encode())
+        file.write(payload)
+
+
+def read_archive(path: str | os.PathLike[str], kind: str, *, mapped: bool = False) -> tuple[dict[str, Any], Arrays]:
+    """Read an archive.
+
+    Parameters
+    ----------
+    path : path-like
+        A file that `write_archive` wrote.
+    kind : str
+        The expected kind.
+    mapped : bool
+        Whether to map the file into memory; changing the arrays does not change it. Otherwise it is read, and the
+        arrays are read-only.
+
+    Returns
+    -------
+    header : dict
+    arrays : dict of str to ndarray
+
+    Raises
+    ------
+    ValueError
+        If the file is not of this kind, of another format version (the message names both), or damaged.
+    OSError
+        If it cannot be read, or is not a regular file.
+    """
+    with files.open_regular(path) as file:
+        content = mapped_memory(file) if mapped and os.fstat(file.fileno()).st_size else file.read()
+    end = content.find(b"\n")
+    words = content[: max(0, end)].decode("ascii", "replace").split(" ")
+    name = f"{kind} {os.fspath(path)}"
+    expected = f"this plrank-fast ({__version__}) reads {kind} format version {VERSION}"
+    if len(words) != 4 or words[0] != "plrank-fast":
+        raise ValueError(f"{name} is not a {kind} file, or its first line is damaged; {expected}")
+    if words[1] != kind:
+        raise ValueError(f"{name} is a {words[1]} file; {expected}")
+    if words[2] != str(VERSION):
+        raise ValueError(f"{name} has format version {words[2]}; {expected}")
+    if hashlib.sha256(memoryview(content)[end + 1 :]).hexdigest() != words[3]:
+        raise ValueError(f"{name} is damaged: its contents do not match its SHA-256; {expected}")
+    try:
+        start = content.find(b"\n", end + 1) + 1
+        described = json.loads(content[end + 1 : start])
+        header, arrays = described["header"], {}
+        if not isinstance(header, dict):
+            raise ValueError(f"its header is not a JSON object but {type(header).__name__}")
+        for entry, (dtype, shape) in described["arrays"].items():
+            array = np.frombuffer(content, dtype, math.prod(shape), start).reshape(shape)
+            if list(array.shape) != shape:
+                raise ValueError(f"its {entry} has shape {shape}")
+            arrays[entry] = array.astype(array.dtype.newbyteorder("="), copy=False)
+            start += -(-array.nbytes // ALIGNMENT) * ALIGNMENT
+    except Exception as error:  # of many types; the digest is right, so another program wrote the file
+        raise ValueError(f"{name} cannot be read ({error!r}); {expected}") from error
+    return header, arrays
+
+
+def mapped_memory(file: BinaryIO) -> mmap.mmap:
+    """Map a file copy-on-write, whatever its size.
+
+    Without NO_RESERVE Linux reserves memory for every page that could be written to, and refuses files larger than the
+    machine's memory.
+    """
+    if not NO_RESERVE:
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+    return mmap.mmap(file.fileno(), 0, mmap.MAP_PRIVATE | NO_RESERVE, mmap.PROT_READ | mmap.PROT_WRITE)
+
+
+@contextlib.contextmanager
+def interpreting(path: str | os.PathLike[str], kind: str) -> Iterator[None]:
+    """Name the file in errors about the contents of an intact archive, such as entries missing or of a wrong type.
+
+    Raises
+    ------
+    ValueError
+        If the block raises an error of another type.
+    """
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, OverflowError, AttributeError, RuntimeError) as error:
+        what = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
+        raise ValueError(
+            f"{kind} {os.fspath(path)} is of another version than plrank-fast {__version__}: {what}"
+        ) from error
