@@ -1,161 +1,140 @@
-"""Every public function that computes with queries, called in one way: scores, relevance, rank weights, first query.
+"""Every public function that computes with queries, in one table: equal arguments give equal bits.
 
-Options are ``offsets`` and ``n_threads``. What else a call needs it makes itself, from fixed seeds, so that equal
-arguments give equal bits. ``BATCHES`` gives each query of a batch what it has alone; ``OTHERS`` are means over the
-batch, objects, and functions that are made of those.
+A call takes scores, relevance, rank weights and the number of the first query, ``offsets`` and ``n_threads``, and makes
+the other arguments that its function requires from those. ``BATCHES`` gives each query of a batch the result that it
+has alone; ``OTHERS`` are means over the batch, objects, and functions that combine several others.
 """
 
+import inspect
 from functools import partial
 
 import numpy as np
 
 import plrank_fast as plr
 from plrank_fast import fairness, losses, off_policy, rewards
+from plrank_fast._shared.methods import ESTIMATORS
 
 N_SAMPLES = 70  # more than one group of rankings, and more than one block for queries of 33 items or more
 
 
-def sampled(function, **options):
-    """A call with streams, which depend on the number of the query."""
-
-    def call(scores, relevance, rank_weights, first_query, **batch):
-        return function(
-            scores, relevance, rank_weights, n_samples=N_SAMPLES, rng=5, first_query=first_query, **options, **batch
-        )
-
-    return call
+def rankings(values, n_samples=N_SAMPLES):
+    """Rankings of the streams, for a call over given ones."""
+    batch = {name: values[name] for name in ("first_query", "offsets")}
+    return plr.sample_rankings(values["scores"], n_samples, values["cutoff"], rng=5, **batch)
 
 
-def given(function, **options):
-    """A call over given rankings, those of the streams."""
-
-    def call(scores, relevance, rank_weights, first_query, **batch):
-        rankings = plr.sample_rankings(
-            scores, N_SAMPLES, rank_weights.shape[-1], rng=5, first_query=first_query, offsets=batch.get("offsets")
-        )
-        return function(scores, relevance, rank_weights, rankings=rankings, **options, **batch)
-
-    return call
+def few_rankings(values):
+    return rankings(values, 3)
 
 
-def weighed(function, **options):
-    return lambda scores, relevance, rank_weights, first_query, **batch: function(
-        scores, relevance, rank_weights, **options, **batch
-    )
-
-
-def ranked(function, **options):
-    return lambda scores, relevance, rank_weights, first_query, **batch: function(scores, relevance, **options, **batch)
-
-
-def buckets_of(relevance):
+def buckets(values):
     """A bucket for each different relevance, the highest first."""
-    return np.unique(-relevance, return_inverse=True)[1]
+    return np.unique(-values["relevance"], return_inverse=True)[1]
 
 
-def log_prob(scores, relevance, rank_weights, first_query, offsets=None, **batch):
-    cutoff = rank_weights.shape[-1]
-    rankings = plr.sample_rankings(scores, 3, cutoff, rng=5, first_query=first_query, offsets=offsets)
-    return plr.ranking_log_prob(scores, rankings, offsets=offsets, **batch).reshape(-1)
+def of_each_ranking(numbers):
+    """These numbers for the rankings of each query."""
+    return lambda values: numbers if values["offsets"] is None else np.tile(numbers, (len(values["offsets"]) - 1, 1))
 
 
-def log_prob_vjp(scores, relevance, rank_weights, first_query, offsets=None, **batch):
-    cutoff = rank_weights.shape[-1]
-    rankings = plr.sample_rankings(scores, N_SAMPLES, cutoff, rng=5, first_query=first_query, offsets=offsets)
-    cotangent = np.random.default_rng(5).normal(size=N_SAMPLES)
-    if offsets is not None:
-        cotangent = np.tile(cotangent, (len(offsets) - 1, 1))
-    return plr.ranking_log_prob_vjp(scores, rankings, cotangent, offsets=offsets, **batch)
+def ones_of_queries(values):
+    return np.ones(1 if values["offsets"] is None else len(values["offsets"]) - 1)
 
 
-def expected_exposure(scores, relevance, rank_weights, first_query, **batch):
-    return fairness.expected_exposure(
-        scores, rank_weights, method="sample", n_samples=N_SAMPLES, rng=5, first_query=first_query, **batch
-    )
-
-
-def rankings(sampler):
-    """Without the padding of queries shorter than the cutoff."""
-
-    def call(scores, relevance, rank_weights, first_query, **batch):
-        drawn = plr.sample_rankings(
-            scores, N_SAMPLES, 4, rng=5, sampler=sampler, first_query=first_query, **batch
-        ).reshape(-1)
-        return drawn[drawn >= 0]
-
-    return call
-
-
-BATCHES = {
-    "pl_rank_3": sampled(plr.pl_rank_3),
-    "pl_rank_3 hessian": sampled(plr.pl_rank_3, hessian=True),
-    "pl_rank_3 given": given(plr.pl_rank_3),
-    "pl_rank_3 introselect": sampled(plr.pl_rank_3, sampler="introselect"),
-    "pl_rank_2": sampled(plr.pl_rank_2),
-    "pl_rank_2 given": given(plr.pl_rank_2),
-    "pl_rank_1": sampled(plr.pl_rank_1),
-    "pl_rank_cmc": sampled(plr.pl_rank_cmc),
-    "pl_rank_cmc hessian": sampled(plr.pl_rank_cmc, hessian=True),
-    "pl_rank_cmc given": given(plr.pl_rank_cmc),
-    "policy_gradient": sampled(plr.policy_gradient),
-    "policy_gradient baseline": sampled(plr.policy_gradient, baseline=True),
-    "placement_policy_gradient": sampled(plr.placement_policy_gradient),
-    "placement_policy_gradient given": given(plr.placement_policy_gradient, baseline=True),
-    "stochastic_rank": sampled(plr.stochastic_rank),
-    "stochastic_rank normal": sampled(plr.stochastic_rank, noise="normal"),
-    "expected_metric sample": sampled(plr.expected_metric, method="sample"),
-    "expected_metric given": given(plr.expected_metric, method="sample"),
-    "expected_metric": weighed(plr.expected_metric),
-    "pl_rank_exact": weighed(plr.pl_rank_exact),
-    "pl_rank_exact hessian": weighed(plr.pl_rank_exact, hessian=True),
-    "pl_rank_exact normal": weighed(plr.pl_rank_exact, noise="normal"),
-    "rank_probabilities": ranked(lambda scores, relevance, **batch: plr.rank_probabilities(scores, 4, **batch)),
-    "dcg": weighed(plr.dcg),
-    "ndcg": weighed(plr.ndcg),
-    "precision": ranked(plr.precision, cutoff=3),
-    "recall": ranked(plr.recall, cutoff=3),
-    "dcg ties": weighed(plr.dcg, ties="average"),
-    "average_precision": ranked(plr.average_precision, cutoff=3),
-    "reciprocal_rank": ranked(plr.reciprocal_rank),
-    "success": ranked(plr.success, cutoff=2),
-    "err": ranked(plr.err, max_label=4),
-    "rbp": ranked(plr.rbp),
-    "average_relevance_position": ranked(plr.average_relevance_position),
-    "ranking_log_prob": log_prob,
-    "bucket_log_prob": lambda scores, relevance, rank_weights, first_query, **batch: plr.bucket_log_prob(
-        scores, buckets_of(relevance), **batch
-    ),
-    "bucket_log_prob_vjp": lambda scores, relevance, rank_weights, first_query, offsets=None, **batch: (
-        plr.bucket_log_prob_vjp(
-            scores,
-            buckets_of(relevance),
-            np.ones(1 if offsets is None else len(offsets) - 1),
-            offsets=offsets,
-            hessian=True,
-            **batch,
-        )
-    ),
-    "ranking_log_prob_vjp": log_prob_vjp,
-    **{name: ranked(getattr(losses, name)) for name in losses.__all__},
-    "soft_rank cutoff": ranked(losses.soft_rank, cutoff=3),
-    **{
-        f"sample_rankings {sampler}": rankings(sampler)
-        for sampler in ("auto", "introselect", "network", "alias", "threshold")
-    },
-    **{
-        f"value_and_gradient {method}": sampled(plr.value_and_gradient, method=method)
-        for method in ("pl_rank_exact", "pl_rank_3", "pl_rank_cmc")
-    },
-    "expected_exposure sample": expected_exposure,
-    **{
-        f"disparity_gradient {method}": sampled(fairness.disparity_gradient, method=method)
-        for method in ("pl_rank_3", "pl_rank_2", "stochastic_rank", "policy_gradient")
-    },
+DRAWN = {"n_samples": N_SAMPLES, "rng": 5}
+GIVEN = {"rankings": rankings}
+SAMPLERS = ("introselect", "network", "alias", "threshold")
+# Options by function. A function among the options computes the argument from those that all calls have.
+CASES = {
+    plr.pl_rank_1: [DRAWN, GIVEN],
+    plr.pl_rank_2: [DRAWN, GIVEN],
+    plr.pl_rank_3: [
+        DRAWN, GIVEN, {**DRAWN, "hessian": True}, {**GIVEN, "hessian": True}, {**DRAWN, "sampler": "introselect"},
+    ],
+    plr.pl_rank_cmc: [DRAWN, GIVEN, {**DRAWN, "hessian": True}],
+    plr.policy_gradient: [
+        {**DRAWN, "cutoff": None}, {**DRAWN, "cutoff": None, "baseline": True},
+        {**GIVEN, "cutoff": None, "baseline": True},
+        {**GIVEN, "cutoff": None, "relevance": None, "rank_weights": None, "baseline": True,
+         "rewards": of_each_ranking(np.cos(np.arange(N_SAMPLES))),
+         "importance_weights": of_each_ranking(np.exp(np.sin(np.arange(N_SAMPLES))))},
+    ],
+    plr.placement_policy_gradient: [DRAWN, {**DRAWN, "baseline": True}, {**GIVEN, "baseline": True}],
+    plr.stochastic_rank: [DRAWN, {**DRAWN, "noise": "normal", "sigma": 0.5}],
+    plr.pl_rank_exact: [{}, {"hessian": True}, {"noise": "normal"}, {"sigma": 0.05}, {"sigma": 1e-3, "hessian": True}],
+    plr.expected_metric: [
+        {}, {"noise": "normal"}, {"sigma": 0.05}, {"method": "sample", **DRAWN}, {"method": "sample", **GIVEN}
+    ],
+    plr.value_and_gradient: [
+        {"method": "exact"}, {**DRAWN, "method": "pl_rank_3"}, {**DRAWN, "method": "pl_rank_cmc"}
+    ],
+    plr.rank_probabilities: [{}],
+    plr.exposure: [{}],
+    plr.exposure_vjp: [{}],
+    plr.sample_rankings: [DRAWN, *({**DRAWN, "sampler": name} for name in SAMPLERS)],
+    plr.ranking_log_prob: [{"rankings": few_rankings}],
+    plr.ranking_log_prob_vjp: [{**GIVEN, "cotangent": of_each_ranking(np.cos(np.arange(N_SAMPLES)))}],
+    plr.bucket_log_prob: [{"buckets": buckets}],
+    plr.bucket_log_prob_vjp: [{"buckets": buckets, "hessian": True, "cotangent": ones_of_queries}],
+    plr.dcg: [{}, {"ties": "average"}, {"rank_weights": None, "cutoff": 3}],
+    plr.ndcg: [{"ties": ties, "relevance": lambda values: values["labels"]} for ties in ("index", "average")],
+    plr.precision: [{}],
+    plr.recall: [{}],
+    plr.average_precision: [{}],
+    plr.reciprocal_rank: [{}],
+    plr.success: [{"cutoff": 2}],
+    plr.err: [{"max_label": 4, "labels": lambda values: np.minimum(values["labels"], 4.0)}],
+    plr.rbp: [{}],
+    plr.average_relevance_position: [{"relevance": lambda values: values["labels"]}],
+    fairness.expected_exposure: [{}, {"method": "sample", **DRAWN}],
+    fairness.disparity: [{"kind": kind} for kind in fairness.KINDS],
+    fairness.disparity_gradient: [
+        {"kind": kind, "method": name, **DRAWN} for kind in fairness.KINDS for name in ESTIMATORS
+    ],
+    losses.pointwise: [{}, {"kind": "logistic", "labels": lambda values: np.minimum(values["labels"] / 4.0, 1.0)}],
+    losses.softmax_cross_entropy: [{}],
+    losses.list_mle: [{}, {"cutoff": None}, {"ties": "random", "rng": 3}],
+    losses.pairwise_logistic: [{}],
+    losses.lambda_rank: [{}, {"truncation": "pairs"}],
+    losses.lambda_loss: [{}],
+    losses.approx_ndcg: [{}],
+    losses.soft_rank: [{}, {"cutoff": None}],
 }  # fmt: skip
 
 
-def at_exponent(scores, relevance, rank_weights, first_query, **batch):
-    return plr.exposure_vjp(scores, rank_weights, relevance, **batch)
+def values_of(scores, relevance, rank_weights, first_query=0, offsets=None):
+    """Arguments by name: of each document, of each query and rank, of the batch."""
+    labels = np.abs(relevance)
+    return {
+        "scores": scores, "relevance": relevance, "labels": labels, "merit": labels, "exposure": labels,
+        "cotangent": relevance, "rank_weights": rank_weights, "cutoff": np.shape(rank_weights)[-1],
+        "first_query": first_query, "offsets": offsets,
+    }  # fmt: skip
+
+
+class Call:
+    """A public function with some options, called in one way."""
+
+    def __init__(self, function, options):
+        self.function = function
+        self.options = options
+        self.parameters = inspect.signature(function).parameters
+        words = [str(value) if isinstance(value, str) else name
+                 for name, value in options.items() if name not in ("n_samples", "rng")]  # fmt: skip
+        self.name = " ".join([function.__name__, *words])
+
+    def __call__(self, scores, relevance, rank_weights, first_query=0, *, offsets=None, **more):
+        values = values_of(scores, relevance, rank_weights, first_query, offsets)
+        arguments = {name: value for name, value in {**values, **more}.items() if name in self.parameters}
+        for name, option in {**self.options, **more}.items():
+            if name in self.parameters:
+                arguments[name] = option(values) if callable(option) else option
+        result = self.function(**arguments)
+        # without the padding of queries shorter than the cutoff
+        return result[result >= 0] if self.function is plr.sample_rankings else result
+
+
+BATCHES = {call.name: call for call in (Call(function, each) for function, cases in CASES.items() for each in cases)}
 
 
 def logged(estimator, *arrays, per_rank=False):
@@ -210,20 +189,7 @@ def distribution(scores, relevance, rank_weights, first_query, *, offsets=None, 
     return policy.mode(cutoff), entropy.value, entropy.standard_error, divergence.value, divergence.standard_error
 
 
-def disparities(scores, relevance, rank_weights, first_query, *, offsets=None, n_threads=None):
-    exposure = plr.exposure(scores, rank_weights, offsets=offsets, n_threads=n_threads)
-    merit = np.abs(relevance)
-    return tuple(
-        part for kind in fairness.KINDS for part in fairness.disparity(exposure, merit, offsets=offsets, kind=kind)
-    )
-
-
 OTHERS = {
-    "exposure": lambda scores, relevance, rank_weights, first_query, **batch: plr.exposure(
-        scores, rank_weights, **batch
-    ),
-    "exposure_vjp": at_exponent,
-    "disparity": disparities,
     "PlackettLuce": distribution,
     "ips": logged(off_policy.ips),
     "ips of sets": logged(partial(off_policy.ips, ordered=False)),

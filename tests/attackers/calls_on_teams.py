@@ -3,55 +3,43 @@
 from __future__ import annotations
 
 import ctypes
-import inspect
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
-TESTS = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(TESTS), str(TESTS / "invariants")]
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-import plrank_fast as plr  # noqa: E402
-from plrank_fast._core.runtime import threads as _threads  # noqa: E402
-from plrank_fast.fairness import disparity  # noqa: E402
-from test_batch_is_loop import CASES, SETTINGS, arguments_of  # noqa: E402
+from plrank_fast._core.runtime import threads as _threads
+from problems import ragged
+from public_calls import BATCHES, N_SAMPLES
 
 LONGEST_CALL = 5.0  # seconds; on a busy machine a thread may have done all of a shorter one before another is woken
-WITHOUT_TEAM = {disparity}  # NumPy alone
+PROBLEM = ragged([3, 0, 1, 40, 2, 7, 0, 0, 25, 130, 1, 5, 12, 0, 64, 9, 300, 2, 33, 0])
+WITH_TEAM = {name: call for name, call in BATCHES.items() if "n_threads" in call.parameters}
 CUT_INTO_PARTS = {
-    plr.sample_rankings, plr.stochastic_rank, plr.pl_rank_3, plr.pl_rank_cmc, plr.pl_rank_exact, plr.rank_probabilities,
+    "sample_rankings", "stochastic_rank", "pl_rank_3", "pl_rank_cmc", "pl_rank_exact", "rank_probabilities",
 }  # fmt: skip
 
 
-def calls() -> Iterator[tuple[Callable[..., object], dict[str, object]]]:
-    """Every call of a batch, that of lists of 0 to 300 documents."""
-    for setting in ("spread", "peaked"):
-        for function, cases in CASES.items():
-            for options in cases:
-                team = {"n_threads": 2} if "n_threads" in inspect.signature(function).parameters else {}
-                yield function, {**arguments_of(function, options, SETTINGS[setting]), **team}
+def times(factor: int, call: Callable[..., object]) -> dict[str, object]:
+    """Arguments of a call on the batch so many times over."""
+    scores, relevance, rank_weights, offsets = PROBLEM
+    shifted = (offsets[1:] + i * offsets[-1] for i in range(factor))
+    arrays = {"scores": scores, "relevance": relevance, "rank_weights": rank_weights}
+    repeated = {name: np.concatenate([array] * factor) for name, array in arrays.items()}
+    return {**repeated, "offsets": np.concatenate([[0], *shifted]), "n_threads": 2}
 
 
-def times(factor: int, arguments: dict[str, object]) -> dict[str, object]:
-    """The batch so many times over."""
-    offsets = np.asarray(arguments["offsets"])
-    larger = dict(arguments)
-    for name, value in arguments.items():
-        if np.ndim(value) and len(value) in (offsets[-1], offsets.size - 1):
-            larger[name] = np.concatenate([value] * factor)
-    larger["offsets"] = np.concatenate([[0], *(offsets[1:] + i * offsets[-1] for i in range(factor))])
-    return larger
-
-
-def as_one_query(factor: int, arguments: dict[str, object]) -> dict[str, object]:
-    """All documents in one list, and so many times the samples."""
-    n_samples = {"n_samples": 200 * factor} if "n_samples" in arguments else {}
-    weights = {"rank_weights": np.ones(10)} if "rank_weights" in arguments else {}
-    return {**arguments, "offsets": [0, arguments["offsets"][-1]], **n_samples, **weights}
+def as_one_query(factor: int, call: Callable[..., object]) -> dict[str, object]:
+    """Arguments of a call on all documents in one list, with so many times the samples."""
+    scores, relevance, _, offsets = PROBLEM
+    n_samples = {"n_samples": factor * N_SAMPLES} if "n_samples" in call.options else {}
+    one = {"scores": scores, "relevance": relevance, "rank_weights": np.ones(10), "offsets": [0, offsets[-1]]}
+    return {**one, **n_samples, "n_threads": 2}
 
 
 def workers(function: Callable[..., object], arguments: dict[str, object]) -> int:
@@ -66,19 +54,18 @@ def one_caller() -> int:
     number, unshared = 0, []
     for enlarged, round_ns in ((times, 1e18), (as_one_query, 1e6)):
         _threads.set_costs(worth_ns=0.0, round_ns=round_ns)
-        expected = CASES.keys() - WITHOUT_TEAM if enlarged is times else CUT_INTO_PARTS
-        seen = set()
-        for function, arguments in calls():
+        for name, call in WITH_TEAM.items():
+            in_parts = name.split()[0] in CUT_INTO_PARTS and "rankings" not in call.options
+            expected = enlarged is times or in_parts
             factor, start = 1, time.monotonic()
             while True:
                 number += 1
-                if workers(function, enlarged(factor, arguments)) > 1:
-                    seen.add(function)
+                if workers(call, enlarged(factor, call)) > 1:
                     break
-                if function not in expected or time.monotonic() > start + LONGEST_CALL:
+                if not expected or time.monotonic() > start + LONGEST_CALL:
+                    unshared += [f"{name} ({enlarged.__name__})"] * expected
                     break
                 factor *= 4
-        unshared += [f"{function.__name__} ({enlarged.__name__})" for function in expected - seen]
     print(f"{number} calls")
     for name in unshared:
         print(f"one thread did all the work of {name}")
@@ -88,18 +75,19 @@ def one_caller() -> int:
 def four_callers() -> int:
     """All calls from four Python threads, in an order of its own each, on teams of two."""
     _threads.set_costs(worth_ns=0.0, round_ns=1e6)
-    everything = list(calls())
+    everything = list(WITH_TEAM.values())
 
     def work(first: int) -> None:
-        for function, arguments in everything[first:] + everything[:first]:
-            function(**arguments)
+        for call in everything[first:] + everything[:first]:
+            for enlarged in (times, as_one_query):
+                call(**enlarged(1, call))
 
-    callers = [threading.Thread(target=work, args=(31 * number,)) for number in range(4)]
+    callers = [threading.Thread(target=work, args=(17 * number,)) for number in range(4)]
     for caller in callers:
         caller.start()
     for caller in callers:
         caller.join()
-    print(f"{len(callers) * len(everything)} calls")
+    print(f"{2 * len(callers) * len(everything)} calls")
     return 0
 
 

@@ -36,12 +36,12 @@ WALL_SECONDS = 3600.0  # of all tests of a mutant; one that waits for ever takes
 
 _EXACT = ["enumeration/test_exact.py", "enumeration/test_exact_noise.py", "enumeration/test_exact_promise.py"]
 _HUNT = "attackers/test_hunt.py::TestHunt::test_seeded"
-_BATCHES = ["invariants/test_batches.py"]
-_SAMPLED = ["enumeration/test_pl_rank.py", "enumeration/test_policy_gradient.py", "invariants/test_batch_is_loop.py"]
+_BATCHES = ["invariants/test_every_function.py", "invariants/test_batches.py"]
+_SAMPLED = ["enumeration/test_pl_rank.py", "enumeration/test_policy_gradient.py", *_BATCHES]
 _SAMPLERS = ["statistical/test_sampling.py", "statistical/test_samplers_exact.py"]
 _DRIVER = ["invariants/test_batch_driver.py", "invariants/test_batches.py", "processes/test_threads.py"]
 _LOSSES = [
-    *("oracles/test_losses.py", "invariants/test_batch_is_loop.py", "invariants/test_magnitudes.py"),
+    *("oracles/test_losses.py", *_BATCHES, "invariants/test_magnitudes.py"),
     *("processes/test_interrupts.py", "invariants/test_lone_query.py", "faults/test_argument_order.py"),
 ]
 _CHOICE = ["oracles/test_sampler_choice.py"]
@@ -52,13 +52,13 @@ TESTS = {
     "_core/gradients/exact": [*_EXACT, _HUNT, *_LONE],
     "_core/gradients/pl_rank": ["enumeration/test_pl_rank.py", "oracles/test_plrank_pass.py", *_BATCHES],
     "_core/gradients/pl_rank_groups": ["oracles/test_plrank_pass.py", *_SAMPLED, *_BATCHES],
-    "_core/gradients/conditional": ["enumeration/test_conditional.py", *_CHOICE, "invariants/test_batch_is_loop.py"],
+    "_core/gradients/conditional": ["enumeration/test_conditional.py", *_CHOICE, *_BATCHES],
     "_core/gradients/policy_gradient": [
         "enumeration/test_policy_gradient.py",
         "enumeration/test_rewards.py",
         *_BATCHES,
     ],
-    "_core/gradients/hessian": ["enumeration/test_conditional.py", "invariants/test_batch_is_loop.py"],
+    "_core/gradients/hessian": ["enumeration/test_conditional.py", *_BATCHES],
     "_core/gradients/stochastic_rank": ["enumeration/test_stochastic_rank.py", *_BATCHES, *_LONE],
     "_core/gradients/exposure": ["enumeration/test_fairness.py", *_BATCHES],
     "_core/gradients/sampled": [
@@ -88,7 +88,7 @@ TESTS = {
     "_core/losses/pairs": _LOSSES,
     "_core/losses/ranks": _LOSSES,
     "_core/losses/losses": _LOSSES,
-    "_core/losses/bucket_order": ["enumeration/test_bucket_order.py", "invariants/test_batch_is_loop.py", *_LONE],
+    "_core/losses/bucket_order": ["enumeration/test_bucket_order.py", *_BATCHES, *_LONE],
     "cython_plrank": ["libraries/test_embedding.py"],
 }
 

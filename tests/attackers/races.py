@@ -7,7 +7,7 @@ not do: ThreadSanitizer cannot see how its threads wait for each other, and repo
 tells it, through Archer. An interpreter has to be built too, whose ``main`` is instrumented.
 
 Four programs run in it. A race made on purpose must be reported, and the same loop without it must not be, or silence
-would mean nothing. Then come all calls of ``tests/invariants/test_batch_is_loop.py`` from one Python thread, as batches
+would mean nothing. Then come all calls of ``tests/public_calls.py`` from one Python thread, as batches
 that a team shares and as one long query that it cuts into parts, and from four Python threads at once, each with a team
 of its own. Every report is an error, and so is a function whose work was never shared.
 """

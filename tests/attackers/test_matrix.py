@@ -8,7 +8,6 @@ import pytest
 
 import calls_on_teams
 import matrix
-import plrank_fast as plr
 import tree_copy
 from matrix import ROOT, ROWS, Row, Tree
 from path_constants import CONSTANTS, RULE, SAMPLERS
@@ -99,8 +98,7 @@ class TestRuns:
 
 def test_teams_share_the_same_batch():
     """Mutant: offsets of the copies not shifted."""
-    function, arguments = next(call for call in calls_on_teams.calls() if call[0] is plr.pl_rank_exact)
-    alone = function(**arguments)
-    np.testing.assert_array_equal(function(**calls_on_teams.times(3, arguments)), np.tile(alone, 3))
-    together = calls_on_teams.as_one_query(1, arguments)
-    assert together["offsets"] == [0, alone.size]
+    call = calls_on_teams.WITH_TEAM["pl_rank_exact"]
+    alone = call(**calls_on_teams.times(1, call))
+    np.testing.assert_array_equal(call(**calls_on_teams.times(3, call)), np.tile(alone, 3))
+    assert calls_on_teams.as_one_query(1, call)["offsets"] == [0, alone.size]

@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("fcntl")
 
-FEW = ["pl_rank_3", "pl_rank_3 introselect", "pl_rank_exact", "stochastic_rank", "sample_rankings auto", "lambda_rank"]
+FEW = ["pl_rank_3", "pl_rank_3 introselect", "pl_rank_exact", "stochastic_rank", "sample_rankings", "lambda_rank"]
 FAULTS = {
     "none": "",
     "a buffer of all threads": """

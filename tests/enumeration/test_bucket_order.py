@@ -132,22 +132,6 @@ def test_far_apart():
     assert gradient == pytest.approx([1.0, 1 / 3, -4 / 3], abs=1e-10)
 
 
-@pytest.mark.parametrize("n_threads", [1, 2, 7])
-def test_batch_is_loop(n_threads):
-    """Bit for bit, on any number of threads."""
-    lengths = [0, 5, 1, 40, 0, 3, 300]
-    scores, buckets = random_order(3, sum(lengths), n_buckets=6)
-    offsets, cotangent = plr.offsets_from_group(lengths), np.arange(1.0, 8.0)
-    values = plr.bucket_log_prob(scores, buckets, offsets=offsets, n_threads=n_threads)
-    results = plr.bucket_log_prob_vjp(scores, buckets, cotangent, offsets=offsets, hessian=True, n_threads=n_threads)
-    for q, factor in enumerate(cotangent):
-        part = slice(offsets[q], offsets[q + 1])
-        assert values[q] == (plr.bucket_log_prob(scores[part], buckets[part])[0] if lengths[q] else 0.0)
-        alone = plr.bucket_log_prob_vjp(scores[part], buckets[part], [factor], hessian=True) if lengths[q] else ([], [])
-        for result, one in zip(results, alone, strict=True):
-            assert result[part].tobytes() == np.asarray(one).tobytes()
-
-
 def test_list_mle_with_exact_ties():
     """The loss has the numbers of the function."""
     scores, buckets = random_order(4, 30, n_buckets=5)

@@ -262,54 +262,11 @@ class TestGaps:
 
 
 class TestEdges:
-    def test_zeros_are_exact(self):
-        scores = np.random.default_rng(0).normal(size=20)
-        for relevance, weights in [(np.zeros(20), np.ones(5)), (np.ones(20), np.ones(5)), (scores, np.zeros(5))]:
-            for result in normal(scores, relevance, weights, hessian=True):
-                assert (result == 0).all()
-        assert normal([3.0], [2.0], [1.0, 0.5])[0] == 0
-        assert plr.expected_metric([3.0], [2.0], [1.5, 0.5], noise="normal")[0] == 3.0
-        assert normal([], [], [1.0]).shape == (0,)
-        assert normal(scores, scores, np.zeros(0)).sum() == 0
-
-    def test_symmetries(self):
-        rng = np.random.default_rng(0)
-        scores, relevance, order = rng.normal(size=40), rng.normal(size=40), rng.permutation(40)
-        gradient = normal(scores, relevance, plr.dcg_weights(9), rtol=1e-10)
-        shuffled = normal(scores[order], relevance[order], plr.dcg_weights(9), rtol=1e-10)
-        np.testing.assert_allclose(shuffled, gradient[order], rtol=0, atol=1e-13)
-        np.testing.assert_allclose(
-            normal(scores + 4, relevance, plr.dcg_weights(9), rtol=1e-10), gradient, rtol=0, atol=1e-12
-        )
-        np.testing.assert_allclose(
-            normal(scores, relevance + 4, plr.dcg_weights(9), rtol=1e-10), gradient, rtol=0, atol=1e-9
-        )
-        # seen from the other end, ranks and scores turn round
+    def test_turned_round(self):
+        """Seen from the other end, ranks and scores turn round."""
+        scores, relevance = np.random.default_rng(0).normal(size=(2, 40))
         turned = normal(-scores, relevance, plr.dcg_weights(40)[::-1].copy(), rtol=1e-10)
         np.testing.assert_allclose(-turned, normal(scores, relevance, plr.dcg_weights(40), rtol=1e-10), atol=1e-9)
-        short = normal(scores[:9], relevance[:9], plr.dcg_weights(9))
-        assert (normal(scores[:9], relevance[:9], plr.dcg_weights(30)) == short).all()
-
-    @pytest.mark.parametrize("n_threads", [1, 2, 3, 7, 64])
-    def test_bits_do_not_depend_on_threads_or_neighbours(self, n_threads, on_team):
-        rng = np.random.default_rng(0)
-        sizes = np.array([3, 0, 40, 1, 130, 7, 0, 25, 90, 2] * 4)
-        offsets = np.concatenate([[0], np.cumsum(sizes)])
-        scores = rng.normal(size=offsets[-1]) * rng.choice([0.1, 1, 10], size=offsets[-1])
-        relevance, weights = rng.normal(size=scores.size), rng.random((sizes.size, 30))
-        options = {"noise": "normal", "sigma": 0.8}
-        batch = {"offsets": offsets, "team": min(n_threads, sizes.size), **options}
-        gradient, hessian = on_team(n_threads, plr.pl_rank_exact, scores, relevance, weights, hessian=True, **batch)
-        values = on_team(n_threads, plr.expected_metric, scores, relevance, weights, **batch)
-        for query, (first, last) in enumerate(itertools.pairwise(offsets)):
-            part = slice(first, last)
-            if first == last:
-                assert values[query] == 0
-                continue
-            alone = plr.pl_rank_exact(scores[part], relevance[part], weights[query], hessian=True, **options)
-            assert (gradient[part] == alone[0]).all()
-            assert (hessian[part] == alone[1]).all()
-            assert values[query] == plr.expected_metric(scores[part], relevance[part], weights[query], **options)[0]
 
     @pytest.mark.parametrize(
         ("options", "error", "message"),

@@ -58,20 +58,6 @@ class TestExposure:
         chances = np.exp(reference.ranking_log_prob(scores, reference.all_rankings(4)))
         np.testing.assert_allclose(chances @ np.array(of_one), enumerated_exposure(scores, weights), rtol=1e-13)
 
-    def test_batch_is_loop(self):
-        """Mutant: the random stream of the first query used for all."""
-        offsets = np.array([0, 0, 5, 6, 40, 43])
-        scores = np.random.default_rng(0).normal(size=43)
-        weights = np.random.default_rng(1).normal(size=(5, 6))
-        whole = fairness.expected_exposure(scores, weights, offsets=offsets, method="sample", rng=3, n_samples=20)
-        for q in range(5):
-            part = slice(offsets[q], offsets[q + 1])
-            alone = fairness.expected_exposure(
-                scores[part], weights[q], method="sample", rng=3, n_samples=20, first_query=q
-            )
-            np.testing.assert_array_equal(whole[part], alone)
-            assert whole[part].sum() == pytest.approx(weights[q][: offsets[q + 1] - offsets[q]].sum(), abs=1e-12)
-
     def test_rankings_only_with_samples(self):
         with pytest.raises(ValueError, match="rankings only goes with method='sample', got"):
             fairness.expected_exposure([0.0], [1.0], rankings=[[0]])
@@ -110,15 +96,6 @@ class TestDisparity:
             values, derivative = fairness.disparity(exposure, merit, kind=kind)
             assert values.tolist() == [0.0]
             assert (derivative == 0.0).all()
-
-    def test_batch_is_loop(self, kind):
-        offsets = np.array([0, 0, 5, 6, 40, 43])
-        exposure, merit = np.random.default_rng(0).uniform(size=(2, 43))
-        values, derivative = fairness.disparity(exposure, merit, offsets=offsets, kind=kind)
-        for q, (start, stop) in enumerate(itertools.pairwise(offsets)):
-            value, alone = fairness.disparity(exposure[start:stop], merit[start:stop], kind=kind)
-            assert values[q] == value[0]
-            np.testing.assert_array_equal(derivative[start:stop], alone)
 
     def test_many_queries_with_ties(self, kind):
         """Queries of few lengths, of documents with few ratios. Mutants: rows of another query's documents; a run of

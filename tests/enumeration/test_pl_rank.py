@@ -191,83 +191,6 @@ class TestEveryGap:
 
 @pytest.mark.parametrize("variant", ESTIMATORS)
 class TestInvariants:
-    def test_shift(self, variant):
-        scores, relevance, rank_weights = signed(50, 10, 0)
-        rankings = plr.sample_rankings(scores, 30, 10, rng=0)
-        here = ESTIMATORS[variant](scores, relevance, rank_weights, rankings=rankings)
-        there = ESTIMATORS[variant](scores + 64.0, relevance, rank_weights, rankings=rankings)
-        np.testing.assert_allclose(here, there, rtol=0, atol=1e-12 * np.abs(relevance).max())
-
-    def test_permutation(self, variant):
-        scores, relevance, rank_weights = signed(50, 10, 0)
-        rankings = plr.sample_rankings(scores, 30, 10, rng=0)
-        order = np.random.default_rng(0).permutation(50)
-        here = ESTIMATORS[variant](scores, relevance, rank_weights, rankings=rankings)
-        there = ESTIMATORS[variant](scores[order], relevance[order], rank_weights, rankings=np.argsort(order)[rankings])
-        np.testing.assert_allclose(here[order], there, rtol=0, atol=1e-12 * np.abs(relevance).max())
-
-    def test_batch_is_loop(self, variant):
-        """Bit for bit, with empty and one-document queries between. Mutants: an empty query shifts its neighbours;
-        rank weights of the first query used for all."""  # fmt: skip
-        offsets = np.array([0, 0, 5, 6, 6, 40, 47, 47])
-        scores, relevance, _ = signed(47, 1, 0)
-        rank_weights = np.random.default_rng(1).normal(size=(7, 6))
-        rankings = plr.sample_rankings(scores, 9, 6, offsets=offsets, rng=2)
-        batch = ESTIMATORS[variant](scores, relevance, rank_weights, offsets=offsets, rankings=rankings)
-        drawn = ESTIMATORS[variant](scores, relevance, rank_weights, offsets=offsets, n_samples=9, rng=2)
-        for q in range(7):
-            part = slice(offsets[q], offsets[q + 1])
-            if offsets[q] == offsets[q + 1]:
-                continue
-            alone = ESTIMATORS[variant](
-                scores[part], relevance[part], rank_weights[q], rankings=rankings[q][:, : offsets[q + 1] - offsets[q]]
-            )
-            np.testing.assert_array_equal(batch[part], alone)
-            chunk = ESTIMATORS[variant](
-                scores[part], relevance[part], rank_weights[q], n_samples=9, rng=2, first_query=q
-            )
-            np.testing.assert_array_equal(drawn[part], chunk)
-        assert batch[5] == 0.0  # the query of one document
-
-    def test_threads(self, variant, on_team):
-        """Bit for bit. Mutants: one workspace shared by all threads; a stream that depends on the thread."""
-        offsets = np.cumsum([0, *np.random.default_rng(0).integers(0, 90, size=150)])
-        scores, relevance, rank_weights = signed(offsets[-1], 10, 0)
-        call = ESTIMATORS[variant]
-        one = call(scores, relevance, rank_weights, offsets=offsets, n_samples=150, rng=1, n_threads=1)
-        for n_threads in (2, 3, 7, 64, None, -1):
-            some = on_team(n_threads, call, scores, relevance, rank_weights, offsets=offsets, n_samples=150, rng=1)
-            np.testing.assert_array_equal(one, some)
-
-    def test_one_long_query(self, variant, on_team):
-        """A query that outlasts a round: drawn by several threads, the same bits as block by block.
-
-        Mutant: a round's rankings used up in the order in which threads finish.
-        """
-        scores, relevance, rank_weights = signed(3000, 5, 0)
-        call = ESTIMATORS[variant]
-        rankings = plr.sample_rankings(scores, 3000, 5, rng=1)
-        given = call(scores, relevance, rank_weights, rankings=rankings)
-        options = {"n_samples": 3000, "rng": 1}  # 24 blocks
-        for n_threads in (1, 2, 7):
-            drawn = on_team(n_threads, call, scores, relevance, rank_weights, team=min(n_threads, 6), **options)
-            np.testing.assert_array_equal(given, drawn)
-
-    def test_trivial_sizes(self, variant):
-        """D = 0, D = 1, K = 0, K > D, all-zero relevance. Mutant: 0 / 0 where every item is placed."""
-        call = ESTIMATORS[variant]
-        assert call([], [], [1.0]).shape == (0,)
-        assert call([], [], [1.0], offsets=[0, 0, 0]).shape == (0,)
-        assert call([3.0], [2.0], plr.dcg_weights(5), n_samples=7) == 0.0
-        assert (call([3.0, 1.0], [2.0, 1.0], []) == 0).all()
-        assert (call([3.0, 1.0, 0.0], [0.0, 0.0, 0.0], [1.0, 0.5]) == 0).all()
-        scores, relevance, _ = signed(4, 1, 0)
-        rankings = plr.sample_rankings(scores, 20, rng=0)
-        weights = np.array([1.0, 0.5, 0.3, 0.2, 9.0, 9.0])
-        np.testing.assert_array_equal(
-            call(scores, relevance, weights, rankings=rankings), call(scores, relevance, weights[:4], rankings=rankings)
-        )
-
     def test_longer_rankings_than_needed(self, variant):
         scores, relevance, rank_weights = signed(9, 3, 0)
         rankings = plr.sample_rankings(scores, 20, rng=0)
@@ -275,14 +198,3 @@ class TestInvariants:
             ESTIMATORS[variant](scores, relevance, rank_weights, rankings=rankings),
             ESTIMATORS[variant](scores, relevance, rank_weights, rankings=rankings[:, :3]),
         )
-
-    def test_out(self, variant):
-        scores, relevance, rank_weights = signed(9, 3, 0)
-        out = np.full(18, 7.0)
-        result = ESTIMATORS[variant](scores, relevance, rank_weights, rng=0, out=out[::2])
-        assert result.base is out
-        np.testing.assert_array_equal(result, ESTIMATORS[variant](scores, relevance, rank_weights, rng=0))
-        assert (out[1::2] == 7.0).all()
-        overlapping = scores.copy()
-        ESTIMATORS[variant](overlapping, relevance, rank_weights, rng=0, out=overlapping)
-        np.testing.assert_array_equal(result, overlapping)

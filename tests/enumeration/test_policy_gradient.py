@@ -64,17 +64,6 @@ class TestAgainstTheTwin:
         drawn = ESTIMATORS[name](scores, relevance, rank_weights, n_samples=n_samples, rng=3, baseline=baseline)
         np.testing.assert_array_equal(given, drawn)
 
-    def test_one_long_query(self, name, baseline, on_team):
-        """Mutant: only one pass over the blocks of a query that several threads share."""
-        scores, relevance, rank_weights = signed(3000, 5, 0)
-        rankings = plr.sample_rankings(scores, 2000, 5, rng=1)
-        given = ESTIMATORS[name](scores, relevance, rank_weights, rankings=rankings, baseline=baseline)
-        for n_threads in (1, 3):
-            drawn = on_team(
-                n_threads, ESTIMATORS[name], scores, relevance, rank_weights, n_samples=2000, rng=1, baseline=baseline
-            )
-            np.testing.assert_array_equal(given, drawn)
-
     def test_wide_scores(self, name, baseline):
         """Just below and above the spread at which ranks get units of their own; then scores at +-1e3."""
         scores, relevance, rank_weights = signed(40, 15, 0)
@@ -87,25 +76,6 @@ class TestAgainstTheTwin:
         extreme = call([1e3, -1e3, 1e3, 0.0], [1.0, 2.0, 0.0, 3.0], [1.0, 0.5], rng=0, baseline=baseline)
         assert np.isfinite(extreme).all()
         assert extreme[1] == extreme[3] == 0.0
-
-    def test_batch_is_loop_and_threads(self, name, baseline, on_team):
-        offsets = np.array([0, 0, 5, 6, 6, 40, 47, 47])
-        scores, relevance, _ = signed(47, 1, 0)
-        rank_weights = np.random.default_rng(1).normal(size=(7, 6))
-        call = ESTIMATORS[name]
-        drawn = call(scores, relevance, rank_weights, offsets=offsets, n_samples=9, rng=2, baseline=baseline)
-        for n_threads in (1, 2, 7):
-            again = on_team(
-                n_threads, call, scores, relevance, rank_weights, offsets=offsets, n_samples=9, rng=2, baseline=baseline
-            )
-            np.testing.assert_array_equal(drawn, again)
-        for q in range(7):
-            part = slice(offsets[q], offsets[q + 1])
-            alone = call(
-                scores[part], relevance[part], rank_weights[q], n_samples=9, rng=2, first_query=q, baseline=baseline
-            )
-            np.testing.assert_array_equal(drawn[part], alone)
-        assert drawn[5] == 0.0
 
     def test_equal_relevance(self, name, baseline):
         """Every ranking is worth the same if all documents are: with a baseline nothing is left, in every sample."""

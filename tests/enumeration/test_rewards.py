@@ -75,20 +75,6 @@ class TestLogProbGradient:
             plr.ranking_log_prob_vjp(scores, rankings, np.ones(20)), rtol=0, atol=1e-14 * 20,
         )  # fmt: skip
 
-    def test_batch_is_loop_and_threads(self, on_team):
-        offsets = np.array([0, 0, 5, 6, 6, 40, 47])
-        scores, *_ = signed(47, 1)
-        rankings = plr.sample_rankings(scores, 9, 6, offsets=offsets, rng=1)
-        cotangent = np.random.default_rng(0).normal(size=(6, 9))
-        whole = plr.ranking_log_prob_vjp(scores, rankings, cotangent, offsets=offsets)
-        for n_threads in (1, 3):
-            again = on_team(n_threads, plr.ranking_log_prob_vjp, scores, rankings, cotangent, offsets=offsets)
-            np.testing.assert_array_equal(whole, again)
-        for q in (1, 2, 4, 5):
-            part = slice(offsets[q], offsets[q + 1])
-            alone = plr.ranking_log_prob_vjp(scores[part], rankings[q], cotangent[q])
-            np.testing.assert_array_equal(whole[part], alone)
-
     def test_magnitudes(self):
         scores, *_ = signed(6, 4)
         rankings = plr.sample_rankings(scores, 5, 4, rng=0)
@@ -185,22 +171,6 @@ class TestGivenRewards:
         np.testing.assert_array_equal(gradient(rewards, per_query), gradient(rewards - per_query[:, np.newaxis]))
         np.testing.assert_array_equal(gradient(rewards, rewards), np.zeros(9))
         assert (gradient(np.full((3, 6), 0.1), True) == 0.0).all()  # equal rewards leave nothing, in every digit
-
-    def test_batch_is_loop(self):
-        offsets = np.array([0, 0, 5, 6, 40])
-        scores, *_ = signed(40, 1)
-        rankings = plr.sample_rankings(scores, 9, 6, offsets=offsets, rng=1)
-        rewards, weights = np.random.default_rng(0).exponential(size=(2, 4, 9))
-        call = {"baseline": True}
-        whole = plr.policy_gradient(
-            scores, rankings=rankings, rewards=rewards, importance_weights=weights, offsets=offsets, **call
-        )
-        for q in (1, 2, 3):
-            part = slice(offsets[q], offsets[q + 1])
-            alone = plr.policy_gradient(
-                scores[part], rankings=rankings[q], rewards=rewards[q], importance_weights=weights[q], **call
-            )
-            np.testing.assert_array_equal(whole[part], alone)
 
 
 class TestRewardFunction:

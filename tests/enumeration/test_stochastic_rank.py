@@ -194,41 +194,6 @@ class TestAgainstTheTwin:
         twin = twin_of_given_noise(noise, 1.0, scores, relevance, np.array([1.0, 0.5, 0.1]), given)
         np.testing.assert_allclose(got, twin, rtol=0, atol=1e-14)
 
-    def test_batch_is_loop_and_threads(self, noise, on_team):
-        """Bit for bit, with empty and one-document queries between."""
-        offsets = np.array([0, 0, 5, 6, 6, 90, 97, 97, 300])
-        scores, relevance, _ = signed(300, 1)
-        rank_weights = np.random.default_rng(1).normal(size=(8, 6))
-        arguments = {"noise": noise, "n_samples": 150, "rng": 2}
-        batch = plr.stochastic_rank(scores, relevance, rank_weights, offsets=offsets, n_threads=1, **arguments)
-        for n_threads in (2, 3, 7, 64):
-            again = on_team(
-                n_threads, plr.stochastic_rank, scores, relevance, rank_weights, offsets=offsets,
-                team=min(n_threads, 8), **arguments,
-            )  # fmt: skip
-            np.testing.assert_array_equal(batch, again)
-        for q in range(8):
-            part = slice(offsets[q], offsets[q + 1])
-            alone = plr.stochastic_rank(scores[part], relevance[part], rank_weights[q], first_query=q, **arguments)
-            np.testing.assert_array_equal(batch[part], alone)
-        assert batch[5] == 0.0  # the query of one document
-
-    def test_one_long_query(self, noise, on_team):
-        """Blocks in parallel, added up in order: the same bits as in a batch. Mutant: blocks added as they finish."""
-        scores, relevance, rank_weights = signed(3000, 5)
-        one = plr.stochastic_rank(scores, relevance, rank_weights, n_samples=1000, rng=1, n_threads=1, noise=noise)
-        for n_threads in (2, 7):
-            some = on_team(
-                n_threads, plr.stochastic_rank, scores, relevance, rank_weights, n_samples=1000, rng=1, noise=noise
-            )
-            np.testing.assert_array_equal(one, some)
-        short = plr.stochastic_rank(scores, relevance, rank_weights, n_samples=100, rng=1, noise=noise)
-        many = plr.stochastic_rank(
-            np.tile(scores, 2), np.tile(relevance, 2), rank_weights, offsets=[0, 3000, 6000], n_samples=100, rng=1,
-            noise=noise,
-        )  # fmt: skip
-        np.testing.assert_array_equal(short, many[:3000])
-
     def test_blocks_and_queries_have_streams_of_their_own(self, noise):
         """Mutant: the stream of the first block for all of them, which no mean over seeds would show."""
         scores, relevance, rank_weights = signed(40, 5)
@@ -267,37 +232,10 @@ class TestAgainstTheTwin:
         slope = 0.25 if noise == "gumbel" else 1 / (2 * np.sqrt(np.pi))
         np.testing.assert_allclose(low[1:], [slope, -slope], rtol=0.08)
 
-    def test_trivial(self, noise):
-        def call(*arguments, **options):
-            return plr.stochastic_rank(*arguments, noise=noise, rng=0, **options)
-
-        assert call([], [], [1.0]).shape == (0,)
-        assert call([], [], [1.0], offsets=[0, 0]).shape == (0,)
-        assert call([3.0], [2.0], [1.0, 0.5])[0] == 0.0
-        assert (call([3.0, 1.0], [2.0, 1.0], []) == 0.0).all()
-        for n_docs in (5, 100):
-            assert (call(np.linspace(0, 1, n_docs), np.full(n_docs, 0.7), [1.0, 0.5]) == 0.0).all()
-            assert (call(np.linspace(0, 1, n_docs), np.zeros(n_docs), [1.0, 0.5]) == 0.0).all()
-        same = call(np.zeros(100), np.arange(100.0), [1.0, 0.5], n_samples=2000)
-        assert np.corrcoef(same, np.arange(100))[0, 1] > 0.99
-        np.testing.assert_array_equal(
-            call(np.arange(4.0), [0, 1, 0, 2], [1.0, 0.5, 0.2, 0.1, 9.0]),
-            call(np.arange(4.0), [0, 1, 0, 2], [1.0, 0.5, 0.2, 0.1]),
-        )
-
-    def test_shift_and_permutation(self, noise):
-        scores, relevance, rank_weights = signed(90, 7)
-        given = np.random.default_rng(0).standard_exponential((50, 90))
-        order = np.random.default_rng(1).permutation(90)
-        here = of_given_noise(noise, 1.0, scores, relevance, rank_weights, given)
-        there = of_given_noise(noise, 1.0, scores[order], relevance[order], rank_weights, given[:, order].copy())
-        np.testing.assert_allclose(here[order], there, rtol=0, atol=1e-12)
-        if noise == "gumbel":
-            shifted = of_given_noise(noise, 1.0, scores + 64.0, relevance, rank_weights, given)
-            np.testing.assert_allclose(here, shifted, rtol=0, atol=1e-12)
-        np.testing.assert_allclose(
-            here, of_given_noise(noise, 1.0, scores, relevance + 16.0, rank_weights, given), rtol=0, atol=1e-12
-        )
+    def test_equal_scores(self, noise):
+        relevance = np.arange(100.0)
+        gradient = plr.stochastic_rank(np.zeros(100), relevance, [1.0, 0.5], noise=noise, rng=0, n_samples=2000)
+        assert np.corrcoef(gradient, relevance)[0, 1] > 0.99
 
 
 @pytest.mark.parametrize(

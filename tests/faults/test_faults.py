@@ -283,16 +283,6 @@ class TestGivenRankings:
 
 class TestOutputAndSeeds:
     @pytest.mark.parametrize("function", GRADIENTS)
-    @pytest.mark.parametrize(
-        ("bad", "error"),
-        [(np.zeros(4), ValueError), (np.zeros(5, dtype=np.float32), ValueError), (np.zeros((5, 1)), ValueError),
-         (np.zeros(5, dtype=">f8"), ValueError), ([0.0] * 5, TypeError)],
-    )  # fmt: skip
-    def test_out(self, function, bad, error):
-        with pytest.raises(error, match="out"):
-            function(SCORES, RELEVANCE, WEIGHTS, out=bad)
-
-    @pytest.mark.parametrize("function", GRADIENTS)
     def test_out_untouched_by_an_error(self, function):
         out = np.full(5, 7.0)
         read_only = out.view()

@@ -1,7 +1,8 @@
-"""Batches with empty queries, at every place and by every way a query can take: the bits of each query by itself."""
+"""Every public function of a batch gives each query the bits that it has alone, whatever else the batch holds."""
 
 import functools
 import inspect
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -22,7 +23,12 @@ def query_by_query(name, scores, relevance, rank_weights, offsets):
     for query in range(len(offsets) - 1):
         part = slice(offsets[query], offsets[query + 1])
         parts.append(arrays(BATCHES[name](scores[part], relevance[part], rank_weights[query], FIRST + query)))
-    return [np.concatenate(part) for part in zip(*parts, strict=True)]
+    return [np.concatenate([array.ravel() for array in part]) for part in zip(*parts, strict=True)]
+
+
+def assert_same(result, expected, what=""):
+    for one, other in zip(arrays(result), expected, strict=True):
+        np.testing.assert_array_equal(one.ravel(), other.ravel(), str(what))
 
 
 @pytest.fixture(autouse=True)
@@ -55,11 +61,37 @@ def test_empty_queries_at_every_place(name, costs):
         for cost in COSTS:
             costs(**cost)
             for n_threads in (1, 3):
-                got = arrays(
-                    BATCHES[name](scores, relevance, rank_weights, FIRST, offsets=offsets, n_threads=n_threads)
-                )
-                for one, other in zip(got, expected, strict=True):
-                    np.testing.assert_array_equal(one, other, f"{lengths} {cost} {n_threads}")
+                got = BATCHES[name](scores, relevance, rank_weights, FIRST, offsets=offsets, n_threads=n_threads)
+                assert_same(got, expected, (lengths, cost, n_threads))
+
+
+def problem_of(setting):
+    """Signed relevance, and lists much longer than others; with weights for more ranks than most lists have; or with
+    one query far from all the others, in what a common plan or a common scale would follow."""
+    rng = np.random.default_rng(5)
+    lengths = [3, 0, 1, 40, 2, 7, 0, 0, 25, 130, 1, 5, 12, 0, 64, 9, 300, 2, 33, 0]
+    offsets = plr.offsets_from_group(lengths)
+    scores, relevance = rng.normal(size=(2, offsets[-1])) * [[1.0], [2.0]]
+    rank_weights = np.tile(plr.dcg_weights(10), (len(lengths), 1))
+    if setting == "peaked":
+        scores, rank_weights = 8.0 * scores, rng.normal(size=(len(lengths), 40))
+    if setting == "far":
+        scores[offsets[8] : offsets[9]] *= 1e307
+        relevance[offsets[8] : offsets[9]] *= 1e55
+    return scores, relevance, rank_weights, offsets
+
+
+@pytest.mark.parametrize("setting", ["spread", "peaked", "far"])
+@pytest.mark.parametrize("name", BATCHES)
+def test_batch_is_loop(name, setting):
+    """Mutants: exposure by a product of matrices; rank probabilities for as many columns as the longest query has (the
+    bits of a shorter one must not follow); gaps of scores cut in all queries because one overflows; rank weights of the
+    first query used for all; the disparity of another query's documents; a workspace that a loss does not reset."""
+    scores, relevance, rank_weights, offsets = problem_of(setting)
+    if BATCHES[name].function.__module__ == losses.__name__ or name.startswith("disparity"):  # some square them
+        scores, relevance = np.clip(scores, -1e140, 1e140), np.clip(relevance, -9.0, 9.0)
+    expected = query_by_query(name, scores, relevance, rank_weights, offsets)
+    assert_same(BATCHES[name](scores, relevance, rank_weights, FIRST, offsets=offsets), expected)
 
 
 @pytest.mark.parametrize("name", BATCHES)
@@ -67,31 +99,63 @@ def test_teams(name, on_team, costs):
     """The same bits by one thread and by teams, each seen to have had its size; in short rounds too, where long queries
     have teams of their own.
 
-    Mutants: a stream keyed by thread as well; one workspace for all threads; a chunk lost at the end of a round."""
+    Mutants: a stream keyed by thread as well; one workspace for all threads; a chunk lost at the end of a
+    round."""
     scores, relevance, rank_weights, offsets = ragged([*range(60), 0, 200, 300] * 2)
     call = functools.partial(BATCHES[name], scores, relevance, rank_weights, FIRST, offsets=offsets)
     expected = arrays(call(n_threads=1))
     for n_threads in (2, 3, 7):
         costs(round_ns=1e18)
-        whole = arrays(on_team(n_threads, call))
+        if "n_threads" in BATCHES[name].parameters:
+            assert_same(on_team(n_threads, call), expected, n_threads)
         costs(round_ns=5e5)  # a long query may have fewer blocks than there are threads
-        rounds = arrays(call(n_threads=n_threads))
-        for one, other, another in zip(expected, whole, rounds, strict=True):
-            np.testing.assert_array_equal(one, other, f"{n_threads}")
-            np.testing.assert_array_equal(one, another, f"{n_threads} in rounds")
+        assert_same(call(n_threads=n_threads), expected, f"{n_threads} in rounds")
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in BATCHES if name.startswith(("pl_rank", "policy", "placement", "stochastic", "sample"))]
+)
+def test_one_long_query(name, on_team, costs):
+    """A query that outlasts a round is cut into blocks, which a team shares: the same bits as by one thread.
+
+    Mutants: a round's rankings used up in the order in which threads finish; a task's blocks counted from the wrong
+    end; one pass alone over the blocks, of which a baseline needs two."""
+    problem = *np.random.default_rng(2).normal(size=(2, 2000)), plr.dcg_weights(5), FIRST
+    more = {"n_samples": 1500} if "n_samples" in BATCHES[name].options else {}
+    one = arrays(BATCHES[name](*problem, n_threads=1, **more))
+    costs(round_ns=2e4)
+    for n_threads in (1, 2, 7):
+        assert_same(BATCHES[name](*problem, n_threads=n_threads, **more), one, n_threads)
 
 
 @pytest.mark.chosen_path
 @pytest.mark.skipif(not OPENMP, reason="built without OpenMP")
-@pytest.mark.parametrize("name", BATCHES)
+@pytest.mark.parametrize("name", [name for name, call in BATCHES.items() if "n_threads" in call.parameters])
 def test_short_rounds_have_teams(name, on_team, costs):
-    """What `test_teams` compares was computed by teams in short rounds too. Mutant: rounds of a single query."""
+    """The results that `test_teams` compares come from teams in short rounds too. Mutant: rounds of a single query."""
     scores, relevance, rank_weights, offsets = ragged([*range(60), 0, 200, 300] * 2)
     costs(round_ns=5e5)
     _threads.team_that_ran()
     BATCHES[name](scores, relevance, rank_weights, FIRST, offsets=offsets, n_threads=3)
     assert _threads.team_that_ran()[0] > 1
     assert _threads.team_that_ran() == (0, 0)  # since it was asked last
+
+
+@pytest.mark.parametrize("name", [name for name, call in BATCHES.items() if "rank_weights" in call.parameters])
+def test_weights_of_ranks_that_no_query_has(name):
+    """A million ranks for lists of 1 and 3: no bit depends on them, and beyond a copy nothing of their size is made.
+
+    Mutant: K not clamped to the longest query (documents by ranks are then four times the weights)."""
+    weights = np.concatenate([[1.0, 0.5, 0.25], np.full(10**6, 3.0)])
+    scores, relevance = np.random.default_rng(5).normal(size=(2, 4))
+    short = arrays(BATCHES[name](scores, relevance, weights[:3], offsets=[0, 1, 4]))
+    tracemalloc.start()
+    try:
+        assert_same(BATCHES[name](scores, relevance, weights, offsets=[0, 1, 4]), short)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 1.5 * weights.nbytes
 
 
 def test_every_function_of_batches_is_here():
@@ -110,8 +174,6 @@ def test_every_function_of_batches_is_here():
     }
     called = {name.split()[0] for name in [*BATCHES, *OTHERS]}
     assert {name for name, of_it in parameters.items() if "n_threads" in of_it} <= called
-    # exposure is made of pl_rank_exact or of rank_probabilities; disparity is NumPy; rewards and logs are means
-    alone = {"exposure", "exposure_vjp", "disparity"}
-    of_modules = {name for module in (off_policy, rewards) for name in vars(module)}
-    batches = {name for name, of_it in parameters.items() if "offsets" in of_it} - alone - of_modules
-    assert batches <= {name.split()[0] for name in BATCHES}
+    of_modules = {name for module in (off_policy, rewards) for name in vars(module)}  # rewards and logs are means
+    batches = {name for name, of_it in parameters.items() if "offsets" in of_it} - of_modules
+    assert batches <= {call.function.__name__ for call in BATCHES.values()}

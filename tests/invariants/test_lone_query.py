@@ -190,32 +190,6 @@ def test_same_bits_with_every_option(name, monkeypatch):
         same_answer(result, outcome(function, problem.arguments(function) | each))
 
 
-@pytest.mark.chosen_path
-@pytest.mark.parametrize("name", ["pl_rank_3", "pl_rank_exact", "stochastic_rank", "exposure"])
-def test_out(name):
-    """``out`` is what comes back, may be an input, and is not written where it is refused.
-
-    Mutant: a read-only ``out`` written to.
-    """
-    function, problem = FUNCTIONS[name], Problem(9)
-    expected = function(**problem.arguments(function))
-    out = np.full(9, np.nan)
-    before = lone_query.delivered()
-    assert function(**problem.arguments(function), out=out) is out
-    assert lone_query.delivered() == before + 1
-    same_bits(out, expected)
-    assert function(**problem.arguments(function), out=problem.scores) is problem.scores
-    same_bits(problem.scores, expected)
-    problem, fixed = Problem(9), np.zeros(9)
-    fixed.flags.writeable = False
-    for refused in (fixed, np.zeros(8), np.zeros((9, 1)), np.zeros(9, dtype=np.float32), [0.0] * 9):
-        with pytest.raises((ValueError, TypeError), match="out must be"):
-            function(**problem.arguments(function), out=refused)
-    strided = np.zeros(18)[::2]
-    assert function(**problem.arguments(function), out=strided) is strided
-    same_bits(strided, expected)
-
-
 ODD_ARRAYS = {
     "list": lambda array: array.tolist(),
     "float32": lambda array: array.astype(np.float32),

@@ -177,58 +177,6 @@ class TestEdges:
             with pytest.raises(ValueError, match="labels must be"):
                 LOSSES[name][0]([0.0, 1.0, 2.0], labels)
 
-    def test_batch_is_loop(self, name):
-        """Bit for bit, with empty queries and queries of one document between. Mutants: one workspace not reset; the
-        cutoff of the longest query used for all."""  # fmt: skip
-        offsets = np.array([0, 0, 5, 6, 6, 40, 47, 47])
-        scores, labels = labelled(47)
-        values, gradient = LOSSES[name][0](scores, labels, offsets=offsets)
-        for q in range(7):
-            part = slice(offsets[q], offsets[q + 1])
-            value, alone = LOSSES[name][0](scores[part], labels[part])
-            assert values[q] == value[0]
-            np.testing.assert_array_equal(gradient[part], alone)
-
-    def test_threads(self, name, on_team):
-        offsets = np.cumsum([0, *np.random.default_rng(0).integers(0, 50, size=100)])
-        scores, labels = labelled(offsets[-1])
-        one = LOSSES[name][0](scores, labels, offsets=offsets, n_threads=1)
-        for n_threads in (2, 3, 7, 64, None):
-            some = on_team(n_threads, LOSSES[name][0], scores, labels, offsets=offsets)
-            np.testing.assert_array_equal(one[0], some[0])
-            np.testing.assert_array_equal(one[1], some[1])
-
-    def test_shift_and_permutation(self, name):
-        scores, labels = labelled(30)
-        scores[1] += 0.25  # no ties: these are broken by position
-        labels = labels + np.arange(30) / 64
-        labels /= labels.max() / 4
-        value, gradient = LOSSES[name][0](scores, labels)
-        order = np.random.default_rng(0).permutation(30)
-        there_value, there = LOSSES[name][0](scores[order], labels[order])
-        assert there_value[0] == pytest.approx(value[0], rel=1e-12)
-        np.testing.assert_allclose(there, gradient[order], rtol=0, atol=1e-11)
-        if not name.startswith("pointwise"):
-            there_value, there = LOSSES[name][0](scores + 64.0, labels)
-            assert there_value[0] == pytest.approx(value[0], rel=1e-12)
-            np.testing.assert_allclose(there, gradient, rtol=0, atol=1e-11)
-            assert abs(gradient.sum()) < 1e-11
-
-    def test_input_and_output(self, name):
-        scores, labels = labelled(6)
-        before = scores.copy(), labels.copy()
-        expected = LOSSES[name][0](scores, labels)
-        out = np.full(1, 7.0), np.full(6, 7.0)
-        given = LOSSES[name][0](scores, labels, out=out)
-        assert given[0] is out[0]
-        assert given[1] is out[1]
-        for got, wanted in zip(out, expected, strict=True):
-            np.testing.assert_array_equal(got, wanted)
-        np.testing.assert_array_equal(scores, before[0])
-        np.testing.assert_array_equal(labels, before[1])
-        for layout in (scores[::-1].copy()[::-1], np.repeat(scores, 2)[::2], scores.astype(">f8"), scores.tolist()):
-            np.testing.assert_array_equal(LOSSES[name][0](layout, labels)[1], expected[1])
-
     @pytest.mark.parametrize(
         ("arguments", "error", "message"),
         [

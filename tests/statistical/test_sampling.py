@@ -214,16 +214,6 @@ class TestReproducibility:
         many = plr.sample_rankings(self.scores[:60], 500, 5, rng=9, sampler="introselect")
         np.testing.assert_array_equal(few, many[:130])
 
-    def test_one_long_query_on_several_threads(self, on_team):
-        """A query that outlasts a round is cut into blocks. Mutant: a task's blocks counted from the wrong end."""
-        scores = np.random.default_rng(1).normal(size=30_000)
-        one = plr.sample_rankings(scores, 1500, 3, rng=4, n_threads=1)
-        for n_threads in (2, 7):
-            some = on_team(
-                n_threads, plr.sample_rankings, scores, 1500, 3, rng=4, team=min(n_threads, 6)
-            )  # of 12 blocks
-            np.testing.assert_array_equal(one, some)
-
 
 class TestLogProb:
     def test_against_reference_and_hand(self):
