@@ -99,7 +99,7 @@ MODULES: dict[str, list[str]] = {
     "_core/gradients/policy_gradient": ["gradients/rank_pass.c"],
     "_core/gradients/exposure": [],
     "_core/gradients/sampled": [],
-    "_core/gradients/stochastic_rank": ["gradients/stochastic_rank.c"],
+    "_core/gradients/stochastic_rank": ["gradients/stochastic_rank.c", "sampling/arrival_times.c"],
     "_core/gradients/exact": [
         *("gradients/exact/score_histogram.c", "gradients/exact/gauss_legendre.c"),
         *("gradients/exact/quadrature_plan.c", "gradients/exact/normal_plan.c"),

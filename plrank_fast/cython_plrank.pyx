@@ -305,7 +305,7 @@ cdef int64_t plrank_sample_rankings_workspace(int64_t n_items, int64_t cutoff, i
     cutoff = min(cutoff, n_items)
     if n_samples > LARGEST_COUNT // cutoff:
         return PLRANK_BAD_N_SAMPLES
-    return with_alignment(weights_workspace(n_items) + sampler_workspace(n_items, cutoff, n_samples))
+    return with_alignment(weights_workspace(n_items) + sampler_workspace(n_items, cutoff))
 
 
 cdef int32_t plrank_sample_rankings(

@@ -44,7 +44,6 @@ CONSTANTS = (
     Constant("kernels/runtime/cancellation.h", "#define WORK_BETWEEN_LOOKS ", "5e6", "1", "1e300"),
     # selection
     Constant("_core/random/selection.pyx", "cdef intp_t SHORT_SELECTION = ", "32", "16", "64"),
-    Constant("_core/sampling/introselect.pyx", "cdef intp_t FIRST_PIVOT_SAMPLES = ", "16", "1", NEVER),
     Constant("kernels/sampling/slot_table.h", "#define PLR_FEW_ROWS ", "72", "0", "512", " /*"),
     Constant("kernels/sampling/slot_table.h", "#define PLR_MOST_COMPARED ", "96", "32", "512", " /*"),
     # gradients
@@ -53,7 +52,6 @@ CONSTANTS = (
     Constant("_core/gradients/pl_rank_groups.pyx", "cdef double MOST_NOTES = ", "1.0", "0.0", "2.0", "  #"),
     Constant("_core/gradients/pl_rank_groups.pyx", "cdef intp_t ITEMS_PER_RANK = ", "50", "1", NEVER),
     Constant("_core/gradients/pl_rank_groups.pyx", "cdef double HOPELESS = ", "10.0", "0.0", "1e18"),
-    Constant("_core/gradients/stochastic_rank.pyx", "cdef intp_t LONGEST_TOGETHER = ", "4096", "0", "65536"),
     # losses
     Constant("_core/losses/pairs.pyx", "    WORTH_LISTING = ", "4", "0", "100000"),
     Constant("_core/losses/pairs.pyx", "    WORTH_SEARCHING = ", "64", "0", "100000", "         "),

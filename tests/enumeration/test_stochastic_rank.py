@@ -12,6 +12,8 @@ import plrank_fast as plr
 from plrank_fast import reference
 from plrank_fast._core.gradients import stochastic_rank as _stochastic_rank
 from plrank_fast._core.random.stream import stream_words
+from plrank_fast._core.sampling import samplers
+from plrank_fast._core.sampling.samplers import SamplerKind
 from problems import signed
 
 DENSITIES = {"gumbel": reference.gumbel_density, "normal": reference.normal_density}
@@ -166,8 +168,8 @@ class TestUnbiased:
 
 @pytest.mark.parametrize("noise", DENSITIES)
 class TestAgainstTheTwin:
-    """Mutants: nodes of one stretch used for all; corrections of a block not cleared; a list's items read from the next
-    list; samples past the last of eight added; survivors fewer than ranks."""
+    """Mutants: nodes of one interval used for all; corrections of a block not cleared; ranks
+    selected by the pivot of the sample before, without a second look."""
 
     @pytest.mark.parametrize(
         ("n_docs", "cutoff"),
@@ -296,7 +298,7 @@ def test_error_of_a_density(noise):
     """What one noisy score gives to documents around it, wherever it falls: within 2e-7 of the largest density.
 
     All documents get the same noise, so that the two best are known. Widths at which the number of nodes changes, and
-    beyond the widest stretch. Mutants: 24 nodes for Gumbel stretches up to 5.25; a coefficient of the exponential off
+    beyond the widest interval. Mutants: 24 nodes for Gumbel intervals up to 5.25; a coefficient of the exponential off
     by 1e-4.
     """
     largest = 1 / np.e if noise == "gumbel" else 1 / np.sqrt(2 * np.pi)
@@ -311,27 +313,38 @@ def test_error_of_a_density(noise):
     assert worst < 2e-7
 
 
-@pytest.mark.parametrize("cutoff", [1, 10, 50, 119])
-@pytest.mark.parametrize("n_docs", [60, 120])
-def test_no_word_of_the_stream_is_lost(n_docs, cutoff):
-    """Gumbel noise made in Python from the words of the random stream gives the same sum as the noise that is drawn.
+@pytest.mark.parametrize("spread", [1.0, 6.0, 100.0])
+@pytest.mark.parametrize(("n_docs", "cutoff"), [(60, 1), (60, 50), (60, 60), (120, 10), (120, 119)])
+def test_gaps_between_arrivals(n_docs, cutoff, spread):
+    """Drawn Gumbel noise is that of the sampler's rankings, with exponential gaps made here from the random stream.
 
-    What is drawn is ranked without a logarithm of every word. Mutants: thresholds of words a tenth too high; the last
-    item left out where it is early; fewer survivors than ranks taken for all of them; words of a sample drawn anew not
-    those of the first attempt.
+    Mutants: the weight left over taken as the difference where that cancels; the gaps of each rank not added up; gaps
+    from the stream of the rankings; weights of the ranking before not restored.
     """
     rng = np.random.default_rng([n_docs, cutoff])
-    scores, relevance, rank_weights = rng.normal(size=n_docs), rng.normal(size=n_docs), rng.normal(size=cutoff)
-    n_samples, key, steps = 128, np.array([3, 5], dtype=np.uint64), (n_docs + 7) // 8
-    words = stream_words(key, 0, 0, n_samples * steps).reshape(n_samples, 8 * steps)[:, :n_docs]
-    uniform = ((words >> np.uint64(12)).astype(float) + 0.5) * 2.0**-52
+    scores, relevance, rank_weights = spread * rng.normal(size=n_docs), rng.normal(size=n_docs), rng.normal(size=cutoff)
+    n_samples, n_ranks, key = 128, min(cutoff + 1, n_docs), np.array([3, 5], dtype=np.uint64)
+    steps = (n_ranks + 7) // 8
+    words = stream_words(key, 0, 2**64 - 1, n_samples * steps).reshape(n_samples, 8 * steps)[:, :n_ranks]
+    gaps = -np.log(((words >> np.uint64(12)).astype(float) + 0.5) * 2.0**-52)
+    rankings = np.empty((1, n_samples, n_ranks), dtype=np.int32)
+    offsets = np.array([0, n_docs])
+    samplers.sample_rankings(SamplerKind.AUTO, scores, offsets, n_samples, n_ranks, key, 0, 1, rankings)
+    weights = np.exp(scores - scores.max())
+    made = np.empty((n_samples, n_docs))
+    for ranking, gap, noise in zip(rankings[0], gaps, made, strict=True):
+        placed = np.isin(np.arange(n_docs), ranking)
+        left_over = weights[~placed].sum() + np.cumsum(weights[ranking][::-1])[::-1]
+        arrivals = np.cumsum(gap / left_over)
+        noise[ranking] = arrivals * weights[ranking]
+        noise[~placed] = 2.0 * arrivals[-1] * weights[~placed]
     drawn = np.zeros(n_docs)
     _stochastic_rank.stochastic_rank(
-        _stochastic_rank.GUMBEL, 1.0, scores, relevance, rank_weights[np.newaxis], np.array([0, n_docs]), n_samples,
-        None, key, 0, 1, drawn,
+        _stochastic_rank.GUMBEL, 1.0, scores, relevance, rank_weights[np.newaxis], offsets, n_samples, None, key, 0, 1,
+        drawn,
     )  # fmt: skip
-    made = of_given_noise("gumbel", 1.0, scores, relevance, rank_weights, -np.log(uniform))
-    np.testing.assert_allclose(drawn, made, rtol=0, atol=1e-12 * np.abs(rank_weights).sum())
+    given = of_given_noise("gumbel", 1.0, scores, relevance, rank_weights, made)
+    np.testing.assert_allclose(drawn, given, rtol=0, atol=1e-12 * np.abs(rank_weights).sum())
 
 
 def test_every_level_agrees():

@@ -49,10 +49,12 @@ FINEST = {
     "pl_rank_3 hessian": (gradient(plr.pl_rank_3, hessian=True), 8 + 1000),
     "policy_gradient baseline": (gradient(plr.policy_gradient, baseline=True), 2 * (8 + 1000)),
     "expected_metric": (gradient(plr.expected_metric, method="sample"), 8 + 1000),
-    # the items in order, the rest of the layout; each block: numbers cleared one by one, samples drawn, each added to
-    # three stretches of nodes, items read off one by one
-    "stochastic_rank": (gradient(plr.stochastic_rank), 2 + 8 * 200 + 1000 + 1000 + 8 * 200),
-    "stochastic_rank, items far apart": (gradient(plr.stochastic_rank, spread=1e3), 2 + 1000 + 1000 * 25 + 8 * 200),
+    "stochastic_rank": (gradient(plr.stochastic_rank), 8),
+    # within a block after each twentieth of a second: 2 ms for each sample
+    "stochastic_rank, items far apart": (
+        gradient(plr.stochastic_rank, n_docs=2000, n_samples=100, cutoff=2000, spread=1e5),
+        1 + 4,
+    ),
     "sample_rankings": (lambda: plr.sample_rankings(np.zeros(200), 1000, rng=0, n_threads=1), 8),
     # rows in groups of eight: documents or ranks
     "pairwise_logistic": (loss("pairwise_logistic"), 25),
@@ -67,8 +69,8 @@ FINEST = {
 @pytest.mark.parametrize("name", FINEST)
 def test_work_can_be_cut_finely(name, costs):
     """No piece of work is so large that the length of a round could not bound it. Mutants: SoftRank looks between
-    groups of documents alone, or on the way forth alone; a block of rankings used up at one go by PL-Rank-2; no look
-    after StochasticRank has laid out its query; a block of its samples, a sample, or what it reads off at one go."""
+    groups of documents alone, or on the way forth alone; a block of rankings used up at one go by PL-Rank-2, or of
+    samples by StochasticRank."""
     call, least = FINEST[name]
     costs(round_ns=1e-3)
     assert looks_of(call) >= least

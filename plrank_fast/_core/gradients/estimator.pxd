@@ -14,6 +14,7 @@ cdef extern from "runtime/cancellation.h" nogil:
     ctypedef struct cancellation:
         int (*interrupted)() noexcept nogil
         int requested
+        const cancellation *of_caller
     bint cancellation_requested(cancellation *state, double work)
 
 

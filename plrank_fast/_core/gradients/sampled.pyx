@@ -95,7 +95,7 @@ cdef size_t query_workspace(
     if not drawn:
         size += rankings_bytes(GROUP_SIZE, deepest(n_items, cutoff))
     else:
-        size += rankings_bytes(BLOCK, cutoff) + sampler_workspace(n_items, cutoff, n_samples)
+        size += rankings_bytes(BLOCK, cutoff) + sampler_workspace(n_items, cutoff)
     return size
 
 
@@ -429,7 +429,7 @@ cdef int estimate_long_query(const void *call_, intp_t query, int n_threads) exc
         1, rankings_bytes(GROUP_SIZE, deep) + weights_workspace(n_items)
         + estimator.workspace(n_items, cutoff) + totals_bytes(n_items, source.n_samples, source.given == NULL))
     cdef Workspaces thread_samplers = Workspaces(
-        n_threads, 0 if source.given != NULL else thread_sampler_workspace(n_items, cutoff, source.n_samples))
+        n_threads, 0 if source.given != NULL else thread_sampler_workspace(n_items, cutoff))
     cdef int32_t *columns = <int32_t *>estimating.of_thread(0)
     cdef char *workspace = weigh_items(
         estimator, &estimate, &weights, source, query, estimating.of_thread(0) + rankings_bytes(GROUP_SIZE, deep))

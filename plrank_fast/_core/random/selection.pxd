@@ -7,7 +7,6 @@ cdef extern from "random/selection.h" nogil:
 
 cdef void select_smallest(double *keys, int32_t *items, intp_t n, intp_t k) noexcept nogil
 cdef void sort_pairs(double *keys, int32_t *items, intp_t n) noexcept nogil
-cdef double early_key(const double *keys, intp_t n, intp_t k) noexcept nogil
-cdef intp_t keep_below(
-    const double *keys, intp_t n, double pivot, double *kept_keys, int32_t *kept_items
+cdef void sort_smallest(
+    const double *keys, intp_t n, intp_t k, double *pivot, double *kept_keys, int32_t *kept_items
 ) noexcept nogil

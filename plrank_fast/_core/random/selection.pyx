@@ -54,13 +54,6 @@ cdef inline intp_t partition_equal(double *keys, int32_t *items, intp_t n, doubl
     return stored
 
 
-cdef intp_t keep_below(
-    const double *keys, intp_t n, double pivot, double *kept_keys, int32_t *kept_items
-) noexcept nogil:
-    """Copy the pairs (keys[i], i) with keys[i] < pivot; return how many there are."""
-    return <intp_t>kernels.keep_below(keys, n, pivot, kept_keys, kept_items)
-
-
 cdef inline double median_of_3(double a, double b, double c) noexcept nogil:
     return max(min(a, b), min(max(a, b), c))
 
@@ -181,6 +174,30 @@ cdef void sort_pairs(double *keys, int32_t *items, intp_t n) noexcept nogil:
             sort_pairs(keys + below + equal, items + below + equal, n - below - equal)
             n = below
     kernels.sort_short(keys, items, n)
+
+
+cdef void sort_smallest(
+    const double *keys, intp_t n, intp_t k, double *pivot, double *kept_keys, int32_t *kept_items
+) noexcept nogil:
+    """Copy the pairs (keys[i], i) with the k smallest keys, in order; the copies have room for n. O(n + k log k).
+
+    ``pivot`` only saves time in calls on similar keys, the first of which passes NaN: it follows the k-th smallest key,
+    fast upwards and slowly downwards, so that few other keys are below it.
+    """
+    cdef intp_t kept = 0
+    if pivot[0] == pivot[0]:
+        kept = kernels.keep_below(keys, n, pivot[0], kept_keys, kept_items)
+    if kept < k and n > SHORT_SELECTION:
+        kept = kernels.keep_below(keys, n, early_key(keys, n, k), kept_keys, kept_items)
+    if kept < k:
+        kept = kernels.keep_below(keys, n, INFINITY, kept_keys, kept_items)
+    if kept > 2 * k + PLR_SHORT_LIST:
+        select_smallest(kept_keys, kept_items, kept, k)
+        kept = k
+    sort_pairs(kept_keys, kept_items, kept)
+    if not kept_keys[k - 1] < pivot[0]:
+        pivot[0] = kept_keys[k - 1]
+    pivot[0] -= (pivot[0] - kept_keys[k - 1]) / 64.0
 
 
 # ---------------------------------------------------------------------------------------------------------------------

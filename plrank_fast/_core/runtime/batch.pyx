@@ -22,6 +22,7 @@ from plrank_fast._core.runtime.threads cimport (
     monotonic_ns,
     most_threads,
     note_lateness,
+    raise_if_stopped,
     this_thread,
     threads_for,
     threads_in_time,
@@ -191,7 +192,7 @@ cdef int run_tasks(
     with nogil:
         for i in prange(n_tasks, schedule="dynamic", num_threads=threads):
             task(call, i, workspaces.of_this_thread())
-    return check_interrupt()
+    return raise_if_stopped()
 
 
 cdef void run_parallel_loop(loop_body body, void *argument, intp_t n, int n_threads) noexcept nogil:

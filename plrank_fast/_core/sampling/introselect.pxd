@@ -8,14 +8,14 @@ cdef struct Introselect:
     intp_t n_items
     intp_t cutoff               # ranks to draw, at most n_items
     bint logarithmic            # arrival times in log-space: the weights exceed the range of a double
-    double first_pivot          # a time before which about cutoff + 3 sqrt(cutoff) items arrive; 0 if it would not pay
+    double pivot                # of ``sort_smallest``
     double *rates               # 1 / weight of each item, or its score; padded to a whole step of the stream
     double *arrivals            # padded likewise
-    double *keys                # survivors of the first pivot
+    double *keys                # of the items that arrive early
     int32_t *items
 
 cdef size_t introselect_workspace(intp_t n_items) noexcept nogil
 cdef void prepare_introselect(
-    Introselect *sampler, const Weights *weights, intp_t cutoff, intp_t n_samples, char *workspace
+    Introselect *sampler, const Weights *weights, intp_t cutoff, char *workspace
 ) noexcept nogil
 cdef void draw_ranking(Introselect *sampler, plr_stream *stream, int32_t *ranking, intp_t stride) noexcept nogil

@@ -134,7 +134,7 @@ cdef struct Draw:
 
 cdef double NS_PER_ITEM  # rough cost of one item in one ranking, for the length of a round
 
-cdef size_t sampler_workspace(intp_t n_items, intp_t cutoff, intp_t n_samples) noexcept nogil
+cdef size_t sampler_workspace(intp_t n_items, intp_t cutoff) noexcept nogil
 cdef bint asks_for_spread(const Draw *draw, intp_t n_items) noexcept nogil
 cdef char *prepare_sampler(
     Sampler *sampler, const Draw *draw, const Weights *weights, char *workspace
@@ -163,7 +163,7 @@ cdef struct LongDraw:
     int32_t *rankings            # OUT, rows of ``stride`` items from the first block on
     intp_t stride
 
-cdef size_t thread_sampler_workspace(intp_t n_items, intp_t cutoff, intp_t n_samples) noexcept nogil
+cdef size_t thread_sampler_workspace(intp_t n_items, intp_t cutoff) noexcept nogil
 cdef void forget_thread_samplers(Workspaces workspaces) noexcept
 cdef Sampler *thread_sampler(const Draw *draw, const Weights *weights, bint complete, char *workspace) noexcept nogil
 cdef int draw_round(const LongDraw *drawing, int n_threads, Workspaces thread_samplers) except -1

@@ -331,7 +331,7 @@ cdef inline size_t columns_bytes(intp_t n_items, intp_t cutoff) noexcept nogil:
     return max(deepest(n_items, cutoff), <intp_t>plr_slot_rows(ranks) + 2) * GROUP_SIZE * sizeof(int32_t)
 
 
-cdef size_t sampler_workspace(intp_t n_items, intp_t cutoff, intp_t n_samples) noexcept nogil:
+cdef size_t sampler_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
     """Return the bytes of a group's columns and of the largest sampler, for a query of at most ``n_items``."""
     cdef Sampler sampler
     cdef Layout by_network = measure(), by_threshold = measure(), by_table = measure(), by_guide = measure()
@@ -353,7 +353,7 @@ cdef char *prepare_sampler(
     Returns the first unused byte of ``workspace``.
     """
     cdef intp_t n_items = weights.n_items
-    cdef char *end = workspace + sampler_workspace(n_items, draw.cutoff, draw.n_samples)
+    cdef char *end = workspace + sampler_workspace(n_items, draw.cutoff)
     cdef Layout layout = layout_at(workspace)
     sampler.n_items = n_items
     sampler.depth = min(draw.cutoff, n_items)
@@ -371,8 +371,7 @@ cdef char *prepare_sampler(
         if weights.most_draws < 8.0 * sampler.depth:  # otherwise a race over all items may follow
             sampler.ns_per_ranking = 10.0 * weights.most_draws
     elif sampler.method == INTROSELECT:
-        prepare_introselect(
-            &sampler.introselect, weights, sampler.depth, draw.n_samples, <char *>layout.next)
+        prepare_introselect(&sampler.introselect, weights, sampler.depth, <char *>layout.next)
     return end
 
 
@@ -462,8 +461,8 @@ cdef void draw_query(
 # Samplers of threads, for the blocks of one long query
 # ---------------------------------------------------------------------------------------------------------------------
 
-cdef size_t thread_sampler_workspace(intp_t n_items, intp_t cutoff, intp_t n_samples) noexcept nogil:
-    return aligned(sizeof(Sampler)) + sampler_workspace(n_items, cutoff, n_samples)
+cdef size_t thread_sampler_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
+    return aligned(sizeof(Sampler)) + sampler_workspace(n_items, cutoff)
 
 
 cdef void forget_thread_samplers(Workspaces workspaces) noexcept:
@@ -548,7 +547,7 @@ cdef int draw_long_query(const void *call_, intp_t q, int n_threads) except -1:
     cdef intp_t n_blocks = (draw.n_samples + block_length - 1) // block_length, first
     cdef Workspaces shared = Workspaces(1, weights_workspace(n_items))
     cdef Workspaces thread_samplers = Workspaces(
-        n_threads, thread_sampler_workspace(n_items, draw.cutoff, draw.n_samples))
+        n_threads, thread_sampler_workspace(n_items, draw.cutoff))
     cdef Weights weights
     cdef LongDraw drawing
     forget_thread_samplers(thread_samplers)
@@ -578,7 +577,7 @@ cdef void describe_drawing(Batch *batch, const Call *call, intp_t longest) noexc
     batch.call = call
     batch.query = draw_in_batch
     batch.long_query = draw_long_query
-    batch.workspace = weights_workspace(longest) + sampler_workspace(longest, call.draw.cutoff, call.draw.n_samples)
+    batch.workspace = weights_workspace(longest) + sampler_workspace(longest, call.draw.cutoff)
     batch.ns_per_item = NS_PER_ITEM * call.draw.n_samples
 
 

@@ -1,12 +1,9 @@
-/* StochasticRank: noise on the scores, and the contribution of each noisy ranking to all items, or to nodes between
- * which items are interpolated. */
+/* StochasticRank: the contribution of each noisy ranking to all items, or to nodes between which items are
+ * interpolated. */
 #ifndef PLR_STOCHASTIC_RANK_H
 #define PLR_STOCHASTIC_RANK_H
 
 #include "simd/isa.h"
-#include "random/random_stream.h"
-
-#define PLR_LISTS 8 /* lists that are sorted side by side */
 
 /* Representation of an item's score and of its noisy score u, by kind of noise:
  *
@@ -29,16 +26,6 @@ typedef struct {
 } noisy_ranking;
 
 typedef struct {
-    /* Set arrivals[i] of all items from their locations (for GUMBEL 1 / w) and new noise; n is a multiple of 8. */
-    void (*arrivals)(int noise, plr_stream *stream, const double *locations, double *arrivals, size_t n);
-    /* Copy arrivals before the pivot and their items, in the order of the items; return their number. Inputs and
-     * outputs have room for n rounded up to a multiple of 8. */
-    size_t (*keep_before)(const double *arrivals, size_t n, double pivot, double *kept, int32_t *items);
-    /* For GUMBEL: set the random words from which on each of n items may arrive before the pivot; and draw the arrivals
-     * of a sample before it, equal to those of `arrivals` with the same words. thresholds has the room of arrivals. */
-    void (*early_words)(const double *locations, size_t n, double pivot, uint64_t *thresholds);
-    size_t (*early_arrivals)(plr_stream *stream, const double *locations, const uint64_t *thresholds, size_t n,
-                             double pivot, double *kept, int32_t *items);
     /* Add to gradient[i] the sum over ranks k of density c (rho_i - rho_k) for n items (rounded up to a multiple of 8),
      * with c the drop of the rank that the item at k has without item i. own_ranks[i] is -1 if i is not placed. */
     void (*items)(int noise, const noisy_ranking *ranking, const double *locations, const double *relevance,
@@ -52,9 +39,6 @@ typedef struct {
      * sums + correction). */
     double (*interpolate)(double at, double relevance, const double *node_locations, const double *node_weights,
                           const double *sums, const double *correction, size_t n);
-    /* Sort PLR_LISTS lists of n keys. keys[k * PLR_LISTS + list] gets the key at rank k, with its low bits (those of
-     * position_bits) replaced by its position in the list. */
-    void (*sort_together)(const double *const *lists, size_t n, uint64_t position_bits, double *keys);
 } stochastic_rank_kernels;
 
 PLR_DECLARE_KERNELS(stochastic_rank_kernels)

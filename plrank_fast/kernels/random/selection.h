@@ -4,7 +4,7 @@
 
 #include "simd/isa.h"
 
-#define PLR_SHORT_LIST 64 /* most pairs that sort_short takes */
+#define PLR_SHORT_LIST 128 /* most pairs that sort_short takes */
 
 typedef struct {
     /* Copy the pairs (keys[i], i) with keys[i] < pivot in order and return their number. Outputs have room for n. */

@@ -11,6 +11,8 @@ typedef struct {
     /* Set arrivals[i] = log E_i - scores[i], the negated Gumbel perturbation: the same order at any gap of the
      * scores. */
     void (*logarithmic)(plr_stream *stream, const double *scores, double *arrivals, size_t n);
+    /* Set arrivals[i] = -(scores[i] + Z_i), Z_i standard normal. */
+    void (*normal)(plr_stream *stream, const double *scores, double *arrivals, size_t n);
 } arrival_times_kernels;
 
 PLR_DECLARE_KERNELS(arrival_times_kernels)
