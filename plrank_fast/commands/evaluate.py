@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from plrank_fast._shared.files import refuse_overwriting, write_atomically
-from plrank_fast.commands.options import CACHE_HELP, EMPTY_HELP, MODEL, caches, check_threads, empty_value, some_path
+from plrank_fast.commands.options import EMPTY_HELP, MODEL, add_reading, caches, check_threads, empty_value, some_path
 
 
 def add_evaluate(commands: Any) -> None:
@@ -19,12 +19,12 @@ def add_evaluate(commands: Any) -> None:
     )
     parser.add_argument("model", type=some_path, metavar="MODEL", help=f"the {MODEL} of a run")
     parser.add_argument("file", nargs="+", type=some_path, metavar="FILE", help="LETOR files, plain or gzipped")
+    add_reading(parser)
     parser.add_argument("--cutoff", type=int, metavar="K", help="compute NDCG@K (default: the cutoff of the training)")
     parser.add_argument(
         "--empty", type=empty_value, metavar="VALUE|drop", help=EMPTY_HELP.format("default: as trained")
     )
     parser.add_argument("--threads", dest="n_threads", type=int, default=-1, metavar="N", help="threads (default: all)")
-    parser.add_argument("--cache", type=some_path, metavar="FOLDER", help=CACHE_HELP)
     parser.add_argument("--json", type=some_path, metavar="FILE", help="write the metrics to this file")
     parser.add_argument(
         "--scores", type=some_path, metavar="FILE", help="write one score per document to this file, in their order"
@@ -52,7 +52,12 @@ def evaluate(arguments: argparse.Namespace) -> int:
     model = load_model(arguments.model)
     config = model.config
     cutoff = arguments.cutoff or config.cutoff
-    data = load_files(arguments.file, normalize=config.normalize_features, cache=arguments.cache)
+    data = load_files(
+        arguments.file,
+        normalize=config.normalize_features,
+        string_qids=arguments.string_qids,
+        cache=arguments.cache,
+    )
     if data.n_features != model.n_features:
         raise ValueError(
             f"file {data.name} has {data.n_features} features, and the model was trained with {model.n_features}: a "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 from plrank_fast.data.letor_cache import SUFFIX
 from plrank_fast.training.config import DROP
@@ -12,7 +13,6 @@ EMPTY_HELP = (
     "NDCG of a query without relevant documents in the mean over queries ({}; trec_eval and scikit-learn "
     "take 0, LightGBM takes 1); drop: leave such queries out"
 )
-CACHE_HELP = "keep the parsed files in this folder, and read them from there next time (default: parse them each time)"
 MODEL = "model.plrank"  # beside the checkpoint
 
 
@@ -27,6 +27,19 @@ def some_path(text: str) -> str:
     if not text:
         raise argparse.ArgumentTypeError("must name a file or folder, got ''")
     return text
+
+
+def add_reading(parser: Any) -> None:
+    """Add the options of reading LETOR files to a parser, or to a group of one."""
+    parser.add_argument(
+        "--cache",
+        type=some_path,
+        metavar="FOLDER",
+        help="keep the parsed files in this folder, and read them from there next time (default: parse them each time)",
+    )
+    parser.add_argument(
+        "--string-qids", action="store_true", help="take any text for a qid (default: qids are whole numbers)"
+    )
 
 
 def caches(folder: str | None) -> list[Path]:

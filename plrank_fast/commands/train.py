@@ -14,7 +14,7 @@ from plrank_fast._shared.extras import import_extra
 from plrank_fast._shared.files import refuse_overwriting
 from plrank_fast._shared.interruption import EXIT_STATUS, deferred_interrupt
 from plrank_fast._shared.progress_bar import make_bar
-from plrank_fast.commands.options import CACHE_HELP, EMPTY_HELP, MODEL, caches, check_threads, empty_value, some_path
+from plrank_fast.commands.options import EMPTY_HELP, MODEL, add_reading, caches, check_threads, empty_value, some_path
 from plrank_fast.data import PROFILES
 from plrank_fast.training.config import (
     DATASET,
@@ -54,7 +54,7 @@ def add_train(commands: Any) -> None:
         "--vali", nargs="+", type=some_path, metavar="FILE", help="LETOR validation files; they choose the best epoch"
     )
     data.add_argument("--test", nargs="+", type=some_path, metavar="FILE", help="LETOR test files (optional)")
-    data.add_argument("--cache", type=some_path, metavar="FOLDER", help=CACHE_HELP)
+    add_reading(data)
     data.add_argument("--profile", choices=list(PROFILES), help="generate data with the shape of this set")
     data.add_argument(
         "--queries",

@@ -33,7 +33,7 @@ MAX_QID = 2**63 - 1
 MAX_QID_BYTES = 1000  # of a string: all take the room of the longest
 
 ZERO_BASED_HINT = " Indices start at 1; pass zero_based=True for a file whose indices start at 0."
-STRING_QID_HINT = "; pass string_qids=True for identifiers of any kind"
+STRING_QID_HINT = "; pass string_qids=True (--string-qids to a command) for identifiers of any kind"
 
 NUMERIC = b"0123456789.:+-eE \t\r\n"  # deleting these from a valid line leaves "qid"
 

@@ -11,6 +11,7 @@ from plrank_fast.reproduction import published
 from plrank_fast.reproduction.cells import Figures
 from plrank_fast.reproduction.findings import FAILS, HOLDS, OPEN, Finding
 from plrank_fast.reproduction.tables import Table
+from plrank_fast.training.config import describe_preset
 
 CAPTIONS = {
     "figure_1": (
@@ -41,7 +42,7 @@ CAPTIONS = {
     ),
     "settings": (
         "The published code's settings beside ours",
-        "Solid: the default preset; dotted: sigir22 (SGD at a rate of 0.001, 256 queries a step, Glorot weights). "
+        f"Solid: the default preset; dotted: sigir22, {describe_preset('sigir22')}. "
         "Where the dotted lines lie together, a difference between papers is one of settings and not of estimators.",
     ),
     "disparity": (

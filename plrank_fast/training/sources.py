@@ -10,7 +10,7 @@ import numpy as np
 
 from plrank_fast.data import RankingData, concatenate, generate, load_letor, normalize_queries
 from plrank_fast.data.letor_cache import cached
-from plrank_fast.validation import count
+from plrank_fast.validation import count, flag
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +47,8 @@ class Source:
         Feature columns of the profile.
     data_seed : int
         Seed of the generated data.
+    string_qids : bool
+        Whether any text may be a qid in the files.
 
     Raises
     ------
@@ -61,6 +63,7 @@ class Source:
     queries: int | None = None
     features: int | None = None
     data_seed: int = 0
+    string_qids: bool = False
 
     def __post_init__(self) -> None:
         files = {"train": self.train, "vali": self.vali, "test": self.test}
@@ -68,9 +71,12 @@ class Source:
             value = getattr(self, name)
             if value is not None:
                 count(value, name, least)
+        flag(self.string_qids, "string_qids")
         given = [name for name, paths in files.items() if paths]
         if self.profile is not None and given:
             raise ValueError(f"{given[0]} files and a profile cannot be combined")
+        if self.profile is not None and self.string_qids:
+            raise ValueError("string_qids goes with files, not with a profile")
         if self.profile is None:
             for name in ("train", "vali"):
                 if not files[name]:
@@ -106,7 +112,8 @@ class Source:
 
     def _load_files(self, normalize: bool, cache: str | None) -> Splits:
         files = {"train": self.train, "vali": self.vali, "test": self.test}
-        splits = {name: load_files(paths, normalize=normalize, cache=cache) for name, paths in files.items() if paths}
+        options: dict[str, Any] = {"normalize": normalize, "string_qids": self.string_qids, "cache": cache}
+        splits = {name: load_files(paths, **options) for name, paths in files.items() if paths}
         n_features = max(split.n_features for split in splits.values())
         splits = {name: with_columns(split, n_features) for name, split in splits.items()}
         return Splits(splits["train"], splits["vali"], splits.get("test"))
@@ -136,7 +143,9 @@ def with_columns(data: RankingData, n_features: int) -> RankingData:
     return replace(data, features=np.pad(data.features, ((0, 0), (0, missing)))) if missing else data
 
 
-def load_files(paths: Sequence[str], *, normalize: bool, cache: str | None = None) -> RankingData:
+def load_files(
+    paths: Sequence[str], *, normalize: bool, string_qids: bool = False, cache: str | None = None
+) -> RankingData:
     """Read and concatenate LETOR files, in the type that training takes.
 
     Parameters
@@ -145,6 +154,8 @@ def load_files(paths: Sequence[str], *, normalize: bool, cache: str | None = Non
         The files.
     normalize : bool
         Min-max normalisation within each query.
+    string_qids : bool
+        Whether any text may be a qid.
     cache : str, optional
         Folder in which the result is kept. The next call maps it into memory: rows are read from the disk as they are
         used, and the data may be larger than the memory.
@@ -156,16 +167,13 @@ def load_files(paths: Sequence[str], *, normalize: bool, cache: str | None = Non
     """
 
     def read() -> RankingData:
-        parts = [load_letor(path, dtype=np.float32) for path in paths]
+        parts = [load_letor(path, dtype=np.float32, string_qids=string_qids) for path in paths]
         widest = max(part.n_features for part in parts)
         data = concatenate([with_columns(part, widest) for part in parts])
         return normalize_queries(data) if normalize else data
 
     if cache is None:
         return read()
-    options = {
-        "normalized": normalize,
-        "dtype": np.dtype(np.float32).str,
-        "string_qids": False,
-    }
-    return cached(paths, {**options, "for": "training"}, cache, read)
+    dtype = np.dtype(np.float32).str
+    options = {"normalized": normalize, "dtype": dtype, "string_qids": string_qids, "for": "training"}
+    return cached(paths, options, cache, read)

@@ -248,6 +248,26 @@ def test_earlier_run_is_not_overwritten(tmp_path, capsys):
 # --- runs
 
 
+def test_qids_of_any_text(letor, tmp_path, capsys):
+    """Mutants: the option not handed to the reader by train, by evaluate or by a resume; the caches not told apart."""
+    named, run = tmp_path / "named.txt", tmp_path / "run"
+    named.write_text(letor.read_text().replace("qid:", "qid:q"))
+    arguments = ["train", "--train", str(named), "--vali", str(named), "--output", str(run), "--cache", str(run)]
+    arguments += ["--epochs", "1", "--quiet"]
+    with pytest.raises(SystemExit):
+        main(arguments)
+    assert "--string-qids to a command" in capsys.readouterr().err
+    assert main([*arguments, "--string-qids"]) == 0
+    assert main(["train", "--resume", str(run), "--epochs", "2", "--cache", str(run), "--quiet"]) == 0
+    evaluate = ["evaluate", str(run / "model.plrank"), "--cache", str(run)]
+    assert main([*evaluate, str(named), "--string-qids"]) == 0
+    tables = capsys.readouterr().out
+    assert main([*evaluate, str(letor)]) == 0
+    assert capsys.readouterr().out.replace("train.txt", "named.txt") in tables
+    with pytest.raises(SystemExit):
+        main([*evaluate, str(named)])
+
+
 def test_train_and_evaluate(letor, tmp_path, capsys):
     """Mutants: validation evaluated in place of test; table and results file disagree; scores in another order;
     features of the file not normalised as in training."""
