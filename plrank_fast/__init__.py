@@ -17,7 +17,7 @@ array([0.689, 0.631])
 - gradients: ``pl_rank_exact``, ``pl_rank_cmc``, ``pl_rank_3``, ``pl_rank_2``, ``pl_rank_1``, ``stochastic_rank``,
   ``policy_gradient``, ``placement_policy_gradient``; ``value_and_gradient`` for any of them with the metric's value;
 - rankings and their probabilities: ``sample_rankings``, ``ranking_log_prob``, ``ranking_log_prob_vjp``,
-  ``bucket_log_prob``, ``bucket_log_prob_vjp`` of rankings with ties,
+  ``bucket_log_prob``, ``bucket_log_prob_vjp`` of rankings with ties, ``fit_strengths`` to observed rankings,
   ``rank_probabilities``, ``exposure``, ``exposure_vjp``; ``PlackettLuce``, the distribution as an object;
 - metrics: ``expected_metric`` of the policy; ``dcg``, ``ndcg``, ``precision``, ``recall``, ``average_precision``,
   ``reciprocal_rank`` (``mrr``), ``success``, ``err``, ``rbp``, ``average_relevance_position`` of the ranking by score;
@@ -66,6 +66,7 @@ from plrank_fast.probabilities import expected_metric, exposure, exposure_vjp, r
 from plrank_fast.rank_weights import dcg_weights, gains, precision_weights, rbp_weights
 from plrank_fast.sampling import ranking_log_prob, ranking_log_prob_vjp, sample_rankings
 from plrank_fast.stochastic_rank import stochastic_rank
+from plrank_fast.strengths import fit_strengths
 from plrank_fast.value_and_gradient import value_and_gradient
 
 if TYPE_CHECKING:
@@ -91,6 +92,7 @@ __all__ = [
     "exposure",
     "exposure_vjp",
     "fairness",
+    "fit_strengths",
     "gains",
     "get_include",
     "interchange",

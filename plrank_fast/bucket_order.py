@@ -65,7 +65,7 @@ def bucket_log_prob(
     >>> plr.bucket_log_prob([0.0, 0.0, 0.0], [0, 0, 1]).round(4)     # the last of three equal documents: 1/3
     array([-1.0986])
     """
-    return 0.0 - _negative_log_likelihood(scores, buckets, offsets, n_threads, 0)[0]
+    return 0.0 - negative_log_likelihood(scores, buckets, offsets, n_threads, 0)[0]
 
 
 @overload
@@ -151,7 +151,7 @@ def bucket_log_prob_vjp(
     validation.within(factors, "cotangent", -validation.LARGEST_MAGNITUDE, validation.LARGEST_MAGNITUDE)
     shape = (int(offsets_[-1]),)
     outputs = validation.output_pair(out, shape) if wanted else (validation.output(out, shape),)
-    _, *results = _negative_log_likelihood(scores, buckets, offsets, n_threads, 2 if wanted else 1)
+    _, *results = negative_log_likelihood(scores, buckets, offsets, n_threads, 2 if wanted else 1)
     each = -np.repeat(factors, np.diff(offsets_))
     gradient, *diagonal = (
         validation.deliver(each * result, place) for result, place in zip(results, outputs, strict=True)
@@ -176,7 +176,7 @@ def of_orders(
     return bucket_log_prob_vjp(rows, numbers, cotangent.reshape(-1), **batch).reshape(buckets.shape)
 
 
-def _negative_log_likelihood(
+def negative_log_likelihood(
     scores: ArrayLike, buckets: ArrayLike, offsets: ArrayLike | None, n_threads: int | None, derivatives: int
 ) -> list[FloatArray]:
     """Compute the loss whose labels are minus the buckets, its gradient, and the diagonal of its Hessian."""

@@ -15,7 +15,7 @@ Each module imports only modules listed above it::
     _shared             private               extras  memory  files  run_lock  interruption  progress_bar
     .                   arguments, errors     validation  build
                         public functions      rank_weights  offsets  sampling  metrics  losses  bucket_order  gradients
-                                              policy_gradients  probabilities  distribution  rewards
+                                              policy_gradients  probabilities  distribution  strengths  rewards
                                               off_policy  stochastic_rank
     _shared             private               cost_model  methods
     .                                         fairness  value_and_gradient  chunks  embedding
