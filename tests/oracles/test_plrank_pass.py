@@ -85,11 +85,10 @@ def test_groups_that_are_not_full(n_samples):
     [(500, 1, 3), (500, 2, 31), (1100, 8, 17), (5000, 10, 16), (20_000, 10, 129), (9000, 9, 990), (300_000, 10, 40)],
 )
 def test_few_of_many_items(n_docs, cutoff, n_samples, kind):
-    """Terms are noted then, and handed out at the end. Batches and threads have the bits of a call alone.
+    """Terms are then added to the gradient one by one. Batches and threads have the bits of a call alone.
 
-    Mutants: the gradient not cleared first; notes of the first eight lanes for all sixteen; lanes that are not wanted
-    noted too; notes of the call before; notes not sorted by parts of a long list; the wrong weights made negative where
-    nearly all is placed; the mean not taken.
+    Mutants: the gradient not cleared first; items of the first eight lanes for all sixteen; lanes that are not wanted
+    added too; the wrong weights made negative where nearly all is placed; the mean not taken.
     """
     rng = np.random.default_rng(n_docs + cutoff)
     scores = rng.normal(size=n_docs) * (kind if isinstance(kind, float) else 0.1)
@@ -122,7 +121,7 @@ def test_items_that_are_not_placed(n_docs, cutoff, n_samples, spread):
 
     Mutants: marks of the group before not cleared; sums of the group before kept where half of a group is not wanted;
     the last of an odd number of items left out; marks for one item too few; the weight left taken from another ranking;
-    what unplaced items get not added, or added twice where the columns are complete.
+    what unplaced items get not added.
     """
     rng = np.random.default_rng(n_docs + cutoff)
     scores = spread * rng.uniform(-1.0, 1.0, n_docs)
@@ -166,7 +165,7 @@ def test_same_ranking_again_and_again(lowest):
 
 
 def test_the_same_ranking_of_a_long_list():
-    """The same where terms are noted: those of an item are added up by themselves."""
+    """The same where terms are added one by one: those of an item are summed before the part that all share."""
     scores = np.linspace(5.0, -5.0, 20_000)
     relevance = np.arange(20_000.0) % 4
     rankings = np.tile(np.arange(20), (1000, 1))

@@ -29,7 +29,6 @@ cdef struct Estimate:
     # rankings of the query
     intp_t n_samples
     const double *rewards        # (n_samples,) of given rankings, replacing relevance and rank weights; or NULL
-    bint can_be_complete         # whether their ranks past the cutoff are valid, and cost little to draw
     bint first_attempt
     int passes_to_come           # over the same rankings, after the current one
     cancellation stop            # checked within a ranking by estimators that take O(D K) for one
@@ -44,7 +43,6 @@ cdef struct Estimate:
     # state of the estimator, set by ``begin``
     void *state                  # private state, in the workspace
     bint in_groups               # whether ``accumulate_group`` replaces ``accumulate``
-    intp_t depth                 # ranks that it then reads: the cutoff, or all
     bint inexact                 # set later: rounding was amplified too much, and a second attempt avoids that
 
 ctypedef size_t (*workspace_size)(intp_t n_items, intp_t cutoff) noexcept nogil
@@ -52,7 +50,7 @@ ctypedef void (*begin_step)(Estimate *estimate, char *workspace) noexcept nogil
 # rankings in rows, ``stride`` items apart
 ctypedef void (*accumulate_step)(
     Estimate *estimate, const int32_t *rankings, intp_t n_rankings, intp_t stride) noexcept nogil
-# the first ``n_rankings`` of a group, (depth, GROUP_SIZE), which may be overwritten
+# the first ``n_rankings`` of a group, (cutoff, GROUP_SIZE), which may be overwritten
 ctypedef void (*group_step)(Estimate *estimate, int32_t *columns, intp_t n_rankings) noexcept nogil
 # the state's sums are zero again
 ctypedef void (*hand_out_step)(Estimate *estimate) noexcept nogil

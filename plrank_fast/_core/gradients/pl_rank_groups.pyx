@@ -6,7 +6,7 @@ scores and rank weights where the kernel would miss the same tolerance of 1e-12,
 """
 
 from libc.math cimport sqrt
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 from plrank_fast._core.gradients.estimator cimport Estimate, Estimator, new_estimator
 from plrank_fast._core.gradients.pl_rank cimport (
@@ -16,22 +16,18 @@ from plrank_fast._core.ranking.weights cimport Weights
 from plrank_fast._core.runtime.layout cimport Layout, layout_at, measure, take
 from plrank_fast._core.runtime.scalar_types cimport int8_t, int32_t, intp_t
 from plrank_fast._core.runtime.simd cimport simd_level
-from plrank_fast._core.sampling.samplers cimport GROUP_RANKS, GROUP_SIZE, PLR_NETWORK_ITEMS, deepest
+from plrank_fast._core.sampling.samplers cimport GROUP_RANKS, GROUP_SIZE
 
 cdef extern from "gradients/pl_rank_groups.h" nogil:
     ctypedef struct pl_rank_groups:
         size_t n_items
         size_t cutoff
-        size_t depth
         const double *rank_weights
         const double *relevance
         double *weights
         double *records
         double *gathered
-        int32_t *placed
-        double *terms
-        size_t n_placed
-        size_t *starts
+        double *gradient
         double total_weight
         double[GROUP_SIZE] total_risk
         double[GROUP_SIZE] total_direct
@@ -41,11 +37,12 @@ cdef extern from "gradients/pl_rank_groups.h" nogil:
     ctypedef struct pl_rank_groups_kernels:
         void (*backward)(pl_rank_groups *groups, int32_t *columns, size_t n_lanes) noexcept nogil
         void (*forward)(pl_rank_groups *groups, int32_t *columns, size_t n_lanes) noexcept nogil
-        void (*backward_noting)(pl_rank_groups *groups, const int32_t *columns, size_t n_lanes) noexcept nogil
+        void (*backward_scattered)(pl_rank_groups *groups, const int32_t *columns, size_t n_lanes) noexcept nogil
+        void (*add_common_part)(
+            const pl_rank_groups *groups, double direct, double risk, double denominator) noexcept nogil
     const pl_rank_groups_kernels *pl_rank_groups_kernels_at(int level)
     const int PLR_CACHED_ITEMS
     const int PLR_MOST_SAMPLES
-    const int PLR_PART_BITS
     size_t plr_record_length(size_t n_items)
 
 cdef const pl_rank_groups_kernels *kernels = pl_rank_groups_kernels_at(simd_level())
@@ -53,7 +50,7 @@ cdef const pl_rank_groups_kernels *kernels = pl_rank_groups_kernels_at(simd_leve
 cdef struct PLRankGroups:
     # the state of one query
     bint backward                # whether the kernel runs its backward pass
-    bint few_placed              # whether terms are noted item by item, without flushes
+    bint few_placed              # whether terms are added to the gradient at once, without records
     pl_rank_groups sums
     intp_t flush_after           # rankings after which the sums are added to the gradient
     intp_t since_flush
@@ -67,8 +64,7 @@ cdef struct PLRankGroups:
 # totals over that bound the amplification of rounding, but only at the end. The bound that ``most_draws`` gives in
 # advance is some ten times larger (it assumes the worst order, and all rank weights and rewards as large as the first).
 # So a query below ten times the limit is tried, and repeated by another pass as soon as it exceeds the limit, which
-# FLUSH_AFTER rankings show. Trying pays even where complete rankings cost little more: D = 120, K = 100 takes 18.6 us
-# for 96 rankings of scores with deviation 2, and 21.6 without trying.
+# FLUSH_AFTER rankings show.
 
 # Sums are added to the gradient every FLUSH_AFTER rankings, which keeps their rounding error small.
 
@@ -78,7 +74,7 @@ cdef double LARGEST_SPREAD = 300.0  # nats
 # items and 300 ranks, whose marks and records leave the second-level cache, it gained 7 %.
 cdef intp_t ITEMS_PER_RANK = 50
 cdef intp_t LONGEST_FORWARD = 4096  # items
-cdef double MOST_NOTES = 1.0  # terms for each item of a query, above which records are faster
+cdef double MOST_SCATTERED = 1.0  # terms for each item of a query, above which records are faster
 cdef intp_t FLUSH_AFTER = 128  # rankings, or as many as place each item four times on average
 
 
@@ -123,36 +119,25 @@ cdef inline double sum_of_lanes(const double *lanes) noexcept nogil:
     return total
 
 
-cdef double *lay_out(pl_rank_groups *sums, intp_t n_items, intp_t cutoff, Layout *layout) noexcept nogil:
-    """Lay out the arrays; return the rank weights, which the kernel must not change."""
-    # two numbers for each rank and for each ranking processed at the same time: at most eight
-    cdef size_t ranks = deepest(n_items, cutoff)
-    sums.records = <double *>take(layout, plr_record_length(n_items) * (<size_t>n_items + 1) * sizeof(double))
-    sums.scratch = <double *>take(layout, 16 * (ranks + 1) * sizeof(double))
-    sums.unplaced = <int8_t *>take(layout, (min(n_items, LONGEST_FORWARD) + 1) * GROUP_SIZE)
+cdef double *lay_out(pl_rank_groups *sums, intp_t n_items, intp_t cutoff, bint few, Layout *layout) noexcept nogil:
+    """Lay out the arrays, without records if ``few`` are placed; return the rank weights, which kernels only read."""
+    cdef size_t ranks = min(min(cutoff, n_items), <intp_t>GROUP_RANKS)
+    if few:
+        sums.gathered = <double *>take(layout, ranks * 2 * PLR_MOST_SAMPLES * sizeof(double))
+    else:
+        sums.records = <double *>take(layout, plr_record_length(n_items) * (<size_t>n_items + 1) * sizeof(double))
+        # two numbers for each rank and for each ranking processed at the same time
+        sums.scratch = <double *>take(layout, 2 * PLR_MOST_SAMPLES * (ranks + 1) * sizeof(double))
+        sums.unplaced = <int8_t *>take(layout, (min(n_items, LONGEST_FORWARD) + 1) * GROUP_SIZE)
     return <double *>take(layout, ranks * sizeof(double))
-
-
-cdef double *lay_out_notes(
-    pl_rank_groups *sums, intp_t n_items, intp_t cutoff, size_t n_notes, Layout *layout
-) noexcept nogil:
-    """Lay out the arrays for noted terms in place of records; return the rank weights."""
-    sums.gathered = <double *>take(layout, <size_t>cutoff * 2 * PLR_MOST_SAMPLES * sizeof(double))
-    # twice, for sorting
-    sums.placed = <int32_t *>take(layout, 2 * n_notes * sizeof(int32_t))
-    sums.terms = <double *>take(layout, 2 * n_notes * sizeof(double))
-    sums.starts = <size_t *>take(layout, ((n_items >> PLR_PART_BITS) + 2) * sizeof(size_t))
-    return <double *>take(layout, cutoff * sizeof(double))
 
 
 cdef size_t own_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
     cdef pl_rank_groups sums
-    cdef Layout with_records = measure(), with_notes
-    take(&with_records, sizeof(PLRankGroups))
-    with_notes = with_records
-    lay_out(&sums, n_items, cutoff, &with_records)
-    lay_out_notes(&sums, n_items, min(cutoff, n_items), <size_t>(MOST_NOTES * n_items), &with_notes)
-    return max(with_records.next, with_notes.next)
+    cdef Layout layout = measure()
+    take(&layout, sizeof(PLRankGroups))
+    lay_out(&sums, n_items, cutoff, False, &layout)
+    return layout.next
 
 
 cdef size_t groups_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
@@ -164,26 +149,23 @@ cdef size_t groups_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
 
 
 cdef bint choose_pass(Estimate *estimate, PLRankGroups *state) noexcept nogil:
-    """Choose the backward or the forward pass, and the number of ranks; return False if neither applies."""
+    """Choose the backward or the forward pass; return False if neither applies."""
     cdef const Weights *weights = estimate.weights
     cdef intp_t n_items = estimate.n_items, cutoff = estimate.cutoff
     cdef double limit = HOPELESS * largest_amplification(min(estimate.n_samples, state.flush_after))
     # products of two remaining weights must not leave a double's range
     cdef bint in_range = weights.spread <= LARGEST_SPREAD
-    cdef bint can_complete = estimate.can_be_complete and n_items <= PLR_NETWORK_ITEMS and in_range
     state.backward = estimate.first_attempt and weights.most_draws <= limit and is_not_negative(estimate)
-    # summing the weight left over from the ranks past the cutoff is cheaper if these are few
-    estimate.depth = n_items if can_complete and 2 * cutoff > n_items else cutoff
     return state.backward or (
         in_range and n_items // ITEMS_PER_RANK <= cutoff and n_items <= LONGEST_FORWARD)
 
 
 cdef bint places_few(const Estimate *estimate, const PLRankGroups *state) noexcept nogil:
-    """Return whether the rankings place far fewer items than the list has: noting terms then saves passes over it."""
+    """Return whether the rankings place far fewer items than the list has: records would then cost passes over it."""
     cdef intp_t n_items = estimate.n_items
     return (
-        state.backward and estimate.depth == estimate.cutoff and n_items > PLR_CACHED_ITEMS
-        and <double>estimate.n_samples * estimate.cutoff <= MOST_NOTES * n_items)
+        state.backward and n_items > PLR_CACHED_ITEMS
+        and <double>estimate.n_samples * estimate.cutoff <= MOST_SCATTERED * n_items)
 
 
 cdef void begin_records(Estimate *estimate, pl_rank_groups *sums) noexcept nogil:
@@ -197,43 +179,31 @@ cdef void begin_records(Estimate *estimate, pl_rank_groups *sums) noexcept nogil
         record += length
 
 
-cdef void begin_sums(Estimate *estimate, pl_rank_groups *sums, bint few, Layout *layout) noexcept nogil:
-    """Set records of the items, unless ``few`` are placed, and rank weights, 0 past the cutoff. O(D + K), or O(K)."""
-    cdef double *rank_weights
-    cdef intp_t k
-    if few:
-        rank_weights = lay_out_notes(
-            sums, estimate.n_items, estimate.cutoff, <size_t>estimate.n_samples * estimate.cutoff, layout)
-    else:
-        rank_weights = lay_out(sums, estimate.n_items, estimate.cutoff, layout)
-        begin_records(estimate, sums)
-    sums.n_placed = 0
-    sums.relevance = estimate.relevance
-    sums.weights = estimate.weights.relative
-    sums.n_items = estimate.n_items
-    sums.cutoff = estimate.cutoff
-    sums.depth = estimate.depth
-    sums.total_weight = estimate.weights.total
-    for k in range(estimate.depth):
-        rank_weights[k] = estimate.rank_weights[k] if k < estimate.cutoff else 0.0
-    sums.rank_weights = rank_weights
-
-
 cdef void begin(Estimate *estimate, char *workspace) noexcept nogil:
     """Choose a pass and prepare its sums, or leave the query to the plain estimator. O(D + K)."""
     cdef Layout layout = layout_at(workspace)
     cdef PLRankGroups *state = <PLRankGroups *>take(&layout, sizeof(PLRankGroups))
     cdef intp_t n_items = estimate.n_items, cutoff = estimate.cutoff
+    cdef double *rank_weights
     if estimate.weights.representable and cutoff <= GROUP_RANKS:
         state.flush_after = max(FLUSH_AFTER, 4 * n_items // cutoff // FLUSH_AFTER * FLUSH_AFTER)
         if choose_pass(estimate, state):
             estimate.in_groups = True
             estimate.state = state
             state.few_placed = places_few(estimate, state)
-            begin_sums(estimate, &state.sums, state.few_placed, &layout)
-            clear_totals(state)
+            rank_weights = lay_out(&state.sums, n_items, cutoff, state.few_placed, &layout)
+            memcpy(rank_weights, estimate.rank_weights, cutoff * sizeof(double))
+            state.sums.rank_weights = rank_weights
+            state.sums.relevance = estimate.relevance
+            state.sums.weights = estimate.weights.relative
+            state.sums.n_items = n_items
+            state.sums.cutoff = cutoff
+            state.sums.total_weight = estimate.weights.total
+            state.sums.gradient = estimate.gradient
             if not state.few_placed:
-                memset(estimate.gradient, 0, n_items * sizeof(double))
+                begin_records(estimate, &state.sums)
+            clear_totals(state)
+            memset(estimate.gradient, 0, n_items * sizeof(double))
             return
     begin_pl_rank(estimate, workspace)
 
@@ -266,64 +236,16 @@ cdef void flush(Estimate *estimate, PLRankGroups *state) noexcept nogil:
     clear_totals(state)
 
 
-cdef void sort_notes(pl_rank_groups *sums) noexcept nogil:
-    """Copy the notes to the second half in the order of the parts of the list. O(N K)."""
-    cdef size_t n = sums.n_placed, n_parts = (sums.n_items >> PLR_PART_BITS) + 1, i, part, at
-    memset(sums.starts, 0, (n_parts + 1) * sizeof(size_t))
-    for i in range(n):
-        sums.starts[(sums.placed[i] >> PLR_PART_BITS) + 1] += 1
-    sums.starts[0] = n
-    for part in range(n_parts):
-        sums.starts[part + 1] += sums.starts[part]
-    for i in range(n):
-        part = sums.placed[i] >> PLR_PART_BITS
-        at = sums.starts[part]
-        sums.starts[part] = at + 1
-        sums.placed[at] = sums.placed[i]
-        sums.terms[at] = sums.terms[i]
-
-
-cdef void hand_out_notes(Estimate *estimate, PLRankGroups *state) noexcept nogil:
-    """Add up all rankings whose terms were noted, for one part of the list after another. O(D + N K)."""
-    cdef double risk = sum_of_lanes(state.sums.total_risk), direct = sum_of_lanes(state.sums.total_direct)
-    cdef double *gradient = estimate.gradient
-    cdef const double *relevance = estimate.relevance
-    cdef const double *weights = estimate.weights.relative
-    cdef const double *terms = state.sums.terms
-    cdef const int32_t *placed = state.sums.placed
-    cdef size_t n_placed = state.sums.n_placed, i = 0
-    cdef double denominator = estimate.denominator
-    cdef intp_t n_items = estimate.n_items, part_length = <intp_t>1 << PLR_PART_BITS, first = 0, last, d
-    estimate.inexact |= not is_exact(state, risk, direct)
-    if n_items > part_length:
-        sort_notes(&state.sums)
-        terms += n_placed
-        placed += n_placed
-    while first < n_items:
-        last = min(first + part_length, n_items)
-        # sum an item's own terms first: added to the common part, each would be rounded relative to that
-        memset(gradient + first, 0, (last - first) * sizeof(double))
-        while i < n_placed and placed[i] < last:
-            gradient[placed[i]] += terms[i]
-            i += 1
-        for d in range(first, last):
-            gradient[d] = (gradient[d] + weights[d] * (relevance[d] * direct - risk)) / denominator
-        first = last
-    estimate.denominator = 1  # saves a pass over a long list
-    state.sums.n_placed = 0
-    clear_totals(state)
-
-
 cdef void accumulate_group(Estimate *estimate, int32_t *columns, intp_t n_rankings) noexcept nogil:
     """Add the first ``n_rankings`` of a group; the others are overwritten with the dummy item."""
     cdef PLRankGroups *state = <PLRankGroups *>estimate.state
     cdef intp_t k, i
     if n_rankings < GROUP_SIZE and not state.few_placed:
-        for k in range(estimate.depth):
+        for k in range(estimate.cutoff):
             for i in range(n_rankings, GROUP_SIZE):
                 columns[k * GROUP_SIZE + i] = <int32_t>estimate.n_items
     if state.few_placed:
-        kernels.backward_noting(&state.sums, columns, n_rankings)
+        kernels.backward_scattered(&state.sums, columns, n_rankings)
     elif state.backward:
         kernels.backward(&state.sums, columns, n_rankings)
     else:
@@ -335,10 +257,16 @@ cdef void accumulate_group(Estimate *estimate, int32_t *columns, intp_t n_rankin
 
 cdef void hand_out(Estimate *estimate) noexcept nogil:
     cdef PLRankGroups *state = <PLRankGroups *>estimate.state
+    cdef double risk, direct
     if not estimate.in_groups:
         hand_out_pl_rank_3(estimate)
     elif state.few_placed:
-        hand_out_notes(estimate, state)
+        risk = sum_of_lanes(state.sums.total_risk)
+        direct = sum_of_lanes(state.sums.total_direct)
+        estimate.inexact |= not is_exact(state, risk, direct)
+        kernels.add_common_part(&state.sums, direct, risk, estimate.denominator)
+        estimate.denominator = 1  # saves a pass over a long list
+        clear_totals(state)
     elif state.since_flush > 0:
         flush(estimate, state)
 

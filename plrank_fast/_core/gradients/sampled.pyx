@@ -34,13 +34,11 @@ from plrank_fast._core.sampling.samplers cimport (
     LongDraw,
     Sampler,
     asks_for_spread,
-    complete_rankings,
-    completes_rankings,
-    deepest,
     draw_group,
     draw_round,
     draw_rows,
     forget_thread_samplers,
+    group_bytes,
     prepare_sampler,
     sampler_workspace,
     start_block,
@@ -93,7 +91,7 @@ cdef size_t query_workspace(
     cdef size_t size = (
         weights_workspace(n_items) + estimator.workspace(n_items, cutoff) + totals_bytes(n_items, n_samples, drawn))
     if not drawn:
-        size += rankings_bytes(GROUP_SIZE, deepest(n_items, cutoff))
+        size += group_bytes(n_items, cutoff)
     else:
         size += rankings_bytes(BLOCK, cutoff) + sampler_workspace(n_items, cutoff)
     return size
@@ -220,7 +218,7 @@ cdef void accumulate_rows(
     while first < n_rankings and not estimate.inexact:
         n_lanes = min(group, n_rankings - first)
         for i in range(n_lanes):
-            for k in range(estimate.depth):
+            for k in range(estimate.cutoff):
                 columns[k * GROUP_SIZE + i] = rankings[(first + i) * stride + k]
         estimator.accumulate_group(estimate, columns, n_lanes)
         note_used(estimator, estimate, n_lanes)
@@ -250,9 +248,8 @@ cdef void estimate_given(
     cdef int32_t *columns = <int32_t *>workspace
     cdef bint finished = False, first_attempt = True
     cdef int later
-    workspace += rankings_bytes(GROUP_SIZE, deepest(estimate.n_items, estimate.cutoff))
+    workspace += group_bytes(estimate.n_items, estimate.cutoff)
     workspace = weigh_items(estimator, estimate, &weights, source, query, workspace)
-    estimate.can_be_complete = estimate.cutoff == estimate.n_items  # what is past the cutoff has not been checked
     while not finished:
         begin_estimate(estimator, estimate, first_attempt, workspace)
         for later in range(estimator.passes - 1, -1, -1):
@@ -302,11 +299,8 @@ cdef void estimate_drawn(
     workspace += rankings_bytes(BLOCK, estimate.cutoff)
     workspace = weigh_items(estimator, estimate, &weights, source, query, workspace)
     workspace = prepare_sampler(&sampler, &draw, &weights, workspace)
-    estimate.can_be_complete = completes_rankings(&sampler)
     while not finished:
         begin_estimate(estimator, estimate, first_attempt, workspace)
-        if estimate.in_groups and estimate.depth > sampler.depth:
-            complete_rankings(&sampler)
         for later in range(estimator.passes - 1, -1, -1):
             begin_pass(estimate, later)
             draw_and_accumulate(estimator, estimate, &sampler, &draw, rows)
@@ -382,13 +376,11 @@ cdef int draw_and_accumulate_long(
     cdef intp_t blocks_per_round, n_rankings
     cdef double ns_per_ranking = NS_PER_ITEM * n_items
     cdef const int32_t *given = NULL
-    drawing.complete = estimate.in_groups and estimate.depth > cutoff
-    drawing.stride = source.length if source.given != NULL else n_items if drawing.complete else cutoff
+    drawing.stride = source.length if source.given != NULL else cutoff
     if source.given != NULL:
         given = source.given + query * source.n_samples * source.length
     else:
-        ns_per_ranking = thread_sampler(
-            drawing.draw, drawing.weights, drawing.complete, thread_samplers.of_thread(0)).ns_per_ranking
+        ns_per_ranking = thread_sampler(drawing.draw, drawing.weights, thread_samplers.of_thread(0)).ns_per_ranking
     # limited by the length of a round, and by a megabyte of rankings per thread
     drawing.blocks_per_task = min(
         parts_per_thread(block_length * ns_per_ranking, n_blocks, n_threads),
@@ -420,28 +412,24 @@ cdef int estimate_long_query(const void *call_, intp_t query, int n_threads) exc
     cdef const Source *source = &call.source
     cdef Estimate estimate = estimate_in(call, query)
     cdef intp_t n_items = estimate.n_items, cutoff = estimate.cutoff
-    cdef intp_t deep = deepest(n_items, cutoff)
     cdef Draw draw = describe_draw(&estimate, source, query)
     cdef Weights weights
     cdef LongDraw drawing
     cdef int later
     cdef Workspaces estimating = Workspaces(
-        1, rankings_bytes(GROUP_SIZE, deep) + weights_workspace(n_items)
+        1, group_bytes(n_items, cutoff) + weights_workspace(n_items)
         + estimator.workspace(n_items, cutoff) + totals_bytes(n_items, source.n_samples, source.given == NULL))
     cdef Workspaces thread_samplers = Workspaces(
         n_threads, 0 if source.given != NULL else thread_sampler_workspace(n_items, cutoff))
     cdef int32_t *columns = <int32_t *>estimating.of_thread(0)
     cdef char *workspace = weigh_items(
-        estimator, &estimate, &weights, source, query, estimating.of_thread(0) + rankings_bytes(GROUP_SIZE, deep))
+        estimator, &estimate, &weights, source, query, estimating.of_thread(0) + group_bytes(n_items, cutoff))
     cdef bint finished = False, first_attempt = True
     estimate.stop.interrupted = signal_came
     drawing.draw = &draw
     drawing.weights = &weights
-    estimate.can_be_complete = cutoff == n_items  # what given rankings hold past the cutoff has not been checked
     if source.given == NULL:
         forget_thread_samplers(thread_samplers)
-        estimate.can_be_complete = completes_rankings(
-            thread_sampler(&draw, &weights, False, thread_samplers.of_thread(0)))
     while not finished:
         begin_estimate(estimator, &estimate, first_attempt, workspace)
         for later in range(estimator.passes - 1, -1, -1):

@@ -11,7 +11,7 @@ cdef extern from "sampling/network_sampler.h" nogil:
     const double PLR_FLOAT_SPREAD
     ctypedef struct network_sampler:
         size_t n_items
-        size_t depth
+        size_t cutoff
         const double *weights
         float *means
         uint32_t *words
@@ -111,13 +111,13 @@ cdef struct Sampler:
     double deviation
     double draws_per_item
     intp_t n_items
-    intp_t depth                # ranks to draw: the cutoff, or all items once ``complete_rankings`` has been called
+    intp_t cutoff               # ranks to draw, at most n_items
     Introselect introselect
     network_sampler network
     slot_table table
     threshold_sampler threshold
     guide_table guide
-    int32_t *columns            # (at least depth, GROUP_SIZE) the group drawn last
+    int32_t *columns            # (at least cutoff, GROUP_SIZE) the group drawn last
     # the following belong to the current block
     plr_stream stream
     uint64_t salt               # of the random bits that only near ties use
@@ -139,9 +139,7 @@ cdef bint asks_for_spread(const Draw *draw, intp_t n_items) noexcept nogil
 cdef char *prepare_sampler(
     Sampler *sampler, const Draw *draw, const Weights *weights, char *workspace
 ) noexcept nogil
-cdef intp_t deepest(intp_t n_items, intp_t cutoff) noexcept nogil
-cdef bint completes_rankings(const Sampler *sampler) noexcept nogil
-cdef void complete_rankings(Sampler *sampler) noexcept nogil
+cdef size_t group_bytes(intp_t n_items, intp_t cutoff) noexcept nogil
 cdef void start_block(Sampler *sampler, const Draw *draw, uint64_t block) noexcept nogil
 cdef int32_t *draw_group(Sampler *sampler, intp_t n_rankings) noexcept nogil
 cdef void draw_rows(Sampler *sampler, intp_t n_rankings, int32_t *rankings, intp_t stride) noexcept nogil
@@ -156,7 +154,6 @@ cdef struct LongDraw:
     # a round of drawing for one long query
     const Draw *draw
     const Weights *weights
-    bint complete                # draw all ranks
     intp_t first_block
     intp_t last_block
     intp_t blocks_per_task
@@ -165,5 +162,5 @@ cdef struct LongDraw:
 
 cdef size_t thread_sampler_workspace(intp_t n_items, intp_t cutoff) noexcept nogil
 cdef void forget_thread_samplers(Workspaces workspaces) noexcept
-cdef Sampler *thread_sampler(const Draw *draw, const Weights *weights, bint complete, char *workspace) noexcept nogil
+cdef Sampler *thread_sampler(const Draw *draw, const Weights *weights, char *workspace) noexcept nogil
 cdef int draw_round(const LongDraw *drawing, int n_threads, Workspaces thread_samplers) except -1

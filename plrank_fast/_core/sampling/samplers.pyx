@@ -215,9 +215,9 @@ cdef inline intp_t network_rows(intp_t n_items) noexcept nogil:
     return rows
 
 
-cdef intp_t deepest(intp_t n_items, intp_t cutoff) noexcept nogil:
-    """Return the ranks of the longest columns that may be drawn; deeper rankings are always rows, by introselect."""
-    return max(min(min(cutoff, n_items), GROUP_RANKS), min(n_items, <intp_t>PLR_NETWORK_ITEMS))
+cdef size_t group_bytes(intp_t n_items, intp_t cutoff) noexcept nogil:
+    """Return the bytes of the columns of a group; deeper rankings are always rows, by introselect."""
+    return aligned(min(min(cutoff, n_items), <intp_t>GROUP_RANKS) * GROUP_SIZE * sizeof(int32_t))
 
 
 cdef void lay_out_network(network_sampler *sampler, intp_t n_items, Layout *layout) noexcept nogil:
@@ -230,11 +230,11 @@ cdef void lay_out_network(network_sampler *sampler, intp_t n_items, Layout *layo
 
 
 cdef void prepare_network(
-    network_sampler *sampler, const Weights *weights, intp_t depth, Layout *layout
+    network_sampler *sampler, const Weights *weights, intp_t cutoff, Layout *layout
 ) noexcept nogil:
     lay_out_network(sampler, weights.n_items, layout)
     sampler.n_items = weights.n_items
-    sampler.depth = depth
+    sampler.cutoff = cutoff
     sampler.weights = weights.relative
     network.prepare(sampler)
 
@@ -283,7 +283,7 @@ cdef void lay_out_table(
 cdef void prepare_table(Sampler *sampler, const Weights *weights, Layout *layout) noexcept nogil:
     cdef slot_table *self = &sampler.table
     self.n_items = weights.n_items
-    self.cutoff = sampler.depth
+    self.cutoff = sampler.cutoff
     self.weights = weights.relative
     self.total = weights.total
     self.mean_draws = sampler.mean_draws
@@ -315,20 +315,20 @@ cdef void lay_out_guide(guide_table *self, intp_t n_items, intp_t cutoff, Layout
 
 cdef void prepare_guide(Sampler *sampler, const Weights *weights, Layout *layout) noexcept nogil:
     cdef guide_table *self = &sampler.guide
-    lay_out_guide(self, weights.n_items, sampler.depth, layout)
+    lay_out_guide(self, weights.n_items, sampler.cutoff, layout)
     self.n_items = weights.n_items
-    self.cutoff = sampler.depth
+    self.cutoff = sampler.cutoff
     self.weights = weights.relative
     # most rankings need no more; the mean is known within a few percent
     self.draws_at_first = <size_t>min(
-        sampler.mean_draws + 2.5 * sampler.deviation + 0.5, <double>plr_most_at_first(sampler.depth))
+        sampler.mean_draws + 2.5 * sampler.deviation + 0.5, <double>plr_most_at_first(sampler.cutoff))
     guide.prepare(self)
 
 
 cdef inline size_t columns_bytes(intp_t n_items, intp_t cutoff) noexcept nogil:
     """Return the bytes of a group's columns; drawing from a table writes as many rows as it may draw."""
     cdef intp_t ranks = min(min(cutoff, n_items), <intp_t>PLR_SLOT_ITEMS)
-    return max(deepest(n_items, cutoff), <intp_t>plr_slot_rows(ranks) + 2) * GROUP_SIZE * sizeof(int32_t)
+    return max(group_bytes(n_items, cutoff), (plr_slot_rows(ranks) + 2) * GROUP_SIZE * sizeof(int32_t))
 
 
 cdef size_t sampler_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
@@ -356,35 +356,23 @@ cdef char *prepare_sampler(
     cdef char *end = workspace + sampler_workspace(n_items, draw.cutoff)
     cdef Layout layout = layout_at(workspace)
     sampler.n_items = n_items
-    sampler.depth = min(draw.cutoff, n_items)
+    sampler.cutoff = min(draw.cutoff, n_items)
     sampler.ns_per_ranking = NS_PER_ITEM * n_items
     sampler.columns = <int32_t *>take(&layout, columns_bytes(n_items, draw.cutoff))
     sampler.method = choose_sampler(sampler, draw, weights)
-    if sampler.method == THRESHOLD and not prepare_threshold(&sampler.threshold, weights, sampler.depth, &layout):
+    if sampler.method == THRESHOLD and not prepare_threshold(&sampler.threshold, weights, sampler.cutoff, &layout):
         sampler.method = NETWORK if n_items <= PLR_NETWORK_ITEMS else INTROSELECT
     if sampler.method == NETWORK:
-        prepare_network(&sampler.network, weights, sampler.depth, &layout)
+        prepare_network(&sampler.network, weights, sampler.cutoff, &layout)
     elif sampler.method == TABLE:
         prepare_table(sampler, weights, &layout)
     elif sampler.method == GUIDE:
         prepare_guide(sampler, weights, &layout)
-        if weights.most_draws < 8.0 * sampler.depth:  # otherwise a race over all items may follow
+        if weights.most_draws < 8.0 * sampler.cutoff:  # otherwise a race over all items may follow
             sampler.ns_per_ranking = 10.0 * weights.most_draws
     elif sampler.method == INTROSELECT:
-        prepare_introselect(&sampler.introselect, weights, sampler.depth, <char *>layout.next)
+        prepare_introselect(&sampler.introselect, weights, sampler.cutoff, <char *>layout.next)
     return end
-
-
-cdef bint completes_rankings(const Sampler *sampler) noexcept nogil:
-    """Return whether drawing all ranks costs little more than drawing some."""
-    return sampler.method == NETWORK
-
-
-cdef void complete_rankings(Sampler *sampler) noexcept nogil:
-    """Draw all ranks from now on, the first ones as before. Requires ``completes_rankings``."""
-    sampler.depth = sampler.n_items
-    sampler.network.depth = sampler.n_items
-    network.prepare(&sampler.network)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -399,7 +387,7 @@ cdef void start_block(Sampler *sampler, const Draw *draw, uint64_t block) noexce
 
 
 cdef int32_t *draw_group(Sampler *sampler, intp_t n_rankings) noexcept nogil:
-    """Draw the next GROUP_SIZE rankings of the block, rank by rank, (depth, GROUP_SIZE); ``n_rankings`` are defined."""
+    """Draw the next GROUP_SIZE rankings of the block, rank by rank, (cutoff, GROUP_SIZE); ``n_rankings`` are defined."""
     cdef intp_t i
     if sampler.method == NETWORK:
         network.draw_group(&sampler.network, &sampler.stream, sampler.salt, sampler.n_drawn, sampler.columns)
@@ -429,7 +417,7 @@ cdef void draw_rows(Sampler *sampler, intp_t n_rankings, int32_t *rankings, intp
         n_lanes = min(<intp_t>GROUP_SIZE, n_rankings - first)
         columns = draw_group(sampler, n_lanes)
         for i in range(n_lanes):
-            for k in range(sampler.depth):
+            for k in range(sampler.cutoff):
                 rankings[(first + i) * stride + k] = columns[k * GROUP_SIZE + i]
         first += GROUP_SIZE
 
@@ -472,14 +460,12 @@ cdef void forget_thread_samplers(Workspaces workspaces) noexcept:
         (<Sampler *>workspaces.of_thread(thread)).ready = False
 
 
-cdef Sampler *thread_sampler(const Draw *draw, const Weights *weights, bint complete, char *workspace) noexcept nogil:
+cdef Sampler *thread_sampler(const Draw *draw, const Weights *weights, char *workspace) noexcept nogil:
     """Return the sampler in a thread's workspace, which the first use prepares."""
     cdef Sampler *sampler = <Sampler *>workspace
     if not sampler.ready:
         prepare_sampler(sampler, draw, weights, workspace + aligned(sizeof(Sampler)))
         sampler.ready = True
-    if complete and sampler.depth < sampler.n_items:
-        complete_rankings(sampler)
     return sampler
 
 
@@ -487,7 +473,7 @@ cdef void draw_task(const void *drawing_, intp_t task, char *workspace) noexcept
     cdef const LongDraw *drawing = <const LongDraw *>drawing_
     cdef intp_t first = task * drawing.blocks_per_task
     draw_row_blocks(
-        thread_sampler(drawing.draw, drawing.weights, drawing.complete, workspace), drawing.draw,
+        thread_sampler(drawing.draw, drawing.weights, workspace), drawing.draw,
         drawing.first_block + first, min(drawing.first_block + first + drawing.blocks_per_task, drawing.last_block),
         drawing.rankings + first * block_size(drawing.weights.n_items) * drawing.stride, drawing.stride)
 
@@ -555,10 +541,9 @@ cdef int draw_long_query(const void *call_, intp_t q, int n_threads) except -1:
     weigh(&weights, query.scores, n_items, draw.cutoff, asks_for_spread(&draw, n_items), shared.of_thread(0))
     drawing.draw = &draw
     drawing.weights = &weights
-    drawing.complete = False
     drawing.stride = draw.cutoff
     drawing.blocks_per_task = parts_per_thread(
-        block_length * thread_sampler(&draw, &weights, False, thread_samplers.of_thread(0)).ns_per_ranking, n_blocks,
+        block_length * thread_sampler(&draw, &weights, thread_samplers.of_thread(0)).ns_per_ranking, n_blocks,
         n_threads)
     for first in range(0, n_blocks, drawing.blocks_per_task * n_threads):
         drawing.first_block = first
@@ -673,7 +658,7 @@ def items_of_words(const double[::1] scores, const uint64_t[::1] words, uint64_t
     lay_out_guide(&sampler.guide, n_items, 1, &layout)
     cdef Workspaces memory = Workspaces(1, weights_workspace(n_items) + layout.next)
     cdef char *workspace = weigh(&weights, &scores[0], n_items, 1, False, memory.of_thread(0))
-    sampler.depth = 1
+    sampler.cutoff = 1
     sampler.mean_draws = 1.0
     sampler.deviation = 0.0
     layout = layout_at(workspace)

@@ -10,8 +10,7 @@
  * checks the totals and discards a result in which rounding is amplified too much.
  *
  * forward: one pass backward for PR and S, then one forward for sums over the ranks up to r. Nothing is subtracted.
- * Unplaced items are found in the columns, if these are complete rankings, otherwise by marks: both take O(D) per
- * ranking.
+ * Unplaced items are found by marks, in O(D) per ranking.
  *
  * A register holds one quantity of as many samples as it has lanes.
  */
@@ -112,8 +111,8 @@ PLR_INLINE void load_items(const records *at, numbers *relevance, numbers *weigh
     }
 }
 
-/* Add to one sum of each sample's item, two at a time, in the order that is cheapest to load, split and store. Noted
- * terms overwrite relevance, which is no longer needed. */
+/* Add to one sum of each sample's item, two at a time, in the order that is cheapest to load, split and store.
+ * Without records terms overwrite relevance, which is no longer needed. */
 PLR_INLINE void add_terms(const records *at, const numbers *terms, int copies)
 {
     if (copies == 0) {
@@ -155,16 +154,12 @@ static double unplaced_weight(pl_rank_groups *pass, const int32_t *column, int c
     return sum;
 }
 
-/* Return whether the columns also hold the ranks past the cutoff. */
-PLR_INLINE int is_complete(const pl_rank_groups *pass)
-{
-    return pass->depth > pass->cutoff || pass->cutoff == pass->n_items;
-}
-
 /* Return the weight left over as all minus placed, and sum it directly where that would cancel. */
 PLR_INLINE numbers all_minus_placed(pl_rank_groups *pass, const int32_t *columns, size_t n_lanes, int copies)
 {
     numbers relevance, weight, left = {{{0}}};
+    if (pass->cutoff == pass->n_items)
+        return left;
     for (size_t k = 0; k < pass->cutoff; k++) {
         records at = records_at(pass, columns, k, copies);
         load_items(&at, &relevance, &weight, copies);
@@ -185,20 +180,6 @@ PLR_INLINE numbers all_minus_placed(pl_rank_groups *pass, const int32_t *columns
             if (sum[lane] < 1e-3 * pass->total_weight)
                 sum[lane] = unplaced_weight(pass, columns + lane, copies);
         left = load_numbers(sum);
-    }
-    return left;
-}
-
-/* Return the weight of the ranks past the cutoff. */
-PLR_INLINE numbers sum_of_tail(const pl_rank_groups *pass, const int32_t *columns, int copies)
-{
-    numbers relevance, weight, left = {{{0}}};
-    for (size_t k = pass->cutoff; k < pass->depth; k++) {
-        records at = records_at(pass, columns, k, copies);
-        load_items(&at, &relevance, &weight, copies);
-        PLR_UNROLL
-        for (int i = 0; i < VECTORS; i++)
-            left.v[i] += weight.v[i];
     }
     return left;
 }
@@ -297,9 +278,7 @@ PLR_INLINE void backward_some(pl_rank_groups *pass, const int32_t *columns, size
 {
     const double *rank_weights = pass->rank_weights;
     columns += first;
-    numbers left =
-        is_complete(pass) ? sum_of_tail(pass, columns, copies) : all_minus_placed(pass, columns, n_lanes, copies);
-    left = of_wanted(left, n_lanes);
+    numbers left = of_wanted(all_minus_placed(pass, columns, n_lanes, copies), n_lanes);
     numbers inverse = {{{0}}};
     numbers after = {{{0}}}, risk = {{{0}}}, direct = {{{0}}};
     for (size_t k = pass->cutoff; k-- > 0;) {
@@ -325,15 +304,13 @@ PLR_INLINE void backward_some(pl_rank_groups *pass, const int32_t *columns, size
     add_numbers(pass->first_reward + first, &after);
 }
 
-PLR_INLINE void forward_some(pl_rank_groups *pass, const int32_t *columns, size_t first, size_t n_lanes, int copies,
-                             int complete)
+PLR_INLINE void forward_some(pl_rank_groups *pass, const int32_t *columns, size_t first, size_t n_lanes, int copies)
 {
     const double *rank_weights = pass->rank_weights;
     double *states = pass->scratch; /* [PR_{k+1}, S_k] of each rank */
     columns += first;
     numbers relevance, weight;
-    numbers left = complete ? sum_of_tail(pass, columns, copies) : load_numbers(pass->left + first);
-    left = of_wanted(left, n_lanes);
+    numbers left = of_wanted(load_numbers(pass->left + first), n_lanes);
     numbers reward = {{{0}}}, risk = {{{0}}}, direct = {{{0}}};
     for (size_t k = pass->cutoff; k-- > 0;) {
         records at = records_at(pass, columns, k, copies);
@@ -362,36 +339,14 @@ PLR_INLINE void forward_some(pl_rank_groups *pass, const int32_t *columns, size_
         reward = after;
         add_terms(&at, &terms, copies);
     }
-    if (!complete) {
-        store_numbers(pass->direct + first, &direct);
-        store_numbers(pass->risk + first, &risk);
-        return;
-    }
-    for (size_t k = pass->cutoff; k < pass->depth; k++) {
-        records at = records_at(pass, columns, k, copies);
-        load_items(&at, &relevance, &weight, copies);
-        PLR_UNROLL
-        for (int i = 0; i < VECTORS; i++)
-            weight.v[i] *= relevance.v[i] * direct.v[i] - risk.v[i];
-        add_terms(&at, &weight, copies);
-    }
-}
-
-PLR_INLINE void forward_complete(pl_rank_groups *pass, const int32_t *columns, size_t first, size_t n_lanes,
-                                 int copies)
-{
-    forward_some(pass, columns, first, n_lanes, copies, 1);
-}
-
-PLR_INLINE void forward_marked(pl_rank_groups *pass, const int32_t *columns, size_t first, size_t n_lanes, int copies)
-{
-    forward_some(pass, columns, first, n_lanes, copies, 0);
+    store_numbers(pass->direct + first, &direct);
+    store_numbers(pass->risk + first, &risk);
 }
 
 /* Specialise the loops above, so that the number of sums is a constant for the compiler. */
 #define SPECIALISE(some)                                                                 \
     const size_t length = plr_record_length(pass->n_items);                              \
-    for (size_t i = 0; i < pass->depth * PLR_GROUP_SIZE; i++)                              \
+    for (size_t i = 0; i < pass->cutoff * PLR_GROUP_SIZE; i++)                              \
         columns[i] *= (int32_t)(length * sizeof(double));                                \
     for (size_t first = 0; first < n_lanes; first += SAMPLES) {                          \
         if (length == 8)                                                                 \
@@ -405,23 +360,19 @@ static void backward(pl_rank_groups *pass, int32_t *columns, size_t n_lanes)
     SPECIALISE(backward_some)
 }
 
-static void forward_over_complete(pl_rank_groups *pass, int32_t *columns, size_t n_lanes)
-{
-    SPECIALISE(forward_complete)
-}
-
 static void forward(pl_rank_groups *pass, int32_t *columns, size_t n_lanes)
 {
-    if (is_complete(pass)) {
-        forward_over_complete(pass, columns, n_lanes);
-        return;
-    }
-    mark_unplaced(pass, columns);
-    sum_unplaced(pass);
+    const int some_unplaced = pass->cutoff < pass->n_items;
+    memset(pass->left, 0, sizeof pass->left);
     memset(pass->direct, 0, sizeof pass->direct); /* for samples side by side none of which is used */
     memset(pass->risk, 0, sizeof pass->risk);
-    SPECIALISE(forward_marked)
-    add_unplaced(pass, length);
+    if (some_unplaced) {
+        mark_unplaced(pass, columns);
+        sum_unplaced(pass);
+    }
+    SPECIALISE(forward_some)
+    if (some_unplaced)
+        add_unplaced(pass, length);
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
@@ -439,24 +390,30 @@ static void gather(pl_rank_groups *pass, const int32_t *columns, size_t n_lanes)
         }
 }
 
-static void note(pl_rank_groups *pass, const int32_t *columns, size_t n_lanes)
+static void scatter(pl_rank_groups *pass, const int32_t *columns, size_t n_lanes)
 {
     const double *from = pass->gathered;
     for (size_t k = 0; k < pass->cutoff; k++, from += 2 * SAMPLES, columns += PLR_GROUP_SIZE)
-        for (size_t lane = 0; lane < n_lanes; lane++) {
-            pass->placed[pass->n_placed] = columns[lane];
-            pass->terms[pass->n_placed++] = from[lane];
-        }
+        for (size_t lane = 0; lane < n_lanes; lane++)
+            pass->gradient[columns[lane]] += from[lane];
 }
 
-static void backward_noting(pl_rank_groups *pass, const int32_t *columns, size_t n_lanes)
+static void backward_scattered(pl_rank_groups *pass, const int32_t *columns, size_t n_lanes)
 {
     for (size_t first = 0; first < n_lanes; first += SAMPLES) {
         const size_t length = n_lanes - first < SAMPLES ? n_lanes - first : SAMPLES;
         gather(pass, columns + first, length);
         backward_some(pass, columns, first, length, 0);
-        note(pass, columns + first, length);
+        scatter(pass, columns + first, length);
     }
 }
 
-const pl_rank_groups_kernels ISA(pl_rank_groups_kernels) = {backward, forward, backward_noting};
+static void add_common_part(const pl_rank_groups *pass, double direct, double risk, double denominator)
+{
+    double *restrict gradient = pass->gradient;
+    const double *restrict weights = pass->weights, *restrict relevance = pass->relevance;
+    for (size_t d = 0; d < pass->n_items; d++)
+        gradient[d] = (gradient[d] + weights[d] * (relevance[d] * direct - risk)) / denominator;
+}
+
+const pl_rank_groups_kernels ISA(pl_rank_groups_kernels) = {backward, forward, backward_scattered, add_common_part};

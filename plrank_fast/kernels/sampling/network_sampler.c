@@ -3,7 +3,7 @@
 
 static void prepare(network_sampler *sampler)
 {
-    size_t wanted = sampler->depth < sampler->n_items ? sampler->depth + 1 : sampler->n_items;
+    size_t wanted = sampler->cutoff < sampler->n_items ? sampler->cutoff + 1 : sampler->n_items;
     sampler->n_sorted = PLR_BLOCK_ROWS;
     while (sampler->n_sorted < wanted)
         sampler->n_sorted *= 2;
@@ -54,9 +54,9 @@ PLR_INLINE vec_i32 make_keys(const network_sampler *sampler, int shift, int32_t 
 static void draw_group(network_sampler *sampler, plr_stream *stream, uint64_t salt, uint64_t first_sample,
                        int32_t *columns)
 {
-    const size_t n = sampler->n_items, depth = sampler->depth;
+    const size_t n = sampler->n_items, cutoff = sampler->cutoff;
     const key_format format = make_key_format(n, sampler->largest_mean);
-    const sorted_group group = {format, sampler->keys, sampler->n_sorted, depth, sampler->words, NULL, PLR_GROUP_SIZE,
+    const sorted_group group = {format, sampler->keys, sampler->n_sorted, cutoff, sampler->words, NULL, PLR_GROUP_SIZE,
                                 1, sampler->weights, salt, first_sample, sampler->exact, sampler->order, columns};
     int32_t *keys = sampler->keys;
     plr_stream_state state = plr_stream_load(stream);
@@ -76,7 +76,7 @@ static void draw_group(network_sampler *sampler, plr_stream *stream, uint64_t sa
     sort_smallest(keys, n, sampler->n_sorted);
 
     int32_t near[PLR_GROUP_SIZE];
-    if (read_ranks(&group, near, depth < n))
+    if (read_ranks(&group, near, cutoff < n))
         for (size_t sample = 0; sample < PLR_GROUP_SIZE; sample++)
             if (near[sample])
                 repair_sample(&group, sample, n);

@@ -10,8 +10,8 @@
 
 typedef struct {
     size_t n_items;
-    size_t depth;         /* ranks to return, at most n_items */
-    size_t n_sorted;      /* rows that the network sorts: all, or a power of two above depth */
+    size_t cutoff;        /* ranks to return, at most n_items */
+    size_t n_sorted;      /* rows that the network sorts: all, or a power of two above the cutoff */
     const double *weights; /* of each item, 1 at most */
     float *means;          /* 1 / weight, scaled for the keys */
     float largest_mean;
@@ -22,9 +22,9 @@ typedef struct {
 } network_sampler;
 
 typedef struct {
-    /* Compute the other numbers from n_items, depth and weights. */
+    /* Compute the other numbers from n_items, cutoff and weights. */
     void (*prepare)(network_sampler *sampler);
-    /* Draw sixteen rankings of samples first_sample, ... of a block into columns (depth, 16). */
+    /* Draw sixteen rankings of samples first_sample, ... of a block into columns (cutoff, 16). */
     void (*draw_group)(network_sampler *sampler, plr_stream *stream, uint64_t salt, uint64_t first_sample,
                        int32_t *columns);
 } network_kernels;
