@@ -1,10 +1,6 @@
 """Exact gradient, Hessian diagonal and value for scores with normal noise, and with Gumbel noise of any scale."""
 
 import itertools
-import os
-import subprocess
-import sys
-import textwrap
 
 import numpy as np
 import pytest
@@ -292,24 +288,3 @@ class TestEdges:
         for options in ({"noise": "normal"}, {"sigma": 2.0}):
             with pytest.raises(ValueError, match=r"noise and sigma can only be set with method='exact'"):
                 plr.expected_metric([0.0, 1.0], [0.0, 1.0], [1.0], method="sample", **options)
-
-
-def test_every_level_agrees():
-    """SIMD levels to rounding. Mutant: lanes of a narrower register mixed up."""
-    program = """
-        import numpy as np, plrank_fast as plr
-        rng = np.random.default_rng(0)
-        for n, k in ((6, 3), (120, 10), (120, 100)):
-            f, rho = rng.normal(size=(2, n))
-            print(*plr.pl_rank_exact(f, rho, plr.dcg_weights(k), noise="normal", rtol=1e-10))
-    """
-    answers = []
-    for level in plr.build_info()["simd_levels"]:
-        output = subprocess.run(
-            [sys.executable, "-c", textwrap.dedent(program)], env={**os.environ, "PLRANK_FAST_SIMD": level},
-            capture_output=True, text=True, check=True,
-        ).stdout  # fmt: skip
-        answers.append([np.array(line.split(), dtype=float) for line in output.splitlines()])
-    for answer in answers[1:]:
-        for here, there in zip(answers[0], answer, strict=True):
-            np.testing.assert_allclose(here, there, rtol=0, atol=1e-11)

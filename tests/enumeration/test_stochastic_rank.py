@@ -1,10 +1,5 @@
 """StochasticRank: unbiased by quadrature over the noise in every order, equal to its twin, exact at the limits."""
 
-import os
-import subprocess
-import sys
-import textwrap
-
 import numpy as np
 import pytest
 
@@ -345,25 +340,3 @@ def test_gaps_between_arrivals(n_docs, cutoff, spread):
     )  # fmt: skip
     given = of_given_noise("gumbel", 1.0, scores, relevance, rank_weights, made)
     np.testing.assert_allclose(drawn, given, rtol=0, atol=1e-12 * np.abs(rank_weights).sum())
-
-
-def test_every_level_agrees():
-    """SIMD levels to rounding. Mutant: lanes of a narrower register mixed up."""
-    program = """
-        import numpy as np, plrank_fast as plr
-        rng = np.random.default_rng(0)
-        for n, k in ((6, 3), (120, 10), (120, 100)):
-            f, rho = rng.normal(size=(2, n))
-            for noise in ("gumbel", "normal"):
-                print(*plr.stochastic_rank(f, rho, plr.dcg_weights(k), noise=noise, n_samples=200, rng=1))
-    """
-    answers = []
-    for level in plr.build_info()["simd_levels"]:
-        output = subprocess.run(
-            [sys.executable, "-c", textwrap.dedent(program)], env={**os.environ, "PLRANK_FAST_SIMD": level},
-            capture_output=True, text=True, check=True,
-        ).stdout  # fmt: skip
-        answers.append([np.array(line.split(), dtype=float) for line in output.splitlines()])
-    for answer in answers[1:]:
-        for here, there in zip(answers[0], answer, strict=True):
-            np.testing.assert_allclose(here, there, rtol=0, atol=1e-10)

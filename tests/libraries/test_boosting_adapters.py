@@ -2,10 +2,7 @@
 
 import copy
 import inspect
-import json
 import pickle
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -654,23 +651,3 @@ class TestCatBoost:
              "allow_writing_files": False}
         ).fit(catboost.Pool(rows[:, np.newaxis], rows, group_id=np.repeat(np.arange(150), 10)))  # fmt: skip
         assert 0 < max(block.size for block in blocks) < rows.size
-
-
-@pytest.mark.parametrize("library", ["lightgbm", "xgboost", "catboost"])
-def test_library_is_imported_when_used(library):
-    """And its absence is told with the extra. Mutants: an import at the top; the bare ModuleNotFoundError."""
-    call = "train({}, None)" if library == "catboost" else "Objective()(None, None)"
-    program = f"""
-import importlib, json, sys
-module = importlib.import_module("plrank_fast.{library}")
-imported = "{library}" in sys.modules
-sys.modules["{library}"] = None
-try:
-    module.{call}
-except ImportError as error:
-    print(json.dumps([imported, str(error)]))
-"""
-    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    imported, message = json.loads(answer.stdout)
-    assert not imported
-    assert f'pip install "{library}>=' in message

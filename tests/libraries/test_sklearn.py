@@ -1,8 +1,6 @@
 """The ranker for scikit-learn: what it optimises, and that it goes through scikit-learn's own machinery."""
 
 import pickle
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -278,17 +276,3 @@ def test_score_takes_one_label_for_each_document(labels):
     ranker = PlackettLuceRanker(max_iter=50).fit(X, Y, qid=QID)
     with pytest.raises(ValueError, match=f"y must have one entry for each of the {Y.size} documents"):
         ranker.score(X, labels, qid=QID)
-
-
-@pytest.mark.parametrize("package", ["sklearn", "scipy"])
-def test_a_missing_library_is_named_with_its_extra(package):
-    code = f"""
-import sys
-sys.modules["{package}"] = None
-try:
-    import plrank_fast.sklearn
-except ImportError as error:
-    print(error)
-"""
-    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert 'pip install "scikit-learn>=' in answer.stdout

@@ -1,0 +1,45 @@
+"""Without an optional library the rest of the package works, and what needs the library names it and its extra."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+# package: the module that needs it, a call that does unless the import does, and what is to be installed
+NEEDED = {
+    "torch": ("torch", "", "torch"),
+    "jax": ("jax", "", "jax"),
+    "sklearn": ("sklearn", "", "scikit-learn"),
+    "scipy": ("sklearn", "", "scikit-learn"),
+    "lightgbm": ("lightgbm", "Objective()(None, None)", "lightgbm"),
+    "xgboost": ("xgboost", "Objective()(None, None)", "xgboost"),
+    "catboost": ("catboost", "train({}, None)", "catboost"),
+}
+PROGRAM = """
+import importlib, json, sys
+told = {}
+for package, (name, call, _) in json.loads(sys.argv[1]).items():
+    sys.modules[package] = None
+    try:
+        module = importlib.import_module(f"plrank_fast.{name}")
+        exec(f"module.{call}")
+    except ImportError as error:
+        told[package] = str(error)
+    sys.modules.pop(package)
+    sys.modules.pop(f"plrank_fast.{name}", None)
+print(json.dumps(told))
+"""
+
+
+@pytest.fixture(scope="module")
+def told():
+    """Errors by the package that is missing."""
+    command = [sys.executable, "-c", PROGRAM, json.dumps(NEEDED)]
+    return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+
+
+@pytest.mark.parametrize("package", NEEDED)
+def test_is_named_with_its_extra(package, told):
+    """Mutants: a plain import at the top of an adapter; the bare ModuleNotFoundError; another extra."""
+    assert f'pip install "{NEEDED[package][2]}>=' in told[package]
