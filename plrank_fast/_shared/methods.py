@@ -23,18 +23,19 @@ class Method:
     n_samples: int = 100  # by default; 0 if it does not sample
     has_hessian: bool = False
     is_published: bool = False  # in the experiments of the SIGIR 2022 paper
+    color: str = "#999999"  # in pictures; the colour-blind can tell these apart
 
 
 AUTO, EXACT = "auto", "pl_rank_exact"
 ESTIMATORS = {
-    EXACT: Method(pl_rank_exact, "exact", n_samples=0, has_hessian=True),
-    "pl_rank_cmc": Method(pl_rank_cmc, "conditional MC", n_samples=1, has_hessian=True),
-    "pl_rank_3": Method(pl_rank_3, "PL-Rank-3", has_hessian=True, is_published=True),
-    "pl_rank_2": Method(pl_rank_2, "PL-Rank-2", is_published=True),
-    "pl_rank_1": Method(pl_rank_1, "PL-Rank-1"),
-    "stochastic_rank": Method(stochastic_rank, "StochasticRank", is_published=True),
-    "policy_gradient": Method(policy_gradient, "policy gradient"),
-    "placement_policy_gradient": Method(placement_policy_gradient, "placement PG"),
+    EXACT: Method(pl_rank_exact, "exact", n_samples=0, has_hessian=True, color="#111111"),
+    "pl_rank_cmc": Method(pl_rank_cmc, "conditional MC", n_samples=1, has_hessian=True, color="#009E73"),
+    "pl_rank_3": Method(pl_rank_3, "PL-Rank-3", has_hessian=True, is_published=True, color="#0072B2"),
+    "pl_rank_2": Method(pl_rank_2, "PL-Rank-2", is_published=True, color="#E69F00"),
+    "pl_rank_1": Method(pl_rank_1, "PL-Rank-1", color="#56B4E9"),
+    "stochastic_rank": Method(stochastic_rank, "StochasticRank", is_published=True, color="#D55E00"),
+    "policy_gradient": Method(policy_gradient, "policy gradient", color="#CC79A7"),
+    "placement_policy_gradient": Method(placement_policy_gradient, "placement PG", color="#8C6BB1"),
 }
 SHORT_NAMES = {"exact": EXACT, "cmc": "pl_rank_cmc"}
 METHODS = (AUTO, *ESTIMATORS, *SHORT_NAMES)

@@ -19,6 +19,7 @@ import plrank_fast as plr
 from plrank_fast._shared.extras import import_extra
 from plrank_fast._shared.files import refuse_overwriting, write_atomically
 from plrank_fast._shared.interruption import EXIT_STATUS
+from plrank_fast._shared.methods import ESTIMATORS
 from plrank_fast._shared.progress_bar import make_bar
 from plrank_fast.commands import claims
 from plrank_fast.commands.options import some_path
@@ -26,7 +27,7 @@ from plrank_fast.commands.timing import ONE_ANSWER, seconds_per_epoch
 from plrank_fast.data import PROFILES
 from plrank_fast.reproduction.workloads import Workload
 
-METHODS = ("pl_rank_1", "pl_rank_2", "pl_rank_3", "pl_rank_cmc", "pl_rank_exact")
+METHODS = ("pl_rank_3", "pl_rank_cmc", "pl_rank_exact")
 LAYOUT = "{n_fmt}/{total_fmt} cells |{bar}| {elapsed}<{remaining}{postfix}"
 CUTOFFS, SAMPLES = (5, 10, 25, 50, 100), (100, 1000)
 
@@ -48,11 +49,6 @@ class Cell:
         return self.numpy_seconds / self.seconds
 
 
-def measure(shape: str, method: str, n_samples: int, cutoff: int, workload: Workload, seconds: float) -> Cell:
-    """Time one cell for about ``seconds``, our call and the reference implementation in turn."""
-    return Cell(shape, method, n_samples, cutoff, *seconds_per_epoch(method, n_samples, cutoff, workload, seconds))
-
-
 def plan(arguments: argparse.Namespace) -> list[tuple[str, str, int, int]]:
     """List shape, method, N and K of every cell that the arguments ask for."""
     return [
@@ -70,7 +66,8 @@ def cells(arguments: argparse.Namespace) -> Iterator[Cell]:
     for shape, method, n_samples, cutoff in plan(arguments):
         if shape not in workload:  # one at a time: they can be large
             workload = {shape: Workload.of_profile(shape, arguments.queries, arguments.spread)}
-        yield measure(shape, method, n_samples, cutoff, workload[shape], arguments.seconds)
+        timed = seconds_per_epoch(method, n_samples, cutoff, workload[shape], arguments.seconds)
+        yield Cell(shape, method, n_samples, cutoff, *timed)
 
 
 def table(measured: list[Cell], cutoffs: list[int]) -> str:
@@ -138,9 +135,9 @@ def add_bench(commands: Any) -> None:
     parser.add_argument(
         "--methods",
         nargs="+",
-        choices=METHODS,
-        default=list(METHODS[2:]),
-        help=f"gradients to measure (default: {' '.join(METHODS[2:])})",
+        choices=list(ESTIMATORS),
+        default=list(METHODS),
+        help=f"gradients to measure (default: {' '.join(METHODS)})",
     )
     parser.add_argument(
         "--cutoffs",

@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-import plrank_fast as plr
 from plrank_fast import reference
 from plrank_fast._shared.methods import ESTIMATORS
 from plrank_fast.reproduction.workloads import Workload
@@ -38,12 +37,12 @@ def seconds_per_epoch(
     """Return the seconds per epoch of a method, and of NumPy's PL-Rank-3 with the same N and K."""
     weights = workload.rank_weights(cutoff)
     options = {"offsets": workload.offsets, "n_threads": 1}
-    if method != "pl_rank_exact":
+    if ESTIMATORS[method].n_samples:
         options |= {"n_samples": ONE_ANSWER.get(method, n_samples), "rng": 0}
     rng, docs = np.random.default_rng(0), workload.typical()
 
     def ours() -> None:
-        getattr(plr, method)(workload.scores, workload.relevance, weights, **options)
+        ESTIMATORS[method].function(workload.scores, workload.relevance, weights, **options)
 
     def in_numpy() -> None:
         rankings = reference.sample_rankings(workload.scores[docs], n_samples, weights.size, rng)

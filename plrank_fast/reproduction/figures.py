@@ -3,51 +3,49 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from plrank_fast._shared.extras import import_extra
+from plrank_fast._shared.methods import ESTIMATORS
 from plrank_fast.reproduction import published
 from plrank_fast.reproduction.cells import Figures
 from plrank_fast.reproduction.methods import Method
 from plrank_fast.reproduction.summary import Curves, costs, curves
 from plrank_fast.validation import FloatArray
 
-# Each estimator has a colour (distinguishable for the colour-blind), and N = 1000 a dash.
-COLORS = {
-    "stochastic_rank": "#D55E00",
-    "pl_rank_2": "#E69F00",
-    "pl_rank_3": "#0072B2",
-    "pl_rank_1": "#56B4E9",
-    "pl_rank_cmc": "#009E73",
-    "pl_rank_exact": "#111111",
-    "policy_gradient": "#CC79A7",
-    "placement_policy_gradient": "#8C6BB1",
-}
 NAMES = {"yahoo": "Yahoo", "mslr": "MSLR", "istella": "Istella"}
 
 
 def all_figures(cells: Sequence[Figures]) -> dict[str, Any]:
     """Draw every figure for which there are cells, by the name of its file."""
-    parts: dict[str, list[Figures]] = {}
-    for cell in cells:
-        parts.setdefault(cell["part"], []).append(cell)
-    drawn: dict[str, Any] = {}
-    if any("method" in cell["cell"] for cell in parts.get("cost", [])):
-        drawn["figure_1"] = cost_against_cutoff(parts["cost"])
-        drawn["error_against_cost"] = error_against_cost(parts["cost"])
-    if "length" in parts:
-        drawn["figure_1_list_length"] = cost_against_length(parts["length"])
-    if "curves" in parts:
-        drawn["figure_2"] = ndcg_grid(parts["curves"], "ndcg_dataset", "NDCG@K")
-        drawn["figure_2_expected"] = ndcg_grid(parts["curves"], "expected_ndcg_dataset", "expected NDCG@K")
-    if "settings" in parts:
-        drawn["settings"] = settings_panels(parts["settings"])
-    if "disparity" in parts:
-        drawn["disparity"] = disparity_panels(parts["disparity"])
-    return drawn
+    drawn: dict[str, tuple[str, Callable[[list[Figures]], Any]]] = {
+        "figure_1": ("cost", lambda some: cost_panels(some, "cutoffs", "cutoff K", "seconds per epoch")),
+        "error_against_cost": ("cost", error_against_cost),
+        "figure_1_list_length": (
+            "length",
+            lambda some: cost_panels(some, "lengths", "list length D", "seconds per query"),
+        ),
+        "figure_2": ("curves", lambda some: training_curves(some, "ndcg_dataset", "NDCG@K")),
+        "figure_2_expected": (
+            "curves",
+            lambda some: training_curves(some, "expected_ndcg_dataset", "expected NDCG@K"),
+        ),
+        "settings": ("settings", lambda some: training_curves(some, "ndcg_dataset", "NDCG@K")),
+        "disparity": (
+            "disparity",
+            lambda some: training_curves(some, "disparity", "squared disparity, share of the untrained", relative=True),
+        ),
+    }
+    of_part = {name: [cell for cell in cells if cell["part"] == part] for name, (part, _) in drawn.items()}
+    return {
+        name: draw(of_part[name])
+        for name, (_, draw) in drawn.items()
+        if any("method" in cell["cell"] for cell in of_part[name])
+    }
 
 
 def rendered(figure: Any, kind: str) -> bytes:
@@ -59,54 +57,29 @@ def rendered(figure: Any, kind: str) -> bytes:
     return picture.getvalue()
 
 
-def cost_against_cutoff(cells: Sequence[Figures]) -> Any:
-    """Draw Figure 1: a panel per set, ours above and NumPy's with the paper's figures below."""
-    measured = costs(cells, "cutoffs")
+def cost_panels(cells: Sequence[Figures], columns: str, xlabel: str, ylabel: str) -> Any:
+    """Draw the cost against K or D: a column per set, ours above and NumPy's with the paper's figures below."""
+    measured = costs(cells, columns)
     shapes = list(dict.fromkeys(shape for shape, _ in measured))
-    figure, panels = _panels(2, len(shapes), 3.4, 3.3, sharex=True)
+    figure, panels = _panels(2, len(shapes), 3.4, 3.3, sharex="col", sharey="col")  # one scale shows the gain
     figure.set_layout_engine("constrained", h_pad=0.06)
-    for column, shape in enumerate(shapes):
+    for (above, below), shape in zip(panels.T, shapes, strict=True):
         for (of, method), row in measured.items():
             if of != shape:
                 continue
-            _band(panels[0, column], row.columns, row.seconds, method)
+            _band(above, row.columns, row.seconds, method)
             if row.numpy_seconds is not None:
-                _band(panels[1, column], row.columns, row.numpy_seconds, method)
+                _band(below, row.columns, row.numpy_seconds, method)
             paper = published.MINUTES.get((shape, method.estimator, method.n_samples))
             if paper is not None:
-                panels[1, column].plot(
-                    published.CUTOFFS, 60 * np.array(paper), color=COLORS[method.estimator], linestyle=":", alpha=0.6,
-                    linewidth=1, marker="o" if method.n_samples == published.SAMPLES[0] else "s", markersize=2.5,
-                )  # fmt: skip
-        panels[0, column].set_title(f"{_name(shape)}: this library")
-        panels[1, column].set_title(f"{_name(shape)}: NumPy and paper")
-        for panel in panels[:, column]:
-            panel.set(xscale="log", yscale="log")
+                style = {**_style(method), "linestyle": ":", "linewidth": 1, "label": None}
+                below.plot(published.CUTOFFS, 60 * np.array(paper), alpha=0.6, markersize=2.5, **style)
+        for panel, source in ((above, "this library"), (below, "NumPy and paper" if shape else "NumPy")):
+            panel.set(xscale="log", yscale="log", title=f"{_name(shape)}: {source}".lstrip(": "))
             _ticks(panel, next(row.columns for (of, _), row in measured.items() if of == shape))
-        panels[1, column].set_xlabel("cutoff K")
-        low = min(panels[row, column].get_ylim()[0] for row in (0, 1))
-        high = max(panels[row, column].get_ylim()[1] for row in (0, 1))
-        for panel in panels[:, column]:
-            panel.set_ylim(low, high)  # one scale, so that a column shows what the library gains
+        below.set_xlabel(xlabel)
     for panel in panels[:, 0]:
-        panel.set_ylabel("seconds per epoch")
-    _legend(figure, panels)
-    return figure
-
-
-def cost_against_length(cells: Sequence[Figures]) -> Any:
-    """Draw the second half of Figure 1: cost against the list length at one cutoff."""
-    measured = costs(cells, "lengths")
-    figure, panels = _panels(1, 2, 4.6, 3.6, sharey=True)
-    for (_, method), row in measured.items():
-        _band(panels[0, 0], row.columns, 1e6 * row.seconds, method)
-        if row.numpy_seconds is not None:
-            _band(panels[0, 1], row.columns, 1e6 * row.numpy_seconds, method)
-    cutoff = cells[0]["cell"]["cutoff"]
-    for panel, title in zip(panels[0], ("this library", "NumPy"), strict=True):
-        panel.set(xscale="log", yscale="log", xlabel="list length D", title=f"{title}, K = {cutoff}")
-        _ticks(panel, cells[0]["cell"]["lengths"])
-    panels[0, 0].set_ylabel("microseconds per query")
+        panel.set_ylabel(ylabel)
     _legend(figure, panels)
     return figure
 
@@ -123,8 +96,9 @@ def error_against_cost(cells: Sequence[Figures]) -> Any:
                 continue
             error = np.median(row.error, axis=0)
             seconds = np.median(row.seconds, axis=0)
-            panel.plot(seconds, error, **_style(method))
-            panel.scatter(seconds, error, s=6 + 40 * np.arange(1, len(seconds) + 1) / len(seconds), **_marker(method))
+            panel.plot(seconds, error, **{**_style(method), "marker": None})
+            sizes = 6 + 40 * np.arange(1, len(seconds) + 1) / len(seconds)
+            panel.scatter(seconds, error, s=sizes, color=_style(method)["color"], marker=_style(method)["marker"])
         panel.set(xscale="log", yscale="log", xlabel="seconds per epoch", title=_name(shape))
         panel.grid(alpha=0.25)
     panels[0, 0].set_ylabel("relative error of a gradient")
@@ -132,68 +106,38 @@ def error_against_cost(cells: Sequence[Figures]) -> Any:
     return figure
 
 
-def ndcg_grid(cells: Sequence[Figures], metric: str, label: str) -> Any:
-    """Draw Figure 2: a row per cutoff, a column per set; bands are one standard error over the seeds."""
+def training_curves(cells: Sequence[Figures], metric: str, label: str, *, relative: bool = False) -> Any:
+    """Draw Figure 2: a row per cutoff, a column per set; ``relative`` to the untrained network's value."""
     measured = curves(cells, metric)
-    sets = list(dict.fromkeys(key[0] for key in measured))
-    cutoffs = sorted({key[1] for key in measured})
-    figure, panels = _panels(len(cutoffs), len(sets), 3.6, 2.5)
+    sets, cutoffs = list(dict.fromkeys(key[0] for key in measured)), sorted({key[1] for key in measured})
+    several_settings = len({key[3] for key in measured}) > 1
+    figure, panels = _panels(len(cutoffs), len(sets), 3.6, 2.5 if len(cutoffs) > 1 else 3.3)
     for row, cutoff in enumerate(cutoffs):
-        for column, name in enumerate(sets):
-            panel = panels[row, column]
-            shown = {key[2]: curve for key, curve in measured.items() if key[:2] == (name, cutoff)}
-            _draw_curves(panel, [(curve, _style(method)) for method, curve in shown.items()])
-            _focus(panel, [curve.values for curve in shown.values()])
+        for panel, name in zip(panels[row], sets, strict=True):
+            shown = []
+            for (of, at, method, preset), curve in measured.items():
+                if (of, at) == (name, cutoff):
+                    style = _style(method)
+                    if several_settings:
+                        style |= {
+                            "label": f"{method.title}, {preset}",
+                            "linestyle": "-" if preset == "default" else ":",
+                            "alpha": 0.5 if method.n_samples == published.SAMPLES[1] else 1.0,
+                        }
+                    values = curve.values / curve.values[:, :1] if relative else curve.values
+                    shown.append((replace(curve, values=values), style))
+            _draw_curves(panel, shown)
+            if not relative and not several_settings:
+                _focus(panel, [curve.values for curve, _ in shown])
             panel.set_title(f"{_name(name)}, K = {cutoff}")
-            if column == 0:
-                panel.set_ylabel(label)
-            if row == len(cutoffs) - 1:
-                panel.set_xlabel("seconds of training")
+        panels[row, 0].set_ylabel(label)
+    for panel in panels[-1]:
+        panel.set_xlabel("seconds of training")
     _legend(figure, panels)
     return figure
 
 
-def settings_panels(cells: Sequence[Figures]) -> Any:
-    """Draw the methods with the default settings and with those of the published code."""
-    measured = curves(cells, "ndcg_dataset")
-    sets = list(dict.fromkeys(key[0] for key in measured))
-    figure, panels = _panels(1, len(sets), 3.6, 3.2)
-    for column, name in enumerate(sets):
-        panel, shown = panels[0, column], []
-        for (of, _, method, preset), curve in measured.items():
-            if of == name:
-                style = _style(method)
-                style["label"] = f"{style['label']}, {preset}"
-                style["linestyle"] = "-" if preset == "default" else ":"
-                style["alpha"] = 0.5 if method.n_samples == published.SAMPLES[1] else 1.0
-                shown.append((curve, style))
-        _draw_curves(panel, shown)
-        panel.set(title=_name(name), xlabel="seconds of training")
-    panels[0, 0].set_ylabel(f"NDCG@{cells[0]['cell']['cutoff']}")
-    _legend(figure, panels)
-    return figure
-
-
-def disparity_panels(cells: Sequence[Figures]) -> Any:
-    """Draw the remaining disparity of exposure, as a share of the untrained network's."""
-    measured = curves(cells, "disparity")
-    sets = list(dict.fromkeys(key[0] for key in measured))
-    figure, panels = _panels(1, len(sets), 4.4, 3.4)
-    for column, name in enumerate(sets):
-        panel = panels[0, column]
-        shares = {
-            key[2]: Curves(curve.seconds, curve.values / curve.values[:, :1], curve.epochs)
-            for key, curve in measured.items()
-            if key[0] == name
-        }
-        _draw_curves(panel, [(curve, _style(method)) for method, curve in shares.items()])
-        panel.set(title=_name(name), xlabel="seconds of training")
-    panels[0, 0].set_ylabel("squared disparity, share of the untrained")
-    _legend(figure, panels)
-    return figure
-
-
-def _panels(rows: int, columns: int, width: float, height: float, **shared: bool) -> tuple[Any, Any]:
+def _panels(rows: int, columns: int, width: float, height: float, **shared: Any) -> tuple[Any, Any]:
     # A Figure without pyplot needs no window system and changes no global state.
     figure = import_extra("matplotlib.figure", "train").Figure(
         figsize=(max(width * columns, 6.0), height * rows + 0.6), layout="constrained"
@@ -206,24 +150,21 @@ def _name(name: str) -> str:
 
 
 def _style(method: Method) -> dict[str, Any]:
+    many = method.n_samples == published.SAMPLES[1]
     return {
-        "color": COLORS[method.estimator],
-        "linestyle": "--" if method.n_samples == published.SAMPLES[1] else "-",
+        "color": ESTIMATORS[method.estimator].color,
+        "linestyle": "--" if many else "-",
+        "marker": "s" if many else "o",
         "linewidth": 1.6,
         "label": method.title,
     }
 
 
-def _marker(method: Method) -> dict[str, Any]:
-    return {"color": COLORS[method.estimator], "marker": "s" if method.n_samples == published.SAMPLES[1] else "o"}
-
-
 def _band(panel: Any, columns: Sequence[int], values: FloatArray, method: Method) -> None:
     """Draw the median of the rounds, with minimum and maximum as a band."""
-    panel.plot(columns, np.median(values, axis=0), marker=".", **_style(method))
-    panel.fill_between(
-        columns, values.min(axis=0), values.max(axis=0), color=COLORS[method.estimator], alpha=0.15, lw=0
-    )
+    style = _style(method)
+    panel.plot(columns, np.median(values, axis=0), markersize=3, **style)
+    panel.fill_between(columns, values.min(axis=0), values.max(axis=0), color=style["color"], alpha=0.15, lw=0)
 
 
 def _draw_curves(panel: Any, shown: Sequence[tuple[Curves, dict[str, Any]]]) -> None:
@@ -236,7 +177,7 @@ def _draw_curves(panel: Any, shown: Sequence[tuple[Curves, dict[str, Any]]]) -> 
     for curve, style in shown:
         seconds = np.concatenate([curve.seconds[1:2] * 0.7, curve.seconds[1:]])
         mean = curve.values[:seeds].mean(axis=0)
-        panel.plot(seconds, mean, **style)
+        panel.plot(seconds, mean, **{**style, "marker": None})
         if seeds > 1:
             error = (curve.values[:seeds] - level).std(axis=0, ddof=1) / np.sqrt(seeds)
             panel.fill_between(seconds, mean - error, mean + error, color=style["color"], alpha=0.12, lw=0)

@@ -6,12 +6,14 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import plrank_fast as plr
 from plrank_fast.__main__ import main
+from plrank_fast._shared.methods import ESTIMATORS
 
 pytest.importorskip("tqdm")
 
@@ -21,13 +23,13 @@ def test_table_figures_and_picture(tmp_path, capsys, monkeypatch):
     pytest.importorskip("matplotlib")
     calls = set()
     for name in ("pl_rank_3", "pl_rank_exact"):
-        original = getattr(plr, name)
+        original = ESTIMATORS[name].function
 
         def spy(scores, relevance, rank_weights, name=name, original=original, **options):
             calls.add((name, rank_weights.size, options.get("n_samples"), options["n_threads"]))
             return original(scores, relevance, rank_weights, **options)
 
-        monkeypatch.setattr(plr, name, spy)
+        monkeypatch.setitem(ESTIMATORS, name, replace(ESTIMATORS[name], function=spy))
     picture, figures = tmp_path / "cost.png", tmp_path / "cost.json"
     status = main([
         *("bench", "--shapes", "yahoo", "--methods", "pl_rank_3", "pl_rank_exact", "--cutoffs", "2", "7"),
@@ -70,14 +72,14 @@ def test_bar_and_hint(capsys, monkeypatch):
 def test_interrupted(capsys, monkeypatch):
     """Exit status 130, with the table of what there is. Mutants: status 0; a table of nothing."""
     calls = iter(range(10**9))
-    pl_rank_cmc = plr.pl_rank_cmc
 
     def interrupted(*arguments, **options):
         if next(calls) == stop_at:
             raise KeyboardInterrupt
-        return pl_rank_cmc(*arguments, **options)
+        return plr.pl_rank_cmc(*arguments, **options)
 
-    monkeypatch.setattr(plr, "pl_rank_cmc", interrupted)
+    method = ESTIMATORS["pl_rank_cmc"]
+    monkeypatch.setitem(ESTIMATORS, "pl_rank_cmc", replace(method, function=interrupted))
     stop_at = 1
     assert main([*QUICK, "--seconds", "0"]) == 130
     assert "interrupted; the cells below were measured\n" in capsys.readouterr().out
