@@ -6,14 +6,14 @@ other side, and is open otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from plrank_fast.reproduction import published
 from plrank_fast.reproduction.cells import Figures
-from plrank_fast.reproduction.methods import Method
+from plrank_fast.reproduction.methods import BEYOND, Method
 from plrank_fast.reproduction.summary import Costs, Curves, Estimate, costs, curves, over_rounds, over_seeds
 from plrank_fast.validation import FloatArray
 
@@ -23,6 +23,8 @@ HOLDS, OPEN, FAILS = "holds", "open", "does not reproduce"
 FLAT, LINEAR = 0.3, 0.7
 LONG_LISTS = ("mslr", "istella")  # where the paper states growth in K; the lists of Yahoo are shorter than the cutoffs
 LONG_CUTOFF = 50
+THIRD = Method("pl_rank_3", 1000)
+NEW = {"pl_rank_exact": "The exact gradient", "pl_rank_cmc": "One sample of conditional Monte Carlo"}
 
 
 @dataclass(frozen=True)
@@ -51,8 +53,7 @@ def all_findings(cells: list[Figures]) -> list[Finding]:
     by_part = {name: [cell for cell in cells if cell["part"] == name] for name in ("cost", "curves", "disparity")}
     measured = costs(by_part["cost"], "cutoffs")
     found = [*_growth(measured), *_speed(measured), *_precision(measured)]
-    found += _samples(curves(by_part["curves"], "ndcg_dataset"))
-    found += _best(curves(by_part["curves"], "ndcg_dataset"))
+    found += _ndcg(curves(by_part["curves"], "ndcg_dataset"))
     found += _disparity(curves(by_part["disparity"], "disparity"))
     return found
 
@@ -64,30 +65,22 @@ def _growth(measured: dict[tuple[str, Method], Costs]) -> Iterator[Finding]:
         "stochastic_rank": ("StochasticRank is linear in K", (LINEAR, np.inf)),
     }
     for estimator, (statement, bounds) in claims.items():
-        for twin in (True, False):
-            rows = {
-                key: costs
-                for key, costs in measured.items()
-                if key[0] in LONG_LISTS and key[1].estimator == estimator and len(costs.columns) > 1
-            }
-            if not rows:
-                continue
+        rows = [
+            (shape, method.n_samples, row)
+            for (shape, method), row in measured.items()
+            if shape in LONG_LISTS and method.estimator == estimator and len(row.columns) > 1
+        ]
+        for where in ("in NumPy", "in this library") if rows else ():
             parts, verdicts = [], []
-            for (shape, method), row in rows.items():
-                seconds = row.numpy_seconds if twin else row.seconds
+            for shape, n_samples, row in rows:
+                seconds = row.numpy_seconds if where == "in NumPy" else row.seconds
                 assert seconds is not None
                 exponent = growth(seconds, row.columns)
                 verdicts.append(judged(exponent, *bounds))
-                paper = published.MINUTES.get((shape, estimator, method.n_samples))
-                theirs = ""
-                if (
-                    paper is not None
-                    and row.columns[0] == published.CUTOFFS[0]
-                    and row.columns[-1] == published.CUTOFFS[-1]
-                ):
-                    theirs = f", paper {growth(np.array([paper]), published.CUTOFFS).value:.2f}"
-                parts.append(f"{shape}, N = {method.n_samples}: {exponent}{theirs}")
-            where = "in NumPy" if twin else "in this library"
+                parts.append(f"{shape}, N = {n_samples}: {exponent}")
+                paper = published.MINUTES.get((shape, estimator, n_samples))
+                if paper is not None and row.columns == published.CUTOFFS:
+                    parts[-1] += f", paper {growth(np.array([paper]), published.CUTOFFS).value:.2f}"
             yield Finding(f"{statement}, {where}", together(verdicts), "cost ~ K^p, p = " + "; ".join(parts))
 
 
@@ -100,7 +93,7 @@ def together(verdicts: Iterable[str]) -> str:
 
 
 def _speed(measured: dict[tuple[str, Method], Costs]) -> Iterator[Finding]:
-    """Compare each published method with NumPy, and with the paper's additions."""
+    """Compare each published method with NumPy, and PL-Rank-3 with the paper's additions."""
     for estimator in ("pl_rank_3", "pl_rank_2", "stochastic_rank"):
         ratios = [
             row.numpy_seconds / row.seconds
@@ -109,30 +102,32 @@ def _speed(measured: dict[tuple[str, Method], Costs]) -> Iterator[Finding]:
         ]
         if ratios:
             middles = np.concatenate([np.median(ratio, axis=0) for ratio in ratios])
-            title = Method(estimator, 0).title
             yield Finding(
-                f"{title} is faster here than in NumPy in every cell",
+                f"{Method(estimator, 0).title} is faster here than in NumPy in every cell",
                 HOLDS if min(ratio.min() for ratio in ratios) > 1 else FAILS,
                 f"{np.exp(np.log(middles).mean()):.0f} times in the geometric mean over sets, N and K, "
                 f"{middles.min():.0f} to {middles.max():.0f} times",
             )
-    for estimator in ("pl_rank_exact", "pl_rank_cmc"):
-        ratios = [
-            measured[shape, Method("pl_rank_3", 1000)].seconds / row.seconds
-            for (shape, method), row in measured.items()
-            if method.estimator == estimator and (shape, Method("pl_rank_3", 1000)) in measured
-            and measured[shape, Method("pl_rank_3", 1000)].seconds.shape == row.seconds.shape
-        ]  # fmt: skip
-        if ratios:
-            middles = np.concatenate([np.median(ratio, axis=0) for ratio in ratios])
+    for estimator, title in NEW.items():
+        faster = _over_third(measured, estimator, lambda row: row.seconds)
+        if faster is not None:
             yield Finding(
-                f"{NEW[estimator]} costs less than PL-Rank-3 with 1000 samples",
-                judged(Estimate(0, float(middles.min()), float(middles.max())), 1.0, np.inf),
-                f"{middles.min():.2g} to {middles.max():.2g} times faster over sets and K",
+                f"{title} costs less than PL-Rank-3 with 1000 samples",
+                judged(faster, 1.0, np.inf),
+                f"{faster.low:.2g} to {faster.high:.2g} times faster over sets and K",
             )
 
 
-NEW = {"pl_rank_exact": "The exact gradient", "pl_rank_cmc": "One sample of conditional Monte Carlo"}
+def _over_third(
+    measured: dict[tuple[str, Method], Costs], estimator: str, figure: Callable[[Costs], FloatArray | None]
+) -> Estimate | None:
+    """Return the range of a figure of PL-Rank-3 with 1000 samples over the estimator's, over sets and K."""
+    ratios = []
+    for (shape, method), row in measured.items():
+        own, third = figure(row), figure(measured[shape, THIRD]) if (shape, THIRD) in measured else None
+        if method.estimator == estimator and own is not None and third is not None and own.shape == third.shape:
+            ratios.append(np.median(third / own, axis=0))
+    return over_rounds(np.concatenate(ratios)) if ratios else None
 
 
 def _precision(measured: dict[tuple[str, Method], Costs]) -> Iterator[Finding]:
@@ -151,18 +146,12 @@ def _precision(measured: dict[tuple[str, Method], Costs]) -> Iterator[Finding]:
             together(judged(g, 1.0, np.inf) for g in growths),
             f"the error at K = {first[-1]} is {least:.2g} to {most:.2g} times that at K = {first[0]}, over sets and N",
         )
-    pairs = [
-        (np.median(row.error, axis=0), np.median(rows[shape, Method("pl_rank_3", 1000)].error, axis=0))  # type: ignore[arg-type]
-        for (shape, method), row in rows.items()
-        if method.estimator == "pl_rank_cmc" and (shape, Method("pl_rank_3", 1000)) in rows
-    ]
-    pairs = [pair for pair in pairs if pair[0].shape == pair[1].shape]
-    if pairs:
-        ratios = np.concatenate([theirs / own for own, theirs in pairs])
+    smaller = _over_third(rows, "pl_rank_cmc", lambda row: row.error)
+    if smaller is not None:
         yield Finding(
             "One sample of conditional Monte Carlo errs less than 1000 of PL-Rank-3",
-            judged(Estimate(0, float(ratios.min()), float(ratios.max())), 1.0, np.inf),
-            f"its error is smaller by a factor of {ratios.min():.2g} to {ratios.max():.2g} over sets and K",
+            judged(smaller, 1.0, np.inf),
+            f"its error is smaller by a factor of {smaller.low:.2g} to {smaller.high:.2g} over sets and K",
         )
 
 
@@ -183,49 +172,29 @@ def _difference(
     return over_seeds(np.mean([row[:seeds] for row in rows], axis=0))
 
 
-def _signed(estimate: Estimate) -> str:
-    if not np.isfinite(estimate.low):
-        return f"{estimate.value:+.4f} (one seed, no error bar)"
-    return f"{estimate.value:+.4f} ± {estimate.high - estimate.value:.4f}"
-
-
-def _samples(measured: dict[tuple[str, int, Method, str], Curves]) -> Iterator[Finding]:
+def _ndcg(measured: dict[tuple[str, int, Method, str], Curves]) -> Iterator[Finding]:
+    """Compare the NDCG at the end of runs of equal time."""
     cutoffs = sorted({key[1] for key in measured})
-    few, many = Method("pl_rank_3", 100), Method("pl_rank_3", 1000)
-    for statement, some in (
-        ("Large K wants more samples: N = 1000 ends above N = 100", [k for k in cutoffs if k >= LONG_CUTOFF]),
-        ("At small K, N = 1000 is not needed: N = 100 ends at least as high", [k for k in cutoffs if k < LONG_CUTOFF]),
-    ):
-        wants_many = "Large" in statement
-        difference = _difference(measured, some, *((many, few) if wants_many else (few, many)))
-        if difference is not None:
-            verdict = judged(difference, 0.0, np.inf)
-            yield Finding(
-                f"{statement} (PL-Rank-3)",
-                verdict,
-                f"difference in test NDCG@K {_signed(difference)} over sets and K in {', '.join(map(str, some))}",
-            )
-
-
-def _best(measured: dict[tuple[str, int, Method, str], Curves]) -> Iterator[Finding]:
-    cutoffs = sorted({key[1] for key in measured})
-    third = Method("pl_rank_3", 1000)
+    long, short = ([k for k in cutoffs if (k >= LONG_CUTOFF) == is_long] for is_long in (True, False))
+    few = Method("pl_rank_3", 100)
+    statements = [
+        ("Large K wants more samples: N = 1000 ends above N = 100 (PL-Rank-3)", long, THIRD, few),
+        ("At small K, N = 1000 is not needed: N = 100 ends at least as high (PL-Rank-3)", short, few, THIRD),
+    ]
     for other in (Method("pl_rank_2", 1000), Method("stochastic_rank", 1000)):
-        difference = _difference(measured, cutoffs, third, other)
+        title = Method(other.estimator, 0).title
+        statements.append((f"PL-Rank-3 ends above {title} in the same time (N = 1000)", cutoffs, THIRD, other))
+    for new in BEYOND:
+        title = NEW[new.estimator]
+        statements.append((f"{title} ends above PL-Rank-3 with 1000 samples in the same time", cutoffs, new, THIRD))
+    for statement, some, first, second in statements:
+        difference = _difference(measured, some, first, second)
         if difference is not None:
-            yield Finding(
-                f"PL-Rank-3 ends above {Method(other.estimator, 0).title} in the same time (N = 1000)",
-                judged(difference, 0.0, np.inf),
-                f"difference in test NDCG@K {_signed(difference)} over sets and all K",
-            )
-    for new in (Method("pl_rank_exact", 0), Method("pl_rank_cmc", 1)):
-        difference = _difference(measured, cutoffs, new, third)
-        if difference is not None:
-            yield Finding(
-                f"{NEW[new.estimator]} ends above PL-Rank-3 with 1000 samples in the same time",
-                judged(difference, 0.0, np.inf),
-                f"difference in test NDCG@K {_signed(difference)} over sets and all K",
-            )
+            signed = f"{difference.value:+.4f} (one seed, no error bar)"
+            if np.isfinite(difference.low):
+                signed = f"{difference.value:+.4f} ± {difference.high - difference.value:.4f}"
+            evidence = f"difference in test NDCG@K {signed} over sets and K in {', '.join(map(str, some))}"
+            yield Finding(statement, judged(difference, 0.0, np.inf), evidence)
 
 
 def _disparity(measured: dict[tuple[str, int, Method, str], Curves]) -> Iterator[Finding]:
