@@ -15,23 +15,11 @@ Figures = dict[str, Any]
 
 @dataclass(frozen=True)
 class Part:
-    """One of the experiments.
+    """One of the experiments; the limits of its rounds take precedence over the budget."""
 
-    Parameters
-    ----------
-    name, title : str
-        Names in the results file and on the screen.
-    least_rounds, most_rounds : int
-        Limits of the number of rounds, which take precedence over the budget.
-    cells : list of dict
-        The cells of a round, each described by plain values.
-    measure : callable
-        Takes a description and the number of the round; returns plain values.
-    """
-
-    name: str
+    name: str  # in the results file
     title: str
     least_rounds: int
     most_rounds: int
-    cells: list[Figures]
-    measure: Callable[[Figures, int], Figures]
+    cells: list[Figures]  # of a round, each described by plain values
+    measure: Callable[[Figures, int], Figures]  # takes a cell and the number of the round

@@ -32,26 +32,12 @@ Observer = Callable[[Part, float], None]
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings that determine the cells; a continued run must have the same.
-
-    Parameters
-    ----------
-    minutes : float
-        Budget of time.
-    parts : tuple of str
-        Names from `SHARES`.
-    sets : tuple of str
-        Profiles of the data sets.
-    data : str, optional
-        Folder with LETOR files, for training in place of generated data.
-    cutoffs : tuple of int
-        Values of K.
-    """
+    """Settings that determine the cells; a continued run must have the same."""
 
     minutes: float
-    parts: tuple[str, ...]
-    sets: tuple[str, ...]
-    data: str | None
+    parts: tuple[str, ...]  # names from `SHARES`
+    sets: tuple[str, ...]  # profiles
+    data: str | None  # folder with LETOR files, for training in place of generated data
     cutoffs: tuple[int, ...]
 
     def to_json(self) -> Figures:
@@ -96,20 +82,8 @@ def run_parts(
 ) -> bool:
     """Measure the cells that are left, and return whether no interrupt ended it.
 
-    A part continues by whole rounds until its share of the budget is spent, time before a kill included.
-
-    Parameters
-    ----------
-    settings : Settings
-        The budget and the parts.
-    parts : list of Part
-        The result of `plan`.
-    results : ResultsFile
-        File to which every cell is added.
-    interrupted : callable
-        Called before every cell; measurements stop if it returns True.
-    observer : callable
-        Called after every cell with the part and the share of the budget that is spent, which may pass 1.
+    A part continues by whole rounds until its share of the budget is spent, time before a kill included. ``observer``
+    is called after every cell with the part and the share of the budget that is spent, which may pass 1.
     """
     total = sum(SHARES[part.name] for part in parts)
     budget = 60 * settings.minutes

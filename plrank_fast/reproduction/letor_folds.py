@@ -14,13 +14,7 @@ NAMES = {
 
 
 def find_folds(folder: str) -> list[Source]:
-    """Find ``train.txt``, ``vali.txt`` and ``test.txt`` in a folder, or in the folders within it.
-
-    Raises
-    ------
-    ValueError
-        If there is none.
-    """
+    """Find ``train.txt``, ``vali.txt`` and ``test.txt`` in a folder, or in the folders within it."""
     places = [Path(folder), *sorted(path for path in Path(folder).glob("*") if path.is_dir())]
     folds = [place for place in places if all(_file(place, part) for part in NAMES)]
     if not folds:

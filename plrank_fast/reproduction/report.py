@@ -51,15 +51,6 @@ CAPTIONS = {
         "network has.",
     ),
 }
-ORDER = (
-    "figure_1",
-    "error_against_cost",
-    "figure_1_list_length",
-    "figure_2",
-    "figure_2_expected",
-    "settings",
-    "disparity",
-)
 MARKS = {HOLDS: "yes", FAILS: "no", OPEN: "open"}
 STYLE = """
 :root { color-scheme: light; --ink: #1b1f24; --soft: #5b6570; --line: #dfe3e8; --page: #fbfbfc; }
@@ -98,21 +89,7 @@ def html_report(
     about: Mapping[str, Any],
     progress: Sequence[Figures],
 ) -> str:
-    """Write the page.
-
-    Parameters
-    ----------
-    findings : sequence of Finding
-        Findings in the order of the page.
-    pictures : mapping of str to bytes
-        PNG files by name.
-    tables : mapping of str to Table
-        All tables; that of Table 2 is shown, the others are files beside the report.
-    about : mapping
-        Command, versions, machine, build.
-    progress : sequence of dict
-        For each part ``title``, ``rounds`` (whole ones), ``cells``, ``of`` and ``seconds``.
-    """
+    """Write the page with all findings, pictures (PNG files) and Table 2; other tables are files beside it."""
     parts = [
         "<!doctype html>\n<html lang='en'>\n<head>\n<meta charset='utf-8'>",
         "<meta name='viewport' content='width=device-width, initial-scale=1'>",
@@ -124,9 +101,8 @@ def html_report(
         "<h2>What holds</h2>",
         _findings(findings),
     ]
-    for name in ORDER:
+    for name, (title, caption) in CAPTIONS.items():
         if name in pictures:
-            title, caption = CAPTIONS[name]
             data = base64.b64encode(pictures[name]).decode()
             parts.append(
                 f"<h2>{html.escape(title)}</h2>\n<figure><img alt='{html.escape(title, quote=True)}' "

@@ -18,22 +18,7 @@ VERSION = 1
 
 
 class ResultsFile:
-    """The results of one folder.
-
-    Parameters
-    ----------
-    path : path-like
-        The file; its folder must exist.
-    settings : dict
-        Plain values that determine the cells. An existing file must have the same.
-
-    Raises
-    ------
-    ValueError
-        If an existing file is not a results file, or has other settings.
-    OSError
-        If it cannot be read or written.
-    """
+    """The results of one folder; an existing file must have the same settings, which determine the cells."""
 
     def __init__(self, path: str | os.PathLike[str], settings: dict[str, Any]) -> None:
         self.path = Path(path)

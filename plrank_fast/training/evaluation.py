@@ -35,33 +35,10 @@ def evaluate_scores(
 ) -> Metrics:
     """Compute NDCG@K in four ways, and the disparity of exposure if wanted.
 
-    Parameters
-    ----------
-    scores, labels : ndarray, shape (n_docs,)
-        Scores and grades, whose gains are ``2**label - 1``.
-    offsets : ndarray of int64, shape (n_queries + 1,)
-        Where queries begin and end.
-    cutoff : int
-        Number of ranks, K.
-    n_threads : int, optional
-        None: all available processors.
-    empty : float or "drop"
-        NDCG of a query without relevant documents in the means over queries; "drop" leaves such queries out.
-    with_disparity : bool
-        Whether to add ``disparity``.
-
-    Returns
-    -------
-    dict of str to float
-        ``ndcg_query``: mean over the queries of DCG / ideal DCG;
-        ``ndcg_dataset``: summed DCG / summed ideal DCG; and ``expected_...``, with the exact expected DCG instead;
-        ``disparity``: mean over the queries of the squared disparity of expected exposure, with gains over the ideal
-        DCG of the query as merit.
-
-    Raises
-    ------
-    ValueError
-        If a label is negative, or no document is relevant.
+    ``ndcg_query`` is the mean over the queries of DCG / ideal DCG, ``ndcg_dataset`` summed DCG / summed ideal DCG, and
+    ``expected_...`` takes the exact expected DCG instead. ``disparity`` is the mean over the queries of the squared
+    disparity of expected exposure, with gains over the ideal DCG of the query as merit. ``empty`` is the NDCG of a
+    query without relevant documents in the means over queries; "drop" leaves such queries out.
     """
     relevance = plr.gains(labels)
     rank_weights = plr.dcg_weights(min(cutoff, int(np.diff(offsets).max(initial=0))))

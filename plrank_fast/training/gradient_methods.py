@@ -44,29 +44,8 @@ def gradient(
 ) -> npt.NDArray[np.float64]:
     """Compute the gradient of the expected metric, or minus that of a loss, summed over the queries.
 
-    Parameters
-    ----------
-    method : str
-        A name that `resolve_method` returns.
-    scores, relevance : ndarray, shape (n_docs,)
-        Scores and relevance of all queries of the batch, one after another.
-    rank_weights : ndarray, shape (K,)
-        Weight of each rank.
-    offsets : ndarray of int64, shape (n_queries + 1,)
-        Where queries begin and end.
-    n_samples, rng
-        Not used by methods without sampling; ``list_mle`` breaks ties of labels at random by ``rng``.
-    n_threads : int or None
-        None: all available processors; the result does not depend on it.
-    labels : ndarray, shape (n_docs,)
-        Grades for losses, in place of ``relevance``.
-    first_query : int
-        Number of the first query in the numbering of random streams, for batches cut into parts.
-
-    Returns
-    -------
-    ndarray of float64, shape (n_docs,)
-        Direction of ascent.
+    ``method`` is a name that `resolve_method` returns. Losses take ``labels`` in place of ``relevance``. Methods
+    without sampling use neither ``n_samples`` nor ``rng``; ``list_mle`` breaks ties of labels at random by ``rng``.
     """
     if method in LOSSES:
         options: dict[str, Any] = {"cutoff": rank_weights.size} if method in WITH_CUTOFF else {}
@@ -95,10 +74,7 @@ def disparity_ascent(
     n_threads: int | None,
     first_query: int = 0,
 ) -> npt.NDArray[np.float64]:
-    """Compute minus the gradient of the squared disparity of exposure, summed over the queries.
-
-    The parameters have the meaning that they have in `gradient`; ``merit`` replaces ``relevance``.
-    """
+    """Compute minus the gradient of the squared disparity of exposure, summed over the queries."""
     return -fairness.disparity_gradient(
         scores, merit, rank_weights, offsets=offsets, method=method, n_samples=n_samples, rng=rng, n_threads=n_threads,
         first_query=first_query,

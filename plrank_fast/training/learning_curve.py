@@ -16,22 +16,7 @@ from plrank_fast.training.loop import ACTIVITIES
 
 
 def draw_learning_curve(path: str | os.PathLike[str], results: Mapping[str, Any]) -> None:
-    """Draw the learning curve into a PNG file.
-
-    Parameters
-    ----------
-    path : path-like
-        File to replace in one step.
-    results : mapping
-        The result of `plrank_fast.training.report.summarize`.
-
-    Raises
-    ------
-    ImportError
-        If matplotlib is absent.
-    OSError
-        If the file cannot be written.
-    """
+    """Draw the learning curve into a PNG file, from the results of `plrank_fast.training.report.summarize`."""
     figure_module = import_extra("matplotlib.figure", "train")
     config, history = results["config"], results["history"]
     epochs = [entry["epoch"] for entry in history]

@@ -169,22 +169,10 @@ class TrainingRun:
         cache: str | None = None,
         ranks: Ranks = ALONE,
     ) -> TrainingRun:
-        """Continue from the checkpoint in a folder.
+        """Continue from the checkpoint in a folder, up to new limits or, without any, those of the earlier run.
 
-        Parameters
-        ----------
-        folder : path-like
-            Folder of the earlier run.
-        epochs, minutes : int or float, optional
-            New limits; without any, those of the earlier run.
-        n_threads, model_threads : int
-            Threads of the gradient, by default all, and of PyTorch, by default those of the earlier run.
-        checkpoint_seconds : float
-            Interval at which the state is saved.
-        cache : str, optional
-            Folder for parsed LETOR files.
-        ranks : Ranks
-            The processes that train together; their number may differ from the earlier run's.
+        The number of ranks may differ from the earlier run's, and ``model_threads`` is that of the earlier run by
+        default. ``cache`` is a folder for parsed LETOR files; the other arguments are those of the constructor.
 
         Raises
         ------
@@ -252,19 +240,10 @@ class TrainingRun:
         return max(min(1.0, part / whole) if whole else 1.0 for part, whole in parts if whole is not None)
 
     def train(self, *, interrupted: Callable[[], bool] = lambda: False, observer: Observer = lambda run: None) -> str:
-        """Train until a limit or an interrupt, with checkpoints at the beginning, at intervals and at the end.
+        """Train until a limit or until ``interrupted()``, and return which: "epochs", "minutes" or "interrupted".
 
-        Parameters
-        ----------
-        interrupted : callable
-            Called after every batch; training stops if it returns True.
-        observer : callable
-            Called with the run after every batch and every evaluation.
-
-        Returns
-        -------
-        {"epochs", "minutes", "interrupted"}
-            The reason for the end.
+        Checkpoints are written at the beginning, at intervals and at the end. ``observer`` is called with the run after
+        every batch.
 
         Raises
         ------

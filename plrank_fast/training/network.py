@@ -18,16 +18,7 @@ DOCS_PER_CHUNK = 65_536  # documents scored at once outside training; bounds the
 class ScoringNetwork:
     """Multi-layer perceptron with sigmoid units that gives every document a score.
 
-    Parameters
-    ----------
-    n_features : int
-        Inputs.
-    hidden : tuple of int
-        Units of each hidden layer.
-    seed : int
-        Seed of the initial weights; PyTorch's global generator does not change.
-    initialization : {"pytorch", "glorot"}
-        PyTorch's for linear layers, or Keras's: uniform weights after Glorot and Bengio (2010), biases 0.
+    `TrainingConfig` describes the arguments. PyTorch's global generator does not change.
     """
 
     def __init__(self, n_features: int, hidden: tuple[int, ...], seed: int, initialization: str = "pytorch") -> None:
@@ -83,17 +74,7 @@ class ScoringNetwork:
 
 
 class Optimizer:
-    """Optimizer that takes steps along a gradient with respect to the scores, with a state that can be saved.
-
-    Parameters
-    ----------
-    name : {"sgd", "adam"}
-        Name of PyTorch's optimizer.
-    network : ScoringNetwork
-        The network whose weights it changes.
-    learning_rate : float
-        Step size.
-    """
+    """Optimizer that takes steps along a gradient with respect to the scores, with a state that can be saved."""
 
     def __init__(self, name: str, network: ScoringNetwork, learning_rate: float) -> None:
         kinds = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam}

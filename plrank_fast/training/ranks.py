@@ -32,19 +32,12 @@ from plrank_fast.training.network import ScoringNetwork
 class Ranks:
     """The processes of a run, from the view of one of them.
 
-    Parameters
-    ----------
-    rank : int
-        Number of this process, from 0.
-    count : int
-        Number of processes.
-    on_machine : int
-        Number of processes on this machine.
+    The methods that communicate raise ConnectionError if another rank has ended or cannot be reached.
     """
 
-    rank: int = 0
+    rank: int = 0  # number of this process
     count: int = 1
-    on_machine: int = 1
+    on_machine: int = 1  # processes on this machine
 
     @property
     def first(self) -> bool:
@@ -57,18 +50,7 @@ class Ranks:
         return -1 if self.on_machine == 1 else max(1, available_cpus() // self.on_machine)
 
     def share(self, offsets: npt.NDArray[np.int64]) -> QueryChunk:
-        """Cut a batch into parts of equal cost, and return this rank's.
-
-        Parameters
-        ----------
-        offsets : ndarray of int64, shape (n_queries + 1,)
-            Offsets of the batch.
-
-        Returns
-        -------
-        QueryChunk
-            This rank's queries: none for some ranks if the batch has fewer queries than there are ranks.
-        """
+        """Cut a batch into parts of equal cost, and return this rank's; it is empty if there are too few queries."""
         chunks = query_chunks(offsets, self.count)
         if self.rank < len(chunks):
             return chunks[self.rank]
@@ -97,27 +79,7 @@ class Ranks:
         return gradient if self.count == 1 else gradient * self.count
 
     def joined(self, part: npt.NDArray[np.float64], docs: slice, n_docs: int) -> npt.NDArray[np.float64]:
-        """Assemble an array of all documents from the ranks' parts.
-
-        Parameters
-        ----------
-        part : ndarray, shape (docs.stop - docs.start,)
-            This rank's part.
-        docs : slice
-            Place of the part; no document belongs to two ranks.
-        n_docs : int
-            Number of all documents.
-
-        Returns
-        -------
-        ndarray of float64, shape (n_docs,)
-            The whole array, equal on all ranks.
-
-        Raises
-        ------
-        ConnectionError
-            If another rank has ended or cannot be reached.
-        """
+        """Assemble an array of all documents from the ranks' parts, of which this rank's belongs to ``docs``."""
         if self.count == 1:
             return part
         whole = np.zeros(n_docs)
@@ -128,13 +90,7 @@ class Ranks:
         return whole
 
     def highest(self, number: int) -> int:
-        """Return the highest of the ranks' numbers, once all ranks have called this.
-
-        Raises
-        ------
-        ConnectionError
-            If another rank has ended or cannot be reached.
-        """
+        """Return the highest of the ranks' numbers, once all ranks have called this."""
         if self.count == 1:
             return number
         torch = import_extra("torch", "train")
@@ -144,15 +100,7 @@ class Ranks:
         return int(numbers)
 
     def require_equal(self, state: Mapping[str, Any]) -> None:
-        """Check that ``state``, a few plain values, is equal on all ranks.
-
-        Raises
-        ------
-        ValueError
-            If an entry differs; all ranks raise the error, which names the entry and a rank.
-        ConnectionError
-            If another rank has ended or cannot be reached.
-        """
+        """Raise ValueError, on all ranks, if ``state``, a few plain values, is not equal on all of them."""
         if self.count == 1:
             return
         texts: list[Any] = [None] * self.count
@@ -178,13 +126,7 @@ class Ranks:
 
     @contextmanager
     def noticing_losses(self) -> Iterator[None]:
-        """Turn PyTorch's error for a rank that is gone into a ConnectionError.
-
-        Raises
-        ------
-        ConnectionError
-            If another rank has ended or cannot be reached.
-        """
+        """Turn PyTorch's error for a rank that is gone into a ConnectionError."""
         try:
             yield
         except RuntimeError as error:
@@ -199,19 +141,9 @@ ALONE = Ranks()
 
 @contextmanager
 def ranks_of_launcher() -> Iterator[Ranks]:
-    """Join the processes that were started with this one, within the block.
+    """Join the processes that were started with this one, within the block; yield `ALONE` if there are no others.
 
-    Yields
-    ------
-    Ranks
-        `ALONE` if there are no others.
-
-    Raises
-    ------
-    ConnectionError
-        If they cannot be reached, or, in the block, if the launcher ends this one because another has failed.
-    ValueError
-        If the environment lacks their address.
+    ConnectionError is raised if they cannot be reached, or if the launcher ends this one because another has failed.
     """
     if int(os.environ.get("WORLD_SIZE") or 1) == 1:
         yield ALONE

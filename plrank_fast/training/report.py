@@ -24,21 +24,9 @@ SPLIT_TITLES = {"vali": "validation", "test": "test"}
 
 
 def summarize(run: TrainingRun, stopped: str) -> dict[str, Any]:
-    """Evaluate the best and the untrained network on all held-out data, and collect the results.
+    """Evaluate the best and the untrained network on all held-out data, and collect the results, ready for JSON.
 
-    All ranks of the run must call this together.
-
-    Parameters
-    ----------
-    run : TrainingRun
-        The run, whose network gets the best weights.
-    stopped : str
-        Reason for the end of the training.
-
-    Returns
-    -------
-    dict
-        Plain values, ready for JSON.
+    All ranks of the run must call this together. The network of the run gets the best weights.
     """
     history = run.progress.history
     untrained = ScoringNetwork(
@@ -98,18 +86,7 @@ def write_json(path: str | os.PathLike[str], content: Mapping[str, Any]) -> None
 
 
 def results_table(results: Mapping[str, Any]) -> str:
-    """Format the outcome of a run.
-
-    Parameters
-    ----------
-    results : mapping
-        The result of `summarize`.
-
-    Returns
-    -------
-    str
-        Several lines.
-    """
+    """Format the outcome of a run, the result of `summarize`, in several lines."""
     rows = [
         (SPLIT_TITLES[split], f"best epoch ({results['best_epoch']})" if state == "trained" else state, metrics)
         for split, states in results["metrics"].items()

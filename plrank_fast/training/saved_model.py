@@ -127,20 +127,7 @@ def n_weights(n_features: int, hidden: tuple[int, ...]) -> int:
 
 
 def save_model(path: str | os.PathLike[str], run: TrainingRun) -> None:
-    """Write the best network of a run; equal runs give equal bytes.
-
-    Parameters
-    ----------
-    path : path-like
-        File to replace in one step.
-    run : TrainingRun
-        The run whose best weights to keep.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be written.
-    """
+    """Write the best network of a run; equal runs give equal bytes."""
     header = {
         "n_features": run.splits.train.n_features,
         "config": run.config.to_json(),

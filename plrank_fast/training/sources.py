@@ -91,15 +91,7 @@ class Source:
         return self.train + self.vali + self.test
 
     def load(self, *, normalize: bool, cache: str | None = None) -> Splits:
-        """Read or generate all splits.
-
-        Parameters
-        ----------
-        normalize : bool
-            Min-max normalisation within each query.
-        cache : str, optional
-            Folder in which the splits are kept, normalised; see `load_files`. Generated data need none.
-        """
+        """Read all splits, with `load_files`, or generate them; they may be normalised within each query."""
         if cache is not None and self.profile is not None:
             raise ValueError(f"cache goes with files, not with a profile, which is generated; got {cache!r}")
         if self.profile is None:
@@ -146,24 +138,10 @@ def with_columns(data: RankingData, n_features: int) -> RankingData:
 def load_files(
     paths: Sequence[str], *, normalize: bool, string_qids: bool = False, cache: str | None = None
 ) -> RankingData:
-    """Read and concatenate LETOR files, in the type that training takes.
+    """Read, concatenate and perhaps normalise LETOR files, in the type that training takes.
 
-    Parameters
-    ----------
-    paths : sequence of str
-        The files.
-    normalize : bool
-        Min-max normalisation within each query.
-    string_qids : bool
-        Whether any text may be a qid.
-    cache : str, optional
-        Folder in which the result is kept. The next call maps it into memory: rows are read from the disk as they are
-        used, and the data may be larger than the memory.
-
-    Raises
-    ------
-    ValueError
-        If a file is not valid; the message names file and line.
+    The result is kept in the folder ``cache``. The next call maps it into memory: rows are read from the disk as they
+    are used, and the data may be larger than the memory.
     """
 
     def read() -> RankingData:
