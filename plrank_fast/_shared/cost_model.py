@@ -1,18 +1,15 @@
 """Measured costs of gradients by list length and cutoff, and the choice between exact gradient and sampling.
 
 The tables hold nanoseconds per document of one thread at scores of standard deviation 1; only their ratios matter.
-``python -m plrank_fast._shared.cost_model`` measures them again, on an otherwise idle machine, and prints them as
-source.
+``python asv_benchmarks/cost_tables.py`` measures them again, on an otherwise idle machine, and prints them as source.
 """
 
 from __future__ import annotations
 
-import time
 from functools import lru_cache
 
 import numpy as np
 
-from plrank_fast import gradients, rank_weights
 from plrank_fast.validation import FloatArray, IntArray
 
 LENGTHS = (8, 24, 120, 316, 1000, 10_000)
@@ -87,38 +84,3 @@ def _choose(lengths: IntArray, cutoff: int) -> str:
 def _choose_for_one(length: int, cutoff: int) -> str:
     """Choose for a single query; the cache serves loops over queries, whose lengths repeat."""
     return _choose(np.array([length]), cutoff)
-
-
-def measure(method: str, length: int, cutoff: int, seconds: float = 0.1) -> float:
-    """Measure the nanoseconds per document of one thread, the fastest of a few calls on a batch."""
-    n_queries = max(2, 40_000 // length)
-    rng = np.random.default_rng(0)
-    scores = rng.normal(size=n_queries * length)
-    relevance = rank_weights.gains(rng.choice(5, p=[0.52, 0.32, 0.13, 0.02, 0.01], size=scores.size))
-    options = {"offsets": np.arange(n_queries + 1) * length, "n_threads": 1}
-    if method == "pl_rank_cmc":
-        options |= {"n_samples": 1, "rng": 0}
-    fastest, begin = np.inf, time.perf_counter()
-    while time.perf_counter() - begin < seconds:
-        start = time.perf_counter()
-        getattr(gradients, method)(scores, relevance, rank_weights.dcg_weights(cutoff), **options)
-        fastest = min(fastest, time.perf_counter() - start)
-    return 1e9 * fastest / scores.size
-
-
-def measure_tables(rounds: int = 10) -> dict[str, FloatArray]:
-    """Measure every cell once in each round and keep the fastest, so that no disturbance affects all of a cell."""
-    tables = {method: np.full((len(LENGTHS), len(CUTOFFS)), np.inf) for method in NANOSECONDS}
-    for _ in range(rounds):
-        for i, length in enumerate(LENGTHS):
-            for j, cutoff in enumerate(CUTOFFS):
-                for method, table in tables.items():
-                    table[i, j] = min(table[i, j], measure(method, length, cutoff))
-    return tables
-
-
-if __name__ == "__main__":
-    for name, table in measure_tables().items():
-        rows = [tuple(round(cell) for cell in row) for row in table.tolist()]
-        print(f'    "{name}": (')
-        print("".join(f"        {row},\n" for row in rows) + "    ),")

@@ -25,6 +25,7 @@ from plrank_fast.validation import FloatArray
 
 CUTOFFS = (5, 10, 25, 50, 100)
 LIGHTGBM_LENGTHS = (24, 120, 316)
+Call = Callable[[], object]
 # It ends with the process that started it.
 BUSY_PROGRAM = "import os; parent = os.getppid()\nwhile os.getppid() == parent: sum(range(10_000))"
 
@@ -62,45 +63,86 @@ def table_row(method: str) -> Callable[[float], tuple[float, ...]]:
     return measure
 
 
-def share_of_exponentials(seconds: float) -> tuple[float, ...]:
-    """Time ``pl_rank_3`` over NumPy's draw of its exponentials, and return the worst of three lengths."""
-    shares = []
-    for n_docs in (120, 316, 1000):
+def ratios(
+    calls: Callable[[int, int], tuple[Call, Call]],
+    *sizes: tuple[int, int],
+    summary: tuple[Callable[[list[float]], float], ...],
+    repeat: int = 1,
+) -> Callable[[float], tuple[float, ...]]:
+    """Time the first of two calls over the second at each (documents, cutoff), and summarise the ratios."""
+
+    def measure(seconds: float) -> tuple[float, ...]:
+        timed = [fastest_in_turn(*calls(n_docs, cutoff), seconds, repeat) for n_docs, cutoff in sizes]
+        shares = [first / second for first, second in timed]
+        return tuple(each(shares) for each in summary)
+
+    return measure
+
+
+def sampling_and_exponentials(n_docs: int, cutoff: int) -> tuple[Call, Call]:
+    """Return ``pl_rank_3``, and NumPy's draw of its exponentials."""
+    scores, relevance = query(n_docs)
+    weights, rng = plr.dcg_weights(cutoff), np.random.default_rng(0)
+    return (
+        lambda: plr.pl_rank_3(scores, relevance, weights, n_samples=1000, rng=0, n_threads=1),
+        lambda: rng.standard_exponential((1000, n_docs)),
+    )
+
+
+def one_thread_and_two(n_docs: int, cutoff: int) -> tuple[Call, Call]:
+    """Return ``pl_rank_exact`` of a query on one thread, and on two."""
+    call = functools.partial(plr.pl_rank_exact, *query(n_docs), plr.dcg_weights(cutoff))
+    return functools.partial(call, n_threads=1), functools.partial(call, n_threads=2)
+
+
+def sampling_and_sort(method: Callable[..., object]) -> Callable[[int, int], tuple[Call, Call]]:
+    """Return a function that makes two calls: a gradient with one sample, and ``np.argsort`` of the scores."""
+
+    def calls(n_docs: int, cutoff: int) -> tuple[Call, Call]:
         scores, relevance = query(n_docs)
-        weights, rng = plr.dcg_weights(10), np.random.default_rng(0)
-        ours, draw = fastest_in_turn(
-            lambda: plr.pl_rank_3(scores, relevance, weights, n_samples=1000, rng=0, n_threads=1),  # noqa: B023
-            lambda: rng.standard_exponential((1000, n_docs)),  # noqa: B023
-            seconds,
+        weights, rng = plr.dcg_weights(cutoff), np.random.default_rng(0)
+        return lambda: method(scores, relevance, weights, n_samples=1, rng=rng), lambda: np.argsort(scores)
+
+    return calls
+
+
+def sampling_and_exp(n_docs: int, cutoff: int) -> tuple[Call, Call]:
+    """Return ``pl_rank_3`` with 100 rankings, and ``np.exp`` of the scores."""
+    scores, relevance = query(n_docs)
+    weights = plr.dcg_weights(cutoff)
+    return lambda: plr.pl_rank_3(scores, relevance, weights, rng=0, n_threads=1), lambda: np.exp(scores)
+
+
+def over_plain_gradient(**extra: Any) -> Callable[[float], tuple[float, ...]]:
+    """Time ``pl_rank_exact`` with more options over the gradient alone: the least and the most of three lengths."""
+
+    def calls(n_docs: int, cutoff: int) -> tuple[Call, Call]:
+        scores, relevance, offsets = lists(n_docs)
+        plain = functools.partial(
+            plr.pl_rank_exact, scores, relevance, plr.dcg_weights(cutoff), offsets=offsets, n_threads=1
         )
-        shares.append(ours / draw)
-    return (max(shares),)
+        return functools.partial(plain, **extra), plain
+
+    return ratios(calls, (24, 10), (120, 10), (316, 10), summary=(min, max))
+
+
+share_of_exponentials = ratios(sampling_and_exponentials, (120, 10), (316, 10), (1000, 10), summary=(max,))
+two_threads_on_one_query = ratios(
+    one_thread_and_two, (1_000, 1_000), (10_000, 1_000), (100_000, 100), summary=(min, max)
+)
+one_ranking = ratios(sampling_and_sort(plr.pl_rank_cmc), (120, 10), summary=(max,), repeat=100)
+one_call = ratios(sampling_and_sort(plr.pl_rank_3), (24, 5), summary=(max,), repeat=50)
+a_million = ratios(sampling_and_exp, (1_000_000, 100), summary=(max,))
 
 
 def two_threads(seconds: float) -> tuple[float, ...]:
     """Time ``pl_rank_exact`` on 2000 queries with the lengths of MSLR, on one thread over two."""
-    workload, weights = Workload.of_profile("mslr", 2000), plr.dcg_weights(10)
-
-    def run(n_threads: int) -> None:
-        plr.pl_rank_exact(workload.scores, workload.relevance, weights, offsets=workload.offsets, n_threads=n_threads)
-
-    one, two = fastest_in_turn(lambda: run(1), lambda: run(2), seconds)
+    workload = Workload.of_profile("mslr", 2000)
+    call = functools.partial(
+        plr.pl_rank_exact, workload.scores, workload.relevance, plr.dcg_weights(10), offsets=workload.offsets
+    )
+    one, two = fastest_in_turn(lambda: call(n_threads=1), lambda: call(n_threads=2), seconds)
     return (one / two,)
-
-
-def two_threads_on_one_query(seconds: float) -> tuple[float, ...]:
-    """Time ``pl_rank_exact`` on a long query, one thread over two; return the least and the most of three lengths."""
-    shares = []
-    for n_docs, cutoff in ((1_000, 1_000), (10_000, 1_000), (100_000, 100)):
-        scores, relevance = query(n_docs)
-        arguments = scores, relevance, plr.dcg_weights(cutoff)
-        one, two = fastest_in_turn(
-            lambda: plr.pl_rank_exact(*arguments, n_threads=1),  # noqa: B023
-            lambda: plr.pl_rank_exact(*arguments, n_threads=2),  # noqa: B023
-            seconds,
-        )
-        shares.append(one / two)
-    return min(shares), max(shares)
 
 
 def beside_a_busy_process(seconds: float) -> tuple[float, ...]:
@@ -159,61 +201,6 @@ def lightgbm_gradient(seconds: float) -> tuple[float, ...]:
         shares.append(lambdarank / ours)
         coarse_shares.append(lambdarank / coarse)
     return tuple(shares + coarse_shares)
-
-
-def one_ranking(seconds: float) -> tuple[float, ...]:
-    """Time ``pl_rank_cmc`` with one sample over ``np.argsort`` of the scores, for 120 documents and K = 10."""
-    scores, relevance = query(120)
-    weights, rng = plr.dcg_weights(10), np.random.default_rng(0)
-    ours, sort = fastest_in_turn(
-        lambda: plr.pl_rank_cmc(scores, relevance, weights, rng=rng), lambda: np.argsort(scores), seconds, repeat=100
-    )
-    return (ours / sort,)
-
-
-def a_million(seconds: float) -> tuple[float, ...]:
-    """Time ``pl_rank_3`` of a million documents, K = 100 and 100 rankings, over ``np.exp`` of its scores."""
-    scores, relevance = query(1_000_000)
-    ours, exponentials = fastest_in_turn(
-        lambda: plr.pl_rank_3(scores, relevance, plr.dcg_weights(100), rng=0, n_threads=1),
-        lambda: np.exp(scores),
-        seconds,
-    )
-    return (ours / exponentials,)
-
-
-def one_call(seconds: float) -> tuple[float, ...]:
-    """Time ``pl_rank_3`` with one sample over ``np.argsort`` of 24 scores, with K = 5: mostly overhead."""
-    scores, relevance = query(24)
-    weights, rng = plr.dcg_weights(5), np.random.default_rng(0)
-    ours, sort = fastest_in_turn(
-        lambda: plr.pl_rank_3(scores, relevance, weights, n_samples=1, rng=rng),
-        lambda: np.argsort(scores),
-        seconds,
-        repeat=50,
-    )
-    return (ours / sort,)
-
-
-def over_plain_gradient(**extra: Any) -> Callable[[float], tuple[float, ...]]:
-    """Time ``pl_rank_exact`` with more options over the gradient alone: the least and the most of three lengths."""
-
-    def measure(seconds: float) -> tuple[float, ...]:
-        shares = []
-        for n_docs in (24, 120, 316):
-            scores, relevance, offsets = lists(n_docs)
-            arguments = scores, relevance, plr.dcg_weights(10)
-            options: dict[str, Any] = {"offsets": offsets, "n_threads": 1}
-            with_more = options | extra
-            more, plain = fastest_in_turn(
-                lambda: plr.pl_rank_exact(*arguments, **with_more),  # noqa: B023
-                lambda: plr.pl_rank_exact(*arguments, **options),  # noqa: B023
-                seconds,
-            )
-            shares.append(more / plain)
-        return min(shares), max(shares)
-
-    return measure
 
 
 CLAIMS = (

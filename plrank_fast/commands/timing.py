@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from plrank_fast import reference
 from plrank_fast._shared.methods import ESTIMATORS
+from plrank_fast.reproduction.methods import Method
 from plrank_fast.reproduction.workloads import Workload
 
 # These methods do not use N, but take this number of samples.
@@ -35,20 +35,14 @@ def seconds_per_epoch(
     method: str, n_samples: int, cutoff: int, workload: Workload, seconds: float
 ) -> tuple[float, float]:
     """Return the seconds per epoch of a method, and of NumPy's PL-Rank-3 with the same N and K."""
-    weights = workload.rank_weights(cutoff)
-    options = {"offsets": workload.offsets, "n_threads": 1}
-    if ESTIMATORS[method].n_samples:
-        options |= {"n_samples": ONE_ANSWER.get(method, n_samples), "rng": 0}
-    rng, docs = np.random.default_rng(0), workload.typical()
-
-    def ours() -> None:
-        ESTIMATORS[method].function(workload.scores, workload.relevance, weights, **options)
-
-    def in_numpy() -> None:
-        rankings = reference.sample_rankings(workload.scores[docs], n_samples, weights.size, rng)
-        reference.pl_rank_3(workload.scores[docs], workload.relevance[docs], weights, rankings)
-
-    own, other = fastest_in_turn(ours, in_numpy, seconds)
+    weights, docs, rng = workload.rank_weights(cutoff), workload.typical(), np.random.default_rng(0)
+    method_of_ours = Method(method, ONE_ANSWER.get(method, n_samples))
+    in_numpy = Method("pl_rank_3", n_samples)
+    own, other = fastest_in_turn(
+        lambda: method_of_ours.gradient(workload.scores, workload.relevance, weights, workload.offsets, 0),
+        lambda: in_numpy.twin(workload.scores[docs], workload.relevance[docs], weights, rng),
+        seconds,
+    )
     return own * workload.per_epoch, other * workload.of_epoch(docs)
 
 
