@@ -44,8 +44,8 @@ CONSTANTS = (
     Constant("kernels/runtime/cancellation.h", "#define WORK_BETWEEN_LOOKS ", "5e6", "1", "1e300"),
     # selection
     Constant("_core/random/selection.pyx", "cdef intp_t SHORT_SELECTION = ", "32", "16", "64"),
-    Constant("kernels/sampling/slot_table.h", "#define PLR_FEW_ROWS ", "72", "0", "512", " /*"),
-    Constant("kernels/sampling/slot_table.h", "#define PLR_MOST_COMPARED ", "96", "32", "512", " /*"),
+    Constant("kernels/sampling/slot_table.h", "#define PLR_FEW_ROWS ", "160", "0", "512", " /*"),
+    Constant("kernels/sampling/slot_table.h", "#define PLR_MOST_COMPARED ", "192", "64", "512", " /*"),
     # gradients
     Constant("kernels/gradients/pl_rank_groups.h", "#define PLR_CACHED_ITEMS ", "400", "0", "1000000"),
     Constant("_core/gradients/pl_rank_groups.pyx", "cdef double MOST_SCATTERED = ", "1.0", "0.0", "2.0", "  #"),
@@ -80,6 +80,9 @@ SAMPLERS = {
     "table": (
         "    if table_serves and 2 * cutoff <= n_items:\n"
         "        expect_draws(sampler, weights, cutoff, 1e9)\n"
-        "        return TABLE if n_items <= PLR_SLOT_ITEMS else GUIDE\n"
+        "        if n_items > PLR_SLOT_ITEMS:\n"
+        "            return GUIDE\n"
+        "        if slowest_of_group(sampler) <= PLR_FEW_ROWS:\n"
+        "            return TABLE\n"
     ),
 }

@@ -94,17 +94,19 @@ def test_first_ranks_of_a_long_list():
     assert (np.diff(np.sort(rankings, axis=1), axis=1) > 0).all()
 
 
-@pytest.mark.parametrize("n_docs", [4, 5000])
-def test_draws_give_way_to_a_race(n_docs):
-    """One item takes all draws, so the other ranks come from clocks of the items not placed (memoryless).
+@pytest.mark.parametrize(("n_docs", "n_samples", "cutoff", "others", "heavier"), [
+    (4, 400_000, 2, -6.0, -4.2), (5000, 3000, 3, -60.0, -58.0),
+])  # fmt: skip
+def test_draws_give_way_to_a_race(n_docs, n_samples, cutoff, others, heavier):
+    """One item takes 98 % of draws, or all, so other ranks come from arrival times of the items not placed.
 
-    Mutant: the race starts from rank 1."""
-    scores = np.full(n_docs, -60.0)
-    scores[1] = 0.0
-    scores[3] = -58.0
-    rankings = plr.sample_rankings(scores, 200_000 if n_docs == 4 else 3000, 3, rng=10, sampler="alias")
-    assert (rankings[:, 0] == 1).all()
-    weights = np.exp(scores + 60.0)
+    Mutants: the race starts from rank 1; the race gives all items the same weight."""
+    scores = np.full(n_docs, others)
+    scores[1], scores[3] = 0.0, heavier
+    rankings = plr.sample_rankings(scores, n_samples, cutoff, rng=10, sampler="alias")
+    rankings = rankings[rankings[:, 0] == 1]
+    assert len(rankings) > 0.97 * n_samples
+    weights = np.exp(scores - others)
     weights[1] = 0.0
     counts = np.bincount(rankings[:, 1], minlength=n_docs)
     assert counts[1] == 0
@@ -112,9 +114,9 @@ def test_draws_give_way_to_a_race(n_docs):
     assert (np.diff(np.sort(rankings, axis=1), axis=1) > 0).all()
 
 
-@pytest.mark.parametrize("cutoff", [4, 12, 22, 36])
+@pytest.mark.parametrize("cutoff", [4, 12, 22, 30])
 def test_draws_with_repeats(cutoff):
-    """Some 5, 15, 40 and 150 draws a ranking: rows compared, gaps of up to many rows closed, stamps in memory.
+    """Some 5, 15, 40 and 90 draws a ranking: rows compared, gaps of up to many rows closed.
 
     Mutants: the second row of a pair not compared with the first; the highest digit of a gap forgotten."""
     scores = np.random.default_rng(17).normal(size=44)
@@ -125,17 +127,6 @@ def test_draws_with_repeats(cutoff):
     assert (np.diff(np.sort(rankings, axis=1), axis=1) > 0).all()
     counts = np.stack([np.bincount(rankings[:, k], minlength=44) for k in range(cutoff)], axis=1)
     assert (np.abs(counts - n * exact) < 7 * np.sqrt(n * exact * (1 - exact) + 1e-6 * n + 1)).all()
-
-
-@pytest.mark.parametrize("n_docs", [600, 4000])
-def test_ways_to_tell_repeats(n_docs):
-    """Draws of up to some 70 rows are compared with each other, those of more rows are noted in memory: both ways place
-    the same items, so that the shorter of the first rankings begin the longer ones.
-
-    Mutant: half of the rankings not placed by what is noted, which left them to the race."""
-    scores = np.random.default_rng(18).normal(size=n_docs) * 0.5
-    compared, noted = (plr.sample_rankings(scores, 16, cutoff, rng=18, sampler="alias") for cutoff in (50, 120))
-    np.testing.assert_array_equal(noted[:, :50], compared)
 
 
 @pytest.mark.chosen_path

@@ -2,7 +2,7 @@
 
 from plrank_fast._core.random.stream cimport plr_stream
 from plrank_fast._core.ranking.weights cimport Weights
-from plrank_fast._core.runtime.scalar_types cimport int16_t, int32_t, intp_t, uint8_t, uint32_t, uint64_t
+from plrank_fast._core.runtime.scalar_types cimport int16_t, int32_t, intp_t, uint32_t, uint64_t
 from plrank_fast._core.runtime.threads cimport Workspaces
 from plrank_fast._core.sampling.introselect cimport Introselect
 
@@ -25,8 +25,6 @@ cdef extern from "sampling/slot_table.h" nogil:
     const int PLR_MOST_COMPARED
     const int PLR_FEW_ROWS
     int plr_slot_bits(size_t n_items, bint peaked)
-    size_t plr_slot_rows(size_t cutoff)
-    size_t plr_rows_at_once(size_t cutoff)
     ctypedef struct slot_table:
         size_t n_items
         size_t cutoff
@@ -40,7 +38,6 @@ cdef extern from "sampling/slot_table.h" nogil:
         double *ends
         uint32_t *draws
         uint32_t *twins
-        uint8_t *stamps
         double *arrivals
 
 cdef extern from "sampling/guide_table.h" nogil:
@@ -117,7 +114,7 @@ cdef struct Sampler:
     slot_table table
     threshold_sampler threshold
     guide_table guide
-    int32_t *columns            # (at least cutoff, GROUP_SIZE) the group drawn last
+    int32_t *columns            # (cutoff, GROUP_SIZE) the group drawn last
     # the following belong to the current block
     plr_stream stream
     uint64_t salt               # of the random bits that only near ties use

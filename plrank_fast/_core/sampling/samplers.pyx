@@ -9,8 +9,8 @@ All of them draw exactly from the same distribution; they differ in cost.
 ``threshold``    arrival times of the items whose random word lets them arrive early, the same network: a head of up to
                  some 700 ranks of longer lists (``kernels/sampling/threshold_sampler.c``)
 ``alias``        draws with replacement from a table, repeats skipped: fast for a short head of a policy that is
-                 not peaked, O(D) per query and O(K) per ranking (``kernels/sampling/slot_table.c`` up to 4096 items,
-                 beyond that ``kernels/sampling/guide_table.c``)
+                 not peaked, O(D) per query and O(K) per ranking (``kernels/sampling/slot_table.c`` up to 4096 items and
+                 some 150 draws, ``kernels/sampling/guide_table.c`` for longer lists)
 
 A sampler that cannot serve a query leaves it to ``introselect``. Each block of samples has its own stream, of which
 every sampler consumes the same words at any SIMD level.
@@ -31,7 +31,7 @@ from plrank_fast._core.runtime.lone_query cimport (
     LONGEST_PLAIN_COUNT, NOT_TAKEN, LoneQuery, plain_count, plain_threads,
 )
 from plrank_fast._core.runtime.queries cimport Queries, Query, queries_of, query_at
-from plrank_fast._core.runtime.scalar_types cimport int16_t, int32_t, int64_t, intp_t, uint8_t, uint32_t, uint64_t
+from plrank_fast._core.runtime.scalar_types cimport int16_t, int32_t, int64_t, intp_t, uint32_t, uint64_t
 from plrank_fast._core.runtime.simd cimport simd_level
 from plrank_fast._core.runtime.threads cimport Workspaces
 from plrank_fast._core.sampling.introselect cimport draw_ranking, introselect_workspace, prepare_introselect
@@ -117,12 +117,11 @@ cdef inline double least_cost_of_draw(intp_t n_items, double lanes) noexcept nog
     return 7.5 if n_items > PLR_SLOT_ITEMS else lanes * 0.65
 
 
-cdef inline double table_cost(intp_t n_items, intp_t cutoff, double rows, double lanes) noexcept nogil:
+cdef inline double table_cost(intp_t n_items, double rows, double lanes) noexcept nogil:
     if n_items > PLR_SLOT_ITEMS:
         return least_cost_of_draw(n_items, lanes) * rows
-    if rows <= PLR_FEW_ROWS:
-        return (least_cost_of_draw(n_items, lanes) + lanes * 0.0075 * rows) * rows  # compares with all rows before
-    return lanes * 1.45 * rows if rows < plr_slot_rows(cutoff) else INFINITY
+    # each row is compared with all before
+    return (least_cost_of_draw(n_items, lanes) + lanes * 0.0075 * rows) * rows if rows <= PLR_FEW_ROWS else INFINITY
 
 
 cdef inline double lanes_per_sample(intp_t n_samples) noexcept nogil:
@@ -159,6 +158,11 @@ cdef void expect_draws(Sampler *sampler, const Weights *weights, intp_t cutoff, 
             max(0.0, last.variance - last.time * last.rate * last.rate / weights.total))
 
 
+cdef inline double slowest_of_group(const Sampler *sampler) noexcept nogil:
+    """Return the draws that the slowest of sixteen rankings takes."""
+    return sampler.mean_draws + 2.0 * sampler.deviation + 1.0
+
+
 cdef int choose_sampler(Sampler *sampler, const Draw *draw, const Weights *weights) noexcept nogil:
     """Return the sampler for one query: the requested one if it can serve the query, the fastest for "auto".
 
@@ -182,7 +186,10 @@ cdef int choose_sampler(Sampler *sampler, const Draw *draw, const Weights *weigh
         return THRESHOLD
     if draw.sampler == TABLE and table_serves:
         expect_draws(sampler, weights, cutoff, 1e9)
-        return TABLE if n_items <= PLR_SLOT_ITEMS else GUIDE
+        if n_items > PLR_SLOT_ITEMS:
+            return GUIDE
+        if slowest_of_group(sampler) <= PLR_FEW_ROWS:
+            return TABLE
     if draw.sampler != AUTO:
         return INTROSELECT
     if network_serves and lanes * network_cost(n_items, cutoff) < least:
@@ -196,8 +203,7 @@ cdef int choose_sampler(Sampler *sampler, const Draw *draw, const Weights *weigh
     # the number of draws does not matter if every other one would be a repeat
     if table_serves and 2 * cutoff <= n_items:
         expect_draws(sampler, weights, cutoff, least)
-        # the slowest of sixteen rankings
-        cost = filling + table_cost(n_items, cutoff, sampler.mean_draws + 2.0 * sampler.deviation + 1.0, lanes)
+        cost = filling + table_cost(n_items, slowest_of_group(sampler), lanes)
         if cost < least:
             return TABLE if n_items <= PLR_SLOT_ITEMS else GUIDE
     return fastest
@@ -274,9 +280,8 @@ cdef void lay_out_table(
 ) noexcept nogil:
     self.slots = <uint32_t *>take(layout, ((<size_t>1 << slot_bits) + PLR_SLOTS_AT_ONCE + 1) * sizeof(uint32_t))
     self.ends = <double *>take(layout, n_items * sizeof(double))
-    self.draws = <uint32_t *>take(layout, plr_rows_at_once(cutoff) * GROUP_SIZE * sizeof(uint32_t))
+    self.draws = <uint32_t *>take(layout, PLR_MOST_COMPARED * GROUP_SIZE * sizeof(uint32_t))
     self.twins = <uint32_t *>take(layout, PLR_MOST_COMPARED * GROUP_SIZE * sizeof(uint32_t))
-    self.stamps = <uint8_t *>take(layout, n_items * GROUP_SIZE)
     self.arrivals = <double *>take(layout, cutoff * sizeof(double))
 
 
@@ -325,12 +330,6 @@ cdef void prepare_guide(Sampler *sampler, const Weights *weights, Layout *layout
     guide.prepare(self)
 
 
-cdef inline size_t columns_bytes(intp_t n_items, intp_t cutoff) noexcept nogil:
-    """Return the bytes of a group's columns; drawing from a table writes as many rows as it may draw."""
-    cdef intp_t ranks = min(min(cutoff, n_items), <intp_t>PLR_SLOT_ITEMS)
-    return max(group_bytes(n_items, cutoff), (plr_slot_rows(ranks) + 2) * GROUP_SIZE * sizeof(int32_t))
-
-
 cdef size_t sampler_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
     """Return the bytes of a group's columns and of the largest sampler, for a query of at most ``n_items``."""
     cdef Sampler sampler
@@ -340,7 +339,7 @@ cdef size_t sampler_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
     lay_out_threshold(&sampler.threshold, n_items, cutoff, &by_threshold)
     lay_out_table(&sampler.table, few, min(cutoff, few), plr_slot_bits(few, True), &by_table)
     lay_out_guide(&sampler.guide, n_items, min(min(cutoff, n_items), <intp_t>GROUP_RANKS), &by_guide)
-    return aligned(columns_bytes(n_items, cutoff)) + max(
+    return group_bytes(n_items, cutoff) + max(
         introselect_workspace(n_items),
         max(max(by_network.next, by_threshold.next), max(by_table.next, by_guide.next)))
 
@@ -358,7 +357,7 @@ cdef char *prepare_sampler(
     sampler.n_items = n_items
     sampler.cutoff = min(draw.cutoff, n_items)
     sampler.ns_per_ranking = NS_PER_ITEM * n_items
-    sampler.columns = <int32_t *>take(&layout, columns_bytes(n_items, draw.cutoff))
+    sampler.columns = <int32_t *>take(&layout, group_bytes(n_items, draw.cutoff))
     sampler.method = choose_sampler(sampler, draw, weights)
     if sampler.method == THRESHOLD and not prepare_threshold(&sampler.threshold, weights, sampler.cutoff, &layout):
         sampler.method = NETWORK if n_items <= PLR_NETWORK_ITEMS else INTROSELECT

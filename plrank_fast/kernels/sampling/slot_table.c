@@ -10,7 +10,6 @@
 #include "sampling/repeats.h"
 
 #define UNDECIDED (UINT32_C(1) << 31) /* in an entry: the draw is one of the items from this one on */
-#define HALF 8 /* rankings whose positions stay in registers */
 
 static void fill_slots(slot_table *table)
 {
@@ -42,17 +41,11 @@ static void fill_slots(slot_table *table)
 static void prepare(slot_table *table)
 {
     fill_slots(table);
-    table->most_rows = plr_slot_rows(table->cutoff);
     /* Half of the groups take another round. The cost depends little on the choice: anything from the mean to three
      * deviations more costs the same within 10 %. */
     double rows = (double)table->cutoff > table->mean_draws ? (double)table->cutoff : table->mean_draws;
-    rows += 1.5 * table->deviation + 2.0;
-    const int compared = rows < PLR_FEW_ROWS && rows < PLR_MOST_COMPARED;
-    table->first_rows = compared ? (size_t)rows / 2 * 2 : PLR_MOST_COMPARED + 2;
-    if (table->first_rows > PLR_MOST_COMPARED) {
-        memset(table->stamps, 0, table->n_items * PLR_GROUP_SIZE);
-        table->group = 0;
-    }
+    rows = smaller(rows + 1.5 * table->deviation + 2.0, PLR_MOST_COMPARED);
+    table->first_rows = (size_t)rows / 2 * 2;
 }
 
 /* Return the item at a draw's place on the line; `at` is the entry plus the place. On average over draws, few items
@@ -103,8 +96,8 @@ static void draw_rows(slot_table *table, plr_stream_state *state, size_t first_r
 }
 
 /* Draw and compare rows until every ranking is complete, or PLR_MOST_COMPARED rows; n_placed gets the ranks drawn. */
-static void place_by_comparison(slot_table *table, plr_stream_state *state, uint64_t salt, uint64_t first_sample,
-                                int32_t *columns, size_t *n_placed)
+static void place_rows(slot_table *table, plr_stream_state *state, uint64_t salt, uint64_t first_sample,
+                       int32_t *columns, size_t *n_placed)
 {
     const size_t cutoff = table->cutoff;
     uint32_t repeats[PLR_GROUP_SIZE] = {0}, most = 0;
@@ -125,65 +118,11 @@ static void place_by_comparison(slot_table *table, plr_stream_state *state, uint
     close_gaps(table->draws, row, most, cutoff, columns);
 }
 
-/* Place n rows of draws of eight rankings: each draw writes its item after those placed, and counts as placed unless
- * the item already was. No branch depends on that. `ends` are the next places, in multiples of PLR_GROUP_SIZE. */
-PLR_INLINE void place_rows(slot_table *table, size_t n, size_t lane, int32_t *columns, size_t *ends)
-{
-    const uint8_t group = table->group;
-    uint8_t *stamps = table->stamps + lane * table->n_items;
-    size_t end[HALF];
-    columns += lane;
-    PLR_UNROLL
-    for (int i = 0; i < HALF; i++)
-        end[i] = ends[i];
-    for (size_t row = 0; row < n; row++) {
-        const uint32_t *items = table->draws + row * PLR_GROUP_SIZE + lane;
-        PLR_UNROLL
-        for (int i = 0; i < HALF; i++) {
-            uint32_t item = items[i];
-            uint8_t *stamp = stamps + item * HALF + i;
-            columns[end[i] + i] = (int32_t)item;
-            end[i] += *stamp != group ? PLR_GROUP_SIZE : 0;
-            *stamp = group;
-        }
-    }
-    PLR_UNROLL
-    for (int i = 0; i < HALF; i++)
-        ends[i] = end[i];
-}
-
-/* Draw rows and stamp the items placed, until every ranking is complete or most_rows are drawn. */
-static void place_by_stamps(slot_table *table, plr_stream_state *state, uint64_t salt, uint64_t first_sample,
-                            int32_t *columns, size_t *n_placed)
-{
-    const size_t full = table->cutoff * PLR_GROUP_SIZE;
-    size_t ends[PLR_GROUP_SIZE] = {0}, row = 0, least = 0;
-    if (++table->group == 0) {
-        memset(table->stamps, 0, table->n_items * PLR_GROUP_SIZE);
-        table->group = 1;
-    }
-    while (least < full && row < table->most_rows) {
-        size_t n_rows = (full - least) / PLR_GROUP_SIZE; /* a lower bound of the missing rows */
-        draw_rows(table, state, row, n_rows, salt, first_sample, table->draws);
-        place_rows(table, n_rows, 0, columns, ends);
-        place_rows(table, n_rows, HALF, columns, ends + HALF);
-        least = ends[0];
-        for (int i = 1; i < PLR_GROUP_SIZE; i++)
-            least = ends[i] < least ? ends[i] : least;
-        row += n_rows;
-    }
-    for (int i = 0; i < PLR_GROUP_SIZE; i++)
-        n_placed[i] = ends[i] / PLR_GROUP_SIZE;
-}
-
 static void draw_group(slot_table *table, plr_stream *stream, uint64_t salt, uint64_t first_sample, int32_t *columns)
 {
     size_t n_placed[PLR_GROUP_SIZE];
     plr_stream_state state = plr_stream_load(stream);
-    if (table->first_rows <= PLR_MOST_COMPARED)
-        place_by_comparison(table, &state, salt, first_sample, columns, n_placed);
-    else
-        place_by_stamps(table, &state, salt, first_sample, columns, n_placed);
+    place_rows(table, &state, salt, first_sample, columns, n_placed);
     plr_stream_store(stream, &state);
     for (size_t i = 0; i < PLR_GROUP_SIZE; i++)
         if (__builtin_expect(n_placed[i] < table->cutoff, 0))

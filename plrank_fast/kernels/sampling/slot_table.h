@@ -7,8 +7,8 @@
 
 #define PLR_SLOT_ITEMS 4096 /* most items: a table of 2^16 slots has 16 for each */
 #define PLR_SLOTS_AT_ONCE 32 /* that filling writes at once */
-#define PLR_MOST_COMPARED 96 /* rows of draws: a slow race then completes the rankings */
-#define PLR_FEW_ROWS 72 /* expected rows up to which draws are compared; stamps in memory find repeats beyond */
+#define PLR_MOST_COMPARED 192 /* rows of draws: a slow race then completes the rankings */
+#define PLR_FEW_ROWS 160 /* expected rows up to which the table serves */
 
 typedef struct {
     size_t n_items;
@@ -20,20 +20,17 @@ typedef struct {
     double draws_per_item; /* mean number of draws for the last item */
     int slot_bits;
     size_t first_rows;   /* drawn before the first check whether they suffice; an even number */
-    size_t most_rows;    /* before a ranking is finished by a race of arrivals */
     uint32_t *slots;     /* (2^slot_bits + PLR_SLOTS_AT_ONCE + 1,), see slot_table.c */
     double *ends;        /* (n_items,) where each item's share of the line of slots ends, in 2^-16 of a slot */
-    uint32_t *draws;     /* (plr_rows_at_once, 16) */
-    uint32_t *twins;     /* (PLR_MOST_COMPARED, 16) */
-    uint8_t *stamps;     /* (2, n_items, 8) the group that last placed the item */
-    uint8_t group;
-    double *arrivals;    /* (cutoff,) for that race */
+    uint32_t *draws;     /* (PLR_MOST_COMPARED, 16) */
+    uint32_t *twins;     /* likewise */
+    double *arrivals;    /* (cutoff,) for the race that finishes a ranking */
 } slot_table;
 
 typedef struct {
     /* Compute the other numbers from those up to slot_bits. */
     void (*prepare)(slot_table *table);
-    /* Draw sixteen rankings into columns (plr_slot_rows + 2, 16); the ranks past the cutoff are undefined. */
+    /* Draw sixteen rankings into columns (cutoff, 16). */
     void (*draw_group)(slot_table *table, plr_stream *stream, uint64_t salt, uint64_t first_sample, int32_t *columns);
 } slot_table_kernels;
 
@@ -49,16 +46,6 @@ static inline int plr_slot_bits(size_t n_items, int peaked)
     while ((size_t)1 << bits < wanted && bits < 16)
         bits++;
     return bits;
-}
-
-static inline size_t plr_slot_rows(size_t cutoff)
-{
-    return 8 * cutoff + 64;
-}
-
-static inline size_t plr_rows_at_once(size_t cutoff)
-{
-    return cutoff + 2 > PLR_MOST_COMPARED ? cutoff + 2 : PLR_MOST_COMPARED;
 }
 
 #endif
