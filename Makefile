@@ -79,7 +79,7 @@ mutants: build  ## break the sources on purpose and see whether tests notice (MU
 
 # This makes what `pip install plrank-fast` would install, with pinned tools and OpenMP's runtime inside, and uses it
 # without a compiler, outside of this folder. With SOURCE_DATE_EPOCH two builds have the same bits.
-WHEEL_TESTS ?= tests/hand tests/invariants
+WHEEL_TESTS ?= tests/hand tests/invariants tests/processes/test_processes.py
 wheel: export SOURCE_DATE_EPOCH ?= 315532800
 wheel: $(VENV)/release  ## make dist/*.tar.gz and dist/*.whl, check the wheel, train and test with it without a compiler
 	rm -rf dist build/wheel

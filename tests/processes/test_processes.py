@@ -6,9 +6,12 @@ import signal
 import subprocess
 import sys
 import textwrap
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+
+import plrank_fast
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 
@@ -121,6 +124,15 @@ def test_pools_of_processes(method):
             answers = [answer.get() for answer in answers]
         print(all((gradient == expected).all() and size == team for gradient, size in answers))
     """) == "True\n"  # fmt: skip
+
+
+def test_a_wheel_brings_its_openmp():
+    """The forks above are those of this runtime. Mutant: `auditwheel repair --exclude libgomp.so.1`."""
+    if "manylinux" not in (metadata.distribution("plrank-fast").read_text("WHEEL") or ""):
+        pytest.skip("not a wheel that auditwheel has repaired")
+    libraries = Path(plrank_fast.__file__).parents[1] / "plrank_fast.libs"
+    loaded = {line.split()[-1] for line in Path("/proc/self/maps").read_text().splitlines() if "libgomp" in line}
+    assert str(next(libraries.glob("libgomp*"), None)) in loaded
 
 
 def test_workers_of_a_data_loader():

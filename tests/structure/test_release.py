@@ -51,7 +51,8 @@ def test_wheels_are_tested_with_what_the_tests_import():
     folders = re.search(r"pytest -q (.+)\"", options)[1].split()
     assert folders
     ours = {path.stem for path in (ROOT / "tests").rglob("*.py")}
-    for path in [path for folder in folders for path in (ROOT / "tests" / folder).glob("*.py")]:
+    patterns = [name if name.endswith(".py") else f"{name}/*.py" for name in folders]
+    for path in [path for pattern in patterns for path in (ROOT / "tests").glob(pattern)]:
         names = re.findall(r"^(?:import|from) (\w+)", path.read_text(), re.M)
         names = {{"sklearn": "scikit-learn"}.get(name, name) for name in names}
         assert names - ours - set(sys.stdlib_module_names) <= required, path.name
