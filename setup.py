@@ -51,7 +51,7 @@ DIRECTIVES = {
     "cdivision": True,
     "binding": True,
     "embedsignature": False,
-    "freethreading_compatible": False,
+    "freethreading_compatible": True,
 }
 
 # Neither -march=native nor -ffast-math: a wheel is built once and runs anywhere, and -inf must stay -inf.

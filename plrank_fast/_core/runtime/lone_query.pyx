@@ -22,12 +22,15 @@ from plrank_fast._core.runtime.magnitudes cimport copy_finite, copy_within_limit
 from plrank_fast._core.runtime.plain_arrays cimport new_array, plain_values
 from plrank_fast._core.runtime.scalar_types cimport intp_t
 
+cdef extern from "runtime/thread_team.h":
+    void plr_count(long long *number)
+
 cdef extern from "Python.h":
     long long PyLong_AsLongLongAndOverflow(object value, int *overflow) noexcept
 
 NOT_TAKEN = object()
 cdef object DOUBLE = np.dtype(np.float64), COPYTO = np.copyto
-cdef long long DELIVERED = 0  # accessed only under the GIL
+cdef long long DELIVERED = 0
 
 
 def delivered():
@@ -153,10 +156,9 @@ cdef class LoneQuery:
 
     cdef object deliver(self, size_t first, size_t n_bytes, object shape, object out, object dtype=DOUBLE):
         """Return ``n_bytes`` of the results, from byte ``first`` on, as an array, in ``out`` if the caller gave one."""
-        global DELIVERED
         cdef intp_t length
         cdef double *target
-        DELIVERED += 1
+        plr_count(&DELIVERED)
         if out is None:
             return new_array(self.results + first, n_bytes, shape, dtype)
         target = plain_values(out, &length, True)

@@ -22,9 +22,8 @@ cdef int raise_if_stopped() except -1
 cdef class Workspaces:
     # One aligned block of memory per thread, allocated at the edge of a call and never inside a parallel region.
     cdef readonly int n_threads
-    cdef char *_memory
+    cdef size_t *_memory
     cdef size_t _stride
-    cdef size_t _size
 
     cdef char *of_thread(self, int thread) noexcept nogil
     cdef char *of_this_thread(self) noexcept nogil

@@ -2,7 +2,6 @@
 
 import os
 import re
-import sys
 
 from cpython.exc cimport PyErr_CheckSignals, PyErr_Occurred
 from libc.stdint cimport uint64_t, uintptr_t
@@ -26,6 +25,8 @@ cdef extern from "runtime/thread_team.h" nogil:
         uint64_t workers
         double pause, pause_ends
     void *plr_allocate(size_t size)
+    void *plr_exchange(void **place, void *block)
+    void plr_count(long long *number)
     double plr_nanoseconds()
     double plr_get(const double *number)
     void plr_set(double *number, double value)
@@ -52,19 +53,6 @@ cdef double ROUND_NS = 5e7  # a twentieth of a second: calls guarantee to respon
 # are those of the slowest method, up to ten times too high.
 cdef double WORTH_NS = 2e6
 cdef double LEARNT_FACTOR = 1.0  # multiplies the time that a round took, so that tests can imitate other machines
-
-
-def _need_lock():
-    """Refuse a free-threaded interpreter that was told to do without the GIL, which it would switch on for this module.
-
-    The state that calls share, such as the spare block below, is accessed only under the GIL.
-    """
-    if not getattr(sys, "_is_gil_enabled", lambda: True)():
-        raise ImportError(
-            "plrank_fast needs the global interpreter lock: start Python without PYTHON_GIL=0 and -X gil=0")
-
-
-_need_lock()
 
 
 def set_costs(
@@ -218,7 +206,7 @@ cdef void note_lateness(double started, int n_threads) noexcept nogil:
     plr_set(&TEAM.pause, pause)
 
 
-cdef long long LOOKS = 0  # accessed only under the GIL
+cdef long long LOOKS = 0
 
 
 def looks():
@@ -228,16 +216,14 @@ def looks():
 
 cdef int check_interrupt() except -1:
     """Run pending Python signal handlers; raises KeyboardInterrupt after Ctrl-C."""
-    global LOOKS
-    LOOKS += 1
+    plr_count(&LOOKS)
     return PyErr_CheckSignals()
 
 
 cdef int signal_came() noexcept nogil:
     """Return 1 if a kernel that calls this in the middle of its work must stop; ``raise_if_stopped`` must follow."""
-    global LOOKS
+    plr_count(&LOOKS)
     with gil:
-        LOOKS += 1
         return check_signals() != 0
 
 
@@ -249,53 +235,48 @@ cdef int raise_if_stopped() except -1:
 
 
 # One freed block is kept for the next call, without which page faults take 7 % of a call on 64 queries of 316 items, 16
-# samples each. It is accessed only under the GIL.
+# samples each. Its first word holds its size. Threads exchange it atomically, so that a single one has it at a time.
 cdef size_t LARGEST_SPARE = 64 << 20
-cdef char *_spare = NULL
-cdef size_t _spare_size = 0
+cdef void *_spare = NULL
 
 
 def drop_spare():
     """Free the kept block, for tests: the next call has to allocate."""
-    global _spare, _spare_size
-    free(_spare)
-    _spare = NULL
-    _spare_size = 0
+    free(plr_exchange(&_spare, NULL))
 
 
 cdef class Workspaces:
     """One block of ``size`` bytes per thread, each on its own cache lines; MemoryError states the size."""
 
     def __cinit__(self, int n_threads, size_t size):
-        global _spare, _spare_size
+        cdef size_t n_bytes
         self.n_threads = n_threads
         self._stride = (size + 127) // 128 * 128 + 128
-        self._memory = NULL
         if self._stride < size or self._stride > (<size_t>-1) // 2 // <size_t>n_threads:
             raise MemoryError(f"workspace of {n_threads} x {size} bytes cannot be addressed")
-        self._size = self._stride * n_threads + 128
-        if self._size <= _spare_size:
-            self._memory = _spare
-            self._size = _spare_size
-            _spare = NULL
-            _spare_size = 0
-        else:
-            self._memory = <char *>plr_allocate(self._size)
+        n_bytes = self._stride * n_threads + 256
+        self._memory = <size_t *>plr_exchange(&_spare, NULL)
+        if self._memory != NULL and self._memory[0] < n_bytes:
+            free(self._memory)
+            self._memory = NULL
         if self._memory == NULL:
-            raise MemoryError(f"could not allocate a workspace of {self._stride * n_threads} bytes "
-                              f"({n_threads} threads x {self._stride})")
+            self._memory = <size_t *>plr_allocate(n_bytes)
+            if self._memory == NULL:
+                raise MemoryError(f"could not allocate a workspace of {self._stride * n_threads} bytes "
+                                  f"({n_threads} threads x {self._stride})")
+            self._memory[0] = n_bytes
 
     def __dealloc__(self):
-        global _spare, _spare_size
-        if self._memory != NULL and _spare_size < self._size <= LARGEST_SPARE:
-            free(_spare)
-            _spare = self._memory
-            _spare_size = self._size
-        else:
-            free(self._memory)
+        cdef size_t *block = self._memory
+        cdef size_t n_bytes = block[0] if block != NULL else 0
+        if 0 < n_bytes <= LARGEST_SPARE:
+            block = <size_t *>plr_exchange(&_spare, block)  # from here on another thread may have this object's
+            if block != NULL and block[0] > n_bytes:
+                block = <size_t *>plr_exchange(&_spare, block)
+        free(block)
 
     cdef char *of_thread(self, int thread) noexcept nogil:
-        cdef uintptr_t base = (<uintptr_t>self._memory + 127) // 128 * 128
+        cdef uintptr_t base = <uintptr_t>self._memory // 128 * 128 + 128
         return <char *>(base + thread * self._stride)
 
     cdef char *of_this_thread(self) noexcept nogil:

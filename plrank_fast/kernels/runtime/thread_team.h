@@ -26,6 +26,16 @@ static inline void *plr_allocate(size_t size)
     return memory;
 }
 
+static inline void *plr_exchange(void **place, void *block)
+{
+    return __atomic_exchange_n(place, block, __ATOMIC_ACQ_REL);
+}
+
+static inline void plr_count(long long *number)
+{
+    __atomic_fetch_add(number, 1, __ATOMIC_RELAXED);
+}
+
 static inline double plr_nanoseconds(void)
 {
     struct timespec now;
