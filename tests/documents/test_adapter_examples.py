@@ -32,31 +32,37 @@ def test_jax_training():
     assert after > 0.85
 
 
+@pytest.fixture
+def one_torch_thread():
+    """Threads of tiny networks cost more than they save."""
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.mark.usefixtures("one_torch_thread")
+def test_cross_encoder():
+    """Mutant: `scores.backward(-leaf.grad)`."""
+    before, after, _ = main_of("cross_encoder.py")
+    assert before < 0.4
+    assert after > 0.65
+
+
+@pytest.mark.usefixtures("one_torch_thread")
 def test_scaling_costs():
     """Every step of training has a cost, and features are floats of four bytes."""
-    pytest.importorskip("torch", reason="torch is not installed")
-    import torch
-
-    threads = torch.get_num_threads()
-    try:
-        found, size = runpy.run_path(str(FOLDER.parent / "scaling_costs.py"))["costs"](2000, 4, 20, rounds=1)
-    finally:
-        torch.set_num_threads(threads)
+    found, size = runpy.run_path(str(FOLDER.parent / "scaling_costs.py"))["costs"](2000, 4, 20, rounds=1)
     assert len(found) == 4
     assert all(cost > 0 for cost in found.values())
     assert size == 16
 
 
+@pytest.mark.usefixtures("one_torch_thread")
 def test_epoch_of_the_published_loop(capsys, monkeypatch):
     """Runs with the project's own twin; a row for each N and K."""
-    pytest.importorskip("torch", reason="torch is not installed")
     arguments = ["--queries", "4", "--cutoffs", "5", "--samples", "5", "10", "--rounds", "1"]
     monkeypatch.setattr(sys, "argv", ["sigir22_epoch.py", *arguments])
-    import torch
-
-    threads = torch.get_num_threads()
-    try:
-        runpy.run_path(str(FOLDER.parent / "sigir22_epoch.py"))["main"]()
-    finally:
-        torch.set_num_threads(threads)
+    runpy.run_path(str(FOLDER.parent / "sigir22_epoch.py"))["main"]()
     assert len(capsys.readouterr().out.splitlines()) == 4
