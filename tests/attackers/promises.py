@@ -23,6 +23,7 @@ from plrank_fast._core.gradients import stochastic_rank as _stochastic_rank
 from promises_of_logs import cost_of_sessions, logs, ranking_rows, rewards_of_rankings
 from promises_of_long_lists import cost_of_long_list, long_lists
 from promises_of_losses import cost_of_pairs, losses
+from promises_of_ties import cost_of_ties, ties
 
 MOST_IN_SUBSETS = 10
 FEWEST_BANDED, FINEST_CHECKED = 32, 1e-9  # ranks from which coefficients are left out; digits that 1e-12 can judge
@@ -248,4 +249,5 @@ ATTACKS = {
     "losses": Attack(losses, 60, cost_of_pairs),
     "logs": Attack(logs, 60, cost_of_sessions),
     "rewards": Attack(rewards_of_rankings, 60, cost_of_sessions),
+    "ties": Attack(ties, 60, cost_of_ties),
 }

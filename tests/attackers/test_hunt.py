@@ -17,7 +17,7 @@ from plrank_fast import reference
 from plrank_fast.off_policy import OffPolicyEstimate
 from promises import ATTACKS
 
-OF_LABELS_AND_LOGS = ("losses", "logs", "rewards")
+OF_LABELS_AND_LOGS = ("losses", "logs", "rewards", "ties")
 OF_RANKINGS = tuple(name for name in ATTACKS if name not in (*OF_LABELS_AND_LOGS, "long"))
 TWINS = {1: reference.pl_rank_1, 2: reference.pl_rank_2, 3: reference.pl_rank_3}
 
@@ -189,6 +189,8 @@ class TestHunt:
             ("logs", "off_policy.ips", 1 + 1e-10),
             ("logs", "off_policy.rips", 1 + 1e-10),
             ("rewards", "policy_gradient", 1 + 1e-10),
+            ("ties", "bucket_log_prob", 1 + 1e-8),
+            ("ties", "bucket_log_prob_vjp", 1 + 1e-7),
         ],
     )
     def test_finds_an_error(self, attack, name, factor, monkeypatch, capsys):

@@ -233,7 +233,7 @@ static double place_nodes(integral *of, double curvature)
     for (int k = 0; k < at.places; k++) {
         if (at.slope[k] > 0)
             begin = larger(begin, at.s[k] + (log_lost + log(smaller(1, at.slope[k])) - at.log_h[k]) / at.slope[k]);
-        else
+        if (at.slope[k] < 0) /* a tangent at the mode bounds neither end */
             end = smaller(end, at.s[k] + (log_lost + log(-at.slope[k]) - at.log_h[k]) / at.slope[k]);
     }
     const double items = of->n_linear + (double)of->n;

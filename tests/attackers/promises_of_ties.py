@@ -1,0 +1,107 @@
+"""Error over bound of the log-probability of rankings with ties, for 2 to 10,000 tied documents at any distance.
+
+The reference is the trapezoid rule in extended precision over the logarithm of the arrival time of the bucket's last
+document. The integrand is analytic for imaginary parts below pi / 2 and log-concave, so the rule converges
+exponentially in the inverse of its step, and its nodes end where nothing is left of the integrand.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+import plrank_fast as plr
+from adversarial_problem import Problem
+from error_ratios import Ratios, ratio
+
+MOST_TIED = 10_000
+OF_TIES = 1e-10
+STEP = 0.12  # at most; half of pi over it is 82 nats of error
+NOTHING = 150.0  # nats below the largest integrand; a derivative may come from e^-70 of it
+LEAST_DERIVATIVE = 1e-30
+
+
+def log_integrand(time: np.ndarray, log_odds: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Logarithm of the integrand at ln t, and for each document w t and its share x / (exp(x) - 1)."""
+    log_x = log_odds[:, np.newaxis] + time
+    x = np.exp(np.clip(log_x, -11_000, 9))  # e to the minus e^9 is 0 beside 1, and a number
+    arrived = np.where(log_x < -40, log_x, np.log(-np.expm1(-x)))
+    share = x / np.expm1(x)
+    return time - np.exp(time) + arrived.sum(axis=0), x, share
+
+
+def bucket(log_odds: np.ndarray, *, finer: bool) -> tuple[np.longdouble, np.ndarray, np.ndarray, np.longdouble]:
+    """ln P that all these come before others of total weight 1, its gradient and the diagonal of its Hessian, and the
+    second derivative by a constant in all of them."""
+
+    def height(time: float) -> float:
+        return float(log_integrand(np.array([time], np.longdouble), log_odds)[0][0])
+
+    low, high = 0.0, float(np.log1p(log_odds.size))  # the mode is at t = 1 + sum of shares
+    while high - low > 1e-3:
+        third = (high - low) / 3
+        low, high = (low + third, high) if height(low + third) < height(high - third) else (low, high - third)
+    mode, top = low, height(low)
+    ends = []
+    for sign in (-1, 1):
+        near, far = 0.0, 1.0
+        while height(mode + sign * far) > top - NOTHING:
+            near, far = far, 2 * far
+        while far - near > 1e-2 * far:
+            middle = (near + far) / 2
+            near, far = (middle, far) if height(mode + sign * middle) > top - NOTHING else (near, middle)
+        ends.append(mode + sign * far)
+    step = min(STEP, (ends[1] - ends[0]) / 250) / (2 if finer else 1)
+    time = np.arange(ends[0], ends[1], step).astype(np.longdouble)
+    logs, x, share = log_integrand(time, log_odds)
+    weights = np.exp(logs - logs.max())
+    total = weights.sum()
+    weights /= total
+    first = share @ weights
+    second = (share * (1 - x)) @ weights - first**2
+    sums = share.sum(axis=0)
+    together = (sums**2 + (share * (1 - x - share)).sum(axis=0)) @ weights - first.sum() ** 2
+    return np.log(total * step) + logs.max(), first, second, together
+
+
+def ties(problem: Problem, *, finer: bool = False) -> Ratios:
+    """Value, gradient and Hessian diagonal for buckets made from the problem's seed, up to thousands of documents."""
+    rng = np.random.default_rng(problem.seed)
+    scores = problem.scores
+    if rng.random() < 0.5:
+        size = int(np.exp(rng.uniform(np.log(2), np.log(MOST_TIED)))) + 1
+        spread = max(1e-9, np.ptp(scores)) * 10.0 ** rng.uniform(-3, 3)
+        scores = rng.choice(scores, size) + spread * rng.normal(size=size) * (rng.random() < 0.7)
+    numbers = int(rng.integers(2, 5))
+    buckets = rng.integers(0, numbers, scores.size)
+    kind = rng.integers(4)
+    if kind == 0:
+        buckets = np.where(np.arange(scores.size) == scores.size - 1, 1, 0)
+    elif kind == 1:  # likely, or absurd
+        buckets = np.argsort(np.argsort(rng.choice([-1, 1]) * scores)) * numbers // scores.size
+    f = scores.astype(np.longdouble)
+    value, size = np.longdouble(0), LEAST_DERIVATIVE
+    gradient, diagonal = np.zeros((2, f.size), np.longdouble)
+    for number in np.unique(buckets)[:-1]:
+        tied, later = buckets == number, buckets > number
+        shift = f[later].max()
+        weights = np.exp(f[later] - shift)
+        part, first, second, together = bucket(f[tied] - shift - np.log(weights.sum()), finer=finer)
+        chance = weights / weights.sum()
+        value += part
+        gradient[tied] += first
+        diagonal[tied] += second
+        gradient[later] -= chance * first.sum()
+        diagonal[later] += together * chance**2 - first.sum() * chance * (1 - chance)
+        size = max(size, float(np.abs(first).max()), float(chance.max() * first.sum()))
+    got = plr.bucket_log_prob(scores, buckets, n_threads=1)[0]
+    slope, curvature = plr.bucket_log_prob_vjp(scores, buckets, [1.0], hessian=True, n_threads=1)
+    bound = OF_TIES * len(np.unique(buckets)) * max(1.0, size)
+    return {
+        "ties": ratio(float(abs(got - value)), float(OF_TIES * max(1, abs(value)))),
+        "ties' gradient": ratio(float(np.abs(slope - gradient).max()), OF_TIES * size),
+        "ties' Hessian diagonal": ratio(float(np.abs(curvature - diagonal).max()), bound),
+    }
+
+
+def cost_of_ties(problem: Problem) -> float:
+    return 1e4 * problem.n_docs
