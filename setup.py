@@ -79,7 +79,7 @@ MODULES: dict[str, list[str]] = {
     "_core/runtime/batch": [],
     "_core/runtime/magnitudes": ["runtime/magnitudes.c"],
     "_core/runtime/plain_arrays": [],
-    "_core/runtime/lone_query": [],
+    "_core/runtime/arguments": [],
     "_core/random/key": [],
     "_core/random/stream": ["random/random_stream.c"],
     "_core/random/selection": ["random/selection.c"],

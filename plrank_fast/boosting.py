@@ -27,10 +27,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from plrank_fast import validation
+from plrank_fast._core.ranking.metrics import NORMALISATION_NAMES
 from plrank_fast._shared.cost_model import nanoseconds
 from plrank_fast._shared.methods import AUTO, ESTIMATORS, EXACT, METHODS, SHORT_NAMES, resolve_method
 from plrank_fast.gradients import pl_rank_exact
-from plrank_fast.metrics import NORMALISATIONS, dcg
+from plrank_fast.metrics import dcg
 from plrank_fast.probabilities import expected_metric
 from plrank_fast.rank_weights import dcg_weights, gains
 from plrank_fast.validation import FloatArray, IntArray
@@ -169,7 +170,7 @@ class BoostingObjective(Workers):
         self.cutoff = None if cutoff is None else validation.count(cutoff, "cutoff", 1)
         self.rank_weights = None if rank_weights is None else validation.real_array(rank_weights, "rank_weights")
         self.gain = _checked_gain(gain)
-        self.normalize = validation.choice(normalize, "normalize", NORMALISATIONS)
+        self.normalize = validation.choice(normalize, "normalize", NORMALISATION_NAMES)
         self.shrinkage = validation.real(shrinkage, "shrinkage", above=SMALLEST_SHRINKAGE, below=LARGEST_SHRINKAGE)
         self.n_samples = None if n_samples is None else validation.count(n_samples, "n_samples", 1)
         self.rtol = validation.relative_tolerance(rtol)

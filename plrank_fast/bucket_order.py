@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike
 from plrank_fast import validation
 from plrank_fast._core.losses import losses as _losses
 from plrank_fast._core.losses.losses import LossKind
-from plrank_fast._core.runtime import threads as _threads
-from plrank_fast.validation import FloatArray, IntArray
+from plrank_fast.validation import FloatArray
 
 
 def bucket_log_prob(
@@ -154,7 +153,7 @@ def bucket_log_prob_vjp(
     _, *results = negative_log_likelihood(scores, buckets, offsets, n_threads, 2 if wanted else 1)
     each = -np.repeat(factors, np.diff(offsets_))
     gradient, *diagonal = (
-        validation.deliver(each * result, place) for result, place in zip(results, outputs, strict=True)
+        validation.deliver(each * result, place) for result, place in zip(results, outputs, strict=False)
     )
     return (gradient, diagonal[0]) if wanted else gradient
 
@@ -178,17 +177,11 @@ def of_orders(
 
 def negative_log_likelihood(
     scores: ArrayLike, buckets: ArrayLike, offsets: ArrayLike | None, n_threads: int | None, derivatives: int
-) -> list[FloatArray]:
+) -> tuple[FloatArray, ...]:
     """Compute the loss whose labels are minus the buckets, its gradient, and the diagonal of its Hessian."""
     scores_ = validation.real_array(scores, "scores")
-    offsets_: IntArray = validation.query_offsets(offsets, scores_.size)
     numbers = validation.same_length(validation.real_array(buckets, "buckets"), "buckets", scores_)
     labels = -validation.whole_numbers(numbers, "buckets").astype(float)
-    threads = _threads.resolve_threads(validation.threads(n_threads))
-    values, *by_score = np.zeros(offsets_.size - 1), *(np.zeros(scores_.size) for _ in range(derivatives))
-    gradient, diagonal = [*by_score, None, None][:2]
-    _losses.evaluate_loss(
-        LossKind.BUCKET_ORDER, scores_, labels, offsets_, validation.LARGEST_COUNT, np.ones(1), False, 1.0, 0.0, None,
-        0, threads, values, gradient, diagonal,
-    )  # fmt: skip
-    return [values, *by_score]
+    return _losses.evaluate(
+        LossKind.BUCKET_ORDER, scores_, labels, offsets, n_threads, None, 1.0, True, n_derivatives=derivatives
+    )

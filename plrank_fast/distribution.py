@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from plrank_fast import probabilities, sampling, validation
-from plrank_fast._core.runtime import threads as _threads
 from plrank_fast.bucket_order import bucket_log_prob, bucket_log_prob_vjp
 from plrank_fast.validation import FloatArray, IntArray, RandomState, RankingArray
 
@@ -299,7 +298,6 @@ class PlackettLuce:
         n_samples = validation.count(n_samples, "n_samples", 2)
         seeds = validation.seed_sequence(rng).spawn(3)
         value, error = np.zeros(self.n_queries), np.zeros(self.n_queries)
-        threads = _threads.resolve_threads(self.n_threads)
         for query in np.flatnonzero(np.diff(self.offsets) > 1).tolist():
             part = slice(self.offsets[query], self.offsets[query + 1])
             scores, others = self.scores[part], other_scores[part]
@@ -314,7 +312,9 @@ class PlackettLuce:
                 value[query] = at_mode
                 continue
             drawn = [
-                sampling.sample_rankings(scores, n_samples, n_ranks, rng=seed, n_threads=threads, first_query=query)
+                sampling.sample_rankings(
+                    scores, n_samples, n_ranks, rng=seed, n_threads=self.n_threads, first_query=query
+                )
                 for seed in seeds[:2]
             ]
             uniform = np.random.default_rng([*seeds[2].generate_state(4), query]).random(n_samples)

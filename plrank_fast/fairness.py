@@ -27,7 +27,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from plrank_fast import gradients, probabilities, validation
+from plrank_fast import probabilities, validation
+from plrank_fast._core.gradients import sampled as _sampled
 from plrank_fast._core.gradients.sampled import EstimatorKind
 from plrank_fast._shared import methods
 from plrank_fast.validation import FloatArray, IntArray, RandomState
@@ -91,10 +92,9 @@ def expected_exposure(
     validation.goes_with(rankings, "rankings", method == "sample", "method='sample'")
     if method == "exact":
         return probabilities.exposure(scores, rank_weights, offsets=offsets, n_threads=n_threads)
-    return gradients.sampled_estimate(
-        EstimatorKind.EXPOSURE, scores, None, rank_weights, offsets=offsets, n_samples=n_samples, rankings=rankings,
-        rng=validation.seed_sequence(rng) if rankings is None else None, sampler="auto", n_threads=n_threads, out=None,
-        first_query=first_query,
+    return _sampled.estimate(
+        EstimatorKind.EXPOSURE, scores, None, rank_weights, offsets, n_samples, rankings,
+        validation.seed_sequence(rng) if rankings is None else None, "auto", n_threads, None, first_query,
     )  # fmt: skip
 
 

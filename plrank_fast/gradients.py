@@ -2,79 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
 from numpy.typing import ArrayLike
 
-from plrank_fast import validation
 from plrank_fast._core.gradients import exact as _exact
 from plrank_fast._core.gradients import sampled as _sampled
 from plrank_fast._core.gradients.sampled import EstimatorKind
-from plrank_fast._core.runtime import threads as _threads
-from plrank_fast.sampling import SAMPLERS
 from plrank_fast.validation import FloatArray, RandomState
 
-NOISES = ("gumbel", "normal")
 # A look-up in the enumeration takes a fifth of a microsecond, a tenth of a short call.
 PL_RANK_1, PL_RANK_2, PL_RANK_3, CONDITIONAL = (
     int(EstimatorKind[name]) for name in ("PL_RANK_1", "PL_RANK_2", "PL_RANK_3", "CONDITIONAL")
 )
-
-
-def sampled_estimate(
-    kind: int,
-    scores: ArrayLike,
-    relevance: Any,
-    rank_weights: ArrayLike,
-    offsets: ArrayLike | None,
-    n_samples: int,
-    rankings: ArrayLike | None,
-    rng: RandomState,
-    sampler: str,
-    n_threads: int | None,
-    out: Any,
-    first_query: int,
-    hessian: bool = False,
-    fewest_samples: int = 1,
-) -> Any:
-    """Check all arguments, then run an estimator of ``sampled`` over the batch.
-
-    The fast path passes arguments by position, as matching a dozen names takes a fifth of a microsecond.
-    """
-    if offsets is None and rankings is None:
-        estimate = _sampled.lone_estimate(
-            kind, SAMPLERS, scores, relevance, rank_weights, n_samples, fewest_samples, rng, sampler, n_threads, out,
-            first_query, hessian,
-        )  # fmt: skip
-        if estimate is not None:
-            return estimate
-    scores_ = validation.real_array(scores, "scores")
-    offsets_ = validation.query_offsets(offsets, scores_.size)
-    one_per_query, needs_relevance = _sampled.traits(kind)
-    relevance_ = validation.of_documents(relevance, "relevance", scores_, offsets_) if needs_relevance else None
-    weights = validation.weights_of_ranks(rank_weights, offsets_)
-    given = None
-    if rankings is not None:
-        given = validation.given_rankings(rankings, offsets_, weights.shape[1], batch=offsets is not None)
-        n_samples = given.shape[1]
-    n_samples = validation.count(n_samples, "n_samples", fewest_samples)
-    validation.choice(sampler, "sampler", tuple(SAMPLERS))
-    threads = _threads.resolve_threads(validation.threads(n_threads))
-    first_query = validation.count(first_query, "first_query", 0)
-    hessian = validation.flag(hessian, "hessian")
-    result = np.zeros(offsets_.size - 1 if one_per_query else scores_.size)
-    diagonal = np.zeros(scores_.size if hessian else 0)
-    outputs = validation.output_pair(out, result.shape) if hessian else (validation.output(out, result.shape), None)
-    rng = validation.check_random_state(rng)
-    key = validation.stream_key(rng) if given is None else np.zeros(2, dtype=np.uint64)
-    _sampled.run_estimator(
-        kind, SAMPLERS[sampler], scores_, relevance_, weights, offsets_, n_samples, given,
-        key, first_query, threads, result, diagonal,
-    )  # fmt: skip
-    if hessian:
-        return validation.deliver(result, outputs[0]), validation.deliver(diagonal, outputs[1])
-    return validation.deliver(result, outputs[0])
 
 
 def pl_rank_3(
@@ -159,7 +97,7 @@ def pl_rank_3(
     >>> bool(gradient[2] > 0 > gradient[0])
     True
     """
-    return sampled_estimate(
+    return _sampled.estimate(
         PL_RANK_3, scores, relevance, rank_weights, offsets, n_samples, rankings, rng, sampler, n_threads, out,
         first_query, hessian,
     )  # fmt: skip
@@ -234,7 +172,7 @@ def pl_rank_2(
     >>> plr.pl_rank_2([0.0, 0.0], [0, 1], [1.0], rankings=[[0], [1]])
     array([-0.25,  0.25])
     """
-    return sampled_estimate(
+    return _sampled.estimate(
         PL_RANK_2, scores, relevance, rank_weights, offsets, n_samples, rankings, rng, sampler, n_threads, out,
         first_query,
     )  # fmt: skip
@@ -309,7 +247,7 @@ def pl_rank_1(
     >>> plr.pl_rank_1([0.0, 0.0], [0, 1], [1.0], rankings=[[0], [1]])
     array([-0.25,  0.25])
     """
-    return sampled_estimate(
+    return _sampled.estimate(
         PL_RANK_1, scores, relevance, rank_weights, offsets, n_samples, rankings, rng, sampler, n_threads, out,
         first_query,
     )  # fmt: skip
@@ -396,27 +334,10 @@ def pl_rank_cmc(
     >>> bool(gradient[2] > 0 > gradient[0])
     True
     """
-    return sampled_estimate(
+    return _sampled.estimate(
         CONDITIONAL, scores, relevance, rank_weights, offsets, n_samples, rankings, rng, sampler, n_threads, out,
         first_query, hessian,
     )  # fmt: skip
-
-
-def noise_of_lone_query(noise: Any, sigma: Any) -> tuple[bool, float] | None:
-    """Return the result of ``checked_noise`` if the arguments need no conversion, else None."""
-    if type(noise) is not str or noise not in NOISES or type(sigma) is not float:
-        return None
-    in_range = validation.SMALLEST_MAGNITUDE <= sigma <= validation.LARGEST_MAGNITUDE
-    return (noise == "normal", 1.0 / sigma) if in_range else None
-
-
-def checked_noise(noise: str, sigma: float) -> tuple[bool, float]:
-    """Check the noise; return ``normal`` and ``inverse_sigma`` of ``_exact.solve_batch``.
-
-    The kernel subtracts scores before it divides by sigma, so that a large offset of all scores costs no digits.
-    """
-    validation.choice(noise, "noise", NOISES)
-    return noise == "normal", 1.0 / validation.factor(sigma, "sigma")
 
 
 def pl_rank_exact(
@@ -514,29 +435,6 @@ def pl_rank_exact(
     >>> plr.pl_rank_exact([0.0, 0.0], [1.0, 0.0], [1.0], noise="normal").round(6)  # 1 / sqrt(4 pi)
     array([ 0.282095, -0.282095])
     """
-    if offsets is None and (of_noise := noise_of_lone_query(noise, sigma)) is not None:
-        solution: Any = _exact.lone_solution(
-            scores, relevance, rank_weights, rtol, validation.SMALLEST_TOLERANCE, *of_noise, n_threads, out, hessian,
-            False,
-        )  # fmt: skip
-        if solution is not None:
-            return solution
-    scores_ = validation.real_array(scores, "scores")
-    offsets_ = validation.query_offsets(offsets, scores_.size)
-    relevance_ = validation.of_documents(relevance, "relevance", scores_, offsets_)
-    weights = validation.weights_of_ranks(rank_weights, offsets_)
-    rtol = validation.relative_tolerance(rtol)
-    of_noise = checked_noise(noise, sigma)
-    threads = _threads.resolve_threads(validation.threads(n_threads))
-    hessian = validation.flag(hessian, "hessian")
-    gradient = np.zeros_like(scores_)
-    diagonal = np.zeros_like(scores_) if hessian else None
-    outputs = validation.output_pair(out, gradient.shape) if hessian else (validation.output(out, gradient.shape), None)
-    missed = np.zeros(offsets_.size - 1)
-    _exact.solve_batch(
-        scores_, relevance_, weights, offsets_, rtol, threads, gradient, diagonal, None, missed, *of_noise
+    return _exact.expectations(
+        scores, relevance, rank_weights, offsets, rtol, noise, sigma, n_threads, out, False, True, hessian
     )
-    validation.held(missed, rtol)
-    if diagonal is not None:
-        return validation.deliver(gradient, outputs[0]), validation.deliver(diagonal, outputs[1])
-    return validation.deliver(gradient, outputs[0])

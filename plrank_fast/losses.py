@@ -37,8 +37,7 @@ from numpy.typing import ArrayLike
 from plrank_fast import validation
 from plrank_fast._core.losses import losses as _losses
 from plrank_fast._core.losses.losses import LossKind
-from plrank_fast._core.runtime import threads as _threads
-from plrank_fast.rank_weights import DISCOUNTS, dcg_weights, gains
+from plrank_fast.rank_weights import gains
 from plrank_fast.validation import FloatArray, IntArray, RandomState
 
 __all__ = [
@@ -60,11 +59,11 @@ def evaluate_loss(
     loss: int,
     scores: ArrayLike,
     labels: ArrayLike,
-    *,
     offsets: ArrayLike | None,
     n_threads: int | None,
     out: OutputPair | None,
-    label_range: tuple[float, float] | None = None,
+    *,
+    label_range: tuple[float, float] = ANY_LABEL,
     as_gains: bool = False,
     as_shares: bool = False,
     cutoff: int | None = None,
@@ -77,52 +76,36 @@ def evaluate_loss(
     ties_at_random: bool = False,
     first_query: int = 0,
 ) -> LossAndGradient:
-    """Check all arguments, then evaluate the loss of ``losses`` over the batch.
+    """Evaluate a loss over the batch.
 
     With ``as_gains`` labels become gains; with ``as_shares`` only their ratios count. Scores are multiplied by
     ``slope``, or divided by ``sigma`` times ``spread`` if the loss does not change any more at great distances.
     """
     scale = slope if sigma is None else 1.0 / (sigma * spread)
-    if offsets is None and out is None and rng is None and not ties_at_random:
-        lone = _losses.lone_loss(
-            loss, scores, labels, *(label_range or ANY_LABEL), as_gains, cutoff, DISCOUNTS, discounts_past_cutoff,
-            scale, distance_weight, n_threads, first_query,
-        )  # fmt: skip
-        if lone is not None:
-            return lone
-    scores_ = validation.real_array(scores, "scores")
+    lowest, highest = label_range
+    to_gains = gains if as_gains else None
+    result = _losses.evaluate(
+        loss, scores, labels, offsets, n_threads, out, scale, False, lowest, highest, to_gains, as_shares, cutoff,
+        discounts_past_cutoff, distance_weight, rng, ties_at_random, first_query,
+    )  # fmt: skip
+    if result is not None:
+        return result  # type: ignore[no-any-return]
+    scores_ = validation.real_array(scores, "scores")  # so large that products with the scale may overflow
     offsets_ = validation.query_offsets(offsets, scores_.size)
-    labels_ = validation.same_length(validation.real_array(labels, "labels"), "labels", scores_)
-    if label_range is not None:
-        validation.within(labels_, "labels", *label_range)
-    if as_gains:
-        labels_ = gains(labels_)
-    elif as_shares:
-        validation.within_limits(labels_, "labels", offsets_)
-    ranks = validation.LARGEST_COUNT if cutoff is None else validation.count(cutoff, "cutoff", 0)
-    threads = _threads.resolve_threads(validation.threads(n_threads))
     factor = 1.0
-    largest = float(np.abs(scores_).max(initial=0.0))
-    if largest > validation.LARGEST_MAGNITUDE:  # products with the scale may overflow
-        if sigma is None:
-            message = f"scores and slope have a product beyond the largest double, got {largest} and {slope}"
-            validation.require(largest * slope < np.inf, message)
-        else:
-            scores_, factor, scale = _unit_noise(scores_, offsets_, scale), scale, 1.0
-    values, gradient = np.zeros(offsets_.size - 1), np.zeros(scores_.size)
-    outputs = validation.output_pair(out, values.shape, gradient.shape)
-    first_query = validation.count(first_query, "first_query", 0)
-    rng = validation.check_random_state(rng)
-    key = validation.stream_key(rng) if ties_at_random else None
-    discounts = dcg_weights(validation.longest_list(offsets_) + 1)
-    _losses.evaluate_loss(
-        loss, scores_, labels_, offsets_, ranks, discounts, discounts_past_cutoff, scale, distance_weight, key,
-        first_query, threads, values, gradient,
+    if sigma is None:
+        largest = float(np.abs(scores_).max())
+        message = f"scores and slope have a product beyond the largest double, got {largest} and {slope}"
+        validation.require(largest * slope < np.inf, message)
+    else:
+        scores_, factor, scale = _unit_noise(scores_, offsets_, scale), scale, 1.0
+    outputs = validation.output_pair(out, (offsets_.size - 1,), scores_.shape)
+    values, gradient = _losses.evaluate(
+        loss, scores_, labels, offsets_, n_threads, None, scale, True, lowest, highest, to_gains, as_shares, cutoff,
+        discounts_past_cutoff, distance_weight, rng, ties_at_random, first_query,
     )  # fmt: skip
     if factor != 1.0:
-        gradient *= factor
-    for result in (values, gradient):
-        validation.representable(result, "scores and labels")
+        gradient = validation.representable(gradient * factor, "scores and labels")
     return validation.deliver(values, outputs[0]), validation.deliver(gradient, outputs[1])
 
 
@@ -195,8 +178,8 @@ def pointwise(
     """
     validation.choice(kind, "kind", tuple(POINTWISE_KINDS))
     return evaluate_loss(
-        POINTWISE_KINDS[kind], scores, labels, offsets=offsets, n_threads=n_threads, out=out,
-        label_range=(0.0, 1.0) if kind == "logistic" else None,
+        POINTWISE_KINDS[kind], scores, labels, offsets, n_threads, out,
+        label_range=(0.0, 1.0) if kind == "logistic" else ANY_LABEL,
     )  # fmt: skip
 
 
@@ -253,7 +236,7 @@ def softmax_cross_entropy(
     (True, array([ 0.5, -0.5]))
     """
     return evaluate_loss(
-        LossKind.SOFTMAX_CROSS_ENTROPY, scores, labels, offsets=offsets, n_threads=n_threads, out=out,
+        LossKind.SOFTMAX_CROSS_ENTROPY, scores, labels, offsets, n_threads, out,
         label_range=(0.0, np.inf), as_shares=True,
     )  # fmt: skip
 
@@ -337,8 +320,8 @@ def list_mle(
     validation.goes_with(rng, "rng", ties == "random", "ties='random'")
     validation.goes_with(cutoff, "cutoff", ties != "exact", "ties='index' or ties='random'")
     return evaluate_loss(
-        LossKind.BUCKET_ORDER if ties == "exact" else LossKind.LIST_MLE, scores, labels, offsets=offsets,
-        n_threads=n_threads, out=out, cutoff=cutoff, rng=rng,
+        LossKind.BUCKET_ORDER if ties == "exact" else LossKind.LIST_MLE, scores, labels, offsets,
+        n_threads, out, cutoff=cutoff, rng=rng,
         ties_at_random=ties == "random", first_query=first_query,
     )  # fmt: skip
 
@@ -399,7 +382,7 @@ def pairwise_logistic(
     (True, array([ 0.5, -0.5]))
     """
     return evaluate_loss(
-        LossKind.PAIRWISE_LOGISTIC, scores, labels, offsets=offsets, n_threads=n_threads, out=out,
+        LossKind.PAIRWISE_LOGISTIC, scores, labels, offsets, n_threads, out,
         slope=validation.factor(slope, "slope"),
     )  # fmt: skip
 
@@ -474,7 +457,7 @@ def lambda_rank(
     True
     """
     return evaluate_loss(
-        LossKind.LAMBDA_LOSS, scores, labels, offsets=offsets, n_threads=n_threads, out=out, as_gains=True,
+        LossKind.LAMBDA_LOSS, scores, labels, offsets, n_threads, out, as_gains=True,
         cutoff=cutoff, discounts_past_cutoff=validation.choice(truncation, "truncation", TRUNCATIONS) == "pairs",
         slope=validation.factor(slope, "slope"),
     )  # fmt: skip
@@ -550,7 +533,7 @@ def lambda_loss(
     True
     """
     values, gradient = evaluate_loss(
-        LossKind.LAMBDA_LOSS, scores, labels, offsets=offsets, n_threads=n_threads, out=None, as_gains=True,
+        LossKind.LAMBDA_LOSS, scores, labels, offsets, n_threads, None, as_gains=True,
         cutoff=cutoff, slope=validation.factor(slope, "slope"),
         distance_weight=validation.factor(mu, "mu"),
     )  # fmt: skip
@@ -621,7 +604,7 @@ def approx_ndcg(
     True
     """
     return evaluate_loss(
-        LossKind.APPROX_NDCG, scores, labels, offsets=offsets, n_threads=n_threads, out=out, as_gains=True,
+        LossKind.APPROX_NDCG, scores, labels, offsets, n_threads, out, as_gains=True,
         sigma=validation.factor(temperature, "temperature"),
     )  # fmt: skip
 
@@ -690,6 +673,6 @@ def soft_rank(
     True
     """
     return evaluate_loss(
-        LossKind.SOFT_RANK, scores, labels, offsets=offsets, n_threads=n_threads, out=out, as_gains=True, cutoff=cutoff,
+        LossKind.SOFT_RANK, scores, labels, offsets, n_threads, out, as_gains=True, cutoff=cutoff,
         sigma=validation.factor(sigma, "sigma"), spread=2.0**0.5,
     )  # fmt: skip

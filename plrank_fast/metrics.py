@@ -26,32 +26,8 @@ from numpy.typing import ArrayLike
 from plrank_fast import validation
 from plrank_fast._core.ranking import metrics as _metrics
 from plrank_fast._core.ranking.metrics import MetricKind
-from plrank_fast._core.runtime import threads as _threads
-from plrank_fast.rank_weights import DISCOUNTS, dcg_weights_of_lists, satisfaction
-from plrank_fast.validation import FloatArray, IntArray
-
-NORMALISATIONS = ("query", "dataset")
-TIES = ("index", "average")
-
-
-def _checked(
-    scores: ArrayLike,
-    relevance: ArrayLike,
-    rank_weights: ArrayLike | None,
-    cutoff: int | None,
-    offsets: ArrayLike | None,
-    n_threads: int | None,
-) -> tuple[FloatArray, FloatArray, FloatArray, IntArray, int]:
-    scores_ = validation.real_array(scores, "scores")
-    offsets_ = validation.query_offsets(offsets, scores_.size)
-    relevance_ = validation.of_documents(relevance, "relevance", scores_, offsets_)
-    ranks = validation.ranks_that_count(cutoff)
-    if rank_weights is None:
-        rank_weights = dcg_weights_of_lists(ranks, offsets_)
-    weights = validation.weights_of_ranks(rank_weights, offsets_)
-    if ranks is not None and ranks < weights.shape[1]:
-        weights = np.ascontiguousarray(weights[:, :ranks])
-    return scores_, relevance_, weights, offsets_, _threads.resolve_threads(validation.threads(n_threads))
+from plrank_fast.rank_weights import satisfaction
+from plrank_fast.validation import FloatArray
 
 
 def dcg(
@@ -114,19 +90,7 @@ def dcg(
     >>> plr.dcg([0.5, 0.5, 0.5], [0, 0, 3], cutoff=1, ties="average")
     array([1.])
     """
-    average_ties = validation.choice(ties, "ties", TIES) == "average"
-    if offsets is None:
-        lone = _metrics.lone_dcg(
-            scores, relevance, rank_weights, cutoff, DISCOUNTS, average_ties, False, 0.0, n_threads
-        )
-        if lone is not None:
-            return lone
-    scores_, relevance_, weights, offsets_, threads = _checked(
-        scores, relevance, rank_weights, cutoff, offsets, n_threads
-    )
-    result = np.zeros(offsets_.size - 1)
-    _metrics.dcg(scores_, relevance_, weights, offsets_, average_ties, threads, result)
-    return result
+    return _metrics.dcg(scores, relevance, rank_weights, cutoff, offsets, ties, n_threads)
 
 
 def ndcg(
@@ -191,56 +155,7 @@ def ndcg(
     >>> round(plr.ndcg(scores, plr.gains(labels), plr.dcg_weights(10), offsets=offsets, normalize="dataset"), 3)
     0.908
     """
-    validation.choice(normalize, "normalize", NORMALISATIONS)
-    average_ties = validation.choice(ties, "ties", TIES) == "average"
-    if offsets is None and normalize == "query":
-        lone = _metrics.lone_dcg(
-            scores, relevance, rank_weights, cutoff, DISCOUNTS, average_ties, True, empty, n_threads
-        )
-        if lone is not None:
-            return lone
-    scores_, relevance_, weights, offsets_, threads = _checked(
-        scores, relevance, rank_weights, cutoff, offsets, n_threads
-    )
-    empty = validation.real(empty, "empty", or_nan=True)
-    validation.within(relevance_, "relevance", 0.0, np.inf, ": NDCG is a share of the ideal DCG; dcg takes any sign")
-    reached = np.zeros(offsets_.size - 1)
-    ideal = np.zeros(offsets_.size - 1)
-    _metrics.dcg(scores_, relevance_, weights, offsets_, average_ties, threads, reached)
-    _metrics.dcg(relevance_, relevance_, weights, offsets_, False, threads, ideal)
-    if normalize == "dataset":
-        return float(reached.sum() / ideal.sum()) if ideal.sum() != 0.0 else empty
-    return np.divide(reached, ideal, out=np.full_like(reached, empty), where=ideal != 0.0)
-
-
-def _metric(
-    kind: int,
-    scores: ArrayLike,
-    relevance: ArrayLike,
-    cutoff: int | None,
-    offsets: ArrayLike | None,
-    n_threads: int | None,
-    *,
-    parameter: float = 0.0,
-    empty: float = 0.0,
-    name: str = "relevance",
-) -> FloatArray:
-    """Check all arguments, then compute a metric of the first ``cutoff`` documents of each query."""
-    if offsets is None:
-        lone = _metrics.lone_metric(kind, scores, relevance, cutoff, parameter, empty, n_threads)
-        if lone is not None:
-            return lone
-    scores_ = validation.real_array(scores, "scores")
-    offsets_ = validation.query_offsets(offsets, scores_.size)
-    relevance_ = validation.of_documents(relevance, name, scores_, offsets_)
-    ranks = validation.ranks_that_count(cutoff)
-    empty = validation.real(empty, "empty", or_nan=True)
-    threads = _threads.resolve_threads(validation.threads(n_threads))
-    result = np.full(offsets_.size - 1, empty)
-    _metrics.metric(
-        kind, scores_, relevance_, offsets_, -1 if ranks is None else ranks, parameter, empty, threads, result
-    )
-    return result
+    return _metrics.dcg(scores, relevance, rank_weights, cutoff, offsets, ties, n_threads, True, normalize, empty)
 
 
 def precision(
@@ -288,7 +203,7 @@ def precision(
     >>> plr.precision([0.3, 0.2, 0.1], [0, 1, 2], cutoff=2)
     array([0.5])
     """
-    return _metric(MetricKind.PRECISION, scores, relevance, cutoff, offsets, n_threads)
+    return _metrics.metric(MetricKind.PRECISION, scores, relevance, cutoff, offsets, n_threads, 0.0, 0.0, "relevance")
 
 
 def recall(
@@ -337,7 +252,7 @@ def recall(
     >>> plr.recall([0.3, 0.2, 0.1], [0, 1, 2], cutoff=2)
     array([0.5])
     """
-    return _metric(MetricKind.RECALL, scores, relevance, cutoff, offsets, n_threads, empty=empty)
+    return _metrics.metric(MetricKind.RECALL, scores, relevance, cutoff, offsets, n_threads, 0.0, empty, "relevance")
 
 
 def average_precision(
@@ -392,7 +307,9 @@ def average_precision(
     >>> plr.average_precision([0.3, 0.2, 0.1, 0.0], [1, 0, 0, 2])
     array([0.75])
     """
-    return _metric(MetricKind.AVERAGE_PRECISION, scores, relevance, cutoff, offsets, n_threads, empty=empty)
+    return _metrics.metric(
+        MetricKind.AVERAGE_PRECISION, scores, relevance, cutoff, offsets, n_threads, 0.0, empty, "relevance"
+    )
 
 
 def reciprocal_rank(
@@ -441,7 +358,9 @@ def reciprocal_rank(
     >>> plr.reciprocal_rank([0.3, 0.2, 0.1], [0, 1, 2])
     array([0.5])
     """
-    return _metric(MetricKind.RECIPROCAL_RANK, scores, relevance, cutoff, offsets, n_threads)
+    return _metrics.metric(
+        MetricKind.RECIPROCAL_RANK, scores, relevance, cutoff, offsets, n_threads, 0.0, 0.0, "relevance"
+    )
 
 
 mrr = reciprocal_rank
@@ -490,7 +409,7 @@ def success(
     >>> plr.success([0.3, 0.2, 0.1], [0, 0, 1], cutoff=2)
     array([0.])
     """
-    return _metric(MetricKind.SUCCESS, scores, relevance, cutoff, offsets, n_threads)
+    return _metrics.metric(MetricKind.SUCCESS, scores, relevance, cutoff, offsets, n_threads, 0.0, 0.0, "relevance")
 
 
 def err(
@@ -545,7 +464,9 @@ def err(
     array([0.3125])
     """
     chances = satisfaction(labels, max_label)
-    return _metric(MetricKind.EXPECTED_RECIPROCAL_RANK, scores, chances, cutoff, offsets, n_threads, name="labels")
+    return _metrics.metric(
+        MetricKind.EXPECTED_RECIPROCAL_RANK, scores, chances, cutoff, offsets, n_threads, 0.0, 0.0, "labels"
+    )
 
 
 def rbp(
@@ -600,7 +521,9 @@ def rbp(
     array([0.375])
     """
     p = validation.real(persistence, "persistence", at_least=0.0, below=1.0)
-    return _metric(MetricKind.RANK_BIASED_PRECISION, scores, relevance, cutoff, offsets, n_threads, parameter=p)
+    return _metrics.metric(
+        MetricKind.RANK_BIASED_PRECISION, scores, relevance, cutoff, offsets, n_threads, p, 0.0, "relevance"
+    )
 
 
 def average_relevance_position(
@@ -656,4 +579,6 @@ def average_relevance_position(
     array([2.5])
     """
     weights = validation.within(validation.real_array(relevance, "relevance"), "relevance", 0.0, np.inf)
-    return _metric(MetricKind.AVERAGE_RELEVANCE_POSITION, scores, weights, cutoff, offsets, n_threads, empty=empty)
+    return _metrics.metric(
+        MetricKind.AVERAGE_RELEVANCE_POSITION, scores, weights, cutoff, offsets, n_threads, 0.0, empty, "relevance"
+    )

@@ -9,14 +9,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from plrank_fast import validation
+from plrank_fast._core.gradients import sampled as _sampled
 from plrank_fast._core.gradients.sampled import EstimatorKind
-from plrank_fast._core.runtime import threads as _threads
-from plrank_fast._core.sampling import samplers as _samplers
-from plrank_fast.gradients import sampled_estimate
-from plrank_fast.sampling import SAMPLERS, log_prob_gradient
-from plrank_fast.validation import FloatArray, KeyArray, RandomState, RankingArray
+from plrank_fast.sampling import SAMPLERS, log_prob_gradient, sample_rankings
+from plrank_fast.validation import FloatArray, RandomState, RankingArray
 
 RANKINGS_PER_CALL = 256  # of each query, passed to a reward function
+# Estimators without and with the baseline. A look-up in the enumeration takes a tenth of a short call.
+POLICY = int(EstimatorKind.POLICY), int(EstimatorKind.POLICY_WITH_BASELINE)
+PLACEMENT = int(EstimatorKind.PLACEMENT), int(EstimatorKind.PLACEMENT_WITH_BASELINE)
 
 
 def policy_gradient(
@@ -120,32 +121,32 @@ def policy_gradient(
     >>> plr.policy_gradient([0.0, 0.0], reward=lambda rankings: rankings[:, 0] == 1, rng=0).round(1)
     array([-0.2,  0.2])
     """
+    if rewards is None and reward is None:
+        validation.goes_with(importance_weights, "importance_weights", False, "rewards")
+        validation.goes_with(cutoff, "cutoff", False, "reward")
+        if relevance is None or rank_weights is None:
+            validation.given(relevance, "relevance", ", or rewards or reward")
+            validation.given(rank_weights, "rank_weights", ", or rewards or reward")
+        return _sampled.estimate(
+            POLICY[validation.flag(baseline, "baseline")], scores, relevance, rank_weights, offsets, n_samples,
+            rankings, rng, sampler, n_threads, out, first_query,
+        )  # fmt: skip
     validation.only_one({"rewards": rewards, "reward": reward})
-    if rewards is not None or reward is not None:
-        instead = "rewards" if rewards is not None else "reward"
-        why = "which says what a ranking is worth"
-        validation.excluded(relevance, "relevance", instead, why)
-        validation.excluded(rank_weights, "rank_weights", instead, why)
+    instead = "rewards" if rewards is not None else "reward"
+    validation.excluded(relevance, "relevance", instead, "which says what a ranking is worth")
+    validation.excluded(rank_weights, "rank_weights", instead, "which says what a ranking is worth")
     validation.goes_with(importance_weights, "importance_weights", rewards is not None, "rewards")
     validation.goes_with(cutoff, "cutoff", reward is not None, "reward")
-    if reward is not None:
-        validation.excluded(rankings, "rankings", "reward", "for which rankings are drawn")
-        return _from_drawn_rankings(
-            scores, reward, cutoff, baseline, offsets=offsets, n_samples=n_samples, rng=rng, sampler=sampler,
-            n_threads=n_threads, out=out, first_query=first_query,
-        )  # fmt: skip
-    if rewards is not None:
+    if reward is None:
+        assert rewards is not None
         return _from_given_rankings(
             scores, validation.given(rankings, "rankings", " for rewards"), rewards, importance_weights, baseline,
             offsets=offsets, n_threads=n_threads, out=out,
         )  # fmt: skip
-    relevance = validation.given(relevance, "relevance", ", or rewards or reward")
-    rank_weights = validation.given(rank_weights, "rank_weights", ", or rewards or reward")
-    baseline = validation.flag(baseline, "baseline")
-    return sampled_estimate(
-        EstimatorKind.POLICY_WITH_BASELINE if baseline else EstimatorKind.POLICY, scores, relevance, rank_weights,
-        offsets=offsets, n_samples=n_samples, rankings=rankings, rng=rng, sampler=sampler, n_threads=n_threads,
-        out=out, first_query=first_query, fewest_samples=2 if baseline else 1,
+    validation.excluded(rankings, "rankings", "reward", "for which rankings are drawn")
+    return _from_drawn_rankings(
+        scores, reward, cutoff, baseline, offsets=offsets, n_samples=n_samples, rng=rng, sampler=sampler,
+        n_threads=n_threads, out=out, first_query=first_query,
     )  # fmt: skip
 
 
@@ -176,7 +177,7 @@ def _from_given_rankings(
     taken_off = validation.reward_baseline(baseline, shape, per_ranking=True)
     if taken_off is None:
         validation.count(shape[1], "the number of rankings, with baseline=True,", 2)
-    threads = _threads.resolve_threads(validation.threads(n_threads))
+    threads = validation.threads(n_threads)
     out = validation.output(out, scores_.shape)
     advantage = advantage_over_others(rewards_, weights) if taken_off is None else rewards_ - taken_off
     advantage = advantage / shape[1] if weights is None else advantage * (weights / shape[1])
@@ -235,7 +236,7 @@ def _from_drawn_rankings(
     n_samples = validation.count(n_samples, "n_samples", 1)
     taken_off = validation.reward_baseline(baseline, (n_queries, n_samples), per_ranking=False)
     validation.count(n_samples, "n_samples", 2 if taken_off is None else 1)
-    threads = _threads.resolve_threads(validation.threads(n_threads))
+    threads = validation.threads(n_threads)
     out = validation.output(out, scores_.shape)
     blocks = drawn_blocks(
         scores_, reward, cutoff, offsets=offsets, n_samples=n_samples, rng=rng, sampler=sampler, n_threads=n_threads,
@@ -277,32 +278,23 @@ def drawn_blocks(
     offsets_ = validation.query_offsets(offsets, scores_.size)
     n_queries, longest = offsets_.size - 1, validation.longest_list(offsets_)
     ranks = validation.ranks_of_lists(cutoff, longest)
-    validation.choice(sampler, "sampler", tuple(SAMPLERS))
+    validation.choice(sampler, "sampler", SAMPLERS)
     validation.require(callable(reward), f"reward must be a function, got {validation.shown(reward)}", TypeError)
-    threads = _threads.resolve_threads(validation.threads(n_threads))
-    first_query = validation.count(first_query, "first_query", 0)
-    key = validation.stream_key(validation.check_random_state(rng))
+    validation.threads(n_threads)
+    validation.count(first_query, "first_query", 0)
+    key = validation.DrawnKey(validation.check_random_state(rng))
 
     def blocks() -> Iterator[tuple[RankingArray, FloatArray]]:
         for block in range((n_samples + RANKINGS_PER_CALL - 1) // RANKINGS_PER_CALL):
             shape = n_queries, min(RANKINGS_PER_CALL, n_samples - block * RANKINGS_PER_CALL)
-            rankings = np.empty((*shape, ranks), dtype=np.int32)
-            _samplers.sample_rankings(
-                SAMPLERS[sampler], scores_, offsets_, shape[1], ranks, _key_of_block(key, block), first_query, threads,
-                rankings,
+            rankings = sample_rankings(
+                scores_, shape[1], ranks, offsets=offsets_, rng=key.of_block(block), sampler=sampler,
+                n_threads=n_threads, first_query=first_query,
             )  # fmt: skip
             given_away = (rankings if batch else rankings[0]).copy()  # the caller may write to it
             yield rankings, validation.rewards_of_block(reward(given_away), shape, batch)
 
     return blocks()
-
-
-def _key_of_block(key: KeyArray, block: int) -> KeyArray:
-    """Return the key of a block's random streams, which is the call's for the first block."""
-    if block == 0:
-        return key
-    sequence = np.random.SeedSequence([int(word) for word in key], spawn_key=(block,))
-    return sequence.generate_state(2, np.uint64).astype(np.uint64)
 
 
 def placement_policy_gradient(
@@ -377,9 +369,7 @@ def placement_policy_gradient(
     >>> plr.placement_policy_gradient([0.0, 0.0], [0, 1], [1.0], rankings=[[0], [1]], baseline=True)
     array([-0.5,  0.5])
     """
-    baseline = validation.flag(baseline, "baseline")
-    return sampled_estimate(
-        EstimatorKind.PLACEMENT_WITH_BASELINE if baseline else EstimatorKind.PLACEMENT, scores, relevance, rank_weights,
-        offsets=offsets, n_samples=n_samples, rankings=rankings, rng=rng, sampler=sampler, n_threads=n_threads,
-        out=out, first_query=first_query, fewest_samples=2 if baseline else 1,
+    return _sampled.estimate(
+        PLACEMENT[validation.flag(baseline, "baseline")], scores, relevance, rank_weights, offsets, n_samples,
+        rankings, rng, sampler, n_threads, out, first_query,
     )  # fmt: skip

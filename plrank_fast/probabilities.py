@@ -2,53 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike
 
 from plrank_fast import validation
 from plrank_fast._core.gradients import exact as _exact
+from plrank_fast._core.gradients import sampled as _sampled
 from plrank_fast._core.gradients.sampled import EstimatorKind
-from plrank_fast._core.runtime import threads as _threads
-from plrank_fast.gradients import NOISES, checked_noise, noise_of_lone_query, pl_rank_exact, sampled_estimate
+from plrank_fast.gradients import pl_rank_exact
 from plrank_fast.validation import FloatArray, RandomState
 
 METHODS = ("exact", "sample")
-
-
-def exact_expectation(
-    scores: ArrayLike,
-    relevance: ArrayLike,
-    rank_weights: ArrayLike,
-    *,
-    offsets: ArrayLike | None,
-    rtol: float,
-    noise: str,
-    sigma: float,
-    n_threads: int | None,
-    out: Any,
-) -> FloatArray:
-    """Check all arguments, then integrate the expected metric of each query."""
-    if offsets is None and (of_noise := noise_of_lone_query(noise, sigma)) is not None:
-        solution: FloatArray | None = _exact.lone_solution(
-            scores, relevance, rank_weights, rtol, validation.SMALLEST_TOLERANCE, *of_noise, n_threads, out, False, True
-        )  # fmt: skip
-        if solution is not None:
-            return solution
-    scores_ = validation.real_array(scores, "scores")
-    offsets_ = validation.query_offsets(offsets, scores_.size)
-    relevance_ = validation.of_documents(relevance, "relevance", scores_, offsets_)
-    weights = validation.weights_of_ranks(rank_weights, offsets_)
-    rtol = validation.relative_tolerance(rtol)
-    of_noise = checked_noise(noise, sigma)
-    threads = _threads.resolve_threads(validation.threads(n_threads))
-    value = np.zeros(offsets_.size - 1)
-    out = validation.output(out, value.shape)
-    missed = np.zeros(offsets_.size - 1)
-    _exact.solve_batch(scores_, relevance_, weights, offsets_, rtol, threads, None, None, value, missed, *of_noise)
-    validation.held(missed, rtol)
-    return validation.deliver(value, out)
 
 
 def expected_metric(
@@ -125,21 +89,20 @@ def expected_metric(
     >>> plr.expected_metric([0.0, 0.0], [1, 1], [1.0, 0.5])
     array([1.5])
     """
+    if method == "exact" and rankings is None:
+        return _exact.expectations(
+            scores, relevance, rank_weights, offsets, rtol, noise, sigma, n_threads, out, True, False
+        )
     validation.choice(method, "method", METHODS)
     validation.goes_with(rankings, "rankings", method == "sample", "method='sample'")
-    if method == "exact":
-        return exact_expectation(
-            scores, relevance, rank_weights, offsets=offsets, rtol=rtol, noise=noise, sigma=sigma, n_threads=n_threads,
-            out=out,
-        )  # fmt: skip
     validation.relative_tolerance(rtol)
-    validation.choice(noise, "noise", NOISES)
+    validation.choice(noise, "noise", _exact.NOISE_NAMES)
     sigma = validation.factor(sigma, "sigma")
     only = noise == "gumbel" and sigma == 1.0
     validation.require(only, f"noise and sigma can only be set with method='exact', got {noise!r} and {sigma}")
-    return sampled_estimate(
-        EstimatorKind.METRIC, scores, relevance, rank_weights, offsets=offsets, n_samples=n_samples, rankings=rankings,
-        rng=rng, sampler=sampler, n_threads=n_threads, out=out, first_query=first_query,
+    return _sampled.estimate(
+        EstimatorKind.METRIC, scores, relevance, rank_weights, offsets, n_samples, rankings, rng, sampler, n_threads,
+        out, first_query,
     )  # fmt: skip
 
 
@@ -194,19 +157,7 @@ def rank_probabilities(
     array([[0.5, 0.5],
            [0.5, 0.5]])
     """
-    if offsets is None and out is None:
-        probabilities = _exact.lone_rank_probabilities(scores, cutoff, n_threads)
-        if probabilities is not None:
-            return probabilities
-    scores_ = validation.real_array(scores, "scores")
-    cutoff = validation.count(cutoff, "cutoff", 0)
-    offsets_ = validation.query_offsets(offsets, scores_.size)
-    threads = _threads.resolve_threads(validation.threads(n_threads))
-    shape = validation.addressable((scores_.size, cutoff), 8, "cutoff")
-    out = validation.output(out, shape)
-    probabilities = np.zeros(shape)
-    _exact.rank_probabilities_batch(scores_, offsets_, threads, probabilities)
-    return validation.deliver(probabilities, out)
+    return _exact.rank_probabilities(scores, cutoff, offsets, n_threads, out)
 
 
 def exposure(
@@ -253,21 +204,7 @@ def exposure(
     >>> plr.exposure([0.0, 0.0], [1.0, 0.5])
     array([0.75, 0.75])
     """
-    if offsets is None:
-        exposures = _exact.lone_exposure(scores, rank_weights, n_threads, out)
-        if exposures is not None:
-            return exposures
-    scores_ = validation.real_array(scores, "scores")
-    offsets_ = validation.query_offsets(offsets, scores_.size)
-    weights = validation.weights_of_ranks(rank_weights, offsets_)
-    validation.threads(n_threads)
-    out = validation.output(out, scores_.shape)
-    probabilities = rank_probabilities(scores_, weights.shape[1], offsets=offsets_, n_threads=n_threads)
-    result = np.zeros(scores_.size)
-    # Ranks are added one by one, as the bits of a row of a matrix product depend on the shape, and so on the batch.
-    for probability, weight in zip(probabilities.T, weights.T, strict=True):
-        result += probability * (weight if weight.size == 1 else np.repeat(weight, np.diff(offsets_)))
-    return validation.deliver(result, out)
+    return _exact.exposure(scores, rank_weights, offsets, n_threads, out)
 
 
 def exposure_vjp(

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from plrank_fast import validation
+from plrank_fast._core.ranking.metrics import discounts
 from plrank_fast.validation import FloatArray, IntArray
 
 LARGEST_LABEL = 200  # its gain is the largest magnitude that relevance may have
@@ -34,16 +35,12 @@ def dcg_weights(cutoff: int) -> FloatArray:
     >>> plr.dcg_weights(3).round(3)
     array([1.   , 0.631, 0.5  ])
     """
-    return 1.0 / np.log2(np.arange(validation.count(cutoff, "cutoff", 0)) + 2.0)
+    return discounts(validation.count(cutoff, "cutoff", 0))
 
 
 def dcg_weights_of_lists(cutoff: int | None, offsets: IntArray) -> FloatArray:
     """Return the rank weights of DCG at a cutoff (None: all ranks), at most as many as the longest list has ranks."""
-    ranks = validation.ranks_of_lists(cutoff, validation.longest_list(offsets))
-    return DISCOUNTS[:ranks] if ranks <= DISCOUNTS.size else dcg_weights(ranks)
-
-
-DISCOUNTS = dcg_weights(4096)  # of the lists that come one by one
+    return dcg_weights(validation.ranks_of_lists(cutoff, validation.longest_list(offsets)))
 
 
 def precision_weights(cutoff: int) -> FloatArray:

@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from plrank_fast import validation
-from plrank_fast._core.gradients import sampled as _sampled
-from plrank_fast._core.gradients.sampled import EstimatorKind
+from plrank_fast._core.gradients.sampled import log_prob_gradient
 from plrank_fast._core.ranking import metrics as _metrics
-from plrank_fast._core.runtime import threads as _threads
 from plrank_fast._core.sampling import samplers as _samplers
-from plrank_fast._core.sampling.samplers import SamplerKind
-from plrank_fast.validation import FloatArray, IntArray, RandomState, RankingArray
-
-SAMPLERS = {
-    "auto": SamplerKind.AUTO,
-    "introselect": SamplerKind.INTROSELECT,
-    "network": SamplerKind.NETWORK,
-    "alias": SamplerKind.TABLE,
-    "threshold": SamplerKind.THRESHOLD,
-}
+from plrank_fast._core.sampling.samplers import SAMPLER_NAMES as SAMPLERS  # noqa: F401
+from plrank_fast.validation import FloatArray, RandomState, RankingArray
 
 
 def sample_rankings(
@@ -98,37 +87,7 @@ def sample_rankings(
     >>> np.sort(plr.sample_rankings(scores, n_samples=1, cutoff=3, rng=0))
     array([[1, 3]], dtype=int32)
     """
-    if offsets is None:
-        drawn = _samplers.lone_rankings(SAMPLERS, scores, n_samples, cutoff, rng, sampler, n_threads, first_query)
-        if drawn is not None:
-            return drawn
-    scores_ = validation.real_array(scores, "scores", minus_infinity=True)
-    offsets_ = validation.query_offsets(offsets, scores_.size)
-    possible, starts = None, offsets_
-    if scores_.min(initial=0.0) == -np.inf:
-        possible = np.flatnonzero(scores_ > -np.inf)
-        scores_, starts = scores_[possible], np.searchsorted(possible, offsets_)
-    longest = int(np.diff(starts).max(initial=0))
-    n_samples = validation.count(n_samples, "n_samples", 1)
-    ranks = validation.ranks_of_lists(cutoff, longest)
-    validation.choice(sampler, "sampler", tuple(SAMPLERS))
-    threads = _threads.resolve_threads(validation.threads(n_threads))
-    first_query = validation.count(first_query, "first_query", 0)
-    rng = validation.check_random_state(rng)
-    shape = validation.addressable((offsets_.size - 1, n_samples, ranks), 4, "n_samples")
-    rankings = np.empty(shape, dtype=np.int32)
-    key = validation.stream_key(rng)
-    _samplers.sample_rankings(SAMPLERS[sampler], scores_, starts, n_samples, ranks, key, first_query, threads, rankings)
-    if possible is not None:
-        _number_among_all(rankings, possible, starts, offsets_)
-    return rankings[0] if offsets is None else rankings
-
-
-def _number_among_all(rankings: RankingArray, possible: IntArray, starts: IntArray, offsets: IntArray) -> None:
-    """Convert, in place, indices among the documents that can be drawn to indices among all of the query's."""
-    for query in np.flatnonzero(np.diff(starts) < np.diff(offsets)).tolist():
-        number = possible[starts[query] : starts[query + 1]] - offsets[query]
-        rankings[query] = np.append(number, -1)[rankings[query]]  # the padding, -1, finds the last entry
+    return _samplers.sample_rankings(scores, n_samples, cutoff, offsets, rng, sampler, n_threads, first_query)
 
 
 def ranking_log_prob(
@@ -178,13 +137,7 @@ def ranking_log_prob(
     >>> np.exp(plr.ranking_log_prob([0.0, 0.0, 0.0], [[2, 0]])).round(4)
     array([0.1667])
     """
-    scores_ = validation.real_array(scores, "scores")
-    offsets_ = validation.query_offsets(offsets, scores_.size)
-    rankings_ = validation.given_rankings(rankings, offsets_, None, batch=offsets is not None, prefixes=True)
-    threads = _threads.resolve_threads(validation.threads(n_threads))
-    result = np.zeros(rankings_.shape[:2])
-    _metrics.ranking_log_prob(scores_, offsets_, rankings_, threads, result)
-    return result[0] if offsets is None else result
+    return _metrics.ranking_log_prob(scores, rankings, offsets, n_threads)
 
 
 def ranking_log_prob_vjp(
@@ -245,21 +198,6 @@ def ranking_log_prob_vjp(
     rankings_ = validation.given_rankings(rankings, offsets_, None, batch=batch, prefixes=True)
     shape = rankings_.shape[0], rankings_.shape[1]
     cotangent_ = validation.like_rankings(cotangent, "cotangent", shape, batch, may_be_small=True)
-    threads = _threads.resolve_threads(validation.threads(n_threads))
+    threads = validation.threads(n_threads)
     out = validation.output(out, scores_.shape)
-    gradient = log_prob_gradient(scores_, offsets_, rankings_, cotangent_, threads)
-    return validation.deliver(gradient, out)
-
-
-def log_prob_gradient(
-    scores: FloatArray, offsets: IntArray, rankings: RankingArray, cotangent: FloatArray, n_threads: int
-) -> FloatArray:
-    """Compute the gradient of the log-probabilities of checked rankings, weighted with ``cotangent`` and summed."""
-    n_rankings, length = rankings.shape[1:]
-    gradient = np.zeros(scores.size)
-    _sampled.run_estimator(
-        EstimatorKind.LOG_PROB, SAMPLERS["auto"], scores, None, np.zeros((1, length)), offsets, n_rankings,
-        rankings, np.zeros(2, dtype=np.uint64), 0, n_threads, gradient, np.zeros(0),
-        np.ascontiguousarray(cotangent),
-    )  # fmt: skip
-    return gradient
+    return validation.deliver(log_prob_gradient(scores_, offsets_, rankings_, cotangent_, threads), out)

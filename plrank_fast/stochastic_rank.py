@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from plrank_fast import validation
 from plrank_fast._core.gradients import stochastic_rank as _stochastic_rank
-from plrank_fast._core.runtime import threads as _threads
 from plrank_fast.validation import FloatArray, RandomState
-
-NOISES = {"gumbel": _stochastic_rank.GUMBEL, "normal": _stochastic_rank.NORMAL}
 
 
 def stochastic_rank(
@@ -92,33 +87,6 @@ def stochastic_rank(
     >>> bool(gradient[2] > 0 > gradient[0])
     True
     """
-    if (
-        offsets is None
-        and type(noise) is str
-        and noise in NOISES
-        and type(sigma) is float
-        and validation.SMALLEST_MAGNITUDE <= sigma <= validation.LARGEST_MAGNITUDE
-    ):
-        estimate = _stochastic_rank.lone_stochastic_rank(
-            NOISES[noise], 1.0 / sigma, scores, relevance, rank_weights, n_samples, rng, n_threads, out, first_query
-        )
-        if estimate is not None:
-            return estimate
-    scores_ = validation.real_array(scores, "scores")
-    offsets_ = validation.query_offsets(offsets, scores_.size)
-    relevance_ = validation.of_documents(relevance, "relevance", scores_, offsets_)
-    weights = validation.weights_of_ranks(rank_weights, offsets_)
-    validation.choice(noise, "noise", tuple(NOISES))
-    sigma = validation.factor(sigma, "sigma")
-    n_samples = validation.count(n_samples, "n_samples", 1)
-    threads = _threads.resolve_threads(validation.threads(n_threads))
-    first_query = validation.count(first_query, "first_query", 0)
-    result = np.zeros(scores_.size)
-    out = validation.output(out, result.shape)
-    rng = validation.check_random_state(rng)
-    key = validation.stream_key(rng)
-    _stochastic_rank.stochastic_rank(
-        NOISES[noise], 1.0 / sigma, scores_, relevance_, weights, offsets_, n_samples, None,
-        key, first_query, threads, result,
-    )  # fmt: skip
-    return validation.deliver(result, out)
+    return _stochastic_rank.stochastic_rank(
+        scores, relevance, rank_weights, offsets, noise, sigma, n_samples, rng, n_threads, out, first_query
+    )

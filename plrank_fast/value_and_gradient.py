@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from plrank_fast import validation
 from plrank_fast._core.gradients import exact as _exact
-from plrank_fast._core.runtime import threads as _threads
 from plrank_fast._shared.methods import ESTIMATORS, EXACT, resolve_method
 from plrank_fast.probabilities import expected_metric
 from plrank_fast.validation import FloatArray, RandomState
@@ -79,38 +77,23 @@ def value_and_gradient(
     >>> plr.value_and_gradient([0.0, 0.0], [1, 0], [1.0], method="exact")
     (array([0.5]), array([ 0.25, -0.25]))
     """
-    plain = type(method) is str and type(first_query) is int and offsets is n_samples is rng is None
-    if plain and method in ("exact", EXACT) and first_query == 0:
-        lone = _exact.lone_value_and_gradient(
-            scores, relevance, rank_weights, rtol, validation.SMALLEST_TOLERANCE, n_threads
+    plain = type(method) is str and type(first_query) is int and n_samples is rng is None
+    if not (plain and method in ("exact", EXACT) and first_query == 0):
+        offsets_ = validation.query_offsets(offsets, validation.real_array(scores, "scores").size)
+        method = resolve_method(method, offsets_, validation.weights_of_ranks(rank_weights, offsets_).shape[1])
+        validation.relative_tolerance(rtol)
+        if n_samples is not None:
+            n_samples = validation.count(n_samples, "n_samples", 1)
+        rng = validation.check_random_state(rng)
+        validation.count(first_query, "first_query", 0)
+    if method in ("exact", EXACT):
+        return _exact.expectations(  # type: ignore[no-any-return]
+            scores, relevance, rank_weights, offsets, rtol, "gumbel", 1.0, n_threads, None, True, True
         )
-        if lone is not None:
-            return lone
-    scores_ = validation.real_array(scores, "scores")
-    offsets_ = validation.query_offsets(offsets, scores_.size)
-    relevance_ = validation.of_documents(relevance, "relevance", scores_, offsets_)
-    weights = validation.weights_of_ranks(rank_weights, offsets_)
-    method = resolve_method(method, offsets_, weights.shape[1])
-    rtol = validation.relative_tolerance(rtol)
-    if n_samples is not None:
-        n_samples = validation.count(n_samples, "n_samples", 1)
-    rng = validation.check_random_state(rng)
-    validation.count(first_query, "first_query", 0)
-    validation.threads(n_threads)
-    if method == EXACT:
-        values, missed, gradient = np.zeros(offsets_.size - 1), np.zeros(offsets_.size - 1), np.zeros(scores_.size)
-        threads = _threads.resolve_threads(validation.threads(n_threads))
-        _exact.solve_batch(scores_, relevance_, weights, offsets_, rtol, threads, gradient, None, values, missed)
-        validation.held(missed, rtol)
-        return values, gradient
-    options: dict[str, Any] = {"offsets": offsets_, "n_threads": n_threads, "first_query": first_query}
-    options["n_samples"] = n_samples or ESTIMATORS[method].n_samples
+    options: dict[str, Any] = {"offsets": offsets, "n_threads": validation.threads(n_threads)}
+    options |= {"n_samples": n_samples or ESTIMATORS[method].n_samples, "first_query": first_query}
+    relevance = validation.real_array(relevance, "relevance")
     options["rng"] = validation.DrawnKey(rng)
-    gradient = ESTIMATORS[method].function(scores_, relevance_, weights_as_given(weights), **options)
-    values = expected_metric(scores_, relevance_, weights_as_given(weights), method="sample", **options)
+    gradient = ESTIMATORS[method].function(scores, relevance, rank_weights, **options)
+    values = expected_metric(scores, relevance, rank_weights, method="sample", **options)
     return values, gradient
-
-
-def weights_as_given(weights: FloatArray) -> FloatArray:
-    """Return rank weights in a shape that the public functions take: one row for all queries is (K,)."""
-    return weights[0] if len(weights) == 1 else weights

@@ -14,7 +14,7 @@ from plrank_fast._shared.methods import EXACT, METHODS, resolve_method
 from plrank_fast.metrics import dcg
 from plrank_fast.rank_weights import LARGEST_LABEL, dcg_weights_of_lists, gains
 from plrank_fast.validation import FloatArray
-from plrank_fast.value_and_gradient import value_and_gradient, weights_as_given
+from plrank_fast.value_and_gradient import value_and_gradient
 
 REDUCTIONS = ("mean", "sum", "none")
 GAINS = ("linear", "exponential")
@@ -109,7 +109,8 @@ def expected_loss(
     if rank_weights is None:
         theta = dcg_weights_of_lists(cutoff, layout.offsets)
     else:
-        theta = weights_as_given(validation.weights_of_ranks(rank_weights, layout.offsets))
+        theta = validation.weights_of_ranks(rank_weights, layout.offsets)
+        theta = theta[0] if len(theta) == 1 else theta
     factors: Any = -1.0  # of each query's metric, or of all
     total = float(n_queries)
     if weight is not None:

@@ -44,7 +44,6 @@ from numpy.typing import ArrayLike, NDArray
 import plrank_fast
 from plrank_fast import validation
 from plrank_fast._core.gradients import stochastic_rank as _stochastic_rank
-from plrank_fast._core.runtime import threads as _threads
 from plrank_fast._shared.extras import import_extra
 from plrank_fast.validation import FloatArray, IntArray, RandomState
 
@@ -270,17 +269,11 @@ def _stochasticrank(noise: str) -> Callable[..., Any]:
                 n_samples=_samples(n_samples, "sampled_values"), rng=_source(rng),
             )  # fmt: skip
         validation.excluded(offsets, "offsets", "sampled_values", "which are those of one query")
-        weights = validation.weights_of_ranks(rank_weights, offsets_)
-        values = validation.values_of_rankings(sampled_values, scores_)
-        gradient = np.zeros(scores_.size)
-        kind, given = _stochastic_rank.NORMAL, values - scores_
-        if noise == "gumbel":
-            kind, given = _stochastic_rank.GUMBEL, np.exp(-given)
-        _stochastic_rank.stochastic_rank(
-            kind, 1.0, scores_, labels_, weights, offsets_, len(given), given,
-            np.zeros(2, dtype=np.uint64), 0, _threads.resolve_threads(validation.threads(n_threads)), gradient,
+        given = validation.values_of_rankings(sampled_values, scores_) - scores_
+        return _stochastic_rank.stochastic_rank(
+            scores_, labels_, rank_weights, offsets_, noise, 1.0, len(given), 0, n_threads, None, 0,
+            np.exp(-given) if noise == "gumbel" else given,
         )  # fmt: skip
-        return gradient
 
     summary = f"Estimate the gradient with StochasticRank under {noise} noise, by ``plrank_fast.stochastic_rank``."
     return _published(f"{noise}_stochasticrank", summary, estimate)

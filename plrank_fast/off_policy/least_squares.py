@@ -106,7 +106,7 @@ def pseudo_inverse(
 
 
 def _second_moments(
-    scores: FloatArray, n_ranks: int, n_samples: int, stream: np.random.SeedSequence, n_threads: int
+    scores: FloatArray, n_ranks: int, n_samples: int, stream: np.random.SeedSequence, n_threads: int | None
 ) -> FloatArray:
     """Return the probability of each pair of items at each pair of ranks, (D K, D K)."""
     n_docs = scores.size

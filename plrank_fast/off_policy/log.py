@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from plrank_fast import validation
-from plrank_fast._core.runtime import threads as _threads
 from plrank_fast.bucket_order import of_orders
 from plrank_fast.probabilities import exposure_vjp
 from plrank_fast.sampling import log_prob_gradient, ranking_log_prob
@@ -27,7 +26,7 @@ class Log(NamedTuple):
     rankings: RankingArray  # (n_queries, n_rows, K), -1 past the end of each
     shown: NDArray[np.bool_]  # (n_queries, n_rows)
     batch: bool
-    n_threads: int
+    n_threads: int | None
     ordered: bool  # whether rows are rankings, not sets of items that come first in any order
 
     @property
@@ -110,7 +109,7 @@ def read_log(
     rankings_ = np.where(np.arange(rankings_.shape[2]) < lengths, rankings_, -1).astype(np.int32)
     shown: NDArray[np.bool_] = rankings_.max(axis=2, initial=-1) >= 0
     validation.count(int(shown.sum()), "the number of rankings that are not empty", 1)
-    threads = _threads.resolve_threads(validation.threads(n_threads))
+    threads = validation.threads(n_threads)
     return Log(scores_, offsets_, rankings_, shown, batch, threads, validation.flag(ordered, "ordered"))
 
 

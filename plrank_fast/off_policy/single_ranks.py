@@ -81,7 +81,7 @@ def rips(
     weights, slopes = importance_weights(log_ratio, clip, "logging_scores")
 
     def gradient(cotangent: FloatArray) -> FloatArray:
-        parts = [log.log_prob_gradient(np.ascontiguousarray(cotangent[:, :, k]), k + 1) for k in range(n_ranks)]
+        parts = [log.log_prob_gradient(cotangent[:, :, k], k + 1) for k in range(n_ranks)]
         return np.sum(parts, axis=0)
 
     return weighted_estimate(log, log.rankings >= 0, gains, weights, slopes, self_normalized, gradient)

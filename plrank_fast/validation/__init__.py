@@ -8,6 +8,9 @@ and values `one_entry_each` and `within` check.
 Arrays are copied: they must not change, or be reused for ``out``, while a kernel runs without the GIL.
 """
 
+import sys
+
+from plrank_fast._core.runtime import arguments as _arguments
 from plrank_fast.validation.array_types import FloatArray as FloatArray
 from plrank_fast.validation.array_types import IntArray as IntArray
 from plrank_fast.validation.array_types import KeyArray as KeyArray
@@ -48,7 +51,9 @@ from plrank_fast.validation.outputs import held as held
 from plrank_fast.validation.outputs import output as output
 from plrank_fast.validation.outputs import output_pair as output_pair
 from plrank_fast.validation.outputs import representable as representable
+from plrank_fast.validation.queries import arrays_of_queries as arrays_of_queries
 from plrank_fast.validation.queries import batch_offsets as batch_offsets
+from plrank_fast.validation.queries import items_that_can_be_drawn as items_that_can_be_drawn
 from plrank_fast.validation.queries import list_lengths as list_lengths
 from plrank_fast.validation.queries import longest_list as longest_list
 from plrank_fast.validation.queries import query_offsets as query_offsets
@@ -70,7 +75,6 @@ from plrank_fast.validation.rankings import reward_baseline as reward_baseline
 from plrank_fast.validation.rankings import rewards_of_block as rewards_of_block
 from plrank_fast.validation.rankings import values_of_rankings as values_of_rankings
 from plrank_fast.validation.scalars import LARGEST_COUNT as LARGEST_COUNT
-from plrank_fast.validation.scalars import SMALLEST_TOLERANCE as SMALLEST_TOLERANCE
 from plrank_fast.validation.scalars import choice as choice
 from plrank_fast.validation.scalars import count as count
 from plrank_fast.validation.scalars import factor as factor
@@ -85,3 +89,5 @@ from plrank_fast.validation.scores import same_length as same_length
 from plrank_fast.validation.scores import shape_of_scores as shape_of_scores
 from plrank_fast.validation.scores import warn as warn
 from plrank_fast.validation.scores import warn_if_gains as warn_if_gains
+
+_arguments.read_others_with(sys.modules[__name__])

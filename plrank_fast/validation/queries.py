@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -18,7 +20,7 @@ from plrank_fast.validation.arrays import (
 )
 from plrank_fast.validation.checks import each, require
 from plrank_fast.validation.scalars import LARGEST_COUNT
-from plrank_fast.validation.scores import warn
+from plrank_fast.validation.scores import same_length, warn
 
 LONGEST_LIST = 10_000  # documents of a query without a warning
 
@@ -60,6 +62,45 @@ def _remedy(array: IntArray, n_docs: int) -> str:
     if ascends and array[-1] - array[0] == n_docs:
         return ": for a part of a batch pass offsets - offsets[0]"
     return ""
+
+
+def arrays_of_queries(
+    scores: ArrayLike,
+    relevance: Any,
+    rank_weights: Any,
+    offsets: ArrayLike | None,
+    name: str = "relevance",
+    limited: bool = True,
+    with_relevance: bool = True,
+    with_weights: bool = True,
+) -> tuple[FloatArray, Any, Any, IntArray]:
+    """Return copies of the arrays of a call, None for those that it does not take.
+
+    ``name`` is that of ``relevance``, whose magnitude has limits if it is ``limited``.
+    """
+    scores_ = real_array(scores, "scores")
+    offsets_ = query_offsets(offsets, scores_.size)
+    relevance_ = None
+    if with_relevance:
+        relevance_ = same_length(real_array(relevance, name), name, scores_)
+        if limited:
+            within_limits(relevance_, name, offsets_)
+    return scores_, relevance_, weights_of_ranks(rank_weights, offsets_) if with_weights else None, offsets_
+
+
+def items_that_can_be_drawn(
+    scores: ArrayLike, offsets: ArrayLike | None
+) -> tuple[FloatArray, IntArray, IntArray | None, IntArray]:
+    """Return the scores above -inf, where each query starts among them, their numbers among all, and the offsets.
+
+    The numbers are None if all scores are above -inf.
+    """
+    scores_ = real_array(scores, "scores", minus_infinity=True)
+    offsets_ = query_offsets(offsets, scores_.size)
+    if scores_.min(initial=0.0) > -np.inf:
+        return scores_, offsets_, None, offsets_
+    possible = np.flatnonzero(scores_ > -np.inf)
+    return scores_[possible], np.searchsorted(possible, offsets_), possible, offsets_
 
 
 def longest_list(offsets: IntArray) -> int:

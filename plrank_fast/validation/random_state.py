@@ -33,6 +33,12 @@ class DrawnKey(np.random.SeedSequence):
         """Return the key, for ``stream_key``."""
         return self.key
 
+    def of_block(self, block: int) -> np.random.SeedSequence:
+        """Return the key of the streams of a block of rankings, which is this one for the first block."""
+        if block == 0:
+            return self
+        return np.random.SeedSequence([int(word) for word in self.key], spawn_key=(block,))
+
 
 def stream_key(rng: RandomState) -> KeyArray:
     """Return the 128-bit key of one call's random streams, drawn from a generator under its lock."""

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from plrank_fast._core.gradients.exact import SMALLEST_TOLERANCE
 from plrank_fast._core.runtime import magnitudes as _magnitudes
 from plrank_fast.validation.checks import shown
 
 LARGEST_FACTOR = 2.0**_magnitudes.LIMIT_EXPONENT
 LARGEST_COUNT = 2**59  # as many doubles can be addressed; the C interface has the same limit
-SMALLEST_TOLERANCE = 1e-10  # of exact expectations; the C interface has the same limit
 
 
 def real(

@@ -3,20 +3,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-def solve_batch(
-    scores: NDArray[np.float64],
-    relevance: NDArray[np.float64],
-    rank_weights: NDArray[np.float64],
-    offsets: NDArray[np.int64],
-    rtol: float,
-    n_threads: int,
-    gradient: NDArray[np.float64] | None,
-    hessian: NDArray[np.float64] | None,
-    value: NDArray[np.float64] | None,
-    missed: NDArray[np.float64],
-    normal: bool = False,
-    inverse_sigma: float = 1.0,
-) -> None: ...
+NOISE_NAMES: tuple[str, ...]
+SMALLEST_TOLERANCE: float
+
+def expectations(
+    scores: Any,
+    relevance: Any,
+    rank_weights: Any,
+    offsets: Any,
+    rtol: Any,
+    noise: Any,
+    sigma: Any,
+    n_threads: Any,
+    out: Any,
+    value: bool,
+    gradient: bool,
+    hessian: Any = False,
+    smallest_tolerance: float = ...,
+) -> Any: ...
 def effort(
     scores: NDArray[np.float64],
     relevance: NDArray[np.float64],
@@ -25,24 +29,5 @@ def effort(
     gradient: NDArray[np.float64],
     hessian: NDArray[np.float64] | None,
 ) -> tuple[int, int]: ...
-def rank_probabilities_batch(
-    scores: NDArray[np.float64], offsets: NDArray[np.int64], n_threads: int, probabilities: NDArray[np.float64]
-) -> None: ...
-def lone_value_and_gradient(
-    scores: Any, relevance: Any, rank_weights: Any, rtol: Any, smallest_tolerance: float, n_threads: Any
-) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None: ...
-def lone_solution(
-    scores: Any,
-    relevance: Any,
-    rank_weights: Any,
-    rtol: Any,
-    smallest_tolerance: float,
-    normal: bool,
-    inverse_sigma: float,
-    n_threads: Any,
-    out: Any,
-    hessian: Any,
-    value: bool,
-) -> Any: ...
-def lone_rank_probabilities(scores: Any, cutoff: Any, n_threads: Any) -> NDArray[np.float64] | None: ...
-def lone_exposure(scores: Any, rank_weights: Any, n_threads: Any, out: Any) -> NDArray[np.float64] | None: ...
+def rank_probabilities(scores: Any, cutoff: Any, offsets: Any, n_threads: Any, out: Any) -> NDArray[np.float64]: ...
+def exposure(scores: Any, rank_weights: Any, offsets: Any, n_threads: Any, out: Any) -> NDArray[np.float64]: ...

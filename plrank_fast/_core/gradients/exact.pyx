@@ -7,12 +7,24 @@ from libc.stddef cimport size_t
 from libc.stdint cimport intptr_t
 from libc.string cimport memset
 
-from plrank_fast._core.runtime.batch cimport (
-    Batch, batch_of, longest_query, loop_of_threads, parallel_loop, run_batch,
+from plrank_fast._core.runtime.arguments cimport (
+    LARGEST_PLAIN_COUNT,
+    NOT_TAKEN,
+    CheckedBatch,
+    checked_batch,
+    checked_count,
+    checked_factor,
+    checked_flag,
+    checked_output,
+    checked_threads,
+    chosen,
+    validation,
+    zeros,
 )
-from plrank_fast._core.runtime.lone_query cimport NOT_TAKEN, LoneQuery, plain_count, plain_output, plain_threads
-from plrank_fast._core.runtime.queries cimport Queries, Query, queries_of, query_at
-from plrank_fast._core.runtime.scalar_types cimport int64_t, intp_t
+from plrank_fast._core.runtime.batch cimport Batch, loop_of_threads, new_batch, parallel_loop, run_batch
+from plrank_fast._core.runtime.plain_arrays cimport data_of
+from plrank_fast._core.runtime.queries cimport Queries, Query, query_at
+from plrank_fast._core.runtime.scalar_types cimport intp_t
 from plrank_fast._core.runtime.simd cimport simd_level
 from plrank_fast._core.runtime.threads cimport Workspaces, raise_if_stopped, signal_came
 
@@ -59,6 +71,9 @@ cdef struct Noise:
     double inverse_sigma
 
 cdef Noise GUMBEL = Noise(False, 1.0)
+cdef dict NOISES = {"gumbel": False, "normal": True}
+NOISE_NAMES = tuple(NOISES)
+SMALLEST_TOLERANCE = 1e-10  # below it rounding errors dominate; the C interface has the same limit
 
 # Nanoseconds per item, and per item and rank, at 1e-6 and std-1 scores; only the length of a round depends on it.
 cdef double NS_PER_ITEM = 40.0
@@ -182,6 +197,14 @@ cdef int solve_long_query(const void *call_, intp_t q, int n_threads) except -1:
     return raise_if_stopped()
 
 
+cdef bint any_missed(const SolveCall *call, intp_t n_queries) noexcept nogil:
+    cdef intp_t q
+    for q in range(n_queries):
+        if call.missed[q] > 0.0:
+            return True
+    return False
+
+
 cdef struct RankProbabilitiesCall:
     Queries queries
     double *probabilities        # (n_docs, columns)
@@ -215,125 +238,63 @@ cdef int find_long_query(const void *call_, intp_t q, int n_threads) except -1:
 # Entry points
 # ---------------------------------------------------------------------------------------------------------------------
 
-cdef void describe_solving(Batch *batch, SolveCall *call, intp_t longest, intp_t n_ranks) noexcept:
-    """Set the functions and the costs of a batch whose tolerance and noise are known."""
-    batch.call = call
-    batch.query = solve_in_batch
-    batch.long_query = solve_long_query
-    batch.workspace = kernels.workspace(longest, n_ranks, purpose_of(call), 1)
-    batch.ns_per_item = NS_PER_ITEM + NS_PER_ITEM_AND_RANK * min(n_ranks, longest)
-    batch.slowest = PEAKED
-
-
-cdef void describe_finding(Batch *batch, RankProbabilitiesCall *call, intp_t longest) noexcept:
-    """Set the functions and the costs of a batch of rank probabilities."""
-    batch.call = call
-    batch.query = find_in_batch
-    batch.long_query = find_long_query
-    batch.workspace = exact_workspace(longest, call.columns, True)
-    batch.ns_per_item = NS_PER_ITEM + 2 * NS_PER_ITEM_AND_RANK * min(call.columns, longest)
-    batch.slowest = PEAKED
-
-
-def solve_batch(
-    const double[::1] scores, const double[::1] relevance, const double[:, ::1] rank_weights,
-    const int64_t[::1] offsets, double rtol, int n_threads, double[::1] gradient, double[::1] hessian,
-    double[::1] value, double[::1] missed, bint normal=False, double inverse_sigma=1.0
+def expectations(
+    scores, relevance, rank_weights, offsets, rtol, noise, sigma, n_threads, out, bint value, bint gradient,
+    hessian=False, double smallest_tolerance=SMALLEST_TOLERANCE
 ):
-    """Fill those of ``gradient``, ``hessian`` (n_docs,) and ``value`` (n_queries,) that are not None.
+    """Return those of value (n_queries,), gradient and Hessian diagonal (n_docs,) that are wanted.
 
-    They must be zero where queries are empty. Empty arrays and K = 0 are allowed. Noise of the scores is ``normal`` or
-    Gumbel noise, with the given inverse of its standard deviation (scale). ``missed`` (n_queries,) becomes the
-    tolerance that each query has reached if that is above ``rtol``, and 0 otherwise.
-    """
-    cdef SolveCall call
-    cdef Batch batch = batch_of(offsets)
-    if scores.shape[0] == 0 or rank_weights.shape[1] == 0:
-        return
-    call.queries = queries_of(scores, relevance, rank_weights, offsets)
-    call.rtol = rtol
-    call.noise = Noise(normal, inverse_sigma)
-    call.gradient = NULL if gradient is None else &gradient[0]
-    call.hessian = NULL if hessian is None else &hessian[0]
-    call.value = NULL if value is None else &value[0]
-    call.missed = &missed[0]
-    describe_solving(&batch, &call, longest_query(offsets), rank_weights.shape[1])
-    run_batch(&batch, n_threads)
-
-
-def lone_solution(
-    scores, relevance, rank_weights, rtol, double smallest_tolerance, bint normal, double inverse_sigma, n_threads,
-    out, hessian, bint value
-):
-    """Return the gradient of one short query with plain arguments, or its ``value``, or None.
-
-    The gradient comes with its Hessian diagonal on request; the noise is that of ``solve_batch``. See
-    ``runtime/lone_query``.
+    The other arguments are those of ``pl_rank_exact``; ``out`` is that of the gradient with its Hessian diagonal, or of
+    a single result.
     """
     cdef SolveCall call
     cdef Batch batch
-    cdef LoneQuery query = LoneQuery.__new__(LoneQuery)
-    cdef intp_t n_results
-    cdef double *results
-    cdef double missed = 0.0
-    cdef bint with_hessian = hessian is True
-    if (
-        type(rtol) is not float or not smallest_tolerance <= rtol < 1.0 or not plain_threads(n_threads)
-        or not (hessian is False or (with_hessian and out is None))
-        or not query.look_at(scores, relevance, rank_weights)
-    ):
-        return None
-    n_results = 1 if value else query.n_items
+    cdef CheckedBatch checked = checked_batch(scores, relevance, rank_weights, offsets)
+    cdef intp_t n_results = checked.n_items
+    cdef bint with_hessian = checked_flag(hessian, "hessian")
+    if type(rtol) is not float or not smallest_tolerance <= rtol < 1.0:
+        rtol = validation.relative_tolerance(rtol)
     call.rtol = rtol
-    call.noise = Noise(normal, inverse_sigma)
-    batch = query.batch()
-    describe_solving(&batch, &call, query.n_items, query.n_ranks)
-    if not plain_output(out, n_results) or not query.copy(&batch, (1 + with_hessian) * n_results * sizeof(double)):
-        return None
-    results = <double *>query.results
-    call.queries = query.queries
-    call.gradient = NULL if value else results
-    call.hessian = results + n_results if with_hessian else NULL
-    call.value = results if value else NULL
-    call.missed = &missed
-    query.run(&batch)
-    if missed > 0.0:  # validation raises the error
-        return None
-    first = query.deliver(0, n_results * sizeof(double), n_results, out)
-    if not with_hessian:
-        return first
-    return first, query.deliver(n_results * sizeof(double), n_results * sizeof(double), n_results, None)
-
-
-def lone_value_and_gradient(scores, relevance, rank_weights, rtol, double smallest_tolerance, n_threads):
-    """Return value and gradient of one short query with plain arguments, or None. See ``runtime/lone_query``."""
-    cdef SolveCall call
-    cdef Batch batch
-    cdef LoneQuery query = LoneQuery.__new__(LoneQuery)
-    cdef double missed = 0.0
-    if (
-        type(rtol) is not float or not smallest_tolerance <= rtol < 1.0 or not plain_threads(n_threads)
-        or not query.look_at(scores, relevance, rank_weights)
-    ):
-        return None
-    call.rtol = rtol
-    call.noise = Noise(False, 1.0)
-    batch = query.batch()
-    describe_solving(&batch, &call, query.n_items, query.n_ranks)
-    if not query.copy(&batch, (1 + query.n_items) * sizeof(double)):
-        return None
-    call.queries = query.queries
-    call.value = <double *>query.results
-    call.gradient = call.value + 1
-    call.hessian = NULL
-    call.missed = &missed
-    query.run(&batch)
-    if missed > 0.0:
-        return None
-    return (
-        query.deliver(0, sizeof(double), 1, None),
-        query.deliver(sizeof(double), query.n_items * sizeof(double), query.n_items, None),
-    )
+    call.noise.normal = chosen(noise, "noise", NOISES)
+    # The kernel subtracts scores before it divides by sigma, so that a large offset of all scores costs no digits.
+    call.noise.inverse_sigma = 1.0 / checked_factor(sigma, "sigma")
+    n_threads = checked_threads(n_threads)
+    call.gradient = call.hessian = call.value = NULL
+    if with_hessian:
+        outputs = (None, None) if out is None else validation.output_pair(out, (checked.n_items,))
+        diagonal = zeros(checked.n_items)
+        call.hessian = <double *>data_of(diagonal)
+        call.gradient = checked.result(checked.n_items, None)
+    elif value:
+        n_results = checked.n_queries
+        out = checked_output(out, n_results)
+        call.value = checked.result(n_results, out)
+    else:
+        out = checked_output(out, n_results)
+        call.gradient = checked.result(n_results, out)
+    if value and gradient:
+        slopes = zeros(checked.n_items)
+        call.gradient = <double *>data_of(slopes)
+    if checked.queries.n_ranks > 0:
+        missed = zeros(checked.n_queries)
+        call.missed = <double *>data_of(missed)
+        call.queries = checked.queries
+        batch = new_batch(checked.queries.offsets, checked.n_queries)
+        batch.call = &call
+        batch.query = solve_in_batch
+        batch.long_query = solve_long_query
+        batch.workspace = kernels.workspace(checked.longest, checked.queries.n_ranks, purpose_of(&call), 1)
+        batch.ns_per_item = NS_PER_ITEM + NS_PER_ITEM_AND_RANK * checked.queries.n_ranks
+        batch.slowest = PEAKED
+        run_batch(&batch, n_threads)
+        if any_missed(&call, checked.n_queries):
+            validation.held(missed, rtol)
+    if with_hessian:
+        result = checked.delivered(n_results, None)
+        return validation.deliver(result, outputs[0]), validation.deliver(diagonal, outputs[1])
+    if value and gradient:
+        return checked.delivered(n_results, None), slopes
+    return checked.delivered(n_results, out)
 
 
 def effort(
@@ -353,66 +314,55 @@ def effort(
     return task.attempts, task.nodes
 
 
-def rank_probabilities_batch(
-    const double[::1] scores, const int64_t[::1] offsets, int n_threads, double[:, ::1] probabilities
-):
-    """Fill ``probabilities`` (n_docs, K) of each item at each rank. Empty arrays and K = 0 are allowed."""
+cdef int find_probabilities(CheckedBatch checked, intp_t columns, object n_threads, double *probabilities) except -1:
+    """Fill ``probabilities`` (n_docs, columns), preset to 0, of each item at each rank."""
     cdef RankProbabilitiesCall call
-    cdef Batch batch = batch_of(offsets)
-    if scores.shape[0] == 0 or probabilities.shape[1] == 0:
-        return
-    call.queries = queries_of(scores, None, None, offsets)
-    call.probabilities = &probabilities[0, 0]
-    call.columns = probabilities.shape[1]
-    describe_finding(&batch, &call, longest_query(offsets))
-    run_batch(&batch, n_threads)
+    cdef Batch batch = new_batch(checked.queries.offsets, checked.n_queries)
+    if checked.n_items == 0 or columns == 0:
+        return 0
+    call.queries = checked.queries
+    call.probabilities = probabilities
+    call.columns = columns
+    batch.call = &call
+    batch.query = find_in_batch
+    batch.long_query = find_long_query
+    batch.workspace = exact_workspace(checked.longest, columns, True)
+    batch.ns_per_item = NS_PER_ITEM + 2 * NS_PER_ITEM_AND_RANK * min(columns, checked.longest)
+    batch.slowest = PEAKED
+    return run_batch(&batch, n_threads)
 
 
-def lone_rank_probabilities(scores, cutoff, n_threads):
-    """Return the probabilities (n_items, cutoff) of one short query with plain arguments, or None."""
-    cdef RankProbabilitiesCall call
-    cdef Batch batch
-    cdef LoneQuery query = LoneQuery.__new__(LoneQuery)
-    cdef size_t n_bytes
-    call.columns = plain_count(cutoff, 1)
-    if call.columns < 1 or not plain_threads(n_threads) or not query.look_at(scores, NOT_TAKEN, NOT_TAKEN):
-        return None
-    if call.columns > query.n_items:
-        return None
-    n_bytes = query.n_items * call.columns * sizeof(double)
-    batch = query.batch()
-    describe_finding(&batch, &call, query.n_items)
-    if not query.copy(&batch, n_bytes):
-        return None
-    call.queries = query.queries
-    call.probabilities = <double *>query.results
-    query.run(&batch)
-    return query.deliver(0, n_bytes, (query.n_items, call.columns), None)
+def rank_probabilities(scores, cutoff, offsets, n_threads, out):
+    """Return the probabilities (n_docs, cutoff). The arguments are those of the public function."""
+    cdef CheckedBatch checked = checked_batch(scores, NOT_TAKEN, NOT_TAKEN, offsets)
+    cdef intp_t columns = checked_count(cutoff, "cutoff", 0)
+    shape = checked.n_items, columns
+    n_threads = checked_threads(n_threads)
+    if columns > LARGEST_PLAIN_COUNT:
+        validation.addressable(shape, sizeof(double), "cutoff")
+    if out is not None:
+        validation.output(out, shape)
+    probabilities = zeros(shape)
+    find_probabilities(checked, columns, n_threads, <double *>data_of(probabilities))
+    return validation.deliver(probabilities, out)
 
 
-def lone_exposure(scores, rank_weights, n_threads, out):
-    """Return the expected exposure in one short query with plain arguments, or None."""
-    cdef RankProbabilitiesCall call
-    cdef Batch batch
-    cdef LoneQuery query = LoneQuery.__new__(LoneQuery)
-    cdef intp_t n_probabilities, d, k
+def exposure(scores, rank_weights, offsets, n_threads, out):
+    """Return the expected exposure (n_docs,). The arguments are those of the public function."""
+    cdef CheckedBatch checked = checked_batch(scores, NOT_TAKEN, rank_weights, offsets)
+    cdef intp_t n_ranks = checked.queries.n_ranks, q, d, k
     cdef double *exposures
-    if not plain_threads(n_threads) or not query.look_at(scores, NOT_TAKEN, rank_weights):
-        return None
-    call.columns = query.n_ranks
-    n_probabilities = query.n_items * call.columns
-    batch = query.batch()
-    describe_finding(&batch, &call, query.n_items)
-    if (
-        not plain_output(out, query.n_items)
-        or not query.copy(&batch, (n_probabilities + query.n_items) * sizeof(double))
-    ):
-        return None
-    call.queries = query.queries
-    call.probabilities = <double *>query.results
-    query.run(&batch)
-    exposures = call.probabilities + n_probabilities
-    for d in range(query.n_items):
-        for k in range(call.columns):  # rank by rank, for the same bits as a batch
-            exposures[d] += call.probabilities[d * call.columns + k] * call.queries.rank_weights[k]
-    return query.deliver(n_probabilities * sizeof(double), query.n_items * sizeof(double), query.n_items, out)
+    cdef const double *probabilities
+    cdef Query query
+    n_threads = checked_threads(n_threads)
+    out = checked_output(out, checked.n_items)
+    exposures = checked.result(checked.n_items, out)
+    of_ranks = zeros(checked.n_items * n_ranks)
+    probabilities = <double *>data_of(of_ranks)
+    find_probabilities(checked, n_ranks, n_threads, <double *>probabilities)
+    for q in range(checked.n_queries):
+        query = query_at(&checked.queries, q)
+        for d in range(query.first, query.first + query.n_items):
+            for k in range(query.cutoff):
+                exposures[d] += probabilities[d * n_ranks + k] * query.rank_weights[k]
+    return checked.delivered(checked.n_items, out)

@@ -1,4 +1,3 @@
-from collections.abc import Mapping
 from enum import IntEnum
 from typing import Any
 
@@ -19,35 +18,25 @@ class EstimatorKind(IntEnum):
     LOG_PROB = 10
     PL_RANK_3_PLAIN = 11
 
-def traits(kind: int) -> tuple[bool, bool]: ...
-def run_estimator(
+def estimate(
     kind: int,
-    sampler: int,
-    scores: NDArray[np.float64],
-    relevance: NDArray[np.float64] | None,
-    rank_weights: NDArray[np.float64],
-    offsets: NDArray[np.int64],
-    n_samples: int,
-    rankings: NDArray[np.int32] | None,
-    key: NDArray[np.uint64],
-    first_query: int,
-    n_threads: int,
-    out: NDArray[np.float64],
-    hessian: NDArray[np.float64],
-    rewards: NDArray[np.float64] | None = None,
-) -> None: ...
-def lone_estimate(
-    kind: int,
-    samplers: Mapping[str, int],
     scores: Any,
     relevance: Any,
     rank_weights: Any,
+    offsets: Any,
     n_samples: Any,
-    fewest_samples: int,
+    rankings: Any,
     rng: Any,
     sampler: Any,
     n_threads: Any,
     out: Any,
     first_query: Any,
-    hessian: Any,
+    hessian: Any = False,
 ) -> Any: ...
+def log_prob_gradient(
+    scores: NDArray[np.float64],
+    offsets: NDArray[np.int64],
+    rankings: NDArray[np.int32],
+    cotangent: NDArray[np.float64],
+    n_threads: int | None,
+) -> NDArray[np.float64]: ...

@@ -5,6 +5,8 @@ sums over more than some ten thousand rankings would round by more than 1e-12 of
 rankings the sums of an estimator are added to totals, with compensated summation.
 """
 
+import numpy as np
+
 from libc.string cimport memset
 
 from plrank_fast._core.gradients.conditional cimport conditional_estimator
@@ -21,15 +23,28 @@ from plrank_fast._core.gradients.policy_gradient cimport log_prob_estimator, pol
 from plrank_fast._core.random.key cimport draw_key
 from plrank_fast._core.random.stream cimport BLOCK, block_size
 from plrank_fast._core.ranking.weights cimport Weights, weigh, weights_workspace
-from plrank_fast._core.runtime.batch cimport Batch, batch_of, longest_query, parts_per_thread, run_batch
+from plrank_fast._core.runtime.arguments cimport (
+    NOT_TAKEN,
+    CheckedBatch,
+    checked_batch,
+    checked_count,
+    checked_flag,
+    checked_output,
+    checked_threads,
+    chosen,
+    validation,
+    zeros,
+)
+from plrank_fast._core.runtime.batch cimport Batch, new_batch, parts_per_thread, run_batch
 from plrank_fast._core.runtime.layout cimport aligned
-from plrank_fast._core.runtime.lone_query cimport LoneQuery, plain_count, plain_output, plain_threads
-from plrank_fast._core.runtime.queries cimport Queries, Query, queries_of, query_at
+from plrank_fast._core.runtime.plain_arrays cimport data_of
+from plrank_fast._core.runtime.queries cimport Queries, Query, query_at
 from plrank_fast._core.runtime.scalar_types cimport int32_t, int64_t, intp_t, uint64_t
 from plrank_fast._core.runtime.threads cimport ROUND_NS, Workspaces, raise_if_stopped, signal_came
 from plrank_fast._core.sampling.samplers cimport (
     GROUP_SIZE,
     NS_PER_ITEM,
+    SAMPLERS,
     Draw,
     LongDraw,
     Sampler,
@@ -453,112 +468,94 @@ cdef double cost_of_query(const void *call_, intp_t n_items) noexcept nogil:
     return 100.0 + call.source.n_samples * call.estimator.passes * (100.0 + ns_per_ranking)
 
 
-cdef void describe_batch(
-    Batch *batch, Call *call, int kind, bint with_hessian, intp_t longest, intp_t cutoff
-) noexcept nogil:
-    """Set the functions and the costs of a batch whose source is known."""
-    cdef bint drawn = call.source.given == NULL
-    cdef intp_t n_samples = call.source.n_samples
-    call.estimator = estimator_of(kind, with_hessian)
+cdef int run_estimator(Call *call, CheckedBatch checked, int kind, object n_threads) except -1:
+    """Run the estimator of a call whose source is known into its outputs, which are 0."""
+    cdef Batch batch = new_batch(checked.queries.offsets, checked.n_queries)
+    cdef intp_t n_ranks = checked.queries.n_ranks
+    if n_ranks == 0:
+        return 0
+    call.queries = checked.queries
+    call.estimator = estimator_of(kind, call.hessian != NULL)
     batch.call = call
     batch.query = estimate_in_batch
     batch.long_query = estimate_long_query
     batch.fewest_items = call.estimator.fewest_items
-    batch.workspace = query_workspace(&call.estimator, longest, cutoff, n_samples, drawn)
+    batch.workspace = query_workspace(
+        &call.estimator, checked.longest, n_ranks, call.source.n_samples, call.source.given == NULL)
     batch.cost = cost_of_query
+    return run_batch(&batch, n_threads)
 
 
-def traits(int kind):
-    """Return (whether an estimate of this kind is one number per query, whether it needs relevance)."""
-    cdef Estimator estimator = estimator_of(kind, False)
-    return estimator.one_per_query, estimator.needs_relevance
-
-
-def run_estimator(
-    int kind, int sampler, const double[::1] scores, const double[::1] relevance,
-    const double[:, ::1] rank_weights, const int64_t[::1] offsets, intp_t n_samples,
-    const int32_t[:, :, ::1] rankings, const uint64_t[::1] key,
-    uint64_t first_query, int n_threads, double[::1] out, double[::1] hessian, const double[:, ::1] rewards=None
+def estimate(
+    int kind, scores, relevance, rank_weights, offsets, n_samples, rankings, rng, sampler, n_threads, out, first_query,
+    hessian=False
 ):
-    """Fill ``out`` with the estimate of an ``EstimatorKind``, and ``hessian`` (empty if not wanted) with its diagonal.
+    """Return the estimate of an ``EstimatorKind``, with its Hessian diagonal on request.
 
-    ``rankings`` (n_queries, n_samples, length >= cutoff) are used if given, else drawn from the streams of ``key``.
-    ``rewards`` (n_queries, n_samples) are those of given rankings, for LOG_PROB, which takes no relevance (None) and
-    uses only the number of ``rank_weights``. ``out`` must be zero where queries are empty.
+    The arguments are those of ``pl_rank_3``.
     """
     cdef Call call
-    cdef Batch batch = batch_of(offsets)
-    cdef intp_t longest = longest_query(offsets)
-    cdef intp_t cutoff = min(rank_weights.shape[1], longest)
-    if cutoff == 0:
-        return
-    call.queries = queries_of(scores, relevance, rank_weights, offsets)
-    call.out = &out[0]
-    call.rewards = NULL
-    if rewards is not None:
-        call.rewards = &rewards[0, 0]
-    call.hessian = NULL
-    if hessian.shape[0] > 0:
-        call.hessian = &hessian[0]
-    call.source.sampler = sampler
-    call.source.n_samples = n_samples
-    call.source.given = NULL
-    call.source.length = 0
-    call.source.key = &key[0]
-    call.source.first_query = first_query
-    call.source.first_block = 0
-    if rankings is not None:
-        call.source.given = &rankings[0, 0, 0]
-        call.source.length = rankings.shape[2]
-    describe_batch(&batch, &call, kind, call.hessian != NULL, longest, cutoff)
-    run_batch(&batch, n_threads)
-
-
-def lone_estimate(
-    int kind, dict samplers, scores, relevance, rank_weights, n_samples, intp_t fewest_samples, rng, sampler, n_threads,
-    out, first_query, hessian
-):
-    """Return the estimate of one short query with plain arguments, with its Hessian diagonal on request, or None.
-
-    ``samplers`` maps the names of samplers to numbers. See ``runtime/lone_query``.
-    """
-    cdef Call call
-    cdef Batch batch
-    cdef uint64_t key[2]
-    cdef LoneQuery query = LoneQuery.__new__(LoneQuery)
-    cdef intp_t n_results
-    cdef bint with_hessian
-    call.source.n_samples = plain_count(n_samples, fewest_samples)
-    call.source.first_query = plain_count(first_query, 0)
-    if (
-        call.source.n_samples < 0 or <int64_t>call.source.first_query < 0 or not plain_threads(n_threads)
-        or type(sampler) is not str or sampler not in samplers
-        or not (hessian is False or (hessian is True and out is None))
-        or not query.look_at(scores, relevance, rank_weights)
-    ):
-        return None
-    call.source.sampler = samplers[sampler]
+    cdef uint64_t[2] key
+    cdef bint with_hessian = checked_flag(hessian, "hessian")
+    cdef Estimator estimator = estimator_of(kind, with_hessian)
+    cdef CheckedBatch checked = checked_batch(
+        scores, relevance if estimator.needs_relevance else NOT_TAKEN, rank_weights, offsets)
+    cdef intp_t n_results = checked.n_queries if estimator.one_per_query else checked.n_items
+    call.source.sampler = chosen(sampler, "sampler", SAMPLERS)
     call.source.given = NULL
     call.source.length = 0
     call.source.key = key
+    call.source.first_query = checked_count(first_query, "first_query", 0)
     call.source.first_block = 0
     call.rewards = NULL
-    with_hessian = hessian is True
-    call.queries.n_ranks = query.n_ranks
-    batch = query.batch()
-    describe_batch(&batch, &call, kind, with_hessian, query.n_items, query.n_ranks)
-    n_results = 1 if call.estimator.one_per_query else query.n_items
-    if (
-        not plain_output(out, n_results)
-        or not query.copy(&batch, (1 + with_hessian) * n_results * sizeof(double))
-        or not draw_key(rng, key)
-    ):
-        return None
-    call.queries = query.queries
-    call.out = <double *>query.results
-    call.hessian = call.out + n_results if with_hessian else NULL
-    query.run(&batch)
-    gradient = query.deliver(0, n_results * sizeof(double), n_results, out)
-    if not with_hessian:
-        return gradient
-    return gradient, query.deliver(n_results * sizeof(double), n_results * sizeof(double), n_results, None)
+    call.hessian = NULL
+    if rankings is not None:
+        given = validation.given_rankings(
+            rankings, checked.offsets_array(), checked.queries.n_ranks, batch=offsets is not None)
+        n_samples = given.shape[1]
+        call.source.given = <const int32_t *>data_of(given)
+        call.source.length = given.shape[2]
+    call.source.n_samples = checked_count(n_samples, "n_samples", 2 if estimator.result == MEAN_OF_OTHERS else 1)
+    n_threads = checked_threads(n_threads)
+    if with_hessian:
+        outputs = (None, None) if out is None else validation.output_pair(out, (n_results,))
+    else:
+        out = checked_output(out, n_results)
+    if rankings is None:
+        draw_key(rng, key)
+    else:
+        validation.check_random_state(rng)
+    call.out = checked.result(n_results, None if with_hessian else out)
+    if with_hessian:
+        diagonal = zeros(n_results)
+        call.hessian = <double *>data_of(diagonal)
+    run_estimator(&call, checked, kind, n_threads)
+    if with_hessian:
+        result = checked.delivered(n_results, None)
+        return validation.deliver(result, outputs[0]), validation.deliver(diagonal, outputs[1])
+    return checked.delivered(n_results, out)
+
+
+def log_prob_gradient(
+    scores, offsets, const int32_t[:, :, ::1] rankings, cotangent, n_threads
+):
+    """Return the gradient of the log-probabilities of checked rankings, weighted with ``cotangent`` and summed."""
+    cdef Call call
+    cdef uint64_t[2] key
+    cdef CheckedBatch checked = CheckedBatch.__new__(CheckedBatch)
+    cdef const double[:, ::1] rewards = np.ascontiguousarray(cotangent)
+    checked.take(scores, None, None, offsets)
+    result = zeros(checked.n_items)
+    if checked.n_items > 0 and rankings.shape[2] > 0:
+        checked.queries.n_ranks = min(rankings.shape[2], checked.longest)
+        call.source.sampler = 0
+        call.source.given = &rankings[0, 0, 0]
+        call.source.length = rankings.shape[2]
+        call.source.n_samples = rankings.shape[1]
+        call.source.key = key
+        call.source.first_query = call.source.first_block = 0
+        call.rewards = &rewards[0, 0]
+        call.out = <double *>data_of(result)
+        call.hessian = NULL
+        run_estimator(&call, checked, LOG_PROB, n_threads)
+    return result

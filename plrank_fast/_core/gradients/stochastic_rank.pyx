@@ -24,10 +24,18 @@ from plrank_fast._core.random.key cimport draw_key
 from plrank_fast._core.random.selection cimport sort_pairs, sort_smallest
 from plrank_fast._core.random.stream cimport block_size, plr_stream, start_stream
 from plrank_fast._core.ranking.weights cimport PLR_LARGEST_SPREAD, Weights, weigh, weights_workspace
-from plrank_fast._core.runtime.batch cimport Batch, batch_of, longest_query, run_batch, run_tasks
+from plrank_fast._core.runtime.arguments cimport (
+    CheckedBatch,
+    checked_batch,
+    checked_count,
+    checked_factor,
+    checked_output,
+    checked_threads,
+    chosen,
+)
+from plrank_fast._core.runtime.batch cimport Batch, new_batch, run_batch, run_tasks
 from plrank_fast._core.runtime.layout cimport Layout, aligned, layout_at, measure, take
-from plrank_fast._core.runtime.lone_query cimport LoneQuery, plain_count, plain_output, plain_threads
-from plrank_fast._core.runtime.queries cimport Queries, Query, queries_of, query_at
+from plrank_fast._core.runtime.queries cimport Queries, Query, query_at
 from plrank_fast._core.runtime.scalar_types cimport int32_t, int64_t, intp_t, uint64_t
 from plrank_fast._core.runtime.simd cimport simd_level
 from plrank_fast._core.runtime.threads cimport Workspaces, signal_came
@@ -66,8 +74,7 @@ cdef extern from "gradients/stochastic_rank.h" nogil:
 cdef const arrival_times_kernels *arrival_times = arrival_times_kernels_at(simd_level())
 cdef const stochastic_rank_kernels *kernels = stochastic_rank_kernels_at(simd_level())
 
-GUMBEL = PLR_GUMBEL
-NORMAL = PLR_NORMAL
+cdef dict NOISES = {"gumbel": PLR_GUMBEL, "normal": PLR_NORMAL}
 
 cdef enum:
     MOST_NODES = 32
@@ -622,76 +629,40 @@ cdef inline double ns_per_item_and_sample(intp_t cutoff) noexcept nogil:
 # Entry points
 # ---------------------------------------------------------------------------------------------------------------------
 
-cdef void describe_batch(Batch *batch, const BatchCall *call, intp_t longest, intp_t cutoff) noexcept:
-    """Set the functions and the costs of a batch."""
-    batch.call = call
-    batch.query = estimate_in_batch
-    batch.long_query = estimate_long_query
-    batch.fewest_items = 2  # a query of a single item has no gradient
-    batch.workspace = workspace_size(longest, cutoff)
-    batch.ns_per_item = call.call.n_samples * ns_per_item_and_sample(cutoff)
-
-
 def stochastic_rank(
-    int noise, double inverse_sigma, const double[::1] scores, const double[::1] relevance,
-    const double[:, ::1] rank_weights, const int64_t[::1] offsets, intp_t n_samples, const double[:, ::1] given,
-    const uint64_t[::1] key, uint64_t first_query, int n_threads, double[::1] out
+    scores, relevance, rank_weights, offsets, noise, sigma, n_samples, rng, n_threads, out, first_query,
+    const double[:, ::1] given=None
 ):
-    """Fill ``out`` (n_docs,), preset to 0, with the mean over samples.
+    """Return the mean over samples (n_docs,). The arguments are those of the public function.
 
-    ``given`` replaces the noise of a single query, for tests: (n_samples, n_docs) standard exponential numbers E for
-    Gumbel noise -log E, or standard normal ones.
+    ``given`` replaces the noise of a single query: (n_samples, n_docs) standard exponential numbers E for Gumbel noise
+    -log E, or standard normal ones.
     """
     cdef BatchCall call
-    cdef Batch batch = batch_of(offsets)
-    cdef intp_t longest = longest_query(offsets)
-    cdef intp_t cutoff = min(rank_weights.shape[1], longest)
-    if cutoff == 0:
-        return
-    call.queries = queries_of(scores, relevance, rank_weights, offsets)
-    call.call.noise = noise
-    call.call.inverse_sigma = inverse_sigma
-    call.call.n_samples = n_samples
+    cdef Batch batch
+    cdef uint64_t[2] key
+    cdef CheckedBatch checked = checked_batch(scores, relevance, rank_weights, offsets)
+    call.call.noise = chosen(noise, "noise", NOISES)
+    call.call.inverse_sigma = 1.0 / checked_factor(sigma, "sigma")
+    call.call.n_samples = checked_count(n_samples, "n_samples", 1)
     call.call.given = NULL
     if given is not None:
         call.call.given = &given[0, 0]
-    call.call.key = &key[0]
-    call.call.first_query = first_query
-    call.call.first_block = 0
-    call.out = &out[0]
-    describe_batch(&batch, &call, longest, cutoff)
-    run_batch(&batch, n_threads)
-
-
-def lone_stochastic_rank(
-    int noise, double inverse_sigma, scores, relevance, rank_weights, n_samples, rng, n_threads, out, first_query
-):
-    """Return the estimate of one short query with plain arguments, or None. See ``runtime/lone_query``."""
-    cdef BatchCall call
-    cdef Batch batch
-    cdef uint64_t key[2]
-    cdef LoneQuery query = LoneQuery.__new__(LoneQuery)
-    cdef intp_t stream = plain_count(first_query, 0)
-    call.call.n_samples = plain_count(n_samples, 1)
-    if (
-        call.call.n_samples < 0 or stream < 0 or not plain_threads(n_threads)
-        or not query.look_at(scores, relevance, rank_weights)
-    ):
-        return None
-    call.call.noise = noise
-    call.call.inverse_sigma = inverse_sigma
-    call.call.given = NULL
     call.call.key = key
-    call.call.first_query = stream
+    call.call.first_query = checked_count(first_query, "first_query", 0)
     call.call.first_block = 0
-    batch = query.batch()
-    describe_batch(&batch, &call, query.n_items, query.n_ranks)
-    if (
-        not plain_output(out, query.n_items) or not query.copy(&batch, query.n_items * sizeof(double))
-        or not draw_key(rng, key)
-    ):
-        return None
-    call.queries = query.queries
-    call.out = <double *>query.results
-    query.run(&batch)
-    return query.deliver(0, query.n_items * sizeof(double), query.n_items, out)
+    n_threads = checked_threads(n_threads)
+    out = checked_output(out, checked.n_items)
+    draw_key(rng, key)
+    call.out = checked.result(checked.n_items, out)
+    if checked.queries.n_ranks > 0:
+        call.queries = checked.queries
+        batch = new_batch(checked.queries.offsets, checked.n_queries)
+        batch.call = &call
+        batch.query = estimate_in_batch
+        batch.long_query = estimate_long_query
+        batch.fewest_items = 2  # a query of a single item has no gradient
+        batch.workspace = workspace_size(checked.longest, checked.queries.n_ranks)
+        batch.ns_per_item = call.call.n_samples * ns_per_item_and_sample(checked.queries.n_ranks)
+        run_batch(&batch, n_threads)
+    return checked.delivered(checked.n_items, out)

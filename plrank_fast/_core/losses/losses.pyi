@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from enum import IntEnum
 from typing import Any
 
@@ -15,35 +16,24 @@ class LossKind(IntEnum):
     APPROX_NDCG = 7
     SOFT_RANK = 8
 
-def evaluate_loss(
-    kind: int,
-    scores: NDArray[np.float64],
-    labels: NDArray[np.float64],
-    offsets: NDArray[np.int64],
-    cutoff: int,
-    discounts: NDArray[np.float64],
-    discounts_past_cutoff: bool,
-    scale: float,
-    distance_weight: float,
-    key: NDArray[np.uint64] | None,
-    first_query: int,
-    n_threads: int,
-    values: NDArray[np.float64],
-    gradient: NDArray[np.float64] | None,
-    hessian: NDArray[np.float64] | None = None,
-) -> None: ...
-def lone_loss(
+def evaluate(
     kind: int,
     scores: Any,
     labels: Any,
-    lowest_label: float,
-    highest_label: float,
-    as_gains: bool,
-    cutoff: Any,
-    discounts: NDArray[np.float64],
-    discounts_past_cutoff: bool,
-    scale: float,
-    distance_weight: float,
+    offsets: Any,
     n_threads: Any,
-    first_query: Any,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None: ...
+    out: Any,
+    scale: float,
+    scores_may_be_large: bool,
+    lowest_label: float = ...,
+    highest_label: float = ...,
+    gains: Callable[[NDArray[np.float64]], NDArray[np.float64]] | None = None,
+    limited: bool = False,
+    cutoff: Any = None,
+    discounts_past_cutoff: bool = False,
+    distance_weight: float = 0.0,
+    rng: Any = None,
+    ties_at_random: bool = False,
+    first_query: Any = 0,
+    n_derivatives: int = 1,
+) -> Any: ...

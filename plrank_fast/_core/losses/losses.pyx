@@ -4,21 +4,29 @@ A loss has three steps (``losses/loss.pxd``): begin, which sets the number of ro
 finish. A long query is divided into rows, and the driver checks for interrupts between them.
 """
 
-from libc.math cimport floor, ldexp
+from libc.math cimport INFINITY, floor, ldexp
 
 from plrank_fast._core.losses.bucket_order cimport bucket_order
 from plrank_fast._core.losses.likelihood cimport list_mle, pointwise_logistic, pointwise_squared, softmax_cross_entropy
 from plrank_fast._core.losses.loss cimport Loss, LossOptions, LossQuery
 from plrank_fast._core.losses.pairs cimport lambda_loss, pairwise_logistic
 from plrank_fast._core.losses.ranks cimport approx_ndcg, soft_rank
-from plrank_fast._core.runtime.batch cimport Batch, batch_of, longest_query, run_batch
-from plrank_fast._core.runtime.lone_query cimport (
-    LONGEST_PLAIN_COUNT, NOT_TAKEN, LoneQuery, plain_count, plain_threads,
+from plrank_fast._core.random.key cimport draw_key
+from plrank_fast._core.ranking.metrics cimport discounts_of
+from plrank_fast._core.runtime.arguments cimport (
+    NOT_TAKEN,
+    CheckedBatch,
+    checked_batch,
+    checked_count,
+    checked_threads,
+    validation,
+    zeros,
 )
-from plrank_fast._core.runtime.magnitudes cimport are_finite, are_within_limits
-from plrank_fast._core.runtime.plain_arrays cimport plain_values
-from plrank_fast._core.runtime.queries cimport Queries, Query, queries_of, query_at
-from plrank_fast._core.runtime.scalar_types cimport int64_t, intp_t, uint64_t
+from plrank_fast._core.runtime.batch cimport Batch, new_batch, run_batch
+from plrank_fast._core.runtime.magnitudes cimport are_finite, are_too_large
+from plrank_fast._core.runtime.plain_arrays cimport data_of
+from plrank_fast._core.runtime.queries cimport Queries, Query, query_at
+from plrank_fast._core.runtime.scalar_types cimport intp_t, uint64_t
 from plrank_fast._core.runtime.threads cimport ROUND_NS, Workspaces, raise_if_stopped, signal_came
 
 cpdef enum LossKind:
@@ -33,6 +41,7 @@ cpdef enum LossKind:
     SOFT_RANK
 
 
+cdef double LABEL_OF_A_GAIN = 7.0  # ``validation.warn_if_gains`` examines labels from here on
 cdef intp_t ROW_GROUP = 8  # rows are processed in multiples of this, the targets that SoftRank takes together
 
 
@@ -136,99 +145,91 @@ cdef int evaluate_long_query(const void *call_, intp_t q, int n_threads) except 
 # Entry points
 # ---------------------------------------------------------------------------------------------------------------------
 
-cdef double LABEL_OF_A_GAIN = 7.0  # ``validation.warn_if_gains`` examines labels from here on
+cdef bint all_in_range(const double *labels, intp_t n, double lowest, double highest) noexcept nogil:
+    cdef intp_t d
+    for d in range(n):
+        if not lowest <= labels[d] <= highest:
+            return False
+    return True
 
 
-cdef void describe_batch(Batch *batch, const Call *call, intp_t longest) noexcept:
-    """Set the functions and the costs of a batch whose loss and options are known."""
-    batch.call = call
-    batch.query = evaluate_in_batch
-    batch.long_query = evaluate_long_query
-    batch.workspace = call.loss.workspace(longest, min(call.options.cutoff, longest))
-    batch.cost = cost_of_query
+cdef bint are_small_grades(const double *labels, intp_t n) noexcept nogil:
+    """Return whether all labels are whole numbers that cannot be mistaken for gains."""
+    cdef intp_t d
+    for d in range(n):
+        if not (0.0 <= labels[d] < LABEL_OF_A_GAIN and labels[d] == floor(labels[d])):
+            return False
+    return True
 
 
-def evaluate_loss(
-    int kind, const double[::1] scores, const double[::1] labels, const int64_t[::1] offsets, intp_t cutoff,
-    const double[::1] discounts, bint discounts_past_cutoff, double scale, double distance_weight,
-    const uint64_t[::1] key, uint64_t first_query, int n_threads, double[::1] values, double[::1] gradient,
-    double[::1] hessian=None
+def evaluate(
+    int kind, scores, labels, offsets, n_threads, out, double scale, bint scores_may_be_large,
+    double lowest_label=-INFINITY, double highest_label=INFINITY, gains=None, bint limited=False, cutoff=None,
+    bint discounts_past_cutoff=False, double distance_weight=0.0, rng=None, bint ties_at_random=False, first_query=0,
+    int n_derivatives=1
 ):
-    """Fill ``values`` (n_queries,) and ``gradient`` (n_docs,), both preset to 0. For NDCG, ``labels`` are gains.
+    """Return the values (n_queries,) of a loss and its gradient (n_docs,).
 
-    ``hessian`` (n_docs,), preset to 0, gets the diagonal of the Hessian. Only BUCKET_ORDER has it, and takes None for
-    ``gradient``.
-
-    ``discounts``, 1 / log2(rank + 1), must reach one rank past the end of the longest query; ``key`` is None if
-    the index breaks ties of labels.
-    """
-    cdef Call call
-    cdef Batch batch = batch_of(offsets)
-    cdef intp_t longest = longest_query(offsets)
-    if longest == 0:
-        return
-    call.queries = queries_of(scores, labels, None, offsets)
-    call.loss = loss_of_kind(kind)
-    call.options = LossOptions(
-        cutoff, &discounts[0], discounts_past_cutoff, scale, distance_weight, NULL, first_query)
-    if key is not None:
-        call.options.key = &key[0]
-    call.values = &values[0]
-    call.gradient = &gradient[0] if gradient is not None else NULL
-    call.hessian = &hessian[0] if hessian is not None else NULL
-    describe_batch(&batch, &call, longest)
-    run_batch(&batch, n_threads)
-
-
-def lone_loss(
-    int kind, scores, labels, double lowest_label, double highest_label, bint as_gains, cutoff, discounts,
-    bint discounts_past_cutoff, double scale, double distance_weight, n_threads, first_query
-):
-    """Return value (1,) and gradient of one short query with plain arguments, ties broken by index, or None.
-
-    ``as_gains`` converts labels to gains if they are whole numbers below 7, which cannot be mistaken for gains. See
-    ``runtime/lone_query``.
+    BUCKET_ORDER can have none or two derivatives; it then returns the diagonal of the Hessian too, or None for what is
+    not computed. ``gains`` is the function
+    that converts grades to gains, None for losses of the labels. Labels of ``limited`` magnitude enter products. The
+    result is None if scores may not be large and are so large that products with ``scale`` may overflow.
     """
     cdef Call call
     cdef Batch batch
-    cdef LoneQuery query = LoneQuery.__new__(LoneQuery)
-    cdef intp_t n_discounts, d
-    cdef intp_t ranks = LONGEST_PLAIN_COUNT if cutoff is None else plain_count(cutoff, 0)
-    cdef double *copied
-    cdef double *results
-    cdef const double *of_ranks = plain_values(discounts, &n_discounts, False)
-    if (
-        ranks < 0 or plain_count(first_query, 0) < 0 or not plain_threads(n_threads)
-        or not query.look_at(scores, labels, NOT_TAKEN)
-    ):
+    cdef uint64_t[2] key
+    cdef intp_t d
+    cdef double *grades
+    cdef CheckedBatch checked = checked_batch(scores, labels, NOT_TAKEN, offsets, "labels", limited)
+    if not scores_may_be_large and are_too_large(checked.queries.scores, checked.n_items):
         return None
-    if n_discounts <= query.n_items:
-        return None
+    call.queries = checked.queries
+    if not all_in_range(call.queries.relevance, checked.n_items, lowest_label, highest_label):
+        validation.within(checked.relevance_array(), "labels", lowest_label, highest_label)
+    if gains is not None:
+        if are_small_grades(call.queries.relevance, checked.n_items):
+            grades = <double *>call.queries.relevance
+            for d in range(checked.n_items):
+                grades[d] = ldexp(1.0, <int>grades[d]) - 1.0
+        else:
+            labels = gains(checked.relevance_array())
+            call.queries.relevance = <double *>data_of(labels)
+    discounts = discounts_of(checked.longest + 1)
     call.loss = loss_of_kind(kind)
-    call.options = LossOptions(ranks, of_ranks, discounts_past_cutoff, scale, distance_weight, NULL, 0)
-    batch = query.batch()
-    describe_batch(&batch, &call, query.n_items)
-    if not query.copy(&batch, (1 + query.n_items) * sizeof(double)):
-        return None
-    call.queries = query.queries
-    if not are_within_limits(call.queries.scores, query.n_items):
-        return None
-    copied = <double *>call.queries.relevance
-    for d in range(query.n_items):
-        if not lowest_label <= copied[d] <= highest_label:
-            return None
-        if as_gains:
-            if not (0.0 <= copied[d] < LABEL_OF_A_GAIN and copied[d] == floor(copied[d])):
-                return None
-            copied[d] = ldexp(1.0, <int>copied[d]) - 1.0
-    results = <double *>query.results
-    call.values = results
-    call.gradient = results + 1
-    call.hessian = NULL
-    query.run(&batch)
-    if not are_finite(results, 1 + query.n_items):
-        return None
-    return (
-        query.deliver(0, sizeof(double), 1, None),
-        query.deliver(sizeof(double), query.n_items * sizeof(double), query.n_items, None),
-    )
+    call.options = LossOptions(
+        checked.longest if cutoff is None else checked_count(cutoff, "cutoff", 0), <double *>data_of(discounts),
+        discounts_past_cutoff, scale, distance_weight, NULL, checked_count(first_query, "first_query", 0))
+    n_threads = checked_threads(n_threads)
+    outputs = None
+    if out is not None:
+        outputs = validation.output_pair(out, (checked.n_queries,), (checked.n_items,))
+    if ties_at_random:
+        draw_key(rng, key)
+        call.options.key = key
+    elif rng is not None:
+        validation.check_random_state(rng)
+    values = zeros(checked.n_queries)
+    call.values = <double *>data_of(values)
+    call.gradient = call.hessian = NULL
+    gradient = diagonal = None
+    if n_derivatives > 0:
+        gradient = zeros(checked.n_items)
+        call.gradient = <double *>data_of(gradient)
+    if n_derivatives > 1:
+        diagonal = zeros(checked.n_items)
+        call.hessian = <double *>data_of(diagonal)
+    if checked.n_items > 0:
+        batch = new_batch(checked.queries.offsets, checked.n_queries)
+        batch.call = &call
+        batch.query = evaluate_in_batch
+        batch.long_query = evaluate_long_query
+        batch.workspace = call.loss.workspace(checked.longest, min(call.options.cutoff, checked.longest))
+        batch.cost = cost_of_query
+        run_batch(&batch, n_threads)
+    if not are_finite(call.values, checked.n_queries):
+        validation.representable(values, "scores and labels")
+    if call.gradient != NULL and not are_finite(call.gradient, checked.n_items):
+        validation.representable(gradient, "scores and labels")
+    if outputs is not None:
+        return validation.deliver(values, outputs[0]), validation.deliver(gradient, outputs[1])
+    return (values, gradient) if n_derivatives == 1 else (values, gradient, diagonal)

@@ -2,4 +2,4 @@
 
 from plrank_fast._core.runtime.scalar_types cimport uint64_t
 
-cdef bint draw_key(object rng, uint64_t *key) except -1
+cdef int draw_key(object rng, uint64_t *key) except -1

@@ -13,6 +13,7 @@ from cpython.pycapsule cimport PyCapsule_GetPointer
 from libc.stdint cimport uint32_t
 from libc.string cimport memcpy
 
+from plrank_fast._core.runtime.arguments cimport validation
 from plrank_fast._core.runtime.scalar_types cimport uint64_t
 
 cdef extern from *:
@@ -63,7 +64,7 @@ cdef object GENERATOR = np.random.Generator, BIT_GENERATOR = np.random.BitGenera
 cdef object LARGEST_SEED = 2**128 - 1
 
 
-cdef bint draw_key(object rng, uint64_t *key) except -1:
+cdef bint draw_plain_key(object rng, uint64_t *key) except -1:
     """Fill ``key`` (2,) and return True if ``rng`` is a Generator, a BitGenerator, a seed below 2**128, or None.
 
     Otherwise (a SeedSequence, a subclass of Generator, or an invalid value) draw nothing and return False.
@@ -93,8 +94,18 @@ cdef bint draw_key(object rng, uint64_t *key) except -1:
     return True
 
 
+cdef int draw_key(object rng, uint64_t *key) except -1:
+    """Fill ``key`` (2,) from any source of random numbers."""
+    cdef const uint64_t[::1] words
+    if not draw_plain_key(rng, key):
+        words = validation.stream_key(validation.check_random_state(rng))
+        key[0] = words[0]
+        key[1] = words[1]
+    return 0
+
+
 def stream_key(rng):
-    """Return the key as an array (2,), or None if ``draw_key`` returns False."""
+    """Return the key as an array (2,), or None if ``draw_plain_key`` returns False."""
     key = np.empty(2, dtype=np.uint64)
     cdef uint64_t[::1] words = key
-    return key if draw_key(rng, &words[0]) else None
+    return key if draw_plain_key(rng, &words[0]) else None

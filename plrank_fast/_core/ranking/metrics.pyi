@@ -14,44 +14,30 @@ class MetricKind(IntEnum):
     AVERAGE_PRECISION = 6
     SUCCESS = 7
 
+NORMALISATION_NAMES: tuple[str, ...]
+
+def discounts(n_ranks: int) -> NDArray[np.float64]: ...
 def dcg(
-    scores: NDArray[np.float64],
-    relevance: NDArray[np.float64],
-    rank_weights: NDArray[np.float64],
-    offsets: NDArray[np.int64],
-    average_ties: bool,
-    n_threads: int,
-    out: NDArray[np.float64],
-) -> None: ...
-def metric(
-    kind: int,
-    scores: NDArray[np.float64],
-    relevance: NDArray[np.float64],
-    offsets: NDArray[np.int64],
-    cutoff: int,
-    parameter: float,
-    empty: float,
-    n_threads: int,
-    out: NDArray[np.float64],
-) -> None: ...
-def ranking_log_prob(
-    scores: NDArray[np.float64],
-    offsets: NDArray[np.int64],
-    rankings: NDArray[np.int32],
-    n_threads: int,
-    out: NDArray[np.float64],
-) -> None: ...
-def lone_dcg(
     scores: Any,
     relevance: Any,
     rank_weights: Any,
     cutoff: Any,
-    discounts: NDArray[np.float64],
-    average_ties: bool,
-    normalized: bool,
-    empty: Any,
+    offsets: Any,
+    ties: Any,
     n_threads: Any,
-) -> NDArray[np.float64] | None: ...
-def lone_metric(
-    kind: int, scores: Any, relevance: Any, cutoff: Any, parameter: float, empty: Any, n_threads: Any
-) -> NDArray[np.float64] | None: ...
+    normalized: bool = False,
+    normalize: Any = "query",
+    empty: Any = 0.0,
+) -> Any: ...
+def metric(
+    kind: int,
+    scores: Any,
+    relevance: Any,
+    cutoff: Any,
+    offsets: Any,
+    n_threads: Any,
+    parameter: float,
+    empty: Any,
+    name: str,
+) -> NDArray[np.float64]: ...
+def ranking_log_prob(scores: Any, rankings: Any, offsets: Any, n_threads: Any) -> NDArray[np.float64]: ...

@@ -1,16 +1,28 @@
 """Metrics of given scores and rankings: the deterministic ranking of each query, its DCG, log-probabilities."""
 
+import numpy as np
+
 from libc.math cimport INFINITY, log, log1p
 
 from plrank_fast._core.random.selection cimport select_smallest, sort_pairs
 from plrank_fast._core.ranking.remaining cimport (
     Remaining, analyse_ranking, prepare_remaining, ranks_placed, remaining_workspace, unit_ratio, weight_in_unit,
 )
-from plrank_fast._core.runtime.batch cimport Batch, batch_of, longest_query, run_batch
-from plrank_fast._core.runtime.lone_query cimport NOT_TAKEN, LoneQuery, plain_count, plain_real, plain_threads
-from plrank_fast._core.runtime.plain_arrays cimport plain_values
-from plrank_fast._core.runtime.queries cimport Queries, Query, queries_of, query_at
-from plrank_fast._core.runtime.scalar_types cimport int32_t, int64_t, intp_t
+from plrank_fast._core.runtime.arguments cimport (
+    NOT_TAKEN,
+    CheckedBatch,
+    checked_batch,
+    checked_count,
+    checked_real,
+    checked_threads,
+    chosen,
+    validation,
+    zeros,
+)
+from plrank_fast._core.runtime.batch cimport Batch, new_batch, run_batch
+from plrank_fast._core.runtime.plain_arrays cimport data_of
+from plrank_fast._core.runtime.queries cimport Queries, Query, query_at
+from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t
 
 
 cpdef enum MetricKind:
@@ -22,6 +34,10 @@ cpdef enum MetricKind:
     AVERAGE_RELEVANCE_POSITION
     AVERAGE_PRECISION
     SUCCESS
+
+cdef dict TIES = {"index": False, "average": True}
+cdef dict NORMALISATIONS = {"query": False, "dataset": True}
+NORMALISATION_NAMES = tuple(NORMALISATIONS)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -301,6 +317,7 @@ cdef struct DcgCall:
     Queries queries
     bint average_ties
     double *out
+    double *ideal               # DCG of the best ranking, or NULL
 
 
 cdef void dcg_in_batch(const void *call_, intp_t q, char *workspace) noexcept nogil:
@@ -312,6 +329,9 @@ cdef void dcg_in_batch(const void *call_, intp_t q, char *workspace) noexcept no
     else:
         call.out[q] = dcg_of_query(
             query.scores, query.relevance, query.rank_weights, query.n_items, query.cutoff, workspace)
+    if call.ideal != NULL:
+        call.ideal[q] = dcg_of_query(
+            query.relevance, query.relevance, query.rank_weights, query.n_items, query.cutoff, workspace)
 
 
 cdef struct MetricCall:
@@ -354,155 +374,129 @@ cdef void log_prob_in_batch(const void *call_, intp_t q, char *workspace) noexce
 # Entry points
 # ---------------------------------------------------------------------------------------------------------------------
 
-cdef void describe_dcg(Batch *batch, const DcgCall *call, intp_t longest) noexcept:
-    batch.call = call
-    batch.query = dcg_in_batch
-    batch.workspace = ranking_workspace(longest)
-    batch.ns_per_item = 30.0
+def discounts(n_ranks):
+    """Return the discounts of DCG, 1 / log2(rank + 1)."""
+    return 1.0 / np.log2(np.arange(n_ranks) + 2.0)
 
 
-cdef void describe_metric(Batch *batch, const MetricCall *call, intp_t longest) noexcept:
-    batch.call = call
-    batch.query = metric_in_batch
-    batch.workspace = ranking_workspace(longest)
-    batch.ns_per_item = 50.0
+cdef object DISCOUNTS = discounts(4096)
+
+
+cdef object discounts_of(intp_t n_ranks):
+    """Return an array of at least so many discounts, which the caller does not change."""
+    return DISCOUNTS if n_ranks <= 4096 else discounts(n_ranks)
+
+
+cdef intp_t checked_cutoff(object cutoff, intp_t otherwise) except -1:
+    """Return the number of ranks that count; all, if ``cutoff`` is None."""
+    if cutoff is not None and type(cutoff) is not int:
+        cutoff = validation.ranks_that_count(cutoff)
+    return otherwise if cutoff is None else checked_count(cutoff, "cutoff", 0)
+
+
+cdef bint any_negative(const double *values, intp_t n) noexcept nogil:
+    cdef intp_t i
+    for i in range(n):
+        if values[i] < 0.0:
+            return True
+    return False
 
 
 def dcg(
-    const double[::1] scores, const double[::1] relevance, const double[:, ::1] rank_weights,
-    const int64_t[::1] offsets, bint average_ties, int n_threads, double[::1] out
+    scores, relevance, rank_weights, cutoff, offsets, ties, n_threads, bint normalized=False, normalize="query",
+    empty=0.0
 ):
-    """Fill ``out`` (n_queries,), preset to 0, with the metric of each query's deterministic ranking.
-
-    Ties are broken by the lower item, or the metric is averaged over their orders.
-    """
-    cdef DcgCall call
-    cdef Batch batch = batch_of(offsets)
-    if scores.shape[0] == 0 or rank_weights.shape[1] == 0:
-        return
-    call.queries = queries_of(scores, relevance, rank_weights, offsets)
-    call.average_ties = average_ties
-    call.out = &out[0]
-    describe_dcg(&batch, &call, longest_query(offsets))
-    run_batch(&batch, n_threads)
-
-
-def lone_dcg(
-    scores, relevance, rank_weights, cutoff, discounts, bint average_ties, bint normalized, empty, n_threads
-):
-    """Return DCG or NDCG of one short query with plain arguments, or None. See ``runtime/lone_query``.
-
-    If the rank weights are None, ``discounts``, those of DCG, replace them.
-    """
+    """Return the DCG of each query, or the NDCG. The arguments are those of the public functions."""
     cdef DcgCall call
     cdef Batch batch
-    cdef LoneQuery query = LoneQuery.__new__(LoneQuery)
-    cdef intp_t ranks = -1, length, d
-    cdef double ideal = 0.0
-    cdef double *value
-    cdef const double *of_ranks = plain_values(discounts, &length, False)
-    if (
-        not plain_threads(n_threads) or not plain_real(empty)
-        or not query.look_at(scores, relevance, NOT_TAKEN if rank_weights is None else rank_weights)
-        or (rank_weights is None and length < query.n_items)
-    ):
-        return None
-    if cutoff is not None:
-        ranks = plain_count(cutoff, 1)
-        if ranks < 0:
-            return None
-    batch = query.batch()
-    describe_dcg(&batch, &call, query.n_items)
-    if not query.copy(&batch, sizeof(double)):
-        return None
-    call.queries = query.queries
+    cdef CheckedBatch checked = checked_batch(
+        scores, relevance, NOT_TAKEN if rank_weights is None else rank_weights, offsets)
+    cdef bint over_all = False
+    cdef double of_empty = 0.0
+    cdef intp_t q
     if rank_weights is None:
-        call.queries.rank_weights = of_ranks
-        call.queries.n_ranks = query.n_items
-    if ranks > 0:
-        call.queries.n_ranks = min(call.queries.n_ranks, ranks)
-    value = call.out = <double *>query.results
-    call.average_ties = average_ties
+        rank_weights = discounts_of(checked.longest)
+        checked.queries.rank_weights = <double *>data_of(rank_weights)
+        checked.queries.n_ranks = checked.longest
+    checked.queries.n_ranks = min(checked.queries.n_ranks, checked_cutoff(cutoff, checked.longest))
+    call.queries = checked.queries
+    call.average_ties = chosen(ties, "ties", TIES)
+    n_threads = checked_threads(n_threads)
+    values = zeros(checked.n_queries)
+    call.out = <double *>data_of(values)
+    call.ideal = NULL
     if normalized:
-        for d in range(query.n_items):
-            if call.queries.relevance[d] < 0.0:
-                return None
-        call.queries.scores = call.queries.relevance
-        call.average_ties = False
-        query.run(&batch)
-        ideal = value[0]
-        call.queries.scores = query.queries.scores
-        call.average_ties = average_ties
-    query.run(&batch)
+        over_all = chosen(normalize, "normalize", NORMALISATIONS)
+        of_empty = checked_real(empty, "empty", or_nan=True)
+        if any_negative(call.queries.relevance, checked.n_items):
+            validation.within(
+                checked.relevance_array(), "relevance", 0.0, INFINITY,
+                ": NDCG is a share of the ideal DCG; dcg takes any sign")
+        ideal = zeros(checked.n_queries)
+        call.ideal = <double *>data_of(ideal)
+    if call.queries.n_ranks > 0:
+        batch = new_batch(checked.queries.offsets, checked.n_queries)
+        batch.call = &call
+        batch.query = dcg_in_batch
+        batch.workspace = ranking_workspace(checked.longest)
+        batch.ns_per_item = 60.0 if normalized else 30.0
+        run_batch(&batch, n_threads)
+    if over_all:
+        return float(values.sum() / ideal.sum()) if ideal.sum() != 0.0 else of_empty
     if normalized:
-        value[0] = value[0] / ideal if ideal != 0.0 else empty
-    return query.deliver(0, sizeof(double), 1, None)
+        for q in range(checked.n_queries):
+            call.out[q] = call.out[q] / call.ideal[q] if call.ideal[q] != 0.0 else of_empty
+    return values
 
 
-def metric(
-    int kind, const double[::1] scores, const double[::1] relevance, const int64_t[::1] offsets, intp_t cutoff,
-    double parameter, double empty, int n_threads, double[::1] out
-):
-    """Fill ``out`` (n_queries,), preset for empty queries, with a metric of each query's first ``cutoff`` documents.
-
-    A negative cutoff stands for all documents of each query.
-    """
-    cdef MetricCall call
-    cdef Batch batch = batch_of(offsets)
-    if scores.shape[0] == 0:
-        return
-    call.queries = queries_of(scores, relevance, None, offsets)
-    call.metric = metric_of_kind(kind)
-    call.cutoff = cutoff
-    call.parameter = parameter
-    call.empty = empty
-    call.out = &out[0]
-    describe_metric(&batch, &call, longest_query(offsets))
-    run_batch(&batch, n_threads)
-
-
-def lone_metric(int kind, scores, relevance, cutoff, double parameter, empty, n_threads):
-    """Return a metric of one short query with plain arguments, or None. See ``runtime/lone_query``."""
+def metric(int kind, scores, relevance, cutoff, offsets, n_threads, double parameter, empty, str name):
+    """Return a metric of the first ``cutoff`` documents of each query, by default all; ``empty`` for an empty query."""
     cdef MetricCall call
     cdef Batch batch
-    cdef LoneQuery query = LoneQuery.__new__(LoneQuery)
-    call.cutoff = -1 if cutoff is None else plain_count(cutoff, 0)
-    if (
-        (cutoff is not None and call.cutoff < 0) or not plain_threads(n_threads)
-        or not plain_real(empty) or not query.look_at(scores, relevance, NOT_TAKEN)
-    ):
-        return None
-    batch = query.batch()
-    describe_metric(&batch, &call, query.n_items)
-    if not query.copy(&batch, sizeof(double)):
-        return None
-    call.queries = query.queries
+    cdef intp_t q
+    cdef CheckedBatch checked = checked_batch(scores, relevance, NOT_TAKEN, offsets, name)
+    call.cutoff = -1
+    if cutoff is not None:
+        call.cutoff = checked_cutoff(cutoff, 0)
+    call.empty = checked_real(empty, "empty", or_nan=True)
+    n_threads = checked_threads(n_threads)
+    values = zeros(checked.n_queries)
+    call.out = <double *>data_of(values)
+    for q in range(checked.n_queries):
+        call.out[q] = call.empty
+    call.queries = checked.queries
     call.metric = metric_of_kind(kind)
     call.parameter = parameter
-    call.empty = empty
-    call.out = <double *>query.results
-    query.run(&batch)
-    return query.deliver(0, sizeof(double), 1, None)
-
-
-def ranking_log_prob(
-    const double[::1] scores, const int64_t[::1] offsets, const int32_t[:, :, ::1] rankings, int n_threads,
-    double[:, ::1] out
-):
-    """Fill ``out`` (n_queries, n_rankings), preset to 0, with log-probabilities of rankings."""
-    cdef LogProbCall call
-    cdef Batch batch = batch_of(offsets)
-    cdef intp_t longest = longest_query(offsets)
-    cdef intp_t cutoff = min(rankings.shape[2], longest)
-    if cutoff == 0 or rankings.shape[1] == 0:
-        return
-    call.queries = queries_of(scores, None, None, offsets)
-    call.rankings = &rankings[0, 0, 0]
-    call.n_rankings = rankings.shape[1]
-    call.length = rankings.shape[2]
-    call.out = &out[0, 0]
+    batch = new_batch(checked.queries.offsets, checked.n_queries)
     batch.call = &call
-    batch.query = log_prob_in_batch
-    batch.workspace = remaining_workspace(longest, cutoff)
-    batch.ns_per_item = 10.0 + rankings.shape[1]
+    batch.query = metric_in_batch
+    batch.workspace = ranking_workspace(checked.longest)
+    batch.ns_per_item = 50.0
     run_batch(&batch, n_threads)
+    return values
+
+
+def ranking_log_prob(scores, rankings, offsets, n_threads):
+    """Return log-probabilities (n_queries, n_rankings), without the first axis if there are no ``offsets``."""
+    cdef LogProbCall call
+    cdef Batch batch
+    cdef intp_t cutoff
+    cdef CheckedBatch checked = checked_batch(scores, NOT_TAKEN, NOT_TAKEN, offsets)
+    given = validation.given_rankings(
+        rankings, checked.offsets_array(), None, batch=offsets is not None, prefixes=True)
+    n_threads = checked_threads(n_threads)
+    call.n_rankings = given.shape[1]
+    call.length = given.shape[2]
+    result = zeros((checked.n_queries, call.n_rankings))
+    cutoff = min(call.length, checked.longest)
+    if cutoff > 0:
+        call.queries = checked.queries
+        call.rankings = <const int32_t *>data_of(given)
+        call.out = <double *>data_of(result)
+        batch = new_batch(checked.queries.offsets, checked.n_queries)
+        batch.call = &call
+        batch.query = log_prob_in_batch
+        batch.workspace = remaining_workspace(checked.longest, cutoff)
+        batch.ns_per_item = 10.0 + call.n_rankings
+        run_batch(&batch, n_threads)
+    return result[0] if offsets is None else result

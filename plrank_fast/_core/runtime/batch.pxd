@@ -32,12 +32,8 @@ cdef struct Batch:
     double slowest                   # largest ratio of time to estimate: decides how many threads are woken
 
 cdef Batch new_batch(const int64_t *offsets, intp_t n_queries) noexcept
-cdef Batch batch_of(const int64_t[::1] offsets) noexcept
-cdef int run_batch(const Batch *batch, int n_threads) except -1
-cdef bint is_short(const Batch *batch) noexcept nogil
-cdef int run_query(const Batch *batch, char *workspace) except -1
+cdef int run_batch(const Batch *batch, object n_threads) except -1
 cdef int run_tasks(
     task_function task, const void *call, intp_t n_tasks, int n_threads, Workspaces workspaces) except -1
 cdef parallel_loop loop_of_threads(int n_threads) noexcept nogil
-cdef intp_t longest_query(const int64_t[::1] offsets) noexcept nogil
 cdef intp_t parts_per_thread(double ns_per_part, intp_t n_parts, int n_threads) noexcept nogil

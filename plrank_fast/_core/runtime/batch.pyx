@@ -23,6 +23,7 @@ from plrank_fast._core.runtime.threads cimport (
     most_threads,
     note_lateness,
     raise_if_stopped,
+    resolve_threads,
     this_thread,
     threads_for,
     threads_in_time,
@@ -82,11 +83,6 @@ cdef bint is_long(const Batch *batch, intp_t start, intp_t stop, double learnt) 
         batch.long_query != NULL and stop - start == 1 and learnt * cost_of(batch, start) > LONG_ROUNDS * ROUND_NS)
 
 
-cdef bint is_short(const Batch *batch) noexcept nogil:
-    """Return whether the batch is a single query that is not long, so that ``run_query`` can replace ``run_batch``."""
-    return batch.n_queries == 1 and cost_of(batch, 0) <= LONG_ROUNDS * ROUND_NS
-
-
 cdef double learn(double learnt, double estimate, double taken) noexcept nogil:
     """Return the factor by which to correct estimates for the length of the next round.
 
@@ -137,18 +133,31 @@ cdef Batch new_batch(const int64_t *offsets, intp_t n_queries) noexcept:
     return batch
 
 
-cdef Batch batch_of(const int64_t[::1] offsets) noexcept:
-    """Return ``new_batch`` of the queries between these offsets."""
-    return new_batch(&offsets[0], offsets.shape[0] - 1)
+cdef int run_batch(const Batch *batch, object n_threads) except -1:
+    """Process all queries on at most ``n_threads`` threads, None or an int that has been checked.
+
+    Raises what a signal handler raises, and MemoryError.
+    """
+    if batch.n_queries == 1 and cost_of(batch, 0) <= LONG_ROUNDS * ROUND_NS:
+        return run_short_query(batch)
+    return run_rounds(batch, resolve_threads(n_threads))
 
 
-cdef int run_batch(const Batch *batch, int n_threads) except -1:
-    """Process all queries on at most ``n_threads`` threads. Raises what a signal handler raises, and MemoryError."""
+cdef int run_short_query(const Batch *batch) except -1:
+    """Process a batch of one short query on the calling thread: rounds and a team take longer than ten documents."""
+    cdef Workspaces workspace
+    if items_of(batch, 0) >= batch.fewest_items:
+        workspace = Workspaces(1, batch.workspace)
+        with nogil:
+            batch.query(batch.call, 0, workspace.of_thread(0))
+    return check_interrupt()
+
+
+cdef int run_rounds(const Batch *batch, int n_threads) except -1:
     cdef intp_t start = 0, stop, q
     cdef int threads
     cdef double learnt = 1.0, estimate, started
     cdef Workspaces workspaces = None
-    n_threads = max(1, n_threads)
     while start < batch.n_queries:
         stop = round_stop(batch, start, learnt, n_threads)
         if is_long(batch, start, stop, learnt):
@@ -172,14 +181,6 @@ cdef int run_batch(const Batch *batch, int n_threads) except -1:
             learnt = learn(learnt, estimate, (monotonic_ns() - started) * threads)
         start = stop
     return 0
-
-
-cdef int run_query(const Batch *batch, char *workspace) except -1:
-    """Process a batch of one short query on the calling thread, without rounds and the parallel loop."""
-    if items_of(batch, 0) >= batch.fewest_items:
-        with nogil:
-            batch.query(batch.call, 0, workspace)
-    return check_interrupt()
 
 
 cdef int run_tasks(
@@ -218,10 +219,3 @@ cdef intp_t parts_per_thread(double ns_per_part, intp_t n_parts, int n_threads) 
     cdef double fitting = ROUND_NS / ns_per_part
     cdef intp_t fair_share = (n_parts + n_threads - 1) // n_threads
     return max(<intp_t>1, min(fair_share, <intp_t>min(fitting, 1e9)))
-
-
-cdef intp_t longest_query(const int64_t[::1] offsets) noexcept nogil:
-    cdef intp_t q, longest = 0
-    for q in range(offsets.shape[0] - 1):
-        longest = max(longest, offsets[q + 1] - offsets[q])
-    return longest

@@ -22,6 +22,11 @@ cdef inline bint within(int found) noexcept nogil:
     return not found & (PLR_NOT_FINITE | PLR_TOO_LARGE) and found & (PLR_TOO_SMALL | PLR_LARGE_ENOUGH) != PLR_TOO_SMALL
 
 
+cdef inline bint each_within(int found) noexcept nogil:
+    """Return whether every group of the values, however they are grouped, is within the limits."""
+    return not found & (PLR_NOT_FINITE | PLR_TOO_LARGE | PLR_TOO_SMALL)
+
+
 cdef bint are_finite(const double *values, size_t n) noexcept nogil:
     return not kernels.found_in(values, n) & PLR_NOT_FINITE
 
@@ -30,14 +35,19 @@ cdef bint are_within_limits(const double *values, size_t n) noexcept nogil:
     return within(kernels.found_in(values, n))
 
 
+cdef bint are_too_large(const double *values, size_t n) noexcept nogil:
+    """Return whether any magnitude is above the limit."""
+    return kernels.found_in(values, n) & PLR_TOO_LARGE
+
+
 cdef bint copy_finite(double *to, const double *values, size_t n) noexcept nogil:
     """Copy the values; return False if any is NaN or infinite."""
     return not kernels.found_while_copying(to, values, n) & PLR_NOT_FINITE
 
 
-cdef bint copy_within_limits(double *to, const double *values, size_t n) noexcept nogil:
-    """Copy the values; return whether they are within the limits."""
-    return within(kernels.found_while_copying(to, values, n))
+cdef bint copy_each_within_limits(double *to, const double *values, size_t n) noexcept nogil:
+    """Copy the values; return whether every group of them is within the limits."""
+    return n == 0 or each_within(kernels.found_while_copying(to, values, n))
 
 
 def all_finite(const double[::1] values):
@@ -47,5 +57,4 @@ def all_finite(const double[::1] values):
 
 def each_within_limits(const double[::1] values):
     """Return whether every group of the values, however they are grouped, is within the limits."""
-    return values.shape[0] == 0 or not (
-        kernels.found_in(&values[0], values.shape[0]) & (PLR_NOT_FINITE | PLR_TOO_LARGE | PLR_TOO_SMALL))
+    return values.shape[0] == 0 or each_within(kernels.found_in(&values[0], values.shape[0]))

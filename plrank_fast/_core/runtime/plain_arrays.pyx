@@ -1,4 +1,4 @@
-"""NumPy arrays that a kernel can read without conversion: contiguous native doubles.
+"""NumPy arrays that a kernel can read without conversion: contiguous native doubles and integers.
 
 Most calls pass only such arrays, which need none of the conversions of ``validation``. An array found plain here has
 passed the checks that matter; nothing here raises.
@@ -14,21 +14,15 @@ from cpython.buffer cimport (
     PyBuffer_Release,
     PyObject_GetBuffer,
 )
-from libc.string cimport memcpy
-
 from plrank_fast._core.runtime.magnitudes cimport are_finite, copy_finite
-from plrank_fast._core.runtime.scalar_types cimport intp_t
+from plrank_fast._core.runtime.scalar_types cimport int64_t, intp_t
 
 cdef object NDARRAY = np.ndarray, DOUBLE = np.dtype(np.float64), EMPTY = np.empty
 
 
-cdef double *plain_values(object array, intp_t *n_values, bint writeable) noexcept:
-    """Return the values of a one-dimensional, contiguous array of native doubles; NULL and a count of -1 for others.
-
-    The pointer is valid until the array is freed or resized. A subclass, such as a masked array, is not plain.
-    """
+cdef inline void *plain_memory(object array, intp_t *n_values, bint writeable, bint integers) noexcept:
     cdef Py_buffer view
-    cdef double *values = NULL
+    cdef void *values = NULL
     n_values[0] = -1
     if type(array) is not NDARRAY:
         return NULL
@@ -37,23 +31,35 @@ cdef double *plain_values(object array, intp_t *n_values, bint writeable) noexce
     except (BufferError, ValueError):  # the array is read-only, or no format describes its type
         return NULL
     if (
-        view.ndim == 1 and view.format[0] == b"d" and view.format[1] == 0
-        and (view.strides[0] == sizeof(double) or view.shape[0] <= 1)
+        view.ndim == 1 and view.format[1] == 0 and view.itemsize == 8
+        and (view.format[0] in (b"l", b"q") if integers else view.format[0] == b"d")
+        and (view.strides[0] == 8 or view.shape[0] <= 1)
     ):
-        values = <double *>view.buf
+        values = view.buf
         n_values[0] = view.shape[0]
     PyBuffer_Release(&view)
     return values
 
 
-cdef object new_array(const void *values, size_t n_bytes, object shape, object dtype):
-    """Return a new array with a copy of ``n_bytes`` bytes."""
+cdef double *plain_values(object array, intp_t *n_values, bint writeable) noexcept:
+    """Return the values of a one-dimensional, contiguous array of native doubles; NULL and a count of -1 for others.
+
+    The pointer is valid until the array is freed or resized. A subclass, such as a masked array, is not plain.
+    """
+    return <double *>plain_memory(array, n_values, writeable, False)
+
+
+cdef const int64_t *plain_integers(object array, intp_t *n_values) noexcept:
+    """Return the values of such an array of native integers of 64 bits."""
+    return <const int64_t *>plain_memory(array, n_values, False, True)
+
+
+cdef void *data_of(object array) except? NULL:
+    """Return the memory of a writeable, C-contiguous array of this package, valid until the array is freed."""
     cdef Py_buffer view
-    array = EMPTY(shape, dtype)
     PyObject_GetBuffer(array, &view, PyBUF_SIMPLE | PyBUF_WRITABLE)
-    memcpy(view.buf, values, n_bytes)
     PyBuffer_Release(&view)
-    return array
+    return view.buf
 
 
 def finite_copy(values):

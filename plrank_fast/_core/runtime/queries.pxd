@@ -23,27 +23,6 @@ cdef struct Query:
     const double *rank_weights
 
 
-cdef inline Queries queries_of(
-    const double[::1] scores, const double[::1] relevance, const double[:, ::1] rank_weights, const int64_t[::1] offsets
-) noexcept:
-    """Return the arrays of a batch. ``relevance`` and ``rank_weights`` may be None; no array given may be empty."""
-    cdef Queries queries
-    queries.offsets = &offsets[0]
-    queries.scores = &scores[0]
-    queries.relevance = NULL
-    queries.rank_weights = NULL
-    queries.n_ranks = 0
-    queries.next_rank_weights = 0
-    if relevance is not None:
-        queries.relevance = &relevance[0]
-    if rank_weights is not None:
-        queries.rank_weights = &rank_weights[0, 0]
-        queries.n_ranks = rank_weights.shape[1]
-        if rank_weights.shape[0] > 1:
-            queries.next_rank_weights = rank_weights.shape[1]
-    return queries
-
-
 cdef inline Query query_at(const Queries *queries, intp_t index) noexcept nogil:
     cdef Query query
     query.index = index

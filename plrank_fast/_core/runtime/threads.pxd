@@ -8,6 +8,7 @@ cdef double WORTH_NS
 cdef double LEARNT_FACTOR
 cdef double SHORT_NS
 
+cpdef int resolve_threads(object n_threads) except -1
 cdef int most_threads(int n_threads, intp_t n_tasks) noexcept nogil
 cdef int threads_for(int n_threads, intp_t n_tasks) noexcept nogil
 cdef int threads_in_time(double work, int n_threads) noexcept nogil

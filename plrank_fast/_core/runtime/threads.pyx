@@ -137,7 +137,7 @@ def default_threads():
     return max(1, min(omp_get_max_threads(), available_cpus()))
 
 
-def resolve_threads(n_threads):
+cpdef int resolve_threads(object n_threads) except -1:
     """Turn a validated ``n_threads`` (None or a non-zero int) into a positive count, capped by the processors."""
     if n_threads is None:
         return default_threads()

@@ -99,6 +99,8 @@ cpdef enum SamplerKind:
     THRESHOLD
     GUIDE                       # TABLE for longer lists; callers cannot request it by name
 
+cdef dict SAMPLERS              # the kinds that callers can request, by name
+
 cdef struct Sampler:
     bint ready                  # in a thread's workspace: whether it has been prepared
     int method

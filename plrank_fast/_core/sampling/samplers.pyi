@@ -1,4 +1,3 @@
-from collections.abc import Mapping
 from enum import IntEnum
 from typing import Any
 
@@ -13,27 +12,11 @@ class SamplerKind(IntEnum):
     THRESHOLD = 4
     GUIDE = 5
 
+SAMPLER_NAMES: tuple[str, ...]
+
 def sample_rankings(
-    sampler: int,
-    scores: NDArray[np.float64],
-    offsets: NDArray[np.int64],
-    n_samples: int,
-    cutoff: int,
-    key: NDArray[np.uint64],
-    first_query: int,
-    n_threads: int,
-    rankings: NDArray[np.int32],
-) -> None: ...
-def lone_rankings(
-    samplers: Mapping[str, int],
-    scores: Any,
-    n_samples: Any,
-    cutoff: Any,
-    rng: Any,
-    sampler: Any,
-    n_threads: Any,
-    first_query: Any,
-) -> NDArray[np.int32] | None: ...
+    scores: Any, n_samples: Any, cutoff: Any, offsets: Any, rng: Any, sampler: Any, n_threads: Any, first_query: Any
+) -> NDArray[np.int32]: ...
 def choice(
     kind: int, scores: NDArray[np.float64], n_samples: int, cutoff: int, asked: bool = False
 ) -> tuple[int, bool]: ...

@@ -25,12 +25,19 @@ from plrank_fast._core.random.stream cimport block_size, plr_mix64, start_stream
 from plrank_fast._core.ranking.weights cimport (
     PLR_OCTAVES, Weights, arrivals, expected_arrivals, weigh, weights_workspace,
 )
-from plrank_fast._core.runtime.batch cimport Batch, batch_of, longest_query, parts_per_thread, run_batch, run_tasks
-from plrank_fast._core.runtime.layout cimport Layout, aligned, layout_at, measure, take
-from plrank_fast._core.runtime.lone_query cimport (
-    LONGEST_PLAIN_COUNT, NOT_TAKEN, LoneQuery, plain_count, plain_threads,
+from plrank_fast._core.runtime.arguments cimport (
+    LARGEST_PLAIN_COUNT,
+    NOT_TAKEN,
+    CheckedBatch,
+    checked_count,
+    checked_threads,
+    chosen,
+    validation,
 )
-from plrank_fast._core.runtime.queries cimport Queries, Query, queries_of, query_at
+from plrank_fast._core.runtime.batch cimport Batch, new_batch, parts_per_thread, run_batch, run_tasks
+from plrank_fast._core.runtime.layout cimport Layout, aligned, layout_at, measure, take
+from plrank_fast._core.runtime.plain_arrays cimport data_of
+from plrank_fast._core.runtime.queries cimport Queries, Query, query_at
 from plrank_fast._core.runtime.scalar_types cimport int16_t, int32_t, int64_t, intp_t, uint32_t, uint64_t
 from plrank_fast._core.runtime.simd cimport simd_level
 from plrank_fast._core.runtime.threads cimport Workspaces
@@ -78,7 +85,11 @@ cdef const guide_table_kernels *guide = guide_table_kernels_at(simd_level())
 cdef const threshold_kernels *threshold = threshold_kernels_at(simd_level())
 
 NS_PER_ITEM = 4.0
-cdef object INT32 = np.dtype(np.int32)
+cdef object INT32 = np.dtype(np.int32), EMPTY = np.empty
+cdef dict SAMPLERS = {
+    "auto": AUTO, "introselect": INTROSELECT, "network": NETWORK, "alias": TABLE, "threshold": THRESHOLD,
+}
+SAMPLER_NAMES = tuple(SAMPLERS)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -556,77 +567,67 @@ cdef int draw_long_query(const void *call_, intp_t q, int n_threads) except -1:
 # Entry points
 # ---------------------------------------------------------------------------------------------------------------------
 
-cdef void describe_drawing(Batch *batch, const Call *call, intp_t longest) noexcept:
-    """Set the functions and the costs of a batch whose draw is known."""
-    batch.call = call
-    batch.query = draw_in_batch
-    batch.long_query = draw_long_query
-    batch.workspace = weights_workspace(longest) + sampler_workspace(longest, call.draw.cutoff)
-    batch.ns_per_item = NS_PER_ITEM * call.draw.n_samples
+cdef void number_among_all(
+    int32_t *rankings, intp_t n_ranks, const int64_t *possible, int64_t first
+) noexcept nogil:
+    """Convert indices among the items of a query that can be drawn to indices among all, of which ``first`` is 0."""
+    cdef intp_t i
+    for i in range(n_ranks):
+        if rankings[i] >= 0:
+            rankings[i] = <int32_t>(possible[rankings[i]] - first)
 
 
-def sample_rankings(
-    int sampler, const double[::1] scores, const int64_t[::1] offsets, intp_t n_samples, intp_t cutoff,
-    const uint64_t[::1] key, uint64_t first_query, int n_threads, int32_t[:, :, ::1] rankings
-):
-    """Fill ``rankings`` (n_queries, n_samples, cutoff); -1 past the end of a query.
+def sample_rankings(scores, n_samples, cutoff, offsets, rng, sampler, n_threads, first_query):
+    """Return rankings (n_queries, n_samples, cutoff), without the first axis if there are no ``offsets``.
 
-    The output of a query is first written when it is drawn: touching gigabytes at once takes longer than a round may.
-    """
-    cdef Call call
-    cdef Batch batch = batch_of(offsets)
-    cdef intp_t longest = longest_query(offsets), q
-    if rankings.shape[0] == 0 or cutoff == 0 or n_samples == 0:
-        return
-    for q in range(rankings.shape[0]):
-        if offsets[q + 1] == offsets[q]:  # the driver skips it
-            pad_rankings(&rankings[q, 0, 0], n_samples, cutoff, 0)
-    if longest == 0:
-        return
-    call.queries = queries_of(scores, None, None, offsets)
-    call.draw.sampler = sampler
-    call.draw.cutoff = cutoff
-    call.draw.n_samples = n_samples
-    call.draw.key = &key[0]
-    call.draw.query = first_query
-    call.draw.first_block = 0
-    call.rankings = &rankings[0, 0, 0]
-    describe_drawing(&batch, &call, longest)
-    run_batch(&batch, n_threads)
-
-
-def lone_rankings(dict samplers, scores, n_samples, cutoff, rng, sampler, n_threads, first_query):
-    """Return rankings (n_samples, cutoff) of one short query with plain arguments, or None.
-
-    ``samplers`` maps the names of samplers to numbers. See ``runtime/lone_query``.
+    The arguments are those of the public function. The output of a query is first written when it is drawn: touching
+    gigabytes at once takes longer than a round may.
     """
     cdef Call call
     cdef Batch batch
-    cdef uint64_t key[2]
-    cdef LoneQuery query = LoneQuery.__new__(LoneQuery)
-    cdef intp_t stream = plain_count(first_query, 0)
-    cdef size_t n_bytes
-    call.draw.n_samples = plain_count(n_samples, 1)
-    call.draw.cutoff = LONGEST_PLAIN_COUNT if cutoff is None else plain_count(cutoff, 1)
-    if (
-        call.draw.n_samples < 0 or call.draw.cutoff < 0 or stream < 0 or not plain_threads(n_threads)
-        or type(sampler) is not str or sampler not in samplers or not query.look_at(scores, NOT_TAKEN, NOT_TAKEN)
-    ):
-        return None
-    call.draw.cutoff = min(call.draw.cutoff, query.n_items)
-    call.draw.sampler = samplers[sampler]
+    cdef uint64_t[2] key
+    cdef intp_t q, ranks_of_query
+    cdef const int64_t[::1] possible = None, all_offsets = None
+    cdef CheckedBatch checked = CheckedBatch.__new__(CheckedBatch)
+    if not checked.read_plain(scores, NOT_TAKEN, NOT_TAKEN, offsets):
+        scores, starts, possible, all_offsets = validation.items_that_can_be_drawn(scores, offsets)
+        checked.take(scores, None, None, starts)
+    call.draw.n_samples = checked_count(n_samples, "n_samples", 1)
+    call.draw.cutoff = checked.longest
+    if cutoff is not None:
+        call.draw.cutoff = min(checked_count(cutoff, "cutoff", 0), checked.longest)
+    call.draw.sampler = chosen(sampler, "sampler", SAMPLERS)
+    call.draw.query = checked_count(first_query, "first_query", 0)
     call.draw.key = key
-    call.draw.query = stream
     call.draw.first_block = 0
-    batch = query.batch()
-    describe_drawing(&batch, &call, query.n_items)
-    n_bytes = call.draw.n_samples * call.draw.cutoff * sizeof(int32_t)
-    if not query.copy(&batch, n_bytes) or not draw_key(rng, key):
-        return None
-    call.queries = query.queries
-    call.rankings = <int32_t *>query.results
-    query.run(&batch)
-    return query.deliver(0, n_bytes, (call.draw.n_samples, call.draw.cutoff), None, INT32)
+    n_threads = checked_threads(n_threads)
+    shape = call.draw.n_samples, call.draw.cutoff
+    if offsets is not None:
+        shape = checked.n_queries, call.draw.n_samples, call.draw.cutoff
+    if call.draw.n_samples > LARGEST_PLAIN_COUNT or checked.n_queries > 1:
+        validation.addressable(shape, sizeof(int32_t), "n_samples")
+    rankings = EMPTY(shape, INT32)
+    draw_key(rng, key)
+    if checked.n_queries == 0 or call.draw.cutoff == 0:
+        return rankings
+    call.queries = checked.queries
+    call.rankings = <int32_t *>data_of(rankings)
+    for q in range(checked.n_queries):
+        if checked.queries.offsets[q + 1] == checked.queries.offsets[q]:  # the driver skips it
+            pad_rankings(rankings_of(&call, q), call.draw.n_samples, call.draw.cutoff, 0)
+    batch = new_batch(checked.queries.offsets, checked.n_queries)
+    batch.call = &call
+    batch.query = draw_in_batch
+    batch.long_query = draw_long_query
+    batch.workspace = weights_workspace(checked.longest) + sampler_workspace(checked.longest, call.draw.cutoff)
+    batch.ns_per_item = NS_PER_ITEM * call.draw.n_samples
+    run_batch(&batch, n_threads)
+    if possible is not None:
+        ranks_of_query = call.draw.n_samples * call.draw.cutoff
+        for q in range(checked.n_queries):
+            number_among_all(
+                rankings_of(&call, q), ranks_of_query, &possible[0] + checked.queries.offsets[q], all_offsets[q])
+    return rankings
 
 
 # ---------------------------------------------------------------------------------------------------------------------

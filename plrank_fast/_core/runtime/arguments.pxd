@@ -1,0 +1,42 @@
+"""Arguments of a call: what needs no conversion is read here, and ``validation`` reads everything else."""
+
+from plrank_fast._core.runtime.queries cimport Queries
+from plrank_fast._core.runtime.scalar_types cimport int64_t, intp_t
+
+cdef enum:
+    LARGEST_PLAIN_COUNT = 1 << 30
+
+cdef object validation               # the package of that name
+cdef object NOT_TAKEN                # stands for an array that a function does not take
+
+
+cdef class CheckedBatch:
+    cdef Queries queries             # of the copies
+    cdef intp_t n_items              # of all queries
+    cdef intp_t n_queries
+    cdef intp_t longest              # items of the longest query; more ranks than that are ignored
+    cdef double *_copies             # by ``read_plain``
+    cdef tuple _arrays               # by ``validation``
+    cdef object _result
+    cdef double *_values             # of the result
+    cdef double *_scratch            # with these values, if the caller gave ``out``
+
+    cdef bint read_plain(self, object scores, object relevance, object rank_weights, object offsets) except -1
+    cdef int take(self, object scores, object relevance, object rank_weights, object offsets) except -1
+    cdef void measure(self) noexcept
+    cdef double *result(self, intp_t n_values, object out) except NULL
+    cdef object delivered(self, intp_t n_values, object out)
+    cdef object offsets_array(self)
+    cdef object relevance_array(self)
+
+
+cdef CheckedBatch checked_batch(
+    object scores, object relevance, object rank_weights, object offsets, str name=*, bint limited=*)
+cdef intp_t checked_count(object value, str name, intp_t lowest) except -1
+cdef double checked_real(object value, str name, bint or_nan=*) except? -1.0
+cdef double checked_factor(object value, str name) except -1.0
+cdef bint checked_flag(object value, str name) except -1
+cdef object chosen(object value, str name, dict choices)
+cdef object checked_threads(object n_threads)
+cdef object zeros(object shape)
+cdef object checked_output(object out, intp_t n_values)

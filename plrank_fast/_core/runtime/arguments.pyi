@@ -1,0 +1,3 @@
+from types import ModuleType
+
+def read_others_with(package: ModuleType) -> ModuleType | None: ...
