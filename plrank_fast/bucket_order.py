@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from plrank_fast import validation
 from plrank_fast._core.losses import losses as _losses
 from plrank_fast._core.losses.losses import LossKind
-from plrank_fast.validation import FloatArray
+from plrank_fast.validation import FloatArray, IntArray
 
 
 def bucket_log_prob(

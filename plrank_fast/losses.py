@@ -89,7 +89,7 @@ def evaluate_loss(
         discounts_past_cutoff, distance_weight, rng, ties_at_random, first_query,
     )  # fmt: skip
     if result is not None:
-        return result  # type: ignore[no-any-return]
+        return result
     scores_ = validation.real_array(scores, "scores")  # so large that products with the scale may overflow
     offsets_ = validation.query_offsets(offsets, scores_.size)
     factor = 1.0

@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike
 
 from plrank_fast import validation
 from plrank_fast._core.gradients import sampled as _sampled
-from plrank_fast._core.gradients.sampled import EstimatorKind
-from plrank_fast.sampling import SAMPLERS, log_prob_gradient, sample_rankings
+from plrank_fast._core.gradients.sampled import EstimatorKind, log_prob_gradient
+from plrank_fast._core.sampling.samplers import SAMPLER_NAMES
+from plrank_fast.sampling import sample_rankings
 from plrank_fast.validation import FloatArray, RandomState, RankingArray
 
 RANKINGS_PER_CALL = 256  # of each query, passed to a reward function
@@ -278,7 +279,7 @@ def drawn_blocks(
     offsets_ = validation.query_offsets(offsets, scores_.size)
     n_queries, longest = offsets_.size - 1, validation.longest_list(offsets_)
     ranks = validation.ranks_of_lists(cutoff, longest)
-    validation.choice(sampler, "sampler", SAMPLERS)
+    validation.choice(sampler, "sampler", SAMPLER_NAMES)
     validation.require(callable(reward), f"reward must be a function, got {validation.shown(reward)}", TypeError)
     validation.threads(n_threads)
     validation.count(first_query, "first_query", 0)

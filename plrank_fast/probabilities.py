@@ -89,7 +89,7 @@ def expected_metric(
     >>> plr.expected_metric([0.0, 0.0], [1, 1], [1.0, 0.5])
     array([1.5])
     """
-    if method == "exact" and rankings is None:
+    if type(method) is str and method == "exact" and rankings is None:
         return _exact.expectations(
             scores, relevance, rank_weights, offsets, rtol, noise, sigma, n_threads, out, True, False
         )

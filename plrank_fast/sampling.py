@@ -8,7 +8,6 @@ from plrank_fast import validation
 from plrank_fast._core.gradients.sampled import log_prob_gradient
 from plrank_fast._core.ranking import metrics as _metrics
 from plrank_fast._core.sampling import samplers as _samplers
-from plrank_fast._core.sampling.samplers import SAMPLER_NAMES as SAMPLERS  # noqa: F401
 from plrank_fast.validation import FloatArray, RandomState, RankingArray
 
 

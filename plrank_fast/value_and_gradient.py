@@ -87,7 +87,7 @@ def value_and_gradient(
         rng = validation.check_random_state(rng)
         validation.count(first_query, "first_query", 0)
     if method in ("exact", EXACT):
-        return _exact.expectations(  # type: ignore[no-any-return]
+        return _exact.expectations(
             scores, relevance, rank_weights, offsets, rtol, "gumbel", 1.0, n_threads, None, True, True
         )
     options: dict[str, Any] = {"offsets": offsets, "n_threads": validation.threads(n_threads)}

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from plrank_fast import validation
+from plrank_fast._core.gradients.sampled import log_prob_gradient
 from plrank_fast.bucket_order import of_orders
 from plrank_fast.probabilities import exposure_vjp
-from plrank_fast.sampling import log_prob_gradient, ranking_log_prob
+from plrank_fast.sampling import ranking_log_prob
 from plrank_fast.validation import FloatArray, IntArray, RankingArray
 
 ENTRIES_AT_ONCE = 1 << 20  # of the array of slates and items, which is processed in parts

@@ -42,14 +42,14 @@ _SAMPLERS = ["statistical/test_sampling.py", "statistical/test_samplers_exact.py
 _DRIVER = ["invariants/test_batch_driver.py", "invariants/test_batches.py", "processes/test_threads.py"]
 _LOSSES = [
     *("oracles/test_losses.py", *_BATCHES, "invariants/test_magnitudes.py"),
-    *("processes/test_interrupts.py", "invariants/test_lone_query.py", "faults/test_argument_order.py"),
+    *("processes/test_interrupts.py", "invariants/test_plain_arguments.py", "faults/test_argument_order.py"),
 ]
 _CHOICE = ["oracles/test_sampler_choice.py"]
-_LONE = ["invariants/test_lone_query.py"]
+_ARGUMENTS = ["invariants/test_plain_arguments.py"]
 
 # Modules, those that everything rests on first, and the tests that would notice, quick ones first.
 TESTS = {
-    "_core/gradients/exact": [*_EXACT, _HUNT, *_LONE],
+    "_core/gradients/exact": [*_EXACT, _HUNT, *_ARGUMENTS],
     "_core/gradients/pl_rank": ["enumeration/test_pl_rank.py", "oracles/test_plrank_pass.py", *_BATCHES],
     "_core/gradients/pl_rank_groups": ["oracles/test_plrank_pass.py", *_SAMPLED, *_BATCHES],
     "_core/gradients/conditional": ["enumeration/test_conditional.py", *_CHOICE, *_BATCHES],
@@ -59,7 +59,7 @@ TESTS = {
         *_BATCHES,
     ],
     "_core/gradients/hessian": ["enumeration/test_conditional.py", *_BATCHES],
-    "_core/gradients/stochastic_rank": ["enumeration/test_stochastic_rank.py", *_BATCHES, *_LONE],
+    "_core/gradients/stochastic_rank": ["enumeration/test_stochastic_rank.py", *_BATCHES, *_ARGUMENTS],
     "_core/gradients/exposure": ["enumeration/test_fairness.py", *_BATCHES],
     "_core/gradients/sampled": [
         *_SAMPLED,
@@ -67,19 +67,24 @@ TESTS = {
         "enumeration/test_conditional.py",
         "enumeration/test_rewards.py",
         *_BATCHES,
-        *_LONE,
+        *_ARGUMENTS,
     ],
-    "_core/sampling/samplers": [*_SAMPLERS, *_CHOICE, "oracles/test_threshold_sampler.py", *_BATCHES, *_LONE],
+    "_core/sampling/samplers": [*_SAMPLERS, *_CHOICE, "oracles/test_threshold_sampler.py", *_BATCHES, *_ARGUMENTS],
     "_core/sampling/introselect": ["statistical/test_sampling.py", "oracles/test_selection.py", *_BATCHES],
-    "_core/runtime/plain_arrays": _LONE,
-    "_core/runtime/lone_query": _LONE,
-    "_core/random/key": _LONE,
+    "_core/runtime/plain_arrays": _ARGUMENTS,
+    "_core/runtime/arguments": _ARGUMENTS,
+    "_core/random/key": _ARGUMENTS,
     "_core/random/selection": ["oracles/test_selection.py", "statistical/test_sampling.py"],
     "_core/random/stream": ["hand/test_random_streams.py"],
     "_core/ranking/weights": [*_SAMPLERS, "enumeration/test_pl_rank.py", "invariants/test_magnitudes.py"],
     "_core/ranking/remaining": ["enumeration/test_pl_rank.py", "enumeration/test_conditional.py"],
     "_core/ranking/rankings": ["faults/test_faults.py", "enumeration/test_pl_rank.py"],
-    "_core/ranking/metrics": ["hand/test_metrics.py", "oracles/test_losses.py", "enumeration/test_pl_rank.py", *_LONE],
+    "_core/ranking/metrics": [
+        "hand/test_metrics.py",
+        "oracles/test_losses.py",
+        "enumeration/test_pl_rank.py",
+        *_ARGUMENTS,
+    ],
     "_core/runtime/simd": ["oracles/test_vector_math.py"],
     "_core/runtime/threads": [*_DRIVER, "processes/test_thread_probe.py", "processes/test_processes.py"],
     "_core/runtime/batch": [*_DRIVER, "processes/test_interrupts.py"],
@@ -88,7 +93,7 @@ TESTS = {
     "_core/losses/pairs": _LOSSES,
     "_core/losses/ranks": _LOSSES,
     "_core/losses/losses": _LOSSES,
-    "_core/losses/bucket_order": ["enumeration/test_bucket_order.py", *_BATCHES, *_LONE],
+    "_core/losses/bucket_order": ["enumeration/test_bucket_order.py", *_BATCHES, *_ARGUMENTS],
     "cython_plrank": ["libraries/test_embedding.py"],
 }
 

@@ -84,9 +84,10 @@ def against_finer_nodes(problem: Problem, prefix: str, rank_weights: np.ndarray,
     )
     if problem.is_trivial:
         return {}
-    arrays = problem.scores, problem.relevance, rank_weights[np.newaxis]
-    gradient, hessian = np.empty((2, problem.n_docs))
-    _exact.solve_batch(*arrays, np.array([0, problem.n_docs]), 1e-12, 1, gradient, hessian, None, np.zeros(1))
+    arrays = problem.scores, problem.relevance, rank_weights
+    gradient, hessian = _exact.expectations(
+        *arrays, None, 1e-12, "gumbel", 1.0, 1, None, False, True, hessian=True, unchecked=True
+    )
     options = {"rtol": problem.rtol, "n_threads": 1}
     alone = plr.pl_rank_exact(problem.scores, problem.relevance, rank_weights, **options)
     beside, diagonal = plr.pl_rank_exact(problem.scores, problem.relevance, rank_weights, hessian=True, **options)

@@ -20,11 +20,10 @@ def far_finer(scores, relevance, rank_weights, *, normal=False):
 
     Rounding decides how exact they are. Other tests hold them against oracles that share neither nodes nor evaluators.
     """
-    problem = [np.ascontiguousarray(x, float) for x in (scores, relevance, np.atleast_2d(rank_weights))]
-    options = np.array([0, problem[0].size]), 1e-14, 1
-    value, (gradient, hessian) = np.zeros(1), np.zeros((2, problem[0].size))
-    _exact.solve_batch(*problem, *options, gradient, hessian, None, np.zeros(1), normal)
-    _exact.solve_batch(*problem, *options, None, None, value, np.zeros(1), normal)
+    problem = [np.ascontiguousarray(x, float) for x in (scores, relevance, rank_weights)]
+    options = None, 1e-14, "normal" if normal else "gumbel", 1.0, 1, None
+    gradient, hessian = _exact.expectations(*problem, *options, False, True, hessian=True, unchecked=True)
+    value = _exact.expectations(*problem, *options, True, False, unchecked=True)
     return value[0], gradient, hessian
 
 

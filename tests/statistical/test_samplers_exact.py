@@ -267,7 +267,7 @@ result = {}
 for n_docs, cutoff in [(5, 5), (24, 10), (120, 25), (128, 128), (316, 40), (1000, 1000), (6000, 20)]:
     for spread in (0.5, 3.0):
         scores = spread * rng.normal(size=n_docs)
-        for sampler in plr.sampling.SAMPLERS:
+        for sampler in SAMPLER_NAMES:
             name = f"{n_docs}-{cutoff}-{spread}-{sampler}"
             # 16 bits of a clock are left in the keys of 1000 items: near ties abound
             n_samples = 3000 if cutoff == 1000 and sampler == "network" else 250

@@ -183,6 +183,6 @@ def test_no_test_depends_on_a_clock():
                     yield path.name, node.func.attr, {word.arg for word in node.keywords}
 
     limited = [at for at, _, words in calls("tests") if "timeout" in words and at.startswith("test_")]
-    assert limited == ["test_lone_query.py"]  # a thread that must not end
+    assert limited == ["test_plain_arguments.py"]  # a thread that must not end
     drawn = calls("plrank_fast", "examples", "docs")
     assert [at for at, name, words in drawn if name == "legend" and "loc" not in words] == []

@@ -19,7 +19,7 @@ def expectations(
     value: bool,
     gradient: bool,
     hessian: Any = False,
-    smallest_tolerance: float = ...,
+    unchecked: bool = False,
 ) -> Any: ...
 def effort(
     scores: NDArray[np.float64],

@@ -73,7 +73,8 @@ cdef struct Noise:
 cdef Noise GUMBEL = Noise(False, 1.0)
 cdef dict NOISES = {"gumbel": False, "normal": True}
 NOISE_NAMES = tuple(NOISES)
-SMALLEST_TOLERANCE = 1e-10  # below it rounding errors dominate; the C interface has the same limit
+cdef double SMALLEST_RTOL = 1e-10  # below it rounding errors dominate; the C interface has the same limit
+SMALLEST_TOLERANCE = SMALLEST_RTOL
 
 # Nanoseconds per item, and per item and rank, at 1e-6 and std-1 scores; only the length of a round depends on it.
 cdef double NS_PER_ITEM = 40.0
@@ -240,19 +241,19 @@ cdef int find_long_query(const void *call_, intp_t q, int n_threads) except -1:
 
 def expectations(
     scores, relevance, rank_weights, offsets, rtol, noise, sigma, n_threads, out, bint value, bint gradient,
-    hessian=False, double smallest_tolerance=SMALLEST_TOLERANCE
+    hessian=False, bint unchecked=False
 ):
     """Return those of value (n_queries,), gradient and Hessian diagonal (n_docs,) that are wanted.
 
     The other arguments are those of ``pl_rank_exact``; ``out`` is that of the gradient with its Hessian diagonal, or of
-    a single result.
+    a single result. ``unchecked`` allows any ``rtol``, which may be missed.
     """
     cdef SolveCall call
     cdef Batch batch
     cdef CheckedBatch checked = checked_batch(scores, relevance, rank_weights, offsets)
     cdef intp_t n_results = checked.n_items
     cdef bint with_hessian = checked_flag(hessian, "hessian")
-    if type(rtol) is not float or not smallest_tolerance <= rtol < 1.0:
+    if not unchecked and (type(rtol) is not float or not SMALLEST_RTOL <= rtol < 1.0):
         rtol = validation.relative_tolerance(rtol)
     call.rtol = rtol
     call.noise.normal = chosen(noise, "noise", NOISES)
@@ -287,7 +288,7 @@ def expectations(
         batch.ns_per_item = NS_PER_ITEM + NS_PER_ITEM_AND_RANK * checked.queries.n_ranks
         batch.slowest = PEAKED
         run_batch(&batch, n_threads)
-        if any_missed(&call, checked.n_queries):
+        if not unchecked and any_missed(&call, checked.n_queries):
             validation.held(missed, rtol)
     if with_hessian:
         result = checked.delivered(n_results, None)
@@ -344,7 +345,7 @@ def rank_probabilities(scores, cutoff, offsets, n_threads, out):
         validation.output(out, shape)
     probabilities = zeros(shape)
     find_probabilities(checked, columns, n_threads, <double *>data_of(probabilities))
-    return validation.deliver(probabilities, out)
+    return probabilities if out is None else validation.deliver(probabilities, out)
 
 
 def exposure(scores, rank_weights, offsets, n_threads, out):

@@ -1,9 +1,9 @@
-"""A single short query with plain arguments takes a way of its own through the checks: to the same bits and errors.
+"""Arguments that need no conversion are read without ``validation``: the same numbers, bits, errors and warnings.
 
-``lone_query.delivered`` counts results that have come that way. A call with ``offsets=[0, D]`` is the same query on the
-way of batches, and so is any call for which the compiled neighbours of the entry points are taken out.
+``unplain`` makes the same argument in a form that ``validation`` has to read.
 """
 
+import contextlib
 import inspect
 import math
 import sys
@@ -15,20 +15,9 @@ import pytest
 
 import plrank_fast as plr
 from plrank_fast import losses, validation
-from plrank_fast._core.gradients import exact, sampled
-from plrank_fast._core.gradients import stochastic_rank as stochastic_rank_module
-from plrank_fast._core.losses import losses as compiled_losses
 from plrank_fast._core.random import key as keys
-from plrank_fast._core.ranking import metrics
-from plrank_fast._core.runtime import lone_query, threads
-from plrank_fast._core.sampling import samplers
-
-NEIGHBOURS = [
-    (sampled, "lone_estimate"), (exact, "lone_solution"), (exact, "lone_rank_probabilities"), (exact, "lone_exposure"),
-    (exact, "lone_value_and_gradient"),
-    (stochastic_rank_module, "lone_stochastic_rank"), (compiled_losses, "lone_loss"), (metrics, "lone_dcg"),
-    (metrics, "lone_metric"), (samplers, "lone_rankings"),
-]  # fmt: skip
+from plrank_fast._core.ranking.metrics import discounts
+from plrank_fast._core.runtime import arguments, threads
 
 
 class Problem:
@@ -72,7 +61,7 @@ METRICS = [
 FUNCTIONS = {name: getattr(plr, name) for name in SAMPLED + EXACT + METRICS}
 FUNCTIONS |= {f"losses.{name}": getattr(losses, name) for name in losses.__all__}
 # what takes rankings from elsewhere, and objects
-ON_THE_WAY_OF_BATCHES = {
+READ_IN_PYTHON = {
     "ranking_log_prob", "ranking_log_prob_vjp", "bucket_log_prob", "bucket_log_prob_vjp", "PlackettLuce",
 }  # fmt: skip
 NOT_OF_EVERY_FUNCTION = {
@@ -105,9 +94,28 @@ def same_answer(answer, expected):
         same_bits(answer, expected)
 
 
-def without_neighbours(monkeypatch):
-    for module, name in NEIGHBOURS:
-        monkeypatch.setattr(module, name, lambda *arguments, **options: None)
+OTHER_TYPES = {each: type(each.__name__, (each,), {}) for each in (np.ndarray, int, float, str)}  # by name the same
+
+
+def unplain(value):
+    """The value in a type that is not plain, if there is one."""
+    if type(value) is np.ndarray:
+        return value.view(OTHER_TYPES[np.ndarray])
+    return OTHER_TYPES[type(value)](value) if type(value) in OTHER_TYPES else value
+
+
+def without_plain_ones(given):
+    return {name: unplain(value) for name, value in given.items()}
+
+
+@contextlib.contextmanager
+def without_validation():
+    """Within it, an argument that is not plain raises AttributeError: nobody is there to read it."""
+    package = arguments.read_others_with(None)
+    try:
+        yield
+    finally:
+        arguments.read_others_with(package)
 
 
 def outcome(function, given):
@@ -119,7 +127,7 @@ def outcome(function, given):
 
 
 def test_every_function_that_takes_scores_is_here():
-    """A new public function joins the table, or the list of those that have no such way."""
+    """A new public function joins the table, or the list of those that read their arguments in Python."""
     public = {name: getattr(plr, name) for name in plr.__all__}
     public |= {f"losses.{name}": getattr(losses, name) for name in losses.__all__}
     taking = {
@@ -127,7 +135,7 @@ def test_every_function_that_takes_scores_is_here():
         for name, each in public.items()
         if callable(each) and {"scores", "offsets"} <= inspect.signature(each).parameters.keys()
     }
-    assert taking == FUNCTIONS.keys() | ON_THE_WAY_OF_BATCHES
+    assert taking == FUNCTIONS.keys() | READ_IN_PYTHON
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -144,35 +152,30 @@ def test_arguments_are_let_go(name):
     assert {sys.getrefcount(array) for array in arrays} <= {sys.getrefcount(np.zeros(1)) + 3}
 
 
-@pytest.mark.chosen_path
+@pytest.mark.parametrize("batch", [False, True])
 @pytest.mark.parametrize("n_items", [1, 2, 3, 8, 50])
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_same_bits_as_a_batch(name, n_items):
-    """And nothing else is read from the generator.
+def test_validation_is_not_asked(name, n_items, batch):
+    """Nothing else is read from the generator; a batch of one query has the bits of the query.
 
     Mutants: the second key word drawn first; the result not cleared (a list of one item); 2**label taken for the gain.
     """
     function, problem = FUNCTIONS[name], Problem(n_items)
-    given = problem.arguments(function)
-    if name == "rank_probabilities":
-        given["cutoff"] = min(5, n_items)
-    before = lone_query.delivered()
-    result = function(**given)
-    assert lone_query.delivered() == before + len(arrays_of(result))
-    other = problem.arguments(function) | {"offsets": [0, n_items]}
-    if name == "rank_probabilities":
-        other["cutoff"] = given["cutoff"]
-    before = lone_query.delivered()
-    expected = function(**other)
-    assert lone_query.delivered() == before
-    same_bits(result, expected)
+    offsets = {"offsets": np.array([0, n_items])} if batch else {}
+    given = problem.arguments(function) | offsets
+    other = problem.arguments(function) | offsets
+    with without_validation() if name != "value_and_gradient" or not batch else contextlib.nullcontext():
+        result = function(**given)
+    same_bits(result, function(**without_plain_ones(other)))
+    if not batch:
+        same_bits(result, function(**problem.arguments(function) | {"offsets": [0, n_items]}))
     if "rng" in given:
         assert given["rng"].bit_generator.state == other["rng"].bit_generator.state
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_same_bits_with_every_option(name, monkeypatch):
-    """Whichever way a call with an option takes.
+def test_same_bits_with_every_option(name):
+    """Whoever reads the option.
 
     Mutants: the ideal of NDCG with averaged ties; ``first_query`` left out; the slope, the scale of the noise or what
     an empty query counts not handed on.
@@ -184,10 +187,9 @@ def test_same_bits_with_every_option(name, monkeypatch):
     options += [each | nothing for each in options]
     if name == "losses.pointwise":
         problem.labels = problem.labels / 4.0
-    results = [outcome(function, problem.arguments(function) | each) for each in options]
-    without_neighbours(monkeypatch)
-    for each, result in zip(options, results, strict=True):
-        same_answer(result, outcome(function, problem.arguments(function) | each))
+    for each in options:
+        result = outcome(function, problem.arguments(function) | each)
+        same_answer(result, outcome(function, without_plain_ones(problem.arguments(function) | each)))
 
 
 ODD_ARRAYS = {
@@ -224,7 +226,7 @@ ODD_CHOICES = ["", "gumble", None, 3, ["auto"], "introselect", "average", "query
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_odd_arguments_get_the_same_answer(name, monkeypatch):
+def test_odd_arguments_get_the_same_answer(name):
     """The same bits, or the same error in the same words, and the same warnings: by turns for every argument.
 
     Mutants: values not looked at for NaN; rank weights past the end of the list not looked at; the warning of exchanged
@@ -245,9 +247,9 @@ def test_odd_arguments_get_the_same_answer(name, monkeypatch):
         else:
             trials += [(parameter, odd) for odd in ODD_NUMBERS]
 
-    def answers():
+    def answers(change):
         for parameter, odd in trials:
-            given = problem.arguments(function) | {parameter: odd}
+            given = change(problem.arguments(function) | {parameter: odd})
             if given.get("rng", 0) is None:  # any entropy will do
                 continue
             with warnings.catch_warnings(record=True) as told:
@@ -257,9 +259,7 @@ def test_odd_arguments_get_the_same_answer(name, monkeypatch):
             yield parameter, odd, answer, state, [str(warning.message) for warning in told]
 
     with np.errstate(all="ignore"):
-        mine = list(answers())
-        without_neighbours(monkeypatch)
-        expected = list(answers())
+        mine, expected = list(answers(dict)), list(answers(without_plain_ones))
     assert len(mine) == len(expected) > 30
     for (parameter, odd, answer, state, told), (_, _, other, other_state, other_told) in zip(
         mine, expected, strict=True
@@ -268,44 +268,39 @@ def test_odd_arguments_get_the_same_answer(name, monkeypatch):
         same_answer(answer, other)
 
 
-@pytest.mark.chosen_path
 @pytest.mark.parametrize("sigma", [1.0, 0.25, 3.0, 1e-61, 1e61, 0.0, -1.0, np.inf, np.nan, 2, "1", None])
 @pytest.mark.parametrize("noise", ["gumbel", "normal", "uniform"])
 @pytest.mark.parametrize("name", ["pl_rank_exact", "expected_metric"])
-def test_noise(name, noise, sigma, monkeypatch):
-    """Noise takes the short way. Mutants: any scale taken to be 1; one beyond the limits on it."""
+def test_noise(name, noise, sigma):
+    """Mutants: any scale taken to be 1; one beyond the limits taken."""
     function, problem = FUNCTIONS[name], Problem(12)
     given = problem.arguments(function) | {"noise": noise, "sigma": sigma}
-    before = lone_query.delivered()
-    mine = outcome(function, given)
-    short = lone_query.delivered() - before
-    without_neighbours(monkeypatch)
-    same_answer(mine, outcome(function, given))
-    assert short == (noise != "uniform" and sigma in [1.0, 0.25, 3.0] and type(sigma) is float)
+    same_answer(outcome(function, given), outcome(function, without_plain_ones(given)))
+    if noise != "uniform" and sigma in [1.0, 0.25, 3.0]:
+        with without_validation():
+            function(**given)
+
+
+def with_team(n_items, cutoff, n_samples):
+    """Whether PL-Rank-3 of a single query enters a parallel region, though of one thread."""
+    problem = Problem(n_items)
+    threads.team_that_ran()
+    plr.pl_rank_3(
+        problem.scores, problem.relevance, plr.dcg_weights(cutoff), n_samples=n_samples, rng=1, sampler="introselect"
+    )
+    return threads.team_that_ran() != (0, 0)
 
 
 @pytest.mark.chosen_path
-def test_rankings_are_used_up_by_their_ranks():
-    """A query of a third of a millisecond is short. Mutant: PL-Rank-3 costs a tenth of a ns per item and rank."""
-    problem = Problem(120)
-    before = lone_query.delivered()
-    plr.pl_rank_3(problem.scores, problem.relevance, plr.dcg_weights(100), n_samples=1000, rng=1)
-    assert lone_query.delivered() == before + 1
+def test_a_short_query_has_no_team(costs):
+    """A query of a third of a millisecond is short; any other is left to rounds, so that Ctrl-C gets its due.
 
-
-@pytest.mark.chosen_path
-def test_a_query_that_is_not_short_is_a_batch():
-    """So that Ctrl-C and threads get their due. Mutant: every single query is short."""
-    problem = Problem(2000)
-    before = lone_query.delivered()
-    plr.pl_rank_3(problem.scores, problem.relevance, problem.rank_weights, n_samples=20_000, rng=1)
-    assert lone_query.delivered() == before
-    costs = threads.set_costs(round_ns=1.0)
-    try:
-        plr.pl_rank_3(problem.scores, problem.relevance, problem.rank_weights, n_samples=1, rng=1)
-    finally:
-        threads.set_costs(**costs)
-    assert lone_query.delivered() == before
+    Mutants: PL-Rank-3 costs a tenth of a ns per item and rank; every single query is short.
+    """
+    assert not with_team(120, 100, 1000)
+    assert with_team(2000, 10, 20_000)
+    costs(round_ns=1.0)
+    assert with_team(2000, 10, 1)
 
 
 @pytest.mark.parametrize("kind", ["PCG64", "PCG64DXSM", "Philox", "SFC64", "MT19937"])
@@ -365,11 +360,9 @@ def test_a_generator_of_ones_own_is_asked():
 
 
 def test_discounts_are_a_prefix():
-    """The table that single lists share has the bits of ``dcg_weights`` of every length."""
-    from plrank_fast.rank_weights import DISCOUNTS
-
+    """The table of the first ranks has the bits of ``dcg_weights`` of every length."""
     for length in [*range(70), 127, 1000, 4095, 4096]:
-        assert plr.dcg_weights(length).tobytes() == DISCOUNTS[:length].tobytes()
+        assert plr.dcg_weights(length).tobytes() == discounts(4096)[:length].tobytes()
 
 
 def test_gains_of_whole_labels():
