@@ -105,7 +105,9 @@ def evaluate_loss(
         discounts_past_cutoff, distance_weight, rng, ties_at_random, first_query,
     )  # fmt: skip
     if factor != 1.0:
-        gradient = validation.representable(gradient * factor, "scores and labels")
+        gradient *= factor
+    for each in (values, gradient):
+        validation.representable(each, "scores and labels")
     return validation.deliver(values, outputs[0]), validation.deliver(gradient, outputs[1])
 
 

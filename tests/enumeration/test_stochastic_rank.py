@@ -4,11 +4,9 @@ import numpy as np
 import pytest
 
 import plrank_fast as plr
-from plrank_fast import reference
+from plrank_fast import reference, validation
 from plrank_fast._core.gradients import stochastic_rank as _stochastic_rank
 from plrank_fast._core.random.stream import stream_words
-from plrank_fast._core.sampling import samplers
-from plrank_fast._core.sampling.samplers import SamplerKind
 from problems import signed
 
 DENSITIES = {"gumbel": reference.gumbel_density, "normal": reference.normal_density}
@@ -16,13 +14,9 @@ DENSITIES = {"gumbel": reference.gumbel_density, "normal": reference.normal_dens
 
 def of_given_noise(noise, sigma, scores, relevance, rank_weights, given):
     """The compiled estimator on noise made here: exponential numbers E for Gumbel noise -log E, or normal ones."""
-    out = np.zeros(scores.size)
-    _stochastic_rank.stochastic_rank(
-        _stochastic_rank.GUMBEL if noise == "gumbel" else _stochastic_rank.NORMAL, 1.0 / sigma, scores, relevance,
-        rank_weights[np.newaxis], np.array([0, scores.size]), len(given), given, np.zeros(2, dtype=np.uint64), 0, 1,
-        out,
-    )  # fmt: skip
-    return out
+    return _stochastic_rank.stochastic_rank(
+        scores, relevance, rank_weights, None, noise, sigma, len(given), None, 1, None, 0, given
+    )
 
 
 def twin_of_given_noise(noise, sigma, scores, relevance, rank_weights, given, estimator=reference.stochastic_rank):
@@ -322,21 +316,17 @@ def test_gaps_between_arrivals(n_docs, cutoff, spread):
     steps = (n_ranks + 7) // 8
     words = stream_words(key, 0, 2**64 - 1, n_samples * steps).reshape(n_samples, 8 * steps)[:, :n_ranks]
     gaps = -np.log(((words >> np.uint64(12)).astype(float) + 0.5) * 2.0**-52)
-    rankings = np.empty((1, n_samples, n_ranks), dtype=np.int32)
-    offsets = np.array([0, n_docs])
-    samplers.sample_rankings(SamplerKind.AUTO, scores, offsets, n_samples, n_ranks, key, 0, 1, rankings)
+    source = validation.DrawnKey(0)
+    source.key = key
+    rankings = plr.sample_rankings(scores, n_samples, n_ranks, rng=source)
     weights = np.exp(scores - scores.max())
     made = np.empty((n_samples, n_docs))
-    for ranking, gap, noise in zip(rankings[0], gaps, made, strict=True):
+    for ranking, gap, noise in zip(rankings, gaps, made, strict=True):
         placed = np.isin(np.arange(n_docs), ranking)
         left_over = weights[~placed].sum() + np.cumsum(weights[ranking][::-1])[::-1]
         arrivals = np.cumsum(gap / left_over)
         noise[ranking] = arrivals * weights[ranking]
         noise[~placed] = 2.0 * arrivals[-1] * weights[~placed]
-    drawn = np.zeros(n_docs)
-    _stochastic_rank.stochastic_rank(
-        _stochastic_rank.GUMBEL, 1.0, scores, relevance, rank_weights[np.newaxis], offsets, n_samples, None, key, 0, 1,
-        drawn,
-    )  # fmt: skip
+    drawn = plr.stochastic_rank(scores, relevance, rank_weights, n_samples=n_samples, rng=source)
     given = of_given_noise("gumbel", 1.0, scores, relevance, rank_weights, made)
     np.testing.assert_allclose(drawn, given, rtol=0, atol=1e-12 * np.abs(rank_weights).sum())

@@ -173,7 +173,8 @@ def evaluate(
     BUCKET_ORDER can have none or two derivatives; it then returns the diagonal of the Hessian too, or None for what is
     not computed. ``gains`` is the function
     that converts grades to gains, None for losses of the labels. Labels of ``limited`` magnitude enter products. The
-    result is None if scores may not be large and are so large that products with ``scale`` may overflow.
+    result is None if scores may not be large and are so large that products with ``scale`` may overflow; results that
+    have overflown are refused then, and are the caller's affair otherwise.
     """
     cdef Call call
     cdef Batch batch
@@ -226,10 +227,11 @@ def evaluate(
         batch.workspace = call.loss.workspace(checked.longest, min(call.options.cutoff, checked.longest))
         batch.cost = cost_of_query
         run_batch(&batch, n_threads)
-    if not are_finite(call.values, checked.n_queries):
-        validation.representable(values, "scores and labels")
-    if call.gradient != NULL and not are_finite(call.gradient, checked.n_items):
-        validation.representable(gradient, "scores and labels")
+    if not scores_may_be_large:
+        if not are_finite(call.values, checked.n_queries):
+            validation.representable(values, "scores and labels")
+        if not are_finite(call.gradient, checked.n_items):
+            validation.representable(gradient, "scores and labels")
     if outputs is not None:
         return validation.deliver(values, outputs[0]), validation.deliver(gradient, outputs[1])
     return (values, gradient) if n_derivatives == 1 else (values, gradient, diagonal)
