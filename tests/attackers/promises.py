@@ -204,12 +204,8 @@ def stochastic_rank(problem: Problem, *, finer: bool = False) -> Ratios:
         shape = n_samples, problem.n_docs
         given = rng.standard_exponential(shape) if noise == "gumbel" else rng.normal(size=shape)
         noisy = problem.scores + (-np.log(given) if noise == "gumbel" else given)
-        kind = _stochastic_rank.GUMBEL if noise == "gumbel" else _stochastic_rank.NORMAL
-        got, offsets = np.zeros(problem.n_docs), np.array([0, problem.n_docs])
-        _stochastic_rank.stochastic_rank(
-            kind, 1.0, problem.scores, problem.relevance, problem.rank_weights[np.newaxis], offsets, n_samples, given,
-            np.zeros(2, dtype=np.uint64), 0, 1, got,
-        )  # fmt: skip
+        arrays = problem.scores, problem.relevance, problem.rank_weights
+        got = _stochastic_rank.stochastic_rank(*arrays, None, noise, 1.0, n_samples, None, 1, None, 0, given)
         best = reference.stochastic_rank(problem.scores, problem.relevance, rank_weights, noisy, density)
         ratios[f"stochastic_rank, {noise}"] = ratio(np.abs(got - best).max(), promise)
     return ratios
