@@ -209,15 +209,16 @@ def _new_run(given: dict[str, Any], until_reported: ExitStack, ranks: Any) -> An
         until_reported.enter_context(locked_folder(folder))
         refuse_earlier_run()  # another run may have begun and ended while the data were loaded
 
+    exists = folder.is_dir()
     if ranks.first:
         refuse_earlier_run()
-        if folder.is_dir():
+        if exists:
             occupy()
     with ranks.one_before_others() if cache else nullcontext():
         splits = source.load(normalize=config.normalize_features, cache=cache)
     limits = _pick(given, "epochs", "minutes") or {"epochs": DEFAULT_EPOCHS}
     run = TrainingRun(config, source, splits, folder, **limits, **_pick(given, *RUN_SETTINGS), ranks=ranks)
-    if ranks.first:
+    if ranks.first and not exists:
         folder.mkdir(parents=True, exist_ok=True)
         occupy()
     return run

@@ -22,7 +22,6 @@ import plrank_fast as plr
 from plrank_fast import fairness
 from plrank_fast._shared.archive import Arrays, interpreting, read_archive, write_archive
 from plrank_fast._shared.memory import require_bytes
-from plrank_fast._shared.run_lock import locked_folder
 from plrank_fast.data import RankingData
 from plrank_fast.training.config import DCG, DISPARITY, TrainingConfig
 from plrank_fast.training.evaluation import Metrics, evaluate_scores, ideal_dcg
@@ -97,7 +96,7 @@ class TrainingRun:
     splits : Splits
         The data.
     folder : path-like
-        Folder of the checkpoint; it must exist when training begins, without another run in it.
+        Folder of the checkpoint; it must exist when training begins, and the caller locks it.
     epochs : int, optional
         Epochs to train, those before a resume included.
     minutes : float, optional
@@ -249,15 +248,13 @@ class TrainingRun:
         ------
         ValueError
             If the training diverges, or ranks differ in settings, data or state.
-        BlockingIOError
-            If another run is at work in the folder.
         ConnectionError
             If another rank has ended or cannot be reached; the last checkpoint is still there.
         OSError
             If a checkpoint cannot be written; the one before is still there.
         """
         self.ranks.require_equal(self._state())
-        with locked_folder(self.folder) if self.ranks.first else nullcontext(), self.ranks.adding_up(self.network):
+        with self.ranks.adding_up(self.network):
             return self._train(interrupted, observer)
 
     def _train(self, interrupted: Callable[[], bool], observer: Observer) -> str:

@@ -5,7 +5,6 @@ import mmap
 import re
 import subprocess
 import sys
-import threading
 from dataclasses import replace
 from itertools import pairwise
 
@@ -668,40 +667,16 @@ def test_time_table_is_complete(tmp_path, splits, monkeypatch, clock):
 # --- one run in a folder
 
 
-def test_second_run_in_a_folder_is_refused(tmp_path, splits):
-    """Mutants: no lock; one per thread and not per run; not let go after an error, or at the end; the
-    thread that held it taken for its holder for ever."""
-    run = TrainingRun(TrainingConfig(**SETTINGS), SOURCE, splits, tmp_path, epochs=1)
-    raised = []
-
-    def second_run():
-        try:
-            TrainingRun(TrainingConfig(**SETTINGS), SOURCE, splits, str(tmp_path), epochs=1).train()
-        except BlockingIOError as error:
-            raised.append(error)
-
-    def observer(_):
-        thread = threading.Thread(target=second_run)
-        thread.start()
-        thread.join()
-
-    run.train(observer=observer)
-    assert len(raised) == 5
-    assert all(error.filename == str(tmp_path) for error in raised)
-    with locked_folder(tmp_path), locked_folder(tmp_path):  # the same thread may enter again
-        second_run()
-    assert len(raised) == 5
-
-    def stumble(_):
-        raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        TrainingRun(TrainingConfig(**SETTINGS), SOURCE, splits, tmp_path, epochs=1).train(observer=stumble)
-    observer(None)
-    assert len(raised) == 5
+def test_second_run_in_a_folder_is_refused(tmp_path):
+    """Mutants: no lock; not let go after an error, or at the end."""
     with locked_folder(tmp_path):
-        observer(None)
-    assert len(raised) == 6
+        with pytest.raises(BlockingIOError) as refused, locked_folder(str(tmp_path)):
+            pass
+        assert refused.value.filename == str(tmp_path)
+    with pytest.raises(ZeroDivisionError), locked_folder(tmp_path):
+        raise ZeroDivisionError
+    with locked_folder(tmp_path):
+        pass
 
 
 # --- the rest
