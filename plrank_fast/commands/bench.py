@@ -10,10 +10,11 @@ from __future__ import annotations
 import argparse
 import io
 import json
-import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
+
+import numpy as np
 
 import plrank_fast as plr
 from plrank_fast._shared.extras import import_extra
@@ -26,6 +27,7 @@ from plrank_fast.commands.options import some_path
 from plrank_fast.commands.timing import ONE_ANSWER, seconds_per_epoch
 from plrank_fast.data import PROFILES
 from plrank_fast.reproduction.workloads import Workload
+from plrank_fast.validation import count, real
 
 METHODS = ("pl_rank_3", "pl_rank_cmc", "pl_rank_exact")
 LAYOUT = "{n_fmt}/{total_fmt} cells |{bar}| {elapsed}<{remaining}{postfix}"
@@ -142,7 +144,7 @@ def add_bench(commands: Any) -> None:
     parser.add_argument(
         "--cutoffs",
         nargs="+",
-        type=_positive,
+        type=int,
         default=list(CUTOFFS),
         metavar="K",
         help=f"cutoffs to measure (default: {' '.join(map(str, CUTOFFS))})",
@@ -150,40 +152,29 @@ def add_bench(commands: Any) -> None:
     parser.add_argument(
         "--samples",
         nargs="+",
-        type=_positive,
+        type=int,
         default=list(SAMPLES),
         metavar="N",
         help=f"sampled rankings per query (default: {' '.join(map(str, SAMPLES))})",
     )
-    parser.add_argument("--queries", type=_positive, default=96, metavar="N", help="queries to measure (default 96)")
+    parser.add_argument("--queries", type=int, default=96, metavar="N", help="queries to measure (default 96)")
     parser.add_argument(
-        "--spread", type=_not_negative, default=1.0, metavar="STD", help="standard deviation of the scores (default 1)"
+        "--spread", type=float, default=1.0, metavar="STD", help="standard deviation of the scores (default 1)"
     )
-    parser.add_argument("--seconds", type=_not_negative, default=0.2, metavar="S", help="time per cell (default 0.2)")
+    parser.add_argument("--seconds", type=float, default=0.2, metavar="S", help="time per cell (default 0.2)")
     parser.add_argument("--picture", type=some_path, metavar="PNG", help="draw cost against K into this file")
     parser.add_argument("--json", type=some_path, metavar="FILE", help="write the figures into this file")
     parser.add_argument("--claims", action="store_true", help="measure the figures of README and docs and print both")
     parser.set_defaults(run=run, parser=parser)
 
 
-def _positive(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and int(text) > 0):
-        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, got {text!r}")
-    return int(text)
-
-
-def _not_negative(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not 0 <= number < math.inf:
-        raise argparse.ArgumentTypeError(f"must be a number of at least 0, got {text!r}")
-    return number
-
-
 def run(arguments: argparse.Namespace) -> int:
     """Run the command ``bench``; Ctrl-C keeps the cells that were measured."""
+    for name in ("cutoffs", "samples", "queries"):
+        for number in np.ravel(getattr(arguments, name)):
+            count(number, name, 1)
+    for name in ("spread", "seconds"):
+        real(getattr(arguments, name), name, at_least=0.0)
     if arguments.claims:
         for line in claims.report(arguments.seconds):
             print(line, flush=True)

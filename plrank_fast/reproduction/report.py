@@ -53,32 +53,21 @@ CAPTIONS = {
 }
 MARKS = {HOLDS: "yes", FAILS: "no", OPEN: "open"}
 STYLE = """
-:root { color-scheme: light; --ink: #1b1f24; --soft: #5b6570; --line: #dfe3e8; --page: #fbfbfc; }
-* { box-sizing: border-box; }
-body { margin: 0 auto; max-width: 74rem; padding: 1.5rem clamp(0.8rem, 3vw, 2.5rem) 4rem; color: var(--ink);
-  background: var(--page); font: 16px/1.55 system-ui, "Segoe UI", Roboto, "Helvetica Neue", sans-serif; }
-h1 { font-size: 1.7rem; line-height: 1.25; margin: 0.5rem 0; }
-h2 { font-size: 1.2rem; margin: 2.6rem 0 0.4rem; }
-p, li { max-width: 46rem; }
-.soft, figcaption { color: var(--soft); font-size: 0.92rem; }
-figure { margin: 0.6rem 0 0; }
-figure img { width: 100%; height: auto; background: white; border: 1px solid var(--line); border-radius: 6px; }
+body { margin: 0 auto; max-width: 74rem; padding: 1.5rem; color: #1b1f24; font: 16px/1.55 system-ui, sans-serif; }
+p { max-width: 46rem; }
+.soft, figcaption, td small { color: #5b6570; font-size: 0.9rem; }
+figure { margin: 0; }
+img { width: 100%; height: auto; }
 .findings { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(21rem, 100%), 1fr)); gap: 0.8rem; }
-.finding { background: white; border: 1px solid var(--line); border-left: 5px solid #b8860b; border-radius: 6px;
-  padding: 0.7rem 0.9rem; }
-.finding.yes { border-left-color: #2e7d4f; } .finding.no { border-left-color: #b3372f; }
-.finding b { display: block; line-height: 1.35; }
-.verdict { font-size: 0.85rem; font-weight: 600; color: #8a6508; }
-.yes .verdict { color: #2e7d4f; } .no .verdict { color: #b3372f; }
-.finding p { margin: 0.3rem 0 0; font-size: 0.86rem; color: var(--soft); overflow-wrap: anywhere; }
-.scroll { overflow-x: auto; border: 1px solid var(--line); border-radius: 6px; background: white; }
-table { border-collapse: collapse; font-size: 0.86rem; font-variant-numeric: tabular-nums; width: 100%; }
-th, td { padding: 0.25rem 0.7rem; text-align: right; white-space: nowrap; border-bottom: 1px solid var(--line); }
-th { position: sticky; top: 0; background: white; } th:first-child, td:first-child, th:nth-child(2), td:nth-child(2)
-  { text-align: left; }
-td small { color: var(--soft); }
-pre { background: white; border: 1px solid var(--line); border-radius: 6px; padding: 0.7rem 0.9rem; overflow-x: auto;
-  font-size: 0.84rem; }
+.finding { border: 1px solid #dfe3e8; border-left: 5px solid #b8860b; padding: 0.7rem 0.9rem; }
+.finding.yes { border-left-color: #2e7d4f; }
+.finding.no { border-left-color: #b3372f; }
+.finding b, .verdict { display: block; }
+.finding p { margin: 0; font-size: 0.86rem; overflow-wrap: anywhere; }
+.scroll, pre { overflow-x: auto; border: 1px solid #dfe3e8; padding: 0.5rem; font-size: 0.86rem; }
+table { border-collapse: collapse; width: 100%; }
+th, td { padding: 0.25rem 0.7rem; text-align: right; white-space: nowrap; border-bottom: 1px solid #dfe3e8; }
+th:first-child, td:first-child, th:nth-child(2), td:nth-child(2) { text-align: left; }
 """
 
 

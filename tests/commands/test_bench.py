@@ -122,21 +122,18 @@ def test_missing_package_is_named_with_its_extra(package, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--cutoffs", "0"], "must be a whole number of at least 1, got '0'"),
-        (["--shapes", "none"], "invalid choice"),
-        (["--methods", "sum"], "invalid choice"),
-        (["--samples", "x"], "must be a whole number of at least 1, got 'x'"),
-        (["--queries", "1.5"], "must be a whole number of at least 1, got '1.5'"),
-        (["--seconds", "-1"], "must be a number of at least 0, got '-1'"),
-        (["--seconds", "soon"], "must be a number of at least 0, got 'soon'"),
-        (["--spread", "nan"], "must be a number of at least 0, got 'nan'"),
+        (["--cutoffs", "0"], "--cutoffs must be at least 1, got 0"),
+        (["--shapes", "none"], "argument --shapes: invalid choice"),
+        (["--methods", "sum"], "argument --methods: invalid choice"),
+        (["--samples", "x"], "argument --samples: invalid int value: 'x'"),
+        (["--queries", "1.5"], "argument --queries: invalid int value: '1.5'"),
+        (["--seconds", "-1"], "--seconds must be at least 0 and finite, got -1"),
+        (["--spread", "nan"], "--spread must be at least 0 and finite, got nan"),
     ],
 )
 def test_bad_arguments(arguments, message, capsys):
-    """Mutants: ``invalid _positive value``; NaN let through, which no comparison refuses."""
+    """Mutants: a check left out; NaN let through, which no comparison refuses."""
     with pytest.raises(SystemExit) as stop:
         main(["bench", *arguments])
     assert stop.value.code == 2
-    error = capsys.readouterr().err
-    assert f"argument {arguments[0]}: {message}" in error
-    assert "value: " not in error
+    assert message in capsys.readouterr().err
