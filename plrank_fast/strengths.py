@@ -88,7 +88,7 @@ def fit_strengths(
     >>> rows, items = np.nonzero(ranks)
     >>> fit = plr.fit_strengths(items, ranks[rows, items], plr.offsets_from_qid(rows))
     >>> fit.strengths.round(2), fit.standard_errors.round(2)
-    (array([ 0.5 ,  0.1 , -0.6 ]), array([0.95, 0.72, 0.83]))
+    (array([ 0.5,  0.1, -0.6]), array([0.95, 0.72, 0.83]))
     """
     entries = validation.one_entry_each(validation.integer_array(items, "items"), "items", np.size(items), "entries")
     limits = validation.query_offsets(offsets, entries.size)
