@@ -18,7 +18,8 @@ array([0.689, 0.631])
   ``policy_gradient``, ``placement_policy_gradient``; ``value_and_gradient`` for any of them with the metric's value;
 - rankings and their probabilities: ``sample_rankings``, ``ranking_log_prob``, ``ranking_log_prob_vjp``,
   ``bucket_log_prob``, ``bucket_log_prob_vjp`` of rankings with ties, ``fit_strengths`` to observed rankings,
-  ``rank_probabilities``, ``exposure``, ``exposure_vjp``; ``PlackettLuce``, the distribution as an object;
+  ``rank_probabilities``, ``inclusion_probabilities``, ``exposure``, ``exposure_vjp``, ``scores_for_exposure``;
+  ``PlackettLuce``, the distribution as an object;
 - metrics: ``expected_metric`` of the policy; ``dcg``, ``ndcg``, ``precision``, ``recall``, ``average_precision``,
   ``reciprocal_rank`` (``mrr``), ``success``, ``err``, ``rbp``, ``average_relevance_position`` of the ranking by score;
 - rank weights and gains: ``dcg_weights``, ``precision_weights``, ``rbp_weights``, ``gains``;
@@ -46,6 +47,7 @@ from plrank_fast.bucket_order import bucket_log_prob, bucket_log_prob_vjp
 from plrank_fast.build import build_info
 from plrank_fast.distribution import PlackettLuce
 from plrank_fast.embedding import get_include, stream_key
+from plrank_fast.exposure_targets import scores_for_exposure
 from plrank_fast.gradients import pl_rank_1, pl_rank_2, pl_rank_3, pl_rank_cmc, pl_rank_exact
 from plrank_fast.metrics import (
     average_precision,
@@ -62,7 +64,13 @@ from plrank_fast.metrics import (
 )
 from plrank_fast.offsets import offsets_from_group, offsets_from_qid
 from plrank_fast.policy_gradients import placement_policy_gradient, policy_gradient
-from plrank_fast.probabilities import expected_metric, exposure, exposure_vjp, rank_probabilities
+from plrank_fast.probabilities import (
+    expected_metric,
+    exposure,
+    exposure_vjp,
+    inclusion_probabilities,
+    rank_probabilities,
+)
 from plrank_fast.rank_weights import dcg_weights, gains, precision_weights, rbp_weights
 from plrank_fast.sampling import ranking_log_prob, ranking_log_prob_vjp, sample_rankings
 from plrank_fast.stochastic_rank import stochastic_rank
@@ -95,6 +103,7 @@ __all__ = [
     "fit_strengths",
     "gains",
     "get_include",
+    "inclusion_probabilities",
     "interchange",
     "load_model",
     "losses",
@@ -122,6 +131,7 @@ __all__ = [
     "reference",
     "rewards",
     "sample_rankings",
+    "scores_for_exposure",
     "stochastic_rank",
     "stream_key",
     "success",

@@ -3,7 +3,7 @@
 Every function takes ``(scores, labels, *, offsets=None, ..., n_threads=None, out=None)`` and returns ``(values,
 gradient)``: one value for each query, shape (n_queries,), and the derivative of their sum by each score, shape
 (n_docs,). Losses descend: step against these gradients, and along those of ``plrank_fast`` itself. Labels are grades;
-the losses that optimise NDCG compute gains from them.
+the losses that optimise NDCG compute gains from them. ``exposure_matching`` takes a target in place of labels.
 
 ==========================  ==============================================  =========================================
 loss                        optimises                                       cost per query
@@ -16,6 +16,7 @@ loss                        optimises                                       cost
 ``lambda_loss``             a bound on NDCG                                 O(D log D + R D)
 ``approx_ndcg``             NDCG at smooth ranks                            O(R D)
 ``soft_rank``               NDCG under noise, ranks as if independent       O(R D K)
+``exposure_matching``       expected exposures, towards a target            16 times or more ``expected_metric``
 ==========================  ==============================================  =========================================
 
 D documents, R of them relevant, K ranks that count. Queries are processed in parallel and give the same bits for any
@@ -26,7 +27,7 @@ Values, and the derivative by each score, err by at most 1e-12 of the sum of the
 of the scores. A logarithm counts as a term of at least 1, and a difference of gains as two terms; the rank
 probabilities of ``soft_rank`` have an absolute error of 1e-12. Scores times a slope, or over a temperature or sigma,
 are rounded before they are subtracted, so an offset common to all scores should not be many times as large as their
-differences. ``make hunt`` searches for exceptions.
+differences. ``make hunt`` searches for exceptions. ``exposure_matching`` has the errors of ``exposure``.
 """
 
 from __future__ import annotations
@@ -37,12 +38,13 @@ from numpy.typing import ArrayLike
 from plrank_fast import validation
 from plrank_fast._core.losses import losses as _losses
 from plrank_fast._core.losses.losses import LossKind
+from plrank_fast.exposure_targets import exposure_matching
 from plrank_fast.rank_weights import gains
 from plrank_fast.validation import FloatArray, IntArray, RandomState
 
 __all__ = [
-    "approx_ndcg", "lambda_loss", "lambda_rank", "list_mle", "pairwise_logistic", "pointwise", "soft_rank",
-    "softmax_cross_entropy",
+    "approx_ndcg", "exposure_matching", "lambda_loss", "lambda_rank", "list_mle", "pairwise_logistic", "pointwise",
+    "soft_rank", "softmax_cross_entropy",
 ]  # fmt: skip
 
 LossAndGradient = tuple[FloatArray, FloatArray]

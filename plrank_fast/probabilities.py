@@ -207,6 +207,37 @@ def exposure(
     return _exact.exposure(scores, rank_weights, offsets, n_threads, out)
 
 
+def inclusion_probabilities(
+    scores: ArrayLike, k: int, *, offsets: ArrayLike | None = None, n_threads: int | None = None
+) -> FloatArray:
+    """Compute the probability that each document is among the first ``k`` of its query.
+
+    Parameters
+    ----------
+    scores : array_like, shape (n_docs,)
+        Log-weights of the documents, all queries one after another; any finite values.
+    k : int
+        Number of ranks.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    n_threads : int, optional
+        None: all available processors; negative: that many fewer than all, plus one.
+
+    Returns
+    -------
+    ndarray, shape (n_docs,), float64
+        Probabilities to within 1e-8 k; 1 in queries of up to k documents. They are the ``exposure`` with k rank weights
+        of 1, and ``exposure_vjp`` is their gradient.
+
+    Examples
+    --------
+    >>> import plrank_fast as plr
+    >>> plr.inclusion_probabilities([0.0, 0.0, 0.0], 2).round(4)
+    array([0.6667, 0.6667, 0.6667])
+    """
+    return exposure(scores, np.ones(validation.count(k, "k", 0)), offsets=offsets, n_threads=n_threads)
+
+
 def exposure_vjp(
     scores: ArrayLike,
     rank_weights: ArrayLike,

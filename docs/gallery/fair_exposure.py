@@ -4,7 +4,8 @@ Exposure of a fair policy
 
 A query has eight documents, three of them almost equally good. A policy trained for the expected metric alone nearly
 always ranks the best one first, which then receives nearly all the attention of the first rank. A policy that is also
-trained to lower the disparity of exposure shows every document almost in proportion to its merit.
+trained to lower the disparity of exposure shows every document almost in proportion to its merit, and
+``scores_for_exposure`` finds the scores that show it exactly so.
 """
 
 import matplotlib.pyplot as plt
@@ -27,22 +28,26 @@ def trained(weight_of_fairness, rate, steps=600):
     return scores
 
 
-policies = {"utility alone": trained(0.0, rate=1.0), "utility and fairness": trained(100.0, rate=0.3)}
+proportional = merit / merit.sum() * attention.sum()
+policies = {
+    "utility alone": trained(0.0, rate=1.0),
+    "utility and fairness": trained(100.0, rate=0.3),
+    "prescribed exposure": plr.scores_for_exposure(proportional, attention),
+}
 
 figure, axes = plt.subplots(figsize=(8, 4.5), layout="constrained")
 places = np.arange(merit.size)
-for shift, (name, scores) in zip((-0.2, 0.2), policies.items(), strict=True):
+for shift, (name, scores) in zip((-0.27, 0.0, 0.27), policies.items(), strict=True):
     exposure = plr.exposure(scores, attention)
     disparity = fairness.disparity(exposure, merit)[0][0]
-    axes.bar(places + shift, exposure, width=0.38, label=f"{name} (disparity {disparity:.1e})")
-proportional = merit / merit.sum() * attention.sum()
-axes.plot(places, proportional, "k_", markersize=38, markeredgewidth=1.5, label="in proportion to merit")
+    axes.bar(places + shift, exposure, width=0.25, label=f"{name} (disparity {disparity:.1e})")
+axes.plot(places, proportional, "k_", markersize=40, markeredgewidth=1.5, label="in proportion to merit")
 axes.set_xticks(places, [f"{value:g}" for value in merit])
 axes.set(xlabel="merit of the document", ylabel="expected exposure")
 axes.legend(frameon=False, loc="upper right", handlelength=3)
 
 # %%
-# Fairness has a cost. These are the expected metrics of both policies over that of the best ranking:
+# Fairness has a cost. These are the expected metrics of the policies over that of the best ranking:
 
 best = plr.dcg(merit, merit, attention)[0]
 for name, scores in policies.items():
