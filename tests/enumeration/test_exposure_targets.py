@@ -21,7 +21,7 @@ def enumerated(scores, theta):
 @pytest.mark.parametrize("spread", [0.3, 1.0, 4.0])
 @pytest.mark.parametrize(("n_docs", "cutoff"), [(2, 1), (5, 2), (5, 5), (4, 7), (6, 3)])
 def test_scores_have_the_exposures(n_docs, cutoff, spread):
-    """Mutants: the sign of a step; no conjugate directions."""
+    """Mutant: the sign of a step."""
     scores, theta = spread * np.random.default_rng(n_docs).normal(size=n_docs), plr.dcg_weights(cutoff)
     target = enumerated(scores, theta)
     found = plr.scores_for_exposure(target, theta)
@@ -84,6 +84,8 @@ def test_loss(spread):
     target = enumerated(rng.normal(size=5), theta)
     value, gradient = losses.exposure_matching(scores, target, theta)
     np.testing.assert_allclose(gradient, enumerated(scores, theta) - target, rtol=0, atol=1e-8)
+    shifted = losses.exposure_matching(scores - 500.0, target, theta)[0]
+    assert shifted[0] == pytest.approx(value[0], abs=1e-8)
     for d, step in enumerate(1e-3 * np.eye(5)):
         ahead, behind = (losses.exposure_matching(scores + s * step, target, theta)[0][0] for s in (1, -1))
         assert (ahead - behind) / 2e-3 == pytest.approx(gradient[d], abs=2e-6)
