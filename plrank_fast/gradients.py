@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Never
+
 from numpy.typing import ArrayLike
 
+from plrank_fast import validation
 from plrank_fast._core.gradients import exact as _exact
 from plrank_fast._core.gradients import sampled as _sampled
 from plrank_fast._core.gradients.sampled import EstimatorKind
@@ -15,6 +18,7 @@ PL_RANK_1, PL_RANK_2, PL_RANK_3, CONDITIONAL = (
 )
 
 
+@validation.hides_unknown
 def pl_rank_3(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -29,6 +33,7 @@ def pl_rank_3(
     n_threads: int | None = None,
     out: FloatArray | tuple[FloatArray, FloatArray] | None = None,
     first_query: int = 0,
+    **unknown: Never,
 ) -> FloatArray | tuple[FloatArray, FloatArray]:
     r"""Estimate the gradient of the expected metric with PL-Rank-3.
 
@@ -97,12 +102,15 @@ def pl_rank_3(
     >>> bool(gradient[2] > 0 > gradient[0])
     True
     """
+    if unknown:
+        validation.refuse_unknown(unknown)
     return _sampled.estimate(
         PL_RANK_3, scores, relevance, rank_weights, offsets, n_samples, rankings, rng, sampler, n_threads, out,
         first_query, hessian,
     )  # fmt: skip
 
 
+@validation.hides_unknown
 def pl_rank_2(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -116,6 +124,7 @@ def pl_rank_2(
     n_threads: int | None = None,
     out: FloatArray | None = None,
     first_query: int = 0,
+    **unknown: Never,
 ) -> FloatArray:
     r"""Estimate the gradient of the expected metric with PL-Rank-2.
 
@@ -172,12 +181,15 @@ def pl_rank_2(
     >>> plr.pl_rank_2([0.0, 0.0], [0, 1], [1.0], rankings=[[0], [1]])
     array([-0.25,  0.25])
     """
+    if unknown:
+        validation.refuse_unknown(unknown)
     return _sampled.estimate(
         PL_RANK_2, scores, relevance, rank_weights, offsets, n_samples, rankings, rng, sampler, n_threads, out,
         first_query,
     )  # fmt: skip
 
 
+@validation.hides_unknown
 def pl_rank_1(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -191,6 +203,7 @@ def pl_rank_1(
     n_threads: int | None = None,
     out: FloatArray | None = None,
     first_query: int = 0,
+    **unknown: Never,
 ) -> FloatArray:
     r"""Estimate the gradient of the expected metric with PL-Rank-1.
 
@@ -247,12 +260,15 @@ def pl_rank_1(
     >>> plr.pl_rank_1([0.0, 0.0], [0, 1], [1.0], rankings=[[0], [1]])
     array([-0.25,  0.25])
     """
+    if unknown:
+        validation.refuse_unknown(unknown)
     return _sampled.estimate(
         PL_RANK_1, scores, relevance, rank_weights, offsets, n_samples, rankings, rng, sampler, n_threads, out,
         first_query,
     )  # fmt: skip
 
 
+@validation.hides_unknown
 def pl_rank_cmc(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -267,6 +283,7 @@ def pl_rank_cmc(
     n_threads: int | None = None,
     out: FloatArray | tuple[FloatArray, FloatArray] | None = None,
     first_query: int = 0,
+    **unknown: Never,
 ) -> FloatArray | tuple[FloatArray, FloatArray]:
     r"""Estimate the gradient of the expected metric by conditional Monte Carlo, for which one ranking is enough.
 
@@ -334,12 +351,15 @@ def pl_rank_cmc(
     >>> bool(gradient[2] > 0 > gradient[0])
     True
     """
+    if unknown:
+        validation.refuse_unknown(unknown)
     return _sampled.estimate(
         CONDITIONAL, scores, relevance, rank_weights, offsets, n_samples, rankings, rng, sampler, n_threads, out,
         first_query, hessian,
     )  # fmt: skip
 
 
+@validation.hides_unknown
 def pl_rank_exact(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -352,6 +372,7 @@ def pl_rank_exact(
     sigma: float = 1.0,
     n_threads: int | None = None,
     out: FloatArray | tuple[FloatArray, FloatArray] | None = None,
+    **unknown: Never,
 ) -> FloatArray | tuple[FloatArray, FloatArray]:
     r"""Compute the gradient of the expected metric, and its Hessian diagonal, without sampling.
 
@@ -435,6 +456,8 @@ def pl_rank_exact(
     >>> plr.pl_rank_exact([0.0, 0.0], [1.0, 0.0], [1.0], noise="normal").round(6)  # 1 / sqrt(4 pi)
     array([ 0.282095, -0.282095])
     """
+    if unknown:
+        validation.refuse_unknown(unknown)
     return _exact.expectations(
         scores, relevance, rank_weights, offsets, rtol, noise, sigma, n_threads, out, False, True, hessian
     )

@@ -29,6 +29,7 @@ jnp = import_extra("jax.numpy", "jax")
 OPTIONAL = ("offsets", "mask", "weight", "rank_weights")
 
 
+@validation.hides_unknown
 def plackett_luce_loss(
     scores: Any,
     relevance: Any,

@@ -20,6 +20,8 @@ metric                          second argument
 
 from __future__ import annotations
 
+from typing import Never
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -30,6 +32,7 @@ from plrank_fast.rank_weights import satisfaction
 from plrank_fast.validation import FloatArray
 
 
+@validation.hides_unknown
 def dcg(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -39,6 +42,7 @@ def dcg(
     offsets: ArrayLike | None = None,
     ties: str = "index",
     n_threads: int | None = None,
+    **unknown: Never,
 ) -> FloatArray:
     r"""Compute the metric of each query's deterministic ranking, by default DCG.
 
@@ -90,9 +94,12 @@ def dcg(
     >>> plr.dcg([0.5, 0.5, 0.5], [0, 0, 3], cutoff=1, ties="average")
     array([1.])
     """
+    if unknown:
+        validation.refuse_unknown(unknown)
     return _metrics.dcg(scores, relevance, rank_weights, cutoff, offsets, ties, n_threads)
 
 
+@validation.hides_unknown
 def ndcg(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -104,6 +111,7 @@ def ndcg(
     empty: float = 0.0,
     ties: str = "index",
     n_threads: int | None = None,
+    **unknown: Never,
 ) -> FloatArray | float:
     """Compute the DCG of the deterministic ranking as a share of the ideal DCG.
 
@@ -155,9 +163,12 @@ def ndcg(
     >>> round(plr.ndcg(scores, plr.gains(labels), plr.dcg_weights(10), offsets=offsets, normalize="dataset"), 3)
     0.908
     """
+    if unknown:
+        validation.refuse_unknown(unknown)
     return _metrics.dcg(scores, relevance, rank_weights, cutoff, offsets, ties, n_threads, True, normalize, empty)
 
 
+@validation.hides_unknown
 def precision(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -165,6 +176,7 @@ def precision(
     *,
     offsets: ArrayLike | None = None,
     n_threads: int | None = None,
+    **unknown: Never,
 ) -> FloatArray:
     """Compute the share of the first K documents that are relevant.
 
@@ -203,9 +215,12 @@ def precision(
     >>> plr.precision([0.3, 0.2, 0.1], [0, 1, 2], cutoff=2)
     array([0.5])
     """
+    if unknown:
+        validation.refuse_unknown(unknown)
     return _metrics.metric(MetricKind.PRECISION, scores, relevance, cutoff, offsets, n_threads, 0.0, 0.0, "relevance")
 
 
+@validation.hides_unknown
 def recall(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -214,6 +229,7 @@ def recall(
     empty: float = 0.0,
     offsets: ArrayLike | None = None,
     n_threads: int | None = None,
+    **unknown: Never,
 ) -> FloatArray:
     """Compute the share of a query's relevant documents that are among the first K.
 
@@ -252,9 +268,12 @@ def recall(
     >>> plr.recall([0.3, 0.2, 0.1], [0, 1, 2], cutoff=2)
     array([0.5])
     """
+    if unknown:
+        validation.refuse_unknown(unknown)
     return _metrics.metric(MetricKind.RECALL, scores, relevance, cutoff, offsets, n_threads, 0.0, empty, "relevance")
 
 
+@validation.hides_unknown
 def average_precision(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -263,6 +282,7 @@ def average_precision(
     empty: float = 0.0,
     offsets: ArrayLike | None = None,
     n_threads: int | None = None,
+    **unknown: Never,
 ) -> FloatArray:
     r"""Compute the mean of the precision at the rank of each relevant document.
 
@@ -307,11 +327,14 @@ def average_precision(
     >>> plr.average_precision([0.3, 0.2, 0.1, 0.0], [1, 0, 0, 2])
     array([0.75])
     """
+    if unknown:
+        validation.refuse_unknown(unknown)
     return _metrics.metric(
         MetricKind.AVERAGE_PRECISION, scores, relevance, cutoff, offsets, n_threads, 0.0, empty, "relevance"
     )
 
 
+@validation.hides_unknown
 def reciprocal_rank(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -319,6 +342,7 @@ def reciprocal_rank(
     *,
     offsets: ArrayLike | None = None,
     n_threads: int | None = None,
+    **unknown: Never,
 ) -> FloatArray:
     """Compute the reciprocal rank of the first relevant document.
 
@@ -358,6 +382,8 @@ def reciprocal_rank(
     >>> plr.reciprocal_rank([0.3, 0.2, 0.1], [0, 1, 2])
     array([0.5])
     """
+    if unknown:
+        validation.refuse_unknown(unknown)
     return _metrics.metric(
         MetricKind.RECIPROCAL_RANK, scores, relevance, cutoff, offsets, n_threads, 0.0, 0.0, "relevance"
     )
@@ -366,6 +392,7 @@ def reciprocal_rank(
 mrr = reciprocal_rank
 
 
+@validation.hides_unknown
 def success(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -373,6 +400,7 @@ def success(
     *,
     offsets: ArrayLike | None = None,
     n_threads: int | None = None,
+    **unknown: Never,
 ) -> FloatArray:
     """Return 1 if any of the first K documents is relevant, else 0: Success@K, also called hit rate.
 
@@ -409,9 +437,12 @@ def success(
     >>> plr.success([0.3, 0.2, 0.1], [0, 0, 1], cutoff=2)
     array([0.])
     """
+    if unknown:
+        validation.refuse_unknown(unknown)
     return _metrics.metric(MetricKind.SUCCESS, scores, relevance, cutoff, offsets, n_threads, 0.0, 0.0, "relevance")
 
 
+@validation.hides_unknown
 def err(
     scores: ArrayLike,
     labels: ArrayLike,
@@ -420,6 +451,7 @@ def err(
     max_label: float | None = None,
     offsets: ArrayLike | None = None,
     n_threads: int | None = None,
+    **unknown: Never,
 ) -> FloatArray:
     r"""Compute the expected reciprocal rank (ERR) of the document that satisfies a user, who then stops.
 
@@ -463,12 +495,15 @@ def err(
     >>> plr.err([0.3, 0.2, 0.1], [0, 1, 2])
     array([0.3125])
     """
+    if unknown:
+        validation.refuse_unknown(unknown)
     chances = satisfaction(labels, max_label)
     return _metrics.metric(
         MetricKind.EXPECTED_RECIPROCAL_RANK, scores, chances, cutoff, offsets, n_threads, 0.0, 0.0, "labels"
     )
 
 
+@validation.hides_unknown
 def rbp(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -477,6 +512,7 @@ def rbp(
     persistence: float = 0.8,
     offsets: ArrayLike | None = None,
     n_threads: int | None = None,
+    **unknown: Never,
 ) -> FloatArray:
     r"""Compute the rank-biased precision: gain per document inspected by a user who continues with probability p.
 
@@ -520,12 +556,15 @@ def rbp(
     >>> plr.rbp([0.3, 0.2, 0.1], [0, 1, 1], persistence=0.5)
     array([0.375])
     """
+    if unknown:
+        validation.refuse_unknown(unknown)
     p = validation.real(persistence, "persistence", at_least=0.0, below=1.0)
     return _metrics.metric(
         MetricKind.RANK_BIASED_PRECISION, scores, relevance, cutoff, offsets, n_threads, p, 0.0, "relevance"
     )
 
 
+@validation.hides_unknown
 def average_relevance_position(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -534,6 +573,7 @@ def average_relevance_position(
     empty: float = 0.0,
     offsets: ArrayLike | None = None,
     n_threads: int | None = None,
+    **unknown: Never,
 ) -> FloatArray:
     r"""Compute the average rank of the relevant documents among the first K, weighted by relevance.
 
@@ -578,6 +618,8 @@ def average_relevance_position(
     >>> plr.average_relevance_position([0.3, 0.2, 0.1], [0, 1, 1])
     array([2.5])
     """
+    if unknown:
+        validation.refuse_unknown(unknown)
     weights = validation.within(validation.real_array(relevance, "relevance"), "relevance", 0.0, np.inf)
     return _metrics.metric(
         MetricKind.AVERAGE_RELEVANCE_POSITION, scores, weights, cutoff, offsets, n_threads, 0.0, empty, "relevance"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Never
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,6 +21,7 @@ POLICY = int(EstimatorKind.POLICY), int(EstimatorKind.POLICY_WITH_BASELINE)
 PLACEMENT = int(EstimatorKind.PLACEMENT), int(EstimatorKind.PLACEMENT_WITH_BASELINE)
 
 
+@validation.hides_unknown
 def policy_gradient(
     scores: ArrayLike,
     relevance: ArrayLike | None = None,
@@ -39,6 +40,7 @@ def policy_gradient(
     n_threads: int | None = None,
     out: FloatArray | None = None,
     first_query: int = 0,
+    **unknown: Never,
 ) -> FloatArray:
     r"""Estimate the gradient of an expected metric, or of any reward of whole rankings, by REINFORCE.
 
@@ -122,6 +124,8 @@ def policy_gradient(
     >>> plr.policy_gradient([0.0, 0.0], reward=lambda rankings: rankings[:, 0] == 1, rng=0).round(1)
     array([-0.2,  0.2])
     """
+    if unknown:
+        validation.refuse_unknown(unknown)
     if rewards is None and reward is None:
         validation.goes_with(importance_weights, "importance_weights", False, "rewards")
         validation.goes_with(cutoff, "cutoff", False, "reward")
@@ -298,6 +302,7 @@ def drawn_blocks(
     return blocks()
 
 
+@validation.hides_unknown
 def placement_policy_gradient(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -312,6 +317,7 @@ def placement_policy_gradient(
     n_threads: int | None = None,
     out: FloatArray | None = None,
     first_query: int = 0,
+    **unknown: Never,
 ) -> FloatArray:
     r"""Estimate the gradient of the expected metric by REINFORCE on placements.
 
@@ -370,6 +376,8 @@ def placement_policy_gradient(
     >>> plr.placement_policy_gradient([0.0, 0.0], [0, 1], [1.0], rankings=[[0], [1]], baseline=True)
     array([-0.5,  0.5])
     """
+    if unknown:
+        validation.refuse_unknown(unknown)
     return _sampled.estimate(
         PLACEMENT[validation.flag(baseline, "baseline")], scores, relevance, rank_weights, offsets, n_samples,
         rankings, rng, sampler, n_threads, out, first_query,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Never
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -15,6 +17,7 @@ from plrank_fast.validation import FloatArray, RandomState
 METHODS = ("exact", "sample")
 
 
+@validation.hides_unknown
 def expected_metric(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -32,6 +35,7 @@ def expected_metric(
     n_threads: int | None = None,
     out: FloatArray | None = None,
     first_query: int = 0,
+    **unknown: Never,
 ) -> FloatArray:
     """Compute the expected metric of each query: E[sum_k theta_k rho_{y_k}] over rankings y drawn from the policy.
 
@@ -89,6 +93,8 @@ def expected_metric(
     >>> plr.expected_metric([0.0, 0.0], [1, 1], [1.0, 0.5])
     array([1.5])
     """
+    if unknown:
+        validation.refuse_unknown(unknown)
     if type(method) is str and method == "exact" and rankings is None:
         return _exact.expectations(
             scores, relevance, rank_weights, offsets, rtol, noise, sigma, n_threads, out, True, False

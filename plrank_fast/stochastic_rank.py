@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Never
+
 from numpy.typing import ArrayLike
 
+from plrank_fast import validation
 from plrank_fast._core.gradients import stochastic_rank as _stochastic_rank
 from plrank_fast.validation import FloatArray, RandomState
 
 
+@validation.hides_unknown
 def stochastic_rank(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -21,6 +25,7 @@ def stochastic_rank(
     n_threads: int | None = None,
     out: FloatArray | None = None,
     first_query: int = 0,
+    **unknown: Never,
 ) -> FloatArray:
     r"""Estimate the gradient of the expected metric of scores with noise, by StochasticRank.
 
@@ -87,6 +92,8 @@ def stochastic_rank(
     >>> bool(gradient[2] > 0 > gradient[0])
     True
     """
+    if unknown:
+        validation.refuse_unknown(unknown)
     return _stochastic_rank.stochastic_rank(
         scores, relevance, rank_weights, offsets, noise, sigma, n_samples, rng, n_threads, out, first_query
     )

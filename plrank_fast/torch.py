@@ -172,6 +172,7 @@ _loss = _operator(
 _loss.register_autograd(_Loss.backward, setup_context=_Loss.setup_context)
 
 
+@validation.hides_unknown
 def plackett_luce_loss(
     scores: Any,
     relevance: Any,

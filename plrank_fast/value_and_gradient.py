@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Never
 
 from numpy.typing import ArrayLike
 
@@ -13,6 +13,7 @@ from plrank_fast.probabilities import expected_metric
 from plrank_fast.validation import FloatArray, RandomState
 
 
+@validation.hides_unknown
 def value_and_gradient(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -25,6 +26,7 @@ def value_and_gradient(
     rng: RandomState = None,
     n_threads: int | None = None,
     first_query: int = 0,
+    **unknown: Never,
 ) -> tuple[FloatArray, FloatArray]:
     """Compute the expected metric of each query and the gradient of their sum, by any estimator of the library.
 
@@ -77,6 +79,8 @@ def value_and_gradient(
     >>> plr.value_and_gradient([0.0, 0.0], [1, 0], [1.0], method="exact")
     (array([0.5]), array([ 0.25, -0.25]))
     """
+    if unknown:
+        validation.refuse_unknown(unknown)
     plain = type(method) is str and type(first_query) is int and n_samples is rng is None
     if not (plain and method in ("exact", EXACT) and first_query == 0):
         offsets_ = validation.query_offsets(offsets, validation.real_array(scores, "scores").size)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
-from typing import Any, NoReturn
+from collections.abc import Callable
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 REPLACEMENTS = {  # of arguments that other functions have: the first one that the function called has
     "cutoff": {"rank_weights": "dcg_weights(cutoff)"},
@@ -63,6 +67,14 @@ def refuse_unknown(arguments: dict[str, Any]) -> NoReturn:
     hints = [f": pass {other}={value}" for other, value in REPLACEMENTS.get(name, {}).items() if other in known]
     hint = hints[0] if hints else ""
     raise TypeError(f"{function.co_qualname}() got an unexpected keyword argument {name!r}{hint}")
+
+
+def hides_unknown(function: Function) -> Function:
+    """Leave the ``**unknown`` that a function refuses out of the signature that ``help`` shows."""
+    signature = inspect.signature(function)
+    accepted = [each for name, each in signature.parameters.items() if name != "unknown"]
+    function.__signature__ = signature.replace(parameters=accepted)  # type: ignore[attr-defined]
+    return function
 
 
 def goes_with(value: Any, name: str, used: bool, setting: str) -> None:

@@ -1,5 +1,6 @@
 """Bad and odd input: every public function names the argument, writes nothing, and takes what is merely unusual."""
 
+import inspect
 import mmap
 import re
 
@@ -7,6 +8,7 @@ import numpy as np
 import pytest
 
 import plrank_fast as plr
+from plrank_fast._shared.methods import ESTIMATORS
 from plrank_fast.data import generate
 
 GRADIENTS = [plr.pl_rank_1, plr.pl_rank_2, plr.pl_rank_3, plr.pl_rank_cmc]
@@ -350,6 +352,7 @@ class Bfloat16Tensor:
 
 
 FIVE = np.zeros(5)
+METRICS = ("dcg", "ndcg", "precision", "recall", "average_precision", "mrr", "success", "err", "rbp")
 
 
 @pytest.mark.parametrize(
@@ -394,6 +397,21 @@ FIVE = np.zeros(5)
             "offsets must start with 0, got 30: for a part of a batch pass offsets - offsets[0]",
         ),
         (
+            lambda: plr.pl_rank_exact(FIVE, FIVE, [1.0], cutoff=1),
+            TypeError,
+            "pl_rank_exact() got an unexpected keyword argument 'cutoff': pass rank_weights=dcg_weights(cutoff)",
+        ),
+        (
+            lambda: plr.ndcg(FIVE, FIVE, k=1),
+            TypeError,
+            "ndcg() got an unexpected keyword argument 'k': pass cutoff=k",
+        ),
+        (
+            lambda: plr.ndcg(FIVE, FIVE, colour=1),
+            TypeError,
+            "ndcg() got an unexpected keyword argument 'colour'",
+        ),
+        (
             lambda: plr.dcg(FIVE, FIVE, [1.0], offsets=[0.0, 5.0]),
             ValueError,
             "offsets must hold integers, got dtype float64: cast it, offsets.astype(int)",
@@ -434,6 +452,19 @@ def test_messages_say_what_to_do(call, error, message):
     """Mutant of each: the message without its advice."""
     with pytest.raises(error, match=re.escape(message) + "$"):
         call()
+
+
+@pytest.mark.parametrize(
+    "name", [*METRICS, "average_relevance_position", "expected_metric", "value_and_gradient", *ESTIMATORS]
+)
+def test_queries_by_the_arguments_of_other_libraries(name):
+    """Mutant of each: the argument has no effect. Mutant of all: ``help`` shows that a function takes any."""
+    function = getattr(plr, name)
+    required = [FIVE for each in inspect.signature(function).parameters.values() if each.default is each.empty]
+    for argument, offsets in (("qid", "offsets_from_qid(qid)"), ("group", "offsets_from_group(group)")):
+        with pytest.raises(TypeError, match=re.escape(f"argument {argument!r}: pass offsets={offsets}") + "$"):
+            function(*required, **{argument: [5]})
+    assert "unknown" not in inspect.signature(function).parameters
 
 
 @pytest.mark.parametrize("library", ["torch", "ml_dtypes"])
