@@ -37,11 +37,6 @@ def bucket_log_prob(
         The log-probability of each query's bucket order; 0 where all its documents are in one bucket, -inf where it is
         beyond the range of a double.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described; the message names it.
-
     See Also
     --------
     ranking_log_prob : Log-probability of rankings without ties.
@@ -124,11 +119,6 @@ def bucket_log_prob_vjp(
         Derivative of the sum by each score. Its sum over a query is 0.
     diagonal : ndarray, shape (n_docs,), float64
         Second derivative of the sum by each score. Only with ``hessian``.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described; the message names it.
 
     Notes
     -----

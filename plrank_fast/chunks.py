@@ -54,11 +54,6 @@ def query_chunks(offsets: ArrayLike, n_chunks: int, *, first_query: int = 0) -> 
     list of QueryChunk
         The chunks in order; concatenated, their documents are those of the batch.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described; the message names it.
-
     Examples
     --------
     >>> import numpy as np, plrank_fast as plr

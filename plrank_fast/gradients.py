@@ -161,11 +161,6 @@ def pl_rank_2(
     ndarray, shape (n_docs,), float64
         Gradient of the sum over queries of the expected metric: the direction of ascent.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described; the message names it.
-
     Notes
     -----
     In the symbols of ``pl_rank_3``, one ranking contributes
@@ -239,11 +234,6 @@ def pl_rank_1(
     -------
     ndarray, shape (n_docs,), float64
         Gradient of the sum over queries of the expected metric: the direction of ascent.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described; the message names it.
 
     Notes
     -----
@@ -324,11 +314,6 @@ def pl_rank_cmc(
     ndarray, shape (n_docs,), float64
         Gradient of the sum over queries of the expected metric: the direction of ascent. With ``hessian`` a pair
         (gradient, Hessian diagonal).
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described; the message names it.
 
     Notes
     -----

@@ -162,11 +162,6 @@ def pointwise(
     gradient : ndarray, shape (n_docs,), float64
         Derivative of the sum of the values by each score, to be descended.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described; the message names it.
-
     Notes
     -----
     .. math:: \sum_d (f_d - y_d)^2 \quad\text{or}\quad \sum_d \ln(1 + e^{f_d}) - y_d f_d
@@ -216,11 +211,6 @@ def softmax_cross_entropy(
         0 for a query without labels above 0 or of one document.
     gradient : ndarray, shape (n_docs,), float64
         Derivative of the sum of the values by each score, to be descended.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described; the message names it.
 
     Notes
     -----
@@ -294,11 +284,6 @@ def list_mle(
     gradient : ndarray, shape (n_docs,), float64
         Derivative of the sum of the values by each score, to be descended.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described; the message names it.
-
     Notes
     -----
     With y a ranking by descending label, the loss is
@@ -362,11 +347,6 @@ def pairwise_logistic(
         0 for a query whose labels are all equal.
     gradient : ndarray, shape (n_docs,), float64
         Derivative of the sum of the values by each score, to be descended.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described; the message names it.
 
     Notes
     -----
@@ -436,11 +416,6 @@ def lambda_rank(
     gradient : ndarray, shape (n_docs,), float64
         The lambdas: derivative of the sum of the values by each score, weights held fixed; to be descended.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described; the message names it.
-
     Notes
     -----
     .. math:: \sum_{i, j: y_i > y_j} w_{ij} \ln\left(1 + e^{-s (f_i - f_j)}\right),
@@ -507,11 +482,6 @@ def lambda_loss(
         0 for a query whose labels are all equal.
     gradient : ndarray, shape (n_docs,), float64
         Derivative of the sum of the values by each score, weights held fixed; to be descended.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described; the message names it.
 
     Notes
     -----
@@ -583,11 +553,6 @@ def approx_ndcg(
     gradient : ndarray, shape (n_docs,), float64
         Derivative of the sum of the values by each score, to be descended.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described; the message names it.
-
     Notes
     -----
     With gains g = 2^y - 1, N the ideal DCG, T the temperature and the logistic function sigma, the loss is
@@ -650,11 +615,6 @@ def soft_rank(
         0 for a query without labels above 0.
     gradient : ndarray, shape (n_docs,), float64
         Derivative of the sum of the values by each score, to be descended.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described; the message names it.
 
     Notes
     -----

@@ -69,11 +69,6 @@ def dcg(
     ndarray, shape (n_queries,), float64
         0 for an empty query.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described; the message names it.
-
     Notes
     -----
     .. math:: \sum_{k \le K} \theta_k \rho_{y_k}
@@ -145,11 +140,6 @@ def ndcg(
     -------
     ndarray, shape (n_queries,), float64, or a float with "dataset"
 
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described; the message names it.
-
     Notes
     -----
     The cost is O(D + K log K) per query, the ideal ranking included.
@@ -200,11 +190,6 @@ def precision(
     ndarray, shape (n_queries,), float64
         0 for an empty query and for K = 0.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described; the message names it.
-
     Notes
     -----
     The cost is O(D + K log K) per query, as the K best are selected and not sorted.
@@ -252,11 +237,6 @@ def recall(
     -------
     ndarray, shape (n_queries,), float64
         One value per query, 0 to 1.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described; the message names it.
 
     Notes
     -----
@@ -307,11 +287,6 @@ def average_precision(
     -------
     ndarray, shape (n_queries,), float64
         One value per query, 0 to 1.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described; the message names it.
 
     Notes
     -----
@@ -367,11 +342,6 @@ def reciprocal_rank(
     ndarray, shape (n_queries,), float64
         0 where none of the first K documents is relevant.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described; the message names it.
-
     Notes
     -----
     The cost is O(D + K log K) per query, as the K best are selected and not sorted.
@@ -422,11 +392,6 @@ def success(
     ndarray, shape (n_queries,), float64
         1 or 0; 0 for an empty query.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described; the message names it.
-
     Notes
     -----
     The cost is O(D + K log K) per query, as the K best are selected and not sorted.
@@ -474,11 +439,6 @@ def err(
     -------
     ndarray, shape (n_queries,), float64
         0 for an empty query.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described; the message names it.
 
     Notes
     -----
@@ -537,11 +497,6 @@ def rbp(
     ndarray, shape (n_queries,), float64
         0 for an empty query.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described; the message names it.
-
     Notes
     -----
     .. math:: (1 - p) \sum_{k \le K} p^{k - 1} \rho_{y_k}
@@ -598,11 +553,6 @@ def average_relevance_position(
     -------
     ndarray, shape (n_queries,), float64
         One value per query.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described; the message names it.
 
     Notes
     -----

@@ -96,11 +96,6 @@ def policy_gradient(
     ndarray, shape (n_docs,), float64
         Gradient of the sum over queries of the expected metric, or reward: the direction of ascent.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described; the message names it.
-
     Notes
     -----
     .. math:: g = \frac{1}{N} \sum_i (M_i - b_i) \frac{d \ln \pi(y_i)}{df}, \quad M_i = \sum_k \theta_k \rho_{y_{ik}}
@@ -355,11 +350,6 @@ def placement_policy_gradient(
     -------
     ndarray, shape (n_docs,), float64
         Gradient of the sum over queries of the expected metric: the direction of ascent.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described; the message names it.
 
     Notes
     -----

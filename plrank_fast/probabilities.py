@@ -78,11 +78,6 @@ def expected_metric(
     ndarray, shape (n_queries,), float64
         0 for an empty query.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described; the message names it.
-
     Notes
     -----
     "exact" takes O(Q D K) per query with Q nodes, "sample" O(N K) after sampling.
@@ -195,11 +190,6 @@ def exposure(
         Sums to sum_k theta_k over the documents of a query with at least K of them, to within 1e-8 of the sum of the
         absolute rank weights.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described; the message names it.
-
     Notes
     -----
     ``rank_probabilities`` give it in O(Q D K) time and O(D K) memory. Its vector-Jacobian product is ``exposure_vjp``.
@@ -280,11 +270,6 @@ def exposure_vjp(
     -------
     ndarray, shape (n_docs,), float64
         Derivative of the loss by each score.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described; the message names it.
 
     Notes
     -----

@@ -24,11 +24,6 @@ def dcg_weights(cutoff: int) -> FloatArray:
     -------
     ndarray, shape (K,), float64
 
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described; the message names it.
-
     Examples
     --------
     >>> import plrank_fast as plr
@@ -55,11 +50,6 @@ def precision_weights(cutoff: int) -> FloatArray:
     -------
     ndarray, shape (K,), float64
 
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described; the message names it.
-
     Examples
     --------
     >>> import plrank_fast as plr
@@ -83,11 +73,6 @@ def rbp_weights(cutoff: int, persistence: float = 0.8) -> FloatArray:
     Returns
     -------
     ndarray, shape (K,), float64
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described; the message names it.
 
     Examples
     --------

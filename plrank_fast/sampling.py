@@ -170,11 +170,6 @@ def ranking_log_prob_vjp(
     ndarray, shape (n_docs,), float64
         Derivative of the loss by each score.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described; the message names it.
-
     Notes
     -----
     With S_k the sum of w = exp(score) over the items not placed before rank k, and r the rank of item d,

@@ -63,11 +63,6 @@ def stochastic_rank(
     ndarray, shape (n_docs,), float64
         Gradient of the sum over queries of the expected metric: the direction of ascent.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described; the message names it.
-
     Notes
     -----
     With phi the density of the noise and k the rank of i among all documents but j, one draw contributes

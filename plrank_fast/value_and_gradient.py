@@ -63,11 +63,6 @@ def value_and_gradient(
     gradient : ndarray, shape (n_docs,), float64
         Gradient of the sum of the values: the direction of ascent.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described; the message names it.
-
     Notes
     -----
     The exact method computes both in one pass. Sampled methods draw their rankings a second time for the

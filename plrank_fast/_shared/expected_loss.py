@@ -83,11 +83,6 @@ def expected_loss(
     gradient : ndarray
         Gradient in the shape of the scores, 0 in the padding.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described; the message names it.
-
     Examples
     --------
     >>> import numpy as np

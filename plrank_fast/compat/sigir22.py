@@ -173,11 +173,6 @@ def _gradient(name: str, summary: str) -> Callable[..., Any]:
             Gradient of the expected metric: the direction of ascent. If ``scores`` is a TensorFlow tensor, a scalar
             loss whose gradient is minus this; its value has no meaning.
 
-        Raises
-        ------
-        TypeError, ValueError
-            If an argument is not as described; the message names it.
-
         Examples
         --------
         >>> import numpy as np
@@ -254,11 +249,6 @@ def _stochasticrank(noise: str) -> Callable[..., Any]:
         -------
         ndarray, shape (n_docs,), float64
             Gradient of the expected metric: the direction of ascent.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If an argument is not as described; the message names it.
         """
         noise_known = sampled_values is not None or sampled_rankings is None
         validation.require(noise_known, "sampled_values must be given with sampled_rankings: the noise counts too")
@@ -315,11 +305,6 @@ def lambdaloss(
     -------
     ndarray, shape (n_docs,), float64
         Gradient of minus the loss: the direction of ascent.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described; the message names it.
 
     Notes
     -----
