@@ -147,7 +147,7 @@ lint: build  ## check style, types, the stubs of the compiled modules, and the w
 	$(BIN)/zizmor -q --offline .github
 
 # Every warning is an error: a broken link, a docstring that cannot be rendered, a script that fails.
-docs: $(VENV)/docs compiled  ## build the documentation site into build/docs, and run its gallery
+docs: $(VENV)/docs compiled  ## build the documentation site into build/docs (SITE_ADDRESS=https://... adds the version switcher)
 	$(BIN)/python -m sphinx -q -W --keep-going -d build/doctrees docs build/docs
 	@echo "the site begins at build/docs/index.html"
 

@@ -7,6 +7,8 @@ reference is generated from docstrings and the gallery by running its scripts; w
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import sys
 from importlib.resources import files
@@ -89,6 +91,13 @@ html_theme_options = {
     "pygments_light_style": "friendly",
     "pygments_dark_style": "github-dark",
 }
+# A published site has a folder for each version under this address, and beside them the versions.json of the newest.
+SITE = os.environ.get("SITE_ADDRESS")
+if SITE:
+    html_baseurl = f"{SITE}/{release}/"
+    html_theme_options["switcher"] = {"json_url": f"{SITE}/versions.json", "version_match": release}
+    html_theme_options["check_switcher"] = False
+    html_theme_options["navbar_start"] = ["navbar-logo", "version-switcher"]
 html_sidebars = {"index": [], "tutorial": [], "changelog": []}
 
 PLACE_OF_OTHER_PAGES = "<!-- other pages -->"
@@ -175,8 +184,17 @@ def public_names() -> set[str]:
     return public_names.known
 
 
+def write_versions(app, error: Exception | None) -> None:
+    """Write the list of the version switcher: the versions of the changelog."""
+    if SITE and error is None:
+        versions = re.findall(r"^## (\d[\d.]+)", (FOLDER.parent / "CHANGELOG.md").read_text(), re.MULTILINE)
+        listed = [{"version": each, "url": f"{SITE}/{each}/", "preferred": each == versions[0]} for each in versions]
+        Path(app.outdir, "versions.json").write_text(json.dumps(listed))
+
+
 def setup(app) -> None:
     """Called by Sphinx."""
+    app.connect("build-finished", write_versions)
     app.add_html_math_renderer("mathml", (inline_formula, None), (displayed_formula, None))
     app.connect("source-read", list_other_pages)
     app.add_transform(TrimBlocks)
