@@ -44,23 +44,8 @@ def write_archive(
 ) -> None:
     """Write an archive atomically; equal content gives equal bytes.
 
-    Parameters
-    ----------
-    path : path-like
-        File to replace in one step once the new one is safely on the disk.
-    kind : str
-        A word, which reading checks.
-    header : mapping
-        Any values that JSON can hold.
-    arrays : mapping of str to ndarray
-        Arrays of numbers or text.
-    mode : int, optional
-        Permissions of a file that several processes may write at once; see `files.replacing`.
-
-    Raises
-    ------
-    OSError
-        If the folder cannot be written or the disk is full; the error names ``path``, where an earlier file is intact.
+    ``kind`` is a word, which reading checks. ``mode`` has the permissions of a file that several processes may write
+    at once; see `files.replacing`. If an OSError is raised, an earlier file is intact.
     """
     little = {
         name: np.asarray(arrays[name], arrays[name].dtype.newbyteorder("<"), order="C") for name in sorted(arrays)
@@ -79,22 +64,9 @@ def write_archive(
 
 
 def read_archive(path: str | os.PathLike[str], kind: str, *, mapped: bool = False) -> tuple[dict[str, Any], Arrays]:
-    """Read an archive.
+    """Read the header and the arrays of an archive.
 
-    Parameters
-    ----------
-    path : path-like
-        A file that `write_archive` wrote.
-    kind : str
-        The expected kind.
-    mapped : bool
-        Whether to map the file into memory; changing the arrays does not change it. Otherwise it is read, and the
-        arrays are read-only.
-
-    Returns
-    -------
-    header : dict
-    arrays : dict of str to ndarray
+    They may be ``mapped`` into memory: changing the arrays does not change the file. Otherwise they are read-only.
 
     Raises
     ------
@@ -147,13 +119,7 @@ def mapped_memory(file: BinaryIO) -> mmap.mmap:
 
 @contextlib.contextmanager
 def interpreting(path: str | os.PathLike[str], kind: str) -> Iterator[None]:
-    """Name the file in errors about the contents of an intact archive, such as entries missing or of a wrong type.
-
-    Raises
-    ------
-    ValueError
-        If the block raises an error of another type.
-    """
+    """Name the file in errors about the contents of an intact archive, such as entries missing or of a wrong type."""
     try:
         yield
     except (KeyError, TypeError, ValueError, OverflowError, AttributeError, RuntimeError) as error:

@@ -52,17 +52,7 @@ def nanoseconds(method: str, lengths: IntArray, cutoff: int) -> FloatArray:
 def choose_method(offsets: IntArray, cutoff: int) -> str:
     """Choose between ``pl_rank_exact`` and one sample of ``pl_rank_cmc`` for training on these queries.
 
-    Parameters
-    ----------
-    offsets : ndarray of int64, shape (n_queries + 1,)
-        Where each query's documents start.
-    cutoff : int
-        Number of rank weights, K.
-
-    Returns
-    -------
-    str
-        "pl_rank_exact", unless it costs more than ``WORTH_OF_EXACTNESS`` times as much as "pl_rank_cmc".
+    The exact gradient is chosen unless it costs more than ``WORTH_OF_EXACTNESS`` times as much.
 
     Examples
     --------

@@ -9,22 +9,7 @@ from typing import Any
 def import_extra(module: str, extra: str) -> Any:
     """Import ``module``, which comes with the optional dependencies called ``extra``.
 
-    Parameters
-    ----------
-    module : str
-        Dotted name, for instance ``"sklearn.datasets"``.
-    extra : str
-        Name of the extra in the project's metadata.
-
-    Returns
-    -------
-    module
-        The imported module.
-
-    Raises
-    ------
-    ImportError
-        If the module is absent; the message says how to install the extra.
+    If it is absent, the message of the ImportError says how to install the extra.
     """
     try:
         return import_module(module)

@@ -13,13 +13,7 @@ from typing import BinaryIO
 
 
 def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
-    """Open a regular file to read from; a pipe might never begin, a device never end.
-
-    Raises
-    ------
-    OSError
-        If ``path``, which the error names, cannot be opened or is not a regular file.
-    """
+    """Open a regular file to read from; a pipe might never begin, a device never end."""
 
     def opener(name: str, flags: int) -> int:
         return os.open(name, flags | getattr(os, "O_NONBLOCK", 0))  # opening a pipe must not wait
@@ -100,15 +94,7 @@ def temporary_of(path: str | os.PathLike[str]) -> Path:
 
 
 def refuse_overwriting(read: Sequence[str | os.PathLike[str]], **written: Sequence[str | os.PathLike[str]]) -> None:
-    """Raise ValueError if an output file is an input too, or is written twice.
-
-    Parameters
-    ----------
-    read : sequence of path-like
-        All inputs.
-    **written : sequences of path-like
-        Outputs, by the argument that names them or their folder.
-    """
+    """Raise ValueError if an output file, by the argument that names it or its folder, is an input or written twice."""
     taken = list(read)
     for name, paths in written.items():
         for path in paths:

@@ -12,21 +12,11 @@ from plrank_fast.validation import IntArray
 
 
 class Layout(NamedTuple):
-    """Places of the documents of a ragged batch in an array of another shape.
-
-    Attributes
-    ----------
-    shape : tuple of int
-        Shape of the array.
-    offsets : ndarray, shape (n_queries + 1,), int64
-        Where each query's documents start in the ragged batch.
-    mask : ndarray of bool or None
-        True for documents; None if there is no padding.
-    """
+    """Places of the documents of a ragged batch in an array of another shape."""
 
     shape: tuple[int, ...]
-    offsets: IntArray
-    mask: NDArray[np.bool_] | None
+    offsets: IntArray  # of the ragged batch
+    mask: NDArray[np.bool_] | None  # True for documents; None if there is no padding
 
     def documents(self, values: ArrayLike, name: str) -> NDArray[Any]:
         """Return the values of the documents, one after another, (n_docs,), without the padding."""
@@ -45,26 +35,10 @@ class Layout(NamedTuple):
 
 
 def layout_of(shape: tuple[int, ...], offsets: ArrayLike | None, mask: ArrayLike | None) -> Layout:
-    """Return the layout of scores of this shape.
+    """Return the layout of scores of this shape, after a check that the arguments are consistent.
 
-    Parameters
-    ----------
-    shape : tuple of int
-        (n_docs,) or (n_docs, 1): ragged, one query if there are no ``offsets``. (n_queries, length): a row for each
-        query, padded where there is a ``mask``.
-    offsets : array_like of int, shape (n_queries + 1,), optional
-        Where each query's documents start; not with a mask.
-    mask : array_like of bool, of this shape, optional
-        True for documents, which may be anywhere in their row.
-
-    Returns
-    -------
-    Layout
-
-    Raises
-    ------
-    TypeError, ValueError
-        If the arguments are inconsistent; the message names the wrong one.
+    The shape (n_docs,) or (n_docs, 1) is ragged, and one query if there are no ``offsets``. The shape (n_queries,
+    length) has a row for each query, padded where ``mask`` is False. Offsets do not go with a mask.
 
     Examples
     --------

@@ -14,21 +14,7 @@ MAX_COLUMNS = 80
 def make_bar(
     extra: str, total: float, layout: str, *, initial: float = 0, leave: bool = True, quiet: bool = False
 ) -> Any:
-    """Make a progress bar with tqdm.
-
-    Parameters
-    ----------
-    extra : str
-        The extra to name if tqdm is absent.
-    total, initial : float
-        End and beginning of the bar.
-    layout : str
-        tqdm's ``bar_format``, which must leave room for ``{bar}``.
-    leave : bool
-        Whether the finished bar stays.
-    quiet : bool
-        Whether to show nothing.
-    """
+    """Make a progress bar with tqdm, which ``extra`` installs; ``layout`` is its ``bar_format``."""
     return import_extra("tqdm", extra).tqdm(
         total=total,
         initial=initial,

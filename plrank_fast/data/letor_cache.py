@@ -29,21 +29,9 @@ def cached(
 ) -> RankingData:
     """Return the data of ``paths`` from their cache, or parse them and write it.
 
-    Parameters
-    ----------
-    paths : sequence of str
-        Regular files.
-    options : mapping
-        Everything else that the result depends on, as JSON, such as ``dtype`` of the features and ``string_qids``.
-    folder : path-like, optional
-        Where caches are kept; beside the first text by default.
-    parse : callable
-        Reads the text.
-
-    Returns
-    -------
-    RankingData
-        The data, with features mapped copy-on-write if they come from the cache: changing them changes no file.
+    ``options`` are everything else that the result depends on, as JSON, with ``dtype`` and ``string_qids`` among them.
+    Caches are kept in ``folder``, by default beside the first text. Arrays from a cache are mapped copy-on-write:
+    changing them changes no file.
 
     Warns
     -----
