@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -59,16 +58,6 @@ def add_reproduce(commands: Any) -> None:
     parser.set_defaults(run=reproduce, parser=parser)
 
 
-def _options(settings: Any, output: str) -> str:
-    """Write the options of a run as a user would type them."""
-    words = ["--minutes", f"{settings.minutes:g}", "--output", output]
-    words += [] if settings.parts == PARTS else ["--parts", *settings.parts]
-    words += [] if settings.sets == tuple(PROFILES) else ["--shapes", *settings.sets]
-    words += [] if settings.cutoffs == CUTOFFS else ["--cutoffs", *map(str, settings.cutoffs)]
-    words += ["--data", settings.data] if settings.data else []
-    return shlex.join(words)
-
-
 def reproduce(arguments: argparse.Namespace) -> int:
     """Run the command ``reproduce``."""
     for module in ("torch", "tqdm", "matplotlib.figure"):  # a missing library is reported now, not after an hour
@@ -108,9 +97,7 @@ def reproduce(arguments: argparse.Namespace) -> int:
                 bar.update(max(0.0, min(1.0, share) - bar.n))
 
             finished = run_parts(settings, parts, results, interrupted=interrupted, observer=show)
-        write_report(
-            folder, settings, parts, results, f"{arguments.parser.prog} {_options(settings, arguments.output)}"
-        )
+        write_report(folder, settings, parts, results)
     print(f"report:   {folder / REPORT}")
     print(f"figures:  {folder / RESULTS}, with tables and pictures in the same folder")
     if not finished:

@@ -9,36 +9,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from plrank_fast.reference.gradients import normal_cdf, normal_density
-from plrank_fast.reference.rankings import all_rankings, metric, ranking_log_prob, weight_not_placed
+from plrank_fast.reference.rankings import all_rankings, ranking_log_prob
 from plrank_fast.validation import FloatArray
 
 
-def exact_gradient(scores: FloatArray, relevance: FloatArray, rank_weights: FloatArray) -> FloatArray:
-    """Compute the gradient by enumeration: sum over y of pi(y) metric(y) d log pi(y) / df. O(D! D^2)."""
-    rankings = all_rankings(scores.size)
-    probabilities = np.exp(ranking_log_prob(scores, rankings))
-    weights = np.exp(scores - scores.max())
-    sums = weight_not_placed(scores, rankings)
-    ranks = np.argsort(rankings, axis=1)
-    # d log pi(y) / df_d = 1 - sum over k <= rank(d) of w_d / S_k
-    inverse_sums = np.cumsum(1.0 / sums, axis=1)
-    score_function = 1.0 - weights * np.take_along_axis(inverse_sums, ranks, axis=1)
-    return (probabilities * metric(relevance, rank_weights, rankings)) @ score_function
+def exact_gradient(scores: ArrayLike, relevance: ArrayLike, rank_weights: ArrayLike) -> FloatArray:
+    """Compute the gradient of the expected metric by `exact_by_subsets`."""
+    return exact_by_subsets(scores, relevance, rank_weights)[1]
 
 
-def exact_hessian_diagonal(scores: FloatArray, relevance: FloatArray, rank_weights: FloatArray) -> FloatArray:
-    """Compute the diagonal of the Hessian of the expected metric by enumeration. O(D! D^2).
-
-    It is the sum over y of pi(y) metric(y) (s_d^2 + ds_d / df_d) with s_d = d log pi(y) / df_d.
-    """
-    rankings = all_rankings(scores.size)
-    probabilities = np.exp(ranking_log_prob(scores, rankings))
-    weights = np.exp(scores - scores.max())
-    sums = weight_not_placed(scores, rankings)
-    ranks = np.argsort(rankings, axis=1)
-    chances = weights * np.take_along_axis(np.cumsum(1.0 / sums, axis=1), ranks, axis=1)
-    squares = weights**2 * np.take_along_axis(np.cumsum(1.0 / sums**2, axis=1), ranks, axis=1)
-    return (probabilities * metric(relevance, rank_weights, rankings)) @ ((1.0 - chances) ** 2 - chances + squares)
+def exact_hessian_diagonal(scores: ArrayLike, relevance: ArrayLike, rank_weights: ArrayLike) -> FloatArray:
+    """Compute the diagonal of the Hessian of the expected metric by `exact_by_subsets`."""
+    return exact_by_subsets(scores, relevance, rank_weights)[2]
 
 
 def expectation(

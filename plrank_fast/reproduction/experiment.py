@@ -108,7 +108,7 @@ def run_parts(
     return True
 
 
-def write_report(folder: Path, settings: Settings, parts: list[Part], results: ResultsFile, command: str) -> None:
+def write_report(folder: Path, settings: Settings, parts: list[Part], results: ResultsFile) -> None:
     """Write tables, pictures and the page from the cells measured so far."""
     from plrank_fast.reproduction.figures import all_figures, rendered
     from plrank_fast.reproduction.findings import all_findings
@@ -123,7 +123,7 @@ def write_report(folder: Path, settings: Settings, parts: list[Part], results: R
         for kind in ("svg", "png"):
             pictures[name] = rendered(figure, kind)
             write_atomically(folder / f"{name}.{kind}", pictures[name])
-    about = {**about_this_machine(), "budget": f"{settings.minutes:g} minutes", "command": command}
+    about = {**about_this_machine(), **settings.to_json()}
     page = html_report(all_findings(results.cells), pictures, tables, about, progress_of(parts, results))
     write_atomically(folder / REPORT, page.encode())
 

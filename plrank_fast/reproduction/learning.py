@@ -10,14 +10,11 @@ from __future__ import annotations
 
 import tempfile
 import time
-from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from plrank_fast.data import PROFILES, RankingData, generate, normalize_queries
+from plrank_fast.data import PROFILES, generate, normalize_queries
 from plrank_fast.reproduction import methods
 from plrank_fast.reproduction.cells import Figures, Part
 from plrank_fast.reproduction.letor_folds import load_fold
@@ -134,7 +131,7 @@ def _measured(config: TrainingConfig) -> tuple[str, ...]:
 def _splits(name: str, number: int, seconds: float) -> Splits:
     """Return the data of a run: generated with a ground truth for each seed, or a fold of real files.
 
-    The validation data are one or two queries, as no best epoch is chosen.
+    There are few validation queries, as no best epoch is chosen.
     """
     if name not in PROFILES:
         return load_fold(name, number)
@@ -145,19 +142,4 @@ def _splits(name: str, number: int, seconds: float) -> Splits:
         normalize_queries(generate(name, n, seed=number, split=split))
         for split, n in (("train", queries), ("vali", LEAST_QUERIES), ("test", max(LEAST_QUERIES, queries)))
     )
-    return Splits(train, few_queries(vali), test)
-
-
-def few_queries(data: RankingData, n_queries: int = LEAST_QUERIES) -> RankingData:
-    """Return the first queries, at least up to the first with a relevant document."""
-    relevant = np.flatnonzero(data.labels > 0)
-    first = int(np.searchsorted(data.offsets, relevant[0], side="right")) if relevant.size else data.n_queries
-    n_queries = min(data.n_queries, max(n_queries, first))
-    rows, offsets = data.rows_of(np.arange(n_queries))
-    return replace(
-        data,
-        features=data.features[rows],
-        labels=data.labels[rows],
-        offsets=offsets,
-        query_ids=data.query_ids[:n_queries],
-    )
+    return Splits(train, vali, test)

@@ -63,9 +63,6 @@ def summarize(run: TrainingRun, stopped: str) -> dict[str, Any]:
         "metrics": metrics,
         "seconds": run.progress.total_seconds,
         "seconds_by_activity": {**seconds, "other": run.progress.total_seconds - sum(seconds.values())},
-        "seconds_per_epoch": {
-            what: float(np.mean([entry["seconds"][what] for entry in epochs])) if epochs else 0.0 for what in ACTIVITIES
-        },
         "method": run.method,
         "history": history,
         "environment": {

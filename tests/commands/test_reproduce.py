@@ -80,7 +80,7 @@ def test_from_nothing_to_a_report_and_on_after_a_kill(tmp_path, tiny, monkeypatc
     pictures = [*folder.glob("*.png")]
     assert len(pictures) == len([*folder.glob("*.svg")]) == page.count("src='data:image/png;base64,") == 7
     assert not re.search(r"(src|href)=['\"](?!data:)", page)  # self-contained
-    for words in ("AMD EPYC 7H12", "--minutes 0 ", "simd", "processors", "PL-Rank-3 is nearly flat in K, in NumPy"):
+    for words in ("AMD EPYC 7H12", "minutes:     0.0", "simd", "processors", "PL-Rank-3 is nearly flat in K, in NumPy"):
         assert words in page
     rows = list(csv.DictReader((folder / "table_2.csv").read_text().splitlines()))
     assert len(rows) == 8 * 2
