@@ -3,6 +3,7 @@
 import numpy as np
 
 import plrank_fast as plr
+from plrank_fast._core.sampling.samplers import SAMPLER_NAMES
 from plrank_fast._core.random import selection as _selection
 
 from .workloads import batch
@@ -11,7 +12,7 @@ from .workloads import batch
 class Sampling:
     """1000 rankings of each of 16 queries, on one thread."""
 
-    params = (list(plr.sampling.SAMPLERS), [24, 120, 1000], [5, 10, 100], [1.0, 3.0])
+    params = (list(SAMPLER_NAMES), [24, 120, 1000], [5, 10, 100], [1.0, 3.0])
     param_names = ("sampler", "n_docs", "cutoff", "spread")
 
     def setup(self, sampler, n_docs, cutoff, spread):
