@@ -3,8 +3,8 @@
 import numpy as np
 
 import plrank_fast as plr
-from plrank_fast._core.sampling.samplers import SAMPLER_NAMES
 from plrank_fast._core.random import selection as _selection
+from plrank_fast._core.sampling.samplers import SAMPLER_NAMES
 
 from .workloads import batch
 
