@@ -134,7 +134,10 @@ def from_run(
     for query, documents in _nested(range(scores.size), starts, qids, docids).items():
         known = run.get(query, {})
         for document, place in documents.items():
-            scores[place] = validation.found(known.get(document, missing), query, document)
+            score = known.get(document, missing)
+            must = "run must have a score for each document (or pass missing=)"
+            validation.require(score is not None, f"{must}, got none for {document!r} of {query!r}")
+            scores[place] = score
     return validation.real_array(scores, "run")
 
 
@@ -153,4 +156,4 @@ def _nested(values: Any, offsets: ArrayLike, qids: Iterable[Any] | None, docids:
 
 
 def _names(given: Iterable[Any] | None, argument: str, number: int, default: IntArray) -> list[str]:
-    return validation.names(default.tolist() if given is None else given, argument, number)
+    return validation.identifier_strings(default.tolist() if given is None else given, argument, number)

@@ -147,7 +147,8 @@ def _constant(values: Any, name: str) -> Any:
 
     @identity.defjvp  # type: ignore[untyped-decorator]
     def refuse(primals: Any, tangents: Any) -> Any:
-        validation.constant(True, name, "be differentiated", f"jax.lax.stop_gradient({name})")
+        remedy = f"pass jax.lax.stop_gradient({name})"
+        validation.require(False, f"{name} must not be differentiated: {remedy}", TypeError)
 
     return identity(_numbers(values, name))
 

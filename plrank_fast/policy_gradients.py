@@ -292,7 +292,8 @@ def drawn_blocks(
                 n_threads=n_threads, first_query=first_query,
             )  # fmt: skip
             given_away = (rankings if batch else rankings[0]).copy()  # the caller may write to it
-            yield rankings, validation.rewards_of_block(reward(given_away), shape, batch)
+            rewards = reward(given_away)  # small ones in one block may be large in the next
+            yield rankings, validation.like_rankings(rewards, "reward(rankings)", shape, batch, may_be_small=True)
 
     return blocks()
 

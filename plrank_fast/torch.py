@@ -257,7 +257,8 @@ def plackett_luce_loss(
         offsets = torch.from_numpy(validation.integer_array(offsets, "offsets"))
     data = {"relevance": relevance, "offsets": offsets, "mask": mask, "weight": weight, "rank_weights": rank_weights}
     for name, value in data.items():
-        validation.constant(getattr(value, "requires_grad", False), name, "require a gradient", f"{name}.detach()")
+        differentiated = getattr(value, "requires_grad", False)
+        validation.require(not differentiated, f"{name} must not require a gradient: pass {name}.detach()", TypeError)
     options = cutoff, gain, normalize, reduction, method, n_samples, rtol, n_threads, first_query
     if _is_plain(scores):
         # Preparing transformations, which most calls do not need, takes a quarter of the time for a short list.

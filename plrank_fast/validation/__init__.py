@@ -27,7 +27,6 @@ from plrank_fast.validation.arrays import unmasked as unmasked
 from plrank_fast.validation.arrays import whole_numbers as whole_numbers
 from plrank_fast.validation.arrays import within as within
 from plrank_fast.validation.arrays import within_limits as within_limits
-from plrank_fast.validation.checks import constant as constant
 from plrank_fast.validation.checks import each as each
 from plrank_fast.validation.checks import excluded as excluded
 from plrank_fast.validation.checks import given as given
@@ -42,8 +41,7 @@ from plrank_fast.validation.checks import shown as shown
 from plrank_fast.validation.identifiers import distinct as distinct
 from plrank_fast.validation.identifiers import distinct_names as distinct_names
 from plrank_fast.validation.identifiers import file_paths as file_paths
-from plrank_fast.validation.identifiers import found as found
-from plrank_fast.validation.identifiers import names as names
+from plrank_fast.validation.identifiers import identifier_strings as identifier_strings
 from plrank_fast.validation.identifiers import query_identifiers as query_identifiers
 from plrank_fast.validation.outputs import addressable as addressable
 from plrank_fast.validation.outputs import broadcast_with_batch as broadcast_with_batch
@@ -73,7 +71,6 @@ from plrank_fast.validation.rankings import like_rankings as like_rankings
 from plrank_fast.validation.rankings import one_bucket_each as one_bucket_each
 from plrank_fast.validation.rankings import possible as possible
 from plrank_fast.validation.rankings import reward_baseline as reward_baseline
-from plrank_fast.validation.rankings import rewards_of_block as rewards_of_block
 from plrank_fast.validation.rankings import values_of_rankings as values_of_rankings
 from plrank_fast.validation.scalars import LARGEST_COUNT as LARGEST_COUNT
 from plrank_fast.validation.scalars import choice as choice

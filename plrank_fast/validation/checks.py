@@ -94,8 +94,3 @@ def groups_of(groups: Any, remedy: str) -> Any:
     known = groups is not None and np.size(groups) > 0
     require(known, f"the data set has no groups, and a ranking objective needs to know its queries: {remedy}")
     return groups
-
-
-def constant(differentiated: bool, name: str, must_not: str, remedy: str) -> None:
-    """Refuse an argument that a library would differentiate by, with a silent result of 0."""
-    require(not differentiated, f"{name} must not {must_not}: pass {remedy}", TypeError)

@@ -72,7 +72,7 @@ def _check_kinds(items: Sequence[Any], name: str) -> None:
     )
 
 
-def names(given: Iterable[Any], name: str, number: int) -> list[str]:
+def identifier_strings(given: Iterable[Any], name: str, number: int) -> list[str]:
     """Return ``number`` names of queries or documents as strings, from any iterable."""
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise TypeError(f"{name} must be an iterable of names, got {shown(given)}")
@@ -102,15 +102,6 @@ def distinct_names(strings: Sequence[str], name: str, query: str | None = None) 
     twice = next(each for each in strings if strings.count(each) > 1)
     where, which = ("", "") if query is None else (" in a query", f" in {query!r}")
     raise ValueError(f"{name} must be distinct{where}, got {twice!r} twice{which}")
-
-
-def found(score: float | None, query: str, document: str) -> float:
-    """Return the score that a run has for a document, which must not be None."""
-    if score is None:
-        raise ValueError(
-            f"run must have a score for each document (or pass missing=), got none for {document!r} of {query!r}"
-        )
-    return score
 
 
 def distinct(queries: NDArray[Any], first: NDArray[Any], name: str) -> None:

@@ -128,14 +128,6 @@ def reward_baseline(values: Any, shape: tuple[int, int], per_ranking: bool) -> F
     raise ValueError(f"baseline must be True, False, a number{choices}, got shape {array.shape}")
 
 
-def rewards_of_block(values: Any, shape: tuple[int, int], batch: bool) -> FloatArray:
-    """Return the rewards that a caller's function gave to a block of rankings, (n_queries, n_rankings).
-
-    Those of a query may be small in one block and not in the next, so the caller checks their lower limit.
-    """
-    return like_rankings(values, "reward(rankings)", shape, batch, may_be_small=True)
-
-
 def values_of_rankings(values: ArrayLike, scores: FloatArray) -> FloatArray:
     """Return noisy scores of a query's documents, (n_samples, n_docs), of at least one ranking."""
     array = real_array(values, "sampled_values", ndim=(2,))
