@@ -91,7 +91,6 @@ def value_and_gradient(
         )
     options: dict[str, Any] = {"offsets": offsets, "n_threads": validation.threads(n_threads)}
     options |= {"n_samples": n_samples or ESTIMATORS[method].n_samples, "first_query": first_query}
-    relevance = validation.real_array(relevance, "relevance")
     options["rng"] = validation.DrawnKey(rng)
     gradient = ESTIMATORS[method].function(scores, relevance, rank_weights, **options)
     values = expected_metric(scores, relevance, rank_weights, method="sample", **options)

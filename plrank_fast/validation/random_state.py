@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -23,11 +24,16 @@ def check_random_state(rng: Any) -> RandomState:
 
 
 class DrawnKey(np.random.SeedSequence):
-    """A key that has been drawn, for several calls with the same random streams."""
+    """One key for several calls with the same random streams, drawn by the first of them once it has no errors."""
 
     def __init__(self, rng: RandomState) -> None:
         super().__init__(0)
-        self.key = stream_key(rng)
+        self.rng = rng
+
+    @functools.cached_property
+    def key(self) -> KeyArray:
+        """The key, in two words."""
+        return stream_key(self.rng)
 
     def generate_state(self, n_words: int, dtype: Any = np.uint32) -> KeyArray:
         """Return the key, for ``stream_key``."""

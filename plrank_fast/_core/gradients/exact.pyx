@@ -109,14 +109,14 @@ cdef int solve(
     double rtol, double *gradient, double *hessian, double *value, char *workspace, bint interruptible
 ) noexcept nogil:
     """Fill the outputs that are not NULL. Returns -1 if interrupted, 1 if ``rtol`` could not be met."""
-    cdef exact_query task = solved(
+    cdef exact_query task = solve_with_noise(
         GUMBEL, scores, relevance, n_items, rank_weights, cutoff, rtol, gradient, hessian, workspace, interruptible, 1)
     if value != NULL:
         value[0] = task.value
     return -1 if task.cancellation.requested else task.missed > 0.0
 
 
-cdef exact_query solved(
+cdef exact_query solve_with_noise(
     Noise noise, const double *scores, const double *relevance, intp_t n_items, const double *rank_weights,
     intp_t cutoff, double rtol, double *gradient, double *hessian, char *workspace, bint interruptible, int n_threads
 ) noexcept nogil:
@@ -166,11 +166,11 @@ cdef struct SolveCall:
     double *missed               # of each query: the tolerance reached if it is above rtol, else 0
 
 
-cdef void solve_query(
+cdef void solve_query_of_call(
     const SolveCall *call, intp_t q, char *workspace, bint interruptible, int n_threads
 ) noexcept nogil:
     cdef Query query = query_at(&call.queries, q)
-    cdef exact_query task = solved(
+    cdef exact_query task = solve_with_noise(
         call.noise, query.scores, query.relevance, query.n_items, query.rank_weights, call.queries.n_ranks,
         call.rtol, call.gradient + query.first if call.gradient != NULL else NULL,
         call.hessian + query.first if call.hessian != NULL else NULL, workspace, interruptible, n_threads)
@@ -180,7 +180,7 @@ cdef void solve_query(
 
 
 cdef void solve_in_batch(const void *call, intp_t q, char *workspace) noexcept nogil:
-    solve_query(<const SolveCall *>call, q, workspace, False, 1)
+    solve_query_of_call(<const SolveCall *>call, q, workspace, False, 1)
 
 
 cdef inline int purpose_of(const SolveCall *call) noexcept nogil:
@@ -194,7 +194,7 @@ cdef int solve_long_query(const void *call_, intp_t q, int n_threads) except -1:
     cdef Workspaces workspace = Workspaces(
         1, kernels.workspace(n_items, call.queries.n_ranks, purpose_of(call), n_threads))
     with nogil:
-        solve_query(call, q, workspace.of_thread(0), True, n_threads)
+        solve_query_of_call(call, q, workspace.of_thread(0), True, n_threads)
     return raise_if_stopped()
 
 
@@ -309,7 +309,7 @@ def effort(
     cdef Workspaces workspace = Workspaces(1, exact_workspace(scores.shape[0], rank_weights.shape[0], False))
     cdef exact_query task
     with nogil:
-        task = solved(
+        task = solve_with_noise(
             GUMBEL, &scores[0], &relevance[0], scores.shape[0], &rank_weights[0], rank_weights.shape[0], rtol,
             &gradient[0], &hessian[0] if hessian is not None else NULL, workspace.of_thread(0), False, 1)
     return task.attempts, task.nodes

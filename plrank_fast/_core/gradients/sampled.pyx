@@ -39,7 +39,7 @@ from plrank_fast._core.runtime.batch cimport Batch, new_batch, parts_per_thread,
 from plrank_fast._core.runtime.layout cimport aligned
 from plrank_fast._core.runtime.plain_arrays cimport data_of
 from plrank_fast._core.runtime.queries cimport Queries, Query, query_at
-from plrank_fast._core.runtime.scalar_types cimport int32_t, int64_t, intp_t, uint64_t
+from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t, uint64_t
 from plrank_fast._core.runtime.threads cimport ROUND_NS, Workspaces, raise_if_stopped, signal_came
 from plrank_fast._core.sampling.samplers cimport (
     GROUP_SIZE,

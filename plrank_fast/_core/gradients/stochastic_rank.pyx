@@ -36,7 +36,7 @@ from plrank_fast._core.runtime.arguments cimport (
 from plrank_fast._core.runtime.batch cimport Batch, new_batch, run_batch, run_tasks
 from plrank_fast._core.runtime.layout cimport Layout, aligned, layout_at, measure, take
 from plrank_fast._core.runtime.queries cimport Queries, Query, query_at
-from plrank_fast._core.runtime.scalar_types cimport int32_t, int64_t, intp_t, uint64_t
+from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t, uint64_t
 from plrank_fast._core.runtime.simd cimport simd_level
 from plrank_fast._core.runtime.threads cimport Workspaces, signal_came
 from plrank_fast._core.sampling.samplers cimport (
