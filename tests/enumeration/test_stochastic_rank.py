@@ -302,13 +302,13 @@ def test_error_of_a_density(noise):
     assert worst < 2e-7
 
 
-@pytest.mark.parametrize("spread", [1.0, 6.0, 100.0])
-@pytest.mark.parametrize(("n_docs", "cutoff"), [(60, 1), (60, 50), (60, 60), (120, 10), (120, 119)])
+@pytest.mark.parametrize("spread", [1.0, 6.0, 60.0])
+@pytest.mark.parametrize(("n_docs", "cutoff"), [(60, 1), (60, 50), (60, 60), (120, 10), (120, 119), (4200, 4150)])
 def test_gaps_between_arrivals(n_docs, cutoff, spread):
     """Drawn Gumbel noise is that of the sampler's rankings, with exponential gaps made here from the random stream.
 
     Mutants: the weight left over taken as the difference where that cancels; the gaps of each rank not added up; gaps
-    from the stream of the rankings; weights of the ranking before not restored.
+    from the stream of the rankings; weights of the ranking before not restored; groups of more than 4096 ranks.
     """
     rng = np.random.default_rng([n_docs, cutoff])
     scores, relevance, rank_weights = spread * rng.normal(size=n_docs), rng.normal(size=n_docs), rng.normal(size=cutoff)

@@ -55,6 +55,11 @@ FINEST = {
         gradient(plr.stochastic_rank, n_docs=2000, n_samples=100, cutoff=2000, spread=1e5),
         1 + 4,
     ),
+    # within a block of 32 rankings: 5 ms for each by the model of costs
+    "sample_rankings of all ranks": (
+        lambda: plr.sample_rankings(np.zeros(200_000), 32, rng=0, n_threads=1, sampler="introselect"),
+        1 + 3,
+    ),
     "sample_rankings": (lambda: plr.sample_rankings(np.zeros(200), 1000, rng=0, n_threads=1), 8),
     # rows in groups of eight: documents or ranks
     "pairwise_logistic": (loss("pairwise_logistic"), 25),

@@ -17,7 +17,7 @@ from libc.math cimport NAN
 from libc.string cimport memcpy, memset
 
 from plrank_fast._core.gradients.estimator cimport (
-    Estimate, Estimator, cancellation, is_stopped, new_estimator,
+    Estimate, Estimator, is_stopped, new_estimator,
 )
 from plrank_fast._core.ranking.remaining cimport (
     Remaining,
@@ -30,6 +30,7 @@ from plrank_fast._core.ranking.remaining cimport (
 from plrank_fast._core.runtime.layout cimport Layout, layout_at, measure, take
 from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t
 from plrank_fast._core.runtime.simd cimport simd_level
+from plrank_fast._core.runtime.threads cimport cancellation
 
 cdef extern from "gradients/conditional.h" nogil:
     ctypedef struct conditional_ranking:

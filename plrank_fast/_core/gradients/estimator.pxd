@@ -9,13 +9,7 @@ from libc.string cimport memset
 
 from plrank_fast._core.ranking.weights cimport Weights
 from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t
-
-cdef extern from "runtime/cancellation.h" nogil:
-    ctypedef struct cancellation:
-        int (*interrupted)() noexcept nogil
-        int requested
-        const cancellation *of_caller
-    bint cancellation_requested(cancellation *state, double work)
+from plrank_fast._core.runtime.threads cimport cancellation, is_cancelled
 
 
 cdef struct Estimate:
@@ -96,7 +90,7 @@ cdef inline Estimate estimate_of(
 
 cdef inline bint is_stopped(Estimate *estimate, double ns) noexcept nogil:
     """Return whether to stop before work of ``ns`` nanoseconds, because the caller has been interrupted."""
-    return cancellation_requested(&estimate.stop, 0.1 * ns)
+    return is_cancelled(&estimate.stop, ns)
 
 
 cdef inline size_t no_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:

@@ -49,10 +49,10 @@ from plrank_fast._core.sampling.samplers cimport (
     LongDraw,
     Sampler,
     asks_for_spread,
+    begin_thread_samplers,
     draw_group,
     draw_round,
     draw_rows,
-    forget_thread_samplers,
     group_bytes,
     prepare_sampler,
     sampler_workspace,
@@ -313,7 +313,7 @@ cdef void estimate_drawn(
     cdef int later
     workspace += rankings_bytes(BLOCK, estimate.cutoff)
     workspace = weigh_items(estimator, estimate, &weights, source, query, workspace)
-    workspace = prepare_sampler(&sampler, &draw, &weights, workspace)
+    workspace = prepare_sampler(&sampler, &draw, &weights, NULL, workspace)
     while not finished:
         begin_estimate(estimator, estimate, first_attempt, workspace)
         for later in range(estimator.passes - 1, -1, -1):
@@ -444,7 +444,7 @@ cdef int estimate_long_query(const void *call_, intp_t query, int n_threads) exc
     drawing.draw = &draw
     drawing.weights = &weights
     if source.given == NULL:
-        forget_thread_samplers(thread_samplers)
+        begin_thread_samplers(thread_samplers)
     while not finished:
         begin_estimate(estimator, &estimate, first_attempt, workspace)
         for later in range(estimator.passes - 1, -1, -1):

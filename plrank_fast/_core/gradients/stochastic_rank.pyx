@@ -19,7 +19,6 @@ by less than another 1e-7. Items of intervals that have no more items than nodes
 from libc.math cimport INFINITY, NAN, M_PI, cos, exp, log, sin
 from libc.string cimport memset
 
-from plrank_fast._core.gradients.estimator cimport cancellation, cancellation_requested
 from plrank_fast._core.random.key cimport draw_key
 from plrank_fast._core.random.selection cimport sort_pairs, sort_smallest
 from plrank_fast._core.random.stream cimport block_size, plr_stream, start_stream
@@ -38,9 +37,10 @@ from plrank_fast._core.runtime.layout cimport Layout, aligned, layout_at, measur
 from plrank_fast._core.runtime.queries cimport Queries, Query, query_at
 from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t, uint64_t
 from plrank_fast._core.runtime.simd cimport simd_level
-from plrank_fast._core.runtime.threads cimport Workspaces, signal_came
+from plrank_fast._core.runtime.threads cimport Workspaces, cancellation, cancellation_of, is_cancelled
 from plrank_fast._core.sampling.samplers cimport (
-    AUTO, GROUP_SIZE, Draw, Sampler, asks_for_spread, draw_group, prepare_sampler, sampler_workspace, start_block,
+    AUTO, GROUP_RANKS, GROUP_SIZE, Draw, Sampler, asks_for_spread, draw_rows, group_bytes, prepare_sampler,
+    sampler_workspace, start_block,
 )
 
 cdef extern from "sampling/arrival_times.h" nogil:
@@ -89,6 +89,7 @@ cdef double GUMBEL_GAP = 800.0
 cdef double NORMAL_GAP = 64.0
 cdef double NS_PER_ITEM = 5.0
 cdef double NS_PER_RANK = 30.0
+cdef double NS_PER_RANK_DRAWN = 100.0  # of a ranking so long that no cache holds its items
 cdef double NS_PER_DENSITY = 0.5
 
 # Chebyshev points of the first kind on [-1, 1] and their barycentric weights, for 16, 24 and 32 nodes
@@ -135,6 +136,7 @@ cdef struct NoisyQuery:
     Weights weights
     Sampler sampler
     plr_stream stream           # of this block: noise, or gaps
+    int32_t *rankings           # (rankings_at_once, n_ranks)
     double *inverse_sums        # (n_ranks,) of the weights that remain
     double *arrivals            # of all items
     double pivot                # of ``sort_smallest``
@@ -142,7 +144,7 @@ cdef struct NoisyQuery:
     int32_t *kept_items
     # the ranks of one sample
     double *ranked_arrivals
-    int32_t *ranked_items
+    const int32_t *ranked_items
     double *ranked_relevance
     double *drops
     double *drop_changes
@@ -174,6 +176,10 @@ cdef inline intp_t padded(intp_t n) noexcept nogil:
     return (n + 7) // 8 * 8
 
 
+cdef inline intp_t rankings_at_once(intp_t n_ranks) noexcept nogil:
+    return GROUP_SIZE if n_ranks <= GROUP_RANKS else 1
+
+
 cdef inline double location_of(const NoisyQuery *query, double level) noexcept nogil:
     return exp(level) if query.noise == PLR_GUMBEL else level
 
@@ -187,11 +193,6 @@ cdef inline intp_t nodes_for(int noise, double width) noexcept nogil:
 
 cdef inline double widest(int noise) noexcept nogil:
     return 10.0 if noise == PLR_NORMAL else 5.25
-
-
-cdef inline bint is_stopped(NoisyQuery *query, double ns) noexcept nogil:
-    """Return whether to stop before work of ``ns`` nanoseconds, because the caller has been interrupted."""
-    return cancellation_requested(query.stop, 0.1 * ns)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -222,7 +223,7 @@ cdef char *lay_out(NoisyQuery *query, intp_t n_items, intp_t cutoff, Layout *lay
     query.single = <int32_t *>take(layout, item_numbers)
     query.single_of = <int32_t *>take(layout, item_numbers)
     query.rows = <int32_t *>take(layout, rank_numbers)
-    query.ranked_items = <int32_t *>take(layout, rank_numbers)
+    query.rankings = <int32_t *>take(layout, max(rank_numbers, group_bytes(n_items, cutoff + 1)))
     query.inverse_sums = <double *>take(layout, ranks)
     # the kernels read whole vectors of these, which ``begin_query`` clears
     query.drops = <double *>take(layout, ranks)
@@ -354,7 +355,7 @@ cdef void begin_query(
     if query.by_order:
         rest = weigh(
             &query.weights, query.levels, n_items, query.n_ranks, asks_for_spread(&query.draw, n_items), rest)
-        prepare_sampler(&query.sampler, &query.draw, &query.weights, rest)
+        prepare_sampler(&query.sampler, &query.draw, &query.weights, query.stop, rest)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -377,12 +378,11 @@ cdef double weight_left(NoisyQuery *query) noexcept nogil:
     return left
 
 
-cdef void draw_gaps(NoisyQuery *query, const int32_t *column) noexcept nogil:
-    """Set the arrivals of one ranking of a group: the gap before each rank is exponential at the rate that remains."""
+cdef void draw_gaps(NoisyQuery *query) noexcept nogil:
+    """Set the arrivals of one ranking: the gap before each rank is exponential at the rate of what remains."""
     cdef double placed = 0.0, left
     cdef intp_t k
     for k in range(query.n_ranks):
-        query.ranked_items[k] = column[k * GROUP_SIZE]
         placed += query.weights.relative[query.ranked_items[k]]
     left = query.weights.total - placed
     if left < 1e-3 * query.weights.total:  # the difference cancels
@@ -412,9 +412,9 @@ cdef void draw_noise(NoisyQuery *query, const double *given) noexcept nogil:
                 query.arrivals[d] = log(given[d]) - query.locations[d]
     sort_smallest(
         query.arrivals, query.n_items, query.n_ranks, &query.pivot, query.kept_arrivals, query.kept_items)
+    query.ranked_items = query.kept_items
     for k in range(query.n_ranks):
         query.ranked_arrivals[k] = query.kept_arrivals[k]
-        query.ranked_items[k] = query.kept_items[k]
 
 
 cdef void add_sample(NoisyQuery *query) noexcept nogil:
@@ -436,14 +436,14 @@ cdef void add_sample(NoisyQuery *query) noexcept nogil:
             query.single_ranks[query.single_of[item]] = <double>k
     for part in range((query.n_single + ADDED_AT_ONCE - 1) // ADDED_AT_ONCE):
         i = part * ADDED_AT_ONCE
-        if is_stopped(query, ADDED_AT_ONCE * NS_PER_DENSITY * n_ranks):
+        if is_cancelled(query.stop, ADDED_AT_ONCE * NS_PER_DENSITY * n_ranks):
             return
         kernels.items(
             query.noise, &ranking, query.single_locations + i, query.single_relevance + i, query.single_ranks + i,
             query.single_gradient + i, min(<intp_t>ADDED_AT_ONCE, query.n_single - i))
     for i in range(query.n_intervals):
         interval = &query.intervals[i]
-        if is_stopped(query, interval.n_nodes * NS_PER_DENSITY * n_ranks):
+        if is_cancelled(query.stop, interval.n_nodes * NS_PER_DENSITY * n_ranks):
             return
         if query.n_intervals > 1:
             for k in range(n_ranks):
@@ -464,7 +464,7 @@ cdef void clear_sums(NoisyQuery *query) noexcept nogil:
     for part in range((query.n_sums + CLEARED_AT_ONCE - 1) // CLEARED_AT_ONCE):
         first = part * CLEARED_AT_ONCE
         n = min(query.n_sums - first, <intp_t>CLEARED_AT_ONCE)
-        if is_stopped(query, 20.0 * n):  # the first time, when the system provides the memory
+        if is_cancelled(query.stop, 20.0 * n):  # the first time, when the system provides the memory
             return
         memset(query.sum_memory + first, 0, n * sizeof(double))
 
@@ -475,7 +475,7 @@ cdef void add_sums(NoisyQuery *query, double *gradient) noexcept nogil:
     cdef intp_t i, d
     for i in range(query.n_items):
         d = query.order[i]
-        if is_stopped(query, 100.0):
+        if is_cancelled(query.stop, 100.0):
             return
         if query.row[d] < 0:
             gradient[d] += query.single_gradient[query.single_of[d]]
@@ -494,7 +494,7 @@ cdef void add_block(NoisyQuery *query, intp_t block, double *gradient) noexcept 
     """Add a block of samples to the gradient."""
     cdef intp_t first = block * block_size(query.n_items), i
     cdef intp_t n_samples = min(query.draw.n_samples - first, block_size(query.n_items))
-    cdef const int32_t *columns = NULL
+    cdef intp_t at_once = rankings_at_once(query.n_ranks)
     cdef const double *given = NULL
     if query.by_order:
         start_block(&query.sampler, &query.draw, block)
@@ -502,12 +502,13 @@ cdef void add_block(NoisyQuery *query, intp_t block, double *gradient) noexcept 
     start_stream(&query.stream, query.draw.key, query.draw.query, ~(query.draw.first_block + block))
     clear_sums(query)
     for i in range(n_samples):
-        if is_stopped(query, NS_PER_ITEM * query.n_items + NS_PER_RANK * query.n_ranks):
+        if is_cancelled(query.stop, NS_PER_ITEM * query.n_items + NS_PER_RANK_DRAWN * query.n_ranks):
             return
         if query.by_order:
-            if i % GROUP_SIZE == 0:
-                columns = draw_group(&query.sampler, min(<intp_t>GROUP_SIZE, n_samples - i))
-            draw_gaps(query, columns + i % GROUP_SIZE)
+            if i % at_once == 0:
+                draw_rows(&query.sampler, min(at_once, n_samples - i), query.rankings, query.n_ranks)
+            query.ranked_items = query.rankings + i % at_once * query.n_ranks
+            draw_gaps(query)
         else:
             if query.given != NULL:
                 given = query.given + (first + i) * query.n_items
@@ -603,11 +604,8 @@ cdef int estimate_long_query(const void *call_, intp_t q, int n_threads) except 
         n_threads, aligned(sizeof(QueryOfThread)) + workspace_size(n_items, query.query.cutoff))
     for task in range(n_threads):
         of_thread = <QueryOfThread *>threads.of_thread(task)
-        memset(of_thread, 0, sizeof(QueryOfThread))
-        if task == 0:
-            of_thread.stop.interrupted = signal_came
-        else:
-            of_thread.stop.of_caller = &(<QueryOfThread *>threads.of_thread(0)).stop
+        of_thread.ready = False
+        of_thread.stop = cancellation_of(task, &(<QueryOfThread *>threads.of_thread(0)).stop)
     query.sums = <double *>sums.of_thread(0)
     gradient = call.out + query.query.first
     for query.first_block in range(0, n_blocks, tasks):

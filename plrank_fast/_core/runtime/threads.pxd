@@ -1,6 +1,15 @@
 """Threads of a call, checks for interrupts, and memory for each thread."""
 
+from libc.string cimport memset
+
 from plrank_fast._core.runtime.scalar_types cimport intp_t
+
+cdef extern from "runtime/cancellation.h" nogil:
+    ctypedef struct cancellation:
+        int (*interrupted)() noexcept nogil
+        int requested
+        const cancellation *of_caller
+    bint cancellation_requested(cancellation *state, double work)
 
 # These constants decide about rounds and threads; ``set_costs`` sets them for tests.
 cdef double ROUND_NS
@@ -28,3 +37,19 @@ cdef class Workspaces:
 
     cdef char *of_thread(self, int thread) noexcept nogil
     cdef char *of_this_thread(self) noexcept nogil
+
+
+cdef inline bint is_cancelled(cancellation *state, double ns) noexcept nogil:
+    """Return whether to stop before work of ``ns`` nanoseconds, because the caller has been interrupted."""
+    return cancellation_requested(state, 0.1 * ns)
+
+
+cdef inline cancellation cancellation_of(int thread, cancellation *of_caller) noexcept nogil:
+    """Return the state of a thread of a team, of which the calling thread, number 0, checks for interrupts."""
+    cdef cancellation state
+    memset(&state, 0, sizeof(state))
+    if thread == 0:
+        state.interrupted = signal_came
+    else:
+        state.of_caller = of_caller
+    return state

@@ -3,7 +3,7 @@
 from plrank_fast._core.random.stream cimport plr_stream
 from plrank_fast._core.ranking.weights cimport Weights
 from plrank_fast._core.runtime.scalar_types cimport int16_t, int32_t, intp_t, uint32_t, uint64_t
-from plrank_fast._core.runtime.threads cimport Workspaces
+from plrank_fast._core.runtime.threads cimport Workspaces, cancellation
 from plrank_fast._core.sampling.introselect cimport Introselect
 
 cdef extern from "sampling/network_sampler.h" nogil:
@@ -102,7 +102,6 @@ cpdef enum SamplerKind:
 cdef dict SAMPLERS              # the kinds that callers can request, by name
 
 cdef struct Sampler:
-    bint ready                  # in a thread's workspace: whether it has been prepared
     int method
     double ns_per_ranking       # rough cost, for the length of a round
     # for a table: draws with replacement that a ranking takes, their deviation, and how many the last item takes
@@ -117,6 +116,7 @@ cdef struct Sampler:
     threshold_sampler threshold
     guide_table guide
     int32_t *columns            # (cutoff, GROUP_SIZE) the group drawn last
+    cancellation *stop          # or NULL
     # the following belong to the current block
     plr_stream stream
     uint64_t salt               # of the random bits that only near ties use
@@ -136,7 +136,7 @@ cdef double NS_PER_ITEM  # rough cost of one item in one ranking, for the length
 cdef size_t sampler_workspace(intp_t n_items, intp_t cutoff) noexcept nogil
 cdef bint asks_for_spread(const Draw *draw, intp_t n_items) noexcept nogil
 cdef char *prepare_sampler(
-    Sampler *sampler, const Draw *draw, const Weights *weights, char *workspace
+    Sampler *sampler, const Draw *draw, const Weights *weights, cancellation *stop, char *workspace
 ) noexcept nogil
 cdef size_t group_bytes(intp_t n_items, intp_t cutoff) noexcept nogil
 cdef void start_block(Sampler *sampler, const Draw *draw, uint64_t block) noexcept nogil
@@ -160,6 +160,6 @@ cdef struct LongDraw:
     intp_t stride
 
 cdef size_t thread_sampler_workspace(intp_t n_items, intp_t cutoff) noexcept nogil
-cdef void forget_thread_samplers(Workspaces workspaces) noexcept
+cdef void begin_thread_samplers(Workspaces workspaces) noexcept
 cdef Sampler *thread_sampler(const Draw *draw, const Weights *weights, char *workspace) noexcept nogil
 cdef int draw_round(const LongDraw *drawing, int n_threads, Workspaces thread_samplers) except -1

@@ -40,7 +40,7 @@ from plrank_fast._core.runtime.plain_arrays cimport data_of
 from plrank_fast._core.runtime.queries cimport Queries, Query, query_at
 from plrank_fast._core.runtime.scalar_types cimport int16_t, int32_t, int64_t, intp_t, uint32_t, uint64_t
 from plrank_fast._core.runtime.simd cimport simd_level
-from plrank_fast._core.runtime.threads cimport Workspaces
+from plrank_fast._core.runtime.threads cimport Workspaces, cancellation, cancellation_of, is_cancelled
 from plrank_fast._core.sampling.introselect cimport draw_ranking, introselect_workspace, prepare_introselect
 
 cdef extern from "sampling/network_sampler.h" nogil:
@@ -356,9 +356,11 @@ cdef size_t sampler_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
 
 
 cdef char *prepare_sampler(
-    Sampler *sampler, const Draw *draw, const Weights *weights, char *workspace
+    Sampler *sampler, const Draw *draw, const Weights *weights, cancellation *stop, char *workspace
 ) noexcept nogil:
     """Prepare ``sampler`` to draw the first ranks of one query. O(D); O(D log D) at huge score gaps.
+
+    Once ``stop``, unless it is NULL, has been requested, nothing more is drawn.
 
     Returns the first unused byte of ``workspace``.
     """
@@ -367,6 +369,7 @@ cdef char *prepare_sampler(
     cdef Layout layout = layout_at(workspace)
     sampler.n_items = n_items
     sampler.cutoff = min(draw.cutoff, n_items)
+    sampler.stop = stop
     sampler.ns_per_ranking = NS_PER_ITEM * n_items
     sampler.columns = <int32_t *>take(&layout, group_bytes(n_items, draw.cutoff))
     sampler.method = choose_sampler(sampler, draw, weights)
@@ -415,15 +418,22 @@ cdef int32_t *draw_group(Sampler *sampler, intp_t n_rankings) noexcept nogil:
     return sampler.columns
 
 
+cdef inline bint is_stopped(Sampler *sampler, double n_rankings) noexcept nogil:
+    return sampler.stop != NULL and is_cancelled(
+        sampler.stop, n_rankings * introselect_cost(sampler.n_items, sampler.cutoff, 1))
+
+
 cdef void draw_rows(Sampler *sampler, intp_t n_rankings, int32_t *rankings, intp_t stride) noexcept nogil:
-    """Draw the first ``n_rankings`` of the block into rows."""
+    """Draw the next ``n_rankings`` of the block into rows: a multiple of GROUP_SIZE, or up to the last."""
     cdef intp_t first = 0, i, k, n_lanes
     cdef const int32_t *columns
     if sampler.method == INTROSELECT:
         for i in range(n_rankings):
+            if is_stopped(sampler, 1):
+                return
             draw_ranking(&sampler.introselect, &sampler.stream, rankings + i * stride, 1)
         return
-    while first < n_rankings:
+    while first < n_rankings and not is_stopped(sampler, GROUP_SIZE):
         n_lanes = min(<intp_t>GROUP_SIZE, n_rankings - first)
         columns = draw_group(sampler, n_lanes)
         for i in range(n_lanes):
@@ -451,7 +461,7 @@ cdef void draw_query(
     cdef Weights weights
     cdef Sampler sampler
     workspace = weigh(&weights, scores, n_items, draw.cutoff, asks_for_spread(draw, n_items), workspace)
-    prepare_sampler(&sampler, draw, &weights, workspace)
+    prepare_sampler(&sampler, draw, &weights, NULL, workspace)
     draw_row_blocks(&sampler, draw, 0, draw.n_samples, rankings, draw.cutoff)
 
 
@@ -459,24 +469,33 @@ cdef void draw_query(
 # Samplers of threads, for the blocks of one long query
 # ---------------------------------------------------------------------------------------------------------------------
 
+cdef struct ThreadSampler:
+    bint ready                   # whether the sampler has been prepared
+    cancellation stop
+    Sampler sampler
+
+
 cdef size_t thread_sampler_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
-    return aligned(sizeof(Sampler)) + sampler_workspace(n_items, cutoff)
+    return aligned(sizeof(ThreadSampler)) + sampler_workspace(n_items, cutoff)
 
 
-cdef void forget_thread_samplers(Workspaces workspaces) noexcept:
+cdef void begin_thread_samplers(Workspaces workspaces) noexcept:
     """Mark the samplers of all threads as not prepared."""
     cdef int thread
+    cdef ThreadSampler *own
     for thread in range(workspaces.n_threads):
-        (<Sampler *>workspaces.of_thread(thread)).ready = False
+        own = <ThreadSampler *>workspaces.of_thread(thread)
+        own.ready = False
+        own.stop = cancellation_of(thread, &(<ThreadSampler *>workspaces.of_thread(0)).stop)
 
 
 cdef Sampler *thread_sampler(const Draw *draw, const Weights *weights, char *workspace) noexcept nogil:
     """Return the sampler in a thread's workspace, which the first use prepares."""
-    cdef Sampler *sampler = <Sampler *>workspace
-    if not sampler.ready:
-        prepare_sampler(sampler, draw, weights, workspace + aligned(sizeof(Sampler)))
-        sampler.ready = True
-    return sampler
+    cdef ThreadSampler *own = <ThreadSampler *>workspace
+    if not own.ready:
+        prepare_sampler(&own.sampler, draw, weights, &own.stop, workspace + aligned(sizeof(ThreadSampler)))
+        own.ready = True
+    return &own.sampler
 
 
 cdef void draw_task(const void *drawing_, intp_t task, char *workspace) noexcept nogil:
@@ -546,7 +565,7 @@ cdef int draw_long_query(const void *call_, intp_t q, int n_threads) except -1:
         n_threads, thread_sampler_workspace(n_items, draw.cutoff))
     cdef Weights weights
     cdef LongDraw drawing
-    forget_thread_samplers(thread_samplers)
+    begin_thread_samplers(thread_samplers)
     pad_rankings(rankings_of(call, q), draw.n_samples, draw.cutoff, n_items)
     weigh(&weights, query.scores, n_items, draw.cutoff, asks_for_spread(&draw, n_items), shared.of_thread(0))
     drawing.draw = &draw
