@@ -38,7 +38,7 @@ from plrank_fast.validation import FloatArray, IntArray
 
 Gain: TypeAlias = "str | Callable[[FloatArray], ArrayLike]"
 
-CURVATURES = ("gradient", "hessian", "majorizer", "constant")
+CURVATURES = ("gradient", "hessian")
 ADAPTERS = "Objective or Metric of plrank_fast.lightgbm or plrank_fast.xgboost"
 GAINS = ("exponential", "linear")
 WITH_HESSIAN = (AUTO, *(name for name, method in ESTIMATORS.items() if method.has_hessian), *SHORT_NAMES)
@@ -48,7 +48,6 @@ SMALLEST_SHRINKAGE, LARGEST_SHRINKAGE = 1e-20, 1e20  # libraries keep gradients 
 NO_SPLIT = "a parameter keeps it from splitting (in LightGBM, bagging_by_query=True does so with any custom objective)"
 
 LEAST_CURVATURE = 1e-3  # share of the mean; leaves of documents without gradient must not divide by 0
-MOST_GRADES = 64  # different gains that the majorizer takes, one gradient each
 FEW = 100  # documents
 DATA_SETS_KEPT = 32  # data sets; a cross-validation uses as many as it has folds in turn
 
@@ -107,11 +106,9 @@ class BoostingObjective(Workers):
     normalize : {"query", "dataset"}
         "query": NDCG, each query's metric over its ideal. "dataset": DCG, which weights queries by their ideal DCG.
         Either way queries for which all rankings are equally good (all labels equal, ideal 0) have gradient 0.
-    curvature : {"gradient", "hessian", "majorizer", "constant"}
-        Positive curvature to use. "gradient": the absolute value of the gradient g. "hessian": the larger of that and
-        the absolute Hessian diagonal. "majorizer": ``sum_j |rho_i - rho_j| c_ij``, where ``g_i = sum_j (rho_i - rho_j)
-        c_ij``; it is at least ``|g_i|``, equal to it for binary relevance, and costs one gradient per grade.
-        "constant": 1, which is plain gradient descent.
+    curvature : {"gradient", "hessian"}
+        Positive curvature to use. "gradient": the absolute value of the gradient. "hessian": the larger of that and the
+        absolute Hessian diagonal.
     shrinkage : float
         Divisor of gradient and curvature: a regularisation of 1 (``reg_lambda=1`` of XGBoost, its default, and
         ``lambda_l2=1`` of LightGBM) then counts as ``shrinkage`` average documents.
@@ -244,38 +241,21 @@ class BoostingObjective(Workers):
         self, scores: FloatArray, data: _DataSet, seed: np.random.SeedSequence
     ) -> tuple[FloatArray, FloatArray]:
         """Compute the gradient of the metric, to ascend, and a curvature that is not negative."""
-        if self.curvature == "majorizer":
-            ascent, majorizer = np.zeros_like(scores), np.zeros_like(scores)
-            for lower, upper in zip(data.grades[:-1], data.grades[1:], strict=True):
-                above = np.where(data.relevance > lower, (upper - lower) * data.factor, 0.0)
-                part = self._estimate(scores, above, data, seed)
-                ascent += part
-                majorizer += np.abs(part)
-            return ascent, majorizer
         if self.curvature == "hessian":
-            ascent, diagonal = self._estimate(scores, data.target, data, seed, hessian=True)
+            ascent, diagonal = self._estimate(scores, data, seed, hessian=True)
             return ascent, np.maximum(np.abs(ascent), np.abs(diagonal))
-        ascent = self._estimate(scores, data.target, data, seed)
-        if self.curvature == "constant":
-            return ascent, np.full_like(ascent, self._mean(np.abs(ascent)))
+        ascent = self._estimate(scores, data, seed)
         return ascent, np.abs(ascent)
 
-    def _estimate(
-        self,
-        scores: FloatArray,
-        relevance: FloatArray,
-        data: _DataSet,
-        seed: np.random.SeedSequence,
-        hessian: bool = False,
-    ) -> Any:
+    def _estimate(self, scores: FloatArray, data: _DataSet, seed: np.random.SeedSequence, hessian: bool = False) -> Any:
         batch: dict[str, Any] = {"offsets": data.offsets, "n_threads": self.n_threads}
         if hessian:
             batch["hessian"] = True
         if data.method == EXACT:
-            return pl_rank_exact(scores, relevance, data.rank_weights, rtol=self.rtol, **batch)
+            return pl_rank_exact(scores, data.target, data.rank_weights, rtol=self.rtol, **batch)
         method = ESTIMATORS[data.method]
         batch |= {"n_samples": self.n_samples or method.n_samples, "rng": seed}
-        return method.function(scores, relevance, data.rank_weights, **batch)
+        return method.function(scores, data.target, data.rank_weights, **batch)
 
     def _data_set(
         self, labels: ArrayLike, offsets: ArrayLike | None, weights: ArrayLike | None, scores: FloatArray
@@ -295,19 +275,13 @@ class BoostingObjective(Workers):
         factor = _factor_of_queries(relevance, rank_weights, offsets, self.normalize, self.n_threads)
         if relevance.size and not factor.any():
             warn("labels hold no query with documents of different worth: there is nothing to learn", stacklevel=5)
-        grades = np.zeros(0)
-        if self.curvature == "majorizer":
-            grades = np.unique(relevance)
-            validation.count(grades.size, "the number of different gains, for the majorizer,", 0, MOST_GRADES)
         method = resolve_method(self.method, offsets, rank_weights.size)
         if self.method == "auto":
             cost = nanoseconds(EXACT, np.diff(offsets).astype(np.float64), rank_weights.size).sum()
             cost, documents = self._added(np.array([cost, relevance.size]))
             method = EXACT if cost <= AFFORDABLE * documents else "pl_rank_cmc"
-        factor = np.repeat(factor * weights, np.diff(offsets))
-        return _DataSet(
-            labels, offsets, weights, weighted, method, rank_weights, relevance, factor, relevance * factor, grades
-        )
+        target = relevance * np.repeat(factor * weights, np.diff(offsets))
+        return _DataSet(labels, offsets, weights, weighted, method, rank_weights, target)
 
     def _forget(self) -> None:
         self._data_sets = []
@@ -471,7 +445,7 @@ def _checked(
 
 @dataclass
 class _DataSet:
-    """A data set as the caller passed it, and the metric to optimise: that of ``target``, relevance times factor."""
+    """A data set as the caller passed it, and the metric to optimise: that of ``target``."""
 
     labels: FloatArray
     offsets: IntArray
@@ -479,10 +453,7 @@ class _DataSet:
     weighted: bool
     method: str
     rank_weights: FloatArray
-    relevance: FloatArray
-    factor: FloatArray
     target: FloatArray
-    grades: FloatArray
     rounds: _Rounds = field(default_factory=lambda: _Rounds())
 
     def same(self, labels: ArrayLike, offsets: ArrayLike | None, weights: ArrayLike | None, scores: FloatArray) -> bool:

@@ -55,47 +55,6 @@ def test_hessian_curvature_against_enumeration():
     np.testing.assert_allclose(curvature, larger / larger.mean() + LEAST_CURVATURE, atol=1e-7)
 
 
-def test_majorizer_against_its_definition():
-    """sum_j |rho_i - rho_j| c_ij, where minus c_ij is the derivative by score i of the metric whose relevance is e_j.
-
-    Mutants: |sum| for sum of |.|, a grade left out, all steps between grades equal.
-    """
-    relevance = 2.0 ** LABELS[:4] - 1
-    relevance /= (np.sort(relevance)[::-1][:2] * THETA).sum()
-    couplings = np.array([-reference.exact_gradient(SCORES[:4], unit, THETA) for unit in np.eye(4)]).T
-    np.fill_diagonal(couplings, 0.0)
-    np.testing.assert_allclose(couplings, couplings.T, atol=1e-12)
-    differences = relevance[:, np.newaxis] - relevance
-    majorizer = (np.abs(differences) * couplings).sum(axis=1)
-    ascent = (differences * couplings).sum(axis=1)
-    gradient, curvature = BoostingObjective(
-        method="exact", cutoff=2, curvature="majorizer", shrinkage=1.0, rtol=1e-9
-    ).derivatives(SCORES[:4], LABELS[:4])  # fmt: skip
-    np.testing.assert_allclose(gradient, -ascent / majorizer.mean(), atol=1e-7)
-    np.testing.assert_allclose(curvature, majorizer / majorizer.mean() + LEAST_CURVATURE, atol=1e-7)
-    assert (curvature - np.abs(gradient) >= LEAST_CURVATURE - 1e-9).all()
-    assert curvature[2] - LEAST_CURVATURE > np.abs(gradient[2]) + 1e-3  # of the middle grade: between the others
-
-
-def test_majorizer_of_binary_relevance_is_the_gradient():
-    labels = np.minimum(LABELS, 1)
-    one = BoostingObjective(cutoff=2, rtol=1e-9).derivatives(SCORES, labels, OFFSETS)
-    other = BoostingObjective(cutoff=2, rtol=1e-9, curvature="majorizer").derivatives(SCORES, labels, OFFSETS)
-    np.testing.assert_allclose(one, other, atol=1e-9)
-
-
-def test_majorizer_refuses_a_continuum_of_grades():
-    labels = np.linspace(0, 3, 100)
-    with pytest.raises(ValueError, match=r"different gains.* at most 64, got 100"):
-        BoostingObjective(curvature="majorizer").derivatives(np.zeros(100), labels)
-
-
-def test_constant_curvature():
-    gradient, curvature = derivatives(curvature="constant")
-    np.testing.assert_allclose(curvature, 1.0 + LEAST_CURVATURE)
-    np.testing.assert_allclose(gradient, derivatives()[0])
-
-
 @pytest.mark.parametrize("method", ["exact", "cmc", "pl_rank_3"])
 @pytest.mark.parametrize("curvature", CURVATURES)
 def test_independent_of_every_scale(method, curvature):

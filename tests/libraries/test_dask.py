@@ -167,9 +167,7 @@ def partitions(problem, client):
     return placed
 
 
-@pytest.mark.parametrize(
-    "options", [{}, {"normalize": "dataset", "curvature": "constant"}, {"curvature": "majorizer", "cutoff": 5}]
-)
+@pytest.mark.parametrize("options", [{}, {"normalize": "dataset"}, {"curvature": "hessian", "cutoff": 5}])
 def test_xgboost_on_two_workers(client, problem, partitions, options):
     """The model of one process, to the rounding of float32; and the metric.
 
