@@ -104,7 +104,6 @@ class TestArrays:
             ([0.0, 1.0, 2.0, 0.0, -np.inf], ValueError),
             (np.array([0, 0, 0, 0, np.finfo(np.longdouble).max], dtype=np.longdouble), ValueError),
         ],
-        ids=str,
     )
     def test_rejected(self, name, argument, bad, error):
         if name == "sample_rankings" and isinstance(bad, list) and bad[-1] == -np.inf:

@@ -128,7 +128,6 @@ class TestOffsets:
             (np.array(["2020-01-01"], dtype="M8[D]"), TypeError, "must hold integers or strings, got dtype datetime"),
             (np.zeros((3, 1)), ValueError, r"qid must be 1-dimensional, got shape \(3, 1\): pass its one column, qid"),
         ],
-        ids=str,
     )
     def test_identifiers_refused(self, qid, error, message):
         """Mutants: a list left to NumPy, which makes "1" of 1; NaN taken for a query."""
