@@ -34,7 +34,7 @@ GIVEN = {
     "scores": SCORES, "log_scores": SCORES, "logging_scores": SCORES, "relevance": LABELS / 2, "labels": LABELS,
     "merit": LABELS, "exposure": LABELS, "cotangent": LABELS, "subtopics": LABELS[:, np.newaxis],
     "rank_weights": np.array([1.0, 0.5]), "examination": np.array([1.0, 0.5, 0.4]), "rankings": RANKINGS,
-    "buckets": np.array([0, 1, 1]),
+    "buckets": np.array([0, 1, 1]), "items": np.array([0, 1, 2]), "target": np.full(3, 0.5), "k": 2,
     "rewards": np.array([1.0, 0.0]), "rank_rewards": RANKINGS * 1.0, "clicks": RANKINGS > 0,
     "propensities": np.array([0.5, 0.25, 1.0]), "importance_weights": np.array([1.0, 2.0]), "qid": np.array([7, 7, 8]),
     "sizes": np.array([1, 2]), "offsets": np.array([0, 3]), "cutoff": 2, "n_samples": 5, "n_chunks": 1,
@@ -59,6 +59,7 @@ SAMPLED = {  # what the option chooses looks at the other options too
     plr.policy_gradient: {"relevance": LABELS, "rank_weights": GIVEN["rank_weights"]},
     plr.ranking_log_prob_vjp: {"cotangent": LABELS[:2]},
     plr.bucket_log_prob_vjp: {"cotangent": LABELS[:1]},
+    plr.fit_strengths: {"ridge": 0.1},
 }  # fmt: skip
 
 
@@ -88,10 +89,16 @@ def is_meant(name, default, kind, value):
     )
 
 
+def parameters_of(function):
+    """Parameters that have a name, by it."""
+    named = inspect.signature(function).parameters.items()
+    return {name: each for name, each in named if each.kind != each.VAR_KEYWORD}
+
+
 @pytest.mark.parametrize(("where", "function"), [pytest.param(*each, id=each[0]) for each in public_functions()])
 def test_what_nobody_means_is_refused_by_name(where, function):
     """Mutants: `real` without its OverflowError; `shown` that prints any int, or a whole str; ``empty`` not checked."""
-    parameters = inspect.signature(function).parameters.items()
+    parameters = parameters_of(function).items()
     needed = {"n_samples"} if "sigir22" in where else set()
     plain = {name: GIVEN[name] for name, each in parameters if each.default is each.empty or name in needed}
     wrong = []
@@ -121,8 +128,6 @@ def with_tolerance():
 @pytest.mark.parametrize(("where", "function"), [pytest.param(*each, id=each[0]) for each in with_tolerance()])
 def test_a_tolerance_is_one_that_expectations_can_hold(where, function, rtol):
     """Mutants: `relative_tolerance` that takes any positive number; one adapter that asks for no more than that."""
-    plain = {
-        name: GIVEN[name] for name, each in inspect.signature(function).parameters.items() if each.default is each.empty
-    }
+    plain = {name: GIVEN[name] for name, each in parameters_of(function).items() if each.default is each.empty}
     with pytest.raises(ValueError, match="rtol must be at least 1e-10 and below 1"):
         function(**plain, rtol=rtol)
