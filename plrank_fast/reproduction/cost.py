@@ -36,7 +36,7 @@ def cost_part(shapes: list[str], cutoffs: list[int], compared: tuple[methods.Met
         for shape in shapes
         for method in compared
     ]
-    return Part("cost", "Table 2 and Figure 1: cost of an epoch", 2, MOST_ROUNDS, cells, measure_cost)
+    return Part("cost", "Table 2 and Figure 1: cost of an epoch", 2, MOST_ROUNDS, cells, measure)
 
 
 def length_part(lengths: list[int], compared: tuple[methods.Method, ...]) -> Part:
@@ -45,34 +45,24 @@ def length_part(lengths: list[int], compared: tuple[methods.Method, ...]) -> Par
         {"method": method.estimator, "samples": method.n_samples, "lengths": lengths, "cutoff": LENGTH_CUTOFF}
         for method in compared
     ]
-    return Part("length", "Figure 1, second half: cost against list length", 2, MOST_ROUNDS, cells, measure_lengths)
+    return Part("length", "Figure 1, second half: cost against list length", 2, MOST_ROUNDS, cells, measure)
 
 
-def measure_cost(cell: Figures, number: int) -> Figures:
-    """Measure seconds per epoch at each cutoff, ours and NumPy's, and the relative error of the estimate."""
+def measure(cell: Figures, number: int) -> Figures:
+    """Measure seconds per epoch, ours and NumPy's, at each cutoff or length; at cutoffs also the relative error."""
     if "network" in cell:
         return {"network_seconds": _network_seconds(cell["set"])}
-    workload = _workload(cell["set"])
     method = methods.method_of(cell)
-    ours, twin, errors = [], [], []
-    for cutoff in cell["cutoffs"]:
-        own, other = _in_turn(method, workload, cutoff, number)
-        ours.append(own * workload.per_epoch)
-        twin.append(other)
-        errors.append(_relative_error(method, cell["set"], cutoff, number))
-    return {"seconds": ours, "numpy_seconds": twin if method.has_twin else None, "error": errors}
-
-
-def measure_lengths(cell: Figures, number: int) -> Figures:
-    """Measure seconds per query at each list length, ours and NumPy's."""
-    method = methods.method_of(cell)
-    ours, twin = [], []
-    for length in cell["lengths"]:
-        workload = _of_length(length)
-        own, other = _in_turn(method, workload, cell["cutoff"], number)
-        ours.append(own * workload.per_epoch)
-        twin.append(other)
-    return {"seconds": ours, "numpy_seconds": twin if method.has_twin else None}
+    result: Figures = {}
+    if "lengths" in cell:
+        places = [(_of_length(length), cell["cutoff"]) for length in cell["lengths"]]
+    else:
+        places = [(_workload(cell["set"]), cutoff) for cutoff in cell["cutoffs"]]
+        result["error"] = [_relative_error(method, cell["set"], cutoff, number) for cutoff in cell["cutoffs"]]
+    timed = [_in_turn(method, workload, cutoff, number) for workload, cutoff in places]
+    result["seconds"] = [own for own, _ in timed]
+    result["numpy_seconds"] = [other for _, other in timed] if method.has_twin else None
+    return result
 
 
 _workload = lru_cache(maxsize=None)(lambda shape: Workload.of_profile(shape, QUERIES[shape]))
@@ -80,7 +70,7 @@ _of_length = lru_cache(maxsize=None)(lambda length: Workload.of_length(length, L
 
 
 def _in_turn(method: methods.Method, workload: Workload, cutoff: int, number: int) -> tuple[float, float]:
-    """Measure seconds of a batch by our call, and of an epoch in NumPy (0 for a method without reference)."""
+    """Measure seconds of an epoch by our call, and in NumPy (0 for a method without reference)."""
     weights = workload.rank_weights(cutoff)
 
     def ours() -> FloatArray:
@@ -88,11 +78,11 @@ def _in_turn(method: methods.Method, workload: Workload, cutoff: int, number: in
 
     own = _seconds(ours)
     if not method.has_twin:
-        return own, 0.0
+        return own * workload.per_epoch, 0.0
     docs = workload.typical()
     rng = np.random.default_rng(number)
     other = _seconds(lambda: method.twin(workload.scores[docs], workload.relevance[docs], weights, rng))
-    return min(own, _seconds(ours)), other * workload.of_epoch(docs)
+    return min(own, _seconds(ours)) * workload.per_epoch, other * workload.of_epoch(docs)
 
 
 def _seconds(call: Callable[[], FloatArray]) -> float:
