@@ -16,6 +16,7 @@ array([0.689, 0.631])
 
 - gradients: ``pl_rank_exact``, ``pl_rank_cmc``, ``pl_rank_3``, ``pl_rank_2``, ``pl_rank_1``, ``stochastic_rank``,
   ``policy_gradient``, ``placement_policy_gradient``; ``value_and_gradient`` for any of them with the metric's value;
+  ``pl_rank_exact_hvp``, products with the Hessian;
 - rankings and their probabilities: ``sample_rankings``, ``ranking_log_prob``, ``ranking_log_prob_vjp``,
   ``bucket_log_prob``, ``bucket_log_prob_vjp`` of rankings with ties, ``fit_strengths`` to observed rankings,
   ``rank_probabilities``, ``inclusion_probabilities``, ``exposure``, ``exposure_vjp``, ``scores_for_exposure``;
@@ -73,6 +74,7 @@ from plrank_fast.probabilities import (
 )
 from plrank_fast.rank_weights import dcg_weights, gains, precision_weights, rbp_weights
 from plrank_fast.sampling import ranking_log_prob, ranking_log_prob_vjp, sample_rankings
+from plrank_fast.second_derivatives import pl_rank_exact_hvp
 from plrank_fast.stochastic_rank import stochastic_rank
 from plrank_fast.strengths import fit_strengths
 from plrank_fast.value_and_gradient import value_and_gradient
@@ -117,6 +119,7 @@ __all__ = [
     "pl_rank_3",
     "pl_rank_cmc",
     "pl_rank_exact",
+    "pl_rank_exact_hvp",
     "placement_policy_gradient",
     "policy_gradient",
     "precision",

@@ -15,8 +15,9 @@ Each module imports only modules listed above it::
     _shared             private               extras  memory  files  run_lock  interruption  progress_bar
     .                   arguments, errors     validation  build
                         public functions      rank_weights  offsets  sampling  metrics  bucket_order  gradients
-                                              policy_gradients  probabilities  exposure_targets  losses
-                                              distribution  strengths  rewards  off_policy  stochastic_rank
+                                              policy_gradients  second_derivatives  probabilities
+                                              exposure_targets  losses  distribution  strengths  rewards
+                                              off_policy  stochastic_rank
     _shared             private               cost_model  methods
     .                                         fairness  value_and_gradient  chunks  embedding
                         in NumPy              reference

@@ -1,0 +1,57 @@
+"""Products with the Hessian of the expected metric, against the second derivatives of all rankings' probabilities."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import plrank_fast as plr
+from plrank_fast import reference
+
+
+def enumerated_hessian(scores, relevance, theta):
+    n, hessian = scores.size, np.zeros((scores.size, scores.size))
+    for ranking in reference.all_rankings(n):
+        log_prob, slope, curvature = 0.0, np.zeros(n), np.zeros((n, n))
+        for k in range(min(theta.size, n)):
+            weights = np.exp(scores) * np.isin(np.arange(n), ranking[k:])
+            chances = weights / weights.sum()
+            log_prob += np.log(chances[ranking[k]])
+            slope += (np.arange(n) == ranking[k]) - chances
+            curvature -= np.diag(chances) - np.outer(chances, chances)
+        followers = np.prod(np.arange(1, n - min(theta.size, n) + 1))  # rankings with the same first ranks
+        worth = theta[:n] @ relevance[list(ranking[: theta.size])]
+        hessian += np.exp(log_prob) / followers * worth * (np.outer(slope, slope) + curvature)
+    return hessian
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_products(seed):
+    """Within the documented error. Mutants: a difference of second order; the scale of the vector left out."""
+    rng = np.random.default_rng(seed)
+    n, scale = 2 + seed % 4, 10.0 ** (seed - 4)
+    scores, relevance, theta, vector = rng.normal(size=n), rng.normal(size=n), rng.random(3), scale * rng.normal(size=n)
+    product = plr.pl_rank_exact_hvp(scores, relevance, theta, vector)
+    error = np.linalg.norm(product - enumerated_hessian(scores, relevance, theta) @ vector)
+    assert error < 1e-7 * scale * np.abs(theta).max() * np.abs(relevance).max()
+
+
+def test_symmetric_and_its_diagonal():
+    rng = np.random.default_rng(1)
+    scores, relevance, theta = rng.normal(size=40), rng.random(40), plr.dcg_weights(7)
+    hessian = np.array([plr.pl_rank_exact_hvp(scores, relevance, theta, one) for one in np.eye(40)])
+    np.testing.assert_allclose(hessian, hessian.T, rtol=0, atol=1e-7)
+    diagonal = plr.pl_rank_exact(scores, relevance, theta, hessian=True)[1]
+    np.testing.assert_allclose(np.diag(hessian), diagonal, rtol=0, atol=1e-7)
+
+
+def test_batch_is_loop():
+    """Bit for bit, queries with vectors of any size, or of zeros. Mutant: the size of the largest vector for all."""
+    lengths, rng = [5, 0, 1, 30, 4], np.random.default_rng(2)
+    offsets = plr.offsets_from_group(lengths)
+    scores, relevance = rng.normal(size=(2, offsets[-1]))
+    vector = rng.normal(size=offsets[-1]) * np.repeat([1e-8, 1.0, 1.0, 1e8, 0.0], lengths)
+    together = plr.pl_rank_exact_hvp(scores, relevance, [1.0, 0.5], vector, offsets=offsets)
+    for first, last in itertools.pairwise(offsets):
+        alone = plr.pl_rank_exact_hvp(scores[first:last], relevance[first:last], [1.0, 0.5], vector[first:last])
+        assert together[first:last].tobytes() == alone.tobytes()
