@@ -92,7 +92,7 @@ def plackett_luce_loss(
     -------
     array
         A scalar, or (n_queries,) with ``reduction="none"``; of the dtype of ``scores``. Only the scores are
-        differentiated, and only once.
+        differentiated; the exact method twice, the second time in forward mode, as by ``jax.hessian``.
 
     Examples
     --------
@@ -184,12 +184,21 @@ def _call_host(function: Any, results: Any, *arguments: Any) -> Any:
 def _differentiable(static: tuple[tuple[str, Any], ...]) -> Any:
     """Return the loss of each query as a function of scores and arrays that JAX can differentiate by the scores."""
 
+    @jax.custom_jvp  # type: ignore[untyped-decorator]
+    def evaluate(scores: Any, arrays: dict[str, Any]) -> Any:
+        return _evaluate(scores, arrays, static)
+
+    @evaluate.defjvp  # type: ignore[untyped-decorator]
+    def change(primals: Any, tangents: Any) -> Any:
+        scores, arrays = primals
+        return evaluate(scores, arrays), _evaluate(scores, arrays | {"direction": tangents[0]}, static)
+
     @jax.custom_vjp  # type: ignore[untyped-decorator]
     def loss(scores: Any, arrays: dict[str, Any]) -> Any:
-        return _evaluate(scores, arrays, static)[0]
+        return evaluate(scores, arrays)[0]
 
     def forward(scores: Any, arrays: dict[str, Any]) -> Any:
-        losses, gradient = _evaluate(scores, arrays, static)
+        losses, gradient = evaluate(scores, arrays)
         return losses, (gradient, arrays.get("offsets"))
 
     def backward(saved: Any, upstream: Any) -> Any:

@@ -118,6 +118,17 @@ def _loss_and_gradient(
     return _on_device(loss, scores, scores.dtype), _on_device(gradient, scores, _dtype_of_gradient(scores))
 
 
+def _change_of_gradient(direction: Any, scores: Any, relevance: Any, *options: Any) -> Any:
+    """Compute the derivative of the gradient of `_loss_and_gradient` along a direction, for the exact method."""
+    offsets, mask, weight, rank_weights, _, cutoff, gain, normalize, reduction, method, *_, n_threads, _ = options
+    product = expected_loss(
+        _on_host(scores), _on_host(relevance), offsets=_on_host(offsets), mask=_on_host(mask), weight=_on_host(weight),
+        cutoff=cutoff, rank_weights=_on_host(rank_weights), gain=gain, normalize=normalize, reduction=reduction,
+        method=method, words=lambda: [0], n_threads=n_threads, direction=_on_host(direction),
+    )[1]  # fmt: skip
+    return _on_device(product, scores, direction.dtype)
+
+
 def _dtype_of_gradient(scores: Any) -> Any:
     return torch.float64 if scores.dtype == torch.float64 else torch.float32
 
@@ -126,6 +137,40 @@ def _shapes_of_loss(scores: Any, relevance: Any, offsets: Any, mask: Any, *optio
     n_queries = count_queries(tuple(scores.shape), offsets, mask)
     loss = scores.new_empty((n_queries,) if "none" in options else ())
     return loss, scores.new_empty(scores.shape, dtype=_dtype_of_gradient(scores))
+
+
+class _Gradient(torch.autograd.Function):  # type: ignore[name-defined, misc]
+    """The gradient of a loss, which may be differentiated by the scores once more."""
+
+    @staticmethod
+    def forward(gradient: Any, *inputs: Any) -> Any:
+        return gradient.clone()
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        _save(ctx, *inputs[1:])
+
+    @staticmethod
+    def backward(ctx: Any, upstream: Any) -> Any:
+        inputs = _saved(ctx)
+        with torch.no_grad():
+            change = _hessian_product(upstream, *inputs)
+        if torch.is_grad_enabled():
+            change = _OnceDifferentiable.apply(change, "the gradient of plackett_luce_loss", inputs[0], upstream)
+        return None, change.to(inputs[0].dtype), *(None,) * (len(inputs) - 1)
+
+    vmap = staticmethod(_one_by_one(lambda *inputs: _Gradient.apply(*inputs)))
+
+
+def _save(ctx: Any, *values: Any) -> None:
+    """Save tensors for ``backward``, and other values beside them."""
+    ctx.save_for_backward(*(value for value in values if isinstance(value, torch.Tensor)))
+    ctx.others = [None if isinstance(value, torch.Tensor) else (value,) for value in values]
+
+
+def _saved(ctx: Any) -> list[Any]:
+    tensors = iter(ctx.saved_tensors)
+    return [next(tensors) if other is None else other[0] for other in ctx.others]
 
 
 class _Loss(torch.autograd.Function):  # type: ignore[name-defined, misc]
@@ -139,22 +184,29 @@ class _Loss(torch.autograd.Function):  # type: ignore[name-defined, misc]
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
         ctx.mark_non_differentiable(output[1])
         ctx.set_materialize_grads(False)
-        ctx.save_for_backward(output[1], inputs[0], inputs[2])
+        _save(ctx, output[1], *inputs)
 
     @staticmethod
     def backward(ctx: Any, upstream: Any, _: Any) -> Any:
         others = (None,) * (len(ctx.needs_input_grad) - 1)
         if upstream is None:
             return None, *others
-        gradient, scores, offsets = ctx.saved_tensors
+        gradient, *inputs = _saved(ctx)
+        scores, offsets = inputs[0], inputs[2]
         of_docs = upstream
         if upstream.numel() != 1 and offsets is None:
             of_docs = upstream.unsqueeze(-1)
         elif upstream.numel() != 1:
             sizes = offsets.diff().to(upstream.device)
             of_docs = upstream.repeat_interleave(sizes, output_size=gradient.numel()).reshape(gradient.shape)
+        twice = torch.is_grad_enabled()  # with create_graph=True a constant gradient would be silently wrong
+        if twice and _is_plain(scores):
+            others_as_tensors = [
+                x if x is None or isinstance(x, torch.Tensor) else torch.as_tensor(x) for x in inputs[1:6]
+            ]
+            gradient = _Gradient.apply(gradient, scores, *others_as_tensors, None, *inputs[7:])
         gradient = gradient * of_docs
-        if torch.is_grad_enabled():  # with create_graph=True a constant gradient would be silently wrong
+        if twice and not _is_plain(scores):
             gradient = _OnceDifferentiable.apply(gradient, "plackett_luce_loss", scores, upstream)
         return gradient.to(scores.dtype), *others
 
@@ -168,6 +220,14 @@ _loss = _operator(
     "int? n_threads, int first_query) -> (Tensor, Tensor)",
     _loss_and_gradient,
     _shapes_of_loss,
+)
+_hessian_product = _operator(
+    "plackett_luce_hessian_product",
+    "(Tensor direction, Tensor scores, Tensor relevance, Tensor? offsets, Tensor? mask, Tensor? weight, "
+    "Tensor? rank_weights, Tensor? seed, int? cutoff, str gain, bool normalize, str reduction, str method, "
+    "int? n_samples, float rtol, int? n_threads, int first_query) -> Tensor",
+    _change_of_gradient,
+    lambda direction, *inputs: torch.empty_like(direction),
 )
 _loss.register_autograd(_Loss.backward, setup_context=_Loss.setup_context)
 
@@ -327,8 +387,9 @@ class PlackettLuceLoss(torch.nn.Module):  # type: ignore[name-defined, misc]
 
     Notes
     -----
-    The forward pass computes value and gradient on the CPU in float64; their dtype is that of the scores. There is no
-    second derivative: double backward raises RuntimeError. The loss has no state: sampled methods draw a seed in each
+    The forward pass computes value and gradient on the CPU in float64; their dtype is that of the scores. With
+    ``method="exact"`` the gradient may be differentiated once more (see ``pl_rank_exact_hvp``), but not inside of
+    ``torch.compile``; other methods raise RuntimeError. The loss has no state: sampled methods draw a seed in each
     pass, as dropout does. ``torch.compile`` and ``torch.export`` see one operator, without a break in the graph;
     ``torch.vmap`` calls it once for each row.
 

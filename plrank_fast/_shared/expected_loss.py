@@ -13,6 +13,7 @@ from plrank_fast._shared.layouts import layout_of
 from plrank_fast._shared.methods import EXACT, METHODS, resolve_method
 from plrank_fast.metrics import dcg
 from plrank_fast.rank_weights import LARGEST_LABEL, dcg_weights_of_lists, gains
+from plrank_fast.second_derivatives import pl_rank_exact_hvp
 from plrank_fast.validation import FloatArray
 from plrank_fast.value_and_gradient import value_and_gradient
 
@@ -58,9 +59,12 @@ def expected_loss(
     reduction: str,
     method: str,
     words: Callable[[], list[int]],
+    direction: ArrayLike | None = None,
     **options: Any,
 ) -> tuple[FloatArray, FloatArray]:
     """Compute the loss of each query, whose sum is the reduction asked for, and the gradient of that sum.
+
+    With a ``direction``, return the slope of each loss along it, and the derivative of the gradient.
 
     Parameters
     ----------
@@ -74,6 +78,8 @@ def expected_loss(
         The options of ``plrank_fast.torch.PlackettLuceLoss``.
     words : callable
         Returns the words of the seed; only sampled methods call it.
+    direction : array_like, of the shape of scores, optional
+        Change of the scores; only for the exact method.
     **options
         n_samples, rtol, n_threads and first_query of `value_and_gradient`.
 
@@ -119,10 +125,20 @@ def expected_loss(
         validation.within(ideal, "ideal metrics, which normalize divides by,", 0.0, np.inf)
         factors = np.divide(factors, ideal, out=np.zeros_like(ideal), where=ideal > 0.0)
     method = resolve_method(method, layout.offsets, theta.shape[-1])
+    can_change = direction is None or method == EXACT
+    validation.require(can_change, f"second derivatives need method='exact', got {method!r}", RuntimeError)
     values, ascent = value_and_gradient(
         np.asarray(layout.documents(scores, "scores"), dtype=np.float64), worth, theta,
         offsets=None if n_queries == 1 else layout.offsets, method=method,
         rng=None if method == EXACT else np.random.SeedSequence(words()), **options,
     )  # fmt: skip
+    if direction is not None:
+        along = np.asarray(layout.documents(direction, "direction"), dtype=np.float64)
+        query = np.repeat(np.arange(n_queries), np.diff(layout.offsets))
+        values = np.bincount(query, along * ascent, n_queries).astype(np.float64)
+        ascent = pl_rank_exact_hvp(
+            layout.documents(scores, "scores"), worth, theta, along, offsets=layout.offsets,
+            n_threads=options["n_threads"],
+        )  # fmt: skip
     of_docs = np.repeat(factors, np.diff(layout.offsets)) if np.size(factors) > 1 else factors
     return factors * values, layout.place(of_docs * ascent)

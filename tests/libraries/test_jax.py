@@ -153,10 +153,33 @@ def test_gradient_by_finite_differences_in_float64():
         )  # fmt: skip
 
 
-def test_second_derivatives_and_those_by_data_are_refused():
+@pytest.mark.parametrize("reduction", ["mean", "none"])
+def test_second_derivatives(reduction):
+    """The Hessian by forward over reverse mode, and tangents of values and gradients.
+
+    Mutants: the gradient changes by nothing; the slope of the values left out; weights of queries left out of it.
+    """
+    weight = np.arange(1.0, N_QUERIES + 1).astype(np.float32)
+
+    def loss(scores):
+        losses = plackett_luce_loss(scores, LABELS, OFFSETS, reduction=reduction, weight=weight, **EXACT)
+        return (losses * jnp.arange(losses.size)).sum() if reduction == "none" else losses
+
+    hessian = jax.hessian(loss)(SCORES)
+    factors = np.arange(N_QUERIES) if reduction == "none" else np.full(N_QUERIES, 1 / weight.sum())
+    one = RNG.normal(size=N_DOCS).astype(np.float32)
+    product = plr.pl_rank_exact_hvp(SCORES, LABELS, WEIGHTS, one, offsets=OFFSETS)
+    expected = -np.repeat(factors * weight, LENGTHS) * product
+    np.testing.assert_allclose(hessian @ one, expected, rtol=1e-4, atol=1e-5)
+    (_, gradient), tangents = jax.jvp(jax.value_and_grad(loss), (SCORES,), (one,))
+    np.testing.assert_allclose(tangents[1], expected, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(tangents[0], gradient @ one, rtol=1e-4, atol=1e-6)
+
+
+def test_sampled_second_derivatives_and_those_by_data_are_refused():
     """Rather than taken for zero. Mutant: no check of what is perturbed."""
-    with pytest.raises(ValueError, match="do not support JVP"):
-        jax.hessian(plackett_luce_loss)(SCORES, LABELS, OFFSETS)
+    with pytest.raises(Exception, match="second derivatives need method='exact', got 'pl_rank_cmc'"):
+        jax.hessian(plackett_luce_loss)(SCORES, LABELS, OFFSETS, method="cmc")
     with pytest.raises(TypeError, match=r"relevance must not be differentiated: pass jax.lax.stop_gradient\(relevance"):
         jax.grad(plackett_luce_loss, argnums=1)(SCORES, LABELS, OFFSETS)
 

@@ -300,15 +300,31 @@ def test_gradcheck(reduction):
     )
 
 
-def test_double_backward_is_refused():
-    """A gradient penalty must not be left out in silence. Mutant: ``once_differentiable``, which lets this pass, as the
-    gradient that backward starts with is a constant."""
+@pytest.mark.parametrize("reduction", ["mean", "none"])
+def test_double_backward(reduction):
+    """Mutants: a gradient that is a constant for autograd; the product with the Hessian without the weights of queries.
+
+    Sampled methods, and third derivatives, are refused: a gradient penalty must not be left out in silence.
+    """
+    weight = np.arange(1.0, 6.0)
+
+    def loss(scores, method="exact"):
+        return plackett_luce_loss(scores, LABELS, OFFSETS, cutoff=3, method=method, reduction=reduction, weight=weight)
+
+    assert torch.autograd.gradgradcheck(loss, (leaf(),), atol=1e-6)
+    rows = leaf(SCORES.reshape(2, 8))
+    of_rows = torch.tensor(LABELS.reshape(2, 8))
+    assert torch.autograd.gradgradcheck(
+        lambda scores: plackett_luce_loss(scores, of_rows, cutoff=3, reduction=reduction), (rows,), atol=1e-6
+    )
     scores = leaf()
-    (gradient,) = torch.autograd.grad(plackett_luce_loss(scores, LABELS, OFFSETS), scores, create_graph=True)
-    with pytest.raises(RuntimeError, match="cannot be differentiated twice"):
+    (gradient,) = torch.autograd.grad(loss(scores, "cmc").sum(), scores, create_graph=True)
+    with pytest.raises(RuntimeError, match="second derivatives need method='exact'"):
         (gradient**2).sum().backward()
-    with pytest.raises(RuntimeError, match="cannot be differentiated twice"):
-        torch.autograd.functional.hessian(lambda scores: plackett_luce_loss(scores, LABELS, OFFSETS), leaf().detach())
+    (gradient,) = torch.autograd.grad(loss(scores).sum(), scores, create_graph=True)
+    (second,) = torch.autograd.grad((gradient**2).sum(), scores, create_graph=True)
+    with pytest.raises(RuntimeError, match="the gradient of plackett_luce_loss cannot be differentiated twice"):
+        second.sum().backward()
 
 
 # --- compilation, export and transformations
@@ -407,8 +423,12 @@ def test_function_transforms():
     assert (
         jacobian.sum(0) == torch.func.grad(lambda s: plackett_luce_loss(s, labels, mask=mask, reduction="sum"))(rows)
     ).all()
-    with pytest.raises(RuntimeError, match="cannot be differentiated twice"):
-        torch.func.jacrev(torch.func.grad(loss))(rows[0], labels[0], mask[0])
+    hessian = torch.func.jacrev(torch.func.grad(loss))(rows[0], labels[0], mask[0])
+    expected = [
+        plr.pl_rank_exact_hvp(rows[0][mask[0]].numpy(), labels[0][mask[0]].numpy(), plr.dcg_weights(3), one)
+        for one in np.eye(int(mask[0].sum()))
+    ]
+    np.testing.assert_allclose(-hessian[mask[0]][:, mask[0]], expected, rtol=0, atol=1e-10)
 
 
 @pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
