@@ -41,9 +41,8 @@ cdef extern from "gradients/pl_rank_groups.h" nogil:
         void (*add_common_part)(
             const pl_rank_groups *groups, double direct, double risk, double denominator) noexcept nogil
     const pl_rank_groups_kernels *pl_rank_groups_kernels_at(int level)
-    const int PLR_CACHED_ITEMS
+    const int PLR_RECORD
     const int PLR_MOST_SAMPLES
-    size_t plr_record_length(size_t n_items)
 
 cdef const pl_rank_groups_kernels *kernels = pl_rank_groups_kernels_at(simd_level())
 
@@ -125,27 +124,20 @@ cdef double *lay_out(pl_rank_groups *sums, intp_t n_items, intp_t cutoff, bint f
     if few:
         sums.gathered = <double *>take(layout, ranks * 2 * PLR_MOST_SAMPLES * sizeof(double))
     else:
-        sums.records = <double *>take(layout, plr_record_length(n_items) * (<size_t>n_items + 1) * sizeof(double))
+        sums.records = <double *>take(layout, PLR_RECORD * (<size_t>n_items + 1) * sizeof(double))
         # two numbers for each rank and for each ranking processed at the same time
         sums.scratch = <double *>take(layout, 2 * PLR_MOST_SAMPLES * (ranks + 1) * sizeof(double))
         sums.unplaced = <int8_t *>take(layout, (min(n_items, LONGEST_FORWARD) + 1) * GROUP_SIZE)
     return <double *>take(layout, ranks * sizeof(double))
 
 
-cdef size_t own_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
+cdef size_t groups_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
+    """Return the bytes of the state and its arrays, or of the state of the plain estimator if that is larger."""
     cdef pl_rank_groups sums
     cdef Layout layout = measure()
     take(&layout, sizeof(PLRankGroups))
     lay_out(&sums, n_items, cutoff, False, &layout)
-    return layout.next
-
-
-cdef size_t groups_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
-    """Return the bytes of the state and its arrays, or of the state of the plain estimator if that is larger."""
-    cdef intp_t short = min(n_items, <intp_t>PLR_CACHED_ITEMS)  # their records are longer
-    return max(
-        pl_rank_workspace(n_items, cutoff),
-        max(own_workspace(n_items, cutoff), own_workspace(short, min(cutoff, short))))
+    return max(pl_rank_workspace(n_items, cutoff), layout.next)
 
 
 cdef bint choose_pass(Estimate *estimate, PLRankGroups *state) noexcept nogil:
@@ -162,21 +154,19 @@ cdef bint choose_pass(Estimate *estimate, PLRankGroups *state) noexcept nogil:
 
 cdef bint places_few(const Estimate *estimate, const PLRankGroups *state) noexcept nogil:
     """Return whether the rankings place far fewer items than the list has: records would then cost passes over it."""
-    cdef intp_t n_items = estimate.n_items
     return (
-        state.backward and n_items > PLR_CACHED_ITEMS
-        and <double>estimate.n_samples * estimate.cutoff <= MOST_SCATTERED * n_items)
+        state.backward and <double>estimate.n_samples * estimate.cutoff <= MOST_SCATTERED * estimate.n_items)
 
 
 cdef void begin_records(Estimate *estimate, pl_rank_groups *sums) noexcept nogil:
     """Initialise the records of all items. O(D)."""
-    cdef intp_t d, n_items = estimate.n_items, length = plr_record_length(n_items)
+    cdef intp_t d, n_items = estimate.n_items
     cdef double *record = sums.records
-    memset(record, 0, length * (n_items + 1) * sizeof(double))
+    memset(record, 0, PLR_RECORD * (n_items + 1) * sizeof(double))
     for d in range(n_items):
         record[0] = estimate.relevance[d]
         record[1] = estimate.weights.relative[d]
-        record += length
+        record += PLR_RECORD
 
 
 cdef void begin(Estimate *estimate, char *workspace) noexcept nogil:
@@ -217,22 +207,16 @@ cdef void clear_totals(PLRankGroups *state) noexcept nogil:
 
 cdef void flush(Estimate *estimate, PLRankGroups *state) noexcept nogil:
     """Add the sums over the rankings so far to the gradient. O(D)."""
-    cdef intp_t d, length = plr_record_length(estimate.n_items)
+    cdef intp_t d
     cdef double risk = sum_of_lanes(state.sums.total_risk)
     cdef double direct = sum_of_lanes(state.sums.total_direct)
-    cdef double own
     cdef double *record = state.sums.records
     estimate.inexact |= state.backward and not is_exact(state, risk, direct)
     for d in range(estimate.n_items):
-        own = record[2] + record[3]
+        estimate.gradient[d] += record[2] + record[3] + record[1] * (record[0] * direct - risk)
         record[2] = 0.0
         record[3] = 0.0
-        if length > 4:
-            own += record[4] + record[5]
-            record[4] = 0.0
-            record[5] = 0.0
-        estimate.gradient[d] += own + record[1] * (record[0] * direct - risk)
-        record += length
+        record += PLR_RECORD
     clear_totals(state)
 
 

@@ -64,16 +64,16 @@ PLR_INLINE numbers reciprocals(const numbers *n)
  * --------------------------------------------------------------------------------------------------------------- */
 
 /* Records of the items at a rank. Columns hold their offsets in bytes, which addressing adds at no cost. Records have
- * `copies` sums each; if that is 0 there are no records, and the first address is that of the gathered numbers. */
+ * If the items are not `recorded`, the first address is that of the gathered numbers. */
 typedef struct {
     double *item[SAMPLES];
 } records;
 
-PLR_INLINE records records_at(const pl_rank_groups *pass, const int32_t *columns, size_t rank, int copies)
+PLR_INLINE records records_at(const pl_rank_groups *pass, const int32_t *columns, size_t rank, int recorded)
 {
     const int32_t *distances = columns + rank * PLR_GROUP_SIZE;
     records at;
-    if (copies == 0) {
+    if (!recorded) {
         at.item[0] = pass->gathered + rank * 2 * SAMPLES;
         return at;
     }
@@ -94,9 +94,9 @@ PLR_INLINE records records_at(const pl_rank_groups *pass, const int32_t *columns
 #define SECOND_OF_PAIRS 1, 3
 #endif
 
-PLR_INLINE void load_items(const records *at, numbers *relevance, numbers *weight, int copies)
+PLR_INLINE void load_items(const records *at, numbers *relevance, numbers *weight, int recorded)
 {
-    if (copies == 0) {
+    if (!recorded) {
         *relevance = load_numbers(at->item[0]);
         *weight = load_numbers(at->item[0] + SAMPLES);
         return;
@@ -111,17 +111,18 @@ PLR_INLINE void load_items(const records *at, numbers *relevance, numbers *weigh
     }
 }
 
-/* Add to one sum of each sample's item, two at a time, in the order that is cheapest to load, split and store.
+/* Add to one sum of each sample's item, two at a time, in the order that is cheapest to load, split and store: even
+ * and odd samples have sums of their own, as neighbours often place the same item of a short list.
  * Without records terms overwrite relevance, which is no longer needed. */
-PLR_INLINE void add_terms(const records *at, const numbers *terms, int copies)
+PLR_INLINE void add_terms(const records *at, const numbers *terms, int recorded)
 {
-    if (copies == 0) {
+    if (!recorded) {
         store_numbers(at->item[0], terms);
         return;
     }
     PLR_UNROLL
     for (int i = 0; i < SAMPLES; i += 2) {
-        double *first = at->item[i] + 2 + i % copies, *second = at->item[i + 1] + 2 + (i + 1) % copies;
+        double *first = at->item[i] + 2, *second = at->item[i + 1] + 3;
         vec_pair sum = {*first, *second};
         sum += vec_pair_at(terms->v[i / PLR_NARROW_LANES], i % PLR_NARROW_LANES);
         *first = sum[0];
@@ -136,33 +137,33 @@ PLR_INLINE void add_terms(const records *at, const numbers *terms, int copies)
 #define NOTHING_SHARED 0x1p500 /* S of an unused ranking */
 
 /* Negate the weights of the items that one ranking places. */
-static void negate_weights(pl_rank_groups *pass, const int32_t *column, int copies)
+static void negate_weights(pl_rank_groups *pass, const int32_t *column, int recorded)
 {
-    const size_t distance = copies == 0 ? 1 : plr_record_length(pass->n_items) * sizeof(double);
+    const size_t distance = recorded ? PLR_RECORD * sizeof(double) : 1;
     for (size_t k = 0; k < pass->cutoff; k++)
         pass->weights[(uint32_t)column[k * PLR_GROUP_SIZE] / distance] *= -1.0;
 }
 
 /* Return the weight of the items that one ranking leaves over, summed directly. */
-static double unplaced_weight(pl_rank_groups *pass, const int32_t *column, int copies)
+static double unplaced_weight(pl_rank_groups *pass, const int32_t *column, int recorded)
 {
     double sum = 0.0;
-    negate_weights(pass, column, copies);
+    negate_weights(pass, column, recorded);
     for (size_t d = 0; d < pass->n_items; d++)
         sum += pass->weights[d] > 0.0 ? pass->weights[d] : 0.0;
-    negate_weights(pass, column, copies);
+    negate_weights(pass, column, recorded);
     return sum;
 }
 
 /* Return the weight left over as all minus placed, and sum it directly where that would cancel. */
-PLR_INLINE numbers all_minus_placed(pl_rank_groups *pass, const int32_t *columns, size_t n_lanes, int copies)
+PLR_INLINE numbers all_minus_placed(pl_rank_groups *pass, const int32_t *columns, size_t n_lanes, int recorded)
 {
     numbers relevance, weight, left = {{{0}}};
     if (pass->cutoff == pass->n_items)
         return left;
     for (size_t k = 0; k < pass->cutoff; k++) {
-        records at = records_at(pass, columns, k, copies);
-        load_items(&at, &relevance, &weight, copies);
+        records at = records_at(pass, columns, k, recorded);
+        load_items(&at, &relevance, &weight, recorded);
         PLR_UNROLL
         for (int i = 0; i < VECTORS; i++)
             left.v[i] += weight.v[i];
@@ -178,7 +179,7 @@ PLR_INLINE numbers all_minus_placed(pl_rank_groups *pass, const int32_t *columns
         store_numbers(sum, &left);
         for (size_t lane = 0; lane < SAMPLES && lane < n_lanes; lane++)
             if (sum[lane] < 1e-3 * pass->total_weight)
-                sum[lane] = unplaced_weight(pass, columns + lane, copies);
+                sum[lane] = unplaced_weight(pass, columns + lane, recorded);
         left = load_numbers(sum);
     }
     return left;
@@ -246,7 +247,7 @@ static void sum_unplaced(pl_rank_groups *pass)
 }
 
 /* Add w_d (rho_d DR_K - RI_K) to each item for the rankings that do not place it. */
-PLR_INLINE void add_unplaced(const pl_rank_groups *pass, size_t length)
+static void add_unplaced(const pl_rank_groups *pass)
 {
     group_numbers direct, risk;
     PLR_UNROLL
@@ -256,7 +257,7 @@ PLR_INLINE void add_unplaced(const pl_rank_groups *pass, size_t length)
     }
     const int8_t *marks = pass->unplaced;
     double *sums = pass->records + 2;
-    for (size_t d = 0; d < pass->n_items; d++, marks += PLR_GROUP_SIZE, sums += length) {
+    for (size_t d = 0; d < pass->n_items; d++, marks += PLR_GROUP_SIZE, sums += PLR_RECORD) {
         const vec_f64 relevance = vec_all(pass->relevance[d]);
         vec_i64 unplaced[GROUP_VECTORS];
         vec_load_masks(unplaced, marks);
@@ -274,17 +275,17 @@ PLR_INLINE void add_unplaced(const pl_rank_groups *pass, size_t length)
  * Passes
  * --------------------------------------------------------------------------------------------------------------- */
 
-PLR_INLINE void backward_some(pl_rank_groups *pass, const int32_t *columns, size_t first, size_t n_lanes, int copies)
+PLR_INLINE void backward_some(pl_rank_groups *pass, const int32_t *columns, size_t first, size_t n_lanes, int recorded)
 {
     const double *rank_weights = pass->rank_weights;
     columns += first;
-    numbers left = of_wanted(all_minus_placed(pass, columns, n_lanes, copies), n_lanes);
+    numbers left = of_wanted(all_minus_placed(pass, columns, n_lanes, recorded), n_lanes);
     numbers inverse = {{{0}}};
     numbers after = {{{0}}}, risk = {{{0}}}, direct = {{{0}}};
     for (size_t k = pass->cutoff; k-- > 0;) {
-        records at = records_at(pass, columns, k, copies);
+        records at = records_at(pass, columns, k, recorded);
         numbers relevance, weight, terms;
-        load_items(&at, &relevance, &weight, copies);
+        load_items(&at, &relevance, &weight, recorded);
         PLR_UNROLL
         for (int i = 0; i < VECTORS; i++) {
             terms.v[i] = after.v[i] + weight.v[i] * (risk.v[i] - relevance.v[i] * direct.v[i]);
@@ -297,14 +298,14 @@ PLR_INLINE void backward_some(pl_rank_groups *pass, const int32_t *columns, size
             risk.v[i] += after.v[i] * inverse.v[i];
             direct.v[i] += rank_weights[k] * inverse.v[i];
         }
-        add_terms(&at, &terms, copies);
+        add_terms(&at, &terms, recorded);
     }
     add_numbers(pass->total_risk + first, &risk);
     add_numbers(pass->total_direct + first, &direct);
     add_numbers(pass->first_reward + first, &after);
 }
 
-PLR_INLINE void forward_some(pl_rank_groups *pass, const int32_t *columns, size_t first, size_t n_lanes, int copies)
+PLR_INLINE void forward_some(pl_rank_groups *pass, const int32_t *columns, size_t first, size_t n_lanes)
 {
     const double *rank_weights = pass->rank_weights;
     double *states = pass->scratch; /* [PR_{k+1}, S_k] of each rank */
@@ -313,8 +314,8 @@ PLR_INLINE void forward_some(pl_rank_groups *pass, const int32_t *columns, size_
     numbers left = of_wanted(load_numbers(pass->left + first), n_lanes);
     numbers reward = {{{0}}}, risk = {{{0}}}, direct = {{{0}}};
     for (size_t k = pass->cutoff; k-- > 0;) {
-        records at = records_at(pass, columns, k, copies);
-        load_items(&at, &relevance, &weight, copies);
+        records at = records_at(pass, columns, k, 1);
+        load_items(&at, &relevance, &weight, 1);
         store_numbers(states + 2 * SAMPLES * k, &reward);
         PLR_UNROLL
         for (int i = 0; i < VECTORS; i++) {
@@ -325,11 +326,11 @@ PLR_INLINE void forward_some(pl_rank_groups *pass, const int32_t *columns, size_
     }
     for (size_t k = 0; k < pass->cutoff; k++) {
         const vec_narrow theta = rank_weights[k] - (vec_narrow){0};
-        records at = records_at(pass, columns, k, copies);
+        records at = records_at(pass, columns, k, 1);
         numbers terms, after = load_numbers(states + 2 * SAMPLES * k);
         left = load_numbers(states + 2 * SAMPLES * k + SAMPLES);
         numbers inverse = reciprocals(&left);
-        load_items(&at, &relevance, &weight, copies);
+        load_items(&at, &relevance, &weight, 1);
         PLR_UNROLL
         for (int i = 0; i < VECTORS; i++) {
             risk.v[i] += reward.v[i] * inverse.v[i];
@@ -337,27 +338,24 @@ PLR_INLINE void forward_some(pl_rank_groups *pass, const int32_t *columns, size_
             terms.v[i] = after.v[i] + weight.v[i] * (relevance.v[i] * direct.v[i] - risk.v[i]);
         }
         reward = after;
-        add_terms(&at, &terms, copies);
+        add_terms(&at, &terms, 1);
     }
     store_numbers(pass->direct + first, &direct);
     store_numbers(pass->risk + first, &risk);
 }
 
-/* Specialise the loops above, so that the number of sums is a constant for the compiler. */
-#define SPECIALISE(some)                                                                 \
-    const size_t length = plr_record_length(pass->n_items);                              \
-    for (size_t i = 0; i < pass->cutoff * PLR_GROUP_SIZE; i++)                              \
-        columns[i] *= (int32_t)(length * sizeof(double));                                \
-    for (size_t first = 0; first < n_lanes; first += SAMPLES) {                          \
-        if (length == 8)                                                                 \
-            some(pass, columns, first, n_lanes - first, 4);                              \
-        else                                                                             \
-            some(pass, columns, first, n_lanes - first, 2);                              \
-    }
+/* Replace items by the offsets of their records in bytes. */
+static void scale_columns(const pl_rank_groups *pass, int32_t *columns)
+{
+    for (size_t i = 0; i < pass->cutoff * PLR_GROUP_SIZE; i++)
+        columns[i] *= (int32_t)(PLR_RECORD * sizeof(double));
+}
 
 static void backward(pl_rank_groups *pass, int32_t *columns, size_t n_lanes)
 {
-    SPECIALISE(backward_some)
+    scale_columns(pass, columns);
+    for (size_t first = 0; first < n_lanes; first += SAMPLES)
+        backward_some(pass, columns, first, n_lanes - first, 1);
 }
 
 static void forward(pl_rank_groups *pass, int32_t *columns, size_t n_lanes)
@@ -370,9 +368,11 @@ static void forward(pl_rank_groups *pass, int32_t *columns, size_t n_lanes)
         mark_unplaced(pass, columns);
         sum_unplaced(pass);
     }
-    SPECIALISE(forward_some)
+    scale_columns(pass, columns);
+    for (size_t first = 0; first < n_lanes; first += SAMPLES)
+        forward_some(pass, columns, first, n_lanes - first);
     if (some_unplaced)
-        add_unplaced(pass, length);
+        add_unplaced(pass);
 }
 
 /* ------------------------------------------------------------------------------------------------------------------

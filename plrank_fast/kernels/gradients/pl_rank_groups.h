@@ -16,7 +16,7 @@ typedef struct {
     const double *rank_weights; /* (cutoff,) theta */
     const double *relevance;    /* (n_items,) */
     double *weights;            /* (n_items,); changed while a kernel runs */
-    double *records;            /* (n_items + 1, record_length), all 0 for the dummy */
+    double *records;            /* (n_items + 1, PLR_RECORD), all 0 for the dummy */
     double *gathered;           /* (cutoff, 2, samples side by side) relevance and weight of the items at each rank */
     double *gradient;           /* (n_items,) of `backward_scattered` */
     double total_weight;
@@ -30,16 +30,7 @@ typedef struct {
     double *scratch;            /* (cutoff, 2, samples side by side) PR and S that `forward` keeps */
 } pl_rank_groups;
 
-/* A record of an item is [relevance, weight, sums of its terms ...]. Samples side by side often place the same item of
- * a short list, and an addition in memory must wait for the one before it. So each of four neighbouring samples has its
- * own sum, all in the item's cache line, as long as the records fit the first-level cache. */
-#define PLR_CACHED_ITEMS 400
-
-static inline size_t plr_record_length(size_t n_items)
-{
-    return n_items <= PLR_CACHED_ITEMS ? 8 : 4;
-}
-
+#define PLR_RECORD 4 /* numbers of an item: relevance, weight, two sums of its terms */
 #define PLR_MOST_SAMPLES 8 /* side by side, at any SIMD level */
 
 typedef struct {
