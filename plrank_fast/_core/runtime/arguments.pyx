@@ -14,7 +14,7 @@ import numpy as np
 
 from plrank_fast._core.runtime.magnitudes import LIMIT_EXPONENT
 
-from libc.math cimport fabs, floor, isinf, log2
+from libc.math cimport floor, isinf
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy
 
@@ -93,12 +93,8 @@ cdef object checked_threads(object n_threads):
 # ---------------------------------------------------------------------------------------------------------------------
 
 cdef inline bint look_exchanged(const double *scores, const double *others, intp_t n_items) noexcept:
-    """Return whether ``validation.same_length``, which warns of exchanged arguments, would examine the arrays."""
-    if n_items < 3:
-        return False
-    if scores[0] == 1.0 and fabs(scores[1] - 1.0 / log2(3.0)) < 1e-5:
-        return True
-    return scores[0] == floor(scores[0]) and others[0] != floor(others[0])
+    """Return whether ``validation.same_length``, which warns of exchanged arguments, could have reason to."""
+    return n_items >= 3 and scores[0] == floor(scores[0]) and (scores[0] == 1.0 or others[0] != floor(others[0]))
 
 
 cdef inline bint are_offsets(const int64_t *offsets, intp_t n_queries, intp_t n_items) noexcept:
