@@ -85,7 +85,7 @@ class TestEndsOfPanels:
 class TestMixedSigns:
     """Errors of items whose relevance has either sign may cancel in the sum of the gradient, which then sees none.
 
-    Found among 200,000 random problems. Mutant: the finest pattern not looked at.
+    Found among 200,000 random problems. Mutant: nodes planned for a norm that is thirty times as large.
     """
 
     @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ class TestAlike:
         _, gradient, hessian = far_finer(scores, relevance, rank_weights)
         beside, diagonal = plr.pl_rank_exact(scores, relevance, rank_weights, rtol=rtol, hessian=True)
         for got, best in [(beside, gradient), (diagonal, hessian)]:
-            assert promised(got, best, relevance, rank_weights) <= 0.3 * share_of_promise * rtol
+            assert promised(got, best, relevance, rank_weights) <= share_of_promise * rtol
 
 
 def lists_of_all_spreads(count, seed=0):
@@ -225,9 +225,8 @@ class TestCoarse:
     def test_sweep(self, share_of_promise):
         """600 lists, most of them peaked, at tolerances that leave a rule for the nodes few digits to be wrong in.
 
-        Mutants: as few nodes where single items decide how dense they are as where many arrive together; the diagonal
-        of the Hessian not looked at afterwards; hardly any nodes for the ends; a threshold for the sum of the gradient
-        that is a hundred times as large.
+        Mutants: SINGLE_NATS of 0; the bound of the Hessian diagonal no larger than that of the gradient; LEAST_NATS of
+        3.
         """
         tolerances = 0.3, 0.1, 1e-2, 1e-3, 1e-4
         worst = np.zeros((len(tolerances), 3))
@@ -307,9 +306,8 @@ class Adversary:
 class TestWorst:
     """Hill climbing of error over promise; the worst that it finds is held against an oracle of another kind.
 
-    Mutants, each found at one of the settings: panels that end at x = log(n / cut); no look at the finest pattern
-    of the nodes; a tenth of its weight; as few nodes for rank weights that go up and down as for those that fall;
-    normal arrival times with MARGIN_NATS of 0.
+    Mutants, each found at one of the settings: panels that end at x = log(n / cut); an attempt is not repeated; no
+    bound at the start.
     """
 
     @staticmethod

@@ -6,6 +6,8 @@
 #ifndef PLR_ARRIVAL_PROFILE_H
 #define PLR_ARRIVAL_PROFILE_H
 
+#include <math.h>
+
 #include "gradients/exact/score_histogram.h"
 #include "simd/vector_math.h"
 
@@ -22,6 +24,7 @@ typedef struct {
 
 typedef struct {
     double arrivals, slope, variance; /* Lambda, its derivative on the axis of the bins, V */
+    double flux;                      /* root of the sum over items of their squared shares of the slope */
 } arrival_profile;
 
 /* Return the first bin whose items have not certainly arrived by this step of time. */
@@ -35,15 +38,18 @@ PLR_INLINE arrival_profile profile_at(const arrival_table *table, const score_hi
 {
     const int first = first_uncertain(table, histogram, step);
     const int shift = PROFILE_TABLE / 2 - step;
-    lanes arrivals = {0}, slope = {0}, variance = {0};
+    lanes arrivals = {0}, slope = {0}, variance = {0}, squares = {0};
     for (int i = first; i < histogram->bins; i += PLR_LANES) {
         lanes count = vec_load(histogram->count + i), p = vec_load(table->p + shift + i);
         lanes q = vec_load(table->q + shift + i), hazard = vec_load(table->hazard + shift + i);
         arrivals += count * p;
-        slope += count * q * hazard;
+        lanes share = q * hazard, shares = count * share;
+        slope += shares;
+        squares += shares * share;
         variance += count * p * q;
     }
-    return (arrival_profile){histogram->above[first] + vec_sum(arrivals), vec_sum(slope), vec_sum(variance)};
+    return (arrival_profile){histogram->above[first] + vec_sum(arrivals), vec_sum(slope), vec_sum(variance),
+                             sqrt(vec_sum(squares))};
 }
 
 #endif

@@ -42,9 +42,9 @@ static double weigh_all(exact_problem *problem)
 
 /* Return the first octave all of whose items are light enough at the end of the integral: the error of compression is
  * about 1e-7 r^8 for the largest r. */
-static int first_light_octave(double nodes, double end)
+static int first_light_octave(double accuracy, double end)
 {
-    const double largest_odds = 0.5 * smaller(1, pow(1e6 * nodes, 1.0 / 8)), heaviest = log1p(largest_odds) / end;
+    const double largest_odds = 0.5 * smaller(1, pow(1e8 * accuracy, 1.0 / 8)), heaviest = log1p(largest_odds) / end;
     return heaviest >= 2 ? 0 : (int)ceil(1 - log2(heaviest));
 }
 
@@ -83,16 +83,12 @@ static void return_to_block(void *problem_, intptr_t block, int thread)
     (void)thread;
 }
 
-static void return_from_proxies(exact_problem *problem, const proxy_sums *sums, double *to, double *unresolved)
+static void return_from_proxies(exact_problem *problem, const proxy_sums *sums, double *to)
 {
     const proxy_items *proxies = &problem->panel.proxies;
-    const double largest_rho = larger(problem->relevance.most - problem->common,
-                                      problem->common - problem->relevance.least);
     for (intptr_t c = 0; c < proxies->count; c++) {
         problem->proxy_zeroth[c] = vec_sum(sums[c].plain);
         problem->proxy_first[c] = vec_sum(sums[c].relevant);
-        const double pattern = fabs(vec_sum(sums[c].plain_pattern)) + largest_rho * fabs(vec_sum(sums[c].relevant_pattern));
-        *unresolved += fabs(proxies->mass[c]) * pattern * pattern * proxies->w[c] * proxies->w[c];
     }
     interpolate_proxies(proxies, problem->proxy_zeroth, problem->proxy_first, problem->polynomials);
     problem->returned = to;
@@ -116,7 +112,7 @@ int integrate_compressed(exact_problem *problem)
     const double end = p->plan->time[p->plan->nodes - 1];
     if (p->plan->pieces > 1 || S * end > LARGEST_SILENCE)
         return 0;
-    const int first_octave = first_light_octave(problem->tolerance.nodes, end);
+    const int first_octave = first_light_octave(p->plan->accuracy, end);
     if (first_octave >= OCTAVES)
         return 0;
     const intptr_t n = count_heavy(problem, first_octave);
@@ -124,19 +120,19 @@ int integrate_compressed(exact_problem *problem)
         return 0;
     lay_out_panel(problem, n);
     take_heavy(problem, first_octave);
-    set_ranks(problem, D, 0, K);
+    set_ranks(problem, D, 0, K, p->plan->accuracy);
     const double heavy = log1p(p->ranks.upward_limit) / end;
     order_items(n, problem->w, problem->rho, heavy, 0, (uint16_t *)problem->key, &p->items);
     place_proxies(problem->octaves, first_octave, &p->proxies);
-    p->order = smaller(p->order, p->plan->order);
+    problem->error += p->plan->error;
     problem->query->nodes += p->plan->nodes;
     clear_sums(p, query);
     add_nodes(p, query);
     problem->value += hand_out_sums(p, query, problem->query_item);
     if (query->gradient)
-        return_from_proxies(problem, p->sums.proxy_gradient, query->gradient, &p->unresolved_gradient);
+        return_from_proxies(problem, p->sums.proxy_gradient, query->gradient);
     if (query->hessian)
-        return_from_proxies(problem, p->sums.proxy_hessian, query->hessian, &p->unresolved_hessian);
+        return_from_proxies(problem, p->sums.proxy_hessian, query->hessian);
     p->proxies.count = 0;
     p->proxies.weight = 0;
     lay_out_panel(problem, D);

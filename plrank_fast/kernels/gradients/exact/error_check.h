@@ -9,23 +9,22 @@ typedef struct {
     double largest_theta, largest_rho; /* largest magnitudes */
     double variation;       /* sum |theta_k - theta_(k+1)| */
     double range_of_rho;
+    double mean_theta, mean_rho; /* magnitude of the mean, and root mean square, of what is integrated */
+    double unit;            /* of errors of the quadrature: variation times the largest relevance that is integrated */
 } problem_shape;
 
-/* Estimated errors of a query's results over the guaranteed ones. An attempt is repeated if the suspected error is too
- * large; the call fails if the error seen, a lower estimate by the bound of the plan and rounding, remains too
- * large. */
+/* Errors of a query's results over the guaranteed ones: a bound, and the largest that is certain, from the sum of the
+ * gradient and from rounding. An attempt is repeated if the bound is above 1, or `certain` is above a share; the call
+ * fails if `certain` remains above 1. */
 typedef struct {
-    double suspected, seen;
+    double bound, certain;
 } errors_over_promise;
 
-#define first_accuracy ISA(first_accuracy)
-#define lost_at_ends ISA(lost_at_ends)
+#define first_tolerances ISA(first_tolerances)
 #define check_errors ISA(check_errors)
 
-/* Return the tolerance of the quadrature, for an integral of order 1, at the first attempt. */
-double first_accuracy(const exact_problem *problem, const problem_shape *shape);
-/* Return the tolerance of each end of a panel, in units of variation times range_of_rho. */
-double lost_at_ends(const exact_query *query, const problem_shape *shape, int derivatives);
+/* Return the tolerances of the first attempt. */
+tolerances first_tolerances(const exact_query *query, const problem_shape *shape);
 errors_over_promise check_errors(exact_problem *problem, const problem_shape *shape);
 
 #endif

@@ -7,8 +7,8 @@
 #include "simd/denormals.h"
 
 #define MOSTLY_RELEVANT 0.125 /* share of irrelevant items, which cost a third of others, up to which the mean pays */
-#define ATTEMPTS 8           /* most attempts before the check of errors passes, */
-#define LEAST_ACCURACY 1e-17 /* and least accuracy of one: below it rounding dominates */
+#define SHARE_OF_SUM 0.25 /* of the error bound, that the sum of the gradient may show */
+#define ATTEMPTS 3           /* most attempts before the check of errors passes */
 
 static range range_of(const double *x, intptr_t n)
 {
@@ -72,15 +72,18 @@ static void clear_outputs_of_block(void *problem, intptr_t block, int thread)
 }
 
 /* Set problem->common to the relevance whose subtraction makes the most items irrelevant, or to the mean if they are
- * few. It changes no gradient, but its error would be the sum of the errors of all items. */
-static void find_common(exact_problem *problem)
+ * few. It changes no gradient, but its error would be the sum of the errors of all items. `sums` are those of what
+ * remains. */
+static void find_common(exact_problem *problem, relevance_sums *sums)
 {
     const range relevance = problem->relevance;
     problem->common = relevance.least > 0 ? relevance.least : relevance.most < 0 ? relevance.most : 0;
     const double D = (double)problem->query->D;
-    const relevance_sums rho = sum_relevance(problem);
-    if (rho.irrelevant <= MOSTLY_RELEVANT * D)
-        problem->common += rho.total / D;
+    *sums = sum_relevance(problem);
+    if (sums->irrelevant <= MOSTLY_RELEVANT * D) {
+        problem->common += sums->total / D;
+        *sums = sum_relevance(problem);
+    }
 }
 
 /* Determine the integrand and its magnitude; return the part of the value that needs no integral.
@@ -93,7 +96,8 @@ static double describe_problem(exact_problem *problem, problem_shape *shape)
     const intptr_t D = query->D, K = query->K < D ? query->K : D;
     find_ranges(problem);
     const double least = problem->relevance.least, most = problem->relevance.most;
-    find_common(problem);
+    relevance_sums rho;
+    find_common(problem, &rho);
     const double last_theta = K == D ? query->rank_weights[D - 1] : 0;
     double total_theta = 0, largest_theta = 0, variation = 0;
     for (intptr_t m = 0; m < K; m++) {
@@ -105,27 +109,24 @@ static double describe_problem(exact_problem *problem, problem_shape *shape)
     }
     for (intptr_t m = 0; m < K; m++)
         variation += fabs(problem->delta[m]);
-    const double total_rho = last_theta != 0 ? sum_relevance(problem).total : 0;
     problem->K = K;
     while (problem->K > 0 && problem->theta[problem->K - 1] == 0) /* includes the last rank if every item is placed */
         problem->K--;
     *shape = (problem_shape){.largest_theta = largest_theta, .largest_rho = larger(fabs(least), fabs(most)),
-                             .variation = variation, .range_of_rho = most - least};
-    return problem->common * total_theta + last_theta * total_rho;
+                             .variation = variation, .range_of_rho = most - least,
+                             .mean_theta = fabs(total_theta / (double)K - last_theta),
+                             .mean_rho = sqrt(rho.squares / (double)D),
+                             .unit = variation * larger(most - problem->common, problem->common - least)};
+    return problem->common * total_theta + last_theta * rho.total;
 }
 
-/* Integrate the query, and repeat with more nodes while the estimated errors exceed the tolerance. */
+/* Integrate the query, and repeat with more nodes while the errors may exceed the tolerance. */
 static void integrate_query(exact_problem *problem, const problem_shape *shape, double known_value)
 {
     exact_query *query = problem->query;
-    const int derivatives = query->hessian ? 2 : query->gradient ? 1 : 0;
-    double accuracy = first_accuracy(problem, shape);
-    const double cut = lost_at_ends(query, shape, derivatives) / accuracy;
+    problem->tolerance = first_tolerances(query, shape);
     for (int attempt = 0; attempt < ATTEMPTS && !query->cancellation.requested; attempt++) {
-        problem->tolerance = (tolerances){.nodes = accuracy, .cut = cut * accuracy, .derivatives = derivatives};
-        problem->value = 0;
-        problem->panel.order = MOST_ORDER;
-        problem->panel.unresolved_gradient = problem->panel.unresolved_hessian = 0;
+        problem->value = problem->error = 0;
         query->attempts = attempt + 1;
         const unsigned before = flush_denormals(); /* many probabilities underflow, early and late */
         if (query->normal)
@@ -137,10 +138,12 @@ static void integrate_query(exact_problem *problem, const problem_shape *shape, 
         if (!query->gradient)
             return;
         const errors_over_promise errors = check_errors(problem, shape);
-        query->missed = errors.seen > 1 ? query->rtol * errors.seen : 0;
-        if (errors.suspected <= 1 || attempt + 1 == ATTEMPTS || accuracy <= LEAST_ACCURACY)
+        query->missed = errors.certain > 1 ? query->rtol * errors.certain : 0;
+        const double worst = larger(errors.bound, errors.certain / SHARE_OF_SUM);
+        if (worst <= 1 || attempt + 1 == ATTEMPTS)
             return;
-        accuracy = larger(accuracy * smaller(3e-2, larger(1e-4, 0.3 / errors.suspected)), LEAST_ACCURACY);
+        problem->tolerance.per_flux = 0;
+        problem->tolerance.nodes = 0.5 * problem->error / worst;
         pass_over_list(problem, clear_outputs_of_block);
     }
 }
@@ -234,7 +237,7 @@ static void rank_probabilities(exact_query *query, void *memory)
         query->nodes = 0;
         query->attempts = attempt + 1;
         clear_probabilities(query);
-        problem.tolerance = (tolerances){.nodes = accuracy, .cut = 1e-11, .derivatives = 0};
+        problem.tolerance = (tolerances){.nodes = accuracy, .cut = 1e-11};
         const unsigned before = flush_denormals();
         if (K > 0)
             integrate_exponential(&problem);

@@ -49,7 +49,7 @@ typedef struct {
 
 /* One vector of quadrature nodes, with the coefficients and items that matter there. */
 typedef struct {
-    lanes time, weight, finest;      /* finest: the finest pattern of the rule (gauss_legendre.h) */
+    lanes time, weight;
     intptr_t low, high;              /* coefficients of P and B that matter; none where low reaches K */
     intptr_t top;                    /* min(high, K): later ranks are not filled yet */
     intptr_t light_begin, light_end; /* light quartets at these times, perhaps more than at the panel's last node */
@@ -66,16 +66,15 @@ typedef struct {
     lanes *s, *b;               /* power sums */
 } node_workspace;
 
-/* Derivatives of a proxy's items over w, plain + rho relevant, and both times the finest pattern. */
+/* Derivatives of a proxy's items over w: plain + rho relevant. */
 typedef struct {
-    lanes plain, relevant, plain_pattern, relevant_pattern;
+    lanes plain, relevant;
 } proxy_sums;
 
 /* Sums over the nodes. */
 typedef struct {
     lanes value;
     lanes *gradient, *hessian;  /* of each item */
-    lanes *gradient_pattern, *hessian_pattern; /* of each quartet: integrands times the finest pattern of the nodes */
     proxy_sums *proxy_gradient, *proxy_hessian; /* of each proxy */
 } node_sums;
 
@@ -88,8 +87,6 @@ typedef struct {
     node_sums sums;
     node_workspace *side_by_side; /* for vectors of nodes evaluated at the same time; `at` is the first */
     const parallel_loop *loop;    /* with at most as many threads as there are of those */
-    double order;               /* errors are at least this power of the patterns, by all plans so far */
-    double unresolved_gradient, unresolved_hessian; /* sums of squares of patterns, over all panels so far */
     cancellation *cancellation;
 } panel;
 

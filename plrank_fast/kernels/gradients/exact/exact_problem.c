@@ -3,7 +3,7 @@
 #include <math.h>
 
 #define LINE 64 /* bytes of a cache line */
-#define TO_SPARE 1e12  /* upward recurrences use powers of odds up to this times the accuracy */
+#define TO_SPARE 1e13  /* upward recurrences use powers of odds up to this times the accuracy */
 
 /* ------------------------------------------------------------------------------------------------ workspace */
 
@@ -75,8 +75,6 @@ static void lay_out_sums(exact_problem *problem, char **memory, size_t items)
     node_sums *sums = &problem->panel.sums;
     sums->gradient = carve_vectors(memory, items);
     sums->hessian = carve_vectors(memory, items);
-    sums->gradient_pattern = carve_vectors(memory, items / QUARTET + 1);
-    sums->hessian_pattern = carve_vectors(memory, items / QUARTET + 1);
 }
 
 static void lay_out_nodes(exact_problem *problem, node_workspace *at, char **memory, size_t items, size_t coefficients)
@@ -181,16 +179,15 @@ static const double *with_margins(double *to, const double *from, intptr_t K)
     return memcpy(to + MARGIN, from, K * sizeof(double));
 }
 
-void set_ranks(exact_problem *problem, intptr_t n, intptr_t arrived, intptr_t K)
+void set_ranks(exact_problem *problem, intptr_t n, intptr_t arrived, intptr_t K, double accuracy)
 {
-    const double nodes = problem->tolerance.nodes;
     problem->panel.ranks = (rank_block){
         .K = K,
         .theta = with_margins(problem->panel_theta, problem->theta + arrived, K),
         .delta = with_margins(problem->panel_delta, problem->delta + arrived, K),
-        .upward_limit = K == 1 ? 1e300 : larger(1, pow(TO_SPARE * nodes, 1.0 / (double)(K - 1))),
-        .downward_limit = pow(larger(1, TO_SPARE * nodes), -1.0 / (double)n),
-        .bits = 13 - log2(nodes),
+        .upward_limit = K == 1 ? 1e300 : larger(1, pow(TO_SPARE * accuracy, 1.0 / (double)(K - 1))),
+        .downward_limit = pow(larger(1, TO_SPARE * accuracy), -1.0 / (double)n),
+        .bits = 13 - log2(accuracy),
         .divide_all = n < 2 * K,
         .most_coefficients = most_coefficients(problem->query->D, K),
     };
@@ -211,16 +208,16 @@ static void sum_relevance_of_block(void *problem_, intptr_t block, int thread)
 {
     exact_problem *problem = problem_;
     const item_range items = block_of_list(problem->query->D, block);
-    lanes total = {0}, absolute = {0}, relevant = {0};
+    lanes total = {0}, squares = {0}, relevant = {0};
     const lanes one = vec_all(1), zero = {0};
     for (intptr_t j = items.begin; j < items.end; j += PLR_LANES) {
         const lanes rho = vec_load_some(problem->query->relevance + j, items.end - j, problem->common) - problem->common;
         total += rho;
-        absolute += vec_abs(rho);
+        squares += rho * rho;
         relevant += vec_keep(rho != zero, one);
     }
     const double irrelevant = (double)(items.end - items.begin) - vec_sum(relevant);
-    problem->of_block[block] = (block_sums){{vec_sum(total), vec_sum(absolute), irrelevant}};
+    problem->of_block[block] = (block_sums){{vec_sum(total), vec_sum(squares), irrelevant}};
     (void)thread;
 }
 

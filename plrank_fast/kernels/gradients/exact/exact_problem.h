@@ -22,7 +22,7 @@ typedef struct {
     intptr_t K;                   /* ranks up to the last whose weight differs from those after it */
     double *theta, *delta;        /* rank weights minus that of the rank after the last, and their differences */
     tolerances tolerance;         /* of this attempt */
-    double value;                 /* integral so far */
+    double value, error;          /* integral so far, and a bound of its error in the units of `tolerances` */
 
     intptr_t longest, most_ranks; /* that the workspace has room for */
     int purpose;                  /* of the workspace: exact_query.h */
@@ -48,7 +48,7 @@ typedef struct {
 } exact_problem;
 
 typedef struct {
-    double total, absolute, irrelevant; /* irrelevant: number of items */
+    double total, squares, irrelevant; /* irrelevant: number of items */
 } relevance_sums;
 
 #define lay_out_problem ISA(lay_out_problem)
@@ -67,11 +67,11 @@ size_t exact_workspace_bytes(intptr_t D, intptr_t K, int purpose, int n_threads)
 /* Lay out the arrays that are as long as a panel again, for panels of up to n of the D items, so that the used memory
  * is contiguous. Returns its end. */
 char *lay_out_panel(exact_problem *problem, intptr_t n);
-/* Set the panel's ranks: K ranks after the first `arrived`, for n items. */
-void set_ranks(exact_problem *problem, intptr_t n, intptr_t arrived, intptr_t K);
+/* Set the panel's ranks: K ranks after the first `arrived`, for n items, and the accuracy of the panel's plan. */
+void set_ranks(exact_problem *problem, intptr_t n, intptr_t arrived, intptr_t K, double accuracy);
 /* Sort all items by descending score; return their scores, and leave their indices in problem->rank_order. */
 const double *sort_scores(exact_problem *problem);
-/* Sum over all items their relevance minus the common part and its magnitude, and count those for which it is 0. */
+/* Sum over all items their relevance minus the common part and its square, and count those for which it is 0. */
 relevance_sums sum_relevance(exact_problem *problem);
 /* Run body(problem, block, thread) for each block of the list. */
 void pass_over_list(exact_problem *problem, loop_body body);

@@ -20,11 +20,11 @@ static int integrate_stretch(exact_problem *problem, intptr_t n, intptr_t arrive
         sum += w;
     }
     plan_quadrature(problem->histogram, vec_sum(sum), (double)K, t0, t1, problem->tolerance, p->plan);
-    p->order = smaller(p->order, p->plan->order);
+    problem->error += p->plan->error;
     problem->query->nodes += p->plan->pieces * p->plan->nodes;
     for (int piece = 0; piece < p->plan->pieces; piece++) {
         place_nodes(p->plan, piece);
-        set_ranks(problem, n, arrived, K);
+        set_ranks(problem, n, arrived, K, p->plan->accuracy);
         const double heavy = log1p(p->ranks.upward_limit) / p->plan->time[p->plan->nodes - 1];
         order_items(n, problem->w, problem->rho, heavy, K >= SORTED_FROM, (uint16_t *)problem->key, &p->items);
         if (problem->query->probabilities)

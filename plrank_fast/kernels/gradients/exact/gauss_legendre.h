@@ -6,12 +6,8 @@
 
 #define MOST_NODES 512
 
-/* Nodes are ascending. `finest` is the finest pattern that the nodes can resolve, of alternating sign: the rule's sum
- * of it times an integrand is, up to a factor, the divided difference of the integrand (as a function of the
- * Gauss-Legendre nodes) over all nodes. This is 0 for polynomials of degree up to nodes - 2, so its size measures how
- * poorly the nodes resolve the integrand. */
 typedef struct {
-    const double *node, *weight, *finest;
+    const double *node, *weight; /* nodes ascend */
 } quadrature_rule;
 
 #define prepare_gauss_legendre ISA(prepare_gauss_legendre)

@@ -7,17 +7,9 @@
 /* Requested outputs: the value alone, the gradient too, or also the Hessian diagonal. */
 typedef enum { VALUE_ALONE, GRADIENT, HESSIAN } integrands;
 
-/* With these factors, equal entries of either sign do not cancel in the sum over a quartet. */
-static const double share_of_quartet[QUARTET] = {1.0, 0.618, -0.382, 0.236};
-
-/* Sums over the items of a quartet at one vector of nodes. */
-typedef struct {
-    lanes gradient, hessian;
-} quartet_sums;
-
 /* Add the integrands of one item; qY = q_j Y_j, qX = q_j X_j. An irrelevant item (rho = 0) needs no Y. */
 PLR_INLINE void add_item(panel *p, intptr_t j, const node_vector *node, lanes qY, lanes qX, const int relevant,
-                         const integrands wanted, const int normal, quartet_sums *quartet)
+                         const integrands wanted, const int normal)
 {
     const double w = p->items.w[j], rho = p->items.rho[j];
     const lanes t = node->time, dt = node->weight;
@@ -32,22 +24,8 @@ PLR_INLINE void add_item(panel *p, intptr_t j, const node_vector *node, lanes qY
         hessian = weight * (relevant ? rho * ((1.0 - x) * (1.0 - x) - x) * qY + rest : rest);
     }
     p->sums.gradient[j] += gradient;
-    quartet->gradient += share_of_quartet[j % QUARTET] * gradient;
-    if (wanted == HESSIAN) {
+    if (wanted == HESSIAN)
         p->sums.hessian[j] += hessian;
-        quartet->hessian += share_of_quartet[j % QUARTET] * hessian;
-    }
-}
-
-/* Add the finest patterns of one or two quartets. */
-PLR_INLINE void add_patterns(panel *p, intptr_t quartet, const int quartets, const node_vector *node,
-                             const integrands wanted, const quartet_sums *sums)
-{
-    for (int i = 0; i < quartets; i++) {
-        p->sums.gradient_pattern[quartet + i] += node->finest * sums[i].gradient;
-        if (wanted == HESSIAN)
-            p->sums.hessian_pattern[quartet + i] += node->finest * sums[i].hessian;
-    }
 }
 
 #endif

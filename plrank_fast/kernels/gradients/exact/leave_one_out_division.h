@@ -118,10 +118,8 @@ PLR_INLINE void add_by_division(panel *p, intptr_t quartet, const int quartets, 
             s[n] = vec_select(early[n], zero, 1.0 / r[n]);
         divide_downwards(p, node, s, a, group, relevant, qY, qX);
     }
-    quartet_sums sums[2] = {{{0}, {0}}, {{0}, {0}}};
     for (int n = 0; n < group; n++)
-        add_item(p, j + n, node, qY[n], qX[n], relevant, wanted, normal, sums + n / QUARTET);
-    add_patterns(p, quartet, quartets, node, wanted, sums);
+        add_item(p, j + n, node, qY[n], qX[n], relevant, wanted, normal);
 }
 
 #endif

@@ -87,20 +87,16 @@ PLR_INLINE void add_by_series(panel *p, intptr_t quartet, const int quartets, co
     for (int n = 0; n < group; n++)
         z[n] = -p->at.odds[j + n];
     evaluate_series(p, terms_of_series(p, node, largest), z, group, relevant, Y, C, E);
-    quartet_sums sums[2] = {{{0}, {0}}, {{0}, {0}}};
     for (int n = 0; n < group; n++)
         add_item(p, j + n, node, Y[n],
                  relevant ? C[n] - (p->items.rho[j + n] * hazard_of(p, j + n, normal)) * E[n] : C[n], relevant, wanted,
-                 normal, sums + n / QUARTET);
-    add_patterns(p, quartet, quartets, node, wanted, sums);
+                 normal);
 }
 
-PLR_INLINE void add_to_proxy(proxy_sums *sums, const node_vector *node, lanes plain, lanes relevant)
+PLR_INLINE void add_to_proxy(proxy_sums *sums, lanes plain, lanes relevant)
 {
     sums->plain += plain;
     sums->relevant += relevant;
-    sums->plain_pattern += node->finest * plain;
-    sums->relevant_pattern += node->finest * relevant;
 }
 
 /* Add the derivatives of the items of each proxy, over their weight: plain + rho relevant; the Hessian diagonal
@@ -117,9 +113,9 @@ PLR_INLINE void add_proxies(panel *p, const node_vector *node, const integrands 
         evaluate_series(p, terms, z, QUARTET, 1, Y, C, E);
         for (int n = 0; n < QUARTET; n++) {
             const lanes x = p->proxies.w[j + n] * t;
-            add_to_proxy(&sums->proxy_gradient[j + n], node, dt * t * C[n], dt * ((1.0 - x) * Y[n] - x * E[n]));
+            add_to_proxy(&sums->proxy_gradient[j + n], dt * t * C[n], dt * ((1.0 - x) * Y[n] - x * E[n]));
             if (wanted == HESSIAN)
-                add_to_proxy(&sums->proxy_hessian[j + n], node, dt * t * (1.0 - x) * C[n],
+                add_to_proxy(&sums->proxy_hessian[j + n], dt * t * (1.0 - x) * C[n],
                              dt * (((1.0 - x) * (1.0 - x) - x) * Y[n] - (1.0 - x) * x * E[n]));
         }
     }

@@ -43,15 +43,15 @@ static void integrate_chain(exact_problem *problem, intptr_t n, intptr_t arrived
     exact_query *query = problem->query;
     quadrature_plan *plan = problem->panel.plan;
     plan_normal(problem->histogram, (double)n, (double)K, problem->tolerance, problem->normal);
-    problem->panel.order = smaller(problem->panel.order, problem->normal->order);
-    set_ranks(problem, n, arrived, K);
-    const intptr_t all = count_normal_nodes(problem->normal);
+    problem->error += problem->normal->error;
+    set_ranks(problem, n, arrived, K, problem->normal->accuracy);
+    const intptr_t all = problem->normal->nodes;
     query->nodes += (int)all;
-    place_normal_nodes(problem->normal, all, all - 8, 8, plan->time, plan->weight, plan->finest);
+    place_normal_nodes(problem->normal, all - 8, 8, plan->time, plan->weight);
     begin_normal_panel(problem, n, plan->time[7]);
     for (intptr_t first = 0; first < all && !query->cancellation.requested; first += MOST_NODES) {
         plan->nodes = all - first < MOST_NODES ? (int)(all - first) : MOST_NODES;
-        place_normal_nodes(problem->normal, all, first, plan->nodes, plan->time, plan->weight, plan->finest);
+        place_normal_nodes(problem->normal, first, plan->nodes, plan->time, plan->weight);
         add_nodes(&problem->panel, query);
     }
     problem->value += hand_out_sums(&problem->panel, query, problem->query_item);
@@ -70,7 +70,7 @@ static void take_sorted(exact_problem *problem, const double *sorted, intptr_t f
 
 /* Integrate a window [from, until) of time in a chain. Time is relative to the first item of the chain, and the scores
  * of the panel are relative to an item `shift` below it. The panel's ranks are set, and the nodes are multiples of the
- * spacing. Windows truncate integrands, so their patterns measure no error. */
+ * spacing. */
 static void integrate_window(exact_problem *problem, double from, double until, double shift, double spacing,
                              intptr_t n)
 {
@@ -84,7 +84,6 @@ static void integrate_window(exact_problem *problem, double from, double until, 
         for (int i = 0; i < plan->nodes; i++) {
             plan->time[i] = (double)(node + i) * spacing - REACH - shift;
             plan->weight[i] = node + i < last ? spacing : 0;
-            plan->finest[i] = 0;
         }
         query->nodes += plan->nodes;
         add_nodes(&problem->panel, query);
@@ -115,11 +114,12 @@ static void integrate_long_chain(exact_problem *problem, const double *sorted, i
             const intptr_t n = end - first, ranks_left = K - first < n ? K - first : n;
             take_sorted(problem, sorted, first, end);
             if (integrating) {
-                set_ranks(problem, n, first, ranks_left);
+                set_ranks(problem, n, first, ranks_left, problem->normal->accuracy);
                 integrate_window(problem, from, until, (top - sorted[first]) * inverse_sigma, spacing, n);
                 continue;
             }
             plan_normal(problem->histogram, (double)n, (double)ranks_left, problem->tolerance, problem->normal);
+            problem->error += problem->normal->error;
             for (int i = 0; i < problem->normal->sections; i++)
                 spacing = smaller(spacing, problem->normal->spacing[i]);
         }

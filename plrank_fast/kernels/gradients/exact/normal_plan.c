@@ -98,9 +98,9 @@ void prepare_normal_tables(void)
 }
 
 /* Reduce spacings that differ from a neighbour's by more than STEEPEST allows, and set the borders of the sections. */
-static void smooth_spacing(normal_plan *plan, double digits)
+static void smooth_spacing(normal_plan *plan, double nats)
 {
-    const double steepest = STEEPEST * M_PI / digits * plan->width;
+    const double steepest = STEEPEST * M_PI / nats * plan->width;
     for (int i = 1; i < plan->sections; i++)
         plan->spacing[i] = smaller(plan->spacing[i], plan->spacing[i - 1] + steepest);
     for (int i = plan->sections - 2; i >= 0; i--)
@@ -110,35 +110,21 @@ static void smooth_spacing(normal_plan *plan, double digits)
         plan->border[i + 1] = plan->border[i] + plan->width / plan->spacing[i];
 }
 
-/* Return the power by which the error of all nodes follows from that of every other node, by the bounds of y <=
- * most_y. */
-static double order_at(const score_histogram *histogram, int phase, int step, double spacing, double most_y)
-{
-    double of_all = 1, of_half = 1, y = LEAST_Y;
-    for (int i = 0; i < GROWTHS && y < 1.19 * most_y; i++, y *= M_SQRT2) {
-        const double growth = growth_of_items(histogram, phase, step, i) + 0.5 * DENSITIES * y * y;
-        of_all = larger(of_all, 2 * M_PI * y / spacing - growth);
-        of_half = larger(of_half, M_PI * y / spacing - growth);
-    }
-    return most_y < 2 * LEAST_Y ? MOST_ORDER : order_of_errors(of_all, of_half);
-}
-
 /* Set the spacing of the sections, `parts` to a bin, each around a step of time; return the least of them.
  *
  * Splitting the counts of items between bins makes some of them arrive up to a bin too early, so the last section is
  * one bin after the step at which the loss is within the tolerance. */
 static double space_sections(const score_histogram *histogram, double n, double K, tolerances tolerance, int parts,
-                             normal_plan *plan)
+                             double nats, normal_plan *plan)
 {
-    const double log_cut = log(tolerance.cut), earlier = K - 1, digits = nats_wanted(tolerance);
-    const double widest = 1.5 * M_PI * sqrt(2 / (DENSITIES * digits));
+    const double log_cut = log(tolerance.cut), earlier = K - 1;
+    const double widest = 1.5 * M_PI * sqrt(2 / (DENSITIES * nats));
     const int first = parts * (int)floor(-sqrt(2 * (log(n * (1 + 2 * K)) - log_cut)) * BINS_PER_NAT);
     int last = parts * (histogram->bins + 12 * BINS_PER_NAT), ended = 0;
-    int densest = 0;
-    double log_z = 0, least = widest, y_of_densest = 1;
+    double log_z = 0, least = widest;
     plan->width = 1.0 / (parts * BINS_PER_NAT);
     plan->begin = (first - 0.5) * plan->width;
-    plan->softness = smaller(1, 1.4 * M_PI * M_PI / digits);
+    plan->softness = smaller(1, 1.4 * M_PI * M_PI / nats);
     plan->sections = 0;
     for (int section = first; section <= last && plan->sections < SECTIONS; section++) {
         const int phase = (section - first) % parts * (PHASES / parts);
@@ -156,38 +142,45 @@ static double space_sections(const score_histogram *histogram, double n, double 
                 last = section + parts;
             }
         }
-        const double wanted = larger(1, digits + smaller(0, log_flux));
+        const double wanted = larger(1, nats + smaller(0, log_flux));
         const double y = sqrt(2 * wanted / (DENSITIES + at.slope * at.slope / variance));
         const double spacing = smaller(widest, spacing_at(histogram, phase, step, wanted, y));
         plan->spacing[plan->sections++] = spacing;
-        if (spacing < least) {
-            least = spacing;
-            densest = section - first;
-            y_of_densest = y;
-        }
+        least = smaller(least, spacing);
     }
-    plan->order = order_at(histogram, densest % parts * (PHASES / parts), densest / parts + first / parts, least,
-                           y_of_densest);
     return least;
+}
+
+static panel_flux find_normal_flux(const score_histogram *histogram, double K)
+{
+    panel_flux flux = no_flux;
+    double ahead = 0;
+    for (int step = -12 * BINS_PER_NAT; step <= histogram->bins + 12 * BINS_PER_NAT && ahead <= 1; step++) {
+        const arrival_profile at = profile_at(normal_table, histogram, step);
+        ahead = at.arrivals - (K - 1);
+        include_flux(&flux, at, ahead);
+    }
+    return flux;
 }
 
 void plan_normal(const score_histogram *histogram, double n, double K, tolerances tolerance, normal_plan *plan)
 {
+    const panel_flux flux = find_normal_flux(histogram, K);
+    const double nats = nats_wanted(tolerance, flux);
     /* A bin of four nodes or more is divided: they resolve that arrivals in long lists are denser at its end. */
-    if (space_sections(histogram, n, K, tolerance, 1, plan) * 4 * BINS_PER_NAT < 1 && PHASES * plan->sections < SECTIONS)
-        space_sections(histogram, n, K, tolerance, PHASES, plan);
-    smooth_spacing(plan, nats_wanted(tolerance));
+    if (space_sections(histogram, n, K, tolerance, 1, nats, plan) * 4 * BINS_PER_NAT < 1 &&
+        PHASES * plan->sections < SECTIONS)
+        space_sections(histogram, n, K, tolerance, PHASES, nats, plan);
+    smooth_spacing(plan, nats);
+    const double wanted = plan->border[plan->sections] + 1;
+    plan->nodes = ((intptr_t)ceil(wanted) + 7) / 8 * 8;
+    plan->accuracy = exp(-nats);
+    plan->error = exp(flux.log_largest - nats * (double)plan->nodes / wanted);
 }
 
-intptr_t count_normal_nodes(const normal_plan *plan)
+void place_normal_nodes(const normal_plan *plan, intptr_t first, int count, double *time, double *weight)
 {
-    return ((intptr_t)ceil(plan->border[plan->sections] + 1) + 7) / 8 * 8;
-}
-
-void place_normal_nodes(const normal_plan *plan, intptr_t all, intptr_t first, int count, double *time, double *weight,
-                        double *finest)
-{
-    const double step = (plan->border[plan->sections] + 1) / (double)all, reach = -EARLY_NODES / plan->softness;
+    const double step = (plan->border[plan->sections] + 1) / (double)plan->nodes, reach = -EARLY_NODES / plan->softness;
     for (int i = 0; i < count; i += PLR_LANES) {
         lanes v;
         for (int lane = 0; lane < PLR_LANES; lane++)
@@ -206,7 +199,5 @@ void place_normal_nodes(const normal_plan *plan, intptr_t all, intptr_t first, i
         slope *= step;
         vec_store(time + i, t);
         vec_store(weight + i, slope);
-        for (int lane = 0; lane < PLR_LANES; lane++)
-            finest[i + lane] = lane % 2 ? -1 : 1;
     }
 }

@@ -21,7 +21,8 @@
 typedef struct {
     int sections;
     double begin;               /* time */
-    double order;               /* the error is this power of that of every other node */
+    intptr_t nodes;             /* a multiple of 8, at any SIMD level */
+    double accuracy, error;     /* as in quadrature_plan.h */
     double softness;            /* of the logistic functions, per step of the rule */
     double width;               /* of a section, in units of time */
     double spacing[SECTIONS];   /* of each section */
@@ -30,7 +31,6 @@ typedef struct {
 
 #define prepare_normal_tables ISA(prepare_normal_tables)
 #define plan_normal ISA(plan_normal)
-#define count_normal_nodes ISA(count_normal_nodes)
 #define place_normal_nodes ISA(place_normal_nodes)
 
 /* Fill the tables of normal arrivals, once per process. */
@@ -38,11 +38,7 @@ void prepare_normal_tables(void);
 /* Plan the integral over the times at which arrivals of n items fill ranks 1..K; the tolerance has the units of
  * plan_quadrature. */
 void plan_normal(const score_histogram *histogram, double n, double K, tolerances tolerance, normal_plan *plan);
-/* Return the number of nodes of the plan, a multiple of 8 at any SIMD level. */
-intptr_t count_normal_nodes(const normal_plan *plan);
-/* Place `count` nodes from the first on, of all; count is a multiple of 8. `finest` alternates in sign: a sum over all
- * nodes times it is the difference of the two rules with every other node. */
-void place_normal_nodes(const normal_plan *plan, intptr_t all, intptr_t first, int count, double *time, double *weight,
-                        double *finest);
+/* Place `count` of the nodes from the first on; count is a multiple of 8. */
+void place_normal_nodes(const normal_plan *plan, intptr_t first, int count, double *time, double *weight);
 
 #endif

@@ -61,8 +61,7 @@ typedef struct {
 static void prepare_nodes(node_task *task, int i)
 {
     panel *p = task->p;
-    node_vector found = {.time = vec_load(p->plan->time + i), .weight = vec_load(p->plan->weight + i),
-                         .finest = vec_load(p->plan->finest + i)};
+    node_vector found = {.time = vec_load(p->plan->time + i), .weight = vec_load(p->plan->weight + i)};
     if (task->normal)
         normal_arrivals(p, &found);
     else
@@ -196,17 +195,13 @@ static integrands integrands_wanted(const exact_query *query)
 void clear_sums(panel *p, const exact_query *query)
 {
     const integrands wanted = integrands_wanted(query);
-    const size_t quartets = p->items.quartets * sizeof(lanes), proxies = p->proxies.count * sizeof(proxy_sums);
+    const size_t items = QUARTET * p->items.quartets * sizeof(lanes), proxies = p->proxies.count * sizeof(proxy_sums);
     node_sums *sums = &p->sums;
     sums->value = (lanes){0};
-    if (wanted != VALUE_ALONE) {
-        memset(sums->gradient, 0, QUARTET * quartets);
-        memset(sums->gradient_pattern, 0, quartets);
-    }
-    if (wanted == HESSIAN) {
-        memset(sums->hessian, 0, QUARTET * quartets);
-        memset(sums->hessian_pattern, 0, quartets);
-    }
+    if (wanted != VALUE_ALONE)
+        memset(sums->gradient, 0, items);
+    if (wanted == HESSIAN)
+        memset(sums->hessian, 0, items);
     if (proxies > 0 && wanted != VALUE_ALONE)
         memset(sums->proxy_gradient, 0, proxies);
     if (proxies > 0 && wanted == HESSIAN)
@@ -225,16 +220,6 @@ static void hand_out(const panel *p, const lanes *sums, const intptr_t *query_it
     }
 }
 
-static double sum_squares(const lanes *patterns, intptr_t quartets)
-{
-    double sum = 0;
-    for (intptr_t quartet = 0; quartet < quartets; quartet++) {
-        const double pattern = vec_sum(patterns[quartet]);
-        sum += pattern * pattern * 2.53;
-    }
-    return sum;
-}
-
 void add_nodes(panel *p, const exact_query *query)
 {
     if (threads_of(p->loop) > 1)
@@ -245,13 +230,9 @@ void add_nodes(panel *p, const exact_query *query)
 
 double hand_out_sums(panel *p, const exact_query *query, const intptr_t *query_item)
 {
-    if (query->gradient) {
+    if (query->gradient)
         hand_out(p, p->sums.gradient, query_item, query->gradient);
-        p->unresolved_gradient += sum_squares(p->sums.gradient_pattern, p->items.quartets);
-    }
-    if (query->hessian) {
+    if (query->hessian)
         hand_out(p, p->sums.hessian, query_item, query->hessian);
-        p->unresolved_hessian += sum_squares(p->sums.hessian_pattern, p->items.quartets);
-    }
     return vec_sum(p->sums.value);
 }

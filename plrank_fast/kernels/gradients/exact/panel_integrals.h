@@ -10,9 +10,8 @@
 #define hand_out_sums ISA(hand_out_sums)
 
 /* Call these in order: clear the sums, add the integrands at the nodes of the panel's plan, and add the sums to the
- * query. The last adds the requested gradient and Hessian diagonal of the panel's items to those of the query, and the
- * squares of their patterns to those of the panel, and returns the panel's value. query_item maps the items of the
- * panel to those of the query. */
+ * query. The last adds the requested gradient and Hessian diagonal of the panel's items to those of the query and
+ * returns the panel's value. query_item maps the items of the panel to those of the query. */
 void clear_sums(panel *p, const exact_query *query);
 void add_nodes(panel *p, const exact_query *query);
 double hand_out_sums(panel *p, const exact_query *query, const intptr_t *query_item);

@@ -3,10 +3,15 @@
 #include "gradients/exact/arrival_profile.h"
 #include "gradients/exact/tail_bound.h"
 
-#define EDGES 0.25          /* nodes at the ends of a piece for each nat of accuracy, */
-#define LEAST_EDGES 3.0     /* but no fewer than these */
 #define WIDEST_STEP 1.6     /* 1 / s where single items dominate; one item alone has 0.8 */
 #define CENTRE_SPACING 1.193 /* pi / 2 times the slope of the arcsine polynomial at 0: more nodes than an even rule */
+/* Nats by which an integrand grows beyond the bound's Gaussian: where single items dominate, and at the start. */
+#define SINGLE_NATS 1.25
+#define START_NATS 3.0
+/* The ellipse of n nodes that err by e^(-2 n eta) passes the start at a distance of START_BULGE eta^2 v_end, up to the
+ * largest eta. */
+#define START_BULGE 0.75
+#define LARGEST_ETA 0.75
 
 #define LIVE_STEPS (4 * MOST_BINS)
 
@@ -43,8 +48,10 @@ PLR_INLINE double crossing(tail_bound before, tail_bound after, double log_cut)
 /* The steps whose part of the integral matters. */
 typedef struct {
     int first, count;
-    double ratio[LIVE_STEPS]; /* 1 / s^2, s being the width in ln t over which arrivals come about */
-    double log_left[LIVE_STEPS]; /* ln of a bound of the integrand there: at most 0 */
+    double ratio[LIVE_STEPS];    /* 1 / s^2, s being the width in ln t over which arrivals come about */
+    double log_left[LIVE_STEPS]; /* ln of a bound of the integrand there, over its largest: at most 0 */
+    panel_flux flux;
+    double first_log_flux;    /* when the first item is expected */
 } live_steps;
 
 /* Step along the axis ln t from the first arrivals to where the loss falls below tolerance.cut. Returns ln of the end
@@ -65,6 +72,8 @@ static double find_end(const score_histogram *histogram, double log_S, double K,
     int ended = 0, dead_before = 0, dead_since = 0; /* dead: a step after which the loss is within the tolerance */
     live->first = step;
     live->count = 0;
+    live->flux = no_flux;
+    live->first_log_flux = LOG_NOTHING;
     for (; step <= last && step < log_t1 * BINS_PER_NAT + 1; step++) {
         arrival_profile at = profile_at(&exponential_table, histogram, step);
         const double ahead = at.arrivals - earlier;
@@ -88,15 +97,15 @@ static double find_end(const score_histogram *histogram, double log_S, double K,
             ended = 0;
             log_end = (double)step / BINS_PER_NAT;
             dead_since = 0;
-            const double early = log(larger(smaller(at.slope, 1), 1e-300));
-            const double late = ahead > 0 ? -ahead * ahead / (2 * at.arrivals) : 0; /* upper bound of ln P(N < K) */
             const int i = step - live->first;
             live->ratio[i] = at.slope * at.slope / larger(at.variance, 1e-300);
-            live->log_left[i] = smaller(early, late);
+            live->log_left[i] = include_flux(&live->flux, at, ahead);
             live->count = i + 1;
+            if (live->count == 1 || step <= -log_S * BINS_PER_NAT)
+                live->first_log_flux = live->log_left[i];
         }
         if (dead)
-            live->ratio[step - live->first] = live->log_left[step - live->first] = 0;
+            live->ratio[step - live->first] = 0, live->log_left[step - live->first] = LOG_NOTHING;
         dead_before = dead;
         before = loss;
     }
@@ -109,18 +118,34 @@ static double find_end(const score_histogram *histogram, double log_S, double K,
 }
 
 /* Return the nodes per nat of an even rule on the axis ln t that errs by e^-wanted, by its bound at ln t + i phi:
- * e^(-2 pi phi nodes) times a growth of e^(ratio phi^2 / 2), for the best phi up to 1, above which single items grow
- * faster. */
+ * e^(-2 pi phi nodes) times a growth of e^(ratio phi^2 / 2), for the best phi up to 1. At phi = 1 single items have grown
+ * more, by as much of SINGLE_NATS as the best phi without that limit would be above 1. */
 PLR_INLINE double nodes_per_nat(double wanted, double ratio)
 {
-    return 2 * wanted > ratio ? (wanted + 0.5 * ratio) / (2 * M_PI) : sqrt(0.5 * wanted * ratio) / M_PI;
+    if (2 * wanted <= ratio)
+        return sqrt(0.5 * wanted * ratio) / M_PI;
+    return (wanted + SINGLE_NATS * (1 - 0.5 * ratio / wanted) + 0.5 * ratio) / (2 * M_PI);
 }
 
 /* Return -ln of that bound for the given nodes per nat. */
 PLR_INLINE double nats_of_nodes(double nodes, double ratio)
 {
-    const double x = 2 * M_PI * nodes;
-    return x > ratio ? x - 0.5 * ratio : 0.5 * x * x / ratio;
+    const double x = 2 * M_PI * nodes, nats = x - 0.5 * ratio;
+    return x > ratio ? nats - SINGLE_NATS * (1 - 0.5 * ratio / nats) : 0.5 * x * x / ratio;
+}
+
+/* The bound at the start, v = 0: n nodes err by e^(growth - 2 n eta), where growth is -S t at v = i START_BULGE eta^2
+ * v_end. */
+typedef struct {
+    double eta, growth;
+} start_bound;
+
+PLR_INLINE start_bound bound_at_start(double nats, double b, double v_end)
+{
+    const double bulge = START_BULGE * v_end;
+    const double eta = smaller(LARGEST_ETA, sqrt(sqrt(nats / 3) / (b * bulge)));
+    const double height = b * sin(smaller(bulge * eta * eta, M_PI / 2));
+    return (start_bound){eta, height * height};
 }
 
 void plan_quadrature(const score_histogram *histogram, double S, double K, double t0, double t1, tolerances tolerance,
@@ -128,26 +153,32 @@ void plan_quadrature(const score_histogram *histogram, double S, double K, doubl
 {
     live_steps live;
     const double log_end = find_end(histogram, log(S), K, t0, t1, tolerance, &live, plan);
-    const double digits = nats_wanted(tolerance);
+    const double nats = nats_wanted(tolerance, live.flux);
     double steepest = 0, densest = 0;
-    for (int i = 0; i < live.count; i++)
-        steepest = larger(steepest, live.ratio[i] * larger(0, digits + live.log_left[i]));
-    const double b2 = steepest / digits + WIDEST_STEP * WIDEST_STEP, b = sqrt(b2);
+    for (int i = 0; i < live.count; i++) {
+        live.log_left[i] -= live.flux.log_largest;
+        steepest = larger(steepest, live.ratio[i] * larger(0, nats + live.log_left[i]));
+    }
+    const double b2 = steepest / nats + WIDEST_STEP * WIDEST_STEP, b = sqrt(b2);
     double inverse_St = exp(-(double)live.first / BINS_PER_NAT) / S;
     for (int i = 0; i < live.count; i++) {
-        const double wanted = larger(0, digits + live.log_left[i]);
-        const double ratio = live.ratio[i] * (1 + b2 * inverse_St), nodes = nodes_per_nat(wanted, ratio);
-        if (nodes > densest) {
-            densest = nodes;
-            plan->order = order_of_errors(nats_of_nodes(nodes, ratio), nats_of_nodes(0.5 * nodes, ratio));
-        }
+        live.ratio[i] *= 1 + b2 * inverse_St;
+        densest = larger(densest, nodes_per_nat(larger(0, nats + live.log_left[i]), live.ratio[i]));
         inverse_St *= exp(-1.0 / BINS_PER_NAT);
     }
     const double end = larger(exp(log_end) - t0, 1e-3 * t0), v_end = asinh(sqrt(S * end) / b);
-    const double edges = larger(EDGES * digits, LEAST_EDGES);
-    const double wanted = CENTRE_SPACING * 2 * v_end * densest;
-    plan->pieces = wanted + edges > MOST_NODES ? (int)(wanted / (MOST_NODES - 2 * edges)) + 1 : 1;
-    plan->nodes = rounded_nodes((plan->pieces > 1 ? 2 : 1) * edges + wanted / plan->pieces);
+    const start_bound start = bound_at_start(nats, b, v_end);
+    const double start_nats = START_NATS + live.first_log_flux - live.flux.log_largest;
+    const double per_density = CENTRE_SPACING * 2 * v_end;
+    const double wanted = larger(per_density * densest, (nats + start_nats + start.growth) / (2 * start.eta));
+    plan->pieces = (int)(wanted / MOST_NODES) + 1;
+    plan->nodes = rounded_nodes(wanted / plan->pieces);
+    const double nodes = plan->pieces * plan->nodes;
+    double reached = 2 * nodes * start.eta - start.growth - start_nats;
+    for (int i = 0; i < live.count; i++)
+        reached = smaller(reached, nats_of_nodes(nodes / per_density, live.ratio[i]) - live.log_left[i]);
+    plan->accuracy = exp(-nats);
+    plan->error = exp(live.flux.log_largest - reached);
     plan->t0 = t0;
     plan->b = b;
     plan->S = S;
@@ -157,7 +188,6 @@ void plan_quadrature(const score_histogram *histogram, double S, double K, doubl
 void place_nodes(quadrature_plan *plan, int piece)
 {
     const quadrature_rule rule = gauss_legendre(plan->nodes);
-    memcpy(plan->finest, rule.finest, plan->nodes * sizeof(double));
     const double v_length = plan->v_end / plan->pieces, v_begin = piece * v_length, scale = plan->b * plan->b / plan->S;
     for (int i = 0; i < plan->nodes; i += PLR_LANES) {
         lanes v = v_begin + vec_load(rule.node + i) * v_length, grow = vec_expm1(v), shrink = -grow / (1.0 + grow);
