@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from plrank_fast import validation
 from plrank_fast._shared.expected_loss import expected_loss, loss_options
 from plrank_fast._shared.extras import import_extra
-from plrank_fast._shared.layouts import count_queries
+from plrank_fast._shared.layouts import count_queries, offsets_of_rows
 from plrank_fast._shared.methods import EXACT
 from plrank_fast.bucket_order import of_orders
 from plrank_fast.sampling import ranking_log_prob as _ranking_log_prob
@@ -349,18 +349,6 @@ class PlackettLuce:
         n_samples = int(np.prod(shape, dtype=np.int64))
         cutoff = self.cutoff
 
-        def draw(scores: NDArray[Any], words: NDArray[Any]) -> NDArray[np.int32]:
-            """Draw rankings of one batch, (n_samples, n_queries, K)."""
-            rows = scores.reshape(-1, scores.shape[-1]).astype(np.float64)
-            rankings = _sample_rankings(
-                rows.ravel(),
-                n_samples,
-                cutoff,
-                offsets=_offsets_of_rows(rows),
-                rng=np.random.SeedSequence(words.tolist()),
-            )
-            return np.moveaxis(rankings, 1, 0)
-
         result = jax.ShapeDtypeStruct((*shape, *self.batch_shape, cutoff), jnp.int32)
         if 0 in result.shape:
             return jnp.zeros(result.shape, jnp.int32)
@@ -372,7 +360,10 @@ class PlackettLuce:
             stacked = scores.shape[: scores.ndim - n_axes]
             rankings = np.empty(stacked + result.shape, dtype=np.int32)
             for index in np.ndindex(stacked):
-                rankings[index] = draw(scores[index], words[index]).reshape(result.shape)
+                rows = scores[index].reshape(-1, scores.shape[-1]).astype(np.float64)
+                rng = np.random.SeedSequence(words[index].tolist())
+                drawn = _sample_rankings(rows.ravel(), n_samples, cutoff, offsets=offsets_of_rows(rows.shape), rng=rng)
+                rankings[index] = np.moveaxis(drawn, 1, 0).reshape(result.shape)
             return rankings
 
         scores = jax.lax.stop_gradient(self.scores)
@@ -492,10 +483,6 @@ def _whole_numbers(array: Any, name: str) -> Any:
     return array
 
 
-def _offsets_of_rows(rows: NDArray[Any]) -> NDArray[np.int64]:
-    return np.arange(rows.shape[0] + 1, dtype=np.int64) * rows.shape[1]
-
-
 def _log_prob_of(scores: Any, rankings: Any, tied: bool) -> Any:
     """Compute log-probabilities of rankings, (..., n_rankings, length), in the dtype of scores, (..., n_items).
 
@@ -515,7 +502,7 @@ def _log_prob(scores: Any, rankings: Any, tied: bool) -> Any:
         if tied:
             log_prob = of_orders(rows[:, np.newaxis], of_rows)
         else:
-            log_prob = _ranking_log_prob(rows.ravel(), of_rows, offsets=_offsets_of_rows(rows))
+            log_prob = _ranking_log_prob(rows.ravel(), of_rows, offsets=offsets_of_rows(rows.shape))
         return log_prob.reshape(rankings.shape[:-1]).astype(scores.dtype)
 
     result = jax.ShapeDtypeStruct(rankings.shape[:-1], scores.dtype)
@@ -536,7 +523,7 @@ def _log_prob_backward(tied: bool, saved: Any, upstream: Any) -> Any:
         if tied:
             gradient = of_orders(rows[:, np.newaxis], of_rows, weights).sum(axis=1)
         else:
-            gradient = _ranking_log_prob_vjp(rows.ravel(), of_rows, weights, offsets=_offsets_of_rows(rows))
+            gradient = _ranking_log_prob_vjp(rows.ravel(), of_rows, weights, offsets=offsets_of_rows(rows.shape))
         return gradient.reshape(scores.shape).astype(scores.dtype)
 
     result = jax.ShapeDtypeStruct(scores.shape, scores.dtype)

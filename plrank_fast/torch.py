@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from typing import Any, Never
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from plrank_fast import validation
 from plrank_fast._shared.expected_loss import expected_loss, loss_options
 from plrank_fast._shared.extras import import_extra
-from plrank_fast._shared.layouts import count_queries
+from plrank_fast._shared.layouts import count_queries, offsets_of_rows
 from plrank_fast._shared.methods import EXACT
 from plrank_fast.bucket_order import of_orders
 from plrank_fast.sampling import ranking_log_prob, ranking_log_prob_vjp, sample_rankings
@@ -531,11 +531,6 @@ class QueryBatchSampler(torch.utils.data.Sampler):  # type: ignore[name-defined,
 # --- the distribution
 
 
-def _rows(scores: Any) -> NDArray[np.int64]:
-    """Return the offsets of rows of the same length."""
-    return np.arange(scores.shape[0] + 1, dtype=np.int64) * scores.shape[1]
-
-
 def _log_prob_of_rows(scores: Any, rankings: Any, tied: bool) -> Any:
     """Compute log-probabilities, (n_queries, n_rankings), of rankings by rows of scores, (n_queries, length).
 
@@ -545,7 +540,7 @@ def _log_prob_of_rows(scores: Any, rankings: Any, tied: bool) -> Any:
     if tied:
         log_prob = of_orders(rows[:, np.newaxis], rankings)
     else:
-        log_prob = ranking_log_prob(rows.reshape(-1), rankings, offsets=_rows(scores))
+        log_prob = ranking_log_prob(rows.reshape(-1), rankings, offsets=offsets_of_rows(scores.shape))
     return _on_device(log_prob, scores, scores.dtype)
 
 
@@ -555,7 +550,7 @@ def _log_prob_vjp_of_rows(scores: Any, rankings: Any, tied: bool, upstream: Any)
     if tied:
         gradient = of_orders(rows[:, np.newaxis], rankings, upstream).sum(axis=1)
     else:
-        gradient = ranking_log_prob_vjp(rows.reshape(-1), rankings, upstream, offsets=_rows(scores))
+        gradient = ranking_log_prob_vjp(rows.reshape(-1), rankings, upstream, offsets=offsets_of_rows(scores.shape))
     return _on_device(gradient.reshape(tuple(scores.shape)), scores, scores.dtype)
 
 
@@ -704,7 +699,9 @@ class PlackettLuce(torch.distributions.Distribution):  # type: ignore[name-defin
         if shape.numel() == 0 or self.scores.is_meta:
             return torch.zeros(shape, dtype=torch.int64, device=self.scores.device)
         rng = np.random.SeedSequence(_seed(None).tolist())
-        rankings = sample_rankings(_on_host(rows).reshape(-1), n_samples, self.cutoff, offsets=_rows(rows), rng=rng)
+        rankings = sample_rankings(
+            _on_host(rows).reshape(-1), n_samples, self.cutoff, offsets=offsets_of_rows(rows.shape), rng=rng
+        )
         return torch.from_numpy(rankings.astype(np.int64)).movedim(0, 1).reshape(shape).to(self.scores.device)
 
     def log_prob(self, value: Any = None, *, buckets: Any = None) -> Any:

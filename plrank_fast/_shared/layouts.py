@@ -56,7 +56,12 @@ def layout_of(shape: tuple[int, ...], offsets: ArrayLike | None, mask: ArrayLike
         return Layout(shape, np.append(0, np.cumsum(lengths)).astype(np.int64), places)
     if len(shape) == 1 or shape[1] == 1:
         return Layout(shape, validation.batch_offsets(offsets, shape[0]), None)
-    return Layout(shape, np.arange(shape[0] + 1, dtype=np.int64) * shape[1], None)
+    return Layout(shape, offsets_of_rows(shape), None)
+
+
+def offsets_of_rows(shape: tuple[int, ...]) -> IntArray:
+    """Return the offsets of queries of the same length, the rows of an array of this shape."""
+    return np.arange(shape[0] + 1, dtype=np.int64) * shape[1]
 
 
 def count_queries(shape: tuple[int, ...], offsets: Any, mask: Any) -> int:
