@@ -71,6 +71,7 @@ CASES = {
     plr.rank_probabilities: [{}],
     plr.exposure: [{}],
     plr.exposure_vjp: [{}],
+    plr.inclusion_probabilities: [{"k": 3}],
     plr.sample_rankings: [DRAWN, *({**DRAWN, "sampler": name} for name in SAMPLERS)],
     plr.ranking_log_prob: [{"rankings": few_rankings}],
     plr.ranking_log_prob_vjp: [{**GIVEN, "cotangent": of_each_ranking(np.cos(np.arange(N_SAMPLES)))}],
@@ -189,7 +190,29 @@ def distribution(scores, relevance, rank_weights, first_query, *, offsets=None, 
     return policy.mode(cutoff), entropy.value, entropy.standard_error, divergence.value, divergence.standard_error
 
 
+def towards_exposures(function):
+    """A function that takes exposures, those of other scores."""
+
+    def call(scores, relevance, rank_weights, first_query, **batch):
+        scores, theta = np.round(np.tanh(scores), 3), [1.0, 0.5]
+        given = {"scores": -scores} if "scores" in inspect.signature(function).parameters else {}
+        return function(**given, target=plr.exposure(scores, theta, **batch), rank_weights=theta, **batch)
+
+    return call
+
+
+def fit_strengths(scores, relevance, rank_weights, first_query, *, offsets=None, n_threads=None):
+    """Of items that are numbered in each ranking, so that all rankings are about the first of them."""
+    offsets = np.array([0, scores.size]) if offsets is None else np.asarray(offsets)
+    items = np.arange(scores.size) - np.repeat(offsets[:-1], np.diff(offsets))
+    places = np.argsort(np.argsort(scores)) // 2
+    return plr.fit_strengths(items, places, offsets, ridge=0.1, n_threads=n_threads).strengths
+
+
 OTHERS = {
+    "scores_for_exposure": towards_exposures(plr.scores_for_exposure),
+    "exposure_matching": towards_exposures(losses.exposure_matching),
+    "fit_strengths": fit_strengths,
     "PlackettLuce": distribution,
     "ips": logged(off_policy.ips),
     "ips of sets": logged(partial(off_policy.ips, ordered=False)),

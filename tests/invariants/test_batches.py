@@ -174,6 +174,7 @@ def test_every_function_of_batches_is_here():
     }
     called = {name.split()[0] for name in [*BATCHES, *OTHERS]}
     assert {name for name, of_it in parameters.items() if "n_threads" in of_it} <= called
-    of_modules = {name for module in (off_policy, rewards) for name in vars(module)}  # rewards and logs are means
-    batches = {name for name, of_it in parameters.items() if "offsets" in of_it} - of_modules
+    # rewards, logs and fits are about all queries together
+    together = {name for module in (off_policy, rewards) for name in vars(module)} | OTHERS.keys()
+    batches = {name for name, of_it in parameters.items() if "offsets" in of_it} - together
     assert batches <= {call.function.__name__ for call in BATCHES.values()}
