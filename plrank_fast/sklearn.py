@@ -110,6 +110,7 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
         self.tol = tol
         self.n_threads = n_threads
 
+    @validation.hides_unknown
     def fit(
         self,
         X: Any,
@@ -198,6 +199,7 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
         )
         return np.asarray(X @ self.coef_, dtype=np.float64)
 
+    @validation.hides_unknown
     def sample_rankings(
         self,
         X: Any,
@@ -240,6 +242,7 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
         rows = np.append(order, -1)  # the padding takes the last entry
         return rows[np.where(drawn < 0, order.size, drawn + offsets[:-1, np.newaxis, np.newaxis])]
 
+    @validation.hides_unknown
     def score(
         self,
         X: Any,

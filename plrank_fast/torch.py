@@ -405,6 +405,7 @@ class PlackettLuceLoss(torch.nn.Module):  # type: ignore[name-defined, misc]
     torch.Size([1, 3])
     """
 
+    @validation.hides_unknown
     def __init__(
         self,
         cutoff: int | None = 10,
@@ -428,6 +429,7 @@ class PlackettLuceLoss(torch.nn.Module):  # type: ignore[name-defined, misc]
             rtol=rtol, n_threads=n_threads,
         ))  # fmt: skip
 
+    @validation.hides_unknown
     def forward(
         self,
         scores: Any,
