@@ -59,14 +59,18 @@ def pl_rank_exact_hvp(
     scores_ = validation.real_array(scores, "scores")
     offsets_ = validation.query_offsets(offsets, scores_.size)
     direction = validation.of_documents(vector, "vector", scores_, offsets_)
-    query, largest = np.repeat(np.arange(offsets_.size - 1), np.diff(offsets_)), np.zeros(offsets_.size - 1)
+    query = np.repeat(np.arange(offsets_.size - 1), np.diff(offsets_))
+    largest, highest = np.zeros(offsets_.size - 1), np.full(offsets_.size - 1, -np.inf)
     np.maximum.at(largest, query, np.abs(direction))
+    np.maximum.at(highest, query, scores_)
     size = largest[query]
     unit = np.divide(direction, size, out=np.zeros(size.size), where=size > 0.0)
+    with np.errstate(over="ignore"):  # beyond the largest double: the item is never placed
+        below = np.maximum(scores_ - highest[query], -np.finfo(np.float64).max)
     product = np.zeros(size.size)
     for steps, weight in ((1, 2 / 3), (-1, -2 / 3), (2, -1 / 12), (-2, 1 / 12)):
         gradient = pl_rank_exact(
-            scores_ + steps * STEP * unit, relevance, rank_weights, offsets=offsets_, rtol=1e-10, n_threads=n_threads
+            below + steps * STEP * unit, relevance, rank_weights, offsets=offsets_, rtol=1e-10, n_threads=n_threads
         )
         assert isinstance(gradient, np.ndarray)
         product += weight / STEP * gradient

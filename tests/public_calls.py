@@ -72,6 +72,7 @@ CASES = {
     plr.exposure: [{}],
     plr.exposure_vjp: [{}],
     plr.inclusion_probabilities: [{"k": 3}],
+    plr.pl_rank_exact_hvp: [{"vector": lambda values: values["relevance"]}],
     plr.sample_rankings: [DRAWN, *({**DRAWN, "sampler": name} for name in SAMPLERS)],
     plr.ranking_log_prob: [{"rankings": few_rankings}],
     plr.ranking_log_prob_vjp: [{**GIVEN, "cotangent": of_each_ranking(np.cos(np.arange(N_SAMPLES)))}],
