@@ -164,6 +164,17 @@ class TestPromise:
         assert promised(gradient, multiple, relevance, rank_weights) <= rtol
         assert abs(gradient.sum()) <= rtol * np.sqrt(n_docs) * max(np.linalg.norm(gradient), 1e-3)
 
+    @pytest.mark.parametrize("seed", [23, 40])
+    def test_rank_weights_of_any_sign(self, seed):
+        """Every item is placed. Mutant: the call fails where what it asks for is ten times as accurate."""
+        rng = np.random.default_rng(seed)
+        labels, rank_weights = rng.choice(5, p=[0.52, 0.32, 0.13, 0.02, 0.01], size=1157), rng.normal(size=1157)
+        relevance = plr.gains(labels)
+        gradient, _ = normal(np.zeros(1157), relevance, rank_weights, rtol=1e-9, hessian=True)
+        centred = relevance - relevance.mean()
+        multiple = centred * (gradient @ centred) / (centred @ centred)
+        assert promised(gradient, multiple, relevance, rank_weights) <= 1e-9
+
     def test_derivatives(self):
         """The gradient is the slope of the value, the Hessian that of the gradient."""
         rng = np.random.default_rng(3)

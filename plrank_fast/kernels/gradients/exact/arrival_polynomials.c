@@ -102,7 +102,8 @@ PLR_INLINE void find_band(const panel *p, intptr_t *low, intptr_t *high)
         variance += chance * q;
     }
     const double nats = M_LN2 * p->ranks.bits, log_r = log(smaller(largest, p->ranks.upward_limit));
-    const double v = last_lane(&variance), above = last_lane(&arrivals) + nats / 3 + sqrt(nats * nats / 9 + 2 * nats * v);
+    const double reach_above = nats / 3 + sqrt(nats * nats / 9 + 2 * nats * last_lane(&variance));
+    const double above = last_lane(&arrivals) + reach_above;
     *high = above + 2 < (double)*high ? (intptr_t)(above + 2) : *high;
     const double top = (double)(*high < p->ranks.K ? *high : p->ranks.K);
     const double below = arrivals[0] - reach_below(arrivals[0], variance[0], nats, top, log_r);

@@ -79,7 +79,8 @@ static void return_to_block(void *problem_, intptr_t block, int thread)
     const exact_query *query = problem->query;
     const item_range items = block_of_list(query->D, block);
     const intptr_t j = items.begin, n = items.end - items.begin;
-    return_to_items(problem->polynomials, n, problem->f + j, query->relevance + j, problem->common, problem->returned + j);
+    return_to_items(problem->polynomials, n, problem->f + j, query->relevance + j, problem->common,
+                    problem->returned + j);
     (void)thread;
 }
 

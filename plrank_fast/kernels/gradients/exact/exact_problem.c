@@ -211,7 +211,8 @@ static void sum_relevance_of_block(void *problem_, intptr_t block, int thread)
     lanes total = {0}, squares = {0}, relevant = {0};
     const lanes one = vec_all(1), zero = {0};
     for (intptr_t j = items.begin; j < items.end; j += PLR_LANES) {
-        const lanes rho = vec_load_some(problem->query->relevance + j, items.end - j, problem->common) - problem->common;
+        const lanes given = vec_load_some(problem->query->relevance + j, items.end - j, problem->common);
+        const lanes rho = given - problem->common;
         total += rho;
         squares += rho * rho;
         relevant += vec_keep(rho != zero, one);

@@ -91,8 +91,9 @@ static void integrate_between_gaps(exact_problem *problem)
         if (next < D) {
             t1 = exp((top - sorted[next - 1]) * inverse_sigma + delay);
             double entered = log(weight_outside(K, tolerance) / (double)(D - next)) - delay;
-            for (n = next - arrived; arrived + n < D && (sorted[arrived + n] - sorted[next - 1]) * inverse_sigma > entered; n++)
-                ;
+            n = next - arrived;
+            while (arrived + n < D && (sorted[arrived + n] - sorted[next - 1]) * inverse_sigma > entered)
+                n++;
         }
         for (intptr_t j = 0; j < n; j++) {
             problem->query_item[j] = problem->rank_order[arrived + j];

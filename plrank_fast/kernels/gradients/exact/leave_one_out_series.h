@@ -19,8 +19,8 @@ PLR_INLINE intptr_t terms_of_series(const panel *p, const node_vector *node, dou
 }
 
 /* Add the share of one coefficient to `count` neighbouring y, c and e. */
-PLR_INLINE void add_coefficient(const double *theta, const double *delta, lanes P, lanes B, const intptr_t count, lanes *y,
-                                lanes *c, lanes *e)
+PLR_INLINE void add_coefficient(const double *theta, const double *delta, lanes P, lanes B, const intptr_t count,
+                                lanes *y, lanes *c, lanes *e)
 {
     for (intptr_t n = 0; n < count; n++) {
         c[n] += delta[n] * B;

@@ -8,7 +8,7 @@ typedef int64_t moments_mask __attribute__((vector_size(8 * PROXIES_OF_OCTAVE)))
 
 /* prepare_interpolation fills these; they are read-only afterwards. */
 static double proxy_mantissa[PROXIES_OF_OCTAVE]; /* of the weight of each proxy, in (1, 2) */
-static moments lagrange[PROXIES_OF_OCTAVE];      /* coefficients of polynomials that are 1 at one proxy, 0 at the others */
+static moments lagrange[PROXIES_OF_OCTAVE];      /* polynomials that are 1 at one proxy and 0 at the others */
 
 void prepare_interpolation(void)
 {

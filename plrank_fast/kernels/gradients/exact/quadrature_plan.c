@@ -118,8 +118,8 @@ static double find_end(const score_histogram *histogram, double log_S, double K,
 }
 
 /* Return the nodes per nat of an even rule on the axis ln t that errs by e^-wanted, by its bound at ln t + i phi:
- * e^(-2 pi phi nodes) times a growth of e^(ratio phi^2 / 2), for the best phi up to 1. At phi = 1 single items have grown
- * more, by as much of SINGLE_NATS as the best phi without that limit would be above 1. */
+ * e^(-2 pi phi nodes) times a growth of e^(ratio phi^2 / 2), for the best phi up to 1. At phi = 1 single items have
+ * grown more, by SINGLE_NATS where the ratio is 0. */
 PLR_INLINE double nodes_per_nat(double wanted, double ratio)
 {
     if (2 * wanted <= ratio)

@@ -8,8 +8,8 @@
  *     t = t0 + (b sinh v)^2 / S,   0 <= v <= asinh(sqrt(S (t1 - t0)) / b),   S = sum of the weights
  *
  * makes v grow like sqrt(t) at the start, where arrivals are Poisson (sqrt makes their width constant), and like log(t)
- * later. The number of nodes follows from bounds of the error off the real axis (docs/numerics.md), at each step of time
- * and at the start.
+ * later. The number of nodes follows from bounds of the error off the real axis, at each step of time and at the start
+ * (docs/numerics.md).
  */
 #ifndef PLR_QUADRATURE_PLAN_H
 #define PLR_QUADRATURE_PLAN_H
