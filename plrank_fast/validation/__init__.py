@@ -46,10 +46,10 @@ from plrank_fast.validation.identifiers import query_identifiers as query_identi
 from plrank_fast.validation.outputs import addressable as addressable
 from plrank_fast.validation.outputs import broadcast_with_batch as broadcast_with_batch
 from plrank_fast.validation.outputs import deliver as deliver
-from plrank_fast.validation.outputs import held as held
 from plrank_fast.validation.outputs import output as output
 from plrank_fast.validation.outputs import output_pair as output_pair
 from plrank_fast.validation.outputs import representable as representable
+from plrank_fast.validation.outputs import tolerance_missed as tolerance_missed
 from plrank_fast.validation.queries import arrays_of_queries as arrays_of_queries
 from plrank_fast.validation.queries import batch_offsets as batch_offsets
 from plrank_fast.validation.queries import items_that_can_be_drawn as items_that_can_be_drawn

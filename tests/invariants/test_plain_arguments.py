@@ -63,7 +63,7 @@ FUNCTIONS |= {f"losses.{name}": getattr(losses, name) for name in losses.__all__
 # what takes rankings from elsewhere, and objects
 READ_IN_PYTHON = {
     "ranking_log_prob", "ranking_log_prob_vjp", "bucket_log_prob", "bucket_log_prob_vjp", "PlackettLuce",
-    "inclusion_probabilities", "losses.exposure_matching",
+    "inclusion_probabilities", "pl_rank_exact_hvp", "losses.exposure_matching",
 }  # fmt: skip
 NOT_OF_EVERY_FUNCTION = {
     "hessian": {"hessian": True}, "ties": {"ties": "average"}, "method": {"method": "sample", "n_samples": 2, "rng": 3},

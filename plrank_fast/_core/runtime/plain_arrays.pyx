@@ -33,7 +33,7 @@ cdef inline void *plain_memory(object array, intp_t *n_values, bint writeable, b
     if (
         view.ndim == 1 and view.format[1] == 0 and view.itemsize == 8
         and (view.format[0] in (b"l", b"q") if integers else view.format[0] == b"d")
-        and (view.strides[0] == 8 or view.shape[0] <= 1)
+        and view.strides[0] == 8
     ):
         values = view.buf
         n_values[0] = view.shape[0]
