@@ -263,8 +263,18 @@ class TestDcg:
     def test_all_scores_equal_a_million_times(self):
         scores = np.zeros(1_000_000)
         relevance = np.arange(1_000_000.0)
-        assert plr.dcg(scores, relevance, [0.0, 0.0, 1.0])[0] == 2.0
-        assert plr.dcg(scores, relevance, np.ones(1_000_000))[0] == relevance.sum()
+        one = [0, 1_000_000]
+        assert plr.dcg(scores, relevance, [0.0, 0.0, 1.0], offsets=one)[0] == 2.0
+        assert plr.dcg(scores, relevance, np.ones(1_000_000), offsets=one)[0] == relevance.sum()
+
+    @pytest.mark.parametrize("metric", [plr.dcg, plr.ndcg, plr.precision])
+    def test_a_batch_without_offsets_warns(self, metric):
+        """Mutants of each: no warning; a warning for a list, or beside offsets."""
+        scores = np.zeros(10_001)
+        with pytest.warns(UserWarning, match="all 10001 documents count as one query: pass offsets"):
+            metric(scores, scores)
+        metric(scores, scores, offsets=[0, 10_001])
+        metric(scores[1:], scores[1:])
 
     def test_ndcg_against_scikit_learn(self):
         sklearn_metrics = pytest.importorskip("sklearn.metrics")

@@ -380,6 +380,7 @@ def discounts(n_ranks):
 
 
 cdef object DISCOUNTS = discounts(4096)
+cdef intp_t LONGEST_LIST = 10_000  # without a warning, as in validation
 
 
 cdef object discounts_of(intp_t n_ranks):
@@ -402,6 +403,13 @@ cdef bint any_negative(const double *values, intp_t n) noexcept nogil:
     return False
 
 
+cdef int warn_of_missing_offsets(object offsets, intp_t n_items) except -1:
+    """Warn where a batch seems to lack its offsets."""
+    if offsets is None and n_items > LONGEST_LIST:
+        validation.batch_offsets(None, n_items)
+    return 0
+
+
 def dcg(
     scores, relevance, rank_weights, cutoff, offsets, ties, n_threads, bint normalized=False, normalize="query",
     empty=0.0
@@ -414,6 +422,7 @@ def dcg(
     cdef bint over_all = False
     cdef double of_empty = 0.0
     cdef intp_t q
+    warn_of_missing_offsets(offsets, checked.n_items)
     if rank_weights is None:
         rank_weights = discounts_of(checked.longest)
         checked.queries.rank_weights = <double *>data_of(rank_weights)
@@ -455,6 +464,7 @@ def metric(int kind, scores, relevance, cutoff, offsets, n_threads, double param
     cdef Batch batch
     cdef intp_t q
     cdef CheckedBatch checked = checked_batch(scores, relevance, NOT_TAKEN, offsets, name)
+    warn_of_missing_offsets(offsets, checked.n_items)
     call.cutoff = -1
     if cutoff is not None:
         call.cutoff = checked_cutoff(cutoff, 0)
