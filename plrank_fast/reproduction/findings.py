@@ -199,7 +199,7 @@ def _ndcg(measured: dict[tuple[str, int, Method, str], Curves]) -> Iterator[Find
 
 def _disparity(measured: dict[tuple[str, int, Method, str], Curves]) -> Iterator[Finding]:
     """Compare the remaining disparity, in logarithms, since sets differ in its size."""
-    logs = {key: Curves(row.seconds, np.log(row.values), row.epochs) for key, row in measured.items()}
+    logs = {key: Curves(row.seconds, np.log(row.values)) for key, row in measured.items()}
     cutoffs = {key[1] for key in measured}
     for other in (Method("policy_gradient", 100), Method("placement_policy_gradient", 100), Method("pl_rank_3", 100)):
         for own in (Method("pl_rank_3", 100), Method("pl_rank_exact", 0)):

@@ -35,7 +35,6 @@ class Curves:
 
     seconds: FloatArray
     values: FloatArray
-    epochs: float
 
 
 def costs(cells: Iterable[Figures], columns: str) -> dict[tuple[str, Method], Costs]:
@@ -78,8 +77,7 @@ def curves(cells: Iterable[Figures], metric: str) -> dict[tuple[str, int, Method
         limit = entries[0]["cell"]["train_seconds"]
         grid = limit * np.concatenate([[0.0], np.geomspace(0.05, 1.0, GRID - 1)])
         values = [_as_it_stood(entry["result"]["seconds"], entry["result"][metric], grid) for entry in entries]
-        epochs = float(np.mean([entry["result"]["epochs"][-1] for entry in entries]))
-        result[key] = Curves(grid, np.array(values), epochs)
+        result[key] = Curves(grid, np.array(values))
     return result
 
 
