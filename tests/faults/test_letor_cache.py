@@ -132,17 +132,27 @@ def test_touched_text_is_not_parsed(text, parsed):
 
 
 def test_text_that_changes_while_it_is_read(text, monkeypatch):
-    """Mutant: the identity of the text taken after parsing alone: the cache of the old text passed for the new."""
-    parse = letor._parse
+    """After it is parsed, or before and later back. Mutants: hashes taken after parsing alone, or before alone."""
+    parse, changed = letor._parse, TEXT.replace(b"2:3", b"2:4")
 
     def change_after_parsing(path, *rest):
         result = parse(path, *rest)
-        text.write_bytes(TEXT.replace(b"2:3", b"2:4"))
+        text.write_bytes(changed)
         return result
+
+    def change_before_parsing(path, *rest):
+        text.write_bytes(TEXT.replace(b"2:3", b"2:5"))
+        return parse(path, *rest)
 
     monkeypatch.setattr(letor, "_parse", change_after_parsing)
     assert load_letor(text, cache=True).features[1, 1] == 3.0
     assert load_letor(text, cache=True).features[1, 1] == 4.0
+    text.write_bytes(TEXT)
+    monkeypatch.setattr(letor, "_parse", change_before_parsing)
+    assert load_letor(text, cache=True).features[1, 1] == 5.0
+    monkeypatch.setattr(letor, "_parse", parse)
+    text.write_bytes(TEXT)
+    assert load_letor(text, cache=True).features[1, 1] == 3.0
 
 
 @pytest.mark.parametrize("damage", [lambda c: c[:-1], lambda c: c[:-1] + b"x", lambda c: b"", lambda c: b"x" + c])
