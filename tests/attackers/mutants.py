@@ -44,7 +44,7 @@ _LOSSES = [
     *("oracles/test_losses.py", *_BATCHES, "invariants/test_magnitudes.py"),
     *("processes/test_interrupts.py", "invariants/test_plain_arguments.py", "faults/test_argument_order.py"),
 ]
-_CHOICE = ["oracles/test_sampler_choice.py"]
+_INTROSELECT = ["oracles/test_introselect.py"]
 _ARGUMENTS = ["invariants/test_plain_arguments.py"]
 
 # Modules, those that everything rests on first, and the tests that would notice, quick ones first.
@@ -52,7 +52,7 @@ TESTS = {
     "_core/gradients/exact": [*_EXACT, _HUNT, *_ARGUMENTS],
     "_core/gradients/pl_rank": ["enumeration/test_pl_rank.py", "oracles/test_plrank_pass.py", *_BATCHES],
     "_core/gradients/pl_rank_groups": ["oracles/test_plrank_pass.py", *_SAMPLED, *_BATCHES],
-    "_core/gradients/conditional": ["enumeration/test_conditional.py", *_CHOICE, *_BATCHES],
+    "_core/gradients/conditional": ["enumeration/test_conditional.py", *_INTROSELECT, *_BATCHES],
     "_core/gradients/policy_gradient": [
         "enumeration/test_policy_gradient.py",
         "enumeration/test_rewards.py",
@@ -63,13 +63,13 @@ TESTS = {
     "_core/gradients/exposure": ["enumeration/test_fairness.py", *_BATCHES],
     "_core/gradients/sampled": [
         *_SAMPLED,
-        *_CHOICE,
+        *_INTROSELECT,
         "enumeration/test_conditional.py",
         "enumeration/test_rewards.py",
         *_BATCHES,
         *_ARGUMENTS,
     ],
-    "_core/sampling/samplers": [*_SAMPLERS, *_CHOICE, "oracles/test_threshold_sampler.py", *_BATCHES, *_ARGUMENTS],
+    "_core/sampling/samplers": [*_SAMPLERS, *_INTROSELECT, "oracles/test_threshold_sampler.py", *_BATCHES, *_ARGUMENTS],
     "_core/sampling/introselect": ["statistical/test_sampling.py", "oracles/test_selection.py", *_BATCHES],
     "_core/runtime/plain_arrays": _ARGUMENTS,
     "_core/runtime/arguments": _ARGUMENTS,

@@ -123,16 +123,10 @@ cdef inline double threshold_cost(intp_t n_items, intp_t cutoff) noexcept nogil:
     return 0.12 * n_items + max(40.0, 1.6 * plr_mean_candidates(cutoff)) - 5.0
 
 
-cdef inline double least_cost_of_draw(intp_t n_items, double lanes) noexcept nogil:
-    """Return the least cost of a draw from a table; from that of a long list each ranking is drawn by itself."""
-    return 7.5 if n_items > PLR_SLOT_ITEMS else lanes * 0.65
-
-
 cdef inline double table_cost(intp_t n_items, double rows, double lanes) noexcept nogil:
     if n_items > PLR_SLOT_ITEMS:
-        return least_cost_of_draw(n_items, lanes) * rows
-    # each row is compared with all before
-    return (least_cost_of_draw(n_items, lanes) + lanes * 0.0075 * rows) * rows if rows <= PLR_FEW_ROWS else INFINITY
+        return 7.5 * rows  # each ranking is drawn by itself
+    return lanes * (0.65 + 0.0075 * rows) * rows if rows <= PLR_FEW_ROWS else INFINITY  # compares with all rows before
 
 
 cdef inline double lanes_per_sample(intp_t n_samples) noexcept nogil:
@@ -141,18 +135,13 @@ cdef inline double lanes_per_sample(intp_t n_samples) noexcept nogil:
 
 
 cdef bint asks_for_spread(const Draw *draw, intp_t n_items) noexcept nogil:
-    """Return whether ``choose_sampler`` needs to know how the weights are spread.
+    """Return whether ``choose_sampler`` needs to know how the weights are spread: not for one ranking of a short list.
 
-    It does not if introselect is faster than the threshold, and than a table without repeats: mostly for one ranking.
+    All other samplers but the network draw that more slowly than introselect.
     """
-    cdef intp_t cutoff = min(draw.cutoff, n_items)
-    cdef double lanes = lanes_per_sample(draw.n_samples)
-    cdef double rest = introselect_cost(n_items, cutoff, draw.n_samples) - filling_cost(n_items, draw.n_samples, lanes)
     if draw.sampler != AUTO:
         return draw.sampler != INTROSELECT and draw.sampler != NETWORK
-    return (
-        lanes * threshold_cost(n_items, cutoff) < rest
-        or least_cost_of_draw(n_items, lanes) * (cutoff + 1.0) < rest)
+    return draw.n_samples > 1 or n_items > PLR_SLOT_ITEMS
 
 
 cdef void expect_draws(Sampler *sampler, const Weights *weights, intp_t cutoff, double most) noexcept nogil:
@@ -652,21 +641,6 @@ def sample_rankings(scores, n_samples, cutoff, offsets, rng, sampler, n_threads,
 # ---------------------------------------------------------------------------------------------------------------------
 # For tests
 # ---------------------------------------------------------------------------------------------------------------------
-
-def choice(int kind, const double[::1] scores, intp_t n_samples, intp_t cutoff, bint asked=False):
-    """Return (sampler of one query, whether the spread of the weights was computed); ``asked`` always computes it."""
-    cdef Draw draw
-    cdef Weights weights
-    cdef Sampler sampler
-    cdef intp_t n_items = scores.shape[0]
-    cdef Workspaces memory = Workspaces(1, weights_workspace(n_items))
-    draw.sampler = kind
-    draw.n_samples = n_samples
-    draw.cutoff = cutoff
-    asked = asked or asks_for_spread(&draw, n_items)
-    weigh(&weights, &scores[0], n_items, cutoff, asked, memory.of_thread(0))
-    return choose_sampler(&sampler, &draw, &weights), asked
-
 
 def items_of_words(const double[::1] scores, const uint64_t[::1] words, uint64_t salt):
     """Return the items that the guide table draws for random words."""
