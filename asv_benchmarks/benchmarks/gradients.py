@@ -39,6 +39,7 @@ class OneQuery:
     params = (
         [
             *("pl_rank_3", "pl_rank_cmc", "pl_rank_exact", "stochastic_rank", "sample_rankings", "rank_probabilities"),
+            *("bucket_log_prob", "scores_for_exposure"),
             *("ndcg", "losses.softmax_cross_entropy", "losses.lambda_rank"),
             *("pl_rank_3 of a list", "pl_rank_3 of a batch"),
         ],
@@ -58,6 +59,10 @@ class OneQuery:
             self.arguments = scores, 1
         elif name == "rank_probabilities":
             self.arguments = scores, weights.size
+        elif name == "bucket_log_prob":
+            self.arguments = scores, np.rint(-np.log2(relevance + 1))
+        elif name == "scores_for_exposure":
+            self.arguments = plr.exposure(scores, weights), weights
         if name in ("pl_rank_3", "pl_rank_cmc", "stochastic_rank"):
             self.options["n_samples"] = 1
         if name in ("pl_rank_3", "pl_rank_cmc", "stochastic_rank", "sample_rankings"):
