@@ -32,8 +32,10 @@ REPRODUCE_FLAGS ?= --minutes 8 --output runs/reproduce-quick
 reproduce-quick: $(VENV)/train compiled  ## repeat the paper's experiments and write a report, in 10 minutes (REPRODUCE_FLAGS=...)
 	$(BIN)/python -m plrank_fast reproduce $(REPRODUCE_FLAGS)
 
-test: build  ## run the tests (TEST_FLAGS=... go to pytest)
-	$(BIN)/python -m pytest $(TEST_FLAGS)
+# The files of tests are shared out to so many processes, because most of their time goes to programs that they start.
+TEST_WORKERS ?= 2
+test: build  ## run the tests (TEST_WORKERS=2; TEST_FLAGS=... go to pytest)
+	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile $(TEST_FLAGS)
 
 # These folders test the source and the numbers; the others start programs, train, or need other libraries.
 test-quick: build  ## run the tests of numbers and of the source, in two minutes (TEST_FLAGS=...)
