@@ -119,7 +119,7 @@ SANITIZE_MODULES ?=
 SANITIZE_TESTS ?= $(addprefix tests/,$(addprefix oracles/test_,vector_math.py selection.py plrank_pass.py losses.py \
 	threshold_sampler.py) $(addprefix enumeration/test_,pl_rank.py conditional.py stochastic_rank.py exact_promise.py) \
 	statistical/test_sampling.py hand/test_metrics.py \
-	$(addprefix invariants/test_,batch_driver.py lone_query.py long_queries.py) processes/test_threads.py)
+	$(addprefix invariants/test_,batch_driver.py plain_arguments.py long_queries.py) processes/test_threads.py)
 sanitize: folder = build/sanitize$(if $(SANITIZE_MODULES),-part)
 sanitize: build  ## run tests with the address and undefined behaviour sanitizers (needs GCC; LEVELS=..., SANITIZE_TESTS=...)
 	$(if $(SANITIZE_MODULES),rm -rf $(folder) && mkdir -p $(folder)/lib && cp -r plrank_fast $(folder)/lib)

@@ -186,3 +186,15 @@ def test_no_test_depends_on_a_clock():
     assert limited == ["test_plain_arguments.py"]  # a thread that must not end
     drawn = calls("plrank_fast", "examples", "docs")
     assert [at for at, name, words in drawn if name == "legend" and "loc" not in words] == []
+
+
+def test_tests_that_make_and_continuous_integration_name_exist():
+    """Mutant: a file of tests renamed, which the sanitizers then leave out, or stop at."""
+    if not (ROOT / ".ci" / "run").is_file():
+        pytest.skip("not a checkout")
+    makefile, script = ((ROOT / name).read_text() for name in ("Makefile", ".ci/run"))
+    named = re.findall(r"\b(\w+/test_\w+)", script) + re.findall(r"\b(\w+/test_\w+)\.py", makefile)
+    for prefix, names in re.findall(r"\(addprefix (\w+/test_),([^()]*)\)", makefile):
+        named += [prefix + name.removesuffix(".py") for name in names.split() if name != "\\"]
+    assert len(named) > 20
+    assert [name for name in named if not list((ROOT / "tests").glob(f"**/{name}.py"))] == []
