@@ -4,6 +4,8 @@ import ast
 import re
 from pathlib import Path
 
+import pytest
+
 import plrank_fast
 from plrank_fast import _core
 
