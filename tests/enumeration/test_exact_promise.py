@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import plrank_fast as plr
+from adversarial_problem import Problem, changed, random_problem
 from plrank_fast import reference
 from plrank_fast._core.gradients import exact as _exact
 from test_exact import far_finer, promised
@@ -240,69 +241,6 @@ class TestCoarse:
         assert worst.max() <= share_of_promise, worst
 
 
-class Adversary:
-    """Problems that are hard for a plan of nodes, and small changes of them."""
-
-    def __init__(self, seed):
-        self.rng = np.random.default_rng(seed)
-
-    def scores(self, n_docs):
-        rng, normal = self.rng, self.rng.normal(size=n_docs)
-        return [
-            lambda: np.zeros(n_docs),
-            lambda: normal * 10.0 ** rng.uniform(-1, 1.2),
-            lambda: rng.integers(-12, 13, n_docs) * 1.0,
-            lambda: 0.5 * normal + rng.integers(0, 4, n_docs) * rng.uniform(2, 40),
-            lambda: -np.cumsum(rng.exponential(size=n_docs)) * 10.0 ** rng.uniform(-1, 1),
-            lambda: normal + np.where(np.arange(n_docs) < rng.integers(1, 4), rng.uniform(2, 40), 0.0),
-            lambda: rng.integers(0, 3, n_docs) * rng.choice([5.0, 6.5, 7.5, 15.0, 25.0]),
-        ][rng.integers(7)]()
-
-    def relevance(self, n_docs):
-        rng = self.rng
-        return [
-            lambda: rng.normal(size=n_docs),
-            lambda: rng.integers(-1, 2, n_docs) * 1.0,
-            lambda: (rng.random(n_docs) < 2 / n_docs) * rng.choice([-1.0, 1.0], n_docs),
-            lambda: rng.choice([-1.0, 1.0], n_docs),
-            lambda: 1 + 1e-2 * rng.normal(size=n_docs),
-        ][rng.integers(5)]()
-
-    def rank_weights(self, cutoff):
-        rng = self.rng
-        return [
-            lambda: plr.dcg_weights(cutoff),
-            lambda: np.ones(cutoff),
-            lambda: np.arange(1.0, cutoff + 1),
-            lambda: (-1.0) ** np.arange(cutoff),
-            lambda: (np.arange(cutoff) == rng.integers(cutoff)) * 1.0,
-            lambda: rng.normal(size=cutoff),
-        ][rng.integers(6)]()
-
-    def problem(self, most_docs):
-        n_docs = int(min(most_docs, 1 + self.rng.geometric(self.rng.choice([0.3, 0.1, 0.05]))))
-        cutoff = int(self.rng.integers(1, n_docs + 1))
-        return self.scores(n_docs), self.relevance(n_docs), self.rank_weights(cutoff)
-
-    def changed(self, problem):
-        rng = self.rng
-        scores, relevance, rank_weights = (x.copy() for x in problem)
-        d, k, kind = rng.integers(scores.size), rng.integers(rank_weights.size), rng.integers(6)
-        if kind == 0:
-            scores += rng.normal(size=scores.size) * 10.0 ** rng.uniform(-3, 0)
-        elif kind == 1:
-            scores[d] += rng.normal() * 10.0 ** rng.uniform(-2, 1)
-        elif kind == 2:
-            scores *= 1 + 0.3 * rng.normal()
-        elif kind == 3:
-            relevance[d] = rng.choice([-1.0, 0.0, 1.0, rng.normal()])
-        elif kind == 4:
-            relevance += rng.normal(size=scores.size) * 10.0 ** rng.uniform(-3, 0)
-        else:
-            rank_weights[k] = rng.choice([-1.0, 0.0, 1.0, rng.normal()])
-        return scores, relevance, rank_weights
-
-
 class TestWorst:
     """Hill climbing of error over promise; the worst that it finds is held against an oracle of another kind.
 
@@ -312,14 +250,14 @@ class TestWorst:
 
     @staticmethod
     def error(problem, rtol, noise, hessian, *, best=None):
-        scores, relevance, rank_weights = problem
-        if not relevance.any() or not rank_weights.any() or np.ptp(scores) > 60:
+        arrays = problem.scores, problem.relevance, problem.rank_weights[: problem.n_docs]
+        if problem.is_trivial or np.ptp(problem.scores) > 60:
             return 0.0
         if best is None:
-            best = far_finer(*problem, normal=noise == "normal")
-        got = plr.pl_rank_exact(*problem, rtol=rtol, noise=noise, hessian=hessian)
+            best = far_finer(*arrays, normal=noise == "normal")
+        got = plr.pl_rank_exact(*arrays, rtol=rtol, noise=noise, hessian=hessian)
         pairs = zip(got, best[1:], strict=True) if hessian else [(got, best[1])]
-        return max(promised(a, b, relevance, rank_weights) for a, b in pairs) / rtol
+        return max(promised(a, b, *arrays[1:]) for a, b in pairs) / rtol
 
     @pytest.mark.filterwarnings("ignore:scores look like grades")
     @pytest.mark.parametrize(
@@ -327,23 +265,21 @@ class TestWorst:
     )
     @pytest.mark.parametrize(("rtol", "most_docs"), [(1e-3, 20), (1e-6, 8), (1e-6, 30), (1e-8, 24)])
     def test_search(self, noise, hessian, rtol, most_docs):
-        adversary, worst = Adversary([len(noise), hessian, most_docs]), (0.0, None)
+        rng, worst = np.random.default_rng([len(noise), hessian, most_docs]), (0.0, None)
         for _ in range(6):
-            best = max(
-                ((self.error(p, rtol, noise, hessian), i, p) for i, p in
-                 enumerate(adversary.problem(most_docs) for _ in range(60))),
-            )  # fmt: skip
-            top, problem = best[0], best[2]
+            problems = [random_problem(int(seed), most_docs) for seed in rng.integers(2**31, size=60)]
+            top, problem = max(((self.error(p, rtol, noise, hessian), p) for p in problems), key=lambda x: x[0])
             stale = 0
             while stale < 60:
-                candidate = adversary.changed(problem)
+                candidate = changed(problem, int(rng.integers(2**31)))
                 error = self.error(candidate, rtol, noise, hessian)
                 stale += 1
                 if error > top:
                     top, problem, stale = error, candidate, 0
             worst = max(worst, (top, problem), key=lambda x: x[0])
         oracle = reference.exact_normal_by_trapezoid if noise == "normal" else reference.exact_by_trapezoid
-        assert self.error(worst[1], rtol, noise, hessian, best=oracle(*worst[1], step=0.04)) <= 1
+        best = oracle(worst[1].scores, worst[1].relevance, worst[1].rank_weights[: worst[1].n_docs], step=0.04)
+        assert self.error(worst[1], rtol, noise, hessian, best=best) <= 1
         assert worst[0] <= 1
 
     def test_found(self):
@@ -358,8 +294,8 @@ class TestWorst:
         # fmt: on
         rank_weights = plr.dcg_weights(15)
         rank_weights[1] = 0.598608
-        problem = np.array(scores), np.array(relevance), rank_weights
-        best = reference.exact_normal_by_trapezoid(*problem, step=0.04)
+        problem = Problem(np.array(scores), np.array(relevance), rank_weights)
+        best = reference.exact_normal_by_trapezoid(problem.scores, problem.relevance, rank_weights, step=0.04)
         worst = max(self.error(problem, rtol, "normal", True, best=best) for rtol in np.logspace(-9, -6, 200))
         assert worst <= 0.5
 
