@@ -34,7 +34,7 @@ GIVEN = {
     "scores": SCORES, "log_scores": SCORES, "logging_scores": SCORES, "relevance": LABELS / 2, "labels": LABELS,
     "merit": LABELS, "exposure": LABELS, "cotangent": LABELS, "subtopics": LABELS[:, np.newaxis],
     "rank_weights": np.array([1.0, 0.5]), "examination": np.array([1.0, 0.5, 0.4]), "rankings": RANKINGS,
-    "buckets": np.array([0, 1, 1]), "items": np.array([0, 1, 2]), "target": np.full(3, 0.5), "k": 2,
+    "buckets": np.array([0, 1, 1]), "items": np.array([0, 1, 2]), "vector": SCORES, "target": np.full(3, 0.5), "k": 2,
     "rewards": np.array([1.0, 0.0]), "rank_rewards": RANKINGS * 1.0, "clicks": RANKINGS > 0,
     "propensities": np.array([0.5, 0.25, 1.0]), "importance_weights": np.array([1.0, 2.0]), "qid": np.array([7, 7, 8]),
     "sizes": np.array([1, 2]), "offsets": np.array([0, 3]), "cutoff": 2, "n_samples": 5, "n_chunks": 1,
