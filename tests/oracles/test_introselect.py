@@ -15,8 +15,7 @@ from plrank_fast._core.random.stream import stream_words
 def test_rankings_are_the_order_of_arrival(n_items, cutoff, order):
     """The first pivot is a guess from 32 keys; later ones follow the last of the early arrivals.
 
-    Mutants: no second look where too few items are below the pivot; a pivot that only falls; items that are not among
-    the first sorted with them.
+    Mutants: no second look where too few items are below the pivot; one item too few selected before the sort.
     """
     n_samples, steps = 128, (n_items + 7) // 8
     scores = 2.0 * np.random.default_rng(n_items).normal(size=n_items)
