@@ -143,7 +143,8 @@ cdef class CheckedBatch:
         # the four arrays one after another, in words of 64 bits
         copies = self._copies = <double *>malloc((n_items + n_relevance + n_ranks + n_offsets) * sizeof(double))
         if copies == NULL:
-            raise MemoryError(f"could not allocate copies of {n_items} scores and the arrays that belong to them")
+            n_bytes = (n_items + n_relevance + n_ranks + n_offsets) * sizeof(double)
+            raise MemoryError(f"could not allocate {n_bytes} bytes for copies of the arguments")
         starts = <int64_t *>(copies + n_items + n_relevance + n_ranks)
         starts[0] = 0
         starts[1] = n_items
@@ -201,7 +202,7 @@ cdef class CheckedBatch:
         else:
             self._values = self._scratch = <double *>calloc(n_values + 1, sizeof(double))
             if self._scratch == NULL:
-                raise MemoryError(f"could not allocate {n_values} results")
+                raise MemoryError(f"could not allocate {n_values * sizeof(double)} bytes for results")
         return self._values
 
     cdef object delivered(self, intp_t n_values, object out):
