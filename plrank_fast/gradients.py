@@ -403,7 +403,7 @@ def pl_rank_exact(
     TypeError, ValueError
         If an argument is not as described; the message names it.
     ArithmeticError
-        If the estimated error is above ``rtol``; the message has the tolerance reached. This has been seen near 1e-10
+        If the error is found to exceed ``rtol``; the message has the tolerance reached. This has been seen near 1e-10
         for rank weights that go up and down over hundreds of ranks.
     MemoryError
         If O(D + K) memory per thread cannot be allocated; the message gives the size.

@@ -8,7 +8,6 @@
 #define SMALL 0.3       /* largest odds of an item that may enter P through power sums */
 #define FEWEST_SMALL 5  /* quartets from which on power sums are cheaper than products */
 #define BANDED_FROM 32  /* rank weights from which on searching for negligible coefficients pays */
-#define LEAST_NORMAL_SILENCE 1e-238 /* e^-550, as LARGEST_SILENCE */
 #define ARRIVED_FOR_SURE 37.0 /* sigmas beyond which q is below e^-690, and an item has certainly arrived */
 
 /* ----------------------------------------------------------------------------------------------- single items */
@@ -153,7 +152,7 @@ PLR_INLINE int start_polynomials(panel *p, const node_vector *node, const int no
     const double weight = node->light_weight + p->proxies.weight;
     const lanes silence = normal ? normal_silence(p, node) : vec_exp_flush(-weight * node->time);
     /* compressed panels are built to be far from underflow */
-    const int monic = normal ? last_lane(&silence) > LEAST_NORMAL_SILENCE
+    const int monic = normal ? last_lane(&silence) > exp(-LARGEST_SILENCE)
                              : p->proxies.count || weight * last_lane(&node->time) < LARGEST_SILENCE;
     lanes *restrict P = p->at.P, *restrict B = p->at.B;
     for (intptr_t m = -MARGIN; m < node->high; m++)

@@ -6,7 +6,6 @@
 #include "gradients/exact/panel_integrals.h"
 
 #define NORMAL_GAP 12.0  /* sigmas between neighbouring scores that noise bridges with probability 1e-17 */
-#define WINDOW 200.0     /* of time, in a chain wider than WIDEST */
 #define REACH 10.0       /* sigmas from its score beyond which an item arrives with probability 1e-23 */
 #define NOWHERE (-1e30)  /* position of null items */
 
@@ -104,7 +103,7 @@ static void integrate_long_chain(exact_problem *problem, const double *sorted, i
         intptr_t first = arrived, end = arrived;
         double until = -REACH;
         for (double from = -REACH; from < span + REACH && !problem->query->cancellation.requested; from = until) {
-            until = from + WINDOW;
+            until = from + WIDEST;
             while ((top - sorted[first]) * inverse_sigma < from - REACH && first < next - 1)
                 first++;
             while (end < next && (top - sorted[end]) * inverse_sigma < until + REACH)
