@@ -166,7 +166,7 @@ class TestPromise:
 
     @pytest.mark.parametrize("seed", [23, 40])
     def test_rank_weights_of_any_sign(self, seed):
-        """Every item is placed. Mutant: the call fails where what it asks for is ten times as accurate."""
+        """Mutants: refusal from a tenth of the error bound on; twenty times the bound of rounding."""
         rng = np.random.default_rng(seed)
         labels, rank_weights = rng.choice(5, p=[0.52, 0.32, 0.13, 0.02, 0.01], size=1157), rng.normal(size=1157)
         relevance = plr.gains(labels)

@@ -186,7 +186,7 @@ class TestAlike:
 
     @pytest.mark.parametrize("seed", [23607, 138194, 19814, 37769, 42874, 89544, 49363, 16158])
     def test_precision(self, seed, share_of_promise):
-        """Mutant: the mean of relevance is not taken off (last two)."""
+        """Mutant: an attempt is not repeated (two of the lists)."""
         rng = np.random.default_rng(seed)
         n_docs = int(rng.integers(30, 110))
         rank_weights = np.ones(int(n_docs * rng.uniform(0.45, 0.85)))
