@@ -601,8 +601,8 @@ cdef int estimate_long_query(const void *call_, intp_t q, int n_threads) except 
     tasks = min(<intp_t>n_threads, n_blocks)
     cdef Workspaces sums = Workspaces(1, tasks * n_items * sizeof(double))
     cdef Workspaces threads = Workspaces(
-        n_threads, aligned(sizeof(QueryOfThread)) + workspace_size(n_items, query.query.cutoff))
-    for task in range(n_threads):
+        tasks, aligned(sizeof(QueryOfThread)) + workspace_size(n_items, query.query.cutoff))
+    for task in range(tasks):
         of_thread = <QueryOfThread *>threads.of_thread(task)
         of_thread.ready = False
         of_thread.stop = cancellation_of(task, &(<QueryOfThread *>threads.of_thread(0)).stop)
