@@ -3,7 +3,7 @@
 #include <math.h>
 
 #define LINE 64 /* bytes of a cache line */
-#define TO_SPARE 1e13  /* upward recurrences use powers of odds up to this times the accuracy */
+#define TO_SPARE 1e14  /* upward recurrences use powers of odds up to this times the accuracy */
 
 /* ------------------------------------------------------------------------------------------------ workspace */
 
@@ -187,7 +187,7 @@ void set_ranks(exact_problem *problem, intptr_t n, intptr_t arrived, intptr_t K,
         .delta = with_margins(problem->panel_delta, problem->delta + arrived, K),
         .upward_limit = K == 1 ? 1e300 : larger(1, pow(TO_SPARE * accuracy, 1.0 / (double)(K - 1))),
         .downward_limit = pow(larger(1, TO_SPARE * accuracy), -1.0 / (double)n),
-        .bits = 13 - log2(accuracy),
+        .bits = 11 - log2(accuracy),
         .divide_all = n < 2 * K,
         .most_coefficients = most_coefficients(problem->query->D, K),
     };
