@@ -389,7 +389,7 @@ cdef void start_block(Sampler *sampler, const Draw *draw, uint64_t block) noexce
 
 
 cdef int32_t *draw_group(Sampler *sampler, intp_t n_rankings) noexcept nogil:
-    """Draw the next GROUP_SIZE rankings of the block, rank by rank, (cutoff, GROUP_SIZE); ``n_rankings`` are defined."""
+    """Draw the next GROUP_SIZE rankings of the block by rank, (cutoff, GROUP_SIZE); ``n_rankings`` are defined."""
     cdef intp_t i
     if sampler.method == NETWORK:
         network.draw_group(&sampler.network, &sampler.stream, sampler.salt, sampler.n_drawn, sampler.columns)
