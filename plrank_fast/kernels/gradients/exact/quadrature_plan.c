@@ -5,9 +5,9 @@
 
 #define WIDEST_STEP 1.6     /* 1 / s where single items dominate; one item alone has 0.8 */
 #define CENTRE_SPACING 1.193 /* pi / 2 times the slope of the arcsine polynomial at 0: more nodes than an even rule */
-/* Nats by which an integrand grows beyond the bound's Gaussian: where single items dominate, and at the start. */
+/* Nats by which an error exceeds e^growth of the bound: where single items dominate, and at the start. */
 #define SINGLE_NATS 1.25
-#define START_NATS 3.0
+#define START_NATS 4.0
 /* The ellipse of n nodes that err by e^(-2 n eta) passes the start at a distance of START_BULGE eta^2 v_end, up to the
  * largest eta. */
 #define START_BULGE 0.75
