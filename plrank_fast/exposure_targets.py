@@ -23,7 +23,7 @@ from plrank_fast.validation import FloatArray, IntArray
 
 ACCURACY = 1e-8  # of the sum of the rank weights
 MOST_STEPS, MOST_ROUNDS = 100, 200  # of Newton's method, and of conjugate gradients in each step
-PANEL, NODES = 6.0, 16  # the path to the scores, by Gauss-Legendre: spread of the scores over a panel, and its nodes
+PANEL, NODES = 6.0, 12  # Gauss-Legendre along the path to the scores: end of the first panel, nodes of each
 
 
 def scores_for_exposure(
@@ -151,8 +151,9 @@ def exposure_matching(
     -----
     .. math:: L(f) = \int_0^1 \sum_d f_d \, (E_d(s f) - \text{target}_d) \, ds
 
-    is convex, and exact: perturbed optimisers sample this loss. Its cost is that of ``exposure``, and of 16 times
-    ``expected_metric`` for every 6 nats that the scores of a query spread.
+    is convex, and exact: perturbed optimisers sample this loss. Each part of the integral is twice as long as the one
+    before, so the cost is that of ``exposure`` and of 12 (1 + log2(spread / 6)) times ``expected_metric``, where the
+    scores of a query spread over more than 6.
 
     Examples
     --------
@@ -169,13 +170,20 @@ def exposure_matching(
     query = np.repeat(np.arange(offsets_.size - 1), np.diff(offsets_))
     np.minimum.at(lowest, query, scores_)
     np.maximum.at(highest, query, scores_)
-    path = scores_ - lowest[query]
-    panels = int(max(1.0, np.ceil(path.max(initial=0.0) / PANEL)))
-    nodes, shares = np.polynomial.legendre.leggauss(NODES)
+    with np.errstate(over="ignore"):
+        spread = np.where(highest > lowest, highest - lowest, 1.0)
+    validation.representable(spread, "scores of a query")
+    path = (scores_ - lowest[query]) / spread[query]
     values = -np.bincount(query, path * target_, offsets_.size - 1).astype(np.float64)
-    for panel in range(panels):
-        for node, share in zip((panel + 0.5 + 0.5 * nodes) / panels, 0.5 * shares / panels, strict=True):
-            values += share * expected_metric(node * path, path, theta, rtol=1e-10, **batch)
+    nodes, shares = np.polynomial.legendre.leggauss(NODES)
+    begin, end = np.zeros(spread.size), np.minimum(spread, PANEL)
+    while (begin < end).any():
+        for node, share in zip(0.5 + 0.5 * nodes, 0.5 * shares, strict=True):
+            scores_there = (begin + node * (end - begin))[query] * path
+            metric = expected_metric(scores_there, path, theta, rtol=1e-10, **batch)
+            values += share * (end - begin) / spread * metric
+        begin, end = end, np.minimum(spread, 2.0 * end)
+    values *= spread
     return values, exposure(scores_, theta, **batch) - target_
 
 

@@ -195,9 +195,9 @@ def towards_exposures(function):
     """A function that takes exposures, those of other scores."""
 
     def call(scores, relevance, rank_weights, first_query, **batch):
-        scores, theta = np.round(np.tanh(scores), 3), [1.0, 0.5]
-        given = {"scores": -scores} if "scores" in inspect.signature(function).parameters else {}
-        return function(**given, target=plr.exposure(scores, theta, **batch), rank_weights=theta, **batch)
+        target = plr.exposure(-np.round(np.tanh(scores), 3), [1.0, 0.5], **batch)
+        given = {"scores": scores} if "scores" in inspect.signature(function).parameters else {}
+        return function(**given, target=target, rank_weights=[1.0, 0.5], **batch)
 
     return call
 
