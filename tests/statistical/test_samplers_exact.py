@@ -261,6 +261,7 @@ LEVEL_SCRIPT = """
 import sys
 import numpy as np
 import plrank_fast as plr
+from plrank_fast._core.sampling.samplers import SAMPLER_NAMES
 assert plr.build_info()["simd"] == sys.argv[2]
 rng = np.random.default_rng(6)
 result = {}
