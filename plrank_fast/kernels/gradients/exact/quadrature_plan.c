@@ -7,7 +7,7 @@
 #define CENTRE_SPACING 1.193 /* pi / 2 times the slope of the arcsine polynomial at 0: more nodes than an even rule */
 /* Nats by which an error exceeds e^growth of the bound: where single items dominate, and at the start. */
 #define SINGLE_NATS 1.25
-#define START_NATS 4.0
+#define START_NATS 3.5
 /* The ellipse of n nodes that err by e^(-2 n eta) passes the start at a distance of START_BULGE eta^2 v_end, up to the
  * largest eta. */
 #define START_BULGE 0.75
