@@ -170,18 +170,16 @@ def exact_by_trapezoid(
     n_items = len(scores)
     rank_weights = np.asarray(rank_weights, float)[:n_items]
     f = scores - scores.max()
-    w = np.exp(f)
     value = 0.0
     gradient, hessian = np.zeros(n_items), np.zeros(n_items)
-    times = np.exp(_equidistant(-np.log(w.sum()) - 37.0, 4.0 - f.min(), step))
-    for t in np.array_split(times, max(1, len(times) * n_items * len(rank_weights) // 2_000_000)):
-        x = np.minimum(t[:, None] * w, 1e3)  # q is 0 beyond, where x**2 would overflow
+    log_times = _equidistant(-np.log(np.exp(f).sum()) - 37.0, 4.0 - f.min(), step)
+    for log_t in np.array_split(log_times, max(1, len(log_times) * n_items * len(rank_weights) // 2_000_000)):
+        x = np.exp(np.minimum(log_t[:, None] + f, 7.0))  # w t; q is 0 beyond, where x**2 would overflow
         q = np.exp(-x)
-        Y, X, integrand = _leave_one_out(w * q, 1.0 - q, q, relevance, rank_weights)
-        dt = t * step
-        value += float(dt @ integrand)
-        gradient += dt @ (w * q * (relevance * (1 - x) * Y + t[:, None] * X))
-        hessian += dt @ (w * q * (relevance * ((1 - x) ** 2 - x) * Y + t[:, None] * (1 - x) * X))
+        Y, X, integrand = _leave_one_out(x * q, 1.0 - q, q, relevance, rank_weights)
+        value += step * integrand.sum()
+        gradient += step * (x * q * (relevance * (1 - x) * Y + X)).sum(0)
+        hessian += step * (x * q * (relevance * ((1 - x) ** 2 - x) * Y + (1 - x) * X)).sum(0)
     return value, gradient, hessian
 
 
