@@ -109,6 +109,7 @@ def plain_python(page):
     ]
 
 
+@pytest.mark.filterwarnings("ignore:.*LeafSpec:FutureWarning")  # of torch.onnx
 def test_python_blocks_run(tmp_path, monkeypatch):
     """All of a page in the order in which it stands. Mutant: a block that raises."""
     monkeypatch.chdir(tmp_path)
