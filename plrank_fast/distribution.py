@@ -372,8 +372,9 @@ def _mean_of_draws(
     If nearly all rankings have been drawn, each counts once, with its own probability, and the error is a bound on the
     contribution of the others, which is smaller than the standard error.
     """
-    distinct, first = np.unique(rows, axis=0, return_index=True)
-    chances = np.exp(sampling.ranking_log_prob(scores, distinct))
+    order = np.lexsort(rows.T[::-1])
+    first = order[np.append(True, (np.diff(rows[order], axis=0) != 0).any(axis=1))]  # one row of each ranking
+    chances = np.exp(sampling.ranking_log_prob(scores, rows[first]))
     unseen = max(total - float(chances.sum()), 1e-15 * total)
     error = total * float(values.std(ddof=1)) / np.sqrt(values.size)
     if np.ptp(values) > 0.0 and unseen * most > max(error, total * most / values.size):

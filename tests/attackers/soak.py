@@ -56,7 +56,7 @@ OTHER_BITS, UNLIMITED, RAN_OUT = 3, 4, 5  # exit statuses of children: the secon
 LEFT_OVER = (0, 2**16, 2**20, 2**23)  # bytes that may still be had where the address space is limited
 
 
-class Interrupted(Exception):
+class Interrupted(KeyboardInterrupt):
     """Raised by the handler of the timer inside whatever the main thread is doing."""
 
 
@@ -129,9 +129,7 @@ class Soak:
         try:
             self._raise_next = True
             self._one_call(rng)
-        except Exception:  # NumPy may replace what a handler raises by an error of its own, as np.unique of rows does
-            if self._raise_next:
-                raise
+        except Interrupted:
             self.tally["interrupted"] += 1
         finally:
             self._raise_next = False

@@ -188,3 +188,14 @@ def test_ctrl_c_is_heard(call):
     """Long before the call would end, though how soon is for the machine to say; `out` untouched, next call fine.
     Mutant: no check between rounds."""
     assert float(interrupted(call, after=0.5)["seconds"]) < 15
+
+
+def test_ctrl_c_is_not_replaced(monkeypatch):
+    """NumPy compares rows as structures, with a step in Python whose errors it replaces by a TypeError: an interrupt
+    there was lost. Mutant: ``np.unique(rows, axis=0)``."""
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("numpy._core._internal._promote_fields", interrupt, raising=False)
+    assert plr.PlackettLuce([0.3, 0.2, 0.1]).entropy(rng=0).value > 0
