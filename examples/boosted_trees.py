@@ -3,7 +3,7 @@
     python examples/boosted_trees.py TRAIN VALI TEST      # LETOR files
     python examples/boosted_trees.py                      # a generated set
 
-Needs ``pip install ".[lightgbm]"`` (and ``[train]`` for LETOR files).
+Needs ``pip install ".[lightgbm]"``.
 """
 
 from __future__ import annotations

@@ -1,27 +1,25 @@
 """LETOR files: ``label qid:N index:value index:value ... # comment``, one document per line.
 
-scikit-learn parses the numbers. This module refuses invalid text that its parser accepts, line by line and at the speed
-of `bytes.translate`: a missing, huge or negative qid, a query that returns later, a signed feature index, ``nan``,
-``1_0``, NUL, a carriage return within a line, other encodings. It also counts rows, queries and columns from the text
-alone and compares them with the parser's result.
+`LINE` is the grammar: what it does not match is refused, and the error names file and line.
 """
 
 from __future__ import annotations
 
 import gzip
-import io
+import math
 import os
+import re
 import zlib
 from array import array
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from plrank_fast._shared.extras import import_extra
 from plrank_fast._shared.memory import require_bytes
 from plrank_fast.data.letor_cache import cached
 from plrank_fast.data.ranking_data import RankingData
@@ -31,11 +29,14 @@ MAX_LINE_BYTES = 2**25  # about three million features; a longer "line" is no LE
 MAX_INDEX = 2**31 - 1
 MAX_QID = 2**63 - 1
 MAX_QID_BYTES = 1000  # of a string: all take the room of the longest
+ROWS_PER_CHUNK = 4096  # bounds the temporaries of the dense matrix
 
-ZERO_BASED_HINT = " Indices start at 1; pass zero_based=True for a file whose indices start at 0."
 STRING_QID_HINT = "; pass string_qids=True (--string-qids to a command) for identifiers of any kind"
 
-NUMERIC = b"0123456789.:+-eE \t\r\n"  # deleting these from a valid line leaves "qid"
+NUMBER = "[-+0-9.eE]+"  # what has these characters and is no number is refused by `float`
+LINE = re.compile(rf"({NUMBER})[ \t]+qid:([^ \t\v\f]*)((?:[ \t]+[0-9]++:{NUMBER}+)*+)")
+# The parts of a line: label, qid, features.
+PARTS = ((NUMBER, "a number"), (r"qid:[^\v\f]*", "a qid"), (f"[0-9]+:{NUMBER}", "'index:value'"))
 
 
 def load_letor(
@@ -91,8 +92,6 @@ def load_letor(
     TypeError
         If ``n_features`` is not an integer, ``zero_based`` or ``string_qids`` not a bool, or ``cache`` neither a bool
         nor a path.
-    ImportError
-        If scikit-learn is absent.
 
     Examples
     --------
@@ -126,205 +125,156 @@ def load_letor(
     return cached(paths, options, folder, lambda: _read(paths, n_features, dtype, zero_based, string_qids))
 
 
-def _read(
-    paths: Sequence[str], n_features: int | None, dtype: np.dtype[Any], zero_based: bool, string_qids: bool
-) -> RankingData:
-    """Parse files and concatenate them."""
-    parts = []
-    owner: dict[int | str, str] = {}
-    for path in paths:
-        sparse, labels, lines = _parse(path, n_features, dtype, zero_based, string_qids)
-        for qid, row in zip(lines.qids, lines.query_starts, strict=True):
-            if qid in owner:
-                raise lines.error(
-                    f"query {qid} is in {owner[qid]} already; if it is another query, load the files one by one and "
-                    "put them together with plrank_fast.data.concatenate",
-                    lines.line_of_row[row],
-                )
-        owner.update(dict.fromkeys(lines.qids, path))
-        parts.append((sparse, labels, lines))
-    columns = max(1, *(lines.columns for _, _, lines in parts)) if n_features is None else n_features
-    row_starts = np.cumsum([0, *(len(labels) for _, labels, _ in parts)])
-    _require_memory([lines for _, _, lines in parts], int(row_starts[-1]), columns, dtype)
-    features = np.empty((int(row_starts[-1]), columns), dtype)
-    starts = []
-    for (sparse, labels, lines), row in zip(parts, row_starts.tolist(), strict=False):
-        sparse.resize(len(labels), columns)
-        sparse.toarray(out=features[row : row + len(labels)])
-        starts.append(np.array(lines.query_starts, dtype=np.int64) + row)
-    return RankingData(
-        features=features,
-        labels=np.concatenate([labels for _, labels, _ in parts]).astype(np.float64),
-        offsets=np.append(np.concatenate(starts), row_starts[-1]),
-        query_ids=np.array(list(owner), np.str_) if string_qids else np.array(list(owner), np.int64),
-        name=", ".join(Path(path).name for path in paths),
-    )
-
-
-def _require_memory(files: Sequence[_CheckedLines], rows: int, columns: int, dtype: np.dtype[Any]) -> None:
-    """Raise MemoryError if the matrix does not fit, before it is begun, and name the cause of its width."""
-    widest = max(files, key=lambda lines: lines.columns)
-    if widest.columns == columns:
-        cause = f"{widest.path}, line {widest.widest_line}: feature {widest.widest_index} means a matrix that"
-        remedy = "renumber the features without gaps, or pass n_features= to have larger indices refused"
-    else:
-        cause, remedy = f"n_features = {columns} means a matrix that", "pass fewer"
-    require_bytes(rows * columns * dtype.itemsize, f"{cause}, {rows} x {columns} of {dtype},", f"; {remedy}")
-
-
-def _parse(
-    path: str, n_features: int | None, dtype: np.dtype[Any], zero_based: bool, string_qids: bool
-) -> tuple[Any, npt.NDArray[Any], _CheckedLines]:
-    """Parse one file into a sparse matrix, labels, and the lines with their counts."""
-    datasets = import_extra("sklearn.datasets", "train")
-    with _open(path) as file:
-        lines = _CheckedLines(file, path, n_features, zero_based, string_qids)
-        try:
-            # query_id=True would append to an array row by row, which is quadratic: hours for MSLR-Web30k.
-            sparse, labels = datasets.load_svmlight_file(
-                lines, n_features=MAX_INDEX, dtype=dtype, zero_based=zero_based, query_id=False
-            )
-        except (LetorError, OSError):
-            raise
-        except (ValueError, OverflowError) as error:
-            hint = ZERO_BASED_HINT if str(error).startswith("Invalid index 0 ") else ""
-            raise lines.error(f"{error}{hint}") from error
-    if len(lines.line_of_row) == 0:
-        raise lines.error("the file holds no document")
-    if len(labels) != len(lines.line_of_row):
-        raise lines.error(f"{len(lines.line_of_row)} rows counted but {len(labels)} parsed")
-    parsed_columns = int(sparse.indices.max(initial=-1)) + 1
-    if parsed_columns != lines.columns:
-        raise lines.error(f"{lines.columns} columns counted but {parsed_columns} parsed")
-    for what, values, row_ends in (("label", labels, None), ("feature value", sparse.data, sparse.indptr[1:])):
-        overflowed = np.flatnonzero(~np.isfinite(values))
-        if len(overflowed):
-            entry = overflowed[0]
-            row = entry if row_ends is None else np.searchsorted(row_ends, entry, side="right")
-            raise lines.error(f"{what} beyond the range of {values.dtype}", lines.line_of_row[row])
-    return sparse, labels, lines
-
-
 class LetorError(ValueError):
-    """Error that names a file, a line of it, and what is wrong with it."""
+    """Error that names a file, a line of it, and the fault."""
 
-    def __init__(self, filename: str, line_number: int, what: str) -> None:
-        super().__init__(f"{filename}, line {line_number}: {what}")
+    def __init__(self, filename: str, line_number: int, fault: object) -> None:
+        super().__init__(f"{filename}, line {line_number}: {fault}")
         self.filename = filename
 
 
-class _CheckedLines(io.BufferedIOBase):
-    """The lines of a file, each checked and counted before the parser gets it."""
+def _read(paths: Sequence[str], *options: Any) -> RankingData:
+    rows = _Rows(*options)
+    for path in paths:
+        rows.read(path)
+    return rows.data(", ".join(Path(path).name for path in paths))
 
-    def __init__(self, file: BinaryIO, path: str, n_features: int | None, zero_based: bool, string_qids: bool) -> None:
-        self.path = path
-        self.columns = self.widest_line = self.widest_index = 0
-        self.line_of_row = array("q")
-        self.query_starts = array("q")
-        self.qids: list[int | str] = []
-        self._file = file
-        self._first_index = 0 if zero_based else 1
-        self._column_limit = n_features
-        self._string_qids = string_qids
-        self._line_number = 0
-        self._query_text = b""
-        self._seen: set[int | str] = set()
 
-    def error(self, what: str, line_number: int | None = None) -> LetorError:
-        """Build the error for a line, by default the one read last."""
-        return LetorError(self.path, max(1, line_number or self._line_number), what)
+class _Rows:
+    """The rows of all files, in sparse form until the number of columns is known."""
 
-    def readable(self) -> bool:
-        """Say that this is a file to read from, as `io` asks."""
-        return True
+    def __init__(self, n_features: int | None, dtype: np.dtype[Any], zero_based: bool, string_qids: bool) -> None:
+        self.dtype = dtype
+        self.string_qids = string_qids
+        self.first_index = 0 if zero_based else 1
+        self.n_features = n_features
+        self.width = n_features or 1
+        self.cause_of_width = f"n_features = {n_features}"
+        self.paths: list[str] = []
+        self.file_of_qid: dict[int | str, int] = {}  # in the order of the queries
+        self.starts = array("q")  # rows of the first documents of the queries
+        self.labels = array("d")
+        self.lengths = array("q")  # features in each row
+        self.columns = array("i")
+        self.values: array[float] = array(dtype.char)  # float or double
+        self.qid_text: str | None = None  # of the last row of the file
+        self.indices: list[str] = []  # of the last row, whose columns are row_columns
+        self.row_columns = array("i")
 
-    def readline(self, size: int | None = -1, /) -> bytes:
-        """Return the next line, or nothing at the end of the file."""
-        self._line_number += 1
-        try:
-            line = self._file.readline(MAX_LINE_BYTES + 1)
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise self.error(f"damaged gzip data: {error}") from error
-        if not line:
-            self._line_number -= 1
-        elif len(line) > MAX_LINE_BYTES:
-            raise self.error(f"longer than {MAX_LINE_BYTES} bytes")
-        else:
-            self._check(line)
-        return line
+    def read(self, path: str) -> None:
+        """Append the rows of a file."""
+        number, before, self.qid_text = 0, len(self.labels), None
+        self.paths.append(path)
+        with _open(path) as file:
+            try:
+                for number, line in enumerate(iter(lambda: file.readline(MAX_LINE_BYTES + 1), b""), start=1):
+                    self._append(line, number)
+                if len(self.labels) == before:
+                    raise ValueError("the file holds no document")
+            except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+                raise LetorError(path, number + 1, f"damaged gzip data: {error}") from error
+            except ValueError as error:
+                raise LetorError(path, max(1, number), error) from error
 
-    def _check(self, line: bytes) -> None:
+    def _append(self, line: bytes, number: int) -> None:
+        if len(line) > MAX_LINE_BYTES:
+            raise ValueError(f"longer than {MAX_LINE_BYTES} bytes")
         if b"\0" in line:
-            raise self.error("holds a NUL byte")
-        if not line.isascii():
-            self._check_encoding(line)
-        if b"\r" in line.rstrip(b"\r\n"):
-            raise self.error("holds a carriage return before its end, which some programs take for the end of a line")
-        document = line.partition(b"#")[0]
-        tokens = document.split(None, 2)
-        if not tokens:
+            raise ValueError("holds a NUL byte")
+        line = line.rstrip(b"\r\n")
+        if b"\r" in line:
+            raise ValueError("holds a carriage return before its end, which some programs take for the end of a line")
+        document = line.decode().partition("#")[0].strip(" \t")
+        if not document.strip("\v\f \t"):
             return
-        if len(tokens) < 2 or not tokens[1].startswith(b"qid:"):
-            raise self.error(f"expected 'label qid:N ...', got {_shown(document)}")
-        if self._string_qids and (b"\f" in document or b"\v" in document):  # which are no numbers either
-            raise self.error("holds a form feed or a vertical tab: tokens are separated by spaces and tabs")
-        numbers = b" ".join((tokens[0], b"qid", *tokens[2:])) if self._string_qids else document
-        if numbers.translate(None, NUMERIC) != b"qid":
-            token = next((t for t in numbers.split() if t.translate(None, NUMERIC) not in (b"", b"qid")), document)
-            hint = STRING_QID_HINT if token == tokens[1] else ""
-            raise self.error(f"expected numbers, got {_shown(token)}{hint}")
-        if tokens[1] != self._query_text:
-            self._begin_query(tokens[1])
-        if len(tokens) > 2:
-            self._check_indices(tokens[2])
-        self.line_of_row.append(self._line_number)
+        match = LINE.fullmatch(document)
+        if not match:
+            raise ValueError(_fault(document))
+        label, qid, features = match.groups()
+        if qid != self.qid_text:
+            self._begin_query(qid)
+        tokens = features.replace(":", " ").split()
+        if tokens[::2] != self.indices:
+            self._read_indices(tokens[::2], number)
+        values: array[float] = array(self.dtype.char, map(float, tokens[1::2]))
+        self.labels.append(float(label))
+        if not all(map(math.isfinite, values)):
+            raise ValueError(f"feature value beyond the range of {self.dtype}")
+        if not math.isfinite(self.labels[-1]):
+            raise ValueError("label beyond the range of float64")
+        self.lengths.append(len(values))
+        self.values.extend(values)
+        self.columns.extend(self.row_columns)
 
-    def _check_encoding(self, line: bytes) -> None:
-        if line.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")) and self._line_number == 1:
-            raise self.error("starts with a byte order mark; save the file as plain UTF-8")
-        try:
-            line.decode()
-        except UnicodeDecodeError as error:
-            raise self.error(f"is not UTF-8 ({error.reason} at byte {error.start})") from error
+    def _begin_query(self, text: str) -> None:
+        qid: int | str = text
+        if not self.string_qids:
+            if not re.fullmatch("0*[0-9]{1,19}", text) or int(text[-19:]) > MAX_QID:
+                raise ValueError(f"qid must be a whole number from 0 to 2**63 - 1, got {_shown(text)}{STRING_QID_HINT}")
+            qid = int(text[-19:])
+        elif not 0 < len(text.encode()) <= MAX_QID_BYTES:
+            raise ValueError(f"qid must have 1 to {MAX_QID_BYTES} bytes, got {_shown(text)}")
+        self.qid_text = text
+        file = self.file_of_qid.get(qid)
+        if file is None:
+            self.file_of_qid[qid] = len(self.paths) - 1
+            self.starts.append(len(self.labels))
+        elif file != len(self.paths) - 1:
+            raise ValueError(
+                f"query {qid} is in {self.paths[file]} already; if it is another query, load the files one by one and "
+                "put them together with plrank_fast.data.concatenate"
+            )
+        elif qid != next(reversed(self.file_of_qid)):  # else it is the same number, written differently
+            raise ValueError(f"query {qid} returns after others; the documents of a query must follow one another")
 
-    def _begin_query(self, text: bytes) -> None:
-        name = text[4:]
-        qid: int | str
-        if self._string_qids:
-            if not 0 < len(name) <= MAX_QID_BYTES:
-                raise self.error(f"qid must have 1 to {MAX_QID_BYTES} bytes, got {_shown(text)}")
-            qid = name.decode()
-        # int() accepts signs, and refuses thousands of digits with a message of its own.
-        elif not name.isdigit() or len(name) > 4000 or int(name) > MAX_QID:
-            raise self.error(f"qid must be a whole number from 0 to 2**63 - 1, got {_shown(text)}{STRING_QID_HINT}")
-        else:
-            qid = int(name)
-        self._query_text = text
-        if self.qids and qid == self.qids[-1]:  # the same number written differently
-            return
-        if qid in self._seen:
-            raise self.error(f"query {qid} returns after others; the documents of a query must follow one another")
-        self._seen.add(qid)
-        self.qids.append(qid)
-        self.query_starts.append(len(self.line_of_row))
+    def _read_indices(self, indices: list[str], number: int) -> None:
+        columns = [int(index) - self.first_index for index in indices]
+        if columns and columns[0] < 0:
+            raise ValueError("index 0: indices start at 1; pass zero_based=True for a file whose indices start at 0")
+        if any(after <= before for before, after in pairwise(columns)):
+            raise ValueError("feature indices must be sorted and unique")
+        limit = MAX_INDEX if self.n_features is None else self.n_features
+        if columns and columns[-1] >= limit:
+            highest = "2**31 - 1" if self.n_features is None else f"n_features = {limit}"
+            raise ValueError(f"feature index {_shown(indices[-1])} is beyond {highest}")
+        if columns and columns[-1] >= self.width:
+            self.width, self.cause_of_width = columns[-1] + 1, f"{self.paths[-1]}, line {number}: feature {indices[-1]}"
+        self.indices, self.row_columns = indices, array("i", columns)
 
-    def _check_indices(self, features: bytes) -> None:
-        # The parser refuses points, exponents and minus signs in an index, but accepts a plus sign.
-        if features.startswith(b"+") or b" +" in features or b"\t+" in features:
-            signed = next(feature for feature in features.split() if feature.startswith(b"+"))
-            raise self.error(f"feature index must be a whole number without a sign, got {_shown(signed)}")
-        # Indices ascend, which the parser checks, so the last is the largest.
-        feature = features.rsplit(None, 1)[-1]
-        digits, colon, _ = feature.partition(b":")
-        if not (digits.isdigit() and colon):
-            raise self.error(f"expected 'index:value', got {_shown(feature)}")
-        limit = MAX_INDEX if self._column_limit is None else self._column_limit
-        column = limit if len(digits) > 4000 else int(digits) - self._first_index
-        if column >= limit:
-            highest = "2**31 - 1" if self._column_limit is None else f"n_features = {self._column_limit}"
-            raise self.error(f"feature index {_shown(digits)} is beyond {highest}")
-        if column >= self.columns:
-            self.columns, self.widest_line, self.widest_index = column + 1, self._line_number, int(digits)
+    def data(self, name: str) -> RankingData:
+        """Return the rows in dense form."""
+        n_docs = len(self.labels)
+        matrix = f"{self.cause_of_width} means a matrix that, {n_docs} x {self.width} of {self.dtype},"
+        remedy = "; renumber the features without gaps, or pass n_features= to have larger indices refused"
+        needed = n_docs * self.width * self.dtype.itemsize
+        require_bytes(needed, matrix, remedy if self.n_features is None else "; pass fewer")
+        features = np.zeros((n_docs, self.width), self.dtype)
+        lengths, columns, values = (np.asarray(part) for part in (self.lengths, self.columns, self.values))
+        ends = np.append(0, np.cumsum(lengths))
+        for first in range(0, n_docs, ROWS_PER_CHUNK):
+            rows = np.arange(first, min(first + ROWS_PER_CHUNK, n_docs))
+            entries = slice(ends[first], ends[rows[-1] + 1])
+            features[np.repeat(rows, lengths[rows]), columns[entries]] = values[entries]
+        qids = [*self.file_of_qid]
+        return RankingData(
+            features=features,
+            labels=np.array(self.labels),
+            offsets=np.append(np.array(self.starts, np.int64), n_docs),
+            query_ids=np.array(qids, np.str_) if self.string_qids else np.array(qids, np.int64),
+            name=name,
+        )
+
+
+def _fault(document: str) -> str:
+    """Describe the first token that does not match its part of the grammar."""
+    if document.startswith("\ufeff"):
+        return "starts with a byte order mark; save the file as plain UTF-8"
+    tokens = re.split("[ \t]+", document)
+    if len(tokens) < 2 or not tokens[1].startswith("qid:"):
+        return f"expected 'label qid:N ...', got {_shown(document)}"
+    parts = zip(tokens, (*PARTS, *PARTS[2:] * len(tokens)), strict=False)
+    token, expected = next((t, expected) for t, (pattern, expected) in parts if not re.fullmatch(pattern, t))
+    return f"expected {expected}, got {_shown(token)}"
 
 
 @contextmanager
@@ -337,6 +287,5 @@ def _open(path: str | os.PathLike[str]) -> Iterator[Any]:
             yield file
 
 
-def _shown(text: bytes) -> str:
-    text = text.strip()
-    return ascii(text[:40].decode("latin-1")) + ("..." if len(text) > 40 else "")
+def _shown(text: str) -> str:
+    return ascii(text[:40]) + ("..." if len(text) > 40 else "")

@@ -1,6 +1,6 @@
 """A reader of LETOR files in plain Python, one line after another: what the docstring of ``load_letor`` says, no more.
 
-It shares no code with the library and none with scikit-learn: lines are cut at line feeds, tokens at blanks and tabs, a
+It shares no code with the library: lines are cut at line feeds, tokens at blanks and tabs, a
 number is what a regular expression says. It is the judge of ``fuzz_letor``.
 """
 
@@ -101,8 +101,6 @@ def _read_file(rows: Rows, file: int, content: bytes, options: Options) -> None:
         lines.pop()
     earlier, first_row = set(rows.qids), len(rows.labels)
     seen: set[int | str] = set()
-    repeated: int | None = None  # line of the first query that another file has already
-    beyond: dict[str, int] = {}  # lines of the first label and the first value that are out of range
     for number, line in enumerate(lines, 1):
 
         def refuse(what: str, line_number: int = number) -> RefusedError:
@@ -116,13 +114,15 @@ def _read_file(rows: Rows, file: int, content: bytes, options: Options) -> None:
         if not NUMBER.fullmatch(tokens[0]):
             raise refuse("label")
         label = float(tokens[0])
+        if not np.isfinite(label):
+            raise refuse("label out of range")
         qid = _qid(tokens[1][4:], options, refuse)
         if len(rows.labels) == first_row or rows.qids[-1] != qid:
             if qid in seen:
                 raise refuse("query returns")
             seen.add(qid)
-            if qid in earlier and repeated is None:
-                repeated = number
+            if qid in earlier:
+                raise refuse("query in two files")
             rows.qids.append(qid)
             rows.starts.append(len(rows.labels))
         values: dict[int, float] = {}
@@ -134,19 +134,12 @@ def _read_file(rows: Rows, file: int, content: bytes, options: Options) -> None:
             last = column
             values[column] = value
             if not np.isfinite(value):
-                beyond.setdefault("value", number)
+                raise refuse("value out of range")
         rows.columns = max(rows.columns, last + 1)
         rows.labels.append(label)
         rows.values.append(values)
-        if not np.isfinite(label):
-            beyond.setdefault("label", number)
     if len(rows.labels) == first_row:
         raise RefusedError(file, max(1, len(lines)), "no document")
-    for what in ("label", "value"):
-        if what in beyond:
-            raise RefusedError(file, beyond[what], f"{what} out of range")
-    if repeated is not None:
-        raise RefusedError(file, repeated, "query in two files")
 
 
 def _tokens(line: bytes, number: int, refuse) -> list[bytes]:
@@ -174,9 +167,10 @@ def _qid(name: bytes, options: Options, refuse) -> int | str:
         if not 1 <= len(name) <= MOST_QID_BYTES:
             raise refuse("qid")
         return name.decode()
-    if not re.fullmatch(rb"[0-9]+", name) or len(name) > MOST_DIGITS or int(name) > LARGEST_QID:
+    digits = name.lstrip(b"0") or name[-1:]
+    if not re.fullmatch(rb"[0-9]{1,19}", digits) or int(digits) > LARGEST_QID:
         raise refuse("qid")
-    return int(name)
+    return int(digits)
 
 
 def _feature(token: bytes, options: Options, refuse) -> tuple[int, float]:

@@ -11,7 +11,6 @@ import pytest
 pytest.importorskip("fcntl")
 pytest.importorskip("torch")
 pytest.importorskip("matplotlib")
-pytest.importorskip("sklearn")  # reads LETOR files
 
 from plrank_fast._shared import files
 from plrank_fast.training.loop import TrainingRun

@@ -24,8 +24,10 @@ def text(tmp_path):
 @pytest.fixture
 def parsed(monkeypatch):
     """Files that were parsed, in order."""
-    names, parse = [], letor._parse
-    monkeypatch.setattr(letor, "_parse", lambda path, *rest: names.append(os.path.basename(path)) or parse(path, *rest))
+    names, read = [], letor._Rows.read
+    monkeypatch.setattr(
+        letor._Rows, "read", lambda rows, path: names.append(os.path.basename(path)) or read(rows, path)
+    )
     return names
 
 
@@ -133,24 +135,23 @@ def test_touched_text_is_not_parsed(text, parsed):
 
 def test_text_that_changes_while_it_is_read(text, monkeypatch):
     """After it is parsed, or before and later back. Mutants: hashes taken after parsing alone, or before alone."""
-    parse, changed = letor._parse, TEXT.replace(b"2:3", b"2:4")
+    read, changed = letor._Rows.read, TEXT.replace(b"2:3", b"2:4")
 
-    def change_after_parsing(path, *rest):
-        result = parse(path, *rest)
+    def change_after_reading(rows, path):
+        read(rows, path)
         text.write_bytes(changed)
-        return result
 
-    def change_before_parsing(path, *rest):
+    def change_before_reading(rows, path):
         text.write_bytes(TEXT.replace(b"2:3", b"2:5"))
-        return parse(path, *rest)
+        read(rows, path)
 
-    monkeypatch.setattr(letor, "_parse", change_after_parsing)
+    monkeypatch.setattr(letor._Rows, "read", change_after_reading)
     assert load_letor(text, cache=True).features[1, 1] == 3.0
     assert load_letor(text, cache=True).features[1, 1] == 4.0
     text.write_bytes(TEXT)
-    monkeypatch.setattr(letor, "_parse", change_before_parsing)
+    monkeypatch.setattr(letor._Rows, "read", change_before_reading)
     assert load_letor(text, cache=True).features[1, 1] == 5.0
-    monkeypatch.setattr(letor, "_parse", parse)
+    monkeypatch.setattr(letor._Rows, "read", read)
     text.write_bytes(TEXT)
     assert load_letor(text, cache=True).features[1, 1] == 3.0
 
