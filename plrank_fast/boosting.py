@@ -346,7 +346,7 @@ class RankingMetric(Workers):
         self.rank_weights = None if rank_weights is None else validation.real_array(rank_weights, "rank_weights")
         self.gain = _checked_gain(gain)
         self.expected = validation.flag(expected, "expected")
-        self.empty = float(validation.real_array(empty, "empty", ndim=(0,)))
+        self.empty = validation.real(empty, "empty")
         self.rtol = validation.relative_tolerance(rtol)
         self.n_threads = validation.threads(n_threads)
 

@@ -13,13 +13,40 @@ import pytest
 
 import plrank_fast as plr
 from plrank_fast import boosting, fairness, losses, off_policy
+from public_calls import arrays
 
 SCORES, LABELS = np.array([0.5, -1.0, 2.0]), np.array([1.0, 0.0, 2.0])
 RANKINGS = np.array([[0, 1, 2], [2, 0, 1]])
+
+
+class RequiresGradient:
+    """A tensor that takes part in a computation: reading it as an array is refused."""
+
+    requires_grad = True
+
+    def __array__(self, dtype=None, copy=None):
+        raise RuntimeError("Can't call numpy() on Tensor that requires grad.")
+
+
+class LyingInterface:
+    """Claims more memory than it has."""
+
+    def __init__(self):
+        self._buffer = b"12345678"
+
+    @property
+    def __array_interface__(self):
+        return {"shape": (1000,), "typestr": "<f8", "data": self._buffer, "version": 3}
+
+
 HOSTILE = {
     "a huge int": 10**400,
     "minus a huge int": -(10**400),
     "an int that Python does not print": 10**5000,
+    "-1": -1,
+    "-1.0": -1.0,
+    "0": 0,
+    "True": True,
     "complex": np.complex128(1),
     "an array": np.array([1.0, 2.0]),
     "nan": float("nan"),
@@ -29,7 +56,37 @@ HOSTILE = {
     "None": None,
     "list": [],
     "object": object(),
+    "module": np.random,
+    "RandomState": np.random.RandomState(0),
 }
+HOSTILE_ARRAYS = {  # of the array that the argument may be
+    "complex numbers": lambda array: array.astype(complex),
+    "objects": lambda array: np.full(array.shape, object()),
+    "words": lambda array: np.full(array.shape, "a").tolist(),
+    "dates": lambda array: np.zeros(array.shape, dtype="M8[s]"),
+    "masked": lambda array: np.ma.masked_array(array, mask=np.arange(array.size).reshape(array.shape) == 0),
+    "a tensor that requires a gradient": lambda array: RequiresGradient(),
+    "more memory than there is": lambda array: LyingInterface(),
+    "ragged": lambda array: [[1.0], [1.0, 2.0]],
+    "another axis": lambda array: array[..., np.newaxis, np.newaxis],
+    "no axis": lambda array: array.ravel()[0],
+    "nan at the end": lambda array: np.append(array.ravel()[:-1], np.nan).reshape(array.shape),
+    "inf at the end": lambda array: np.append(array.ravel()[:-1], np.inf).reshape(array.shape),
+    "-inf at the end": lambda array: np.append(array.ravel()[:-1], -np.inf).reshape(array.shape),
+    "beyond the largest double": lambda array: np.full(array.shape, np.finfo(np.longdouble).max, dtype=np.longdouble),
+}
+HOSTILE_OFFSETS = {  # of three documents
+    "falling": [0, 2, 1, 3], "negative": [-1, 3], "late": [1, 3], "too few": [0, 2], "too many": [0, 4],
+    "floats": [0.0, 3.0], "a row": [[0, 3]], "empty": [], "truths": [True, False], "digits": ["0", "3"],
+    "a wrap of 64 bits": np.array([0, 2**64 - 1, 3], dtype=np.uint64), "an int beyond 64 bits": [0, 2**70, 3],
+}  # fmt: skip
+HOSTILE_RANKINGS = {  # at ranks above the cutoff
+    "negative": [[0, -3, 1]], "-2 is no end": [[0, -2, -1]], "beyond": [[0, 1, 2], [0, 5, 1]], "twice": [[0, 0, 1]],
+    "after the end": [[-1, 0, 2]], "one ranking": [0, 1, 2], "four axes": np.zeros((2, 2, 1, 3), dtype=int),
+    "none": np.zeros((0, 3), dtype=int), "floats": [[0.0, 1.0, 2.0]], "truths": [[True, False, True]],
+    "a wrap of 64 bits": np.array([[0, 2**64 - 1, 1]], dtype=np.uint64),
+    "a wrap of 32 bits": np.array([[0, 2**32, 1]], dtype=np.uint64),
+}  # fmt: skip
 GIVEN = {
     "scores": SCORES, "log_scores": SCORES, "logging_scores": SCORES, "relevance": LABELS / 2, "labels": LABELS,
     "merit": LABELS, "exposure": LABELS, "cotangent": LABELS, "subtopics": LABELS[:, np.newaxis],
@@ -46,9 +103,26 @@ ARRAYS = {name for name, value in GIVEN.items() if isinstance(value, np.ndarray)
 }  # fmt: skip
 MODULES = ("losses", "fairness", "rewards", "off_policy", "interchange", "chunks", "compat.sigir22", "data")
 NO_NUMBERS = {"evaluate_loss", "concatenate", "load_letor", "load_model", "normalize_queries", "reseed"}
-MEANT = {
-    ("rng", "a huge int"), ("rng", "an int that Python does not print"), ("empty", "nan"), ("offsets", "None"),
-}  # fmt: skip
+ELEMENTWISE = {"gains.labels", "effective_sample_size.importance_weights"}
+MEANT = {  # arguments that may have a value, by what is odd about it
+    "a huge int": {"rng", "n_threads"},
+    "minus a huge int": {"n_threads"},
+    "an int that Python does not print": {"rng", "n_threads"},
+    "-1": {"baseline", "empty", "missing", "n_threads"},
+    "-1.0": {"baseline", "empty", "missing"},
+    "0": {"alpha", "baseline", "cutoff", "empty", "eta", "k", "missing", "persistence", "rng", *ELEMENTWISE},
+    "True": ELEMENTWISE,
+    "nan": {"empty"},
+    "None": {"offsets"},
+    "list": ARRAYS,
+    "an array": ARRAYS,
+    "words": {"qid"},
+    "another axis": ELEMENTWISE,
+    "no axis": ELEMENTWISE,
+    "-inf at the end": {"sample_rankings.scores"},
+    "too few": {"from_run.offsets", "query_chunks.offsets"},
+    "too many": {"from_run.offsets", "query_chunks.offsets"},
+}
 SAMPLED = {  # what the option chooses looks at the other options too
     plr.expected_metric: {"method": "sample"},
     fairness.expected_exposure: {"method": "sample"},
@@ -72,21 +146,11 @@ def public_functions():
     reward = {"reward": GIVEN["reward"], "baseline": True}
     yield "policy_gradient of rewards", partial(plr.policy_gradient, **reward)
     policy = plr.PlackettLuce(SCORES)
-    for name in ("sample", "log_prob", "mode", "rank_probabilities", "exposure", "entropy"):
+    for name in ("sample", "mode", "rank_probabilities", "exposure", "entropy"):
         yield f"PlackettLuce.{name}", getattr(policy, name)
+    yield "PlackettLuce.log_prob", partial(policy.log_prob, GIVEN["rankings"])
     yield "OffPolicyEstimate.interval", off_policy.ips(SCORES, RANKINGS, [1, 0], logging_scores=SCORES).interval
     yield from (("BoostingObjective", boosting.BoostingObjective), ("RankingMetric", boosting.RankingMetric))
-
-
-def is_meant(name, default, kind, value):
-    """Whether the argument may have this value."""
-    return (
-        value is default
-        or (name in ARRAYS and isinstance(value, (list, np.ndarray)))
-        or name == "sampled_inv_rankings"  # which is not needed, nor looked at
-        or (name == "n_threads" and isinstance(value, int))
-        or (name, kind) in MEANT
-    )
 
 
 def parameters_of(function):
@@ -95,22 +159,44 @@ def parameters_of(function):
     return {name: each for name, each in named if each.kind != each.VAR_KEYWORD}
 
 
+def hostile_values(where, name, default):
+    """Values that an argument must not have, each with what is odd about it."""
+    values = dict(HOSTILE)
+    if isinstance(GIVEN.get(name), np.ndarray):
+        values |= {kind: make(GIVEN[name]) for kind, make in HOSTILE_ARRAYS.items()}
+    values |= {"offsets": HOSTILE_OFFSETS, "rankings": HOSTILE_RANKINGS}.get(name, {})
+    for kind, value in values.items():
+        is_meant = {name, f"{where.rpartition('.')[2]}.{name}"} & MEANT.get(kind, set())
+        if not is_meant and value is not default and not (value is True and default is False):
+            yield kind, value
+
+
 @pytest.mark.parametrize(("where", "function"), [pytest.param(*each, id=each[0]) for each in public_functions()])
 def test_what_nobody_means_is_refused_by_name(where, function):
-    """Mutants: `real` without its OverflowError; `shown` that prints any int, or a whole str; ``empty`` not checked."""
-    parameters = parameters_of(function).items()
+    """It is refused before anything is written to ``out``; what is taken is not written to either.
+
+    Mutants: `real` without its OverflowError; `shown` that prints any int, or a whole str; ``empty`` not checked.
+    """
+    parameters = parameters_of(function)
+    parameters.pop("sampled_inv_rankings", None)  # neither needed nor looked at
     needed = {"n_samples"} if "sigir22" in where else set()
-    plain = {name: GIVEN[name] for name, each in parameters if each.default is each.empty or name in needed}
+    plain = {name: GIVEN[name] for name, each in parameters.items() if each.default is each.empty or name in needed}
+    before = {name: value.copy() for name, value in plain.items() if isinstance(value, np.ndarray)}
+    result = function(**plain)
+    for name, value in before.items():
+        np.testing.assert_array_equal(plain[name], value)
+    outs = [np.full_like(each, 7.0) for each in arrays(result)] if "out" in parameters else []
+    if outs:
+        plain["out"] = tuple(outs) if isinstance(result, tuple) else outs[0]
     wrong = []
-    for name, each in parameters:
-        for kind, value in HOSTILE.items():
-            if is_meant(name, each.default, kind, value):
-                continue
+    for name, each in parameters.items():
+        for kind, value in hostile_values(where, name, each.default):
             try:
                 function(**(plain | {name: value}))
                 wrong.append((name, kind, "is taken"))
             except (TypeError, ValueError) as error:
-                if not re.search(rf"\b{name}\b", str(error)) or len(str(error)) > 1000:
+                named = re.search(rf"\b{name.replace('sampled_', '(sampled_)?')}\b", str(error))
+                if not named or len(str(error)) > 1000 or any((out != 7.0).any() for out in outs):
                     wrong.append((name, kind, str(error)))
     assert not wrong
 

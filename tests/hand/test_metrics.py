@@ -24,11 +24,6 @@ class TestRankWeights:
         np.testing.assert_allclose(plr.gains(np.array([[0.5], [1.5]], dtype=np.float32)), [[2**0.5 - 1], [2**1.5 - 1]])
         assert plr.gains([200.0])[0] == 2.0**200
 
-    @pytest.mark.parametrize("persistence", [1.0, -0.1, np.nan, "0.5", True, None])
-    def test_persistence(self, persistence):
-        with pytest.raises((ValueError, TypeError), match="persistence"):
-            plr.rbp_weights(3, persistence)
-
 
 class TestOffsets:
     def test_by_hand(self):
@@ -48,11 +43,6 @@ class TestOffsets:
     def test_query_that_returns(self):
         with pytest.raises(ValueError, match="qid must keep each query's documents together, got query 3"):
             plr.offsets_from_qid([3, 3, 5, 3])
-
-    @pytest.mark.parametrize("qid", [None, [[1, 2]], [1.5, 2.0], 3, np.ma.masked_array([1, 2])])
-    def test_bad_qid(self, qid):
-        with pytest.raises((ValueError, TypeError), match="qid"):
-            plr.offsets_from_qid(qid)
 
     COLUMNS = {  # noqa: RUF012
         "list of strings": lambda ids: list(map(str, ids)),
@@ -142,11 +132,6 @@ class TestOffsets:
         with pytest.raises(ValueError, match=r"qid must not be missing, got .* at index 1$"):
             plr.offsets_from_qid(pandas.Series([1, None], dtype="Int64"))
 
-    @pytest.mark.parametrize("sizes", [None, [-1, 2], [[1]], [0.5], [True], np.array([2**62, 2**62, 2**62, 2**62])])
-    def test_bad_sizes(self, sizes):
-        with pytest.raises((ValueError, TypeError), match="sizes"):
-            plr.offsets_from_group(sizes)
-
 
 def tie_averaged(scores, relevance, rank_weights):
     """Mean over all orders of the documents that are ranked by descending score."""
@@ -207,13 +192,6 @@ class TestTies:
         averaged = plr.dcg(scores, relevance, cutoff=10, ties="average")
         np.testing.assert_array_equal(averaged, plr.dcg(scores, relevance, cutoff=10))
 
-    def test_faults(self):
-        for function in (plr.dcg, plr.ndcg):
-            with pytest.raises(ValueError, match="ties must be one of 'index', 'average', got 'random'"):
-                function([1.0], [1.0], ties="random")
-            with pytest.raises(TypeError, match="ties must be one of"):
-                function([1.0], [1.0], ties=None)
-
 
 class TestCutoff:
     """DCG takes its ranks as the other metrics do."""
@@ -234,14 +212,6 @@ class TestCutoff:
             weights = plr.rbp_weights(3, 0.5)
             expected = function(scores, relevance, weights, offsets=offsets)
             np.testing.assert_array_equal(function(scores, relevance, weights, cutoff=9, offsets=offsets), expected)
-
-    def test_faults(self):
-        for function in (plr.dcg, plr.ndcg):
-            for bad, error in ((-1, ValueError), (1.5, TypeError), (True, TypeError)):
-                with pytest.raises(error, match="cutoff"):
-                    function([1.0], [1.0], cutoff=bad)
-            with pytest.raises(ValueError, match=r"rank_weights must be .* such as dcg_weights\(10\)"):
-                function([1.0], [1.0], 10)
 
 
 class TestDcg:
@@ -377,27 +347,11 @@ class TestOtherMetrics:
         expected = plr.dcg(scores, relevance, plr.rbp_weights(9, 0.7))
         np.testing.assert_allclose(plr.rbp(scores, relevance, 9, persistence=0.7), expected, rtol=1e-13)
 
-    @pytest.mark.parametrize("name", TWINS)
-    def test_faults(self, name):
-        function = getattr(plr, name)
-        argument = "labels" if name == "err" else "relevance"
-        for bad, error in ((-1, ValueError), (1.5, TypeError), (True, TypeError)):
-            with pytest.raises(error, match="cutoff"):
-                function([1.0], [1.0], bad)
+    def test_rank_weights_for_a_cutoff(self):
         with pytest.raises(
             TypeError, match=r"cutoff must be None or an integer, got an array of shape \(9,\): rank weights"
         ):
-            function([1.0], [1.0], plr.dcg_weights(9))
-        with pytest.raises(ValueError, match="scores must be finite"):
-            function([np.nan], [1.0])
-        with pytest.raises(ValueError, match=argument):
-            function([1.0], [np.nan])
-        with pytest.raises(ValueError, match=argument):
-            function([1.0, 2.0], [1.0])
-        with pytest.raises(ValueError, match="offsets"):
-            function([1.0], [1.0], offsets=[0, 2])
-        with pytest.raises(ValueError, match="n_threads"):
-            function([1.0], [1.0], n_threads=0)
+            plr.recall([1.0], [1.0], plr.dcg_weights(9))
 
     def test_negative_relevance(self):
         """Not relevant to those that count, an error where it would be a weight or a grade. Mutant: NDCG of -1."""

@@ -193,16 +193,37 @@ def test_same_bits_with_every_option(name):
         same_answer(result, outcome(function, without_plain_ones(problem.arguments(function) | each)))
 
 
-ODD_ARRAYS = {
+LAYOUTS = {  # of the same numbers, 0 and 1
+    **{f"{dtype}": lambda array, dtype=dtype: array.astype(dtype)
+       for dtype in ("bool", "int8", "uint64", "float16", "float32", "longdouble", ">f8", ">i2")},
     "list": lambda array: array.tolist(),
-    "float32": lambda array: array.astype(np.float32),
-    "integers": lambda array: np.arange(array.size),
-    "bytes swapped": lambda array: array.astype(array.dtype.newbyteorder()),
-    "every second": lambda array: np.repeat(array, 2)[::2],
-    "reversed": lambda array: array[::-1],
+    "strided": lambda array: np.repeat(array, 3)[::3],
+    "backwards": lambda array: array[::-1].copy()[::-1],
+    "row of a matrix in columns": lambda array: np.asfortranarray([array, array])[1],
     "not aligned": lambda array: np.frombuffer(b"." + array.tobytes(), dtype=np.uint8)[1:].view(np.float64),
     "read-only": lambda array: np.frombuffer(array.tobytes()),
-    "subclass": lambda array: array.view(type("Subclass", (np.ndarray,), {})),
+    "subclass": unplain,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_layouts_of_the_same_numbers(name):
+    """Mutants: values in memory's order in place of the array's; a type read as another one of the same size."""
+    function, problem = FUNCTIONS[name], Problem(7)
+    given = problem.arguments(function)
+    for argument in [argument for argument, value in given.items() if isinstance(value, np.ndarray)]:
+        numbers = np.resize([0.0, 1.0, 1.0, 0.0, 1.0], given[argument].size)
+        expected = outcome(function, problem.arguments(function) | {argument: numbers})
+        assert isinstance(arrays_of(expected)[0], np.ndarray)
+        for make in LAYOUTS.values():
+            same_answer(outcome(function, problem.arguments(function) | {argument: make(numbers)}), expected)
+        once = np.broadcast_to(1.0, numbers.shape)
+        ones = outcome(function, problem.arguments(function) | {argument: np.ones_like(numbers)})
+        same_answer(outcome(function, problem.arguments(function) | {argument: once}), ones)
+
+
+ODD_ARRAYS = {
+    "integers": lambda array: np.arange(array.size),
     "masked": lambda array: np.ma.masked_array(array, mask=np.arange(array.size) == 0),
     "column": lambda array: array[:, np.newaxis],
     "scalar": lambda array: np.float64(1.5),

@@ -177,66 +177,10 @@ class TestEdges:
             with pytest.raises(ValueError, match="labels must be"):
                 LOSSES[name][0]([0.0, 1.0, 2.0], labels)
 
-    @pytest.mark.parametrize(
-        ("arguments", "error", "message"),
-        [
-            ({"scores": [0.0, np.nan]}, ValueError, "scores must be finite, got nan at index 1"),
-            ({"scores": [0.0, np.inf]}, ValueError, "scores must be finite"),
-            ({"scores": None}, TypeError, "scores"),
-            ({"scores": [1j, 0.0]}, TypeError, "scores"),
-            ({"scores": [[0.0, 1.0]]}, ValueError, "scores"),
-            ({"labels": [0.0, np.nan]}, ValueError, "labels"),
-            ({"labels": [0.0]}, ValueError, "labels must have one entry per score"),
-            ({"offsets": [0, 1]}, ValueError, "offsets"),
-            ({"offsets": [0, 3, 2]}, ValueError, "offsets"),
-            ({"n_threads": 0}, ValueError, "n_threads"),
-            ({"n_threads": 1.0}, TypeError, "n_threads"),
-            ({"out": np.zeros(2)}, TypeError, "out"),
-            ({"out": (np.zeros(2), np.zeros(2))}, ValueError, r"out\[0\]"),
-            ({"out": (np.zeros(1), np.zeros(3))}, ValueError, r"out\[1\]"),
-        ],
-        ids=str,
-    )
-    def test_faults(self, name, arguments, error, message):
-        out = np.full(1, 7.0), np.full(2, 7.0)
-        given = {"scores": [0.0, 1.0], "labels": [0.0, 1.0], "out": out, **arguments}
-        scores, labels = given.pop("scores"), given.pop("labels")
-        if labels != [0.0, 1.0] and name == "pointwise_logistic":
-            labels = np.array(labels)
-        with pytest.raises(error, match=message):
-            LOSSES[name][0](scores, labels, **given)
-        assert (out[0] == 7.0).all()
-        assert (out[1] == 7.0).all()
-
-
-@pytest.mark.parametrize(
-    ("call", "argument"),
-    [
-        (lambda v: losses.pairwise_logistic([0.0], [0.0], slope=v), "slope"),
-        (lambda v: losses.lambda_rank([0.0], [0.0], slope=v), "slope"),
-        (lambda v: losses.lambda_loss([0.0], [0.0], mu=v), "mu"),
-        (lambda v: losses.approx_ndcg([0.0], [0.0], temperature=v), "temperature"),
-        (lambda v: losses.soft_rank([0.0], [0.0], sigma=v), "sigma"),
-    ],
-)
-def test_parameters(call, argument):
-    for bad, error in (
-        (0.0, ValueError),
-        (-1.0, ValueError),
-        (np.inf, ValueError),
-        ("1", TypeError),
-        (True, TypeError),
-    ):
-        with pytest.raises(error, match=argument):
-            call(bad)
-
 
 @pytest.mark.parametrize("loss", [losses.list_mle, losses.lambda_rank, losses.lambda_loss, losses.soft_rank])
 def test_cutoff(loss):
     scores, labels = labelled(5)
-    for bad, error in ((-1, ValueError), (1.0, TypeError), (True, TypeError)):
-        with pytest.raises(error, match="cutoff"):
-            loss(scores, labels, cutoff=bad)
     nothing = loss(scores, labels, cutoff=0)
     assert nothing[0][0] == 0.0
     assert (nothing[1] == 0.0).all()
