@@ -15,6 +15,7 @@ from plrank_fast.gradients import pl_rank_exact
 from plrank_fast.validation import FloatArray, RandomState
 
 METHODS = ("exact", "sample")
+RTOL_OF_EXPOSURE = 1e-9
 
 
 @validation.hides_unknown
@@ -187,12 +188,13 @@ def exposure(
     Returns
     -------
     ndarray, shape (n_docs,), float64
-        Sums to sum_k theta_k over the documents of a query with at least K of them, to within 1e-8 of the sum of the
-        absolute rank weights.
+        In each query, the norm of the error is at most 1e-9 times that of the exposures, or times max|theta| / 1000 if
+        that is larger.
 
     Notes
     -----
-    ``rank_probabilities`` give it in O(Q D K) time and O(D K) memory. Its vector-Jacobian product is ``exposure_vjp``.
+    The exposure is the derivative of ``expected_metric`` by relevance, and costs as much as ``pl_rank_exact``. Its
+    vector-Jacobian product is ``exposure_vjp``.
 
     Examples
     --------
@@ -200,7 +202,9 @@ def exposure(
     >>> plr.exposure([0.0, 0.0], [1.0, 0.5])
     array([0.75, 0.75])
     """
-    return _exact.exposure(scores, rank_weights, offsets, n_threads, out)
+    return _exact.expectations(
+        scores, None, rank_weights, offsets, RTOL_OF_EXPOSURE, "gumbel", 1.0, n_threads, out, False, True, exposure=True
+    )
 
 
 def inclusion_probabilities(
@@ -222,7 +226,7 @@ def inclusion_probabilities(
     Returns
     -------
     ndarray, shape (n_docs,), float64
-        Probabilities to within 1e-8 k; 1 in queries of up to k documents. They are the ``exposure`` with k rank weights
+        Probabilities to within 1e-9 sqrt(k); 1 in queries of up to k documents. They are the ``exposure`` with k rank weights
         of 1, and ``exposure_vjp`` is their gradient.
 
     Examples

@@ -127,11 +127,11 @@ def probabilities(problem: Problem, *, finer: bool = False) -> Ratios:
     sums = np.append(got.sum(axis=0), got.sum(axis=1) if problem.cutoff == problem.n_docs else 1.0)
     rank_weights = problem.rank_weights[: problem.n_docs]
     exposure = plr.exposure(scores, np.ldexp(rank_weights, problem.exponents[1]), n_threads=1)
-    error = np.abs(np.ldexp(exposure, -problem.exponents[1]) - best @ rank_weights).max()
+    by_relevance = dataclasses.replace(problem, rtol=1e-9, relevance=np.ones(problem.n_docs))
     return {
         "rank probabilities": ratio(np.abs(got - best).max(), OF_SUMS),
         "sums of rank probabilities": ratio(np.abs(sums - 1.0).max(), OF_SUMS),
-        "exposure": ratio(error, OF_SUMS * max(np.abs(rank_weights).sum(), LEAST)),
+        "exposure": of_norm(np.ldexp(exposure, -problem.exponents[1]), best @ rank_weights, by_relevance),
     }
 
 

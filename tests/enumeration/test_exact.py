@@ -267,6 +267,17 @@ class TestRankProbabilities:
         assert value == pytest.approx(plr.expected_metric(scores, relevance, weights, rtol=1e-10)[0], abs=1e-8)
         assert relevance @ plr.exposure(scores, weights) == pytest.approx(value, abs=1e-12)
 
+    @pytest.mark.parametrize(("n_docs", "cutoff"), [(400, 1), (2000, 3), (1000, 60), (3000, 20)])
+    @pytest.mark.parametrize("spread", [0.0, 1.0, 3.0, 20.0])
+    def test_exposure_of_long_lists(self, n_docs, cutoff, spread):
+        """Compressed lists too. Mutants: a constant taken from the relevance; t in a proxy's factors; no lower limit."""
+        scores = spread * np.random.default_rng(n_docs).normal(size=n_docs)
+        for weights in (plr.dcg_weights(cutoff), (np.arange(cutoff) == cutoff - 1) * 1.0):
+            expected = plr.rank_probabilities(scores, cutoff) @ weights
+            found = plr.exposure(scores, weights)
+            assert (found >= 0.0).all()
+            assert np.linalg.norm(found - expected) < 2e-9 * max(np.linalg.norm(expected), 1e-3 * weights.max())
+
     def test_exposure_vjp(self):
         rng = np.random.default_rng(0)
         scores, cotangent, weights = rng.normal(size=12), rng.normal(size=12), plr.dcg_weights(5)

@@ -84,9 +84,9 @@ def problem_of(setting):
 @pytest.mark.parametrize("setting", ["spread", "peaked", "far"])
 @pytest.mark.parametrize("name", BATCHES)
 def test_batch_is_loop(name, setting):
-    """Mutants: exposure by a product of matrices; rank probabilities for as many columns as the longest query has (the
-    bits of a shorter one must not follow); gaps of scores cut in all queries because one overflows; rank weights of the
-    first query used for all; the disparity of another query's documents; a workspace that a loss does not reset."""
+    """Mutants: rank probabilities for as many columns as the longest query has (the bits of a shorter one must not
+    follow); gaps of scores cut in all queries because one overflows; rank weights of the first query used for all; the
+    disparity of another query's documents; a workspace that a loss does not reset."""
     scores, relevance, rank_weights, offsets = problem_of(setting)
     if BATCHES[name].function.__module__ == losses.__name__ or name.startswith("disparity"):  # some square them
         scores, relevance = np.clip(scores, -1e140, 1e140), np.clip(relevance, -9.0, 9.0)

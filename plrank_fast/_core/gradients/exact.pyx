@@ -5,7 +5,6 @@ The kernels are in kernels/gradients/exact: ``exact.h`` lists the files, and doc
 
 from libc.stddef cimport size_t
 from libc.stdint cimport intptr_t
-from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
 from plrank_fast._core.runtime.arguments cimport (
@@ -45,6 +44,7 @@ cdef extern from "gradients/exact/exact.h" nogil:
         int normal
         double *gradient
         double *hessian
+        int exposure
         double *probabilities
         intptr_t columns
         cancellation cancellation
@@ -111,15 +111,17 @@ cdef int solve(
 ) noexcept nogil:
     """Fill the outputs that are not NULL. Returns -1 if interrupted, 1 if ``rtol`` could not be met."""
     cdef exact_query task = solve_with_noise(
-        GUMBEL, scores, relevance, n_items, rank_weights, cutoff, rtol, gradient, hessian, workspace, interruptible, 1)
+        GUMBEL, False, scores, relevance, n_items, rank_weights, cutoff, rtol, gradient, hessian, workspace,
+        interruptible, 1)
     if value != NULL:
         value[0] = task.value
     return -1 if task.cancellation.requested else task.missed > 0.0
 
 
 cdef exact_query solve_with_noise(
-    Noise noise, const double *scores, const double *relevance, intp_t n_items, const double *rank_weights,
-    intp_t cutoff, double rtol, double *gradient, double *hessian, char *workspace, bint interruptible, int n_threads
+    Noise noise, bint exposure, const double *scores, const double *relevance, intp_t n_items,
+    const double *rank_weights, intp_t cutoff, double rtol, double *gradient, double *hessian, char *workspace,
+    bint interruptible, int n_threads
 ) noexcept nogil:
     """Solve a query with either noise, on up to ``n_threads`` threads."""
     cdef exact_query task = new_query(n_items, scores, interruptible, n_threads)
@@ -127,6 +129,7 @@ cdef exact_query solve_with_noise(
     task.relevance = relevance
     task.rank_weights = rank_weights
     task.rtol = rtol
+    task.exposure = exposure
     task.gradient = gradient
     task.hessian = hessian
     task.inverse_sigma = noise.inverse_sigma
@@ -161,6 +164,7 @@ cdef struct SolveCall:
     Queries queries
     double rtol
     Noise noise
+    bint exposure                # in place of the gradient; relevance is 1
     double *gradient             # outputs may be NULL
     double *hessian
     double *value
@@ -172,7 +176,7 @@ cdef void solve_query_of_call(
 ) noexcept nogil:
     cdef Query query = query_at(&call.queries, q)
     cdef exact_query task = solve_with_noise(
-        call.noise, query.scores, query.relevance, query.n_items, query.rank_weights, call.queries.n_ranks,
+        call.noise, call.exposure, query.scores, query.relevance, query.n_items, query.rank_weights, call.queries.n_ranks,
         call.rtol, call.gradient + query.first if call.gradient != NULL else NULL,
         call.hessian + query.first if call.hessian != NULL else NULL, workspace, interruptible, n_threads)
     if call.value != NULL:
@@ -234,16 +238,17 @@ cdef int find_long_query(const void *call_, intp_t q, int n_threads) except -1:
 
 def expectations(
     scores, relevance, rank_weights, offsets, rtol, noise, sigma, n_threads, out, bint value, bint gradient,
-    hessian=False, bint unchecked=False
+    hessian=False, bint unchecked=False, bint exposure=False
 ):
     """Return those of value (n_queries,), gradient and Hessian diagonal (n_docs,) that are wanted.
 
     The other arguments are those of ``pl_rank_exact``; ``out`` is that of the gradient with its Hessian diagonal, or of
-    a single result. ``unchecked`` allows any ``rtol``, which may be missed.
+    a single result. ``unchecked`` allows any ``rtol``, which may be missed. ``exposure`` takes no relevance, and returns
+    the exposures in place of the gradient.
     """
     cdef SolveCall call
     cdef Batch batch
-    cdef CheckedBatch checked = checked_batch(scores, relevance, rank_weights, offsets)
+    cdef CheckedBatch checked = checked_batch(scores, NOT_TAKEN if exposure else relevance, rank_weights, offsets)
     cdef intp_t n_results = checked.n_items, q
     cdef double missed = 0.0
     cdef bint with_hessian = checked_flag(hessian, "hessian")
@@ -276,6 +281,10 @@ def expectations(
             missed_by_query = zeros(checked.n_queries)
             call.missed = <double *>data_of(missed_by_query)
         call.queries = checked.queries
+        call.exposure = exposure
+        if exposure:
+            ones = zeros(checked.n_items) + 1.0
+            call.queries.relevance = <const double *>data_of(ones)
         batch = new_batch(checked.queries.offsets, checked.n_queries)
         batch.call = &call
         batch.query = solve_in_batch
@@ -307,7 +316,7 @@ def effort(
     cdef exact_query task
     with nogil:
         task = solve_with_noise(
-            GUMBEL, &scores[0], &relevance[0], scores.shape[0], &rank_weights[0], rank_weights.shape[0], rtol,
+            GUMBEL, False, &scores[0], &relevance[0], scores.shape[0], &rank_weights[0], rank_weights.shape[0], rtol,
             &gradient[0], &hessian[0] if hessian is not None else NULL, workspace.of_thread(0), False, 1)
     return task.attempts, task.nodes
 
@@ -343,28 +352,3 @@ def rank_probabilities(scores, cutoff, offsets, n_threads, out):
     probabilities = zeros(shape)
     find_probabilities(checked, columns, n_threads, <double *>data_of(probabilities))
     return probabilities if out is None else validation.deliver(probabilities, out)
-
-
-def exposure(scores, rank_weights, offsets, n_threads, out):
-    """Return the expected exposure (n_docs,). The arguments are those of the public function."""
-    cdef CheckedBatch checked = checked_batch(scores, NOT_TAKEN, rank_weights, offsets)
-    cdef intp_t n_ranks = checked.queries.n_ranks, q, d, k
-    cdef double *exposures
-    cdef double *probabilities
-    cdef Query query
-    n_threads = checked_threads(n_threads)
-    out = checked_output(out, checked.n_items)
-    exposures = checked.result(checked.n_items, out)
-    probabilities = <double *>calloc(checked.n_items * n_ranks + 1, sizeof(double))
-    if probabilities == NULL:
-        raise MemoryError(f"could not allocate {checked.n_items} x {n_ranks} probabilities")
-    try:
-        find_probabilities(checked, n_ranks, n_threads, probabilities)
-        for q in range(checked.n_queries):
-            query = query_at(&checked.queries, q)
-            for d in range(query.first, query.first + query.n_items):
-                for k in range(query.cutoff):
-                    exposures[d] += probabilities[d * n_ranks + k] * query.rank_weights[k]
-    finally:
-        free(probabilities)
-    return checked.delivered(checked.n_items, out)

@@ -78,8 +78,8 @@ static void check_entries(exact_problem *problem, const problem_shape *shape, co
     const double bound = (entries == query->hessian ? OF_OTHERS : 1) * problem->error * shape->unit;
     errors->bound = larger(errors->bound, bound / promised);
     errors->certain = larger(errors->certain, rounding / promised);
-    if (entries == query->gradient) /* its entries sum to 0, but for errors */
-        errors->certain = larger(errors->certain, fabs(sums.sum) / sqrt((double)query->D) / promised);
+    if (entries == query->gradient)
+        errors->certain = larger(errors->certain, fabs(sums.sum - shape->sum) / sqrt((double)query->D) / promised);
 }
 
 errors_over_promise check_errors(exact_problem *problem, const problem_shape *shape)

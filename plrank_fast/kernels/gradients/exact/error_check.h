@@ -10,6 +10,7 @@ typedef struct {
     double variation;       /* sum |theta_k - theta_(k+1)| */
     double range_of_rho;
     double mean_theta, mean_rho; /* magnitude of the mean, and root mean square, of what is integrated */
+    double sum;             /* of the entries of the gradient */
     double unit;            /* of errors of the quadrature: variation times the largest relevance that is integrated */
 } problem_shape;
 

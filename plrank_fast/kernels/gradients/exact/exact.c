@@ -63,11 +63,11 @@ static void clear_outputs_of_block(void *problem, intptr_t block, int thread)
 {
     const exact_query *query = ((const exact_problem *)problem)->query;
     const item_range items = block_of_list(query->D, block);
-    const size_t bytes = (items.end - items.begin) * sizeof(double);
-    if (query->gradient)
-        memset(query->gradient + items.begin, 0, bytes);
-    if (query->hessian)
-        memset(query->hessian + items.begin, 0, bytes);
+    const double of_all_ranks = query->exposure && query->K >= query->D ? query->rank_weights[query->D - 1] : 0;
+    for (intptr_t j = items.begin; query->gradient && j < items.end; j++)
+        query->gradient[j] = of_all_ranks;
+    for (intptr_t j = items.begin; query->hessian && j < items.end; j++)
+        query->hessian[j] = 0;
     (void)thread;
 }
 
@@ -95,9 +95,12 @@ static double describe_problem(exact_problem *problem, problem_shape *shape)
     const exact_query *query = problem->query;
     const intptr_t D = query->D, K = query->K < D ? query->K : D;
     find_ranges(problem);
+    relevance_sums rho = {(double)D, (double)D, 0};
+    if (query->exposure)
+        problem->relevance.least = 0;
+    else
+        find_common(problem, &rho);
     const double least = problem->relevance.least, most = problem->relevance.most;
-    relevance_sums rho;
-    find_common(problem, &rho);
     const double last_theta = K == D ? query->rank_weights[D - 1] : 0;
     double total_theta = 0, largest_theta = 0, variation = 0;
     for (intptr_t m = 0; m < K; m++) {
@@ -116,6 +119,7 @@ static double describe_problem(exact_problem *problem, problem_shape *shape)
                              .variation = variation, .range_of_rho = most - least,
                              .mean_theta = fabs(total_theta / (double)K - last_theta),
                              .mean_rho = sqrt(rho.squares / (double)D),
+                             .sum = query->exposure ? total_theta : 0,
                              .unit = variation * larger(most - problem->common, problem->common - least)};
     return problem->common * total_theta + last_theta * rho.total;
 }
@@ -161,6 +165,15 @@ static void multiply_outputs_of_block(void *problem_, intptr_t block, int thread
     (void)thread;
 }
 
+/* Keep exposures, which are means of rank weights, within the range of these: propensities must not be below 0. */
+static void limit_exposures(exact_query *query, intptr_t K)
+{
+    const range weights = range_of(query->rank_weights, K), with_0 = both_ranges(weights, (range){0, 0});
+    const range allowed = K < query->D ? with_0 : weights;
+    for (intptr_t j = 0; j < query->D; j++)
+        query->gradient[j] = smaller(larger(query->gradient[j], allowed.least), allowed.most);
+}
+
 static void solve(exact_query *query, void *memory)
 {
     const intptr_t D = query->D, K = query->K < D ? query->K : D;
@@ -179,6 +192,8 @@ static void solve(exact_query *query, void *memory)
         integrate_query(&problem, &shape, query->value);
     if (query->inverse_sigma != 1)
         pass_over_list(&problem, multiply_outputs_of_block);
+    if (query->exposure)
+        limit_exposures(query, K);
 }
 
 /* Clear the rows in order, since touching memory for the first time takes long. */

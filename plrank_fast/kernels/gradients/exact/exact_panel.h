@@ -15,6 +15,8 @@
  * without item j are series in the odds r_j = p_j / q_j = expm1(x) (leave_one_out_series.h) or the result of a division
  * (leave_one_out_division.h). The lanes of a vector are quadrature nodes.
  *
+ * The exposure dE/drho_j is the integral of w_j q_j Y_j: that of dE/df_j with rho_j = 1 and 0 for the factors t.
+ *
  * With normal arrival times item j arrives at -u_j, u_j normal around its score f_j, so that p_j = Phi(y), y = f_j + t
  * (in units of sigma). Only the hazard h_j, the density of arrival over q_j, differs, which is w_j above, and so do its
  * derivatives with respect to the score:
@@ -50,6 +52,7 @@ typedef struct {
 /* One vector of quadrature nodes, with the coefficients and items that matter there. */
 typedef struct {
     lanes time, weight;
+    lanes factor;                    /* t outside of q, Y and X: the time, 0 for the exposure */
     intptr_t low, high;              /* coefficients of P and B that matter; none where low reaches K */
     intptr_t top;                    /* min(high, K): later ranks are not filled yet */
     intptr_t light_begin, light_end; /* light quartets at these times, perhaps more than at the panel's last node */

@@ -13,6 +13,7 @@ typedef struct {
     double inverse_sigma;      /* of the noise: multiplies each score minus the highest */
     int normal;                 /* whether the noise is normal; it is Gumbel noise otherwise */
     double *gradient, *hessian; /* (D,), either may be NULL */
+    int exposure;               /* whether `gradient` is by relevance (then all 1) and not by scores: the exposure */
     double *probabilities;      /* (D, columns), in place of the above; relevance and rank_weights are then unused */
     intptr_t columns;
     cancellation cancellation;

@@ -4,15 +4,15 @@
 
 #include "gradients/exact/exact_panel.h"
 
-/* Requested outputs: the value alone, the gradient too, or also the Hessian diagonal. */
-typedef enum { VALUE_ALONE, GRADIENT, HESSIAN } integrands;
+/* Requested outputs: the value alone, the exposure or gradient too, or also the Hessian diagonal. */
+typedef enum { VALUE_ALONE, EXPOSURE, GRADIENT, HESSIAN } integrands;
 
 /* Add the integrands of one item; qY = q_j Y_j, qX = q_j X_j. An irrelevant item (rho = 0) needs no Y. */
 PLR_INLINE void add_item(panel *p, intptr_t j, const node_vector *node, lanes qY, lanes qX, const int relevant,
                          const integrands wanted, const int normal)
 {
     const double w = p->items.w[j], rho = p->items.rho[j];
-    const lanes t = node->time, dt = node->weight;
+    const lanes t = node->factor, dt = node->weight;
     lanes gradient, hessian;
     if (normal) {
         const lanes y = p->items.position[j] + t, weight = p->at.hazard[j] * dt;

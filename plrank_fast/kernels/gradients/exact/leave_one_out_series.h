@@ -104,7 +104,7 @@ PLR_INLINE void add_to_proxy(proxy_sums *sums, lanes plain, lanes relevant)
 PLR_INLINE void add_proxies(panel *p, const node_vector *node, const integrands wanted)
 {
     const node_sums *sums = &p->sums;
-    const lanes t = node->time, dt = node->weight;
+    const lanes t = node->factor, dt = node->weight;
     for (intptr_t j = 0; j < p->proxies.count; j += QUARTET) {
         const intptr_t terms = terms_of_series(p, node, largest_of_quartet(p->at.proxy_odds + j));
         lanes z[QUARTET], Y[QUARTET], C[QUARTET], E[QUARTET];

@@ -62,6 +62,7 @@ static void prepare_nodes(node_task *task, int i)
 {
     panel *p = task->p;
     node_vector found = {.time = vec_load(p->plan->time + i), .weight = vec_load(p->plan->weight + i)};
+    found.factor = task->wanted == EXPOSURE ? (lanes){0} : found.time;
     if (task->normal)
         normal_arrivals(p, &found);
     else
@@ -189,7 +190,7 @@ static void integrate_one_by_one(panel *p, const integrands wanted)
 
 static integrands integrands_wanted(const exact_query *query)
 {
-    return query->hessian ? HESSIAN : query->gradient ? GRADIENT : VALUE_ALONE;
+    return query->exposure ? EXPOSURE : query->hessian ? HESSIAN : query->gradient ? GRADIENT : VALUE_ALONE;
 }
 
 void clear_sums(panel *p, const exact_query *query)
