@@ -226,8 +226,8 @@ def inclusion_probabilities(
     Returns
     -------
     ndarray, shape (n_docs,), float64
-        Probabilities to within 1e-9 sqrt(k); 1 in queries of up to k documents. They are the ``exposure`` with k rank weights
-        of 1, and ``exposure_vjp`` is their gradient.
+        Probabilities to within 1e-9 sqrt(k); 1 in queries of up to k documents. They are the ``exposure`` with k rank
+        weights of 1, and ``exposure_vjp`` is their gradient.
 
     Examples
     --------
