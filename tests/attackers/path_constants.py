@@ -78,10 +78,9 @@ SAMPLERS = {
     "threshold": "    if threshold_serves:\n        return THRESHOLD\n",
     "table": (
         "    if table_serves and 2 * cutoff <= n_items:\n"
-        "        expect_draws(sampler, weights, cutoff, 1e9)\n"
         "        if n_items > PLR_SLOT_ITEMS:\n"
         "            return GUIDE\n"
-        "        if slowest_of_group(sampler) <= PLR_FEW_ROWS:\n"
+        "        if expect_draws(&sampler.table, weights, cutoff, 1e9) <= PLR_FEW_ROWS:\n"
         "            return TABLE\n"
     ),
 }

@@ -2,7 +2,7 @@
 
 from plrank_fast._core.random.stream cimport plr_stream
 from plrank_fast._core.ranking.weights cimport Weights
-from plrank_fast._core.runtime.scalar_types cimport int16_t, int32_t, intp_t, uint32_t, uint64_t
+from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t, uint32_t, uint64_t
 from plrank_fast._core.runtime.threads cimport Workspaces, cancellation
 from plrank_fast._core.sampling.introselect cimport Introselect
 
@@ -42,26 +42,17 @@ cdef extern from "sampling/slot_table.h" nogil:
 
 cdef extern from "sampling/guide_table.h" nogil:
     int plr_bits_for(size_t n)
-    int plr_guide_bits(size_t n_items)
-    size_t plr_guide_trees(size_t n_items)
-    size_t plr_most_at_first(size_t cutoff)
-    const int PLR_TREE_ITEMS
-    const int PLR_NODE_CHILDREN
     const int PLR_ENDS_AT_ONCE
     ctypedef struct guide_table:
         size_t n_items
         size_t cutoff
         const double *weights
-        size_t draws_at_first
-        double *cumulative
-        int32_t *ends
+        double total
+        uint64_t *ends
+        int guide_bits
         uint32_t *guide
-        int16_t *roots
-        int16_t *leaves
-        double *last
         uint64_t *seen
         int seen_bits
-        int32_t *items
         double *arrivals
 
 cdef extern from "sampling/threshold_sampler.h" nogil:
@@ -104,10 +95,6 @@ cdef dict SAMPLERS              # the kinds that callers can request, by name
 cdef struct Sampler:
     int method
     double ns_per_ranking       # rough cost, for the length of a round
-    # for a table: draws with replacement that a ranking takes, their deviation, and how many the last item takes
-    double mean_draws
-    double deviation
-    double draws_per_item
     intp_t n_items
     intp_t cutoff               # ranks to draw, at most n_items
     Introselect introselect

@@ -38,7 +38,7 @@ from plrank_fast._core.runtime.batch cimport Batch, new_batch, parts_per_thread,
 from plrank_fast._core.runtime.layout cimport Layout, aligned, layout_at, measure, take
 from plrank_fast._core.runtime.plain_arrays cimport data_of
 from plrank_fast._core.runtime.queries cimport Queries, Query, query_at
-from plrank_fast._core.runtime.scalar_types cimport int16_t, int32_t, int64_t, intp_t, uint32_t, uint64_t
+from plrank_fast._core.runtime.scalar_types cimport int32_t, int64_t, intp_t, uint32_t, uint64_t
 from plrank_fast._core.runtime.simd cimport simd_level
 from plrank_fast._core.runtime.threads cimport Workspaces, cancellation, cancellation_of, is_cancelled
 from plrank_fast._core.sampling.introselect cimport draw_ranking, introselect_workspace, prepare_introselect
@@ -71,12 +71,8 @@ cdef extern from "sampling/guide_table.h" nogil:
     ctypedef struct guide_table_kernels:
         void (*prepare)(guide_table *table) noexcept nogil
         void (*draw_group)(
-            guide_table *table, plr_stream *stream, uint64_t salt, uint64_t first_sample, size_t n_lanes,
-            int32_t *columns
-        ) noexcept nogil
-        void (*look_up)(
-            const guide_table *table, const uint64_t *words, size_t n, uint64_t salt, int32_t *items
-        ) noexcept nogil
+            guide_table *table, uint64_t salt, uint64_t first_sample, size_t n_lanes, int32_t *columns) noexcept nogil
+        void (*look_up)(const guide_table *table, const uint64_t *words, size_t n, int32_t *items) noexcept nogil
     const guide_table_kernels *guide_table_kernels_at(int level)
 
 cdef const network_kernels *network = network_kernels_at(simd_level())
@@ -144,23 +140,22 @@ cdef bint asks_for_spread(const Draw *draw, intp_t n_items) noexcept nogil:
     return draw.n_samples > 1 or n_items > PLR_SLOT_ITEMS
 
 
-cdef void expect_draws(Sampler *sampler, const Weights *weights, intp_t cutoff, double most) noexcept nogil:
-    """Return how many draws with replacement see ``cutoff`` different items; infinity if more than ``most``."""
+cdef double expect_draws(slot_table *table, const Weights *weights, intp_t cutoff, double most) noexcept nogil:
+    """Return how many draws with replacement show ``cutoff`` different items in the slowest of sixteen rankings.
+
+    The mean and the deviation go to ``table``. The result is infinity if the mean is more than ``most``.
+    """
     cdef arrivals last = expected_arrivals(weights, cutoff, most / weights.total)
-    sampler.mean_draws = last.time * weights.total
+    table.mean_draws = last.time * weights.total
     # draws come at the rate of the total weight; part of the variance of the number of different items among them is
     # due to the number of draws
-    sampler.draws_per_item = 1.0
-    sampler.deviation = 0.0
+    table.draws_per_item = 1.0
+    table.deviation = 0.0
     if last.time < INFINITY:
-        sampler.draws_per_item = weights.total / last.rate
-        sampler.deviation = sampler.draws_per_item * sqrt(
+        table.draws_per_item = weights.total / last.rate
+        table.deviation = table.draws_per_item * sqrt(
             max(0.0, last.variance - last.time * last.rate * last.rate / weights.total))
-
-
-cdef inline double slowest_of_group(const Sampler *sampler) noexcept nogil:
-    """Return the draws that the slowest of sixteen rankings takes."""
-    return sampler.mean_draws + 2.0 * sampler.deviation + 1.0
+    return table.mean_draws + 2.0 * table.deviation + 1.0
 
 
 cdef int choose_sampler(Sampler *sampler, const Draw *draw, const Weights *weights) noexcept nogil:
@@ -185,10 +180,9 @@ cdef int choose_sampler(Sampler *sampler, const Draw *draw, const Weights *weigh
     if draw.sampler == THRESHOLD and threshold_serves:
         return THRESHOLD
     if draw.sampler == TABLE and table_serves:
-        expect_draws(sampler, weights, cutoff, 1e9)
         if n_items > PLR_SLOT_ITEMS:
             return GUIDE
-        if slowest_of_group(sampler) <= PLR_FEW_ROWS:
+        if expect_draws(&sampler.table, weights, cutoff, 1e9) <= PLR_FEW_ROWS:
             return TABLE
     if draw.sampler != AUTO:
         return INTROSELECT
@@ -202,8 +196,7 @@ cdef int choose_sampler(Sampler *sampler, const Draw *draw, const Weights *weigh
             least = cost
     # the number of draws does not matter if every other one would be a repeat
     if table_serves and 2 * cutoff <= n_items:
-        expect_draws(sampler, weights, cutoff, least)
-        cost = filling + table_cost(n_items, slowest_of_group(sampler), lanes)
+        cost = filling + table_cost(n_items, expect_draws(&sampler.table, weights, cutoff, least), lanes)
         if cost < least:
             return TABLE if n_items <= PLR_SLOT_ITEMS else GUIDE
     return fastest
@@ -291,42 +284,26 @@ cdef void prepare_table(Sampler *sampler, const Weights *weights, Layout *layout
     self.cutoff = sampler.cutoff
     self.weights = weights.relative
     self.total = weights.total
-    self.mean_draws = sampler.mean_draws
-    self.deviation = sampler.deviation
-    self.draws_per_item = sampler.draws_per_item
-    self.slot_bits = plr_slot_bits(self.n_items, sampler.draws_per_item > 1.5)
+    self.slot_bits = plr_slot_bits(self.n_items, self.draws_per_item > 1.5)
     lay_out_table(self, self.n_items, self.cutoff, self.slot_bits, layout)
     table.prepare(self)
 
 
-cdef inline int seen_bits(intp_t cutoff) noexcept nogil:
-    """Return the log of the size of the hash table: eight places or more for each rank."""
-    return max(6, plr_bits_for(8 * cutoff))
-
-
 cdef void lay_out_guide(guide_table *self, intp_t n_items, intp_t cutoff, Layout *layout) noexcept nogil:
-    cdef size_t trees = plr_guide_trees(n_items)
-    self.seen_bits = seen_bits(cutoff)
-    self.cumulative = <double *>take(layout, (trees + 1) * sizeof(double))
-    self.ends = <int32_t *>take(layout, (trees + PLR_ENDS_AT_ONCE) * sizeof(int32_t))
-    self.guide = <uint32_t *>take(layout, (<size_t>1 << plr_guide_bits(n_items)) * sizeof(uint32_t))
-    self.roots = <int16_t *>take(layout, trees * PLR_NODE_CHILDREN * sizeof(int16_t))
-    self.leaves = <int16_t *>take(layout, trees * PLR_TREE_ITEMS * sizeof(int16_t))
-    self.last = <double *>take(layout, PLR_TREE_ITEMS * sizeof(double))
+    self.guide_bits = plr_bits_for(n_items // 4 + 2)
+    self.seen_bits = max(6, plr_bits_for(8 * cutoff))  # at most an eighth full
+    self.ends = <uint64_t *>take(layout, (n_items + PLR_ENDS_AT_ONCE) * sizeof(uint64_t))
+    self.guide = <uint32_t *>take(layout, ((<size_t>1 << self.guide_bits) + 1) * sizeof(uint32_t))
     self.seen = <uint64_t *>take(layout, (<size_t>1 << self.seen_bits) * sizeof(uint64_t))
-    self.items = <int32_t *>take(layout, plr_most_at_first(cutoff) * GROUP_SIZE * sizeof(int32_t))
     self.arrivals = <double *>take(layout, cutoff * sizeof(double))
 
 
-cdef void prepare_guide(Sampler *sampler, const Weights *weights, Layout *layout) noexcept nogil:
-    cdef guide_table *self = &sampler.guide
-    lay_out_guide(self, weights.n_items, sampler.cutoff, layout)
+cdef void prepare_guide(guide_table *self, const Weights *weights, intp_t cutoff, Layout *layout) noexcept nogil:
+    lay_out_guide(self, weights.n_items, cutoff, layout)
     self.n_items = weights.n_items
-    self.cutoff = sampler.cutoff
+    self.cutoff = cutoff
     self.weights = weights.relative
-    # most rankings need no more; the mean is known within a few percent
-    self.draws_at_first = <size_t>min(
-        sampler.mean_draws + 2.5 * sampler.deviation + 0.5, <double>plr_most_at_first(sampler.cutoff))
+    self.total = weights.total
     guide.prepare(self)
 
 
@@ -369,7 +346,7 @@ cdef char *prepare_sampler(
     elif sampler.method == TABLE:
         prepare_table(sampler, weights, &layout)
     elif sampler.method == GUIDE:
-        prepare_guide(sampler, weights, &layout)
+        prepare_guide(&sampler.guide, weights, sampler.cutoff, &layout)
         if weights.most_draws < 8.0 * sampler.cutoff:  # otherwise a race over all items may follow
             sampler.ns_per_ranking = 10.0 * weights.most_draws
     elif sampler.method == INTROSELECT:
@@ -398,8 +375,7 @@ cdef int32_t *draw_group(Sampler *sampler, intp_t n_rankings) noexcept nogil:
     elif sampler.method == THRESHOLD:
         threshold.draw_group(&sampler.threshold, &sampler.stream, sampler.salt, sampler.n_drawn, sampler.columns)
     elif sampler.method == GUIDE:
-        guide.draw_group(
-            &sampler.guide, &sampler.stream, sampler.salt, sampler.n_drawn, n_rankings, sampler.columns)
+        guide.draw_group(&sampler.guide, sampler.salt, sampler.n_drawn, n_rankings, sampler.columns)
     else:
         for i in range(n_rankings):
             draw_ranking(&sampler.introselect, &sampler.stream, sampler.columns + i, GROUP_SIZE)
@@ -642,21 +618,17 @@ def sample_rankings(scores, n_samples, cutoff, offsets, rng, sampler, n_threads,
 # For tests
 # ---------------------------------------------------------------------------------------------------------------------
 
-def items_of_words(const double[::1] scores, const uint64_t[::1] words, uint64_t salt):
+def items_of_words(const double[::1] scores, const uint64_t[::1] words):
     """Return the items that the guide table draws for random words."""
     cdef Weights weights
-    cdef Sampler sampler
+    cdef guide_table self
     cdef intp_t n_items = scores.shape[0]
     cdef Layout layout = measure()
-    lay_out_guide(&sampler.guide, n_items, 1, &layout)
+    lay_out_guide(&self, n_items, 1, &layout)
     cdef Workspaces memory = Workspaces(1, weights_workspace(n_items) + layout.next)
-    cdef char *workspace = weigh(&weights, &scores[0], n_items, 1, False, memory.of_thread(0))
-    sampler.cutoff = 1
-    sampler.mean_draws = 1.0
-    sampler.deviation = 0.0
-    layout = layout_at(workspace)
-    prepare_guide(&sampler, &weights, &layout)
+    layout = layout_at(weigh(&weights, &scores[0], n_items, 1, False, memory.of_thread(0)))
+    prepare_guide(&self, &weights, 1, &layout)
     items = np.empty(words.shape[0], dtype=np.int32)
     cdef int32_t[::1] view = items
-    guide.look_up(&sampler.guide, &words[0], words.shape[0], salt, &view[0])
+    guide.look_up(&self, &words[0], words.shape[0], &view[0])
     return items

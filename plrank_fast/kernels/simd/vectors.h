@@ -365,47 +365,4 @@ PLR_INLINE uint32_t vec_signs(vec_i32 v)
 #endif
 }
 
-/* Return how many of the sorted numbers are below x: of sixteen int16 (the last is never below x), or of eight
- * int32. */
-#if defined(PLR_ISA_AVX512) || defined(PLR_ISA_AVX2)
-PLR_INLINE size_t vec_below_i16(const int16_t *sorted, int16_t x)
-{
-    __m256i below = _mm256_cmpgt_epi16(_mm256_set1_epi16(x), _mm256_loadu_si256((const __m256i *)sorted));
-    return (size_t)__builtin_ctz(~(uint32_t)_mm256_movemask_epi8(below)) / 2;
-}
-PLR_INLINE size_t vec_below_i32(const int32_t *sorted, int32_t x)
-{
-    __m256i below = _mm256_cmpgt_epi32(_mm256_set1_epi32(x), _mm256_loadu_si256((const __m256i *)sorted));
-    return (size_t)__builtin_ctz(~(uint32_t)_mm256_movemask_ps((__m256)below));
-}
-#elif defined(__x86_64__)
-PLR_INLINE size_t vec_below_i16(const int16_t *sorted, int16_t x)
-{
-    __m128i first = _mm_cmpgt_epi16(_mm_set1_epi16(x), _mm_loadu_si128((const __m128i *)sorted));
-    __m128i second = _mm_cmpgt_epi16(_mm_set1_epi16(x), _mm_loadu_si128((const __m128i *)(sorted + 8)));
-    return (size_t)__builtin_ctz(~(uint32_t)_mm_movemask_epi8(_mm_packs_epi16(first, second)));
-}
-PLR_INLINE size_t vec_below_i32(const int32_t *sorted, int32_t x)
-{
-    __m128i first = _mm_cmpgt_epi32(_mm_set1_epi32(x), _mm_loadu_si128((const __m128i *)sorted));
-    __m128i second = _mm_cmpgt_epi32(_mm_set1_epi32(x), _mm_loadu_si128((const __m128i *)(sorted + 4)));
-    return (size_t)__builtin_ctz(~(uint32_t)_mm_movemask_epi8(_mm_packs_epi32(first, second))) / 2;
-}
-#else
-PLR_INLINE size_t vec_below_i16(const int16_t *sorted, int16_t x)
-{
-    size_t below = 0;
-    for (int i = 0; i < 16; i++)
-        below += sorted[i] < x;
-    return below;
-}
-PLR_INLINE size_t vec_below_i32(const int32_t *sorted, int32_t x)
-{
-    size_t below = 0;
-    for (int i = 0; i < 8; i++)
-        below += sorted[i] < x;
-    return below;
-}
-#endif
-
 #endif
