@@ -6,7 +6,9 @@ import argparse
 from typing import Any
 
 from plrank_fast._shared.files import refuse_overwriting, write_atomically
-from plrank_fast.commands.options import EMPTY_HELP, MODEL, add_reading, caches, check_threads, empty_value, some_path
+from plrank_fast.commands.options import MODEL, add_reading, caches, empty_value, parameters_of, some_path
+from plrank_fast.training.config import TrainingConfig
+from plrank_fast.validation import count, threads
 
 
 def add_evaluate(commands: Any) -> None:
@@ -21,9 +23,8 @@ def add_evaluate(commands: Any) -> None:
     parser.add_argument("file", nargs="+", type=some_path, metavar="FILE", help="LETOR files, plain or gzipped")
     add_reading(parser)
     parser.add_argument("--cutoff", type=int, metavar="K", help="compute NDCG@K (default: the cutoff of the training)")
-    parser.add_argument(
-        "--empty", type=empty_value, metavar="VALUE|drop", help=EMPTY_HELP.format("default: as trained")
-    )
+    empty = f"{parameters_of(TrainingConfig).get('empty')} The default is that of the training."
+    parser.add_argument("--empty", type=empty_value, metavar="VALUE|drop", help=empty)
     parser.add_argument("--threads", dest="n_threads", type=int, default=-1, metavar="N", help="threads (default: all)")
     parser.add_argument("--json", type=some_path, metavar="FILE", help="write the metrics to this file")
     parser.add_argument(
@@ -34,9 +35,9 @@ def add_evaluate(commands: Any) -> None:
 
 def evaluate(arguments: argparse.Namespace) -> int:
     """Run the command ``evaluate``."""
-    if arguments.cutoff is not None and arguments.cutoff < 1:
-        raise ValueError(f"cutoff must be at least 1, got {arguments.cutoff}")
-    check_threads(arguments.n_threads)
+    if arguments.cutoff is not None:
+        count(arguments.cutoff, "cutoff", 1)
+    threads(arguments.n_threads)
     refuse_overwriting(
         [arguments.model, *arguments.file],
         cache=caches(arguments.cache),

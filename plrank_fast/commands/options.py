@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import argparse
+import inspect
+import re
 from pathlib import Path
 from typing import Any
 
 from plrank_fast.data.letor_cache import SUFFIX
 from plrank_fast.training.config import DROP
 
-EMPTY_HELP = (
-    "NDCG of a query without relevant documents in the mean over queries ({}; trec_eval and scikit-learn "
-    "take 0, LightGBM takes 1); drop: leave such queries out"
-)
 MODEL = "model.plrank"  # beside the checkpoint
 
 
-def check_threads(n_threads: int | None) -> None:
-    """Refuse 0 threads before anything is loaded."""
-    if n_threads == 0:
-        raise ValueError("n_threads must be positive, or negative to count from the end, got 0")
+def parameters_of(kind: type) -> dict[str, str]:
+    """Return the descriptions of the parameters of a class from its docstring, for the help of options."""
+    section = (inspect.getdoc(kind) or "").partition("Parameters\n----------\n")[2].partition("\n\n")[0]
+    _, *parts = re.split(r"^(\w[\w, ]*) : .*\n", section, flags=re.MULTILINE)
+    described = zip(parts[::2], parts[1::2], strict=True)
+    return {name: " ".join(text.replace("`", "").split()) for names, text in described for name in names.split(", ")}
 
 
 def some_path(text: str) -> str:

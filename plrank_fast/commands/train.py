@@ -14,26 +14,50 @@ from plrank_fast._shared.extras import import_extra
 from plrank_fast._shared.files import refuse_overwriting
 from plrank_fast._shared.interruption import EXIT_STATUS, deferred_interrupt
 from plrank_fast._shared.progress_bar import make_bar
-from plrank_fast.commands.options import EMPTY_HELP, MODEL, add_reading, caches, check_threads, empty_value, some_path
+from plrank_fast.commands.options import MODEL, add_reading, caches, empty_value, parameters_of, some_path
 from plrank_fast.data import PROFILES
-from plrank_fast.training.config import (
-    DATASET,
-    DISPARITY,
-    INITIALIZATIONS,
-    OBJECTIVES,
-    OPTIMIZERS,
-    PRESETS,
-    SCHEDULES,
-    TrainingConfig,
-    describe_preset,
-)
-from plrank_fast.training.gradient_methods import available_methods
+from plrank_fast.training.config import CHOICES, DATASET, DISPARITY, PRESETS, SCHEDULES, TrainingConfig, describe_preset
 from plrank_fast.training.sources import Source
+from plrank_fast.validation import threads
 
 DEFAULT_EPOCHS, DEFAULT_OUTPUT = 100, "runs/train"
 RESULTS, PICTURE = "results.json", "learning_curve.png"  # beside the checkpoint
 LAYOUT = "{desc} {percentage:3.0f}%|{bar}| {elapsed}<{remaining}{postfix}"
 RUN_SETTINGS = ("n_threads", "model_threads", "checkpoint_seconds")  # that change nothing of the result
+
+
+def samples_value(text: str) -> int | str:
+    """Parse the number of rankings per query, or its schedule."""
+    try:
+        return text if text in SCHEDULES else int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be a whole number, 'dynamic' or 'sigir22', got {text!r}") from None
+
+
+FILES = {"nargs": "+", "type": some_path, "metavar": "FILE"}
+NUMBER = {"type": int, "metavar": "N"}
+DATA: dict[str, dict[str, Any]] = {
+    **{"train": FILES, "vali": FILES, "test": FILES, "profile": {"choices": list(PROFILES)}},
+    **{"queries": NUMBER, "features": NUMBER, "data_seed": NUMBER},
+}
+SETTINGS: dict[str, dict[str, Any]] = {
+    **{name: {"choices": choices} for name, choices in CHOICES.items()},
+    "samples": {"type": samples_value, "metavar": "N|dynamic|sigir22"},
+    "empty": {"type": empty_value, "metavar": "VALUE|drop"},
+    "hidden": {"nargs": "*", "type": int, "metavar": "UNITS"},
+    "learning_rate": {"type": float, "metavar": "RATE"},
+    **{"cutoff": NUMBER, "batch_queries": NUMBER, "seed": NUMBER},
+}
+
+
+def add_parameters(group: Any, kind: type[Any], options: dict[str, dict[str, Any]]) -> None:
+    """Add options for parameters of a dataclass, with the help that its docstring gives and its defaults."""
+    described = parameters_of(kind)
+    for field in fields(kind):
+        if field.name in options:
+            default = " ".join(map(str, field.default)) if isinstance(field.default, tuple) else field.default
+            text = described.get(field.name, "") + (f" The default is {default}." if default not in ("", None) else "")
+            group.add_argument("--" + field.name.replace("_", "-"), help=text, **options[field.name])
 
 
 def add_train(commands: Any) -> None:
@@ -43,78 +67,17 @@ def add_train(commands: Any) -> None:
         "train",
         help="train a scoring network by the gradient of an expected ranking metric",
         description="Train a neural ranker; write its checkpoint, model, results and learning curve to a folder.",
+        epilog="Presets: " + "; ".join(f"{name}: {describe_preset(name)}" for name in PRESETS) + ".",
         argument_default=argparse.SUPPRESS,
         allow_abbrev=False,
     )
     data = parser.add_argument_group("data (files or a profile)")
-    data.add_argument(
-        "--train", nargs="+", type=some_path, metavar="FILE", help="LETOR training files, plain or gzipped"
-    )
-    data.add_argument(
-        "--vali", nargs="+", type=some_path, metavar="FILE", help="LETOR validation files; they choose the best epoch"
-    )
-    data.add_argument("--test", nargs="+", type=some_path, metavar="FILE", help="LETOR test files (optional)")
+    add_parameters(data, Source, DATA)
     add_reading(data)
-    data.add_argument("--profile", choices=list(PROFILES), help="generate data with the shape of this set")
-    data.add_argument(
-        "--queries",
-        type=int,
-        metavar="N",
-        help="training queries of the profile (default: as published); validation and test get a quarter each",
-    )
-    data.add_argument("--features", type=int, metavar="N", help="features of the profile (default: as published)")
-    data.add_argument("--data-seed", type=int, metavar="N", help="seed of the profile (default 0)")
-    data.add_argument(
-        "--no-normalize",
-        dest="normalize_features",
-        action="store_false",
-        help="leave features as they are (default: min-max normalisation within each query)",
-    )
-    presets = "; ".join(f"{name}: {describe_preset(name)}" for name in PRESETS)
-    parser.add_argument("--preset", choices=list(PRESETS), help=f"initial values of the settings below. {presets}")
-    metric = parser.add_argument_group("gradient")
-    metric.add_argument(
-        "--method",
-        choices=available_methods(),
-        help="estimator; auto, the default: pl_rank_exact, or one sample of pl_rank_cmc where that is far cheaper",
-    )
-    metric.add_argument("--cutoff", type=int, metavar="K", help="train and evaluate NDCG@K (default 10)")
-    metric.add_argument(
-        "--samples",
-        type=_samples,
-        metavar="N|dynamic|sigir22",
-        help="rankings per query and gradient; dynamic, the default: 10, plus 90 every 40 epochs, up to 1000; sigir22: "
-        "the same in steps, and 200 sqrt(epochs so far) in the first step of an epoch, as in the published code",
-    )
-    metric.add_argument(
-        "--objective",
-        choices=OBJECTIVES,
-        help="query, the default: the mean over queries of NDCG; dataset: the NDCG of the PL-Rank papers, mean DCG "
-        "over mean ideal DCG; dcg: DCG; disparity: the disparity of exposure, which is minimised",
-    )
-    metric.add_argument("--empty", type=empty_value, metavar="VALUE|drop", help=EMPTY_HELP.format("default 0"))
-    metric.add_argument("--threads", dest="n_threads", type=int, metavar="N", help="gradient threads (default: all)")
-    network = parser.add_argument_group("network")
-    network.add_argument("--hidden", nargs="*", type=int, metavar="UNITS", help="sigmoid layers (default 32 32)")
-    network.add_argument(
-        "--initialization",
-        choices=INITIALIZATIONS,
-        help="initial weights: those of PyTorch's linear layers, the default, or Keras's: Glorot, biases 0",
-    )
-    default = TrainingConfig()
-    network.add_argument("--optimizer", choices=OPTIMIZERS, help=f"optimiser (default {default.optimizer})")
-    network.add_argument(
-        "--learning-rate", type=float, metavar="RATE", help=f"learning rate (default {default.learning_rate})"
-    )
-    network.add_argument(
-        "--batch-queries", type=int, metavar="N", help=f"queries per step (default {default.batch_queries})"
-    )
-    network.add_argument("--seed", type=int, metavar="N", help="seed of weights, order and samples (default 0)")
-    network.add_argument(
-        "--model-threads",
-        type=int,
-        metavar="N",
-        help="threads of PyTorch (default 1, which gives the same bits everywhere)",
+    settings = parser.add_argument_group("settings, which determine the result")
+    add_parameters(settings, TrainingConfig, SETTINGS)
+    settings.add_argument(
+        "--no-normalize", dest="normalize_features", action="store_false", help="leave features as they are"
     )
     run = parser.add_argument_group("run")
     run.add_argument(
@@ -132,6 +95,10 @@ def add_train(commands: Any) -> None:
         metavar="S",
         help="seconds between checkpoints (default 10); a kill loses at most the time since the last",
     )
+    run.add_argument("--threads", dest="n_threads", type=int, metavar="N", help="gradient threads (default: all)")
+    run.add_argument(
+        "--model-threads", help="threads of PyTorch (default 1, which gives the same bits everywhere)", **NUMBER
+    )
     run.add_argument("--quiet", action="store_true", help="no progress bar")
     parser.set_defaults(run=train, parser=parser)
 
@@ -139,7 +106,7 @@ def add_train(commands: Any) -> None:
 def train(arguments: argparse.Namespace) -> int:
     """Run the command ``train``."""
     given = vars(arguments)
-    check_threads(given.get("n_threads"))
+    threads(given.get("n_threads"))
     program = arguments.parser.prog
     for module in ("torch", "tqdm", "matplotlib.figure"):  # a missing library is reported now, not after the training
         import_extra(module, "train")
@@ -283,10 +250,3 @@ def _report(run: Any, results: dict[str, Any], program: str) -> None:
         "minutes": f" --minutes {2 * run.progress.total_seconds / 60:.3g}",
     }
     print(f"to continue:    {program} --resume {shlex.quote(str(run.folder))}{further[results['stopped']]}")
-
-
-def _samples(text: str) -> int | str:
-    try:
-        return text if text in SCHEDULES else int(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"must be a whole number, 'dynamic' or 'sigir22', got {text!r}") from None

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from plrank_fast._shared.methods import AUTO
 from plrank_fast.training.gradient_methods import LOSSES, available_methods
-from plrank_fast.validation import LARGEST_COUNT, count, flag
+from plrank_fast.validation import choice, count, flag, real
 
 OPTIMIZERS = ("sgd", "adam")
 INITIALIZATIONS = ("pytorch", "glorot")
@@ -44,6 +44,13 @@ PRESETS: dict[str, dict[str, Any]] = {
         "batch_queries": 256,
     },
 }
+CHOICES = {
+    "preset": tuple(PRESETS),
+    "method": available_methods(),
+    "objective": OBJECTIVES,
+    "initialization": INITIALIZATIONS,
+    "optimizer": OPTIMIZERS,
+}
 PRESET_TITLES = {
     "default": "settings that learn well on small and large sets",
     "sigir22": "the settings of the published code of the SIGIR 2022 paper",
@@ -57,9 +64,9 @@ class TrainingConfig:
     Parameters
     ----------
     preset : str
-        The preset that the other settings come from; see `from_preset`. By itself it changes nothing.
+        Preset of the other settings, "default" or "sigir22"; only `from_preset` takes them from it.
     method : str
-        Gradient estimator, one of `plrank_fast.training.gradient_methods.available_methods`.
+        Gradient estimator or loss; "auto" is "pl_rank_exact", or one sample of "pl_rank_cmc" where that is far cheaper.
     cutoff : int
         K: the metric is NDCG@K.
     samples : int, "dynamic" or "sigir22"
@@ -74,7 +81,8 @@ class TrainingConfig:
         its value at equal scores. Losses have an objective of their own; for them this is the NDCG that chooses the
         best epoch.
     empty : float or "drop"
-        NDCG of a query without relevant documents in the mean over queries; "drop" leaves such queries out.
+        NDCG of a query without relevant documents in the mean over queries (trec_eval and scikit-learn take 0, LightGBM
+        takes 1); "drop" leaves such queries out.
     normalize_features : bool
         Min-max normalisation of the features within each query.
     hidden : tuple of int
@@ -112,30 +120,22 @@ class TrainingConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        choices = {
-            "preset": tuple(PRESETS),
-            "method": available_methods(),
-            "objective": OBJECTIVES,
-            "initialization": INITIALIZATIONS,
-            "optimizer": OPTIMIZERS,
-        }
-        for name, allowed in choices.items():
-            if getattr(self, name) not in allowed:
-                raise ValueError(f"{name} must be one of {', '.join(allowed)}, got {getattr(self, name)!r}")
+        for name, allowed in CHOICES.items():
+            choice(getattr(self, name), name, allowed)
         if self.objective == DISPARITY and self.method in LOSSES:
             raise ValueError(f"objective {DISPARITY} needs a method that estimates gradients, got {self.method!r}")
-        for name in ("cutoff", "batch_queries"):
-            count(getattr(self, name), name, 1)
+        if isinstance(self.samples, str):
+            choice(self.samples, "samples", SCHEDULES)
+        else:
+            count(self.samples, "samples", 1)
+        if self.empty != DROP:
+            real(self.empty, "empty")
         flag(self.normalize_features, "normalize_features")
-        if self.samples not in SCHEDULES and not _is_positive(self.samples):
-            raise ValueError(f"samples must be at least 1, 'dynamic' or 'sigir22', got {self.samples!r}")
-        if self.empty != DROP and (isinstance(self.empty, str) or not math.isfinite(self.empty)):
-            raise ValueError(f"empty must be a finite number or 'drop', got {self.empty!r}")
-        if not all(_is_positive(units) for units in self.hidden):
-            raise ValueError(f"hidden must be layer sizes of at least 1 and at most 2**62, got {self.hidden}")
-        if not 0 < self.learning_rate <= HIGHEST_LEARNING_RATE[self.optimizer]:
-            highest = f"{HIGHEST_LEARNING_RATE[self.optimizer]:g} for {self.optimizer}"
-            raise ValueError(f"learning_rate must be positive and at most {highest}, got {self.learning_rate}")
+        for units in self.hidden:
+            count(units, "hidden", 1)
+        real(self.learning_rate, "learning_rate", above=0.0, at_most=HIGHEST_LEARNING_RATE[self.optimizer])
+        count(self.cutoff, "cutoff", 1)
+        count(self.batch_queries, "batch_queries", 1)
         count(self.seed, "seed", 0, 2**63 - 1)
 
     @property
@@ -188,11 +188,6 @@ class TrainingConfig:
     def from_json(cls, values: Mapping[str, Any]) -> TrainingConfig:
         """Rebuild the settings from `to_json`."""
         return cls(**{**values, "hidden": tuple(values["hidden"])})
-
-
-def _is_positive(value: Any) -> bool:
-    """Return whether a value is a count of at least 1; True is not."""
-    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= LARGEST_COUNT
 
 
 def describe_preset(name: str) -> str:

@@ -37,14 +37,18 @@ class Source:
 
     Parameters
     ----------
-    train, vali, test : tuple of str
-        LETOR files; ``test`` may be empty. All empty when there is a profile.
+    train : tuple of str
+        LETOR training files, plain or gzipped. Either files or a profile must be given.
+    vali : tuple of str
+        LETOR validation files; they choose the best epoch.
+    test : tuple of str
+        LETOR test files, optional.
     profile : str, optional
-        A name of `plrank_fast.data.PROFILES`.
+        Generate data with the shape of this set, a name of `plrank_fast.data.PROFILES`.
     queries : int, optional
-        Training queries of the profile; validation and test get a quarter of that each.
+        Training queries of the profile, by default as published; validation and test get a quarter of that each.
     features : int, optional
-        Feature columns of the profile.
+        Feature columns of the profile, by default as published.
     data_seed : int
         Seed of the generated data.
     string_qids : bool
