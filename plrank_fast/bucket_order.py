@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike
 
 from plrank_fast import validation
 from plrank_fast._core.losses import losses as _losses
-from plrank_fast._core.losses.losses import LossKind
 from plrank_fast.validation import FloatArray, IntArray
 
 
@@ -173,5 +172,5 @@ def negative_log_likelihood(
     numbers = validation.same_length(validation.real_array(buckets, "buckets"), "buckets", scores_)
     labels = -validation.whole_numbers(numbers, "buckets").astype(float)
     return _losses.evaluate(
-        LossKind.BUCKET_ORDER, scores_, labels, offsets, n_threads, None, 1.0, True, n_derivatives=derivatives
+        "bucket_order", scores_, labels, offsets, n_threads, None, 1.0, True, n_derivatives=derivatives
     )

@@ -27,13 +27,14 @@ from plrank_fast._core.gradients.stochastic_rank cimport (
     estimate_query,
     workspace_size as noisy_workspace,
 )
-from plrank_fast._core.losses.bucket_order cimport bucket_order_rows, bucket_order_workspace
+from plrank_fast._core.losses.bucket_order cimport bucket_order_rows, lay_out_buckets
 from plrank_fast._core.losses.loss cimport LossQuery
 from plrank_fast._core.random.stream cimport block_size
 from plrank_fast._core.ranking.metrics cimport dcg_of_query, log_prob_of_query, rank_query, ranking_workspace
 from plrank_fast._core.ranking.rankings cimport fault_in_query
 from plrank_fast._core.ranking.remaining cimport remaining_workspace
 from plrank_fast._core.ranking.weights cimport weights_workspace
+from plrank_fast._core.runtime.layout cimport bytes_of, state_at
 from plrank_fast._core.runtime.magnitudes cimport are_finite, are_within_limits
 from plrank_fast._core.sampling.samplers cimport Draw, draw_query, sampler_workspace
 
@@ -639,6 +640,7 @@ cdef int32_t plrank_dcg(
 ) noexcept nogil:
     cdef int64_t needed = plrank_dcg_workspace(n_items, cutoff)
     cdef int32_t status = check_workspace(workspace, workspace_size, needed)
+    cdef double *keys = <double *>aligned(workspace)
     if status == PLRANK_OK:
         status = check_metric(scores, relevance, n_items, rank_weights, cutoff)
     if status != PLRANK_OK:
@@ -648,7 +650,7 @@ cdef int32_t plrank_dcg(
     value[0] = 0.0
     if needed > 0:
         value[0] = dcg_of_query(
-            scores, relevance, rank_weights, n_items, min(cutoff, n_items), aligned(workspace))
+            scores, relevance, rank_weights, n_items, min(cutoff, n_items), keys, <int32_t *>(keys + n_items))
     return PLRANK_OK
 
 
@@ -656,7 +658,7 @@ cdef int64_t plrank_bucket_log_prob_workspace(int64_t n_items) noexcept nogil:
     cdef int32_t status = check_sizes(n_items, 0, 1)
     if status != PLRANK_OK or n_items == 0:
         return status
-    return with_alignment(n_items * sizeof(double) + bucket_order_workspace(n_items, n_items))
+    return with_alignment(n_items * sizeof(double) + bytes_of(lay_out_buckets, n_items, n_items))
 
 
 cdef int32_t plrank_bucket_log_prob(
@@ -687,7 +689,7 @@ cdef int32_t plrank_bucket_log_prob(
         query.gradient = gradient
         query.hessian = hessian
         query.value = &value
-        query.state = memory
+        query.state = state_at(memory, lay_out_buckets, n_items, n_items)
         bucket_order_rows(&query, 0, 1)
         negate(gradient, n_items)
         negate(hessian, n_items)

@@ -37,7 +37,6 @@ from numpy.typing import ArrayLike
 
 from plrank_fast import validation
 from plrank_fast._core.losses import losses as _losses
-from plrank_fast._core.losses.losses import LossKind
 from plrank_fast.exposure_targets import exposure_matching
 from plrank_fast.rank_weights import gains
 from plrank_fast.validation import FloatArray, IntArray, RandomState
@@ -50,7 +49,7 @@ __all__ = [
 LossAndGradient = tuple[FloatArray, FloatArray]
 OutputPair = tuple[FloatArray, FloatArray]
 
-POINTWISE_KINDS = {"squared": LossKind.POINTWISE_SQUARED, "logistic": LossKind.POINTWISE_LOGISTIC}
+POINTWISE_KINDS = {"squared": "pointwise_squared", "logistic": "pointwise_logistic"}
 TIES = ("index", "random", "exact")
 TRUNCATIONS = ("metric", "pairs")
 ANY_LABEL = (-np.inf, np.inf)
@@ -58,7 +57,7 @@ WIDEST_GAP = 1e4  # of neighbouring scores over the scale of noise; the chance t
 
 
 def evaluate_loss(
-    loss: int,
+    loss: str,
     scores: ArrayLike,
     labels: ArrayLike,
     offsets: ArrayLike | None,
@@ -230,7 +229,7 @@ def softmax_cross_entropy(
     (True, array([ 0.5, -0.5]))
     """
     return evaluate_loss(
-        LossKind.SOFTMAX_CROSS_ENTROPY, scores, labels, offsets, n_threads, out,
+        "softmax_cross_entropy", scores, labels, offsets, n_threads, out,
         label_range=(0.0, np.inf), as_shares=True,
     )  # fmt: skip
 
@@ -309,7 +308,7 @@ def list_mle(
     validation.goes_with(rng, "rng", ties == "random", "ties='random'")
     validation.goes_with(cutoff, "cutoff", ties != "exact", "ties='index' or ties='random'")
     return evaluate_loss(
-        LossKind.BUCKET_ORDER if ties == "exact" else LossKind.LIST_MLE, scores, labels, offsets,
+        "bucket_order" if ties == "exact" else "list_mle", scores, labels, offsets,
         n_threads, out, cutoff=cutoff, rng=rng,
         ties_at_random=ties == "random", first_query=first_query,
     )  # fmt: skip
@@ -366,7 +365,7 @@ def pairwise_logistic(
     (True, array([ 0.5, -0.5]))
     """
     return evaluate_loss(
-        LossKind.PAIRWISE_LOGISTIC, scores, labels, offsets, n_threads, out,
+        "pairwise_logistic", scores, labels, offsets, n_threads, out,
         slope=validation.factor(slope, "slope"),
     )  # fmt: skip
 
@@ -436,7 +435,7 @@ def lambda_rank(
     True
     """
     return evaluate_loss(
-        LossKind.LAMBDA_LOSS, scores, labels, offsets, n_threads, out, as_gains=True,
+        "lambda_loss", scores, labels, offsets, n_threads, out, as_gains=True,
         cutoff=cutoff, discounts_past_cutoff=validation.choice(truncation, "truncation", TRUNCATIONS) == "pairs",
         slope=validation.factor(slope, "slope"),
     )  # fmt: skip
@@ -507,7 +506,7 @@ def lambda_loss(
     True
     """
     values, gradient = evaluate_loss(
-        LossKind.LAMBDA_LOSS, scores, labels, offsets, n_threads, None, as_gains=True,
+        "lambda_loss", scores, labels, offsets, n_threads, None, as_gains=True,
         cutoff=cutoff, slope=validation.factor(slope, "slope"),
         distance_weight=validation.factor(mu, "mu"),
     )  # fmt: skip
@@ -573,7 +572,7 @@ def approx_ndcg(
     True
     """
     return evaluate_loss(
-        LossKind.APPROX_NDCG, scores, labels, offsets, n_threads, out, as_gains=True,
+        "approx_ndcg", scores, labels, offsets, n_threads, out, as_gains=True,
         sigma=validation.factor(temperature, "temperature"),
     )  # fmt: skip
 
@@ -637,6 +636,6 @@ def soft_rank(
     True
     """
     return evaluate_loss(
-        LossKind.SOFT_RANK, scores, labels, offsets, n_threads, out, as_gains=True, cutoff=cutoff,
+        "soft_rank", scores, labels, offsets, n_threads, out, as_gains=True, cutoff=cutoff,
         sigma=validation.factor(sigma, "sigma"), spread=2.0**0.5,
     )  # fmt: skip

@@ -27,7 +27,6 @@ from numpy.typing import ArrayLike
 
 from plrank_fast import validation
 from plrank_fast._core.ranking import metrics as _metrics
-from plrank_fast._core.ranking.metrics import MetricKind
 from plrank_fast.rank_weights import satisfaction
 from plrank_fast.validation import FloatArray
 
@@ -202,7 +201,7 @@ def precision(
     """
     if unknown:
         validation.refuse_unknown(unknown)
-    return _metrics.metric(MetricKind.PRECISION, scores, relevance, cutoff, offsets, n_threads, 0.0, 0.0, "relevance")
+    return _metrics.metric("precision", scores, relevance, cutoff, offsets, n_threads, 0.0, 0.0, "relevance")
 
 
 @validation.hides_unknown
@@ -250,7 +249,7 @@ def recall(
     """
     if unknown:
         validation.refuse_unknown(unknown)
-    return _metrics.metric(MetricKind.RECALL, scores, relevance, cutoff, offsets, n_threads, 0.0, empty, "relevance")
+    return _metrics.metric("recall", scores, relevance, cutoff, offsets, n_threads, 0.0, empty, "relevance")
 
 
 @validation.hides_unknown
@@ -305,7 +304,7 @@ def average_precision(
     if unknown:
         validation.refuse_unknown(unknown)
     return _metrics.metric(
-        MetricKind.AVERAGE_PRECISION, scores, relevance, cutoff, offsets, n_threads, 0.0, empty, "relevance"
+        "average_precision", scores, relevance, cutoff, offsets, n_threads, 0.0, empty, "relevance"
     )
 
 
@@ -355,7 +354,7 @@ def reciprocal_rank(
     if unknown:
         validation.refuse_unknown(unknown)
     return _metrics.metric(
-        MetricKind.RECIPROCAL_RANK, scores, relevance, cutoff, offsets, n_threads, 0.0, 0.0, "relevance"
+        "reciprocal_rank", scores, relevance, cutoff, offsets, n_threads, 0.0, 0.0, "relevance"
     )
 
 
@@ -404,7 +403,7 @@ def success(
     """
     if unknown:
         validation.refuse_unknown(unknown)
-    return _metrics.metric(MetricKind.SUCCESS, scores, relevance, cutoff, offsets, n_threads, 0.0, 0.0, "relevance")
+    return _metrics.metric("success", scores, relevance, cutoff, offsets, n_threads, 0.0, 0.0, "relevance")
 
 
 @validation.hides_unknown
@@ -459,7 +458,7 @@ def err(
         validation.refuse_unknown(unknown)
     chances = satisfaction(labels, max_label)
     return _metrics.metric(
-        MetricKind.EXPECTED_RECIPROCAL_RANK, scores, chances, cutoff, offsets, n_threads, 0.0, 0.0, "labels"
+        "expected_reciprocal_rank", scores, chances, cutoff, offsets, n_threads, 0.0, 0.0, "labels"
     )
 
 
@@ -515,7 +514,7 @@ def rbp(
         validation.refuse_unknown(unknown)
     p = validation.real(persistence, "persistence", at_least=0.0, below=1.0)
     return _metrics.metric(
-        MetricKind.RANK_BIASED_PRECISION, scores, relevance, cutoff, offsets, n_threads, p, 0.0, "relevance"
+        "rank_biased_precision", scores, relevance, cutoff, offsets, n_threads, p, 0.0, "relevance"
     )
 
 
@@ -572,5 +571,5 @@ def average_relevance_position(
         validation.refuse_unknown(unknown)
     weights = validation.within(validation.real_array(relevance, "relevance"), "relevance", 0.0, np.inf)
     return _metrics.metric(
-        MetricKind.AVERAGE_RELEVANCE_POSITION, scores, weights, cutoff, offsets, n_threads, 0.0, empty, "relevance"
+        "average_relevance_position", scores, weights, cutoff, offsets, n_threads, 0.0, empty, "relevance"
     )

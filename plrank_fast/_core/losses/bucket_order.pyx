@@ -7,10 +7,9 @@ is an integral, which ``kernels/losses/tied_bucket.c`` evaluates; that of the lo
 
 from libc.math cimport exp, log
 
-from plrank_fast._core.losses.likelihood cimport loss_in_one_row
 from plrank_fast._core.losses.loss cimport Loss, LossQuery
 from plrank_fast._core.ranking.metrics cimport rank_all
-from plrank_fast._core.runtime.layout cimport Layout, layout_at, measure, take
+from plrank_fast._core.runtime.layout cimport Layout, take, take_state
 from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t
 from plrank_fast._core.runtime.simd cimport simd_level
 
@@ -60,7 +59,9 @@ cdef struct Buckets:
     double *memory               # of the kernel
 
 
-cdef void lay_out(Buckets *state, intp_t n_items, Layout *layout) noexcept nogil:
+cdef void lay_out_buckets(Layout *layout, intp_t n_items, intp_t cutoff) noexcept nogil:
+    cdef Buckets measured
+    cdef Buckets *state = <Buckets *>take_state(layout, sizeof(Buckets), &measured)
     cdef size_t doubles = n_items * sizeof(double)
     state.items = <int32_t *>take(layout, n_items * sizeof(int32_t))
     state.scores = <double *>take(layout, doubles)
@@ -70,13 +71,6 @@ cdef void lay_out(Buckets *state, intp_t n_items, Layout *layout) noexcept nogil
     state.begins = <intp_t *>take(layout, (n_items + 1) * sizeof(intp_t))
     state.later = <Later *>take(layout, n_items * sizeof(Later))
     state.memory = <double *>take(layout, kernels.workspace(n_items) * sizeof(double))
-
-
-cdef size_t bucket_order_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
-    cdef Buckets state
-    cdef Layout layout = measure()
-    lay_out(&state, n_items, &layout)
-    return layout.next
 
 
 cdef intp_t find_buckets(LossQuery *query, Buckets *state) noexcept nogil:
@@ -125,13 +119,11 @@ cdef void add_bucket(LossQuery *query, Buckets *state, intp_t b, tied_bucket *bu
 
 cdef void bucket_order_rows(LossQuery *query, intp_t first, intp_t last) noexcept nogil:
     """Add up the buckets, and the derivatives with respect to each document as one that follows earlier buckets."""
-    cdef Buckets state
+    cdef Buckets *state = <Buckets *>query.state
     cdef tied_bucket bucket
-    cdef Layout layout = layout_at(query.state)
     cdef intp_t n_buckets, b, k
     cdef double slope = 0.0, curvature = 0.0, unit, share
-    lay_out(&state, query.n_items, &layout)
-    n_buckets = find_buckets(query, &state)
+    n_buckets = find_buckets(query, state)
     for b in range(n_buckets):
         if b > 0 and query.gradient != NULL:
             for k in range(state.begins[b], state.begins[b + 1]):
@@ -147,7 +139,7 @@ cdef void bucket_order_rows(LossQuery *query, intp_t first, intp_t last) noexcep
                 + (state.later[b].log_sum - state.later[b - 1].log_sum))
             slope *= unit
             curvature *= unit * unit
-        add_bucket(query, &state, b, &bucket)
+        add_bucket(query, state, b, &bucket)
         query.value[0] -= bucket.log_prob
         slope += bucket.slope_later
         curvature += bucket.curvature_later
@@ -156,6 +148,4 @@ cdef void bucket_order_rows(LossQuery *query, intp_t first, intp_t last) noexcep
 
 
 cdef Loss bucket_order() noexcept nogil:
-    cdef Loss loss = loss_in_one_row(bucket_order_rows, 120.0)
-    loss.workspace = bucket_order_workspace
-    return loss
+    return Loss(lay_out_buckets, NULL, bucket_order_rows, NULL, 120.0, 0.0, 0.0, False)

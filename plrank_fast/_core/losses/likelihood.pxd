@@ -1,8 +1,7 @@
 """Losses that are likelihoods: pointwise, softmax cross-entropy, ListMLE."""
 
-from plrank_fast._core.losses.loss cimport Loss, loss_rows
+from plrank_fast._core.losses.loss cimport Loss
 
-cdef Loss loss_in_one_row(loss_rows rows, double ns_per_item) noexcept nogil
 cdef Loss pointwise_squared() noexcept nogil
 cdef Loss pointwise_logistic() noexcept nogil
 cdef Loss softmax_cross_entropy() noexcept nogil

@@ -2,10 +2,10 @@
 
 from libc.math cimport INFINITY, log
 
-from plrank_fast._core.losses.loss cimport Loss, LossQuery, loss_rows
+from plrank_fast._core.losses.loss cimport Loss, LossQuery
 from plrank_fast._core.random.stream cimport plr_stream, start_stream
 from plrank_fast._core.ranking.metrics cimport rank_all
-from plrank_fast._core.runtime.layout cimport Layout, layout_at, measure, take
+from plrank_fast._core.runtime.layout cimport Layout, take, take_state
 from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t
 from plrank_fast._core.runtime.simd cimport simd_level
 
@@ -23,47 +23,6 @@ cdef const likelihood_kernels *kernels = likelihood_kernels_at(simd_level())
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Shared
-# ---------------------------------------------------------------------------------------------------------------------
-
-cdef size_t no_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
-    return 0
-
-
-cdef void begin_one_row(LossQuery *query, char *workspace) noexcept nogil:
-    query.state = workspace
-    query.n_rows = 1
-
-
-cdef void finish_nothing(LossQuery *query) noexcept nogil:
-    pass
-
-
-cdef double no_row_ns(intp_t n_items, intp_t cutoff) noexcept nogil:
-    return 0.0
-
-
-cdef Loss loss_in_one_row(loss_rows rows, double ns_per_item) noexcept nogil:
-    cdef Loss loss
-    loss.workspace = no_workspace
-    loss.begin = begin_one_row
-    loss.rows = rows
-    loss.finish = finish_nothing
-    loss.ns_per_item = ns_per_item
-    loss.row_ns = no_row_ns
-    loss.rows_are_ranks = False
-    return loss
-
-
-cdef double highest(const double *x, intp_t n) noexcept nogil:
-    cdef double result = -INFINITY
-    cdef intp_t i
-    for i in range(n):
-        result = max(result, x[i])
-    return result
-
-
-# ---------------------------------------------------------------------------------------------------------------------
 # Pointwise: each document by itself
 # ---------------------------------------------------------------------------------------------------------------------
 
@@ -77,7 +36,7 @@ cdef void squared_rows(LossQuery *query, intp_t first, intp_t last) noexcept nog
 
 
 cdef Loss pointwise_squared() noexcept nogil:
-    return loss_in_one_row(squared_rows, 2.0)
+    return Loss(NULL, NULL, squared_rows, NULL, 2.0, 0.0, 0.0, False)
 
 
 cdef void logistic_rows(LossQuery *query, intp_t first, intp_t last) noexcept nogil:
@@ -85,7 +44,7 @@ cdef void logistic_rows(LossQuery *query, intp_t first, intp_t last) noexcept no
 
 
 cdef Loss pointwise_logistic() noexcept nogil:
-    return loss_in_one_row(logistic_rows, 6.0)
+    return Loss(NULL, NULL, logistic_rows, NULL, 6.0, 0.0, 0.0, False)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -95,12 +54,12 @@ cdef Loss pointwise_logistic() noexcept nogil:
 cdef void softmax_rows(LossQuery *query, intp_t first, intp_t last) noexcept nogil:
     """Add the sum of p_d (log sum exp f - f_d), with p the labels over their sum; nothing if all labels are 0."""
     cdef intp_t d
-    cdef double shift, total, log_total, mass = 0.0, share
+    cdef double shift = -INFINITY, total, log_total, mass = 0.0, share
     for d in range(query.n_items):
         mass += query.labels[d]
+        shift = max(shift, query.scores[d])
     if mass == 0.0 or query.n_items == 1:
         return
-    shift = highest(query.scores, query.n_items)
     total = kernels.exponentials(query.scores, shift, query.gradient, query.n_items)
     log_total = log(total)
     for d in range(query.n_items):
@@ -111,7 +70,7 @@ cdef void softmax_rows(LossQuery *query, intp_t first, intp_t last) noexcept nog
 
 
 cdef Loss softmax_cross_entropy() noexcept nogil:
-    return loss_in_one_row(softmax_rows, 5.0)
+    return Loss(NULL, NULL, softmax_rows, NULL, 5.0, 0.0, 0.0, False)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -132,7 +91,9 @@ cdef struct Likelihood:
     int32_t *shuffled            # (n_items,) the documents in random order, where ties are broken at random
 
 
-cdef void lay_out(Likelihood *state, intp_t n_items, Layout *layout) noexcept nogil:
+cdef void lay_out(Layout *layout, intp_t n_items, intp_t cutoff) noexcept nogil:
+    cdef Likelihood measured
+    cdef Likelihood *state = <Likelihood *>take_state(layout, sizeof(Likelihood), &measured)
     cdef size_t doubles = n_items * sizeof(double)
     state.keys = <double *>take(layout, doubles)
     state.highest = <double *>take(layout, doubles)
@@ -141,13 +102,6 @@ cdef void lay_out(Likelihood *state, intp_t n_items, Layout *layout) noexcept no
     state.step = <double *>take(layout, doubles)
     state.items = <int32_t *>take(layout, n_items * sizeof(int32_t))
     state.shuffled = <int32_t *>take(layout, n_items * sizeof(int32_t))
-
-
-cdef size_t list_mle_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
-    cdef Likelihood state
-    cdef Layout layout = measure()
-    lay_out(&state, n_items, &layout)
-    return layout.next
 
 
 cdef void rank_by_label(LossQuery *query, Likelihood *state) noexcept nogil:
@@ -168,14 +122,12 @@ cdef void rank_by_label(LossQuery *query, Likelihood *state) noexcept nogil:
 
 
 cdef void list_mle_rows(LossQuery *query, intp_t first, intp_t last) noexcept nogil:
-    cdef Likelihood state
-    cdef Layout layout = layout_at(query.state)
+    cdef Likelihood *state = <Likelihood *>query.state
     cdef intp_t n_items = query.n_items, cutoff = query.cutoff, n_others = query.n_items - query.cutoff, k
     cdef double others = 0.0, sum_of_gaps = 0.0, repeated = 0.0
     if cutoff == 0:
         return
-    lay_out(&state, n_items, &layout)
-    rank_by_label(query, &state)
+    rank_by_label(query, state)
     for k in range(n_items):
         state.keys[k] = query.scores[state.items[k]]
     state.highest[n_items - 1] = state.keys[n_items - 1]
@@ -204,6 +156,4 @@ cdef void list_mle_rows(LossQuery *query, intp_t first, intp_t last) noexcept no
 
 
 cdef Loss list_mle() noexcept nogil:
-    cdef Loss loss = loss_in_one_row(list_mle_rows, 20.0)
-    loss.workspace = list_mle_workspace
-    return loss
+    return Loss(lay_out, NULL, list_mle_rows, NULL, 20.0, 0.0, 0.0, False)

@@ -1,5 +1,6 @@
 """The interface of losses: three steps over the rows of one query."""
 
+from plrank_fast._core.runtime.layout cimport layout_function
 from plrank_fast._core.runtime.scalar_types cimport intp_t, uint64_t
 
 cdef struct LossOptions:
@@ -25,21 +26,23 @@ cdef struct LossQuery:
     double *gradient             # (n_items,) OUT, zero before; or NULL, for bucket orders only
     double *hessian              # (n_items,) OUT, the diagonal, zero before; or NULL, as for most losses
     double *value                # OUT, zero before
-    intp_t n_rows                # set by the begin step; rows are processed in order
+    intp_t n_rows                # 1, or set by the begin step; rows are processed in order
     int (*look)() noexcept nogil  # called within rows: returns whether to stop, with an exception set; or NULL
     void *state
 
-ctypedef size_t (*loss_workspace)(intp_t n_items, intp_t cutoff) noexcept nogil
-ctypedef double (*loss_cost)(intp_t n_items, intp_t cutoff) noexcept nogil
-ctypedef void (*loss_begin)(LossQuery *query, char *workspace) noexcept nogil
+ctypedef void (*loss_step)(LossQuery *query) noexcept nogil
 ctypedef void (*loss_rows)(LossQuery *query, intp_t first, intp_t last) noexcept nogil
-ctypedef void (*loss_finish)(LossQuery *query) noexcept nogil
 
 cdef struct Loss:
-    loss_workspace workspace
-    loss_begin begin
+    layout_function lay_out      # of the state; or NULL
+    loss_step begin              # NULL: the query is one row
     loss_rows rows
-    loss_finish finish
+    loss_step finish             # or NULL
     double ns_per_item           # rough cost of begin and finish
-    loss_cost row_ns             # rough cost of a row
+    double ns_per_row_item       # rough cost of a row, per item
+    double ns_per_row_item_and_rank
     bint rows_are_ranks          # as many rows as ranks count, else at most as many as documents
+
+
+cdef inline double ns_per_row(const Loss *loss, intp_t n_items, intp_t cutoff) noexcept nogil:
+    return n_items * (loss.ns_per_row_item + cutoff * loss.ns_per_row_item_and_rank)

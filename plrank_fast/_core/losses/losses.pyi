@@ -1,23 +1,11 @@
 from collections.abc import Callable
-from enum import IntEnum
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-class LossKind(IntEnum):
-    POINTWISE_SQUARED = 0
-    POINTWISE_LOGISTIC = 1
-    SOFTMAX_CROSS_ENTROPY = 2
-    LIST_MLE = 3
-    BUCKET_ORDER = 4
-    PAIRWISE_LOGISTIC = 5
-    LAMBDA_LOSS = 6
-    APPROX_NDCG = 7
-    SOFT_RANK = 8
-
 def evaluate(
-    kind: int,
+    loss: str,
     scores: Any,
     labels: Any,
     offsets: Any,

@@ -5,10 +5,11 @@ finish. A long query is divided into rows, and the driver checks for interrupts 
 """
 
 from libc.math cimport INFINITY, floor, ldexp
+from libc.stdint cimport uintptr_t
 
 from plrank_fast._core.losses.bucket_order cimport bucket_order
 from plrank_fast._core.losses.likelihood cimport list_mle, pointwise_logistic, pointwise_squared, softmax_cross_entropy
-from plrank_fast._core.losses.loss cimport Loss, LossOptions, LossQuery
+from plrank_fast._core.losses.loss cimport Loss, LossOptions, LossQuery, ns_per_row
 from plrank_fast._core.losses.pairs cimport lambda_loss, pairwise_logistic
 from plrank_fast._core.losses.ranks cimport approx_ndcg, soft_rank
 from plrank_fast._core.random.key cimport draw_key
@@ -23,46 +24,28 @@ from plrank_fast._core.runtime.arguments cimport (
     zeros,
 )
 from plrank_fast._core.runtime.batch cimport Batch, new_batch, run_batch
+from plrank_fast._core.runtime.layout cimport bytes_of, state_at
 from plrank_fast._core.runtime.magnitudes cimport are_finite, are_too_large
 from plrank_fast._core.runtime.plain_arrays cimport data_of
 from plrank_fast._core.runtime.queries cimport Queries, Query, query_at
 from plrank_fast._core.runtime.scalar_types cimport intp_t, uint64_t
 from plrank_fast._core.runtime.threads cimport ROUND_NS, Workspaces, raise_if_stopped, signal_came
 
-cpdef enum LossKind:
-    POINTWISE_SQUARED
-    POINTWISE_LOGISTIC
-    SOFTMAX_CROSS_ENTROPY
-    LIST_MLE
-    BUCKET_ORDER
-    PAIRWISE_LOGISTIC
-    LAMBDA_LOSS
-    APPROX_NDCG
-    SOFT_RANK
+ctypedef Loss (*loss_function)() noexcept nogil
 
-
+cdef dict LOSSES = {
+    "pointwise_squared": <uintptr_t>pointwise_squared,
+    "pointwise_logistic": <uintptr_t>pointwise_logistic,
+    "softmax_cross_entropy": <uintptr_t>softmax_cross_entropy,
+    "list_mle": <uintptr_t>list_mle,
+    "bucket_order": <uintptr_t>bucket_order,
+    "pairwise_logistic": <uintptr_t>pairwise_logistic,
+    "lambda_loss": <uintptr_t>lambda_loss,
+    "approx_ndcg": <uintptr_t>approx_ndcg,
+    "soft_rank": <uintptr_t>soft_rank,
+}
 cdef double LABEL_OF_A_GAIN = 7.0  # ``validation.warn_if_gains`` examines labels from here on
 cdef intp_t ROW_GROUP = 8  # rows are processed in multiples of this, the targets that SoftRank takes together
-
-
-cdef Loss loss_of_kind(int kind) noexcept nogil:
-    if kind == POINTWISE_SQUARED:
-        return pointwise_squared()
-    if kind == POINTWISE_LOGISTIC:
-        return pointwise_logistic()
-    if kind == SOFTMAX_CROSS_ENTROPY:
-        return softmax_cross_entropy()
-    if kind == LIST_MLE:
-        return list_mle()
-    if kind == BUCKET_ORDER:
-        return bucket_order()
-    if kind == PAIRWISE_LOGISTIC:
-        return pairwise_logistic()
-    if kind == LAMBDA_LOSS:
-        return lambda_loss()
-    if kind == APPROX_NDCG:
-        return approx_ndcg()
-    return soft_rank()
 
 
 cdef struct Call:
@@ -82,11 +65,11 @@ cdef double cost_of_query(const void *call_, intp_t n_items) noexcept nogil:
     cdef const Call *call = <const Call *>call_
     cdef intp_t ranks = min(call.options.cutoff, n_items)
     return 200.0 + n_items * call.loss.ns_per_item + (
-        (ranks if call.loss.rows_are_ranks else n_items) * call.loss.row_ns(n_items, ranks))
+        (ranks if call.loss.rows_are_ranks else n_items) * ns_per_row(&call.loss, n_items, ranks))
 
 
-cdef LossQuery describe_query(const Call *call, intp_t q) noexcept nogil:
-    """Return one query of a batch, which must not be empty."""
+cdef LossQuery begin_query(const Call *call, intp_t q, char *workspace, int (*look)() noexcept nogil) noexcept nogil:
+    """Begin one query of a batch, which must not be empty; ``look`` is that of ``LossQuery``."""
     cdef Query of_batch = query_at(&call.queries, q)
     cdef LossQuery query
     query.n_items = of_batch.n_items
@@ -102,10 +85,17 @@ cdef LossQuery describe_query(const Call *call, intp_t q) noexcept nogil:
     query.gradient = call.gradient + of_batch.first if call.gradient != NULL else NULL
     query.hessian = call.hessian + of_batch.first if call.hessian != NULL else NULL
     query.value = call.values + q
-    query.n_rows = 0
-    query.look = NULL
-    query.state = NULL
+    query.n_rows = 1
+    query.look = look
+    query.state = state_at(workspace, call.loss.lay_out, query.n_items, query.cutoff)
+    if call.loss.begin != NULL:
+        call.loss.begin(&query)
     return query
+
+
+cdef void finish_query(const Call *call, LossQuery *query) noexcept nogil:
+    if call.loss.finish != NULL and query.n_rows > 0:
+        call.loss.finish(query)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -114,30 +104,28 @@ cdef LossQuery describe_query(const Call *call, intp_t q) noexcept nogil:
 
 cdef void evaluate_in_batch(const void *call_, intp_t q, char *workspace) noexcept nogil:
     cdef const Call *call = <const Call *>call_
-    cdef LossQuery query = describe_query(call, q)
-    call.loss.begin(&query, workspace)
+    cdef LossQuery query = begin_query(call, q, workspace, NULL)
     if query.n_rows > 0:
         call.loss.rows(&query, 0, query.n_rows)
-        call.loss.finish(&query)
+    finish_query(call, &query)
 
 
 cdef int evaluate_long_query(const void *call_, intp_t q, int n_threads) except -1:
     """Evaluate a query that outlasts a round in portions of rows, with checks for interrupts and the same numbers."""
     cdef const Call *call = <const Call *>call_
-    cdef LossQuery query = describe_query(call, q)
-    cdef double portion = min(1e15, ROUND_NS / (1.0 + call.loss.row_ns(query.n_items, query.cutoff)))
-    cdef intp_t rows = ROW_GROUP * max(<intp_t>1, <intp_t>(portion / ROW_GROUP)), first
-    cdef Workspaces workspace = Workspaces(1, call.loss.workspace(query.n_items, query.cutoff))
-    query.look = signal_came
+    cdef intp_t n_items = query_at(&call.queries, q).n_items, cutoff = min(call.options.cutoff, n_items), first
+    cdef double portion = min(1e15, ROUND_NS / (1.0 + ns_per_row(&call.loss, n_items, cutoff)))
+    cdef intp_t rows = ROW_GROUP * max(<intp_t>1, <intp_t>(portion / ROW_GROUP))
+    cdef Workspaces workspace = Workspaces(1, bytes_of(call.loss.lay_out, n_items, cutoff))
+    cdef LossQuery query
     with nogil:
-        call.loss.begin(&query, workspace.of_thread(0))
+        query = begin_query(call, q, workspace.of_thread(0), signal_came)
     raise_if_stopped()
     for first in range(0, query.n_rows, rows):
         with nogil:
             call.loss.rows(&query, first, min(first + rows, query.n_rows))
         raise_if_stopped()
-    if query.n_rows > 0:
-        call.loss.finish(&query)
+    finish_query(call, &query)
     return 0
 
 
@@ -163,16 +151,15 @@ cdef bint are_small_grades(const double *labels, intp_t n) noexcept nogil:
 
 
 def evaluate(
-    int kind, scores, labels, offsets, n_threads, out, double scale, bint scores_may_be_large,
+    str loss, scores, labels, offsets, n_threads, out, double scale, bint scores_may_be_large,
     double lowest_label=-INFINITY, double highest_label=INFINITY, gains=None, bint limited=False, cutoff=None,
     bint discounts_past_cutoff=False, double distance_weight=0.0, rng=None, bint ties_at_random=False, first_query=0,
     int n_derivatives=1
 ):
     """Return the values (n_queries,) of a loss and its gradient (n_docs,).
 
-    BUCKET_ORDER can have none or two derivatives; it then returns the diagonal of the Hessian too, or None for what is
-    not computed. ``gains`` is the function
-    that converts grades to gains, None for losses of the labels. Labels of ``limited`` magnitude enter products. The
+    "bucket_order" can have none or two derivatives; it then returns the diagonal of the Hessian too, or None for what
+    is not computed. ``gains`` is the function that converts grades to gains, None for losses of the labels. Labels of ``limited`` magnitude enter products. The
     result is None if scores may not be large and are so large that products with ``scale`` may overflow; results that
     have overflown are refused then, and are the caller's affair otherwise.
     """
@@ -196,7 +183,7 @@ def evaluate(
             labels = gains(checked.relevance_array())
             call.queries.relevance = <double *>data_of(labels)
     discounts = discounts_of(checked.longest + 1)
-    call.loss = loss_of_kind(kind)
+    call.loss = (<loss_function><uintptr_t>LOSSES[loss])()
     call.options = LossOptions(
         checked.longest if cutoff is None else checked_count(cutoff, "cutoff", 0), <double *>data_of(discounts),
         discounts_past_cutoff, scale, distance_weight, NULL, checked_count(first_query, "first_query", 0))
@@ -224,7 +211,7 @@ def evaluate(
         batch.call = &call
         batch.query = evaluate_in_batch
         batch.long_query = evaluate_long_query
-        batch.workspace = call.loss.workspace(checked.longest, min(call.options.cutoff, checked.longest))
+        batch.workspace = bytes_of(call.loss.lay_out, checked.longest, min(call.options.cutoff, checked.longest))
         batch.cost = cost_of_query
         run_batch(&batch, n_threads)
     if not scores_may_be_large:

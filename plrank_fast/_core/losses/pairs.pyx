@@ -11,8 +11,8 @@ from libc.string cimport memset
 
 from plrank_fast._core.losses.loss cimport Loss, LossQuery
 from plrank_fast._core.random.selection cimport sort_pairs
-from plrank_fast._core.ranking.metrics cimport rank_all, rank_query
-from plrank_fast._core.runtime.layout cimport Layout, layout_at, measure, take
+from plrank_fast._core.ranking.metrics cimport dcg_of_query, rank_all
+from plrank_fast._core.runtime.layout cimport Layout, take, take_state
 from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t
 from plrank_fast._core.runtime.simd cimport simd_level
 
@@ -71,7 +71,9 @@ cdef struct Ranked:
 # Pairwise logistic
 # ---------------------------------------------------------------------------------------------------------------------
 
-cdef void lay_out_pairs(Pairs *state, intp_t n_items, Layout *layout) noexcept nogil:
+cdef void lay_out_pairs(Layout *layout, intp_t n_items, intp_t cutoff) noexcept nogil:
+    cdef Pairs measured
+    cdef Pairs *state = <Pairs *>take_state(layout, sizeof(Pairs), &measured)
     cdef size_t doubles = n_items * sizeof(double)
     state.keys = <double *>take(layout, doubles)
     state.scores = <double *>take(layout, doubles)
@@ -81,21 +83,10 @@ cdef void lay_out_pairs(Pairs *state, intp_t n_items, Layout *layout) noexcept n
     state.items = <int32_t *>take(layout, n_items * sizeof(int32_t))
 
 
-cdef size_t pairwise_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
-    cdef Pairs state
-    cdef Layout layout = measure()
-    take(&layout, sizeof(Pairs))
-    lay_out_pairs(&state, n_items, &layout)
-    return layout.next
-
-
-cdef void begin_pairwise(LossQuery *query, char *memory) noexcept nogil:
-    cdef Layout layout = layout_at(memory)
-    cdef Pairs *state = <Pairs *>take(&layout, sizeof(Pairs))
+cdef void begin_pairwise(LossQuery *query) noexcept nogil:
+    cdef Pairs *state = <Pairs *>query.state
     cdef intp_t i
-    lay_out_pairs(state, query.n_items, &layout)
     memset(state.gradient, 0, query.n_items * sizeof(double))
-    query.state = state
     query.n_rows = query.n_items
     for i in range(query.n_items):
         state.keys[i] = -query.labels[i]
@@ -129,20 +120,8 @@ cdef void finish_pairwise(LossQuery *query) noexcept nogil:
         query.gradient[state.items[i]] = query.scale * state.gradient[i]
 
 
-cdef double pairwise_row_ns(intp_t n_items, intp_t cutoff) noexcept nogil:
-    return 3.0 * n_items
-
-
 cdef Loss pairwise_logistic() noexcept nogil:
-    cdef Loss loss
-    loss.workspace = pairwise_workspace
-    loss.begin = begin_pairwise
-    loss.rows = pairwise_rows
-    loss.finish = finish_pairwise
-    loss.ns_per_item = 40.0
-    loss.row_ns = pairwise_row_ns
-    loss.rows_are_ranks = False
-    return loss
+    return Loss(lay_out_pairs, begin_pairwise, pairwise_rows, finish_pairwise, 40.0, 3.0, 0.0, False)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -157,7 +136,9 @@ cdef void lay_out_documents(Documents *documents, intp_t n_items, Layout *layout
     documents.gradient = <double *>take(layout, doubles)
 
 
-cdef void lay_out_ranked(Ranked *state, intp_t n_items, Layout *layout) noexcept nogil:
+cdef void lay_out_ranked(Layout *layout, intp_t n_items, intp_t cutoff) noexcept nogil:
+    cdef Ranked measured
+    cdef Ranked *state = <Ranked *>take_state(layout, sizeof(Ranked), &measured)
     cdef size_t doubles = n_items * sizeof(double)
     state.keys = <double *>take(layout, doubles)
     state.distance = <double *>take(layout, doubles)
@@ -166,23 +147,6 @@ cdef void lay_out_ranked(Ranked *state, intp_t n_items, Layout *layout) noexcept
     lay_out_documents(&state.others, n_items, layout)
     state.items = <int32_t *>take(layout, n_items * sizeof(int32_t))
     state.rank = <int32_t *>take(layout, n_items * sizeof(int32_t))
-
-
-cdef size_t ranked_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
-    cdef Ranked state
-    cdef Layout layout = measure()
-    take(&layout, sizeof(Ranked))
-    lay_out_ranked(&state, n_items, &layout)
-    return layout.next
-
-
-cdef Ranked *begin_ranked(LossQuery *query, char *memory) noexcept nogil:
-    cdef Layout layout = layout_at(memory)
-    cdef Ranked *state = <Ranked *>take(&layout, sizeof(Ranked))
-    lay_out_ranked(state, query.n_items, &layout)
-    memset(state.all.gradient, 0, query.n_items * sizeof(double))
-    query.state = state
-    return state
 
 
 cdef void gather(LossQuery *query, Ranked *state, double ideal) noexcept nogil:
@@ -252,18 +216,17 @@ cdef void set_common_documents_apart(Ranked *state, intp_t n_items, intp_t cutof
         gather_others(state, n_items)
 
 
-cdef void begin_lambda(LossQuery *query, char *memory) noexcept nogil:
-    cdef Ranked *state = begin_ranked(query, memory)
+cdef void begin_lambda(LossQuery *query) noexcept nogil:
+    cdef Ranked *state = <Ranked *>query.state
     cdef intp_t n_items = query.n_items, cutoff = query.cutoff, k
-    cdef double ideal = 0.0
+    cdef double ideal = dcg_of_query(
+        query.labels, query.labels, query.discounts, n_items, cutoff, state.keys, state.items)
     # all ranks are needed if those past the cutoff count
     cdef bint in_order = query.distance_weight > 0.0 or query.discounts_past_cutoff
     query.n_rows = 0
-    rank_query(query.labels, n_items, cutoff, state.keys, state.items)
-    for k in range(cutoff):
-        ideal += query.discounts[k] * query.labels[state.items[k]]
     if ideal == 0.0:
         return
+    memset(state.all.gradient, 0, n_items * sizeof(double))
     rank_all(query.scores, n_items, n_items if in_order else cutoff, state.keys, state.items)
     query.n_rows = cutoff
     gather(query, state, ideal)
@@ -313,18 +276,6 @@ cdef void finish_lambda(LossQuery *query) noexcept nogil:
         query.gradient[state.items[k]] = query.scale * state.all.gradient[k]
 
 
-cdef double ranked_row_ns(intp_t n_items, intp_t cutoff) noexcept nogil:
-    return 4.0 * n_items
-
-
 cdef Loss lambda_loss() noexcept nogil:
     """Return LambdaLoss, which is LambdaRank if ``distance_weight`` is 0."""
-    cdef Loss loss
-    loss.workspace = ranked_workspace
-    loss.begin = begin_lambda
-    loss.rows = lambda_rows
-    loss.finish = finish_lambda
-    loss.ns_per_item = 40.0
-    loss.row_ns = ranked_row_ns
-    loss.rows_are_ranks = True
-    return loss
+    return Loss(lay_out_ranked, begin_lambda, lambda_rows, finish_lambda, 40.0, 4.0, 0.0, True)

@@ -7,8 +7,8 @@ and O(R D K) for SoftRank with R relevant documents.
 from libc.math cimport log2
 
 from plrank_fast._core.losses.loss cimport Loss, LossQuery
-from plrank_fast._core.ranking.metrics cimport rank_query
-from plrank_fast._core.runtime.layout cimport Layout, layout_at, measure, take
+from plrank_fast._core.ranking.metrics cimport dcg_of_query
+from plrank_fast._core.runtime.layout cimport Layout, take, take_state
 from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t
 from plrank_fast._core.runtime.simd cimport simd_level
 from plrank_fast._core.runtime.threads cimport ROUND_NS
@@ -39,7 +39,6 @@ cdef double NS_PER_STEP = 5.0  # of SoftRank: an item and a rank of a register o
 cdef double LOG_2 = 0.693147180559945309
 
 cdef struct SmoothRanks:
-    double ideal                 # DCG of the ranking by gain
     double *scores               # (n_items,) times the scale
     double *factors              # (n_relevant,) gains over the ideal DCG
     double *memory               # scratch of one loss
@@ -50,42 +49,29 @@ cdef struct SmoothRanks:
 # Shared
 # ---------------------------------------------------------------------------------------------------------------------
 
-cdef void lay_out(SmoothRanks *state, intp_t n_items, Layout *layout) noexcept nogil:
+cdef SmoothRanks *take_shared(Layout *layout, intp_t n_items, SmoothRanks *measured) noexcept nogil:
+    """Take the state and its arrays, up to the scratch of one loss."""
+    cdef SmoothRanks *state = <SmoothRanks *>take_state(layout, sizeof(SmoothRanks), measured)
     state.scores = <double *>take(layout, n_items * sizeof(double))
     state.factors = <double *>take(layout, n_items * sizeof(double))
     state.items = <int32_t *>take(layout, n_items * sizeof(int32_t))
-    state.memory = <double *>layout.next
+    return state
 
 
-cdef size_t shared_bytes(intp_t n_items) noexcept nogil:
-    cdef SmoothRanks state
-    cdef Layout layout = measure()
-    take(&layout, sizeof(SmoothRanks))
-    lay_out(&state, n_items, &layout)
-    return layout.next
-
-
-cdef void begin(LossQuery *query, char *memory) noexcept nogil:
-    cdef Layout layout = layout_at(memory)
-    cdef SmoothRanks *state = <SmoothRanks *>take(&layout, sizeof(SmoothRanks))
-    cdef intp_t n_items = query.n_items, cutoff = query.cutoff, n_relevant = 0, d, k
-    lay_out(state, n_items, &layout)
-    query.state = state
-    state.ideal = 0.0
-    rank_query(query.labels, n_items, cutoff, state.scores, state.items)
-    for k in range(cutoff):
-        state.ideal += query.discounts[k] * query.labels[state.items[k]]
+cdef void begin(LossQuery *query) noexcept nogil:
+    cdef SmoothRanks *state = <SmoothRanks *>query.state
+    cdef intp_t n_items = query.n_items, n_relevant = 0, d
+    cdef double ideal = dcg_of_query(
+        query.labels, query.labels, query.discounts, n_items, query.cutoff, state.scores, state.items)
     for d in range(n_items):
         state.scores[d] = query.scale * query.scores[d]
         if query.labels[d] > 0.0:
             state.items[n_relevant] = <int32_t>d
-            state.factors[n_relevant] = query.labels[d] / state.ideal
+            state.factors[n_relevant] = query.labels[d] / ideal
             n_relevant += 1
-    if state.ideal > 0.0 and n_items > 1:
+    query.n_rows = n_relevant if ideal > 0.0 and n_items > 1 else 0
+    if query.n_rows > 0:
         query.value[0] = 1.0
-        query.n_rows = n_relevant
-    else:
-        query.n_rows = 0
 
 
 cdef void finish(LossQuery *query) noexcept nogil:
@@ -98,8 +84,10 @@ cdef void finish(LossQuery *query) noexcept nogil:
 # ApproxNDCG
 # ---------------------------------------------------------------------------------------------------------------------
 
-cdef size_t approx_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
-    return shared_bytes(n_items) + <size_t>n_items * sizeof(double)
+cdef void lay_out_approx(Layout *layout, intp_t n_items, intp_t cutoff) noexcept nogil:
+    cdef SmoothRanks measured
+    cdef SmoothRanks *state = take_shared(layout, n_items, &measured)
+    state.memory = <double *>take(layout, n_items * sizeof(double))
 
 
 cdef void approx_rows(LossQuery *query, intp_t first, intp_t last) noexcept nogil:
@@ -119,35 +107,20 @@ cdef void approx_rows(LossQuery *query, intp_t first, intp_t last) noexcept nogi
         query.gradient[d] -= slope  # in two steps, as the first one writes this entry too
 
 
-cdef double approx_row_ns(intp_t n_items, intp_t cutoff) noexcept nogil:
-    return 3.0 * n_items
-
-
 cdef Loss approx_ndcg() noexcept nogil:
-    cdef Loss loss
-    loss.workspace = approx_workspace
-    loss.begin = begin
-    loss.rows = approx_rows
-    loss.finish = finish
-    loss.ns_per_item = 20.0
-    loss.row_ns = approx_row_ns
-    loss.rows_are_ranks = False
-    return loss
+    return Loss(lay_out_approx, begin, approx_rows, finish, 20.0, 3.0, 0.0, False)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
 # SoftRank
 # ---------------------------------------------------------------------------------------------------------------------
 
-cdef size_t soft_rank_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
-    # saturates, so that the error for a size beyond all memory states the size, which does not wrap
-    cdef double doubles
-    if n_items == 0:
-        return shared_bytes(0)
-    doubles = plr_soft_rank_memory(n_items, cutoff)
-    if doubles > 1e17:
-        return <size_t>1 << 60
-    return shared_bytes(n_items) + <size_t>doubles * sizeof(double)
+cdef void lay_out_soft_rank(Layout *layout, intp_t n_items, intp_t cutoff) noexcept nogil:
+    cdef SmoothRanks measured
+    cdef SmoothRanks *state = take_shared(layout, n_items, &measured)
+    # a size beyond all memory does not wrap: the error states it
+    cdef double doubles = min(plr_soft_rank_memory(n_items, cutoff), 1e17)
+    state.memory = <double *>take(layout, <size_t>doubles * sizeof(double))
 
 
 cdef void soft_rank_rows(LossQuery *query, intp_t first, intp_t last) noexcept nogil:
@@ -173,17 +146,5 @@ cdef void soft_rank_rows(LossQuery *query, intp_t first, intp_t last) noexcept n
         query.value[0] -= value
 
 
-cdef double soft_rank_row_ns(intp_t n_items, intp_t cutoff) noexcept nogil:
-    return (5.0 + 2.0 * cutoff) * n_items
-
-
 cdef Loss soft_rank() noexcept nogil:
-    cdef Loss loss
-    loss.workspace = soft_rank_workspace
-    loss.begin = begin
-    loss.rows = soft_rank_rows
-    loss.finish = finish
-    loss.ns_per_item = 20.0
-    loss.row_ns = soft_rank_row_ns
-    loss.rows_are_ranks = False
-    return loss
+    return Loss(lay_out_soft_rank, begin, soft_rank_rows, finish, 20.0, 5.0, 2.0, False)

@@ -9,7 +9,7 @@ cdef void rank_query(
 cdef void rank_all(const double *scores, intp_t n_items, intp_t cutoff, double *keys, int32_t *items) noexcept nogil
 cdef double dcg_of_query(
     const double *scores, const double *relevance, const double *rank_weights, intp_t n_items, intp_t cutoff,
-    char *workspace
+    double *keys, int32_t *items
 ) noexcept nogil
 cdef void log_prob_of_query(
     const double *scores, intp_t n_items, intp_t cutoff, const int32_t *rankings, intp_t n_rankings, intp_t stride,

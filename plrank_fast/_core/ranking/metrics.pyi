@@ -1,18 +1,7 @@
-from enum import IntEnum
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-class MetricKind(IntEnum):
-    PRECISION = 0
-    RECALL = 1
-    RECIPROCAL_RANK = 2
-    EXPECTED_RECIPROCAL_RANK = 3
-    RANK_BIASED_PRECISION = 4
-    AVERAGE_RELEVANCE_POSITION = 5
-    AVERAGE_PRECISION = 6
-    SUCCESS = 7
 
 NORMALISATION_NAMES: tuple[str, ...]
 
@@ -30,7 +19,7 @@ def dcg(
     empty: Any = 0.0,
 ) -> Any: ...
 def metric(
-    kind: int,
+    metric: str,
     scores: Any,
     relevance: Any,
     cutoff: Any,

@@ -3,6 +3,7 @@
 import numpy as np
 
 from libc.math cimport INFINITY, log, log1p
+from libc.stdint cimport uintptr_t
 
 from plrank_fast._core.random.selection cimport select_smallest, sort_pairs
 from plrank_fast._core.ranking.remaining cimport (
@@ -24,16 +25,6 @@ from plrank_fast._core.runtime.plain_arrays cimport data_of
 from plrank_fast._core.runtime.queries cimport Queries, Query, query_at
 from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t
 
-
-cpdef enum MetricKind:
-    PRECISION
-    RECALL
-    RECIPROCAL_RANK
-    EXPECTED_RECIPROCAL_RANK
-    RANK_BIASED_PRECISION
-    AVERAGE_RELEVANCE_POSITION
-    AVERAGE_PRECISION
-    SUCCESS
 
 cdef dict TIES = {"index": False, "average": True}
 cdef dict NORMALISATIONS = {"query": False, "dataset": True}
@@ -106,10 +97,8 @@ cdef void rank_all(const double *scores, intp_t n_items, intp_t cutoff, double *
 
 cdef double dcg_of_query(
     const double *scores, const double *relevance, const double *rank_weights, intp_t n_items, intp_t cutoff,
-    char *workspace
+    double *keys, int32_t *items
 ) noexcept nogil:
-    cdef double *keys = <double *>workspace
-    cdef int32_t *items = <int32_t *>(keys + n_items)
     cdef double total = 0.0
     cdef intp_t k
     rank_query(scores, n_items, cutoff, keys, items)
@@ -120,11 +109,9 @@ cdef double dcg_of_query(
 
 cdef double tie_averaged_dcg_of_query(
     const double *scores, const double *relevance, const double *rank_weights, intp_t n_items, intp_t cutoff,
-    char *workspace
+    double *keys, int32_t *items
 ) noexcept nogil:
     """Return the mean over all orders of equal scores: each tied item gets the mean relevance of the tie."""
-    cdef double *keys = <double *>workspace
-    cdef int32_t *items = <int32_t *>(keys + n_items)
     cdef double total = 0.0, worth, weight, tied_score
     cdef intp_t first = 0, last, n_tied, d
     rank_query(scores, n_items, cutoff, keys, items)
@@ -150,125 +137,109 @@ cdef double tie_averaged_dcg_of_query(
     return total
 
 
-# each reads the first `cutoff` items by score, fewer than `wanted` ranks only if the query is shorter
-ctypedef double (*ranked_metric)(
-    const double *relevance, const int32_t *items, intp_t n_items, intp_t cutoff, intp_t wanted, double parameter,
-    double empty) noexcept nogil
+cdef struct Ranked:
+    # a query of which the first items by score are known
+    const double *relevance
+    const int32_t *items         # (cutoff,)
+    intp_t n_items
+    intp_t cutoff
+    intp_t wanted                # ranks to read: more than the cutoff only if the query is shorter
+    double parameter
+    double empty                 # the value of a query without relevant items
+
+ctypedef double (*ranked_metric)(const Ranked *query) noexcept nogil
 
 
-cdef double precision_of(
-    const double *relevance, const int32_t *items, intp_t n_items, intp_t cutoff, intp_t wanted, double parameter,
-    double empty
-) noexcept nogil:
+cdef inline bint is_relevant(const Ranked *query, intp_t rank) noexcept nogil:
+    return query.relevance[query.items[rank]] > 0.0
+
+
+cdef intp_t n_found(const Ranked *query) noexcept nogil:
+    """Return the number of relevant items up to the cutoff."""
     cdef intp_t k, found = 0
-    for k in range(cutoff):
-        found += relevance[items[k]] > 0.0
-    return found / <double>wanted if wanted > 0 else 0.0
+    for k in range(query.cutoff):
+        found += is_relevant(query, k)
+    return found
 
 
-cdef double recall_of(
-    const double *relevance, const int32_t *items, intp_t n_items, intp_t cutoff, intp_t wanted, double parameter,
-    double empty
-) noexcept nogil:
-    cdef intp_t k, found = 0, there_are = 0
-    for k in range(cutoff):
-        found += relevance[items[k]] > 0.0
-    for k in range(n_items):
-        there_are += relevance[k] > 0.0
-    return found / <double>there_are if there_are > 0 else empty
+cdef double share_of_relevant(const Ranked *query, double found) noexcept nogil:
+    """Return ``found`` over the number of relevant items."""
+    cdef intp_t d, there_are = 0
+    for d in range(query.n_items):
+        there_are += query.relevance[d] > 0.0
+    return found / there_are if there_are > 0 else query.empty
 
 
-cdef double reciprocal_rank_of(
-    const double *relevance, const int32_t *items, intp_t n_items, intp_t cutoff, intp_t wanted, double parameter,
-    double empty
-) noexcept nogil:
+cdef double precision(const Ranked *query) noexcept nogil:
+    return n_found(query) / <double>query.wanted if query.wanted > 0 else 0.0
+
+
+cdef double recall(const Ranked *query) noexcept nogil:
+    return share_of_relevant(query, n_found(query))
+
+
+cdef double average_precision(const Ranked *query) noexcept nogil:
+    cdef intp_t k, found = 0
+    cdef double total = 0.0
+    for k in range(query.cutoff):
+        if is_relevant(query, k):
+            found += 1
+            total += found / <double>(k + 1)
+    return share_of_relevant(query, total)
+
+
+cdef double reciprocal_rank(const Ranked *query) noexcept nogil:
     cdef intp_t k
-    for k in range(cutoff):
-        if relevance[items[k]] > 0.0:
+    for k in range(query.cutoff):
+        if is_relevant(query, k):
             return 1.0 / (k + 1)
     return 0.0
 
 
-cdef double expected_reciprocal_rank_of(
-    const double *relevance, const int32_t *items, intp_t n_items, intp_t cutoff, intp_t wanted, double parameter,
-    double empty
-) noexcept nogil:
+cdef double success(const Ranked *query) noexcept nogil:
+    return reciprocal_rank(query) > 0.0
+
+
+cdef double expected_reciprocal_rank(const Ranked *query) noexcept nogil:
     """Return expected reciprocal rank; ``relevance`` is the probability that a document satisfies."""
     cdef intp_t k
-    cdef double still_looking = 1.0, total = 0.0
-    for k in range(cutoff):
-        total += still_looking * relevance[items[k]] / (k + 1)
-        still_looking *= 1.0 - relevance[items[k]]
+    cdef double still_looking = 1.0, total = 0.0, chance
+    for k in range(query.cutoff):
+        chance = query.relevance[query.items[k]]
+        total += still_looking * chance / (k + 1)
+        still_looking *= 1.0 - chance
     return total
 
 
-cdef double rank_biased_precision_of(
-    const double *relevance, const int32_t *items, intp_t n_items, intp_t cutoff, intp_t wanted, double parameter,
-    double empty
-) noexcept nogil:
+cdef double rank_biased_precision(const Ranked *query) noexcept nogil:
     cdef intp_t k
-    cdef double looking = 1.0 - parameter, total = 0.0
-    for k in range(cutoff):
-        total += looking * relevance[items[k]]
-        looking *= parameter
+    cdef double looking = 1.0 - query.parameter, total = 0.0
+    for k in range(query.cutoff):
+        total += looking * query.relevance[query.items[k]]
+        looking *= query.parameter
     return total
 
 
-cdef double average_relevance_position_of(
-    const double *relevance, const int32_t *items, intp_t n_items, intp_t cutoff, intp_t wanted, double parameter,
-    double empty
-) noexcept nogil:
+cdef double average_relevance_position(const Ranked *query) noexcept nogil:
     cdef intp_t k
-    cdef double mass = 0.0, total = 0.0
-    for k in range(cutoff):
-        mass += relevance[items[k]]
-        total += (k + 1) * relevance[items[k]]
-    return total / mass if mass > 0.0 else empty
+    cdef double mass = 0.0, total = 0.0, worth
+    for k in range(query.cutoff):
+        worth = query.relevance[query.items[k]]
+        mass += worth
+        total += (k + 1) * worth
+    return total / mass if mass > 0.0 else query.empty
 
 
-cdef double average_precision_of(
-    const double *relevance, const int32_t *items, intp_t n_items, intp_t cutoff, intp_t wanted, double parameter,
-    double empty
-) noexcept nogil:
-    cdef intp_t k, found = 0, there_are = 0
-    cdef double total = 0.0
-    for k in range(cutoff):
-        if relevance[items[k]] > 0.0:
-            found += 1
-            total += found / <double>(k + 1)
-    for k in range(n_items):
-        there_are += relevance[k] > 0.0
-    return total / there_are if there_are > 0 else empty
-
-
-cdef double success_of(
-    const double *relevance, const int32_t *items, intp_t n_items, intp_t cutoff, intp_t wanted, double parameter,
-    double empty
-) noexcept nogil:
-    cdef intp_t k
-    for k in range(cutoff):
-        if relevance[items[k]] > 0.0:
-            return 1.0
-    return 0.0
-
-
-cdef ranked_metric metric_of_kind(int kind) noexcept nogil:
-    if kind == PRECISION:
-        return precision_of
-    if kind == RECALL:
-        return recall_of
-    if kind == RECIPROCAL_RANK:
-        return reciprocal_rank_of
-    if kind == EXPECTED_RECIPROCAL_RANK:
-        return expected_reciprocal_rank_of
-    if kind == RANK_BIASED_PRECISION:
-        return rank_biased_precision_of
-    if kind == AVERAGE_RELEVANCE_POSITION:
-        return average_relevance_position_of
-    if kind == AVERAGE_PRECISION:
-        return average_precision_of
-    return success_of
-
+cdef dict METRICS = {
+    "precision": <uintptr_t>precision,
+    "recall": <uintptr_t>recall,
+    "average_precision": <uintptr_t>average_precision,
+    "reciprocal_rank": <uintptr_t>reciprocal_rank,
+    "success": <uintptr_t>success,
+    "expected_reciprocal_rank": <uintptr_t>expected_reciprocal_rank,
+    "rank_biased_precision": <uintptr_t>rank_biased_precision,
+    "average_relevance_position": <uintptr_t>average_relevance_position,
+}
 
 cdef double LEAST_WEIGHT = 1e-290  # the weights of all other items, each at most 1, may be divided by it
 
@@ -323,15 +294,17 @@ cdef struct DcgCall:
 cdef void dcg_in_batch(const void *call_, intp_t q, char *workspace) noexcept nogil:
     cdef const DcgCall *call = <const DcgCall *>call_
     cdef Query query = query_at(&call.queries, q)
+    cdef double *keys = <double *>workspace
+    cdef int32_t *items = <int32_t *>(keys + query.n_items)
     if call.average_ties:
         call.out[q] = tie_averaged_dcg_of_query(
-            query.scores, query.relevance, query.rank_weights, query.n_items, query.cutoff, workspace)
+            query.scores, query.relevance, query.rank_weights, query.n_items, query.cutoff, keys, items)
     else:
         call.out[q] = dcg_of_query(
-            query.scores, query.relevance, query.rank_weights, query.n_items, query.cutoff, workspace)
+            query.scores, query.relevance, query.rank_weights, query.n_items, query.cutoff, keys, items)
     if call.ideal != NULL:
         call.ideal[q] = dcg_of_query(
-            query.relevance, query.relevance, query.rank_weights, query.n_items, query.cutoff, workspace)
+            query.relevance, query.relevance, query.rank_weights, query.n_items, query.cutoff, keys, items)
 
 
 cdef struct MetricCall:
@@ -349,8 +322,9 @@ cdef void metric_in_batch(const void *call_, intp_t q, char *workspace) noexcept
     cdef intp_t wanted = call.cutoff if call.cutoff >= 0 else query.n_items, cutoff = min(wanted, query.n_items)
     cdef double *keys = <double *>workspace
     cdef int32_t *items = <int32_t *>(keys + query.n_items)
+    cdef Ranked ranked = Ranked(query.relevance, items, query.n_items, cutoff, wanted, call.parameter, call.empty)
     rank_query(query.scores, query.n_items, cutoff, keys, items)
-    call.out[q] = call.metric(query.relevance, items, query.n_items, cutoff, wanted, call.parameter, call.empty)
+    call.out[q] = call.metric(&ranked)
 
 
 cdef struct LogProbCall:
@@ -458,7 +432,7 @@ def dcg(
     return values
 
 
-def metric(int kind, scores, relevance, cutoff, offsets, n_threads, double parameter, empty, str name):
+def metric(str metric, scores, relevance, cutoff, offsets, n_threads, double parameter, empty, str name):
     """Return a metric of the first ``cutoff`` documents of each query, by default all; ``empty`` for an empty query."""
     cdef MetricCall call
     cdef Batch batch
@@ -475,7 +449,7 @@ def metric(int kind, scores, relevance, cutoff, offsets, n_threads, double param
     for q in range(checked.n_queries):
         call.out[q] = call.empty
     call.queries = checked.queries
-    call.metric = metric_of_kind(kind)
+    call.metric = <ranked_metric><uintptr_t>METRICS[metric]
     call.parameter = parameter
     batch = new_batch(checked.queries.offsets, checked.n_queries)
     batch.call = &call
