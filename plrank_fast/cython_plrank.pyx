@@ -9,22 +9,17 @@ from cpython.pycapsule cimport PyCapsule_GetName, PyCapsule_GetPointer, PyCapsul
 from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint64_t, uintptr_t
 from libc.string cimport memcpy, memset
 
+from plrank_fast._core.gradients.conditional cimport conditional_estimator
 from plrank_fast._core.gradients.estimator cimport Estimate, Estimator, estimate_of
 from plrank_fast._core.gradients.exact cimport exact_workspace, find_rank_probabilities, solve
-from plrank_fast._core.gradients.sampled cimport (
-    CONDITIONAL,
-    PL_RANK_3,
-    Source,
-    estimate_drawn,
-    estimate_given,
-    estimator_of,
-    query_workspace,
-)
+from plrank_fast._core.gradients.hessian cimport hessian_estimator
+from plrank_fast._core.gradients.pl_rank_groups cimport pl_rank_3_in_groups
+from plrank_fast._core.gradients.sampled cimport Source, estimate_query, query_workspace
 from plrank_fast._core.gradients.stochastic_rank cimport (
     PLR_GUMBEL,
     PLR_NORMAL,
     Call,
-    estimate_query,
+    estimate_query as estimate_noisy,
     workspace_size as noisy_workspace,
 )
 from plrank_fast._core.losses.bucket_order cimport bucket_order_rows, lay_out_buckets
@@ -32,7 +27,7 @@ from plrank_fast._core.losses.loss cimport LossQuery
 from plrank_fast._core.random.stream cimport block_size
 from plrank_fast._core.ranking.metrics cimport dcg_of_query, log_prob_of_query, rank_query, ranking_workspace
 from plrank_fast._core.ranking.rankings cimport fault_in_query
-from plrank_fast._core.ranking.remaining cimport remaining_workspace
+from plrank_fast._core.ranking.remaining cimport lay_out_remaining
 from plrank_fast._core.ranking.weights cimport weights_workspace
 from plrank_fast._core.runtime.layout cimport bytes_of, state_at
 from plrank_fast._core.runtime.magnitudes cimport are_finite, are_within_limits
@@ -93,8 +88,12 @@ cdef inline int32_t check_sizes(int64_t n_items, int64_t cutoff, int64_t n_sampl
     return PLRANK_OK
 
 
+cdef inline int32_t check_array(const void *array, int64_t n) noexcept nogil:
+    return PLRANK_NULL_POINTER if array == NULL and n > 0 else PLRANK_OK
+
+
 cdef inline int32_t check_scores(const double *scores, int64_t n_items) noexcept nogil:
-    if scores == NULL and n_items > 0:
+    if check_array(scores, n_items) != PLRANK_OK:
         return PLRANK_NULL_POINTER
     return PLRANK_OK if are_finite(scores, n_items) else PLRANK_SCORES_NOT_FINITE
 
@@ -102,11 +101,10 @@ cdef inline int32_t check_scores(const double *scores, int64_t n_items) noexcept
 cdef inline int32_t check_metric(
     const double *scores, const double *relevance, int64_t n_items, const double *rank_weights, int64_t cutoff
 ) noexcept nogil:
-    cdef int32_t status = check_scores(scores, n_items)
+    cdef int32_t status = (
+        check_scores(scores, n_items) or check_array(relevance, n_items) or check_array(rank_weights, cutoff))
     if status != PLRANK_OK:
         return status
-    if (relevance == NULL and n_items > 0) or (rank_weights == NULL and cutoff > 0):
-        return PLRANK_NULL_POINTER
     if not are_within_limits(relevance, n_items):
         return PLRANK_BAD_RELEVANCE
     if not are_finite(rank_weights, cutoff) or not are_within_limits(rank_weights, min(cutoff, n_items)):
@@ -179,41 +177,32 @@ cdef inline void negate(double *values, int64_t n) noexcept nogil:
 # Status
 # ---------------------------------------------------------------------------------------------------------------------
 
+ctypedef const char *text
+
+cdef text[17] MESSAGES = [  # of statuses 0, -1, -2, ...
+    "success",
+    "a pointer is NULL that must not be",
+    "n_items must be 0 to 2**31 - 1",
+    "cutoff must not be negative, and its arrays must be addressable",
+    "n_samples must be at least 1, and its arrays must be addressable",
+    "scores must be finite",
+    "relevance must be finite, and 0 or of magnitudes of which the largest is from 2**-200 to 2**200",
+    "rank_weights must be finite, and 0 or of magnitudes of which the largest is from 2**-200 to 2**200",
+    "the workspace, or the memory for a stream, is smaller than the function that returns its size says",
+    "the stream has not been initialised",
+    "query and block must be 0 to 2**59",
+    "there is no such sampler",
+    "rtol must be at least 1e-10 and below 1",
+    "there is no such noise",
+    "sigma must be from 2**-200 to 2**200",
+    "rankings must reach the cutoff and hold items of the query, none of them twice",
+    "rtol could not be held: ask for a larger one",
+]
+
+
 cdef const char *plrank_strerror(int32_t status) noexcept nogil:
-    if status == PLRANK_OK:
-        return "success"
-    if status == PLRANK_NULL_POINTER:
-        return "a pointer is NULL that must not be"
-    if status == PLRANK_BAD_N_ITEMS:
-        return "n_items must be 0 to 2**31 - 1"
-    if status == PLRANK_BAD_CUTOFF:
-        return "cutoff must not be negative, and its arrays must be addressable"
-    if status == PLRANK_BAD_N_SAMPLES:
-        return "n_samples must be at least 1, and its arrays must be addressable"
-    if status == PLRANK_SCORES_NOT_FINITE:
-        return "scores must be finite"
-    if status == PLRANK_BAD_RELEVANCE:
-        return "relevance must be finite, and 0 or of magnitudes of which the largest is from 2**-200 to 2**200"
-    if status == PLRANK_BAD_RANK_WEIGHTS:
-        return "rank_weights must be finite, and 0 or of magnitudes of which the largest is from 2**-200 to 2**200"
-    if status == PLRANK_WORKSPACE_TOO_SMALL:
-        return "the workspace, or the memory for a stream, is smaller than the function that returns its size says"
-    if status == PLRANK_BAD_STREAM:
-        return "the stream has not been initialised"
-    if status == PLRANK_BAD_QUERY:
-        return "query and block must be 0 to 2**59"
-    if status == PLRANK_BAD_SAMPLER:
-        return "there is no such sampler"
-    if status == PLRANK_BAD_RTOL:
-        return "rtol must be at least 1e-10 and below 1"
-    if status == PLRANK_RTOL_NOT_HELD:
-        return "rtol could not be held: ask for a larger one"
-    if status == PLRANK_BAD_NOISE:
-        return "there is no such noise"
-    if status == PLRANK_BAD_SIGMA:
-        return "sigma must be from 2**-200 to 2**200"
-    if status == PLRANK_BAD_RANKINGS:
-        return "rankings must reach the cutoff and hold items of the query, none of them twice"
+    if PLRANK_RTOL_NOT_HELD <= status <= PLRANK_OK:
+        return MESSAGES[-status]
     return "unknown status"
 
 
@@ -283,16 +272,13 @@ cdef int32_t plrank_top_k(
     const double *scores, int64_t n_items, int64_t cutoff, int32_t *ranking, void *workspace, int64_t workspace_size
 ) noexcept nogil:
     cdef int64_t needed = plrank_top_k_workspace(n_items, cutoff)
-    cdef int32_t status = check_workspace(workspace, workspace_size, needed)
+    cdef int32_t status = (
+        check_workspace(workspace, workspace_size, needed) or check_scores(scores, n_items)
+        or check_array(ranking, needed))
     cdef double *keys = <double *>aligned(workspace)
-    cdef int32_t *items
-    if status == PLRANK_OK:
-        status = check_scores(scores, n_items)
+    cdef int32_t *items = <int32_t *>(keys + n_items)
     if status != PLRANK_OK or needed == 0:
         return status
-    if ranking == NULL:
-        return PLRANK_NULL_POINTER
-    items = <int32_t *>(keys + n_items)
     cutoff = min(cutoff, n_items)
     rank_query(scores, n_items, cutoff, keys, items)
     memcpy(ranking, items, cutoff * sizeof(int32_t))
@@ -314,20 +300,17 @@ cdef int32_t plrank_sample_rankings(
     int32_t *rankings, void *workspace, int64_t workspace_size
 ) noexcept nogil:
     cdef int64_t needed = plrank_sample_rankings_workspace(n_items, cutoff, n_samples)
-    cdef int32_t status = check_workspace(workspace, workspace_size, needed)
     cdef Stream content
     cdef Draw draw
-    if status == PLRANK_OK:
-        status = check_stream(stream, &content)
-    if status == PLRANK_OK:
-        status = check_scores(scores, n_items)
+    cdef int32_t status = (
+        check_workspace(workspace, workspace_size, needed) or check_stream(stream, &content)
+        or check_scores(scores, n_items))
+    if status == PLRANK_OK and not PLRANK_AUTO <= sampler <= PLRANK_THRESHOLD:
+        status = PLRANK_BAD_SAMPLER
+    status = status or check_array(rankings, needed)
     if status != PLRANK_OK:
         return status
-    if not PLRANK_AUTO <= sampler <= PLRANK_THRESHOLD:
-        return PLRANK_BAD_SAMPLER
     if needed > 0:
-        if rankings == NULL:
-            return PLRANK_NULL_POINTER
         draw.sampler = sampler
         draw.cutoff = min(cutoff, n_items)
         draw.n_samples = n_samples
@@ -345,7 +328,7 @@ cdef int64_t plrank_ranking_log_prob_workspace(int64_t n_items, int64_t length) 
         return PLRANK_BAD_RANKINGS
     if status != PLRANK_OK or n_items == 0 or length == 0:
         return status
-    return with_alignment(max(seen_bytes(n_items), remaining_workspace(n_items, min(length, n_items))))
+    return with_alignment(max(seen_bytes(n_items), bytes_of(lay_out_remaining, n_items, min(length, n_items))))
 
 
 cdef int32_t plrank_ranking_log_prob(
@@ -353,16 +336,13 @@ cdef int32_t plrank_ranking_log_prob(
     double *log_prob, void *workspace, int64_t workspace_size
 ) noexcept nogil:
     cdef int64_t needed = plrank_ranking_log_prob_workspace(n_items, length)
-    cdef int32_t status = check_workspace(workspace, workspace_size, needed)
     cdef int64_t used = min(length, n_items)
-    if status == PLRANK_OK:
-        status = check_sizes(n_items, length, n_rankings)
-    if status == PLRANK_OK:
-        status = check_scores(scores, n_items)
-    if status == PLRANK_OK and log_prob == NULL:
-        status = PLRANK_NULL_POINTER
-    if status == PLRANK_OK:
-        status = check_rankings(rankings, n_rankings, length, used, n_items, aligned(workspace))
+    cdef int32_t status = (
+        check_workspace(workspace, workspace_size, needed)
+        or check_sizes(n_items, length, n_rankings)
+        or check_scores(scores, n_items)
+        or check_array(log_prob, 1)
+        or check_rankings(rankings, n_rankings, length, used, n_items, aligned(workspace)))
     if status != PLRANK_OK:
         return status
     clear(log_prob, n_rankings)
@@ -376,64 +356,69 @@ cdef int32_t plrank_ranking_log_prob(
 # Sampled gradients
 # ---------------------------------------------------------------------------------------------------------------------
 
-cdef inline int64_t estimator_size(
-    int variant, bint drawn, int64_t n_items, int64_t cutoff, int64_t n_samples
+cdef inline Estimator estimator_of(bint conditional, bint with_hessian) noexcept nogil:
+    if conditional:
+        return conditional_estimator()
+    return hessian_estimator() if with_hessian else pl_rank_3_in_groups()
+
+
+cdef int64_t estimator_size(
+    bint conditional, bint drawn, int64_t n_items, int64_t cutoff, int64_t n_samples
 ) noexcept nogil:
     """Return the workspace of an estimator, with or without Hessian, for rankings that are ``drawn`` or given."""
     cdef int32_t status = check_sizes(n_items, cutoff, n_samples)
-    cdef Estimator alone, with_hessian
+    cdef Estimator alone = estimator_of(conditional, False), with_hessian = estimator_of(conditional, True)
     if status != PLRANK_OK or n_items == 0 or cutoff == 0:
         return status
     cutoff = min(cutoff, n_items)
-    alone = estimator_of(variant, False)
-    with_hessian = estimator_of(variant, True)
     return with_alignment(max(
         <size_t>0 if drawn else seen_bytes(n_items),
         max(query_workspace(&alone, n_items, cutoff, n_samples, drawn),
             query_workspace(&with_hessian, n_items, cutoff, n_samples, drawn))))
 
 
-cdef inline int32_t estimate(
-    int variant, int64_t needed, void *stream, const double *scores, const double *relevance, int64_t n_items,
-    const double *rank_weights, int64_t cutoff, int64_t n_samples, int32_t sampler, double *gradient,
-    double *hessian, void *workspace, int64_t workspace_size
+cdef int32_t estimate(
+    bint conditional, bint drawn, void *stream, Source *source, const double *scores, const double *relevance, int64_t n_items,
+    const double *rank_weights, int64_t cutoff, double *gradient, double *hessian, void *workspace,
+    int64_t workspace_size
 ) noexcept nogil:
-    cdef int32_t status = check_workspace(workspace, workspace_size, needed)
+    """Estimate from rankings that ``stream`` draws, or from those of ``source``."""
+    cdef int64_t needed = estimator_size(conditional, drawn, n_items, cutoff, source.n_samples if drawn else 1)
     cdef Stream content
     cdef Estimator estimator
     cdef Estimate query
-    cdef Source source
-    if status == PLRANK_OK:
-        status = check_stream(stream, &content)
-    if status == PLRANK_OK:
-        status = check_metric(scores, relevance, n_items, rank_weights, cutoff)
+    cdef int32_t status = (
+        check_workspace(workspace, workspace_size, needed)
+        or check_sizes(n_items, cutoff, source.n_samples)
+        or (check_stream(stream, &content) if drawn else PLRANK_OK)
+        or check_metric(scores, relevance, n_items, rank_weights, cutoff)
+        or check_array(gradient, n_items))
+    if status == PLRANK_OK and drawn and not PLRANK_AUTO <= source.sampler <= PLRANK_THRESHOLD:
+        status = PLRANK_BAD_SAMPLER
+    if status == PLRANK_OK and not drawn:
+        status = check_rankings(
+            source.given, source.n_samples, source.length, min(cutoff, n_items), n_items, aligned(workspace))
     if status != PLRANK_OK:
         return status
-    if gradient == NULL and n_items > 0:
-        return PLRANK_NULL_POINTER
-    if not PLRANK_AUTO <= sampler <= PLRANK_THRESHOLD:
-        return PLRANK_BAD_SAMPLER
-    if n_items > 1 and cutoff > 0:
-        source.sampler = sampler
-        source.given = NULL
-        source.length = 0
-        source.n_samples = n_samples
+    if drawn:
         source.key = content.key
         source.first_query = content.query
         source.first_block = content.block
+    if n_items > 1 and cutoff > 0:
         query = estimate_of(scores, relevance, n_items, rank_weights, cutoff, gradient, hessian)
-        estimator = estimator_of(variant, hessian != NULL)
-        estimate_drawn(&estimator, &query, &source, 0, aligned(workspace))
+        estimator = estimator_of(conditional, hessian != NULL)
+        estimate_query(&estimator, &query, source, 0, aligned(workspace))
     else:
         # a single item has no gradient, and rounding must not give it one
         clear(gradient, n_items)
         clear(hessian, n_items)
-    advance(stream, &content, n_items, n_samples)
+    if drawn:
+        advance(stream, &content, n_items, source.n_samples)
     return PLRANK_OK
 
 
 cdef int64_t plrank_pl_rank_3_workspace(int64_t n_items, int64_t cutoff, int64_t n_samples) noexcept nogil:
-    return estimator_size(PL_RANK_3, True, n_items, cutoff, n_samples)
+    return estimator_size(False, True, n_items, cutoff, n_samples)
 
 
 cdef int32_t plrank_pl_rank_3(
@@ -441,64 +426,14 @@ cdef int32_t plrank_pl_rank_3(
     int64_t cutoff, int64_t n_samples, int32_t sampler, double *gradient, double *hessian,
     void *workspace, int64_t workspace_size
 ) noexcept nogil:
+    cdef Source source = Source(sampler, NULL, 0, n_samples, NULL, 0, 0)
     return estimate(
-        PL_RANK_3, plrank_pl_rank_3_workspace(n_items, cutoff, n_samples), stream, scores, relevance, n_items,
-        rank_weights, cutoff, n_samples, sampler, gradient, hessian, workspace, workspace_size)
-
-
-cdef int64_t plrank_pl_rank_cmc_workspace(int64_t n_items, int64_t cutoff, int64_t n_samples) noexcept nogil:
-    return estimator_size(CONDITIONAL, True, n_items, cutoff, n_samples)
-
-
-cdef int32_t plrank_pl_rank_cmc(
-    void *stream, const double *scores, const double *relevance, int64_t n_items, const double *rank_weights,
-    int64_t cutoff, int64_t n_samples, int32_t sampler, double *gradient, double *hessian,
-    void *workspace, int64_t workspace_size
-) noexcept nogil:
-    return estimate(
-        CONDITIONAL, plrank_pl_rank_cmc_workspace(n_items, cutoff, n_samples), stream, scores, relevance, n_items,
-        rank_weights, cutoff, n_samples, sampler, gradient, hessian, workspace, workspace_size)
-
-
-cdef inline int32_t estimate_of_rankings(
-    int variant, const double *scores, const double *relevance, int64_t n_items, const double *rank_weights,
-    int64_t cutoff, const int32_t *rankings, int64_t n_rankings, int64_t length, double *gradient, double *hessian,
-    void *workspace, int64_t workspace_size
-) noexcept nogil:
-    cdef int64_t needed = estimator_size(variant, False, n_items, cutoff, 1)
-    cdef int32_t status = check_workspace(workspace, workspace_size, needed)
-    cdef Estimator estimator
-    cdef Estimate query
-    cdef Source source
-    if status == PLRANK_OK:
-        status = check_sizes(n_items, cutoff, n_rankings)
-    if status == PLRANK_OK:
-        status = check_metric(scores, relevance, n_items, rank_weights, cutoff)
-    if status == PLRANK_OK and gradient == NULL and n_items > 0:
-        status = PLRANK_NULL_POINTER
-    if status == PLRANK_OK:
-        status = check_rankings(rankings, n_rankings, length, min(cutoff, n_items), n_items, aligned(workspace))
-    if status != PLRANK_OK:
-        return status
-    if n_items > 1 and cutoff > 0:
-        source.sampler = PLRANK_AUTO
-        source.given = rankings
-        source.length = length
-        source.n_samples = n_rankings
-        source.key = NULL
-        source.first_query = 0
-        source.first_block = 0
-        query = estimate_of(scores, relevance, n_items, rank_weights, cutoff, gradient, hessian)
-        estimator = estimator_of(variant, hessian != NULL)
-        estimate_given(&estimator, &query, &source, 0, aligned(workspace))
-    else:
-        clear(gradient, n_items)
-        clear(hessian, n_items)
-    return PLRANK_OK
+        False, True, stream, &source, scores, relevance, n_items, rank_weights, cutoff, gradient, hessian, workspace,
+        workspace_size)
 
 
 cdef int64_t plrank_pl_rank_3_of_rankings_workspace(int64_t n_items, int64_t cutoff) noexcept nogil:
-    return estimator_size(PL_RANK_3, False, n_items, cutoff, 1)
+    return estimator_size(False, False, n_items, cutoff, 1)
 
 
 cdef int32_t plrank_pl_rank_3_of_rankings(
@@ -506,13 +441,29 @@ cdef int32_t plrank_pl_rank_3_of_rankings(
     const int32_t *rankings, int64_t n_rankings, int64_t length, double *gradient, double *hessian,
     void *workspace, int64_t workspace_size
 ) noexcept nogil:
-    return estimate_of_rankings(
-        PL_RANK_3, scores, relevance, n_items, rank_weights, cutoff, rankings, n_rankings, length, gradient, hessian,
-        workspace, workspace_size)
+    cdef Source source = Source(PLRANK_AUTO, rankings, length, n_rankings, NULL, 0, 0)
+    return estimate(
+        False, False, NULL, &source, scores, relevance, n_items, rank_weights, cutoff, gradient, hessian, workspace,
+        workspace_size)
+
+
+cdef int64_t plrank_pl_rank_cmc_workspace(int64_t n_items, int64_t cutoff, int64_t n_samples) noexcept nogil:
+    return estimator_size(True, True, n_items, cutoff, n_samples)
+
+
+cdef int32_t plrank_pl_rank_cmc(
+    void *stream, const double *scores, const double *relevance, int64_t n_items, const double *rank_weights,
+    int64_t cutoff, int64_t n_samples, int32_t sampler, double *gradient, double *hessian,
+    void *workspace, int64_t workspace_size
+) noexcept nogil:
+    cdef Source source = Source(sampler, NULL, 0, n_samples, NULL, 0, 0)
+    return estimate(
+        True, True, stream, &source, scores, relevance, n_items, rank_weights, cutoff, gradient, hessian, workspace,
+        workspace_size)
 
 
 cdef int64_t plrank_pl_rank_cmc_of_rankings_workspace(int64_t n_items, int64_t cutoff) noexcept nogil:
-    return estimator_size(CONDITIONAL, False, n_items, cutoff, 1)
+    return estimator_size(True, False, n_items, cutoff, 1)
 
 
 cdef int32_t plrank_pl_rank_cmc_of_rankings(
@@ -520,9 +471,10 @@ cdef int32_t plrank_pl_rank_cmc_of_rankings(
     const int32_t *rankings, int64_t n_rankings, int64_t length, double *gradient, double *hessian,
     void *workspace, int64_t workspace_size
 ) noexcept nogil:
-    return estimate_of_rankings(
-        CONDITIONAL, scores, relevance, n_items, rank_weights, cutoff, rankings, n_rankings, length, gradient, hessian,
-        workspace, workspace_size)
+    cdef Source source = Source(PLRANK_AUTO, rankings, length, n_rankings, NULL, 0, 0)
+    return estimate(
+        True, False, NULL, &source, scores, relevance, n_items, rank_weights, cutoff, gradient, hessian, workspace,
+        workspace_size)
 
 
 cdef int64_t plrank_stochastic_rank_workspace(int64_t n_items, int64_t cutoff) noexcept nogil:
@@ -538,19 +490,16 @@ cdef int32_t plrank_stochastic_rank(
     void *workspace, int64_t workspace_size
 ) noexcept nogil:
     cdef int64_t needed = plrank_stochastic_rank_workspace(n_items, cutoff)
-    cdef int32_t status = check_workspace(workspace, workspace_size, needed)
     cdef Stream content
     cdef Call call
-    if status == PLRANK_OK:
-        status = check_sizes(n_items, cutoff, n_samples)
-    if status == PLRANK_OK:
-        status = check_stream(stream, &content)
-    if status == PLRANK_OK:
-        status = check_metric(scores, relevance, n_items, rank_weights, cutoff)
+    cdef int32_t status = (
+        check_workspace(workspace, workspace_size, needed)
+        or check_sizes(n_items, cutoff, n_samples)
+        or check_stream(stream, &content)
+        or check_metric(scores, relevance, n_items, rank_weights, cutoff)
+        or check_array(gradient, n_items))
     if status != PLRANK_OK:
         return status
-    if gradient == NULL and n_items > 0:
-        return PLRANK_NULL_POINTER
     if noise != PLRANK_GUMBEL and noise != PLRANK_NORMAL:
         return PLRANK_BAD_NOISE
     if not SMALLEST_SIGMA <= sigma <= 1.0 / SMALLEST_SIGMA:
@@ -564,7 +513,7 @@ cdef int32_t plrank_stochastic_rank(
         call.key = content.key
         call.first_query = content.query
         call.first_block = content.block
-        estimate_query(
+        estimate_noisy(
             &call, scores, relevance, n_items, rank_weights, min(cutoff, n_items), 0, aligned(workspace), gradient)
     advance(stream, &content, n_items, n_samples)
     return PLRANK_OK
@@ -586,9 +535,9 @@ cdef int32_t plrank_pl_rank_exact(
     double rtol, double *value, double *gradient, double *hessian, void *workspace, int64_t workspace_size
 ) noexcept nogil:
     cdef int64_t needed = plrank_pl_rank_exact_workspace(n_items, cutoff)
-    cdef int32_t status = check_workspace(workspace, workspace_size, needed)
-    if status == PLRANK_OK:
-        status = check_metric(scores, relevance, n_items, rank_weights, cutoff)
+    cdef int32_t status = (
+        check_workspace(workspace, workspace_size, needed)
+        or check_metric(scores, relevance, n_items, rank_weights, cutoff))
     if status != PLRANK_OK:
         return status
     if gradient == NULL and n_items > 0 and (value == NULL or hessian != NULL):
@@ -619,13 +568,11 @@ cdef int32_t plrank_rank_probabilities(
     void *workspace, int64_t workspace_size
 ) noexcept nogil:
     cdef int64_t needed = plrank_rank_probabilities_workspace(n_items, cutoff)
-    cdef int32_t status = check_workspace(workspace, workspace_size, needed)
-    if status == PLRANK_OK:
-        status = check_scores(scores, n_items)
+    cdef int32_t status = (
+        check_workspace(workspace, workspace_size, needed) or check_scores(scores, n_items)
+        or check_array(probabilities, needed))
     if status != PLRANK_OK or needed == 0:
         return status
-    if probabilities == NULL:
-        return PLRANK_NULL_POINTER
     find_rank_probabilities(scores, n_items, cutoff, probabilities, aligned(workspace), False)
     return PLRANK_OK
 
@@ -639,14 +586,13 @@ cdef int32_t plrank_dcg(
     double *value, void *workspace, int64_t workspace_size
 ) noexcept nogil:
     cdef int64_t needed = plrank_dcg_workspace(n_items, cutoff)
-    cdef int32_t status = check_workspace(workspace, workspace_size, needed)
     cdef double *keys = <double *>aligned(workspace)
-    if status == PLRANK_OK:
-        status = check_metric(scores, relevance, n_items, rank_weights, cutoff)
+    cdef int32_t status = (
+        check_workspace(workspace, workspace_size, needed)
+        or check_metric(scores, relevance, n_items, rank_weights, cutoff)
+        or check_array(value, 1))
     if status != PLRANK_OK:
         return status
-    if value == NULL:
-        return PLRANK_NULL_POINTER
     value[0] = 0.0
     if needed > 0:
         value[0] = dcg_of_query(
@@ -666,17 +612,18 @@ cdef int32_t plrank_bucket_log_prob(
     double *hessian, void *workspace, int64_t workspace_size
 ) noexcept nogil:
     cdef int64_t needed = plrank_bucket_log_prob_workspace(n_items), i
-    cdef int32_t status = check_workspace(workspace, workspace_size, needed)
+    cdef int32_t status = (
+        check_workspace(workspace, workspace_size, needed)
+        or check_scores(scores, n_items)
+        or check_array(log_prob, 1)
+        or check_array(buckets, n_items)
+        or check_array(gradient, n_items if hessian != NULL else 0))
     cdef char *memory = aligned(workspace)
     cdef double *labels = <double *>(memory + needed - ALIGNMENT) - n_items
     cdef double value = 0.0
     cdef LossQuery query
-    if status == PLRANK_OK:
-        status = check_scores(scores, n_items)
     if status != PLRANK_OK:
         return status
-    if log_prob == NULL or (n_items > 0 and (buckets == NULL or (gradient == NULL and hessian != NULL))):
-        return PLRANK_NULL_POINTER
     clear(gradient, n_items)
     clear(hessian, n_items)
     if needed > 0:

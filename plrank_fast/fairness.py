@@ -29,7 +29,6 @@ from numpy.typing import ArrayLike
 
 from plrank_fast import probabilities, validation
 from plrank_fast._core.gradients import sampled as _sampled
-from plrank_fast._core.gradients.sampled import EstimatorKind
 from plrank_fast._shared import methods
 from plrank_fast.validation import FloatArray, IntArray, RandomState
 
@@ -93,7 +92,7 @@ def expected_exposure(
     if method == "exact":
         return probabilities.exposure(scores, rank_weights, offsets=offsets, n_threads=n_threads)
     return _sampled.estimate(
-        EstimatorKind.EXPOSURE, scores, None, rank_weights, offsets, n_samples, rankings,
+        "exposure", scores, None, rank_weights, offsets, n_samples, rankings,
         validation.seed_sequence(rng) if rankings is None else None, "auto", n_threads, None, first_query,
     )  # fmt: skip
 

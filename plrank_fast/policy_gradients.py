@@ -10,15 +10,13 @@ from numpy.typing import ArrayLike
 
 from plrank_fast import validation
 from plrank_fast._core.gradients import sampled as _sampled
-from plrank_fast._core.gradients.sampled import EstimatorKind, log_prob_gradient
+from plrank_fast._core.gradients.sampled import log_prob_gradient
 from plrank_fast._core.sampling.samplers import SAMPLER_NAMES
 from plrank_fast.sampling import sample_rankings
 from plrank_fast.validation import FloatArray, RandomState, RankingArray
 
 RANKINGS_PER_CALL = 256  # of each query, passed to a reward function
 # Estimators without and with the baseline. A look-up in the enumeration takes a tenth of a short call.
-POLICY = int(EstimatorKind.POLICY), int(EstimatorKind.POLICY_WITH_BASELINE)
-PLACEMENT = int(EstimatorKind.PLACEMENT), int(EstimatorKind.PLACEMENT_WITH_BASELINE)
 
 
 @validation.hides_unknown
@@ -128,8 +126,8 @@ def policy_gradient(
             validation.given(relevance, "relevance", ", or rewards or reward")
             validation.given(rank_weights, "rank_weights", ", or rewards or reward")
         return _sampled.estimate(
-            POLICY[validation.flag(baseline, "baseline")], scores, relevance, rank_weights, offsets, n_samples,
-            rankings, rng, sampler, n_threads, out, first_query,
+            "policy_gradient", scores, relevance, rank_weights, offsets, n_samples,
+            rankings, rng, sampler, n_threads, out, first_query, baseline=baseline,
         )  # fmt: skip
     validation.only_one({"rewards": rewards, "reward": reward})
     instead = "rewards" if rewards is not None else "reward"
@@ -370,6 +368,6 @@ def placement_policy_gradient(
     if unknown:
         validation.refuse_unknown(unknown)
     return _sampled.estimate(
-        PLACEMENT[validation.flag(baseline, "baseline")], scores, relevance, rank_weights, offsets, n_samples,
-        rankings, rng, sampler, n_threads, out, first_query,
+        "placement_policy_gradient", scores, relevance, rank_weights, offsets, n_samples,
+        rankings, rng, sampler, n_threads, out, first_query, baseline=baseline,
     )  # fmt: skip

@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 from plrank_fast import validation
 from plrank_fast._core.gradients import exact as _exact
 from plrank_fast._core.gradients import sampled as _sampled
-from plrank_fast._core.gradients.sampled import EstimatorKind
 from plrank_fast.gradients import pl_rank_exact
 from plrank_fast.validation import FloatArray, RandomState
 
@@ -103,7 +102,7 @@ def expected_metric(
     only = noise == "gumbel" and sigma == 1.0
     validation.require(only, f"noise and sigma can only be set with method='exact', got {noise!r} and {sigma}")
     return _sampled.estimate(
-        EstimatorKind.METRIC, scores, relevance, rank_weights, offsets, n_samples, rankings, rng, sampler, n_threads,
+        "metric", scores, relevance, rank_weights, offsets, n_samples, rankings, rng, sampler, n_threads,
         out, first_query,
     )  # fmt: skip
 

@@ -6,7 +6,6 @@ import pytest
 import plrank_fast as plr
 from plrank_fast import reference
 from plrank_fast._core.gradients import sampled
-from plrank_fast._core.gradients.sampled import EstimatorKind
 
 SIZES = [(2, 1), (2, 2), (9, 3), (24, 5), (24, 23), (24, 24), (120, 10), (120, 60), (120, 119), (300, 150), (1100, 20)]
 
@@ -31,12 +30,12 @@ def absolute_terms(scores, relevance, rank_weights, rankings):
 
 def held_against_plain(scores, relevance, rank_weights, n_samples):
     """The estimate with rankings drawn and with the same ones given, both as the plain one has it; the rankings."""
-    fast = estimate(EstimatorKind.PL_RANK_3, scores, relevance, rank_weights, n_samples)
-    plain = estimate(EstimatorKind.PL_RANK_3_PLAIN, scores, relevance, rank_weights, n_samples)
+    fast = estimate("pl_rank_3", scores, relevance, rank_weights, n_samples)
+    plain = estimate("pl_rank_3 plain", scores, relevance, rank_weights, n_samples)
     rankings = plr.sample_rankings(scores, n_samples, rank_weights.size, rng=3)
     bound = 1e-12 * absolute_terms(scores, relevance, rank_weights, rankings)
     assert (np.abs(fast - plain) <= bound).all()
-    given = estimate(EstimatorKind.PL_RANK_3, scores, relevance, rank_weights, n_samples, rankings=rankings)
+    given = estimate("pl_rank_3", scores, relevance, rank_weights, n_samples, rankings=rankings)
     assert (np.abs(given - plain) <= bound).all()
     return fast, given, rankings
 
@@ -57,12 +56,12 @@ def test_as_exact_as_one_by_one(kind, n_docs, cutoff, spread):
     if kind == "rare relevance":
         relevance *= rng.random(n_docs) < 0.1
     for n_samples, sampler in [(100, "auto"), (1000, "network"), (37, "introselect")]:
-        fast = estimate(EstimatorKind.PL_RANK_3, scores, relevance, rank_weights, n_samples, sampler)
-        plain = estimate(EstimatorKind.PL_RANK_3_PLAIN, scores, relevance, rank_weights, n_samples, sampler)
+        fast = estimate("pl_rank_3", scores, relevance, rank_weights, n_samples, sampler)
+        plain = estimate("pl_rank_3 plain", scores, relevance, rank_weights, n_samples, sampler)
         rankings = plr.sample_rankings(scores, n_samples, cutoff, rng=3, sampler=sampler)
         bound = 1e-12 * absolute_terms(scores, relevance, rank_weights, rankings)
         assert (np.abs(fast - plain) <= bound).all()
-        given = estimate(EstimatorKind.PL_RANK_3, scores, relevance, rank_weights, n_samples, rankings=rankings)
+        given = estimate("pl_rank_3", scores, relevance, rank_weights, n_samples, rankings=rankings)
         assert (np.abs(given - plain) <= bound).all()
 
 
@@ -71,8 +70,8 @@ def test_groups_that_are_not_full(n_samples):
     """Mutant: sums flushed twice."""
     scores, relevance = np.random.default_rng(1).normal(size=(2, 40))
     relevance = np.abs(relevance)
-    fast = estimate(EstimatorKind.PL_RANK_3, scores, relevance, plr.dcg_weights(10), n_samples)
-    plain = estimate(EstimatorKind.PL_RANK_3_PLAIN, scores, relevance, plr.dcg_weights(10), n_samples)
+    fast = estimate("pl_rank_3", scores, relevance, plr.dcg_weights(10), n_samples)
+    plain = estimate("pl_rank_3 plain", scores, relevance, plr.dcg_weights(10), n_samples)
     np.testing.assert_allclose(fast, plain, rtol=0, atol=1e-13 * np.abs(plain).max() * 10)
 
 
@@ -138,7 +137,7 @@ def test_complete_rankings_of_wide_spreads(spread, n_samples):
     rankings = np.tile(np.arange(11, -1, -1), (n_samples, 1))
     fast, plain = (
         estimate(variant, scores, relevance, plr.dcg_weights(12), n_samples, rankings=rankings)
-        for variant in (EstimatorKind.PL_RANK_3, EstimatorKind.PL_RANK_3_PLAIN)
+        for variant in ("pl_rank_3", "pl_rank_3 plain")
     )
     bound = absolute_terms(scores, relevance, plr.dcg_weights(12), rankings)
     assert (np.abs(fast - plain) <= 1e-12 * bound).all()

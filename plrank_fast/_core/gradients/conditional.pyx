@@ -23,11 +23,11 @@ from plrank_fast._core.ranking.remaining cimport (
     Remaining,
     analyse_ranking,
     prepare_remaining,
-    remaining_workspace,
+    take_remaining,
     unit_ratio,
     weight_in_unit,
 )
-from plrank_fast._core.runtime.layout cimport Layout, layout_at, measure, take
+from plrank_fast._core.runtime.layout cimport Layout, take, take_state
 from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t
 from plrank_fast._core.runtime.simd cimport simd_level
 from plrank_fast._core.runtime.threads cimport cancellation
@@ -122,8 +122,9 @@ cdef inline intp_t padded(intp_t n) noexcept nogil:
     return (n + 7) // 8 * 8
 
 
-cdef char *lay_out(Conditional *state, intp_t n_items, intp_t cutoff, Layout *layout) noexcept nogil:
-    """Lay out the state; return the workspace of ``state.remaining``."""
+cdef void lay_out(Layout *layout, intp_t n_items, intp_t cutoff) noexcept nogil:
+    cdef Conditional measured
+    cdef Conditional *state = <Conditional *>take_state(layout, sizeof(Conditional), &measured)
     cdef size_t items = padded(n_items) * sizeof(double), ranks = padded(cutoff + 1) * sizeof(double)
     state.relevance = <double *>take(layout, items)
     state.item_gradient = <double *>take(layout, items)
@@ -137,15 +138,7 @@ cdef char *lay_out(Conditional *state, intp_t n_items, intp_t cutoff, Layout *la
     state.placed_relevance = <double *>take(layout, ranks)
     state.placed_gradient = <double *>take(layout, ranks)
     state.placed_hessian = <double *>take(layout, ranks)
-    return <char *>take(layout, remaining_workspace(n_items, cutoff))
-
-
-cdef size_t workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
-    cdef Conditional state
-    cdef Layout layout = measure()
-    take(&layout, sizeof(Conditional))
-    lay_out(&state, n_items, cutoff, &layout)
-    return layout.next
+    take_remaining(layout, &state.remaining, n_items, cutoff)
 
 
 cdef inline void clear_padding(double *array, intp_t n) noexcept nogil:
@@ -153,22 +146,16 @@ cdef inline void clear_padding(double *array, intp_t n) noexcept nogil:
     memset(array + n, 0, (padded(n) - n) * sizeof(double))
 
 
-cdef void begin(Estimate *estimate, char *memory) noexcept nogil:
-    cdef Layout layout = layout_at(memory)
-    cdef Conditional *state = <Conditional *>take(&layout, sizeof(Conditional))
+cdef void begin(Estimate *estimate) noexcept nogil:
+    cdef Conditional *state = <Conditional *>estimate.state
     cdef intp_t n_items = estimate.n_items, cutoff = estimate.cutoff, k
-    cdef char *of_remaining = lay_out(state, n_items, cutoff, &layout)
-    estimate.state = state
-    memset(estimate.gradient, 0, n_items * sizeof(double))
-    if estimate.hessian != NULL:
-        memset(estimate.hessian, 0, n_items * sizeof(double))
     state.heaviest = 0.0
     state.wide = not estimate.weights.representable
     state.weights = estimate.weights.relative
     clear_padding(state.weights, n_items)
     clear_padding(state.relevance, n_items)
     if state.wide:
-        prepare_remaining(&state.remaining, estimate.scores, n_items, cutoff, of_remaining)
+        prepare_remaining(&state.remaining, estimate.scores, n_items, cutoff)
     memcpy(state.relevance, estimate.relevance, n_items * sizeof(double))
     # the kernels read whole vectors of these nine contiguous arrays
     memset(state.sums, 0, <size_t>(<char *>state.placed_hessian - <char *>state.sums))
@@ -287,4 +274,4 @@ cdef void accumulate(Estimate *estimate, const int32_t *rankings, intp_t n_ranki
 
 
 cdef Estimator conditional_estimator() noexcept nogil:
-    return new_estimator(workspace, begin, accumulate, NULL, NULL, 2.0, 0.0, 0.5)
+    return new_estimator(lay_out, begin, accumulate, NULL, 2.0, 0.0, 0.5)

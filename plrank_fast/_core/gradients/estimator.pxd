@@ -1,13 +1,14 @@
 """The interface of estimators from sampled rankings: three steps over the rankings of one query.
 
-``begin`` lays its state out in the workspace, ``accumulate`` adds rankings to the gradient or the state, as often as
-there are more, and ``hand_out`` adds the sums in the state to the gradient. ``sampled`` draws the rankings in portions,
+``begin`` prepares the state, ``accumulate`` adds rankings to the gradient or the state, as often as there are more, and
+``hand_out`` adds the sums in the state to the gradient. ``sampled`` lays the state out, draws the rankings in portions,
 keeps sums over very many of them accurate, and takes the mean.
 """
 
 from libc.string cimport memset
 
 from plrank_fast._core.ranking.weights cimport Weights
+from plrank_fast._core.runtime.layout cimport layout_function
 from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t
 from plrank_fast._core.runtime.threads cimport cancellation, is_cancelled
 
@@ -27,27 +28,24 @@ cdef struct Estimate:
     int passes_to_come           # over the same rankings, after the current one
     cancellation stop            # checked within a ranking by estimators that take O(D K) for one
     # outputs: sums, until the driver takes their mean
-    double *gradient             # (n_items,) OUT; one number if the estimate is one per query
-    double *hessian              # (n_items,) OUT, or NULL
+    double *gradient             # (n_items,) OUT, zero at first; one number if the estimate is one per query
+    double *hessian              # (n_items,) OUT, zero at first, or NULL
     # state of the driver
     intp_t until_moved           # rankings still to accumulate before sums are moved to totals
     double *totals               # sums that have been moved out of gradient and Hessian
     bint in_totals               # whether any have been moved
     intp_t denominator           # of the mean; 1 once the estimator itself has divided by it
-    # state of the estimator, set by ``begin``
-    void *state                  # private state, in the workspace
+    void *state                  # of the estimator, laid out and not yet initialised before ``begin``
+    # set by ``begin``
     bint in_groups               # whether ``accumulate_group`` replaces ``accumulate``
     bint inexact                 # set later: rounding was amplified too much, and a second attempt avoids that
 
-ctypedef size_t (*workspace_size)(intp_t n_items, intp_t cutoff) noexcept nogil
-ctypedef void (*begin_step)(Estimate *estimate, char *workspace) noexcept nogil
+ctypedef void (*estimate_step)(Estimate *estimate) noexcept nogil
 # rankings in rows, ``stride`` items apart
 ctypedef void (*accumulate_step)(
     Estimate *estimate, const int32_t *rankings, intp_t n_rankings, intp_t stride) noexcept nogil
 # the first ``n_rankings`` of a group, (cutoff, GROUP_SIZE), which may be overwritten
 ctypedef void (*group_step)(Estimate *estimate, int32_t *columns, intp_t n_rankings) noexcept nogil
-# the state's sums are zero again
-ctypedef void (*hand_out_step)(Estimate *estimate) noexcept nogil
 
 cdef enum Result:
     MEAN
@@ -55,11 +53,11 @@ cdef enum Result:
     SUM
 
 cdef struct Estimator:
-    workspace_size workspace     # bytes; at most as many for a shorter query
-    begin_step begin
+    layout_function lay_out      # of the state, or NULL
+    estimate_step begin          # or NULL
     accumulate_step accumulate
     group_step accumulate_group  # or NULL
-    hand_out_step hand_out       # or NULL: all sums are in the gradient
+    estimate_step hand_out       # leaves the state's sums at zero; NULL: all sums are in the gradient
     int passes                   # over the rankings
     Result result
     bint one_per_query           # the estimate is one number, not one per item
@@ -85,6 +83,7 @@ cdef inline Estimate estimate_of(
     estimate.rank_weights = rank_weights
     estimate.gradient = gradient
     estimate.hessian = hessian
+    estimate.first_attempt = True
     return estimate
 
 
@@ -93,19 +92,15 @@ cdef inline bint is_stopped(Estimate *estimate, double ns) noexcept nogil:
     return is_cancelled(&estimate.stop, ns)
 
 
-cdef inline size_t no_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
-    return 0
-
-
 cdef inline Estimator new_estimator(
-    workspace_size workspace, begin_step begin, accumulate_step accumulate, group_step accumulate_group,
-    hand_out_step hand_out, double ns_per_item, double ns_per_rank, double ns_per_item_and_rank
+    layout_function lay_out, estimate_step begin, accumulate_step accumulate, estimate_step hand_out,
+    double ns_per_item, double ns_per_rank, double ns_per_item_and_rank
 ) noexcept nogil:
     cdef Estimator estimator
-    estimator.workspace = workspace
+    estimator.lay_out = lay_out
     estimator.begin = begin
     estimator.accumulate = accumulate
-    estimator.accumulate_group = accumulate_group
+    estimator.accumulate_group = NULL
     estimator.hand_out = hand_out
     estimator.passes = 1
     estimator.result = MEAN

@@ -3,14 +3,8 @@
 This is not a gradient, but also an estimate of one number per item; it is the smallest of the estimators.
 """
 
-from libc.string cimport memset
-
-from plrank_fast._core.gradients.estimator cimport Estimate, Estimator, new_estimator, no_workspace
+from plrank_fast._core.gradients.estimator cimport Estimate, Estimator, new_estimator
 from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t
-
-
-cdef void begin(Estimate *estimate, char *workspace) noexcept nogil:
-    memset(estimate.gradient, 0, estimate.n_items * sizeof(double))
 
 
 cdef void accumulate(Estimate *estimate, const int32_t *rankings, intp_t n_rankings, intp_t stride) noexcept nogil:
@@ -21,7 +15,7 @@ cdef void accumulate(Estimate *estimate, const int32_t *rankings, intp_t n_ranki
 
 
 cdef Estimator exposure_estimator() noexcept nogil:
-    cdef Estimator estimator = new_estimator(no_workspace, begin, accumulate, NULL, NULL, 0.0, 2.0, 0.0)
+    cdef Estimator estimator = new_estimator(NULL, NULL, accumulate, NULL, 0.0, 2.0, 0.0)
     estimator.fewest_items = 1
     estimator.needs_relevance = False
     return estimator

@@ -16,7 +16,7 @@ unbiased, as enumeration shows; its variance is far above that of the conditiona
 from libc.string cimport memset
 
 from plrank_fast._core.gradients.estimator cimport Estimate, Estimator, new_estimator, sum_future_reward
-from plrank_fast._core.gradients.pl_rank cimport PLRank, begin_pl_rank, pl_rank_workspace
+from plrank_fast._core.gradients.pl_rank cimport PLRank, begin_pl_rank, lay_out_pl_rank
 from plrank_fast._core.ranking.remaining cimport Remaining, analyse_ranking, unit_ratio, weight_in_unit
 from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t
 
@@ -52,11 +52,6 @@ cdef inline void change_unit(Prefix *prefix, double ratio) noexcept nogil:
 # ---------------------------------------------------------------------------------------------------------------------
 # Per query
 # ---------------------------------------------------------------------------------------------------------------------
-
-cdef void begin_both(Estimate *estimate, char *workspace) noexcept nogil:
-    memset(estimate.hessian, 0, estimate.n_items * sizeof(double))
-    begin_pl_rank(estimate, workspace)
-
 
 cdef void accumulate(Estimate *estimate, const int32_t *rankings, intp_t n_rankings, intp_t stride) noexcept nogil:
     cdef PLRank *state = <PLRank *>estimate.state
@@ -95,4 +90,4 @@ cdef void accumulate(Estimate *estimate, const int32_t *rankings, intp_t n_ranki
 
 
 cdef Estimator hessian_estimator() noexcept nogil:
-    return new_estimator(pl_rank_workspace, begin_both, accumulate, NULL, NULL, 2.0, 0.0, 0.1)
+    return new_estimator(lay_out_pl_rank, begin_pl_rank, accumulate, NULL, 2.0, 0.0, 0.1)

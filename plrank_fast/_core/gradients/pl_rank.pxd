@@ -2,6 +2,7 @@
 
 from plrank_fast._core.gradients.estimator cimport Estimate, Estimator
 from plrank_fast._core.ranking.remaining cimport Remaining
+from plrank_fast._core.runtime.layout cimport Layout
 from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t
 
 cdef struct PLRank:
@@ -13,8 +14,8 @@ cdef struct PLRank:
     double *unplaced_direct      # (n_leading,) sums of DR_K and of RI_K over whole rankings,
     double *unplaced_risk        # for each first item that these leave over
 
-cdef size_t pl_rank_workspace(intp_t n_items, intp_t cutoff) noexcept nogil
-cdef void begin_pl_rank(Estimate *estimate, char *workspace) noexcept nogil
+cdef void lay_out_pl_rank(Layout *layout, intp_t n_items, intp_t cutoff) noexcept nogil
+cdef void begin_pl_rank(Estimate *estimate) noexcept nogil
 cdef void accumulate_pl_rank_3(
     Estimate *estimate, const int32_t *rankings, intp_t n_rankings, intp_t stride) noexcept nogil
 cdef void hand_out_pl_rank_3(Estimate *estimate) noexcept nogil

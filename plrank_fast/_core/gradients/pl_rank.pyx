@@ -25,18 +25,18 @@ from plrank_fast._core.gradients.estimator cimport (
     Estimator,
     is_stopped,
     new_estimator,
-    no_workspace,
     sum_future_reward,
 )
 from plrank_fast._core.ranking.remaining cimport (
     Remaining,
     analyse_ranking,
+    hand_out_sums,
     prepare_remaining,
-    remaining_workspace,
+    take_remaining,
     unit_ratio,
     weight_in_unit,
 )
-from plrank_fast._core.runtime.layout cimport Layout, layout_at, measure, take
+from plrank_fast._core.runtime.layout cimport Layout, take, take_state
 from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t
 from plrank_fast._core.runtime.simd cimport simd_level
 
@@ -55,35 +55,23 @@ cdef const rank_pass_kernels *rank_pass = rank_pass_kernels_at(simd_level())
 # Shared by all
 # ---------------------------------------------------------------------------------------------------------------------
 
-cdef char *lay_out(PLRank *state, intp_t n_items, intp_t cutoff, Layout *layout) noexcept nogil:
-    """Lay out the state; return the workspace of ``state.remaining``."""
+cdef void lay_out_pl_rank(Layout *layout, intp_t n_items, intp_t cutoff) noexcept nogil:
+    cdef PLRank measured
+    cdef PLRank *state = <PLRank *>take_state(layout, sizeof(PLRank), &measured)
     cdef size_t ranks = (cutoff + 2) * sizeof(double)
     state.active = <double *>take(layout, n_items * sizeof(double))
     state.future_reward = <double *>take(layout, ranks)
     state.own_terms = <double *>take(layout, ranks)
     state.unplaced_direct = <double *>take(layout, ranks)
     state.unplaced_risk = <double *>take(layout, ranks)
-    return <char *>take(layout, remaining_workspace(n_items, cutoff))
+    take_remaining(layout, &state.remaining, n_items, cutoff)
 
 
-cdef size_t pl_rank_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
-    """Return the number of bytes that ``begin_pl_rank`` lays out, including its state."""
-    cdef PLRank state
-    cdef Layout layout = measure()
-    take(&layout, sizeof(PLRank))
-    lay_out(&state, n_items, cutoff, &layout)
-    return layout.next
-
-
-cdef void begin_pl_rank(Estimate *estimate, char *workspace) noexcept nogil:
-    """Zero the gradient and prepare the query. O(D + K log K)."""
-    cdef Layout layout = layout_at(workspace)
-    cdef PLRank *state = <PLRank *>take(&layout, sizeof(PLRank))
-    cdef intp_t n_items = estimate.n_items, cutoff = estimate.cutoff
-    cdef char *of_remaining = lay_out(state, n_items, cutoff, &layout)
-    estimate.state = state
-    prepare_remaining(&state.remaining, estimate.scores, n_items, cutoff, of_remaining)
-    memset(estimate.gradient, 0, n_items * sizeof(double))
+cdef void begin_pl_rank(Estimate *estimate) noexcept nogil:
+    """Prepare the query. O(D + K log K)."""
+    cdef PLRank *state = <PLRank *>estimate.state
+    cdef intp_t cutoff = estimate.cutoff
+    prepare_remaining(&state.remaining, estimate.scores, estimate.n_items, cutoff)
     memset(state.unplaced_direct, 0, (cutoff + 2) * sizeof(double))
     memset(state.unplaced_risk, 0, (cutoff + 2) * sizeof(double))
 
@@ -110,12 +98,14 @@ cdef inline bint unit_changes(const Remaining *remaining, intp_t rank) noexcept 
         remaining.wide and remaining.unit_position[rank] != remaining.unit_position[rank - 1])
 
 
-cdef void accumulate_1(
-    Estimate *estimate, const int32_t *rankings, intp_t n_rankings, intp_t stride
+cdef inline void accumulate_by_rank(
+    Estimate *estimate, const int32_t *rankings, intp_t n_rankings, intp_t stride, bint own_reward_apart
 ) noexcept nogil:
+    """Add each rank's terms to all items not placed yet, in PL-Rank-2 with the reward of the rank itself apart."""
     cdef PLRank *state = <PLRank *>estimate.state
     cdef const double *future_reward = state.future_reward
     cdef const int32_t *ranking
+    cdef double left_over
     cdef intp_t i, k
     for i in range(n_rankings):
         ranking = rankings + i * stride
@@ -126,34 +116,24 @@ cdef void accumulate_1(
                 return
             if unit_changes(&state.remaining, k):
                 activate(state, ranking, k)
-            rank_pass.reward_share(
-                estimate.gradient, state.active, future_reward[k] / state.remaining.sums[k], estimate.n_items)
-            estimate.gradient[ranking[k]] += future_reward[k]
+            left_over = state.remaining.sums[k]
+            if own_reward_apart:
+                rank_pass.direct_and_reward(
+                    estimate.gradient, state.active, estimate.relevance, estimate.rank_weights[k] / left_over,
+                    future_reward[k] / left_over, estimate.n_items)
+            else:
+                rank_pass.reward_share(
+                    estimate.gradient, state.active, future_reward[k] / left_over, estimate.n_items)
+            estimate.gradient[ranking[k]] += future_reward[k + own_reward_apart]
             state.active[ranking[k]] = 0.0
 
 
-cdef void accumulate_2(
-    Estimate *estimate, const int32_t *rankings, intp_t n_rankings, intp_t stride
-) noexcept nogil:
-    cdef PLRank *state = <PLRank *>estimate.state
-    cdef const double *future_reward = state.future_reward
-    cdef const int32_t *ranking
-    cdef intp_t i, k
-    for i in range(n_rankings):
-        ranking = rankings + i * stride
-        analyse_ranking(&state.remaining, ranking)
-        sum_future_reward(estimate, ranking, state.future_reward)
-        for k in range(estimate.cutoff):
-            if is_stopped(estimate, 0.5 * estimate.n_items):
-                return
-            if unit_changes(&state.remaining, k):
-                activate(state, ranking, k)
-            rank_pass.direct_and_reward(
-                estimate.gradient, state.active, estimate.relevance,
-                estimate.rank_weights[k] / state.remaining.sums[k],
-                future_reward[k] / state.remaining.sums[k], estimate.n_items)
-            estimate.gradient[ranking[k]] += future_reward[k + 1]
-            state.active[ranking[k]] = 0.0
+cdef void accumulate_1(Estimate *estimate, const int32_t *rankings, intp_t n_rankings, intp_t stride) noexcept nogil:
+    accumulate_by_rank(estimate, rankings, n_rankings, stride, False)
+
+
+cdef void accumulate_2(Estimate *estimate, const int32_t *rankings, intp_t n_rankings, intp_t stride) noexcept nogil:
+    accumulate_by_rank(estimate, rankings, n_rankings, stride, True)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -249,29 +229,13 @@ cdef void accumulate_pl_rank_3(
 cdef void hand_out_pl_rank_3(Estimate *estimate) noexcept nogil:
     """Add the sums over the rankings that leave an item unplaced to all items."""
     cdef PLRank *state = <PLRank *>estimate.state
-    cdef const Remaining *remaining = &state.remaining
-    cdef intp_t d, p
-    cdef double direct = 0.0, risk = 0.0
-    for p in range(remaining.n_leading):
-        d = remaining.leading[p]
-        direct = direct * remaining.step[p] + state.unplaced_direct[p]
-        risk = risk * remaining.step[p] + state.unplaced_risk[p]
-        estimate.gradient[d] += weight_in_unit(remaining, d, p) * (estimate.relevance[d] * direct - risk)
-    for d in range(estimate.n_items):
-        if remaining.position[d] == remaining.n_leading:
-            estimate.gradient[d] += weight_in_unit(remaining, d, remaining.n_leading - 1) * (
-                estimate.relevance[d] * direct - risk)
-    memset(state.unplaced_direct, 0, (estimate.cutoff + 2) * sizeof(double))
-    memset(state.unplaced_risk, 0, (estimate.cutoff + 2) * sizeof(double))
+    hand_out_sums(&state.remaining, state.unplaced_direct, estimate.relevance, 1.0, estimate.gradient)
+    hand_out_sums(&state.remaining, state.unplaced_risk, NULL, -1.0, estimate.gradient)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
 # The value of the metric
 # ---------------------------------------------------------------------------------------------------------------------
-
-cdef void begin_metric(Estimate *estimate, char *workspace) noexcept nogil:
-    estimate.gradient[0] = 0.0
-
 
 cdef void accumulate_metric(
     Estimate *estimate, const int32_t *rankings, intp_t n_rankings, intp_t stride
@@ -288,22 +252,20 @@ cdef void accumulate_metric(
 
 cdef Estimator metric_estimator() noexcept nogil:
     """Return the estimator of the metric's value: its "gradient" is one number per query."""
-    cdef Estimator estimator = new_estimator(
-        no_workspace, begin_metric, accumulate_metric, NULL, NULL, 0.0, 2.0, 0.0)
+    cdef Estimator estimator = new_estimator(NULL, NULL, accumulate_metric, NULL, 0.0, 2.0, 0.0)
     estimator.one_per_query = True
     estimator.fewest_items = 1
     return estimator
 
 
 cdef Estimator pl_rank_1_estimator() noexcept nogil:
-    return new_estimator(pl_rank_workspace, begin_pl_rank, accumulate_1, NULL, NULL, 0.0, 0.0, 0.5)
+    return new_estimator(lay_out_pl_rank, begin_pl_rank, accumulate_1, NULL, 0.0, 0.0, 0.5)
 
 
 cdef Estimator pl_rank_2_estimator() noexcept nogil:
-    return new_estimator(pl_rank_workspace, begin_pl_rank, accumulate_2, NULL, NULL, 0.0, 0.0, 0.5)
+    return new_estimator(lay_out_pl_rank, begin_pl_rank, accumulate_2, NULL, 0.0, 0.0, 0.5)
 
 
 cdef Estimator pl_rank_3_estimator() noexcept nogil:
     """Return PL-Rank-3 for any scores and rank weights; ``pl_rank_groups`` is faster where it applies."""
-    return new_estimator(
-        pl_rank_workspace, begin_pl_rank, accumulate_pl_rank_3, NULL, hand_out_pl_rank_3, 0.0, 5.0, 0.0)
+    return new_estimator(lay_out_pl_rank, begin_pl_rank, accumulate_pl_rank_3, hand_out_pl_rank_3, 0.0, 5.0, 0.0)

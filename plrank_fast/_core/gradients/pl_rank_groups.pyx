@@ -10,10 +10,10 @@ from libc.string cimport memcpy, memset
 
 from plrank_fast._core.gradients.estimator cimport Estimate, Estimator, new_estimator
 from plrank_fast._core.gradients.pl_rank cimport (
-    accumulate_pl_rank_3, begin_pl_rank, hand_out_pl_rank_3, pl_rank_workspace,
+    accumulate_pl_rank_3, begin_pl_rank, hand_out_pl_rank_3, lay_out_pl_rank,
 )
 from plrank_fast._core.ranking.weights cimport Weights
-from plrank_fast._core.runtime.layout cimport Layout, layout_at, measure, take
+from plrank_fast._core.runtime.layout cimport Layout, take, take_state
 from plrank_fast._core.runtime.scalar_types cimport int8_t, int32_t, intp_t
 from plrank_fast._core.runtime.simd cimport simd_level
 from plrank_fast._core.sampling.samplers cimport GROUP_RANKS, GROUP_SIZE
@@ -49,6 +49,8 @@ cdef const pl_rank_groups_kernels *kernels = pl_rank_groups_kernels_at(simd_leve
 cdef struct PLRankGroups:
     # the state of one query
     bint backward                # whether the kernel runs its backward pass
+    void *plain                  # state of the plain estimator
+    double *rank_weights         # (cutoff,) on cache lines
     bint few_placed              # whether terms are added to the gradient at once, without records
     pl_rank_groups sums
     intp_t flush_after           # rankings after which the sums are added to the gradient
@@ -118,26 +120,21 @@ cdef inline double sum_of_lanes(const double *lanes) noexcept nogil:
     return total
 
 
-cdef double *lay_out(pl_rank_groups *sums, intp_t n_items, intp_t cutoff, bint few, Layout *layout) noexcept nogil:
-    """Lay out the arrays, without records if ``few`` are placed; return the rank weights, which kernels only read."""
+cdef void lay_out(Layout *layout, intp_t n_items, intp_t cutoff) noexcept nogil:
+    """Lay out the state with its arrays; the state of the plain estimator takes their place where that is chosen."""
+    cdef PLRankGroups measured
+    cdef PLRankGroups *state = <PLRankGroups *>take_state(layout, sizeof(PLRankGroups), &measured)
+    cdef Layout plain = layout[0]
     cdef size_t ranks = min(min(cutoff, n_items), <intp_t>GROUP_RANKS)
-    if few:
-        sums.gathered = <double *>take(layout, ranks * 2 * PLR_MOST_SAMPLES * sizeof(double))
-    else:
-        sums.records = <double *>take(layout, PLR_RECORD * (<size_t>n_items + 1) * sizeof(double))
-        # two numbers for each rank and for each ranking processed at the same time
-        sums.scratch = <double *>take(layout, 2 * PLR_MOST_SAMPLES * (ranks + 1) * sizeof(double))
-        sums.unplaced = <int8_t *>take(layout, (min(n_items, LONGEST_FORWARD) + 1) * GROUP_SIZE)
-    return <double *>take(layout, ranks * sizeof(double))
-
-
-cdef size_t groups_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
-    """Return the bytes of the state and its arrays, or of the state of the plain estimator if that is larger."""
-    cdef pl_rank_groups sums
-    cdef Layout layout = measure()
-    take(&layout, sizeof(PLRankGroups))
-    lay_out(&sums, n_items, cutoff, False, &layout)
-    return max(pl_rank_workspace(n_items, cutoff), layout.next)
+    lay_out_pl_rank(&plain, n_items, cutoff)
+    state.plain = plain.state
+    state.rank_weights = <double *>take(layout, ranks * sizeof(double))
+    # two numbers for each rank and for each ranking processed at the same time
+    state.sums.scratch = <double *>take(layout, 2 * PLR_MOST_SAMPLES * (ranks + 1) * sizeof(double))
+    state.sums.gathered = state.sums.scratch
+    state.sums.records = <double *>take(layout, PLR_RECORD * (<size_t>n_items + 1) * sizeof(double))
+    state.sums.unplaced = <int8_t *>take(layout, (min(n_items, LONGEST_FORWARD) + 1) * GROUP_SIZE)
+    layout.next = max(layout.next, plain.next)
 
 
 cdef bint choose_pass(Estimate *estimate, PLRankGroups *state) noexcept nogil:
@@ -169,21 +166,17 @@ cdef void begin_records(Estimate *estimate, pl_rank_groups *sums) noexcept nogil
         record += PLR_RECORD
 
 
-cdef void begin(Estimate *estimate, char *workspace) noexcept nogil:
+cdef void begin(Estimate *estimate) noexcept nogil:
     """Choose a pass and prepare its sums, or leave the query to the plain estimator. O(D + K)."""
-    cdef Layout layout = layout_at(workspace)
-    cdef PLRankGroups *state = <PLRankGroups *>take(&layout, sizeof(PLRankGroups))
+    cdef PLRankGroups *state = <PLRankGroups *>estimate.state
     cdef intp_t n_items = estimate.n_items, cutoff = estimate.cutoff
-    cdef double *rank_weights
     if estimate.weights.representable and cutoff <= GROUP_RANKS:
         state.flush_after = max(FLUSH_AFTER, 4 * n_items // cutoff // FLUSH_AFTER * FLUSH_AFTER)
         if choose_pass(estimate, state):
             estimate.in_groups = True
-            estimate.state = state
             state.few_placed = places_few(estimate, state)
-            rank_weights = lay_out(&state.sums, n_items, cutoff, state.few_placed, &layout)
-            memcpy(rank_weights, estimate.rank_weights, cutoff * sizeof(double))
-            state.sums.rank_weights = rank_weights
+            memcpy(state.rank_weights, estimate.rank_weights, cutoff * sizeof(double))
+            state.sums.rank_weights = state.rank_weights
             state.sums.relevance = estimate.relevance
             state.sums.weights = estimate.weights.relative
             state.sums.n_items = n_items
@@ -193,9 +186,9 @@ cdef void begin(Estimate *estimate, char *workspace) noexcept nogil:
             if not state.few_placed:
                 begin_records(estimate, &state.sums)
             clear_totals(state)
-            memset(estimate.gradient, 0, n_items * sizeof(double))
             return
-    begin_pl_rank(estimate, workspace)
+    estimate.state = state.plain
+    begin_pl_rank(estimate)
 
 
 cdef void clear_totals(PLRankGroups *state) noexcept nogil:
@@ -256,7 +249,7 @@ cdef void hand_out(Estimate *estimate) noexcept nogil:
 
 
 cdef Estimator pl_rank_3_in_groups() noexcept nogil:
-    cdef Estimator estimator = new_estimator(
-        groups_workspace, begin, accumulate_pl_rank_3, accumulate_group, hand_out, 0.0, 5.0, 0.0)
+    cdef Estimator estimator = new_estimator(lay_out, begin, accumulate_pl_rank_3, hand_out, 0.0, 5.0, 0.0)
+    estimator.accumulate_group = accumulate_group
     estimator.asks_for_spread = True
     return estimator

@@ -2,5 +2,7 @@
 
 from plrank_fast._core.gradients.estimator cimport Estimator
 
-cdef Estimator policy_gradient_estimator(bint reward_to_go, bint with_baseline) noexcept nogil
+cdef Estimator policy_gradient_estimator() noexcept nogil
+cdef Estimator placement_estimator() noexcept nogil
 cdef Estimator log_prob_estimator() noexcept nogil
+cdef void subtract_baseline(Estimator *estimator) noexcept nogil

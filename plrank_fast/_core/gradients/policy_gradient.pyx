@@ -29,13 +29,14 @@ from plrank_fast._core.gradients.estimator cimport (
 from plrank_fast._core.ranking.remaining cimport (
     Remaining,
     analyse_ranking,
+    hand_out_sums,
     prepare_remaining,
     ranks_placed,
-    remaining_workspace,
+    take_remaining,
     unit_ratio,
     weight_in_unit,
 )
-from plrank_fast._core.runtime.layout cimport Layout, layout_at, measure, take
+from plrank_fast._core.runtime.layout cimport Layout, take, take_state
 from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t
 from plrank_fast._core.runtime.simd cimport simd_level
 
@@ -109,52 +110,30 @@ cdef void add_ranking(Estimate *estimate, PolicyGradient *state, const int32_t *
             estimate.gradient[d] += weight_in_unit(remaining, d, unit) * share
 
 
-cdef void hand_out_sums(Estimate *estimate) noexcept nogil:
+cdef void hand_out_shares(Estimate *estimate) noexcept nogil:
     """Add to all items the sums over the rankings that leave them out. O(D)."""
     cdef PolicyGradient *state = <PolicyGradient *>estimate.state
-    cdef const Remaining *remaining = &state.remaining
-    cdef double share = 0.0
-    cdef intp_t d, p
-    if not state.long_list:
-        return
-    for p in range(remaining.n_leading):
-        d = remaining.leading[p]
-        share = share * remaining.step[p] + state.unplaced_share[p]
-        estimate.gradient[d] -= weight_in_unit(remaining, d, p) * share
-    for d in range(estimate.n_items):
-        if remaining.position[d] == remaining.n_leading:
-            estimate.gradient[d] -= weight_in_unit(remaining, d, remaining.n_leading - 1) * share
-    memset(state.unplaced_share, 0, (estimate.cutoff + 1) * sizeof(double))
+    if state.long_list:
+        hand_out_sums(&state.remaining, state.unplaced_share, NULL, -1.0, estimate.gradient)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Per query
 # ---------------------------------------------------------------------------------------------------------------------
 
-cdef char *lay_out(PolicyGradient *state, intp_t n_items, intp_t cutoff, Layout *layout) noexcept nogil:
-    """Lay out the state; return the workspace of ``state.remaining``."""
+cdef void lay_out(Layout *layout, intp_t n_items, intp_t cutoff) noexcept nogil:
+    cdef PolicyGradient measured
+    cdef PolicyGradient *state = <PolicyGradient *>take_state(layout, sizeof(PolicyGradient), &measured)
     state.future_reward = <double *>take(layout, (cutoff + 1) * sizeof(double))
     state.baseline = <double *>take(layout, cutoff * sizeof(double))
     state.active = <double *>take(layout, n_items * sizeof(double))
     state.unplaced_share = <double *>take(layout, (cutoff + 1) * sizeof(double))
-    return <char *>take(layout, remaining_workspace(n_items, cutoff))
+    take_remaining(layout, &state.remaining, n_items, cutoff)
 
 
-cdef size_t workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
-    cdef PolicyGradient state
-    cdef Layout layout = measure()
-    take(&layout, sizeof(PolicyGradient))
-    lay_out(&state, n_items, cutoff, &layout)
-    return layout.next
-
-
-cdef void begin(Estimate *estimate, char *memory) noexcept nogil:
-    cdef Layout layout = layout_at(memory)
-    cdef PolicyGradient *state = <PolicyGradient *>take(&layout, sizeof(PolicyGradient))
-    cdef char *of_remaining = lay_out(state, estimate.n_items, estimate.cutoff, &layout)
-    estimate.state = state
-    memset(estimate.gradient, 0, estimate.n_items * sizeof(double))
-    prepare_remaining(&state.remaining, estimate.scores, estimate.n_items, estimate.cutoff, of_remaining)
+cdef void begin(Estimate *estimate) noexcept nogil:
+    cdef PolicyGradient *state = <PolicyGradient *>estimate.state
+    prepare_remaining(&state.remaining, estimate.scores, estimate.n_items, estimate.cutoff)
     state.reward_to_go = False
     state.long_list = estimate.n_items >= LONG_LIST * estimate.cutoff
     memset(state.unplaced_share, 0, (estimate.cutoff + 1) * sizeof(double))
@@ -164,8 +143,8 @@ cdef void begin(Estimate *estimate, char *memory) noexcept nogil:
     memcpy(state.active, state.remaining.weights, estimate.n_items * sizeof(double))
 
 
-cdef void begin_to_go(Estimate *estimate, char *memory) noexcept nogil:
-    begin(estimate, memory)
+cdef void begin_to_go(Estimate *estimate) noexcept nogil:
+    begin(estimate)
     (<PolicyGradient *>estimate.state).reward_to_go = True
 
 
@@ -205,19 +184,21 @@ cdef void accumulate_log_prob(
 
 cdef Estimator log_prob_estimator() noexcept nogil:
     """Return the gradient of the rankings' log-probabilities, weighted by a number for each and summed."""
-    cdef Estimator estimator = new_estimator(
-        workspace, begin, accumulate_log_prob, NULL, hand_out_sums, 0.5, 0.0, 0.1)
+    cdef Estimator estimator = new_estimator(lay_out, begin, accumulate_log_prob, hand_out_shares, 0.5, 0.0, 0.1)
     estimator.result = SUM
     estimator.needs_relevance = False
     return estimator
 
 
-cdef Estimator policy_gradient_estimator(bint reward_to_go, bint with_baseline) noexcept nogil:
-    """Return the policy gradient; with a baseline, a first pass over the rankings computes it as their mean reward."""
-    cdef Estimator estimator = new_estimator(workspace, begin, accumulate, NULL, hand_out_sums, 0.5, 0.0, 0.1)
-    if reward_to_go:
-        estimator.begin = begin_to_go
-    if with_baseline:
-        estimator.passes = 2
-        estimator.result = MEAN_OF_OTHERS
-    return estimator
+cdef Estimator policy_gradient_estimator() noexcept nogil:
+    return new_estimator(lay_out, begin, accumulate, hand_out_shares, 0.5, 0.0, 0.1)
+
+
+cdef Estimator placement_estimator() noexcept nogil:
+    return new_estimator(lay_out, begin_to_go, accumulate, hand_out_shares, 0.5, 0.0, 0.1)
+
+
+cdef void subtract_baseline(Estimator *estimator) noexcept nogil:
+    """Let a first pass over the rankings of a policy gradient compute their mean reward, the baseline."""
+    estimator.passes = 2
+    estimator.result = MEAN_OF_OTHERS

@@ -7,6 +7,7 @@ rankings the sums of an estimator are added to totals, with compensated summatio
 
 import numpy as np
 
+from libc.stdint cimport uintptr_t
 from libc.string cimport memset
 
 from plrank_fast._core.gradients.conditional cimport conditional_estimator
@@ -19,7 +20,9 @@ from plrank_fast._core.gradients.pl_rank cimport (
     metric_estimator, pl_rank_1_estimator, pl_rank_2_estimator, pl_rank_3_estimator,
 )
 from plrank_fast._core.gradients.pl_rank_groups cimport pl_rank_3_in_groups
-from plrank_fast._core.gradients.policy_gradient cimport log_prob_estimator, policy_gradient_estimator
+from plrank_fast._core.gradients.policy_gradient cimport (
+    log_prob_estimator, placement_estimator, policy_gradient_estimator, subtract_baseline,
+)
 from plrank_fast._core.random.key cimport draw_key
 from plrank_fast._core.random.stream cimport BLOCK, block_size
 from plrank_fast._core.ranking.weights cimport Weights, weigh, weights_workspace
@@ -36,7 +39,7 @@ from plrank_fast._core.runtime.arguments cimport (
     zeros,
 )
 from plrank_fast._core.runtime.batch cimport Batch, new_batch, parts_per_thread, run_batch
-from plrank_fast._core.runtime.layout cimport aligned
+from plrank_fast._core.runtime.layout cimport aligned, bytes_of, state_at
 from plrank_fast._core.runtime.plain_arrays cimport data_of
 from plrank_fast._core.runtime.queries cimport Queries, Query, query_at
 from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t, uint64_t
@@ -61,6 +64,22 @@ from plrank_fast._core.sampling.samplers cimport (
     thread_sampler_workspace,
 )
 
+ctypedef Estimator (*estimator_function)() noexcept nogil
+
+cdef dict ESTIMATORS = {
+    "exposure": <uintptr_t>exposure_estimator,
+    "metric": <uintptr_t>metric_estimator,
+    "pl_rank_1": <uintptr_t>pl_rank_1_estimator,
+    "pl_rank_2": <uintptr_t>pl_rank_2_estimator,
+    "pl_rank_3": <uintptr_t>pl_rank_3_in_groups,
+    "pl_rank_3 with hessian": <uintptr_t>hessian_estimator,
+    "pl_rank_3 plain": <uintptr_t>pl_rank_3_estimator,  # the reference implementation of "pl_rank_3" in tests
+    "pl_rank_cmc": <uintptr_t>conditional_estimator,
+    "pl_rank_cmc with hessian": <uintptr_t>conditional_estimator,
+    "policy_gradient": <uintptr_t>policy_gradient_estimator,
+    "placement_policy_gradient": <uintptr_t>placement_estimator,
+}
+
 cdef double NS_PER_RANK_READ = 100.0  # of a ranking so long that no cache holds its items
 
 
@@ -72,44 +91,18 @@ cdef inline size_t rankings_bytes(intp_t n_rankings, intp_t length) noexcept nog
     return aligned(n_rankings * <size_t>length * sizeof(int32_t))
 
 
-cdef Estimator estimator_of(int kind, bint with_hessian) noexcept nogil:
-    """Return the estimator of a kind. Only PL_RANK_3 and CONDITIONAL have a Hessian diagonal."""
-    if kind == METRIC:
-        return metric_estimator()
-    if kind == PL_RANK_1:
-        return pl_rank_1_estimator()
-    if kind == PL_RANK_2:
-        return pl_rank_2_estimator()
-    if kind == PL_RANK_3:
-        return hessian_estimator() if with_hessian else pl_rank_3_in_groups()
-    if kind == CONDITIONAL:
-        return conditional_estimator()
-    if kind == POLICY:
-        return policy_gradient_estimator(reward_to_go=False, with_baseline=False)
-    if kind == PLACEMENT:
-        return policy_gradient_estimator(reward_to_go=True, with_baseline=False)
-    if kind == POLICY_WITH_BASELINE:
-        return policy_gradient_estimator(reward_to_go=False, with_baseline=True)
-    if kind == PLACEMENT_WITH_BASELINE:
-        return policy_gradient_estimator(reward_to_go=True, with_baseline=True)
-    if kind == LOG_PROB:
-        return log_prob_estimator()
-    if kind == EXPOSURE:
-        return exposure_estimator()
-    return pl_rank_3_estimator()
+cdef inline size_t rows_bytes(intp_t n_items, intp_t cutoff, bint drawn) noexcept nogil:
+    """Return the bytes for a block of rankings that are drawn, or for a transposed group of given ones."""
+    return rankings_bytes(BLOCK, cutoff) if drawn else group_bytes(n_items, cutoff)
 
 
 cdef size_t query_workspace(
     const Estimator *estimator, intp_t n_items, intp_t cutoff, intp_t n_samples, bint drawn
 ) noexcept nogil:
     """Return the bytes for one query: its weights, the estimator, and drawing or transposing rankings."""
-    cdef size_t size = (
-        weights_workspace(n_items) + estimator.workspace(n_items, cutoff) + totals_bytes(n_items, n_samples, drawn))
-    if not drawn:
-        size += group_bytes(n_items, cutoff)
-    else:
-        size += rankings_bytes(BLOCK, cutoff) + sampler_workspace(n_items, cutoff)
-    return size
+    return (
+        rows_bytes(n_items, cutoff, drawn) + totals_bytes(n_items, n_samples, drawn) + weights_workspace(n_items)
+        + bytes_of(estimator.lay_out, n_items, cutoff) + (sampler_workspace(n_items, cutoff) if drawn else 0))
 
 
 cdef inline Draw describe_draw(const Estimate *estimate, const Source *source, intp_t query) noexcept nogil:
@@ -173,14 +166,24 @@ cdef inline void note_used(const Estimator *estimator, Estimate *estimate, intp_
             move_to_totals(estimator, estimate)
 
 
-cdef void begin_estimate(
-    const Estimator *estimator, Estimate *estimate, bint first_attempt, char *workspace
-) noexcept nogil:
-    estimate.first_attempt = first_attempt
+cdef void begin_attempt(const Estimator *estimator, Estimate *estimate, char *workspace) noexcept nogil:
+    cdef size_t n_bytes = n_results(estimator, estimate.n_items) * sizeof(double)
     estimate.in_groups = False
     estimate.inexact = False
     estimate.in_totals = False
-    estimator.begin(estimate, workspace)
+    memset(estimate.gradient, 0, n_bytes)
+    if estimate.hessian != NULL:
+        memset(estimate.hessian, 0, n_bytes)
+    estimate.state = state_at(workspace, estimator.lay_out, estimate.n_items, estimate.cutoff)
+    if estimator.begin != NULL:
+        estimator.begin(estimate)
+
+
+cdef bint ends_attempt(const Estimator *estimator, Estimate *estimate) noexcept nogil:
+    """Take the mean; return False if rounding was amplified too much, so that another attempt must follow."""
+    finish(estimator, estimate)
+    estimate.first_attempt = False
+    return not estimate.inexact
 
 
 cdef void begin_pass(Estimate *estimate, int passes_to_come) noexcept nogil:
@@ -255,28 +258,6 @@ cdef char *weigh_items(
     return weigh(weights, estimate.scores, estimate.n_items, estimate.cutoff, sort, workspace)
 
 
-cdef void estimate_given(
-    const Estimator *estimator, Estimate *estimate, const Source *source, intp_t query, char *workspace
-) noexcept nogil:
-    """Compute the estimate of one query from given rankings."""
-    cdef Weights weights
-    cdef int32_t *columns = <int32_t *>workspace
-    cdef bint finished = False, first_attempt = True
-    cdef int later
-    workspace += group_bytes(estimate.n_items, estimate.cutoff)
-    workspace = weigh_items(estimator, estimate, &weights, source, query, workspace)
-    while not finished:
-        begin_estimate(estimator, estimate, first_attempt, workspace)
-        for later in range(estimator.passes - 1, -1, -1):
-            begin_pass(estimate, later)
-            accumulate_rows(
-                estimator, estimate, source.given + query * source.n_samples * source.length, source.n_samples,
-                source.length, columns)
-        finish(estimator, estimate)
-        finished = not estimate.inexact
-        first_attempt = False
-
-
 cdef void draw_and_accumulate(
     const Estimator *estimator, Estimate *estimate, Sampler *sampler, const Draw *draw, int32_t *rows
 ) noexcept nogil:
@@ -301,27 +282,32 @@ cdef void draw_and_accumulate(
             first += n_lanes
 
 
-cdef void estimate_drawn(
+cdef void estimate_query(
     const Estimator *estimator, Estimate *estimate, const Source *source, intp_t query, char *workspace
 ) noexcept nogil:
-    """Compute the estimate of one query from rankings drawn for it."""
+    """Compute the estimate of one query from given rankings, or from rankings drawn for it."""
     cdef Sampler sampler
     cdef Weights weights
     cdef Draw draw = describe_draw(estimate, source, query)
+    cdef bint drawn = source.given == NULL
     cdef int32_t *rows = <int32_t *>workspace
-    cdef bint finished = False, first_attempt = True
     cdef int later
-    workspace += rankings_bytes(BLOCK, estimate.cutoff)
+    workspace += rows_bytes(estimate.n_items, estimate.cutoff, drawn)
     workspace = weigh_items(estimator, estimate, &weights, source, query, workspace)
-    workspace = prepare_sampler(&sampler, &draw, &weights, NULL, workspace)
-    while not finished:
-        begin_estimate(estimator, estimate, first_attempt, workspace)
+    if drawn:
+        workspace = prepare_sampler(&sampler, &draw, &weights, NULL, workspace)
+    while True:
+        begin_attempt(estimator, estimate, workspace)
         for later in range(estimator.passes - 1, -1, -1):
             begin_pass(estimate, later)
-            draw_and_accumulate(estimator, estimate, &sampler, &draw, rows)
-        finish(estimator, estimate)
-        finished = not estimate.inexact
-        first_attempt = False
+            if drawn:
+                draw_and_accumulate(estimator, estimate, &sampler, &draw, rows)
+            else:
+                accumulate_rows(
+                    estimator, estimate, source.given + query * source.n_samples * source.length, source.n_samples,
+                    source.length, rows)
+        if ends_attempt(estimator, estimate):
+            return
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -352,10 +338,7 @@ cdef Estimate estimate_in(const Call *call, intp_t q) noexcept nogil:
 cdef void estimate_in_batch(const void *call_, intp_t q, char *workspace) noexcept nogil:
     cdef const Call *call = <const Call *>call_
     cdef Estimate estimate = estimate_in(call, q)
-    if call.source.given != NULL:
-        estimate_given(&call.estimator, &estimate, &call.source, q, workspace)
-    else:
-        estimate_drawn(&call.estimator, &estimate, &call.source, q, workspace)
+    estimate_query(&call.estimator, &estimate, &call.source, q, workspace)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -433,28 +416,25 @@ cdef int estimate_long_query(const void *call_, intp_t query, int n_threads) exc
     cdef int later
     cdef Workspaces estimating = Workspaces(
         1, group_bytes(n_items, cutoff) + weights_workspace(n_items)
-        + estimator.workspace(n_items, cutoff) + totals_bytes(n_items, source.n_samples, source.given == NULL))
+        + bytes_of(estimator.lay_out, n_items, cutoff) + totals_bytes(n_items, source.n_samples, source.given == NULL))
     cdef Workspaces thread_samplers = Workspaces(
         n_threads, 0 if source.given != NULL else thread_sampler_workspace(n_items, cutoff))
     cdef int32_t *columns = <int32_t *>estimating.of_thread(0)
     cdef char *workspace = weigh_items(
         estimator, &estimate, &weights, source, query, estimating.of_thread(0) + group_bytes(n_items, cutoff))
-    cdef bint finished = False, first_attempt = True
     estimate.stop.interrupted = signal_came
     drawing.draw = &draw
     drawing.weights = &weights
     if source.given == NULL:
         begin_thread_samplers(thread_samplers)
-    while not finished:
-        begin_estimate(estimator, &estimate, first_attempt, workspace)
+    while True:
+        begin_attempt(estimator, &estimate, workspace)
         for later in range(estimator.passes - 1, -1, -1):
             begin_pass(&estimate, later)
             draw_and_accumulate_long(
                 estimator, &estimate, source, query, &drawing, n_threads, thread_samplers, columns)
-        finish(estimator, &estimate)
-        finished = not estimate.inexact
-        first_attempt = False
-    return 0
+        if ends_attempt(estimator, &estimate):
+            return 0
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -468,14 +448,13 @@ cdef double cost_of_query(const void *call_, intp_t n_items) noexcept nogil:
     return 100.0 + call.source.n_samples * call.estimator.passes * (100.0 + ns_per_ranking)
 
 
-cdef int run_estimator(Call *call, CheckedBatch checked, int kind, object n_threads) except -1:
-    """Run the estimator of a call whose source is known into its outputs, which are 0."""
+cdef int run_estimator(Call *call, CheckedBatch checked, object n_threads) except -1:
+    """Run the estimator of a call into its outputs, which are 0."""
     cdef Batch batch = new_batch(checked.queries.offsets, checked.n_queries)
     cdef intp_t n_ranks = checked.queries.n_ranks
     if n_ranks == 0:
         return 0
     call.queries = checked.queries
-    call.estimator = estimator_of(kind, call.hessian != NULL)
     batch.call = call
     batch.query = estimate_in_batch
     batch.long_query = estimate_long_query
@@ -487,20 +466,26 @@ cdef int run_estimator(Call *call, CheckedBatch checked, int kind, object n_thre
 
 
 def estimate(
-    int kind, scores, relevance, rank_weights, offsets, n_samples, rankings, rng, sampler, n_threads, out, first_query,
-    hessian=False
+    str estimator, scores, relevance, rank_weights, offsets, n_samples, rankings, rng, sampler, n_threads, out,
+    first_query, hessian=False, baseline=False
 ):
-    """Return the estimate of an ``EstimatorKind``, with its Hessian diagonal on request.
+    """Return the estimate of one of ``ESTIMATORS``, with its Hessian diagonal on request.
 
-    The arguments are those of ``pl_rank_3``.
+    The arguments are those of ``pl_rank_3``, and the ``baseline`` of policy gradients.
     """
     cdef Call call
     cdef uint64_t[2] key
     cdef bint with_hessian = checked_flag(hessian, "hessian")
-    cdef Estimator estimator = estimator_of(kind, with_hessian)
-    cdef CheckedBatch checked = checked_batch(
-        scores, relevance if estimator.needs_relevance else NOT_TAKEN, rank_weights, offsets)
-    cdef intp_t n_results = checked.n_queries if estimator.one_per_query else checked.n_items
+    cdef bint with_baseline = checked_flag(baseline, "baseline")
+    cdef CheckedBatch checked
+    cdef intp_t n_results
+    call.estimator = (
+        <estimator_function><uintptr_t>ESTIMATORS[f"{estimator} with hessian" if with_hessian else estimator])()
+    if with_baseline:
+        subtract_baseline(&call.estimator)
+    checked = checked_batch(
+        scores, relevance if call.estimator.needs_relevance else NOT_TAKEN, rank_weights, offsets)
+    n_results = checked.n_queries if call.estimator.one_per_query else checked.n_items
     call.source.sampler = chosen(sampler, "sampler", SAMPLERS)
     call.source.given = NULL
     call.source.length = 0
@@ -515,7 +500,7 @@ def estimate(
         n_samples = given.shape[1]
         call.source.given = <const int32_t *>data_of(given)
         call.source.length = given.shape[2]
-    call.source.n_samples = checked_count(n_samples, "n_samples", 2 if estimator.result == MEAN_OF_OTHERS else 1)
+    call.source.n_samples = checked_count(n_samples, "n_samples", 2 if call.estimator.result == MEAN_OF_OTHERS else 1)
     n_threads = checked_threads(n_threads)
     if with_hessian:
         outputs = (None, None) if out is None else validation.output_pair(out, (n_results,))
@@ -529,7 +514,7 @@ def estimate(
     if with_hessian:
         diagonal = zeros(n_results)
         call.hessian = <double *>data_of(diagonal)
-    run_estimator(&call, checked, kind, n_threads)
+    run_estimator(&call, checked, n_threads)
     if with_hessian:
         result = checked.delivered(n_results, None)
         return validation.deliver(result, outputs[0]), validation.deliver(diagonal, outputs[1])
@@ -557,5 +542,6 @@ def log_prob_gradient(
         call.rewards = &rewards[0, 0]
         call.out = <double *>data_of(result)
         call.hessian = NULL
-        run_estimator(&call, checked, LOG_PROB, n_threads)
+        call.estimator = log_prob_estimator()
+        run_estimator(&call, checked, n_threads)
     return result

@@ -159,7 +159,8 @@ def evaluate(
     """Return the values (n_queries,) of a loss and its gradient (n_docs,).
 
     "bucket_order" can have none or two derivatives; it then returns the diagonal of the Hessian too, or None for what
-    is not computed. ``gains`` is the function that converts grades to gains, None for losses of the labels. Labels of ``limited`` magnitude enter products. The
+    is not computed. ``gains`` is the function that converts grades to gains, None for losses of the labels. Labels of
+    ``limited`` magnitude enter products. The
     result is None if scores may not be large and are so large that products with ``scale`` may overflow; results that
     have overflown are refused then, and are the caller's affair otherwise.
     """

@@ -7,7 +7,7 @@ from libc.stdint cimport uintptr_t
 
 from plrank_fast._core.random.selection cimport select_smallest, sort_pairs
 from plrank_fast._core.ranking.remaining cimport (
-    Remaining, analyse_ranking, prepare_remaining, ranks_placed, remaining_workspace, unit_ratio, weight_in_unit,
+    Remaining, analyse_ranking, lay_out_remaining, prepare_remaining, ranks_placed, unit_ratio, weight_in_unit,
 )
 from plrank_fast._core.runtime.arguments cimport (
     NOT_TAKEN,
@@ -21,6 +21,7 @@ from plrank_fast._core.runtime.arguments cimport (
     zeros,
 )
 from plrank_fast._core.runtime.batch cimport Batch, new_batch, run_batch
+from plrank_fast._core.runtime.layout cimport bytes_of, state_at
 from plrank_fast._core.runtime.plain_arrays cimport data_of
 from plrank_fast._core.runtime.queries cimport Queries, Query, query_at
 from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t
@@ -253,25 +254,25 @@ cdef void log_prob_of_query(
     Each factor is computed as -log(1 + S_{k+1} / w_{y_k}), so that near-certain choices keep their digits, unless w
     underflows in that unit.
     """
-    cdef Remaining remaining
+    cdef Remaining *remaining = <Remaining *>state_at(workspace, lay_out_remaining, n_items, cutoff)
     cdef intp_t i, k, unit, next_unit
     cdef const int32_t *ranking
     cdef double total, weight, left_over
-    prepare_remaining(&remaining, scores, n_items, cutoff, workspace)
+    prepare_remaining(remaining, scores, n_items, cutoff)
     for i in range(n_rankings):
         ranking = rankings + i * stride
         remaining.cutoff = ranks_placed(ranking, cutoff)
-        analyse_ranking(&remaining, ranking)
+        analyse_ranking(remaining, ranking)
         total = 0.0
         for k in range(remaining.cutoff):
             unit, next_unit = remaining.unit_position[k], remaining.unit_position[k + 1]
-            weight = weight_in_unit(&remaining, ranking[k], unit)
+            weight = weight_in_unit(remaining, ranking[k], unit)
             if weight < LEAST_WEIGHT:
                 total += (scores[ranking[k]] - scores[remaining.leading[unit]]) - log(remaining.sums[k])
                 continue
             left_over = remaining.sums[k + 1]
             if next_unit < remaining.n_leading:
-                left_over *= unit_ratio(&remaining, next_unit, unit)
+                left_over *= unit_ratio(remaining, next_unit, unit)
             total -= log1p(left_over / weight)
         log_prob[i] = total
 
@@ -480,7 +481,7 @@ def ranking_log_prob(scores, rankings, offsets, n_threads):
         batch = new_batch(checked.queries.offsets, checked.n_queries)
         batch.call = &call
         batch.query = log_prob_in_batch
-        batch.workspace = remaining_workspace(checked.longest, cutoff)
+        batch.workspace = bytes_of(lay_out_remaining, checked.longest, cutoff)
         batch.ns_per_item = 10.0 + call.n_rankings
         run_batch(&batch, n_threads)
     return result[0] if offsets is None else result

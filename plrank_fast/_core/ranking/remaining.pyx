@@ -21,12 +21,12 @@ from libc.math cimport INFINITY, exp
 
 from plrank_fast._core.random.selection cimport select_smallest, sort_pairs
 from plrank_fast._core.ranking.weights cimport PLR_LARGEST_SPREAD, relative_weights_of
-from plrank_fast._core.runtime.layout cimport Layout, layout_at, measure, take
+from plrank_fast._core.runtime.layout cimport Layout, take, take_state
 from plrank_fast._core.runtime.scalar_types cimport int32_t, int64_t, intp_t
 
 
-cdef double *lay_out(Remaining *remaining, intp_t n_items, intp_t cutoff, Layout *layout) noexcept nogil:
-    """Lay out the arrays; return the keys by which the leading items are selected."""
+cdef void take_remaining(Layout *layout, Remaining *remaining, intp_t n_items, intp_t cutoff) noexcept nogil:
+    """Take the arrays."""
     cdef size_t items = n_items * sizeof(double), ranks = (cutoff + 2) * sizeof(double)
     remaining.weights = <double *>take(layout, items)
     remaining.leading_weights = <double *>take(layout, ranks)
@@ -36,23 +36,17 @@ cdef double *lay_out(Remaining *remaining, intp_t n_items, intp_t cutoff, Layout
     remaining.stamp = <int64_t *>take(layout, (cutoff + 2) * sizeof(int64_t))
     remaining.leading = <int32_t *>take(layout, n_items * sizeof(int32_t))
     remaining.position = <int32_t *>take(layout, n_items * sizeof(int32_t))
-    return <double *>take(layout, items)
+    remaining.keys = <double *>take(layout, items)
 
 
-cdef size_t remaining_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
-    """Return the number of bytes that ``prepare_remaining`` lays out."""
-    cdef Remaining remaining
-    cdef Layout layout = measure()
-    lay_out(&remaining, n_items, cutoff, &layout)
-    return layout.next
+cdef void lay_out_remaining(Layout *layout, intp_t n_items, intp_t cutoff) noexcept nogil:
+    cdef Remaining measured
+    take_remaining(layout, <Remaining *>take_state(layout, sizeof(Remaining), &measured), n_items, cutoff)
 
 
-cdef char *prepare_remaining(
-    Remaining *remaining, const double *scores, intp_t n_items, intp_t cutoff, char *workspace
-) noexcept nogil:
-    """Select the leading items of one query; return the first unused byte of ``workspace``. O(D + K log K)."""
-    cdef Layout layout = layout_at(workspace)
-    cdef double *keys = lay_out(remaining, n_items, cutoff, &layout)
+cdef void prepare_remaining(Remaining *remaining, const double *scores, intp_t n_items, intp_t cutoff) noexcept nogil:
+    """Select the leading items of one query, whose arrays have been taken. O(D + K log K)."""
+    cdef double *keys = remaining.keys
     cdef double highest, lowest
     cdef intp_t d, p
     remaining.n_items = n_items
@@ -88,7 +82,6 @@ cdef char *prepare_remaining(
     for p in range(remaining.n_leading, n_items):
         d = remaining.leading[p]
         remaining.other_weight += weight_in_unit(remaining, d, remaining.n_leading - 1)
-    return <char *>layout.next
 
 
 cdef void analyse_ranking(Remaining *remaining, const int32_t *ranking) noexcept nogil:
@@ -126,3 +119,24 @@ cdef void analyse_ranking(Remaining *remaining, const int32_t *ranking) noexcept
             left_over *= unit_ratio(remaining, remaining.unit_position[k + 1], remaining.unit_position[k])
         left_over += weight_in_unit(remaining, ranking[k], remaining.unit_position[k])
         remaining.sums[k] = left_over
+
+
+cdef void hand_out_sums(
+    const Remaining *remaining, double *sums, const double *factors, double sign, double *gradient
+) noexcept nogil:
+    """Add to all items the ``sums`` over the rankings that leave them out, and clear these. O(D).
+
+    There is a sum for each ``first_unplaced``, in its unit. An item adds its weight, times its factor (if ``factors``
+    are not NULL), times the sums of all that do not score below it.
+    """
+    cdef intp_t d, p, n_leading = remaining.n_leading
+    cdef double total = 0.0
+    for p in range(n_leading):
+        d = remaining.leading[p]
+        total = total * remaining.step[p] + sums[p]
+        gradient[d] += sign * weight_in_unit(remaining, d, p) * total * (factors[d] if factors != NULL else 1.0)
+        sums[p] = 0.0
+    for d in range(remaining.n_items):
+        if remaining.position[d] == n_leading:
+            gradient[d] += sign * weight_in_unit(remaining, d, n_leading - 1) * total * (
+                factors[d] if factors != NULL else 1.0)
