@@ -367,7 +367,8 @@ cdef int64_t estimator_size(
 ) noexcept nogil:
     """Return the workspace of an estimator, with or without Hessian, for rankings that are ``drawn`` or given."""
     cdef int32_t status = check_sizes(n_items, cutoff, n_samples)
-    cdef Estimator alone = estimator_of(conditional, False), with_hessian = estimator_of(conditional, True)
+    cdef Estimator alone = estimator_of(conditional, False)
+    cdef Estimator with_hessian = estimator_of(conditional, True)
     if status != PLRANK_OK or n_items == 0 or cutoff == 0:
         return status
     cutoff = min(cutoff, n_items)
@@ -378,8 +379,8 @@ cdef int64_t estimator_size(
 
 
 cdef int32_t estimate(
-    bint conditional, bint drawn, void *stream, Source *source, const double *scores, const double *relevance, int64_t n_items,
-    const double *rank_weights, int64_t cutoff, double *gradient, double *hessian, void *workspace,
+    bint conditional, bint drawn, void *stream, Source *source, const double *scores, const double *relevance,
+    int64_t n_items, const double *rank_weights, int64_t cutoff, double *gradient, double *hessian, void *workspace,
     int64_t workspace_size
 ) noexcept nogil:
     """Estimate from rankings that ``stream`` draws, or from those of ``source``."""

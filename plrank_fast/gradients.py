@@ -11,6 +11,7 @@ from plrank_fast._core.gradients import exact as _exact
 from plrank_fast._core.gradients import sampled as _sampled
 from plrank_fast.validation import FloatArray, RandomState
 
+
 @validation.hides_unknown
 def pl_rank_3(
     scores: ArrayLike,

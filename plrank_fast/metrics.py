@@ -303,9 +303,7 @@ def average_precision(
     """
     if unknown:
         validation.refuse_unknown(unknown)
-    return _metrics.metric(
-        "average_precision", scores, relevance, cutoff, offsets, n_threads, 0.0, empty, "relevance"
-    )
+    return _metrics.metric("average_precision", scores, relevance, cutoff, offsets, n_threads, 0.0, empty, "relevance")
 
 
 @validation.hides_unknown
@@ -353,9 +351,7 @@ def reciprocal_rank(
     """
     if unknown:
         validation.refuse_unknown(unknown)
-    return _metrics.metric(
-        "reciprocal_rank", scores, relevance, cutoff, offsets, n_threads, 0.0, 0.0, "relevance"
-    )
+    return _metrics.metric("reciprocal_rank", scores, relevance, cutoff, offsets, n_threads, 0.0, 0.0, "relevance")
 
 
 mrr = reciprocal_rank
@@ -457,9 +453,7 @@ def err(
     if unknown:
         validation.refuse_unknown(unknown)
     chances = satisfaction(labels, max_label)
-    return _metrics.metric(
-        "expected_reciprocal_rank", scores, chances, cutoff, offsets, n_threads, 0.0, 0.0, "labels"
-    )
+    return _metrics.metric("expected_reciprocal_rank", scores, chances, cutoff, offsets, n_threads, 0.0, 0.0, "labels")
 
 
 @validation.hides_unknown
@@ -513,9 +507,7 @@ def rbp(
     if unknown:
         validation.refuse_unknown(unknown)
     p = validation.real(persistence, "persistence", at_least=0.0, below=1.0)
-    return _metrics.metric(
-        "rank_biased_precision", scores, relevance, cutoff, offsets, n_threads, p, 0.0, "relevance"
-    )
+    return _metrics.metric("rank_biased_precision", scores, relevance, cutoff, offsets, n_threads, p, 0.0, "relevance")
 
 
 @validation.hides_unknown
