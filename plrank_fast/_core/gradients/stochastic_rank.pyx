@@ -13,7 +13,8 @@ G1 and G2 are smooth. They are summed over all samples at Chebyshev nodes in the
 5.25 (Gumbel) or 10 (normal noise), and interpolated once per block of samples. The extra contribution to a placed item,
 because those below it move up, is a suffix sum over the ranks at the same nodes. So a sample costs O(K) densities per
 node, whatever D is. Interpolation errs by less than 1e-7 of the largest density, and the approximate density at nodes
-by less than another 1e-7. Items of intervals that have no more items than nodes are computed one by one.
+by less than another 1e-7. Where an interval has no more items than nodes, the items themselves are the nodes, with
+exact densities.
 """
 
 from libc.math cimport INFINITY, NAN, M_PI, cos, exp, log, sin
@@ -60,12 +61,9 @@ cdef extern from "gradients/stochastic_rank.h" nogil:
         const double *drop_changes
         double *factors
     ctypedef struct stochastic_rank_kernels:
-        void (*items)(
-            int noise, const noisy_ranking *ranking, const double *locations, const double *relevance,
-            const double *own_ranks, double *gradient, size_t n) noexcept nogil
         void (*nodes)(
-            int noise, const noisy_ranking *ranking, const double *locations, const int32_t *rows, double *sums,
-            double *corrections, size_t n) noexcept nogil
+            int noise, bint exactly, const noisy_ranking *ranking, const double *locations, const int32_t *rows,
+            double *sums, double *corrections, size_t n) noexcept nogil
         double (*interpolate)(
             double at, double relevance, const double *node_scores, const double *node_weights, const double *sums,
             const double *correction, size_t n) noexcept nogil
@@ -81,7 +79,6 @@ cdef enum:
     FACTORS = 5  # factors of each rank in the kernels
     NODE_SIZES = 3  # 16, 24, 32: two, three or twice two vectors of eight
     CLEARED_AT_ONCE = 1 << 16  # numbers
-    ADDED_AT_ONCE = 64  # single items
 
 # Gaps between neighbours are shortened to this, which no pair can cross and where the density is 0, so that scores such
 # as 1e300 do not absorb the noise
@@ -109,15 +106,13 @@ cdef void set_up_nodes() noexcept nogil:
 set_up_nodes()
 
 cdef struct Interval:
-    # an interval of scores in which items are interpolated from nodes
-    intp_t n_nodes
-    intp_t size                 # index into node_weight
+    # an interval of scores in which items are interpolated from nodes, or at most MOST_NODES items that are the nodes
+    bint exact                  # whether the items are the nodes: the item of row i is node i
+    intp_t n_nodes              # a multiple of eight
     double *scores              # (n_nodes,) of the nodes, for interpolation
     double *locations           # (n_nodes,) of the nodes, for the kernels
     double *sums                # (2, n_nodes)
     double *corrections         # (items of the interval, n_nodes), after the sums
-    intp_t first                # items order[first..last)
-    intp_t last
 
 cdef struct NoisyQuery:
     # one query, and the sums over a block of its samples; arrays are padded to whole steps of the random stream
@@ -150,22 +145,14 @@ cdef struct NoisyQuery:
     double *drop_changes
     double *factors             # (FACTORS, n_ranks)
     int32_t *rows               # of the items in the corrections of an interval, -1 for all others
-    # items that are interpolated
     intp_t n_intervals
+    intp_t n_nodes              # of all intervals
     Interval *intervals
-    int32_t *row                # of each item in its interval, -1 if it is single
+    int32_t *row                # of each item in its interval
     int32_t *interval_of
     double *node_memory         # scores and locations of all nodes
     double *sum_memory          # sums and corrections of all intervals, one after another,
     intp_t n_sums               # their number
-    # single items
-    intp_t n_single
-    int32_t *single             # their numbers
-    int32_t *single_of          # of each item, its position among them
-    double *single_locations
-    double *single_relevance
-    double *single_ranks
-    double *single_gradient
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -208,20 +195,14 @@ cdef char *lay_out(NoisyQuery *query, intp_t n_items, intp_t cutoff, Layout *lay
     query.relevance = <double *>take(layout, items)
     query.arrivals = <double *>take(layout, items)
     query.kept_arrivals = <double *>take(layout, items)
-    query.single_locations = <double *>take(layout, items)
-    query.single_relevance = <double *>take(layout, items)
-    query.single_ranks = <double *>take(layout, items)
-    query.single_gradient = <double *>take(layout, items)
-    # an interval has more items than nodes
-    query.node_memory = <double *>take(layout, 2 * items)
+    # an interval has more items than nodes, except the last one of items that are the nodes
+    query.node_memory = <double *>take(layout, 2 * items + 2 * MOST_NODES * sizeof(double))
     query.sum_memory = <double *>take(layout, (MOST_NODES + 2) * items)
-    query.intervals = <Interval *>take(layout, (n_items // 16 + 1) * sizeof(Interval))
+    query.intervals = <Interval *>take(layout, (n_items // 16 + 2) * sizeof(Interval))
     query.kept_items = <int32_t *>take(layout, item_numbers)
     query.order = <int32_t *>take(layout, item_numbers)
     query.row = <int32_t *>take(layout, item_numbers)
     query.interval_of = <int32_t *>take(layout, item_numbers)
-    query.single = <int32_t *>take(layout, item_numbers)
-    query.single_of = <int32_t *>take(layout, item_numbers)
     query.rows = <int32_t *>take(layout, rank_numbers)
     query.rankings = <int32_t *>take(layout, max(rank_numbers, group_bytes(n_items, cutoff + 1)))
     query.inverse_sums = <double *>take(layout, ranks)
@@ -260,37 +241,56 @@ cdef void set_levels(NoisyQuery *query, const double *scores, double inverse_sig
         query.levels[query.order[i]] = level
 
 
-cdef void set_interval(NoisyQuery *query, intp_t first, intp_t last, double width, double *nodes) noexcept nogil:
-    """Add an interval with the items order[first..last), whose scores and locations of nodes are at ``nodes``."""
+cdef Interval *add_interval(NoisyQuery *query, const int32_t *items, intp_t n, intp_t n_nodes) noexcept nogil:
+    """Add an interval with ``n`` items."""
     cdef Interval *interval = &query.intervals[query.n_intervals]
-    cdef double top = query.levels[query.order[first]]
-    cdef intp_t n_nodes = nodes_for(query.noise, width), i, m
+    cdef intp_t i
     interval.n_nodes = n_nodes
-    interval.size = n_nodes // 8 - 2
-    interval.first = first
-    interval.last = last
-    interval.scores = nodes
-    interval.locations = nodes + n_nodes
+    interval.scores = query.node_memory + 2 * query.n_nodes
+    interval.locations = interval.scores + n_nodes
     interval.sums = query.sum_memory + query.n_sums
     interval.corrections = interval.sums + 2 * n_nodes
-    query.n_sums += (2 + last - first) * n_nodes
-    for m in range(n_nodes):
-        interval.scores[m] = top - 0.5 * width * (1.0 - node_at[interval.size][m])
-        interval.locations[m] = location_of(query, interval.scores[m])
-    for i in range(first, last):
-        query.row[query.order[i]] = <int32_t>(i - first)
-        query.interval_of[query.order[i]] = <int32_t>query.n_intervals
+    query.n_nodes += n_nodes
+    query.n_sums += (2 + n) * n_nodes
+    for i in range(n):
+        query.row[items[i]] = <int32_t>i
+        query.interval_of[items[i]] = <int32_t>query.n_intervals
     query.n_intervals += 1
+    return interval
+
+
+cdef void interpolate_items(NoisyQuery *query, const int32_t *items, intp_t n, double width) noexcept nogil:
+    """Add an interval of Chebyshev nodes for items by descending score."""
+    cdef intp_t n_nodes = nodes_for(query.noise, width), m
+    cdef Interval *interval = add_interval(query, items, n, n_nodes)
+    interval.exact = False
+    for m in range(n_nodes):
+        interval.scores[m] = query.levels[items[0]] - 0.5 * width * (1.0 - node_at[n_nodes // 8 - 2][m])
+        interval.locations[m] = location_of(query, interval.scores[m])
+
+
+cdef void compute_items(NoisyQuery *query, const int32_t *items, intp_t n) noexcept nogil:
+    """Add intervals whose nodes are the items, MOST_NODES to an interval."""
+    cdef Interval *interval
+    cdef intp_t i, size
+    while n > 0:
+        size = min(n, <intp_t>MOST_NODES)
+        interval = add_interval(query, items, size, padded(size))
+        interval.exact = True
+        for i in range(interval.n_nodes):
+            interval.locations[i] = query.locations[items[min(i, size - 1)]]
+        items += size
+        n -= size
 
 
 cdef void divide_items(NoisyQuery *query) noexcept nogil:
-    """Divide the items, from the highest score down, into intervals with more items than nodes and single items."""
-    cdef intp_t first = 0, last, i, d
+    """Divide the items, from the highest score down, into intervals with more items than nodes, and the others."""
+    cdef intp_t first = 0, last, i, n_others = 0
+    cdef int32_t *others = query.kept_items  # not yet in use
     cdef double top, width
-    cdef double *nodes = query.node_memory
     query.n_intervals = 0
+    query.n_nodes = 0
     query.n_sums = 0
-    query.n_single = 0
     while first < query.n_items:
         top = query.levels[query.order[first]]
         last = first
@@ -298,21 +298,13 @@ cdef void divide_items(NoisyQuery *query) noexcept nogil:
             last += 1
         width = max(0.125, top - query.levels[query.order[last - 1]])  # nodes must differ even if scores do not
         if last - first > nodes_for(query.noise, width):
-            set_interval(query, first, last, width, nodes)
-            nodes += 2 * nodes_for(query.noise, width)
+            interpolate_items(query, query.order + first, last - first, width)
         else:
             for i in range(first, last):
-                d = query.order[i]
-                query.row[d] = -1
-                query.single_of[d] = <int32_t>query.n_single
-                query.single[query.n_single] = <int32_t>d
-                query.n_single += 1
+                others[n_others] = query.order[i]
+                n_others += 1
         first = last
-    for i in range(padded(query.n_single)):
-        d = query.single[i] if i < query.n_single else query.order[0]
-        query.single_locations[i] = location_of(query, query.levels[d])
-        query.single_relevance[i] = query.relevance[d]
-        query.single_ranks[i] = -1.0
+    compute_items(query, others, n_others)
 
 
 cdef void begin_query(
@@ -418,10 +410,10 @@ cdef void draw_noise(NoisyQuery *query, const double *given) noexcept nogil:
 
 
 cdef void add_sample(NoisyQuery *query) noexcept nogil:
-    """Add the sample that has been drawn to single items and nodes."""
+    """Add the sample that has been drawn to all nodes."""
     cdef noisy_ranking ranking
     cdef Interval *interval
-    cdef intp_t part, k, i, item, n_ranks = query.n_ranks
+    cdef intp_t k, i, item, n_ranks = query.n_ranks
     ranking.n_ranks = n_ranks
     ranking.arrivals = query.ranked_arrivals
     ranking.relevance = query.ranked_relevance
@@ -429,38 +421,21 @@ cdef void add_sample(NoisyQuery *query) noexcept nogil:
     ranking.drop_changes = query.drop_changes
     ranking.factors = query.factors
     for k in range(n_ranks):
-        item = query.ranked_items[k]
-        query.ranked_relevance[k] = query.relevance[item]
-        query.rows[k] = query.row[item]
-        if query.row[item] < 0:
-            query.single_ranks[query.single_of[item]] = <double>k
-    for part in range((query.n_single + ADDED_AT_ONCE - 1) // ADDED_AT_ONCE):
-        i = part * ADDED_AT_ONCE
-        if is_cancelled(query.stop, ADDED_AT_ONCE * NS_PER_DENSITY * n_ranks):
-            return
-        kernels.items(
-            query.noise, &ranking, query.single_locations + i, query.single_relevance + i, query.single_ranks + i,
-            query.single_gradient + i, min(<intp_t>ADDED_AT_ONCE, query.n_single - i))
+        query.ranked_relevance[k] = query.relevance[query.ranked_items[k]]
     for i in range(query.n_intervals):
         interval = &query.intervals[i]
         if is_cancelled(query.stop, interval.n_nodes * NS_PER_DENSITY * n_ranks):
             return
-        if query.n_intervals > 1:
-            for k in range(n_ranks):
-                item = query.ranked_items[k]
-                query.rows[k] = query.row[item] if query.row[item] >= 0 and query.interval_of[item] == i else -1
+        for k in range(n_ranks):
+            item = query.ranked_items[k]
+            query.rows[k] = query.row[item] if query.interval_of[item] == i else -1
         kernels.nodes(
-            query.noise, &ranking, interval.locations, query.rows, interval.sums, interval.corrections,
-            interval.n_nodes)
-    for k in range(n_ranks):
-        item = query.ranked_items[k]
-        if query.row[item] < 0:
-            query.single_ranks[query.single_of[item]] = -1.0
+            query.noise, interval.exact, &ranking, interval.locations, query.rows, interval.sums,
+            interval.corrections, interval.n_nodes)
 
 
 cdef void clear_sums(NoisyQuery *query) noexcept nogil:
     cdef intp_t part, first, n
-    memset(query.single_gradient, 0, padded(query.n_single) * sizeof(double))
     for part in range((query.n_sums + CLEARED_AT_ONCE - 1) // CLEARED_AT_ONCE):
         first = part * CLEARED_AT_ONCE
         n = min(query.n_sums - first, <intp_t>CLEARED_AT_ONCE)
@@ -472,18 +447,22 @@ cdef void clear_sums(NoisyQuery *query) noexcept nogil:
 cdef void add_sums(NoisyQuery *query, double *gradient) noexcept nogil:
     """Add the sums over the block's samples to the gradient, from the highest score down."""
     cdef const Interval *interval
-    cdef intp_t i, d
+    cdef const double *correction
+    cdef intp_t i, d, row
     for i in range(query.n_items):
         d = query.order[i]
         if is_cancelled(query.stop, 100.0):
             return
-        if query.row[d] < 0:
-            gradient[d] += query.single_gradient[query.single_of[d]]
+        interval = &query.intervals[query.interval_of[d]]
+        row = query.row[d]
+        correction = interval.corrections + row * interval.n_nodes
+        if interval.exact:
+            gradient[d] += (
+                query.relevance[d] * interval.sums[row] - interval.sums[interval.n_nodes + row] + correction[row])
         else:
-            interval = &query.intervals[query.interval_of[d]]
             gradient[d] += kernels.interpolate(
-                query.levels[d], query.relevance[d], interval.scores, node_weight[interval.size], interval.sums,
-                interval.corrections + query.row[d] * interval.n_nodes, interval.n_nodes)
+                query.levels[d], query.relevance[d], interval.scores, node_weight[interval.n_nodes // 8 - 2],
+                interval.sums, correction, interval.n_nodes)
 
 
 cdef inline intp_t number_of_blocks(const Call *call, intp_t n_items) noexcept nogil:

@@ -15,53 +15,35 @@ PLR_INLINE vec_f64 density(int noise, vec_f64 location, double arrival)
     return vec_exp_flush(x - vec_exp_flush(x));
 }
 
-/* Return an approximate density at a node (more accurate than the interpolation between nodes), over node_unit(noise).
- * location (its negative for PLR_GUMBEL) and, except for PLR_GUMBEL, arrival are multiplied by node_scale(noise). */
-PLR_INLINE vec_f64 node_density(int noise, vec_f64 location, double arrival)
+/* Return the density at a node over node_unit, exactly or approximately (more accurate than the interpolation between
+ * nodes). The location, and for PLR_NORMAL the arrival, are multiplied by node_scale. */
+PLR_INLINE vec_f64 node_density(int noise, int exactly, vec_f64 location, double arrival)
 {
+    if (exactly)
+        return density(noise, location, arrival);
     if (noise == PLR_GUMBEL) {
         vec_f64 y = location * arrival;
         return y * vec_rough_exp2(y);
     }
-    if (noise == PLR_NORMAL) {
-        vec_f64 x = location + arrival;
-        return vec_rough_exp2(-(x * x));
-    }
-    return density(noise, location, arrival);
+    vec_f64 x = location + arrival;
+    return vec_rough_exp2(-(x * x));
 }
 
 /* Return the factor by which a power of two replaces an exponential. */
-PLR_INLINE double node_scale(int noise)
+PLR_INLINE double node_scale(int noise, int exactly)
 {
-    return noise == PLR_GUMBEL ? 1.4426950408889634 : noise == PLR_NORMAL ? 0.84932180028801905 : 1.0;
+    return exactly ? 1.0 : noise == PLR_GUMBEL ? -1.4426950408889634 : 0.84932180028801905;
 }
 
-PLR_INLINE double node_unit(int noise)
+PLR_INLINE double node_unit(int noise, int exactly)
 {
-    return noise == PLR_GUMBEL ? -0.69314718055994531 : noise == PLR_NORMAL ? 0.3989422804014326779 : 1.0;
+    return exactly ? 1.0 : noise == PLR_GUMBEL ? -0.69314718055994531 : 0.3989422804014326779;
 }
 
-/* `below` is the sum, over the ranks below the current one, of their extra contribution to an item above them, compared
- * with an unplaced item: these ranks move up by one if the item is left out. */
-PLR_INLINE void items_of(int noise, const noisy_ranking *ranking, const double *locations, const double *relevance,
-                         const double *own_ranks, double *gradient, size_t n)
-{
-    for (size_t i = 0; i < n; i += PLR_LANES) {
-        vec_f64 location = vec_load(locations + i), rho = vec_load(relevance + i), own = vec_load(own_ranks + i);
-        vec_f64 total = vec_load(gradient + i), below = {0};
-        for (size_t k = ranking->n_ranks; k-- > 0;) {
-            vec_f64 share = density(noise, location, ranking->arrivals[k]) * (rho - ranking->relevance[k]);
-            total += vec_keep(own == (double)k, below);
-            total += ranking->drops[k] * share;
-            below += ranking->drop_changes[k] * share;
-        }
-        vec_store(gradient + i, total);
-    }
-}
-
-/* Evaluate two vectors of nodes at once, or three if there are three, as the exponentials are long chains of dependent
- * steps. Four would not fit the registers (the loop is slower by half). */
-PLR_INLINE void nodes_of(int noise, const int group, const noisy_ranking *ranking, const double *locations,
+/* Evaluate some vectors of nodes at once, as the exponentials are long chains of dependent steps. `below` and
+ * `below_weighted` are the sums, over the ranks below the current one, of their extra contribution to an item above
+ * them, compared with an unplaced item: these ranks move up by one if the item is left out. */
+PLR_INLINE void nodes_of(int noise, int exactly, const int group, const noisy_ranking *ranking, const double *locations,
                          const int32_t *rows, double *sums, double *corrections, size_t n)
 {
     const size_t ranks = (ranking->n_ranks + 7) / 8 * 8;
@@ -69,7 +51,7 @@ PLR_INLINE void nodes_of(int noise, const int group, const noisy_ranking *rankin
     for (size_t i = 0; i < n; i += group * PLR_LANES) {
         vec_f64 location[3], plain[3], weighted[3], below[3], below_weighted[3];
         for (int v = 0; v < group; v++) {
-            location[v] = vec_load(locations + i + v * PLR_LANES) * (noise == PLR_GUMBEL ? -1.0 : 1.0) * node_scale(noise);
+            location[v] = vec_load(locations + i + v * PLR_LANES) * node_scale(noise, exactly);
             plain[v] = weighted[v] = below[v] = below_weighted[v] = (vec_f64){0};
         }
         for (size_t k = ranking->n_ranks; k-- > 0;) {
@@ -83,7 +65,7 @@ PLR_INLINE void nodes_of(int noise, const int group, const noisy_ranking *rankin
             const double arrival = factors[k], drop = factors[ranks + k], drop_rho = factors[2 * ranks + k];
             const double change = factors[3 * ranks + k], change_rho = factors[4 * ranks + k];
             for (int v = 0; v < group; v++) {
-                const vec_f64 e = node_density(noise, location[v], arrival);
+                const vec_f64 e = node_density(noise, exactly, location[v], arrival);
                 plain[v] += drop * e;
                 below[v] += change * e;
                 weighted[v] += drop_rho * e;
@@ -100,15 +82,15 @@ PLR_INLINE void nodes_of(int noise, const int group, const noisy_ranking *rankin
 
 /* Store the factors of each rank that the nodes need: loads broadcast a factor to a vector at no cost, while
  * broadcasting computed products occupies a port of the processor that the densities need. */
-PLR_INLINE void make_factors(int noise, const noisy_ranking *ranking)
+PLR_INLINE void make_factors(int noise, int exactly, const noisy_ranking *ranking)
 {
     const size_t ranks = (ranking->n_ranks + 7) / 8 * 8;
     double *factors = ranking->factors;
     for (size_t k = 0; k < ranking->n_ranks; k += PLR_LANES) {
-        vec_f64 rho = vec_load(ranking->relevance + k), drop = node_unit(noise) * vec_load(ranking->drops + k);
-        vec_f64 change = node_unit(noise) * vec_load(ranking->drop_changes + k);
+        vec_f64 rho = vec_load(ranking->relevance + k), drop = node_unit(noise, exactly) * vec_load(ranking->drops + k);
+        vec_f64 change = node_unit(noise, exactly) * vec_load(ranking->drop_changes + k);
         vec_f64 arrival = vec_load(ranking->arrivals + k);
-        vec_store(factors + k, noise == PLR_NORMAL ? node_scale(noise) * arrival : arrival);
+        vec_store(factors + k, noise == PLR_NORMAL ? node_scale(noise, exactly) * arrival : arrival);
         vec_store(factors + ranks + k, drop);
         vec_store(factors + 2 * ranks + k, drop * rho);
         vec_store(factors + 3 * ranks + k, change);
@@ -116,36 +98,31 @@ PLR_INLINE void make_factors(int noise, const noisy_ranking *ranking)
     }
 }
 
-PLR_INLINE void nodes_of_noise(int noise, const noisy_ranking *ranking, const double *locations, const int32_t *rows,
-                               double *sums, double *corrections, size_t n)
+PLR_INLINE void nodes_of_noise(int noise, int exactly, const noisy_ranking *ranking, const double *locations,
+                               const int32_t *rows, double *sums, double *corrections, size_t n)
 {
-    make_factors(noise, ranking);
-    if (n % (2 * PLR_LANES) == 0)
-        nodes_of(noise, 2, ranking, locations, rows, sums, corrections, n);
-    else
-        nodes_of(noise, 3, ranking, locations, rows, sums, corrections, n);
+    make_factors(noise, exactly, ranking);
+    if (exactly)
+        nodes_of(noise, 1, 1, ranking, locations, rows, sums, corrections, n);
+    else if (n % (2 * PLR_LANES) == 0)
+        nodes_of(noise, 0, 2, ranking, locations, rows, sums, corrections, n);
+    else /* four would not fit the registers: the loop is slower by half */
+        nodes_of(noise, 0, 3, ranking, locations, rows, sums, corrections, n);
 }
 
-static void items(int noise, const noisy_ranking *ranking, const double *locations, const double *relevance,
-                  const double *own_ranks, double *gradient, size_t n)
+static void nodes(int noise, int exactly, const noisy_ranking *ranking, const double *locations, const int32_t *rows,
+                  double *sums, double *corrections, size_t n)
 {
-    if (noise == PLR_GUMBEL)
-        items_of(PLR_GUMBEL, ranking, locations, relevance, own_ranks, gradient, n);
-    else if (noise == PLR_GUMBEL_WIDE)
-        items_of(PLR_GUMBEL_WIDE, ranking, locations, relevance, own_ranks, gradient, n);
+    if (noise == PLR_GUMBEL_WIDE)
+        nodes_of_noise(PLR_GUMBEL_WIDE, 1, ranking, locations, rows, sums, corrections, n);
+    else if (noise == PLR_GUMBEL && exactly)
+        nodes_of_noise(PLR_GUMBEL, 1, ranking, locations, rows, sums, corrections, n);
+    else if (noise == PLR_GUMBEL)
+        nodes_of_noise(PLR_GUMBEL, 0, ranking, locations, rows, sums, corrections, n);
+    else if (exactly)
+        nodes_of_noise(PLR_NORMAL, 1, ranking, locations, rows, sums, corrections, n);
     else
-        items_of(PLR_NORMAL, ranking, locations, relevance, own_ranks, gradient, n);
-}
-
-static void nodes(int noise, const noisy_ranking *ranking, const double *locations, const int32_t *rows, double *sums,
-                  double *corrections, size_t n)
-{
-    if (noise == PLR_GUMBEL)
-        nodes_of_noise(PLR_GUMBEL, ranking, locations, rows, sums, corrections, n);
-    else if (noise == PLR_GUMBEL_WIDE)
-        nodes_of_noise(PLR_GUMBEL_WIDE, ranking, locations, rows, sums, corrections, n);
-    else
-        nodes_of_noise(PLR_NORMAL, ranking, locations, rows, sums, corrections, n);
+        nodes_of_noise(PLR_NORMAL, 0, ranking, locations, rows, sums, corrections, n);
 }
 
 /* Interpolate by the barycentric formula (Berrut and Trefethen, 2004): coefficients weight / (x - node), over their
@@ -166,4 +143,4 @@ static double interpolate(double at, double relevance, const double *node_locati
     return vec_sum(numerator) / vec_sum(denominator);
 }
 
-const stochastic_rank_kernels ISA(stochastic_rank_kernels) = {items, nodes, interpolate};
+const stochastic_rank_kernels ISA(stochastic_rank_kernels) = {nodes, interpolate};

@@ -1,5 +1,4 @@
-/* StochasticRank: the contribution of each noisy ranking to all items, or to nodes between which items are
- * interpolated. */
+/* StochasticRank: the contribution of each noisy ranking to nodes, which are items or interpolate them. */
 #ifndef PLR_STOCHASTIC_RANK_H
 #define PLR_STOCHASTIC_RANK_H
 
@@ -26,15 +25,12 @@ typedef struct {
 } noisy_ranking;
 
 typedef struct {
-    /* Add to gradient[i] the sum over ranks k of density c (rho_i - rho_k) for n items (rounded up to a multiple of 8),
-     * with c the drop of the rank that the item at k has without item i. own_ranks[i] is -1 if i is not placed. */
-    void (*items)(int noise, const noisy_ranking *ranking, const double *locations, const double *relevance,
-                  const double *own_ranks, double *gradient, size_t n);
-    /* Add for n nodes density c to sums[0..n) and density c rho_k to sums[n..2n), as for an unplaced item. The extra
-     * contribution to the item placed at k is added to row rows[k] of corrections (n per row), unless that is
-     * negative. */
-    void (*nodes)(int noise, const noisy_ranking *ranking, const double *locations, const int32_t *rows, double *sums,
-                  double *corrections, size_t n);
+    /* Add for n nodes (a multiple of 8), with c the drop of the rank that the item at k has without item d, density c
+     * to sums[0..n) and density c rho_k to sums[n..2n), as for an unplaced item d at each node. The extra contribution
+     * to the item placed at k is added to row rows[k] of corrections (n per row), unless that is negative. Densities
+     * err by 1e-7 of the largest unless `exactly`. */
+    void (*nodes)(int noise, int exactly, const noisy_ranking *ranking, const double *locations, const int32_t *rows,
+                  double *sums, double *corrections, size_t n);
     /* Return the gradient of an item between Chebyshev nodes: the sum over nodes of its coefficient times (rho sums -
      * sums + correction). */
     double (*interpolate)(double at, double relevance, const double *node_locations, const double *node_weights,
