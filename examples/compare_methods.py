@@ -52,7 +52,7 @@ def load(folder: Path, name: str) -> Splits:
     if len(parts) == 2:
         every = np.arange(parts[0].n_queries)
         parts[:1] = [some_queries(parts[0], every[every % 5 != 0], "train"), some_queries(parts[0], every[::5], "vali")]
-    return Splits(*parts)
+    return dict(zip(("train", "vali", "test"), parts, strict=True))
 
 
 def ndcg_on_test(method: str, splits: Splits, seed: int, seconds: float, learning_rate: float) -> tuple[float, int]:
@@ -67,9 +67,8 @@ def ndcg_on_test(method: str, splits: Splits, seed: int, seconds: float, learnin
         )
         run.train()
     run.network.set_weights(run.best_weights)
-    assert splits.test is not None
-    scores = run.network.scores(splits.test.features)
-    metrics = evaluate_scores(scores, splits.test.labels, splits.test.offsets, cutoff=CUTOFF)
+    scores = run.network.scores(splits["test"].features)
+    metrics = evaluate_scores(scores, splits["test"].labels, splits["test"].offsets, cutoff=CUTOFF)
     return metrics["ndcg_query"], run.progress.epoch
 
 
@@ -77,7 +76,7 @@ def cost_per_query(method: str, splits: Splits) -> float:
     """Return the microseconds of the gradient per training query, on one thread, for scores of unit variance."""
     from plrank_fast.training.gradient_methods import gradient
 
-    train = splits.train
+    train = splits["train"]
     scores = np.random.default_rng(0).normal(size=train.n_docs)
     relevance, weights = plr.gains(train.labels), plr.dcg_weights(CUTOFF)
     best = np.inf

@@ -19,7 +19,7 @@ from plrank_fast.data import generate, normalize_queries
 from plrank_fast.training.config import TrainingConfig
 from plrank_fast.training.loop import TrainingRun
 from plrank_fast.training.network import set_model_threads
-from plrank_fast.training.sources import Source, Splits
+from plrank_fast.training.sources import Source
 
 SPLITS = ("train", "vali", "test")
 # Training queries and features, enough to keep a network from memorising its training queries.
@@ -42,7 +42,7 @@ def network_scores(parts, shape, epochs):
     steps = max(1, parts["train"].n_queries // STEPS)
     config = TrainingConfig(batch_queries=steps, learning_rate=0.02, objective="dataset")
     with tempfile.TemporaryDirectory() as folder:
-        splits = Splits(parts["train"], parts["vali"], None)
+        splits = {name: parts[name] for name in ("train", "vali")}
         run = TrainingRun(config, Source(profile=shape), splits, folder, epochs=epochs, checkpoint_seconds=1e9)
         run.train()
     run.network.set_weights(run.best_weights)

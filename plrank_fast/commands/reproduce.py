@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from contextlib import ExitStack
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +87,7 @@ def reproduce(arguments: argparse.Namespace) -> int:
         until_reported.enter_context(locked_folder(folder))
         if arguments.overwrite:
             (folder / RESULTS).unlink(missing_ok=True)
-        results = ResultsFile(folder / RESULTS, settings.to_json())
+        results = ResultsFile(folder / RESULTS, asdict(settings))
         interrupted = until_reported.enter_context(deferred_interrupt())
         parts = plan(settings)
         with make_bar("train", 1.0, LAYOUT, quiet=arguments.quiet) as bar:

@@ -233,7 +233,7 @@ def _report(run: Any, results: dict[str, Any], program: str) -> None:
     from plrank_fast.training.report import results_table, write_json
     from plrank_fast.training.saved_model import save_model
 
-    save_model(run.folder / MODEL, run)
+    save_model(run.folder / MODEL, run.best_model())
     write_json(run.folder / RESULTS, results)
     draw_learning_curve(run.folder / PICTURE, results)
     print()

@@ -40,10 +40,6 @@ class Settings:
     data: str | None  # folder with LETOR files, for training in place of generated data
     cutoffs: tuple[int, ...]
 
-    def to_json(self) -> Figures:
-        """Return plain values for the results file."""
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
-
 
 def plan(settings: Settings) -> list[Part]:
     """Set up the parts, with training runs as long as the budget allows."""
@@ -123,7 +119,7 @@ def write_report(folder: Path, settings: Settings, parts: list[Part], results: R
         for kind in ("svg", "png"):
             pictures[name] = rendered(figure, kind)
             write_atomically(folder / f"{name}.{kind}", pictures[name])
-    about = {**about_this_machine(), **settings.to_json()}
+    about = {**about_this_machine(), **asdict(settings)}
     page = html_report(all_findings(results.cells), pictures, tables, about, progress_of(parts, results))
     write_atomically(folder / REPORT, page.encode())
 

@@ -1,13 +1,14 @@
-"""Statements of the paper, each judged by a number and its interval.
+"""Statements of the paper, each judged by figures and their intervals.
 
-A statement holds if the whole interval is on its side of the bound, does not reproduce if the whole interval is on the
-other side, and is open otherwise.
+A statement holds if the whole interval is within its bounds, does not reproduce if the whole interval is outside of
+them, and is open otherwise. With several intervals, it holds in part if it holds for some of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -17,13 +18,18 @@ from plrank_fast.reproduction.methods import BEYOND, Method
 from plrank_fast.reproduction.summary import Costs, Curves, Estimate, costs, curves, over_rounds, over_seeds
 from plrank_fast.validation import FloatArray
 
-HOLDS, OPEN, FAILS = "holds", "open", "does not reproduce"
+HOLDS, OPEN, FAILS, IN_PART = "holds", "open", "does not reproduce", "holds in part"
 # Growth of the cost from the least to the greatest cutoff, as a power of the cutoff: the paper's own figures give
 # 0.11 to 0.23 for PL-Rank-3 and 0.86 to 1.07 for the others on the sets with long lists.
-FLAT, LINEAR = 0.3, 0.7
+FLAT, LINEAR = (-np.inf, 0.3), (0.7, np.inf)
+GROWTHS = {
+    "pl_rank_3": ("PL-Rank-3 is nearly flat in K", FLAT),
+    "pl_rank_2": ("PL-Rank-2 is linear in K", LINEAR),
+    "stochastic_rank": ("StochasticRank is linear in K", LINEAR),
+}
 LONG_LISTS = ("mslr", "istella")  # where the paper states growth in K; the lists of Yahoo are shorter than the cutoffs
 LONG_CUTOFF = 50
-THIRD = Method("pl_rank_3", 1000)
+FEW, THIRD = Method("pl_rank_3", 100), Method("pl_rank_3", 1000)
 NEW = {"pl_rank_exact": "The exact gradient", "pl_rank_cmc": "One sample of conditional Monte Carlo"}
 
 
@@ -36,11 +42,18 @@ class Finding:
     evidence: str
 
 
-def judged(estimate: Estimate, low: float, high: float) -> str:
-    """Return whether an interval lies within bounds, outside them, or across one."""
-    if low <= estimate.low and estimate.high <= high:
-        return HOLDS
-    return FAILS if estimate.high < low or estimate.low > high else OPEN
+def judged(
+    statement: str, meaning: str, estimates: Mapping[str, Estimate], low: float = -np.inf, high: float = np.inf
+) -> Iterator[Finding]:
+    """Yield the finding about estimates, which a statement places within bounds, by the names of their cases."""
+    verdicts = {
+        HOLDS if low <= each.low and each.high <= high else FAILS if each.high < low or each.low > high else OPEN
+        for each in estimates.values()
+    }
+    if estimates:
+        verdict = verdicts.pop() if len(verdicts) == 1 else IN_PART if HOLDS in verdicts else OPEN
+        shown = "; ".join(f"{case}: {each}" if case else str(each) for case, each in estimates.items())
+        yield Finding(statement, verdict, f"{meaning}: {shown}")
 
 
 def growth(cost: FloatArray, cutoffs: tuple[int, ...]) -> Estimate:
@@ -51,163 +64,116 @@ def growth(cost: FloatArray, cutoffs: tuple[int, ...]) -> Estimate:
 def all_findings(cells: list[Figures]) -> list[Finding]:
     """Judge all statements for which there are cells."""
     by_part = {name: [cell for cell in cells if cell["part"] == name] for name in ("cost", "curves", "disparity")}
-    measured = costs(by_part["cost"], "cutoffs")
-    found = [*_growth(measured), *_speed(measured), *_precision(measured)]
-    found += _ndcg(curves(by_part["curves"], "ndcg_dataset"))
-    found += _disparity(curves(by_part["disparity"], "disparity"))
-    return found
-
-
-def _growth(measured: dict[tuple[str, Method], Costs]) -> Iterator[Finding]:
-    claims = {
-        "pl_rank_3": ("PL-Rank-3 is nearly flat in K", (-np.inf, FLAT)),
-        "pl_rank_2": ("PL-Rank-2 is linear in K", (LINEAR, np.inf)),
-        "stochastic_rank": ("StochasticRank is linear in K", (LINEAR, np.inf)),
-    }
-    for estimator, (statement, bounds) in claims.items():
-        rows = [
-            (shape, method.n_samples, row)
-            for (shape, method), row in measured.items()
-            if shape in LONG_LISTS and method.estimator == estimator and len(row.columns) > 1
-        ]
-        for where in ("in NumPy", "in this library") if rows else ():
-            parts, verdicts = [], []
-            for shape, n_samples, row in rows:
-                seconds = row.numpy_seconds if where == "in NumPy" else row.seconds
-                assert seconds is not None
-                exponent = growth(seconds, row.columns)
-                verdicts.append(judged(exponent, *bounds))
-                parts.append(f"{shape}, N = {n_samples}: {exponent}")
-                paper = published.MINUTES.get((shape, estimator, n_samples))
-                if paper is not None and row.columns == published.CUTOFFS:
-                    parts[-1] += f", paper {growth(np.array([paper]), published.CUTOFFS).value:.2f}"
-            yield Finding(f"{statement}, {where}", together(verdicts), "cost ~ K^p, p = " + "; ".join(parts))
-
-
-def together(verdicts: Iterable[str]) -> str:
-    """Return one verdict for several cases: a statement holds, or fails, if it does so in all of them."""
-    different = set(verdicts)
-    if len(different) == 1:
-        return different.pop()
-    return "holds in part" if HOLDS in different else OPEN
-
-
-def _speed(measured: dict[tuple[str, Method], Costs]) -> Iterator[Finding]:
-    """Compare each published method with NumPy, and PL-Rank-3 with the paper's additions."""
-    for estimator in ("pl_rank_3", "pl_rank_2", "stochastic_rank"):
-        ratios = [
-            row.numpy_seconds / row.seconds
-            for (_, method), row in measured.items()
-            if method.estimator == estimator and row.numpy_seconds is not None
-        ]
-        if ratios:
-            middles = np.concatenate([np.median(ratio, axis=0) for ratio in ratios])
-            yield Finding(
-                f"{Method(estimator, 0).title} is faster here than in NumPy in every cell",
-                HOLDS if min(ratio.min() for ratio in ratios) > 1 else FAILS,
-                f"{np.exp(np.log(middles).mean()):.0f} times in the geometric mean over sets, N and K, "
-                f"{middles.min():.0f} to {middles.max():.0f} times",
-            )
-    for estimator, title in NEW.items():
-        faster = _over_third(measured, estimator, lambda row: row.seconds)
-        if faster is not None:
-            yield Finding(
-                f"{title} costs less than PL-Rank-3 with 1000 samples",
-                judged(faster, 1.0, np.inf),
-                f"{faster.low:.2g} to {faster.high:.2g} times faster over sets and K",
-            )
-
-
-def _over_third(
-    measured: dict[tuple[str, Method], Costs], estimator: str, figure: Callable[[Costs], FloatArray | None]
-) -> Estimate | None:
-    """Return the range of a figure of PL-Rank-3 with 1000 samples over the estimator's, over sets and K."""
-    ratios = []
-    for (shape, method), row in measured.items():
-        own, third = figure(row), figure(measured[shape, THIRD]) if (shape, THIRD) in measured else None
-        if method.estimator == estimator and own is not None and third is not None and own.shape == third.shape:
-            ratios.append(np.median(third / own, axis=0))
-    return over_rounds(np.concatenate(ratios)) if ratios else None
-
-
-def _precision(measured: dict[tuple[str, Method], Costs]) -> Iterator[Finding]:
-    """Compare the errors of single gradients, which need no training."""
-    rows = {key: row for key, row in measured.items() if row.error is not None and len(row.columns) > 1}
-    growths = [
-        over_rounds(row.error[:, -1] / row.error[:, 0])
-        for (_, method), row in rows.items()
-        if method.estimator == "pl_rank_3" and row.error is not None
+    return [
+        *_cost(costs(by_part["cost"], "cutoffs")),
+        *_ndcg(curves(by_part["curves"], "ndcg_dataset")),
+        *_disparity(curves(by_part["disparity"], "disparity")),
     ]
-    if growths:
-        least, most = min(g.low for g in growths), max(g.high for g in growths)
-        first = next(iter(rows.values())).columns
-        yield Finding(
-            "Long cutoffs have more variance (PL-Rank-3, error of a gradient relative to its norm)",
-            together(judged(g, 1.0, np.inf) for g in growths),
-            f"the error at K = {first[-1]} is {least:.2g} to {most:.2g} times that at K = {first[0]}, over sets and N",
-        )
-    smaller = _over_third(rows, "pl_rank_cmc", lambda row: row.error)
-    if smaller is not None:
-        yield Finding(
-            "One sample of conditional Monte Carlo errs less than 1000 of PL-Rank-3",
-            judged(smaller, 1.0, np.inf),
-            f"its error is smaller by a factor of {smaller.low:.2g} to {smaller.high:.2g} over sets and K",
-        )
+
+
+def _cost(measured: dict[tuple[str, Method], Costs]) -> Iterator[Finding]:
+    """Judge the growth of cost and error with the cutoff, the speed, and the error of single gradients."""
+    long = {key: row for key, row in measured.items() if len(row.columns) > 1}
+    for estimator, (statement, bounds) in GROWTHS.items():
+        for figure, place in (("numpy_seconds", "in NumPy"), ("seconds", "in this library")):
+            exponents = {
+                f"{shape}, N = {method.n_samples}{_of_paper(shape, method)}": growth(getattr(row, figure), row.columns)
+                for (shape, method), row in long.items()
+                if shape in LONG_LISTS and method.estimator == estimator
+            }
+            yield from judged(f"{statement}, {place}", "p, where cost ~ K^p", exponents, *bounds)
+        rows = [row for (_, method), row in measured.items() if method.estimator == estimator]
+        ratios = [(row.numpy_seconds / row.seconds).ravel() for row in rows if row.numpy_seconds is not None]
+        statement = f"{Method(estimator, 0).title} is faster here than in NumPy in every cell"
+        meaning = "times faster, geometric mean over sets, N and K"
+        yield from judged(statement, meaning, _over_all(ratios, _geometric_mean), 1.0)
+    for estimator, title in NEW.items():
+        meaning = "times faster over sets and K"
+        statement = f"{title} costs less than PL-Rank-3 with 1000 samples"
+        yield from judged(statement, meaning, _third_over(measured, estimator, "seconds"), 1.0)
+    errors = [row.error for (_, method), row in long.items() if method in (FEW, THIRD) and row.error is not None]
+    growths = [error[:, -1] / error[:, 0] for error in errors]
+    yield from judged(
+        "Long cutoffs have more variance (PL-Rank-3, error of a gradient relative to its norm)",
+        "the error at the greatest K over that at the least, over sets and N",
+        _over_all(growths),
+        1.0,
+    )
+    yield from judged(
+        "One sample of conditional Monte Carlo errs less than 1000 of PL-Rank-3",
+        "times smaller, over sets and K",
+        _third_over(long, "pl_rank_cmc", "error"),
+        1.0,
+    )
+
+
+def _of_paper(shape: str, method: Method) -> str:
+    minutes = published.MINUTES.get((shape, method.estimator, method.n_samples))
+    return f" (paper: {growth(np.array([minutes]), published.CUTOFFS).value:.2f})" if minutes else ""
+
+
+def _geometric_mean(values: FloatArray) -> float:
+    return float(np.exp(np.log(values).mean()))
+
+
+def _over_all(parts: list[FloatArray], middle: Callable[[FloatArray], Any] = np.median) -> dict[str, Estimate]:
+    """Return one estimate over all parts, or none without parts."""
+    return {"": over_rounds(np.concatenate(parts), middle)} if parts else {}
+
+
+def _third_over(measured: dict[tuple[str, Method], Costs], estimator: str, figure: str) -> dict[str, Estimate]:
+    """Return the range of a figure of PL-Rank-3 with 1000 samples over the estimator's, over sets and K."""
+    rows = [(shape, row) for (shape, method), row in measured.items() if method.estimator == estimator]
+    thirds = [(measured[shape, THIRD], row) for shape, row in rows if (shape, THIRD) in measured]
+    pairs = [(getattr(third, figure), getattr(row, figure)) for third, row in thirds]
+    ratios = [np.median(third / own, axis=0) for third, own in pairs if own.shape == third.shape]
+    return _over_all(ratios)
 
 
 def _difference(
-    measured: dict[tuple[str, int, Method, str], Curves], cutoffs: Iterable[int], first: Method, second: Method
-) -> Estimate | None:
-    """Compute the mean difference of the last values of ``first`` and ``second``, with its error over seeds."""
-    wanted = set(cutoffs)
-    rows = []
-    for (name, cutoff, method, preset), own in measured.items():
-        other = measured.get((name, cutoff, second, preset))
-        if cutoff in wanted and method == first and other is not None:
-            seeds = min(len(own.values), len(other.values))
-            rows.append(own.values[:seeds, -1] - other.values[:seeds, -1])
-    if not rows:
-        return None
-    seeds = min(map(len, rows))
-    return over_seeds(np.mean([row[:seeds] for row in rows], axis=0))
+    measured: dict[tuple[str, int, Method, str], Curves], cutoffs: list[int], first: Method, second: Method
+) -> dict[str, Estimate]:
+    """Return the mean difference of the last values of ``first`` and ``second``, with its error over seeds."""
+    pairs = [
+        (own.values[:, -1], measured[name, cutoff, second, preset].values[:, -1])
+        for (name, cutoff, method, preset), own in measured.items()
+        if cutoff in cutoffs and method == first and (name, cutoff, second, preset) in measured
+    ]
+    if not pairs:
+        return {}
+    seeds = min(len(values) for pair in pairs for values in pair)
+    return {"": over_seeds(np.mean([own[:seeds] - other[:seeds] for own, other in pairs], axis=0))}
 
 
 def _ndcg(measured: dict[tuple[str, int, Method, str], Curves]) -> Iterator[Finding]:
     """Compare the NDCG at the end of runs of equal time."""
     cutoffs = sorted({key[1] for key in measured})
     long, short = ([k for k in cutoffs if (k >= LONG_CUTOFF) == is_long] for is_long in (True, False))
-    few = Method("pl_rank_3", 100)
+    same_time = "in the same time"
     statements = [
-        ("Large K wants more samples: N = 1000 ends above N = 100 (PL-Rank-3)", long, THIRD, few),
-        ("At small K, N = 1000 is not needed: N = 100 ends at least as high (PL-Rank-3)", short, few, THIRD),
+        ("Large K wants more samples: N = 1000 ends above N = 100 (PL-Rank-3)", long, THIRD, FEW),
+        ("At small K, N = 1000 is not needed: N = 100 ends at least as high (PL-Rank-3)", short, FEW, THIRD),
     ]
-    for other in (Method("pl_rank_2", 1000), Method("stochastic_rank", 1000)):
-        title = Method(other.estimator, 0).title
-        statements.append((f"PL-Rank-3 ends above {title} in the same time (N = 1000)", cutoffs, THIRD, other))
+    for name in ("pl_rank_2", "stochastic_rank"):
+        title = Method(name, 0).title
+        statements.append((f"PL-Rank-3 ends above {title} {same_time} (N = 1000)", cutoffs, THIRD, Method(name, 1000)))
     for new in BEYOND:
         title = NEW[new.estimator]
-        statements.append((f"{title} ends above PL-Rank-3 with 1000 samples in the same time", cutoffs, new, THIRD))
+        statements.append((f"{title} ends above PL-Rank-3 with 1000 samples {same_time}", cutoffs, new, THIRD))
     for statement, some, first, second in statements:
-        difference = _difference(measured, some, first, second)
-        if difference is not None:
-            signed = f"{difference.value:+.4f} (one seed, no error bar)"
-            if np.isfinite(difference.low):
-                signed = f"{difference.value:+.4f} ± {difference.high - difference.value:.4f}"
-            evidence = f"difference in test NDCG@K {signed} over sets and K in {', '.join(map(str, some))}"
-            yield Finding(statement, judged(difference, 0.0, np.inf), evidence)
+        meaning = f"difference in test NDCG@K over sets and K in {', '.join(map(str, some))}"
+        yield from judged(statement, meaning, _difference(measured, some, first, second), 0.0)
 
 
 def _disparity(measured: dict[tuple[str, int, Method, str], Curves]) -> Iterator[Finding]:
     """Compare the remaining disparity, in logarithms, since sets differ in its size."""
     logs = {key: Curves(row.seconds, np.log(row.values)) for key, row in measured.items()}
-    cutoffs = {key[1] for key in measured}
-    for other in (Method("policy_gradient", 100), Method("placement_policy_gradient", 100), Method("pl_rank_3", 100)):
-        for own in (Method("pl_rank_3", 100), Method("pl_rank_exact", 0)):
-            difference = _difference(logs, cutoffs, other, own) if own != other else None
-            if difference is not None:
-                ratio = Estimate(*np.exp([difference.value, difference.low, difference.high]).tolist())
-                yield Finding(
-                    f"{NEW.get(own.estimator, own.title)} leaves less disparity than {other.title} in the same time",
-                    judged(difference, 0.0, np.inf),
-                    f"{other.title} leaves {ratio} times as much",
+    cutoffs = [key[1] for key in measured]
+    for other in (Method("policy_gradient", 100), Method("placement_policy_gradient", 100), FEW):
+        for own in (FEW, Method("pl_rank_exact", 0)):
+            if own != other:
+                statement = (
+                    f"{NEW.get(own.estimator, own.title)} leaves less disparity than {other.title} in the same time"
                 )
+                meaning = "logarithm of the ratio of the remaining disparities"
+                yield from judged(statement, meaning, _difference(logs, cutoffs, other, own), 0.0)

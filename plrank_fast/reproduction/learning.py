@@ -104,8 +104,7 @@ def measure(cell: Figures, number: int) -> Figures:
         seconds = trained() if curve["seconds"] else 0.0
         if len(curve["seconds"]) == LOOKS or seconds < due[len(curve["seconds"])]:
             return
-        assert run.splits.test is not None
-        metrics = run.evaluate(run.splits.test)
+        metrics = run.evaluate(run.splits["test"])
         while len(curve["seconds"]) < LOOKS and seconds >= due[len(curve["seconds"])]:
             # A step that takes longer than the time between two evaluations counts for both.
             curve["seconds"].append(seconds)
@@ -138,8 +137,5 @@ def _splits(name: str, number: int, seconds: float) -> Splits:
     profile = PROFILES[name]
     queries = int(DOCS_PER_SECOND * seconds / profile.mean_length)
     queries = min(profile.n_queries, max(LEAST_QUERIES, queries))
-    train, vali, test = (
-        normalize_queries(generate(name, n, seed=number, split=split))
-        for split, n in (("train", queries), ("vali", LEAST_QUERIES), ("test", max(LEAST_QUERIES, queries)))
-    )
-    return Splits(train, vali, test)
+    sizes = {"train": queries, "vali": LEAST_QUERIES, "test": max(LEAST_QUERIES, queries)}
+    return {part: normalize_queries(generate(name, n, seed=number, split=part)) for part, n in sizes.items()}

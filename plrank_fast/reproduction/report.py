@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import base64
 import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from plrank_fast.reproduction import published
 from plrank_fast.reproduction.cells import Figures
-from plrank_fast.reproduction.findings import FAILS, HOLDS, OPEN, Finding
+from plrank_fast.reproduction.findings import Finding
 from plrank_fast.reproduction.tables import Table
 from plrank_fast.training.config import describe_preset
 
@@ -51,23 +51,16 @@ CAPTIONS = {
         "network has.",
     ),
 }
-MARKS = {HOLDS: "yes", FAILS: "no", OPEN: "open"}
 STYLE = """
 body { margin: 0 auto; max-width: 74rem; padding: 1.5rem; color: #1b1f24; font: 16px/1.55 system-ui, sans-serif; }
 p { max-width: 46rem; }
-.soft, figcaption, td small { color: #5b6570; font-size: 0.9rem; }
+.soft, figcaption { color: #5b6570; font-size: 0.9rem; }
 figure { margin: 0; }
 img { width: 100%; height: auto; }
-.findings { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(21rem, 100%), 1fr)); gap: 0.8rem; }
-.finding { border: 1px solid #dfe3e8; border-left: 5px solid #b8860b; padding: 0.7rem 0.9rem; }
-.finding.yes { border-left-color: #2e7d4f; }
-.finding.no { border-left-color: #b3372f; }
-.finding b, .verdict { display: block; }
-.finding p { margin: 0; font-size: 0.86rem; overflow-wrap: anywhere; }
-.scroll, pre { overflow-x: auto; border: 1px solid #dfe3e8; padding: 0.5rem; font-size: 0.86rem; }
+.scroll { overflow-x: auto; border: 1px solid #dfe3e8; padding: 0.5rem; font-size: 0.86rem; }
 table { border-collapse: collapse; width: 100%; }
-th, td { padding: 0.25rem 0.7rem; text-align: right; white-space: nowrap; border-bottom: 1px solid #dfe3e8; }
-th:first-child, td:first-child, th:nth-child(2), td:nth-child(2) { text-align: left; }
+th, td { padding: 0.25rem 0.7rem; text-align: left; vertical-align: top; white-space: pre-line; }
+td { border-top: 1px solid #dfe3e8; }
 """
 
 
@@ -87,8 +80,10 @@ def html_report(
         "<p class='soft'>The experiments of Oosterhuis, <i>Learning-to-Rank at the Speed of Sampling</i> (SIGIR 2022), "
         "with an exact gradient and a conditional Monte Carlo estimate beside the paper's methods. Every statement "
         "below is computed from the figures of this run.</p>",
-        "<h2>What holds</h2>",
-        _findings(findings),
+        "<h2>Statements</h2>",
+        _table(
+            ("verdict", "statement", "figures"), [(each.verdict, each.statement, each.evidence) for each in findings]
+        ),
     ]
     for name, (title, caption) in CAPTIONS.items():
         if name in pictures:
@@ -99,56 +94,43 @@ def html_report(
             )
     if "table_2" in tables:
         parts += ["<h2>Table 2: minutes per epoch</h2>", _table_2(tables["table_2"])]
-    parts += ["<h2>How this was made</h2>", _progress(progress), _about(about), "</body>\n</html>\n"]
+    done = [
+        (part["title"], part["rounds"], f"{part['cells']} of {part['of']}", f"{part['seconds']:.0f}")
+        for part in progress
+    ]
+    parts += ["<h2>Conditions</h2>", _table(("part", "whole rounds", "cells", "seconds"), done)]
+    parts += [_table(("", ""), about.items()), "</body>\n</html>\n"]
     return "\n".join(parts)
 
 
-def _findings(findings: Sequence[Finding]) -> str:
-    if not findings:
-        return "<p>Nothing has been measured yet that a statement could be judged by.</p>"
-    cards = [
-        f"<div class='finding {MARKS.get(finding.verdict, 'open')}'><b>{html.escape(finding.statement)}</b>"
-        f"<span class='verdict'>{html.escape(finding.verdict)}</span><p>{html.escape(finding.evidence)}</p></div>"
-        for finding in findings
+def _table(headings: Sequence[object], rows: Iterable[Sequence[object]]) -> str:
+    lines = [
+        "<tr>" + "".join(f"<{tag}>{html.escape(str(cell))}</{tag}>" for cell in row) + "</tr>"
+        for tag, row in (("th", headings), *(("td", row) for row in rows))
     ]
-    return "<div class='findings'>" + "\n".join(cards) + "</div>"
+    return "<div class='scroll'><table>\n" + "\n".join(lines) + "\n</table></div>"
 
 
 def _table_2(table: Table) -> str:
-    """Lay out Table 2, methods down and cutoffs across: ours, and in small print NumPy's and the paper's."""
+    """Lay out Table 2, methods down and cutoffs across: ours, and below it NumPy's and the paper's."""
     rows = [dict(zip(table.headings, row, strict=True)) for row in table.rows]
+    cells = {(row["set"], row["method"], row["K"]): _minutes(row) for row in rows}
     cutoffs = sorted({row["K"] for row in rows})  # type: ignore[type-var]
-    lines = ["<tr><th>set</th><th>method</th>" + "".join(f"<th>K = {cutoff}</th>" for cutoff in cutoffs) + "</tr>"]
-    for shape, method in dict.fromkeys((row["set"], row["method"]) for row in rows):
-        cells = {row["K"]: row for row in rows if (row["set"], row["method"]) == (shape, method)}
-        shown = "".join(f"<td>{_minutes(cells[cutoff]) if cutoff in cells else ''}</td>" for cutoff in cutoffs)
-        lines.append(f"<tr><td>{html.escape(str(shape))}</td><td>{html.escape(str(method))}</td>{shown}</tr>")
+    lines = [
+        (shape, method, *(cells.get((shape, method, cutoff), "") for cutoff in cutoffs))
+        for shape, method in dict.fromkeys((row["set"], row["method"]) for row in rows)
+    ]
     note = (
         "Whole epochs of the full set on one thread, gradients and network passes; measured on a sample of queries "
-        "with the set's list lengths and scaled to all its documents. In small print: NumPy on this machine (timed on "
-        f"one query of mean length and scaled likewise), and what the paper prints ({published.HARDWARE})."
+        "with the set's list lengths and scaled to all its documents. Below: NumPy on this machine (timed on one query "
+        f"of mean length and scaled likewise), and what the paper prints ({published.HARDWARE})."
     )
-    return f"<div class='scroll'><table>{''.join(lines)}</table></div><p class='soft'>{html.escape(note)}</p>"
+    shown = _table(("set", "method", *(f"K = {cutoff}" for cutoff in cutoffs)), lines)
+    return f"{shown}<p class='soft'>{html.escape(note)}</p>"
 
 
 def _minutes(row: Mapping[str, Any]) -> str:
-    extra = [f"NumPy {row['numpy_minutes']:.3g}"] if row["numpy_minutes"] is not None else []
-    extra += [f"paper {row['paper_minutes']:.3g}"] if row["paper_minutes"] is not None else []
-    return f"{row['minutes']:.3g}" + (f"<br><small>{', '.join(extra)}</small>" if extra else "")
-
-
-def _progress(progress: Sequence[Figures]) -> str:
-    rows = "".join(
-        f"<tr><td>{html.escape(part['title'])}</td><td>{part['rounds']}</td><td>{part['cells']} of {part['of']}</td>"
-        f"<td>{part['seconds']:.0f}</td></tr>"
-        for part in progress
+    others = {"NumPy": row["numpy_minutes"], "paper": row["paper_minutes"]}
+    return "\n".join(
+        [f"{row['minutes']:.3g}", *(f"{name} {value:.3g}" for name, value in others.items() if value is not None)]
     )
-    return (
-        "<div class='scroll'><table><tr><th>part</th><th>whole rounds</th><th>cells</th><th>seconds</th></tr>"
-        f"{rows}</table></div>"
-    )
-
-
-def _about(about: Mapping[str, Any]) -> str:
-    lines = "\n".join(f"{name + ':':12} {value}" for name, value in about.items())
-    return f"<pre>{html.escape(lines)}</pre>"

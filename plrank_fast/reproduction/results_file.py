@@ -22,20 +22,19 @@ class ResultsFile:
 
     def __init__(self, path: str | os.PathLike[str], settings: dict[str, Any]) -> None:
         self.path = Path(path)
-        header = {"kind": KIND, "version": VERSION, "settings": settings}
-        self._lines = [_line(header)]
+        self._header = json.loads(_line({"kind": KIND, "version": VERSION, "settings": settings}))
         self.cells: list[Figures] = []
         if self.path.exists():
-            self._read(settings)
+            self._read()
         else:
             self._write()
         self._done = {self._key(cell) for cell in self.cells}
 
-    def _read(self, settings: dict[str, Any]) -> None:
+    def _read(self) -> None:
+        settings = self._header["settings"]
         try:
-            self._lines = self.path.read_text().splitlines()
-            header, *self.cells = [json.loads(line) for line in self._lines]
-            if (header["kind"], header["version"]) != (KIND, VERSION):
+            header, *self.cells = map(json.loads, self.path.read_text().splitlines())
+            if header != {**self._header, "settings": header["settings"]}:
                 raise KeyError("kind")
             earlier = header["settings"]
             for cell in self.cells:
@@ -60,9 +59,8 @@ class ResultsFile:
     def add(self, part: str, number: int, cell: Figures, result: Figures, seconds: float) -> None:
         """Add the figures of a cell, and the seconds of their measurement."""
         entry = {"part": part, "round": number, "cell": cell, "result": result, "seconds": round(seconds, 3)}
-        self._lines.append(_line(entry))
-        self._write()
         self.cells.append(entry)
+        self._write()
         self._done.add(self._key(entry))
 
     def of(self, part: str) -> list[Figures]:
@@ -74,7 +72,7 @@ class ResultsFile:
         return float(sum(cell["seconds"] for cell in self.of(part)))
 
     def _write(self) -> None:
-        write_atomically(self.path, ("\n".join(self._lines) + "\n").encode())
+        write_atomically(self.path, "".join(f"{_line(each)}\n" for each in (self._header, *self.cells)).encode())
 
 
 def _line(values: Figures) -> str:

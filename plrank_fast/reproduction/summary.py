@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -102,13 +102,15 @@ class Estimate:
     high: float
 
     def __str__(self) -> str:
+        if not np.isfinite(self.low):
+            return f"{self.value:.3g} (one seed, no interval)"
         return f"{self.value:.3g} ({self.low:.3g} to {self.high:.3g})"
 
 
-def over_rounds(values: Any) -> Estimate:
-    """Return median, minimum and maximum of the rounds: with disturbance by other programs, no standard error."""
+def over_rounds(values: Any, middle: Callable[[FloatArray], Any] = np.median) -> Estimate:
+    """Return middle, minimum and maximum of the rounds: with disturbance by other programs, no standard error."""
     array = np.asarray(values, dtype=np.float64)
-    return Estimate(float(np.median(array)), float(array.min()), float(array.max()))
+    return Estimate(float(middle(array)), float(array.min()), float(array.max()))
 
 
 def over_seeds(values: Any) -> Estimate:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 from plrank_fast._shared.methods import AUTO
@@ -180,13 +180,9 @@ class TrainingConfig:
         names = (field.name for field in fields(self) if getattr(self, field.name) != getattr(preset, field.name))
         return {name: getattr(self, name) for name in names}
 
-    def to_json(self) -> dict[str, Any]:
-        """Return plain values for a file, which `from_json` reads."""
-        return {**asdict(self), "hidden": list(self.hidden)}
-
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> TrainingConfig:
-        """Rebuild the settings from `to_json`."""
+        """Rebuild the settings from their fields, read from JSON."""
         return cls(**{**values, "hidden": tuple(values["hidden"])})
 
 

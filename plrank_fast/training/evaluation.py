@@ -15,14 +15,6 @@ METRICS = ("ndcg_query", "ndcg_dataset", "expected_ndcg_query", "expected_ndcg_d
 Metrics = dict[str, float]
 
 
-def ideal_dcg(
-    relevance: npt.NDArray[np.float64], rank_weights: npt.NDArray[np.float64], offsets: npt.NDArray[np.int64]
-) -> npt.NDArray[np.float64]:
-    """Compute the DCG of each query's documents sorted by relevance, shape (n_queries,)."""
-    ideal: npt.NDArray[np.float64] = plr.dcg(relevance, relevance, rank_weights, offsets=offsets)
-    return ideal
-
-
 def evaluate_scores(
     scores: npt.NDArray[np.float64],
     labels: npt.NDArray[np.float64],
@@ -42,7 +34,7 @@ def evaluate_scores(
     """
     relevance = plr.gains(labels)
     rank_weights = plr.dcg_weights(min(cutoff, int(np.diff(offsets).max(initial=0))))
-    ideal = ideal_dcg(relevance, rank_weights, offsets)
+    ideal = plr.dcg(relevance, relevance, rank_weights, offsets=offsets)
     if not ideal.sum() > 0:
         raise ValueError("labels must include a relevant document (above 0); NDCG is not defined without one")
     expected = plr.expected_metric(scores, relevance, rank_weights, offsets=offsets, n_threads=n_threads)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from plrank_fast import fairness, losses
+from plrank_fast import losses
 from plrank_fast._shared import methods
 from plrank_fast._shared.methods import ESTIMATORS, METHODS
 
@@ -60,22 +60,3 @@ def gradient(
         scores, relevance, rank_weights, offsets=offsets, n_threads=n_threads, **sampling
     )
     return result
-
-
-def disparity_ascent(
-    method: str,
-    scores: npt.NDArray[np.float64],
-    merit: npt.NDArray[np.float64],
-    rank_weights: npt.NDArray[np.float64],
-    *,
-    offsets: npt.NDArray[np.int64],
-    n_samples: int,
-    rng: np.random.SeedSequence,
-    n_threads: int | None,
-    first_query: int = 0,
-) -> npt.NDArray[np.float64]:
-    """Compute minus the gradient of the squared disparity of exposure, summed over the queries."""
-    return -fairness.disparity_gradient(
-        scores, merit, rank_weights, offsets=offsets, method=method, n_samples=n_samples, rng=rng, n_threads=n_threads,
-        first_query=first_query,
-    )[1]  # fmt: skip

@@ -11,7 +11,7 @@ import os
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +24,11 @@ from plrank_fast._shared.archive import Arrays, interpreting, read_archive, writ
 from plrank_fast._shared.memory import require_bytes
 from plrank_fast.data import RankingData
 from plrank_fast.training.config import DCG, DISPARITY, TrainingConfig
-from plrank_fast.training.evaluation import Metrics, evaluate_scores, ideal_dcg
-from plrank_fast.training.gradient_methods import disparity_ascent, gradient, resolve_method
+from plrank_fast.training.evaluation import Metrics, evaluate_scores
+from plrank_fast.training.gradient_methods import gradient, resolve_method
 from plrank_fast.training.network import Optimizer, ScoringNetwork, set_model_threads
 from plrank_fast.training.ranks import ALONE, Ranks
-from plrank_fast.training.saved_model import n_weights
+from plrank_fast.training.saved_model import RankingModel, n_weights
 from plrank_fast.training.sources import Source, Splits
 from plrank_fast.validation import count, real
 
@@ -63,10 +63,6 @@ class Progress:
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(ACTIVITIES, 0.0))
     history: list[dict[str, Any]] = field(default_factory=list)
     best_epoch: int = 0
-
-    def seconds_by_activity(self) -> dict[str, float]:
-        """Return the seconds of the whole run by activity."""
-        return {what: now + sum(entry["seconds"][what] for entry in self.history) for what, now in self.seconds.items()}
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Progress:
@@ -138,21 +134,20 @@ class TrainingRun:
         self.source = source
         self.splits = splits
         self.folder = Path(folder)
-        self.epochs = epochs
-        self.minutes = minutes
-        self.n_threads = n_threads
-        self.model_threads = model_threads
+        self.epochs, self.minutes = epochs, minutes
+        self.n_threads, self.model_threads = n_threads, model_threads
         self.ranks = ranks
         self.progress = Progress()
-        needed = BYTES_OF_A_WEIGHT * n_weights(splits.train.n_features, config.hidden)
+        train = splits["train"]
+        needed = BYTES_OF_A_WEIGHT * n_weights(train.n_features, config.hidden)
         require_bytes(needed, f"hidden {' '.join(map(str, config.hidden))} means a network that")
-        self.network = ScoringNetwork(splits.train.n_features, config.hidden, config.seed, config.initialization)
+        self.network = ScoringNetwork(train.n_features, config.hidden, config.seed, config.initialization)
         self.best_weights = self.network.weights()
         self._optimizer = Optimizer(config.optimizer, self.network, config.learning_rate)
-        self.method = resolve_method(config.method, splits.train.offsets, config.cutoff)
-        self._rank_weights = plr.dcg_weights(min(config.cutoff, int(splits.train.list_lengths.max())))
+        self.method = resolve_method(config.method, train.offsets, config.cutoff)
+        self._rank_weights = plr.dcg_weights(min(config.cutoff, int(train.list_lengths.max())))
         self._relevance = self._training_relevance()
-        self._fingerprints = splits.fingerprints()
+        self._fingerprints = {name: part.fingerprint() for name, part in splits.items()}
         self._saved_at = time.perf_counter()
 
     @classmethod
@@ -162,11 +157,9 @@ class TrainingRun:
         *,
         epochs: int | None = None,
         minutes: float | None = None,
-        n_threads: int = -1,
-        model_threads: int | None = None,
-        checkpoint_seconds: float = CHECKPOINT_SECONDS,
         cache: str | None = None,
         ranks: Ranks = ALONE,
+        **settings: Any,
     ) -> TrainingRun:
         """Continue from the checkpoint in a folder, up to new limits or, without any, those of the earlier run.
 
@@ -197,18 +190,8 @@ class TrainingRun:
             epochs, minutes = header["epochs"], header["minutes"]
         with ranks.one_before_others() if cache else nullcontext():
             splits = source.load(normalize=config.normalize_features, cache=cache)
-        run = cls(
-            config,
-            source,
-            splits,
-            folder,
-            epochs=epochs,
-            minutes=minutes,
-            n_threads=n_threads,
-            model_threads=header["model_threads"] if model_threads is None else model_threads,
-            checkpoint_seconds=checkpoint_seconds,
-            ranks=ranks,
-        )
+        settings = {"model_threads": header["model_threads"], **settings}
+        run = cls(config, source, splits, folder, epochs=epochs, minutes=minutes, ranks=ranks, **settings)
         for name in sorted(fingerprints.keys() | run._fingerprints.keys()):
             if fingerprints.get(name) != run._fingerprints.get(name):
                 raise ValueError(f"{name} data are not those that {path} was trained with")
@@ -226,7 +209,7 @@ class TrainingRun:
     @property
     def batches_per_epoch(self) -> int:
         """Steps of one pass over the training queries."""
-        return -(-self.splits.train.n_queries // self.config.batch_queries)
+        return -(-self.splits["train"].n_queries // self.config.batch_queries)
 
     @property
     def share_done(self) -> float:
@@ -301,8 +284,8 @@ class TrainingRun:
             return
         started = time.perf_counter()
         header = {
-            "config": self.config.to_json(),
-            "source": self.source.to_json(),
+            "config": asdict(self.config),
+            "source": asdict(self.source),
             "fingerprints": self._fingerprints,
             "epochs": self.epochs,
             "minutes": self.minutes,
@@ -329,6 +312,11 @@ class TrainingRun:
             with_disparity=self.config.objective == DISPARITY,
         )
 
+    def best_model(self) -> RankingModel:
+        """Return the network of the best epoch."""
+        train = self.splits["train"]
+        return RankingModel(train.n_features, self.config, self.progress.best_epoch, train.name, self.best_weights)
+
     def _state(self) -> dict[str, Any]:
         """Return a digest of all that must be equal on all ranks."""
         digest = hashlib.blake2b(digest_size=16)
@@ -337,7 +325,7 @@ class TrainingRun:
                 digest.update(part[name].tobytes())
         place = {"epoch": self.progress.epoch, "batch": self.progress.batch}
         data = {f"{name} data": fingerprint for name, fingerprint in self._fingerprints.items()}
-        return {"settings": self.config.to_json(), **data, "place in training": place, "weights": digest.hexdigest()}
+        return {"settings": asdict(self.config), **data, "place in training": place, "weights": digest.hexdigest()}
 
     def _training_relevance(self) -> npt.NDArray[np.float64]:
         """Return gains, or gains over the ideal DCG, with which the sum of expected metrics is the sum of NDCG.
@@ -345,9 +333,9 @@ class TrainingRun:
         Disparity is proportional to the square of merit and decreases with the number of documents. Merit is scaled so
         that the mean disparity of the training queries at equal scores is 1, which suits the step length of NDCG.
         """
-        train = self.splits.train
+        train = self.splits["train"]
         relevance: npt.NDArray[np.float64] = plr.gains(train.labels)
-        ideal = ideal_dcg(relevance, self._rank_weights, train.offsets)
+        ideal = plr.dcg(relevance, relevance, self._rank_weights, offsets=train.offsets)
         if not ideal.sum() > 0:
             raise ValueError(f"labels of {train.name} must include a relevant document (above 0)")
         if self.config.objective == DCG:
@@ -363,10 +351,10 @@ class TrainingRun:
 
     def _query_order(self) -> npt.NDArray[np.int64]:
         key = self._key(ORDER, self.progress.epoch)
-        return np.random.Generator(np.random.PCG64(key)).permutation(self.splits.train.n_queries)
+        return np.random.Generator(np.random.PCG64(key)).permutation(self.splits["train"].n_queries)
 
     def _step(self, order: npt.NDArray[np.int64]) -> None:
-        config, progress, train = self.config, self.progress, self.splits.train
+        config, progress, train = self.config, self.progress, self.splits["train"]
         started = time.perf_counter()
         first = progress.batch * config.batch_queries
         rows, offsets = train.rows_of(order[first : first + config.batch_queries])
@@ -389,7 +377,9 @@ class TrainingRun:
         }
         relevance = self._relevance[rows]
         if config.objective == DISPARITY:
-            ascent = disparity_ascent(self.method, values, relevance, self._rank_weights, **settings)
+            ascent = -fairness.disparity_gradient(
+                values, relevance, self._rank_weights, method=self.method, **settings
+            )[1]
         else:
             labels = train.labels[rows]
             ascent = gradient(self.method, values, relevance, self._rank_weights, labels=labels, **settings)
@@ -404,7 +394,7 @@ class TrainingRun:
         """Evaluate, and keep the weights if they are the best by the metric that chooses the epoch."""
         started = time.perf_counter()
         progress = self.progress
-        metrics = self.evaluate(self.splits.vali)
+        metrics = self.evaluate(self.splits["vali"])
         metric = self.config.chosen_by
         sign = -1.0 if metric == DISPARITY else 1.0
         if (

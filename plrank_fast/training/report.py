@@ -7,6 +7,7 @@ import os
 import platform
 import textwrap
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -30,22 +31,25 @@ def summarize(run: TrainingRun, stopped: str) -> dict[str, Any]:
     """
     history = run.progress.history
     untrained = ScoringNetwork(
-        run.splits.train.n_features, run.config.hidden, run.config.seed, run.config.initialization
+        run.splits["train"].n_features, run.config.hidden, run.config.seed, run.config.initialization
     ).weights()
-    held_out = {name: part for name, part in run.splits.named().items() if name != "train"}
+    held_out = {name: part for name, part in run.splits.items() if name != "train"}
     metrics: dict[str, dict[str, Metrics]] = {name: {} for name in held_out}
     for state, weights in (("untrained", untrained), ("trained", run.best_weights)):
         run.network.set_weights(weights)
         for name, part in held_out.items():
             metrics[name][state] = run.evaluate(part)
     epochs = history[1:]
-    seconds = run.progress.seconds_by_activity()
+    seconds = {
+        activity: now + sum(entry["seconds"][activity] for entry in history)
+        for activity, now in run.progress.seconds.items()
+    }
     values = [
         (-1 if run.config.chosen_by == DISPARITY else 1) * entry["vali"][run.config.chosen_by] for entry in history
     ]
     return {
-        "config": run.config.to_json(),
-        "source": run.source.to_json(),
+        "config": asdict(run.config),
+        "source": asdict(run.source),
         "data": {
             name: {
                 "queries": part.n_queries,
@@ -54,7 +58,7 @@ def summarize(run: TrainingRun, stopped: str) -> dict[str, Any]:
                 "features": part.n_features,
                 "name": part.name,
             }
-            for name, part in run.splits.named().items()
+            for name, part in run.splits.items()
         },
         "stopped": stopped,
         "epochs": run.progress.epoch,

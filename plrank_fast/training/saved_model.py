@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import pairwise
 from math import prod
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,9 +15,6 @@ from plrank_fast._shared.archive import Arrays, interpreting, read_archive, writ
 from plrank_fast.data import RankingData, normalize_queries
 from plrank_fast.training.config import TrainingConfig
 from plrank_fast.validation import FloatArray, count
-
-if TYPE_CHECKING:
-    from plrank_fast.training.loop import TrainingRun
 
 RAW = ": the model takes features that are normalised within queries; pass offsets to have raw ones normalised"
 DOCS_PER_CHUNK = 8192  # bounds the memory of the hidden layers
@@ -126,15 +122,10 @@ def n_weights(n_features: int, hidden: tuple[int, ...]) -> int:
     return sum(prod(shape) for shape in weight_shapes(n_features, hidden).values())
 
 
-def save_model(path: str | os.PathLike[str], run: TrainingRun) -> None:
-    """Write the best network of a run; equal runs give equal bytes."""
-    header = {
-        "n_features": run.splits.train.n_features,
-        "config": run.config.to_json(),
-        "epoch": run.progress.best_epoch,
-        "train": run.splits.train.name,
-    }
-    write_archive(path, "model", header, run.best_weights)
+def save_model(path: str | os.PathLike[str], model: RankingModel) -> None:
+    """Write a model; equal models give equal bytes."""
+    header = {name: getattr(model, name) for name in ("n_features", "epoch", "train")}
+    write_archive(path, "model", {**header, "config": asdict(model.config)}, model.weights)
 
 
 def load_model(path: str | os.PathLike[str]) -> RankingModel:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,23 +12,8 @@ from plrank_fast.data import RankingData, concatenate, generate, load_letor, nor
 from plrank_fast.data.letor_cache import cached
 from plrank_fast.validation import count, flag
 
-
-@dataclass(frozen=True, eq=False)
-class Splits:
-    """Training, validation and (perhaps) test data with the same feature columns."""
-
-    train: RankingData
-    vali: RankingData
-    test: RankingData | None
-
-    def named(self) -> dict[str, RankingData]:
-        """Return the parts that exist, by name."""
-        parts = {"train": self.train, "vali": self.vali, "test": self.test}
-        return {name: part for name, part in parts.items() if part is not None}
-
-    def fingerprints(self) -> dict[str, str]:
-        """Return hashes by which a resumed run recognises its data."""
-        return {name: part.fingerprint() for name, part in self.named().items()}
+PARTS = ("train", "vali", "test")
+Splits = dict[str, RankingData]  # "train", "vali" and perhaps "test", with the same feature columns
 
 
 @dataclass(frozen=True)
@@ -70,24 +55,16 @@ class Source:
     string_qids: bool = False
 
     def __post_init__(self) -> None:
-        files = {"train": self.train, "vali": self.vali, "test": self.test}
         for name, least in (("queries", 1), ("features", 1), ("data_seed", 0)):
-            value = getattr(self, name)
-            if value is not None:
-                count(value, name, least)
+            if getattr(self, name) is not None:
+                count(getattr(self, name), name, least)
         flag(self.string_qids, "string_qids")
-        given = [name for name, paths in files.items() if paths]
-        if self.profile is not None and given:
-            raise ValueError(f"{given[0]} files and a profile cannot be combined")
-        if self.profile is not None and self.string_qids:
-            raise ValueError("string_qids goes with files, not with a profile")
-        if self.profile is None:
-            for name in ("train", "vali"):
-                if not files[name]:
-                    raise ValueError(f"{name} files or a profile must be given")
-            for name in ("queries", "features"):
-                if getattr(self, name) is not None:
-                    raise ValueError(f"{name} only goes with a profile, got {getattr(self, name)}")
+        for name in PARTS[:2]:
+            if self.profile is None and not getattr(self, name):
+                raise ValueError(f"{name} files or a profile must be given")
+        for name in ("queries", "features") if self.profile is None else (*PARTS, "string_qids"):
+            if getattr(self, name):
+                raise ValueError(f"{name} cannot be combined with {'files' if self.profile is None else 'a profile'}")
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -96,39 +73,24 @@ class Source:
 
     def load(self, *, normalize: bool, cache: str | None = None) -> Splits:
         """Read all splits, with `load_files`, or generate them; they may be normalised within each query."""
-        if cache is not None and self.profile is not None:
-            raise ValueError(f"cache goes with files, not with a profile, which is generated; got {cache!r}")
         if self.profile is None:
-            return self._load_files(normalize, cache)
-        splits = self._generate(self.profile)
-        if not normalize:
-            return splits
-        parts = {name: normalize_queries(part) for name, part in splits.named().items()}
-        return replace(splits, **parts)
-
-    def _load_files(self, normalize: bool, cache: str | None) -> Splits:
-        files = {"train": self.train, "vali": self.vali, "test": self.test}
-        options: dict[str, Any] = {"normalize": normalize, "string_qids": self.string_qids, "cache": cache}
-        splits = {name: load_files(paths, **options) for name, paths in files.items() if paths}
-        n_features = max(split.n_features for split in splits.values())
-        splits = {name: with_columns(split, n_features) for name, split in splits.items()}
-        return Splits(splits["train"], splits["vali"], splits.get("test"))
-
-    def _generate(self, profile: str) -> Splits:
-        train = generate(profile, self.queries, seed=self.data_seed, n_features=self.features)
-        vali, test = (
-            generate(profile, max(1, train.n_queries // 4), seed=self.data_seed, split=split, n_features=self.features)
-            for split in ("vali", "test")
-        )
-        return Splits(train, vali, test)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return plain values for a file, which `from_json` reads."""
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+            options: dict[str, Any] = {"normalize": normalize, "string_qids": self.string_qids, "cache": cache}
+            files = {name: load_files(getattr(self, name), **options) for name in PARTS if getattr(self, name)}
+            n_features = max(part.n_features for part in files.values())
+            return {name: with_columns(part, n_features) for name, part in files.items()}
+        if cache is not None:
+            raise ValueError(f"cache goes with files, not with a profile, which is generated; got {cache!r}")
+        options = {"seed": self.data_seed, "n_features": self.features}
+        train = generate(self.profile, self.queries, **options)
+        held_out = max(1, train.n_queries // 4)
+        splits = {"train": train} | {
+            name: generate(self.profile, held_out, split=name, **options) for name in PARTS[1:]
+        }
+        return {name: normalize_queries(part) for name, part in splits.items()} if normalize else splits
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Source:
-        """Rebuild the source from `to_json`."""
+        """Rebuild the source from its fields, read from JSON."""
         arguments: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in values.items()}
         return cls(**arguments)
 

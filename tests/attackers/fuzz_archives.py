@@ -40,7 +40,7 @@ class ArchiveFuzz(Target):
         run.train()
         run.epochs = 3
         run.train()
-        save_model(folder / MODEL, run)
+        save_model(folder / MODEL, run.best_model())
         self.sound = {name: (folder / name).read_bytes() for name in (CHECKPOINT, MODEL)}
 
     def attack(self, rng: random.Random) -> None:

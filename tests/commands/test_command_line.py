@@ -344,7 +344,7 @@ def uninterrupted(folder, epochs):
     config = TrainingConfig(method="pl_rank_3", batch_queries=8, samples=5)
     run = TrainingRun(config, source, source.load(normalize=True), folder, epochs=epochs, n_threads=1)
     run.train()
-    save_model(folder / "whole", run)
+    save_model(folder / "whole", run.best_model())
     return (folder / "whole").read_bytes()
 
 

@@ -23,7 +23,7 @@ from plrank_fast.training.config import TrainingConfig
 from plrank_fast.training.loop import CHECKPOINT, TrainingRun
 from plrank_fast.training.network import ScoringNetwork
 from plrank_fast.training.ranks import ALONE, Ranks
-from plrank_fast.training.sources import Source, Splits
+from plrank_fast.training.sources import Source
 
 ROOT = Path(__file__).resolve().parents[2]
 N_RANKS = 2
@@ -50,7 +50,7 @@ def gradients(ranks, folder):
         config = TrainingConfig(
             method=method, objective=objective, samples=8, batch_queries=7, optimizer="sgd", learning_rate=0.01
         )
-        run = TrainingRun(config, Source(profile="yahoo"), Splits(data, data, None), folder, epochs=1, ranks=ranks)
+        run = TrainingRun(config, Source(profile="yahoo"), {"train": data, "vali": data}, folder, epochs=1, ranks=ranks)
         run.network._layers.double()
         order = run._query_order()
         with ranks.adding_up(run.network):
