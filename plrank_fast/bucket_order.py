@@ -9,9 +9,13 @@ from numpy.typing import ArrayLike
 
 from plrank_fast import validation
 from plrank_fast._core.losses import losses as _losses
+from plrank_fast._shared.parameters import with_parameters
 from plrank_fast.validation import FloatArray, IntArray
 
+documented = with_parameters()
 
+
+@documented
 def bucket_log_prob(
     scores: ArrayLike, buckets: ArrayLike, *, offsets: ArrayLike | None = None, n_threads: int | None = None
 ) -> FloatArray:
@@ -19,16 +23,12 @@ def bucket_log_prob(
 
     Parameters
     ----------
-    scores : array_like, shape (n_docs,)
-        The documents of all queries one after another; any finite values.
+    {scores}
     buckets : array_like of int, shape (n_docs,)
         The bucket of each document, up to 2**53 in magnitude. Documents of a smaller number come first, and the order
         of documents with the same number is unknown: minus the labels, or 0 for the documents that were shown and 1 for
         the rest.
-    offsets : array_like of int, shape (n_queries + 1,), optional
-        Where each query's documents start; a single query by default.
-    n_threads : int, optional
-        None: all available processors; negative: that many fewer than all, plus one.
+    {offsets, n_threads}
 
     Returns
     -------
@@ -83,6 +83,7 @@ def bucket_log_prob_vjp(
     n_threads: int | None = None,
     out: tuple[FloatArray, FloatArray] | None = None,
 ) -> tuple[FloatArray, FloatArray]: ...
+@documented
 def bucket_log_prob_vjp(
     scores: ArrayLike,
     buckets: ArrayLike,
@@ -97,18 +98,15 @@ def bucket_log_prob_vjp(
 
     Parameters
     ----------
-    scores : array_like, shape (n_docs,)
-        The documents of all queries one after another; any finite values.
+    {scores}
     buckets : array_like of int, shape (n_docs,)
         The bucket of each document, up to 2**53 in magnitude; documents of a smaller number come first.
     cotangent : array_like, shape (n_queries,)
         v: derivative of a scalar loss by each log-probability; finite, of either sign.
-    offsets : array_like of int, shape (n_queries + 1,), optional
-        Where each query's documents start; a single query by default.
+    {offsets}
     hessian : bool
         Whether to return the diagonal of the Hessian of the sum too.
-    n_threads : int, optional
-        None: all available processors; negative: that many fewer than all, plus one.
+    {n_threads}
     out : ndarray, shape (n_docs,), float64, or a pair of them with ``hessian``, optional
         Where to write the result.
 

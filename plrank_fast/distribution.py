@@ -9,8 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from plrank_fast import probabilities, sampling, validation
+from plrank_fast._shared.parameters import with_parameters
 from plrank_fast.bucket_order import bucket_log_prob, bucket_log_prob_vjp
 from plrank_fast.validation import FloatArray, IntArray, RandomState, RankingArray
+
+documented = with_parameters()
 
 OfChoice = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
 ENTRIES_AT_ONCE = 1 << 20  # of the array of rankings and items, which is processed in parts
@@ -79,6 +82,7 @@ class PlackettLuce:
         """Number of queries."""
         return self.offsets.size - 1
 
+    @documented
     def sample(
         self,
         n_samples: int = 1,
@@ -92,16 +96,14 @@ class PlackettLuce:
 
         Parameters
         ----------
-        n_samples : int
-            Rankings for each query, N.
+        {n_samples}
         cutoff : int, optional
             Ranks to draw, K; all of the longest query by default.
         rng : None, int, SeedSequence, BitGenerator or Generator
             Source of the random numbers; with the same key the rankings are those of ``sample_rankings``.
         sampler : {"auto", "introselect", "network", "alias", "threshold"}
             Algorithm that draws the rankings; all have the same distribution.
-        first_query : int
-            Number of the first query in the numbering of random streams, for batches cut into chunks.
+        {first_query}
 
         Returns
         -------

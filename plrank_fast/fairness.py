@@ -30,12 +30,16 @@ from numpy.typing import ArrayLike
 from plrank_fast import probabilities, validation
 from plrank_fast._core.gradients import sampled as _sampled
 from plrank_fast._shared import methods
+from plrank_fast._shared.parameters import with_parameters
 from plrank_fast.validation import FloatArray, IntArray, RandomState
+
+documented = with_parameters()
 
 KINDS = ("squared", "absolute")
 EXPOSURE_METHODS = ("exact", "sample")
 
 
+@documented
 def expected_exposure(
     scores: ArrayLike,
     rank_weights: ArrayLike,
@@ -52,24 +56,17 @@ def expected_exposure(
 
     Parameters
     ----------
-    scores : array_like, shape (n_docs,)
-        Log-weights of the documents, all queries one after another.
+    {scores}
     rank_weights : array_like, shape (K,) or (n_queries, K)
         Attention theta that each rank gets.
-    offsets : array_like of int, shape (n_queries + 1,), optional
-        Where each query's documents start; a single query by default.
+    {offsets}
     method : {"exact", "sample"}
         "exact": ``plrank_fast.exposure``; "sample": the mean over ``n_samples`` drawn rankings, or over ``rankings``.
     n_samples : int
         Rankings drawn for each query, N, with "sample".
     rankings : array_like of int, shape (N, length), or (n_queries, N, length) with ``offsets``, optional
         Rankings to use instead of drawing, with "sample"; each of length K or more, or of all documents.
-    rng : None, int, SeedSequence, BitGenerator or Generator
-        Source of the random numbers; the same key gives the same bits for any number of threads.
-    n_threads : int, optional
-        None: all available processors; negative: that many fewer than all, plus one.
-    first_query : int
-        Number of the first query in the numbering of random streams, for batches cut into chunks.
+    {rng, n_threads, first_query}
 
     Returns
     -------
@@ -144,6 +141,7 @@ def disparity(
     return (_squared if kind == "squared" else _absolute)(exposure_, merit_, offsets_)
 
 
+@documented
 def disparity_gradient(
     scores: ArrayLike,
     merit: ArrayLike,
@@ -161,14 +159,12 @@ def disparity_gradient(
 
     Parameters
     ----------
-    scores : array_like, shape (n_docs,)
-        Log-weights of the documents, all queries one after another.
+    {scores}
     merit : array_like, shape (n_docs,)
         Merit of each document, to which its exposure should be proportional; not negative.
     rank_weights : array_like, shape (K,) or (n_queries, K)
         Attention theta that each rank gets.
-    offsets : array_like of int, shape (n_queries + 1,), optional
-        Where each query's documents start; a single query by default.
+    {offsets}
     kind : {"squared", "absolute"}
         Disparity of a pair: the square, or the absolute value, of E_i m_j - E_j m_i.
     method : str
@@ -177,12 +173,7 @@ def disparity_gradient(
         unbiased. The value of a sampled disparity is biased upwards.
     n_samples : int
         Rankings drawn for the exposures of each query, and again for the gradient.
-    rng : None, int, SeedSequence, BitGenerator or Generator
-        Source of the random numbers; the same key gives the same bits for any number of threads.
-    n_threads : int, optional
-        None: all available processors; negative: that many fewer than all, plus one.
-    first_query : int
-        Number of the first query in the numbering of random streams, for batches cut into chunks.
+    {rng, n_threads, first_query}
 
     Returns
     -------

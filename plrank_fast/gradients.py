@@ -9,10 +9,13 @@ from numpy.typing import ArrayLike
 from plrank_fast import validation
 from plrank_fast._core.gradients import exact as _exact
 from plrank_fast._core.gradients import sampled as _sampled
+from plrank_fast._shared.parameters import with_parameters
 from plrank_fast.validation import FloatArray, RandomState
 
+documented = with_parameters()
 
-@validation.hides_unknown
+
+@documented
 def pl_rank_3(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -43,26 +46,18 @@ def pl_rank_3(
     rank_weights : array_like, shape (K,) or (n_queries, K)
         Weight theta of each rank (see ``dcg_weights``), one vector for all queries or one row for each; any finite
         values. Ranks past the end of a query do not count.
-    offsets : array_like of int, shape (n_queries + 1,), optional
-        Where each query's documents start; a single query by default.
-    n_samples : int
-        Rankings drawn for each query, N.
-    rankings : array_like of int, shape (N, length), or (n_queries, N, length) with ``offsets``, optional
-        Rankings to use instead of drawing, each of length K or more, or of all documents.
+    {offsets, n_samples, rankings}
     rng : None, int, SeedSequence, BitGenerator or Generator
         Source of the key of this call's random streams. The same key gives the same bits for any number of threads.
-    sampler : {"auto", "introselect", "network", "alias", "threshold"}
-        Algorithm that draws the rankings; all have the same distribution (see ``sample_rankings``).
+    {sampler}
     hessian : bool
         Whether to estimate the diagonal of the Hessian too, in O(N D) after sampling. It is unbiased, but has far more
         variance than that of ``pl_rank_cmc``. Do not pass it to boosted trees as their curvature: see the notes of
         ``pl_rank_exact``.
-    n_threads : int, optional
-        None: all available processors; negative: that many fewer than all, plus one.
+    {n_threads}
     out : ndarray, shape (n_docs,), float64, optional
         Where to write the result; with ``hessian`` a pair of arrays. Untouched if the call fails or is interrupted.
-    first_query : int
-        Number of the first query in the numbering of random streams, for batches cut into chunks.
+    {first_query}
 
     Returns
     -------
@@ -104,7 +99,7 @@ def pl_rank_3(
     )  # fmt: skip
 
 
-@validation.hides_unknown
+@documented
 def pl_rank_2(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -127,28 +122,7 @@ def pl_rank_2(
 
     Parameters
     ----------
-    scores : array_like, shape (n_docs,)
-        Log-weights of the documents, all queries one after another; any finite values.
-    relevance : array_like, shape (n_docs,)
-        Gain rho of each document (see ``gains``), of any sign.
-    rank_weights : array_like, shape (K,) or (n_queries, K)
-        Weight theta of each rank (see ``dcg_weights``), one vector for all queries or one row for each.
-    offsets : array_like of int, shape (n_queries + 1,), optional
-        Where each query's documents start; a single query by default.
-    n_samples : int
-        Rankings drawn for each query, N.
-    rankings : array_like of int, shape (N, length), or (n_queries, N, length) with ``offsets``, optional
-        Rankings to use instead of drawing, each of length K or more, or of all documents.
-    rng : None, int, SeedSequence, BitGenerator or Generator
-        Source of the random numbers; the same key gives the same bits for any number of threads.
-    sampler : {"auto", "introselect", "network", "alias", "threshold"}
-        Algorithm that draws the rankings; all have the same distribution (see ``sample_rankings``).
-    n_threads : int, optional
-        None: all available processors; negative: that many fewer than all, plus one.
-    out : ndarray, shape (n_docs,), float64, optional
-        Where to write the result.
-    first_query : int
-        Number of the first query in the numbering of random streams, for batches cut into chunks.
+    {scores, relevance, rank_weights, offsets, n_samples, rankings, rng, sampler, n_threads, out, first_query}
 
     Returns
     -------
@@ -178,7 +152,7 @@ def pl_rank_2(
     )  # fmt: skip
 
 
-@validation.hides_unknown
+@documented
 def pl_rank_1(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -201,28 +175,7 @@ def pl_rank_1(
 
     Parameters
     ----------
-    scores : array_like, shape (n_docs,)
-        Log-weights of the documents, all queries one after another; any finite values.
-    relevance : array_like, shape (n_docs,)
-        Gain rho of each document (see ``gains``), of any sign.
-    rank_weights : array_like, shape (K,) or (n_queries, K)
-        Weight theta of each rank (see ``dcg_weights``), one vector for all queries or one row for each.
-    offsets : array_like of int, shape (n_queries + 1,), optional
-        Where each query's documents start; a single query by default.
-    n_samples : int
-        Rankings drawn for each query, N.
-    rankings : array_like of int, shape (N, length), or (n_queries, N, length) with ``offsets``, optional
-        Rankings to use instead of drawing, each of length K or more, or of all documents.
-    rng : None, int, SeedSequence, BitGenerator or Generator
-        Source of the random numbers; the same key gives the same bits for any number of threads.
-    sampler : {"auto", "introselect", "network", "alias", "threshold"}
-        Algorithm that draws the rankings; all have the same distribution (see ``sample_rankings``).
-    n_threads : int, optional
-        None: all available processors; negative: that many fewer than all, plus one.
-    out : ndarray, shape (n_docs,), float64, optional
-        Where to write the result.
-    first_query : int
-        Number of the first query in the numbering of random streams, for batches cut into chunks.
+    {scores, relevance, rank_weights, offsets, n_samples, rankings, rng, sampler, n_threads, out, first_query}
 
     Returns
     -------
@@ -252,7 +205,7 @@ def pl_rank_1(
     )  # fmt: skip
 
 
-@validation.hides_unknown
+@documented
 def pl_rank_cmc(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -276,32 +229,18 @@ def pl_rank_cmc(
 
     Parameters
     ----------
-    scores : array_like, shape (n_docs,)
-        Log-weights of the documents, all queries one after another; any finite values.
-    relevance : array_like, shape (n_docs,)
-        Gain rho of each document (see ``gains``), of any sign.
-    rank_weights : array_like, shape (K,) or (n_queries, K)
-        Weight theta of each rank (see ``dcg_weights``), one vector for all queries or one row for each.
-    offsets : array_like of int, shape (n_queries + 1,), optional
-        Where each query's documents start; a single query by default.
+    {scores, relevance, rank_weights, offsets}
     n_samples : int
         Rankings for each query, N. In nearly all settings the error with N = 1 is below that of ``pl_rank_3`` with
         1000.
-    rankings : array_like of int, shape (N, length), or (n_queries, N, length) with ``offsets``, optional
-        Rankings to use instead of drawing, each of length K or more, or of all documents.
-    rng : None, int, SeedSequence, BitGenerator or Generator
-        Source of the random numbers; the same key gives the same bits for any number of threads.
-    sampler : {"auto", "introselect", "network", "alias", "threshold"}
-        Algorithm that draws the rankings; all have the same distribution (see ``sample_rankings``).
+    {rankings, rng, sampler}
     hessian : bool
         Whether to estimate the diagonal of the Hessian too, from the same rankings and without bias. Do not pass it to
         boosted trees as their curvature: see the notes of ``pl_rank_exact``.
-    n_threads : int, optional
-        None: all available processors; negative: that many fewer than all, plus one.
+    {n_threads}
     out : ndarray, shape (n_docs,), float64, optional
         Where to write the result; with ``hessian`` a pair of arrays. Untouched if the call fails or is interrupted.
-    first_query : int
-        Number of the first query in the numbering of random streams, for batches cut into chunks.
+    {first_query}
 
     Returns
     -------
@@ -338,7 +277,7 @@ def pl_rank_cmc(
     )  # fmt: skip
 
 
-@validation.hides_unknown
+@documented
 def pl_rank_exact(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -360,14 +299,7 @@ def pl_rank_exact(
 
     Parameters
     ----------
-    scores : array_like, shape (n_docs,)
-        Log-weights of the documents, all queries one after another; any finite values.
-    relevance : array_like, shape (n_docs,)
-        Gain rho of each document (see ``gains``), of any sign.
-    rank_weights : array_like, shape (K,) or (n_queries, K)
-        Weight theta of each rank (see ``dcg_weights``), one vector for all queries or one row for each.
-    offsets : array_like of int, shape (n_queries + 1,), optional
-        Where each query's documents start; a single query by default.
+    {scores, relevance, rank_weights, offsets}
     rtol : float
         Relative tolerance, from 1e-10 to below 1, for each query: the norm of the gradient's error is at most ``rtol``
         times the norm of the gradient, or times max|theta| max|rho| / 1000 if that is larger. The error of the Hessian
@@ -380,8 +312,7 @@ def pl_rank_exact(
         Noise of the scores. Gumbel noise with ``sigma`` 1 is the Plackett-Luce model, normal noise Thurstone's, Case V.
     sigma : float
         Scale of the noise, positive.
-    n_threads : int, optional
-        None: all available processors; negative: that many fewer than all, plus one.
+    {n_threads}
     out : ndarray, shape (n_docs,), float64, optional
         Where to write the gradient; a pair of arrays with ``hessian``.
 

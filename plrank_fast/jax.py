@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from plrank_fast import validation
-from plrank_fast._shared.expected_loss import expected_loss, loss_options
+from plrank_fast._shared.expected_loss import documented, expected_loss, loss_options
 from plrank_fast._shared.extras import import_extra
 from plrank_fast._shared.layouts import count_queries, offsets_of_rows
 from plrank_fast._shared.methods import EXACT
@@ -29,7 +29,7 @@ jnp = import_extra("jax.numpy", "jax")
 OPTIONAL = ("offsets", "mask", "weight", "rank_weights")
 
 
-@validation.hides_unknown
+@documented
 def plackett_luce_loss(
     scores: Any,
     relevance: Any,
@@ -64,29 +64,11 @@ def plackett_luce_loss(
         True for documents, False for padding. With a mask, (length,) is a query, for ``vmap`` over rows.
     weight : array, shape (n_queries,), optional
         Weight of each query, at least 0.
-    cutoff : int or None
-        Ranks that count, K: the metric is DCG@K. None: all ranks of the longest query.
-    rank_weights : array_like, shape (K,) or (n_queries, K), optional
-        Weight of each rank, for another metric; in place of ``cutoff``.
-    gain : {"linear", "exponential"}
-        Whether ``relevance`` holds gains, or grades whose gains are 2**grade - 1.
-    normalize : bool
-        Divide each query's metric by that of its ideal ranking, which gives the expected NDCG.
-    reduction : {"mean", "sum", "none"}
-        The mean over the queries, weighted if there are weights; their sum; or one value for each query.
-    method : str
-        "auto", "exact", "cmc", "pl_rank_3" or another estimator of the gradient (see ``value_and_gradient``).
-    n_samples : int, optional
-        Rankings per query of sampled methods; 1 for "cmc" and 100 for the others by default.
-    rtol : float
-        Relative tolerance of the exact method (see ``pl_rank_exact``).
+    {cutoff, rank_weights, gain, normalize, reduction, method, n_samples, rtol}
     seed : int, array of int, or key of ``jax.random``
         Seed of sampled methods. It may be traced: pass a new one at every step. An int gives the random numbers of the
         library's functions with ``rng=seed``.
-    n_threads : int, optional
-        None: all available processors; the result does not depend on it.
-    first_query : int
-        Number of the first query in the numbering of random streams, for batches cut into parts.
+    {n_threads, first_query}
 
     Returns
     -------

@@ -37,9 +37,27 @@ from numpy.typing import ArrayLike
 
 from plrank_fast import validation
 from plrank_fast._core.losses import losses as _losses
+from plrank_fast._shared.parameters import with_parameters
 from plrank_fast.exposure_targets import exposure_matching
 from plrank_fast.rank_weights import gains
 from plrank_fast.validation import FloatArray, IntArray, RandomState
+
+documented = with_parameters(
+    """
+    scores : array_like, shape (n_docs,)
+        The documents of all queries one after another; any finite values.
+    labels : array_like, shape (n_docs,)
+        Grades, 0 to 200; gains are 2^label - 1.
+    cutoff : int, optional
+        K; all ranks by default. Only pairs with a document among the first K have a weight.
+    slope : float
+        Steepness of the logistic function, positive.
+    out : pair of ndarray, shapes (n_queries,) and (n_docs,), float64, optional
+        Where to write values and gradient.
+    gradient : ndarray, shape (n_docs,), float64
+        Derivative of the sum of the values by each score, to be descended.
+    """
+)
 
 __all__ = [
     "approx_ndcg", "exposure_matching", "lambda_loss", "lambda_rank", "list_mle", "pairwise_logistic", "pointwise",
@@ -128,6 +146,7 @@ def _unit_noise(scores: FloatArray, offsets: IntArray, factor: float) -> FloatAr
     return scaled
 
 
+@documented
 def pointwise(
     scores: ArrayLike,
     labels: ArrayLike,
@@ -141,25 +160,19 @@ def pointwise(
 
     Parameters
     ----------
-    scores : array_like, shape (n_docs,)
-        The documents of all queries one after another; any finite values.
+    {scores}
     labels : array_like, shape (n_docs,)
         Any finite values for "squared"; probabilities, 0 to 1, for "logistic".
-    offsets : array_like of int, shape (n_queries + 1,), optional
-        Where each query's documents start; a single query by default.
+    {offsets}
     kind : {"squared", "logistic"}
         Regression on the labels, or cross-entropy of a click or relevance probability.
-    n_threads : int, optional
-        None: all available processors; negative: that many fewer than all, plus one.
-    out : pair of ndarray, shapes (n_queries,) and (n_docs,), float64, optional
-        Where to write values and gradient.
+    {n_threads, out}
 
     Returns
     -------
     values : ndarray, shape (n_queries,), float64
         0 for an empty query.
-    gradient : ndarray, shape (n_docs,), float64
-        Derivative of the sum of the values by each score, to be descended.
+    {gradient}
 
     Notes
     -----
@@ -181,6 +194,7 @@ def pointwise(
     )  # fmt: skip
 
 
+@documented
 def softmax_cross_entropy(
     scores: ArrayLike,
     labels: ArrayLike,
@@ -193,23 +207,16 @@ def softmax_cross_entropy(
 
     Parameters
     ----------
-    scores : array_like, shape (n_docs,)
-        The documents of all queries one after another; any finite values.
+    {scores}
     labels : array_like, shape (n_docs,)
         Not negative.
-    offsets : array_like of int, shape (n_queries + 1,), optional
-        Where each query's documents start; a single query by default.
-    n_threads : int, optional
-        None: all available processors; negative: that many fewer than all, plus one.
-    out : pair of ndarray, shapes (n_queries,) and (n_docs,), float64, optional
-        Where to write values and gradient.
+    {offsets, n_threads, out}
 
     Returns
     -------
     values : ndarray, shape (n_queries,), float64
         0 for a query without labels above 0 or of one document.
-    gradient : ndarray, shape (n_docs,), float64
-        Derivative of the sum of the values by each score, to be descended.
+    {gradient}
 
     Notes
     -----
@@ -234,6 +241,7 @@ def softmax_cross_entropy(
     )  # fmt: skip
 
 
+@documented
 def list_mle(
     scores: ArrayLike,
     labels: ArrayLike,
@@ -252,12 +260,10 @@ def list_mle(
 
     Parameters
     ----------
-    scores : array_like, shape (n_docs,)
-        The documents of all queries one after another; any finite values.
+    {scores}
     labels : array_like, shape (n_docs,)
         Any finite values; only their order counts.
-    offsets : array_like of int, shape (n_queries + 1,), optional
-        Where each query's documents start; a single query by default.
+    {offsets}
     cutoff : int, optional
         Only the first K ranks count (top-K ListMLE); all by default.
     ties : {"index", "random", "exact"}
@@ -268,10 +274,7 @@ def list_mle(
     rng : None, int, SeedSequence, BitGenerator or Generator
         Source of the key of this call's random streams, for "random" ties. The same key gives the same orders for any
         number of threads. A generator is advanced by one draw; None is fresh entropy.
-    n_threads : int, optional
-        None: all available processors; negative: that many fewer than all, plus one.
-    out : pair of ndarray, shapes (n_queries,) and (n_docs,), float64, optional
-        Where to write values and gradient.
+    {n_threads, out}
     first_query : int
         Number of the first query in the numbering of random streams. Query q of a call draws from stream
         ``first_query + q``, so a batch that is cut into chunks gives the same numbers as the whole.
@@ -280,8 +283,7 @@ def list_mle(
     -------
     values : ndarray, shape (n_queries,), float64
         0 for a query of fewer than two documents.
-    gradient : ndarray, shape (n_docs,), float64
-        Derivative of the sum of the values by each score, to be descended.
+    {gradient}
 
     Notes
     -----
@@ -314,6 +316,7 @@ def list_mle(
     )  # fmt: skip
 
 
+@documented
 def pairwise_logistic(
     scores: ArrayLike,
     labels: ArrayLike,
@@ -327,25 +330,16 @@ def pairwise_logistic(
 
     Parameters
     ----------
-    scores : array_like, shape (n_docs,)
-        The documents of all queries one after another; any finite values.
+    {scores}
     labels : array_like, shape (n_docs,)
         Any finite values; only their order counts.
-    offsets : array_like of int, shape (n_queries + 1,), optional
-        Where each query's documents start; a single query by default.
-    slope : float
-        Steepness of the logistic function, positive.
-    n_threads : int, optional
-        None: all available processors; negative: that many fewer than all, plus one.
-    out : pair of ndarray, shapes (n_queries,) and (n_docs,), float64, optional
-        Where to write values and gradient.
+    {offsets, slope, n_threads, out}
 
     Returns
     -------
     values : ndarray, shape (n_queries,), float64
         0 for a query whose labels are all equal.
-    gradient : ndarray, shape (n_docs,), float64
-        Derivative of the sum of the values by each score, to be descended.
+    {gradient}
 
     Notes
     -----
@@ -370,6 +364,7 @@ def pairwise_logistic(
     )  # fmt: skip
 
 
+@documented
 def lambda_rank(
     scores: ArrayLike,
     labels: ArrayLike,
@@ -387,26 +382,14 @@ def lambda_rank(
 
     Parameters
     ----------
-    scores : array_like, shape (n_docs,)
-        The documents of all queries one after another; any finite values.
-    labels : array_like, shape (n_docs,)
-        Grades, 0 to 200; gains are 2^label - 1.
-    offsets : array_like of int, shape (n_queries + 1,), optional
-        Where each query's documents start; a single query by default.
-    cutoff : int, optional
-        K; all ranks by default. Only pairs with a document among the first K have a weight.
-    slope : float
-        Steepness of the logistic function, positive.
+    {scores, labels, offsets, cutoff, slope}
     truncation : {"metric", "pairs"}
         The discount c(r) of a rank past the cutoff, for a pair whose other document is among the first K. "metric": 0,
         so that the weight is the change in NDCG@K when the two are swapped; rax has these weights with ``topn`` (and
         multiplies them by the length of the list). "pairs": 1 / log2(1 + r), so that the cutoff decides only which
         pairs count and how long the ideal ranking is; LightGBM has these weights with ``lambdarank_truncation_level``
         and without ``lambdarank_norm`` (its ``sigmoid`` is the slope). Without a cutoff both are equal.
-    n_threads : int, optional
-        None: all available processors; negative: that many fewer than all, plus one.
-    out : pair of ndarray, shapes (n_queries,) and (n_docs,), float64, optional
-        Where to write values and gradient.
+    {n_threads, out}
 
     Returns
     -------
@@ -441,6 +424,7 @@ def lambda_rank(
     )  # fmt: skip
 
 
+@documented
 def lambda_loss(
     scores: ArrayLike,
     labels: ArrayLike,
@@ -458,22 +442,10 @@ def lambda_loss(
 
     Parameters
     ----------
-    scores : array_like, shape (n_docs,)
-        The documents of all queries one after another; any finite values.
-    labels : array_like, shape (n_docs,)
-        Grades, 0 to 200; gains are 2^label - 1.
-    offsets : array_like of int, shape (n_queries + 1,), optional
-        Where each query's documents start; a single query by default.
-    cutoff : int, optional
-        K; all ranks by default. Only pairs with a document among the first K have a weight.
-    slope : float
-        Steepness of the logistic function, positive.
+    {scores, labels, offsets, cutoff, slope}
     mu : float
         Weight of the second term, positive; 10 in the paper.
-    n_threads : int, optional
-        None: all available processors; negative: that many fewer than all, plus one.
-    out : pair of ndarray, shapes (n_queries,) and (n_docs,), float64, optional
-        Where to write values and gradient.
+    {n_threads, out}
 
     Returns
     -------
@@ -519,6 +491,7 @@ def lambda_loss(
     return validation.deliver(values, outputs[0]), validation.deliver(gradient, outputs[1])
 
 
+@documented
 def approx_ndcg(
     scores: ArrayLike,
     labels: ArrayLike,
@@ -532,25 +505,16 @@ def approx_ndcg(
 
     Parameters
     ----------
-    scores : array_like, shape (n_docs,)
-        The documents of all queries one after another; any finite values.
-    labels : array_like, shape (n_docs,)
-        Grades, 0 to 200; gains are 2^label - 1.
-    offsets : array_like of int, shape (n_queries + 1,), optional
-        Where each query's documents start; a single query by default.
+    {scores, labels, offsets}
     temperature : float
         Positive. As it approaches 0, the smooth ranks approach the true ranks and the gradient vanishes.
-    n_threads : int, optional
-        None: all available processors; negative: that many fewer than all, plus one.
-    out : pair of ndarray, shapes (n_queries,) and (n_docs,), float64, optional
-        Where to write values and gradient.
+    {n_threads, out}
 
     Returns
     -------
     values : ndarray, shape (n_queries,), float64
         0 for a query without labels above 0.
-    gradient : ndarray, shape (n_docs,), float64
-        Derivative of the sum of the values by each score, to be descended.
+    {gradient}
 
     Notes
     -----
@@ -577,6 +541,7 @@ def approx_ndcg(
     )  # fmt: skip
 
 
+@documented
 def soft_rank(
     scores: ArrayLike,
     labels: ArrayLike,
@@ -593,27 +558,18 @@ def soft_rank(
 
     Parameters
     ----------
-    scores : array_like, shape (n_docs,)
-        The documents of all queries one after another; any finite values.
-    labels : array_like, shape (n_docs,)
-        Grades, 0 to 200; gains are 2^label - 1.
-    offsets : array_like of int, shape (n_queries + 1,), optional
-        Where each query's documents start; a single query by default.
+    {scores, labels, offsets}
     cutoff : int, optional
         K; all ranks by default.
     sigma : float
         Standard deviation of the noise, positive.
-    n_threads : int, optional
-        None: all available processors; negative: that many fewer than all, plus one.
-    out : pair of ndarray, shapes (n_queries,) and (n_docs,), float64, optional
-        Where to write values and gradient.
+    {n_threads, out}
 
     Returns
     -------
     values : ndarray, shape (n_queries,), float64
         0 for a query without labels above 0.
-    gradient : ndarray, shape (n_docs,), float64
-        Derivative of the sum of the values by each score, to be descended.
+    {gradient}
 
     Notes
     -----

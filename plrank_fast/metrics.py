@@ -27,11 +27,23 @@ from numpy.typing import ArrayLike
 
 from plrank_fast import validation
 from plrank_fast._core.ranking import metrics as _metrics
+from plrank_fast._shared.parameters import with_parameters
 from plrank_fast.rank_weights import satisfaction
 from plrank_fast.validation import FloatArray
 
+documented = with_parameters(
+    """
+    scores : array_like, shape (n_docs,)
+        Ranked by descending score; of equal scores the document with the lower index comes first.
+    cutoff : int, optional
+        Ranks that count, K; all of each query by default.
+    relevance : array_like, shape (n_docs,)
+        Documents above 0 are relevant.
+    """
+)
 
-@validation.hides_unknown
+
+@documented
 def dcg(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -55,13 +67,11 @@ def dcg(
         Weight of each rank; those of DCG by default, 1 / log2(k + 1).
     cutoff : int, optional
         Ranks that count, K; by default as many as there are rank weights, or all.
-    offsets : array_like of int, shape (n_queries + 1,), optional
-        Where each query's documents start; a single query by default.
+    {offsets}
     ties : {"index", "average"}
         "index": of equal scores the document with the lower index comes first. "average": the mean over all orders of
         equal scores, which scikit-learn's ``dcg_score`` gives; it does not depend on the order of the documents.
-    n_threads : int, optional
-        None: all available processors.
+    {n_threads}
 
     Returns
     -------
@@ -93,7 +103,7 @@ def dcg(
     return _metrics.dcg(scores, relevance, rank_weights, cutoff, offsets, ties, n_threads)
 
 
-@validation.hides_unknown
+@documented
 def ndcg(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -121,8 +131,7 @@ def ndcg(
         Weight of each rank; those of DCG by default, 1 / log2(k + 1).
     cutoff : int, optional
         Ranks that count, K; by default as many as there are rank weights, or all.
-    offsets : array_like of int, shape (n_queries + 1,), optional
-        Where each query's documents start; a single query by default.
+    {offsets}
     normalize : {"query", "dataset"}
         "query": every query's DCG over its own ideal DCG. "dataset": total DCG over total ideal DCG, which weights
         queries by their ideal DCG, as in the papers on PL-Rank.
@@ -132,8 +141,7 @@ def ndcg(
     ties : {"index", "average"}
         "index": of equal scores the document with the lower index comes first. "average": the mean over all orders of
         equal scores.
-    n_threads : int, optional
-        None: all available processors.
+    {n_threads}
 
     Returns
     -------
@@ -157,7 +165,7 @@ def ndcg(
     return _metrics.dcg(scores, relevance, rank_weights, cutoff, offsets, ties, n_threads, True, normalize, empty)
 
 
-@validation.hides_unknown
+@documented
 def precision(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -173,16 +181,7 @@ def precision(
 
     Parameters
     ----------
-    scores : array_like, shape (n_docs,)
-        Ranked by descending score; of equal scores the document with the lower index comes first.
-    relevance : array_like, shape (n_docs,)
-        Documents above 0 are relevant.
-    cutoff : int, optional
-        Ranks that count, K; all of each query by default.
-    offsets : array_like of int, shape (n_queries + 1,), optional
-        Where each query's documents start; a single query by default.
-    n_threads : int, optional
-        None: all available processors.
+    {scores, relevance, cutoff, offsets, n_threads}
 
     Returns
     -------
@@ -204,7 +203,7 @@ def precision(
     return _metrics.metric("precision", scores, relevance, cutoff, offsets, n_threads, 0.0, 0.0, "relevance")
 
 
-@validation.hides_unknown
+@documented
 def recall(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -219,18 +218,10 @@ def recall(
 
     Parameters
     ----------
-    scores : array_like, shape (n_docs,)
-        Ranked by descending score; of equal scores the document with the lower index comes first.
-    relevance : array_like, shape (n_docs,)
-        Documents above 0 are relevant.
+    {scores, relevance}
     empty : float
         Value of a query without relevant documents.
-    cutoff : int, optional
-        Ranks that count, K; all of each query by default.
-    offsets : array_like of int, shape (n_queries + 1,), optional
-        Where each query's documents start; a single query by default.
-    n_threads : int, optional
-        None: all available processors.
+    {cutoff, offsets, n_threads}
 
     Returns
     -------
@@ -252,7 +243,7 @@ def recall(
     return _metrics.metric("recall", scores, relevance, cutoff, offsets, n_threads, 0.0, empty, "relevance")
 
 
-@validation.hides_unknown
+@documented
 def average_precision(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -269,18 +260,10 @@ def average_precision(
 
     Parameters
     ----------
-    scores : array_like, shape (n_docs,)
-        Ranked by descending score; of equal scores the document with the lower index comes first.
-    relevance : array_like, shape (n_docs,)
-        Documents above 0 are relevant.
-    cutoff : int, optional
-        Ranks that count, K; all of each query by default.
+    {scores, relevance, cutoff}
     empty : float
         Value of a query without relevant documents.
-    offsets : array_like of int, shape (n_queries + 1,), optional
-        Where each query's documents start; a single query by default.
-    n_threads : int, optional
-        None: all available processors.
+    {offsets, n_threads}
 
     Returns
     -------
@@ -306,7 +289,7 @@ def average_precision(
     return _metrics.metric("average_precision", scores, relevance, cutoff, offsets, n_threads, 0.0, empty, "relevance")
 
 
-@validation.hides_unknown
+@documented
 def reciprocal_rank(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -323,16 +306,7 @@ def reciprocal_rank(
 
     Parameters
     ----------
-    scores : array_like, shape (n_docs,)
-        Ranked by descending score; of equal scores the document with the lower index comes first.
-    relevance : array_like, shape (n_docs,)
-        Documents above 0 are relevant.
-    cutoff : int, optional
-        Ranks that count, K; all of each query by default.
-    offsets : array_like of int, shape (n_queries + 1,), optional
-        Where each query's documents start; a single query by default.
-    n_threads : int, optional
-        None: all available processors.
+    {scores, relevance, cutoff, offsets, n_threads}
 
     Returns
     -------
@@ -357,7 +331,7 @@ def reciprocal_rank(
 mrr = reciprocal_rank
 
 
-@validation.hides_unknown
+@documented
 def success(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -371,16 +345,7 @@ def success(
 
     Parameters
     ----------
-    scores : array_like, shape (n_docs,)
-        Ranked by descending score; of equal scores the document with the lower index comes first.
-    relevance : array_like, shape (n_docs,)
-        Documents above 0 are relevant.
-    cutoff : int, optional
-        Ranks that count, K; all of each query by default.
-    offsets : array_like of int, shape (n_queries + 1,), optional
-        Where each query's documents start; a single query by default.
-    n_threads : int, optional
-        None: all available processors.
+    {scores, relevance, cutoff, offsets, n_threads}
 
     Returns
     -------
@@ -402,7 +367,7 @@ def success(
     return _metrics.metric("success", scores, relevance, cutoff, offsets, n_threads, 0.0, 0.0, "relevance")
 
 
-@validation.hides_unknown
+@documented
 def err(
     scores: ArrayLike,
     labels: ArrayLike,
@@ -417,18 +382,12 @@ def err(
 
     Parameters
     ----------
-    scores : array_like, shape (n_docs,)
-        Ranked by descending score; of equal scores the document with the lower index comes first.
+    {scores}
     labels : array_like, shape (n_docs,)
         Grades, at least 0, and not gains, which are computed here.
     max_label : float, optional
         Highest grade of the scale; the highest in ``labels`` by default.
-    cutoff : int, optional
-        Ranks that count, K; all of each query by default.
-    offsets : array_like of int, shape (n_queries + 1,), optional
-        Where each query's documents start; a single query by default.
-    n_threads : int, optional
-        None: all available processors.
+    {cutoff, offsets, n_threads}
 
     Returns
     -------
@@ -456,7 +415,7 @@ def err(
     return _metrics.metric("expected_reciprocal_rank", scores, chances, cutoff, offsets, n_threads, 0.0, 0.0, "labels")
 
 
-@validation.hides_unknown
+@documented
 def rbp(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -471,19 +430,13 @@ def rbp(
 
     Parameters
     ----------
-    scores : array_like, shape (n_docs,)
-        Ranked by descending score; of equal scores the document with the lower index comes first.
+    {scores}
     relevance : array_like, shape (n_docs,)
         Gains, of any sign; from 0 to 1 if the value is to lie there. For graded labels ``gains(labels) /
         gains(highest)``.
     persistence : float
         Probability p that the user looks at the next rank, 0 <= p < 1.
-    cutoff : int, optional
-        Ranks that count, K; all of each query by default.
-    offsets : array_like of int, shape (n_queries + 1,), optional
-        Where each query's documents start; a single query by default.
-    n_threads : int, optional
-        None: all available processors.
+    {cutoff, offsets, n_threads}
 
     Returns
     -------
@@ -510,7 +463,7 @@ def rbp(
     return _metrics.metric("rank_biased_precision", scores, relevance, cutoff, offsets, n_threads, p, 0.0, "relevance")
 
 
-@validation.hides_unknown
+@documented
 def average_relevance_position(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -527,18 +480,12 @@ def average_relevance_position(
 
     Parameters
     ----------
-    scores : array_like, shape (n_docs,)
-        Ranked by descending score; of equal scores the document with the lower index comes first.
+    {scores}
     relevance : array_like, shape (n_docs,)
         Weights, not negative.
     empty : float
         Value where none of the first K documents is relevant.
-    cutoff : int, optional
-        Ranks that count, K; all of each query by default.
-    offsets : array_like of int, shape (n_queries + 1,), optional
-        Where each query's documents start; a single query by default.
-    n_threads : int, optional
-        None: all available processors.
+    {cutoff, offsets, n_threads}
 
     Returns
     -------

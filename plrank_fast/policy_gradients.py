@@ -12,14 +12,17 @@ from plrank_fast import validation
 from plrank_fast._core.gradients import sampled as _sampled
 from plrank_fast._core.gradients.sampled import log_prob_gradient
 from plrank_fast._core.sampling.samplers import SAMPLER_NAMES
+from plrank_fast._shared.parameters import with_parameters
 from plrank_fast.sampling import sample_rankings
 from plrank_fast.validation import FloatArray, RandomState, RankingArray
+
+documented = with_parameters()
 
 RANKINGS_PER_CALL = 256  # of each query, passed to a reward function
 # Estimators without and with the baseline. A look-up in the enumeration takes a tenth of a short call.
 
 
-@validation.hides_unknown
+@documented
 def policy_gradient(
     scores: ArrayLike,
     relevance: ArrayLike | None = None,
@@ -49,8 +52,7 @@ def policy_gradient(
 
     Parameters
     ----------
-    scores : array_like, shape (n_docs,)
-        Log-weights of the documents, all queries one after another; any finite values.
+    {scores}
     relevance : array_like, shape (n_docs,), optional
         Gain rho of each document (see ``gains``), of any sign; not with ``rewards`` or ``reward``.
     rank_weights : array_like, shape (K,) or (n_queries, K), optional
@@ -72,22 +74,7 @@ def policy_gradient(
         mean). This needs at least two rankings. With ``relevance`` and more rankings than a block of random numbers
         holds (128), they are drawn twice. A number, one for each query or, with ``rewards``, one for each ranking is
         subtracted directly; the estimate is unbiased if the number does not depend on the ranking.
-    offsets : array_like of int, shape (n_queries + 1,), optional
-        Where each query's documents start; a single query by default.
-    n_samples : int
-        Rankings drawn for each query, N.
-    rankings : array_like of int, shape (N, length), or (n_queries, N, length) with ``offsets``, optional
-        Rankings to use instead of drawing, each of length K or more, or of all documents.
-    rng : None, int, SeedSequence, BitGenerator or Generator
-        Source of the random numbers; the same key gives the same bits for any number of threads.
-    sampler : {"auto", "introselect", "network", "alias", "threshold"}
-        Algorithm that draws the rankings; all have the same distribution (see ``sample_rankings``).
-    n_threads : int, optional
-        None: all available processors; negative: that many fewer than all, plus one.
-    out : ndarray, shape (n_docs,), float64, optional
-        Where to write the result.
-    first_query : int
-        Number of the first query in the numbering of random streams, for batches cut into chunks.
+    {offsets, n_samples, rankings, rng, sampler, n_threads, out, first_query}
 
     Returns
     -------
@@ -296,7 +283,7 @@ def drawn_blocks(
     return blocks()
 
 
-@validation.hides_unknown
+@documented
 def placement_policy_gradient(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -320,30 +307,10 @@ def placement_policy_gradient(
 
     Parameters
     ----------
-    scores : array_like, shape (n_docs,)
-        Log-weights of the documents, all queries one after another; any finite values.
-    relevance : array_like, shape (n_docs,)
-        Gain rho of each document (see ``gains``), of any sign.
-    rank_weights : array_like, shape (K,) or (n_queries, K)
-        Weight theta of each rank (see ``dcg_weights``), one vector for all queries or one row for each.
+    {scores, relevance, rank_weights}
     baseline : bool
         Whether to subtract from each reward the mean of the other rankings' at that rank, which needs two rankings.
-    offsets : array_like of int, shape (n_queries + 1,), optional
-        Where each query's documents start; a single query by default.
-    n_samples : int
-        Rankings drawn for each query, N.
-    rankings : array_like of int, shape (N, length), or (n_queries, N, length) with ``offsets``, optional
-        Rankings to use instead of drawing, each of length K or more, or of all documents.
-    rng : None, int, SeedSequence, BitGenerator or Generator
-        Source of the random numbers; the same key gives the same bits for any number of threads.
-    sampler : {"auto", "introselect", "network", "alias", "threshold"}
-        Algorithm that draws the rankings; all have the same distribution (see ``sample_rankings``).
-    n_threads : int, optional
-        None: all available processors; negative: that many fewer than all, plus one.
-    out : ndarray, shape (n_docs,), float64, optional
-        Where to write the result.
-    first_query : int
-        Number of the first query in the numbering of random streams, for batches cut into chunks.
+    {offsets, n_samples, rankings, rng, sampler, n_threads, out, first_query}
 
     Returns
     -------

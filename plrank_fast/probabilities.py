@@ -10,14 +10,17 @@ from numpy.typing import ArrayLike
 from plrank_fast import validation
 from plrank_fast._core.gradients import exact as _exact
 from plrank_fast._core.gradients import sampled as _sampled
+from plrank_fast._shared.parameters import with_parameters
 from plrank_fast.gradients import pl_rank_exact
 from plrank_fast.validation import FloatArray, RandomState
+
+documented = with_parameters()
 
 METHODS = ("exact", "sample")
 RTOL_OF_EXPOSURE = 1e-9
 
 
-@validation.hides_unknown
+@documented
 def expected_metric(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -41,14 +44,7 @@ def expected_metric(
 
     Parameters
     ----------
-    scores : array_like, shape (n_docs,)
-        Log-weights of the documents, all queries one after another; any finite values.
-    relevance : array_like, shape (n_docs,)
-        Gain rho of each document (see ``gains``), of any sign.
-    rank_weights : array_like, shape (K,) or (n_queries, K)
-        Weight theta of each rank (see ``dcg_weights``), one vector for all queries or one row for each.
-    offsets : array_like of int, shape (n_queries + 1,), optional
-        Where each query's documents start; a single query by default.
+    {scores, relevance, rank_weights, offsets}
     method : {"exact", "sample"}
         "exact": quadrature, which takes ``rtol``, ``noise`` and ``sigma``. "sample": the mean over rankings, which
         takes ``n_samples``, ``rankings``, ``rng``, ``sampler`` and ``first_query``.
@@ -58,20 +54,10 @@ def expected_metric(
         Noise of the scores. Gumbel noise with ``sigma`` 1 is the Plackett-Luce model.
     sigma : float
         Scale of the noise, positive.
-    n_samples : int
-        Rankings drawn for each query, N.
-    rankings : array_like of int, shape (N, length), or (n_queries, N, length) with ``offsets``, optional
-        Rankings to use instead of drawing, each of length K or more, or of all documents.
-    rng : None, int, SeedSequence, BitGenerator or Generator
-        Source of the random numbers; the same key gives the same bits for any number of threads.
-    sampler : {"auto", "introselect", "network", "alias", "threshold"}
-        Algorithm that draws the rankings; all have the same distribution (see ``sample_rankings``).
-    n_threads : int, optional
-        None: all available processors; negative: that many fewer than all, plus one.
+    {n_samples, rankings, rng, sampler, n_threads}
     out : ndarray, shape (n_queries,), float64, optional
         Where to write the result.
-    first_query : int
-        Number of the first query in the numbering of random streams, for batches cut into chunks.
+    {first_query}
 
     Returns
     -------
@@ -107,6 +93,7 @@ def expected_metric(
     )  # fmt: skip
 
 
+@documented
 def rank_probabilities(
     scores: ArrayLike,
     cutoff: int,
@@ -119,14 +106,10 @@ def rank_probabilities(
 
     Parameters
     ----------
-    scores : array_like, shape (n_docs,)
-        Log-weights of the documents, all queries one after another; any finite values.
+    {scores}
     cutoff : int
         Number of ranks, K.
-    offsets : array_like of int, shape (n_queries + 1,), optional
-        Where each query's documents start; a single query by default.
-    n_threads : int, optional
-        None: all available processors; negative: that many fewer than all, plus one.
+    {offsets, n_threads}
     out : ndarray, shape (n_docs, K), float64, optional
         Where to write the result.
 
@@ -161,6 +144,7 @@ def rank_probabilities(
     return _exact.rank_probabilities(scores, cutoff, offsets, n_threads, out)
 
 
+@documented
 def exposure(
     scores: ArrayLike,
     rank_weights: ArrayLike,
@@ -173,16 +157,10 @@ def exposure(
 
     Parameters
     ----------
-    scores : array_like, shape (n_docs,)
-        Log-weights of the documents, all queries one after another; any finite values.
+    {scores}
     rank_weights : array_like, shape (K,) or (n_queries, K)
         Attention theta that users give to each rank.
-    offsets : array_like of int, shape (n_queries + 1,), optional
-        Where each query's documents start; a single query by default.
-    n_threads : int, optional
-        None: all available processors; negative: that many fewer than all, plus one.
-    out : ndarray, shape (n_docs,), float64, optional
-        Where to write the result.
+    {offsets, n_threads, out}
 
     Returns
     -------
@@ -206,6 +184,7 @@ def exposure(
     )
 
 
+@documented
 def inclusion_probabilities(
     scores: ArrayLike, k: int, *, offsets: ArrayLike | None = None, n_threads: int | None = None
 ) -> FloatArray:
@@ -213,14 +192,10 @@ def inclusion_probabilities(
 
     Parameters
     ----------
-    scores : array_like, shape (n_docs,)
-        Log-weights of the documents, all queries one after another; any finite values.
+    {scores}
     k : int
         Number of ranks.
-    offsets : array_like of int, shape (n_queries + 1,), optional
-        Where each query's documents start; a single query by default.
-    n_threads : int, optional
-        None: all available processors; negative: that many fewer than all, plus one.
+    {offsets, n_threads}
 
     Returns
     -------
@@ -237,6 +212,7 @@ def inclusion_probabilities(
     return exposure(scores, np.ones(validation.count(k, "k", 0)), offsets=offsets, n_threads=n_threads)
 
 
+@documented
 def exposure_vjp(
     scores: ArrayLike,
     rank_weights: ArrayLike,
@@ -253,21 +229,16 @@ def exposure_vjp(
 
     Parameters
     ----------
-    scores : array_like, shape (n_docs,)
-        Log-weights of the documents, all queries one after another; any finite values.
+    {scores}
     rank_weights : array_like, shape (K,) or (n_queries, K)
         Attention theta that users give to each rank.
     cotangent : array_like, shape (n_docs,)
         v: derivative of a scalar loss by each document's exposure; finite, of either sign.
-    offsets : array_like of int, shape (n_queries + 1,), optional
-        Where each query's documents start; a single query by default.
+    {offsets}
     rtol : float
         Relative tolerance, from 1e-10 to below 1: the norm of the error is at most ``rtol`` times that of the result,
         or times max|theta| max|v| / 1000 if that is larger.
-    n_threads : int, optional
-        None: all available processors; negative: that many fewer than all, plus one.
-    out : ndarray, shape (n_docs,), float64, optional
-        Where to write the result.
+    {n_threads, out}
 
     Returns
     -------

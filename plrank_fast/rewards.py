@@ -14,10 +14,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from plrank_fast import validation
+from plrank_fast._shared.parameters import with_parameters
 from plrank_fast.distribution import SampledValue
 from plrank_fast.policy_gradients import RANKINGS_PER_CALL, drawn_blocks
 from plrank_fast.rank_weights import dcg_weights, satisfaction
 from plrank_fast.validation import FloatArray, IntArray, RandomState, RankingArray
+
+documented = with_parameters()
 
 
 class RankingReward:
@@ -215,6 +218,7 @@ def _ideal_of_greedy_choice(judged: FloatArray, alpha: float, offsets: IntArray,
     return ideal
 
 
+@documented
 def expected_reward(
     scores: ArrayLike,
     reward: Callable[[RankingArray], ArrayLike],
@@ -239,21 +243,13 @@ def expected_reward(
         the same rankings with the same ``rng``.
     cutoff : int, optional
         Ranks to draw; all of the longest query by default.
-    offsets : array_like of int, shape (n_queries + 1,), optional
-        Where each query's documents start; a single query by default.
+    {offsets}
     n_samples : int
         Rankings of each query, at least 2.
     rtol : float, optional
         Stop, after a whole number of blocks of 256, once every query's standard error is at most this fraction of its
         value; ``n_samples`` is then the maximum. Stopping that depends on the sample biases the value slightly.
-    rng : None, int, SeedSequence, BitGenerator or Generator
-        Source of the random numbers; the same key gives the same bits for any number of threads.
-    sampler : {"auto", "introselect", "network", "alias", "threshold"}
-        Algorithm that draws the rankings; all have the same distribution (see ``sample_rankings``).
-    n_threads : int, optional
-        None: all available processors; negative: that many fewer than all, plus one.
-    first_query : int
-        Number of the first query in the numbering of random streams, for batches cut into chunks.
+    {rng, sampler, n_threads, first_query}
 
     Returns
     -------

@@ -8,9 +8,13 @@ from plrank_fast import validation
 from plrank_fast._core.gradients.sampled import log_prob_gradient
 from plrank_fast._core.ranking import metrics as _metrics
 from plrank_fast._core.sampling import samplers as _samplers
+from plrank_fast._shared.parameters import with_parameters
 from plrank_fast.validation import FloatArray, RandomState, RankingArray
 
+documented = with_parameters()
 
+
+@documented
 def sample_rankings(
     scores: ArrayLike,
     n_samples: int,
@@ -31,12 +35,10 @@ def sample_rankings(
     scores : array_like, shape (n_docs,)
         Log-weights, the documents of all queries one after another; any finite values at any distance, or -inf. A
         document with the score -inf has weight 0 and is treated as if its query did not have it.
-    n_samples : int
-        Rankings for each query, N.
+    {n_samples}
     cutoff : int, optional
         Ranks to draw, K; all of the longest query by default.
-    offsets : array_like of int, shape (n_queries + 1,), optional
-        Where each query's documents start; a single query by default.
+    {offsets}
     rng : None, int, SeedSequence, BitGenerator or Generator
         Source of the key of this call's random streams. The same key gives the same rankings for any number of
         threads. A generator is advanced by one draw; None is fresh entropy.
@@ -47,8 +49,7 @@ def sample_rankings(
         to some 700; "alias" draws documents with replacement from a table and skips repeats. "auto" takes the fastest
         for each query, by number of documents, K, N and the spread of the scores. "introselect" replaces a sampler
         where that cannot draw a query's rankings.
-    n_threads : int, optional
-        None: all available processors; negative: that many fewer than all, plus one.
+    {n_threads}
     first_query : int
         Number of the first query in the numbering of random streams. Query q of a call draws from stream
         ``first_query + q``, so a batch that is cut into chunks gives the same rankings as the whole.
@@ -89,6 +90,7 @@ def sample_rankings(
     return _samplers.sample_rankings(scores, n_samples, cutoff, offsets, rng, sampler, n_threads, first_query)
 
 
+@documented
 def ranking_log_prob(
     scores: ArrayLike, rankings: ArrayLike, *, offsets: ArrayLike | None = None, n_threads: int | None = None
 ) -> FloatArray:
@@ -104,10 +106,7 @@ def ranking_log_prob(
     rankings : array_like of int, shape (n_rankings, length), or (n_queries, n_rankings, length) with ``offsets``
         Indices of items within their query, best first. A ranking may end early, with -1 after its last item: a prefix
         of its own length, or the whole of a candidate set smaller than others.
-    offsets : array_like of int, shape (n_queries + 1,), optional
-        Where each query's documents start; a single query by default.
-    n_threads : int, optional
-        None: all available processors.
+    {offsets, n_threads}
 
     Returns
     -------
@@ -139,6 +138,7 @@ def ranking_log_prob(
     return _metrics.ranking_log_prob(scores, rankings, offsets, n_threads)
 
 
+@documented
 def ranking_log_prob_vjp(
     scores: ArrayLike,
     rankings: ArrayLike,
@@ -152,18 +152,12 @@ def ranking_log_prob_vjp(
 
     Parameters
     ----------
-    scores : array_like, shape (n_docs,)
-        Log-weights of the documents, all queries one after another; any finite values.
+    {scores}
     rankings : array_like of int, shape (n_rankings, length), or (n_queries, n_rankings, length) with ``offsets``
         Indices of items within their query, best first; a ranking may end early, with -1 after its last item.
     cotangent : array_like, shape (n_rankings,), or (n_queries, n_rankings) with ``offsets``
         v: derivative of a scalar loss by each ranking's log-probability; of either sign, up to 2**200.
-    offsets : array_like of int, shape (n_queries + 1,), optional
-        Where each query's documents start; a single query by default.
-    n_threads : int, optional
-        None: all available processors; negative: that many fewer than all, plus one.
-    out : ndarray, shape (n_docs,), float64, optional
-        Where to write the result.
+    {offsets, n_threads, out}
 
     Returns
     -------

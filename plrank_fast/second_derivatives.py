@@ -6,12 +6,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from plrank_fast import validation
+from plrank_fast._shared.parameters import with_parameters
 from plrank_fast.gradients import pl_rank_exact
 from plrank_fast.validation import FloatArray
+
+documented = with_parameters()
 
 STEP = 0.01  # errors of the difference, some STEP**4, and of the gradients, 1e-10 / STEP, are alike
 
 
+@documented
 def pl_rank_exact_hvp(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -25,18 +29,14 @@ def pl_rank_exact_hvp(
 
     Parameters
     ----------
-    scores : array_like, shape (n_docs,)
-        Log-weights of the documents, all queries one after another; any finite values.
+    {scores}
     relevance : array_like, shape (n_docs,)
         Gain rho of each document, of any sign.
     rank_weights : array_like, shape (K,) or (n_queries, K)
         Weight theta of each rank.
     vector : array_like, shape (n_docs,)
         Direction in which the gradient is differentiated.
-    offsets : array_like of int, shape (n_queries + 1,), optional
-        Where each query's documents start; a single query by default.
-    n_threads : int, optional
-        None: all available processors; negative: that many fewer than all, plus one.
+    {offsets, n_threads}
 
     Returns
     -------

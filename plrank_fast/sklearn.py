@@ -10,11 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from plrank_fast import validation
 from plrank_fast._shared.extras import import_extra
+from plrank_fast._shared.parameters import with_parameters
 from plrank_fast.metrics import dcg, ndcg
 from plrank_fast.rank_weights import dcg_weights_of_lists, gains
 from plrank_fast.sampling import sample_rankings
 from plrank_fast.validation import FloatArray, IntArray
 from plrank_fast.value_and_gradient import value_and_gradient
+
+documented = with_parameters()
 
 base = import_extra("sklearn.base", "sklearn")
 checks = import_extra("sklearn.utils.validation", "sklearn")
@@ -110,7 +113,7 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
         self.tol = tol
         self.n_threads = n_threads
 
-    @validation.hides_unknown
+    @documented
     def fit(
         self,
         X: Any,
@@ -199,7 +202,7 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
         )
         return np.asarray(X @ self.coef_, dtype=np.float64)
 
-    @validation.hides_unknown
+    @documented
     def sample_rankings(
         self,
         X: Any,
@@ -242,7 +245,7 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
         rows = np.append(order, -1)  # the padding takes the last entry
         return rows[np.where(drawn < 0, order.size, drawn + offsets[:-1, np.newaxis, np.newaxis])]
 
-    @validation.hides_unknown
+    @documented
     def score(
         self,
         X: Any,

@@ -8,10 +8,13 @@ from numpy.typing import ArrayLike
 
 from plrank_fast import validation
 from plrank_fast._core.gradients import stochastic_rank as _stochastic_rank
+from plrank_fast._shared.parameters import with_parameters
 from plrank_fast.validation import FloatArray, RandomState
 
+documented = with_parameters()
 
-@validation.hides_unknown
+
+@documented
 def stochastic_rank(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -34,29 +37,19 @@ def stochastic_rank(
 
     Parameters
     ----------
-    scores : array_like, shape (n_docs,)
-        Log-weights of the documents, all queries one after another; any finite values.
-    relevance : array_like, shape (n_docs,)
-        Gain rho of each document (see ``gains``), of any sign.
-    rank_weights : array_like, shape (K,) or (n_queries, K)
-        Weight theta of each rank (see ``dcg_weights``), one vector for all queries or one row for each.
+    {scores, relevance, rank_weights}
     noise : {"gumbel", "normal"}
         With Gumbel noise and ``sigma`` 1 rankings are drawn from the Plackett-Luce distribution of the scores, and the
         expectation is the gradient of ``pl_rank_exact``.
     sigma : float
         Scale of the noise, positive.
-    offsets : array_like of int, shape (n_queries + 1,), optional
-        Where each query's documents start; a single query by default.
+    {offsets}
     n_samples : int
         Draws of the noise for each query, N.
-    rng : None, int, SeedSequence, BitGenerator or Generator
-        Source of the random numbers; the same key gives the same bits for any number of threads.
-    n_threads : int, optional
-        None: all available processors; negative: that many fewer than all, plus one.
+    {rng, n_threads}
     out : ndarray, shape (n_docs,), float64, optional
         Where to write the result. Untouched if the call fails or is interrupted.
-    first_query : int
-        Number of the first query in the numbering of random streams, for batches cut into chunks.
+    {first_query}
 
     Returns
     -------

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from plrank_fast import validation
-from plrank_fast._shared.expected_loss import expected_loss, loss_options
+from plrank_fast._shared.expected_loss import documented, expected_loss, loss_options
 from plrank_fast._shared.extras import import_extra
 from plrank_fast._shared.layouts import count_queries, offsets_of_rows
 from plrank_fast._shared.methods import EXACT
@@ -232,7 +232,7 @@ _hessian_product = _operator(
 _loss.register_autograd(_Loss.backward, setup_context=_Loss.setup_context)
 
 
-@validation.hides_unknown
+@documented
 def plackett_luce_loss(
     scores: Any,
     relevance: Any,
@@ -263,34 +263,13 @@ def plackett_luce_loss(
         The documents of all queries one after another, or a row for each query; or a jagged nested tensor.
     relevance : Tensor or array_like, of the shape of scores or (n_docs,)
         Gain or grade of each document (see ``gain``); any finite value.
-    offsets : Tensor or array_like of int, shape (n_queries + 1,), optional
-        Where each query's documents start; a single query by default. Not for rows.
+    {offsets}
     mask : Tensor or array_like of bool, of the shape of scores, optional
         True for documents, False for padding.
-    weight : Tensor or array_like, shape (n_queries,), optional
-        Weight of each query, at least 0.
-    cutoff : int or None
-        Ranks that count, K: the metric is DCG@K. None: all ranks of the longest query.
-    rank_weights : array_like, shape (K,) or (n_queries, K), optional
-        Weight of each rank, for another metric; in place of ``cutoff``.
-    gain : {"linear", "exponential"}
-        Whether ``relevance`` holds gains, or grades whose gains are 2**grade - 1.
-    normalize : bool
-        Divide each query's metric by that of its ideal ranking, which gives the expected NDCG.
-    reduction : {"mean", "sum", "none"}
-        The mean over the queries, weighted if there are weights; their sum; or one value for each query.
-    method : str
-        "auto", "exact", "cmc", "pl_rank_3" or another estimator of the gradient (see ``value_and_gradient``).
-    n_samples : int, optional
-        Rankings per query of sampled methods; 1 for "cmc" and 100 for the others by default.
-    rtol : float
-        Relative tolerance of the exact method (see ``pl_rank_exact``).
+    {weight, cutoff, rank_weights, gain, normalize, reduction, method, n_samples, rtol}
     rng : None, torch.Generator or int
         Source of the seed of sampled methods; PyTorch's default generator by default.
-    n_threads : int, optional
-        None: all available processors; the result does not depend on it.
-    first_query : int
-        Number of the first query in the numbering of random streams, for batches cut into parts.
+    {n_threads, first_query}
 
     Returns
     -------
@@ -358,32 +337,13 @@ def _seed(rng: Any) -> Any:
     return torch.tensor([validation.count(rng, "rng", 0)])
 
 
+@documented
 class PlackettLuceLoss(torch.nn.Module):  # type: ignore[name-defined, misc]
     """Loss module: minus the expected metric of rankings drawn from the Plackett-Luce distribution of scores.
 
     Parameters
     ----------
-    cutoff : int or None
-        Ranks that count, K: the metric is DCG@K. None: all ranks of the longest query.
-    method : str
-        Estimator of the gradient: "exact" (``pl_rank_exact``), "cmc" (``pl_rank_cmc``), "pl_rank_3", or another
-        estimator by its name (see ``value_and_gradient``). "auto" takes the exact one, or one sample of "cmc" if the
-        cost model finds that far cheaper.
-    rank_weights : array_like, shape (K,) or (n_queries, K), optional
-        Weight of each rank, for another metric; in place of ``cutoff``.
-    gain : {"linear", "exponential"}
-        Whether ``relevance`` holds gains, or grades whose gains are 2**grade - 1.
-    normalize : bool
-        Divide each query's metric by that of its ideal ranking, which gives the expected NDCG. Queries without relevant
-        documents have loss 0 and gradient 0.
-    reduction : {"mean", "sum", "none"}
-        The mean over all queries of the batch, weighted if there are weights; their sum; or one value for each query.
-    n_samples : int, optional
-        Rankings per query of sampled methods; 1 for "cmc" and 100 for the others by default.
-    rtol : float
-        Relative tolerance of the exact method, from 1e-10 to below 1 (see ``pl_rank_exact``).
-    n_threads : int, optional
-        None: all available processors; the result does not depend on it.
+    {cutoff, method, rank_weights, gain, normalize, reduction, n_samples, rtol, n_threads}
 
     Notes
     -----
@@ -405,7 +365,7 @@ class PlackettLuceLoss(torch.nn.Module):  # type: ignore[name-defined, misc]
     torch.Size([1, 3])
     """
 
-    @validation.hides_unknown
+    @documented
     def __init__(
         self,
         cutoff: int | None = 10,
@@ -429,7 +389,7 @@ class PlackettLuceLoss(torch.nn.Module):  # type: ignore[name-defined, misc]
             rtol=rtol, n_threads=n_threads,
         ))  # fmt: skip
 
-    @validation.hides_unknown
+    @documented
     def forward(
         self,
         scores: Any,
@@ -451,13 +411,11 @@ class PlackettLuceLoss(torch.nn.Module):  # type: ignore[name-defined, misc]
             has offsets of its own. float16, bfloat16, float32 or float64, on any device.
         relevance : Tensor or array_like, of the shape of scores or (n_docs,)
             Gain or grade of each document (see ``gain``); any finite value.
-        offsets : Tensor or array_like of int, shape (n_queries + 1,), optional
-            Where each query's documents start; a single query by default. Not for rows.
+        {offsets}
         mask : Tensor or array_like of bool, of the shape of scores, optional
             True for documents, False for padding, whose values are ignored and whose gradient is 0. Without a mask,
             rows have no padding. Results are bit-identical to those of the ragged batch.
-        weight : Tensor or array_like, shape (n_queries,), optional
-            Weight of each query, at least 0.
+        {weight}
         rng : None, torch.Generator or int
             Source of the seed of sampled methods; None is PyTorch's default generator, which ``torch.manual_seed``
             sets.

@@ -9,11 +9,14 @@ from numpy.typing import ArrayLike
 from plrank_fast import validation
 from plrank_fast._core.gradients import exact as _exact
 from plrank_fast._shared.methods import ESTIMATORS, EXACT, resolve_method
+from plrank_fast._shared.parameters import with_parameters
 from plrank_fast.probabilities import expected_metric
 from plrank_fast.validation import FloatArray, RandomState
 
+documented = with_parameters()
 
-@validation.hides_unknown
+
+@documented
 def value_and_gradient(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -32,14 +35,7 @@ def value_and_gradient(
 
     Parameters
     ----------
-    scores : array_like, shape (n_docs,)
-        Log-weights of the documents, all queries one after another; any finite values.
-    relevance : array_like, shape (n_docs,)
-        Gain rho of each document (see ``gains``), of any sign.
-    rank_weights : array_like, shape (K,) or (n_queries, K)
-        Weight theta of each rank (see ``dcg_weights``), one vector for all queries or one row for each.
-    offsets : array_like of int, shape (n_queries + 1,), optional
-        Where each query's documents start; a single query by default.
+    {scores, relevance, rank_weights, offsets}
     method : str
         "pl_rank_exact" (or "exact"), "pl_rank_cmc" (or "cmc"), "pl_rank_3", "pl_rank_2", "pl_rank_1",
         "stochastic_rank", "policy_gradient" or "placement_policy_gradient". "auto" is the exact one, or one sample of
@@ -51,10 +47,7 @@ def value_and_gradient(
     rng : None, int, SeedSequence, BitGenerator or Generator
         Source of the random numbers of sampled methods. With the same ``rng`` the gradient has the bits of the function
         called ``method``.
-    n_threads : int, optional
-        None: all available processors; negative: that many fewer than all, plus one.
-    first_query : int
-        Number of the first query in the numbering of random streams, for batches cut into chunks.
+    {n_threads, first_query}
 
     Returns
     -------

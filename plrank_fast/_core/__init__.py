@@ -13,6 +13,7 @@ Each module imports only modules listed above it::
     .                   the C interface       cython_plrank
     ------------------  compiled above, thin Python below
     _shared             private               extras  memory  files  run_lock  interruption  progress_bar
+                                              parameters
     .                   arguments, errors     validation  build
                         public functions      rank_weights  offsets  sampling  metrics  bucket_order  gradients
                                               policy_gradients  second_derivatives  probabilities

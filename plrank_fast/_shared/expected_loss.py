@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from plrank_fast import validation
 from plrank_fast._shared.layouts import layout_of
 from plrank_fast._shared.methods import EXACT, METHODS, resolve_method
+from plrank_fast._shared.parameters import with_parameters
 from plrank_fast.metrics import dcg
 from plrank_fast.rank_weights import LARGEST_LABEL, dcg_weights_of_lists, gains
 from plrank_fast.second_derivatives import pl_rank_exact_hvp
@@ -19,6 +20,33 @@ from plrank_fast.value_and_gradient import value_and_gradient
 
 REDUCTIONS = ("mean", "sum", "none")
 GAINS = ("linear", "exponential")
+
+documented = with_parameters(
+    """
+    offsets : Tensor or array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default. Not for rows.
+    weight : Tensor or array_like, shape (n_queries,), optional
+        Weight of each query, at least 0.
+    cutoff : int or None
+        Ranks that count, K: the metric is DCG@K. None: all ranks of the longest query.
+    rank_weights : array_like, shape (K,) or (n_queries, K), optional
+        Weight of each rank, for another metric; in place of ``cutoff``.
+    gain : {"linear", "exponential"}
+        Whether ``relevance`` holds gains, or grades whose gains are 2**grade - 1.
+    normalize : bool
+        Divide each query's metric by that of its ideal ranking, which gives the expected NDCG. Queries without relevant
+        documents have loss 0 and gradient 0.
+    reduction : {"mean", "sum", "none"}
+        The mean over the queries, weighted if there are weights; their sum; or one value for each query.
+    method : str
+        "auto", "exact", "cmc", "pl_rank_3" or another estimator of the gradient (see ``value_and_gradient``). "auto" is
+        the exact one, or one sample of "cmc" if the cost model finds that far cheaper.
+    n_samples : int, optional
+        Rankings per query of sampled methods; 1 for "cmc" and 100 for the others by default.
+    rtol : float
+        Relative tolerance of the exact method, from 1e-10 to below 1 (see ``pl_rank_exact``).
+    """
+)
 
 
 def loss_options(

@@ -45,7 +45,25 @@ import plrank_fast
 from plrank_fast import validation
 from plrank_fast._core.gradients import stochastic_rank as _stochastic_rank
 from plrank_fast._shared.extras import import_extra
+from plrank_fast._shared.parameters import with_parameters
 from plrank_fast.validation import FloatArray, IntArray, RandomState
+
+documented = with_parameters(
+    """
+    rng : None, int, SeedSequence, BitGenerator or Generator
+        By default the generator derived from ``numpy.random``.
+    rank_weights : array_like, shape (K,)
+        Weight of each rank.
+    labels : array_like, shape (n_docs,)
+        Gain of each document: in the published script ``2**label - 1``.
+    log_scores : array_like, shape (n_docs,)
+        Log-weights.
+    n_samples : int
+        Rankings to draw, N.
+    cutoff : int, optional
+        Ranks, K; all with None or 0.
+    """
+)
 
 __all__ = [
     "PL_rank_1", "PL_rank_2", "PL_rank_3", "gumbel_sample_rankings", "gumbel_stochasticrank", "lambdaloss",
@@ -135,6 +153,7 @@ def _gradient(name: str, summary: str) -> Callable[..., Any]:
     """Make the published function ``name`` of the estimator of this name, in lower case, of the library."""
     estimator = getattr(plrank_fast, name.lower())
 
+    @documented
     def estimate(
         rank_weights: ArrayLike,
         labels: ArrayLike,
@@ -150,22 +169,14 @@ def _gradient(name: str, summary: str) -> Callable[..., Any]:
 
         Parameters
         ----------
-        rank_weights : array_like, shape (K,)
-            Weight of each rank.
-        labels : array_like, shape (n_docs,)
-            Gain of each document: in the published script ``2**label - 1``.
+        {rank_weights, labels}
         scores : array_like, shape (n_docs,) or (n_docs, 1), or a TensorFlow tensor
             Log-weights.
         n_samples : int, optional
             Rankings to draw, N.
         sampled_rankings : array_like of int, shape (N, K or more), optional
             Rankings to use instead; (n_queries, N, K or more) with ``offsets``.
-        offsets : array_like of int, shape (n_queries + 1,), optional
-            Where each query's documents start; a single query by default.
-        rng : None, int, SeedSequence, BitGenerator or Generator
-            By default the generator derived from ``numpy.random``.
-        n_threads : int, optional
-            None: all available processors; the result does not depend on it.
+        {offsets, rng, n_threads}
 
         Returns
         -------
@@ -209,6 +220,7 @@ placement_policy_gradient = _gradient("placement_policy_gradient", "Estimate the
 def _stochasticrank(noise: str) -> Callable[..., Any]:
     """Make the published StochasticRank with one of the two distributions of noise."""
 
+    @documented
     def estimate(
         rank_weights: ArrayLike,
         labels: ArrayLike,
@@ -226,10 +238,7 @@ def _stochasticrank(noise: str) -> Callable[..., Any]:
 
         Parameters
         ----------
-        rank_weights : array_like, shape (K,)
-            Weight of each rank.
-        labels : array_like, shape (n_docs,)
-            Gain of each document: in the published script ``2**label - 1``.
+        {rank_weights, labels}
         scores : array_like, shape (n_docs,)
             Log-weights.
         n_samples : int, optional
@@ -238,12 +247,7 @@ def _stochasticrank(noise: str) -> Callable[..., Any]:
             Not needed: they follow from ``sampled_values``, without which they must not be given.
         sampled_values : array_like, shape (N, n_docs), optional
             Scores with noise of a single query, to use instead of drawing.
-        offsets : array_like of int, shape (n_queries + 1,), optional
-            Where each query's documents start; a single query by default.
-        rng : None, int, SeedSequence, BitGenerator or Generator
-            By default the generator derived from ``numpy.random``.
-        n_threads : int, optional
-            None: all available processors; the result does not depend on it.
+        {offsets, rng, n_threads}
 
         Returns
         -------
@@ -273,6 +277,7 @@ gumbel_stochasticrank = _stochasticrank("gumbel")
 normal_stochasticrank = _stochasticrank("normal")
 
 
+@documented
 def lambdaloss(
     rank_weights: ArrayLike,
     labels: ArrayLike,
@@ -288,18 +293,12 @@ def lambdaloss(
 
     Parameters
     ----------
-    rank_weights : array_like, shape (K,)
-        Weight of each rank.
-    labels : array_like, shape (n_docs,)
-        Gain of each document: in the published script ``2**label - 1``.
+    {rank_weights, labels}
     scores : array_like, shape (n_docs,)
         Log-weights.
     n_samples : int, optional
         Draws of Gumbel noise to add to the scores; the result is the mean over them, as in the code of 2021.
-    offsets : array_like of int, shape (n_queries + 1,), optional
-        Where each query's documents start; a single query by default.
-    rng : None, int, SeedSequence, BitGenerator or Generator
-        By default the generator derived from ``numpy.random``.
+    {offsets, rng}
 
     Returns
     -------
@@ -347,6 +346,7 @@ def lambdaloss(
 # --- rankings
 
 
+@documented
 def gumbel_sample_rankings(
     log_scores: ArrayLike,
     n_samples: int,
@@ -363,18 +363,12 @@ def gumbel_sample_rankings(
 
     Parameters
     ----------
-    log_scores : array_like, shape (n_docs,)
-        Log-weights.
-    n_samples : int
-        Rankings to draw, N.
-    cutoff : int, optional
-        Ranks, K; all with None or 0.
+    {log_scores, n_samples, cutoff}
     inverted, doc_prob, prob_per_rank, return_gumbel : bool
         Whether to return these results; ``prob_per_rank`` only together with ``doc_prob``.
     return_full_rankings : bool
         Whether to draw rankings of all documents, past the cutoff too.
-    rng : None, int, SeedSequence, BitGenerator or Generator
-        By default the generator derived from ``numpy.random``.
+    {rng}
 
     Returns
     -------
@@ -406,6 +400,7 @@ def gumbel_sample_rankings(
     return every, inverse, chances, per_rank if prob_per_rank else None, noisy
 
 
+@documented
 def normal_sample_rankings(
     log_scores: ArrayLike,
     n_samples: int,
@@ -420,18 +415,12 @@ def normal_sample_rankings(
 
     Parameters
     ----------
-    log_scores : array_like, shape (n_docs,)
-        Log-weights.
-    n_samples : int
-        Rankings to draw, N.
-    cutoff : int, optional
-        Ranks, K; all with None or 0.
+    {log_scores, n_samples, cutoff}
     inverted, return_gumbel : bool
         Whether to return inverted rankings, and scores with noise.
     return_full_rankings : bool
         Whether to draw rankings of all documents, past the cutoff too.
-    rng : None, int, SeedSequence, BitGenerator or Generator
-        By default the generator derived from ``numpy.random``.
+    {rng}
 
     Returns
     -------
@@ -449,6 +438,7 @@ def normal_sample_rankings(
     return every, inverse, noisy if return_gumbel else None
 
 
+@documented
 def sample_rankings(
     log_scores: ArrayLike,
     n_samples: int,
@@ -461,16 +451,10 @@ def sample_rankings(
 
     Parameters
     ----------
-    log_scores : array_like, shape (n_docs,)
-        Log-weights.
-    n_samples : int
-        Rankings to draw, N.
-    cutoff : int, optional
-        Ranks, K; all with None or 0.
+    {log_scores, n_samples, cutoff}
     prob_per_rank : bool
         Whether to return the probabilities per rank too.
-    rng : None, int, SeedSequence, BitGenerator or Generator
-        By default the generator derived from ``numpy.random``.
+    {rng}
 
     Returns
     -------

@@ -10,8 +10,31 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from plrank_fast import validation
+from plrank_fast._shared.parameters import with_parameters
 from plrank_fast.off_policy.log import Log
 from plrank_fast.validation import FloatArray, RandomState
+
+documented = with_parameters(
+    """
+    scores : array_like, shape (n_docs,)
+        Log-weights of the new policy, pi.
+    rankings : array_like of int, shape (n_sessions, K), or (n_queries, n_sessions, K) with ``offsets``
+        The rankings shown. A ranking may end early, with -1 after its last item; a row of -1 does not count as a
+        session.
+    rewards : array_like, shape (n_sessions,), or (n_queries, n_sessions) with ``offsets``
+        Reward of each session.
+    rank_rewards : array_like, of the shape of rankings
+        Reward of each rank, such as its click; entries past the end of a ranking are ignored.
+    propensities : array_like of the shape of rewards, optional
+        Probability with which each ranking was shown, 2.2e-308 or more.
+    logging_scores : array_like, shape (n_docs,)
+        Log-weights of the Plackett-Luce policy that made the log.
+    clip : float, optional
+        Largest weight, from 2**-200 to 2**200; larger ones are set to this value and contribute no derivative.
+    self_normalized : bool
+        Divide each rank's sum by that of its weights in place of N.
+    """
+)
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from plrank_fast import validation
+from plrank_fast._shared.parameters import with_parameters
 from plrank_fast.off_policy.log import Log, read_log, scores_of_logging_policy
 from plrank_fast.probabilities import exposure
 from plrank_fast.sampling import ranking_log_prob
 from plrank_fast.validation import FloatArray
 
+documented = with_parameters()
 
+
+@documented
 def item_propensities(
     logging_scores: ArrayLike,
     examination: ArrayLike,
@@ -27,10 +31,7 @@ def item_propensities(
         Log-weights of the policy that made the log.
     examination : array_like, shape (K,) or (n_queries, K)
         Probability that a user looks at each rank, such as ``position_bias(K)``.
-    offsets : array_like of int, shape (n_queries + 1,), optional
-        Where each query's documents start; a single query by default.
-    n_threads : int, optional
-        None: all available processors; negative: that many fewer than all, plus one.
+    {offsets, n_threads}
 
     Returns
     -------
@@ -53,6 +54,7 @@ def item_propensities(
     return exposure(scores, rows[0] if len(rows) == 1 else rows, offsets=offsets, n_threads=n_threads)
 
 
+@documented
 def ranking_propensities(
     logging_scores: ArrayLike,
     rankings: ArrayLike,
@@ -71,10 +73,7 @@ def ranking_propensities(
         Indices of items within their query, best first; a ranking may end early, with -1 after its last item.
     ordered : bool
         False: the probability that the items of each ranking come first, in any order (see ``bucket_log_prob``).
-    offsets : array_like of int, shape (n_queries + 1,), optional
-        Where each query's documents start; a single query by default.
-    n_threads : int, optional
-        None: all available processors; negative: that many fewer than all, plus one.
+    {offsets, n_threads}
 
     Returns
     -------

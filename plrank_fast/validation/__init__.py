@@ -32,7 +32,6 @@ from plrank_fast.validation.checks import excluded as excluded
 from plrank_fast.validation.checks import given as given
 from plrank_fast.validation.checks import goes_with as goes_with
 from plrank_fast.validation.checks import groups_of as groups_of
-from plrank_fast.validation.checks import hides_unknown as hides_unknown
 from plrank_fast.validation.checks import of_type as of_type
 from plrank_fast.validation.checks import only_one as only_one
 from plrank_fast.validation.checks import refuse_unknown as refuse_unknown

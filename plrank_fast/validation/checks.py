@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import sys
 from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar
@@ -67,14 +66,6 @@ def refuse_unknown(arguments: dict[str, Any]) -> NoReturn:
     hints = [f": pass {other}={value}" for other, value in REPLACEMENTS.get(name, {}).items() if other in known]
     hint = hints[0] if hints else ""
     raise TypeError(f"{function.co_qualname}() got an unexpected keyword argument {name!r}{hint}")
-
-
-def hides_unknown(function: Function) -> Function:
-    """Leave the ``**unknown`` that a function refuses out of the signature that ``help`` shows."""
-    signature = inspect.signature(function)
-    accepted = [each for name, each in signature.parameters.items() if name != "unknown"]
-    function.__signature__ = signature.replace(parameters=accepted)  # type: ignore[attr-defined]
-    return function
 
 
 def goes_with(value: Any, name: str, used: bool, setting: str) -> None:
