@@ -248,7 +248,7 @@ PLR_INLINE void arrival_polynomials(panel *p, node_vector *node, const int norma
     const node_vector here = *node; /* a copy that cannot be aliased */
     const int monic = start_polynomials(p, &here, normal);
     quartet_range small = {p->items.relevant, p->items.relevant};
-    if (monic && p->items.sorted)
+    if (monic)
         small = find_small(p, &here);
     intptr_t terms = 0, top = 0;
     if (small.begin < small.end || p->proxies.count) {

@@ -123,7 +123,7 @@ int integrate_compressed(exact_problem *problem)
     take_heavy(problem, first_octave);
     set_ranks(problem, D, 0, K, p->plan->accuracy);
     const double heavy = log1p(p->ranks.upward_limit) / end;
-    order_items(n, problem->w, problem->rho, heavy, 0, (uint16_t *)problem->key, &p->items);
+    order_items(n, problem->w, problem->rho, heavy, (uint16_t *)problem->key, &p->items);
     place_proxies(problem->octaves, first_octave, &p->proxies);
     problem->error += p->plan->error;
     problem->query->nodes += p->plan->nodes;

@@ -9,7 +9,6 @@
 
 #include "gradients/exact/exact_problem.h"
 
-#define SORTED_FROM 17   /* rank weights from which on sorting the light items pays: their series differ in length */
 #define GAP 7.0          /* nats between neighbouring scores from which on a cut saves nodes */
 /* Nats (sigmas with normal arrival times) that one panel may span. Odds are limited to e^700 (exact_panel.h), beside
  * which third powers of w t, at most e^600, must be negligible. */

@@ -26,7 +26,7 @@ static int integrate_stretch(exact_problem *problem, intptr_t n, intptr_t arrive
         place_nodes(p->plan, piece);
         set_ranks(problem, n, arrived, K, p->plan->accuracy);
         const double heavy = log1p(p->ranks.upward_limit) / p->plan->time[p->plan->nodes - 1];
-        order_items(n, problem->w, problem->rho, heavy, K >= SORTED_FROM, (uint16_t *)problem->key, &p->items);
+        order_items(n, problem->w, problem->rho, heavy, (uint16_t *)problem->key, &p->items);
         if (problem->query->probabilities)
             integrate_rank_probabilities(p, &problem->kept, problem->query, problem->query_item, arrived);
         else {

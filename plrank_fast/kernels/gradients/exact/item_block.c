@@ -30,22 +30,20 @@ static inline void turn_into_places(intptr_t *counts, int classes, int64_t last_
     }
 }
 
-void order_items(intptr_t n, const double *w, const double *rho, double heavy, int sorted, uint16_t *key,
-                 item_block *items)
+void order_items(intptr_t n, const double *w, const double *rho, double heavy, uint16_t *key, item_block *items)
 {
-    intptr_t counts[2 * CLASSES], *irrelevant = counts, *relevant = counts + CLASSES;
-    const int classes = sorted ? CLASSES : 2;
-    memset(irrelevant, 0, classes * sizeof *counts);
-    memset(relevant, 0, classes * sizeof *counts);
-    const int64_t last_heavy = !sorted ? 0 : heavy >= 1 ? -1 : quarter_octave(heavy);
-    intptr_t n_relevant = 0;
+    intptr_t counts[2 * CLASSES] = {0}, *irrelevant = counts, *relevant = counts + CLASSES, n_relevant = 0;
+    const int64_t last_heavy = heavy >= 1 ? -1 : quarter_octave(heavy);
+    int64_t lightest = 0;
     for (intptr_t j = 0; j < n; j++) {
-        const int64_t k = sorted ? quarter_octave(w[j]) : !(w[j] > heavy);
+        const int64_t k = quarter_octave(w[j]);
         const int is_relevant = rho[j] != 0;
+        lightest = k > lightest ? k : lightest;
         n_relevant += is_relevant;
         key[j] = (uint16_t)(k + CLASSES * is_relevant);
         counts[key[j]]++;
     }
+    const int classes = (int)lightest + 1;
     const intptr_t total = (n + QUARTET - 1) / QUARTET * QUARTET;
     intptr_t heavy_relevant, heavy_irrelevant;
     turn_into_places(relevant, classes, last_heavy, 1, 0, &heavy_relevant);
@@ -66,7 +64,6 @@ void order_items(intptr_t n, const double *w, const double *rho, double heavy, i
     items->light_end = (total - heavy_irrelevant) / QUARTET;
     if (items->light_end < items->light_begin)
         items->light_end = items->light_begin;
-    items->sorted = sorted;
     items->light_weight = 0;
     for (intptr_t j = QUARTET * items->light_begin; j < QUARTET * items->light_end; j++)
         items->light_weight += items->w[j];

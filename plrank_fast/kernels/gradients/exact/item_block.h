@@ -14,7 +14,6 @@ typedef struct {
     intptr_t relevant;               /* quartets with a relevant item come first */
     intptr_t light_begin, light_end; /* quartets whose odds never exceed the limit of series */
     double light_weight;             /* sum of w over them */
-    int sorted;                      /* whether the light ones are also ordered by weight */
     double *w, *rho;                 /* weight and relevance; both are 0 for null items */
     intptr_t *item;                  /* index in the panel, -1 for null items */
     double *position;                /* with normal arrival times: f over sigma, very low for null items; else NULL */
@@ -23,10 +22,9 @@ typedef struct {
 #define order_items ISA(order_items)
 #define sort_by_key ISA(sort_by_key)
 
-/* Put n items of weights w and relevance rho into that order, by a counting sort on the weight: quarter octaves, or
- * only heavy and light. An item is heavy if its weight is above `heavy`; `key` has room for n numbers. */
-void order_items(intptr_t n, const double *w, const double *rho, double heavy, int sorted, uint16_t *key,
-                 item_block *items);
+/* Put n items of weights w and relevance rho into that order, by a counting sort on quarter octaves of the weight. An
+ * item is heavy if its weight is above `heavy`; `key` has room for n numbers. */
+void order_items(intptr_t n, const double *w, const double *rho, double heavy, uint16_t *key, item_block *items);
 /* Sort `key` in descending order and permute `order` likewise; stable. */
 void sort_by_key(intptr_t n, double *key, intptr_t *order, double *key_buffer, intptr_t *order_buffer);
 

@@ -30,7 +30,7 @@ static void begin_normal_panel(exact_problem *problem, intptr_t n, double last_t
     for (intptr_t j = 0; j < n; j += PLR_LANES) /* replaces weights: any increasing function of the score */
         vec_store(problem->w + j, vec_exp_flush(vec_load(problem->f + j)));
     const double heavy = early < 0 ? exp(larger(early, -LARGEST_EXPONENT)) : 1;
-    order_items(n, problem->w, problem->rho, heavy, p->ranks.K >= SORTED_FROM, (uint16_t *)problem->key, items);
+    order_items(n, problem->w, problem->rho, heavy, (uint16_t *)problem->key, items);
     for (intptr_t j = 0; j < QUARTET * items->quartets; j++)
         items->position[j] = items->item[j] < 0 ? NOWHERE : problem->f[items->item[j]];
     clear_sums(p, problem->query);

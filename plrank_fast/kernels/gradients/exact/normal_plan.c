@@ -121,7 +121,7 @@ static double space_sections(const score_histogram *histogram, double n, double 
     const double widest = 1.5 * M_PI * sqrt(2 / (DENSITIES * nats));
     const int first = parts * (int)floor(-sqrt(2 * (log(n * (1 + 2 * K)) - log_cut)) * BINS_PER_NAT);
     int last = parts * (histogram->bins + 12 * BINS_PER_NAT), ended = 0;
-    double log_z = 0, least = widest;
+    double inverse_z = 1, least = widest;
     plan->width = 1.0 / (parts * BINS_PER_NAT);
     plan->begin = (first - 0.5) * plan->width;
     plan->softness = smaller(1, 1.4 * M_PI * M_PI / nats);
@@ -134,8 +134,7 @@ static double space_sections(const score_histogram *histogram, double n, double 
         const double ahead = at.arrivals - earlier, variance = larger(at.variance, 1e-12);
         double log_flux = log(larger(at.slope, 1e-300));
         if (ahead > 0.5) {
-            log_z = first_log_z(log_z, ahead, variance);
-            const tail_bound loss = tail_bound_at(table, histogram, step, earlier, tolerance.derivatives, &log_z);
+            const tail_bound loss = tail_bound_at(table, histogram, step, earlier, tolerance.derivatives, &inverse_z);
             log_flux = smaller(log_flux, loss.log_loss);
             if (loss.log_loss < log_cut && !ended) {
                 ended = 1;

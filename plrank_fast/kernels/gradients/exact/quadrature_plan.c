@@ -3,7 +3,7 @@
 #include "gradients/exact/arrival_profile.h"
 #include "gradients/exact/tail_bound.h"
 
-#define WIDEST_STEP 1.6     /* 1 / s where single items dominate; one item alone has 0.8 */
+#define WIDEST_STEP 2.0
 #define CENTRE_SPACING 1.193 /* pi / 2 times the slope of the arcsine polynomial at 0: more nodes than an even rule */
 /* Nats by which an error exceeds e^growth of the bound: where single items dominate, and at the start. */
 #define SINGLE_NATS 1.25
@@ -67,7 +67,7 @@ static double find_end(const score_histogram *histogram, double log_S, double K,
         step = begin > step ? begin : step;
     }
     const double log_t1 = log(t1);
-    double log_end = log_t1, log_z = 0;
+    double log_end = log_t1, inverse_z = 1;
     tail_bound before = {0, 0};
     int ended = 0, dead_before = 0, dead_since = 0; /* dead: a step after which the loss is within the tolerance */
     live->first = step;
@@ -80,8 +80,7 @@ static double find_end(const score_histogram *histogram, double log_S, double K,
         tail_bound loss = {0, 0};
         int dead = 0;
         if (ahead > 0.5 && (ahead * ahead > -log_cut * at.variance || at.slope < tolerance.cut)) {
-            log_z = first_log_z(log_z, ahead, at.variance);
-            loss = tail_bound_at(&exponential_table, histogram, step, earlier, tolerance.derivatives, &log_z);
+            loss = tail_bound_at(&exponential_table, histogram, step, earlier, tolerance.derivatives, &inverse_z);
             dead = loss.log_loss < log_cut;
         }
         if (dead) {

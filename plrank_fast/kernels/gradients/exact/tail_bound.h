@@ -28,40 +28,27 @@
 
 #include "gradients/exact/arrival_profile.h"
 
-#define ENOUGH 0.1        /* nats by which Newton's next step must be expected to lower the bound */
-#define MOST_STEPS 7
-#define LARGEST_STEP 2.0
-#define LOWEST_LOG_Z -60.0
-#define FIRST_LOG_Z -2.5
-#define GROWTH 1.5        /* of ln z from one step of time to the next: 1.4 to 1.8 */
+#define LARGEST_INVERSE 1e26 /* of z: beyond it the loss is negligible at once, or nothing is lost */
 
 typedef struct {
     double log_loss, slope; /* ln of a bound of the loss, in units of R, and how fast it falls */
 } tail_bound;
 
-/* Return ln of the first z, from the last z of the previous step of time (0 at the first step) and the number of
- * arrivals by this one, which is K - 1 + ahead. */
-PLR_INLINE double first_log_z(double last_log_z, double ahead, double variance)
-{
-    if (last_log_z < 0)
-        return larger(GROWTH * last_log_z, LOWEST_LOG_Z);
-    return ahead < -FIRST_LOG_Z * variance ? -ahead / variance : FIRST_LOG_Z;
-}
-
 /* Return a bound of the loss if time ends at this step, where `earlier` + 1 = K. By Chernoff, P(N < K) <= E[z^N]
  * z^(1-K) for any 0 < z <= 1, and (K - N)+ is at most z^(N+1-K) max_(y >= 1) y z^(y-1). Every z gives a bound. Newton's
- * method lowers it from *log_z on and leaves the last z there; it solves for a zero of the derivative of E[z^N] z^-K,
- * since the factor of P(N < K) falls about as 1 / z. */
+ * method lowers it until a step promises less than half a nat. It solves for a zero of the derivative of E[z^N] z^-K,
+ * since the factor of P(N < K) falls about as 1 / z: for E_z[N] = K, where E_z weighs N by z^N. That is a convex
+ * function of 1 / z, which falls, so from a 1 / z below the solution the method rises to it without passing it.
+ * *inverse_z is such a start, 1 or what the step of time before left there, for the solution rises with time. */
 PLR_INLINE tail_bound tail_bound_at(const arrival_table *table, const score_histogram *histogram, int step,
-                                    double earlier, int derivatives, double *log_z)
+                                    double earlier, int derivatives, double *inverse_z)
 {
     const int first = first_uncertain(table, histogram, step);
     const int shift = PROFILE_TABLE / 2 - step;
     const double *lost_table = table->lost[derivatives > 1];
     const double certain = histogram->above[first], target = earlier + 1;
-    double z, rate, log_moments;
-    for (int steps_left = MOST_STEPS;; steps_left--) {
-        z = exp(*log_z);
+    for (;;) {
+        const double z = 1 / *inverse_z;
         lanes log_moment = {0}, mean = {0}, spread = {0}, lost = {0};
         for (int i = first; i < histogram->bins; i += PLR_LANES) {
             lanes count = vec_load(histogram->count + i), p = vec_load(table->p + shift + i);
@@ -72,19 +59,16 @@ PLR_INLINE tail_bound tail_bound_at(const arrival_table *table, const score_hist
             spread += share * q * inverse;
             lost += count * vec_load(lost_table + shift + i) * q * inverse;
         }
-        rate = vec_sum(lost);
-        log_moments = WITHIN_BINS * vec_sum(log_moment);
-        const double off = certain + WITHIN_BINS * vec_sum(mean) - target;
-        const double curvature = WITHIN_BINS * vec_sum(spread) + 0.02 * target;
-        const double next = *log_z - smaller(off / curvature, LARGEST_STEP);
-        const double bounded = smaller(0, larger(next, LOWEST_LOG_Z));
-        if (off * off < 2 * ENOUGH * curvature || bounded == *log_z || steps_left == 0)
-            break;
-        *log_z = bounded;
+        const double off = certain + WITHIN_BINS * vec_sum(mean) - target, variance = WITHIN_BINS * vec_sum(spread);
+        if (off > 0 && off * off > variance && *inverse_z < LARGEST_INVERSE) {
+            *inverse_z = smaller(*inverse_z * (1 + off / variance), LARGEST_INVERSE);
+            continue;
+        }
+        const double rate = vec_sum(lost), log_inverse = log(*inverse_z);
+        const double most_open = log_inverse < 1 ? smaller(target, *inverse_z / (M_E * log_inverse)) : 1;
+        const double log_chance = WITHIN_BINS * vec_sum(log_moment) - (certain - earlier) * log_inverse;
+        return (tail_bound){log_chance + log(rate + most_open), (1 - z) * rate};
     }
-    const double most_open = *log_z > -1 ? smaller(earlier + 1, 1 / (M_E * z * larger(-*log_z, 1e-300))) : 1;
-    const double log_chance = log_moments + (certain - earlier) * *log_z;
-    return (tail_bound){log_chance + log(rate + most_open), (1 - z) * rate};
 }
 
 #endif
