@@ -55,14 +55,13 @@ CONSTANTS = (
     Constant("_core/losses/pairs.pyx", "    WORTH_SEARCHING = ", "64", "0", "100000", "         "),
     Constant("kernels/losses/rank_losses.h", "#define PLR_SOFT_RANK_KEPT ((size_t)1 << ", "20", "0", "30"),
     # the exact gradient
-    Constant(f"{_EXACT}/exact_panels.h", "#define SORTED_FROM ", "17", "1", "1000000", " "),
     Constant(f"{_EXACT}/exact_panels.h", "#define GAP ", "7.0", "2.0", "200.0", " "),
     Constant(f"{_EXACT}/arrival_polynomials.c", "#define FEWEST_SMALL ", "5", "1", "1000000", " "),
     Constant(f"{_EXACT}/arrival_polynomials.c", "#define BANDED_FROM ", "32", "1", "1000000", " "),
     Constant(f"{_EXACT}/list_blocks.h", "#define ITEMS_OF_BLOCK ", "16384", "512", "1099511627776"),
     Constant(f"{_EXACT}/panel_integrals.c", "#define QUARTETS_OF_BLOCK ", "64", "2", "1099511627776"),
     Constant(f"{_EXACT}/exact_panel.h", "#define MOST_SIDE_BY_SIDE ", "8", "1", "64", " /*"),
-    Constant(f"{_EXACT}/moment_compression.h", "#define COMPRESSED_FROM ", "300", "1", "100000000", " "),
+    Constant(f"{_EXACT}/moment_compression.h", "#define COMPRESSED_FROM ", "220", "1", "100000000", " "),
     # what a method is chosen by
     Constant("_shared/cost_model.py", "WORTH_OF_EXACTNESS = ", "8.0", "0.0", "1e18"),
     Constant("chunks.py", "QUERY_COST = ", "20", "0", "1_000_000", "  #"),

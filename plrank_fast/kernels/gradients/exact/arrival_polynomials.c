@@ -8,7 +8,6 @@
 #define SMALL 0.3       /* largest odds of an item that may enter P through power sums */
 #define FEWEST_SMALL 5  /* quartets from which on power sums are cheaper than products */
 #define BANDED_FROM 32  /* rank weights from which on searching for negligible coefficients pays */
-#define ARRIVED_FOR_SURE 37.0 /* sigmas beyond which q is below e^-690, and an item has certainly arrived */
 
 /* ----------------------------------------------------------------------------------------------- single items */
 
@@ -270,9 +269,10 @@ void exponential_arrivals(panel *p, node_vector *node)
 /* Compute odds and hazards. */
 PLR_INLINE void find_normal_odds(panel *p, lanes t)
 {
+    const double certain = sqrt(2 * LARGEST_EXPONENT); /* sigmas at which q is about e^-700 */
     for (intptr_t j = 0; j < QUARTET * p->items.quartets; j++) {
         lanes y = p->items.position[j] + t, density;
-        y = vec_select(y < ARRIVED_FOR_SURE, y, vec_all(ARRIVED_FOR_SURE));
+        y = vec_select(y < certain, y, vec_all(certain));
         const lanes tail = vec_normal_tail(vec_abs(y), &density);
         const int_lanes early = y < 0.0;
         const lanes inverse_q = 1.0 / vec_select(early, 1.0 - tail, tail);

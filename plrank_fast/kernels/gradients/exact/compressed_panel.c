@@ -4,8 +4,7 @@
 #include "gradients/exact/exact_panels.h"
 #include "gradients/exact/panel_integrals.h"
 
-#define FEW_RANKS 12     /* up to which COMPRESSED_FROM applies; each further rank needs */
-#define ITEMS_PER_RANK 8 /* so many more items */
+#define ITEMS_PER_RANK 8 /* by which a list must be longer than COMPRESSED_FROM for compression to pay */
 
 /* Compute the weights of a block of items, in problem->f, their sum, and their moments. */
 static void weigh_block(void *problem_, intptr_t block, int thread)
@@ -101,8 +100,7 @@ int integrate_compressed(exact_problem *problem)
     const exact_query *query = problem->query;
     const intptr_t D = query->D, K = problem->K;
     panel *p = &problem->panel;
-    const intptr_t more = K > FEW_RANKS ? ITEMS_PER_RANK * (K - FEW_RANKS) : 0;
-    if (D < COMPRESSED_FROM + more || D < ITEMS_PER_RANK * K || query->probabilities)
+    if (D < COMPRESSED_FROM + ITEMS_PER_RANK * K || query->probabilities)
         return 0;
     const double S = weigh_all(problem);
     histogram_of_octaves(problem->histogram, problem->octaves);

@@ -15,7 +15,7 @@
 #include "gradients/exact/score_histogram.h"
 #include "simd/vector_math.h"
 
-#define COMPRESSED_FROM 300 /* items from which on compression pays for few ranks */
+#define COMPRESSED_FROM 220 /* items, and more for each rank (compressed_panel.c) */
 #define OCTAVES 100 /* items lighter than 2^-100 of the heaviest have no influence and no gradient */
 #define PROXIES_OF_OCTAVE 8
 #define MOST_PROXIES (OCTAVES * PROXIES_OF_OCTAVE)

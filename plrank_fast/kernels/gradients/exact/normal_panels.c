@@ -5,9 +5,8 @@
 #include "gradients/exact/exact_panels.h"
 #include "gradients/exact/panel_integrals.h"
 
-#define NORMAL_GAP 12.0  /* sigmas between neighbouring scores that noise bridges with probability 1e-17 */
-#define REACH 10.0       /* sigmas from its score beyond which an item arrives with probability 1e-23 */
-#define NOWHERE (-1e30)  /* position of null items */
+/* Sigmas between neighbouring scores: the difference of two arrivals varies with sqrt(2) sigma. */
+#define NORMAL_GAP (M_SQRT2 * REACH)
 
 /* Return y with Phi(y) / Phi(-y) about `odds`, >= 1: Newton's method on ln odds = 1.5976 y + 0.070566 y^3. */
 static double position_of_odds(double odds)
@@ -32,7 +31,7 @@ static void begin_normal_panel(exact_problem *problem, intptr_t n, double last_t
     const double heavy = early < 0 ? exp(larger(early, -LARGEST_EXPONENT)) : 1;
     order_items(n, problem->w, problem->rho, heavy, (uint16_t *)problem->key, items);
     for (intptr_t j = 0; j < QUARTET * items->quartets; j++)
-        items->position[j] = items->item[j] < 0 ? NOWHERE : problem->f[items->item[j]];
+        items->position[j] = items->item[j] < 0 ? -LARGEST_EXPONENT : problem->f[items->item[j]];
     clear_sums(p, problem->query);
 }
 

@@ -4,15 +4,13 @@
 
 #define DENSITIES 3.0        /* 1 / s^2 where arrivals are few */
 #define STEEPEST 0.5         /* radians by which a step of the rule may turn i y, for the y with the best bound */
-#define EARLY_NODES (-40.0)
-#define DENSITY_AT_0 0.3989422804014326779 /* 1 / sqrt(2 pi) */
+#define DENSITY_AT_0 (0.5 * M_2_SQRTPI * M_SQRT1_2) /* 1 / sqrt(2 pi) */
 
 #define PHASES 4             /* sections of a bin, where nodes are dense enough to resolve it */
 
 /* A table of ln(|p| + |q|) of an item's arrival at t + i y, for y = LEAST_Y 2^(i / 2). */
 #define LEAST_Y 0.0625
 #define GROWTHS 14
-#define REACH_OF_GROWTH 14.0 /* beyond this many sigmas p is real and certain to 1e-26 even there */
 
 /* The tables on the axis of time itself, at 0 to PHASES - 1 sections after the bins; p = 1 - 1e-23 counts as certain.
  * prepare_normal_tables fills both tables; they are read-only afterwards. */
@@ -77,14 +75,14 @@ PLR_INLINE double spacing_at(const score_histogram *histogram, int phase, int st
 static void fill_normal_table(int phase)
 {
     arrival_table *table = normal_table + phase;
-    table->certain = 10 * BINS_PER_NAT;
+    table->certain = REACH * BINS_PER_NAT;
     for (int k = 0; k < PROFILE_TABLE; k++) {
         const double x = ((double)phase / PHASES - (k - PROFILE_TABLE / 2)) / BINS_PER_NAT;
         const double y = x < -20 ? -20 : x > 20 ? 20 : x;
         table->p[k] = x < -20 ? 0 : 0.5 * erfc(-y * M_SQRT1_2);
         table->q[k] = 0.5 * erfc(y * M_SQRT1_2);
         table->hazard[k] = x < -20 ? 0 : DENSITY_AT_0 * exp(-0.5 * y * y) / table->q[k];
-        if (fabs(x) < REACH_OF_GROWTH)
+        if (fabs(x) < REACH) /* beyond it p is real, and certain to 1e-15, even there */
             fill_normal_growth(phase, k, x);
         table->lost[0][k] = table->hazard[k];
         table->lost[1][k] = table->hazard[k] * (1 + 0.5 * fabs(y));
@@ -179,7 +177,7 @@ void plan_normal(const score_histogram *histogram, double n, double K, tolerance
 
 void place_normal_nodes(const normal_plan *plan, intptr_t first, int count, double *time, double *weight)
 {
-    const double step = (plan->border[plan->sections] + 1) / (double)plan->nodes, reach = -EARLY_NODES / plan->softness;
+    const double step = (plan->border[plan->sections] + 1) / (double)plan->nodes, reach = -2 * log(plan->accuracy) / plan->softness;
     for (int i = 0; i < count; i += PLR_LANES) {
         lanes v;
         for (int lane = 0; lane < PLR_LANES; lane++)

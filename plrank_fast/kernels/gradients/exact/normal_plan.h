@@ -16,6 +16,7 @@
 
 #include "gradients/exact/quadrature_plan.h"
 
+#define REACH 10.0 /* sigmas from its score beyond which an item arrives with probability 1e-23 */
 #define SECTIONS (4 * (MOST_BINS + 80))
 
 typedef struct {

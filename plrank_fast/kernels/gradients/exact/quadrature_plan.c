@@ -3,17 +3,16 @@
 #include "gradients/exact/arrival_profile.h"
 #include "gradients/exact/tail_bound.h"
 
-#define WIDEST_STEP 2.0
-#define CENTRE_SPACING 1.193 /* pi / 2 times the slope of the arcsine polynomial at 0: more nodes than an even rule */
+#define WIDEST_STEP 1.8
+/* More nodes than an even rule has at the centre: pi / 2 times the slope of the arcsine polynomial (gauss_legendre.c). */
+#define CENTRE_SPACING (M_PI / 2 / (1 + 1.0 / 6 + 3.0 / 40 + 5.0 / 112 + 35.0 / 1152))
 /* Nats by which an error exceeds e^growth of the bound: where single items dominate, and at the start. */
-#define SINGLE_NATS 1.25
+#define SINGLE_NATS (-2 * log(cos(1.0)))
 #define START_NATS 3.5
 /* The ellipse of n nodes that err by e^(-2 n eta) passes the start at a distance of START_BULGE eta^2 v_end, up to the
  * largest eta. */
 #define START_BULGE 0.75
 #define LARGEST_ETA 0.75
-
-#define LIVE_STEPS (4 * MOST_BINS)
 
 /* The table on the axis ln t: w t = exp(-k / BINS_PER_NAT) is also the hazard, and by w t = e^5 an item has certainly
  * arrived. prepare_exponential_table fills it; it is read-only afterwards. */
@@ -24,7 +23,7 @@ void prepare_exponential_table(void)
     arrival_table *table = &exponential_table;
     for (int k = 0; k < PROFILE_TABLE; k++) {
         double log_wt = -(double)(k - PROFILE_TABLE / 2) / BINS_PER_NAT;
-        double wt = exp(log_wt > -700 ? (log_wt < 7 ? log_wt : 7) : -700);
+        double wt = exp(smaller(7, larger(-LARGEST_EXPONENT, log_wt)));
         table->hazard[k] = wt;
         table->p[k] = -expm1(-wt);
         table->q[k] = exp(-wt);
@@ -48,8 +47,8 @@ PLR_INLINE double crossing(tail_bound before, tail_bound after, double log_cut)
 /* The steps whose part of the integral matters. */
 typedef struct {
     int first, count;
-    double ratio[LIVE_STEPS];    /* 1 / s^2, s being the width in ln t over which arrivals come about */
-    double log_left[LIVE_STEPS]; /* ln of a bound of the integrand there, over its largest: at most 0 */
+    double ratio[PROFILE_TABLE];    /* 1 / s^2, s being the width in ln t over which arrivals come about */
+    double log_left[PROFILE_TABLE]; /* ln of a bound of the integrand there, over its largest: at most 0 */
     panel_flux flux;
     double first_log_flux;    /* when the first item is expected */
 } live_steps;
@@ -73,7 +72,7 @@ static double find_end(const score_histogram *histogram, double log_S, double K,
     live->first = step;
     live->count = 0;
     live->flux = no_flux;
-    live->first_log_flux = LOG_NOTHING;
+    live->first_log_flux = -LARGEST_EXPONENT;
     for (; step <= last && step < log_t1 * BINS_PER_NAT + 1; step++) {
         arrival_profile at = profile_at(&exponential_table, histogram, step);
         const double ahead = at.arrivals - earlier;
@@ -104,7 +103,7 @@ static double find_end(const score_histogram *histogram, double log_S, double K,
                 live->first_log_flux = live->log_left[i];
         }
         if (dead)
-            live->ratio[step - live->first] = 0, live->log_left[step - live->first] = LOG_NOTHING;
+            live->ratio[step - live->first] = 0, live->log_left[step - live->first] = -INFINITY;
         dead_before = dead;
         before = loss;
     }

@@ -14,13 +14,14 @@
 #ifndef PLR_QUADRATURE_PLAN_H
 #define PLR_QUADRATURE_PLAN_H
 
+#include <float.h>
 #include <math.h>
 
 #include "gradients/exact/arrival_profile.h"
 #include "gradients/exact/gauss_legendre.h"
 
 #define LEAST_NATS 8.0       /* of accuracy: a bound of larger errors says little */
-#define LEAST_ACCURACY 1e-17 /* below which rounding dominates */
+#define LARGEST_EXPONENT 700.0 /* e^700 is near the largest double, e^-700 near the least */
 
 /* Tolerances: of the quadrature, in the unit of error_check.h, the larger of `nodes` and `per_flux` times the flux
  * (arrival_profile.h) at rank K, to which the norm of a gradient is proportional; and of the loss after the end of the
@@ -36,16 +37,14 @@ typedef struct {
     double log_largest, last;
 } panel_flux;
 
-#define LOG_NOTHING (-700.0)
-
-static const panel_flux no_flux = {LOG_NOTHING, 0};
+static const panel_flux no_flux = {-LARGEST_EXPONENT, 0};
 
 /* Include a step of time, by which `ahead` more items have arrived than fill the first K - 1 ranks. Returns ln of the
  * flux, at most 1, times a bound of P(N < K). */
 static inline double include_flux(panel_flux *flux, arrival_profile at, double ahead)
 {
     const double log_open = ahead > 0 ? -ahead * ahead / (2 * at.arrivals) : 0;
-    const double log_flux = larger(log(smaller(at.flux, 1)), LOG_NOTHING) + log_open;
+    const double log_flux = log(smaller(at.flux, 1)) + log_open;
     flux->log_largest = larger(flux->log_largest, log_flux);
     if (ahead <= 1 || flux->last == 0)
         flux->last = at.flux;
@@ -55,7 +54,7 @@ static inline double include_flux(panel_flux *flux, arrival_profile at, double a
 /* Return -ln of the error that a rule may have where an integrand is 1. */
 static inline double nats_wanted(tolerances tolerance, panel_flux flux)
 {
-    const double allowed = larger(larger(tolerance.nodes, tolerance.per_flux * flux.last), LEAST_ACCURACY);
+    const double allowed = larger(larger(tolerance.nodes, tolerance.per_flux * flux.last), DBL_MIN);
     return larger(LEAST_NATS, (tolerance.derivatives > 0 ? flux.log_largest : 0) - log(allowed));
 }
 

@@ -7,7 +7,7 @@
 
 #define BINS_PER_NAT 2
 #define MOST_BINS 640
-#define WITHIN_BINS (1 / 1.0315) /* splitting counts between bins multiplies e^-k by at most cosh(1 / 4) */
+#define WITHIN_BINS (1 / cosh(0.5 / BINS_PER_NAT)) /* splitting counts between bins multiplies e^-k by at most this */
 
 typedef struct {
     int bins;                                /* number of bins in use; the rest of a vector is zero */

@@ -36,17 +36,18 @@ typedef struct {
 
 /* Return a bound of the loss if time ends at this step, where `earlier` + 1 = K. By Chernoff, P(N < K) <= E[z^N]
  * z^(1-K) for any 0 < z <= 1, and (K - N)+ is at most z^(N+1-K) max_(y >= 1) y z^(y-1). Every z gives a bound. Newton's
- * method lowers it until a step promises less than half a nat. It solves for a zero of the derivative of E[z^N] z^-K,
- * since the factor of P(N < K) falls about as 1 / z: for E_z[N] = K, where E_z weighs N by z^N. That is a convex
- * function of 1 / z, which falls, so from a 1 / z below the solution the method rises to it without passing it.
- * *inverse_z is such a start, 1 or what the step of time before left there, for the solution rises with time. */
+ * method lowers it until its next step promises less than half a nat. It solves for a zero of the derivative of E[z^N]
+ * z^-K, since the factor of P(N < K) falls about as 1 / z: sum r / (r + 1 / z) = K with the odds r = p / q. The inverse
+ * of this sum over the items that have not certainly arrived is a concave, rising function of 1 / z (a parallel sum of
+ * linear ones). So Newton's method for the inverses, from any 1 / z below the solution, rises to it without passing it.
+ * *inverse_z is such a start, 1 or what the step of time before has left, since the solution rises with time. */
 PLR_INLINE tail_bound tail_bound_at(const arrival_table *table, const score_histogram *histogram, int step,
                                     double earlier, int derivatives, double *inverse_z)
 {
     const int first = first_uncertain(table, histogram, step);
     const int shift = PROFILE_TABLE / 2 - step;
     const double *lost_table = table->lost[derivatives > 1];
-    const double certain = histogram->above[first], target = earlier + 1;
+    const double certain = histogram->above[first], left = earlier + 1 - certain; /* ranks */
     for (;;) {
         const double z = 1 / *inverse_z;
         lanes log_moment = {0}, mean = {0}, spread = {0}, lost = {0};
@@ -59,13 +60,15 @@ PLR_INLINE tail_bound tail_bound_at(const arrival_table *table, const score_hist
             spread += share * q * inverse;
             lost += count * vec_load(lost_table + shift + i) * q * inverse;
         }
-        const double off = certain + WITHIN_BINS * vec_sum(mean) - target, variance = WITHIN_BINS * vec_sum(spread);
+        const double arrivals = WITHIN_BINS * vec_sum(mean), variance = WITHIN_BINS * vec_sum(spread);
+        const double off = arrivals - left;
         if (off > 0 && off * off > variance && *inverse_z < LARGEST_INVERSE) {
-            *inverse_z = smaller(*inverse_z * (1 + off / variance), LARGEST_INVERSE);
+            const double factor = 1 + off / variance * arrivals / left;
+            *inverse_z = left > 0 ? smaller(*inverse_z * factor, LARGEST_INVERSE) : LARGEST_INVERSE;
             continue;
         }
         const double rate = vec_sum(lost), log_inverse = log(*inverse_z);
-        const double most_open = log_inverse < 1 ? smaller(target, *inverse_z / (M_E * log_inverse)) : 1;
+        const double most_open = log_inverse < 1 ? smaller(earlier + 1, *inverse_z / (M_E * log_inverse)) : 1;
         const double log_chance = WITHIN_BINS * vec_sum(log_moment) - (certain - earlier) * log_inverse;
         return (tail_bound){log_chance + log(rate + most_open), (1 - z) * rate};
     }
