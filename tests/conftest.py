@@ -22,6 +22,7 @@ from pathlib import Path
 
 import pytest
 
+import runtime_variables
 from plrank_fast import build_info
 from plrank_fast._core.runtime import threads as _threads
 
@@ -57,10 +58,10 @@ def share_of_promise():
 
 @pytest.fixture
 def costs():
-    """`_threads.set_costs`, undone after the test."""
-    before = _threads.set_costs()
-    yield _threads.set_costs
-    _threads.set_costs(**before)
+    """`runtime_variables.set_costs`, undone after the test."""
+    before = runtime_variables.set_costs()
+    yield runtime_variables.set_costs
+    runtime_variables.set_costs(**before)
 
 
 @pytest.fixture
@@ -73,9 +74,9 @@ def on_team(monkeypatch, costs):
     openmp = build_info()["openmp"]
 
     def run(n_threads, call, *arguments, team=None, **options):
-        _threads.team_that_ran()
+        runtime_variables.team_that_ran()
         result = call(*arguments, n_threads=n_threads, **options)
-        size, _ = _threads.team_that_ran()
+        size, _ = runtime_variables.team_that_ran()
         assert OTHER_COSTS or size == (team or _threads.resolve_threads(n_threads) if openmp else 1)
         return result
 

@@ -13,6 +13,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+import runtime_variables
 from plrank_fast._core.runtime import threads as _threads
 from problems import ragged
 from public_calls import BATCHES, N_SAMPLES
@@ -44,16 +45,16 @@ def as_one_query(factor: int, call: Callable[..., object]) -> dict[str, object]:
 
 def workers(function: Callable[..., object], arguments: dict[str, object]) -> int:
     """Call; how many threads have been given work."""
-    _threads.team_that_ran()
+    runtime_variables.team_that_ran()
     function(**arguments)
-    return int(_threads.team_that_ran()[1])
+    return int(runtime_variables.team_that_ran()[1])
 
 
 def one_caller() -> int:
     """Every call on two threads, with more and more to do until both have worked; how many functions never had both."""
     number, unshared = 0, []
     for enlarged, round_ns in ((times, 1e18), (as_one_query, 1e6)):
-        _threads.set_costs(worth_ns=0.0, round_ns=round_ns)
+        runtime_variables.set_costs(worth_ns=0.0, round_ns=round_ns)
         for name, call in WITH_TEAM.items():
             in_parts = name.split()[0] in CUT_INTO_PARTS and "rankings" not in call.options
             expected = enlarged is times or in_parts
@@ -74,7 +75,7 @@ def one_caller() -> int:
 
 def four_callers() -> int:
     """All calls from four Python threads, in an order of its own each, on teams of two."""
-    _threads.set_costs(worth_ns=0.0, round_ns=1e6)
+    runtime_variables.set_costs(worth_ns=0.0, round_ns=1e6)
     everything = list(WITH_TEAM.values())
 
     def work(first: int) -> None:

@@ -38,6 +38,7 @@ import threadpoolctl
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+import runtime_variables
 from plrank_fast._core.runtime import threads as _threads
 from problems import ragged
 from processor_time import processor_seconds
@@ -235,7 +236,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     faulthandler.enable()
     warnings.simplefilter("ignore")  # Python warns of every fork beside threads
     _threads.available_cpus = lambda: 4
-    _threads.set_costs(worth_ns=0.0, round_ns=5e3)  # a team for any work, and for long queries, as most are then
+    runtime_variables.set_costs(
+        worth_ns=0.0, round_ns=5e3
+    )  # a team for any work, and for long queries, as most are then
     np.seterr(all="ignore")
     # At a fork OpenBLAS ends its threads under the hands of whoever is computing: other bits, or a child that hangs.
     threadpoolctl.threadpool_limits(1, "blas")

@@ -14,10 +14,10 @@ import plrank_fast as plr
 PROGRAM = """
 from problems import ragged
 from public_calls import BATCHES
-from plrank_fast._core.runtime import threads as _threads
+import runtime_variables
 scores, relevance, rank_weights, offsets = ragged([3, 0, 41, 133])
 for round_ns in (1e-3, 1e18):
-    _threads.set_costs(round_ns=round_ns, spare_bytes=0)  # each workspace is fresh memory
+    runtime_variables.set_costs(round_ns=round_ns, spare_bytes=0)  # each workspace is fresh memory
     for call in BATCHES.values():
         call(scores, relevance, rank_weights, 0, offsets=offsets, n_threads=1)
 """

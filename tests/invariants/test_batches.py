@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import plrank_fast as plr
+import runtime_variables
 from plrank_fast import fairness, losses, off_policy, rewards
-from plrank_fast._core.runtime import threads as _threads
 from problems import ragged
 from public_calls import BATCHES, OTHERS, arrays
 
@@ -135,10 +135,10 @@ def test_short_rounds_have_teams(name, on_team, costs):
     """The results that `test_teams` compares come from teams in short rounds too. Mutant: rounds of a single query."""
     scores, relevance, rank_weights, offsets = ragged([*range(60), 0, 200, 300] * 2)
     costs(round_ns=5e5)
-    _threads.team_that_ran()
+    runtime_variables.team_that_ran()
     BATCHES[name](scores, relevance, rank_weights, FIRST, offsets=offsets, n_threads=3)
-    assert _threads.team_that_ran()[0] > 1
-    assert _threads.team_that_ran() == (0, 0)  # since it was asked last
+    assert runtime_variables.team_that_ran()[0] > 1
+    assert runtime_variables.team_that_ran() == (0, 0)  # since it was asked last
 
 
 @pytest.mark.parametrize("name", [name for name, call in BATCHES.items() if "rank_weights" in call.parameters])

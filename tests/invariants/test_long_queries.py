@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import plrank_fast as plr
-from plrank_fast._core.runtime import threads as _threads
+import runtime_variables
 
 OPENMP = plr.build_info()["openmp"]
 LONG = {"round_ns": 1e3, "worth_ns": 0.0}  # every query fills a round, and teams may come late
@@ -75,11 +75,11 @@ def test_long_queries_have_teams(name, monkeypatch, costs):
     monkeypatch.setattr("plrank_fast._core.runtime.threads.available_cpus", lambda: 64)
     (scores, gains), call = CALLS[name]
     costs(**LONG)
-    _threads.team_that_ran()
+    runtime_variables.team_that_ran()
     call(scores, gains, 3)
-    assert _threads.team_that_ran()[0] > 1  # no more than there are vectors of nodes
+    assert runtime_variables.team_that_ran()[0] > 1  # no more than there are vectors of nodes
     call(scores, gains, 1)
-    assert _threads.team_that_ran()[0] <= 1
+    assert runtime_variables.team_that_ran()[0] <= 1
 
 
 @pytest.mark.parametrize("n_threads", [1, 2])

@@ -14,10 +14,11 @@ import numpy as np
 import pytest
 
 import plrank_fast as plr
+import runtime_variables
 from plrank_fast import losses, validation
 from plrank_fast._core.random import key as keys
 from plrank_fast._core.ranking.metrics import discounts
-from plrank_fast._core.runtime import arguments, threads
+from plrank_fast._core.runtime import arguments
 
 
 class Problem:
@@ -306,11 +307,11 @@ def test_noise(name, noise, sigma):
 def with_team(n_items, cutoff, n_samples):
     """Whether PL-Rank-3 of a single query enters a parallel region, though of one thread."""
     problem = Problem(n_items)
-    threads.team_that_ran()
+    runtime_variables.team_that_ran()
     plr.pl_rank_3(
         problem.scores, problem.relevance, plr.dcg_weights(cutoff), n_samples=n_samples, rng=1, sampler="introselect"
     )
-    return threads.team_that_ran() != (0, 0)
+    return runtime_variables.team_that_ran() != (0, 0)
 
 
 @pytest.mark.chosen_path

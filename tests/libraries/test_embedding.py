@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import plrank_fast as plr
+import runtime_variables
 from plrank_fast import cython_plrank, embedding
-from plrank_fast._core.runtime import threads as _threads
 
 FROZEN = json.loads((Path(__file__).parent / "embedding_signatures.json").read_text())
 SIGNATURES = embedding.signatures()
@@ -576,11 +576,11 @@ def test_a_table_used_for_thousands_of_rankings():
     scores = np.where(np.arange(n_items) % 5 == 0, 0.0, -5.8)  # most are drawn once in some hundred groups
     block = C["samples_per_block"](n_items)
     sizes = n_items, cutoff, block
-    before = _threads.set_costs(round_ns=1e18)
+    before = runtime_variables.set_costs(round_ns=1e18)
     try:
         whole = plr.sample_rankings(scores, n_samples, cutoff, rng=SEED, sampler="alias", first_query=5)
     finally:
-        _threads.set_costs(**before)
+        runtime_variables.set_costs(**before)
     part = np.empty((block, cutoff), dtype=np.int32)
     for number in range(n_samples // block):
         _, stream = stream_for(query=5, block=number)

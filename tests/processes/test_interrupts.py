@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 import plrank_fast as plr
+import runtime_variables
 from plrank_fast import losses
-from plrank_fast._core.runtime import threads as _threads
 
 
 def looks_of(call):
-    before = _threads.looks()
+    before = runtime_variables.looks()
     call()
-    return _threads.looks() - before
+    return runtime_variables.looks() - before
 
 
 def gradient(function, n_docs=200, n_samples=1000, cutoff=10, spread=1.0, **options):

@@ -20,10 +20,11 @@ BATCH = """
 import os, sys, time, threading
 import numpy as np, plrank_fast as plr
 from plrank_fast._core.runtime import threads as _threads
+import runtime_variables
 
 processors = _threads.available_cpus()
 _threads.available_cpus = lambda: 2
-_threads.set_costs(worth_ns=0.0)
+runtime_variables.set_costs(worth_ns=0.0)
 TEAM = 2 if plr.build_info()["openmp"] else 1
 offsets = np.arange(0, 1001, 20)
 scores = np.random.default_rng(0).normal(size=1000)
@@ -32,9 +33,9 @@ def gradient():
     return plr.pl_rank_3(scores, scores, plr.dcg_weights(5), offsets=offsets, rng=1, n_threads=2)
 
 def call(team=TEAM):
-    _threads.team_that_ran()
+    runtime_variables.team_that_ran()
     answer = gradient()
-    assert _threads.team_that_ran()[0] == team
+    assert runtime_variables.team_that_ran()[0] == team
     return answer
 
 expected = call()
@@ -45,7 +46,7 @@ def run(code, **environment):
     """Run ``BATCH`` and ``code`` in a process of its own; its output."""
     answer = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", BATCH + textwrap.dedent(code)],
-        env={**os.environ, **environment}, capture_output=True, text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **environment}, capture_output=True, text=True,
     )  # fmt: skip
     assert answer.returncode == 0, answer.stderr
     return answer.stdout
@@ -84,7 +85,7 @@ def test_fork_while_another_thread_is_inside_a_region():
             assert os.waitpid(child, 0)[1] == 0
         stop.set()
         other.join()
-        assert _threads.team_that_ran()[0] == TEAM
+        assert runtime_variables.team_that_ran()[0] == TEAM
         print("all answered")
     """) == "all answered\n"  # fmt: skip
 
@@ -113,8 +114,8 @@ def test_pools_of_processes(method):
     assert run(f"""
         import multiprocessing
         work = '''[
-            plr := __import__("plrank_fast"), plr._core.runtime.threads.set_costs(worth_ns=0.0),
-            plr.pl_rank_3(*arguments, **options), plr._core.runtime.threads.team_that_ran()[0],
+            plr := __import__("plrank_fast"), __import__("runtime_variables").set_costs(worth_ns=0.0),
+            plr.pl_rank_3(*arguments, **options), __import__("runtime_variables").team_that_ran()[0],
         ][2:]'''
         options = {{"offsets": offsets, "rng": 1, "n_threads": 2}}
         names = {{"arguments": (scores, scores, plr.dcg_weights(5)), "options": options}}
@@ -293,7 +294,7 @@ def test_memory_runs_out_in_every_function(failing_malloc, n_threads):
             ]
             expected_bytes = call_it()
             for n in range(1000):
-                _threads.drop_spare()
+                runtime_variables.drop_spare()
                 armed = arm(n)
                 try:
                     answer = call_it()
@@ -336,7 +337,7 @@ def test_address_space_runs_out():
         for name, call_it in calls.items():
             expected_bytes, outcomes = call_it().tobytes(), set()
             for left_over in [0, *(1 << power for power in range(16, 29))]:
-                _threads.drop_spare()
+                runtime_variables.drop_spare()
                 used = int(open("/proc/self/statm").read().split()[0]) * mmap.PAGESIZE
                 resource.setrlimit(resource.RLIMIT_AS, (used + left_over, hard))
                 try:
@@ -360,7 +361,7 @@ def test_daemon_thread_inside_a_call_at_exit():
         long = np.zeros(1000)
         work = lambda: plr.pl_rank_3(long, long, plr.dcg_weights(10), n_samples=10**8, n_threads=2)
         threading.Thread(target=work, daemon=True).start()
-        while _threads.team_that_ran()[0] < TEAM:
+        while runtime_variables.team_that_ran()[0] < TEAM:
             time.sleep(0.01)
     """)
 

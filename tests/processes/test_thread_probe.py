@@ -21,9 +21,10 @@ CALL = """
 import ctypes, resource, threading
 import numpy as np, plrank_fast as plr
 from plrank_fast._core.runtime import threads as _threads
+import runtime_variables
 
 _threads.available_cpus = lambda: 64
-_threads.set_costs(worth_ns=0.0)
+runtime_variables.set_costs(worth_ns=0.0)
 offsets = np.arange(0, 1001, 20)
 scores = np.random.default_rng(0).normal(size=1000)
 
@@ -33,9 +34,9 @@ def gradient(n_threads):
 alone = gradient(1)
 
 def team(n_threads):
-    _threads.team_that_ran()
+    runtime_variables.team_that_ran()
     assert (gradient(n_threads) == alone).all()
-    return _threads.team_that_ran()[0]
+    return runtime_variables.team_that_ran()[0]
 
 library = ctypes.CDLL(None)  # ONLY_SO_MANY, if it is loaded
 here = library.number_alive() if hasattr(library, "number_alive") else 0
@@ -82,7 +83,7 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*
 def run(code, *arguments, **environment):
     answer = subprocess.run(
         [sys.executable, "-c", CALL + textwrap.dedent(code), *arguments],
-        env={**os.environ, **environment}, capture_output=True, text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **environment}, capture_output=True, text=True,
     )  # fmt: skip
     assert answer.returncode == 0, answer.stderr
     return answer.stdout

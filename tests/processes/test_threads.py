@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import plrank_fast as plr
+import runtime_variables
 from plrank_fast._core.runtime import threads as _threads
 
 OPENMP = plr.build_info()["openmp"]
@@ -24,7 +25,7 @@ def run(code, **environment):
     """Run a program in a process of its own; its output."""
     answer = subprocess.run(
         [sys.executable, "-W", "ignore::DeprecationWarning", "-c", textwrap.dedent(code)],
-        env={**os.environ, **environment}, capture_output=True, text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **environment}, capture_output=True, text=True,
     )  # fmt: skip
     assert answer.returncode == 0, answer.stderr
     return answer.stdout
@@ -73,11 +74,11 @@ class TestTeamsThatComeLate:
                 scores = np.random.default_rng(n).normal(size=6 * n)
                 call = (scores, np.abs(scores), plr.dcg_weights(3)), np.arange(0, scores.size + 1, 6)
                 alone = plr.pl_rank_3(*call[0], offsets=call[1], rng=1, n_samples=200, n_threads=1)
-                _threads.team_that_ran()
+                runtime_variables.team_that_ran()
                 np.testing.assert_array_equal(
                     plr.pl_rank_3(*call[0], offsets=call[1], rng=1, n_samples=200, n_threads=2), alone
                 )
-                found.append(_threads.team_that_ran()[0])
+                found.append(runtime_variables.team_that_ran()[0])
             return found
 
         return run
@@ -120,10 +121,10 @@ def test_many_python_threads_at_once(on_team):
 
 def test_the_gil_is_released():
     """Another thread gets on with its work during a call: it ends it. Mutant: `with nogil` removed."""
-    before, over = _threads.looks(), threading.Event()
+    before, over = runtime_variables.looks(), threading.Event()
 
     def end_it():
-        while _threads.looks() < before + 2 and not over.is_set():
+        while runtime_variables.looks() < before + 2 and not over.is_set():
             time.sleep(0.001)
         if not over.is_set():
             _thread.interrupt_main()
@@ -172,12 +173,13 @@ def test_after_another_openmp_runtime():
         torch.randn(300, 300) @ torch.randn(300, 300)
         import numpy as np, plrank_fast as plr
         from plrank_fast._core.runtime import threads as _threads
+        import runtime_variables
         _threads.available_cpus = lambda: 2
-        _threads.set_costs(worth_ns=0.0)
+        runtime_variables.set_costs(worth_ns=0.0)
         offsets = np.arange(0, 1001, 20)
         call = lambda n: plr.pl_rank_3(np.zeros(1000), np.arange(1000.0), [1.0], offsets=offsets, rng=1, n_threads=n)
         torch.randn(300, 300) @ torch.randn(300, 300)
-        print((call(1) == call(2)).all(), _threads.team_that_ran()[0])
+        print((call(1) == call(2)).all(), runtime_variables.team_that_ran()[0])
     """)
     assert answer == f"True {2 if OPENMP else 1}\n"
 

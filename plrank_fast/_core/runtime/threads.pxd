@@ -11,11 +11,21 @@ cdef extern from "runtime/cancellation.h" nogil:
         const cancellation *of_caller
     bint cancellation_requested(cancellation *state, double work)
 
-# These constants decide about rounds and threads; ``set_costs`` sets them for tests.
+cdef extern from "runtime/thread_team.h" nogil:
+    ctypedef struct thread_team:
+        double pause, pause_ends
+
+# The variables that decide about rounds, threads and kept memory, and their record; tests read and set them too.
 cdef double ROUND_NS
 cdef double WORTH_NS
 cdef double LEARNT_FACTOR
 cdef double SHORT_NS
+cdef double LATE_NS
+cdef double FIRST_PAUSE_NS
+cdef thread_team TEAM
+cdef long long LOOKS
+cdef size_t LARGEST_SPARE
+cdef void *SPARE
 
 cpdef int resolve_threads(object n_threads) except -1
 cdef int most_threads(int n_threads, intp_t n_tasks) noexcept nogil

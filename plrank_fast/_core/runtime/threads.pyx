@@ -20,10 +20,6 @@ cdef extern from "runtime/thread_probe.h" nogil:
     int plr_possible_team(int wanted, size_t stack_bytes)
 
 cdef extern from "runtime/thread_team.h" nogil:
-    ctypedef struct thread_team:
-        int size
-        uint64_t workers
-        double pause, pause_ends
     void *plr_allocate(size_t size)
     void *plr_exchange(void **place, void *block)
     void plr_count(long long *number)
@@ -53,48 +49,6 @@ cdef double ROUND_NS = 5e7  # a twentieth of a second: calls guarantee to respon
 # are those of the slowest method, up to ten times too high.
 cdef double WORTH_NS = 2e6
 cdef double LEARNT_FACTOR = 1.0  # multiplies the time that a round took, so that tests can imitate other machines
-
-
-def set_costs(
-    *, round_ns=None, worth_ns=None, learnt_factor=None, late_ns=None, pause_ns=None, spare_bytes=None
-):
-    """Set the constants that decide about rounds and threads; return the previous ones, as keywords of this function.
-
-    This is for tests: the path of a query depends on estimates and on time, but its result must not depend on them, nor
-    on the memory that is kept for the next call, at most ``spare_bytes``. A pause of teams ends with this call.
-    """
-    global ROUND_NS, WORTH_NS, LEARNT_FACTOR, LATE_NS, FIRST_PAUSE_NS, LARGEST_SPARE
-    before = {
-        "round_ns": ROUND_NS, "worth_ns": WORTH_NS, "learnt_factor": LEARNT_FACTOR, "late_ns": LATE_NS,
-        "pause_ns": FIRST_PAUSE_NS, "spare_bytes": LARGEST_SPARE,
-    }
-    plr_set(&TEAM.pause, 0.0)
-    plr_set(&TEAM.pause_ends, 0.0)
-    if late_ns is not None:
-        LATE_NS = late_ns
-    if pause_ns is not None:
-        FIRST_PAUSE_NS = pause_ns
-    if spare_bytes is not None:
-        LARGEST_SPARE = spare_bytes
-    if round_ns is not None:
-        ROUND_NS = round_ns
-    if worth_ns is not None:
-        WORTH_NS = worth_ns
-    if learnt_factor is not None:
-        LEARNT_FACTOR = learnt_factor
-    return before
-
-
-def team_that_ran():
-    """Return the size of the largest team and the number of threads that worked, in all regions since the last call.
-
-    This is for tests, which without OpenMP or on a single processor would pass on one thread. If regions run at the
-    same time, threads of the same number count as one.
-    """
-    answer = TEAM.size, bin(TEAM.workers).count("1")
-    TEAM.size = 0
-    TEAM.workers = 0
-    return answer
 
 
 def stack_bytes(environment):
@@ -206,12 +160,7 @@ cdef void note_lateness(double started, int n_threads) noexcept nogil:
     plr_set(&TEAM.pause, pause)
 
 
-cdef long long LOOKS = 0
-
-
-def looks():
-    """Return how often calls have checked for interrupts, for tests: the time between checks depends on the machine."""
-    return LOOKS
+cdef long long LOOKS = 0  # how often calls have checked for interrupts
 
 
 cdef int check_interrupt() except -1:
@@ -237,12 +186,7 @@ cdef int raise_if_stopped() except -1:
 # One freed block is kept for the next call, without which page faults take 7 % of a call on 64 queries of 316 items, 16
 # samples each. Its first word holds its size. Threads exchange it atomically, so that a single one has it at a time.
 cdef size_t LARGEST_SPARE = 64 << 20
-cdef void *_spare = NULL
-
-
-def drop_spare():
-    """Free the kept block, for tests: the next call has to allocate."""
-    free(plr_exchange(&_spare, NULL))
+cdef void *SPARE = NULL
 
 
 cdef class Workspaces:
@@ -255,7 +199,7 @@ cdef class Workspaces:
         if self._stride < size or self._stride > (<size_t>-1) // 2 // <size_t>n_threads:
             raise MemoryError(f"workspace of {n_threads} x {size} bytes cannot be addressed")
         n_bytes = self._stride * n_threads + 256
-        self._memory = <size_t *>plr_exchange(&_spare, NULL)
+        self._memory = <size_t *>plr_exchange(&SPARE, NULL)
         if self._memory != NULL and self._memory[0] < n_bytes:
             free(self._memory)
             self._memory = NULL
@@ -270,9 +214,9 @@ cdef class Workspaces:
         cdef size_t *block = self._memory
         cdef size_t n_bytes = block[0] if block != NULL else 0
         if 0 < n_bytes <= LARGEST_SPARE:
-            block = <size_t *>plr_exchange(&_spare, block)  # from here on another thread may have this object's
+            block = <size_t *>plr_exchange(&SPARE, block)  # from here on another thread may have this object's
             if block != NULL and block[0] > n_bytes:
-                block = <size_t *>plr_exchange(&_spare, block)
+                block = <size_t *>plr_exchange(&SPARE, block)
         free(block)
 
     cdef char *of_thread(self, int thread) noexcept nogil:

@@ -1,0 +1,68 @@
+"""The variables of the compiled ``threads``, which it exports to modules below it: tests read and set them from here.
+
+The path of a query depends on estimates and on time, but its result must not depend on them, nor on the memory that is
+kept for the next call.
+"""
+
+import ctypes
+
+from plrank_fast._core.runtime import threads
+
+_name = ctypes.pythonapi.PyCapsule_GetName
+_name.argtypes, _name.restype = [ctypes.py_object], ctypes.c_char_p
+_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+_pointer.argtypes, _pointer.restype = [ctypes.py_object, ctypes.c_char_p], ctypes.c_void_p
+
+
+class Team(ctypes.Structure):
+    """``thread_team`` of ``kernels/runtime/thread_team.h``."""
+
+    _fields_ = [
+        *(("size", ctypes.c_int), ("workers", ctypes.c_uint64), ("round", ctypes.c_int), ("begun", ctypes.c_int)),
+        *((name, ctypes.c_double) for name in ("last_begun", "pause", "pause_ends")),
+    ]
+
+
+def _variable(name, kind):
+    capsule = threads.__pyx_capi__[name]
+    return kind.from_address(_pointer(capsule, _name(capsule)))
+
+
+_looks, _team = _variable("LOOKS", ctypes.c_longlong), _variable("TEAM", Team)
+_spare = _variable("SPARE", ctypes.c_void_p)
+_costs = {
+    "round_ns": _variable("ROUND_NS", ctypes.c_double),
+    "worth_ns": _variable("WORTH_NS", ctypes.c_double),
+    "learnt_factor": _variable("LEARNT_FACTOR", ctypes.c_double),
+    "late_ns": _variable("LATE_NS", ctypes.c_double),
+    "pause_ns": _variable("FIRST_PAUSE_NS", ctypes.c_double),
+    "spare_bytes": _variable("LARGEST_SPARE", ctypes.c_size_t),
+}
+
+
+def set_costs(**costs):
+    """Set what decides about rounds, threads and kept memory; the previous values. A pause of teams ends."""
+    before = {name: variable.value for name, variable in _costs.items()}
+    _team.pause = _team.pause_ends = 0.0
+    for name, value in costs.items():
+        _costs[name].value = value
+    return before
+
+
+def looks():
+    """How often calls have checked for interrupts; the time between checks depends on the machine."""
+    return _looks.value
+
+
+def team_that_ran():
+    """The size of the largest team and the number of threads that worked, in all regions since the last call: without
+    OpenMP, or on a single processor, tests of threads would pass on one. Threads of the same number count as one."""
+    answer = _team.size, bin(_team.workers).count("1")
+    _team.size = _team.workers = 0
+    return answer
+
+
+def drop_spare():
+    """Free the kept memory: the next call has to allocate."""
+    kept, _spare.value = _spare.value, None
+    ctypes.CDLL(None).free(ctypes.c_void_p(kept))
