@@ -196,6 +196,26 @@ def test_expected_arrivals_below_the_lightest_octave():
     assert abs((weights * silent).sum() / rate - 1) < 0.1
 
 
+@pytest.mark.chosen_path
+@pytest.mark.parametrize(("sampler", "n_docs", "cutoff", "n_samples", "spread"), [
+    ("introselect", 300, 10, 1, 1.0), ("network", 24, 10, 100, 1.0), ("network", 120, 100, 100, 1.0),
+    ("network", 1000, 900, 64, 1.0), ("alias", 120, 5, 100, 5.0), ("alias", 1000, 10, 100, 1.0),
+    ("alias", 20_000, 10, 100, 1.0), ("threshold", 1000, 100, 100, 3.0), ("threshold", 3000, 400, 32, 3.0),
+])  # fmt: skip
+def test_auto_draws_with_the_fastest(sampler, n_docs, cutoff, n_samples, spread):
+    """Each sampler of groups takes 0.14 to 0.62 of the time of the next one here.
+
+    Mutants: infinite costs of each sampler; the cost of a full group for a single ranking forgotten.
+    """
+    scores = spread * np.random.default_rng(0).normal(size=n_docs)
+    chosen = plr.sample_rankings(scores, n_samples, cutoff, rng=1)
+    same = [
+        name for name in ("introselect", *IN_GROUPS)
+        if np.array_equal(plr.sample_rankings(scores, n_samples, cutoff, rng=1, sampler=name), chosen)
+    ]  # fmt: skip
+    assert same == [sampler]
+
+
 @pytest.mark.parametrize("sampler", IN_GROUPS)
 @pytest.mark.parametrize(("n_docs", "cutoff"), [(7, 7), (100, 3), (100, 100), (333, 333), (700, 5)])
 def test_no_preference_among_equals(n_docs, cutoff, sampler):
