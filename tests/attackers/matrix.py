@@ -18,14 +18,12 @@ import dataclasses
 import os
 import re
 import shlex
-import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import tree_copy
 from path_constants import CONSTANTS, RULE, SAMPLERS
-from tree_copy import ROOT
+from tree import ROOT, Tree
 
 # What a number, a thread or the memory of a call depends on. The other folders test Python code on top of the same
 # kernels, or libraries, programs and files, and run with ``make test``.
@@ -52,6 +50,36 @@ class Row:
     @property
     def changed(self) -> bool:
         return self.name in ("lowest", "highest") or self.name.startswith("auto-")
+
+    def in_folder(self, folder: Path) -> Tree:
+        return Tree(folder / (self.tree or self.name), self.change, self.interpreter[-1])
+
+    def compile(self, tree: Tree) -> str:
+        """Compile what has changed; what the table says of the build."""
+        tree.refresh()
+        status, output = tree.build(**self.build)
+        if status != 0:
+            raise SystemExit(f"{self.name} does not compile:\n{output[-2000:]}")
+        status, output = tree.run([*self.interpreter, "-c", WHICH], **self.run)
+        imported, _, build = output.strip().partition("\n")
+        if status != 0 or Path(imported).parent != tree.folder / "plrank_fast":
+            raise SystemExit(f"{self.name} cannot be imported: {output[-2000:]}")
+        return build
+
+    def test(self, tree: Tree, tests: Sequence[str]) -> tuple[dict[str, int], list[str]]:
+        """Numbers of tests by outcome, and those that failed."""
+        marked = ["-m", "not chosen_path"] if self.changed else []
+        environment = {**self.run, **({"PLRANK_FAST_OTHER_COSTS": "1"} if self.changed else {})}
+        options = ["-q", "--no-header", "-p", "no:cacheprovider", *marked]
+        status, output = tree.run([*self.interpreter, "-m", "pytest", *options, *tests], **environment)
+        (tree.folder.parent / f"{self.name}.log").write_text(output)
+        summary = output.strip().rpartition("\n")[2]
+        counts = {name: sum(map(int, re.findall(pattern, summary))) for name, pattern in OUTCOMES.items()}
+        failures = re.findall(r"^(?:FAILED|ERROR) (\S+)", output, re.MULTILINE)
+        if status != 0 and not failures:  # it crashed
+            counts["failed"] += 1
+            failures = [f"exit status {status}"]
+        return counts, failures
 
 
 def extreme(which: str) -> Callable[[str, str], str]:
@@ -96,57 +124,6 @@ ROWS = {
 }
 
 
-class Tree:
-    """The copy in which a row is tested."""
-
-    def __init__(self, row: Row, folder: Path) -> None:
-        self.row = row
-        self.folder = folder / (row.tree or row.name)
-
-    def run(self, command: Sequence[str], environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            command, cwd=self.folder, text=True, capture_output=True, errors="replace",
-            env={**os.environ, "PYTHONPATH": str(self.folder), **environment},
-        )  # fmt: skip
-
-    def compile(self) -> str:
-        """Compile what has changed; what the table says of the build."""
-        tree_copy.refresh(self.folder, self.row.change)
-        answer = self.run([self.row.interpreter[-1], "setup.py", "-q", "build_ext", "--inplace"], self.row.build)
-        if answer.returncode != 0:
-            raise SystemExit(f"{self.row.name} does not compile:\n{(answer.stdout + answer.stderr)[-2000:]}")
-        answer = self.run([*self.row.interpreter, "-c", WHICH], self.row.run)
-        imported, _, build = answer.stdout.strip().partition("\n")
-        if answer.returncode != 0 or Path(imported).parent != self.folder / "plrank_fast":
-            raise SystemExit(f"{self.row.name} cannot be imported: {imported} {answer.stderr[-2000:]}")
-        return build
-
-    def test(self, tests: Sequence[str]) -> tuple[dict[str, int], list[str]]:
-        """Numbers of tests by outcome, and those that failed."""
-        marked = ["-m", "not chosen_path"] if self.row.changed else []
-        environment = {**self.row.run, **({"PLRANK_FAST_OTHER_COSTS": "1"} if self.row.changed else {})}
-        command = [
-            *self.row.interpreter,
-            "-m",
-            "pytest",
-            "-q",
-            "--no-header",
-            "-p",
-            "no:cacheprovider",
-            *marked,
-            *tests,
-        ]
-        answer = self.run(command, environment)
-        (self.folder.parent / f"{self.row.name}.log").write_text(answer.stdout + answer.stderr)
-        summary = answer.stdout.strip().rpartition("\n")[2]
-        counts = {name: sum(map(int, re.findall(pattern, summary))) for name, pattern in OUTCOMES.items()}
-        failures = re.findall(r"^(?:FAILED|ERROR) (\S+)", answer.stdout, re.MULTILINE)
-        if answer.returncode != 0 and not failures:  # it crashed
-            counts["failed"] += 1
-            failures = [f"exit status {answer.returncode}"]
-        return counts, failures
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="matrix", description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--rows", nargs="*", choices=list(ROWS), default=list(ROWS), help="all by default")
@@ -164,9 +141,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for row in rows:
         if options.levels:
             row = dataclasses.replace(row, build={**row.build, "PLRANK_FAST_LEVELS": " ".join(options.levels)})
-        tree = Tree(row, options.folder.resolve())
-        build = tree.compile()
-        counts, failures = tree.test(options.tests)
+        tree = row.in_folder(options.folder)
+        build = row.compile(tree)
+        counts, failures = row.test(tree, options.tests)
         print(row.name, counts, *failures, sep="\n    ", flush=True)
         table.append(f"| {' | '.join([build, row.options, *map(str, counts.values())])} |")
         status |= counts["failed"] > 0

@@ -8,7 +8,6 @@ import pytest
 
 import calls_on_teams
 import matrix
-import tree_copy
 from matrix import ROOT, ROWS, Row, Tree
 from path_constants import CONSTANTS, RULE, SAMPLERS
 
@@ -52,12 +51,12 @@ class TestRuns:
         """Mutants: the row's own switches lost beside ``--levels``; 0 in spite of a failure; a failure not named."""
         builds = []
 
-        def test(self, tests):
+        def test(self, tree, tests):
             failures = ["test_x"] if "tests/b" in tests else []
             return {"passed": 5, "failed": len(failures), "skipped": 1}, failures
 
-        monkeypatch.setattr(Tree, "compile", lambda self: builds.append(self.row.build) or "gcc | avx2 | 3.11 | x86_64")
-        monkeypatch.setattr(Tree, "test", test)
+        monkeypatch.setattr(Row, "compile", lambda row, _: builds.append(row.build) or "gcc | avx2 | 3.11 | x86_64")
+        monkeypatch.setattr(Row, "test", test)
         arguments = ["--rows", "checks", "--folder", str(tmp_path), "--levels", "baseline", "--tests", "tests/a"]
         assert matrix.main(arguments) == 0
         assert builds == [{"PLRANK_FAST_CHECKS": "1", "PLRANK_FAST_LEVELS": "baseline"}]
@@ -69,9 +68,10 @@ class TestRuns:
     def test_copies(self, tmp_path):
         """Mutants: what is as it was written again, so that it would be compiled again; the change not made."""
         module = tmp_path / "plrank_fast" / "_core" / "runtime" / "threads.pyx"
-        tree_copy.refresh(tmp_path, ROWS["lowest"].change)
+        tree = Tree(tmp_path, ROWS["lowest"].change)
+        tree.refresh()
         os.utime(tmp_path / "setup.py", ns=(1, 1))
-        tree_copy.refresh(tmp_path, ROWS["lowest"].change)
+        tree.refresh()
         assert (tmp_path / "setup.py").stat().st_mtime_ns == 1
         assert "cdef double WORTH_NS = 0.0" in module.read_text()
 
@@ -89,11 +89,12 @@ class TestRuns:
     )
     def test_counts(self, tmp_path, program, counts):
         """Mutants: a crash taken for success; marked tests run all the same."""
-        tree = Tree(Row("lowest", ""), tmp_path)
+        row = Row("lowest", "")
+        tree = row.in_folder(tmp_path)
         tree.folder.mkdir()
         (tree.folder / "pyproject.toml").write_text("[tool.pytest.ini_options]\nmarkers = ['chosen_path']\n")
         (tree.folder / "test_it.py").write_text(program)
-        assert tree.test(["test_it.py"])[0] == counts
+        assert row.test(tree, ["test_it.py"])[0] == counts
 
 
 def test_teams_share_the_same_batch():
