@@ -17,12 +17,13 @@ from typing import Any
 import numpy as np
 
 from damage import damaged_bytes, damaged_json
-from fuzz_case import BrokenPromiseError, Target
+from fuzz_target import Target
 from plrank_fast._shared.archive import ALIGNMENT, VERSION, read_archive
 from plrank_fast.training.config import TrainingConfig
 from plrank_fast.training.loop import CHECKPOINT, TrainingRun
 from plrank_fast.training.saved_model import load_model, save_model
 from plrank_fast.training.sources import Source
+from search import BrokenPromiseError
 
 MODEL = "model.plrank"
 SOURCE = Source(profile="yahoo", queries=8, features=6)

@@ -10,8 +10,9 @@ import numpy as np
 
 import naive_letor_reader as naive
 from damage import damaged_bytes
-from fuzz_case import BrokenPromiseError, Target
+from fuzz_target import Target
 from plrank_fast.data import RankingData, load_letor
+from search import BrokenPromiseError
 
 MOST_NUMBERS = 2_000_000  # of the dense matrix; files that would need more are left out
 HIGHEST_INDEX = 40

@@ -8,10 +8,26 @@ import collections
 import json
 import sys
 import time
+import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 SECONDS_BETWEEN_LINES = 20.0
+
+
+class BrokenPromiseError(AssertionError):
+    """A promise that does not hold; the message holds all that it takes to see it again."""
+
+
+def wrong_with(call: Callable[..., object], *arguments: object) -> str | None:
+    """What is wrong if a call raises an error: the broken promise, or else the whole traceback."""
+    try:
+        call(*arguments)
+    except BrokenPromiseError as broken:
+        return str(broken)
+    except Exception:
+        return traceback.format_exc()
+    return None
 
 
 class Search(abc.ABC):

@@ -12,9 +12,9 @@ import pytest
 import fuzz as fuzz_command
 import fuzz_letor
 import naive_letor_reader as naive
-from fuzz import TARGETS, Fuzz, main
-from fuzz_case import generator
+from fuzz import TARGETS, Fuzz
 from fuzz_letor import LetorFuzz
+from fuzz_target import generator
 from plrank_fast.data import load_letor
 
 CASES = {"letor": 400, "long_letor": 1, "archives": 10}
@@ -30,8 +30,8 @@ def test_seeded(name, monkeypatch, capsys):
     let through.
     """
     monkeypatch.setattr(LetorFuzz, "long_share", 0.0)
-    fuzz = Fuzz(0, [name])
-    fuzz.run_here(CASES[name])
+    fuzz = Fuzz(0, [name], CASES[name])
+    fuzz.run()
     assert not fuzz.findings, capsys.readouterr().out
     assert fuzz.next == {name: CASES[name]}
 
@@ -59,17 +59,25 @@ def with_other_labels(*arguments, **options):
 
 @pytest.mark.usefixtures("without_address_sanitizer")  # which ends the process in its own way
 @pytest.mark.parametrize(
-    ("fault", "told"), [(os.abort, "signal SIGABRT"), (signal.pause, "signal SIGKILL")], ids=["dies", "hangs"]
+    ("fault", "told"),
+    [
+        (os.abort, "signal SIGABRT"),
+        (signal.pause, "signal SIGALRM"),
+        (lambda: [0 for _ in itertools.count() if False], "signal SIGPROF"),
+    ],
+    ids=["dies", "waits", "computes"],
 )
 def test_a_process_that_dies_or_hangs_is_a_finding(fault, told, monkeypatch, capsys):
-    """One case in ten. Mutants: the case after it named; the rest of the cases not made."""
-    monkeypatch.setattr(fuzz_command, "WALL_SECONDS_OF_A_CASE", 0.5)
-    monkeypatch.setattr(fuzz_command, "MOST_FINDINGS", 2)
+    """One case in ten. Mutants: the case after it named; the rest of the cases not made; either timer left out."""
+    monkeypatch.setattr(fuzz_command, "WALL_SECONDS_OF_A_CASE", 5.0 if told == "signal SIGPROF" else 0.3)
+    monkeypatch.setattr(fuzz_command, "SECONDS_OF_A_CASE", 0.3)
+    monkeypatch.setattr(Fuzz, "most_findings", 2)
     monkeypatch.setattr(LetorFuzz, "attack", lambda target, rng: rng.random() < 0.1 and fault())
     fuzz = Fuzz(1, ["letor"])
-    fuzz.run(float("inf"))
-    assert [wrong for _, wrong in fuzz.findings] == [f"the process ended in this case: {told}"] * 2
-    found = [json.loads(line)["case"] for line, _ in fuzz.findings]
+    fuzz.run()
+    assert fuzz.findings == [f"the process ended in this case: {told}"] * 2
+    shown = capsys.readouterr().out.splitlines()
+    found = [json.loads(line)["case"] for line in shown if line.startswith("        {")]
     expected = (number for number in itertools.count() if generator("letor", 1, number).random() < 0.1)
     assert found == list(itertools.islice(expected, 2))
 
@@ -77,13 +85,14 @@ def test_a_process_that_dies_or_hangs_is_a_finding(fault, told, monkeypatch, cap
 def test_command(monkeypatch, capsys):
     """A finding can be made again from its line. Mutants: exit status 0; another generator with ``--again``."""
     monkeypatch.setattr(LetorFuzz, "long_share", 0.0)
-    assert main(["--minutes", "0", "--targets", "letor"]) == 0
-    assert "seed 0, 0 findings" in capsys.readouterr().out
+    monkeypatch.setattr(fuzz_command, "SECONDS_OF_A_TURN", 3.0)
+    assert Fuzz.main(["--minutes", "0", "--targets", "letor"]) == 0
+    assert "0 findings" in capsys.readouterr().out
     monkeypatch.setattr(fuzz_letor, "load_letor", with_other_labels)
-    assert main(["--minutes", "60", "--targets", "letor", "--seed", "3"]) == 1
+    assert Fuzz.main(["--targets", "letor", "--seed", "3", "--minutes", "60"]) == 1
     shown = capsys.readouterr().out.splitlines()
-    line = next(row for row in shown if row.startswith("BROKEN")).removeprefix("BROKEN  ")
-    assert main(["--again", line]) == 1
-    assert shown[1] in capsys.readouterr().out
+    line = next(row for row in shown if row.startswith("        {"))
+    assert Fuzz.main(["--again", line]) == 1
+    assert capsys.readouterr().out.splitlines()[0] == shown[0].removeprefix("BROKEN  ")
     monkeypatch.setattr(fuzz_letor, "load_letor", load_letor)
-    assert main(["--again", line]) == 0
+    assert Fuzz.main(["--again", line]) == 0

@@ -12,7 +12,7 @@ import plrank_fast as plr
 import ranking_oracle
 import trapezoid_oracle
 from adversarial_problem import UNCROSSED, Problem, changed, random_problem
-from hunt import Case, Hunt, main
+from hunt import Case, Hunt
 from plrank_fast import reference
 from plrank_fast.off_policy import OffPolicyEstimate
 from promises import ATTACKS
@@ -146,11 +146,11 @@ class TestHunt:
     @pytest.mark.parametrize(("attacks", "rounds"), [(OF_RANKINGS, 3), (OF_LABELS_AND_LOGS, 1)])
     def test_seeded(self, attacks, rounds, capsys):
         """Part of the search, the same every time. Without mutants of its own: the tests below put errors in."""
-        hunt = Hunt(0, most_cost=3e5, attacks=attacks)
-        hunt.run(rounds=rounds)
-        print(hunt.table())
+        hunt = Hunt(0, most_cost=3e5, attacks=attacks, rounds=rounds)
+        hunt.run()
+        print(hunt.report())
         assert {worst.case.attack for worst in hunt.worst.values()} == set(attacks)
-        assert not hunt.violations
+        assert not hunt.findings
 
     def test_long_lists(self, monkeypatch, capsys):
         """A few of them, then with an entry of the gradient that is left out, which no multiple of it shows."""
@@ -167,7 +167,7 @@ class TestHunt:
             hunt = Hunt(0, most_cost=1e5, attacks=["long"])
             for _ in itertools.islice(hunt.round("long"), 3):
                 pass
-            assert bool(hunt.violations) == wrong
+            assert bool(hunt.findings) == wrong
 
     @pytest.mark.parametrize(
         ("attack", "name", "factor"),
@@ -201,7 +201,7 @@ class TestHunt:
             hunt = Hunt(1, most_cost=1e5, attacks=[attack])
             for _ in itertools.islice(hunt.round(attack), 6 if quick else None):
                 pass
-            assert hunt.violations
+            assert hunt.findings
             assert "BROKEN" in capsys.readouterr().out
 
     def test_found_once(self):
@@ -219,15 +219,15 @@ class TestHunt:
     def test_the_same_every_time(self):
         tables = []
         for _ in range(2):
-            hunt = Hunt(3, most_cost=2e5, attacks=["exact"])
-            hunt.run(rounds=1)
-            tables.append(hunt.table())
+            hunt = Hunt(3, most_cost=2e5, attacks=["exact"], rounds=1)
+            hunt.run()
+            tables.append(hunt.report())
         assert tables[0] == tables[1]
 
     def test_climbs(self):
         """Mutant: the best candidate not kept."""
-        hunt = Hunt(4, most_cost=2e5, attacks=["stochastic"])
-        hunt.run(rounds=1)
+        hunt = Hunt(4, most_cost=2e5, attacks=["stochastic"], rounds=1)
+        hunt.run()
         assert any(len(worst.case.seeds) > 1 for worst in hunt.worst.values())
 
 
@@ -276,17 +276,17 @@ class TestFound:
 
 class TestCommand:
     def test_lines_can_be_measured_again(self, capsys, monkeypatch):
-        arguments = ["--rounds", "1", "--seed", "5", "--most-cost", "2e5", "--attacks", "given"]
-        assert main(arguments) == 0
+        arguments = ["--rounds", "1", "--minutes", "inf", "--seed", "5", "--most-cost", "2e5", "--attacks", "given"]
+        assert Hunt.main(arguments) == 0
         rows = capsys.readouterr().out.splitlines()
         row = next(line for line in rows if " pl_rank_2 " in line)
-        assert main(["--again", row[row.index("{") :]]) == 0
+        assert Hunt.main(["--again", row[row.index("{") :]]) == 0
         shown = capsys.readouterr().out
         assert "rank_weights=array(" in shown
         assert next(line for line in shown.splitlines() if line.endswith("  pl_rank_2")).split()[0] == row.split()[0]
         monkeypatch.setattr(plr, "pl_rank_2", relatively_wrong(plr.pl_rank_2, 1.1))
-        assert main(["--again", row[row.index("{") :]]) == 1
-        assert main(arguments) == 1
+        assert Hunt.main(["--again", row[row.index("{") :]]) == 1
+        assert Hunt.main(arguments) == 1
 
     def test_interrupted(self, capsys, monkeypatch):
         """What has been found so far is shown. Mutant: the interrupt passed on."""
@@ -295,10 +295,10 @@ class TestCommand:
             Case, "measure", lambda case: measure(case) if next(count) < 5 else (_ for _ in ()).throw(KeyboardInterrupt)
         )
         count = itertools.count()
-        assert main(["--minutes", "5", "--attacks", "conditional"]) == 0
+        assert Hunt.main(["--minutes", "5", "--attacks", "conditional"]) == 0
         out = capsys.readouterr().out
         assert "interrupted" in out
-        assert "5 problems" in out
+        assert "problems: 5" in out
         assert json.loads(out[out.rindex("{") :])["attack"] == "conditional"
 
     def test_every_attack_has_its_problems(self):
