@@ -15,8 +15,7 @@ crash ends it by itself.
 
 from __future__ import annotations
 
-import argparse
-import collections
+import array
 import faulthandler
 import mmap
 import os
@@ -27,11 +26,11 @@ import statistics
 import sys
 import threading
 import time
-import traceback
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import FrameType
+from typing import ClassVar
 
 import numpy as np
 import threadpoolctl
@@ -41,18 +40,18 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import runtime_variables
 from plrank_fast._core.runtime import threads as _threads
 from problems import ragged
-from processor_time import processor_seconds
 from public_calls import BATCHES, OTHERS, arrays
+from search import Search, wrong_with
 
 CALLS = {**BATCHES, **OTHERS}
 LINEAR_ALGEBRA = "pseudo_inverse"  # by NumPy
 MOST_GROWTH = 12 * 2**20
-MOST_VIOLATIONS = 10
 LENGTHS = (
     [9], [40, 0, 7], [3, 0, 0, 61, 1], [0, 1, 0], [1, 2, 3, 4, 5, 6, 7, 8], [130, 2], [20] * 12, [70, 0, 0, 33, 5],
 )  # fmt: skip
 SECONDS_OF_A_CALL = 1800.0  # longer, on a busy machine too, and it counts as hanging
 PROCESSOR_SECONDS_OF_A_CALL = 20.0  # a thousand times what it takes
+SECONDS_OF_A_LOOK = 0.05  # between two looks at the memory
 OTHER_BITS, UNLIMITED, RAN_OUT = 3, 4, 5  # exit statuses of children: the second is MemoryError without a limit
 LEFT_OVER = (0, 2**16, 2**20, 2**23)  # bytes that may still be had where the address space is limited
 
@@ -71,23 +70,34 @@ def address_space() -> int:
     return int(Path("/proc/self/statm").read_text().split()[0]) * mmap.PAGESIZE
 
 
-class Soak:
+class Soak(Search):
     """Threads that call, the main thread that troubles them, and what has been found."""
 
-    def __init__(
-        self, seed: int, names: Sequence[str] | None = None, n_threads: int = 20, most_growth: float = MOST_GROWTH
-    ) -> None:
-        self.seed = seed
-        self.most_growth = most_growth
-        self.n_threads = n_threads
-        self.tally: collections.Counter[str] = collections.Counter()
-        self.violations: list[str] = []
-        self.memory: list[int] = []
+    most_findings = 10
+    options: ClassVar = {
+        "--number": {"type": float, "default": float("inf"), "help": "of calls, at most"},
+        "--threads": {"type": int, "default": 20, "help": "that call (20)"},
+        "--calls": {"nargs": "+", "choices": CALLS, "default": list(CALLS), "help": "all by default"},
+        "--most-growth": {"type": float, "default": MOST_GROWTH, "help": "bytes, of the resident memory"},
+    }
+
+    def __init__(self, seed: int, number: float, threads: int, calls: Sequence[str], most_growth: float) -> None:
+        super().__init__(seed)
+        self.number, self.n_threads, self.most_growth = number, threads, most_growth
+        self.memory = array.array("q")
         self._stop = threading.Event()
         self._counting = threading.Lock()
         self._raise_next = False
+        faulthandler.enable()
+        warnings.simplefilter("ignore")  # Python warns of every fork beside threads
+        np.seterr(all="ignore")
+        _threads.available_cpus = lambda: 4
+        # a team for any work, and for long queries, as most are then
+        runtime_variables.set_costs(worth_ns=0.0, round_ns=5e3)
+        # At a fork OpenBLAS ends its threads under the hands of those that compute: other bits, or a child that hangs.
+        threadpoolctl.threadpool_limits(1, "blas")
         self._problems = [ragged(lengths) for lengths in LENGTHS]
-        self._cases = [(name, number) for name in names or CALLS for number in range(len(LENGTHS))]
+        self._cases = [(name, number) for name in calls for number in range(len(LENGTHS))]
         self._expected = {case: self._call(case, 1) for case in self._cases}
 
     def _call(self, case: tuple[str, int], n_threads: int) -> list[bytes]:
@@ -96,10 +106,6 @@ class Soak:
         result = CALLS[name](scores, relevance, rank_weights, 3, offsets=offsets, n_threads=n_threads)
         return [array.tobytes() for array in arrays(result)]
 
-    def _note(self, what: str) -> None:
-        self.violations.append(what)
-        print(f"BROKEN  {what}", flush=True)
-
     def _count(self, what: str) -> None:
         with self._counting:
             self.tally[what] += 1
@@ -107,16 +113,14 @@ class Soak:
     def _one_call(self, rng: random.Random) -> None:
         case, n_threads = rng.choice(self._cases), rng.choice((1, 2, 3, 4))
         if self._call(case, n_threads) != self._expected[case]:
-            self._note(f"{case} on {n_threads} threads gives other bits")
+            self.broken(f"{case} on {n_threads} threads gives other bits")
         self._count("calls")
 
     def _work(self, number: int) -> None:
         rng = random.Random(f"soak {self.seed} {number}")
         while not self._stop.is_set():
-            try:
-                self._one_call(rng)
-            except Exception:
-                self._note(traceback.format_exc())
+            if wrong := wrong_with(self._one_call, rng):
+                self.broken(wrong)
                 return
 
     def _handler(self, signum: int, frame: FrameType | None) -> None:
@@ -147,7 +151,9 @@ class Soak:
         if child == 0:
             status, ran_out = 1, False
             try:
-                signal.setitimer(signal.ITIMER_REAL, 0)
+                signal.signal(signal.SIGALRM, signal.SIG_DFL)  # either timer ends a child that hangs
+                signal.setitimer(signal.ITIMER_REAL, SECONDS_OF_A_CALL)
+                signal.setitimer(signal.ITIMER_PROF, PROCESSOR_SECONDS_OF_A_CALL)
                 if left_over is not None:
                     resource.setrlimit(resource.RLIMIT_AS, (address_space() + left_over,) * 2)
                 for case, n_threads in calls:
@@ -161,96 +167,54 @@ class Soak:
                 status = RAN_OUT if ran_out else 0
             finally:
                 os._exit(status)
-        deadline = time.monotonic() + SECONDS_OF_A_CALL
-        ended = 0
-        while not ended:
-            ended, status = os.waitpid(child, os.WNOHANG)
-            if not ended and (time.monotonic() > deadline or processor_seconds(child) > PROCESSOR_SECONDS_OF_A_CALL):
-                os.kill(child, signal.SIGKILL)
-            time.sleep(0.002)
-        if os.WIFEXITED(status) and os.WEXITSTATUS(status) == RAN_OUT:
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        if status == RAN_OUT:
             self.tally["out of memory"] += 1
         elif status:
-            self._note(
-                f"a child with {left_over} bytes left over ended with {os.waitstatus_to_exitcode(status)}: {calls}"
-            )
+            self.broken(f"a child with {left_over} bytes left over ended with {status}: {calls}")
         self.tally["forks"] += 1
 
-    def run(self, *, seconds: float = float("inf"), calls: float = float("inf")) -> None:
-        """Soak for so long or so many calls, the first tenth of it to warm up."""
+    def steps(self) -> Iterator[object]:
+        """Trouble threads that call, until there have been enough calls."""
         rng = random.Random(f"soak {self.seed}")
         workers = [threading.Thread(target=self._work, args=(n,), daemon=True) for n in range(self.n_threads)]
         for worker in workers:
             worker.start()
         signal.signal(signal.SIGALRM, self._handler)
         signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
-        start = looked = shown = time.monotonic()
-        done = 0.0  # share of the whole
+        looked = 0.0
         try:
-            while done < 1 and len(self.violations) < MOST_VIOLATIONS:
+            while self.tally["calls"] < self.number:
                 rng.choice((self._one_call, self._interrupted_call, self._interrupted_call, self._fork))(rng)
-                now = time.monotonic()
-                done = max((now - start) / seconds, self.tally["calls"] / calls)
-                if done > 0.1 and (now > looked + 1.0 or done > (len(self.memory) + 10) / 100):
-                    looked = now
+                if time.monotonic() > looked + SECONDS_OF_A_LOOK:
+                    looked = time.monotonic()
                     self.memory.append(resident())
-                if now > shown + 30.0:
-                    shown = now
-                    print(f"{(now - start) / 60:.1f} min: {self.summary()}", flush=True)
-        except KeyboardInterrupt:
-            print("interrupted")
+                yield
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
             self._stop.set()
-        for number, worker in enumerate(workers):
-            worker.join(SECONDS_OF_A_CALL)
-            if worker.is_alive():
-                faulthandler.dump_traceback()
-                self._note(f"thread {number} hangs")
-        if self.growth() > self.most_growth:
-            self._note(f"memory grew by {self.growth()} bytes: {self.memory[:: max(1, len(self.memory) // 50)]}")
+            for number, worker in enumerate(workers):
+                worker.join(SECONDS_OF_A_CALL)
+                if worker.is_alive():
+                    faulthandler.dump_traceback()
+                    self.broken(f"thread {number} hangs")
+            if self.growth() > self.most_growth:
+                looks = self.memory[:: max(1, len(self.memory) // 50)]
+                self.broken(f"memory grew by {self.growth()} bytes: {looks.tolist()}")
 
     def growth(self) -> int:
-        """Bytes by which the median of the last quarter is above that of the second."""
-        quarter = len(self.memory) // 4
+        """Bytes by which the median of the last quarter is above that of the second; the first tenth warms up."""
+        warm = self.memory[len(self.memory) // 10 :]
+        quarter = len(warm) // 4
         if quarter == 0:
             return 0
-        early, late = self.memory[quarter : 2 * quarter], self.memory[-quarter:]
-        return int(statistics.median(late) - statistics.median(early))
+        return int(statistics.median(warm[-quarter:]) - statistics.median(warm[quarter : 2 * quarter]))
 
     def summary(self) -> str:
-        counts = ", ".join(f"{what}: {count}" for what, count in sorted(self.tally.items()))
-        return f"{counts}; {resident() / 2**20:.0f} MB, {len(self.violations)} violations"
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--minutes", type=float, default=1.0)
-    parser.add_argument("--number", type=float, help="of calls, instead of minutes")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--threads", type=int, default=20)
-    parser.add_argument("--calls", nargs="+", choices=CALLS, help="only these of the calls")
-    parser.add_argument("--most-growth", type=float, default=MOST_GROWTH, help="bytes, of the resident memory")
-    options = parser.parse_args(arguments)
-    faulthandler.enable()
-    warnings.simplefilter("ignore")  # Python warns of every fork beside threads
-    _threads.available_cpus = lambda: 4
-    runtime_variables.set_costs(
-        worth_ns=0.0, round_ns=5e3
-    )  # a team for any work, and for long queries, as most are then
-    np.seterr(all="ignore")
-    # At a fork OpenBLAS ends its threads under the hands of whoever is computing: other bits, or a child that hangs.
-    threadpoolctl.threadpool_limits(1, "blas")
-    soak = Soak(options.seed, options.calls, options.threads, options.most_growth)
-    print(f"{len(soak._cases)} calls of {len(options.calls or CALLS)} kinds, alone first", flush=True)
-    soak.run(**({"calls": options.number} if options.number else {"seconds": 60 * options.minutes}))
-    print(soak.summary())
-    print(f"seed {options.seed}, resident memory grew by {soak.growth() / 2**20:.1f} MB")
-    return int(bool(soak.violations))
+        return f"{super().summary()}, {resident() / 2**20:.0f} MB, grown by {self.growth() / 2**20:.1f}"
 
 
 if __name__ == "__main__":
-    code = main()
+    code = Soak.main()
     sys.stdout.flush()
     os._exit(code)  # threads that hang would be waited for

@@ -31,7 +31,7 @@ FAULTS = {
     """,
 }
 TOLD = {
-    "none": "0 violations",
+    "none": "0 findings",
     "a buffer of all threads": "threads gives other bits",
     "a leak": "memory grew by",
 }
@@ -40,8 +40,8 @@ TOLD = {
 @pytest.mark.parametrize("fault", FAULTS)
 def test_seeded(fault):
     lines = [line[8:] for line in FAULTS[fault].splitlines()]
-    arguments = ["--number", "400", "--threads", "8", "--most-growth", "3e7", "--calls", *FEW]
-    code = "\n".join(["import os, sys, soak", *lines, f"sys.stdout.flush(); os._exit(soak.main({arguments}))"])
+    arguments = ["--number", "400", "--minutes", "inf", "--threads", "8", "--most-growth", "3e7", "--calls", *FEW]
+    code = "\n".join(["import os, sys, soak", *lines, f"sys.stdout.flush(); os._exit(soak.Soak.main({arguments}))"])
     # a process of its own: it forks beside threads, and libraries that other tests have imported warn of that
     done = subprocess.run([sys.executable, "-u", "-c", code], cwd=Path(__file__).parent, capture_output=True, text=True)
     assert done.returncode == (fault != "none"), done.stdout + done.stderr
