@@ -25,8 +25,7 @@
 #include "simd/vector_math.h"
 
 #define TOLERANCE 1e-11   /* of P and of the largest derivative; also of each of the two tails */
-#define FARTHEST 600.0    /* -ln(w / W) beyond which 1 - exp(-x) is x */
-#define CERTAIN 52.0      /* ln of a weight over the lightest, or over W, from which on x > 40 wherever h matters */
+#define FARTHEST 600.0    /* |ln(w / W)| beyond which 1 - exp(-x) is x or 1 */
 #define LARGEST_X 700.0   /* exp of it does not overflow */
 #define POINTS 8          /* at which the integrand is evaluated before nodes are placed */
 #define MOST_PLACES (2 * POINTS)
@@ -35,13 +34,11 @@
 #define PRODUCT 16        /* factors whose product stays in the range of a double, see log_integrand */
 
 typedef struct {
-    intptr_t n;        /* items whose factor has to be computed */
-    double *weight;    /* w_i / W of these */
+    intptr_t n;
+    double *weight;    /* w_i / W, at most e^FARTHEST and at least e^-FARTHEST */
     double *inverse;   /* 1 / (1 - exp(-x_i)) at the mode */
-    double n_linear;   /* number of items so light that 1 - exp(-x) is x */
-    double log_linear; /* sum of their ln(w / W) */
+    double log_lighter; /* sum of what ln(w / W) lacks to -FARTHEST; 1 - exp(-x) is x there */
     double lightest;   /* the least ln(w / W) */
-    double certain;    /* items whose ln(w / W) is at least this have a factor of 1 */
     double least_sum_g; /* lower bound of the mean of the sum of all g */
     double mode;
     double *node;      /* tau of each node */
@@ -52,96 +49,76 @@ typedef struct {
 /* Return x / (exp(x) - 1), the derivative of ln(1 - exp(-x)) with respect to ln x. */
 PLR_INLINE lanes slope_of(lanes x)
 {
-    x = vec_min_f64(x, vec_all(LARGEST_X));
     const lanes e = vec_expm1(-x);
     return -x * (1.0 + e) / e;
 }
 
-/* Compute the sum of all g at each of the places. */
-static void sum_slopes(const integral *of, const double *s, int places, double *sums)
+PLR_INLINE lanes arrival(lanes weight, lanes tau)
 {
-    for (int k = 0; k < places; k += PLR_LANES) {
-        const lanes tau = vec_exp(vec_load(s + k));
-        lanes sum = vec_all(of->n_linear);
-        for (intptr_t i = 0; i < of->n; i++)
-            sum += slope_of(of->weight[i] * tau);
-        vec_store(sums + k, sum);
-    }
+    return vec_min_f64(weight * tau, vec_all(LARGEST_X));
 }
 
-/* Compute the sum of all q at each of the places. */
-static void sum_growth(const integral *of, const double *s, int places, double *sums)
-{
-    for (int k = 0; k < places; k += PLR_LANES) {
-        const lanes tau = vec_exp(vec_load(s + k));
-        lanes sum = vec_all(of->n_linear);
-        for (intptr_t i = 0; i < of->n; i++) {
-            const lanes x = vec_min_f64(of->weight[i] * tau, vec_all(LARGEST_X)), e = vec_expm1(-x);
-            sum += (x / e) * (x / e) * (1.0 + e);
-        }
-        vec_store(sums + k, sum);
-    }
-}
-
-/* Return ln of h over its value at the mode. Each factor is divided by its value there: to the right of the mode the
- * quotient is at most 1 / that value, and to the left all factors together fall by less than h does, so products of a
- * few neither overflow nor vanish. */
-PLR_INLINE lanes log_integrand(const integral *of, lanes s)
+/* Return ln of h over its value at the mode; set the sums of all g and q unless they are NULL. Each factor is divided
+ * by its value at the mode: to the right of it the quotient is at most 1 / that value, and to the left all factors
+ * together fall by less than h does, so products of a few neither overflow nor vanish. */
+PLR_INLINE lanes log_integrand(const integral *of, lanes s, lanes *sum_g, lanes *sum_q)
 {
     const lanes tau = vec_exp(s);
-    lanes sum = (1 + of->n_linear) * (s - of->mode) - (tau - exp(of->mode));
+    lanes sum = s - of->mode - (tau - exp(of->mode)), all_g = {0}, all_q = {0};
     for (intptr_t i = 0; i < of->n; i += PRODUCT) {
         const intptr_t end = i + PRODUCT < of->n ? i + PRODUCT : of->n;
         lanes product = vec_all(1);
-        for (intptr_t j = i; j < end; j++)
-            product *= -vec_expm1(-vec_min_f64(of->weight[j] * tau, vec_all(LARGEST_X))) * of->inverse[j];
+        for (intptr_t j = i; j < end; j++) {
+            const lanes x = arrival(vec_all(of->weight[j]), tau), e = vec_expm1(-x);
+            product *= -e * of->inverse[j];
+            if (sum_g) {
+                const lanes ratio = -x / e, g = ratio * (1.0 + e);
+                all_g += g;
+                all_q += ratio * g;
+            }
+        }
         sum += vec_log(product);
+    }
+    if (sum_g) {
+        *sum_g = all_g;
+        *sum_q = all_q;
     }
     return sum;
 }
 
-/* Set the weights, and the sums over items that need no factor of their own; `solve` identifies those items again. */
-static void sort_items(const tied_bucket *bucket, integral *of)
+static void set_weights(const tied_bucket *bucket, integral *of)
 {
     of->lightest = FARTHEST;
-    for (intptr_t i = 0; i < bucket->n; i++)
-        of->lightest = smaller(of->lightest, bucket->log_odds[i]);
-    of->certain = smaller(larger(of->lightest, 0) + CERTAIN, FARTHEST);
-    of->least_sum_g = 1 / (1 + exp(of->lightest));
-    of->n = 0;
-    of->n_linear = of->log_linear = 0;
-    for (intptr_t i = 0; i < bucket->n; i++) {
+    of->log_lighter = 0;
+    for (intptr_t i = 0; i < of->n; i++) {
         const double log_odds = bucket->log_odds[i];
-        if (log_odds < -FARTHEST) {
-            of->n_linear++;
-            of->log_linear += log_odds;
-        } else if (log_odds < of->certain) {
-            of->weight[of->n++] = log_odds;
-        }
+        of->weight[i] = smaller(larger(log_odds, -FARTHEST), FARTHEST);
+        of->log_lighter += smaller(log_odds + FARTHEST, 0);
+        of->lightest = smaller(of->lightest, of->weight[i]);
     }
+    of->least_sum_g = 1 / (1 + exp(of->lightest));
     for (intptr_t i = 0; i < of->n; i += PLR_LANES)
         vec_store_some(of->weight + i, vec_exp(vec_load_some(of->weight + i, of->n - i, 0)), of->n - i);
 }
 
-/* Set the mode, to within a standard deviation; return -(ln h)'' there. At the mode, tau is 1 + the sum of all g, each
- * of which is at most 1. */
+/* Set the mode, to within a tenth of a standard deviation; return -(ln h)'' there. At the mode, tau is 1 + the sum of
+ * all g. This sum falls and is convex in tau, so Newton's method ascends to the mode from 1. */
 static double find_mode(integral *of)
 {
-    double s[POINTS], slope[POINTS], low = 0, high = log(1 + of->n_linear + (double)of->n), curvature;
-    int k;
+    double tau = 1, step, curvature;
     do {
-        for (k = 0; k < POINTS; k++)
-            s[k] = low + (high - low) * k / (POINTS - 1);
-        sum_slopes(of, s, POINTS, slope);
-        for (k = 0; k < POINTS; k++)
-            slope[k] += 1 - exp(s[k]);
-        for (k = 0; k + 2 < POINTS && slope[k + 1] > 0;)
-            k++;
-        low = s[k];
-        high = s[k + 1];
-        curvature = (slope[k] - slope[k + 1]) / (high - low);
-    } while (curvature * (high - low) * (high - low) > 1);
-    of->mode = low + slope[k] / curvature;
+        lanes sum = {0}, fall = {0};
+        for (intptr_t i = 0; i < of->n; i += PLR_LANES) {
+            const lanes x = arrival(vec_load_some(of->weight + i, of->n - i, LARGEST_X), vec_all(tau));
+            const lanes g = slope_of(x);
+            sum += g;
+            fall += g * (x + g - 1.0);
+        }
+        curvature = tau + vec_sum(fall);
+        step = (1 + vec_sum(sum) - tau) / curvature;
+        tau += step * tau;
+    } while (step * step * curvature > 0.01);
+    of->mode = log(tau);
     return curvature;
 }
 
@@ -151,21 +128,35 @@ static double begin_at_mode(integral *of)
     const double tau = exp(of->mode);
     lanes sum = vec_all(0);
     for (intptr_t i = 0; i < of->n; i += PLR_LANES) {
-        const lanes x = vec_load_some(of->weight + i, of->n - i, LARGEST_X) * tau;
-        const lanes factor = -vec_expm1(-vec_min_f64(x, vec_all(LARGEST_X)));
+        const lanes x = arrival(vec_load_some(of->weight + i, of->n - i, LARGEST_X), vec_all(tau));
+        const lanes factor = -vec_expm1(-x);
         sum += vec_log(factor);
         vec_store_some(of->inverse + i, 1.0 / factor, of->n - i);
     }
-    return of->mode - tau + of->n_linear * of->mode + of->log_linear + vec_sum(sum);
+    return of->mode - tau + of->log_lighter + vec_sum(sum);
 }
 
 /* Values and slopes of h at increasing places, from which the bounds are computed. */
 typedef struct {
     int places;
     double s[MOST_PLACES], log_h[MOST_PLACES], slope[MOST_PLACES]; /* slope: of ln h */
-    double sum_g[MOST_PLACES], growth[MOST_PLACES];                /* growth: the sum of all q */
+    double sum_g[MOST_PLACES], sum_q[MOST_PLACES];
+    double most[MOST_PLACES]; /* upper bound of the integral of h from a place to the next, or beyond the last */
     double least; /* lower bound of the integral of h */
 } survey;
+
+/* Return an upper bound of the integral of h from place k to the next, or beyond the last: ln h lies below its
+ * tangents. */
+static double most_from(const survey *at, int k)
+{
+    if (k == at->places - 1)
+        return exp(at->log_h[k]) / -at->slope[k];
+    const double width = at->s[k + 1] - at->s[k], left = at->slope[k], right = at->slope[k + 1];
+    if (left > 0 && right < 0)
+        return width * exp(at->log_h[k] + left * (at->log_h[k + 1] - at->log_h[k] - right * width) / (left - right));
+    const int higher = left > 0 ? k + 1 : k;
+    return exp(at->log_h[higher]) * smaller(width, 1 / larger(fabs(at->slope[higher]), 1e-300));
+}
 
 /* Survey places around the mode, and where the lightest item arrives: if P is nearly 1, its derivative comes from
  * there. */
@@ -183,41 +174,33 @@ static void look_around(const integral *of, double curvature, survey *at)
             at->s[place] = at->s[place - 1];
         at->s[place] = s;
     }
-    for (int k = 0; k < at->places; k += PLR_LANES)
-        vec_store(at->log_h + k, log_integrand(of, vec_load(at->s + k)));
-    sum_slopes(of, at->s, at->places, at->sum_g);
-    sum_growth(of, at->s, at->places, at->growth);
+    for (int k = 0; k < at->places; k += PLR_LANES) {
+        lanes sum_g, sum_q;
+        vec_store(at->log_h + k, log_integrand(of, vec_load(at->s + k), &sum_g, &sum_q));
+        vec_store(at->slope + k, 1.0 - vec_exp(vec_load(at->s + k)) + sum_g);
+        vec_store(at->sum_g + k, sum_g);
+        vec_store(at->sum_q + k, sum_q);
+    }
     at->least = 0; /* the logarithmic mean of the ends of a chord is at least their geometric mean */
     for (int k = 0; k < at->places; k++) {
-        at->slope[k] = 1 - exp(at->s[k]) + at->sum_g[k];
+        at->most[k] = most_from(at, k);
         at->least += k > 0 ? (at->s[k] - at->s[k - 1]) * exp(0.5 * (at->log_h[k - 1] + at->log_h[k])) : 0;
     }
 }
 
-/* Return an upper bound of the integral of h from place k to the next, or beyond the last: ln h lies below its
- * tangents. */
-static double most_from(const survey *at, int k)
+/* Return the longest step for which theta proves the tolerances. */
+static double longest_step(const integral *of, const survey *at, double theta)
 {
-    if (k == at->places - 1)
-        return exp(at->log_h[k]) / -at->slope[k];
-    const double width = at->s[k + 1] - at->s[k], left = at->slope[k], right = at->slope[k + 1];
-    if (left > 0 && right < 0)
-        return width * exp(at->log_h[k] + left * (at->log_h[k + 1] - at->log_h[k] - right * width) / (left - right));
-    const int higher = left > 0 ? k + 1 : k;
-    return exp(at->log_h[higher]) * smaller(width, 1 / larger(fabs(at->slope[higher]), 1e-300));
-}
-
-/* Return the longest step for which theta proves the tolerances; growth is a sum over so many `items`. */
-static double longest_step(const integral *of, const survey *at, double theta, double items)
-{
-    const double squared = tan(theta) * tan(theta), inverse = 1 / cos(theta);
+    const double squared = tan(theta) * tan(theta), inverse = 1 / cos(theta), items = (double)of->n;
     const double before = exp(at->log_h[0] + 0.5 * items * log1p(squared));
-    double of_h = before / at->slope[0], of_g = before * items; /* times h: h sum_g is at most h' where tau < 1 */
-    for (int k = 0; k < at->places; k++) {
-        const double area = most_from(at, k) * exp(0.5 * items * log1p(squared * at->growth[k] / items));
-        of_h += area;
-        of_g += area * at->sum_g[k];
+    lanes most_h = {0}, most_g = {0}; /* g: times h; before the first place, h sum_g is at most h' */
+    for (int k = 0; k < at->places; k += PLR_LANES) {
+        const lanes growth = 0.5 * items * vec_log(1.0 + squared / items * vec_load(at->sum_q + k));
+        const lanes most = vec_load(at->most + k) * vec_exp(vec_min_f64(growth, vec_all(LARGEST_X)));
+        most_h += most;
+        most_g += most * vec_load(at->sum_g + k);
     }
+    const double of_h = before / at->slope[0] + vec_sum(most_h), of_g = before * items + vec_sum(most_g);
     const double wanted = TOLERANCE * at->least;
     return 2 * M_PI * theta / larger(log1p(2 * of_h * inverse / wanted),
                                      log1p(2 * of_g * inverse * inverse / (wanted * of->least_sum_g)));
@@ -236,15 +219,9 @@ static double place_nodes(integral *of, double curvature)
         if (at.slope[k] < 0) /* a tangent at the mode bounds neither end */
             end = smaller(end, at.s[k] + (log_lost + log(-at.slope[k]) - at.log_h[k]) / at.slope[k]);
     }
-    const double items = of->n_linear + (double)of->n;
     double step = 0, theta = smaller(1.5, 20 / sqrt(curvature));
-    for (;;) {
-        const double other = longest_step(of, &at, theta, items);
-        if (other < step)
-            break;
+    for (double other; (other = longest_step(of, &at, theta)) >= step; theta *= 0.8)
         step = other;
-        theta *= 0.8;
-    }
     const double wanted = ceil((end - begin) / step) + 1;
     of->nodes = wanted < MOST_NODES ? ((int)wanted + PLR_LANES - 1) / PLR_LANES * PLR_LANES : MOST_NODES;
     step = larger(step, (end - begin) / (MOST_NODES - 1));
@@ -263,7 +240,7 @@ static double weigh_nodes(const tied_bucket *bucket, integral *of)
 {
     lanes sum = vec_all(0);
     for (int k = 0; k < of->nodes && !stopped(bucket); k += PLR_LANES) {
-        const lanes s = vec_load(of->node + k), h = vec_exp_flush(log_integrand(of, s));
+        const lanes s = vec_load(of->node + k), h = vec_exp_flush(log_integrand(of, s, NULL, NULL));
         sum += h;
         vec_store(of->mass + k, h);
         vec_store(of->node + k, vec_exp(s));
@@ -286,11 +263,11 @@ static double variance_of_tau(const integral *of)
 
 /* Set the slope, the mean of g = x / (exp(x) - 1), and the curvature, the mean of g (1 - x - g) plus the variance of
  * g. */
-static void differentiate_item(tied_bucket *bucket, intptr_t i, const integral *of, double weight)
+static void differentiate_item(tied_bucket *bucket, intptr_t i, const integral *of)
 {
     lanes slope = vec_all(0), second = vec_all(0);
     for (int k = 0; k < of->nodes; k += PLR_LANES) {
-        const lanes x = weight * vec_load(of->node + k), part = vec_load(of->mass + k) * slope_of(x);
+        const lanes x = arrival(vec_all(of->weight[i]), vec_load(of->node + k)), part = vec_load(of->mass + k) * slope_of(x);
         slope += part;
         second += part * (1.0 - x);
     }
@@ -311,7 +288,6 @@ static void solve_one(tied_bucket *bucket)
     bucket->curvature_later = after * after;
     if (bucket->curvature)
         bucket->curvature[0] = -before * after;
-    bucket->nodes = 0;
 }
 
 static size_t workspace_of(intptr_t n)
@@ -325,24 +301,16 @@ static void solve(tied_bucket *bucket, double *workspace)
         solve_one(bucket);
         return;
     }
-    integral of = {.weight = workspace, .inverse = workspace + bucket->n, .node = workspace + 2 * bucket->n,
-                   .mass = workspace + 2 * bucket->n + MOST_NODES};
-    sort_items(bucket, &of);
-    bucket->log_prob = bucket->slope_later = bucket->curvature_later = 0;
-    if (of.n > 0 || of.n_linear > 0) {
-        const double curvature = find_mode(&of), log_peak = begin_at_mode(&of), step = place_nodes(&of, curvature);
-        bucket->log_prob = smaller(0, log_peak + log(step * weigh_nodes(bucket, &of)));
-        bucket->curvature_later = variance_of_tau(&of) - 1;
-    }
-    bucket->nodes = of.nodes;
-    intptr_t next = 0;
-    for (intptr_t i = 0; bucket->slope && i < bucket->n && (i % LOOK_AFTER || !stopped(bucket)); i++) {
-        const double log_odds = bucket->log_odds[i];
-        bucket->slope[i] = log_odds < -FARTHEST;
-        if (bucket->curvature)
-            bucket->curvature[i] = 0;
-        if (log_odds >= -FARTHEST && log_odds < of.certain)
-            differentiate_item(bucket, i, &of, of.weight[next++]);
+    const intptr_t n = bucket->n;
+    integral of = {.n = n, .weight = workspace, .inverse = workspace + n, .node = workspace + 2 * n,
+                   .mass = workspace + 2 * n + MOST_NODES};
+    set_weights(bucket, &of);
+    const double curvature = find_mode(&of), log_peak = begin_at_mode(&of), step = place_nodes(&of, curvature);
+    bucket->log_prob = smaller(0, log_peak + log(step * weigh_nodes(bucket, &of)));
+    bucket->slope_later = 0;
+    bucket->curvature_later = variance_of_tau(&of) - 1;
+    for (intptr_t i = 0; bucket->slope && i < n && (i % LOOK_AFTER || !stopped(bucket)); i++) {
+        differentiate_item(bucket, i, &of);
         bucket->slope_later -= bucket->slope[i];
     }
 }

@@ -16,7 +16,6 @@ typedef struct {
     double log_prob;         /* OUT: ln P */
     double slope_later;      /* OUT: d ln P / d ln W, which is minus the sum of `slope` */
     double curvature_later;  /* OUT: a later item of weight a W has second derivative a slope_later + a^2 times this */
-    int nodes;               /* OUT: of the quadrature, 0 where the solution is in closed form */
 } tied_bucket;
 
 typedef struct {
