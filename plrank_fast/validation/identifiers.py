@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from plrank_fast.validation.arrays import ARRAY_PROTOCOLS, LARGEST_EXACT_INTEGER, as_array
-from plrank_fast.validation.checks import shown
+from plrank_fast.validation.arrays import ARRAY_PROTOCOLS, as_array, whole_numbers
+from plrank_fast.validation.checks import each, require, shown
 
 KINDS_OF_IDENTIFIERS: dict[str, tuple[type, ...]] = {
+    "no identifier": (bool,),
     "string": (str,),
     "bytes": (bytes,),
     "integer": (int, np.integer),
@@ -36,15 +37,8 @@ def query_identifiers(qid: Any, name: str = "qid") -> NDArray[Any]:
         if array.dtype.kind == "O" and items and isinstance(items[0], (float, np.floating)):
             array = array.astype(np.float64)
     if array.dtype.kind == "f":
-        whole = np.isfinite(array) & (array == np.floor(array)) & (np.abs(array) <= LARGEST_EXACT_INTEGER)
-        if not whole.all():
-            first = int(np.argmin(whole))
-            if np.isnan(array[first]):
-                raise ValueError(f"{name} must not be missing, got nan at index {first}")
-            raise ValueError(
-                f"{name} must be whole numbers up to 2**53 if it holds floats, got {array[first]} at index {first}"
-            )
-        array = array.astype(np.int64)
+        each(~np.isnan(array), array, name, "not be missing")
+        array = whole_numbers(array, name)
     if array.size and array.dtype.kind not in "iuSUTO":
         raise TypeError(f"{name} must hold integers or strings, got dtype {array.dtype}")
     return array
@@ -52,24 +46,21 @@ def query_identifiers(qid: Any, name: str = "qid") -> NDArray[Any]:
 
 def _check_kinds(items: Sequence[Any], name: str) -> None:
     """Refuse identifiers that are missing, of a type that cannot name a query, or of more than one kind."""
-    kind_of_type: dict[type, str | None] = {}
-    for kind in set(map(type, items)):
-        known = [label for label, types in KINDS_OF_IDENTIFIERS.items() if issubclass(kind, types)]
-        kind_of_type[kind] = known[0] if known and not issubclass(kind, bool) else None
-    if len(set(kind_of_type.values())) <= 1 and None not in kind_of_type.values():
+    kind_of_type = {
+        found: next((kind for kind, types in KINDS_OF_IDENTIFIERS.items() if issubclass(found, types)), "no identifier")
+        for found in set(map(type, items))
+    }
+    if len(set(kind_of_type.values())) <= 1 and "no identifier" not in kind_of_type.values():
         return
     kinds = [kind_of_type[type(item)] for item in items]
-    for index, item in enumerate(items):
-        if type(item).__name__ in ("NoneType", "NAType", "NaTType") or (kinds[index] == "float" and item != item):
+    for index, (item, kind) in enumerate(zip(items, kinds, strict=True)):
+        if type(item).__name__ in ("NoneType", "NAType", "NaTType") or (kind == "float" and item != item):
             raise ValueError(f"{name} must not be missing, got {item} at index {index}")
-    if None in kinds:
-        index = kinds.index(None)
-        raise TypeError(f"{name} must hold integers or strings, got {items[index]!r} at index {index}")
-    other = next(index for index, kind in enumerate(kinds) if kind != kinds[0])
-    raise TypeError(
-        f"{name} must be of one kind, got {items[0]!r} ({kinds[0]}) at index 0 and {items[other]!r} ({kinds[other]}) "
-        f"at index {other}"
-    )
+    for index, (item, kind) in enumerate(zip(items, kinds, strict=True)):
+        at = f"{item!r} at index {index}"
+        require(kind != "no identifier", f"{name} must hold integers or strings, got {at}", TypeError)
+        two = f"{items[0]!r} ({kinds[0]}) at index 0 and {item!r} ({kind}) at index {index}"
+        require(kind == kinds[0], f"{name} must be of one kind, got {two}", TypeError)
 
 
 def identifier_strings(given: Iterable[Any], name: str, number: int) -> list[str]:
@@ -107,13 +98,8 @@ def distinct_names(strings: Sequence[str], name: str, query: str | None = None) 
 def distinct(queries: NDArray[Any], first: NDArray[Any], name: str) -> None:
     """Check that no query occurs twice; ``first`` is the index at which each one begins."""
     identifiers = queries.tolist()
-    if len(set(identifiers)) == len(identifiers):
-        return
-    seen: set[Any] = set()
-    for query, start in zip(identifiers, first.tolist(), strict=True):
-        if query in seen:
-            raise ValueError(
-                f"{name} must keep each query's documents together, got query {query} in separate places, again at "
-                f"index {start}"
-            )
-        seen.add(query)
+    if len(set(identifiers)) < len(identifiers):
+        _, places = np.unique(queries, return_index=True)
+        again = np.setdiff1d(np.arange(queries.size), places)[0]
+        place = f"query {identifiers[again]} in separate places, again at index {first[again]}"
+        raise ValueError(f"{name} must keep each query's documents together, got {place}")

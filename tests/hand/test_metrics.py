@@ -104,7 +104,7 @@ class TestOffsets:
         ("qid", "error", "message"),
         [
             ([1.0, 2.0, np.nan], ValueError, "qid must not be missing, got nan at index 2"),
-            ([1.0, 1.5], ValueError, r"qid must be whole numbers up to 2\*\*53 if it holds floats, got 1.5 at index 1"),
+            ([1.0, 1.5], ValueError, r"qid must be whole numbers up to 2\*\*53, got 1.5 at index 1"),
             ([1.0, np.inf], ValueError, "got inf at index 1"),
             ([0.0, 2.0**54], ValueError, "got 1.8.*e[+]16 at index 1"),
             (["a", None], ValueError, "qid must not be missing, got None at index 1"),

@@ -4,7 +4,7 @@ import os
 import re
 
 from cpython.exc cimport PyErr_CheckSignals, PyErr_Occurred
-from libc.stdint cimport uint64_t, uintptr_t
+from libc.stdint cimport uintptr_t
 from libc.stdlib cimport free
 
 from plrank_fast._core.runtime.scalar_types cimport intp_t
