@@ -14,12 +14,9 @@
 #include "sampling/groups.h"
 #include "simd/vectors.h"
 
-/* Rows kept in registers together: 16 of the 32 of AVX-512; with 16 registers, 8 leave room for temporaries. */
-#ifdef PLR_ISA_AVX512
+/* Rows that are sorted together: half of the registers of AVX-512. With the 16 registers of other levels some rows stay
+ * in memory, which costs no more than the merges that blocks of 8 need. */
 #define PLR_BLOCK_ROWS 16
-#else
-#define PLR_BLOCK_ROWS 8
-#endif
 
 #define PLR_NO_KEY 0x7f800000 /* infinity, after all keys */
 
@@ -109,11 +106,6 @@ PLR_INLINE void sort_in_registers(int32_t *keys, int n)
     store_rows(keys, v, n);
 }
 
-static void sort_block(int32_t *keys)
-{
-    sort_in_registers(keys, PLR_BLOCK_ROWS);
-}
-
 /* Leave in the sorted block `keys` the smallest keys of it and of an unsorted block, which is not changed. */
 static void fold_block(int32_t *keys, const int32_t *others)
 {
@@ -151,19 +143,28 @@ PLR_INLINE void sort_bitonic_block(int32_t *keys)
 /* Number of equally spaced rows of a run of m that take part in the stages that join its blocks, at most eight. */
 #define PLR_WAYS(m) ((m) / PLR_BLOCK_ROWS < 8 ? (m) / PLR_BLOCK_ROWS : 8)
 
-/* Take the minima of each row of `keys` and the opposite row of `others`, unless that is NULL; then run the first
- * stages of a bitonic sort on rows i, i + spacing, ... of a run of m. */
-PLR_INLINE void sort_across(int32_t *keys, const int32_t *others, size_t m, int ways)
+/* Call a function whose last argument is the number of ways for m rows, as a constant for the compiler. */
+#define PLR_WITH_WAYS(m, function, ...)      \
+    do {                                     \
+        if (PLR_WAYS(m) == 1)                \
+            function(__VA_ARGS__, 1);        \
+        else if (PLR_WAYS(m) == 2)           \
+            function(__VA_ARGS__, 2);        \
+        else if (PLR_WAYS(m) == 4)           \
+            function(__VA_ARGS__, 4);        \
+        else                                 \
+            function(__VA_ARGS__, 8);        \
+    } while (0)
+
+/* Run the first stages of a bitonic sort on rows i, i + spacing, ... of a run of m. */
+PLR_INLINE void sort_across(int32_t *keys, size_t m, int ways)
 {
     const size_t spacing = m / ways;
     for (size_t i = 0; i < spacing; i++) {
         vec_f32 v[8];
         PLR_UNROLL
-        for (int j = 0; j < ways; j++) {
+        for (int j = 0; j < ways; j++)
             v[j] = (vec_f32)load_row(keys, i + j * spacing);
-            if (others)
-                v[j] = vec_min_f32(v[j], (vec_f32)load_row(others, m - 1 - i - j * spacing));
-        }
         sort_bitonic_rows(v, ways);
         PLR_UNROLL
         for (int j = 0; j < ways; j++)
@@ -171,38 +172,27 @@ PLR_INLINE void sort_across(int32_t *keys, const int32_t *others, size_t m, int 
     }
 }
 
-static void sort_bitonic(int32_t *keys, size_t m);
-
-/* Run the remaining stages of the bitonic sort of runs of m, in `rows` rows. */
-static void sort_parts(int32_t *keys, size_t rows, size_t m)
+/* Run the remaining stages of the bitonic sort of a run of m. */
+static void sort_parts(int32_t *keys, size_t m)
 {
-    if (m <= 8 * PLR_BLOCK_ROWS)
-        for (size_t part = 0; part < rows; part += PLR_BLOCK_ROWS)
-            sort_bitonic_block(keys + PLR_GROUP_SIZE * part);
-    else
-        for (size_t part = 0; part < rows; part += m / 8)
-            sort_bitonic(keys + PLR_GROUP_SIZE * part, m / 8);
+    const size_t size = m <= 8 * PLR_BLOCK_ROWS ? PLR_BLOCK_ROWS : m / 8;
+    for (int32_t *part = keys; part < keys + PLR_GROUP_SIZE * m; part += PLR_GROUP_SIZE * size)
+        if (size == PLR_BLOCK_ROWS) {
+            sort_bitonic_block(part);
+        } else {
+            PLR_WITH_WAYS(size, sort_across, part, size);
+            sort_parts(part, size);
+        }
 }
 
-static void sort_bitonic(int32_t *keys, size_t m)
-{
-    if (PLR_WAYS(m) == 2)
-        sort_across(keys, NULL, m, 2);
-    else if (PLR_WAYS(m) == 4)
-        sort_across(keys, NULL, m, 4);
-    else if (PLR_WAYS(m) == 8)
-        sort_across(keys, NULL, m, 8);
-    sort_parts(keys, m, m);
-}
-
-/* Run the first stages of a merge on rows i, i + spacing, ... of both runs. The larger keys, in reverse, are bitonic
- * too. */
-PLR_INLINE void merge_across(int32_t *keys, size_t m, int ways)
+/* Run the first stages of a merge on rows i, i + spacing, ... of two sorted runs of m. The smaller keys go to `keys`
+ * and the larger ones to `others`, if these are wanted; both are bitonic then, the larger ones in reverse. */
+PLR_INLINE void merge_across(int32_t *keys, int32_t *others, size_t m, int both, int ways)
 {
     const size_t spacing = m / ways;
     for (size_t i = 0; i < spacing; i++) {
         vec_f32 low[8], high[8];
-        int32_t *opposite = keys + PLR_GROUP_SIZE * (m + spacing - 1 - i);
+        int32_t *opposite = others + PLR_GROUP_SIZE * (spacing - 1 - i);
         PLR_UNROLL
         for (int j = 0; j < ways; j++) {
             low[j] = (vec_f32)load_row(keys, i + j * spacing);
@@ -212,57 +202,31 @@ PLR_INLINE void merge_across(int32_t *keys, size_t m, int ways)
         for (int j = 0; j < ways; j++)
             exchange(low + j, high + ways - 1 - j);
         sort_bitonic_rows(low, ways);
-        sort_bitonic_rows(high, ways);
+        if (both)
+            sort_bitonic_rows(high, ways);
         PLR_UNROLL
         for (int j = 0; j < ways; j++) {
             store_row(keys, i + j * spacing, (vec_i32)low[j]);
-            store_row(opposite, j * spacing, (vec_i32)high[j]);
+            if (both)
+                store_row(opposite, j * spacing, (vec_i32)high[j]);
         }
     }
-}
-
-/* Merge two blocks; the larger half stays in registers. */
-static void merge_blocks(int32_t *keys)
-{
-    vec_f32 high[PLR_BLOCK_ROWS];
-    PLR_UNROLL
-    for (int i = 0; i < PLR_BLOCK_ROWS; i++) {
-        vec_f32 low = (vec_f32)load_row(keys, PLR_BLOCK_ROWS - 1 - i);
-        high[i] = (vec_f32)load_row(keys, PLR_BLOCK_ROWS + i);
-        exchange(&low, high + i);
-        store_row(keys, PLR_BLOCK_ROWS - 1 - i, (vec_i32)low);
-    }
-    sort_bitonic_rows(high, PLR_BLOCK_ROWS);
-    store_rows(keys + PLR_GROUP_SIZE * PLR_BLOCK_ROWS, high, PLR_BLOCK_ROWS);
-    sort_bitonic_block(keys);
 }
 
 /* Merge two sorted runs of m rows that follow each other. */
 static void merge_runs(int32_t *keys, size_t m)
 {
-    if (m == PLR_BLOCK_ROWS) {
-        merge_blocks(keys);
-        return;
-    }
-    if (PLR_WAYS(m) == 2)
-        merge_across(keys, m, 2);
-    else if (PLR_WAYS(m) == 4)
-        merge_across(keys, m, 4);
-    else
-        merge_across(keys, m, 8);
-    sort_parts(keys, 2 * m, m);
+    int32_t *others = keys + PLR_GROUP_SIZE * m;
+    PLR_WITH_WAYS(m, merge_across, keys, others, m, 1);
+    sort_parts(keys, m);
+    sort_parts(others, m);
 }
 
-/* Leave in the sorted run `keys` the m smallest keys of it and of the sorted run `others`; m is two blocks or more. */
-static void fold_run(int32_t *keys, const int32_t *others, size_t m)
+/* Leave in the sorted run `keys` the m smallest keys of it and of the sorted run `others`, which is not changed. */
+static void fold_run(int32_t *keys, int32_t *others, size_t m)
 {
-    if (PLR_WAYS(m) == 2)
-        sort_across(keys, others, m, 2);
-    else if (PLR_WAYS(m) == 4)
-        sort_across(keys, others, m, 4);
-    else
-        sort_across(keys, others, m, 8);
-    sort_parts(keys, m, m);
+    PLR_WITH_WAYS(m, merge_across, keys, others, m, 0);
+    sort_parts(keys, m);
 }
 
 /* Sort the `wanted` smallest of n rows to the front, for all samples. `wanted` is PLR_BLOCK_ROWS times a power of two;
@@ -275,13 +239,13 @@ PLR_INLINE void sort_smallest(int32_t *keys, size_t n, size_t wanted)
             continue;
         }
         if (wanted == PLR_BLOCK_ROWS) {
-            sort_block(lanes);
+            sort_short_list(lanes, PLR_BLOCK_ROWS);
             for (size_t i = PLR_BLOCK_ROWS; i < n; i += PLR_BLOCK_ROWS)
                 fold_block(lanes, lanes + PLR_GROUP_SIZE * i);
             continue;
         }
         for (size_t i = 0; i < n; i += PLR_BLOCK_ROWS)
-            sort_block(lanes + PLR_GROUP_SIZE * i);
+            sort_short_list(lanes + PLR_GROUP_SIZE * i, PLR_BLOCK_ROWS);
         for (size_t m = PLR_BLOCK_ROWS; m < wanted; m *= 2)
             for (size_t i = 0; i + m < n; i += 2 * m)
                 merge_runs(lanes + PLR_GROUP_SIZE * i, m);
