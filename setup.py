@@ -71,53 +71,6 @@ LEVEL_FLAGS = {
     ],
 }
 
-# Modules in reading order, which is dependency order. The second entry names kernel sources of
-# plrank_fast/kernels that are compiled once per SIMD level and linked into the module.
-MODULES: dict[str, list[str]] = {
-    "_core/runtime/simd": ["simd/vector_functions.c"],
-    "_core/runtime/threads": [],
-    "_core/runtime/batch": [],
-    "_core/runtime/magnitudes": ["runtime/magnitudes.c"],
-    "_core/runtime/plain_arrays": [],
-    "_core/runtime/arguments": [],
-    "_core/random/key": [],
-    "_core/random/stream": ["random/random_stream.c"],
-    "_core/random/selection": ["random/selection.c"],
-    "_core/ranking/weights": ["ranking/weights.c"],
-    "_core/ranking/remaining": [],
-    "_core/ranking/rankings": [],
-    "_core/ranking/metrics": [],
-    "_core/sampling/introselect": ["sampling/arrival_times.c", "ranking/weights.c"],
-    "_core/sampling/samplers": [
-        *("sampling/network_sampler.c", "sampling/slot_table.c", "sampling/guide_table.c"),
-        "sampling/threshold_sampler.c",
-    ],
-    "_core/gradients/pl_rank": ["gradients/rank_pass.c"],
-    "_core/gradients/pl_rank_groups": ["gradients/pl_rank_groups.c"],
-    "_core/gradients/hessian": [],
-    "_core/gradients/conditional": ["gradients/conditional.c"],
-    "_core/gradients/policy_gradient": ["gradients/rank_pass.c"],
-    "_core/gradients/exposure": [],
-    "_core/gradients/sampled": [],
-    "_core/gradients/stochastic_rank": ["gradients/stochastic_rank.c", "sampling/arrival_times.c"],
-    "_core/gradients/exact": [
-        *("gradients/exact/score_histogram.c", "gradients/exact/gauss_legendre.c"),
-        *("gradients/exact/quadrature_plan.c", "gradients/exact/normal_plan.c"),
-        *("gradients/exact/item_block.c", "gradients/exact/moment_compression.c"),
-        *("gradients/exact/arrival_polynomials.c", "gradients/exact/panel_integrals.c"),
-        *("gradients/exact/rank_probabilities.c", "gradients/exact/exact_problem.c"),
-        *("gradients/exact/exponential_panels.c", "gradients/exact/compressed_panel.c"),
-        *("gradients/exact/normal_panels.c", "gradients/exact/error_check.c", "gradients/exact/exact.c"),
-    ],
-    "_core/losses/likelihood": ["losses/likelihood_losses.c"],
-    "_core/losses/bucket_order": ["losses/tied_bucket.c"],
-    "_core/losses/pairs": ["losses/pair_losses.c"],
-    "_core/losses/ranks": ["losses/rank_losses.c"],
-    "_core/losses/losses": [],
-    "cython_plrank": [],
-}
-
-
 READS = re.compile(
     r'^ *(?:#include|cdef extern from) "([\w/]+\.[ch])"|^ *from plrank_fast\.([\w.]+) cimport', re.MULTILINE
 )
@@ -132,6 +85,30 @@ def files_read(path: Path) -> frozenset[Path]:
     if path.suffix == ".pyx":
         candidates.append(path.with_suffix(".pxd"))
     return frozenset({path}.union(*(files_read(other) for other in candidates if other.exists() and other != path)))
+
+
+def kernel_sources(path: Path) -> list[str]:
+    """Return the kernel sources of a module: for each header that it names, the one beside it, or all in its folder.
+
+    A header in a folder of its own, such as ``gradients/exact/exact.h``, stands for the whole folder.
+    """
+    headers = [
+        KERNELS / name for name in re.findall(r'^cdef extern from "([\w/]+\.h)"', path.read_text(), re.MULTILINE)
+    ]
+    found = [
+        source
+        for header in headers
+        for source in header.parent.glob(f"{header.stem}.c" if header.parent.parent == KERNELS else "*.c")
+    ]
+    return sorted(source.relative_to(KERNELS).as_posix() for source in found)
+
+
+# The kernel sources of each module, which are compiled once per SIMD level and linked into it. Modules that read few
+# files of the project come first: every module stands behind those that it cimports.
+MODULES = {
+    path.relative_to(PACKAGE).with_suffix("").as_posix(): kernel_sources(path)
+    for path in sorted(PACKAGE.rglob("*.pyx"), key=lambda path: (len(files_read(path)), path))
+}
 
 
 def chosen(variable: str, known: Iterable[str]) -> list[str]:

@@ -5,29 +5,24 @@ import numpy as np
 import plrank_fast as plr
 from plrank_fast import losses
 
-from .workloads import batch, call
-
-N_SAMPLES = {"pl_rank_1": 100, "pl_rank_2": 100, "pl_rank_3": 1000, "pl_rank_cmc": 1, "pl_rank_exact": 0}
-METHODS = list(N_SAMPLES)
+from .workloads import ESTIMATORS, SLOW, batch, call
 
 
 class Gradients:
-    """A batch of 64 queries on one thread, with N_SAMPLES rankings for each query."""
+    """A batch of 64 queries on one thread, with as many rankings for each query as the method draws by default."""
 
-    params = (METHODS, [24, 120, 316], [10, 100], [1.0, 3.0])
+    params = (list(ESTIMATORS), [24, 120, 316], [10, 100], [1.0, 3.0])
     param_names = ("method", "n_docs", "cutoff", "spread")
 
     def setup(self, method, n_docs, cutoff, spread):
-        if not hasattr(plr, method):
-            raise NotImplementedError(f"this version has no {method}")
-        if method in ("pl_rank_1", "pl_rank_2") and n_docs > 120:
+        if method in SLOW and n_docs > 120:
             raise NotImplementedError("too slow to be tracked at this size")
         self.batch = batch([n_docs] * 64, spread)
         self.rank_weights = plr.dcg_weights(cutoff)
 
     def time_gradient(self, method, n_docs, cutoff, spread):
         scores, relevance, offsets = self.batch
-        call(method, scores, relevance, self.rank_weights, offsets, N_SAMPLES[method])
+        call(method, scores, relevance, self.rank_weights, offsets, ESTIMATORS[method].n_samples)
 
 
 class OneQuery:
@@ -161,7 +156,7 @@ class SharedQuery:
 class Accuracy:
     """Norm of the error over that of the exact gradient at rtol=1e-10; smaller is better."""
 
-    params = (METHODS, [1, 10, 100, 1000])
+    params = (list(ESTIMATORS), [1, 10, 100, 1000])
     param_names = ("method", "n_samples")
     timeout = 300
 
@@ -170,8 +165,8 @@ class Accuracy:
         return plr.pl_rank_exact(scores, relevance, plr.dcg_weights(10), offsets=offsets, rtol=1e-10)
 
     def setup(self, exact, method, n_samples):
-        if not hasattr(plr, method) or (method == "pl_rank_exact" and n_samples > 1):
-            raise NotImplementedError("not there, or does not sample")
+        if ESTIMATORS[method].n_samples == 0 and n_samples > 1:
+            raise NotImplementedError("does not sample")
 
     def track_error(self, exact, method, n_samples):
         scores, relevance, offsets = batch([60], 1.0, seed=3)

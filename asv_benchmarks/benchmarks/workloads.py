@@ -3,7 +3,9 @@
 import numpy as np
 
 import plrank_fast as plr
+from plrank_fast._shared.methods import ESTIMATORS
 
+SLOW = ("pl_rank_1", "pl_rank_2", "policy_gradient", "placement_policy_gradient", "stochastic_rank")  # in long lists
 # queries, mean and largest number of documents of the public sets' training parts
 SHAPES = {"yahoo": (19_944, 23.7, 139), "mslr": (18_919, 119.8, 1_251), "istella": (20_901, 315.9, 439)}
 
@@ -25,9 +27,6 @@ def batch(lengths, spread=1.0, seed=0):
 
 
 def call(method, scores, relevance, rank_weights, offsets, n_samples):
-    """Run the public function named ``method`` on one thread."""
-    function = getattr(plr, method, None)
-    if function is None:
-        raise NotImplementedError(f"this version has no {method}")
-    options = {} if method == "pl_rank_exact" else {"n_samples": n_samples, "rng": 0}
-    return function(scores, relevance, rank_weights, offsets=offsets, n_threads=1, **options)
+    """Run an estimator on one thread."""
+    options = {"n_samples": n_samples, "rng": 0} if ESTIMATORS[method].n_samples else {}
+    return getattr(plr, method)(scores, relevance, rank_weights, offsets=offsets, n_threads=1, **options)

@@ -52,8 +52,9 @@ class Method:
         return result
 
 
-PUBLISHED = tuple(Method(name, n) for name in ("stochastic_rank", "pl_rank_2", "pl_rank_3") for n in SAMPLES)
-BEYOND = (Method("pl_rank_cmc", 1), Method("pl_rank_exact", 0))
+SLOWEST_FIRST = tuple(reversed(ESTIMATORS.items()))
+PUBLISHED = tuple(Method(name, n) for name, method in SLOWEST_FIRST if method.is_published for n in SAMPLES)
+BEYOND = tuple(Method(name, method.n_samples) for name, method in SLOWEST_FIRST if method.n_samples < 2)
 ALL = (*PUBLISHED, *BEYOND)
 
 

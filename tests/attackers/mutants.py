@@ -44,7 +44,10 @@ _LOSSES = [
 _INTROSELECT = ["oracles/test_introselect.py"]
 _ARGUMENTS = ["invariants/test_plain_arguments.py"]
 
-# Modules, those that everything rests on first, and the tests that would notice, quick ones first.
+_OTHERS = ["enumeration", *_BATCHES]
+
+# Modules, those that everything rests on first, and the tests that would notice, quick ones first. _OTHERS are those of
+# modules that are not listed.
 TESTS = {
     "_core/gradients/exact": [*_EXACT, _HUNT, *_ARGUMENTS],
     "_core/gradients/pl_rank": ["enumeration/test_pl_rank.py", "oracles/test_plrank_pass.py", *_BATCHES],
@@ -55,9 +58,7 @@ TESTS = {
         "enumeration/test_rewards.py",
         *_BATCHES,
     ],
-    "_core/gradients/hessian": ["enumeration/test_conditional.py", *_BATCHES],
     "_core/gradients/stochastic_rank": ["enumeration/test_stochastic_rank.py", *_BATCHES, *_ARGUMENTS],
-    "_core/gradients/exposure": ["enumeration/test_fairness.py", *_BATCHES],
     "_core/gradients/sampled": [
         *_SAMPLED,
         *_INTROSELECT,
@@ -108,6 +109,9 @@ def sources() -> dict[str, list[str]]:
             str(path) for path in mine if path.suffix in (".pyx", ".c") or setup["KERNELS"] in path.parents
         )
     return result
+
+
+TESTS |= {module: _OTHERS for module in sources() if module not in TESTS}
 
 
 def explanations() -> dict[tuple[str, str, str], str]:

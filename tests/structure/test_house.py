@@ -53,12 +53,6 @@ def test_the_map_is_complete():
     assert sorted(PYTHON) == sorted(python - {"__init__", "_shared/__init__"})
 
 
-def test_setup_compiles_in_the_order_of_the_map():
-    text = (ROOT / "setup.py").read_text().partition("MODULES: ")[2]
-    modules = re.findall(r'^    "([\w/]+)": \[', text.partition("\n}\n")[0], re.MULTILINE)
-    assert modules == [name for name in COMPILED if (PACKAGE / f"{name}.pyx").exists()]
-
-
 def test_compiled_modules_import_only_what_stands_above_them():
     """Mutants: ``threads`` imports ``stream``, as it once did; two lines of the map exchanged."""
     imports = [
