@@ -92,14 +92,10 @@ def kernel_sources(path: Path) -> list[str]:
 
     A header in a folder of its own, such as ``gradients/exact/exact.h``, stands for the whole folder.
     """
-    headers = [
-        KERNELS / name for name in re.findall(r'^cdef extern from "([\w/]+\.h)"', path.read_text(), re.MULTILINE)
-    ]
-    found = [
-        source
-        for header in headers
-        for source in header.parent.glob(f"{header.stem}.c" if header.parent.parent == KERNELS else "*.c")
-    ]
+    found: list[Path] = []
+    for name in re.findall(r'^cdef extern from "([\w/]+\.h)"', path.read_text(), re.MULTILINE):
+        header = KERNELS / name
+        found += header.parent.glob(f"{header.stem}.c" if header.parent.parent == KERNELS else "*.c")
     return sorted(source.relative_to(KERNELS).as_posix() for source in found)
 
 
