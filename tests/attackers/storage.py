@@ -19,13 +19,11 @@ process, and a kill is an exception after which none of them does anything.
 
 from __future__ import annotations
 
-import argparse
+import abc
 import builtins
-import collections
 import contextlib
 import ctypes
 import errno
-import functools
 import io
 import json
 import os
@@ -34,9 +32,9 @@ import signal
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 from unittest import mock
 
 import matplotlib.figure
@@ -45,21 +43,19 @@ import numpy as np
 from plrank_fast.__main__ import main as plrank_fast_main
 from plrank_fast._shared.archive import read_archive
 from plrank_fast.reproduction import experiment, figures, learning
-from plrank_fast.reproduction.cells import Part
 from plrank_fast.training.loop import CHECKPOINT
 from plrank_fast.training.saved_model import load_model
+from search import BrokenPromiseError, Search, wrong_with
 
 MODEL, RESULTS, PICTURE = "model.plrank", "results.json", "learning_curve.png"
 NETWORK = ["--method", "pl_rank_3", "--hidden", "3", "--samples", "2", "--cutoff", "3", "--batch-queries", "4"]
 EPOCHS, STEEP = 4, ["--learning-rate", "3"]  # the best epoch is not the last: its weights outlast what comes after it
+BENCH = ["--shapes", "mslr", "--methods", "pl_rank_3", "--cutoffs", 2, "--samples", 1, "--queries", 2, "--seconds", 0]
+REPRODUCE = ["--minutes", "0", "--shapes", "mslr", "--cutoffs", "2", "--parts", "disparity", "--quiet"]
 FAULTS = ("full disk", "killed", "interrupted")
 IMAGE = b"\x89PNG"  # in the place of a picture, for to draw one takes longer than all the rest
 INTERRUPTED, KILLED = 130, -9  # exit statuses
 CAP_DAC_OVERRIDE = 1  # by which root may write where nobody may
-
-
-class BrokenPromiseError(Exception):
-    """A promise that does not hold, in words."""
 
 
 class Killed(BaseException):
@@ -82,7 +78,7 @@ class Disk:
             (os, "replace", self._counting(os.replace)),
             (os, "mkdir", self._counting(os.mkdir)),
             (os, "unlink", self._while_alive(os.unlink)),
-            (os, "open", self._creating(os.open)),
+            (os, "open", self._counting(os.open, lambda flags, *_: flags & os.O_CREAT)),
             (builtins, "open", self._opening(builtins.open)),
             (io, "open", self._opening(io.open)),
         ):
@@ -93,15 +89,7 @@ class Disk:
         self.patches.close()
 
     def spend(self, path: object = None) -> None:
-        """Count an operation.
-
-        Raises
-        ------
-        OSError
-            If the disk is full, with the path if there is one.
-        Killed
-            If the process has been killed, now and at every further operation.
-        """
+        """Count an operation; from the fault on, raise its error for each, or interrupt the first of them."""
         self.operations += 1
         if self.operations <= self.ends_at:
             return
@@ -121,9 +109,11 @@ class Disk:
                 return True
         return self.folder in (path := Path(os.fspath(file)).absolute()).parents or path == self.folder
 
-    def _counting(self, real: Callable[..., Any]) -> Callable[..., Any]:
+    def _counting(
+        self, real: Callable[..., Any], counts: Callable[..., object] = lambda *arguments: True
+    ) -> Callable[..., Any]:
         def wrapper(file: Any, *arguments: Any, **options: Any) -> Any:
-            if self.holds(file):
+            if counts(*arguments) and self.holds(file):
                 self.spend(None if isinstance(file, int) else file)
             return real(file, *arguments, **options)
 
@@ -134,14 +124,6 @@ class Disk:
             if self.fault == "killed" and self.operations > self.ends_at:
                 raise Killed
             return real(*arguments, **options)
-
-        return wrapper
-
-    def _creating(self, real: Callable[..., int]) -> Callable[..., int]:
-        def wrapper(path: Any, flags: int, *arguments: Any, **options: Any) -> int:
-            if flags & os.O_CREAT and self.holds(path):
-                self.spend(path)
-            return real(path, flags, *arguments, **options)
 
         return wrapper
 
@@ -185,23 +167,17 @@ def as_others() -> Iterator[None]:
     if os.geteuid() != 0:
         yield
         return
-    library = ctypes.CDLL(None, use_errno=True)
+    library = ctypes.CDLL(None)
     header = (ctypes.c_uint32 * 2)(0x20080522, 0)  # version 3 of the structure, this thread
     sets = (ctypes.c_uint32 * 6)()  # effective, permitted and inheritable, twice
-
-    def call(function: Any) -> None:
-        if function(header, sets):
-            raise OSError(ctypes.get_errno(), "capabilities cannot be changed")
-
-    call(library.capget)
-    before = sets[0]
-    sets[0] = before & ~(1 << CAP_DAC_OVERRIDE)
-    call(library.capset)
+    assert library.capget(header, sets) == 0
+    before, sets[0] = sets[0], sets[0] & ~(1 << CAP_DAC_OVERRIDE)
+    assert library.capset(header, sets) == 0
     try:
         yield
     finally:
         sets[0] = before
-        call(library.capset)
+        assert library.capset(header, sets) == 0
 
 
 def run(*arguments: object) -> tuple[int, str]:
@@ -256,20 +232,196 @@ def outcome_of(folder: Path) -> dict[str, Any]:
     }
 
 
-class Storage:
-    """All faults, tried in a folder."""
+class Command(abc.ABC):
+    """A command that writes, with the files that it may leave: what is in ``folder`` is its own."""
 
-    def __init__(self, folder: Path, seed: int) -> None:
+    faults: ClassVar = FAULTS[:2]
+
+    def __init__(self, storage: Storage) -> None:
+        self.storage = storage
+        self.folder = storage.new_folder()
+        self.arguments: list[object] = []
+
+    def named(self) -> list[str]:
+        """Paths of which a refusal names one."""
+        return [str(self.folder)]
+
+    def again(self) -> list[object]:
+        """What is run after a fault."""
+        return self.arguments
+
+    @abc.abstractmethod
+    def check_files(self, fault: str, told: str) -> None:
+        """Nothing is half-written after a fault."""
+
+    @abc.abstractmethod
+    def check_outcome(self) -> None:
+        """All is there in the end."""
+
+    def check_success(self, status: int, told: str) -> None:
+        check(status == 0 and (not told or "--quiet" not in self.arguments), f"status {status}, {told!r}")
+
+    def meet(self, fault: str, ends_at: float) -> int:
+        """Run with a fault at an operation, if there is one, and once more without; the number of operations."""
+        with Disk(self.storage.folder, fault, ends_at) as disk:
+            status, told = run(*self.arguments)
+        if ends_at == np.inf:
+            self.check_success(status, told)
+        else:
+            if fault == "full disk":
+                check_refusal(status, told, *self.named())
+            expected = {"full disk": (2,), "killed": (KILLED,), "interrupted": (0, INTERRUPTED)}[fault]
+            check(status in expected and "Traceback" not in told, f"status {status}, {told!r}")
+            left = [path for path in self.folder.rglob("*") if path.suffix == ".tmp"]
+            check(fault == "killed" or not left, f"left behind: {left}")
+            self.check_files(fault, told)
+            if fault == "killed":
+                with Disk(self.storage.folder, fault, self.storage.rng.randrange(disk.operations)):
+                    run(*self.again())
+            self.check_success(*run(*self.again()))
+        self.check_outcome()
+        return disk.operations
+
+
+class Train(Command):
+    """A run in a folder of its own, which is resumed on another number of threads."""
+
+    faults: ClassVar = FAULTS
+
+    def __init__(self, storage: Storage) -> None:
+        super().__init__(storage)
+        self.arguments = storage.train(self.folder)
+
+    def again(self) -> list[object]:
+        if (self.folder / CHECKPOINT).exists():
+            return ["train", "--resume", self.folder, "--cache", self.folder / "cache", "--quiet", "--threads", 2]
+        return [*self.arguments, *(["--overwrite"] if "--overwrite" not in self.arguments else [])]
+
+    def check_files(self, fault: str, told: str) -> None:
+        for name, load in {
+            CHECKPOINT: lambda path: read_archive(path, "checkpoint"),
+            MODEL: load_model,
+            RESULTS: lambda path: json.loads(path.read_text()),
+            PICTURE: lambda path: check(path.read_bytes() == IMAGE, "half a picture"),
+        }.items():
+            try:
+                load(self.folder / name)
+            except FileNotFoundError:
+                pass
+            except ValueError as error:
+                raise BrokenPromiseError(f"{name} does not load: {error}") from error
+        if (self.folder / MODEL).exists() and fault != "interrupted":  # after which it is the best so far
+            whole = [(alone / MODEL).read_bytes() for alone in self.storage.whole.values()]
+            check((self.folder / MODEL).read_bytes() in whole, "neither the old model nor the new one")
+
+    def check_outcome(self) -> None:
+        """The bits of an undisturbed run."""
+        seed = read_archive(self.folder / CHECKPOINT, "checkpoint")[0]["config"]["seed"]
+        check("--overwrite" in self.arguments or seed == 0, "another run")
+        alone = self.storage.whole[seed]
+        check(contents(self.folder).keys() == contents(alone).keys(), f"files {sorted(contents(self.folder))}")
+        expected = outcome_of(alone)
+        different = [f"another {name}" for name, part in outcome_of(self.folder).items() if part != expected[name]]
+        check(not different, " and ".join(different))
+
+
+class Overwrite(Train):
+    """A run over an earlier one."""
+
+    def __init__(self, storage: Storage) -> None:
+        super().__init__(storage)
+        self.folder.mkdir()
+        for name, content in contents(storage.whole[5]).items():
+            (self.folder / name).write_bytes(content)
+        self.arguments.append("--overwrite")
+
+
+class Evaluate(Command):
+    """Metrics and scores, over earlier ones."""
+
+    options: ClassVar = ("--json", "--scores")
+
+    def __init__(self, storage: Storage) -> None:
+        super().__init__(storage)
+        self.folder.mkdir()
+        self.files = {option: self.folder / option[2:] for option in self.options}
+        for path in self.files.values():
+            path.write_bytes(b"old")
+        self.arguments = [*self.command(), *(word for pair in self.files.items() for word in pair)]
+
+    def command(self) -> list[object]:
+        return ["evaluate", self.storage.whole[0] / MODEL, self.storage.text]
+
+    def named(self) -> list[str]:
+        return [*map(str, self.files.values())]
+
+    def check_files(self, fault: str, told: str) -> None:
+        check(fault == "killed" or any(option in told for option in self.files), f"{told!r} does not name the option")
+        for path in self.files.values():
+            whole = path.read_bytes() in (b"old", IMAGE) or _is_whole(path.read_text())
+            check(whole, f"{path.name} is half-written")
+
+    def check_outcome(self) -> None:
+        check(all(path.read_bytes() != b"old" for path in self.files.values()), "nothing was written")
+
+
+class Bench(Evaluate):
+    """Figures and the picture, over earlier ones."""
+
+    options: ClassVar = ("--json", "--picture")
+
+    def command(self) -> list[object]:
+        return ["bench", *BENCH]
+
+
+class Reproduce(Command):
+    """Cells and the report: those that were kept stay."""
+
+    def __init__(self, storage: Storage) -> None:
+        super().__init__(storage)
+        self.arguments = ["reproduce", *REPRODUCE, "--output", self.folder]
+        self.kept = [""]
+
+    def lines(self) -> list[str]:
+        results = self.folder / "results.jsonl"
+        return results.read_text().splitlines() if results.exists() else [""]
+
+    def check_files(self, fault: str, told: str) -> None:
+        self.kept = self.lines()
+
+    def check_outcome(self) -> None:
+        kept = self.kept if self.kept != [""] else []
+        check(self.lines()[: len(kept)] == kept, "cells that were kept have changed")
+        cells = [{**json.loads(line), "result": None, "seconds": None} for line in self.lines()[1:]]
+        check(all(cells.count(cell) == 1 for cell in cells), "a cell that was kept was measured again")
+        check((self.folder / experiment.REPORT).exists(), "no report")
+
+
+COMMANDS = {
+    "train": Train, "train --overwrite": Overwrite, "evaluate": Evaluate, "bench": Bench, "reproduce": Reproduce
+}  # fmt: skip
+
+
+class Storage(Search):
+    """All faults, tried in a folder: at ``most`` operations of each command, or at all of them."""
+
+    minutes = most_findings = float("inf")
+    options: ClassVar = {
+        "--most": {"type": int, "help": "operations of each command at which a fault begins (all)"},
+        "--folder": {"type": Path, "help": "of all runs (a temporary one)"},
+    }
+
+    def __init__(self, seed: int, most: int | None, folder: Path) -> None:
+        super().__init__(seed)
         self.folder = folder
+        self.most = most
         self.rng = random.Random(f"storage {seed}")
-        self.tally: collections.Counter[str] = collections.Counter()
-        self.violations: list[str] = []
+        self.names = 0
         rows = np.random.default_rng(0).integers(0, 9, size=(32, 4))
-        self.text = folder / "letor.txt"
+        self.text = self.folder / "letor.txt"
         self.text.write_text(
             "".join(f"{a % 3} qid:{d // 4} 1:{b} 2:{c} 3:{e}\n" for d, (a, b, c, e) in enumerate(rows))
         )
-        self.names = 0
         self.whole = {seed_of_run: self.new_folder() for seed_of_run in (0, 5)}
         for seed_of_run, output in self.whole.items():
             check(run(*self.train(output, seed_of_run)) == (0, ""), "the whole run failed")
@@ -278,179 +430,34 @@ class Storage:
         self.names += 1
         return self.folder / f"run{self.names}"
 
-    def train(self, output: Path, seed: int = 0, *more: object) -> list[object]:
+    def train(self, output: Path, seed: int = 0) -> list[object]:
         """A run that saves after each batch and keeps what it parsed."""
         return [
             "train", "--train", self.text, "--vali", self.text, "--cache", output / "cache", "--output", output,
             "--seed", seed, "--epochs", EPOCHS, "--checkpoint-seconds", 0, "--threads", 1, "--quiet",
-            *NETWORK, *STEEP, *more,
+            *NETWORK, *STEEP,
         ]  # fmt: skip
 
-    def attempt(self, what: str, fault: Callable[[], None]) -> None:
+    def steps(self) -> Iterator[object]:
+        """Each fault at each operation, then read-only folders."""
+        for name, command in COMMANDS.items():
+            for fault in command.faults:
+                operations = command(self).meet(fault, np.inf)
+                some = operations if self.most is None else min(self.most, operations)
+                for number in sorted(self.rng.sample(range(operations), some)):
+                    yield self.attempt(f"{fault}, {name}, operation {number} of {operations}", command, fault, number)
+        yield self.attempt("read-only folders", self.read_only)
+
+    def attempt(self, what: str, attack: Callable[..., Any], *case: Any) -> None:
         """Try one fault and note what comes of it."""
         self.tally[what.split(",")[0]] += 1
-        try:
-            fault()
-        except Exception as broken:
-            self.violations.append(f"{what}: {broken if isinstance(broken, BrokenPromiseError) else repr(broken)}")
-            print(f"BROKEN  {self.violations[-1]}", flush=True)
-
-    def at_each(self, what: str, attack: Callable[[str, float], int], fault: str, most: int | None) -> None:
-        """An attack in which a command meets a fault at its k-th operation: for every k, or for ``most`` of them.
-
-        The attack gives the number of operations; it is made once without a fault.
-        """
-        operations = attack(fault, np.inf)
-        some = operations if most is None else min(most, operations)
-        for number in sorted(self.rng.sample(range(operations), some)):
-            self.attempt(
-                f"{fault}, {what}, operation {number} of {operations}",
-                lambda number=number: void(attack(fault, number)),
-            )
-
-    # --- faults of the disk
-
-    def training(self, fault: str, ends_at: float, earlier: bool = False) -> int:
-        """A run, in a folder of its own or over an earlier one; one that was killed is killed once more."""
-        output = self.new_folder()
-        if earlier:
-            output.mkdir()
-            for name, content in contents(self.whole[5]).items():
-                (output / name).write_bytes(content)
-        arguments = self.train(output, 0, *(["--overwrite"] if earlier else []))
-        with Disk(self.folder, fault, ends_at) as disk:
-            status, told = run(*arguments)
-        if ends_at == np.inf:
-            check((status, told) == (0, ""), told)
-        else:
-            self._check_end(fault, status, told, str(output))
-            self._check_files(output, fault)
-            if fault == "killed":
-                with Disk(self.folder, fault, self.rng.randrange(disk.operations)):
-                    run(*self._going_on(output, arguments))
-            status, told = run(*self._going_on(output, arguments))
-            check((status, told) == (0, ""), f"the run does not go on: {told!r}")
-        seed = read_archive(output / CHECKPOINT, "checkpoint")[0]["config"]["seed"]
-        check(earlier or seed == 0, "another run")
-        self._check_outcome(output, self.whole[seed])
-        return disk.operations
-
-    def _going_on(self, output: Path, arguments: list[object]) -> list[object]:
-        """What resumes a run that has come to a checkpoint, and begins one that has not once more."""
-        if (output / CHECKPOINT).exists():
-            return ["train", "--resume", output, "--cache", output / "cache", "--quiet", "--threads", 2]
-        return [*arguments, *(["--overwrite"] if "--overwrite" not in arguments else [])]
-
-    def _check_end(self, fault: str, status: int, told: str, *named: str) -> None:
-        if fault == "full disk":
-            check_refusal(status, told, *named)
-        elif fault == "killed":
-            check(status == KILLED, f"status {status}, {told!r}")
-        else:
-            check(status in (0, INTERRUPTED) and "Traceback" not in told, f"status {status}, {told!r}")
-
-    def _check_files(self, output: Path, fault: str) -> None:
-        """Nothing is half-written, whatever there is, and nothing temporary is left but by a kill."""
-        left = [path for path in output.rglob("*") if path.suffix == ".tmp"]
-        check(fault == "killed" or not left, f"left behind: {left}")
-        for name, load in {
-            CHECKPOINT: lambda path: read_archive(path, "checkpoint"),
-            MODEL: load_model,
-            RESULTS: lambda path: json.loads(path.read_text()),
-            PICTURE: lambda path: check(path.read_bytes() == IMAGE, "half a picture"),
-        }.items():
-            if (output / name).exists():
-                try:
-                    load(output / name)
-                except ValueError as error:
-                    raise BrokenPromiseError(f"{name} does not load: {error}") from error
-        if (output / MODEL).exists() and fault != "interrupted":  # after which it is the best so far
-            model = (output / MODEL).read_bytes()
-            whole = [(alone / MODEL).read_bytes() for alone in self.whole.values()]
-            check(model in whole, "neither the old model nor the new one")
-
-    def _check_outcome(self, output: Path, alone: Path) -> None:
-        files = [contents(folder).keys() for folder in (output, alone)]
-        check(files[0] == files[1], f"files {sorted(files[0])}")
-        expected = outcome_of(alone)
-        different = [f"another {name}" for name, part in outcome_of(output).items() if part != expected[name]]
-        check(not different, " and ".join(different))
-
-    def evaluation(self, fault: str, ends_at: float) -> int:
-        """Metrics and scores, over earlier ones."""
-        output = self.new_folder()
-        output.mkdir()
-        model, files = output / MODEL, {option: output / option[2:] for option in ("--json", "--scores")}
-        model.write_bytes((self.whole[0] / MODEL).read_bytes())
-        for path in files.values():
-            path.write_bytes(b"old")
-        arguments = ["evaluate", model, self.text, *(word for pair in files.items() for word in pair)]
-        return self._either_old_or_new(fault, ends_at, arguments, files)
-
-    def benchmark(self, fault: str, ends_at: float) -> int:
-        """Figures and the picture of ``bench``, over earlier ones."""
-        output = self.new_folder()
-        output.mkdir()
-        files = {option: output / option[2:] for option in ("--json", "--picture")}
-        for path in files.values():
-            path.write_bytes(b"old")
-        sizes = ["--shapes", "mslr", "--methods", "pl_rank_3", "--cutoffs", 2, "--samples", 1, "--queries", 2]
-        arguments = ["bench", *sizes, "--seconds", 0, *(word for pair in files.items() for word in pair)]
-        return self._either_old_or_new(fault, ends_at, arguments, files)
-
-    def _either_old_or_new(
-        self, fault: str, ends_at: float, arguments: Sequence[object], files: dict[str, Path]
-    ) -> int:
-        with Disk(self.folder, fault, ends_at) as disk:
-            status, told = run(*arguments)
-        if ends_at == np.inf:
-            check(status == 0, told)
-            check(all(path.read_bytes() != b"old" for path in files.values()), "nothing was written")
-            return disk.operations
-        self._check_end(fault, status, told, *map(str, files.values()))
-        if fault == "full disk":
-            check(any(option in told for option in files), f"{told!r} does not name the option")
-            left = {path.name for path in next(iter(files.values())).parent.iterdir()}
-            check(left <= {MODEL, *(path.name for path in files.values())}, f"left behind: {left}")
-        for path in files.values():
-            whole = path.read_bytes() in (b"old", IMAGE) or _is_whole(path.read_text())
-            check(whole, f"{path.name} is half-written")
-        check(run(*arguments)[0] == 0, "the same command does not work with room")
-        return disk.operations
-
-    def reproduction(self, fault: str, ends_at: float) -> int:
-        """Cells of ``reproduce`` and its report: what was kept is not measured again."""
-        output = self.new_folder()
-        arguments = ["reproduce", "--minutes", 0, "--shapes", "mslr", "--cutoffs", 2, "--parts", "disparity", "--quiet"]
-        arguments += ["--output", output]
-        measured: list[str] = []
-        with mock.patch.object(experiment, "plan", _remembering(experiment.plan, measured)):
-            with Disk(self.folder, fault, ends_at) as disk:
-                status, told = run(*arguments)
-            if ends_at == np.inf:
-                check((status, told) == (0, ""), told)
-                return disk.operations
-            self._check_end(fault, status, told, str(output))
-            left = [path for path in output.glob("*") if path.suffix == ".tmp"]
-            check(fault == "killed" or not left, f"left behind: {left}")
-            kept = (output / "results.jsonl").read_text().splitlines() if (output / "results.jsonl").exists() else [""]
-            before, measured[:] = len(measured), []
-            check(len(kept) - 1 in (before, before - 1), f"{before} cells measured, {len(kept) - 1} kept")
-            status, told = run(*arguments)
-            check((status, told) == (0, ""), f"the same command does not go on: {told!r}")
-        now = (output / "results.jsonl").read_text().splitlines()
-        check(now[: len(kept)] == kept or kept == [""], "cells that were kept have changed")
-        check(len(measured) == len(now) - len(kept), "a cell that was kept was measured again")
-        check((output / experiment.REPORT).exists(), "no report")
-        return disk.operations
-
-    # --- read-only folders
+        wrong = wrong_with(lambda: attack(self).meet(*case) if case else attack())
+        if wrong:
+            self.broken(f"{what}: {wrong}")
 
     def read_only(self) -> None:
         """A folder that may be read and not written to: refused, and everything stays; what only reads goes on."""
-        output = self.new_folder()
-        check(run(*self.train(output)) == (0, ""), "the run failed")
-        beside = self.new_folder()  # of a new run
+        output, beside = Overwrite(self).folder, self.new_folder()  # of an earlier run, and of a new one
         beside.mkdir()
         before = contents(output)
         for path in (output, beside):
@@ -459,15 +466,14 @@ class Storage:
             with as_others():
                 for arguments in (
                     self.train(beside),
-                    self.train(output, 0, "--overwrite"),
+                    [*self.train(output), "--overwrite"],
                     self.train(beside / "below"),
                     ["train", "--resume", output, "--epochs", EPOCHS + 1, "--quiet"],
                     ["evaluate", output / MODEL, self.text, "--json", beside / "json"],
-                    ["bench", "--shapes", "mslr", "--methods", "pl_rank_3", "--cutoffs", 2, "--samples", 1, "--queries",
-                     2, "--seconds", 0, "--json", beside / "json"],
-                    ["reproduce", "--minutes", 0, "--quiet", "--output", beside],
-                    ["reproduce", "--minutes", 0, "--quiet", "--output", beside / "below"],
-                ):  # fmt: skip
+                    ["bench", *BENCH, "--json", beside / "json"],
+                    ["reproduce", *REPRODUCE, "--output", beside],
+                    ["reproduce", *REPRODUCE, "--output", beside / "below"],
+                ):
                     status, told = run(*arguments)
                     check_refusal(status, told, str(output), str(beside))
                     check("Permission denied" in told, told)
@@ -477,21 +483,6 @@ class Storage:
             for path in (output, beside):
                 path.chmod(0o700)
         check(contents(output) == before and not contents(beside), "something was written")
-
-    def all_faults(self, most: int | None = None) -> None:
-        """Everything; ``most`` operations of each command, or all of them."""
-        for fault in FAULTS:
-            self.at_each("train", self.training, fault, most)
-            self.at_each("train --overwrite", functools.partial(self.training, earlier=True), fault, most)
-        for fault in FAULTS[:2]:
-            self.at_each("evaluate", self.evaluation, fault, most)
-            self.at_each("bench", self.benchmark, fault, most)
-            self.at_each("reproduce", self.reproduction, fault, most)
-        self.attempt("read-only folders", self.read_only)
-
-
-def void(_: object) -> None:
-    """Give nothing back."""
 
 
 def _is_whole(text: str) -> bool:
@@ -503,57 +494,29 @@ def _is_whole(text: str) -> bool:
     return True
 
 
-_MEASURED: dict[str, Any] = {}
-
-
-def _remembering(plan: Callable[..., list[Part]], measured: list[str]) -> Callable[..., list[Part]]:
-    """A plan of which every cell is measured once in this process; ``measured`` gets what a command asks for."""
-
-    def remembered(settings: Any) -> list[Part]:
-        def replaced(part: Part) -> Part:
-            def measure(cell: Any, number: int) -> Any:
-                key = json.dumps([part.name, cell, number], sort_keys=True)
-                measured.append(key)
-                if key not in _MEASURED:
-                    _MEASURED[key] = part.measure(cell, number)
-                return _MEASURED[key]
-
-            return Part(**{**vars(part), "measure": measure})
-
-        return [replaced(part) for part in plan(settings)]
-
-    return remembered
-
-
 @contextlib.contextmanager
 def quick_commands() -> Iterator[None]:
-    """Pictures that nobody draws, and the shortest runs of ``reproduce``."""
+    """Pictures that nobody draws, and the shortest runs of ``reproduce``, each of them once."""
+    measure, measured = learning.measure, {}
 
-    def saved(figure: Any, file: Any, **options: Any) -> None:
-        file.write(IMAGE)
+    def remembered(cell: Any, number: int) -> Any:
+        key = json.dumps([cell, number], sort_keys=True)
+        if key not in measured:
+            measured[key] = measure(cell, number)
+        return measured[key]
 
     with (
-        mock.patch.object(matplotlib.figure.Figure, "savefig", saved),
+        mock.patch.object(
+            matplotlib.figure.Figure, "savefig", lambda figure, file, **options: file.write(IMAGE) and None
+        ),
         mock.patch.object(figures, "rendered", return_value=IMAGE),
         mock.patch.object(experiment, "SHORTEST_RUN", 0.004),
         mock.patch.object(learning, "LEAST_QUERIES", 2),
+        mock.patch.object(learning, "measure", remembered),
     ):
         yield
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--most", type=int, help="operations of each command at which a fault begins (all)")
-    parser.add_argument("--seed", type=int, default=0)
-    given = parser.parse_args(arguments)
-    with tempfile.TemporaryDirectory() as folder, quick_commands():
-        storage = Storage(Path(folder), given.seed)
-        storage.all_faults(given.most)
-    print(", ".join(f"{what}: {count}" for what, count in sorted(storage.tally.items())))
-    print(f"seed {given.seed}, {len(storage.violations)} violations")
-    return int(bool(storage.violations))
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    with quick_commands(), tempfile.TemporaryDirectory() as folder:
+        sys.exit(Storage.main(["--folder", folder, *sys.argv[1:]]))

@@ -15,19 +15,19 @@ pytest.importorskip("matplotlib")
 from plrank_fast._shared import files
 from plrank_fast.training.loop import TrainingRun
 from plrank_fast.training.network import Optimizer
-from storage import CHECKPOINT, EPOCHS, FAULTS, Storage, quick_commands, read_archive, void
+from storage import CHECKPOINT, EPOCHS, FAULTS, Storage, Train, quick_commands, read_archive
 
 
 @pytest.fixture
 def storage(tmp_path):
     with quick_commands():
-        yield Storage(tmp_path, 0)
+        yield Storage(0, 3, tmp_path)
 
 
 def test_seeded(storage):
     """Faults at some operations of each command. Without mutants of its own: the tests below put errors in."""
-    storage.all_faults(most=3)
-    assert storage.violations == []
+    storage.run()
+    assert storage.findings == []
     assert storage.tally == {"full disk": 15, "killed": 15, "interrupted": 6, "read-only folders": 1}
 
 
@@ -116,8 +116,8 @@ def test_finds_an_error(owner, name, wrong, found, storage, monkeypatch, capsys)
     """Mutants of the library, in the attacked process: of what is written, and of what a resume takes up again."""
     monkeypatch.setattr(owner, name, wrong(inspect.getattr_static(owner, name)))
     for number, fault in itertools.product(range(10, 40), FAULTS):
-        storage.attempt(fault, lambda fault=fault, number=number: void(storage.training(fault, number)))
-        if any(found in violation for violation in storage.violations):
+        storage.attempt(fault, Train, fault, number)
+        if any(found in finding for finding in storage.findings):
             break
-    assert found in storage.violations[-1]
+    assert found in storage.findings[-1]
     assert "BROKEN" in capsys.readouterr().out
