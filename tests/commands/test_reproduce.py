@@ -14,7 +14,7 @@ pytest.importorskip("torch")
 pytest.importorskip("matplotlib")
 
 from plrank_fast.reproduction import experiment, figures, learning, published, summary
-from plrank_fast.reproduction.findings import FAILS, HOLDS, OPEN, all_findings
+from plrank_fast.reproduction.findings import FAILS, HOLDS, IN_PART, OPEN, all_findings, judged
 from plrank_fast.reproduction.results_file import ResultsFile
 
 TINY = ["reproduce", "--minutes", "0", "--shapes", "mslr", "--cutoffs", "2", "5", "--quiet"]
@@ -164,6 +164,20 @@ def test_statements_about_cost_follow_from_the_figures():
     found = {finding.statement: finding.evidence for finding in all_findings(measured(""))}
     assert found[f"{flat}, {here}"].endswith("(paper: 0.23): 0.225 (0.225 to 0.225)")
     assert found["PL-Rank-3 is faster here than in NumPy in every cell"].endswith(": 5 (5 to 5)")
+
+
+@pytest.mark.parametrize(
+    ("intervals", "verdict"),
+    [
+        *(([(2, 3)], HOLDS), ([(-2, -1)], FAILS), ([(-1, 1)], OPEN), ([(2, 3), (4, 5)], HOLDS)),
+        *(([(2, 3), (-2, -1)], IN_PART), ([(-1, 1), (2, 3)], IN_PART), ([(-1, 1), (-2, -1)], OPEN)),
+    ],
+)
+def test_verdict_of_several_cases(intervals, verdict):
+    """Mutants: the verdict of the first case; of any."""
+    estimates = {str(interval): summary.Estimate(0.0, *interval) for interval in intervals}
+    assert next(judged("It is positive", "value", estimates, 0.0)).verdict == verdict
+    assert not list(judged("It is positive", "value", {}, 0.0))
 
 
 @pytest.mark.parametrize(
