@@ -16,7 +16,7 @@ def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
     """Open a regular file to read from; a pipe might never begin, a device never end."""
 
     def opener(name: str, flags: int) -> int:
-        return os.open(name, flags | getattr(os, "O_NONBLOCK", 0))  # opening a pipe must not wait
+        return os.open(name, flags | os.O_NONBLOCK)  # opening a pipe must not wait
 
     file = open(path, "rb", opener=opener)  # noqa: SIM115 - the caller closes it
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -79,12 +79,11 @@ def _replacing(target: Path, mode: int | None) -> Iterator[BinaryIO]:
         with contextlib.suppress(OSError):  # the first error is the one to report
             temporary.unlink(missing_ok=True)
         raise
-    if os.name == "posix":  # elsewhere a folder cannot be opened
-        folder = os.open(target.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+    folder = os.open(target.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
 
 
 def temporary_of(path: str | os.PathLike[str]) -> Path:

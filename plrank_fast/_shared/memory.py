@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import os
 import re
-import sys
+import resource
 from pathlib import Path
 
 CONTAINER_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")  # versions 2 and 1
 
 
 def available_bytes() -> float:
-    """Return the available bytes within the limits of machine, container and process; infinity if unknown."""
+    """Return the available bytes within the limits of machine, container and process."""
     left = [float(number) for number in map(_number_in, CONTAINER_LIMITS) if number]
     if kilobytes := _number_in("/proc/meminfo", "MemAvailable: *"):
         left.append(1024.0 * int(kilobytes))
-    elif "SC_PHYS_PAGES" in getattr(os, "sysconf_names", {}):
+    else:
         left.append(float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")))
-    if sys.platform != "win32":
-        import resource
-
-        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-        left += [] if limit == resource.RLIM_INFINITY else [float(limit)]
-    return min(left, default=float("inf"))
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    left += [] if limit == resource.RLIM_INFINITY else [float(limit)]
+    return min(left)
 
 
 def _number_in(path: str, before: str = "^") -> str | None:

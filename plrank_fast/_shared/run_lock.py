@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-
-if sys.platform == "win32":
-    import msvcrt
-else:
-    import fcntl
 
 LOCK = "run.lock"
 
@@ -32,10 +27,7 @@ def locked_folder(folder: str | os.PathLike[str]) -> Iterator[None]:
     """
     with open(Path(folder) / LOCK, "ab") as file:
         try:
-            if sys.platform == "win32":
-                msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-            else:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             if error.errno in (errno.EWOULDBLOCK, errno.EACCES, errno.EDEADLK):
                 raise BlockingIOError(

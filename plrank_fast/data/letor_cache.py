@@ -47,7 +47,8 @@ def cached(
         if not stat.S_ISREG(os.stat(path).st_mode):
             raise ValueError(f"cache must be False for a path that is not a regular file, got {path}")
     home = Path(folder) if folder is not None else Path(paths[0]).parent
-    key = {"texts": [_relative(path, home) for path in paths], "options": dict(options)}
+    # Relative names allow texts and cache to be moved together.
+    key = {"texts": [os.path.relpath(path, home) for path in paths], "options": dict(options)}
     digest = hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()[:10]
     cache = home / f"{Path(paths[0]).name}.{digest}{SUFFIX}"
     identity = {**key, "hashes": [_hash(path) for path in paths]}
@@ -87,14 +88,6 @@ def _opened(cache: Path, identity: Mapping[str, Any]) -> RankingData | None:
             if arrays[name].dtype.type is not expected:
                 raise TypeError(f"its {name} are of type {arrays[name].dtype}")
         return RankingData(**arrays, name=header["name"])
-
-
-def _relative(path: str, folder: Path) -> str:
-    """Name a text from the folder of its cache, so that both can be moved together."""
-    try:
-        return os.path.relpath(path, folder)
-    except ValueError:  # on another drive
-        return os.path.abspath(path)
 
 
 def _hash(path: str) -> str:

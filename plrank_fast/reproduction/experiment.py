@@ -23,9 +23,6 @@ from plrank_fast.reproduction.results_file import ResultsFile
 RESULTS, REPORT = "results.jsonl", "report.html"
 # These are the parts' shares of the time; time that one does not use goes to those after it.
 SHARES = {"cost": 0.25, "length": 0.07, "curves": 0.5, "settings": 0.08, "disparity": 0.1}
-WANTED_SEEDS = 3  # number of seeds for which runs must fit into the budget
-SHORTEST_RUN, LONGEST_RUN = 0.2, 600.0  # seconds of training
-OVERHEAD = 1.6  # of a run: evaluation, and the data's generation
 
 Observer = Callable[[Part, float], None]
 
@@ -45,27 +42,22 @@ def plan(settings: Settings) -> list[Part]:
     """Set up the parts, with training runs as long as the budget allows."""
     shapes, cutoffs = list(settings.sets), list(settings.cutoffs)
     sets = [settings.data] if settings.data else shapes
-
-    def run_seconds(part: str, cells: int) -> float:
-        total = sum(SHARES[name] for name in settings.parts)
-        seconds = 60 * settings.minutes * SHARES[part] / total / cells / WANTED_SEEDS / OVERHEAD
-        return round(min(max(seconds, SHORTEST_RUN), LONGEST_RUN), 3)
-
-    some = sets if settings.data else [name for name in sets if name != "istella"] or sets
-    made: dict[str, Callable[[], Part]] = {
-        "cost": lambda: cost.cost_part(shapes, cutoffs, methods.ALL),
-        "length": lambda: cost.length_part(list(cost.LENGTHS), methods.ALL),
-        "curves": lambda: learning.curve_part(
-            sets, cutoffs, methods.ALL, run_seconds("curves", len(sets) * len(cutoffs) * len(methods.ALL))
-        ),
-        "settings": lambda: learning.settings_part(
-            some, run_seconds("settings", len(some) * len(learning.SETTINGS_METHODS) * len(learning.PRESETS))
-        ),
-        "disparity": lambda: learning.disparity_part(
-            some, run_seconds("disparity", len(some) * len(learning.DISPARITY_METHODS))
-        ),
+    fewer = [name for name in sets if name != "istella"] or sets
+    places = {
+        "curves": (sets, cutoffs),
+        "settings": (fewer, [learning.CUTOFF]),
+        "disparity": (fewer, [learning.CUTOFF]),
     }
-    return [make() for name, make in made.items() if name in settings.parts]
+    budget = 60 * settings.minutes / sum(SHARES[name] for name in settings.parts)
+    parts = []
+    for name in settings.parts:
+        if name == "cost":
+            parts.append(cost.cost_part(shapes, cutoffs, methods.ALL))
+        elif name == "length":
+            parts.append(cost.length_part(list(cost.LENGTHS), methods.ALL))
+        else:
+            parts.append(learning.training_part(name, *places[name], budget * SHARES[name]))
+    return parts
 
 
 def run_parts(

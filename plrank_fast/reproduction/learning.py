@@ -29,46 +29,36 @@ DISPARITY_METHODS = (
     *(methods.Method(name, 100) for name in ("pl_rank_3", "pl_rank_1", "policy_gradient", "placement_policy_gradient")),
 )
 SETTINGS_METHODS = (methods.Method("pl_rank_3", 100), methods.Method("pl_rank_3", 1000), *methods.BEYOND)
-PRESETS = ("default", "sigir22")
 CUTOFF = 10  # of the parts with a single cutoff
+# The title of each part, its methods, and what its runs differ in besides set, method and cutoff.
+PARTS: dict[str, tuple[str, tuple[methods.Method, ...], tuple[Figures, ...]]] = {
+    "curves": ("Figure 2: NDCG against training seconds", methods.ALL, ({},)),
+    "settings": (
+        "the published code's settings beside ours",
+        SETTINGS_METHODS,
+        ({"preset": "default"}, {"preset": "sigir22"}),
+    ),
+    "disparity": ("SIGIR 2021: disparity of exposure", DISPARITY_METHODS, ({"objective": DISPARITY},)),
+}
+WANTED_SEEDS = 3  # number of seeds for which runs must fit into the budget
+SHORTEST_RUN, LONGEST_RUN = 0.2, 600.0  # seconds of training
+OVERHEAD = 1.6  # of a run: evaluation, and the data's generation
 MOST_ROUNDS = 15
 
 
-def curve_part(sets: list[str], cutoffs: list[int], compared: tuple[methods.Method, ...], seconds: float) -> Part:
-    """Plan the NDCG curves of all methods at all cutoffs."""
-    cells = [_cell(name, method, cutoff, seconds) for name in sets for cutoff in cutoffs for method in compared]
-    return Part("curves", "Figure 2: NDCG against training seconds", 2, MOST_ROUNDS, cells, measure)
-
-
-def settings_part(sets: list[str], seconds: float) -> Part:
-    """Plan the NDCG curves with the default settings and with those of the published code, at one cutoff."""
-    cells = [
-        {**_cell(name, method, CUTOFF, seconds), "preset": preset}
-        for name in sets
-        for method in SETTINGS_METHODS
-        for preset in PRESETS
+def training_part(name: str, sets: list[str], cutoffs: list[int], budget: float) -> Part:
+    """Plan one of `PARTS`, with training runs as long as ``budget`` seconds allow."""
+    title, compared, variations = PARTS[name]
+    cells: list[Figures] = [
+        {"set": each, "method": method.estimator, "samples": method.n_samples, "cutoff": cutoff, **variation}
+        for each in sets
+        for cutoff in cutoffs
+        for method in compared
+        for variation in variations
     ]
-    return Part("settings", "the published code's settings beside ours", 2, MOST_ROUNDS, cells, measure)
-
-
-def disparity_part(sets: list[str], seconds: float) -> Part:
-    """Plan the disparity curves of the methods that the SIGIR 2021 paper compares, and of ours."""
-    cells = [
-        {**_cell(name, method, CUTOFF, seconds), "objective": DISPARITY}
-        for name in sets
-        for method in DISPARITY_METHODS
-    ]
-    return Part("disparity", "SIGIR 2021: disparity of exposure", 2, MOST_ROUNDS, cells, measure)
-
-
-def _cell(name: str, method: methods.Method, cutoff: int, seconds: float) -> Figures:
-    return {
-        "set": name,
-        "method": method.estimator,
-        "samples": method.n_samples,
-        "cutoff": cutoff,
-        "train_seconds": seconds,
-    }
+    seconds = min(max(budget / len(cells) / WANTED_SEEDS / OVERHEAD, SHORTEST_RUN), LONGEST_RUN)
+    cells = [{**cell, "train_seconds": round(seconds, 3)} for cell in cells]
+    return Part(name, title, 2, MOST_ROUNDS, cells, measure)
 
 
 def config_of(cell: Figures, seed: int) -> TrainingConfig:

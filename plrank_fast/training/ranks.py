@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -164,9 +163,6 @@ def ranks_of_launcher() -> Iterator[Ranks]:
 @contextmanager
 def _heeding_launcher() -> Iterator[None]:
     """Turn SIGTERM into an error within the block, so that the process reports the reason for its end."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
 
     def end(_signal: int, _frame: FrameType | None) -> None:
         raise ConnectionError("told to end (SIGTERM), as launchers do when another rank has failed")

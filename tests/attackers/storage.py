@@ -510,7 +510,7 @@ def quick_commands() -> Iterator[None]:
             matplotlib.figure.Figure, "savefig", lambda figure, file, **options: file.write(IMAGE) and None
         ),
         mock.patch.object(figures, "rendered", return_value=IMAGE),
-        mock.patch.object(experiment, "SHORTEST_RUN", 0.004),
+        mock.patch.object(learning, "SHORTEST_RUN", 0.004),
         mock.patch.object(learning, "LEAST_QUERIES", 2),
         mock.patch.object(learning, "measure", remembered),
     ):

@@ -23,7 +23,7 @@ TINY = ["reproduce", "--minutes", "0", "--shapes", "mslr", "--cutoffs", "2", "5"
 @pytest.fixture
 def tiny(monkeypatch):
     """Runs of a few steps on a few queries; the cells that are measured, as they are."""
-    monkeypatch.setattr(experiment, "SHORTEST_RUN", 0.004)
+    monkeypatch.setattr(learning, "SHORTEST_RUN", 0.004)
     monkeypatch.setattr(learning, "LEAST_QUERIES", 2)
     monkeypatch.setattr("plrank_fast.reproduction.cost.SHORTEST", 0.0)
     monkeypatch.setattr("plrank_fast.reproduction.cost.LENGTHS", (5, 20))

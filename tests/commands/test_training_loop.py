@@ -775,7 +775,7 @@ WRONG = {
         for name in ("config", "source", "fingerprints", "epochs", "progress")
     },
     **{
-        ("checkpoint", f"header progress {name}"): ["x", -1, None, 10**400]
+        ("checkpoint", f"header progress {name}"): ["x", -1, None, 10**400, {"x": 1.0}]
         for name in ("epoch", "batch", "best_epoch", "total_seconds", "seconds", "history")
     },
     **{("checkpoint", f"header progress {name}"): [2] for name in ("epoch", "best_epoch")},
