@@ -1,5 +1,7 @@
 """The command line: errors in one line, runs that are stopped and killed, missing packages."""
 
+import contextlib
+import itertools
 import json
 import os
 import re
@@ -21,20 +23,7 @@ from plrank_fast.training.loop import TrainingRun
 from plrank_fast.training.saved_model import save_model
 from plrank_fast.training.sources import Source
 
-SMALL = [
-    "--method",
-    "pl_rank_3",
-    "--profile",
-    "yahoo",
-    "--queries",
-    "40",
-    "--features",
-    "8",
-    "--batch-queries",
-    "8",
-    "--samples",
-    "5",
-]
+SMALL = shlex.split("--method pl_rank_3 --profile yahoo --queries 40 --features 8 --batch-queries 8 --samples 5")
 
 
 def python(*arguments, **options):
@@ -46,6 +35,27 @@ def python(*arguments, **options):
 def finished(process):
     out, err = process.communicate()
     return process.returncode, out, err
+
+
+def done(*arguments):
+    """Run a command in this process."""
+    assert main([*map(str, arguments)]) == 0
+
+
+@pytest.fixture
+def error_of(capsys):
+    """`error_of(command, ...)` is the line with which a command refuses its arguments, from the option on."""
+
+    def call(*arguments):
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as exit_status:
+            main([*map(str, arguments)])
+        out, err = capsys.readouterr()
+        assert (exit_status.value.code, out, err.count("\n")) == (2, "", 1)
+        assert err.startswith("python -m plrank_fast")
+        return err.partition("error: ")[2]
+
+    return call
 
 
 @pytest.fixture
@@ -111,42 +121,35 @@ def letor(tmp_path):
         (["evaluate", "nowhere", "x", "--threads", "0"], "--threads"),
     ],
 )
-def test_mistakes_are_told_in_one_line(arguments, named, capsys, tmp_path, monkeypatch):
+def test_mistakes_are_told_in_one_line(arguments, named, error_of, tmp_path, monkeypatch):
     """Mutants: a check left out; argparse's usage printed before the line; exit status 1."""
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(SystemExit) as exit_status:
-        main(arguments)
-    assert exit_status.value.code == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.count("\n") == 1
-    assert err.startswith("python -m plrank_fast")
-    assert named in err.partition("error: ")[2]
+    assert named in error_of(*arguments)
     assert os.listdir(tmp_path) == []
 
 
-def test_bad_file_is_named_with_its_line(letor, capsys, tmp_path):
+def test_bad_file_is_named_with_its_line(letor, error_of, tmp_path):
     """Mutants: the option of the first file blamed; a path that begins with an option's name rewritten."""
     bad = tmp_path / "train bad.txt"
     bad.write_text("1 qid:1 1:1\n1 qid:2 1:nan\n")
-    with pytest.raises(SystemExit):
-        main(["train", "--train", str(letor), "--vali", str(letor), str(bad), "--output", str(tmp_path / "run")])
-    assert f"argument --vali: {bad}, line 2: expected 'index:value', got '1:nan'" in capsys.readouterr().err
+    error = error_of("train", "--train", letor, "--vali", letor, bad, "--output", tmp_path / "run")
+    assert error.startswith(f"argument --vali: {bad}, line 2: expected 'index:value', got '1:nan'")
 
 
-def test_the_nearest_option_is_blamed(tmp_path, capsys, monkeypatch):
-    """Mutant: the first option of which the file is a part, however large a part of it the option is."""
+def test_the_nearest_option_is_blamed(tmp_path, error_of, monkeypatch):
+    """Mutants: the first option of which the file is a part, however large a part of it the option is; the first word
+    of every message taken for a parameter."""
     monkeypatch.chdir(tmp_path)
     Path("l.txt").write_text("1 qid:1 1:1\n")
+    Path("cutoff.txt").write_text("1 qid:1 2147483647:1\n" * 1000)
     for arguments, named in (
         (["--train", "l.txt", "--vali", "l.txt/x"], "argument --vali: l.txt/x: "),
         (["--train", "l.txt", "--vali", "l.txt", "--output", "l.txt"], "--output l.txt "),
         ([*SMALL, "--output", "l.txt"], "--output l.txt "),
         ([*SMALL, "--output", "l.txt/x"], "argument --output: l.txt/x: "),
+        (["--train", "cutoff.txt", "--vali", "cutoff.txt"], "cutoff.txt, line 1: feature 2147483647 "),
     ):
-        with pytest.raises(SystemExit):
-            main(["train", *arguments])
-        assert f"error: {named}" in capsys.readouterr().err
+        assert error_of("train", *arguments).startswith(named)
 
 
 WAYS = {
@@ -158,14 +161,13 @@ WAYS = {
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_no_command_writes_over_its_inputs(letor, tmp_path, capsys, monkeypatch, way):
+def test_no_command_writes_over_its_inputs(letor, tmp_path, error_of, monkeypatch, way):
     """Nor over another of its outputs, nor by a temporary file. Mutants: names compared and not files; hard links not
     seen; one of the commands, options, temporary files or files of an output folder not looked at; looked at when the
     work is done."""
     run, cache, fold = tmp_path / "run", tmp_path / "cache", tmp_path / "fold"
     data = ["--train", letor, "--vali", letor]
-    setup = ["train", *data, "--epochs", "0", "--quiet", "--output", run, "--cache", cache]
-    assert main([*map(str, setup)]) == 0
+    done("train", *data, "--epochs", "0", "--quiet", "--output", run, "--cache", cache)
     (cached,) = cache.iterdir()
     fold.mkdir()
     for copy in (tmp_path / "b.tmp", tmp_path / "a", *(fold / f"{name}.txt" for name in ("train", "vali", "test"))):
@@ -190,93 +192,69 @@ def test_no_command_writes_over_its_inputs(letor, tmp_path, capsys, monkeypatch,
         cases.append(("--output", fold / "vali.txt", lambda same: ["reproduce", "--data", fold, "--output", run]))
     for option, overwritten, arguments in cases:
         before = overwritten.read_bytes()
-        with pytest.raises(SystemExit):
-            main([*map(str, arguments(WAYS[way](overwritten, other)))])
-        error = capsys.readouterr().err.partition("error: ")[2]
-        assert error.startswith(f"{option} would write over "), error
+        assert error_of(*arguments(WAYS[way](overwritten, other))).startswith(f"{option} would write over ")
         assert overwritten.read_bytes() == before
         other.unlink(missing_ok=True)
 
 
-def test_devices_may_be_read_and_written(letor, tmp_path, capsys):
+def test_devices_may_be_read_and_written(letor, tmp_path):
     """Mutant: /dev/stdout refused because another output goes there too."""
-    run = str(tmp_path / "run")
-    files = ["--train", str(letor), "--vali", str(letor), "--epochs", "0", "--quiet"]
-    assert main(["train", *files, "--output", run]) == 0
-    command = ["evaluate", f"{run}/model.plrank", str(letor), "--json", os.devnull, "--scores", os.devnull]
-    assert main(command) == 0
+    done("train", "--train", letor, "--vali", letor, "--epochs", "0", "--quiet", "--output", tmp_path / "run")
+    done("evaluate", tmp_path / "run/model.plrank", letor, "--json", os.devnull, "--scores", os.devnull)
 
 
-def test_only_parameters_become_options(tmp_path, capsys, monkeypatch):
-    """Mutant: the first word of every message taken for a parameter."""
-    monkeypatch.chdir(tmp_path)
-    Path("cutoff.txt").write_text("1 qid:1 2147483647:1\n" * 1000)
-    with pytest.raises(SystemExit):
-        main(["train", "--train", "cutoff.txt", "--vali", "cutoff.txt"])
-    assert "error: cutoff.txt, line 1: feature 2147483647 " in capsys.readouterr().err
-
-
-def test_folder_that_cannot_be_written(tmp_path, capsys, monkeypatch):
+def test_folder_that_cannot_be_written(tmp_path, error_of, monkeypatch):
     """Root may write anywhere, so a folder in the checkpoint's place stands for the read-only one. Mutant: no save
     before the first epoch."""
     monkeypatch.delattr(TrainingRun, "_step")
     (tmp_path / "run" / "checkpoint.plrank.tmp").mkdir(parents=True)
-    with pytest.raises(SystemExit):
-        main(["train", *SMALL, "--quiet", "--output", str(tmp_path / "run")])
-    assert "error: argument --output: " in capsys.readouterr().err
+    assert error_of("train", *SMALL, "--quiet", "--output", tmp_path / "run").startswith("argument --output: ")
 
 
-def test_earlier_run_is_not_overwritten(tmp_path, capsys):
+def test_earlier_run_is_not_overwritten(tmp_path, error_of):
     """Mutants: overwritten; --overwrite without effect; settings that contradict a resumed run taken or ignored."""
-    output = ["--output", str(tmp_path), "--quiet"]
-    assert main(["train", *SMALL, "--epochs", "1", *output]) == 0
+    output = ["--output", tmp_path, "--quiet"]
+    done("train", *SMALL, "--epochs", "1", *output)
     before = (tmp_path / "checkpoint.plrank").read_bytes()
     for arguments, named in [
         ([*SMALL, *output], "--output"),
-        (["--resume", str(tmp_path), "--learning-rate", "0.5"], "--learning-rate contradicts"),
-        (["--resume", str(tmp_path), "--queries", "41"], "--queries contradicts"),
+        (["--resume", tmp_path, "--learning-rate", "0.5"], "--learning-rate contradicts"),
+        (["--resume", tmp_path, "--queries", "41"], "--queries contradicts"),
     ]:
-        with pytest.raises(SystemExit):
-            main(["train", *arguments])
-        assert named in capsys.readouterr().err
+        assert error_of("train", *arguments).startswith(named)
     assert (tmp_path / "checkpoint.plrank").read_bytes() == before
-    assert main(["train", "--resume", str(tmp_path), "--quiet", *SMALL]) == 0
-    assert main(["train", *SMALL, "--epochs", "2", "--overwrite", *output]) == 0
+    done("train", "--resume", tmp_path, "--quiet", *SMALL)
+    done("train", *SMALL, "--epochs", "2", "--overwrite", *output)
     assert json.loads((tmp_path / "results.json").read_text())["epochs"] == 2
 
 
 # --- runs
 
 
-def test_qids_of_any_text(letor, tmp_path, capsys):
+def test_qids_of_any_text(letor, tmp_path, capsys, error_of):
     """Mutants: the option not handed to the reader by train, by evaluate or by a resume; the caches not told apart."""
     named, run = tmp_path / "named.txt", tmp_path / "run"
     named.write_text(letor.read_text().replace("qid:", "qid:q"))
-    arguments = ["train", "--train", str(named), "--vali", str(named), "--output", str(run), "--cache", str(run)]
-    arguments += ["--epochs", "1", "--quiet"]
-    with pytest.raises(SystemExit):
-        main(arguments)
-    assert "--string-qids to a command" in capsys.readouterr().err
-    assert main([*arguments, "--string-qids"]) == 0
-    assert main(["train", "--resume", str(run), "--epochs", "2", "--cache", str(run), "--quiet"]) == 0
-    evaluate = ["evaluate", str(run / "model.plrank"), "--cache", str(run)]
-    assert main([*evaluate, str(named), "--string-qids"]) == 0
+    train = ["train", "--train", named, "--vali", named, "--output", run, "--cache", run, "--epochs", "1", "--quiet"]
+    assert "--string-qids to a command" in error_of(*train)
+    done(*train, "--string-qids")
+    done("train", "--resume", run, "--epochs", "2", "--cache", run, "--quiet")
+    evaluate = ["evaluate", run / "model.plrank", "--cache", run]
+    done(*evaluate, named, "--string-qids")
     tables = capsys.readouterr().out
-    assert main([*evaluate, str(letor)]) == 0
+    done(*evaluate, letor)
     assert capsys.readouterr().out.replace("train.txt", "named.txt") in tables
-    with pytest.raises(SystemExit):
-        main([*evaluate, str(named)])
+    error_of(*evaluate, named)
 
 
-def test_train_and_evaluate(letor, tmp_path, capsys):
+def test_train_and_evaluate(letor, tmp_path, capsys, error_of):
     """Mutants: validation evaluated in place of test; table and results file disagree; scores in another order;
     features of the file not normalised as in training."""
     run, metrics_file, scores_file = tmp_path / "run", tmp_path / "metrics.json", tmp_path / "scores.txt"
     test = tmp_path / "test.txt"
     test.write_text("".join(letor.read_text().splitlines(keepends=True)[:120]))
-    files = ["--train", str(letor), "--vali", str(letor), "--test", str(test)]
-    settings = ["--epochs", "20", "--optimizer", "adam", "--learning-rate", "0.05", "--cutoff", "5"]
-    assert main(["train", *files, *settings, "--output", str(run)]) == 0
+    files = ["--train", letor, "--vali", letor, "--test", test]
+    done("train", *files, *shlex.split("--epochs 20 --learning-rate 0.05 --cutoff 5 --output"), run)
     out, err = capsys.readouterr()
     assert "100%" in err  # the progress bar
     assert "NDCG@5" in err
@@ -291,8 +269,8 @@ def test_train_and_evaluate(letor, tmp_path, capsys):
     assert (run / "learning_curve.png").read_bytes().startswith(b"\x89PNG")
     assert str(run / "learning_curve.png") in out
 
-    model = str(run / "model.plrank")
-    assert main(["evaluate", model, str(test), "--json", str(metrics_file), "--scores", str(scores_file)]) == 0
+    model = run / "model.plrank"
+    done("evaluate", model, test, "--json", metrics_file, "--scores", scores_file)
     content, out = json.loads(metrics_file.read_text()), capsys.readouterr().out
     assert content["documents"] == 120
     assert content["metrics"] == pytest.approx(results["metrics"]["test"]["trained"], rel=1e-5)
@@ -305,36 +283,26 @@ def test_train_and_evaluate(letor, tmp_path, capsys):
 
     for columns in (1, 5):
         (tmp_path / "other.txt").write_text(f"1 qid:1 {columns}:1\n")
-        with pytest.raises(SystemExit):
-            main(["evaluate", model, str(tmp_path / "other.txt")])
-        message = f"FILE other.txt has {columns} features, and the model was trained with 2"
-        assert message in capsys.readouterr().err
-    with pytest.raises(SystemExit):
-        main(["evaluate", model, __file__])
-    assert "argument FILE" in capsys.readouterr().err
+        error = error_of("evaluate", model, tmp_path / "other.txt")
+        assert f"FILE other.txt has {columns} features, and the model was trained with 2" in error
+    assert error_of("evaluate", model, __file__).startswith("argument FILE")
 
 
-def test_cache_of_parsed_files(letor, tmp_path, capsys, monkeypatch):
+def test_cache_of_parsed_files(letor, tmp_path, monkeypatch):
     """Mutants: the option not handed on, to a new run, to one resumed, or to the evaluation."""
-    cache = str(tmp_path / "caches")
-    files = ["--train", str(letor), "--vali", str(letor), "--cache", cache, "--quiet"]
+    cache, metrics = ["--cache", tmp_path / "caches"], tmp_path / "metrics.json"
 
     def everything(folder):
-        model = str(tmp_path / folder / "model.plrank")
-        assert main(["train", *files, "--epochs", "1", "--output", str(tmp_path / folder)]) == 0
-        assert main(["train", "--resume", str(tmp_path / folder), "--epochs", "2", "--cache", cache, "--quiet"]) == 0
-        assert main(["evaluate", model, str(letor), "--cache", cache, "--json", str(tmp_path / "metrics.json")]) == 0
-        capsys.readouterr()
-        return json.loads((tmp_path / "metrics.json").read_text())["metrics"]
+        data = ["--train", letor, "--vali", letor, "--epochs", "1", "--output", folder]
+        done("train", *data, "--quiet", *cache)
+        done("train", "--resume", folder, "--epochs", "2", "--quiet", *cache)
+        done("evaluate", folder / "model.plrank", letor, "--json", metrics, *cache)
+        return json.loads(metrics.read_text())["metrics"]
 
-    parsed = everything("first")
-    assert len(list(Path(cache).iterdir())) == 1
-
-    def refuse(*arguments):
-        raise AssertionError("parsed")
-
-    monkeypatch.setattr("plrank_fast.data.letor._Rows.read", refuse)
-    assert everything("second") == parsed
+    parsed = everything(tmp_path / "first")
+    assert len(list((tmp_path / "caches").iterdir())) == 1
+    monkeypatch.delattr("plrank_fast.data.letor._Rows.read")
+    assert everything(tmp_path / "second") == parsed
     assert [path for path in letor.parent.iterdir() if path.suffix == ".letor-cache"] == []
 
 
@@ -373,7 +341,7 @@ def test_interrupt_keeps_what_was_reached(tmp_path):
     results = json.loads((run / "results.json").read_text())
     assert results["stopped"] == "interrupted"
     epochs = results["epochs"] + 2
-    assert main(["train", "--resume", str(run), "--epochs", str(epochs), "--threads", "3", "--quiet"]) == 0
+    done("train", "--resume", run, "--epochs", epochs, "--threads", "3", "--quiet")
     assert (run / "model.plrank").read_bytes() == uninterrupted(tmp_path, epochs)
 
 
@@ -424,45 +392,40 @@ with locked_folder(sys.argv[1]):
 """
 
 
-def test_second_run_in_a_folder_is_refused(tmp_path, capsys, monkeypatch):
+def test_second_run_in_a_folder_is_refused(tmp_path, error_of, monkeypatch):
     """By new runs and by resumes, before data are loaded, with the option to blame; and no longer once the first is
     gone, however it went. Mutants: no lock; taken only when training begins; a file that outlives a kill for a lock."""
-    output = ["--output", str(tmp_path), "--quiet"]
-    assert main(["train", *SMALL, "--epochs", "1", *output]) == 0
+    output = ["--output", tmp_path, "--quiet"]
+    done("train", *SMALL, "--epochs", "1", *output)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     with python("-c", HOLDER, tmp_path, stdin=subprocess.PIPE) as holder, monkeypatch.context() as patch:
         assert holder.stdout.readline() == "ready\n"
-        capsys.readouterr()
         patch.delattr(Source, "load")
         for arguments, option in [
             (["--train", "nowhere", "--vali", "nowhere", "--overwrite", *output], "--output"),
-            (["--resume", str(tmp_path), "--epochs", "2"], "--resume"),
+            (["--resume", tmp_path, "--epochs", "2"], "--resume"),
         ]:
-            with pytest.raises(SystemExit) as stop:
-                main(["train", *arguments])
-            assert stop.value.code == 2
-            expected = f"error: argument {option}: {tmp_path}: another run is at work in this folder\n"
-            assert expected in capsys.readouterr().err
+            expected = f"argument {option}: {tmp_path}: another run is at work in this folder\n"
+            assert error_of("train", *arguments) == expected
         assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
         holder.kill()
-    assert main(["train", "--resume", str(tmp_path), "--epochs", "2", "--quiet"]) == 0
+    done("train", "--resume", tmp_path, "--epochs", "2", "--quiet")
 
 
-def test_run_that_came_and_went_meanwhile(tmp_path, capsys, monkeypatch):
+def test_run_that_came_and_went_meanwhile(tmp_path, error_of, monkeypatch):
     """Two runs begin in a folder that is not there yet; one ends before the other has loaded its data. Mutant: looked
     for an earlier run only at the beginning."""
-    output = ["--output", str(tmp_path / "run"), "--quiet"]
+    output = ["--output", tmp_path / "run", "--quiet"]
     load = Source.load
 
     def slowly(source, **options):
         monkeypatch.setattr(Source, "load", load)
-        assert main(["train", *SMALL, "--epochs", "1", *output]) == 0
+        with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
+            done("train", *SMALL, "--epochs", "1", *output)
         return load(source, **options)
 
     monkeypatch.setattr(Source, "load", slowly)
-    with pytest.raises(SystemExit):
-        main(["train", *SMALL, "--epochs", "2", *output])
-    assert "--output" in capsys.readouterr().err
+    assert error_of("train", *SMALL, "--epochs", "2", *output).startswith("--output")
     assert json.loads((tmp_path / "run" / "results.json").read_text())["epochs"] == 1
 
 
@@ -503,33 +466,22 @@ def test_console_script(tmp_path):
     assert out.startswith("usage: plrank-fast ")
 
 
-def test_hint_to_train_longer(tmp_path, capsys, monkeypatch):
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [([0.1, 0.2, 0.3], True), ([0.1, 0.3, 0.3], False), ([0.1, 0.3, 0.2], False), ([0.1], False)],
+)
+def test_hint_to_train_longer(values, expected, tmp_path, capsys, monkeypatch):
     """Where the last epoch is better than all before, and the command given does continue. Mutants: always; where it is
     only as good as the best; where nothing was trained; a limit that has been reached repeated."""
-    hint, metrics = "the best epoch is the last: train longer", dict.fromkeys(METRICS, 0.5)
-    for values, expected in (
-        ([0.1, 0.2, 0.3], True),
-        ([0.1, 0.3, 0.3], False),
-        ([0.1, 0.3, 0.2], False),
-        ([0.1], False),
-    ):
-        left = iter([*values, *[0.3] * 8])
-        monkeypatch.setattr(
-            TrainingRun, "evaluate", lambda *_, left=left: {**metrics, "expected_ndcg_query": next(left)}
-        )
-        folder = tmp_path / str(values)
-        assert main(["train", *SMALL, "--epochs", str(len(values) - 1), "--quiet", "--output", str(folder)]) == 0
-        out = capsys.readouterr().out
-        assert (hint in out) == expected
-        command = shlex.split(out.partition("to continue:")[2])
-        assert command[:4] == ["python", "-m", "plrank_fast", "train"]
-        left = iter([0.3] * 100)
-        monkeypatch.setattr(
-            TrainingRun, "evaluate", lambda *_, left=left: {**metrics, "expected_ndcg_query": next(left)}
-        )
-        assert main([*command[3:], "--quiet"]) == 0
-        capsys.readouterr()
-        assert json.loads((folder / "results.json").read_text())["epochs"] > len(values) - 1
+    left, metrics = itertools.chain(values, itertools.repeat(0.3)), dict.fromkeys(METRICS, 0.5)
+    monkeypatch.setattr(TrainingRun, "evaluate", lambda *_: {**metrics, "expected_ndcg_query": next(left)})
+    done("train", *SMALL, "--epochs", len(values) - 1, "--quiet", "--output", tmp_path)
+    out = capsys.readouterr().out
+    assert ("the best epoch is the last: train longer" in out) == expected
+    command = shlex.split(out.partition("to continue:")[2])
+    assert command[:4] == ["python", "-m", "plrank_fast", "train"]
+    done(*command[3:], "--quiet")
+    assert json.loads((tmp_path / "results.json").read_text())["epochs"] > len(values) - 1
 
 
 @pytest.mark.parametrize(
@@ -550,7 +502,7 @@ def test_bar_fits(arguments, tmp_path, capsys, monkeypatch):
     that has no time for its first batch."""
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setattr("plrank_fast._shared.progress_bar.sys.stderr.isatty", lambda: True, raising=False)
-    assert main(["train", *SMALL, *arguments, "--output", str(tmp_path / "run")]) == 0
+    done("train", *SMALL, *arguments, "--output", tmp_path / "run")
     lines = [line for line in re.split(r"[\r\n]+", capsys.readouterr().err) if line.strip()]
     assert max(map(len, lines)) <= 80
     assert re.fullmatch(
