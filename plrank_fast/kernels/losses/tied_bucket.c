@@ -89,7 +89,6 @@ PLR_INLINE lanes log_integrand(const integral *of, lanes s, lanes *sum_g, lanes 
 static void set_weights(const tied_bucket *bucket, integral *of)
 {
     of->lightest = FARTHEST;
-    of->log_lighter = 0;
     for (intptr_t i = 0; i < of->n; i++) {
         const double log_odds = bucket->log_odds[i];
         of->weight[i] = smaller(larger(log_odds, -FARTHEST), FARTHEST);
@@ -279,15 +278,15 @@ static void differentiate_item(tied_bucket *bucket, intptr_t i, const integral *
 /* Solve for a single item in closed form: P = w / (w + W). */
 static void solve_one(tied_bucket *bucket)
 {
-    const double log_odds = bucket->log_odds[0], e = exp(-fabs(log_odds)), before = log_odds > 0 ? 1 / (1 + e) : e / (1 + e);
-    const double after = log_odds > 0 ? e / (1 + e) : 1 / (1 + e);
+    const double log_odds = bucket->log_odds[0], e = exp(-fabs(log_odds)), less = e / (1 + e), more = 1 / (1 + e);
+    const double after = log_odds > 0 ? less : more;
     bucket->log_prob = smaller(log_odds, 0) - log1p(e);
-    if (bucket->slope)
-        bucket->slope[0] = after;
     bucket->slope_later = -after;
     bucket->curvature_later = after * after;
+    if (bucket->slope)
+        bucket->slope[0] = after;
     if (bucket->curvature)
-        bucket->curvature[0] = -before * after;
+        bucket->curvature[0] = -less * more;
 }
 
 static size_t workspace_of(intptr_t n)
