@@ -19,7 +19,7 @@ import numpy as np
 
 import plrank_fast as plr
 from plrank_fast._shared.extras import import_extra
-from plrank_fast.commands.timing import fastest_in_turn, ratio_to_numpy
+from plrank_fast.commands.timing import fastest_in_turn, seconds_per_epoch
 from plrank_fast.reproduction.workloads import Workload
 from plrank_fast.validation import FloatArray
 
@@ -58,7 +58,8 @@ def table_row(method: str) -> Callable[[float], tuple[float, ...]]:
 
     def measure(seconds: float) -> tuple[float, ...]:
         workload = Workload.of_profile("mslr", 96)
-        return tuple(ratio_to_numpy(method, 1000, cutoff, workload, seconds) for cutoff in CUTOFFS)
+        timed = [seconds_per_epoch(method, 1000, cutoff, workload, seconds) for cutoff in CUTOFFS]
+        return tuple(numpy_seconds / ours for ours, numpy_seconds in timed)
 
     return measure
 
@@ -79,38 +80,28 @@ def ratios(
     return measure
 
 
-def sampling_and_exponentials(n_docs: int, cutoff: int) -> tuple[Call, Call]:
-    """Return ``pl_rank_3``, and NumPy's draw of its exponentials."""
-    scores, relevance = query(n_docs)
-    weights, rng = plr.dcg_weights(cutoff), np.random.default_rng(0)
-    return (
-        lambda: plr.pl_rank_3(scores, relevance, weights, n_samples=1000, rng=0, n_threads=1),
-        lambda: rng.standard_exponential((1000, n_docs)),
-    )
-
-
 def one_thread_and_two(n_docs: int, cutoff: int) -> tuple[Call, Call]:
     """Return ``pl_rank_exact`` of a query on one thread, and on two."""
     call = functools.partial(plr.pl_rank_exact, *query(n_docs), plr.dcg_weights(cutoff))
     return functools.partial(call, n_threads=1), functools.partial(call, n_threads=2)
 
 
-def sampling_and_sort(method: Callable[..., object]) -> Callable[[int, int], tuple[Call, Call]]:
-    """Return a function that makes two calls: a gradient with one sample, and ``np.argsort`` of the scores."""
+def beside_numpy(
+    method: Callable[..., object], of_numpy: Callable[[FloatArray], object], **options: Any
+) -> Callable[[int, int], tuple[Call, Call]]:
+    """Return a function that makes two calls: a sampled gradient, and a function of NumPy of the scores."""
 
     def calls(n_docs: int, cutoff: int) -> tuple[Call, Call]:
         scores, relevance = query(n_docs)
-        weights, rng = plr.dcg_weights(cutoff), np.random.default_rng(0)
-        return lambda: method(scores, relevance, weights, n_samples=1, rng=rng), lambda: np.argsort(scores)
+        ours = functools.partial(method, scores, relevance, plr.dcg_weights(cutoff), **options)
+        return ours, functools.partial(of_numpy, scores)
 
     return calls
 
 
-def sampling_and_exp(n_docs: int, cutoff: int) -> tuple[Call, Call]:
-    """Return ``pl_rank_3`` with 100 rankings, and ``np.exp`` of the scores."""
-    scores, relevance = query(n_docs)
-    weights = plr.dcg_weights(cutoff)
-    return lambda: plr.pl_rank_3(scores, relevance, weights, rng=0, n_threads=1), lambda: np.exp(scores)
+def exponentials(scores: FloatArray) -> FloatArray:
+    """Draw those of 1000 rankings in NumPy."""
+    return np.random.default_rng(0).standard_exponential((1000, scores.size))
 
 
 def over_plain_gradient(**extra: Any) -> Callable[[float], tuple[float, ...]]:
@@ -126,13 +117,21 @@ def over_plain_gradient(**extra: Any) -> Callable[[float], tuple[float, ...]]:
     return ratios(calls, (24, 10), (120, 10), (316, 10), summary=(min, max))
 
 
-share_of_exponentials = ratios(sampling_and_exponentials, (120, 10), (316, 10), (1000, 10), summary=(max,))
+share_of_exponentials = ratios(
+    beside_numpy(plr.pl_rank_3, exponentials, n_samples=1000, rng=0, n_threads=1),
+    (120, 10), (316, 10), (1000, 10), summary=(max,),
+)  # fmt: skip
 two_threads_on_one_query = ratios(
     one_thread_and_two, (1_000, 1_000), (10_000, 1_000), (100_000, 100), summary=(min, max)
 )
-one_ranking = ratios(sampling_and_sort(plr.pl_rank_cmc), (120, 10), summary=(max,), repeat=100)
-one_call = ratios(sampling_and_sort(plr.pl_rank_3), (24, 5), summary=(max,), repeat=50)
-a_million = ratios(sampling_and_exp, (1_000_000, 100), summary=(max,))
+GENERATOR = np.random.default_rng(0)
+one_ranking = ratios(
+    beside_numpy(plr.pl_rank_cmc, np.argsort, n_samples=1, rng=GENERATOR), (120, 10), summary=(max,), repeat=100
+)
+one_call = ratios(
+    beside_numpy(plr.pl_rank_3, np.argsort, n_samples=1, rng=GENERATOR), (24, 5), summary=(max,), repeat=50
+)
+a_million = ratios(beside_numpy(plr.pl_rank_3, np.exp, rng=0, n_threads=1), (1_000_000, 100), summary=(max,))
 
 
 def two_threads(seconds: float) -> tuple[float, ...]:

@@ -44,9 +44,3 @@ def seconds_per_epoch(
         seconds,
     )
     return own * workload.per_epoch, other * workload.of_epoch(docs)
-
-
-def ratio_to_numpy(method: str, n_samples: int, cutoff: int, workload: Workload, seconds: float) -> float:
-    """Return the speed-up over NumPy's PL-Rank-3."""
-    ours, numpy_seconds = seconds_per_epoch(method, n_samples, cutoff, workload, seconds)
-    return numpy_seconds / ours

@@ -28,23 +28,16 @@ SHORTEST = 0.02  # seconds; shorter calls are repeated
 MOST_ROUNDS = 9
 
 
-def cost_part(shapes: list[str], cutoffs: list[int], compared: tuple[methods.Method, ...]) -> Part:
+def cost_part(shapes: list[str], cutoffs: list[int]) -> Part:
     """Plan the seconds per epoch by set and method, a cell for all cutoffs, and the network's by set."""
     cells: list[Figures] = [{"set": shape, "network": True} for shape in shapes]
-    cells += [
-        {"set": shape, "method": method.estimator, "samples": method.n_samples, "cutoffs": cutoffs}
-        for shape in shapes
-        for method in compared
-    ]
+    cells += [{"set": shape, **methods.cell_of(each), "cutoffs": cutoffs} for shape in shapes for each in methods.ALL]
     return Part("cost", "Table 2 and Figure 1: cost of an epoch", 2, MOST_ROUNDS, cells, measure)
 
 
-def length_part(lengths: list[int], compared: tuple[methods.Method, ...]) -> Part:
+def length_part() -> Part:
     """Plan the seconds per query by list length at one cutoff."""
-    cells: list[Figures] = [
-        {"method": method.estimator, "samples": method.n_samples, "lengths": lengths, "cutoff": LENGTH_CUTOFF}
-        for method in compared
-    ]
+    cells = [{**methods.cell_of(each), "lengths": list(LENGTHS), "cutoff": LENGTH_CUTOFF} for each in methods.ALL]
     return Part("length", "Figure 1, second half: cost against list length", 2, MOST_ROUNDS, cells, measure)
 
 

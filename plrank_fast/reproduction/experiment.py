@@ -16,7 +16,7 @@ import plrank_fast as plr
 from plrank_fast import __version__
 from plrank_fast._shared.extras import import_extra
 from plrank_fast._shared.files import write_atomically
-from plrank_fast.reproduction import cost, learning, methods
+from plrank_fast.reproduction import cost, learning
 from plrank_fast.reproduction.cells import Figures, Part
 from plrank_fast.reproduction.results_file import ResultsFile
 
@@ -52,9 +52,9 @@ def plan(settings: Settings) -> list[Part]:
     parts = []
     for name in settings.parts:
         if name == "cost":
-            parts.append(cost.cost_part(shapes, cutoffs, methods.ALL))
+            parts.append(cost.cost_part(shapes, cutoffs))
         elif name == "length":
-            parts.append(cost.length_part(list(cost.LENGTHS), methods.ALL))
+            parts.append(cost.length_part())
         else:
             parts.append(learning.training_part(name, *places[name], budget * SHARES[name]))
     return parts

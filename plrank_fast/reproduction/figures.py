@@ -20,32 +20,31 @@ from plrank_fast.validation import FloatArray
 NAMES = {"yahoo": "Yahoo", "mslr": "MSLR", "istella": "Istella"}
 
 
+# The part whose cells each figure shows, and the function that draws it.
+FIGURES: dict[str, tuple[str, Callable[[list[Figures]], Any]]] = {
+    "figure_1": ("cost", lambda cells: cost_panels(cells, "cutoffs", "cutoff K", "seconds per epoch")),
+    "figure_1_list_length": (
+        "length",
+        lambda cells: cost_panels(cells, "lengths", "list length D", "seconds per query"),
+    ),
+    "figure_2": ("curves", lambda cells: training_curves(cells, "ndcg_dataset", "NDCG@K")),
+    "figure_2_expected": ("curves", lambda cells: training_curves(cells, "expected_ndcg_dataset", "expected NDCG@K")),
+    "settings": ("settings", lambda cells: training_curves(cells, "ndcg_dataset", "NDCG@K")),
+    "disparity": (
+        "disparity",
+        lambda cells: training_curves(cells, "disparity", "squared disparity, share of the untrained", relative=True),
+    ),
+}
+
+
 def all_figures(cells: Sequence[Figures]) -> dict[str, Any]:
     """Draw every figure for which there are cells, by the name of its file."""
-    drawn: dict[str, tuple[str, Callable[[list[Figures]], Any]]] = {
-        "figure_1": ("cost", lambda some: cost_panels(some, "cutoffs", "cutoff K", "seconds per epoch")),
-        "error_against_cost": ("cost", error_against_cost),
-        "figure_1_list_length": (
-            "length",
-            lambda some: cost_panels(some, "lengths", "list length D", "seconds per query"),
-        ),
-        "figure_2": ("curves", lambda some: training_curves(some, "ndcg_dataset", "NDCG@K")),
-        "figure_2_expected": (
-            "curves",
-            lambda some: training_curves(some, "expected_ndcg_dataset", "expected NDCG@K"),
-        ),
-        "settings": ("settings", lambda some: training_curves(some, "ndcg_dataset", "NDCG@K")),
-        "disparity": (
-            "disparity",
-            lambda some: training_curves(some, "disparity", "squared disparity, share of the untrained", relative=True),
-        ),
-    }
-    of_part = {name: [cell for cell in cells if cell["part"] == part] for name, (part, _) in drawn.items()}
-    return {
-        name: draw(of_part[name])
-        for name, (_, draw) in drawn.items()
-        if any("method" in cell["cell"] for cell in of_part[name])
-    }
+    drawn = {}
+    for name, (part, draw) in FIGURES.items():
+        shown = [cell for cell in cells if cell["part"] == part and "method" in cell["cell"]]
+        if shown:
+            drawn[name] = draw(shown)
+    return drawn
 
 
 def rendered(figure: Any, kind: str) -> bytes:
@@ -80,28 +79,6 @@ def cost_panels(cells: Sequence[Figures], columns: str, xlabel: str, ylabel: str
         below.set_xlabel(xlabel)
     for panel in panels[:, 0]:
         panel.set_ylabel(ylabel)
-    _legend(figure, panels)
-    return figure
-
-
-def error_against_cost(cells: Sequence[Figures]) -> Any:
-    """Draw the relative error of a gradient against its cost, a point for each cutoff."""
-    measured = {key: row for key, row in costs(cells, "cutoffs").items() if row.error is not None}
-    shapes = list(dict.fromkeys(shape for shape, _ in measured))
-    figure, panels = _panels(1, len(shapes), 3.4, 3.3, sharey=True)
-    for column, shape in enumerate(shapes):
-        panel = panels[0, column]
-        for (of, method), row in measured.items():
-            if of != shape or row.error is None:
-                continue
-            error = np.median(row.error, axis=0)
-            seconds = np.median(row.seconds, axis=0)
-            panel.plot(seconds, error, **{**_style(method), "marker": None})
-            sizes = 6 + 40 * np.arange(1, len(seconds) + 1) / len(seconds)
-            panel.scatter(seconds, error, s=sizes, color=_style(method)["color"], marker=_style(method)["marker"])
-        panel.set(xscale="log", yscale="log", xlabel="seconds per epoch", title=_name(shape))
-        panel.grid(alpha=0.25)
-    panels[0, 0].set_ylabel("relative error of a gradient")
     _legend(figure, panels)
     return figure
 

@@ -50,7 +50,7 @@ def training_part(name: str, sets: list[str], cutoffs: list[int], budget: float)
     """Plan one of `PARTS`, with training runs as long as ``budget`` seconds allow."""
     title, compared, variations = PARTS[name]
     cells: list[Figures] = [
-        {"set": each, "method": method.estimator, "samples": method.n_samples, "cutoff": cutoff, **variation}
+        {"set": each, **methods.cell_of(method), "cutoff": cutoff, **variation}
         for each in sets
         for cutoff in cutoffs
         for method in compared

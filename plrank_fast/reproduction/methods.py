@@ -58,6 +58,11 @@ BEYOND = tuple(Method(name, method.n_samples) for name, method in SLOWEST_FIRST 
 ALL = (*PUBLISHED, *BEYOND)
 
 
+def cell_of(method: Method) -> dict[str, Any]:
+    """Describe a method by entries of a cell, which `method_of` reads."""
+    return {"method": method.estimator, "samples": method.n_samples}
+
+
 def method_of(cell: dict[str, Any]) -> Method:
     """Read the method of a cell."""
     return Method(cell["method"], cell["samples"])

@@ -26,11 +26,6 @@ CAPTIONS = {
         "Cost against the length of the list",
         "One query, one cutoff. NumPy's estimators touch every document for each ranking; here PL-Rank-3 does not.",
     ),
-    "error_against_cost": (
-        "What the seconds buy: error of a gradient against its cost",
-        "A point for each cutoff, larger for larger K. Lower and further left is better. The error is relative to the "
-        "norm of the exact gradient, on random scores of unit spread.",
-    ),
     "figure_2": (
         "Test NDCG@K of the deterministic ranking against training seconds",
         "Normalised by data set. Means of the seeds, each with data of its own, and one standard error either way, "

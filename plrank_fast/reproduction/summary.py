@@ -22,7 +22,6 @@ STUDENT = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.20, 2.
 class Costs:
     """Seconds of a method, a row for each round and a column for each cutoff or list length."""
 
-    method: Method
     columns: tuple[int, ...]
     seconds: FloatArray
     numpy_seconds: FloatArray | None
@@ -45,7 +44,6 @@ def costs(cells: Iterable[Figures], columns: str) -> dict[tuple[str, Method], Co
             rows[entry["cell"].get("set", ""), method_of(entry["cell"])].append(entry)
     return {
         key: Costs(
-            key[1],
             tuple(entries[0]["cell"][columns]),
             _stack(entries, "seconds"),
             _stack(entries, "numpy_seconds") if entries[0]["result"]["numpy_seconds"] else None,

@@ -78,7 +78,7 @@ def test_from_nothing_to_a_report_and_on_after_a_kill(tmp_path, tiny, monkeypatc
 
     page = (folder / "report.html").read_text()
     pictures = [*folder.glob("*.png")]
-    assert len(pictures) == len([*folder.glob("*.svg")]) == page.count("src='data:image/png;base64,") == 7
+    assert len(pictures) == len([*folder.glob("*.svg")]) == page.count("src='data:image/png;base64,") == 6
     assert not re.search(r"(src|href)=['\"](?!data:)", page)  # self-contained
     for words in (
         "AMD EPYC 7H12",
@@ -209,7 +209,7 @@ def test_intervals_are_those_of_student():
 def test_pictures_are_the_same_bytes():
     """Mutants: the date in the file; names of elements at random."""
     cells = [cost_cell("pl_rank_exact", 0, [1.0, 1.2, 1.5, 2.0, 3.0])]
-    first, second = (figures.rendered(figures.error_against_cost(cells), "svg") for _ in range(2))
+    first, second = (figures.rendered(figures.cost_panels(cells, "cutoffs", "K", "seconds"), "svg") for _ in range(2))
     assert first == second
     assert b"<svg" in first
 
