@@ -14,14 +14,13 @@ computes that mean, and drawing them again costs less than storing them would.
 If each ranking comes with a number, that number is a_k at every rank, the estimate is the sum over the rankings, and a
 ranking may end before the cutoff: it contributes the ranks that it has.
 
-The contribution to an unplaced item, w_d times the sum of a_k / S_k, depends on a ranking through that one sum. In
-short lists each ranking adds it in one pass over the weights. In long lists the sums are added up over rankings and
-applied once, at the end: O(D + N K) in place of O(N D). A placed item subtracts its part, which costs no accuracy:
-there are separate sums for each highest-scored item left over, no item that scores above it is unplaced, and for all
-others w_d / S_k <= 1, so that the part is at most the sum of |a_k|.
+The contribution to an unplaced item, w_d times the sum of a_k / S_k, depends on a ranking through that one sum.
+The sums are added up over rankings and applied once, at the end: O(D + N K) in place of O(N D). A placed item subtracts
+its part, which costs no accuracy: there are separate sums for each highest-scored item left over, no item that scores
+above it is unplaced, and for all others w_d / S_k <= 1, so that the part is at most the sum of |a_k|.
 """
 
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 
 from plrank_fast._core.gradients.estimator cimport (
     MEAN_OF_OTHERS, SUM, Estimate, Estimator, new_estimator, sum_future_reward,
@@ -38,30 +37,16 @@ from plrank_fast._core.ranking.remaining cimport (
 )
 from plrank_fast._core.runtime.layout cimport Layout, take, take_state
 from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t
-from plrank_fast._core.runtime.simd cimport simd_level
-
-cdef extern from "gradients/rank_pass.h" nogil:
-    ctypedef struct rank_pass_kernels:
-        void (*reward_share)(double *gradient, const double *weights, double reward, size_t n) noexcept nogil
-    const rank_pass_kernels *rank_pass_kernels_at(int level)
-
-cdef const rank_pass_kernels *rank_pass = rank_pass_kernels_at(simd_level())
-
-# A pass over so many items takes as long as subtracting the part of one placed item.
-cdef enum:
-    LONG_LIST = 24  # items per rank
 
 cdef struct PolicyGradient:
     # the state of one query
     Remaining remaining
     bint reward_to_go
-    bint long_list             # the contributions to unplaced items are summed up
     double *unplaced_share     # (n_leading,) a sum for each highest-scored item left over, in its unit
     intp_t n_first_pass        # rankings of the first pass, 0 without a baseline
     intp_t n_seen              # rankings with a number of their own
     double *future_reward      # (cutoff + 1,) of one ranking
     double *baseline           # (cutoff,) mean of a_k
-    double *active             # (n_items,) weights of the items that a ranking leaves out, 0 for the placed ones
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -70,20 +55,6 @@ cdef struct PolicyGradient:
 
 cdef inline double reward_at(const PolicyGradient *state, intp_t k) noexcept nogil:
     return state.future_reward[k if state.reward_to_go else 0]
-
-
-cdef void hand_out(Estimate *estimate, PolicyGradient *state, const int32_t *ranking, double share) noexcept nogil:
-    """Add its part to every item that one ranking leaves out. O(D)."""
-    cdef Remaining *remaining = &state.remaining
-    cdef intp_t cutoff = remaining.cutoff, unit = remaining.first_unplaced, d, k
-    if remaining.wide:
-        for d in range(estimate.n_items):
-            state.active[d] = weight_in_unit(remaining, d, unit) if remaining.position[d] >= unit else 0.0
-    for k in range(cutoff):
-        state.active[ranking[k]] = 0.0
-    rank_pass.reward_share(estimate.gradient, state.active, share, estimate.n_items)
-    for k in range(cutoff):
-        state.active[ranking[k]] = remaining.weights[ranking[k]]
 
 
 cdef void add_ranking(Estimate *estimate, PolicyGradient *state, const int32_t *ranking) noexcept nogil:
@@ -100,9 +71,6 @@ cdef void add_ranking(Estimate *estimate, PolicyGradient *state, const int32_t *
     if unit == remaining.n_leading:
         return  # the ranking places every item
     share *= unit_ratio(remaining, unit, remaining.unit_position[cutoff - 1])
-    if not state.long_list:
-        hand_out(estimate, state, ranking, share)
-        return
     state.unplaced_share[unit] += share
     for k in range(cutoff):
         d = ranking[k]
@@ -113,8 +81,7 @@ cdef void add_ranking(Estimate *estimate, PolicyGradient *state, const int32_t *
 cdef void hand_out_shares(Estimate *estimate) noexcept nogil:
     """Add to all items the sums over the rankings that leave them out. O(D)."""
     cdef PolicyGradient *state = <PolicyGradient *>estimate.state
-    if state.long_list:
-        hand_out_sums(&state.remaining, state.unplaced_share, NULL, -1.0, estimate.gradient)
+    hand_out_sums(&state.remaining, state.unplaced_share, NULL, -1.0, estimate.gradient)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -126,7 +93,6 @@ cdef void lay_out(Layout *layout, intp_t n_items, intp_t cutoff) noexcept nogil:
     cdef PolicyGradient *state = <PolicyGradient *>take_state(layout, sizeof(PolicyGradient), &measured)
     state.future_reward = <double *>take(layout, (cutoff + 1) * sizeof(double))
     state.baseline = <double *>take(layout, cutoff * sizeof(double))
-    state.active = <double *>take(layout, n_items * sizeof(double))
     state.unplaced_share = <double *>take(layout, (cutoff + 1) * sizeof(double))
     take_remaining(layout, &state.remaining, n_items, cutoff)
 
@@ -135,12 +101,10 @@ cdef void begin(Estimate *estimate) noexcept nogil:
     cdef PolicyGradient *state = <PolicyGradient *>estimate.state
     prepare_remaining(&state.remaining, estimate.scores, estimate.n_items, estimate.cutoff)
     state.reward_to_go = False
-    state.long_list = estimate.n_items >= LONG_LIST * estimate.cutoff
     memset(state.unplaced_share, 0, (estimate.cutoff + 1) * sizeof(double))
     state.n_first_pass = 0
     state.n_seen = 0
     memset(state.baseline, 0, estimate.cutoff * sizeof(double))
-    memcpy(state.active, state.remaining.weights, estimate.n_items * sizeof(double))
 
 
 cdef void begin_to_go(Estimate *estimate) noexcept nogil:
