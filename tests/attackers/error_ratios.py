@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from adversarial_problem import Problem
-from ranking_oracle import Pair
+from terms import Terms
 
 Ratios = dict[str, float]
 OF_TERMS = 1e-12  # error of what is computed from given rankings or labels, of its absolute terms
@@ -25,12 +25,11 @@ def of_norm(got: np.ndarray, best: np.ndarray, problem: Problem) -> float:
     return ratio(np.linalg.norm(got - best), problem.rtol * max(np.linalg.norm(best), 1e-3 * scale))
 
 
-def of_terms(got: np.ndarray, pair: Pair, exponent: int = 0) -> float:
+def of_terms(got: np.ndarray, best: Terms, exponent: int = 0) -> float:
     """Largest error of an item, over 1e-12 of the sum of its own absolute terms; ``exponent`` is of what was got.
 
-    What was got is a double: where its exponent is negative, the least that it can tell is larger beside the pair.
+    What was got is a double: where its exponent is negative, the least that it can tell is larger beside the best.
     """
-    total, absolute = (np.asarray(part) for part in pair)
-    error = np.abs(np.ldexp(np.asarray(got).astype(np.longdouble), -exponent) - total)
+    error = np.abs(np.ldexp(np.asarray(got).astype(np.longdouble), -exponent) - best.total)
     least = np.ldexp(np.longdouble(LEAST), max(0, -exponent))
-    return ratio(float((error / (OF_TERMS * absolute + least)).max()), 1.0)
+    return ratio(float((error / (OF_TERMS * best.absolute + least)).max()), 1.0)

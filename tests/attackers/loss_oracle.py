@@ -1,7 +1,6 @@
-"""What the losses should give: their definitions term by term in extended precision.
+"""What the losses should give: their definitions term by term in extended precision, as (value, gradient).
 
-Each function returns two pairs, of the value and of the gradient: the sum and the sum of absolute terms, which is what
-an error may be measured by. Gains and discounts are the doubles of ``plrank_fast.gains`` and ``dcg_weights``.
+Gains and discounts are the doubles of ``plrank_fast.gains`` and ``dcg_weights``.
 """
 
 from __future__ import annotations
@@ -11,9 +10,9 @@ from scipy import special
 
 import plrank_fast as plr
 import ranking_oracle
-from ranking_oracle import Pair
+from terms import Terms
 
-Loss = tuple[Pair, Pair]
+Loss = tuple[Terms, Terms]
 SQRT_PI = np.sqrt(np.longdouble("3.14159265358979323846264338327950288"))
 LN_2 = np.log(np.longdouble(2))
 FARTHEST = 11000.0  # e to the minus this is still a number in extended precision
@@ -50,53 +49,48 @@ def ideal_dcg(gains: np.ndarray, cutoff: int) -> np.longdouble:
     return (best * plr.dcg_weights(best.size)).sum()
 
 
+def nothing(n_docs: int) -> Loss:
+    return Terms(0.0), Terms(np.zeros(n_docs))
+
+
 def pointwise(scores: np.ndarray, labels: np.ndarray, kind: str) -> Loss:
     """Squared differences, or cross-entropy."""
     f, y = scores.astype(np.longdouble), labels.astype(np.longdouble)
     if kind == "squared":
-        terms, slopes = np.square(f - y), (2 * (f - y), 2 * (np.abs(f) + np.abs(y)))
-    else:
-        terms = y * softplus(-f) + (1 - y) * softplus(f)
-        slopes = sigmoid(f) - y, sigmoid(f) + y
-    return (terms.sum(), np.abs(terms).sum()), slopes
+        return Terms(np.square(f - y)).sum(), 2 * (Terms(f) - y)
+    return Terms(y * softplus(-f) + (1 - y) * softplus(f)).sum(), Terms(sigmoid(f)) - y
 
 
 def softmax_cross_entropy(scores: np.ndarray, labels: np.ndarray) -> Loss:
     """Labels over their sum are a distribution over the first document."""
     f, y = scores.astype(np.longdouble), labels.astype(np.longdouble)
     if not y.any():
-        return (np.longdouble(0), np.longdouble(0)), (np.zeros_like(f), np.zeros_like(f))
+        return nothing(f.size)
     below, y = f.max() - f, y / y.max()
     share = y / y.sum()
     weights = np.exp(-np.minimum(below, FARTHEST))
-    terms = share * (below + np.log(weights.sum()))
-    chance = weights / weights.sum()
-    return (terms.sum(), terms.sum() + 1), (chance - share, chance + share)  # 1: a logarithm errs by an ulp of 1
+    value = Terms(share * (below + np.log(weights.sum()))).sum() + Terms(0.0, 1.0)  # a logarithm errs by an ulp of 1
+    return value, Terms(weights / weights.sum()) - share
 
 
 def list_mle(scores: np.ndarray, labels: np.ndarray, cutoff: int) -> Loss:
     """Minus the log-probability of the first ranks by label; of equal labels the lower index comes first."""
     ranking = np.argsort(-labels, kind="stable")[:cutoff]
-    total, absolute = ranking_oracle.log_prob(scores, ranking)
-    absolute = absolute + ranking.size  # a logarithm errs by an ulp of 1
-    return (-total, absolute), ranking_oracle.log_prob_gradient(scores, ranking[np.newaxis], np.array([-1.0]))
+    value = Terms(0.0, ranking.size) - ranking_oracle.log_prob(scores, ranking)  # a logarithm errs by an ulp of 1
+    return value, ranking_oracle.log_prob_gradient(scores, ranking[np.newaxis], np.array([-1.0]))
 
 
-def weighted_pairs(scores: np.ndarray, weights: np.ndarray, sizes: np.ndarray, slope: float) -> Loss:
-    """Sum over pairs of ``weights[i, j]`` softplus(-slope (f_i - f_j)); ``sizes`` are what the weights are made of."""
+def weighted_pairs(scores: np.ndarray, weights: Terms, slope: float) -> Loss:
+    """Sum over pairs of ``weights[i, j]`` softplus(-slope (f_i - f_j))."""
     f = scores.astype(np.longdouble)
     behind = np.longdouble(slope) * (f - f[:, np.newaxis])
-    of_pairs = softplus(behind), sigmoid(behind) * np.longdouble(slope)
-    total, push = (np.where(sizes > 0, weights * part, 0) for part in of_pairs)
-    absolute, size = (np.where(sizes > 0, sizes * part, 0) for part in of_pairs)
-    gradient = push.sum(axis=0) - push.sum(axis=1), size.sum(axis=0) + size.sum(axis=1)
-    return (total.sum(), absolute.sum()), gradient
+    push = weights * (sigmoid(behind) * np.longdouble(slope))
+    return (weights * softplus(behind)).sum(), push.sum(axis=0) - push.sum(axis=1)
 
 
 def pairwise_logistic(scores: np.ndarray, labels: np.ndarray, slope: float) -> Loss:
     """Every pair of unequal labels."""
-    weights = (labels[:, np.newaxis] > labels).astype(np.longdouble)
-    return weighted_pairs(scores, weights, weights, slope)
+    return weighted_pairs(scores, Terms(labels[:, np.newaxis] > labels), slope)
 
 
 def lambda_loss(
@@ -110,20 +104,18 @@ def lambda_loss(
         discounts = np.where(ranks < cutoff, discounts, 0)
     counts = (gains[:, np.newaxis] > gains) & (np.minimum.outer(ranks, ranks) < cutoff)
     if not counts.any():
-        nothing = np.zeros(counts.shape, np.longdouble)
-        return weighted_pairs(scores, nothing, nothing, slope)
+        return nothing(scores.size)
     distance = np.maximum(np.abs(np.subtract.outer(ranks, ranks)), 1)
     worth = np.abs(np.subtract.outer(discounts, discounts)) + mu * (table[distance - 1] - table[distance])
     worth = np.where(counts, worth / ideal_dcg(gains / gains.max(), cutoff) / gains.max(), 0)
-    apart, both = np.abs(np.subtract.outer(gains, gains)), np.add.outer(gains, gains)
-    return weighted_pairs(scores, worth * apart, worth * both, slope)
+    return weighted_pairs(scores, worth * (Terms(gains[:, np.newaxis]) - gains), slope)
 
 
 def approx_ndcg(scores: np.ndarray, labels: np.ndarray, temperature: float) -> Loss:
     """One minus NDCG at smooth ranks."""
     f, gains = scores.astype(np.longdouble), plr.gains(labels).astype(np.longdouble)
     if not gains.any():
-        return (np.longdouble(0), np.longdouble(0)), (np.zeros_like(f), np.zeros_like(f))
+        return nothing(f.size)
     gains = gains / gains.max()
     gains = gains / ideal_dcg(gains, gains.size)
     behind = (f - f[:, np.newaxis]) / np.longdouble(temperature)
@@ -133,8 +125,7 @@ def approx_ndcg(scores: np.ndarray, labels: np.ndarray, temperature: float) -> L
     terms = gains * LN_2 / np.log1p(ranks)
     by_rank = terms / ((1 + ranks) * np.log1p(ranks))
     slopes = by_rank[:, np.newaxis] * beaten * beats / np.longdouble(temperature)
-    gradient = slopes.sum(axis=0) - slopes.sum(axis=1), slopes.sum(axis=0) + slopes.sum(axis=1)
-    return (1 - terms.sum(), 1 + terms.sum()), gradient
+    return 1 - Terms(terms).sum(), Terms(slopes.sum(axis=0)) - slopes.sum(axis=1)
 
 
 def soft_rank(scores: np.ndarray, labels: np.ndarray, cutoff: int, sigma: float) -> Loss:
@@ -148,7 +139,7 @@ def soft_rank(scores: np.ndarray, labels: np.ndarray, cutoff: int, sigma: float)
     f, gains = scores.astype(np.longdouble), plr.gains(labels).astype(np.longdouble)
     gradient = np.zeros((2, f.size), np.longdouble)
     if not gains.any():
-        return (np.longdouble(0), np.longdouble(0)), (gradient[0], gradient[1])
+        return nothing(f.size)
     gains = gains / gains.max()
     gains = gains / ideal_dcg(gains, cutoff)
     worth = np.zeros(f.size + 1, np.longdouble)
@@ -172,4 +163,4 @@ def soft_rank(scores: np.ndarray, labels: np.ndarray, cutoff: int, sigma: float)
             gradient[:, j] += slope
             rank[1:], rank[0] = win[i] * rank[1:] + lose[i] * rank[:-1], win[i] * rank[0]
         expected += gains[j] * (rank @ worth)
-    return (1 - expected, 1 + expected), (gradient[0], gradient[1])
+    return 1 - Terms(expected), Terms(*gradient)

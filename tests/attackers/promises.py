@@ -24,6 +24,7 @@ from promises_of_logs import cost_of_sessions, logs, ranking_rows, rewards_of_ra
 from promises_of_long_lists import cost_of_long_list, long_lists
 from promises_of_losses import cost_of_pairs, losses
 from promises_of_ties import cost_of_ties, ties
+from terms import Terms
 
 MOST_IN_SUBSETS = 10
 FEWEST_BANDED, FINEST_CHECKED = 32, 1e-9  # ranks from which coefficients are left out; digits that 1e-12 can judge
@@ -146,8 +147,7 @@ def given_rankings(problem: Problem, *, finer: bool = False) -> Ratios:
     shared = LEAST_OF_SUMS / OF_TERMS * np.abs(plain[1]).max() * np.abs(plain[0]).max()
     ratios = {}
     for variant, estimator in enumerate((plr.pl_rank_1, plr.pl_rank_2, plr.pl_rank_3), start=1):
-        total, absolute = ranking_oracle.pl_rank(variant, scores, *plain, rankings)
-        best = total, absolute + shared * (variant == 3)
+        best = ranking_oracle.pl_rank(variant, scores, *plain, rankings) + Terms(0.0, shared * (variant == 3))
         ratios[f"pl_rank_{variant}"] = of_terms(estimator(scores, relevance, rank_weights, **options), best, exponent)
     for to_go, baseline in itertools.product((False, True), repeat=2):
         name = "placement_policy_gradient" if to_go else "policy_gradient"
@@ -162,18 +162,18 @@ def given_rankings(problem: Problem, *, finer: bool = False) -> Ratios:
     )
     shown = fairness.expected_exposure(scores, rank_weights, method="sample", **options)
     best = reference.exposure(problem.n_docs, plain[1], rankings)
-    ratios["sampled exposure"] = of_terms(shown, (best, np.abs(plain[1]).sum()), problem.exponents[1])
+    ratios["sampled exposure"] = of_terms(shown, Terms(best, np.abs(plain[1]).sum()), problem.exponents[1])
     rewards, chances = relevance[rankings].sum(axis=1), np.exp2(np.arange(float(len(rankings))))
-    total, absolute = ranking_oracle.log_prob_gradient(scores, rankings, np.ldexp(rewards, -problem.exponents[0]))
+    best = ranking_oracle.log_prob_gradient(scores, rankings, np.ldexp(rewards, -problem.exponents[0]))
     got = plr.ranking_log_prob_vjp(scores, rankings, rewards, n_threads=1)
-    ratios["ranking_log_prob_vjp"] = of_terms(got, (total, absolute), problem.exponents[0])
+    ratios["ranking_log_prob_vjp"] = of_terms(got, best, problem.exponents[0])
     got = plr.policy_gradient(scores, rewards=rewards, importance_weights=chances, **options)
     weighted = np.ldexp(rewards, -problem.exponents[0]) * chances / len(rankings)
     best = ranking_oracle.log_prob_gradient(scores, rankings, weighted)
     ratios["policy_gradient of rewards"] = of_terms(got, best, problem.exponents[0])
     logs = plr.ranking_log_prob(scores, rankings, n_threads=1)
     for got, ranking in zip(logs, rankings, strict=True):
-        total, _ = ranking_oracle.log_prob(scores, ranking)
+        total = ranking_oracle.log_prob(scores, ranking).total
         worst = ratio(float(abs(got - total)), float(OF_TERMS * abs(total) + LEAST))
         ratios["ranking_log_prob"] = max(ratios.get("ranking_log_prob", 0.0), worst)
     return ratios
@@ -187,7 +187,7 @@ def conditional(problem: Problem, *, finer: bool = False) -> Ratios:
     exponent = problem.exponents[0] + problem.exponents[1]
     gradient, diagonal = plr.pl_rank_cmc(*problem.passed(), rankings=rankings, hessian=True, n_threads=1)
     best = ranking_oracle.conditional_monte_carlo(problem.passed_scores(), *plain, rankings)
-    largest = [(total, absolute.max()) for total, absolute in best]
+    largest = [Terms(both.total, both.absolute.max()) for both in best]
     return {
         "pl_rank_cmc": of_terms(gradient, largest[0], exponent),
         "pl_rank_cmc's Hessian": of_terms(diagonal, largest[1], exponent),

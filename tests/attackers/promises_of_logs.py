@@ -17,23 +17,17 @@ import ranking_oracle
 from adversarial_problem import Problem
 from error_ratios import OF_TERMS, Ratios, of_terms
 from plrank_fast import off_policy
+from terms import Terms, stacked
 
 Rows = list[np.ndarray]
 LIKELIEST = 138.0  # logarithm of the largest weight of a session that is asked for without a bound
 FEW_SESSIONS = 5
 
 
-@dataclasses.dataclass(frozen=True)
-class Weights:
-    """Importance weights of the ranks down to each, of one session: their logarithms, and what these are made of."""
-
-    logs: np.ndarray
-    sizes: np.ndarray
-
-    @classmethod
-    def of(cls, scores: np.ndarray, logging_scores: np.ndarray, ranking: np.ndarray) -> Weights:
-        new, old = (ranking_oracle.log_prob_of_prefixes(f, ranking) for f in (scores, logging_scores))
-        return cls(new[0] - old[0], 1 + new[1] + old[1])
+def log_weights(scores: np.ndarray, logging_scores: np.ndarray, ranking: np.ndarray) -> Terms:
+    """Logarithms of a session's importance weights, of the ranks down to each."""
+    new, old = (ranking_oracle.log_prob_of_prefixes(f, ranking) for f in (scores, logging_scores))
+    return new - old + Terms(0.0, 1.0)
 
 
 def sessions_of(problem: Problem) -> tuple[np.ndarray, Rows]:
@@ -58,28 +52,26 @@ def ranking_rows(problem: Problem, n_rankings: int) -> np.ndarray:
     return np.array([kinds[kind]()[: problem.cutoff] for kind in chosen])
 
 
-def of_estimate(
-    name: str, estimate: off_policy.OffPolicyEstimate, value: ranking_oracle.Pair, gradient: ranking_oracle.Pair
-) -> Ratios:
+def of_estimate(name: str, estimate: off_policy.OffPolicyEstimate, value: Terms, gradient: Terms) -> Ratios:
     return {name: of_terms(estimate.value, value), f"{name}'s gradient": of_terms(estimate.gradient, gradient)}
 
 
 def shared_out(
     weights: np.ndarray, slopes: np.ndarray, sizes: np.ndarray, gains: np.ndarray, self_normalized: bool
-) -> tuple[ranking_oracle.Pair, ranking_oracle.Pair]:
-    """Value of some sessions, and the credit of each, with their absolute terms."""
-    n = np.longdouble(gains.size)
+) -> tuple[Terms, Terms]:
+    """Value of some sessions, and the credit of each; ``sizes`` are the terms of the logarithms of their weights."""
+    gains = gains.astype(np.longdouble)
     if not self_normalized:
-        credit = slopes * gains / n
-        terms = weights * gains / n
-        return (terms.sum(), (np.abs(terms) * sizes).sum()), (credit, np.abs(credit) * sizes)
+        value, credit = weights * gains / gains.size, slopes * gains / gains.size
+        return Terms(value, np.abs(value) * sizes).sum(), Terms(credit, np.abs(credit) * sizes)
     share = weights / weights.sum()
     value, spread = (share * gains).sum(), (share * sizes).sum()
     most = np.abs(gains) + np.abs(value)
     lost = np.finfo(float).tiny / OF_TERMS * (weights > 0)  # a weight below it has fewer digits, or is 0
     size = ((share * sizes + lost / weights.sum()) * most).sum()
     credit = slopes / weights.sum() * (gains - value)
-    return (value, size), (credit, (slopes * ((sizes + spread) * most + size) + lost * most) / weights.sum())
+    absolute = (slopes * ((sizes + spread) * most + size) + lost * most) / weights.sum()
+    return Terms(value, size), Terms(credit, absolute)
 
 
 def logs(problem: Problem, *, finer: bool = False) -> Ratios:
@@ -92,15 +84,12 @@ def logs(problem: Problem, *, finer: bool = False) -> Ratios:
     gains = np.array([relevance[row].sum() for row in rows])
     ratios: Ratios = {}
     for logging_scores in (scores + np.clip(relevance, -3.0, 3.0), np.zeros(problem.n_docs)):
-        weights = [Weights.of(scores, logging_scores, row) for row in rows]
-        last = np.array([each.logs[-1] for each in weights])
+        weights = [log_weights(scores, logging_scores, row) for row in rows]
         options = {"logging_scores": logging_scores, "n_threads": 1}
-        for name, found in _of_whole_rankings(
-            scores, rankings, rows, gains, last, np.array([each.sizes[-1] for each in weights]), options
-        ).items():
-            ratios[name] = max(ratios.get(name, 0.0), found)
-        for name, found in _of_prefixes(scores, rankings, rows, of_ranks, weights, options).items():
-            ratios[name] = max(ratios.get(name, 0.0), found)
+        last = stacked([each[-1] for each in weights])
+        found = _of_whole_rankings(scores, rankings, rows, gains, last.total, last.absolute, options)
+        found |= _of_prefixes(scores, rankings, rows, of_ranks, weights, options)
+        ratios |= {name: max(ratios.get(name, 0.0), ratio) for name, ratio in found.items()}
     return ratios
 
 
@@ -115,47 +104,40 @@ def _of_whole_rankings(scores, rankings, rows, gains, logs_, sizes, options) -> 
             continue
         weights = np.minimum(np.exp(np.minimum(logs_, 10_000)), bound)
         slopes = np.where(weights < bound, weights, 0)
-        value, credit = shared_out(weights, slopes, sizes, gains.astype(np.longdouble), self_normalized)
-        ranks = [np.ones(row.size, np.longdouble) for row in rows]
-        gradient = ranking_oracle.credited(
-            scores, rows, [c * one for c, one in zip(credit[0], ranks, strict=True)],
-            [size * one for size, one in zip(credit[1], ranks, strict=True)],
-        )  # fmt: skip
-        estimate = off_policy.ips(
-            scores, rankings, gains, clip=clip, self_normalized=self_normalized, **options
-        )  # fmt: skip
+        value, credit = shared_out(weights, slopes, sizes, gains, self_normalized)
+        gradient = ranking_oracle.credited(scores, rows, [credit[i] * np.ones(row.size) for i, row in enumerate(rows)])
+        estimate = off_policy.ips(scores, rankings, gains, clip=clip, self_normalized=self_normalized, **options)
         name = "ips" + ", self-normalized" * self_normalized + ", clipped" * (clip is not None)
         ratios |= of_estimate(name, estimate, value, gradient)
     return ratios
 
 
-def _of_prefixes(scores, rankings, rows, of_ranks, weights: list[Weights], options) -> Ratios:
-    largest = max(each.logs.max() for each in weights)
+def _of_prefixes(scores, rankings, rows, of_ranks, weights: list[Terms], options) -> Ratios:
     ratios: Ratios = {}
-    if largest > LIKELIEST:
+    if max(each.total.max() for each in weights) > LIKELIEST:
         return ratios
-    n_ranks = rankings.shape[1]
     for self_normalized in (False, True):
-        value, size = np.longdouble(0), np.longdouble(0)
-        credit, sizes = (np.zeros(rankings.shape, np.longdouble) for _ in range(2))
-        for k in range(n_ranks):
-            there = np.array([row.size > k for row in rows])
-            if not there.any():
-                continue
-            some = [each for each, here in zip(weights, there, strict=True) if here]
-            w, of_w = np.exp([each.logs[k] for each in some]), np.array([each.sizes[k] for each in some])
+        value, credit = Terms(0.0), [[] for _ in rows]
+        for k in range(rankings.shape[1]):
+            there = [i for i, row in enumerate(rows) if row.size > k]
+            if not there:
+                break
+            of_rank = stacked([weights[i][k] for i in there])
+            w = np.exp(of_rank.total)
             if self_normalized and w.max() < np.exp(-LIKELIEST):
                 return ratios
-            part, of_part = shared_out(w, w, of_w, of_ranks[there, k].astype(np.longdouble), self_normalized)
-            of_all = 1 if self_normalized else there.mean()
-            value, size = value + of_all * part[0], size + of_all * part[1]
-            credit[there, k], sizes[there, k] = of_all * of_part[0], of_all * of_part[1]
-        down_to = [np.cumsum(part[:, ::-1], axis=1)[:, ::-1] for part in (credit, sizes)]  # each rank, from those below
-        gradient = ranking_oracle.credited(
-            scores, rows, *([of_row[: row.size] for of_row, row in zip(part, rows, strict=True)] for part in down_to)
-        )
+            of_all = 1 if self_normalized else len(there) / len(rows)
+            part, of_part = shared_out(w, w, of_rank.absolute, of_ranks[there, k], self_normalized)
+            value += of_all * part
+            for i, one in zip(there, range(len(there)), strict=True):
+                credit[i].append(of_all * of_part[one])
+        # each rank, from those below
+        down_to = [
+            np.triu(np.ones((row.size, row.size))) @ stacked(each) for row, each in zip(rows, credit, strict=True)
+        ]
+        gradient = ranking_oracle.credited(scores, rows, down_to)
         estimate = off_policy.rips(scores, rankings, of_ranks, self_normalized=self_normalized, **options)
-        ratios |= of_estimate("rips" + ", self-normalized" * self_normalized, estimate, (value, size), gradient)
+        ratios |= of_estimate("rips" + ", self-normalized" * self_normalized, estimate, value, gradient)
     return ratios
 
 
@@ -168,34 +150,22 @@ def rewards_of_rankings(problem: Problem, *, finer: bool = False) -> Ratios:
     worth = np.array([problem.relevance[row] @ plr.dcg_weights(row.size) for row in rows])
     weights = np.exp(4 * np.resize(problem.relevance, len(rows)))
     predicted = np.resize(problem.relevance, len(rows))[::-1].copy()
+    r, w = Terms(worth), weights.astype(np.longdouble)
+    others = [np.delete(np.arange(len(rows)), i) for i in range(len(rows))]
+    of_others = stacked([r[rest].sum() / rest.size for rest in others])
+    weighted = stacked([(w[rest] * r[rest]).sum() / w[rest].sum() for rest in others])
     ratios: Ratios = {}
-    r, w = worth.astype(np.longdouble), weights.astype(np.longdouble)
-
-    def held(name: str, credit: np.ndarray, size: np.ndarray, got: np.ndarray, exponent: int = 0) -> None:
-        ones = [np.ones(row.size, np.longdouble) for row in rows]
-        best = ranking_oracle.credited(
-            scores, rows, [c * one for c, one in zip(credit / len(rows), ones, strict=True)],
-            [s * one for s, one in zip(size / len(rows), ones, strict=True)],
-        )  # fmt: skip
-        ratios[name] = of_terms(got, best, exponent)
-
-    def gradient(**options) -> np.ndarray:
-        return plr.policy_gradient(
+    for name, credit, options in (
+        ("rewards", r, {}),
+        ("rewards, baseline", r - of_others, {"baseline": True}),
+        ("rewards, weights, baseline", w * (r - weighted), {"baseline": True, "importance_weights": weights}),
+        ("rewards, given baseline", r - predicted, {"baseline": np.ldexp(predicted, of_relevance)}),
+    ):
+        best = ranking_oracle.credited(scores, rows, [credit[i] * np.ones(row.size) for i, row in enumerate(rows)])
+        got = plr.policy_gradient(
             scores, rankings=rankings, rewards=np.ldexp(worth, of_relevance), n_threads=1, **options
         )
-
-    others = [(r.sum() - r) / (r.size - 1), (np.abs(r).sum() - np.abs(r)) / (r.size - 1)]
-    held("rewards", r, np.abs(r), gradient(), of_relevance)
-    held("rewards, baseline", r - others[0], np.abs(r) + others[1], gradient(baseline=True), of_relevance)
-    of_others = np.array([np.delete(w, i).sum() for i in range(r.size)])
-    mean, size = (
-        np.array([np.delete(w * part, i).sum() for i in range(r.size)]) / of_others for part in (r, np.abs(r))
-    )
-    got = gradient(baseline=True, importance_weights=weights)
-    held("rewards, weights, baseline", w * (r - mean), w * (np.abs(r) + size), got, of_relevance)
-    taken_off = predicted.astype(np.longdouble)
-    got = gradient(baseline=np.ldexp(predicted, of_relevance))
-    held("rewards, given baseline", r - taken_off, np.abs(r) + np.abs(taken_off), got, of_relevance)
+        ratios[name] = of_terms(got, best / len(rows), of_relevance)
     return ratios
 
 

@@ -15,6 +15,7 @@ import loss_oracle
 from adversarial_problem import Problem
 from error_ratios import Ratios, of_terms
 from plrank_fast import losses as plr_losses
+from terms import Terms
 
 HIGHEST = 200.0  # of grades
 # What two ulps of 1 in a difference make of a logistic term, and of exp(-x^2) while it is a number, in units of 1e-12.
@@ -46,10 +47,11 @@ def losses(problem: Problem, *, finer: bool = False) -> Ratios:
         of_ulps: float = 0.0,
     ) -> None:
         condition = 1 + of_ulps * np.abs(near).max() / width
-        for part, result, (total, absolute), power in zip(
+        for part, result, terms, power in zip(
             (name, f"{name}'s gradient"), got, best, (of_value, of_gradient), strict=True
         ):
-            ratios[part] = max(ratios.get(part, 0.0), of_terms(result, (total, condition * absolute), power))
+            held = of_terms(result, Terms(terms.total, condition * terms.absolute), power)
+            ratios[part] = max(ratios.get(part, 0.0), held)
 
     plain = problem.scores, problem.relevance
     powers = [np.ldexp(part, exponent) for part in plain]
@@ -76,8 +78,7 @@ def losses(problem: Problem, *, finer: bool = False) -> Ratios:
             hold(f"lambda_rank, {truncation}", got, best, 0, -exponent, OF_ULPS)
         got = plr_losses.lambda_loss(scores, grades, cutoff=cutoff, slope=slope, mu=MU, **options)
         value, gradient = loss_oracle.lambda_loss(near, grades, cutoff, 1 / width, MU)
-        base_2 = tuple(part / loss_oracle.LN_2 for part in value), tuple(part / loss_oracle.LN_2 for part in gradient)
-        hold("lambda_loss", got, base_2, 0, -exponent, OF_ULPS)
+        hold("lambda_loss", got, (value / loss_oracle.LN_2, gradient / loss_oracle.LN_2), 0, -exponent, OF_ULPS)
         hold("approx_ndcg", plr_losses.approx_ndcg(scores, grades, temperature=sigma, **options),
              loss_oracle.approx_ndcg(near, grades, width), 0, -exponent, OF_ULPS)  # fmt: skip
         hold("soft_rank", plr_losses.soft_rank(scores, grades, cutoff=cutoff, sigma=sigma, **options),

@@ -1,14 +1,15 @@
 """What estimators should give for given rankings: their formulas term by term in extended precision.
 
-Each function returns a sum and the sum of its absolute terms, which is what an error may be measured by. Shares w_d /
-S_k are taken relative to the heaviest item that is left over, so no distance of the scores is too large.
+Shares w_d / S_k are taken relative to the heaviest item that is left over, so no distance of the scores is too large.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-Pair = tuple[np.ndarray, np.ndarray]
+from terms import Terms, mean, stacked
 
 
 def shares(scores: np.ndarray, ranking: np.ndarray) -> np.ndarray:
@@ -23,7 +24,7 @@ def shares(scores: np.ndarray, ranking: np.ndarray) -> np.ndarray:
     return result
 
 
-def log_prob(scores: np.ndarray, ranking: np.ndarray) -> Pair:
+def log_prob(scores: np.ndarray, ranking: np.ndarray) -> Terms:
     """Log-probability of a ranking, itself and as the sum of its terms."""
     left_over = np.ones(scores.size, bool)
     total, absolute = np.longdouble(0), np.longdouble(0)
@@ -37,46 +38,43 @@ def log_prob(scores: np.ndarray, ranking: np.ndarray) -> Pair:
         else:
             total += distance - rest
         absolute += abs(distance) + rest
-    return total, absolute
+    return Terms(total, absolute)
 
 
-def log_prob_of_prefixes(scores: np.ndarray, ranking: np.ndarray) -> Pair:
+def log_prob_of_prefixes(scores: np.ndarray, ranking: np.ndarray) -> Terms:
     """Log-probability of the ranks down to each, with as many ulps of 1 as ranks among the absolute terms."""
     parts = [log_prob(scores, ranking[: k + 1]) for k in range(len(ranking))]
-    return np.array([total for total, _ in parts]), np.array([size + k + 1 for k, (_, size) in enumerate(parts)])
+    return stacked(parts) + Terms(0.0, 1 + np.arange(len(ranking)))
 
 
-def _reward(relevance: np.ndarray, rank_weights: np.ndarray, ranking: np.ndarray) -> np.ndarray:
-    """PR_k for each rank and one more, and the same of absolute terms; (2, K + 1)."""
-    placed = rank_weights.astype(np.longdouble) * relevance[ranking].astype(np.longdouble)
-    both = np.zeros((2, len(ranking) + 1), np.longdouble)
-    both[:, :-1] = np.cumsum(np.array([placed, np.abs(placed)])[:, ::-1], axis=1)[:, ::-1]
-    return both
+def places(scores: np.ndarray, ranking: np.ndarray) -> np.ndarray:
+    """1 where an item has a rank, (D, K)."""
+    return np.eye(scores.size)[:, ranking]
 
 
-def metric(relevance: np.ndarray, rank_weights: np.ndarray, rankings: np.ndarray) -> Pair:
+def rewards(relevance: np.ndarray, rank_weights: np.ndarray, ranking: np.ndarray) -> Terms:
+    """PR_k for each rank and one more."""
+    placed = Terms(rank_weights.astype(np.longdouble) * relevance[ranking])
+    return np.triu(np.ones((len(ranking) + 1, len(ranking)))) @ placed
+
+
+def metric(relevance: np.ndarray, rank_weights: np.ndarray, rankings: np.ndarray) -> Terms:
     """Mean metric."""
-    rewards = np.array([_reward(relevance, rank_weights, ranking)[:, 0] for ranking in rankings])
-    total, absolute = rewards.mean(axis=0)
-    return total, absolute
+    return mean([rewards(relevance, rank_weights, ranking)[0] for ranking in rankings])
 
 
 def pl_rank(
     variant: int, scores: np.ndarray, relevance: np.ndarray, rank_weights: np.ndarray, rankings: np.ndarray
-) -> Pair:
+) -> Terms:
     """PL-Rank-1, 2 and 3."""
-    total, absolute = np.zeros((2, scores.size), np.longdouble)
-    relevance, rank_weights = relevance.astype(np.longdouble), rank_weights.astype(np.longdouble)
-    for ranking in rankings:
-        reward, size = _reward(relevance, rank_weights, ranking)
-        share = shares(scores, ranking)
-        own = np.outer(rank_weights, relevance) * (variant != 1)
-        total += (share * (own - reward[:-1, np.newaxis])).sum(axis=0)
-        absolute += (share * (np.abs(own) + size[:-1, np.newaxis])).sum(axis=0)
-        later = slice(0, -1) if variant == 1 else slice(1, None)
-        total[ranking] += reward[later]
-        absolute[ranking] += size[later]
-    return total / len(rankings), absolute / len(rankings)
+    own = np.outer(rank_weights.astype(np.longdouble), relevance) * (variant != 1)
+
+    def of_one(ranking: np.ndarray) -> Terms:
+        reward, share = rewards(relevance, rank_weights, ranking), shares(scores, ranking)
+        later = reward[:-1] if variant == 1 else reward[1:]
+        return (share * (own - reward[:-1, np.newaxis])).sum(axis=0) + places(scores, ranking) @ later
+
+    return mean([of_one(ranking) for ranking in rankings])
 
 
 def policy_gradient(
@@ -87,77 +85,55 @@ def policy_gradient(
     *,
     to_go: bool,
     baseline: bool,
-) -> Pair:
+) -> Terms:
     """REINFORCE on whole rankings, or on placements (``to_go``), each with the baseline of the others or without."""
-    both = np.array([_reward(relevance, rank_weights, ranking)[:, :-1] for ranking in rankings])
-    if not to_go:
-        both = np.repeat(both[:, :, :1], rankings.shape[1], axis=2)
-    advantage, size = both[:, 0], both[:, 1]
+    ranks = np.arange(rankings.shape[1])
+    credit = [rewards(relevance, rank_weights, ranking)[ranks * to_go] for ranking in rankings]
     if baseline:
-        advantage = advantage - (advantage.sum(axis=0) - advantage) / (len(rankings) - 1)
-        size = size + (size.sum(axis=0) - size) / (len(rankings) - 1)
-    total, absolute = credited(scores, rankings, advantage, size)
-    return total / len(rankings), absolute / len(rankings)
+        credit = [one - mean(credit[:i] + credit[i + 1 :]) for i, one in enumerate(credit)]
+    return credited(scores, rankings, credit) / len(rankings)
 
 
-def log_prob_gradient(scores: np.ndarray, rankings: np.ndarray, cotangent: np.ndarray) -> Pair:
+def log_prob_gradient(scores: np.ndarray, rankings: np.ndarray, cotangent: np.ndarray) -> Terms:
     """Sum of the gradients of the rankings' log-probabilities, each times a number."""
-    credit = np.repeat(cotangent.astype(np.longdouble)[:, np.newaxis], rankings.shape[1], axis=1)
-    return credited(scores, rankings, credit, np.abs(credit))
+    return credited(scores, rankings, np.repeat(cotangent[:, np.newaxis], rankings.shape[1], axis=1))
 
 
-def credited(scores: np.ndarray, rankings: np.ndarray, credit: np.ndarray, size: np.ndarray) -> Pair:
-    """Sum over rankings i and ranks k of ``credit[i, k]`` d log P(y_k | what stands above) / df."""
-    total, absolute = np.zeros((2, scores.size), np.longdouble)
-    for ranking, of_ranks, most in zip(rankings, credit, size, strict=True):
-        share = shares(scores, ranking)
-        total -= of_ranks @ share
-        absolute += most @ share
-        total[ranking] += of_ranks
-        absolute[ranking] += most
-    return total, absolute
+def credited(scores: np.ndarray, rankings: Sequence[np.ndarray], credit: Sequence[Terms | np.ndarray]) -> Terms:
+    """Sum over rankings i and ranks k of ``credit[i][k]`` d log P(y_k | what stands above) / df."""
+    pairs = [(ranking, Terms(0.0) + one) for ranking, one in zip(rankings, credit, strict=True)]
+    return sum(places(scores, ranking) @ one - shares(scores, ranking).T @ one for ranking, one in pairs)
 
 
 def conditional_monte_carlo(
     scores: np.ndarray, relevance: np.ndarray, rank_weights: np.ndarray, rankings: np.ndarray
-) -> tuple[Pair, Pair]:
+) -> tuple[Terms, Terms]:
     """Gradient and Hessian diagonal of ``pl_rank_cmc``, with each item taken out of the ranking in turn."""
-    relevance, rank_weights = relevance.astype(np.longdouble), rank_weights.astype(np.longdouble)
+    rank_weights = rank_weights.astype(np.longdouble)
     drops = rank_weights - np.append(rank_weights[1:], 0)
-    total, absolute = np.zeros((2, 2, scores.size), np.longdouble)
-    for ranking in rankings:
-        for d in range(scores.size):
-            others = ranking[ranking != d]
-            before = np.append(others, d)[: rank_weights.size]  # the last of them is not looked at any more
-            share = shares(scores, before)
-            mean, mean_size = share @ relevance, share @ np.abs(relevance)
-            chance = share[:, d]
-            rest = np.delete(share, d, axis=1).sum(axis=1)
-            not_yet = np.cumprod(np.append(np.longdouble(1), rest[:-1]))
-            chances, spread = np.cumsum(chance), np.cumsum(chance * rest)
-            part = drops[: len(before)] * not_yet
-            total[0, d] += (part * chances * (relevance[d] - mean)).sum()
-            absolute[0, d] += (np.abs(part) * chances * (abs(relevance[d]) + mean_size)).sum()
-            total[1, d] += (part * (spread - chances**2) * (relevance[d] - mean)).sum()
-            absolute[1, d] += (np.abs(part) * (spread + chances**2) * (abs(relevance[d]) + mean_size)).sum()
-    total, absolute = total / len(rankings), absolute / len(rankings)
-    return (total[0], absolute[0]), (total[1], absolute[1])
+
+    def of_one(ranking: np.ndarray, d: int) -> Terms:
+        before = np.append(ranking[ranking != d], d)[: rank_weights.size]  # the last of them is not looked at any more
+        share = shares(scores, before)
+        chance, rest = share[:, d], np.delete(share, d, axis=1).sum(axis=1)
+        not_yet = np.cumprod(np.append(np.longdouble(1), rest[:-1]))
+        part = drops[: len(before)] * not_yet * (relevance[d] - share @ Terms(relevance))
+        chances = np.cumsum(chance)
+        spread = np.cumsum(chance * rest) - Terms(chances**2)
+        return stacked([(part * chances).sum(), (part * spread).sum()])
+
+    both = mean([stacked([of_one(ranking, d) for d in range(scores.size)]) for ranking in rankings])
+    return both[:, 0], both[:, 1]
 
 
-def pl_rank_hessian(scores: np.ndarray, relevance: np.ndarray, rank_weights: np.ndarray, rankings: np.ndarray) -> Pair:
+def pl_rank_hessian(scores: np.ndarray, relevance: np.ndarray, rank_weights: np.ndarray, rankings: np.ndarray) -> Terms:
     """Hessian diagonal of ``pl_rank_3``: X s + dX / df with X the gradient of one ranking, s that of its log-prob."""
-    total, absolute = np.zeros((2, scores.size), np.longdouble)
-    relevance, rank_weights = relevance.astype(np.longdouble), rank_weights.astype(np.longdouble)
-    for ranking in rankings:
-        share = shares(scores, ranking)
-        reward, size = _reward(relevance, rank_weights, ranking)
-        own = np.outer(rank_weights, relevance)
-        excess, most = own - reward[:-1, np.newaxis], np.abs(own) + size[:-1, np.newaxis]
-        gradient, largest = (share * excess).sum(axis=0), (share * most).sum(axis=0)
-        gradient[ranking] += reward[1:]
-        largest[ranking] += size[1:]
-        placed = np.zeros(scores.size)
-        placed[ranking] = 1.0
-        total += gradient * (placed - share.sum(axis=0)) + (share * (1 - share) * excess).sum(axis=0)
-        absolute += largest * (placed + share.sum(axis=0)) + (share * (1 + share) * most).sum(axis=0)
-    return total / len(rankings), absolute / len(rankings)
+
+    def of_one(ranking: np.ndarray) -> Terms:
+        share, placed = shares(scores, ranking), places(scores, ranking)
+        reward = rewards(relevance, rank_weights, ranking)
+        excess = share * (np.outer(rank_weights.astype(np.longdouble), relevance) - reward[:-1, np.newaxis])
+        slope = placed.sum(axis=1) - Terms(share.sum(axis=0))
+        return (excess.sum(axis=0) + placed @ reward[1:]) * slope + ((1 - Terms(share)) * excess).sum(axis=0)
+
+    return mean([of_one(ranking) for ranking in rankings])
