@@ -2,30 +2,12 @@
 
 from plrank_fast._core.random.stream cimport plr_stream
 from plrank_fast._core.ranking.weights cimport Weights
-from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t, uint32_t, uint64_t
+from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t, uint64_t
 from plrank_fast._core.runtime.threads cimport Workspaces, cancellation
 from plrank_fast._core.sampling.introselect cimport Introselect
 
-cdef extern from "sampling/network_sampler.h" nogil:
-    const int PLR_NETWORK_ITEMS
-    const double PLR_FLOAT_SPREAD
-    ctypedef struct network_sampler:
-        size_t n_items
-        size_t cutoff
-        const double *weights
-        float *means
-        uint32_t *words
-        int32_t *keys
-        double *exact
-        int32_t *order
-
-cdef extern from "sampling/slot_table.h" nogil:
-    const int PLR_SLOT_ITEMS
-    const int PLR_SLOTS_AT_ONCE
-    const int PLR_MOST_COMPARED
-    const int PLR_FEW_ROWS
-    int plr_slot_bits(size_t n_items, bint peaked)
-    ctypedef struct slot_table:
+cdef extern from "sampling/group_samplers.h" nogil:
+    ctypedef struct group_query:
         size_t n_items
         size_t cutoff
         const double *weights
@@ -33,46 +15,7 @@ cdef extern from "sampling/slot_table.h" nogil:
         double mean_draws
         double deviation
         double draws_per_item
-        int slot_bits
-        uint32_t *slots
-        double *ends
-        uint32_t *draws
-        uint32_t *twins
-        double *arrivals
-
-cdef extern from "sampling/guide_table.h" nogil:
-    int plr_bits_for(size_t n)
-    const int PLR_ENDS_AT_ONCE
-    ctypedef struct guide_table:
-        size_t n_items
-        size_t cutoff
-        const double *weights
-        double total
-        uint64_t *ends
-        int guide_bits
-        uint32_t *guide
-        uint64_t *seen
-        int seen_bits
-        double *arrivals
-
-cdef extern from "sampling/threshold_sampler.h" nogil:
-    const int PLR_THRESHOLD_CANDIDATES
-    size_t plr_most_candidates(size_t cutoff)
-    double plr_mean_candidates(size_t cutoff)
-    ctypedef struct threshold_sampler:
-        size_t n_items
-        size_t cutoff
-        const double *weights
         double deadline
-        size_t most_candidates
-        float *means
-        uint32_t *thresholds
-        uint32_t *found
-        uint32_t *words
-        int32_t *items
-        int32_t *keys
-        double *exact
-        int32_t *order
 
 # rankings drawn and used side by side
 cdef extern from "sampling/groups.h" nogil:
@@ -82,13 +25,14 @@ cdef extern from "sampling/groups.h" nogil:
 cdef enum:
     GROUP_RANKS = 4096       # most ranks of rankings in groups; each rank takes 64 bytes
 
-cpdef enum SamplerKind:
+cdef enum:
     AUTO
     INTROSELECT
     NETWORK
     TABLE
     THRESHOLD
     GUIDE                       # TABLE for longer lists; callers cannot request it by name
+    N_SAMPLERS
 
 cdef dict SAMPLERS              # the kinds that callers can request, by name
 
@@ -98,10 +42,8 @@ cdef struct Sampler:
     intp_t n_items
     intp_t cutoff               # ranks to draw, at most n_items
     Introselect introselect
-    network_sampler network
-    slot_table table
-    threshold_sampler threshold
-    guide_table guide
+    group_query query
+    void *in_groups             # the state of any other sampler
     int32_t *columns            # (cutoff, GROUP_SIZE) the group drawn last
     cancellation *stop          # or NULL
     # the following belong to the current block

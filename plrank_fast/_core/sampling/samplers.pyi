@@ -1,16 +1,7 @@
-from enum import IntEnum
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-class SamplerKind(IntEnum):
-    AUTO = 0
-    INTROSELECT = 1
-    NETWORK = 2
-    TABLE = 3
-    THRESHOLD = 4
-    GUIDE = 5
 
 SAMPLER_NAMES: tuple[str, ...]
 

@@ -35,50 +35,39 @@ from plrank_fast._core.runtime.arguments cimport (
     validation,
 )
 from plrank_fast._core.runtime.batch cimport Batch, new_batch, parts_per_thread, run_batch, run_tasks
-from plrank_fast._core.runtime.layout cimport Layout, aligned, layout_at, measure, take
+from plrank_fast._core.runtime.layout cimport Layout, aligned, layout_at, take
 from plrank_fast._core.runtime.plain_arrays cimport data_of
 from plrank_fast._core.runtime.queries cimport Queries, Query, query_at
-from plrank_fast._core.runtime.scalar_types cimport int32_t, int64_t, intp_t, uint32_t, uint64_t
+from plrank_fast._core.runtime.scalar_types cimport int32_t, int64_t, intp_t, uint64_t
 from plrank_fast._core.runtime.simd cimport simd_level
 from plrank_fast._core.runtime.threads cimport Workspaces, cancellation, cancellation_of, is_cancelled
 from plrank_fast._core.sampling.introselect cimport draw_ranking, introselect_workspace, prepare_introselect
 
-cdef extern from "sampling/network_sampler.h" nogil:
-    ctypedef struct network_kernels:
-        void (*prepare)(network_sampler *sampler) noexcept nogil
+cdef extern from "sampling/group_samplers.h" nogil:
+    ctypedef struct group_kernels:
+        size_t (*size)(size_t n_items, size_t cutoff) noexcept nogil
+        void (*prepare)(void *sampler, const group_query *query) noexcept nogil
         void (*draw_group)(
-            network_sampler *sampler, plr_stream *stream, uint64_t salt, uint64_t first_sample, int32_t *columns
+            void *sampler, plr_stream *stream, uint64_t salt, uint64_t first_sample, size_t n_lanes, int32_t *columns
         ) noexcept nogil
-    const network_kernels *network_kernels_at(int level)
-
-cdef extern from "sampling/slot_table.h" nogil:
-    ctypedef struct slot_table_kernels:
-        void (*prepare)(slot_table *table) noexcept nogil
-        void (*draw_group)(
-            slot_table *table, plr_stream *stream, uint64_t salt, uint64_t first_sample, int32_t *columns
-        ) noexcept nogil
-    const slot_table_kernels *slot_table_kernels_at(int level)
-
-cdef extern from "sampling/threshold_sampler.h" nogil:
-    ctypedef struct threshold_kernels:
-        void (*prepare)(threshold_sampler *sampler) noexcept nogil
-        void (*draw_group)(
-            threshold_sampler *sampler, plr_stream *stream, uint64_t salt, uint64_t first_sample, int32_t *columns
-        ) noexcept nogil
-    const threshold_kernels *threshold_kernels_at(int level)
-
-cdef extern from "sampling/guide_table.h" nogil:
     ctypedef struct guide_table_kernels:
-        void (*prepare)(guide_table *table) noexcept nogil
-        void (*draw_group)(
-            guide_table *table, uint64_t salt, uint64_t first_sample, size_t n_lanes, int32_t *columns) noexcept nogil
-        void (*look_up)(const guide_table *table, const uint64_t *words, size_t n, int32_t *items) noexcept nogil
+        group_kernels sampler
+        void (*look_up)(const void *sampler, const uint64_t *words, size_t n, int32_t *items) noexcept nogil
+    const group_kernels *network_kernels_at(int level)
+    const group_kernels *slot_table_kernels_at(int level)
+    const group_kernels *threshold_kernels_at(int level)
     const guide_table_kernels *guide_table_kernels_at(int level)
+    const int PLR_NETWORK_ITEMS, PLR_SLOT_ITEMS, PLR_FEW_ROWS, PLR_THRESHOLD_CANDIDATES
+    const double PLR_FLOAT_SPREAD
+    double plr_mean_candidates(size_t cutoff)
+    size_t plr_most_candidates(size_t cutoff)
 
-cdef const network_kernels *network = network_kernels_at(simd_level())
-cdef const slot_table_kernels *table = slot_table_kernels_at(simd_level())
 cdef const guide_table_kernels *guide = guide_table_kernels_at(simd_level())
-cdef const threshold_kernels *threshold = threshold_kernels_at(simd_level())
+cdef const group_kernels *in_groups[N_SAMPLERS]
+in_groups[NETWORK] = network_kernels_at(simd_level())
+in_groups[TABLE] = slot_table_kernels_at(simd_level())
+in_groups[THRESHOLD] = threshold_kernels_at(simd_level())
+in_groups[GUIDE] = &guide.sampler
 
 NS_PER_ITEM = 4.0
 cdef object INT32 = np.dtype(np.int32), EMPTY = np.empty
@@ -140,22 +129,22 @@ cdef bint asks_for_spread(const Draw *draw, intp_t n_items) noexcept nogil:
     return draw.n_samples > 1 or n_items > PLR_SLOT_ITEMS
 
 
-cdef double expect_draws(slot_table *table, const Weights *weights, intp_t cutoff, double most) noexcept nogil:
+cdef double expect_draws(group_query *query, const Weights *weights, intp_t cutoff, double most) noexcept nogil:
     """Return how many draws with replacement show ``cutoff`` different items in the slowest of sixteen rankings.
 
-    The mean and the deviation go to ``table``. The result is infinity if the mean is more than ``most``.
+    The mean and the deviation go to ``query``. The result is infinity if the mean is more than ``most``.
     """
     cdef arrivals last = expected_arrivals(weights, cutoff, most / weights.total)
-    table.mean_draws = last.time * weights.total
+    query.mean_draws = last.time * weights.total
     # draws come at the rate of the total weight; part of the variance of the number of different items among them is
     # due to the number of draws
-    table.draws_per_item = 1.0
-    table.deviation = 0.0
+    query.draws_per_item = 1.0
+    query.deviation = 0.0
     if last.time < INFINITY:
-        table.draws_per_item = weights.total / last.rate
-        table.deviation = table.draws_per_item * sqrt(
+        query.draws_per_item = weights.total / last.rate
+        query.deviation = query.draws_per_item * sqrt(
             max(0.0, last.variance - last.time * last.rate * last.rate / weights.total))
-    return table.mean_draws + 2.0 * table.deviation + 1.0
+    return query.mean_draws + 2.0 * query.deviation + 1.0
 
 
 cdef int choose_sampler(Sampler *sampler, const Draw *draw, const Weights *weights) noexcept nogil:
@@ -182,7 +171,7 @@ cdef int choose_sampler(Sampler *sampler, const Draw *draw, const Weights *weigh
     if draw.sampler == TABLE and table_serves:
         if n_items > PLR_SLOT_ITEMS:
             return GUIDE
-        if expect_draws(&sampler.table, weights, cutoff, 1e9) <= PLR_FEW_ROWS:
+        if expect_draws(&sampler.query, weights, cutoff, 1e9) <= PLR_FEW_ROWS:
             return TABLE
     if draw.sampler != AUTO:
         return INTROSELECT
@@ -196,7 +185,7 @@ cdef int choose_sampler(Sampler *sampler, const Draw *draw, const Weights *weigh
             least = cost
     # the number of draws does not matter if every other one would be a repeat
     if table_serves and 2 * cutoff <= n_items:
-        cost = filling + table_cost(n_items, expect_draws(&sampler.table, weights, cutoff, least), lanes)
+        cost = filling + table_cost(n_items, expect_draws(&sampler.query, weights, cutoff, least), lanes)
         if cost < least:
             return TABLE if n_items <= PLR_SLOT_ITEMS else GUIDE
     return fastest
@@ -206,119 +195,18 @@ cdef int choose_sampler(Sampler *sampler, const Draw *draw, const Weights *weigh
 # Per query
 # ---------------------------------------------------------------------------------------------------------------------
 
-cdef inline intp_t network_rows(intp_t n_items) noexcept nogil:
-    """Return the number of rows of keys, a power of two."""
-    cdef intp_t rows = 16
-    while rows < n_items:
-        rows *= 2
-    return rows
-
-
 cdef size_t group_bytes(intp_t n_items, intp_t cutoff) noexcept nogil:
     """Return the bytes of the columns of a group; deeper rankings are always rows, by introselect."""
     return aligned(min(min(cutoff, n_items), <intp_t>GROUP_RANKS) * GROUP_SIZE * sizeof(int32_t))
 
 
-cdef void lay_out_network(network_sampler *sampler, intp_t n_items, Layout *layout) noexcept nogil:
-    cdef size_t rows = network_rows(n_items) * GROUP_SIZE
-    sampler.means = <float *>take(layout, n_items * sizeof(float))
-    sampler.exact = <double *>take(layout, n_items * sizeof(double))
-    sampler.order = <int32_t *>take(layout, n_items * sizeof(int32_t))
-    sampler.words = <uint32_t *>take(layout, n_items * GROUP_SIZE * sizeof(uint32_t))
-    sampler.keys = <int32_t *>take(layout, rows * sizeof(int32_t))
-
-
-cdef void prepare_network(
-    network_sampler *sampler, const Weights *weights, intp_t cutoff, Layout *layout
-) noexcept nogil:
-    lay_out_network(sampler, weights.n_items, layout)
-    sampler.n_items = weights.n_items
-    sampler.cutoff = cutoff
-    sampler.weights = weights.relative
-    network.prepare(sampler)
-
-
-cdef void lay_out_threshold(threshold_sampler *sampler, intp_t n_items, intp_t cutoff, Layout *layout) noexcept nogil:
-    # at most as many candidates as it can serve; longer cutoffs do not use it
-    cdef size_t candidates = min(plr_most_candidates(cutoff), <size_t>PLR_THRESHOLD_CANDIDATES)
-    cdef size_t rows = GROUP_SIZE * (candidates + 64)
-    sampler.means = <float *>take(layout, (n_items + 32) * sizeof(float))
-    sampler.thresholds = <uint32_t *>take(layout, (n_items + 32) * sizeof(uint32_t))
-    sampler.found = <uint32_t *>take(layout, rows * sizeof(uint32_t))
-    sampler.words = <uint32_t *>take(layout, rows * sizeof(uint32_t))
-    sampler.items = <int32_t *>take(layout, (rows + 1024) * sizeof(int32_t))
-    sampler.keys = <int32_t *>take(layout, network_rows(candidates) * GROUP_SIZE * sizeof(int32_t))
-    sampler.exact = <double *>take(layout, candidates * sizeof(double))
-    sampler.order = <int32_t *>take(layout, candidates * sizeof(int32_t))
-
-
-cdef bint prepare_threshold(
-    threshold_sampler *sampler, const Weights *weights, intp_t cutoff, Layout *layout
-) noexcept nogil:
-    """Prepare the sampler; return False, with nothing taken, if too many items would be candidates for it to pay."""
-    sampler.deadline = expected_arrivals(weights, plr_mean_candidates(cutoff), 1e30).time
-    if not sampler.deadline < INFINITY:
-        return False
-    lay_out_threshold(sampler, weights.n_items, cutoff, layout)
-    sampler.n_items = weights.n_items
-    sampler.cutoff = cutoff
-    sampler.weights = weights.relative
-    sampler.most_candidates = plr_most_candidates(cutoff)
-    threshold.prepare(sampler)
-    return True
-
-
-cdef void lay_out_table(
-    slot_table *self, intp_t n_items, intp_t cutoff, int slot_bits, Layout *layout
-) noexcept nogil:
-    self.slots = <uint32_t *>take(layout, ((<size_t>1 << slot_bits) + PLR_SLOTS_AT_ONCE + 1) * sizeof(uint32_t))
-    self.ends = <double *>take(layout, n_items * sizeof(double))
-    self.draws = <uint32_t *>take(layout, PLR_MOST_COMPARED * GROUP_SIZE * sizeof(uint32_t))
-    self.twins = <uint32_t *>take(layout, PLR_MOST_COMPARED * GROUP_SIZE * sizeof(uint32_t))
-    self.arrivals = <double *>take(layout, cutoff * sizeof(double))
-
-
-cdef void prepare_table(Sampler *sampler, const Weights *weights, Layout *layout) noexcept nogil:
-    cdef slot_table *self = &sampler.table
-    self.n_items = weights.n_items
-    self.cutoff = sampler.cutoff
-    self.weights = weights.relative
-    self.total = weights.total
-    self.slot_bits = plr_slot_bits(self.n_items, self.draws_per_item > 1.5)
-    lay_out_table(self, self.n_items, self.cutoff, self.slot_bits, layout)
-    table.prepare(self)
-
-
-cdef void lay_out_guide(guide_table *self, intp_t n_items, intp_t cutoff, Layout *layout) noexcept nogil:
-    self.guide_bits = plr_bits_for(n_items // 4 + 2)
-    self.seen_bits = max(6, plr_bits_for(8 * cutoff))  # at most an eighth full
-    self.ends = <uint64_t *>take(layout, (n_items + PLR_ENDS_AT_ONCE) * sizeof(uint64_t))
-    self.guide = <uint32_t *>take(layout, ((<size_t>1 << self.guide_bits) + 1) * sizeof(uint32_t))
-    self.seen = <uint64_t *>take(layout, (<size_t>1 << self.seen_bits) * sizeof(uint64_t))
-    self.arrivals = <double *>take(layout, cutoff * sizeof(double))
-
-
-cdef void prepare_guide(guide_table *self, const Weights *weights, intp_t cutoff, Layout *layout) noexcept nogil:
-    lay_out_guide(self, weights.n_items, cutoff, layout)
-    self.n_items = weights.n_items
-    self.cutoff = cutoff
-    self.weights = weights.relative
-    self.total = weights.total
-    guide.prepare(self)
-
-
 cdef size_t sampler_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
     """Return the bytes of a group's columns and of the largest sampler, for a query of at most ``n_items``."""
-    cdef Sampler sampler
-    cdef Layout by_network = measure(), by_threshold = measure(), by_table = measure(), by_guide = measure()
-    cdef intp_t few = min(n_items, <intp_t>PLR_SLOT_ITEMS)
-    lay_out_network(&sampler.network, min(n_items, <intp_t>PLR_NETWORK_ITEMS), &by_network)
-    lay_out_threshold(&sampler.threshold, n_items, cutoff, &by_threshold)
-    lay_out_table(&sampler.table, few, min(cutoff, few), plr_slot_bits(few, True), &by_table)
-    lay_out_guide(&sampler.guide, n_items, min(min(cutoff, n_items), <intp_t>GROUP_RANKS), &by_guide)
-    return group_bytes(n_items, cutoff) + max(
-        introselect_workspace(n_items),
-        max(max(by_network.next, by_threshold.next), max(by_table.next, by_guide.next)))
+    cdef size_t size = introselect_workspace(n_items)
+    cdef int kind
+    for kind in range(NETWORK, N_SAMPLERS):
+        size = max(size, in_groups[kind].size(n_items, min(min(cutoff, n_items), <intp_t>GROUP_RANKS)))
+    return group_bytes(n_items, cutoff) + size
 
 
 cdef char *prepare_sampler(
@@ -339,18 +227,21 @@ cdef char *prepare_sampler(
     sampler.ns_per_ranking = NS_PER_ITEM * n_items
     sampler.columns = <int32_t *>take(&layout, group_bytes(n_items, draw.cutoff))
     sampler.method = choose_sampler(sampler, draw, weights)
-    if sampler.method == THRESHOLD and not prepare_threshold(&sampler.threshold, weights, sampler.cutoff, &layout):
-        sampler.method = NETWORK if n_items <= PLR_NETWORK_ITEMS else INTROSELECT
-    if sampler.method == NETWORK:
-        prepare_network(&sampler.network, weights, sampler.cutoff, &layout)
-    elif sampler.method == TABLE:
-        prepare_table(sampler, weights, &layout)
-    elif sampler.method == GUIDE:
-        prepare_guide(&sampler.guide, weights, sampler.cutoff, &layout)
-        if weights.most_draws < 8.0 * sampler.cutoff:  # otherwise a race over all items may follow
-            sampler.ns_per_ranking = 10.0 * weights.most_draws
-    elif sampler.method == INTROSELECT:
+    if sampler.method == THRESHOLD:
+        sampler.query.deadline = expected_arrivals(weights, plr_mean_candidates(sampler.cutoff), 1e30).time
+        if not sampler.query.deadline < INFINITY:  # too many items would be candidates for it to pay
+            sampler.method = NETWORK if n_items <= PLR_NETWORK_ITEMS else INTROSELECT
+    if sampler.method == INTROSELECT:
         prepare_introselect(&sampler.introselect, weights, sampler.cutoff, <char *>layout.next)
+        return end
+    sampler.in_groups = <void *>layout.next
+    sampler.query.n_items = n_items
+    sampler.query.cutoff = sampler.cutoff
+    sampler.query.weights = weights.relative
+    sampler.query.total = weights.total
+    in_groups[sampler.method].prepare(sampler.in_groups, &sampler.query)
+    if sampler.method == GUIDE and weights.most_draws < 8.0 * sampler.cutoff:  # or a race over all items may follow
+        sampler.ns_per_ranking = 10.0 * weights.most_draws
     return end
 
 
@@ -368,17 +259,12 @@ cdef void start_block(Sampler *sampler, const Draw *draw, uint64_t block) noexce
 cdef int32_t *draw_group(Sampler *sampler, intp_t n_rankings) noexcept nogil:
     """Draw the next GROUP_SIZE rankings of the block by rank, (cutoff, GROUP_SIZE); ``n_rankings`` are defined."""
     cdef intp_t i
-    if sampler.method == NETWORK:
-        network.draw_group(&sampler.network, &sampler.stream, sampler.salt, sampler.n_drawn, sampler.columns)
-    elif sampler.method == TABLE:
-        table.draw_group(&sampler.table, &sampler.stream, sampler.salt, sampler.n_drawn, sampler.columns)
-    elif sampler.method == THRESHOLD:
-        threshold.draw_group(&sampler.threshold, &sampler.stream, sampler.salt, sampler.n_drawn, sampler.columns)
-    elif sampler.method == GUIDE:
-        guide.draw_group(&sampler.guide, sampler.salt, sampler.n_drawn, n_rankings, sampler.columns)
-    else:
+    if sampler.method == INTROSELECT:
         for i in range(n_rankings):
             draw_ranking(&sampler.introselect, &sampler.stream, sampler.columns + i, GROUP_SIZE)
+    else:
+        in_groups[sampler.method].draw_group(
+            sampler.in_groups, &sampler.stream, sampler.salt, sampler.n_drawn, n_rankings, sampler.columns)
     sampler.n_drawn += GROUP_SIZE
     return sampler.columns
 
@@ -621,14 +507,16 @@ def sample_rankings(scores, n_samples, cutoff, offsets, rng, sampler, n_threads,
 def items_of_words(const double[::1] scores, const uint64_t[::1] words):
     """Return the items that the guide table draws for random words."""
     cdef Weights weights
-    cdef guide_table self
+    cdef group_query query
     cdef intp_t n_items = scores.shape[0]
-    cdef Layout layout = measure()
-    lay_out_guide(&self, n_items, 1, &layout)
-    cdef Workspaces memory = Workspaces(1, weights_workspace(n_items) + layout.next)
-    layout = layout_at(weigh(&weights, &scores[0], n_items, 1, False, memory.of_thread(0)))
-    prepare_guide(&self, &weights, 1, &layout)
+    cdef Workspaces memory = Workspaces(1, weights_workspace(n_items) + guide.sampler.size(n_items, 1))
+    cdef char *table = weigh(&weights, &scores[0], n_items, 1, False, memory.of_thread(0))
+    query.n_items = n_items
+    query.cutoff = 1
+    query.weights = weights.relative
+    query.total = weights.total
+    guide.sampler.prepare(table, &query)
     items = np.empty(words.shape[0], dtype=np.int32)
     cdef int32_t[::1] view = items
-    guide.look_up(&self, &words[0], words.shape[0], &view[0])
+    guide.look_up(table, &words[0], words.shape[0], &view[0])
     return items

@@ -1,8 +1,49 @@
-#include "sampling/network_sampler.h"
+/* Rankings of up to 1024 items by their arrival times and a sorting network, a group of sixteen samples at a time. */
+#include "sampling/group_samplers.h"
 #include "sampling/near_ties.h"
 
-static void prepare(network_sampler *sampler)
+typedef struct {
+    size_t n_items;
+    size_t cutoff;
+    const double *weights;
+    size_t n_sorted;       /* rows that the network sorts: all, or a power of two above the cutoff */
+    float *means;          /* 1 / weight, scaled for the keys */
+    float largest_mean;
+    uint32_t *words;       /* (n_items, 16) random words of the group */
+    int32_t *keys;         /* (n_items rounded up to a power of two, 16) */
+    double *exact;         /* (n_items,) */
+    int32_t *order;        /* (n_items,) */
+} network_sampler;
+
+static size_t lay_out(network_sampler *sampler, uintptr_t memory, size_t n_items)
 {
+    uintptr_t next = memory;
+    size_t rows = PLR_BLOCK_ROWS;
+    while (rows < n_items)
+        rows *= 2;
+    plr_take(&next, sizeof *sampler);
+    sampler->means = plr_take(&next, n_items * sizeof(float));
+    sampler->exact = plr_take(&next, n_items * sizeof(double));
+    sampler->order = plr_take(&next, n_items * sizeof(int32_t));
+    sampler->words = plr_take(&next, n_items * PLR_GROUP_SIZE * sizeof(uint32_t));
+    sampler->keys = plr_take(&next, rows * PLR_GROUP_SIZE * sizeof(int32_t));
+    return next - memory;
+}
+
+static size_t size(size_t n_items, size_t cutoff)
+{
+    network_sampler sampler;
+    (void)cutoff;
+    return lay_out(&sampler, 0, n_items < PLR_NETWORK_ITEMS ? n_items : PLR_NETWORK_ITEMS);
+}
+
+static void prepare(void *sampler_, const group_query *query)
+{
+    network_sampler *sampler = sampler_;
+    lay_out(sampler, (uintptr_t)sampler, query->n_items);
+    sampler->n_items = query->n_items;
+    sampler->cutoff = query->cutoff;
+    sampler->weights = query->weights;
     size_t wanted = sampler->cutoff < sampler->n_items ? sampler->cutoff + 1 : sampler->n_items;
     sampler->n_sorted = PLR_BLOCK_ROWS;
     while (sampler->n_sorted < wanted)
@@ -51,9 +92,11 @@ PLR_INLINE vec_i32 make_keys(const network_sampler *sampler, int shift, int32_t 
     return rarest;
 }
 
-static void draw_group(network_sampler *sampler, plr_stream *stream, uint64_t salt, uint64_t first_sample,
+static void draw_group(void *sampler_, plr_stream *stream, uint64_t salt, uint64_t first_sample, size_t n_lanes,
                        int32_t *columns)
 {
+    const network_sampler *sampler = sampler_;
+    (void)n_lanes;
     const size_t n = sampler->n_items, cutoff = sampler->cutoff;
     const key_format format = make_key_format(n, sampler->largest_mean);
     const sorted_group group = {format, sampler->keys, sampler->n_sorted, cutoff, sampler->words, NULL, PLR_GROUP_SIZE,
@@ -82,4 +125,4 @@ static void draw_group(network_sampler *sampler, plr_stream *stream, uint64_t sa
                 repair_sample(&group, sample, n);
 }
 
-const network_kernels ISA(network_kernels) = {prepare, draw_group};
+const network_kernels ISA(network_kernels) = {size, prepare, draw_group};

@@ -1,4 +1,6 @@
-/* The sampler looks for the K items that arrive first among the candidates, the items that may arrive before a deadline
+/* Rankings by arrival times, of which only the early ones are computed.
+ *
+ * The sampler looks for the K items that arrive first among the candidates, the items that may arrive before a deadline
  * t. A comparison of 16 random bits with 2^16 exp(-w t) tells whether an item is a candidate: most items are not and
  * need no logarithm, and one step of the stream serves 32 items. Candidates get 16 more bits. If the K-th of them
  * arrives clearly before the deadline, no other item precedes it. Otherwise, or if there are too many candidates, the
@@ -7,8 +9,7 @@
  * A candidate is one integer, bits << 16 | item, so that comparing and packing take one instruction each; `thresholds`
  * hold 2^16 exp(-w t) << 16. Items are therefore numbered within chunks of 2^15.
  */
-#include "sampling/threshold_sampler.h"
-
+#include "sampling/group_samplers.h"
 #include "sampling/near_ties.h"
 #include "sampling/race.h"
 #include "simd/vector_math.h"
@@ -16,6 +17,52 @@
 #define CHUNK ((size_t)1 << 15)
 #define NEVER UINT32_MAX /* the threshold of the padding, above every candidate */
 #define STEP 32          /* items that one step of the stream has bits for */
+
+typedef struct {
+    size_t n_items;
+    size_t cutoff;
+    const double *weights;
+    double deadline;
+    size_t most_candidates; /* a multiple of 16 */
+    uint32_t *thresholds;   /* (n_items rounded up to 32,) see above */
+    float *means;           /* likewise, 1 / weight, scaled for the keys */
+    key_format format;
+    uint32_t *found;        /* (16, most_candidates + 64) the candidates of each ranking */
+    uint32_t *words;        /* likewise, words of 32 bits */
+    int32_t *items;         /* likewise, and 1024 more, for the padding after the candidates */
+    int32_t *keys;          /* (most_candidates rounded up to a power of two, 16) */
+    double *exact;          /* (max(most_candidates, cutoff),) */
+    int32_t *order;         /* likewise */
+} threshold_sampler;
+
+static size_t lay_out(threshold_sampler *sampler, uintptr_t memory, size_t n_items, size_t cutoff)
+{
+    /* at most as many candidates as the network sorts; longer cutoffs have other samplers */
+    const size_t most = plr_most_candidates(cutoff);
+    const size_t candidates = most < PLR_THRESHOLD_CANDIDATES ? most : PLR_THRESHOLD_CANDIDATES;
+    const size_t rows = PLR_GROUP_SIZE * (candidates + 64);
+    size_t sorted = PLR_BLOCK_ROWS;
+    uintptr_t next = memory;
+    while (sorted < candidates)
+        sorted *= 2;
+    plr_take(&next, sizeof *sampler);
+    sampler->most_candidates = candidates;
+    sampler->means = plr_take(&next, (n_items + STEP) * sizeof(float));
+    sampler->thresholds = plr_take(&next, (n_items + STEP) * sizeof(uint32_t));
+    sampler->found = plr_take(&next, rows * sizeof(uint32_t));
+    sampler->words = plr_take(&next, rows * sizeof(uint32_t));
+    sampler->items = plr_take(&next, (rows + 1024) * sizeof(int32_t));
+    sampler->keys = plr_take(&next, sorted * PLR_GROUP_SIZE * sizeof(int32_t));
+    sampler->exact = plr_take(&next, candidates * sizeof(double));
+    sampler->order = plr_take(&next, candidates * sizeof(int32_t));
+    return next - memory;
+}
+
+static size_t size(size_t n_items, size_t cutoff)
+{
+    threshold_sampler sampler;
+    return lay_out(&sampler, 0, n_items, cutoff);
+}
 
 /* Set thresholds and means of as many items as a register holds doubles; return the means before scaling. */
 PLR_INLINE vec_f64 describe_items(const threshold_sampler *sampler, size_t first, vec_f64 weight)
@@ -31,9 +78,15 @@ PLR_INLINE vec_f64 describe_items(const threshold_sampler *sampler, size_t first
     return mean;
 }
 
-static void prepare(threshold_sampler *sampler)
+static void prepare(void *sampler_, const group_query *query)
 {
-    const size_t n = sampler->n_items, padded = (n + STEP - 1) / STEP * STEP;
+    threshold_sampler *sampler = sampler_;
+    lay_out(sampler, (uintptr_t)sampler, query->n_items, query->cutoff);
+    sampler->n_items = query->n_items;
+    sampler->cutoff = query->cutoff;
+    sampler->weights = query->weights;
+    sampler->deadline = query->deadline;
+    const size_t n = query->n_items, padded = (n + STEP - 1) / STEP * STEP;
     vec_f64 largest = vec_all(1.0);
     for (size_t d = 0; d < n; d += PLR_LANES) {
         vec_f64 mean = describe_items(sampler, d, vec_load_some(sampler->weights + d, n - d, 1.0));
@@ -221,9 +274,11 @@ static void draw_exactly(const threshold_sampler *sampler, plr_stream_state stat
     }
 }
 
-static void draw_group(threshold_sampler *sampler, plr_stream *stream, uint64_t salt, uint64_t first_sample,
+static void draw_group(void *sampler_, plr_stream *stream, uint64_t salt, uint64_t first_sample, size_t n_lanes,
                        int32_t *columns)
 {
+    const threshold_sampler *sampler = sampler_;
+    (void)n_lanes;
     const size_t cutoff = sampler->cutoff, row = sampler->most_candidates + 64;
     size_t most = 0, n_sorted = PLR_BLOCK_ROWS;
     uint32_t n_candidates[PLR_GROUP_SIZE];
@@ -259,4 +314,4 @@ static void draw_group(threshold_sampler *sampler, plr_stream *stream, uint64_t 
     }
 }
 
-const threshold_kernels ISA(threshold_kernels) = {prepare, draw_group};
+const threshold_kernels ISA(threshold_kernels) = {size, prepare, draw_group};
