@@ -1,9 +1,12 @@
-"""Damage for fuzzers: to the bytes of a file, and to values of JSON. Equal generators, equal damage."""
+"""What fuzzers share: what they attack, and damage to the bytes of a file and to values of JSON."""
 
 from __future__ import annotations
 
+import abc
+import collections
 import json
 import random
+from pathlib import Path
 from typing import Any
 
 ODD_NUMBERS = [
@@ -14,6 +17,23 @@ ODD_VALUES = [
     *ODD_NUMBERS,
     *(float("nan"), float("inf"), None, True, False, "", "x", "1", "\u0000", "é", [], {}, [0], {"x": 0}),
 ]
+
+
+class Target(abc.ABC):
+    """Something to attack, in a folder that it has for itself; ``tally`` counts what the cases came to."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.tally: collections.Counter[str] = collections.Counter()
+
+    @abc.abstractmethod
+    def attack(self, rng: random.Random) -> None:
+        """Make a case from nothing but the generator, and raise an error if it is not taken or refused as it should."""
+
+
+def generator(target: str, seed: int, number: int) -> random.Random:
+    """The generator of a case."""
+    return random.Random(f"{target} {seed} {number}")
 
 
 def damaged_bytes(rng: random.Random, content: bytes, other: bytes = b"") -> bytes:

@@ -24,9 +24,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, TextIO
 
+from damage import Target, generator
 from fuzz_archives import ArchiveFuzz
 from fuzz_letor import LetorFuzz, LongLetorFuzz
-from fuzz_target import Target, generator
 from search import Search, wrong_with
 
 TARGETS: dict[str, type[Target]] = {

@@ -16,8 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from damage import damaged_bytes, damaged_json
-from fuzz_target import Target
+from damage import Target, damaged_bytes, damaged_json
 from plrank_fast._shared.archive import ALIGNMENT, VERSION, read_archive
 from plrank_fast.training.config import TrainingConfig
 from plrank_fast.training.loop import CHECKPOINT, TrainingRun

@@ -9,8 +9,7 @@ import re
 import numpy as np
 
 import naive_letor_reader as naive
-from damage import damaged_bytes
-from fuzz_target import Target
+from damage import Target, damaged_bytes
 from plrank_fast.data import RankingData, load_letor
 from search import BrokenPromiseError
 

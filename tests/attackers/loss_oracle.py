@@ -10,7 +10,7 @@ from scipy import special
 
 import plrank_fast as plr
 import ranking_oracle
-from terms import Terms
+from error_bounds import Terms
 
 Loss = tuple[Terms, Terms]
 SQRT_PI = np.sqrt(np.longdouble("3.14159265358979323846264338327950288"))

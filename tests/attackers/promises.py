@@ -16,15 +16,14 @@ import plrank_fast as plr
 import ranking_oracle
 import trapezoid_oracle
 from adversarial_problem import Problem
-from error_ratios import LEAST, LEAST_OF_SUMS, OF_SUMS, OF_TERMS, Ratios, of_norm, of_terms, ratio
+from error_bounds import LEAST, LEAST_OF_SUMS, OF_SUMS, OF_TERMS, Ratios, Terms, of_norm, of_terms, ratio
 from plrank_fast import fairness, reference
 from plrank_fast._core.gradients import exact as _exact
 from plrank_fast._core.gradients import stochastic_rank as _stochastic_rank
-from promises_of_logs import cost_of_sessions, logs, ranking_rows, rewards_of_rankings
+from promises_of_logs import logs, ranking_rows, rewards_of_rankings
 from promises_of_long_lists import cost_of_long_list, long_lists
-from promises_of_losses import cost_of_pairs, losses
-from promises_of_ties import cost_of_ties, ties
-from terms import Terms
+from promises_of_losses import losses
+from promises_of_ties import ties
 
 MOST_IN_SUBSETS = 10
 FEWEST_BANDED, FINEST_CHECKED = 32, 1e-9  # ranks from which coefficients are left out; digits that 1e-12 can judge
@@ -213,40 +212,28 @@ def stochastic_rank(problem: Problem, *, finer: bool = False) -> Ratios:
     return ratios
 
 
-def cost_of_adjoints(problem: Problem) -> float:
-    return trapezoid_oracle.nodes_needed(problem.scores, problem.cutoff) * problem.n_docs * problem.cutoff
+def _nodes(problem: Problem) -> float:
+    return trapezoid_oracle.nodes_needed(problem.scores, problem.cutoff)
 
 
-def cost_of_nodes(problem: Problem) -> float:
-    return 100.0 * problem.n_docs * problem.cutoff
-
-
-def cost_of_normal_adjoints(problem: Problem) -> float:
-    nodes = (18.0 + np.ptp(problem.scores)) / trapezoid_oracle.step_of(problem.n_docs)
-    return nodes * problem.n_docs * (problem.cutoff + 10)  # a normal distribution function costs ten ranks
-
-
-def cost_of_transforms(problem: Problem) -> float:
-    return trapezoid_oracle.nodes_needed(problem.scores, problem.cutoff) * problem.n_docs**2
-
-
-def cost_of_terms(problem: Problem) -> float:
-    return 10.0 * problem.n_docs**2 * problem.cutoff
+def _normal_nodes(problem: Problem) -> float:
+    return (18.0 + np.ptp(problem.scores)) / trapezoid_oracle.step_of(problem.n_docs)
 
 
 ATTACKS = {
-    "exact": Attack(exact_expectations, 400, cost_of_adjoints),
-    "coarse": Attack(coarse, 150, cost_of_nodes),
-    "many ranks": Attack(many_ranks, 500, cost_of_nodes),
-    "normal": Attack(normal_expectations, 400, cost_of_normal_adjoints),
-    "alike": Attack(alike, 150, cost_of_nodes),
+    "exact": Attack(exact_expectations, 400, lambda p: _nodes(p) * p.n_docs * p.cutoff),
+    "coarse": Attack(coarse, 150, lambda p: 100.0 * p.n_docs * p.cutoff),
+    "many ranks": Attack(many_ranks, 500, lambda p: 100.0 * p.n_docs * p.cutoff),
+    # a normal distribution function costs ten ranks
+    "normal": Attack(normal_expectations, 400, lambda p: _normal_nodes(p) * p.n_docs * (p.cutoff + 10)),
+    "alike": Attack(alike, 150, lambda p: 100.0 * p.n_docs * p.cutoff),
     "long": Attack(long_lists, 2, cost_of_long_list),
-    "probabilities": Attack(probabilities, 400, cost_of_transforms),
-    "given": Attack(given_rankings, 100, cost_of_terms),
-    "conditional": Attack(conditional, 150, cost_of_terms),
-    "stochastic": Attack(stochastic_rank, 400, cost_of_terms),
-    "losses": Attack(losses, 60, cost_of_pairs),
-    "logs": Attack(logs, 60, cost_of_sessions),
-    "rewards": Attack(rewards_of_rankings, 60, cost_of_sessions),
-    "ties": Attack(ties, 60, cost_of_ties),
+    "probabilities": Attack(probabilities, 400, lambda p: _nodes(p) * p.n_docs**2),
+    "given": Attack(given_rankings, 100, lambda p: 10.0 * p.n_docs**2 * p.cutoff),
+    "conditional": Attack(conditional, 150, lambda p: 10.0 * p.n_docs**2 * p.cutoff),
+    "stochastic": Attack(stochastic_rank, 400, lambda p: 10.0 * p.n_docs**2 * p.cutoff),
+    "losses": Attack(losses, 60, lambda p: 10.0 * p.n_docs**3),
+    "logs": Attack(logs, 60, lambda p: 50.0 * p.n_docs**2 * p.cutoff),
+    "rewards": Attack(rewards_of_rankings, 60, lambda p: 50.0 * p.n_docs**2 * p.cutoff),
+    "ties": Attack(ties, 60, lambda p: 1e4 * p.n_docs),
 }

@@ -15,9 +15,8 @@ import numpy as np
 import plrank_fast as plr
 import ranking_oracle
 from adversarial_problem import Problem
-from error_ratios import OF_TERMS, Ratios, of_terms
+from error_bounds import OF_TERMS, Ratios, Terms, of_terms, stacked
 from plrank_fast import off_policy
-from terms import Terms, stacked
 
 Rows = list[np.ndarray]
 LIKELIEST = 138.0  # logarithm of the largest weight of a session that is asked for without a bound
@@ -167,7 +166,3 @@ def rewards_of_rankings(problem: Problem, *, finer: bool = False) -> Ratios:
         )
         ratios[name] = of_terms(got, best / len(rows), of_relevance)
     return ratios
-
-
-def cost_of_sessions(problem: Problem) -> float:
-    return 10.0 * FEW_SESSIONS * problem.n_docs**2 * problem.cutoff

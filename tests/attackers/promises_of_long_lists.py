@@ -13,7 +13,7 @@ import numpy as np
 import plrank_fast as plr
 import trapezoid_oracle
 from adversarial_problem import Problem
-from error_ratios import Ratios, ratio
+from error_bounds import Ratios, ratio
 
 SHORTEST, LONGEST, MOST_RANKS = 300, 100_000, 1500
 MOST_WORK = 3e6  # documents times ranks

@@ -13,9 +13,8 @@ import numpy as np
 
 import loss_oracle
 from adversarial_problem import Problem
-from error_ratios import Ratios, of_terms
+from error_bounds import Ratios, Terms, of_terms
 from plrank_fast import losses as plr_losses
-from terms import Terms
 
 HIGHEST = 200.0  # of grades
 # What two ulps of 1 in a difference make of a logistic term, and of exp(-x^2) while it is a number, in units of 1e-12.
@@ -84,7 +83,3 @@ def losses(problem: Problem, *, finer: bool = False) -> Ratios:
         hold("soft_rank", plr_losses.soft_rank(scores, grades, cutoff=cutoff, sigma=sigma, **options),
              loss_oracle.soft_rank(near, grades, cutoff, width), 0, -exponent, OF_ULPS_IN_SQUARE)  # fmt: skip
     return ratios
-
-
-def cost_of_pairs(problem: Problem) -> float:
-    return 10.0 * problem.n_docs**3

@@ -11,7 +11,7 @@ import numpy as np
 
 import plrank_fast as plr
 from adversarial_problem import Problem
-from error_ratios import Ratios, ratio
+from error_bounds import Ratios, ratio
 
 MOST_TIED = 10_000
 OF_TIES = 1e-10
@@ -101,7 +101,3 @@ def ties(problem: Problem, *, finer: bool = False) -> Ratios:
         "ties' gradient": ratio(float(np.abs(slope - gradient).max()), OF_TIES * size),
         "ties' Hessian diagonal": ratio(float(np.abs(curvature - diagonal).max()), bound),
     }
-
-
-def cost_of_ties(problem: Problem) -> float:
-    return 1e4 * problem.n_docs

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from terms import Terms, mean, stacked
+from error_bounds import Terms, mean, stacked
 
 
 def shares(scores: np.ndarray, ranking: np.ndarray) -> np.ndarray:

@@ -12,9 +12,9 @@ import pytest
 import fuzz as fuzz_command
 import fuzz_letor
 import naive_letor_reader as naive
+from damage import generator
 from fuzz import TARGETS, Fuzz
 from fuzz_letor import LetorFuzz
-from fuzz_target import generator
 from plrank_fast.data import load_letor
 
 CASES = {"letor": 400, "long_letor": 1, "archives": 10}

@@ -12,7 +12,7 @@ import plrank_fast as plr
 import ranking_oracle
 import trapezoid_oracle
 from adversarial_problem import UNCROSSED, Problem, changed, random_problem
-from error_ratios import of_terms
+from error_bounds import of_terms
 from hunt import Case, Hunt
 from plrank_fast import reference
 from plrank_fast.off_policy import OffPolicyEstimate

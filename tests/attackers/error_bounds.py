@@ -1,4 +1,4 @@
-"""Numbers in extended precision with the sums of their absolute terms, by which an error may be measured."""
+"""Errors over their bounds: above 1 a bound fails. Many bounds are of the sums of absolute terms."""
 
 from __future__ import annotations
 
@@ -7,9 +7,17 @@ from typing import Any
 
 import numpy as np
 
+from adversarial_problem import Problem
+
+Ratios = dict[str, float]
+OF_TERMS = 1e-12  # error of what is computed from given rankings or labels, of its absolute terms
+OF_SUMS = 1e-8  # error of rank probabilities and their sums
+LEAST = 1e-290  # below it a double has fewer digits
+LEAST_OF_SUMS = 1e-200  # error of sums that items share, of max |theta| max |rho|
+
 
 class Terms:
-    """Totals and, of each, the sum of its absolute terms: sums add both, and products multiply both.
+    """Totals in extended precision, each with the sum of its absolute terms: sums add both, products multiply both.
 
     Arrays that take part are exact, so that each number in them is a term.
     """
@@ -64,3 +72,24 @@ def stacked(parts: Sequence[Terms]) -> Terms:
 
 def mean(parts: Sequence[Terms]) -> Terms:
     return stacked(parts).sum(axis=0) / len(parts)
+
+
+def ratio(error: float, promise: float) -> float:
+    """Error over promise; what is not a number breaks it."""
+    return float(error / promise) if error < np.inf else np.inf
+
+
+def of_norm(got: np.ndarray, best: np.ndarray, problem: Problem) -> float:
+    """``pl_rank_exact``: rtol times the larger of the norm and max |theta| max |rho| / 1000."""
+    scale = np.abs(problem.rank_weights[: problem.n_docs]).max() * np.abs(problem.relevance).max()
+    return ratio(np.linalg.norm(got - best), problem.rtol * max(np.linalg.norm(best), 1e-3 * scale))
+
+
+def of_terms(got: np.ndarray, best: Terms, exponent: int = 0) -> float:
+    """Largest error of an item, over 1e-12 of the sum of its own absolute terms; ``exponent`` is of what was got.
+
+    What was got is a double: where its exponent is negative, the least that it can tell is larger beside the best.
+    """
+    error = np.abs(np.ldexp(np.asarray(got).astype(np.longdouble), -exponent) - best.total)
+    least = np.ldexp(np.longdouble(LEAST), max(0, -exponent))
+    return ratio(float((error / (OF_TERMS * best.absolute + least)).max()), 1.0)
