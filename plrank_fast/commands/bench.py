@@ -127,19 +127,16 @@ def add_bench(commands: Any) -> None:
         "--picture draws them.",
         allow_abbrev=False,
     )
+    shapes, methods, samples = list(PROFILES), list(ESTIMATORS), list(SAMPLES)
     parser.add_argument(
-        "--shapes",
-        nargs="+",
-        choices=list(PROFILES),
-        default=list(PROFILES),
-        help="data sets whose list lengths to use (default: all)",
+        "--shapes", nargs="+", choices=shapes, default=shapes, help="data sets whose list lengths to use (default: all)"
     )
     parser.add_argument(
         "--methods",
         nargs="+",
-        choices=list(ESTIMATORS),
+        choices=methods,
         default=list(METHODS),
-        help=f"gradients to measure (default: {' '.join(METHODS)})",
+        help="gradients to measure (default: %(default)s)",
     )
     parser.add_argument(
         "--cutoffs",
@@ -147,21 +144,20 @@ def add_bench(commands: Any) -> None:
         type=int,
         default=list(CUTOFFS),
         metavar="K",
-        help=f"cutoffs to measure (default: {' '.join(map(str, CUTOFFS))})",
+        help="cutoffs to measure (default: %(default)s)",
     )
     parser.add_argument(
-        "--samples",
-        nargs="+",
-        type=int,
-        default=list(SAMPLES),
-        metavar="N",
-        help=f"sampled rankings per query (default: {' '.join(map(str, SAMPLES))})",
+        "--samples", nargs="+", type=int, default=samples, metavar="N", help="rankings per query (default: %(default)s)"
     )
-    parser.add_argument("--queries", type=int, default=96, metavar="N", help="queries to measure (default 96)")
+    parser.add_argument("--queries", type=int, default=96, metavar="N", help="queries to measure (default %(default)s)")
     parser.add_argument(
-        "--spread", type=float, default=1.0, metavar="STD", help="standard deviation of the scores (default 1)"
+        "--spread",
+        type=float,
+        default=1.0,
+        metavar="STD",
+        help="standard deviation of the scores (default %(default)s)",
     )
-    parser.add_argument("--seconds", type=float, default=0.2, metavar="S", help="time per cell (default 0.2)")
+    parser.add_argument("--seconds", type=float, default=0.2, metavar="S", help="time per cell (default %(default)s)")
     parser.add_argument("--picture", type=some_path, metavar="PNG", help="draw cost against K into this file")
     parser.add_argument("--json", type=some_path, metavar="FILE", help="write the figures into this file")
     parser.add_argument("--claims", action="store_true", help="measure the figures of README and docs and print both")

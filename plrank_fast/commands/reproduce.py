@@ -18,7 +18,6 @@ from plrank_fast.reproduction.published import CUTOFFS
 from plrank_fast.validation import count, real
 
 PARTS = ("cost", "length", "curves", "settings", "disparity")
-DEFAULT_MINUTES, DEFAULT_OUTPUT = 60.0, "runs/reproduce"
 SUFFIXES = (".jsonl", ".html", ".csv", ".svg", ".png")  # of the files in the output folder
 LAYOUT = "{desc} {percentage:3.0f}%|{bar}| {elapsed}{postfix}"
 
@@ -32,28 +31,18 @@ def add_reproduce(commands: Any) -> None:
         "report to a folder. The same command continues a run that was stopped.",
         allow_abbrev=False,
     )
-    parser.add_argument("--minutes", type=float, default=DEFAULT_MINUTES, metavar="M", help="total time (default 60)")
+    shapes, parts, cutoffs = list(PROFILES), list(PARTS), list(CUTOFFS)
+    parser.add_argument("--minutes", type=float, default=60.0, metavar="M", help="total time (default %(default)s)")
     parser.add_argument(
-        "--output", type=some_path, default=DEFAULT_OUTPUT, metavar="FOLDER", help=f"default {DEFAULT_OUTPUT}"
+        "--output", type=some_path, default="runs/reproduce", metavar="FOLDER", help="default %(default)s"
     )
-    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS), help="experiments (default: all)")
+    parser.add_argument("--parts", nargs="+", choices=parts, default=parts, help="experiments (default: all)")
+    parser.add_argument("--shapes", nargs="+", choices=shapes, default=shapes, help="data shapes (default: all)")
     parser.add_argument(
-        "--shapes", nargs="+", choices=list(PROFILES), default=list(PROFILES), help="data shapes (default: all)"
+        "--cutoffs", nargs="+", type=int, default=cutoffs, metavar="K", help="cutoffs (default: %(default)s)"
     )
-    parser.add_argument(
-        "--cutoffs",
-        nargs="+",
-        type=int,
-        default=list(CUTOFFS),
-        metavar="K",
-        help=f"cutoffs (default: {' '.join(map(str, CUTOFFS))})",
-    )
-    parser.add_argument(
-        "--data",
-        type=some_path,
-        metavar="FOLDER",
-        help="train on train.txt, vali.txt and test.txt in this folder or in its folds",
-    )
+    folds = "train on train.txt, vali.txt and test.txt in this folder or in its folds"
+    parser.add_argument("--data", type=some_path, metavar="FOLDER", help=folds)
     parser.add_argument("--overwrite", action="store_true", help="replace an earlier run in the folder")
     parser.add_argument("--quiet", action="store_true", help="no progress bar")
     parser.set_defaults(run=reproduce, parser=parser)

@@ -17,7 +17,7 @@ from typing import Any
 from plrank_fast.data import PROFILES, generate, normalize_queries
 from plrank_fast.reproduction import methods
 from plrank_fast.reproduction.cells import Figures, Part
-from plrank_fast.reproduction.letor_folds import load_fold
+from plrank_fast.reproduction.letor_folds import find_folds
 from plrank_fast.training.config import DATASET, DISPARITY, TrainingConfig
 from plrank_fast.training.sources import Source, Splits
 
@@ -123,7 +123,8 @@ def _splits(name: str, number: int, seconds: float) -> Splits:
     There are few validation queries, as no best epoch is chosen.
     """
     if name not in PROFILES:
-        return load_fold(name, number)
+        folds = find_folds(name)
+        return folds[number % len(folds)].load(normalize=True)
     profile = PROFILES[name]
     queries = int(DOCS_PER_SECOND * seconds / profile.mean_length)
     queries = min(profile.n_queries, max(LEAST_QUERIES, queries))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from plrank_fast.training.sources import Source, Splits
+from plrank_fast.training.sources import Source
 
 NAMES = {
     "train": ("train.txt", "train.txt.gz"),
@@ -23,12 +23,6 @@ def find_folds(folder: str) -> list[Source]:
         )
     files = [[(str(_file(fold, part)),) for part in NAMES] for fold in folds]
     return [Source(train, vali, test) for train, vali, test in files]
-
-
-def load_fold(folder: str, number: int) -> Splits:
-    """Read the fold of a round, normalised within queries."""
-    folds = find_folds(folder)
-    return folds[number % len(folds)].load(normalize=True)
 
 
 def _file(folder: Path, part: str) -> Path | None:

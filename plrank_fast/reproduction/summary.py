@@ -112,16 +112,10 @@ def over_rounds(values: Any, middle: Callable[[FloatArray], Any] = np.median) ->
 
 
 def over_seeds(values: Any) -> Estimate:
-    """Return the mean of the seeds with its 95 % interval, which is unknown for a single seed."""
+    """Return the mean of the seeds with its 95 % interval by Student's t, which is unknown for a single seed."""
     array = np.asarray(values, dtype=np.float64)
     if array.size < 2:
         return Estimate(float(array.mean()), -np.inf, np.inf)
-    error = half_width(array)
+    quantile = STUDENT[min(array.size - 1, len(STUDENT)) - 1]
+    error = quantile * array.std(ddof=1) / np.sqrt(array.size)
     return Estimate(float(array.mean()), float(array.mean() - error), float(array.mean() + error))
-
-
-def half_width(values: FloatArray) -> FloatArray:
-    """Return half of the 95 % interval of the mean over the first axis, by Student's t."""
-    n = len(values)
-    quantile = STUDENT[min(n - 1, len(STUDENT)) - 1]
-    return np.asarray(quantile * values.std(axis=0, ddof=1) / np.sqrt(n))

@@ -187,12 +187,6 @@ class TrainingConfig:
 
 
 def describe_preset(name: str) -> str:
-    """Describe a preset and its settings in one line."""
-    preset = TrainingConfig.from_preset(name)
-    empty = "left out" if preset.empty == DROP else f"counted as {preset.empty:g}"
-    return (
-        f"{PRESET_TITLES[name]} (method {preset.method}, samples: {preset.samples}, objective {preset.objective} at "
-        f"cutoff {preset.cutoff}, {preset.optimizer} at learning rate {preset.learning_rate:g}, "
-        f"{preset.batch_queries} queries per step, initial weights: {preset.initialization}, "
-        f"queries without relevant documents {empty})"
-    )
+    """Describe a preset and its differences from the defaults in one line."""
+    settings = ", ".join(f"{setting} {value}" for setting, value in PRESETS[name].items())
+    return PRESET_TITLES[name] + (f" ({settings})" if settings else "")

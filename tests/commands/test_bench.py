@@ -4,10 +4,7 @@ import errno
 import json
 import os
 import re
-import subprocess
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -102,21 +99,6 @@ def test_full_disk(option, tmp_path, capsys, monkeypatch):
     assert stop.value.code == 2
     assert f"error: argument {option}: {path}: No space left on device\n" in capsys.readouterr().err
     assert os.listdir(tmp_path) == []
-
-
-@pytest.mark.parametrize("package", ["tqdm", "matplotlib"])
-def test_missing_package_is_named_with_its_extra(package, tmp_path):
-    """Told before anything is measured. The extra brings what the command needs and nothing else: asv and virtualenv
-    were in it. Mutants: the import after the measurement; asv in the extra."""
-    program = f"import sys; sys.modules[{package!r}] = None; from plrank_fast.__main__ import main; main(sys.argv[1:])"
-    picture = str(tmp_path / "cost.png")
-    command = [sys.executable, "-c", program, *QUICK, "--picture", picture]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert f"{package} is needed here (" in done.stderr
-    assert 'pip install "matplotlib>=' in done.stderr
-    metadata = (Path(__file__).parents[2] / "pyproject.toml").read_text()
-    assert set(re.findall(r'"([a-z]+)', re.search(r"^bench = (\[.*?\])", metadata, re.M)[1])) == {"matplotlib", "tqdm"}
 
 
 @pytest.mark.parametrize(

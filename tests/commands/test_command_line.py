@@ -527,20 +527,23 @@ def test_start_is_light():
     assert finished(python("-c", program))[:2] == (0, "set()\n")
 
 
-@pytest.mark.parametrize("package", ["torch", "tqdm", "matplotlib"])
-def test_missing_package_is_named_with_its_extra(package, tmp_path):
-    """Mutants: a traceback; the wrong extra; told only after the training."""
-    (tmp_path / "a.txt").write_text("1 qid:1 1:1\n0 qid:1 1:2\n")
-    program = f"""
-import sys
-sys.modules[{package!r}] = None
-from plrank_fast.__main__ import main
-main(["train", "--train", "a.txt", "--vali", "a.txt", "--epochs", "1"])
-"""
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
-    status, _, err = finished(python("-c", program, cwd=tmp_path, env=environment))
-    assert status == 2
-    assert err.count("\n") == 1
-    assert f"{package} is needed here (" in err
-    assert 'pip install "torch>=' in err
-    assert os.listdir(tmp_path) == ["a.txt"]
+TRAIN, BENCH = ["train", *SMALL], ["bench", "--picture", "a.png"]
+
+
+@pytest.mark.parametrize(
+    ("command", "module", "first"),
+    [
+        *((TRAIN, module, "torch") for module in ("torch", "tqdm", "matplotlib.figure")),
+        *((BENCH, module, "matplotlib") for module in ("tqdm", "matplotlib.figure")),
+    ],
+)
+def test_missing_package_is_named_with_its_extra(command, module, first, error_of, tmp_path, monkeypatch):
+    """Mutants: a traceback; the wrong extra; told only after the training or the measurement; asv in the extra."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, module, None)
+    error = error_of(*command)
+    assert f"{module.partition('.')[0]} is needed here (" in error
+    assert f'pip install "{first}>=' in error
+    assert os.listdir(tmp_path) == []
+    metadata = (Path(__file__).parents[2] / "pyproject.toml").read_text()
+    assert set(re.findall(r'"([a-z]+)', re.search(r"^bench = (\[.*?\])", metadata, re.M)[1])) == {"matplotlib", "tqdm"}

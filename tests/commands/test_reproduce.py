@@ -203,7 +203,8 @@ def test_intervals_are_those_of_student():
     for n in range(2, 16):
         assert summary.STUDENT[n - 2] == pytest.approx(stats.t.ppf(0.975, n - 1), abs=0.01)
     values = np.array([1.0, 2.0, 4.0])
-    assert summary.half_width(values) == pytest.approx(4.30 * values.std(ddof=1) / np.sqrt(3))
+    estimate, error = summary.over_seeds(values), 4.30 * values.std(ddof=1) / np.sqrt(3)
+    assert [estimate.low, estimate.high] == pytest.approx([values.mean() - error, values.mean() + error])
 
 
 def test_pictures_are_the_same_bytes():
