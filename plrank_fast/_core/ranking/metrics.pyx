@@ -27,7 +27,6 @@ from plrank_fast._core.runtime.queries cimport Queries, Query, query_at
 from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t
 
 
-cdef dict TIES = {"index": False, "average": True}
 cdef dict NORMALISATIONS = {"query": False, "dataset": True}
 NORMALISATION_NAMES = tuple(NORMALISATIONS)
 
@@ -108,41 +107,10 @@ cdef double dcg_of_query(
     return total
 
 
-cdef double tie_averaged_dcg_of_query(
-    const double *scores, const double *relevance, const double *rank_weights, intp_t n_items, intp_t cutoff,
-    double *keys, int32_t *items
-) noexcept nogil:
-    """Return the mean over all orders of equal scores: each tied item gets the mean relevance of the tie."""
-    cdef double total = 0.0, worth, weight, tied_score
-    cdef intp_t first = 0, last, n_tied, d
-    rank_query(scores, n_items, cutoff, keys, items)
-    while first < cutoff:
-        tied_score = scores[items[first]]
-        worth = relevance[items[first]]
-        weight = rank_weights[first]
-        last = first + 1
-        while last < cutoff and scores[items[last]] == tied_score:
-            worth += relevance[items[last]]
-            weight += rank_weights[last]
-            last += 1
-        n_tied = last - first
-        if last == cutoff < n_items:  # more of the tied items may be past the cutoff
-            worth = 0.0
-            n_tied = 0
-            for d in range(n_items):
-                if scores[d] == tied_score:
-                    worth += relevance[d]
-                    n_tied += 1
-        total += weight * (worth / n_tied)
-        first = last
-    return total
-
-
 cdef struct Ranked:
     # a query of which the first items by score are known
-    const double *relevance
+    Query of
     const int32_t *items         # (cutoff,)
-    intp_t n_items
     intp_t cutoff
     intp_t wanted                # ranks to read: more than the cutoff only if the query is shorter
     double parameter
@@ -152,7 +120,7 @@ ctypedef double (*ranked_metric)(const Ranked *query) noexcept nogil
 
 
 cdef inline bint is_relevant(const Ranked *query, intp_t rank) noexcept nogil:
-    return query.relevance[query.items[rank]] > 0.0
+    return query.of.relevance[query.items[rank]] > 0.0
 
 
 cdef intp_t n_found(const Ranked *query) noexcept nogil:
@@ -166,8 +134,8 @@ cdef intp_t n_found(const Ranked *query) noexcept nogil:
 cdef double share_of_relevant(const Ranked *query, double found) noexcept nogil:
     """Return ``found`` over the number of relevant items."""
     cdef intp_t d, there_are = 0
-    for d in range(query.n_items):
-        there_are += query.relevance[d] > 0.0
+    for d in range(query.of.n_items):
+        there_are += query.of.relevance[d] > 0.0
     return found / there_are if there_are > 0 else query.empty
 
 
@@ -206,7 +174,7 @@ cdef double expected_reciprocal_rank(const Ranked *query) noexcept nogil:
     cdef intp_t k
     cdef double still_looking = 1.0, total = 0.0, chance
     for k in range(query.cutoff):
-        chance = query.relevance[query.items[k]]
+        chance = query.of.relevance[query.items[k]]
         total += still_looking * chance / (k + 1)
         still_looking *= 1.0 - chance
     return total
@@ -216,7 +184,7 @@ cdef double rank_biased_precision(const Ranked *query) noexcept nogil:
     cdef intp_t k
     cdef double looking = 1.0 - query.parameter, total = 0.0
     for k in range(query.cutoff):
-        total += looking * query.relevance[query.items[k]]
+        total += looking * query.of.relevance[query.items[k]]
         looking *= query.parameter
     return total
 
@@ -225,10 +193,45 @@ cdef double average_relevance_position(const Ranked *query) noexcept nogil:
     cdef intp_t k
     cdef double mass = 0.0, total = 0.0, worth
     for k in range(query.cutoff):
-        worth = query.relevance[query.items[k]]
+        worth = query.of.relevance[query.items[k]]
         mass += worth
         total += (k + 1) * worth
     return total / mass if mass > 0.0 else query.empty
+
+
+cdef double dcg_by_rank(const Ranked *query) noexcept nogil:
+    cdef double total = 0.0
+    cdef intp_t k
+    for k in range(query.cutoff):
+        total += query.of.rank_weights[k] * query.of.relevance[query.items[k]]
+    return total
+
+
+cdef double tie_averaged_dcg(const Ranked *query) noexcept nogil:
+    """Return the mean over all orders of equal scores: each tied item gets the mean relevance of the tie."""
+    cdef const double *scores = query.of.scores
+    cdef double total = 0.0, worth, weight, tied_score
+    cdef intp_t first = 0, last, n_tied, d
+    while first < query.cutoff:
+        tied_score = scores[query.items[first]]
+        worth = 0.0
+        weight = 0.0
+        last = first
+        while last < query.cutoff and scores[query.items[last]] == tied_score:
+            worth += query.of.relevance[query.items[last]]
+            weight += query.of.rank_weights[last]
+            last += 1
+        n_tied = last - first
+        if last == query.cutoff < query.of.n_items:  # more of the tied items may be past the cutoff
+            worth = 0.0
+            n_tied = 0
+            for d in range(query.of.n_items):
+                if scores[d] == tied_score:
+                    worth += query.of.relevance[d]
+                    n_tied += 1
+        total += weight * (worth / n_tied)
+        first = last
+    return total
 
 
 cdef dict METRICS = {
@@ -285,29 +288,6 @@ cdef size_t ranking_workspace(intp_t n_items) noexcept nogil:
     return <size_t>n_items * (sizeof(double) + sizeof(int32_t))
 
 
-cdef struct DcgCall:
-    Queries queries
-    bint average_ties
-    double *out
-    double *ideal               # DCG of the best ranking, or NULL
-
-
-cdef void dcg_in_batch(const void *call_, intp_t q, char *workspace) noexcept nogil:
-    cdef const DcgCall *call = <const DcgCall *>call_
-    cdef Query query = query_at(&call.queries, q)
-    cdef double *keys = <double *>workspace
-    cdef int32_t *items = <int32_t *>(keys + query.n_items)
-    if call.average_ties:
-        call.out[q] = tie_averaged_dcg_of_query(
-            query.scores, query.relevance, query.rank_weights, query.n_items, query.cutoff, keys, items)
-    else:
-        call.out[q] = dcg_of_query(
-            query.scores, query.relevance, query.rank_weights, query.n_items, query.cutoff, keys, items)
-    if call.ideal != NULL:
-        call.ideal[q] = dcg_of_query(
-            query.relevance, query.relevance, query.rank_weights, query.n_items, query.cutoff, keys, items)
-
-
 cdef struct MetricCall:
     Queries queries
     ranked_metric metric
@@ -315,6 +295,7 @@ cdef struct MetricCall:
     double parameter
     double empty
     double *out
+    double *ideal               # DCG of the best ranking, or NULL
 
 
 cdef void metric_in_batch(const void *call_, intp_t q, char *workspace) noexcept nogil:
@@ -323,9 +304,29 @@ cdef void metric_in_batch(const void *call_, intp_t q, char *workspace) noexcept
     cdef intp_t wanted = call.cutoff if call.cutoff >= 0 else query.n_items, cutoff = min(wanted, query.n_items)
     cdef double *keys = <double *>workspace
     cdef int32_t *items = <int32_t *>(keys + query.n_items)
-    cdef Ranked ranked = Ranked(query.relevance, items, query.n_items, cutoff, wanted, call.parameter, call.empty)
+    cdef Ranked ranked = Ranked(query, items, cutoff, wanted, call.parameter, call.empty)
     rank_query(query.scores, query.n_items, cutoff, keys, items)
     call.out[q] = call.metric(&ranked)
+    if call.ideal != NULL:
+        call.ideal[q] = dcg_of_query(
+            query.relevance, query.relevance, query.rank_weights, query.n_items, cutoff, keys, items)
+
+
+cdef object run_metric(MetricCall *call, CheckedBatch checked, double ns_per_item, object n_threads):
+    """Return the metric of each query, (n_queries,), or ``empty`` for an empty query."""
+    cdef Batch batch = new_batch(checked.queries.offsets, checked.n_queries)
+    cdef intp_t q
+    values = zeros(checked.n_queries)
+    call.queries = checked.queries
+    call.out = <double *>data_of(values)
+    for q in range(checked.n_queries):
+        call.out[q] = call.empty
+    batch.call = call
+    batch.query = metric_in_batch
+    batch.workspace = ranking_workspace(checked.longest)
+    batch.ns_per_item = ns_per_item
+    run_batch(&batch, n_threads)
+    return values
 
 
 cdef struct LogProbCall:
@@ -348,6 +349,9 @@ cdef void log_prob_in_batch(const void *call_, intp_t q, char *workspace) noexce
 # ---------------------------------------------------------------------------------------------------------------------
 # Entry points
 # ---------------------------------------------------------------------------------------------------------------------
+
+cdef dict TIES = {"index": <uintptr_t>dcg_by_rank, "average": <uintptr_t>tie_averaged_dcg}
+
 
 def discounts(n_ranks):
     """Return the discounts of DCG, 1 / log2(rank + 1)."""
@@ -390,8 +394,7 @@ def dcg(
     empty=0.0
 ):
     """Return the DCG of each query, or the NDCG. The arguments are those of the public functions."""
-    cdef DcgCall call
-    cdef Batch batch
+    cdef MetricCall call
     cdef CheckedBatch checked = checked_batch(
         scores, relevance, NOT_TAKEN if rank_weights is None else rank_weights, offsets)
     cdef bint over_all = False
@@ -403,28 +406,21 @@ def dcg(
         checked.queries.rank_weights = <double *>data_of(rank_weights)
         checked.queries.n_ranks = checked.longest
     checked.queries.n_ranks = min(checked.queries.n_ranks, checked_cutoff(cutoff, checked.longest))
-    call.queries = checked.queries
-    call.average_ties = chosen(ties, "ties", TIES)
+    call.cutoff = checked.queries.n_ranks
+    call.metric = <ranked_metric><uintptr_t>chosen(ties, "ties", TIES)
+    call.parameter = call.empty = 0.0
     n_threads = checked_threads(n_threads)
-    values = zeros(checked.n_queries)
-    call.out = <double *>data_of(values)
     call.ideal = NULL
     if normalized:
         over_all = chosen(normalize, "normalize", NORMALISATIONS)
         of_empty = checked_real(empty, "empty", or_nan=True)
-        if any_negative(call.queries.relevance, checked.n_items):
+        if any_negative(checked.queries.relevance, checked.n_items):
             validation.within(
                 checked.relevance_array(), "relevance", 0.0, INFINITY,
                 ": NDCG is a share of the ideal DCG; dcg takes any sign")
         ideal = zeros(checked.n_queries)
         call.ideal = <double *>data_of(ideal)
-    if call.queries.n_ranks > 0:
-        batch = new_batch(checked.queries.offsets, checked.n_queries)
-        batch.call = &call
-        batch.query = dcg_in_batch
-        batch.workspace = ranking_workspace(checked.longest)
-        batch.ns_per_item = 60.0 if normalized else 30.0
-        run_batch(&batch, n_threads)
+    values = run_metric(&call, checked, 60.0 if normalized else 30.0, n_threads)
     if over_all:
         return float(values.sum() / ideal.sum()) if ideal.sum() != 0.0 else of_empty
     if normalized:
@@ -436,29 +432,16 @@ def dcg(
 def metric(str metric, scores, relevance, cutoff, offsets, n_threads, double parameter, empty, str name):
     """Return a metric of the first ``cutoff`` documents of each query, by default all; ``empty`` for an empty query."""
     cdef MetricCall call
-    cdef Batch batch
-    cdef intp_t q
     cdef CheckedBatch checked = checked_batch(scores, relevance, NOT_TAKEN, offsets, name)
     warn_of_missing_offsets(offsets, checked.n_items)
     call.cutoff = -1
     if cutoff is not None:
         call.cutoff = checked_cutoff(cutoff, 0)
     call.empty = checked_real(empty, "empty", or_nan=True)
-    n_threads = checked_threads(n_threads)
-    values = zeros(checked.n_queries)
-    call.out = <double *>data_of(values)
-    for q in range(checked.n_queries):
-        call.out[q] = call.empty
-    call.queries = checked.queries
     call.metric = <ranked_metric><uintptr_t>METRICS[metric]
     call.parameter = parameter
-    batch = new_batch(checked.queries.offsets, checked.n_queries)
-    batch.call = &call
-    batch.query = metric_in_batch
-    batch.workspace = ranking_workspace(checked.longest)
-    batch.ns_per_item = 50.0
-    run_batch(&batch, n_threads)
-    return values
+    call.ideal = NULL
+    return run_metric(&call, checked, 50.0, checked_threads(n_threads))
 
 
 def ranking_log_prob(scores, rankings, offsets, n_threads):
