@@ -44,8 +44,8 @@ CONSTANTS = (
     Constant("kernels/runtime/cancellation.h", "#define WORK_BETWEEN_LOOKS ", "5e6", "1", "1e300"),
     # selection
     Constant("_core/random/selection.pyx", "cdef intp_t SHORT_SELECTION = ", "32", "16", "64"),
-    Constant("kernels/sampling/group_samplers.h", "#define PLR_FEW_ROWS ", "160", "0", "512", " /*"),
-    Constant("kernels/sampling/slot_table.c", "#define MOST_COMPARED ", "192", "64", "512", " /*"),
+    Constant("kernels/sampling/groups/group_samplers.h", "#define PLR_FEW_ROWS ", "160", "0", "512", " /*"),
+    Constant("kernels/sampling/groups/slot_table.c", "#define MOST_COMPARED ", "192", "64", "512", " /*"),
     # gradients
     Constant("_core/gradients/pl_rank_groups.pyx", "cdef double MOST_SCATTERED = ", "1.0", "0.0", "2.0", "  #"),
     Constant("_core/gradients/pl_rank_groups.pyx", "cdef intp_t ITEMS_PER_RANK = ", "50", "1", NEVER),

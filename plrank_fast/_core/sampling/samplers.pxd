@@ -6,7 +6,7 @@ from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t, uint64_t
 from plrank_fast._core.runtime.threads cimport Workspaces, cancellation
 from plrank_fast._core.sampling.introselect cimport Introselect
 
-cdef extern from "sampling/group_samplers.h" nogil:
+cdef extern from "sampling/groups/group_samplers.h" nogil:
     ctypedef struct group_query:
         size_t n_items
         size_t cutoff

@@ -5,13 +5,14 @@ All of them draw exactly from the same distribution; they differ in cost.
 ``introselect``  arrival times of all items, the K that arrive first, a sort: the plain one, O(D + K log K) per ranking,
                  for scores at any distance (``sampling/introselect.pyx``)
 ``network``      arrival times of all items, in groups of sixteen rankings, a sorting network: up to 1024 items
-                 (``kernels/sampling/network_sampler.c``)
+                 (``network_sampler.c``)
 ``threshold``    arrival times of the items whose random word lets them arrive early, the same network: a head of up to
-                 some 700 ranks of longer lists (``kernels/sampling/threshold_sampler.c``)
+                 some 700 ranks of longer lists (``threshold_sampler.c``)
 ``alias``        draws with replacement from a table, repeats skipped: fast for a short head of a policy that is
-                 not peaked, O(D) per query and O(K) per ranking (``kernels/sampling/slot_table.c`` up to 4096 items and
-                 some 150 draws, ``kernels/sampling/guide_table.c`` for longer lists)
+                 not peaked, O(D) per query and O(K) per ranking (``slot_table.c`` up to 4096 items and some 150 draws,
+                 ``guide_table.c`` for longer lists)
 
+Sources in C are in ``kernels/sampling/groups``, whose header is the interface of all samplers but introselect.
 A sampler that cannot serve a query leaves it to ``introselect``. Each block of samples has its own stream, of which
 every sampler consumes the same words at any SIMD level.
 """
@@ -43,7 +44,7 @@ from plrank_fast._core.runtime.simd cimport simd_level
 from plrank_fast._core.runtime.threads cimport Workspaces, cancellation, cancellation_of, is_cancelled
 from plrank_fast._core.sampling.introselect cimport draw_ranking, introselect_workspace, prepare_introselect
 
-cdef extern from "sampling/group_samplers.h" nogil:
+cdef extern from "sampling/groups/group_samplers.h" nogil:
     ctypedef struct group_kernels:
         size_t (*size)(size_t n_items, size_t cutoff) noexcept nogil
         void (*prepare)(void *sampler, const group_query *query) noexcept nogil

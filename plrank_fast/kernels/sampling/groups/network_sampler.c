@@ -1,5 +1,5 @@
 /* Rankings of up to 1024 items by their arrival times and a sorting network, a group of sixteen samples at a time. */
-#include "sampling/group_samplers.h"
+#include "sampling/groups/group_samplers.h"
 #include "sampling/near_ties.h"
 
 typedef struct {

@@ -9,7 +9,7 @@
  * A candidate is one integer, bits << 16 | item, so that comparing and packing take one instruction each; `thresholds`
  * hold 2^16 exp(-w t) << 16. Items are therefore numbered within chunks of 2^15.
  */
-#include "sampling/group_samplers.h"
+#include "sampling/groups/group_samplers.h"
 #include "sampling/near_ties.h"
 #include "sampling/race.h"
 #include "simd/vector_math.h"

@@ -8,7 +8,7 @@
  * A draw waits for memory twice, for the guide and for a line of ends. The draws of a ranking wait together, because
  * all of them prefetch first.
  */
-#include "sampling/group_samplers.h"
+#include "sampling/groups/group_samplers.h"
 #include "sampling/race.h"
 
 #define LINE_BITS 62

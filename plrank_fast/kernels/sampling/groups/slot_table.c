@@ -6,7 +6,7 @@
  * that is cut more than once names only the first of its items: such draws are decided on the line itself, with 52 more
  * random bits.
  */
-#include "sampling/group_samplers.h"
+#include "sampling/groups/group_samplers.h"
 #include "sampling/race.h"
 #include "sampling/repeats.h"
 
