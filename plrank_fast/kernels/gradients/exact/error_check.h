@@ -15,7 +15,8 @@ typedef struct {
 } problem_shape;
 
 /* Errors of a query's results over the guaranteed ones: a bound, and the largest that is certain, from the sum of the
- * gradient and from rounding. An attempt is repeated if either is above 1; the call fails if `certain` remains so. */
+ * gradient and from rounding. An attempt is repeated if the bound is above 1, or `certain` is above a share; the call
+ * fails if `certain` remains above 1. */
 typedef struct {
     double bound, certain;
 } errors_over_promise;

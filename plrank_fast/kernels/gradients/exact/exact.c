@@ -7,6 +7,7 @@
 #include "simd/denormals.h"
 
 #define MOSTLY_RELEVANT 0.125 /* share of irrelevant items, which cost a third of others, up to which the mean pays */
+#define SHARE_OF_SUM 0.25     /* of the error bound, that the sum of the gradient may show */
 #define ATTEMPTS 3            /* most attempts before the check of errors passes */
 
 static range range_of(const double *x, intptr_t n)
@@ -142,7 +143,7 @@ static void integrate_query(exact_problem *problem, const problem_shape *shape, 
             return;
         const errors_over_promise errors = check_errors(problem, shape);
         query->missed = errors.certain > 1 ? query->rtol * errors.certain : 0;
-        const double worst = larger(errors.bound, errors.certain);
+        const double worst = larger(errors.bound, errors.certain / SHARE_OF_SUM);
         if (worst <= 1 || attempt + 1 == ATTEMPTS)
             return;
         problem->tolerance.per_flux = 0;

@@ -8,7 +8,7 @@
 #define CENTRE_SPACING (M_PI / 2 / (1 + 1.0 / 6 + 3.0 / 40 + 5.0 / 112 + 35.0 / 1152))
 /* Nats by which an error exceeds e^growth of the bound: where single items dominate, and at the start. */
 #define SINGLE_NATS (-2 * log(cos(1.0)))
-#define START_NATS 3.5
+#define START_NATS 4.0
 /* The ellipse of n nodes that err by e^(-2 n eta) passes the start at a distance of START_BULGE eta^2 v_end, up to the
  * largest eta. */
 #define START_BULGE 0.75
@@ -68,7 +68,6 @@ static double find_end(const score_histogram *histogram, double log_S, double K,
     const double log_t1 = log(t1);
     double log_end = log_t1, inverse_z = 1;
     tail_bound before = {0, 0};
-    int ended = 0, dead_before = 0, dead_since = 0; /* dead: a step after which the loss is within the tolerance */
     live->first = step;
     live->count = 0;
     live->flux = no_flux;
@@ -77,42 +76,23 @@ static double find_end(const score_histogram *histogram, double log_S, double K,
         arrival_profile at = profile_at(&exponential_table, histogram, step);
         const double ahead = at.arrivals - earlier;
         tail_bound loss = {0, 0};
-        int dead = 0;
         if (ahead > 0.5 && (ahead * ahead > -log_cut * at.variance || at.slope < tolerance.cut)) {
             loss = tail_bound_at(&exponential_table, histogram, step, earlier, tolerance.derivatives, &inverse_z);
-            dead = loss.log_loss < log_cut;
         }
-        if (dead) {
-            if (!dead_before) {
-                const double share = before.log_loss < 0 ? crossing(before, loss, log_cut) : 1;
-                log_end = (step - 1 + share) / BINS_PER_NAT;
-                ended = 1;
-            }
-            dead_since++;
-            if (ahead > 1 && dead_since >= 2)
-                break;
-        } else {
-            ended = 0;
-            log_end = (double)step / BINS_PER_NAT;
-            dead_since = 0;
-            const int i = step - live->first;
-            live->ratio[i] = at.slope * at.slope / larger(at.variance, 1e-300);
-            live->log_left[i] = include_flux(&live->flux, at, ahead);
-            live->count = i + 1;
-            if (live->count == 1 || step <= -log_S * BINS_PER_NAT)
-                live->first_log_flux = live->log_left[i];
+        if (loss.log_loss < log_cut) {
+            const double share = before.log_loss < 0 ? crossing(before, loss, log_cut) : 1;
+            log_end = (step - 1 + share) / BINS_PER_NAT;
+            break;
         }
-        if (dead)
-            live->ratio[step - live->first] = 0, live->log_left[step - live->first] = -INFINITY;
-        dead_before = dead;
+        const int i = live->count++;
+        live->ratio[i] = at.slope * at.slope / larger(at.variance, DBL_MIN);
+        live->log_left[i] = include_flux(&live->flux, at, ahead);
+        if (i == 0 || step <= -log_S * BINS_PER_NAT)
+            live->first_log_flux = live->log_left[i];
         before = loss;
     }
-    if (log_end >= log_t1) {
-        log_end = log_t1;
-        ended = 0;
-    }
-    plan->ended = ended;
-    return log_end;
+    plan->ended = log_end < log_t1;
+    return smaller(log_end, log_t1);
 }
 
 /* Return the nodes per nat of an even rule on the axis ln t that errs by e^-wanted, by its bound at ln t + i phi:

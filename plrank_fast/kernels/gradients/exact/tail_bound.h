@@ -37,8 +37,8 @@ typedef struct {
 /* Return a bound of the loss if time ends at this step, where `earlier` + 1 = K. By Chernoff, P(N < K) <= E[z^N]
  * z^(1-K) for any 0 < z <= 1, and (K - N)+ is at most z^(N+1-K) max_(y >= 1) y z^(y-1). Every z gives a bound. Newton's
  * method lowers it until its next step promises less than half a nat. It solves for a zero of the derivative of E[z^N]
- * z^-K, since the factor of P(N < K) falls about as 1 / z: sum r / (r + 1 / z) = K with the odds r = p / q. The inverse
- * of this sum over the items that have not certainly arrived is a concave, rising function of 1 / z (a parallel sum of
+ * z^(1/2-K), since the factor of P(N < K) is constant or falls as 1 / z: sum r / (r + 1 / z) = K - 1/2 with the odds r =
+ * p / q. The inverse of this sum over the items that have not certainly arrived is a concave, rising function of 1 / z (a parallel sum of
  * linear ones). So Newton's method for the inverses, from any 1 / z below the solution, rises to it without passing it.
  * *inverse_z is such a start, 1 or what the step of time before has left, since the solution rises with time. */
 PLR_INLINE tail_bound tail_bound_at(const arrival_table *table, const score_histogram *histogram, int step,
@@ -47,7 +47,7 @@ PLR_INLINE tail_bound tail_bound_at(const arrival_table *table, const score_hist
     const int first = first_uncertain(table, histogram, step);
     const int shift = PROFILE_TABLE / 2 - step;
     const double *lost_table = table->lost[derivatives > 1];
-    const double certain = histogram->above[first], left = earlier + 1 - certain; /* ranks */
+    const double certain = histogram->above[first], left = earlier + 0.5 - certain; /* ranks */
     for (;;) {
         const double z = 1 / *inverse_z;
         lanes log_moment = {0}, mean = {0}, spread = {0}, lost = {0};
