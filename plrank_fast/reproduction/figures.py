@@ -87,27 +87,22 @@ def training_curves(cells: Sequence[Figures], metric: str, label: str, *, relati
     """Draw Figure 2: a row per cutoff, a column per set; ``relative`` to the untrained network's value."""
     measured = curves(cells, metric)
     sets, cutoffs = list(dict.fromkeys(key[0] for key in measured)), sorted({key[1] for key in measured})
-    several_settings = len({key[3] for key in measured}) > 1
     figure, panels = _panels(len(cutoffs), len(sets), 3.6, 2.5 if len(cutoffs) > 1 else 3.3)
-    for row, cutoff in enumerate(cutoffs):
-        for panel, name in zip(panels[row], sets, strict=True):
-            shown = []
-            for (of, at, method, preset), curve in measured.items():
-                if (of, at) == (name, cutoff):
-                    style = _style(method)
-                    if several_settings:
-                        style |= {
-                            "label": f"{method.title}, {preset}",
-                            "linestyle": "-" if preset == "default" else ":",
-                            "alpha": 0.5 if method.n_samples == published.SAMPLES[1] else 1.0,
-                        }
-                    values = curve.values / curve.values[:, :1] if relative else curve.values
-                    shown.append((replace(curve, values=values), style))
+    for row, cutoff in zip(panels, cutoffs, strict=True):
+        for panel, name in zip(row, sets, strict=True):
+            shown = [
+                (
+                    replace(curve, values=curve.values / curve.values[:, :1]) if relative else curve,
+                    _style(method, preset),
+                )
+                for (in_set, at, method, preset), curve in measured.items()
+                if (in_set, at) == (name, cutoff)
+            ]
             _draw_curves(panel, shown)
-            if not relative and not several_settings:
+            if not relative:
                 _focus(panel, [curve.values for curve, _ in shown])
             panel.set_title(f"{_name(name)}, K = {cutoff}")
-        panels[row, 0].set_ylabel(label)
+        row[0].set_ylabel(label)
     for panel in panels[-1]:
         panel.set_xlabel("seconds of training")
     _legend(figure, panels)
@@ -126,14 +121,14 @@ def _name(name: str) -> str:
     return NAMES.get(name, name.rstrip("/").rpartition("/")[2])
 
 
-def _style(method: Method) -> dict[str, Any]:
+def _style(method: Method, preset: str = "default") -> dict[str, Any]:
     many = method.n_samples == published.SAMPLES[1]
     return {
         "color": ESTIMATORS[method.estimator].color,
-        "linestyle": "--" if many else "-",
+        "linestyle": ("--" if many else "-") if preset == "default" else ("-." if many else ":"),
         "marker": "s" if many else "o",
         "linewidth": 1.6,
-        "label": method.title,
+        "label": method.title if preset == "default" else f"{method.title}, {preset}",
     }
 
 

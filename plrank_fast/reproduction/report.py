@@ -37,8 +37,8 @@ CAPTIONS = {
     ),
     "settings": (
         "The published code's settings beside ours",
-        f"Solid: the default preset; dotted: sigir22, {describe_preset('sigir22')}. "
-        "Where the dotted lines lie together, a difference between papers is one of settings and not of estimators.",
+        f"Solid and dashed: the default preset; with dots: sigir22, {describe_preset('sigir22')}. "
+        "Where the lines with dots lie together, a difference between papers is one of settings and not of estimators.",
     ),
     "disparity": (
         "Disparity of exposure that is left (the experiment of SIGIR 2021)",
