@@ -172,7 +172,8 @@ class Scratch(Tree):
             if alone != "survived":
                 raise SystemExit(f"without a mutation too: {by} {alone}")
             self.passing.add(by)
-        self.killers[module][by] += outcome == "killed"
+        if outcome == "killed" and "::" in by:
+            self.killers[module][by] += 1
         return outcome, by
 
 
