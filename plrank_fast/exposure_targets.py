@@ -26,7 +26,7 @@ documented = with_parameters()
 
 ACCURACY = 1e-8  # of the sum of the rank weights
 MOST_STEPS, MOST_ROUNDS = 100, 200  # of Newton's method, and of conjugate gradients in each step
-PANEL, NODES = 6.0, 12  # Gauss-Legendre along the path to the scores: end of the first panel, nodes of each
+PANEL, NODES = 6.0, 16  # Gauss-Legendre along the path to the scores: end of the first panel, nodes of each
 
 
 @documented
@@ -93,7 +93,7 @@ def scores_for_exposure(
         for _ in range(MOST_ROUNDS):
             product = exposure_vjp(scores, theta, direction, offsets=offsets_, n_threads=n_threads)
             curvature = total(direction * product)
-            going = (square > 1e-6 * start) & (curvature > 0.0)
+            going = (square > 1e-4 * start) & (curvature > 0.0)
             if not going.any():
                 break
             size = np.divide(square, curvature, out=np.zeros(square.size), where=going)[query]
@@ -150,7 +150,7 @@ def exposure_matching(
     .. math:: L(f) = \int_0^1 \sum_d f_d \, (E_d(s f) - \text{target}_d) \, ds
 
     is convex, and exact: perturbed optimisers sample this loss. Each part of the integral is twice as long as the one
-    before, so the cost is that of ``exposure`` and of 12 (1 + log2(spread / 6)) times ``expected_metric``, where the
+    before, so the cost is that of ``exposure`` and of 16 (1 + log2(spread / 6)) times ``expected_metric``, where the
     scores of a query spread over more than 6.
 
     Examples

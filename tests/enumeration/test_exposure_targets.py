@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import plrank_fast as plr
-from plrank_fast import losses, reference
+from plrank_fast import exposure_targets, losses, reference
 
 
 def enumerated(scores, theta):
@@ -28,6 +28,15 @@ def test_scores_have_the_exposures(n_docs, cutoff, spread):
     assert abs(found.sum()) < 1e-12
     np.testing.assert_allclose(enumerated(found, theta), target, rtol=0, atol=2e-8 * theta.sum())
     np.testing.assert_allclose(found, scores - scores.mean(), rtol=0, atol=1e-5)
+
+
+def test_few_products(monkeypatch):
+    """Mutants: a direction that is not conjugate; products without the target as preconditioner."""
+    calls = []
+    monkeypatch.setattr(exposure_targets, "exposure_vjp", lambda *a, **k: calls.append(0) or plr.exposure_vjp(*a, **k))
+    theta = plr.dcg_weights(10)
+    plr.scores_for_exposure(plr.exposure(2.0 * np.random.default_rng(0).normal(size=24), theta), theta)
+    assert len(calls) <= 40
 
 
 def test_from_far_away():
@@ -111,6 +120,13 @@ def test_loss_of_one_rank_at_any_spread(spread):
     assert value == pytest.approx(expected, rel=0, abs=1e-10 * max(spread, 1.0))
     batch = losses.exposure_matching([*scores, 3.0, 7.0], [*share, 0.5, 0.5], [1.0], offsets=[0, 7, 9])
     assert batch[0][0] == value
+
+
+def test_loss_of_one_document_above_many():
+    """The integrand has poles close to the path. Mutants: twelve nodes; each part four times as long as the last."""
+    scores, share = 24.0 * (np.arange(100_000) == 0), np.full(100_000, 1e-5)
+    expected = np.logaddexp.reduce(scores) - np.log(100_000) - share @ scores
+    assert losses.exposure_matching(scores, share, [1.0])[0][0] == pytest.approx(expected, rel=0, abs=1e-9)
 
 
 def test_a_spread_beyond_the_largest_double_is_refused():

@@ -9,6 +9,9 @@ import plrank_fast as plr
 from plrank_fast import reference
 
 
+LAST = [0.0, 0.0, 1.0]
+
+
 def enumerated_hessian(scores, relevance, theta):
     n, hessian = scores.size, np.zeros((scores.size, scores.size))
     for ranking in reference.all_rankings(n):
@@ -43,6 +46,13 @@ def test_symmetric_and_its_diagonal():
     np.testing.assert_allclose(hessian, hessian.T, rtol=0, atol=1e-7)
     diagonal = plr.pl_rank_exact(scores, relevance, theta, hessian=True)[1]
     np.testing.assert_allclose(np.diag(hessian), diagonal, rtol=0, atol=1e-7)
+
+
+def test_far_scores():
+    """Mutants: scores that are not relative to the highest; a difference of scores beyond the largest double."""
+    near, far = (plr.pl_rank_exact_hvp([x, x - 1.0, x - 0.5], LAST, [1.0], LAST) for x in (0.0, 1e9))
+    assert near.tobytes() == far.tobytes()
+    assert not plr.pl_rank_exact_hvp([1.5e308, 1.0, -1.5e308], LAST, [1.0], LAST).any()
 
 
 def test_batch_is_loop():

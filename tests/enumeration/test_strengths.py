@@ -37,7 +37,7 @@ def test_maximum_of_the_likelihood(tied, ridge):
     """Gradient and Hessian by differences of enumerated likelihoods.
 
     Mutants: places in descending order; the ridge left out of gradient or information; information of the item in the
-    place before; a step taken without the last correction.
+    place before; a step taken without the last correction; a variance of the mean that depends on the ridge.
     """
     compared, places = rankings_of(np.linspace(-1.0, 1.0, 6), 15, 2, tied)
     fit = plr.fit_strengths(*of_rows(compared, places), ridge=ridge)
@@ -56,6 +56,7 @@ def test_maximum_of_the_likelihood(tied, ridge):
     ])  # fmt: skip
     centre = np.eye(6) - 1 / 6
     np.testing.assert_allclose(fit.covariance @ -hessian @ centre, centre, atol=1e-4)
+    np.testing.assert_allclose(fit.covariance.sum(axis=0), 0.0, atol=1e-7)
     np.testing.assert_allclose(fit.standard_errors**2, np.diag(fit.covariance))
 
 
