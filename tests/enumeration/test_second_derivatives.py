@@ -8,7 +8,6 @@ import pytest
 import plrank_fast as plr
 from plrank_fast import reference
 
-
 LAST = [0.0, 0.0, 1.0]
 
 
