@@ -266,7 +266,7 @@ cdef int32_t *draw_group(Sampler *sampler, intp_t n_rankings) noexcept nogil:
     else:
         in_groups[sampler.method].draw_group(
             sampler.in_groups, &sampler.stream, sampler.salt, sampler.n_drawn, n_rankings, sampler.columns)
-    sampler.n_drawn += GROUP_SIZE
+    sampler.n_drawn += n_rankings
     return sampler.columns
 
 
@@ -277,7 +277,7 @@ cdef inline bint is_stopped(Sampler *sampler, double n_rankings) noexcept nogil:
 
 cdef void draw_rows(Sampler *sampler, intp_t n_rankings, int32_t *rankings, intp_t stride) noexcept nogil:
     """Draw the next ``n_rankings`` of the block into rows: a multiple of GROUP_SIZE, or up to the last."""
-    cdef intp_t first = 0, i, k, n_lanes
+    cdef intp_t first = 0, i, k, n_lanes, at_once = 1 if sampler.method == GUIDE else GROUP_SIZE  # of any size by guide
     cdef const int32_t *columns
     if sampler.method == INTROSELECT:
         for i in range(n_rankings):
@@ -285,13 +285,13 @@ cdef void draw_rows(Sampler *sampler, intp_t n_rankings, int32_t *rankings, intp
                 return
             draw_ranking(&sampler.introselect, &sampler.stream, rankings + i * stride, 1)
         return
-    while first < n_rankings and not is_stopped(sampler, GROUP_SIZE):
-        n_lanes = min(<intp_t>GROUP_SIZE, n_rankings - first)
+    while first < n_rankings and not is_stopped(sampler, at_once):
+        n_lanes = min(at_once, n_rankings - first)
         columns = draw_group(sampler, n_lanes)
         for i in range(n_lanes):
             for k in range(sampler.cutoff):
                 rankings[(first + i) * stride + k] = columns[k * GROUP_SIZE + i]
-        first += GROUP_SIZE
+        first += n_lanes
 
 
 cdef void draw_row_blocks(
