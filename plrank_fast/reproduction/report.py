@@ -15,7 +15,7 @@ from plrank_fast.training.config import describe_preset
 
 CAPTIONS = {
     "figure_1": (
-        "What an epoch's gradients cost, against the cutoff K",
+        "Cost of the gradients of an epoch against the cutoff K",
         "Median of the rounds; the band runs from the least to the greatest. Dashed: N = 1000. Above this library, "
         "below NumPy on the same machine and, thin and dotted, the minutes that the paper prints ("
         + published.HARDWARE
@@ -32,8 +32,8 @@ CAPTIONS = {
         "without what all methods of a seed share. The statements above use 95 % intervals of differences by seed.",
     ),
     "figure_2_expected": (
-        "The same in expected NDCG@K",
-        "What the methods optimise: the mean over the policy's rankings.",
+        "Expected test NDCG@K against training seconds",
+        "The methods optimise it: the mean over the rankings of the policy.",
     ),
     "settings": (
         "The published code's settings beside ours",
@@ -41,9 +41,9 @@ CAPTIONS = {
         "Where the lines with dots lie together, a difference between papers is one of settings and not of estimators.",
     ),
     "disparity": (
-        "Disparity of exposure that is left (the experiment of SIGIR 2021)",
-        "Mean over the test queries of the squared disparity of expected exposure, as a share of what the untrained "
-        "network has.",
+        "Remaining disparity of exposure (the experiment of SIGIR 2021)",
+        "Mean over the test queries of the squared disparity of expected exposure, as a share of that of the "
+        "untrained network.",
     ),
 }
 STYLE = """
