@@ -40,6 +40,21 @@ class Attack:
     cost: Callable[[Problem], float]  # about how many operations on one item, rank and node the oracle takes
 
 
+def exact_gradients(
+    problem: Problem, prefix: str, gradient: np.ndarray, hessian: np.ndarray, *, noise: str = "gumbel"
+) -> Ratios:
+    """Gradient alone and with the Hessian diagonal, and that diagonal."""
+    options = {"rtol": problem.rtol, "noise": noise, "sigma": problem.sigma, "n_threads": 1}
+    of_score = problem.exponents[2] - problem.exponents[0] - problem.exponents[1]
+    alone = plr.pl_rank_exact(*problem.passed(), **options)
+    beside, diagonal = plr.pl_rank_exact(*problem.passed(), hessian=True, **options)
+    return {
+        f"{prefix}gradient": of_norm(np.ldexp(alone, of_score), gradient, problem),
+        f"{prefix}gradient beside the Hessian": of_norm(np.ldexp(beside, of_score), gradient, problem),
+        f"{prefix}Hessian diagonal": of_norm(np.ldexp(diagonal, of_score + problem.exponents[2]), hessian, problem),
+    }
+
+
 def exact_expectations(problem: Problem, *, noise: str = "gumbel", finer: bool = False) -> Ratios:
     """Gradient, Hessian diagonal and value by quadrature, for either noise."""
     if finer and noise == "gumbel" and problem.n_docs <= MOST_IN_SUBSETS:
@@ -49,25 +64,17 @@ def exact_expectations(problem: Problem, *, noise: str = "gumbel", finer: bool =
             problem.scores, problem.relevance, problem.rank_weights[: problem.n_docs], noise=noise, finer=finer
         )
     value, gradient, hessian = oracle
-    options = {"rtol": problem.rtol, "noise": noise, "sigma": problem.sigma, "n_threads": 1}
     unit = -problem.exponents[0] - problem.exponents[1]
-    of_score = unit + problem.exponents[2]
-    alone = np.ldexp(plr.pl_rank_exact(*problem.passed(), **options), of_score)
-    beside, diagonal = plr.pl_rank_exact(*problem.passed(), hessian=True, **options)
-    shown = np.ldexp(plr.expected_metric(*problem.passed(), **options)[0], unit)
-    scale = np.abs(problem.rank_weights[: problem.n_docs]).sum() * np.abs(problem.relevance).max()
     prefix = "normal " if noise == "normal" else ""
-    ratios = {
-        "gradient": of_norm(alone, gradient, problem),
-        "gradient beside the Hessian": of_norm(np.ldexp(beside, of_score), gradient, problem),
-        "Hessian diagonal": of_norm(np.ldexp(diagonal, of_score + problem.exponents[2]), hessian, problem),
-        "value": ratio(abs(shown - value), problem.rtol * scale),
-    }
+    ratios = exact_gradients(problem, prefix, gradient, hessian, noise=noise)
+    passed, options = problem.passed(), {"rtol": problem.rtol, "n_threads": 1}
+    shown = np.ldexp(plr.expected_metric(*passed, noise=noise, sigma=problem.sigma, **options)[0], unit)
+    scale = np.abs(problem.rank_weights[: problem.n_docs]).sum() * np.abs(problem.relevance).max()
+    ratios[f"{prefix}value"] = ratio(abs(shown - value), problem.rtol * scale)
     if noise == "gumbel" and problem.exponents[2] == 0:
-        scores, relevance, rank_weights = problem.passed()
-        vjp = plr.exposure_vjp(scores, rank_weights, relevance, rtol=problem.rtol, n_threads=1)
-        ratios["exposure_vjp"] = of_norm(np.ldexp(vjp, of_score), gradient, problem)
-    return {prefix + name: value for name, value in ratios.items()}
+        vjp = plr.exposure_vjp(passed[0], passed[2], passed[1], **options)
+        ratios["exposure_vjp"] = of_norm(np.ldexp(vjp, unit), gradient, problem)
+    return ratios
 
 
 def normal_expectations(problem: Problem, *, finer: bool = False) -> Ratios:
@@ -88,19 +95,12 @@ def against_finer_nodes(problem: Problem, prefix: str, rank_weights: np.ndarray,
     gradient, hessian = _exact.expectations(
         *arrays, None, 1e-12, "gumbel", 1.0, 1, None, False, True, hessian=True, unchecked=True
     )
-    options = {"rtol": problem.rtol, "n_threads": 1}
-    alone = plr.pl_rank_exact(problem.scores, problem.relevance, rank_weights, **options)
-    beside, diagonal = plr.pl_rank_exact(problem.scores, problem.relevance, rank_weights, hessian=True, **options)
-    return {
-        f"{prefix} gradient": of_norm(alone, gradient, problem),
-        f"{prefix} gradient beside the Hessian": of_norm(beside, gradient, problem),
-        f"{prefix} Hessian diagonal": of_norm(diagonal, hessian, problem),
-    }
+    return exact_gradients(problem, prefix, gradient, hessian)
 
 
 def coarse(problem: Problem, *, finer: bool = False) -> Ratios:
     """At a coarse tolerance."""
-    return against_finer_nodes(problem, "coarse", problem.rank_weights, COARSE)
+    return against_finer_nodes(problem, "coarse ", problem.rank_weights, COARSE)
 
 
 def many_ranks(problem: Problem, *, finer: bool = False) -> Ratios:
@@ -108,7 +108,7 @@ def many_ranks(problem: Problem, *, finer: bool = False) -> Ratios:
     if problem.n_docs <= FEWEST_BANDED:
         return {}
     cutoff = max(FEWEST_BANDED, problem.cutoff)
-    return against_finer_nodes(problem, "banded", np.resize(problem.rank_weights, cutoff), FINEST_CHECKED)
+    return against_finer_nodes(problem, "banded ", np.resize(problem.rank_weights, cutoff), FINEST_CHECKED)
 
 
 def alike(problem: Problem, *, finer: bool = False) -> Ratios:
@@ -116,7 +116,9 @@ def alike(problem: Problem, *, finer: bool = False) -> Ratios:
     relevance = 1.0 + 0.2 * problem.relevance / max(np.abs(problem.relevance).max(), LEAST)
     relevance[0] = 0.0
     rank_weights = np.ones(min(max(FEWEST_ALIKE, problem.cutoff), problem.n_docs))
-    return against_finer_nodes(dataclasses.replace(problem, relevance=relevance), "alike", rank_weights, FINEST_CHECKED)
+    return against_finer_nodes(
+        dataclasses.replace(problem, relevance=relevance), "alike ", rank_weights, FINEST_CHECKED
+    )
 
 
 def probabilities(problem: Problem, *, finer: bool = False) -> Ratios:
