@@ -21,7 +21,7 @@ from libc.math cimport INFINITY, NAN, M_PI, cos, exp, log, sin
 from libc.string cimport memset
 
 from plrank_fast._core.random.key cimport draw_key
-from plrank_fast._core.random.selection cimport sort_pairs, sort_smallest
+from plrank_fast._core.random.selection cimport sort_smallest
 from plrank_fast._core.random.stream cimport block_size, plr_stream, start_stream
 from plrank_fast._core.ranking.weights cimport PLR_LARGEST_SPREAD, Weights, weigh, weights_workspace
 from plrank_fast._core.runtime.arguments cimport (
@@ -39,6 +39,7 @@ from plrank_fast._core.runtime.queries cimport Queries, Query, query_at
 from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t, uint64_t
 from plrank_fast._core.runtime.simd cimport simd_level
 from plrank_fast._core.runtime.threads cimport Workspaces, cancellation, cancellation_of, is_cancelled
+from plrank_fast._core.sampling.introselect cimport shorten_gaps
 from plrank_fast._core.sampling.samplers cimport (
     AUTO, GROUP_RANKS, GROUP_SIZE, Draw, Sampler, asks_for_spread, draw_rows, group_bytes, prepare_sampler,
     sampler_workspace, start_block,
@@ -222,25 +223,6 @@ cdef size_t workspace_size(intp_t n_items, intp_t cutoff) noexcept nogil:
     return layout.next
 
 
-cdef void set_levels(NoisyQuery *query, const double *scores, double inverse_sigma) noexcept nogil:
-    """Sort the items and shorten the gaps between their scores; choose between exp(f) and f for Gumbel noise."""
-    cdef intp_t i, d, n_items = query.n_items
-    cdef double *keys = query.kept_arrivals
-    cdef double level = 0.0, gap, widest_gap
-    for d in range(n_items):
-        keys[d] = -scores[d]
-        query.order[d] = <int32_t>d
-    sort_pairs(keys, query.order, n_items)
-    if query.noise == PLR_GUMBEL and not ((keys[n_items - 1] - keys[0]) * inverse_sigma <= PLR_LARGEST_SPREAD):
-        query.noise = PLR_GUMBEL_WIDE
-    widest_gap = NORMAL_GAP if query.noise == PLR_NORMAL else GUMBEL_GAP
-    query.levels[query.order[0]] = 0.0
-    for i in range(1, n_items):
-        gap = (keys[i] - keys[i - 1]) * inverse_sigma
-        level -= min(gap, widest_gap)
-        query.levels[query.order[i]] = level
-
-
 cdef Interval *add_interval(NoisyQuery *query, const int32_t *items, intp_t n, intp_t n_nodes) noexcept nogil:
     """Add an interval with ``n`` items."""
     cdef Interval *interval = &query.intervals[query.n_intervals]
@@ -322,7 +304,11 @@ cdef void begin_query(
     query.stop = stop
     query.given = call.given
     query.pivot = NAN
-    set_levels(query, scores, call.inverse_sigma)
+    shorten_gaps(
+        scores, n_items, call.inverse_sigma, NORMAL_GAP if query.noise == PLR_NORMAL else GUMBEL_GAP,
+        query.kept_arrivals, query.order, query.levels)
+    if query.noise == PLR_GUMBEL and query.levels[query.order[n_items - 1]] < -PLR_LARGEST_SPREAD:
+        query.noise = PLR_GUMBEL_WIDE  # exp(f) leaves the range of a double
     for d in range(n_items):
         lowest = min(lowest, relevance[d])
     for d in range(n_items):

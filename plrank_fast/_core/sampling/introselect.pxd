@@ -18,4 +18,7 @@ cdef size_t introselect_workspace(intp_t n_items) noexcept nogil
 cdef void prepare_introselect(
     Introselect *sampler, const Weights *weights, intp_t cutoff, char *workspace
 ) noexcept nogil
+cdef void shorten_gaps(
+    const double *scores, intp_t n_items, double scale, double widest, double *keys, int32_t *order, double *levels
+) noexcept nogil
 cdef void draw_ranking(Introselect *sampler, plr_stream *stream, int32_t *ranking, intp_t stride) noexcept nogil

@@ -72,7 +72,8 @@ cdef void prepare_introselect(
     sampler.logarithmic = not weights.representable
     sampler.pivot = NAN
     if sampler.logarithmic:
-        compress_gaps(sampler, weights.scores)
+        shorten_gaps(
+            weights.scores, n_items, 1.0, UNCROSSABLE_GAP, sampler.keys, sampler.items, sampler.rates)
         for d in range(n_items, length):
             sampler.rates[d] = -DBL_MAX
         return
@@ -81,23 +82,24 @@ cdef void prepare_introselect(
         sampler.rates[d] = INFINITY
 
 
-cdef void compress_gaps(Introselect *sampler, const double *scores) noexcept nogil:
-    """Shorten large gaps between neighbouring scores to one that no pair of arrival times can cross.
+cdef void shorten_gaps(
+    const double *scores, intp_t n_items, double scale, double widest, double *keys, int32_t *order, double *levels
+) noexcept nogil:
+    """Sort the items by descending score; levels are scores times ``scale``, the highest 0, with shortened gaps.
 
-    Rankings stay the same, and scores such as 1e300 no longer absorb the noise that is added.
+    If no noise crosses a gap of ``widest``, rankings stay the same, and scores such as 1e300 no longer absorb the noise
+    that is added. ``keys`` gets the negative scores in order.
     """
-    cdef intp_t d
-    cdef double level = 0.0, previous, gap
-    for d in range(sampler.n_items):
-        sampler.keys[d] = -scores[d]
-        sampler.items[d] = <int32_t>d
-    sort_pairs(sampler.keys, sampler.items, sampler.n_items)
-    previous = sampler.keys[0]
-    for d in range(sampler.n_items):
-        gap = sampler.keys[d] - previous
-        previous = sampler.keys[d]
-        level -= min(gap, UNCROSSABLE_GAP)
-        sampler.rates[sampler.items[d]] = level
+    cdef intp_t i
+    cdef double level = 0.0
+    for i in range(n_items):
+        keys[i] = -scores[i]
+        order[i] = <int32_t>i
+    sort_pairs(keys, order, n_items)
+    for i in range(n_items):
+        if i > 0:
+            level -= min((keys[i] - keys[i - 1]) * scale, widest)
+        levels[order[i]] = level
 
 
 cdef void draw_ranking(Introselect *sampler, plr_stream *stream, int32_t *ranking, intp_t stride) noexcept nogil:
