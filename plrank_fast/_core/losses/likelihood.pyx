@@ -109,10 +109,10 @@ cdef void rank_by_label(LossQuery *query, Likelihood *state) noexcept nogil:
     cdef double *labels = state.highest  # not in use yet
     cdef plr_stream stream
     cdef intp_t k
-    if query.key == NULL:
+    if query.options.key == NULL:
         rank_all(query.labels, query.n_items, query.cutoff, state.keys, state.items)
         return
-    start_stream(&stream, query.key, query.stream, 0)
+    start_stream(&stream, query.options.key, query.stream, 0)
     plr_shuffle(&stream, state.shuffled, query.n_items)
     for k in range(query.n_items):
         labels[k] = query.labels[state.shuffled[k]]

@@ -13,15 +13,11 @@ cdef struct LossOptions:
     uint64_t first_query         # index of the batch's first query in these streams
 
 cdef struct LossQuery:
+    const LossOptions *options
     intp_t n_items
     intp_t cutoff                # ranks that count, at most n_items
     const double *scores
     const double *labels         # grades, or gains for the losses that approach NDCG
-    const double *discounts      # (n_items + 1,) 1 / log2(rank + 1)
-    double scale
-    double distance_weight
-    bint discounts_past_cutoff
-    const uint64_t *key
     uint64_t stream              # number of the query's random stream
     double *gradient             # (n_items,) OUT, zero before; or NULL, for bucket orders only
     double *hessian              # (n_items,) OUT, the diagonal, zero before; or NULL, as for most losses

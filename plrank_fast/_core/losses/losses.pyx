@@ -72,15 +72,11 @@ cdef LossQuery begin_query(const Call *call, intp_t q, char *workspace, int (*lo
     """Begin one query of a batch, which must not be empty; ``look`` is that of ``LossQuery``."""
     cdef Query of_batch = query_at(&call.queries, q)
     cdef LossQuery query
+    query.options = &call.options
     query.n_items = of_batch.n_items
     query.cutoff = min(call.options.cutoff, query.n_items)
     query.scores = of_batch.scores
     query.labels = of_batch.relevance
-    query.discounts = call.options.discounts
-    query.scale = call.options.scale
-    query.distance_weight = call.options.distance_weight
-    query.discounts_past_cutoff = call.options.discounts_past_cutoff
-    query.key = call.options.key
     query.stream = call.options.first_query + <uint64_t>q
     query.gradient = call.gradient + of_batch.first if call.gradient != NULL else NULL
     query.hessian = call.hessian + of_batch.first if call.hessian != NULL else NULL
@@ -160,9 +156,8 @@ def evaluate(
 
     "bucket_order" can have none or two derivatives; it then returns the diagonal of the Hessian too, or None for what
     is not computed. ``gains`` is the function that converts grades to gains, None for losses of the labels. Labels of
-    ``limited`` magnitude enter products. The
-    result is None if scores may not be large and are so large that products with ``scale`` may overflow; results that
-    have overflown are refused then, and are the caller's affair otherwise.
+    ``limited`` magnitude enter products. The result is None if scores may not be large and are so large that products
+    with ``scale`` may overflow; results that have overflown are refused then, and are the caller's affair otherwise.
     """
     cdef Call call
     cdef Batch batch

@@ -93,7 +93,7 @@ cdef void begin_pairwise(LossQuery *query) noexcept nogil:
         state.items[i] = <int32_t>i
     sort_pairs(state.keys, state.items, query.n_items)
     for i in range(query.n_items):
-        state.scores[i] = query.scale * query.scores[state.items[i]]
+        state.scores[i] = query.options.scale * query.scores[state.items[i]]
         state.labels[i] = query.labels[state.items[i]]
     for i in range(query.n_items - 1, -1, -1):
         if i == query.n_items - 1 or state.labels[i] != state.labels[i + 1]:
@@ -117,7 +117,7 @@ cdef void finish_pairwise(LossQuery *query) noexcept nogil:
     cdef Pairs *state = <Pairs *>query.state
     cdef intp_t i
     for i in range(query.n_items):
-        query.gradient[state.items[i]] = query.scale * state.gradient[i]
+        query.gradient[state.items[i]] = query.options.scale * state.gradient[i]
 
 
 cdef Loss pairwise_logistic() noexcept nogil:
@@ -152,14 +152,14 @@ cdef void lay_out_ranked(Layout *layout, intp_t n_items, intp_t cutoff) noexcept
 cdef void gather(LossQuery *query, Ranked *state, double ideal) noexcept nogil:
     """Fill the list of all documents by rank."""
     cdef Documents *documents = &state.all
-    cdef intp_t worth = query.n_items if query.discounts_past_cutoff else query.cutoff, k
+    cdef intp_t worth = query.n_items if query.options.discounts_past_cutoff else query.cutoff, k
     for k in range(query.n_items):
-        documents.scores[k] = query.scale * query.scores[state.items[k]]
+        documents.scores[k] = query.options.scale * query.scores[state.items[k]]
         documents.gains[k] = query.labels[state.items[k]]
     for k in range(query.n_items):
         documents.gains[k] /= ideal
     for k in range(worth):
-        documents.discounts[k] = query.discounts[k]
+        documents.discounts[k] = query.options.discounts[k]
     memset(documents.discounts + worth, 0, (query.n_items - worth) * sizeof(double))
 
 
@@ -219,10 +219,10 @@ cdef void set_common_documents_apart(Ranked *state, intp_t n_items, intp_t cutof
 cdef void begin_lambda(LossQuery *query) noexcept nogil:
     cdef Ranked *state = <Ranked *>query.state
     cdef intp_t n_items = query.n_items, cutoff = query.cutoff, k
-    cdef double ideal = dcg_of_query(
-        query.labels, query.labels, query.discounts, n_items, cutoff, state.keys, state.items)
+    cdef const double *discounts = query.options.discounts
+    cdef double ideal = dcg_of_query(query.labels, query.labels, discounts, n_items, cutoff, state.keys, state.items)
     # all ranks are needed if those past the cutoff count
-    cdef bint in_order = query.distance_weight > 0.0 or query.discounts_past_cutoff
+    cdef bint in_order = query.options.distance_weight > 0.0 or query.options.discounts_past_cutoff
     query.n_rows = 0
     if ideal == 0.0:
         return
@@ -231,10 +231,10 @@ cdef void begin_lambda(LossQuery *query) noexcept nogil:
     query.n_rows = cutoff
     gather(query, state, ideal)
     set_common_documents_apart(state, n_items, cutoff)
-    if query.distance_weight > 0.0:
+    if query.options.distance_weight > 0.0:
         state.distance[0] = 0.0
         for k in range(1, n_items):
-            state.distance[k] = query.distance_weight * (query.discounts[k - 1] - query.discounts[k])
+            state.distance[k] = query.options.distance_weight * (discounts[k - 1] - discounts[k])
 
 
 cdef inline lower_documents those_from(const Documents *documents, intp_t first, const double *distance) noexcept nogil:
@@ -245,7 +245,7 @@ cdef inline lower_documents those_from(const Documents *documents, intp_t first,
 cdef void lambda_rows(LossQuery *query, intp_t first, intp_t last) noexcept nogil:
     """Add the pairs of the documents at these ranks with those that rank lower."""
     cdef Ranked *state = <Ranked *>query.state
-    cdef bint with_distance = query.distance_weight > 0.0
+    cdef bint with_distance = query.options.distance_weight > 0.0
     cdef Documents *against
     cdef ranked_document document
     cdef lower_documents lower
@@ -273,7 +273,7 @@ cdef void finish_lambda(LossQuery *query) noexcept nogil:
     for k in range(state.n_others):
         state.all.gradient[state.rank[k]] += state.others.gradient[k]
     for k in range(query.n_items):
-        query.gradient[state.items[k]] = query.scale * state.all.gradient[k]
+        query.gradient[state.items[k]] = query.options.scale * state.all.gradient[k]
 
 
 cdef Loss lambda_loss() noexcept nogil:

@@ -62,9 +62,9 @@ cdef void begin(LossQuery *query) noexcept nogil:
     cdef SmoothRanks *state = <SmoothRanks *>query.state
     cdef intp_t n_items = query.n_items, n_relevant = 0, d
     cdef double ideal = dcg_of_query(
-        query.labels, query.labels, query.discounts, n_items, query.cutoff, state.scores, state.items)
+        query.labels, query.labels, query.options.discounts, n_items, query.cutoff, state.scores, state.items)
     for d in range(n_items):
-        state.scores[d] = query.scale * query.scores[d]
+        state.scores[d] = query.options.scale * query.scores[d]
         if query.labels[d] > 0.0:
             state.items[n_relevant] = <int32_t>d
             state.factors[n_relevant] = query.labels[d] / ideal
@@ -77,7 +77,7 @@ cdef void begin(LossQuery *query) noexcept nogil:
 cdef void finish(LossQuery *query) noexcept nogil:
     cdef intp_t d
     for d in range(query.n_items):
-        query.gradient[d] *= query.scale
+        query.gradient[d] *= query.options.scale
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -131,7 +131,7 @@ cdef void soft_rank_rows(LossQuery *query, intp_t first, intp_t last) noexcept n
     cdef intp_t row, group
     task.scores = state.scores
     task.n = query.n_items
-    task.discounts = query.discounts
+    task.discounts = query.options.discounts
     task.cutoff = query.cutoff
     task.gradient = query.gradient
     task.memory = state.memory
