@@ -268,9 +268,10 @@ class TestRankProbabilities:
         assert relevance @ plr.exposure(scores, weights) == pytest.approx(value, abs=1e-12)
 
     @pytest.mark.parametrize(("n_docs", "cutoff"), [(400, 1), (2000, 3), (1000, 60), (3000, 20)])
-    @pytest.mark.parametrize("spread", [0.0, 1.0, 3.0, 20.0])
+    @pytest.mark.parametrize("spread", [0.0, 1.0, 3.0, 20.0, 1000.0])
     def test_exposure_of_long_lists(self, n_docs, cutoff, spread):
-        """Compressed lists too. Mutants: t in the factors of items, or only of proxies; no lower limit."""
+        """Compressed lists too. Mutants: t in the factors of items, or only of proxies; no lower limit;
+        fewer items than ranks within the octaves."""
         scores = spread * np.random.default_rng(n_docs).normal(size=n_docs)
         for weights in (plr.dcg_weights(cutoff), (np.arange(cutoff) == cutoff - 1) * 1.0):
             expected = plr.rank_probabilities(scores, cutoff) @ weights

@@ -32,5 +32,5 @@ int has_gap(const score_histogram *histogram, intptr_t K, double gap)
         if (empty >= (int)(gap * BINS_PER_NAT) - 1)
             return 1;
     }
-    return 0;
+    return histogram->above[histogram->bins] < (double)K - 0.5;
 }

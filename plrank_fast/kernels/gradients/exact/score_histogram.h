@@ -23,7 +23,7 @@ typedef struct {
 void fill_histogram(score_histogram *histogram, const double *f, intptr_t n, double lowest);
 /* Fill `above` from `count`. */
 void sum_counts(score_histogram *histogram);
-/* Return whether the scores have a gap with fewer than K items above it. */
+/* Return whether the scores have a gap with fewer than K items above it, which may be all that were counted. */
 int has_gap(const score_histogram *histogram, intptr_t K, double gap);
 
 #endif
