@@ -187,7 +187,7 @@ class TestAlike:
 
     @pytest.mark.parametrize("seed", [23607, 138194, 19814, 37769, 42874, 89544, 49363, 16158])
     def test_precision(self, seed, share_of_promise):
-        """Mutant: an attempt is not repeated (two of the lists)."""
+        """Mutants: an attempt is not repeated (two of the lists); the mean of relevance is not subtracted (one)."""
         rng = np.random.default_rng(seed)
         n_docs = int(rng.integers(30, 110))
         rank_weights = np.ones(int(n_docs * rng.uniform(0.45, 0.85)))
@@ -201,7 +201,7 @@ class TestAlike:
         _, gradient, hessian = far_finer(scores, relevance, rank_weights)
         beside, diagonal = plr.pl_rank_exact(scores, relevance, rank_weights, rtol=rtol, hessian=True)
         for got, best in [(beside, gradient), (diagonal, hessian)]:
-            assert promised(got, best, relevance, rank_weights) <= share_of_promise * rtol
+            assert promised(got, best, relevance, rank_weights) <= 0.3 * share_of_promise * rtol
 
 
 def lists_of_all_spreads(count, seed=0):

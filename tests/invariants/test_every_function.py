@@ -81,22 +81,22 @@ def test_ranks_beyond_the_list(name):
 @pytest.mark.parametrize("offsets", [None, [0, 3, N_DOCS]])
 @pytest.mark.parametrize("name", OUT)
 def test_out(name, offsets):
-    """Results go where they are told to, also into strided arrays and over scores. Mutants: a read-only ``out`` written
-    to; the input read after the output has been written."""
+    """Results go where they are told to, also into strided arrays and over scores; nothing that was there is left.
+    Mutants: a read-only ``out`` written to; the input read after the output has been written; results added to it."""
     call = BATCHES[name]
     expected = call(SCORES, RELEVANCE, WEIGHTS, offsets=offsets)
-    over, wide = SCORES.copy(), [np.full((*array.shape, 2), 7.0) for array in arrays(expected)]
+    over, wide = SCORES.copy(), [np.full((*array.shape, 2), np.nan) for array in arrays(expected)]
     strided = [array[..., 0] for array in wide]
-    overlapping = [over if array.shape == over.shape else np.zeros_like(array) for array in arrays(expected)]
+    overlapping = [over if array.shape == over.shape else np.full_like(array, np.nan) for array in arrays(expected)]
     if len(overlapping) > 1 and overlapping[0] is overlapping[1]:
-        overlapping[0] = np.zeros(N_DOCS)
+        overlapping[0] = np.full(N_DOCS, np.nan)
     for scores, outs in ((SCORES, strided), (over, overlapping)):
         out = tuple(outs) if isinstance(expected, tuple) else outs[0]
         given = arrays(call(scores, RELEVANCE, WEIGHTS, offsets=offsets, out=out))
         for got, mine, best in zip(given, outs, arrays(expected), strict=True):
             assert got is mine
             np.testing.assert_array_equal(got, best)
-    assert all((array[..., 1] == 7.0).all() for array in wide)
+    assert all(np.isnan(array[..., 1]).all() for array in wide)
 
 
 @pytest.mark.parametrize("offsets", [None, [0, 3, N_DOCS]])
