@@ -43,8 +43,8 @@ def real_data():
 
 @pytest.fixture(scope="session")
 def without_address_sanitizer():
-    """What replaces malloc itself, comes before every other library, or limits the address space, of which a terabyte
-    is the sanitizer's own; ``make sanitize`` leaves out tests that do so."""
+    """Skip a test that replaces malloc, comes before every other library, or limits the address space, of which a
+    terabyte is the sanitizer's own; ``make sanitize`` leaves out such tests."""
     if "libasan" in os.environ.get("LD_PRELOAD", ""):
         pytest.skip("not under the address sanitizer")
 

@@ -203,7 +203,7 @@ def towards_exposures(function):
 
 
 def fit_strengths(scores, relevance, rank_weights, first_query, *, offsets=None, n_threads=None):
-    """Of items that are numbered in each ranking, so that all rankings are about the first of them."""
+    """Fit items that are numbered in each ranking: all rankings are about the first of them."""
     offsets = np.array([0, scores.size]) if offsets is None else np.asarray(offsets)
     items = np.arange(scores.size) - np.repeat(offsets[:-1], np.diff(offsets))
     places = np.argsort(np.argsort(scores)) // 2

@@ -205,7 +205,7 @@ def test_dynamic_samples():
 
 @pytest.mark.parametrize("n_queries", [100, 256, 1000, 19_944])
 def test_samples_of_the_published_code(n_queries):
-    """As run.py counts: 10 + 90 per 40 epochs after every step, up to 1000; 200 times its root when an epoch begins.
+    """run.py counts 10 + 90 per 40 epochs after every step, up to 1000; 200 times its root when an epoch begins.
 
     Mutants: by epochs; rounded down; the first step as the others; no limit.
     """
@@ -327,7 +327,7 @@ def test_files_get_the_same_columns(tmp_path):
 
 
 def memory_of(array):
-    """What holds the numbers of an array."""
+    """Return the object that holds the numbers of an array."""
     while isinstance(array, np.ndarray) and array.base is not None:
         array = array.base
     return getattr(array, "obj", array)
@@ -401,7 +401,7 @@ def test_step_follows_the_gradient():
 
 @pytest.mark.parametrize("objective", ["dataset", "query"])
 def test_relevance_makes_the_metric_ndcg(tmp_path, splits, objective):
-    """What is maximised, summed over the queries, is their NDCG. Mutants: the other normalisation; none; no gains."""
+    """The sum of NDCG over the queries is maximised. Mutants: the other normalisation; none; no gains."""
     run = TrainingRun(TrainingConfig(objective=objective, cutoff=4), SOURCE, splits, tmp_path, epochs=1)
     train = splits["train"]
     scores = np.random.default_rng(6).normal(size=train.n_docs)

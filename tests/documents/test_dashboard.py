@@ -56,7 +56,7 @@ def test_without_results(tmp_path, monkeypatch):
 
 
 def test_cost_of_an_epoch_is_time_of_the_processor(monkeypatch):
-    """As docs/benchmarks.md says: on a busy machine the calls' time by the clock was five times as long. Mutant: the
+    """docs/benchmarks.md says so: on a busy machine the calls' time by the clock was five times as long. Mutant: the
     clock, which goes on by a second a call here, and the processor by a millisecond."""
     monkeypatch.syspath_prepend(DASHBOARD_FOLDER)
     epoch_cost = importlib.import_module("benchmarks.epoch_cost")

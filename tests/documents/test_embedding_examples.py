@@ -60,7 +60,7 @@ def project(request, tmp_path):
 
 
 def test_wheel_holds_what_is_public(site):
-    """Of headers and Cython declarations only those of the C interface, and no source. Mutant: all of ``*.pxd``."""
+    """It holds headers and Cython declarations of the C interface alone, and no source. Mutant: all of ``*.pxd``."""
     files = {path.relative_to(site).as_posix() for path in (site / "plrank_fast").rglob("*.*")}
     private = {name for name in files if Path(name).suffix in (".c", ".h", ".pxd", ".pyx")}
     assert private == {"plrank_fast/cython_plrank.pxd", "plrank_fast/include/plrank.h"}
@@ -86,7 +86,7 @@ def test_c_extension(project, site):
 @pytest.mark.parametrize("project", ["c_worker_pool"], indirect=True)
 @pytest.mark.skipif(shutil.which("g++") is None, reason="no C++ compiler")
 def test_c_extension_as_cpp(project, site):
-    """The same file as C++11, the header too."""
+    """The file and the header compile as C++11."""
     setup = project / "setup.py"
     (project / "worker_pool.c").rename(project / "worker_pool.cpp")
     setup.write_text(setup.read_text().replace("worker_pool.c", "worker_pool.cpp"))

@@ -90,7 +90,7 @@ def test_no_block_is_left_out(page):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_formulas_are_typeset(page):
-    """As ``make docs`` does it. Mutants: a misspelt command; a brace left open; brackets of LaTeX."""
+    """``make docs`` typesets them so. Mutants: a misspelt command; a brace left open; brackets of LaTeX."""
     latex2mathml = pytest.importorskip("docutils.utils.math.latex2mathml", reason="docutils is not installed")
     text = re.sub(r"`[^`]*`", "", FENCE.sub("", page.read_text()))
     assert not re.search(r"\\[\[(]", text)
@@ -144,7 +144,7 @@ def test_gallery(script, monkeypatch, tmp_path):
 
 
 def test_title_is_the_first_text_of_a_gallery_script():
-    """What sphinx-gallery takes for the page's title. Mutant: a docstring without an underlined first line."""
+    """sphinx-gallery takes it for the page's title. Mutant: a docstring without an underlined first line."""
     for script in (DOCS / "gallery").glob("*.py"):
         title, line, *_ = inspect.cleandoc(re.match(r'r?"""(.*?)"""', script.read_text(), re.DOTALL)[1]).splitlines()
         assert set(line) == {"="}

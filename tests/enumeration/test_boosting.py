@@ -198,7 +198,7 @@ def test_same_bits_for_any_number_of_threads(method, curvature, on_team):
 
 
 class TestRounds:
-    """Which round it is, when nobody says so."""
+    """The objective counts rounds when nobody says which one it is."""
 
     @staticmethod
     def noise(objective, scores, labels=LABELS):
@@ -233,7 +233,7 @@ class TestRounds:
         assert not np.allclose(rounds[1], rounds[2])
 
     def test_data_sets_are_counted_apart(self):
-        """As in cross-validation, where one objective serves all folds in turn.
+        """In cross-validation one objective serves all folds in turn.
 
         Mutants: one count for all; fewer data sets kept than there are folds.
         """

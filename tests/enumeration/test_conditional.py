@@ -39,15 +39,6 @@ class TestEnumeration:
                 exact = reference.exact_hessian_diagonal(scores, relevance, rank_weights[:n_docs])
                 np.testing.assert_allclose(hessian, exact, rtol=0, atol=1e-12 * scale)
 
-    @pytest.mark.parametrize("name", WITH_HESSIAN)
-    def test_six_documents(self, name):
-        scores, relevance, rank_weights = signed(6, 4, 1)
-        gradient, hessian = expectation(WITH_HESSIAN[name], scores, relevance, rank_weights)
-        np.testing.assert_allclose(gradient, reference.exact_gradient(scores, relevance, rank_weights), atol=1e-12)
-        np.testing.assert_allclose(
-            hessian, reference.exact_hessian_diagonal(scores, relevance, rank_weights), atol=1e-12
-        )
-
     def test_hessian_oracle_by_differences(self):
         scores, relevance, rank_weights = signed(4, 3, 2)
         for d in range(4):

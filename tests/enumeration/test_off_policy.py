@@ -60,7 +60,7 @@ UNBIASED = {
 
 @pytest.mark.parametrize("name", UNBIASED)
 def test_expectation(name):
-    """Of value and gradient over all rankings of the log.
+    """Expectation of value and gradient over all rankings of the log.
 
     Mutants: 1 / mu in place of w; the prediction not taken off; w_k one rank short; probabilities of the new policy in
     place of the log's; G without its pseudo-inverse.

@@ -34,14 +34,6 @@ class TestEnumeration:
                 got = expectation(ESTIMATORS[variant], scores, relevance, rank_weights)
                 np.testing.assert_allclose(got, exact, rtol=0, atol=1e-12 * np.abs(relevance).max() * cutoff)
 
-    @pytest.mark.parametrize("variant", ESTIMATORS)
-    @pytest.mark.parametrize("cutoff", [1, 3, 6])
-    def test_six_documents(self, cutoff, variant):
-        scores, relevance, rank_weights = signed(6, cutoff, 1)
-        exact = reference.exact_gradient(scores, relevance, rank_weights)
-        got = expectation(ESTIMATORS[variant], scores, relevance, rank_weights)
-        np.testing.assert_allclose(got, exact, rtol=0, atol=1e-12 * np.abs(relevance).max() * cutoff)
-
     def test_oracle_against_finite_differences(self):
         """The enumeration itself, by central differences of the enumerated value."""
         scores, relevance, rank_weights = signed(4, 3, 2)
@@ -52,16 +44,6 @@ class TestEnumeration:
             difference -= reference.expected_metric(scores - shift, relevance, rank_weights)
             exact = reference.exact_gradient(scores, relevance, rank_weights)[d]
             assert difference / (2 * step) == pytest.approx(exact, abs=1e-9)
-
-    def test_sampled_mean_converges(self):
-        """2e5 drawn rankings against the exact gradient, within 7 standard errors. Mutant: mean over N + 1."""
-        scores, relevance, rank_weights = signed(6, 3, 3)
-        exact = reference.exact_gradient(scores, relevance, rank_weights)
-        parts = np.array([
-            plr.pl_rank_3(scores, relevance, rank_weights, n_samples=1000, rng=seed) for seed in range(200)
-        ])  # fmt: skip
-        z = (parts.mean(axis=0) - exact) / (parts.std(axis=0, ddof=1) / np.sqrt(len(parts)))
-        assert np.abs(z).max() < 7
 
     def test_expected_metric(self):
         scores, relevance, rank_weights = signed(5, 3, 4)
@@ -83,14 +65,6 @@ class TestTwins:
         twin = TWINS[variant](scores, relevance, rank_weights, rankings)
         got = ESTIMATORS[variant](scores, relevance, rank_weights, rankings=rankings)
         np.testing.assert_allclose(got, twin, rtol=0, atol=1e-12 * max(1.0, np.abs(twin).max()) * n_docs)
-
-    def test_2_equals_3_on_shared_rankings(self):
-        for spread in (0.1, 1.0, 3.0, 8.0):
-            scores, relevance, rank_weights = signed(60, 20, 0, spread)
-            rankings = plr.sample_rankings(scores, 200, 20, rng=1)
-            second = plr.pl_rank_2(scores, relevance, rank_weights, rankings=rankings)
-            third = plr.pl_rank_3(scores, relevance, rank_weights, rankings=rankings)
-            np.testing.assert_allclose(second, third, rtol=0, atol=1e-12 * np.abs(relevance).max() * 20)
 
     def test_1_sums_to_zero_and_the_others_do_not(self):
         scores, relevance, rank_weights = signed(30, 10, 0)
@@ -138,7 +112,7 @@ class TestEveryGap:
             assert (np.abs(got - best.total) <= 1e-12 * best.absolute).all()
 
     def test_light_item_between_heavy_ones(self):
-        """The same where ranks have units of their own, and the item is not the first.
+        """Ranks have units of their own, and the item is not the first.
 
         Mutant: the absolute risk divided by the ratio of two units."""
         scores = np.array([0.0, -62.0, -40.0, -63.0, -61.0, -63.4, -64.1, -900.0])
@@ -149,7 +123,7 @@ class TestEveryGap:
         assert (np.abs(got - best.total) <= 1e-12 * best.absolute + 1e-290).all()
 
     def test_wide_and_narrow_paths_agree(self):
-        """The same problem just below and just above the spread at which ranks get units of their own."""
+        """A problem just below and just above the spread at which ranks get units of their own."""
         scores, relevance, rank_weights = signed(40, 15, 0)
         rankings = plr.sample_rankings(scores, 64, 15, rng=0)
         far = np.append(scores, -100.0)

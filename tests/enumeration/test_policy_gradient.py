@@ -126,15 +126,6 @@ class TestLongLists:
         )
 
 
-def test_placement_is_pl_rank_1():
-    scores, relevance, rank_weights = signed(60, 20, 0, 3.0)
-    rankings = plr.sample_rankings(scores, 50, 20, rng=1)
-    np.testing.assert_allclose(
-        plr.placement_policy_gradient(scores, relevance, rank_weights, rankings=rankings),
-        plr.pl_rank_1(scores, relevance, rank_weights, rankings=rankings), rtol=0, atol=1e-12,
-    )  # fmt: skip
-
-
 def test_each_refinement_lowers_the_variance():
     scores, relevance, rank_weights = signed(30, 10, 0)
     relevance = np.abs(relevance)

@@ -31,7 +31,7 @@ def every_prefix(n_docs, cutoff):
 
 
 def any_rewards(rankings, seed=0):
-    """Of no additive form."""
+    """Return rewards of no additive form."""
     return np.random.default_rng([len(rankings), seed]).normal(size=len(rankings)) ** 3
 
 
@@ -229,7 +229,7 @@ class TestRewardFunction:
         assert (error < 5 * estimates.std(axis=0, ddof=1) / np.sqrt(40)).all()
 
     def test_the_function_may_write(self):
-        """What it does to its block is its own affair. Mutant: the block handed out is the one that is used."""
+        """It may do to its block whatever it likes. Mutant: the block handed out is the one that is used."""
         scores, *_ = signed(6, 3)
 
         def reward(rankings):

@@ -284,7 +284,7 @@ def test_normal_noise_is_normal(other):
 
 @pytest.mark.parametrize("noise", DENSITIES)
 def test_error_of_a_density(noise):
-    """What one noisy score gives to documents around it, wherever it falls: within 2e-7 of the largest density.
+    """One noisy score contributes to the documents around it, wherever it falls: within 2e-7 of the largest density.
 
     All documents get the same noise, so that the two best are known. Widths at which the number of nodes changes, and
     beyond the widest interval. Mutants: 24 nodes for Gumbel intervals up to 5.25; a coefficient of the exponential off

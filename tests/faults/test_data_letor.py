@@ -191,7 +191,7 @@ def test_labels_stay_as_they_are(tmp_path):
 
 
 def test_zero_based(tmp_path):
-    """What scikit-learn writes by default. Mutants: the option not handed to the parser; columns counted from 1."""
+    """scikit-learn writes such files by default. Mutants: the option not handed on; columns counted from 1."""
     datasets = pytest.importorskip("sklearn.datasets")
     features = np.array([[1.5, 0.0, 2.0], [0.0, 3.0, 0.0], [4.0, 0.0, 0.0]])
     path = tmp_path / "zero.txt"

@@ -72,7 +72,7 @@ def test_any_number_of_threads_is_survived(n_threads):
 
 
 class Bfloat16Tensor:
-    """As PyTorch's: NumPy has no such type."""
+    """A tensor of a type that NumPy lacks."""
 
     dtype = "torch.bfloat16"
 

@@ -96,7 +96,7 @@ def test_batch_is_loop(name, setting):
 
 @pytest.mark.parametrize("name", BATCHES)
 def test_teams(name, on_team, costs):
-    """The same bits by one thread and by teams, each seen to have had its size; in short rounds too, where long queries
+    """One thread and teams give the same bits, each seen to have had its size; in short rounds too, where long queries
     have teams of their own.
 
     Mutants: a stream keyed by thread as well; one workspace for all threads; a chunk lost at the end of a

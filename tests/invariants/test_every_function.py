@@ -1,4 +1,4 @@
-"""What must not matter to any function: the order of documents, a constant in all scores, ranks beyond the list, and
+"""Changes that must not matter: the order of documents, a constant in all scores, ranks beyond the list, and
 where results are written; and what each of them gives where there is nothing to rank."""
 
 import numpy as np

@@ -71,7 +71,7 @@ def test_any_number_of_threads(name, monkeypatch, costs):
 @pytest.mark.skipif(not OPENMP, reason="built without OpenMP")
 @pytest.mark.parametrize("name", CALLS)
 def test_long_queries_have_teams(name, monkeypatch, costs):
-    """What the test above compares was computed by a team. Mutant: long queries on one thread."""
+    """A team computes the results that the test above compares. Mutant: long queries on one thread."""
     monkeypatch.setattr("plrank_fast._core.runtime.threads.available_cpus", lambda: 64)
     (scores, gains), call = CALLS[name]
     costs(**LONG)

@@ -1,4 +1,4 @@
-"""What is multiplied is 0 or of a largest magnitude from 2**-200 to 2**200: beyond, refused; up to there, right.
+"""A factor is 0 or of a largest magnitude from 2**-200 to 2**200: beyond, refused; up to there, right.
 
 Scores have no limit. Where results are a power of relevance or rank weights, those at the limits are the ordinary ones
 times a power of two.

@@ -89,7 +89,7 @@ def same_bits(result, expected):
 
 
 def same_answer(answer, expected):
-    """The same bits, number or error."""
+    """Compare bits, numbers or errors."""
     if isinstance(answer, float) or isinstance(arrays_of(answer)[0], type):
         assert answer == expected
     else:
@@ -121,7 +121,7 @@ def without_validation():
 
 
 def outcome(function, given):
-    """What a call returns, or the error that it raises."""
+    """Return the result of a call, or the error that it raises."""
     try:
         return function(**given)
     except Exception as error:
@@ -250,7 +250,7 @@ ODD_CHOICES = ["", "gumble", None, 3, ["auto"], "introselect", "average", "query
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_odd_arguments_get_the_same_answer(name):
-    """The same bits, or the same error in the same words, and the same warnings: by turns for every argument.
+    """Bits, words of errors and warnings are the same, by turns for every argument.
 
     Mutants: values not looked at for NaN; rank weights past the end of the list not looked at; the warning of exchanged
     arguments left out; n_threads=0 taken; a bool taken for a count; relevance of any magnitude; a negative gain in
@@ -329,7 +329,7 @@ def test_a_short_query_has_no_team(costs):
 @pytest.mark.parametrize("kind", ["PCG64", "PCG64DXSM", "Philox", "SFC64", "MT19937"])
 @pytest.mark.parametrize("halves", [0, 1, 2])
 def test_keys_of_generators(kind, halves):
-    """What ``integers`` draws, of any bit generator, also where half of a word is left over from earlier draws.
+    """Keys are the words that ``integers`` draws of any bit generator, also after half of a word.
 
     Mutant: ``random_raw``, which MT19937 makes of 32 bits.
     """

@@ -131,34 +131,20 @@ def check_sample_rankings(query):
         assert np.array_equal(rankings, expected), sampler
 
 
-def check_pl_rank_3(query):
-    for number, sampler in enumerate(SAMPLERS):
-        _, stream = stream_for(query=2)
-        arguments = (*query.metric, query.n_samples, number, query.gradient, None)
-        assert call("pl_rank_3", arguments, query.sizes, stream) == 0
-        options = {"n_samples": query.n_samples, "rng": SEED, "first_query": 2, "sampler": sampler}
-        expected = plr.pl_rank_3(query.scores, query.relevance, query.theta, **options)
-        assert np.array_equal(query.gradient, expected)
-        _, stream = stream_for(query=2)
-        arguments = (*query.metric, query.n_samples, number, query.gradient, query.hessian)
-        assert call("pl_rank_3", arguments, query.sizes, stream) == 0
-        expected, diagonal = plr.pl_rank_3(query.scores, query.relevance, query.theta, hessian=True, **options)
-        assert np.array_equal(query.gradient, expected)
-        assert np.array_equal(query.hessian, diagonal)
+def check_drawn(name):
+    def check(query):
+        for number, sampler in enumerate(SAMPLERS):
+            for hessian in (None, query.hessian):
+                _, stream = stream_for(query=2)
+                arguments = (*query.metric, query.n_samples, number, query.gradient, hessian)
+                assert call(name, arguments, query.sizes, stream) == 0
+                expected = getattr(plr, name)(
+                    query.scores, query.relevance, query.theta, n_samples=query.n_samples, rng=SEED, first_query=2,
+                    sampler=sampler, hessian=hessian is not None,
+                )  # fmt: skip
+                assert np.array_equal(query.gradient if hessian is None else (query.gradient, hessian), expected)
 
-
-def check_pl_rank_cmc(query):
-    for number, sampler in enumerate(SAMPLERS):
-        for hessian in (None, query.hessian):
-            _, stream = stream_for()
-            arguments = (*query.metric, query.n_samples, number, query.gradient, hessian)
-            assert call("pl_rank_cmc", arguments, query.sizes, stream) == 0
-            expected = plr.pl_rank_cmc(
-                query.scores, query.relevance, query.theta, n_samples=query.n_samples, rng=SEED, sampler=sampler,
-                hessian=hessian is not None,
-            )  # fmt: skip
-            result = query.gradient if hessian is None else (query.gradient, hessian)
-            assert np.array_equal(result, expected)
+    return check
 
 
 def drawn_rankings(query, length):
@@ -343,8 +329,8 @@ TABLE = {
     "samples_per_block": check_samples_per_block,
     "top_k": check_top_k,
     "sample_rankings": check_sample_rankings,
-    "pl_rank_3": check_pl_rank_3,
-    "pl_rank_cmc": check_pl_rank_cmc,
+    "pl_rank_3": check_drawn("pl_rank_3"),
+    "pl_rank_cmc": check_drawn("pl_rank_cmc"),
     "ranking_log_prob": check_ranking_log_prob,
     "pl_rank_3_of_rankings": check_of_rankings("pl_rank_3_of_rankings"),
     "pl_rank_cmc_of_rankings": check_of_rankings("pl_rank_cmc_of_rankings"),
@@ -413,7 +399,7 @@ def not_finite(array):
 
 
 def beyond(array):
-    """The same, and copies that are too large in one place, or too small in all."""
+    """Return `not_finite` copies, and some that are too large in one place, or too small in all."""
     return [*not_finite(array), with_value(array, -1, -1e61), array / np.abs(array).max() * 6e-61]
 
 
@@ -552,7 +538,7 @@ def test_workspace_of_the_longest_query_serves_all():
 
 @pytest.mark.parametrize("name", SIZED)
 def test_a_used_workspace_serves_again(name):
-    """What a workspace holds does not matter; mutant: ``check_rankings`` without its memset."""
+    """The contents of a workspace do not matter. Mutant: ``check_rankings`` without its memset."""
     query = Query(24, 5, 100)
     sizes = query.sizes[: SIGNATURES[f"plrank_{name}_workspace"].count(",") + 1]
     memory, where = guarded(C[f"{name}_workspace"](*sizes))

@@ -166,7 +166,7 @@ def test_missing_values():
 
 
 class OnDevice(OnlyDLPack):
-    """As an array in the memory of a GPU."""
+    """An array in the memory of a GPU."""
 
     def __dlpack_device__(self):
         return 2, 0

@@ -62,7 +62,7 @@ NAMES = {
 
 @pytest.mark.parametrize("kind", NAMES)
 def test_names_of_any_array(kind):
-    """As the judgements have them. Mutant: ``str`` of each element, which is 'tensor(7)', '7.0' or "b'7'"."""
+    """Names are those of the judgements. Mutant: ``str`` of each element, which is 'tensor(7)', '7.0' or "b'7'"."""
     assert to_run([0.5, 0.1], [0, 1, 2], qids=NAMES[kind]()) == {"7": {"0": 0.5}, "3": {"0": 0.1}}
     assert to_run([0.5, 0.1], [0, 2], docids=NAMES[kind]()) == {"0": {"7": 0.5, "3": 0.1}}
 
@@ -195,7 +195,7 @@ def test_errors_of_chunks(error, message, arguments):
 
 
 def test_every_sampled_function_takes_chunks():
-    """As documented, each estimator of the library."""
+    """Run, as documented, each estimator of the library."""
     for name in ("pl_rank_cmc", "pl_rank_2", "pl_rank_1", "stochastic_rank", "policy_gradient"):
         function = getattr(plr, name)
         whole = function(SCORES, LABELS, plr.dcg_weights(3), offsets=OFFSETS, rng=2)

@@ -98,7 +98,7 @@ def test_padded_has_the_bits_of_ragged(method):
 
 
 def test_vmap_over_rows_and_over_seeds():
-    """The same as one by one, under jit too. Mutants: every row gets the first one's mask, or seed."""
+    """Results are those of single calls, under jit too. Mutants: every row gets the first one's mask, or seed."""
     rows, mask = padded(SCORES, 0.0)
     labels, _ = padded(LABELS, 0.0)
 

@@ -47,7 +47,7 @@ def test_checks_of_scikit_learn(estimator, check):
 
 
 def objective(coef, ranker, X, y, qid):
-    """What is documented, query by query, by NumPy's own means where they are."""
+    """Compute the documented objective query by query, with NumPy where it can."""
     total, identifiers = 0.0, np.unique(qid)
     for query in identifiers:
         rows = qid == query
@@ -78,7 +78,7 @@ def test_fit_ends_where_the_objective_is_flat(ranker):
 
 
 def test_it_learns():
-    """What counts, with its signs, and nearly the best ranking of queries that it has not seen."""
+    """It finds the features that count, their signs, and nearly the best ranking of queries that it has not seen."""
     ranker = PlackettLuceRanker(alpha=1e-3).fit(X, Y, qid=QID)
     assert ranker.coef_[0] > 3 * abs(ranker.coef_[2:]).max()
     assert ranker.coef_[1] < -3 * abs(ranker.coef_[2:]).max()
@@ -86,7 +86,7 @@ def test_it_learns():
 
 
 def test_score_is_mean_ndcg():
-    """As scikit-learn's own. Mutants: linear gains; the cutoff left out; queries without relevant documents dropped."""
+    """scikit-learn agrees. Mutants: linear gains; the cutoff left out; queries without relevant documents dropped."""
     ranker = PlackettLuceRanker(4).fit(X, Y, qid=QID)
     values = []
     for query in np.unique(QID):
@@ -149,7 +149,7 @@ def test_grid_search_over_groups_of_queries():
 
 
 def test_fit_without_qid_warns_where_it_takes_many_queries_for_one():
-    """As a search does without metadata routing. Mutants: no warning; one for a single query, or a short list."""
+    """A search does so without metadata routing. Mutants: no warning; one for a single query, or a short list."""
     search = GridSearchCV(PlackettLuceRanker(5), {"alpha": [0.1]}, cv=GroupKFold(3), refit=False)
     many, labels, qid = features(60)
     with pytest.warns(UserWarning, match="fit takes all .* qid was not given: .*enable_metadata_routing=True"):

@@ -165,7 +165,7 @@ def test_same_ranking_again_and_again(lowest):
 
 
 def test_the_same_ranking_of_a_long_list():
-    """The same where terms are added one by one: those of an item are summed before the part that all share."""
+    """Terms are added one by one here: those of an item are summed before the part that all share."""
     scores = np.linspace(5.0, -5.0, 20_000)
     relevance = np.arange(20_000.0) % 4
     rankings = np.tile(np.arange(20), (1000, 1))
@@ -177,7 +177,7 @@ def test_the_same_ranking_of_a_long_list():
 @pytest.mark.parametrize("cutoff", [2, 3])
 @pytest.mark.parametrize("relevance", [(1.0, 2.0, 0.0, 1.0), (1.0, -2.0, 0.0, 1.0)])
 def test_rankings_past_the_cutoff_are_not_read(cutoff, relevance):
-    """What stands there need not be an item. Mutant: complete rankings taken from given ones."""
+    """Entries there need not be items. Mutant: complete rankings taken from given ones."""
     rankings = np.array([[1, 0, 3, -5], [3, 2, 1, 2**30]])
     rankings[:, cutoff:] = [[77], [-5]]
     problem = np.array([0.0, 30.0, 1.0, 2.0]), np.array(relevance), plr.dcg_weights(cutoff)

@@ -24,7 +24,7 @@ def mix(z):
 
 
 def salt_of(key, query, block):
-    """Of the state that a block's stream begins with: its first word, and the second one's in the second lane."""
+    """Return words of the state that begins a block's stream: the first one, and the second lane's second one."""
     first = _random.splitmix_words(int(_random.splitmix_words(int(key[0]), 1)[0]) ^ query, 1)[0]
     first = _random.splitmix_words(int(first) ^ block, 10)
     second = _random.splitmix_words(int(_random.splitmix_words(int(key[1]), 1)[0]) ^ block, 1)[0]

@@ -171,7 +171,7 @@ def test_normal_tail(level, rng):
 
 @every_level
 def test_sin_cos(level, rng):
-    """Of 2 pi u; relative to the result, as u is reduced exactly."""
+    """The argument is 2 pi u; errors are relative to the result, as u is reduced exactly."""
     u = np.concatenate([uniforms(rng), np.arange(8) / 8, np.arange(1, 8) / 8 - 2.0**-53, np.arange(8) / 8 + 2.0**-53])
     u = u[u < 1]
     quarter = np.round(4 * u)

@@ -138,7 +138,7 @@ def test_output_is_not_touched_before_it_is_drawn():
 
 
 def interrupted(call, after):
-    """What becomes of a call that Ctrl-C meets ``after`` so many seconds of the processor."""
+    """Report on a call that Ctrl-C meets ``after`` so many seconds of the processor."""
     program = f"""
         import os, signal, sys, time, numpy as np, plrank_fast as plr
         from plrank_fast import losses

@@ -138,7 +138,7 @@ def test_a_wheel_brings_its_openmp():
 
 @pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="processors cannot be counted here")
 def test_workers_of_joblib_share_the_processors():
-    """As many processes as processors leave one thread to each: joblib says so by OMP_NUM_THREADS."""
+    """Processes as many as processors leave one thread to each: joblib says so by OMP_NUM_THREADS."""
     pytest.importorskip("joblib")
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("one processor")

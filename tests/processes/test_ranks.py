@@ -62,7 +62,7 @@ def gradients(ranks, folder):
 
 
 def be_rank(folder):
-    """What each process does: write its gradients, then go on with the run in the folder, until one is killed."""
+    """Act as one rank: write gradients, then go on with the run in the folder, until one is killed."""
     torch.set_num_threads(1)
     rank = int(os.environ["RANK"])
     # with a store of its own: the launcher's serves one group, and that is to be the command's
@@ -111,7 +111,7 @@ def torch_threads():
 
 
 def test_gradients_of_several_ranks(launched, tmp_path, torch_threads):
-    """As in one process, to rounding, for every kind of method and with shares that are uneven or empty.
+    """Gradients are those of one process, to rounding, for every kind of method and with uneven or empty shares.
 
     Mutants: the gradient not multiplied by the number of ranks; ``first_query`` not passed on to estimators, to losses,
     to the disparity; the last query of each share left out; the share of the first rank for both.

@@ -205,5 +205,5 @@ def test_large_stacks():
     ids=str,
 )
 def test_stack_bytes(environment, expected):
-    """As the runtimes read them. Mutant: kilobytes as the unit of KMP_STACKSIZE."""
+    """The runtimes read them so. Mutant: kilobytes as the unit of KMP_STACKSIZE."""
     assert _threads.stack_bytes(environment) == expected

@@ -236,47 +236,6 @@ def test_first_samples_do_not_depend_on_their_number(sampler):
         np.testing.assert_array_equal(few, many[:n_samples])
 
 
-@pytest.mark.parametrize("sampler", ["auto", "introselect", *IN_GROUPS])
-def test_chunks_of_a_batch(sampler):
-    """Mutant: ``first_query`` ignored."""
-    scores = np.random.default_rng(4).normal(size=700)
-    offsets = np.array([0, 3, 60, 60, 500, 700])
-    whole = plr.sample_rankings(scores, 70, 8, offsets=offsets, rng=13, sampler=sampler)
-    first = plr.sample_rankings(scores[:60], 70, 8, offsets=offsets[:3], rng=13, sampler=sampler)
-    second = plr.sample_rankings(scores[60:], 70, 8, offsets=offsets[2:] - 60, rng=13, sampler=sampler, first_query=2)
-    np.testing.assert_array_equal(whole, np.concatenate([first, second]))
-
-
-@pytest.mark.parametrize("sampler", IN_GROUPS)
-@pytest.mark.parametrize("n_docs", [30, 900, 20_000])
-def test_threads(n_docs, sampler, on_team, costs):
-    """A long query goes through other code than one of a batch; same rankings, same bits.
-
-    Mutant: a second thread's sampler that goes on with the first one's stream."""
-    scores = np.random.default_rng(5).normal(size=n_docs)
-    results, gradients = [], []
-    for n_threads in (1, 2, 7):
-        costs(round_ns=2e4 if n_threads > 1 else 5e7)  # so that all are long, and their blocks a task each
-        arguments = plr.sample_rankings, scores, 3000, 10
-        if n_threads > 1:
-            results.append(on_team(n_threads, *arguments, rng=14, sampler=sampler))
-        else:  # which a team of one may do, or the call itself
-            results.append(arguments[0](*arguments[1:], rng=14, sampler=sampler, n_threads=1))
-        gradients.append(
-            on_team(
-                n_threads, plr.pl_rank_3, np.tile(scores, 2), np.ones(2 * n_docs), plr.dcg_weights(10),
-                offsets=[0, n_docs, 2 * n_docs], n_samples=3000, rng=14, sampler=sampler,
-            )
-        )  # fmt: skip
-    gradients.append(
-        plr.pl_rank_3(scores, np.ones(n_docs), plr.dcg_weights(10), n_samples=3000, rng=14, sampler=sampler)
-    )
-    for result, gradient in zip(results, gradients, strict=False):
-        np.testing.assert_array_equal(result, results[0])
-        np.testing.assert_array_equal(gradient[:n_docs], gradients[0][:n_docs])
-    np.testing.assert_array_equal(gradients[-1], gradients[0][:n_docs])
-
-
 LEVEL_SCRIPT = """
 import sys
 import numpy as np
@@ -300,7 +259,7 @@ np.savez(sys.argv[1], **result)
 
 
 def test_simd_levels_agree(tmp_path):
-    """The same words give the same rankings at every level that this machine has, near ties included.
+    """Equal words give the same rankings at every level that this machine has, near ties included.
 
     Mutant: near ties left as they are, which makes float32 rounding of a level visible."""
     results = {}

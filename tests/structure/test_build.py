@@ -70,7 +70,7 @@ for name, switches in json.loads(sys.argv[2]).items():
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory):
-    """Of each build, what the compiler was told but for questions about itself, or the refusal."""
+    """Return the compiler's commands in each build, without questions about itself, or the refusal."""
     folder = tmp_path_factory.mktemp("build")
     compiler = folder / "compiler"
     compiler.write_text(COMPILER)

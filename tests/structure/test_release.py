@@ -1,4 +1,4 @@
-"""What a release is made of agrees with itself: versions, files, pinned tools."""
+"""The parts of a release agree with each other: versions, files, pinned tools."""
 
 import re
 import subprocess
@@ -59,7 +59,7 @@ def test_wheels_are_tested_with_what_the_tests_import():
 
 
 def test_cibuildwheel_builds_with_the_pinned_tools():
-    """As requirements-release.txt says. Mutant: build isolation, which fetches the newest ones."""
+    """requirements-release.txt names the tools. Mutant: build isolation, which fetches the newest ones."""
     options = text("pyproject.toml").partition("[tool.cibuildwheel]")[2].partition("\n[")[0]
     assert re.search(r'^before-build = ".*--require-hashes -r \{project\}/requirements-release.txt"$', options, re.M)
     assert re.search(r'^build-frontend = .*"--no-isolation"', options, re.M)
