@@ -258,8 +258,8 @@ class TestGaps:
     @pytest.mark.parametrize("sigma", [0.7, np.ldexp(0.7, -199), np.ldexp(0.7, 200)])
     @pytest.mark.parametrize("noise", ["gumbel", "normal"])
     def test_scores_far_from_zero(self, noise, sigma):
-        """The common part of scores is subtracted before they are divided by sigma. Mutants: scores over sigma in Python,
-        the highest of a list subtracted from all of its panels."""
+        """The common part of scores is subtracted before they are divided by sigma. Mutants: scores over sigma in
+        Python, the highest of a list subtracted from all of its panels."""
         near, unit = np.array([0.0, 1.0, 2.0, 300.0, 300.75]), sigma / 0.7
         relevance, options = np.array([1.0, -1.0, 0.5, 2.0, 0.0]), {"noise": noise, "sigma": sigma, "rtol": 1e-10}
         best = 0.7 * plr.pl_rank_exact(near, relevance, plr.dcg_weights(4), noise=noise, sigma=0.7, rtol=1e-10)

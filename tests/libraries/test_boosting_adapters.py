@@ -231,7 +231,7 @@ class TestLightGBM:
 
     @pytest.mark.parametrize("method", ["exact", "cmc"])
     def test_scikit_learn_interface_equals_native(self, lightgbm, method):
-        """Trees are the same, cloned and pickled, with a metric. Mutants: group and weight swapped, labels for scores."""
+        """Trees are equal, cloned and pickled, with a metric. Mutants: group and weight swapped; labels for scores."""
         base = pytest.importorskip("sklearn.base")
         native = LightGBM(lightgbm)
         expected = native.scores(native.train(plrank_lightgbm.Objective(method=method), 8))

@@ -111,7 +111,7 @@ class TestAgainstTheTwin:
 
 @pytest.mark.parametrize("name", [name for name in LOSSES if not LOSSES[name][2]])
 def test_finite_differences(name):
-    """Differences are of the value. Losses that hold weights fixed have no such derivative; their definition is the twin."""
+    """The gradient is that of the value, but for losses that hold weights fixed: their definition is the twin."""
     scores, labels = labelled(7)
     step = 1e-5
     gradient = LOSSES[name][0](scores, labels)[1]
