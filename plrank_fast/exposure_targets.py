@@ -12,7 +12,7 @@ So scores with given exposures exist if these lie in the interior of the convex 
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
+from typing import Any, Never
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -125,6 +125,7 @@ def exposure_matching(
     *,
     offsets: ArrayLike | None = None,
     n_threads: int | None = None,
+    **unknown: Never,
 ) -> tuple[FloatArray, FloatArray]:
     r"""Compute the Fenchel-Young loss whose gradient is the expected exposure minus a target.
 
@@ -159,6 +160,8 @@ def exposure_matching(
     >>> plr.losses.exposure_matching([0.0, 0.0], [0.9, 0.6], [1.0, 0.5])
     (array([0.]), array([-0.15,  0.15]))
     """
+    if unknown:
+        validation.refuse_unknown(unknown)
     scores_ = validation.real_array(scores, "scores")
     offsets_ = validation.query_offsets(offsets, scores_.size)
     target_ = validation.of_documents(target, "target", scores_, offsets_)

@@ -32,6 +32,8 @@ differences. ``make hunt`` searches for exceptions. ``exposure_matching`` has th
 
 from __future__ import annotations
 
+from typing import Any, Never
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -75,6 +77,7 @@ WIDEST_GAP = 1e4  # of neighbouring scores over the scale of noise; the chance t
 
 
 def evaluate_loss(
+    unknown: dict[str, Any],
     loss: str,
     scores: ArrayLike,
     labels: ArrayLike,
@@ -100,6 +103,8 @@ def evaluate_loss(
     With ``as_gains`` labels become gains; with ``as_shares`` only their ratios count. Scores are multiplied by
     ``slope``, or divided by ``sigma`` times ``spread`` if the loss does not change any more at great distances.
     """
+    if unknown:
+        validation.refuse_unknown(unknown, caller=2)
     scale = slope if sigma is None else 1.0 / (sigma * spread)
     lowest, highest = label_range
     to_gains = gains if as_gains else None
@@ -155,6 +160,7 @@ def pointwise(
     kind: str = "squared",
     n_threads: int | None = None,
     out: OutputPair | None = None,
+    **unknown: Never,
 ) -> LossAndGradient:
     r"""Compute a pointwise loss, which compares each document's score with its own label.
 
@@ -189,7 +195,7 @@ def pointwise(
     """
     validation.choice(kind, "kind", tuple(POINTWISE_KINDS))
     return evaluate_loss(
-        POINTWISE_KINDS[kind], scores, labels, offsets, n_threads, out,
+        unknown, POINTWISE_KINDS[kind], scores, labels, offsets, n_threads, out,
         label_range=(0.0, 1.0) if kind == "logistic" else ANY_LABEL,
     )  # fmt: skip
 
@@ -202,6 +208,7 @@ def softmax_cross_entropy(
     offsets: ArrayLike | None = None,
     n_threads: int | None = None,
     out: OutputPair | None = None,
+    **unknown: Never,
 ) -> LossAndGradient:
     r"""Compute the softmax cross-entropy, with the labels as a distribution over the document that comes first.
 
@@ -236,7 +243,7 @@ def softmax_cross_entropy(
     (True, array([ 0.5, -0.5]))
     """
     return evaluate_loss(
-        "softmax_cross_entropy", scores, labels, offsets, n_threads, out,
+        unknown, "softmax_cross_entropy", scores, labels, offsets, n_threads, out,
         label_range=(0.0, np.inf), as_shares=True,
     )  # fmt: skip
 
@@ -253,6 +260,7 @@ def list_mle(
     n_threads: int | None = None,
     out: OutputPair | None = None,
     first_query: int = 0,
+    **unknown: Never,
 ) -> LossAndGradient:
     r"""Compute the ListMLE loss: minus the log-probability of the ranking by label under Plackett-Luce.
 
@@ -310,7 +318,7 @@ def list_mle(
     validation.goes_with(rng, "rng", ties == "random", "ties='random'")
     validation.goes_with(cutoff, "cutoff", ties != "exact", "ties='index' or ties='random'")
     return evaluate_loss(
-        "bucket_order" if ties == "exact" else "list_mle", scores, labels, offsets,
+        unknown, "bucket_order" if ties == "exact" else "list_mle", scores, labels, offsets,
         n_threads, out, cutoff=cutoff, rng=rng,
         ties_at_random=ties == "random", first_query=first_query,
     )  # fmt: skip
@@ -325,6 +333,7 @@ def pairwise_logistic(
     slope: float = 1.0,
     n_threads: int | None = None,
     out: OutputPair | None = None,
+    **unknown: Never,
 ) -> LossAndGradient:
     r"""Compute the pairwise logistic loss (RankNet): documents with higher labels should have higher scores.
 
@@ -359,7 +368,7 @@ def pairwise_logistic(
     (True, array([ 0.5, -0.5]))
     """
     return evaluate_loss(
-        "pairwise_logistic", scores, labels, offsets, n_threads, out,
+        unknown, "pairwise_logistic", scores, labels, offsets, n_threads, out,
         slope=validation.factor(slope, "slope"),
     )  # fmt: skip
 
@@ -375,6 +384,7 @@ def lambda_rank(
     truncation: str = "metric",
     n_threads: int | None = None,
     out: OutputPair | None = None,
+    **unknown: Never,
 ) -> LossAndGradient:
     r"""Compute the LambdaRank loss, which weights pairs by how much swapping them would change NDCG@K.
 
@@ -418,7 +428,7 @@ def lambda_rank(
     True
     """
     return evaluate_loss(
-        "lambda_loss", scores, labels, offsets, n_threads, out, as_gains=True,
+        unknown, "lambda_loss", scores, labels, offsets, n_threads, out, as_gains=True,
         cutoff=cutoff, discounts_past_cutoff=validation.choice(truncation, "truncation", TRUNCATIONS) == "pairs",
         slope=validation.factor(slope, "slope"),
     )  # fmt: skip
@@ -435,6 +445,7 @@ def lambda_loss(
     mu: float = 10.0,
     n_threads: int | None = None,
     out: OutputPair | None = None,
+    **unknown: Never,
 ) -> LossAndGradient:
     r"""Compute the LambdaLoss with the weights NDCG-Loss2++.
 
@@ -478,7 +489,7 @@ def lambda_loss(
     True
     """
     values, gradient = evaluate_loss(
-        "lambda_loss", scores, labels, offsets, n_threads, None, as_gains=True,
+        unknown, "lambda_loss", scores, labels, offsets, n_threads, None, as_gains=True,
         cutoff=cutoff, slope=validation.factor(slope, "slope"),
         distance_weight=validation.factor(mu, "mu"),
     )  # fmt: skip
@@ -500,6 +511,7 @@ def approx_ndcg(
     temperature: float = 0.1,
     n_threads: int | None = None,
     out: OutputPair | None = None,
+    **unknown: Never,
 ) -> LossAndGradient:
     r"""Compute the ApproxNDCG loss: one minus NDCG at smooth ranks.
 
@@ -536,7 +548,7 @@ def approx_ndcg(
     True
     """
     return evaluate_loss(
-        "approx_ndcg", scores, labels, offsets, n_threads, out, as_gains=True,
+        unknown, "approx_ndcg", scores, labels, offsets, n_threads, out, as_gains=True,
         sigma=validation.factor(temperature, "temperature"),
     )  # fmt: skip
 
@@ -551,6 +563,7 @@ def soft_rank(
     sigma: float = 1.0,
     n_threads: int | None = None,
     out: OutputPair | None = None,
+    **unknown: Never,
 ) -> LossAndGradient:
     r"""Compute the SoftRank loss: one minus the NDCG@K expected under normal noise, with defeats as if independent.
 
@@ -592,6 +605,6 @@ def soft_rank(
     True
     """
     return evaluate_loss(
-        "soft_rank", scores, labels, offsets, n_threads, out, as_gains=True, cutoff=cutoff,
+        unknown, "soft_rank", scores, labels, offsets, n_threads, out, as_gains=True, cutoff=cutoff,
         sigma=validation.factor(sigma, "sigma"), spread=2.0**0.5,
     )  # fmt: skip

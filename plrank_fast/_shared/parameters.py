@@ -45,8 +45,9 @@ def _entries(text: str) -> dict[str, str]:
 def with_parameters(own: str = "") -> Callable[[Documented], Documented]:
     """Return a decorator that fills parameters into a docstring, from the list ``own`` and that of shared ones.
 
-    It replaces a line such as ``{scores, offsets}`` by the descriptions of these parameters. It also removes the
-    ``**unknown``, which a function takes in order to refuse it by name, from the signature that ``help`` shows.
+    It replaces a line such as ``{scores, offsets}`` by the descriptions of these parameters. The signature that
+    ``help`` shows lacks the ``**unknown``, which a function takes in order to refuse it by name, and requires
+    ``rank_weights``, which is None in a call without it so that `validation` says what to pass.
     """
     return partial(_fill, _entries(SHARED + inspect.cleandoc(own)))
 
@@ -61,6 +62,8 @@ def _fill(entries: dict[str, str], documented: Documented) -> Documented:
     if inspect.isfunction(documented):
         signature = inspect.signature(documented)
         accepted = [each for name, each in signature.parameters.items() if name != "unknown"]
-        if len(accepted) < len(signature.parameters):
-            documented.__signature__ = signature.replace(parameters=accepted)  # type: ignore[attr-defined]
+        documented.__signature__ = signature.replace(parameters=accepted)  # type: ignore[attr-defined]
+        code = documented.__code__
+        if documented.__defaults__ is None and code.co_varnames[code.co_argcount - 1] == "rank_weights":
+            documented.__defaults__ = (None,)
     return documented

@@ -59,9 +59,9 @@ def excluded(value: Any, name: str, other: str, why: str) -> None:
     require(value is None, f"{name} must not be given with {other}, {why}")
 
 
-def refuse_unknown(arguments: dict[str, Any]) -> NoReturn:
-    """Refuse keyword arguments that the calling function does not have, and name one that it has instead."""
-    function, name = sys._getframe(1).f_code, next(iter(arguments))
+def refuse_unknown(arguments: dict[str, Any], caller: int = 1) -> NoReturn:
+    """Refuse keyword arguments that a calling function does not have, and name one that it has instead."""
+    function, name = sys._getframe(caller).f_code, next(iter(arguments))
     known = function.co_varnames[: function.co_argcount + function.co_kwonlyargcount]
     hints = [f": pass {other}={value}" for other, value in REPLACEMENTS.get(name, {}).items() if other in known]
     hint = hints[0] if hints else ""

@@ -18,7 +18,7 @@ from plrank_fast.validation.arrays import (
     within,
     within_limits,
 )
-from plrank_fast.validation.checks import each, require
+from plrank_fast.validation.checks import each, given, require
 from plrank_fast.validation.scalars import LARGEST_COUNT
 from plrank_fast.validation.scores import same_length, warn
 
@@ -124,7 +124,7 @@ def list_lengths(sizes: ArrayLike, name: str) -> IntArray:
 
 def weights_of_ranks(rank_weights: ArrayLike, offsets: IntArray, name: str = "rank_weights") -> FloatArray:
     """Return rank weights as rows, (1, K) for all queries or (n_queries, K), no longer than the longest query."""
-    array = real_array(rank_weights, name, ndim=(1, 2))
+    array = real_array(given(rank_weights, name, ", such as plrank_fast.dcg_weights(10)"), name, ndim=(1, 2))
     n_queries = offsets.size - 1
     if array.ndim == 1:
         array = array[np.newaxis, :]

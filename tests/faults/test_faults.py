@@ -153,6 +153,21 @@ METRICS = ("dcg", "ndcg", "precision", "recall", "average_precision", "mrr", "su
             "ndcg() got an unexpected keyword argument 'k': pass cutoff=k",
         ),
         (
+            lambda: plr.losses.list_mle(FIVE, FIVE, k=1),
+            TypeError,
+            "list_mle() got an unexpected keyword argument 'k': pass cutoff=k",
+        ),
+        (
+            lambda: plr.losses.exposure_matching(FIVE, FIVE, cutoff=1),
+            TypeError,
+            "exposure_matching() got an unexpected keyword argument 'cutoff': pass rank_weights=dcg_weights(cutoff)",
+        ),
+        (
+            lambda: plr.pl_rank_exact(FIVE, FIVE),
+            ValueError,
+            "rank_weights must be given, such as plrank_fast.dcg_weights(10), got None",
+        ),
+        (
             lambda: plr.ndcg(FIVE, FIVE, colour=1),
             TypeError,
             "ndcg() got an unexpected keyword argument 'colour'",
@@ -201,11 +216,16 @@ def test_messages_say_what_to_do(call, error, message):
 
 
 @pytest.mark.parametrize(
-    "name", [*METRICS, "average_relevance_position", "expected_metric", "value_and_gradient", *ESTIMATORS]
+    "function",
+    [
+        *(getattr(plr, name) for name in [*METRICS, "average_relevance_position", "expected_metric", *ESTIMATORS]),
+        *(getattr(plr.losses, name) for name in plr.losses.__all__),
+        plr.value_and_gradient,
+    ],
+    ids=lambda function: function.__name__,
 )
-def test_queries_by_the_arguments_of_other_libraries(name):
+def test_queries_by_the_arguments_of_other_libraries(function):
     """Mutant of each: the argument has no effect. Mutant of all: ``help`` shows that a function takes any."""
-    function = getattr(plr, name)
     required = [FIVE for each in inspect.signature(function).parameters.values() if each.default is each.empty]
     for argument, offsets in (("qid", "offsets_from_qid(qid)"), ("group", "offsets_from_group(group)")):
         with pytest.raises(TypeError, match=re.escape(f"argument {argument!r}: pass offsets={offsets}") + "$"):
