@@ -99,11 +99,10 @@ def kernel_sources(path: Path) -> list[str]:
     return sorted(source.relative_to(KERNELS).as_posix() for source in found)
 
 
-# The kernel sources of each module, which are compiled once per SIMD level and linked into it. Modules that read few
-# files of the project come first: every module stands behind those that it cimports.
+# The kernel sources of each module, which are compiled once per SIMD level and linked into it.
 MODULES = {
     path.relative_to(PACKAGE).with_suffix("").as_posix(): kernel_sources(path)
-    for path in sorted(PACKAGE.rglob("*.pyx"), key=lambda path: (len(files_read(path)), path))
+    for path in sorted(PACKAGE.rglob("*.pyx"))
 }
 
 

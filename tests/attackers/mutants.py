@@ -97,13 +97,19 @@ TESTS = {
 
 
 def sources() -> dict[str, list[str]]:
-    """Files whose mutants each module is compiled for: its own, its kernels, and headers that no module before has."""
+    """Files whose mutants each module is compiled for: its own, its kernels, and the headers that it reads.
+
+    A header belongs to the one of its modules that reads the fewest files.
+    """
     setup = runpy.run_path(str(ROOT / "setup.py"))
-    taken: set[Path] = set()
-    result = {}
+    read = {}
     for module, kernels in setup["MODULES"].items():
         files = [Path("plrank_fast", f"{module}.pyx"), *(setup["KERNELS"] / kernel for kernel in kernels)]
-        mine = set().union(*map(setup["files_read"], files)) - taken
+        read[module] = set().union(*map(setup["files_read"], files))
+    taken: set[Path] = set()
+    result = {}
+    for module in sorted(read, key=lambda module: len(read[module])):
+        mine = read[module] - taken
         taken |= mine
         result[module] = sorted(
             str(path) for path in mine if path.suffix in (".pyx", ".c") or setup["KERNELS"] in path.parents
