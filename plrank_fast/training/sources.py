@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from plrank_fast.data import RankingData, concatenate, generate, load_letor, normalize_queries
+from plrank_fast.data import PROFILES, RankingData, concatenate, generate, load_letor, normalize_queries
 from plrank_fast.data.letor_cache import cached
-from plrank_fast.validation import count, flag
+from plrank_fast.validation import choice, count, flag
 
 PARTS = ("train", "vali", "test")
 Splits = dict[str, RankingData]  # "train", "vali" and perhaps "test", with the same feature columns
@@ -59,6 +59,8 @@ class Source:
             if getattr(self, name) is not None:
                 count(getattr(self, name), name, least)
         flag(self.string_qids, "string_qids")
+        if self.profile is not None:
+            choice(self.profile, "profile", tuple(PROFILES))
         for name in PARTS[:2]:
             if self.profile is None and not getattr(self, name):
                 raise ValueError(f"{name} files or a profile must be given")

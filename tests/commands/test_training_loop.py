@@ -773,6 +773,7 @@ WRONG = {
     ("checkpoint", "header config empty"): [10**400],
     ("checkpoint", "header config momentum"): [0.9],
     ("checkpoint", "header source data_seed"): [0.5],
+    ("checkpoint", "header source profile"): ["bing", True, None],
     **{("checkpoint", f"arrays {name}"): OTHER_ARRAYS for name in ("network/0.weight", "best/2.bias")},
     ("checkpoint", "arrays optimizer/0/exp_avg"): OTHER_ARRAYS[:4],
     ("checkpoint", "arrays optimizer/0/step"): [lambda _: MISSING, lambda _: np.zeros(2, np.float32)],
