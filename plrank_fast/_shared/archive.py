@@ -122,7 +122,7 @@ def interpreting(path: str | os.PathLike[str], kind: str) -> Iterator[None]:
     """Name the file in errors about the contents of an intact archive, such as entries missing or of a wrong type."""
     try:
         yield
-    except (KeyError, TypeError, ValueError, OverflowError, AttributeError, RuntimeError) as error:
+    except (LookupError, TypeError, ValueError, OverflowError, AttributeError, RuntimeError) as error:
         what = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
         raise ValueError(
             f"{kind} {os.fspath(path)} is of another version than plrank-fast {__version__}: {what}"

@@ -740,11 +740,8 @@ def whole(tmp_path_factory, splits):
 
 OTHERS = [MISSING, "x", [3], {"x": 3}]
 OTHER_ARRAYS = [
-    lambda _: MISSING,
-    lambda a: a[:0],
-    lambda a: a[np.newaxis],
-    np.float64,
-    lambda a: np.full(a.shape, "x"),
+    *(lambda _: MISSING, lambda a: a[:0], lambda a: a[np.newaxis], np.float64),
+    *(lambda a: np.full(a.shape, "x"), np.sum),
 ]
 WRONG = {
     ("model", "header config"): [*OTHERS, {}, [], None],
