@@ -539,6 +539,7 @@ cdef int32_t plrank_pl_rank_exact(
     cdef int32_t status = (
         check_workspace(workspace, workspace_size, needed)
         or check_metric(scores, relevance, n_items, rank_weights, cutoff))
+    cdef bint held
     if status != PLRANK_OK:
         return status
     if gradient == NULL and n_items > 0 and (value == NULL or hessian != NULL):
@@ -546,9 +547,9 @@ cdef int32_t plrank_pl_rank_exact(
     if not SMALLEST_RTOL <= rtol < 1.0:
         return PLRANK_BAD_RTOL
     if needed > 0:
-        status = solve(
-            scores, relevance, n_items, rank_weights, cutoff, rtol, gradient, hessian, value, aligned(workspace), False)
-        return PLRANK_OK if status == 0 else PLRANK_RTOL_NOT_HELD
+        held = solve(
+            scores, relevance, n_items, rank_weights, cutoff, rtol, gradient, hessian, value, aligned(workspace))
+        return PLRANK_OK if held else PLRANK_RTOL_NOT_HELD
     clear(value, 1)
     clear(gradient, n_items)
     clear(hessian, n_items)
@@ -574,7 +575,7 @@ cdef int32_t plrank_rank_probabilities(
         or check_array(probabilities, needed))
     if status != PLRANK_OK or needed == 0:
         return status
-    find_rank_probabilities(scores, n_items, cutoff, probabilities, aligned(workspace), False)
+    find_rank_probabilities(scores, n_items, cutoff, probabilities, aligned(workspace))
     return PLRANK_OK
 
 

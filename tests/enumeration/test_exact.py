@@ -21,10 +21,9 @@ def far_finer(scores, relevance, rank_weights, *, normal=False):
     Rounding decides how exact they are. Other tests hold them against oracles that share neither nodes nor evaluators.
     """
     problem = [np.ascontiguousarray(x, float) for x in (scores, relevance, rank_weights)]
-    options = None, 1e-14, "normal" if normal else "gumbel", 1.0, 1, None
-    gradient, hessian = _exact.expectations(*problem, *options, False, True, hessian=True, unchecked=True)
-    value = _exact.expectations(*problem, *options, True, False, unchecked=True)
-    return value[0], gradient, hessian
+    gradient, hessian = np.zeros((2, problem[0].size))
+    value, _, _ = _exact.solve_unchecked(*problem, 1e-14, normal, gradient, hessian)
+    return value, gradient, hessian
 
 
 class TestEnumeration:

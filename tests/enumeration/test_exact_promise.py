@@ -125,10 +125,10 @@ class TestBand:
 
 
 def effort(scores, relevance, rank_weights, *, rtol=1e-3, hessian=False):
-    """Attempts, and nodes of the last one."""
+    """Attempts, and nodes of all of them."""
     problem = [np.ascontiguousarray(x, float) for x in (scores, relevance, rank_weights)]
     outputs = np.zeros((2, problem[0].size))
-    return _exact.effort(*problem, rtol, outputs[0], outputs[1] if hessian else None)
+    return _exact.solve_unchecked(*problem, rtol, False, outputs[0], outputs[1] if hessian else None)[1:]
 
 
 class TestGrowthOfErrors:

@@ -3,10 +3,8 @@
 from plrank_fast._core.runtime.scalar_types cimport intp_t
 
 cdef size_t exact_workspace(intp_t n_items, intp_t cutoff, bint probabilities) noexcept nogil
-cdef int solve(
+cdef bint solve(
     const double *scores, const double *relevance, intp_t n_items, const double *rank_weights, intp_t cutoff,
-    double rtol, double *gradient, double *hessian, double *value, char *workspace, bint interruptible
-) noexcept nogil
-cdef int find_rank_probabilities(
-    const double *scores, intp_t n_items, intp_t cutoff, double *probabilities, char *workspace, bint interruptible
-) noexcept nogil
+    double rtol, double *gradient, double *hessian, double *value, char *workspace) noexcept nogil
+cdef void find_rank_probabilities(
+    const double *scores, intp_t n_items, intp_t cutoff, double *probabilities, char *workspace) noexcept nogil

@@ -19,15 +19,15 @@ def expectations(
     value: bool,
     gradient: bool,
     hessian: Any = False,
-    unchecked: bool = False,
     exposure: bool = False,
 ) -> Any: ...
-def effort(
+def solve_unchecked(
     scores: NDArray[np.float64],
     relevance: NDArray[np.float64],
     rank_weights: NDArray[np.float64],
     rtol: float,
+    normal: bool,
     gradient: NDArray[np.float64],
     hessian: NDArray[np.float64] | None,
-) -> tuple[int, int]: ...
+) -> tuple[float, int, int]: ...
 def rank_probabilities(scores: Any, cutoff: Any, offsets: Any, n_threads: Any, out: Any) -> NDArray[np.float64]: ...

@@ -174,7 +174,7 @@ static void limit_exposures(exact_query *query, intptr_t K)
         query->gradient[j] = smaller(larger(query->gradient[j], allowed.least), allowed.most);
 }
 
-static void solve(exact_query *query, void *memory)
+static void find_expectations(exact_query *query, void *memory)
 {
     const intptr_t D = query->D, K = query->K < D ? query->K : D;
     exact_problem problem;
@@ -199,9 +199,9 @@ static void solve(exact_query *query, void *memory)
 /* Clear the rows in order, since touching memory for the first time takes long. */
 static void clear_probabilities(exact_query *query)
 {
-    const intptr_t columns = query->columns;
-    for (intptr_t j = 0; j < query->D && !cancellation_requested(&query->cancellation, (double)columns); j++)
-        memset(query->probabilities + j * columns, 0, columns * sizeof(double));
+    const intptr_t K = query->K;
+    for (intptr_t j = 0; j < query->D && !cancellation_requested(&query->cancellation, (double)K); j++)
+        memset(query->probabilities + j * K, 0, K * sizeof(double));
 }
 
 /* Return the largest difference of a column's sum from 1. */
@@ -212,7 +212,7 @@ static double worst_column(exact_query *query, intptr_t K, double *column)
         column[m] = -1;
     for (intptr_t j = 0; j < query->D && !cancellation_requested(&query->cancellation, (double)K); j++)
         for (intptr_t m = 0; m < K; m++)
-            column[m] += query->probabilities[j * query->columns + m];
+            column[m] += query->probabilities[j * query->K + m];
     for (intptr_t m = 0; m < K; m++)
         worst = larger(worst, fabs(column[m]));
     return worst;
@@ -221,9 +221,9 @@ static double worst_column(exact_query *query, intptr_t K, double *column)
 /* Raise negative probabilities to 0; if every item is placed, the last column is 1 minus the others in each row. */
 static void complete_rows(exact_query *query, intptr_t K, int complete)
 {
-    const double work = (double)query->columns;
+    const double work = (double)query->K;
     for (intptr_t j = 0; j < query->D && !cancellation_requested(&query->cancellation, work); j++) {
-        double *row = query->probabilities + j * query->columns, left = 1;
+        double *row = query->probabilities + j * query->K, left = 1;
         for (intptr_t m = 0; m < K; m++) {
             row[m] = larger(row[m], 0);
             left -= row[m];
@@ -234,11 +234,11 @@ static void complete_rows(exact_query *query, intptr_t K, int complete)
 }
 
 /* Compute rank probabilities. Each column sums to 1, and the difference from 1 measures the error. */
-static void rank_probabilities(exact_query *query, void *memory)
+static void find_rank_probabilities(exact_query *query, void *memory)
 {
-    const intptr_t D = query->D, columns = query->columns;
-    const int complete = columns >= D;
-    const intptr_t K = complete ? D - 1 : columns;
+    const intptr_t D = query->D;
+    const int complete = query->K >= D;
+    const intptr_t K = complete ? D - 1 : query->K;
     exact_problem problem;
     lay_out_problem(&problem, memory, D, K + complete, PLR_EXACT_PROBABILITIES, query->loop);
     problem.query = query;
@@ -264,6 +264,14 @@ static void rank_probabilities(exact_query *query, void *memory)
     complete_rows(query, K, complete);
 }
 
+static void solve(exact_query *query, void *memory)
+{
+    if (query->probabilities)
+        find_rank_probabilities(query, memory);
+    else
+        find_expectations(query, memory);
+}
+
 static void prepare(void)
 {
     prepare_gauss_legendre();
@@ -272,4 +280,4 @@ static void prepare(void)
     prepare_interpolation();
 }
 
-const exact_kernels ISA(exact_kernels) = {prepare, exact_workspace_bytes, solve, rank_probabilities};
+const exact_kernels ISA(exact_kernels) = {prepare, exact_workspace_bytes, solve};

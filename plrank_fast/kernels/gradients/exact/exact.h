@@ -36,9 +36,8 @@ typedef struct {
     /* Return the bytes of workspace for the longest list, the largest K and the most threads that may share the
      * work. */
     size_t (*workspace)(intptr_t D, intptr_t K, int purpose, int n_threads);
-    /* Solve a query. The error bound holds for sigma times the gradient. */
+    /* Solve a query, or find its rank probabilities. The error bound holds for sigma times the gradient. */
     void (*solve)(exact_query *query, void *workspace);
-    void (*rank_probabilities)(exact_query *query, void *workspace);
 } exact_kernels;
 
 PLR_DECLARE_KERNELS(exact_kernels)

@@ -7,15 +7,14 @@
 #include "runtime/parallel_loop.h"
 
 typedef struct {
-    intptr_t D, K;             /* items; rank weights (may exceed D) */
+    intptr_t D, K;             /* items; rank weights, or columns of probabilities (may exceed D) */
     const double *scores, *relevance, *rank_weights;
     double rtol;
     double inverse_sigma;      /* of the noise: multiplies each score minus the highest */
     int normal;                 /* whether the noise is normal; it is Gumbel noise otherwise */
     double *gradient, *hessian; /* (D,), either may be NULL */
     int exposure;               /* whether `gradient` is by relevance (then all 1) and not by scores: the exposure */
-    double *probabilities;      /* (D, columns), in place of the above; relevance and rank_weights are then unused */
-    intptr_t columns;
+    double *probabilities;      /* (D, K), in place of the above; relevance and rank_weights are then unused */
     cancellation cancellation;
     parallel_loop loop;        /* threads that share the work; results do not depend on it */
     double value;               /* out */

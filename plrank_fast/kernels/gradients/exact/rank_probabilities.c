@@ -107,7 +107,7 @@ static void integrate_quartet(void *argument, intptr_t quartet, int thread)
         const intptr_t item = p->items.item[QUARTET * quartet + n];
         if (item < 0)
             continue;
-        double *row = task->query->probabilities + task->query_item[item] * task->query->columns + task->arrived;
+        double *row = task->query->probabilities + task->query_item[item] * task->query->K + task->arrived;
         for (intptr_t m = 0; m < K; m++)
             row[m] += vec_sum(sums[QUARTET * m + n]);
     }
