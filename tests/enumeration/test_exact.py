@@ -148,6 +148,17 @@ class TestPromise:
         np.testing.assert_allclose(gradient[keep], alone, rtol=0, atol=1e-10)
         assert np.abs(gradient[~keep]).max() < 1e-17
 
+    def test_fewer_items_in_reach_of_compression_than_ranks(self):
+        """Few of 1500 items weigh anything beside the heaviest. Mutant: no end of time where they cannot fill the ranks
+        (the process crashed)."""
+        rng = np.random.default_rng(33)
+        scores, relevance, weights = 1e5 * rng.normal(size=1500), rng.normal(size=1500), plr.dcg_weights(20)
+        first = np.argsort(-scores)[:22]
+        gradient = plr.pl_rank_exact(scores, relevance, weights)
+        alone = plr.pl_rank_exact(scores[first], relevance[first], weights)
+        np.testing.assert_allclose(gradient[first], alone, rtol=0, atol=1e-9)
+        assert np.abs(np.delete(gradient, first)).max() < 1e-9
+
     def test_derivatives(self):
         """The gradient is the slope of the value, the Hessian that of the gradient."""
         rng = np.random.default_rng(3)

@@ -70,6 +70,7 @@ static double find_end(const score_histogram *histogram, double log_S, double K,
     tail_bound before = {0, 0};
     live->first = step;
     live->count = 0;
+    plan->ended = 0;
     live->flux = no_flux;
     live->first_log_flux = -LARGEST_EXPONENT;
     for (; step <= last && step < log_t1 * BINS_PER_NAT + 1; step++) {
@@ -82,8 +83,10 @@ static double find_end(const score_histogram *histogram, double log_S, double K,
         if (loss.log_loss < log_cut) {
             const double share = before.log_loss < 0 ? crossing(before, loss, log_cut) : 1;
             log_end = (step - 1 + share) / BINS_PER_NAT;
+            plan->ended = log_end < log_t1;
             break;
         }
+        log_end = (double)step / BINS_PER_NAT;
         const int i = live->count++;
         live->ratio[i] = at.slope * at.slope / larger(at.variance, DBL_MIN);
         live->log_left[i] = include_flux(&live->flux, at, ahead);
@@ -91,7 +94,6 @@ static double find_end(const score_histogram *histogram, double log_S, double K,
             live->first_log_flux = live->log_left[i];
         before = loss;
     }
-    plan->ended = log_end < log_t1;
     return smaller(log_end, log_t1);
 }
 
