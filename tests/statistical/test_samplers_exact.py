@@ -226,6 +226,17 @@ def test_no_preference_among_equals(n_docs, cutoff, sampler):
     assert (np.sort(rankings, axis=1)[:, 1:] > np.sort(rankings, axis=1)[:, :-1]).all()
 
 
+@pytest.mark.parametrize("sampler", ["alias", "threshold"])
+def test_no_preference_for_a_part_of_a_million(sampler):
+    """Candidates are numbered in chunks of 2^15 items.
+
+    Mutant: the number of a chunk in the random bits of its candidates, which made some chunks five times as likely."""
+    rankings = plr.sample_rankings(np.zeros(1_000_000), 400, 50, rng=19, sampler=sampler)
+    parts = np.diff(np.minimum(np.arange(32) * 2**15, 1_000_000))
+    counts = np.bincount(rankings.ravel() >> 15, minlength=parts.size)
+    assert stats.chisquare(counts, counts.sum() * parts / 1_000_000).pvalue > ALPHA
+
+
 @pytest.mark.parametrize("sampler", ["introselect", *IN_GROUPS])
 def test_first_samples_do_not_depend_on_their_number(sampler):
     """Mutant: streams keyed by it."""

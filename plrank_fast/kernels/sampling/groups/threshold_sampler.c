@@ -150,25 +150,22 @@ PLR_INLINE size_t find_in_chunk(plr_stream_state *state, const uint32_t *thresho
     return n;
 }
 
-/* Find all candidates of one ranking, and the first items of their chunks if there are several. Returns their number,
- * or 0 if they do not fit. */
+/* Find all candidates of one ranking, and the first items of their chunks. Returns their number, or 0 if they do not
+ * fit. */
 PLR_INLINE size_t find_candidates(const threshold_sampler *sampler, plr_stream_state *state, uint32_t *found,
                                   int32_t *items)
 {
-    size_t n = find_in_chunk(state, sampler->thresholds, sampler->n_items < CHUNK ? sampler->n_items : CHUNK, found,
-                             sampler->most_candidates);
-    for (size_t first = 0; first + CHUNK < sampler->n_items && n <= sampler->most_candidates;) {
-        const size_t room = sampler->most_candidates - n;
-        const size_t before = n;
-        if (first == 0)
-            memset(items, 0, n * sizeof *items);
-        first += CHUNK;
-        n += find_in_chunk(state, sampler->thresholds + first,
-                           sampler->n_items - first < CHUNK ? sampler->n_items - first : CHUNK, found + n, room);
-        for (size_t i = before; i < n && n <= sampler->most_candidates; i++)
+    size_t n = 0;
+    for (size_t first = 0; first < sampler->n_items; first += CHUNK) {
+        const size_t left = sampler->n_items - first, before = n;
+        n += find_in_chunk(state, sampler->thresholds + first, left < CHUNK ? left : CHUNK, found + n,
+                           sampler->most_candidates - n);
+        if (n > sampler->most_candidates)
+            return 0;
+        for (size_t i = before; i < n; i++)
             items[i] = (int32_t)first;
     }
-    return n <= sampler->most_candidates ? n : 0;
+    return n;
 }
 
 /* Transpose rows of sixteen keys, a square of a register's width at a time: first halves of rows that far apart change
@@ -211,7 +208,6 @@ PLR_INLINE void transpose(const int32_t *square, int32_t *transposed)
 PLR_INLINE void make_keys(const threshold_sampler *sampler, const sorted_group *group, plr_stream_state *state,
                           const uint32_t *n_candidates, size_t n_rows, int32_t *keys)
 {
-    const int many_chunks = sampler->n_items > CHUNK;
     vec_i32 rarest = (vec_i32){0} + INT32_MAX, slot;
     for (int lane = 0; lane < PLR_LANES_32; lane++)
         slot[lane] = lane;
@@ -226,9 +222,8 @@ PLR_INLINE void make_keys(const threshold_sampler *sampler, const sorted_group *
                 vec_i32 candidate = vec_load_i32((const int32_t *)sampler->found + at);
                 candidate = (candidate & ~behind) | (behind & 1 << 30);
                 vec_i32 item = candidate & 0xffff;
-                if (many_chunks)
-                    item += vec_load_i32(group->items + at) & ~behind;
                 vec_i32 word = candidate ^ item ^ ((vec_i32)step.part[part] & 0xffff);
+                item += vec_load_i32(group->items + at) & ~behind;
                 vec_f32 mean = (vec_f32)vec_gather(sampler->means, (vec_u32)item);
                 vec_f32 arrival = exponential_f32(word, &rarest) * mean;
                 vec_store_i32((int32_t *)sampler->words + at, word);
