@@ -85,9 +85,6 @@ class Workers:
         return float(total / number) if number else 0.0
 
 
-ONE_PROCESS = Workers()
-
-
 class BoostingObjective(Workers):
     """Objective of boosted trees that optimises expected NDCG or another metric of its form.
 

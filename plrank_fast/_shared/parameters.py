@@ -60,10 +60,13 @@ def _fill(entries: dict[str, str], documented: Documented) -> Documented:
     if documented.__doc__:  # there is none with ``python -OO``
         documented.__doc__ = PLACE.sub(described, documented.__doc__)
     if inspect.isfunction(documented):
-        signature = inspect.signature(documented)
-        accepted = [each for name, each in signature.parameters.items() if name != "unknown"]
-        documented.__signature__ = signature.replace(parameters=accepted)  # type: ignore[attr-defined]
         code = documented.__code__
-        if documented.__defaults__ is None and code.co_varnames[code.co_argcount - 1] == "rank_weights":
+        ends_with_weights = code.co_varnames[: code.co_argcount][-1:] == ("rank_weights",)
+        requires_weights = ends_with_weights and documented.__defaults__ is None
+        if requires_weights or code.co_flags & inspect.CO_VARKEYWORDS:
+            signature = inspect.signature(documented)
+            accepted = [each for name, each in signature.parameters.items() if name != "unknown"]
+            documented.__signature__ = signature.replace(parameters=accepted)  # type: ignore[attr-defined]
+        if requires_weights:
             documented.__defaults__ = (None,)
     return documented
