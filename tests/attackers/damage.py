@@ -1,4 +1,4 @@
-"""What fuzzers share: what they attack, and damage to the bytes of a file and to values of JSON."""
+"""Parts that fuzzers share: their targets, and damage to the bytes of a file and to values of JSON."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 
 def at(value: Any, path: tuple[Any, ...]) -> Any:
-    """What stands at a place."""
+    """Return the value that stands at a place."""
     for key in path:
         value = value[key]
     return value

@@ -121,7 +121,7 @@ class Fuzz(Search):
 
 
 def attack(target: Target, name: str, seed: int, number: int) -> str | None:
-    """What is wrong in one case, or None."""
+    """Return the fault of one case, or None."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         return wrong_with(target.attack, generator(name, seed, number))

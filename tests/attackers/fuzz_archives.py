@@ -29,7 +29,7 @@ SOURCE = Source(profile="yahoo", queries=8, features=6)
 CONFIG = TrainingConfig(hidden=(4, 3), method="pl_rank_cmc", samples=1, cutoff=5)
 DOCUMENTS = np.random.default_rng(0).normal(size=(20, 6)).astype(np.float32)
 MOST_GENERATED = 100  # queries and features of a source, and ranks, that a run may have
-# What is wrong may be the data rather than the file that names them.
+# The data may be wrong rather than the file that names them.
 REFUSALS = ("train data are not", "vali data are not", "test data are not")
 
 
@@ -126,7 +126,7 @@ def _with_digest(kind: str, payload: bytes) -> bytes:
 
 
 def _header_and_arrays(path: Path) -> tuple[Any, dict[str, np.ndarray]]:
-    """As they are, or nothing if they cannot be read."""
+    """Return the contents, or nothing if they cannot be read."""
     try:
         return _contents(path.read_bytes())
     except Exception:  # of many types, for a damaged file

@@ -168,7 +168,7 @@ def _odd_token(rng: random.Random, place: int) -> str:
 
 
 def _wrong_refusal(message: str, expected: naive.Rows | naive.RefusedError, paths: list[str]) -> str | None:
-    """What is wrong with a refusal: another file or another line than the naive reader's."""
+    """Return the fault of a refusal: another file or another line than the naive reader's."""
     if isinstance(expected, naive.Rows):
         return f"refused, but the naive reader reads it: {message}"
     named = re.match(r"(.*), line (\d+): ", message)
@@ -180,7 +180,7 @@ def _wrong_refusal(message: str, expected: naive.Rows | naive.RefusedError, path
 
 
 def _wrong_data(data: RankingData, expected: naive.Rows | naive.RefusedError, options: naive.Options) -> str | None:
-    """What is wrong with data that were read."""
+    """Return the fault of data that were read."""
     if isinstance(expected, naive.RefusedError):
         return f"read, but the naive reader refuses it ({expected})"
     features = np.zeros((len(expected.labels), expected.columns), options.dtype)

@@ -1,4 +1,4 @@
-"""What the losses should give: their definitions term by term in extended precision, as (value, gradient).
+"""Reference values of the losses: their definitions term by term in extended precision, as (value, gradient).
 
 Gains and discounts are the doubles of ``plrank_fast.gains`` and ``dcg_weights``.
 """

@@ -25,7 +25,7 @@ from pathlib import Path
 from path_constants import CONSTANTS, RULE, SAMPLERS
 from tree import ROOT, Tree
 
-# What a number, a thread or the memory of a call depends on. The other folders test Python code on top of the same
+# Tests of numbers, threads and the memory of a call. The other folders test Python code on top of the same
 # kernels, or libraries, programs and files, and run with ``make test``.
 FOLDERS = ("hand", "enumeration", "oracles", "invariants", "statistical")
 OUTCOMES = {"passed": r"(\d+) passed", "failed": r"(\d+) (?:failed|errors?)", "skipped": r"(\d+) (?:skipped|xfailed)"}

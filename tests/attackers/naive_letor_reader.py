@@ -23,7 +23,7 @@ MOST_QID_BYTES = 1000
 
 
 class RefusedError(Exception):
-    """Which file and which of its lines (None: any) cannot be read."""
+    """A file and one of its lines (None: any) that cannot be read."""
 
     def __init__(self, file: int, line: int | None, what: str) -> None:
         super().__init__(f"file {file}, line {line}: {what}")
@@ -40,7 +40,7 @@ class Options:
 
 @dataclasses.dataclass
 class Rows:
-    """What the files say, row by row; columns are counted from 0."""
+    """Contents of the files, row by row; columns are counted from 0."""
 
     labels: list[float] = dataclasses.field(default_factory=list)
     values: list[dict[int, float]] = dataclasses.field(default_factory=list)
@@ -78,7 +78,7 @@ def unpacked(content: bytes) -> bytes | None:
 
 
 def _behind_gzip_header(content: bytes) -> bytes:
-    """What follows the header of a member; ValueError or IndexError if it does not end."""
+    """Return the bytes after the header of a member; ValueError or IndexError if it does not end."""
     if content[:3] != b"\x1f\x8b\x08":
         raise ValueError
     flags, place = content[3], 10

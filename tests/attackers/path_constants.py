@@ -67,7 +67,7 @@ CONSTANTS = (
     Constant("chunks.py", "QUERY_COST = ", "20", "0", "1_000_000", "  #"),
 )  # fmt: skip
 
-# What the sampler "auto" is to draw with, where that can serve the query.
+# The sampler with which "auto" is to draw, where that can serve the query.
 RULE = Constant(
     "_core/sampling/samplers.pyx", "    if draw.sampler != AUTO:\n        return INTROSELECT\n", "", "", ""
 )  # fmt: skip

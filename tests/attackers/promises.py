@@ -33,7 +33,7 @@ COARSE = 1e-3  # a tolerance that leaves a rule for the nodes few digits to be w
 
 @dataclasses.dataclass(frozen=True)
 class Attack:
-    """What is measured on a problem, ``finer`` with a better oracle, and how large its problems may be."""
+    """A measurement on a problem, ``finer`` with a better oracle, and how large its problems may be."""
 
     measure: Callable[..., Ratios]
     most_docs: int
@@ -103,7 +103,7 @@ def coarse(problem: Problem, *, finer: bool = False) -> Ratios:
 
 
 def many_ranks(problem: Problem, *, finer: bool = False) -> Ratios:
-    """Of 32 ranks and more, from which on a band of coefficients is looked at; with weights repeated, if fewer."""
+    """Measure with 32 ranks or more, for which a band of coefficients is taken; weights repeat if there are fewer."""
     if problem.n_docs <= FEWEST_BANDED:
         return {}
     cutoff = max(FEWEST_BANDED, problem.cutoff)

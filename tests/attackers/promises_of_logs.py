@@ -1,4 +1,4 @@
-"""What is promised of estimates from logs and of rewards of whole rankings, as error over promise.
+"""Error over promise of estimates from logs and of rewards of whole rankings, as error over promise.
 
 Weights of sessions are exponentials of differences of log-probabilities. So what is computed from them, term by term,
 errs by at most 1e-12 of the sum of absolute terms, each times 1 and the absolute terms of its two log-probabilities,

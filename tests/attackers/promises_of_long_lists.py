@@ -1,4 +1,4 @@
-"""What the exact gradient promises of lists of 300 to 100,000 documents, as error over promise.
+"""Error over promise of the exact gradient, on lists of 300 to 100,000 documents.
 
 It is judged by what must hold exactly, which needs no oracle: a constant added to all scores moves nothing, so that
 gradients sum to 0; documents with the same score and relevance have the same gradient; and at equal scores the value is

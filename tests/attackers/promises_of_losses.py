@@ -1,4 +1,4 @@
-"""What is promised of the losses, as error over promise.
+"""Error over promise of the losses.
 
 A value, and the derivative by each score, err by at most 1e-12 of the sum of their own absolute terms, at any distance
 of the scores, any magnitude of scores and scale together, and any labels. Scores over their scale are rounded before
@@ -17,7 +17,7 @@ from error_bounds import Ratios, Terms, of_terms
 from plrank_fast import losses as plr_losses
 
 HIGHEST = 200.0  # of grades
-# What two ulps of 1 in a difference make of a logistic term, and of exp(-x^2) while it is a number, in units of 1e-12.
+# Effect of two ulps of 1 in a difference on a logistic term, and on exp(-x^2) while it is a number, in units of 1e-12.
 OF_ULPS, OF_ULPS_IN_SQUARE = 5e-4, 2e-2
 MU = 10.0
 

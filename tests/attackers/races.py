@@ -65,7 +65,7 @@ def build_interpreter(compiler: str, folder: Path) -> Path:
 
 
 def archer(compiler: str) -> Path:
-    """What tells ThreadSanitizer about LLVM's OpenMP, beside it."""
+    """Return the library beside LLVM's OpenMP that tells ThreadSanitizer about it."""
     runtime = subprocess.run(
         [compiler, "-print-file-name=libomp.so"], capture_output=True, text=True, check=True
     ).stdout

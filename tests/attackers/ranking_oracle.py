@@ -1,4 +1,4 @@
-"""What estimators should give for given rankings: their formulas term by term in extended precision.
+"""Reference values of estimators for given rankings: their formulas term by term in extended precision.
 
 Shares w_d / S_k are taken relative to the heaviest item that is left over, so no distance of the scores is too large.
 """

@@ -1,4 +1,4 @@
-"""What all programs that search for faults share: options, the limit of time, findings, and the exit status."""
+"""Parts that all programs that search for faults share: options, the limit of time, findings, and the exit status."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class BrokenPromiseError(AssertionError):
 
 
 def wrong_with(call: Callable[..., object], *arguments: object) -> str | None:
-    """What is wrong if a call raises an error: the broken promise, or else the whole traceback."""
+    """Return the fault of a call that raises an error: the broken promise, or else the whole traceback."""
     try:
         call(*arguments)
     except BrokenPromiseError as broken:

@@ -213,12 +213,12 @@ def check_refusal(status: int, told: str, *named: str) -> None:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """What is in a folder, but for the file that carries the lock."""
+    """Return the contents of a folder, but for the file that carries the lock."""
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file() and path.name != "run.lock"}
 
 
 def outcome_of(folder: Path) -> dict[str, Any]:
-    """What a run has come to, by the names of its parts; seconds are left out.
+    """Return the state of a run, by the names of its parts; seconds are left out.
 
     The model alone says too little: it holds the weights of the best epoch, which later errors leave as they are.
     """
@@ -247,7 +247,7 @@ class Command(abc.ABC):
         return [str(self.folder)]
 
     def again(self) -> list[object]:
-        """What is run after a fault."""
+        """Return the command that is run after a fault."""
         return self.arguments
 
     @abc.abstractmethod

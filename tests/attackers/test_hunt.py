@@ -296,7 +296,7 @@ class TestCommand:
         assert Hunt.main(arguments) == 1
 
     def test_interrupted(self, capsys, monkeypatch):
-        """What has been found so far is shown. Mutant: the interrupt passed on."""
+        """Findings so far are shown. Mutant: the interrupt passed on."""
         measure = Case.measure
         monkeypatch.setattr(
             Case, "measure", lambda case: measure(case) if next(count) < 5 else (_ for _ in ()).throw(KeyboardInterrupt)

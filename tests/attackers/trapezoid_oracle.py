@@ -1,4 +1,4 @@
-"""What the exact functions should give, by the trapezoid rule in log time: nothing of it is shared with a kernel.
+"""Reference values of the exact functions by the trapezoid rule in log time: nothing of it is shared with a kernel.
 
 Value, gradient and Hessian diagonal come from ``reference.exact_by_trapezoid``, which multiplies polynomials out and
 carries adjoints back. Rank probabilities come from the generating function on the unit circle: there every factor has
