@@ -130,6 +130,16 @@ def test_generator_shared_by_threads_never_gives_the_same_draws():
     assert len(set(results)) == len(results) == 400
 
 
+def test_value_and_gradient_take_one_draw():
+    """Mutant: the generator used for both calls, which draws two keys, so that the value is of other rankings."""
+    rng, *twins = (np.random.default_rng(3) for _ in range(3))
+    problem = np.arange(9.0) / 4, np.arange(9.0), [1.0, 0.5]
+    value, gradient = plr.value_and_gradient(*problem, method="pl_rank_3", n_samples=5, rng=rng)
+    np.testing.assert_array_equal(gradient, plr.pl_rank_3(*problem, n_samples=5, rng=twins[0]))
+    np.testing.assert_array_equal(value, plr.expected_metric(*problem, method="sample", n_samples=5, rng=twins[1]))
+    assert rng.integers(2**62) == twins[0].integers(2**62)
+
+
 def test_value_and_gradient_of_a_shared_generator_come_from_one_draw():
     """Every result is that of one key, and each key gives one. Mutant: a copy of the generator for the second call."""
     rng, twin, interval = np.random.default_rng(1), np.random.default_rng(1), sys.getswitchinterval()
