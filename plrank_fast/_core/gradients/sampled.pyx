@@ -227,12 +227,12 @@ cdef void accumulate_rows(
     int32_t *columns
 ) noexcept nogil:
     """Accumulate rankings in rows, from the start of a block or of a group of one."""
-    cdef intp_t first = 0, n_lanes, i, k, group = min(<intp_t>GROUP_SIZE, block_size(estimate.n_items))
+    cdef intp_t first = 0, n_rows, n_lanes, i, k, group = min(<intp_t>GROUP_SIZE, block_size(estimate.n_items))
     while not estimate.in_groups and first < n_rankings:
-        n_lanes = min(n_rankings - first, estimate.until_moved)
-        estimator.accumulate(estimate, rankings + first * stride, n_lanes, stride)
-        note_used(estimator, estimate, n_lanes)
-        first += n_lanes
+        n_rows = min(n_rankings - first, estimate.until_moved)
+        estimator.accumulate(estimate, rankings + first * stride, n_rows, stride)
+        note_used(estimator, estimate, n_rows)
+        first += n_rows
     while first < n_rankings and not estimate.inexact:
         n_lanes = min(group, n_rankings - first)
         for i in range(n_lanes):
