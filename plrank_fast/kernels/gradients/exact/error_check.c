@@ -5,7 +5,7 @@
 
 #define LEAST_NORM 1e-3    /* of max |theta| max |rho|: the error bound is relative to at least this */
 #define SHARE_OF_ENDS 0.2  /* of the error bound: losses from late arrivals, from leaving, from entering */
-#define OF_OTHERS 8        /* times as large as that for the gradient are the bounds for value and Hessian diagonal */
+#define OF_OTHERS 16       /* times as large as that for the gradient are the bounds for value and Hessian diagonal */
 #define ROUNDING 2         /* units of the last place of variation times range_of_rho, in an entry */
 
 /* The least norm to which the error bound is relative. */
