@@ -80,9 +80,9 @@ def pl_rank_3(
 
     For an item that is not placed, the first term is 0 and r = K. The cost after sampling is O(D + N K) per query,
     below the O(N D) of the published algorithm, as items that a ranking leaves out share two sums. For given rankings
-    of up to 30,000 items the error is below 1e-12 of the sum of the absolute terms at every distance of the scores, or
-    below 1e-200 max|theta| max|rho| if that is larger; for longer rankings it grows in proportion. Source: Oosterhuis,
-    "Learning-to-Rank at the Speed of Sampling", SIGIR 2022 (whose pseudo-code divides by S in place of the running S').
+    of up to 30,000 items the error is below 1e-12 of the sum of the absolute terms at every distance of the scores; for
+    longer rankings it grows in proportion. Source: Oosterhuis, "Learning-to-Rank at the Speed of Sampling", SIGIR 2022
+    (whose pseudo-code divides by S in place of the running S').
 
     Examples
     --------

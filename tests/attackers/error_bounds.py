@@ -13,7 +13,6 @@ Ratios = dict[str, float]
 OF_TERMS = 1e-12  # error of what is computed from given rankings or labels, of its absolute terms
 OF_SUMS = 1e-8  # error of rank probabilities and their sums
 LEAST = 1e-290  # below it a double has fewer digits
-LEAST_OF_SUMS = 1e-200  # error of sums that items share, of max |theta| max |rho|
 
 
 class Terms:

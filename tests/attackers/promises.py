@@ -16,7 +16,7 @@ import plrank_fast as plr
 import ranking_oracle
 import trapezoid_oracle
 from adversarial_problem import Problem
-from error_bounds import LEAST, LEAST_OF_SUMS, OF_SUMS, OF_TERMS, Ratios, Terms, of_norm, of_terms, ratio
+from error_bounds import LEAST, OF_SUMS, OF_TERMS, Ratios, Terms, of_norm, of_terms, ratio
 from plrank_fast import fairness, reference
 from plrank_fast._core.gradients import exact as _exact
 from plrank_fast._core.gradients import stochastic_rank as _stochastic_rank
@@ -153,10 +153,9 @@ def given_rankings(problem: Problem, *, finer: bool = False) -> Ratios:
     plain = problem.relevance, problem.rank_weights[: problem.n_docs]
     exponent = problem.exponents[0] + problem.exponents[1]
     options = {"rankings": rankings, "n_threads": 1}
-    shared = LEAST_OF_SUMS / OF_TERMS * np.abs(plain[1]).max() * np.abs(plain[0]).max()
     ratios = {}
     for variant, estimator in enumerate((plr.pl_rank_1, plr.pl_rank_2, plr.pl_rank_3), start=1):
-        best = ranking_oracle.pl_rank(variant, scores, *plain, rankings) + Terms(0.0, shared * (variant == 3))
+        best = ranking_oracle.pl_rank(variant, scores, *plain, rankings)
         ratios[f"pl_rank_{variant}"] = of_terms(estimator(scores, relevance, rank_weights, **options), best, exponent)
     for to_go, baseline in itertools.product((False, True), repeat=2):
         name = "placement_policy_gradient" if to_go else "policy_gradient"

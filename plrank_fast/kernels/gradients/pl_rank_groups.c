@@ -134,7 +134,7 @@ PLR_INLINE void add_terms(const records *at, const numbers *terms, int recorded)
  * The weight left over
  * --------------------------------------------------------------------------------------------------------------- */
 
-#define NOTHING_SHARED 0x1p500 /* S of an unused ranking */
+#define NOTHING_SHARED 0x1p500 /* S of an unused ranking, whose reciprocal is finite */
 
 /* Negate the weights of the items that one ranking places. */
 static void negate_weights(pl_rank_groups *pass, const int32_t *column, int recorded)
@@ -185,16 +185,16 @@ PLR_INLINE numbers all_minus_placed(pl_rank_groups *pass, const int32_t *columns
     return left;
 }
 
-PLR_INLINE numbers of_wanted(numbers left, size_t n_lanes)
+/* Set the numbers of the samples side by side that no ranking uses. */
+PLR_INLINE void set_unused(numbers *all, size_t n_lanes, double value)
 {
     if (n_lanes < SAMPLES) {
-        double sum[SAMPLES];
-        store_numbers(sum, &left);
+        double each[SAMPLES];
+        store_numbers(each, all);
         for (size_t lane = n_lanes; lane < SAMPLES; lane++)
-            sum[lane] = NOTHING_SHARED;
-        left = load_numbers(sum);
+            each[lane] = value;
+        *all = load_numbers(each);
     }
-    return left;
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
@@ -279,7 +279,8 @@ PLR_INLINE void backward_some(pl_rank_groups *pass, const int32_t *columns, size
 {
     const double *rank_weights = pass->rank_weights;
     columns += first;
-    numbers left = of_wanted(all_minus_placed(pass, columns, n_lanes, recorded), n_lanes);
+    numbers left = all_minus_placed(pass, columns, n_lanes, recorded);
+    set_unused(&left, n_lanes, NOTHING_SHARED);
     numbers inverse = {{{0}}};
     numbers after = {{{0}}}, risk = {{{0}}}, direct = {{{0}}};
     for (size_t k = pass->cutoff; k-- > 0;) {
@@ -300,6 +301,7 @@ PLR_INLINE void backward_some(pl_rank_groups *pass, const int32_t *columns, size
         }
         add_terms(&at, &terms, recorded);
     }
+    set_unused(&direct, n_lanes, 0);
     add_numbers(pass->total_risk + first, &risk);
     add_numbers(pass->total_direct + first, &direct);
     add_numbers(pass->first_reward + first, &after);
@@ -311,7 +313,8 @@ PLR_INLINE void forward_some(pl_rank_groups *pass, const int32_t *columns, size_
     double *states = pass->scratch; /* [PR_{k+1}, S_k] of each rank */
     columns += first;
     numbers relevance, weight;
-    numbers left = of_wanted(load_numbers(pass->left + first), n_lanes);
+    numbers left = load_numbers(pass->left + first);
+    set_unused(&left, n_lanes, NOTHING_SHARED);
     numbers reward = {{{0}}}, risk = {{{0}}}, direct = {{{0}}};
     for (size_t k = pass->cutoff; k-- > 0;) {
         records at = records_at(pass, columns, k, 1);
@@ -340,6 +343,7 @@ PLR_INLINE void forward_some(pl_rank_groups *pass, const int32_t *columns, size_
         reward = after;
         add_terms(&at, &terms, 1);
     }
+    set_unused(&direct, n_lanes, 0);
     store_numbers(pass->direct + first, &direct);
     store_numbers(pass->risk + first, &risk);
 }
