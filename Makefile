@@ -90,7 +90,7 @@ wheel: $(VENV)/release  ## make dist/*.tar.gz and dist/*.whl, check the wheel, t
 	cp build/wheel/linux/*.tar.gz dist
 	$(PYTHON) -m venv build/wheel/user
 	build/wheel/user/bin/python -m pip install -q --disable-pip-version-check "$$(ls $(CURDIR)/dist/*.whl)[train]" \
-		"pytest>=8" "pytest-timeout>=2.3" "scipy>=1.13" -c constraints-test.txt
+		"pytest>=8" "pytest-timeout>=2.3" "scipy>=1.13" "scikit-learn>=1.6" -c constraints-test.txt
 	cd build/wheel && CC=false user/bin/plrank-fast train --profile yahoo --queries 500 --features 20 --epochs 3 --output run
 	cd build/wheel && CC=false user/bin/pytest -q $(addprefix ../../,$(WHEEL_TESTS))
 	cd dist && sha256sum *
