@@ -301,7 +301,6 @@ PLR_INLINE void backward_some(pl_rank_groups *pass, const int32_t *columns, size
         }
         add_terms(&at, &terms, recorded);
     }
-    set_unused(&direct, n_lanes, 0);
     add_numbers(pass->total_risk + first, &risk);
     add_numbers(pass->total_direct + first, &direct);
     add_numbers(pass->first_reward + first, &after);
@@ -343,6 +342,7 @@ PLR_INLINE void forward_some(pl_rank_groups *pass, const int32_t *columns, size_
         reward = after;
         add_terms(&at, &terms, 1);
     }
+    /* The backward pass needs none of this: it is kept only if theta_1 / S_1, a factor of every item, is far larger. */
     set_unused(&direct, n_lanes, 0);
     store_numbers(pass->direct + first, &direct);
     store_numbers(pass->risk + first, &risk);

@@ -25,8 +25,8 @@ typedef struct {
     size_t (*size)(size_t n_items, size_t cutoff);
     /* Prepare a sampler for a query in so many bytes, on a cache line; it starts there. */
     void (*prepare)(void *sampler, const group_query *query);
-    /* Draw the rankings of samples first_sample, ... of a block into columns (cutoff, 16). At least n_lanes (1 to 16)
-     * of them are defined, and no number that they depend on is another one if n_lanes is. */
+    /* Draw the rankings of samples first_sample, ... of a block into columns (cutoff, 16). At least the first n_lanes
+     * (1 to 16) are defined, and they do not depend on n_lanes. */
     void (*draw_group)(void *sampler, plr_stream *stream, uint64_t salt, uint64_t first_sample, size_t n_lanes,
                        int32_t *columns);
 } group_kernels;
