@@ -170,5 +170,5 @@ def negative_log_likelihood(
     numbers = validation.same_length(validation.real_array(buckets, "buckets"), "buckets", scores_)
     labels = -validation.whole_numbers(numbers, "buckets").astype(float)
     return _losses.evaluate(
-        "bucket_order", scores_, labels, offsets, n_threads, None, 1.0, True, n_derivatives=derivatives
+        "bucket_order", scores_, labels, offsets, n_threads, None, 1.0, False, n_derivatives=derivatives
     )

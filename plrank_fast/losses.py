@@ -42,7 +42,7 @@ from plrank_fast._core.losses import losses as _losses
 from plrank_fast._shared.parameters import with_parameters
 from plrank_fast.exposure_targets import exposure_matching
 from plrank_fast.rank_weights import gains
-from plrank_fast.validation import FloatArray, IntArray, RandomState
+from plrank_fast.validation import FloatArray, RandomState
 
 documented = with_parameters(
     """
@@ -73,7 +73,6 @@ POINTWISE_KINDS = {"squared": "pointwise_squared", "logistic": "pointwise_logist
 TIES = ("index", "random", "exact")
 TRUNCATIONS = ("metric", "pairs")
 ANY_LABEL = (-np.inf, np.inf)
-WIDEST_GAP = 1e4  # of neighbouring scores over the scale of noise; the chance to cross it is exp(-1e4) or less
 
 
 def evaluate_loss(
@@ -90,9 +89,7 @@ def evaluate_loss(
     as_shares: bool = False,
     cutoff: int | None = None,
     discounts_past_cutoff: bool = False,
-    slope: float = 1.0,
-    sigma: float | None = None,
-    spread: float = 1.0,
+    scale: float = 1.0,
     distance_weight: float = 0.0,
     rng: RandomState = None,
     ties_at_random: bool = False,
@@ -101,54 +98,15 @@ def evaluate_loss(
     """Evaluate a loss over the batch.
 
     With ``as_gains`` labels become gains; with ``as_shares`` only their ratios count. Scores are multiplied by
-    ``slope``, or divided by ``sigma`` times ``spread`` if the loss does not change any more at great distances.
+    ``scale``.
     """
     if unknown:
         validation.refuse_unknown(unknown, caller=2)
-    scale = slope if sigma is None else 1.0 / (sigma * spread)
     lowest, highest = label_range
-    to_gains = gains if as_gains else None
-    result = _losses.evaluate(
-        loss, scores, labels, offsets, n_threads, out, scale, False, lowest, highest, to_gains, as_shares, cutoff,
-        discounts_past_cutoff, distance_weight, rng, ties_at_random, first_query,
+    return _losses.evaluate(
+        loss, scores, labels, offsets, n_threads, out, scale, True, lowest, highest, gains if as_gains else None,
+        as_shares, cutoff, discounts_past_cutoff, distance_weight, rng, ties_at_random, first_query,
     )  # fmt: skip
-    if result is not None:
-        return result
-    scores_ = validation.real_array(scores, "scores")  # so large that products with the scale may overflow
-    offsets_ = validation.query_offsets(offsets, scores_.size)
-    factor = 1.0
-    if sigma is None:
-        largest = float(np.abs(scores_).max())
-        message = f"scores and slope have a product beyond the largest double, got {largest} and {slope}"
-        validation.require(largest * slope < np.inf, message)
-    else:
-        scores_, factor, scale = _unit_noise(scores_, offsets_, scale), scale, 1.0
-    outputs = validation.output_pair(out, (offsets_.size - 1,), scores_.shape)
-    values, gradient = _losses.evaluate(
-        loss, scores_, labels, offsets_, n_threads, None, scale, True, lowest, highest, to_gains, as_shares, cutoff,
-        discounts_past_cutoff, distance_weight, rng, ties_at_random, first_query,
-    )  # fmt: skip
-    if factor != 1.0:
-        gradient *= factor
-    for each in (values, gradient):
-        validation.representable(each, "scores and labels")
-    return validation.deliver(values, outputs[0]), validation.deliver(gradient, outputs[1])
-
-
-def _unit_noise(scores: FloatArray, offsets: IntArray, factor: float) -> FloatArray:
-    """Return scores times ``factor``, 1 over the scale of their noise.
-
-    Where that is beyond the largest double, the gaps between the scores of the query shrink to ``WIDEST_GAP``.
-    """
-    with np.errstate(over="ignore"):
-        scaled = scores * factor
-        far = np.flatnonzero(~np.isfinite(scaled))
-        for query in np.unique(np.searchsorted(offsets, far, side="right")).tolist():
-            part = slice(offsets[query - 1], offsets[query])
-            order = np.argsort(scores[part], kind="stable")
-            gaps = np.diff(scores[part][order], prepend=scores[part][order][:1]) * factor
-            scaled[part][order] = np.cumsum(np.minimum(gaps, WIDEST_GAP))
-    return scaled
 
 
 @documented
@@ -369,7 +327,7 @@ def pairwise_logistic(
     """
     return evaluate_loss(
         unknown, "pairwise_logistic", scores, labels, offsets, n_threads, out,
-        slope=validation.factor(slope, "slope"),
+        scale=validation.factor(slope, "slope"),
     )  # fmt: skip
 
 
@@ -430,7 +388,7 @@ def lambda_rank(
     return evaluate_loss(
         unknown, "lambda_loss", scores, labels, offsets, n_threads, out, as_gains=True,
         cutoff=cutoff, discounts_past_cutoff=validation.choice(truncation, "truncation", TRUNCATIONS) == "pairs",
-        slope=validation.factor(slope, "slope"),
+        scale=validation.factor(slope, "slope"),
     )  # fmt: skip
 
 
@@ -490,7 +448,7 @@ def lambda_loss(
     """
     values, gradient = evaluate_loss(
         unknown, "lambda_loss", scores, labels, offsets, n_threads, None, as_gains=True,
-        cutoff=cutoff, slope=validation.factor(slope, "slope"),
+        cutoff=cutoff, scale=validation.factor(slope, "slope"),
         distance_weight=validation.factor(mu, "mu"),
     )  # fmt: skip
     outputs = validation.output_pair(out, values.shape, gradient.shape)
@@ -549,7 +507,7 @@ def approx_ndcg(
     """
     return evaluate_loss(
         unknown, "approx_ndcg", scores, labels, offsets, n_threads, out, as_gains=True,
-        sigma=validation.factor(temperature, "temperature"),
+        scale=1.0 / validation.factor(temperature, "temperature"),
     )  # fmt: skip
 
 
@@ -606,5 +564,5 @@ def soft_rank(
     """
     return evaluate_loss(
         unknown, "soft_rank", scores, labels, offsets, n_threads, out, as_gains=True, cutoff=cutoff,
-        sigma=validation.factor(sigma, "sigma"), spread=2.0**0.5,
+        scale=1.0 / (validation.factor(sigma, "sigma") * 2.0**0.5),
     )  # fmt: skip

@@ -4,6 +4,7 @@ A loss has three steps (``losses/loss.pxd``): begin, which sets the number of ro
 finish. A long query is divided into rows, and the driver checks for interrupts between them.
 """
 
+from libc.float cimport DBL_MAX
 from libc.math cimport INFINITY, floor, ldexp
 from libc.stdint cimport uintptr_t
 
@@ -129,10 +130,10 @@ cdef int evaluate_long_query(const void *call_, intp_t q, int n_threads) except 
 # Entry points
 # ---------------------------------------------------------------------------------------------------------------------
 
-cdef bint all_in_range(const double *labels, intp_t n, double lowest, double highest) noexcept nogil:
+cdef bint all_in_range(const double *values, intp_t n, double factor, double lowest, double highest) noexcept nogil:
     cdef intp_t d
     for d in range(n):
-        if not lowest <= labels[d] <= highest:
+        if not lowest <= factor * values[d] <= highest:
             return False
     return True
 
@@ -147,7 +148,7 @@ cdef bint are_small_grades(const double *labels, intp_t n) noexcept nogil:
 
 
 def evaluate(
-    str loss, scores, labels, offsets, n_threads, out, double scale, bint scores_may_be_large,
+    str loss, scores, labels, offsets, n_threads, out, double scale, bint finite,
     double lowest_label=-INFINITY, double highest_label=INFINITY, gains=None, bint limited=False, cutoff=None,
     bint discounts_past_cutoff=False, double distance_weight=0.0, rng=None, bint ties_at_random=False, first_query=0,
     int n_derivatives=1
@@ -156,8 +157,7 @@ def evaluate(
 
     "bucket_order" can have none or two derivatives; it then returns the diagonal of the Hessian too, or None for what
     is not computed. ``gains`` is the function that converts grades to gains, None for losses of the labels. Labels of
-    ``limited`` magnitude enter products. The result is None if scores may not be large and are so large that products
-    with ``scale`` may overflow; results that have overflown are refused then, and are the caller's affair otherwise.
+    ``limited`` magnitude enter products. Results beyond the largest double are refused if they must be ``finite``.
     """
     cdef Call call
     cdef Batch batch
@@ -165,10 +165,13 @@ def evaluate(
     cdef intp_t d
     cdef double *grades
     cdef CheckedBatch checked = checked_batch(scores, labels, NOT_TAKEN, offsets, "labels", limited)
-    if not scores_may_be_large and are_too_large(checked.queries.scores, checked.n_items):
-        return None
     call.queries = checked.queries
-    if not all_in_range(call.queries.relevance, checked.n_items, lowest_label, highest_label):
+    if are_too_large(call.queries.scores, checked.n_items):
+        validation.require(
+            all_in_range(call.queries.scores, checked.n_items, scale, -DBL_MAX, DBL_MAX),
+            f"scores times the slope, or over temperature or sigma, are beyond the largest double, got a factor of "
+            f"{scale:g}: divide both by the same number")
+    if not all_in_range(call.queries.relevance, checked.n_items, 1.0, lowest_label, highest_label):
         validation.within(checked.relevance_array(), "labels", lowest_label, highest_label)
     if gains is not None:
         if are_small_grades(call.queries.relevance, checked.n_items):
@@ -210,7 +213,7 @@ def evaluate(
         batch.workspace = bytes_of(call.loss.lay_out, checked.longest, min(call.options.cutoff, checked.longest))
         batch.cost = cost_of_query
         run_batch(&batch, n_threads)
-    if not scores_may_be_large:
+    if finite:
         if not are_finite(call.values, checked.n_queries):
             validation.representable(values, "scores and labels")
         if not are_finite(call.gradient, checked.n_items):
