@@ -12,12 +12,15 @@ from plrank_fast._shared.extras import import_extra
 from plrank_fast._shared.files import refuse_overwriting
 from plrank_fast._shared.interruption import EXIT_STATUS, deferred_interrupt
 from plrank_fast._shared.progress_bar import make_bar
+from plrank_fast._shared.run_lock import locked_folder
 from plrank_fast.commands.options import some_path
 from plrank_fast.data import PROFILES
+from plrank_fast.reproduction import experiment
+from plrank_fast.reproduction.learning import find_folds
 from plrank_fast.reproduction.published import CUTOFFS
+from plrank_fast.reproduction.results import ResultsFile
 from plrank_fast.validation import count, real
 
-PARTS = ("cost", "length", "curves", "settings", "disparity")
 SUFFIXES = (".jsonl", ".html", ".csv", ".svg", ".png")  # of the files in the output folder
 LAYOUT = "{desc} {percentage:3.0f}%|{bar}| {elapsed}{postfix}"
 
@@ -31,7 +34,7 @@ def add_reproduce(commands: Any) -> None:
         "report to a folder. The same command continues a run that was stopped.",
         allow_abbrev=False,
     )
-    shapes, parts, cutoffs = list(PROFILES), list(PARTS), list(CUTOFFS)
+    shapes, parts, cutoffs = list(PROFILES), list(experiment.SHARES), list(CUTOFFS)
     parser.add_argument("--minutes", type=float, default=60.0, metavar="M", help="total time (default %(default)s)")
     parser.add_argument(
         "--output", type=some_path, default="runs/reproduce", metavar="FOLDER", help="default %(default)s"
@@ -52,21 +55,17 @@ def reproduce(arguments: argparse.Namespace) -> int:
     """Run the command ``reproduce``."""
     for module in ("torch", "tqdm", "matplotlib.figure"):  # a missing library is reported now, not after an hour
         import_extra(module, "train")
-    from plrank_fast._shared.run_lock import locked_folder
-    from plrank_fast.reproduction.experiment import REPORT, RESULTS, Settings, plan, run_parts, write_report
-    from plrank_fast.reproduction.letor_folds import find_folds
-    from plrank_fast.reproduction.results_file import ResultsFile
-
     real(arguments.minutes, "minutes", at_least=0.0)
     for cutoff in arguments.cutoffs:
         count(cutoff, "cutoffs", 1)
     folder = Path(arguments.output)
+    path = folder / experiment.RESULTS
     if arguments.data:
         inputs = [path for fold in find_folds(arguments.data) for path in fold.paths]
         refuse_overwriting(inputs, output=[path for path in folder.glob("*") if path.suffix in SUFFIXES])
-    settings = Settings(
+    settings = experiment.Settings(
         minutes=arguments.minutes,
-        parts=tuple(name for name in PARTS if name in arguments.parts),
+        parts=tuple(name for name in experiment.SHARES if name in arguments.parts),
         sets=tuple(dict.fromkeys(arguments.shapes)),
         data=arguments.data,
         cutoffs=tuple(sorted(set(arguments.cutoffs))),
@@ -75,10 +74,10 @@ def reproduce(arguments: argparse.Namespace) -> int:
     with ExitStack() as until_reported:
         until_reported.enter_context(locked_folder(folder))
         if arguments.overwrite:
-            (folder / RESULTS).unlink(missing_ok=True)
-        results = ResultsFile(folder / RESULTS, asdict(settings))
+            path.unlink(missing_ok=True)
+        results = ResultsFile(path, asdict(settings))
         interrupted = until_reported.enter_context(deferred_interrupt())
-        parts = plan(settings)
+        parts = experiment.plan(settings)
         with make_bar("train", 1.0, LAYOUT, quiet=arguments.quiet) as bar:
 
             def show(part: Any, share: float) -> None:
@@ -86,10 +85,10 @@ def reproduce(arguments: argparse.Namespace) -> int:
                 bar.set_postfix_str(f"{len(results.of(part.name))} cells", refresh=False)
                 bar.update(max(0.0, min(1.0, share) - bar.n))
 
-            finished = run_parts(settings, parts, results, interrupted=interrupted, observer=show)
-        write_report(folder, settings, parts, results)
-    print(f"report:   {folder / REPORT}")
-    print(f"figures:  {folder / RESULTS}, with tables and pictures in the same folder")
+            finished = experiment.run_parts(settings, parts, results, interrupted=interrupted, observer=show)
+        experiment.write_report(folder, settings, parts, results)
+    print(f"report:   {folder / experiment.REPORT}")
+    print(f"figures:  {path}, with tables and pictures in the same folder")
     if not finished:
         print("interrupted: the report shows the results so far; the same command continues")
     return 0 if finished else EXIT_STATUS

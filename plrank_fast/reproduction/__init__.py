@@ -2,16 +2,15 @@
 
 ==================== ==========================================================
 `published`          the figures that the paper prints
-`cells`              the measurements: parts, rounds, cells
-`results_file`       one line for each measured cell; a killed run continues
+`results`            the measurements: parts, rounds, cells, and their file
 `methods`            the gradients that are compared
 `workloads`          batches with the list lengths of the public sets
 `cost`               Table 2 and Figure 1: the cost of an epoch
-`learning`           Figure 2: NDCG against training seconds
-`disparity`          the experiment of the SIGIR 2021 paper
+`learning`           Figure 2: NDCG, or disparity, against training seconds
+`summary`            arrays of the cells, and intervals over rounds and seeds
 `findings`           the statements of the paper, judged by the figures
 `tables`             the figures as CSV and HTML
-`figures`            the pictures
+`figures`            the pictures and their captions
 `report`             the HTML page
 `experiment`         the parts in turn, within a budget of time
 ==================== ==========================================================

@@ -18,7 +18,7 @@ import numpy as np
 import plrank_fast as plr
 from plrank_fast.data import PROFILES
 from plrank_fast.reproduction import methods
-from plrank_fast.reproduction.cells import Figures, Part
+from plrank_fast.reproduction.results import Figures, Part
 from plrank_fast.reproduction.workloads import Workload
 from plrank_fast.validation import FloatArray
 
@@ -32,13 +32,13 @@ def cost_part(shapes: list[str], cutoffs: list[int]) -> Part:
     """Plan the seconds per epoch by set and method, a cell for all cutoffs, and the network's by set."""
     cells: list[Figures] = [{"set": shape, "network": True} for shape in shapes]
     cells += [{"set": shape, **methods.cell_of(each), "cutoffs": cutoffs} for shape in shapes for each in methods.ALL]
-    return Part("cost", "Table 2 and Figure 1: cost of an epoch", 2, MOST_ROUNDS, cells, measure)
+    return Part("cost", "Table 2 and Figure 1: cost of an epoch", MOST_ROUNDS, cells, measure)
 
 
 def length_part() -> Part:
     """Plan the seconds per query by list length at one cutoff."""
     cells = [{**methods.cell_of(each), "lengths": list(LENGTHS), "cutoff": LENGTH_CUTOFF} for each in methods.ALL]
-    return Part("length", "Figure 1, second half: cost against list length", 2, MOST_ROUNDS, cells, measure)
+    return Part("length", "Figure 1, second half: cost against list length", MOST_ROUNDS, cells, measure)
 
 
 def measure(cell: Figures, number: int) -> Figures:
@@ -46,15 +46,16 @@ def measure(cell: Figures, number: int) -> Figures:
     if "network" in cell:
         return {"network_seconds": _network_seconds(cell["set"])}
     method = methods.method_of(cell)
-    result: Figures = {}
     if "lengths" in cell:
         places = [(_of_length(length), cell["cutoff"]) for length in cell["lengths"]]
     else:
         places = [(_workload(cell["set"]), cutoff) for cutoff in cell["cutoffs"]]
-        result["error"] = [_relative_error(method, cell["set"], cutoff, number) for cutoff in cell["cutoffs"]]
-    timed = [_in_turn(method, workload, cutoff, number) for workload, cutoff in places]
-    result["seconds"] = [own for own, _ in timed]
-    result["numpy_seconds"] = [other for _, other in timed] if method.has_twin else None
+    seconds, numpy_seconds, gradients = zip(*(_in_turn(method, *place, number) for place in places), strict=True)
+    result: Figures = {"seconds": seconds, "numpy_seconds": numpy_seconds if method.has_twin else None}
+    if "set" in cell:
+        exact = [_exact(cell["set"], cutoff) for cutoff in cell["cutoffs"]]
+        pairs = zip(gradients, exact, strict=True)
+        result["error"] = [float(np.linalg.norm(own - truth) / np.linalg.norm(truth)) for own, truth in pairs]
     return result
 
 
@@ -62,23 +63,22 @@ _workload = lru_cache(maxsize=None)(lambda shape: Workload.of_profile(shape, QUE
 _of_length = lru_cache(maxsize=None)(lambda length: Workload.of_length(length, LENGTH_QUERIES))
 
 
-def _in_turn(method: methods.Method, workload: Workload, cutoff: int, number: int) -> tuple[float, float]:
-    """Measure seconds of an epoch by our call, and in NumPy (0 for a method without reference)."""
-    weights = workload.rank_weights(cutoff)
+def _in_turn(method: methods.Method, workload: Workload, cutoff: int, number: int) -> tuple[float, float, FloatArray]:
+    """Measure seconds of an epoch by our call, and in NumPy (0 for a method without reference); return our gradient."""
+    weights, docs = workload.rank_weights(cutoff), workload.typical()
 
     def ours() -> FloatArray:
         return method.gradient(workload.scores, workload.relevance, weights, workload.offsets, number)
 
-    own = _seconds(ours)
-    if not method.has_twin:
-        return own * workload.per_epoch, 0.0
-    docs = workload.typical()
-    rng = np.random.default_rng(number)
-    other = _seconds(lambda: method.twin(workload.scores[docs], workload.relevance[docs], weights, rng))
-    return min(own, _seconds(ours)) * workload.per_epoch, other * workload.of_epoch(docs)
+    own, other, gradient = _seconds(ours), 0.0, ours()
+    if method.has_twin:
+        rng = np.random.default_rng(number)
+        other = _seconds(lambda: method.twin(workload.scores[docs], workload.relevance[docs], weights, rng))
+        own = min(own, _seconds(ours))
+    return own * workload.per_epoch, other * workload.of_epoch(docs), gradient
 
 
-def _seconds(call: Callable[[], FloatArray]) -> float:
+def _seconds(call: Callable[[], object]) -> float:
     """Measure the processor seconds of a call, the fastest of several if it is short."""
     fastest, spent = np.inf, 0.0
     while True:
@@ -100,15 +100,6 @@ def _exact(shape: str, cutoff: int) -> FloatArray:
     )
 
 
-def _relative_error(method: methods.Method, shape: str, cutoff: int, number: int) -> float:
-    """Compute the norm of the error of the batch's gradient, relative to the norm of the gradient."""
-    workload = _workload(shape)
-    truth = _exact(shape, cutoff)
-    weights = workload.rank_weights(cutoff)
-    estimate = method.gradient(workload.scores, workload.relevance, weights, workload.offsets, number)
-    return float(np.linalg.norm(estimate - truth) / np.linalg.norm(truth))
-
-
 def _network_seconds(shape: str) -> float:
     """Measure the seconds of the network's passes of an epoch on a sample of documents in PyTorch."""
     from plrank_fast.training.config import TrainingConfig
@@ -120,9 +111,8 @@ def _network_seconds(shape: str) -> float:
     network = ScoringNetwork(features.shape[1], config.hidden, config.seed)
     optimizer = Optimizer("sgd", network, 1e-9)
 
-    def step() -> FloatArray:
+    def step() -> None:
         optimizer.ascend(network.scores_with_graph(features), workload.relevance)
-        return workload.relevance
 
     step()
     return _seconds(step) * workload.per_epoch

@@ -1,10 +1,10 @@
-"""The pictures of the report, drawn with matplotlib."""
+"""The pictures of the report, drawn with matplotlib, and their captions."""
 
 from __future__ import annotations
 
 import io
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,39 +12,19 @@ import numpy as np
 from plrank_fast._shared.extras import import_extra
 from plrank_fast._shared.methods import ESTIMATORS
 from plrank_fast.reproduction import published
-from plrank_fast.reproduction.cells import Figures
 from plrank_fast.reproduction.methods import Method
+from plrank_fast.reproduction.results import Figures
 from plrank_fast.reproduction.summary import Curves, costs, curves
+from plrank_fast.training.config import describe_preset
 from plrank_fast.validation import FloatArray
 
 NAMES = {"yahoo": "Yahoo", "mslr": "MSLR", "istella": "Istella"}
 
 
-# The part whose cells each figure shows, and the function that draws it.
-FIGURES: dict[str, tuple[str, Callable[[list[Figures]], Any]]] = {
-    "figure_1": ("cost", lambda cells: cost_panels(cells, "cutoffs", "cutoff K", "seconds per epoch")),
-    "figure_1_list_length": (
-        "length",
-        lambda cells: cost_panels(cells, "lengths", "list length D", "seconds per query"),
-    ),
-    "figure_2": ("curves", lambda cells: training_curves(cells, "ndcg_dataset", "NDCG@K")),
-    "figure_2_expected": ("curves", lambda cells: training_curves(cells, "expected_ndcg_dataset", "expected NDCG@K")),
-    "settings": ("settings", lambda cells: training_curves(cells, "ndcg_dataset", "NDCG@K")),
-    "disparity": (
-        "disparity",
-        lambda cells: training_curves(cells, "disparity", "squared disparity, share of the untrained", relative=True),
-    ),
-}
-
-
 def all_figures(cells: Sequence[Figures]) -> dict[str, Any]:
     """Draw every figure for which there are cells, by the name of its file."""
-    drawn = {}
-    for name, (part, draw) in FIGURES.items():
-        shown = [cell for cell in cells if cell["part"] == part and "method" in cell["cell"]]
-        if shown:
-            drawn[name] = draw(shown)
-    return drawn
+    parts = {cell["part"] for cell in cells if "method" in cell["cell"]}
+    return {name: of.draw(cells, *of.arguments) for name, of in FIGURES.items() if of.arguments[0] in parts}
 
 
 def rendered(figure: Any, kind: str) -> bytes:
@@ -56,45 +36,44 @@ def rendered(figure: Any, kind: str) -> bytes:
     return picture.getvalue()
 
 
-def cost_panels(cells: Sequence[Figures], columns: str, xlabel: str, ylabel: str) -> Any:
+def cost_panels(cells: Sequence[Figures], part: str, xlabel: str, ylabel: str) -> Any:
     """Draw the cost against K or D: a column per set, ours above and NumPy's with the paper's figures below."""
-    measured = costs(cells, columns)
+    measured = costs(cells, part)
     shapes = list(dict.fromkeys(shape for shape, _ in measured))
-    figure, panels = _panels(2, len(shapes), 3.4, 3.3, sharex="col", sharey="col")  # one scale shows the gain
+    figure, panels = new_panels(2, len(shapes), 3.4, 3.3, sharex="col", sharey="col")  # one scale shows the gain
     figure.set_layout_engine("constrained", h_pad=0.06)
     for (above, below), shape in zip(panels.T, shapes, strict=True):
-        for (of, method), row in measured.items():
-            if of != shape:
-                continue
+        rows = {method: row for (of, method), row in measured.items() if of == shape}
+        for method, row in rows.items():
             _band(above, row.columns, row.seconds, method)
             if row.numpy_seconds is not None:
                 _band(below, row.columns, row.numpy_seconds, method)
-            paper = published.MINUTES.get((shape, method.estimator, method.n_samples))
-            if paper is not None:
+            if paper := method.published_minutes(shape):
                 style = {**_style(method), "linestyle": ":", "linewidth": 1, "label": None}
                 below.plot(published.CUTOFFS, 60 * np.array(paper), alpha=0.6, markersize=2.5, **style)
         for panel, source in ((above, "this library"), (below, "NumPy and paper" if shape else "NumPy")):
             panel.set(xscale="log", yscale="log", title=f"{_name(shape)}: {source}".lstrip(": "))
-            _ticks(panel, next(row.columns for (of, _), row in measured.items() if of == shape))
+            set_ticks(panel, next(iter(rows.values())).columns)
         below.set_xlabel(xlabel)
     for panel in panels[:, 0]:
         panel.set_ylabel(ylabel)
-    _legend(figure, panels)
+    add_legend(figure, panels)
     return figure
 
 
-def training_curves(cells: Sequence[Figures], metric: str, label: str, *, relative: bool = False) -> Any:
+def training_curves(
+    cells: Sequence[Figures], part: str, metric: str, label: str = "NDCG@K", relative: bool = False
+) -> Any:
     """Draw Figure 2: a row per cutoff, a column per set; ``relative`` to the untrained network's value."""
-    measured = curves(cells, metric)
+    measured = curves(cells, part, metric)
+    if relative:
+        measured = {key: replace(row, values=row.values / row.values[:, :1]) for key, row in measured.items()}
     sets, cutoffs = list(dict.fromkeys(key[0] for key in measured)), sorted({key[1] for key in measured})
-    figure, panels = _panels(len(cutoffs), len(sets), 3.6, 2.5 if len(cutoffs) > 1 else 3.3)
+    figure, panels = new_panels(len(cutoffs), len(sets), 3.6, 2.5 if len(cutoffs) > 1 else 3.3)
     for row, cutoff in zip(panels, cutoffs, strict=True):
         for panel, name in zip(row, sets, strict=True):
             shown = [
-                (
-                    replace(curve, values=curve.values / curve.values[:, :1]) if relative else curve,
-                    _style(method, preset),
-                )
+                (curve, _style(method, preset))
                 for (in_set, at, method, preset), curve in measured.items()
                 if (in_set, at) == (name, cutoff)
             ]
@@ -105,16 +84,36 @@ def training_curves(cells: Sequence[Figures], metric: str, label: str, *, relati
         row[0].set_ylabel(label)
     for panel in panels[-1]:
         panel.set_xlabel("seconds of training")
-    _legend(figure, panels)
+    add_legend(figure, panels)
     return figure
 
 
-def _panels(rows: int, columns: int, width: float, height: float, **shared: Any) -> tuple[Any, Any]:
+def new_panels(rows: int, columns: int, width: float, height: float, **shared: Any) -> tuple[Any, Any]:
+    """Make a figure and its panels, an array of shape (rows, columns)."""
     # A Figure without pyplot needs no window system and changes no global state.
     figure = import_extra("matplotlib.figure", "train").Figure(
         figsize=(max(width * columns, 6.0), height * rows + 0.6), layout="constrained"
     )
     return figure, figure.subplots(rows, columns, squeeze=False, **shared)
+
+
+def set_ticks(panel: Any, places: Sequence[float]) -> None:
+    """Label these places of the horizontal axis, and draw a grid."""
+    panel.set_xticks(list(places), labels=[f"{place:g}" for place in places])
+    panel.minorticks_off()
+    panel.grid(alpha=0.25)
+
+
+def add_legend(figure: Any, panels: Any) -> None:
+    """Draw one legend under all panels."""
+    handles: dict[str, Any] = {}
+    for panel in np.ravel(panels):
+        for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
+            handles.setdefault(label, handle)
+    columns = max(2, int(figure.get_size_inches()[0] / 2.1))
+    figure.legend(
+        handles.values(), handles.keys(), loc="outside lower center", ncols=columns, frameon=False, fontsize="small"
+    )
 
 
 def _name(name: str) -> str:
@@ -155,7 +154,7 @@ def _draw_curves(panel: Any, shown: Sequence[tuple[Curves, dict[str, Any]]]) -> 
             panel.fill_between(seconds, mean - error, mean + error, color=style["color"], alpha=0.12, lw=0)
     end = shown[0][0].seconds[-1]
     panel.set_xscale("log")
-    _ticks(panel, [float(f"{end * share:.2g}") for share in (0.05, 0.1, 0.2, 0.5, 1.0)])
+    set_ticks(panel, [float(f"{end * share:.2g}") for share in (0.05, 0.1, 0.2, 0.5, 1.0)])
 
 
 def _focus(panel: Any, values: list[FloatArray]) -> None:
@@ -166,19 +165,56 @@ def _focus(panel: Any, values: list[FloatArray]) -> None:
     panel.set_ylim(low - margin, high + margin)
 
 
-def _ticks(panel: Any, places: Sequence[float]) -> None:
-    panel.set_xticks(list(places), labels=[f"{place:g}" for place in places])
-    panel.minorticks_off()
-    panel.grid(alpha=0.25)
+@dataclass(frozen=True)
+class Picture:
+    """A figure of the report, with the arguments of the function that draws it, which begin with the part."""
+
+    draw: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    title: str
+    caption: str
 
 
-def _legend(figure: Any, panels: Any) -> None:
-    """Draw one legend under all panels."""
-    handles: dict[str, Any] = {}
-    for panel in np.ravel(panels):
-        for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
-            handles.setdefault(label, handle)
-    columns = max(2, int(figure.get_size_inches()[0] / 2.1))
-    figure.legend(
-        handles.values(), handles.keys(), loc="outside lower center", ncols=columns, frameon=False, fontsize="small"
-    )
+FIGURES = {
+    "figure_1": Picture(
+        cost_panels,
+        ("cost", "cutoff K", "seconds per epoch"),
+        "Cost of the gradients of an epoch against the cutoff K",
+        "Median of the rounds; the band runs from the least to the greatest. Dashed: N = 1000. Above this library, "
+        "below NumPy on the same machine and, thin and dotted, the minutes that the paper prints "
+        f"({published.HARDWARE}; they include the network's passes). Both rows of a column have one scale.",
+    ),
+    "figure_1_list_length": Picture(
+        cost_panels,
+        ("length", "list length D", "seconds per query"),
+        "Cost against the length of the list",
+        "One query, one cutoff. NumPy's estimators touch every document for each ranking; here PL-Rank-3 does not.",
+    ),
+    "figure_2": Picture(
+        training_curves,
+        ("curves", "ndcg_dataset"),
+        "Test NDCG@K of the deterministic ranking against training seconds",
+        "Normalised by data set. Means of the seeds, each with data of its own, and one standard error either way, "
+        "without what all methods of a seed share. The statements above use 95 % intervals of differences by seed.",
+    ),
+    "figure_2_expected": Picture(
+        training_curves,
+        ("curves", "expected_ndcg_dataset", "expected NDCG@K"),
+        "Expected test NDCG@K against training seconds",
+        "The methods optimise it: the mean over the rankings of the policy.",
+    ),
+    "settings": Picture(
+        training_curves,
+        ("settings", "ndcg_dataset"),
+        "The published code's settings beside ours",
+        f"Solid and dashed: the default preset; with dots: sigir22, {describe_preset('sigir22')}. "
+        "Where the lines with dots lie together, a difference between papers is one of settings and not of estimators.",
+    ),
+    "disparity": Picture(
+        training_curves,
+        ("disparity", "disparity", "squared disparity, share of the untrained", True),
+        "Remaining disparity of exposure (the experiment of SIGIR 2021)",
+        "Mean over the test queries of the squared disparity of expected exposure, as a share of that of the "
+        "untrained network.",
+    ),
+}

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from plrank_fast.reproduction import published
-from plrank_fast.reproduction.cells import Figures
 from plrank_fast.reproduction.methods import BEYOND, Method
+from plrank_fast.reproduction.results import Figures
 from plrank_fast.reproduction.summary import Costs, Curves, Estimate, costs, curves, over_rounds, over_seeds
 from plrank_fast.validation import FloatArray
 
@@ -63,11 +63,10 @@ def growth(cost: FloatArray, cutoffs: tuple[int, ...]) -> Estimate:
 
 def all_findings(cells: list[Figures]) -> list[Finding]:
     """Judge all statements for which there are cells."""
-    by_part = {name: [cell for cell in cells if cell["part"] == name] for name in ("cost", "curves", "disparity")}
     return [
-        *_cost(costs(by_part["cost"], "cutoffs")),
-        *_ndcg(curves(by_part["curves"], "ndcg_dataset")),
-        *_disparity(curves(by_part["disparity"], "disparity")),
+        *_cost(costs(cells, "cost")),
+        *_ndcg(curves(cells, "curves", "ndcg_dataset")),
+        *_disparity(curves(cells, "disparity", "disparity")),
     ]
 
 
@@ -108,7 +107,7 @@ def _cost(measured: dict[tuple[str, Method], Costs]) -> Iterator[Finding]:
 
 
 def _of_paper(shape: str, method: Method) -> str:
-    minutes = published.MINUTES.get((shape, method.estimator, method.n_samples))
+    minutes = method.published_minutes(shape)
     return f" (paper: {growth(np.array([minutes]), published.CUTOFFS).value:.2f})" if minutes else ""
 
 
@@ -148,7 +147,7 @@ def _difference(
 def _ndcg(measured: dict[tuple[str, int, Method, str], Curves]) -> Iterator[Finding]:
     """Compare the NDCG at the end of runs of equal time."""
     cutoffs = sorted({key[1] for key in measured})
-    long, short = ([k for k in cutoffs if (k >= LONG_CUTOFF) == is_long] for is_long in (True, False))
+    long, short = [k for k in cutoffs if k >= LONG_CUTOFF], [k for k in cutoffs if k < LONG_CUTOFF]
     same_time = "in the same time"
     statements = [
         ("Large K wants more samples: N = 1000 ends above N = 100 (PL-Rank-3)", long, THIRD, FEW),

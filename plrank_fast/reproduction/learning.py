@@ -16,8 +16,7 @@ from typing import Any
 
 from plrank_fast.data import PROFILES, generate, normalize_queries
 from plrank_fast.reproduction import methods
-from plrank_fast.reproduction.cells import Figures, Part
-from plrank_fast.reproduction.letor_folds import find_folds
+from plrank_fast.reproduction.results import Figures, Part
 from plrank_fast.training.config import DATASET, DISPARITY, TrainingConfig
 from plrank_fast.training.sources import Source, Splits
 
@@ -42,6 +41,11 @@ PARTS: dict[str, tuple[str, tuple[methods.Method, ...], tuple[Figures, ...]]] = 
 }
 WANTED_SEEDS = 3  # number of seeds for which runs must fit into the budget
 SHORTEST_RUN, LONGEST_RUN = 0.2, 600.0  # seconds of training
+FILES = (  # of the splits; the first one that a fold has
+    ("train.txt", "train.txt.gz"),
+    ("vali.txt", "valid.txt", "vali.txt.gz"),
+    ("test.txt", "test.txt.gz"),
+)
 OVERHEAD = 1.6  # of a run: evaluation, and the data's generation
 MOST_ROUNDS = 15
 
@@ -58,7 +62,7 @@ def training_part(name: str, sets: list[str], cutoffs: list[int], budget: float)
     ]
     seconds = min(max(budget / len(cells) / WANTED_SEEDS / OVERHEAD, SHORTEST_RUN), LONGEST_RUN)
     cells = [{**cell, "train_seconds": round(seconds, 3)} for cell in cells]
-    return Part(name, title, 2, MOST_ROUNDS, cells, measure)
+    return Part(name, title, MOST_ROUNDS, cells, measure)
 
 
 def config_of(cell: Figures, seed: int) -> TrainingConfig:
@@ -130,3 +134,18 @@ def _splits(name: str, number: int, seconds: float) -> Splits:
     queries = min(profile.n_queries, max(LEAST_QUERIES, queries))
     sizes = {"train": queries, "vali": LEAST_QUERIES, "test": max(LEAST_QUERIES, queries)}
     return {part: normalize_queries(generate(name, n, seed=number, split=part)) for part, n in sizes.items()}
+
+
+def find_folds(folder: str) -> list[Source]:
+    """Find ``train.txt``, ``vali.txt`` and ``test.txt`` in a folder, or in the folders within it."""
+    folds = []
+    for place in (Path(folder), *sorted(path for path in Path(folder).glob("*") if path.is_dir())):
+        files = [tuple(str(place / name) for name in names if (place / name).is_file())[:1] for names in FILES]
+        if all(files):
+            train, vali, test = files
+            folds.append(Source(train, vali, test))
+    if not folds:
+        raise ValueError(
+            f"data {folder} has no train.txt, vali.txt and test.txt, in itself or in folders such as Fold1"
+        )
+    return folds

@@ -9,7 +9,7 @@ import numpy as np
 
 from plrank_fast import reference
 from plrank_fast._shared.methods import ESTIMATORS
-from plrank_fast.reproduction.published import SAMPLES
+from plrank_fast.reproduction.published import MINUTES, SAMPLES
 from plrank_fast.validation import FloatArray, IntArray
 
 
@@ -29,6 +29,10 @@ class Method:
     def has_twin(self) -> bool:
         """Whether the published experiments have the method, so that NumPy is timed beside it."""
         return ESTIMATORS[self.estimator].is_published
+
+    def published_minutes(self, shape: str) -> tuple[float, ...]:
+        """Return the minutes per epoch that the paper prints for a set, none for a method that it does not have."""
+        return MINUTES.get((shape, self.estimator, self.n_samples), ())
 
     def gradient(
         self, scores: FloatArray, relevance: FloatArray, rank_weights: FloatArray, offsets: IntArray, seed: int

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from plrank_fast.reproduction.cells import Figures
 from plrank_fast.reproduction.methods import Method, method_of
+from plrank_fast.reproduction.results import Figures
 from plrank_fast.validation import FloatArray
 
 GRID = 25  # times at which curves of different seeds are compared
@@ -27,6 +27,13 @@ class Costs:
     numpy_seconds: FloatArray | None
     error: FloatArray | None
 
+    def by_column(self) -> Iterator[tuple[Any, ...]]:
+        """Yield each cutoff or length with the seconds, and the medians of NumPy's seconds and of the error."""
+        for i, column in enumerate(self.columns):
+            others = (self.numpy_seconds, self.error)
+            medians = [None if values is None else float(np.median(values[:, i])) for values in others]
+            yield column, over_rounds(self.seconds[:, i]), *medians
+
 
 @dataclass(frozen=True)
 class Curves:
@@ -36,15 +43,15 @@ class Curves:
     values: FloatArray
 
 
-def costs(cells: Iterable[Figures], columns: str) -> dict[tuple[str, Method], Costs]:
-    """Gather the cells of "cost" (``columns`` "cutoffs") or "length" ("lengths") by set and method."""
+def costs(cells: Iterable[Figures], part: str) -> dict[tuple[str, Method], Costs]:
+    """Gather the cells of the part "cost" or "length" by set and method."""
     rows: dict[tuple[str, Method], list[Figures]] = defaultdict(list)
     for entry in cells:
-        if "method" in entry["cell"]:
+        if entry["part"] == part and "method" in entry["cell"]:
             rows[entry["cell"].get("set", ""), method_of(entry["cell"])].append(entry)
     return {
         key: Costs(
-            tuple(entries[0]["cell"][columns]),
+            tuple(entries[0]["cell"]["cutoffs" if part == "cost" else "lengths"]),
             _stack(entries, "seconds"),
             _stack(entries, "numpy_seconds") if entries[0]["result"]["numpy_seconds"] else None,
             _stack(entries, "error") if "error" in entries[0]["result"] else None,
@@ -63,27 +70,23 @@ def network_seconds(cells: Iterable[Figures]) -> dict[str, float]:
     return result
 
 
-def curves(cells: Iterable[Figures], metric: str) -> dict[tuple[str, int, Method, str], Curves]:
-    """Gather training runs by set, cutoff, method and preset; a value holds until the next evaluation."""
+def curves(cells: Iterable[Figures], part: str, metric: str) -> dict[tuple[str, int, Method, str], Curves]:
+    """Gather a part's training runs by set, cutoff, method and preset; a value holds until the next evaluation."""
     runs: dict[tuple[str, int, Method, str], list[Figures]] = defaultdict(list)
     for entry in cells:
-        cell = entry["cell"]
-        key = (cell["set"], cell["cutoff"], method_of(cell), cell.get("preset", "default"))
-        runs[key].append(entry)
+        if entry["part"] == part:
+            cell = entry["cell"]
+            runs[cell["set"], cell["cutoff"], method_of(cell), cell.get("preset", "default")].append(entry)
     result = {}
     for key, entries in runs.items():
         limit = entries[0]["cell"]["train_seconds"]
         grid = limit * np.concatenate([[0.0], np.geomspace(0.05, 1.0, GRID - 1)])
-        values = [_as_it_stood(entry["result"]["seconds"], entry["result"][metric], grid) for entry in entries]
+        values = []
+        for run in (entry["result"] for entry in entries):
+            last = np.searchsorted(run["seconds"], grid, side="right") - 1
+            last[-1] = len(run["seconds"]) - 1  # of the end, which a run exceeds by up to a step
+            values.append(np.asarray(run[metric], dtype=np.float64)[last])
         result[key] = Curves(grid, np.array(values))
-    return result
-
-
-def _as_it_stood(seconds: list[float], values: list[float], grid: FloatArray) -> FloatArray:
-    """Return the value at each time of the grid; the last one holds at the end, which a run exceeds by up to a step."""
-    last = np.searchsorted(seconds, grid, side="right") - 1
-    last[-1] = len(values) - 1
-    result: FloatArray = np.asarray(values, dtype=np.float64)[last]
     return result
 
 

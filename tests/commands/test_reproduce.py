@@ -15,7 +15,7 @@ pytest.importorskip("matplotlib")
 
 from plrank_fast.reproduction import experiment, figures, learning, published, summary
 from plrank_fast.reproduction.findings import FAILS, HOLDS, IN_PART, OPEN, all_findings, judged
-from plrank_fast.reproduction.results_file import ResultsFile
+from plrank_fast.reproduction.results import ResultsFile
 
 TINY = ["reproduce", "--minutes", "0", "--shapes", "mslr", "--cutoffs", "2", "5", "--quiet"]
 
@@ -210,7 +210,7 @@ def test_intervals_are_those_of_student():
 def test_pictures_are_the_same_bytes():
     """Mutants: the date in the file; names of elements at random."""
     cells = [cost_cell("pl_rank_exact", 0, [1.0, 1.2, 1.5, 2.0, 3.0])]
-    first, second = (figures.rendered(figures.cost_panels(cells, "cutoffs", "K", "seconds"), "svg") for _ in range(2))
+    first, second = (figures.rendered(figures.cost_panels(cells, "cost", "K", "seconds"), "svg") for _ in range(2))
     assert first == second
     assert b"<svg" in first
 
