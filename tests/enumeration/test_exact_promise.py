@@ -255,7 +255,7 @@ class TestWorst:
         if problem.is_trivial or np.ptp(problem.scores) > 60:
             return 0.0
         if best is None:
-            best = far_finer(*arrays, normal=noise == "normal")
+            best = far_finer(*arrays, noise=noise)
         got = plr.pl_rank_exact(*arrays, rtol=rtol, noise=noise, hessian=hessian)
         pairs = zip(got, best[1:], strict=True) if hessian else [(got, best[1])]
         return max(promised(a, b, *arrays[1:]) for a, b in pairs) / rtol

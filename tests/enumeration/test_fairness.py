@@ -35,21 +35,17 @@ class TestExposure:
         )
         np.testing.assert_allclose(got, np.array([1.25, 1.5, 0.25, 0.5]) / 2)
 
-    @pytest.mark.parametrize("method", ["exact", "sample"])
-    def test_expectation(self, method):
-        scores, weights = np.random.default_rng(0).normal(size=5), np.array([1.0, 0.6, 0.5])
-        exact = enumerated_exposure(scores, weights)
-        got = fairness.expected_exposure(scores, weights, method=method, n_samples=200_000, rng=0)
-        np.testing.assert_allclose(got, exact, rtol=0, atol=1e-7 if method == "exact" else 7 * 0.5 / np.sqrt(2e5))
-
     def test_twin_and_enumeration(self):
         """Mutants: the rank weight of rank 1 for all ranks; the mean over N + 1 rankings; one ranking left out."""
         rng = np.random.default_rng(2)
         for n_docs, cutoff in ((1, 3), (5, 2), (5, 9), (700, 40)):
             scores, weights = rng.normal(size=n_docs), rng.normal(size=cutoff)
-            rankings = plr.sample_rankings(scores, 150, min(cutoff, n_docs), rng=1)
+            rankings = plr.sample_rankings(scores, 150, min(cutoff, n_docs), rng=validation.seed_sequence(1))
             got = fairness.expected_exposure(scores, weights, method="sample", rankings=rankings)
             np.testing.assert_array_equal(got, reference.exposure(n_docs, weights, rankings))
+            drawn = fairness.expected_exposure(scores, weights, method="sample", n_samples=150, rng=1)
+            np.testing.assert_array_equal(drawn, got)
+            np.testing.assert_array_equal(fairness.expected_exposure(scores, weights), plr.exposure(scores, weights))
         scores, weights = rng.normal(size=4), rng.normal(size=3)
         of_one = [
             fairness.expected_exposure(scores, weights, method="sample", rankings=ranking[np.newaxis])
@@ -72,19 +68,6 @@ class TestDisparity:
         value = fairness.disparity([1.0, 0.5], [1.0, 3.0], kind=kind)[0]
         assert value[0] == pytest.approx(KINDS[kind](1.0 * 3.0 - 0.5 * 1.0))
 
-    @pytest.mark.parametrize("n_docs", [2, 3, 10, 50])
-    def test_brute_force_and_differences(self, kind, n_docs):
-        rng = np.random.default_rng(n_docs)
-        exposure, merit = rng.uniform(size=n_docs), rng.choice([0.0, 1.0, 3.0, 7.0], size=n_docs)
-        merit[0] = 1.0
-        values, derivative = fairness.disparity(exposure, merit, kind=kind)
-        assert values[0] == pytest.approx(brute_force(exposure, merit, kind), rel=1e-12)
-        step = 1e-7
-        for d in range(n_docs):
-            shift = step * np.eye(n_docs)[d]
-            difference = brute_force(exposure + shift, merit, kind) - brute_force(exposure - shift, merit, kind)
-            assert difference / (2 * step) == pytest.approx(derivative[d], abs=1e-6)
-
     def test_in_proportion(self, kind):
         merit = np.array([0.0, 1.0, 3.0, 7.0])
         values, derivative = fairness.disparity(0.25 * merit, merit, kind=kind)
@@ -101,7 +84,7 @@ class TestDisparity:
         """Queries of few lengths, of documents with few ratios. Mutants: rows of another query's documents; a run of
         equal ratios that ends at its first document."""
         rng = np.random.default_rng(2)
-        offsets = np.concatenate([[0], np.cumsum(rng.choice([0, 1, 2, 7, 12], size=60))])
+        offsets = np.concatenate([[0], np.cumsum(rng.choice([0, 1, 2, 7, 12, 50], size=60))])
         exposure, merit = rng.integers(0, 4, size=(2, offsets[-1])).astype(float)
         values, derivative = fairness.disparity(exposure, merit, offsets=offsets, kind=kind)
         for q, (start, stop) in enumerate(itertools.pairwise(offsets)):

@@ -60,26 +60,6 @@ def test_maximum_of_the_likelihood(tied, ridge):
     np.testing.assert_allclose(fit.standard_errors**2, np.diag(fit.covariance))
 
 
-def test_two_items():
-    """Bradley and Terry: the logarithm of the odds, and its standard error."""
-    wins = np.repeat([[0, 1], [1, 0]], [70, 30], axis=0)
-    fit = plr.fit_strengths(np.tile([0, 1], 100), wins.ravel(), np.arange(0, 201, 2))
-    assert fit.strengths[0] - fit.strengths[1] == pytest.approx(np.log(70 / 30), rel=1e-8)
-    assert 2 * fit.standard_errors[0] == pytest.approx(np.sqrt(1 / 70 + 1 / 30), rel=1e-5)
-
-
-def test_standard_errors_cover():
-    """The mean of squared errors in units of standard errors is 1, within four deviations of a mean over 150 fits.
-
-    Mutant: the covariance of strengths whose mean is not fixed.
-    """
-    true, squares = np.array([-1.0, -0.3, 0.0, 0.5, 0.8]), []
-    for seed in range(150):
-        fit = plr.fit_strengths(*of_rows(*rankings_of(true, 60, seed, 0)))
-        squares.append(np.mean(((fit.strengths - true) / fit.standard_errors) ** 2))
-    assert abs(np.mean(squares) - 1.0) < 4 * np.std(squares) / np.sqrt(150)
-
-
 def test_disconnected_items():
     """A ridge gives strengths where the most likely ones are infinite: to a winner of all, a loser, two leagues, ties.
 
