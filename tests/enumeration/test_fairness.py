@@ -121,8 +121,3 @@ class TestDisparity:
         np.testing.assert_array_equal(got[0], values)
         np.testing.assert_array_equal(got[1], getattr(plr, method)(scores, reward, weights, **second))
         assert (plr.sample_rankings(scores, **first) != plr.sample_rankings(scores, **second)).any()
-
-
-def test_merit_for_each_exposure():
-    with pytest.raises(ValueError, match="merit must have one entry for each"):
-        fairness.disparity([0.0], [1.0, 2.0])

@@ -112,17 +112,13 @@ def test_stops_at_rtol():
         (lambda: rewards.err([3.0], max_label=2), ValueError, "max_label must be at least 3"),
         (lambda: rewards.err([3.0], max_label=2000), ValueError, "max_label must be at least 3 and at most 200"),
         (lambda: plr.err([0.0], [3.0], max_label=2**40), ValueError, "max_label must be at least 3 and at most 200"),
-        (lambda: rewards.err(3.0), ValueError, r"labels must be 1-dimensional, got shape \(\)"),
-        (lambda: rewards.err([[3.0]]), ValueError, r"labels must be 1-dimensional, got shape \(1, 1\)"),
         (lambda: rewards.alpha_ndcg([1.0]), ValueError, "subtopics must be 2-dimensional"),
         (lambda: rewards.alpha_ndcg([[-1.0]]), ValueError, "subtopics must be at least 0"),
         (lambda: rewards.alpha_ndcg([[1.0]], alpha=1.0), ValueError, "alpha must be at least 0 and below 1, got 1"),
         (lambda: rewards.success([1.0], offsets=[0, 2]), ValueError, "offsets must end with"),
         (lambda: rewards.expected_reward([0.0], len, n_samples=1), ValueError, "n_samples must be at least 2"),
-        (lambda: rewards.expected_reward([0.0], len, rtol=0.0), ValueError, "rtol must be at least 1e-10"),
-        (lambda: rewards.expected_reward([0.0], 1), TypeError, "reward must be a function"),
     ],
-    ids=range(14),
+    ids=range(10),
 )
 def test_errors(call, error, message):
     with pytest.raises(error, match=message):

@@ -212,39 +212,6 @@ class TestAgainstTheTwin:
         np.testing.assert_allclose(low[1:], [slope, -slope], rtol=0.08)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
-        ({"noise": "laplace"}, ValueError, "noise must be one of 'gumbel', 'normal'"),
-        ({"noise": None}, TypeError, "noise"),
-        ({"sigma": 0.0}, ValueError, "sigma must be at least"),
-        ({"sigma": "1"}, TypeError, "sigma"),
-        ({"n_samples": 0}, ValueError, "n_samples"),
-        ({"n_samples": 2.0}, TypeError, "n_samples"),
-        ({"rng": -1}, ValueError, "rng"),
-        ({"n_threads": 0}, ValueError, "n_threads"),
-        ({"scores": [0.0, np.nan]}, ValueError, "scores must be finite, got nan at index 1"),
-        ({"relevance": [0.0]}, ValueError, "relevance"),
-        ({"rank_weights": [np.inf]}, ValueError, "rank_weights"),
-        ({"offsets": [0, 1]}, ValueError, "offsets"),
-        ({"first_query": -1}, ValueError, "first_query"),
-        ({"out": np.zeros(3)}, ValueError, "out"),
-    ],
-    ids=str,
-)
-def test_faults(arguments, error, message):
-    generator = np.random.default_rng(0)
-    before = generator.bit_generator.state
-    out = np.full(2, 7.0)
-    given = {
-        "scores": [0.0, 1.0], "relevance": [0.0, 1.0], "rank_weights": [1.0], "rng": generator, "out": out, **arguments
-    }  # fmt: skip
-    with pytest.raises(error, match=message):
-        plr.stochastic_rank(**given)
-    assert (out == 7.0).all()
-    assert generator.bit_generator.state == before
-
-
 @pytest.mark.parametrize("other", [1, 8, 15])
 def test_normal_noise_is_normal(other):
     """Drawn noise through a gradient that shows it: of two documents the density at the other's noisy score.

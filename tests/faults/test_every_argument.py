@@ -102,6 +102,9 @@ ARRAYS = {name for name, value in GIVEN.items() if isinstance(value, np.ndarray)
     "out", "noise", "predicted", "sampled_rankings", "sampled_inv_rankings", "sampled_values",
 }  # fmt: skip
 MODULES = ("losses", "fairness", "rewards", "off_policy", "interchange", "chunks", "compat.sigir22", "data")
+OF_SCORES = {  # arguments with as many entries as scores or rankings have
+    "relevance", "labels", "merit", "cotangent", "vector", "buckets", "logging_scores", "rewards", "rank_rewards",
+}  # fmt: skip
 NO_NUMBERS = {"evaluate_loss", "concatenate", "load_letor", "load_model", "normalize_queries", "reseed"}
 ELEMENTWISE = {"gains.labels", "effective_sample_size.importance_weights"}
 MEANT = {  # arguments that may have a value, by what is odd about it
@@ -120,6 +123,7 @@ MEANT = {  # arguments that may have a value, by what is odd about it
     "another axis": ELEMENTWISE,
     "no axis": ELEMENTWISE,
     "-inf at the end": {"sample_rankings.scores"},
+    "one entry fewer": {"ranking_log_prob_vjp.cotangent"},  # there are two rankings of three documents
     "too few": {"from_run.offsets", "query_chunks.offsets"},
     "too many": {"from_run.offsets", "query_chunks.offsets"},
 }
@@ -159,9 +163,11 @@ def parameters_of(function):
     return {name: each for name, each in named if each.kind != each.VAR_KEYWORD}
 
 
-def hostile_values(where, name, default):
+def hostile_values(where, name, parameters):
     """Values that an argument must not have, each with what is odd about it."""
-    values = dict(HOSTILE)
+    values, default = dict(HOSTILE), parameters[name].default
+    if "scores" in parameters and name in OF_SCORES:
+        values["one entry fewer"] = GIVEN[name][:-1]
     if isinstance(GIVEN.get(name), np.ndarray):
         values |= {kind: make(GIVEN[name]) for kind, make in HOSTILE_ARRAYS.items()}
     values |= {"offsets": HOSTILE_OFFSETS, "rankings": HOSTILE_RANKINGS}.get(name, {})
@@ -189,8 +195,8 @@ def test_what_nobody_means_is_refused_by_name(where, function):
     if outs:
         plain["out"] = tuple(outs) if isinstance(result, tuple) else outs[0]
     wrong = []
-    for name, each in parameters.items():
-        for kind, value in hostile_values(where, name, each.default):
+    for name in parameters:
+        for kind, value in hostile_values(where, name, parameters):
             try:
                 function(**(plain | {name: value}))
                 wrong.append((name, kind, "is taken"))
