@@ -66,8 +66,10 @@ def _on_host(tensor: Any) -> Any:
 
 def _on_device(array: FloatArray, like: Any, dtype: Any) -> Any:
     """Return a tensor of the array's values on the device of ``like``."""
-    tensor = torch.from_numpy(array).to(dtype)
-    return tensor.pin_memory().to(like.device, non_blocking=True) if like.is_cuda else tensor.to(like.device)
+    tensor = torch.from_numpy(array)
+    if like.is_cuda:
+        return tensor.to(dtype).pin_memory().to(like.device, non_blocking=True)
+    return tensor.to(like.device, dtype)
 
 
 def _one_by_one(function: Any) -> Any:
@@ -101,32 +103,29 @@ def _is_plain(tensor: Any) -> bool:
 
 # --- the loss
 
+OPTIONS = "cutoff", "gain", "normalize", "reduction", "method", "n_samples", "rtol", "n_threads", "first_query"
 
-def _loss_and_gradient(
-    scores: Any, relevance: Any, offsets: Any, mask: Any, weight: Any, rank_weights: Any, rng: Any,
-    cutoff: int | None, gain: str, normalize: bool, reduction: str, method: str,
-    n_samples: int | None, rtol: float, n_threads: int | None, first_query: int,
-) -> tuple[Any, Any]:  # fmt: skip
-    """Compute the loss, of each query or reduced, and the gradient of its sum by the scores."""
-    values, gradient = expected_loss(
-        _on_host(scores), _on_host(relevance), offsets=_on_host(offsets), mask=_on_host(mask), weight=_on_host(weight),
-        cutoff=cutoff, rank_weights=_on_host(rank_weights), gain=gain, normalize=normalize, reduction=reduction,
-        method=method, words=lambda: _seed(rng).tolist(), n_samples=n_samples, rtol=rtol, n_threads=n_threads,
-        first_query=first_query,
+
+def _evaluate(inputs: tuple[Any, ...], direction: Any = None) -> tuple[FloatArray, FloatArray]:
+    """Call `expected_loss` with the inputs of the operator ``plackett_luce_loss``."""
+    scores, relevance, offsets, mask, weight, rank_weights = map(_on_host, inputs[:6])
+    return expected_loss(
+        scores, relevance, offsets=offsets, mask=mask, weight=weight, rank_weights=rank_weights,
+        words=lambda: _seed(inputs[6]).tolist(), direction=direction, **dict(zip(OPTIONS, inputs[7:], strict=True)),
     )  # fmt: skip
-    loss = values if reduction == "none" else np.asarray(values.sum())
+
+
+def _loss_and_gradient(*inputs: Any) -> tuple[Any, Any]:
+    """Compute the loss, of each query or reduced, and the gradient of its sum by the scores."""
+    scores = inputs[0]
+    values, gradient = _evaluate(inputs)
+    loss = values if "none" in inputs[7:] else np.add.reduce(values, keepdims=True).reshape(())
     return _on_device(loss, scores, scores.dtype), _on_device(gradient, scores, _dtype_of_gradient(scores))
 
 
-def _change_of_gradient(direction: Any, scores: Any, relevance: Any, *options: Any) -> Any:
+def _change_of_gradient(direction: Any, *inputs: Any) -> Any:
     """Compute the derivative of the gradient of `_loss_and_gradient` along a direction, for the exact method."""
-    offsets, mask, weight, rank_weights, _, cutoff, gain, normalize, reduction, method, *_, n_threads, _ = options
-    product = expected_loss(
-        _on_host(scores), _on_host(relevance), offsets=_on_host(offsets), mask=_on_host(mask), weight=_on_host(weight),
-        cutoff=cutoff, rank_weights=_on_host(rank_weights), gain=gain, normalize=normalize, reduction=reduction,
-        method=method, words=lambda: [0], n_threads=n_threads, direction=_on_host(direction),
-    )[1]  # fmt: skip
-    return _on_device(product, scores, direction.dtype)
+    return _on_device(_evaluate(inputs, _on_host(direction))[1], inputs[0], direction.dtype)
 
 
 def _dtype_of_gradient(scores: Any) -> Any:
@@ -148,29 +147,19 @@ class _Gradient(torch.autograd.Function):  # type: ignore[name-defined, misc]
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-        _save(ctx, *inputs[1:])
+        ctx.save_for_backward(*inputs[1:7])
+        ctx.options = inputs[7:]
 
     @staticmethod
     def backward(ctx: Any, upstream: Any) -> Any:
-        inputs = _saved(ctx)
+        inputs = ctx.saved_tensors
         with torch.no_grad():
-            change = _hessian_product(upstream, *inputs)
+            change = _hessian_product(upstream, *inputs, *ctx.options)
         if torch.is_grad_enabled():
             change = _OnceDifferentiable.apply(change, "the gradient of plackett_luce_loss", inputs[0], upstream)
-        return None, change.to(inputs[0].dtype), *(None,) * (len(inputs) - 1)
+        return None, change.to(inputs[0].dtype), *(None,) * (len(ctx.needs_input_grad) - 2)
 
     vmap = staticmethod(_one_by_one(lambda *inputs: _Gradient.apply(*inputs)))
-
-
-def _save(ctx: Any, *values: Any) -> None:
-    """Save tensors for ``backward``, and other values beside them."""
-    ctx.save_for_backward(*(value for value in values if isinstance(value, torch.Tensor)))
-    ctx.others = [None if isinstance(value, torch.Tensor) else (value,) for value in values]
-
-
-def _saved(ctx: Any) -> list[Any]:
-    tensors = iter(ctx.saved_tensors)
-    return [next(tensors) if other is None else other[0] for other in ctx.others]
 
 
 class _Loss(torch.autograd.Function):  # type: ignore[name-defined, misc]
@@ -184,14 +173,15 @@ class _Loss(torch.autograd.Function):  # type: ignore[name-defined, misc]
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
         ctx.mark_non_differentiable(output[1])
         ctx.set_materialize_grads(False)
-        _save(ctx, output[1], *inputs)
+        ctx.save_for_backward(output[1], *inputs[:6])
+        ctx.options = None, *inputs[7:]  # second derivatives need no seed
 
     @staticmethod
     def backward(ctx: Any, upstream: Any, _: Any) -> Any:
         others = (None,) * (len(ctx.needs_input_grad) - 1)
         if upstream is None:
             return None, *others
-        gradient, *inputs = _saved(ctx)
+        gradient, *inputs = ctx.saved_tensors
         scores, offsets = inputs[0], inputs[2]
         of_docs = upstream
         if upstream.numel() != 1 and offsets is None:
@@ -199,15 +189,12 @@ class _Loss(torch.autograd.Function):  # type: ignore[name-defined, misc]
         elif upstream.numel() != 1:
             sizes = offsets.diff().to(upstream.device)
             of_docs = upstream.repeat_interleave(sizes, output_size=gradient.numel()).reshape(gradient.shape)
-        twice = torch.is_grad_enabled()  # with create_graph=True a constant gradient would be silently wrong
-        if twice and _is_plain(scores):
-            others_as_tensors = [
-                x if x is None or isinstance(x, torch.Tensor) else torch.as_tensor(x) for x in inputs[1:6]
-            ]
-            gradient = _Gradient.apply(gradient, scores, *others_as_tensors, None, *inputs[7:])
-        gradient = gradient * of_docs
-        if twice and not _is_plain(scores):
-            gradient = _OnceDifferentiable.apply(gradient, "plackett_luce_loss", scores, upstream)
+        if not torch.is_grad_enabled():
+            gradient = gradient * of_docs
+        elif _is_plain(scores):  # with create_graph=True a constant gradient would be silently wrong
+            gradient = _Gradient.apply(gradient, *inputs, *ctx.options) * of_docs
+        else:
+            gradient = _OnceDifferentiable.apply(gradient * of_docs, "plackett_luce_loss", scores, upstream)
         return gradient.to(scores.dtype), *others
 
     vmap = staticmethod(_one_by_one(lambda *inputs: _Loss.apply(*inputs)))
@@ -292,19 +279,29 @@ def plackett_luce_loss(
     if scores.is_nested:
         scores, relevance, offsets = _flattened(scores, relevance, offsets, mask)
         mask = None
-    elif offsets is not None and not isinstance(offsets, torch.Tensor):
-        offsets = torch.from_numpy(validation.integer_array(offsets, "offsets"))
     data = {"relevance": relevance, "offsets": offsets, "mask": mask, "weight": weight, "rank_weights": rank_weights}
-    for name, value in data.items():
-        differentiated = getattr(value, "requires_grad", False)
-        validation.require(not differentiated, f"{name} must not require a gradient: pass {name}.detach()", TypeError)
+    tensors = [None if value is None else _constant(value, name) for name, value in data.items()]
     options = cutoff, gain, normalize, reduction, method, n_samples, rtol, n_threads, first_query
     if _is_plain(scores):
         # Preparing transformations, which most calls do not need, takes a quarter of the time for a short list.
         apply = _Loss.apply if _transformed() else super(torch.autograd.Function, _Loss).apply
-        return apply(scores, *data.values(), rng, *options)[0]
-    tensors = [value if value is None else torch.as_tensor(value) for value in data.values()]
+        return apply(scores, *tensors, rng, *options)[0]
     return _loss(scores, *tensors, None if method in ("exact", EXACT) else _seed(rng), *options)[0]
+
+
+def _constant(value: Any, name: str) -> Any:
+    """Return a tensor of an argument that is not differentiated."""
+    if isinstance(value, torch.Tensor):
+        validation.require(
+            not value.requires_grad, f"{name} must not require a gradient: pass {name}.detach()", TypeError
+        )
+        return value
+    if torch.compiler.is_compiling():
+        return torch.as_tensor(value)
+    if name == "offsets":
+        return torch.from_numpy(validation.integer_array(value, name))
+    array = validation.as_array(value, name) if name == "mask" else validation.real_array(value, name, ndim=None)
+    return torch.from_numpy(np.require(array, requirements="W"))
 
 
 def _floating(scores: Any) -> Any:

@@ -132,9 +132,9 @@ def expected_loss(
     normalize = validation.flag(normalize, "normalize")
     layout = layout_of(scores.shape, offsets, mask)
     n_queries = layout.offsets.size - 1
-    worth = validation.real_array(layout.documents(relevance, "relevance"), "relevance")
+    worth = layout.documents(relevance, "relevance")
     if gain == "exponential":
-        worth = gains(validation.within(worth, "relevance", 0.0, LARGEST_LABEL))
+        worth = gains(validation.within(validation.real_array(worth, "relevance"), "relevance", 0.0, LARGEST_LABEL))
     if rank_weights is None:
         theta = dcg_weights_of_lists(cutoff, layout.offsets)
     else:
@@ -168,5 +168,5 @@ def expected_loss(
             layout.documents(scores, "scores"), worth, theta, along, offsets=layout.offsets,
             n_threads=options["n_threads"],
         )  # fmt: skip
-    of_docs = np.repeat(factors, np.diff(layout.offsets)) if np.size(factors) > 1 else factors
+    of_docs = np.repeat(factors, np.diff(layout.offsets)) if isinstance(factors, np.ndarray) else factors
     return factors * values, layout.place(of_docs * ascent)

@@ -353,12 +353,14 @@ cdef void log_prob_in_batch(const void *call_, intp_t q, char *workspace) noexce
 cdef dict TIES = {"index": <uintptr_t>dcg_by_rank, "average": <uintptr_t>tie_averaged_dcg}
 
 
-def discounts(n_ranks):
+cdef object DISCOUNTS = 1.0 / np.log2(np.arange(4096) + 2.0)
+
+
+def discounts(intp_t n_ranks):
     """Return the discounts of DCG, 1 / log2(rank + 1)."""
-    return 1.0 / np.log2(np.arange(n_ranks) + 2.0)
+    return DISCOUNTS[:n_ranks].copy() if n_ranks <= 4096 else 1.0 / np.log2(np.arange(n_ranks) + 2.0)
 
 
-cdef object DISCOUNTS = discounts(4096)
 cdef intp_t LONGEST_LIST = 10_000  # without a warning, as in validation
 
 
