@@ -71,15 +71,16 @@ def padded(values, filling, length=7, gap=False):
 @pytest.mark.parametrize("gap", [False, True])
 def test_padded_has_the_bits_of_ragged(method, gap):
     """Whatever stands in the padding. Mutants: the mask inverted; padding counted into the lengths; the upstream
-    gradient of query 0 taken for all (with reduction "none")."""
+    gradient of query 0 taken for all (with reduction "none"); a read-only mask not copied, of which PyTorch warns."""
     loss = PlackettLuceLoss(3, method=method, reduction="none")
     rows, mask = padded(SCORES, np.nan, gap=gap)
+    mask.flags.writeable = False
     labels, _ = padded(LABELS, np.inf, gap=gap)
     flat, table = leaf(), leaf(rows)
     upstream = torch.arange(1.0, N_QUERIES + 1, dtype=torch.float64)
     ragged = loss(flat, torch.tensor(LABELS), torch.tensor(OFFSETS), rng=1)
     ragged.backward(upstream)
-    rectangular = loss(table, torch.tensor(labels), mask=torch.tensor(mask), rng=1)
+    rectangular = loss(table, torch.tensor(labels), mask=mask, rng=1)
     rectangular.backward(upstream)
     assert (ragged == rectangular).all()
     assert (table.grad.numpy()[mask] == flat.grad.numpy()).all()
