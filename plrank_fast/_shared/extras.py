@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from importlib import import_module, metadata
+from importlib import import_module
 from typing import Any
 
 
@@ -20,6 +20,8 @@ def import_extra(module: str, extra: str) -> Any:
 
 def requirements(extra: str) -> str:
     """Return the packages of an extra as pip's arguments, or its name if the project is not installed."""
+    from importlib import metadata  # slow to import, and only errors need it
+
     try:
         listed = metadata.requires("plrank-fast") or []
     except metadata.PackageNotFoundError:

@@ -43,3 +43,10 @@ def told():
 def test_is_named_with_its_extra(package, told):
     """Mutants: a plain import at the top of an adapter; the bare ModuleNotFoundError; another extra."""
     assert f'pip install "{NEEDED[package][2]}>=' in told[package]
+
+
+def test_import_stays_light():
+    """Mutant: importlib.metadata, which brings 50 modules for the text of an error, imported at the top."""
+    program = "import sys, numpy.random; known = set(sys.modules); import plrank_fast; print(*set(sys.modules) - known)"
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    assert not {"importlib.metadata", *NEEDED} & set(loaded)

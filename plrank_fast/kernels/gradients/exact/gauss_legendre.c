@@ -2,6 +2,10 @@
 
 #include <math.h>
 
+#include "simd/vectors.h"
+
+#define NEWTON_STEPS 4 /* each doubles the correct digits, of which the first nodes have two */
+
 /* Numbers of nodes are multiples of 8 up to 128 and of 32 up to 512, at every SIMD level. */
 enum { FINE_STEP = 8, FINE_RULES = 16, COARSE_STEP = 32, COARSE_RULES = 12, FINE_NODES = FINE_STEP * FINE_RULES };
 #define SUM_TO(n) ((n) * ((n) + 1) / 2)
@@ -34,29 +38,29 @@ static void fill_rule(int nodes, double *node, double *weight)
         total += spread[k];
         term *= (2 * k + 1.0) / (2 * k + 2);
     }
-    for (int i = 0; i < nodes; i++) {
-        double z = cos(M_PI * (i + 0.75) / (nodes + 0.5)), slope = 1;
-        for (int step = 0; step < 20; step++) {
-            double p1 = 1, p2 = 0;
+    for (int i = 0; i < nodes; i += PLR_LANES) {
+        lanes z, slope = {0};
+        for (int lane = 0; lane < PLR_LANES; lane++)
+            z[lane] = -cos(M_PI * (i + lane + 0.75) / (nodes + 0.5));
+        for (int step = 0; step < NEWTON_STEPS; step++) {
+            lanes p1 = vec_all(1), p2 = {0};
             for (int j = 0; j < nodes; j++) {
-                double p3 = p2;
+                const double inverse = 1 / (j + 1.0);
+                const lanes p3 = p2;
                 p2 = p1;
-                p1 = ((2.0 * j + 1) * z * p2 - j * p3) / (j + 1);
+                p1 = ((2 * j + 1) * inverse * z) * p2 - (j * inverse) * p3;
             }
-            slope = nodes * (z * p1 - p2) / (z * z - 1);
-            double change = p1 / slope;
-            z -= change;
-            if (fabs(change) < 1e-15)
-                break;
+            slope = nodes * (z * p1 - p2) / (z * z - 1.0);
+            z -= p1 / slope;
         }
-        double x = 0, dx = 0, power = 1;
+        lanes x = {0}, dx = {0}, power = vec_all(1);
         for (int k = 0; k < 5; k++) {
             x += spread[k] / total * power * z;
             dx += spread[k] / total * power * (2 * k + 1);
             power *= z * z;
         }
-        node[nodes - 1 - i] = (1 + x) / 2;
-        weight[nodes - 1 - i] = dx / ((1 - z * z) * slope * slope);
+        vec_store(node + i, (1.0 + x) / 2.0);
+        vec_store(weight + i, dx / ((1.0 - z * z) * slope * slope));
     }
 }
 
