@@ -1,4 +1,4 @@
-"""End every command that writes at each of its operations on the disk: full, killed, interrupted, read-only.
+"""End every command that writes at each of its operations on the disk: full, read-only, killed, interrupted.
 
     make storage STORAGE_FLAGS="--most 20 --seed 0"
 
@@ -6,7 +6,8 @@ A command is run once and its operations on the disk are counted: files and fold
 renames. Then, for each k, it is run again and ended at its k-th operation:
 
 - The disk is full from there on, and the first write that meets it is cut in half. The command must exit with status 2
-  and one line that names a file; no temporary file may remain, and every file must be the old or the new one.
+  and one line that names a file; no temporary file may remain, and every file must be the old or the new one. The same
+  holds if the disk is read-only, from the first operation on.
 - The process is killed. A process that is killed between two operations leaves the same files, so these are all kills.
 - Ctrl-C is pressed: exit status 130, and what has been reached is kept.
 
@@ -22,7 +23,6 @@ from __future__ import annotations
 import abc
 import builtins
 import contextlib
-import ctypes
 import errno
 import io
 import json
@@ -52,10 +52,10 @@ NETWORK = ["--method", "pl_rank_3", "--hidden", "3", "--samples", "2", "--cutoff
 EPOCHS, STEEP = 4, ["--learning-rate", "3"]  # the best epoch is not the last: its weights outlast what comes after it
 BENCH = ["--shapes", "mslr", "--methods", "pl_rank_3", "--cutoffs", 2, "--samples", 1, "--queries", 2, "--seconds", 0]
 REPRODUCE = ["--minutes", "0", "--shapes", "mslr", "--cutoffs", "2", "--parts", "disparity", "--quiet"]
-FAULTS = ("full disk", "killed", "interrupted")
+FAULTS = ("full disk", "read-only", "killed", "interrupted")
+REFUSED = {"full disk": errno.ENOSPC, "read-only": errno.EACCES}  # by the system, with this error
 IMAGE = b"\x89PNG"  # in the place of a picture, for to draw one takes longer than all the rest
 INTERRUPTED, KILLED = 130, -9  # exit statuses
-CAP_DAC_OVERRIDE = 1  # by which root may write where nobody may
 
 
 class Killed(BaseException):
@@ -93,8 +93,8 @@ class Disk:
         self.operations += 1
         if self.operations <= self.ends_at:
             return
-        if self.fault == "full disk":
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), *([os.fspath(path)] if path is not None else []))
+        if code := REFUSED.get(self.fault):
+            raise OSError(code, os.strerror(code), *([os.fspath(path)] if path is not None else []))
         if self.fault == "killed":
             raise Killed
         if self.operations == self.ends_at + 1:
@@ -161,25 +161,6 @@ class _CountedFile(io.FileIO):
         return int(super().write(data))
 
 
-@contextlib.contextmanager
-def as_others() -> Iterator[None]:
-    """Within the block, this thread may not write where permissions forbid it, whoever it runs as."""
-    if os.geteuid() != 0:
-        yield
-        return
-    library = ctypes.CDLL(None)
-    header = (ctypes.c_uint32 * 2)(0x20080522, 0)  # version 3 of the structure, this thread
-    sets = (ctypes.c_uint32 * 6)()  # effective, permitted and inheritable, twice
-    assert library.capget(header, sets) == 0
-    before, sets[0] = sets[0], sets[0] & ~(1 << CAP_DAC_OVERRIDE)
-    assert library.capset(header, sets) == 0
-    try:
-        yield
-    finally:
-        sets[0] = before
-        assert library.capset(header, sets) == 0
-
-
 def run(*arguments: object) -> tuple[int, str]:
     """Run a command in this process: its exit status, and what it told on stderr, warnings included."""
     told = io.StringIO()
@@ -203,12 +184,12 @@ def check(holds: object, what: str) -> None:
         raise BrokenPromiseError(what)
 
 
-def check_refusal(status: int, told: str, *named: str) -> None:
-    """One line that says what is wrong and names one of the files, after warnings of caches if any."""
+def check_refusal(status: int, told: str, error: str, *named: str) -> None:
+    """One line that tells the error and names one of the files, after warnings of caches if any."""
     lines = [line.split("\r")[-1] for line in told.split("\n") if not line.startswith("warning: cache ")]  # \r: a bar
     lines = [line for line in lines if line]
     check(status == 2 and len(lines) == 1 and ": error: " in lines[0], f"status {status}, {told!r}")
-    check(any(name in lines[0] for name in named), f"{told!r} does not name the file")
+    check(error in told and any(name in lines[0] for name in named), f"{told!r} does not name the file or {error}")
     check(".tmp" not in lines[0], f"{told!r} names a temporary file")
 
 
@@ -235,7 +216,7 @@ def outcome_of(folder: Path) -> dict[str, Any]:
 class Command(abc.ABC):
     """A command that writes, with the files that it may leave: what is in ``folder`` is its own."""
 
-    faults: ClassVar = FAULTS[:2]
+    faults: ClassVar = FAULTS[:3]
 
     def __init__(self, storage: Storage) -> None:
         self.storage = storage
@@ -268,9 +249,9 @@ class Command(abc.ABC):
         if ends_at == np.inf:
             self.check_success(status, told)
         else:
-            if fault == "full disk":
-                check_refusal(status, told, *self.named())
-            expected = {"full disk": (2,), "killed": (KILLED,), "interrupted": (0, INTERRUPTED)}[fault]
+            if fault in REFUSED:
+                check_refusal(status, told, os.strerror(REFUSED[fault]), *self.named())
+            expected = {"killed": (KILLED,), "interrupted": (0, INTERRUPTED)}.get(fault, (2,))
             check(status in expected and "Traceback" not in told, f"status {status}, {told!r}")
             left = [path for path in self.folder.rglob("*") if path.suffix == ".tmp"]
             check(fault == "killed" or not left, f"left behind: {left}")
@@ -439,50 +420,19 @@ class Storage(Search):
         ]  # fmt: skip
 
     def steps(self) -> Iterator[object]:
-        """Each fault at each operation, then read-only folders."""
+        """Each fault at each operation; a disk is read-only from the first one on."""
         for name, command in COMMANDS.items():
             for fault in command.faults:
-                operations = command(self).meet(fault, np.inf)
+                operations = 1 if fault == "read-only" else command(self).meet(fault, np.inf)
                 some = operations if self.most is None else min(self.most, operations)
                 for number in sorted(self.rng.sample(range(operations), some)):
                     yield self.attempt(f"{fault}, {name}, operation {number} of {operations}", command, fault, number)
-        yield self.attempt("read-only folders", self.read_only)
 
-    def attempt(self, what: str, attack: Callable[..., Any], *case: Any) -> None:
+    def attempt(self, what: str, command: type[Command], fault: str, number: int) -> None:
         """Try one fault and note what comes of it."""
-        self.tally[what.split(",")[0]] += 1
-        wrong = wrong_with(lambda: attack(self).meet(*case) if case else attack())
-        if wrong:
+        self.tally[fault] += 1
+        if wrong := wrong_with(lambda: command(self).meet(fault, number)):
             self.broken(f"{what}: {wrong}")
-
-    def read_only(self) -> None:
-        """A folder that may be read and not written to: refused, and everything stays; what only reads goes on."""
-        output, beside = Overwrite(self).folder, self.new_folder()  # of an earlier run, and of a new one
-        beside.mkdir()
-        before = contents(output)
-        for path in (output, beside):
-            path.chmod(0o500)
-        try:
-            with as_others():
-                for arguments in (
-                    self.train(beside),
-                    [*self.train(output), "--overwrite"],
-                    self.train(beside / "below"),
-                    ["train", "--resume", output, "--epochs", EPOCHS + 1, "--quiet"],
-                    ["evaluate", output / MODEL, self.text, "--json", beside / "json"],
-                    ["bench", *BENCH, "--json", beside / "json"],
-                    ["reproduce", *REPRODUCE, "--output", beside],
-                    ["reproduce", *REPRODUCE, "--output", beside / "below"],
-                ):
-                    status, told = run(*arguments)
-                    check_refusal(status, told, str(output), str(beside))
-                    check("Permission denied" in told, told)
-                status, told = run("evaluate", output / MODEL, self.text, "--cache", beside)
-                check(status == 0 and told.startswith("warning: cache ") and "cannot be written" in told, told)
-        finally:
-            for path in (output, beside):
-                path.chmod(0o700)
-        check(contents(output) == before and not contents(beside), "something was written")
 
 
 def _is_whole(text: str) -> bool:
