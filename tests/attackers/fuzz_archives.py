@@ -25,6 +25,7 @@ from plrank_fast.training.sources import Source
 from search import BrokenPromiseError
 
 MODEL = "model.plrank"
+FILES = {"model": MODEL, "checkpoint": CHECKPOINT}
 SOURCE = Source(profile="yahoo", queries=8, features=6)
 CONFIG = TrainingConfig(hidden=(4, 3), method="pl_rank_cmc", samples=1, cutoff=5)
 DOCUMENTS = np.random.default_rng(0).normal(size=(20, 6)).astype(np.float32)
@@ -45,21 +46,20 @@ class ArchiveFuzz(Target):
 
     def attack(self, rng: random.Random) -> None:
         kind = rng.choice(("model", "checkpoint"))
-        name = {"model": MODEL, "checkpoint": CHECKPOINT}[kind]
+        name = FILES[kind]
         other = self.sound[CHECKPOINT if kind == "model" else MODEL]
         way = rng.choice(("bytes", "payload", "header", "header", "arrays", "parts"))
         self.tally[f"{kind}, {way}"] += 1
         sound = self.sound[name]
-        damaged = {
-            "bytes": lambda: damaged_bytes(rng, sound, other),
-            "payload": lambda: _with_digest(kind, damaged_bytes(rng, _payload(sound), _payload(other))),
-            "header": lambda: _rewritten(rng, kind, sound, other, "header"),
-            "arrays": lambda: _rewritten(rng, kind, sound, other, "arrays"),
-            "parts": lambda: _rewritten(rng, kind, sound, other, "parts"),
-        }[way]()
         for each, content in self.sound.items():
             (self.folder / each).write_bytes(content)
         path = self.folder / name
+        if way == "bytes":
+            damaged = damaged_bytes(rng, sound, other)
+        elif way == "payload":
+            damaged = _with_digest(kind, damaged_bytes(rng, _payload(sound), _payload(other)))
+        else:
+            damaged = _rewritten(rng, kind, self.folder, way)
         path.write_bytes(damaged)
         try:
             wrong = self._load_model(path, damaged) if kind == "model" else self._resume()
@@ -86,19 +86,21 @@ class ArchiveFuzz(Target):
         return None
 
     def _resume(self) -> str | None:
-        header, arrays = _header_and_arrays(self.folder / CHECKPOINT)
+        try:
+            header, arrays = read_archive(self.folder / CHECKPOINT, "checkpoint")
+        except ValueError:
+            header, arrays = {}, {}
         if _too_large(header, "source", ("queries", "features")) or _too_large(header, "config", ("cutoff",)):
             self.tally["too large"] += 1
             return None
         run = TrainingRun.resume(self.folder)
         states = {"network": run.network.weights(), "best": run.best_weights, "optimizer": run._optimizer.state()}
         resumed = {f"{group}/{name}": array for group, members in states.items() for name, array in members.items()}
-        native = {name: array.astype(array.dtype.newbyteorder("=")) for name, array in arrays.items()}
-        if {name: (array.dtype, array.shape, array.tobytes()) for name, array in resumed.items()} != {
-            name: (array.dtype, array.shape, array.tobytes()) for name, array in native.items()
-        }:
-            return "the run does not hold the arrays of the checkpoint"
-        return None
+        of_run, of_file = (
+            {name: (array.dtype, array.shape, array.tobytes()) for name, array in each.items()}
+            for each in (resumed, arrays)
+        )
+        return None if of_run == of_file else "the run does not hold the arrays of the checkpoint"
 
     def _wrong_refusal(self, error: Exception, kind: str, path: Path) -> str | None:
         if isinstance(error, FileNotFoundError) and kind == "checkpoint":
@@ -125,18 +127,11 @@ def _with_digest(kind: str, payload: bytes) -> bytes:
     return f"plrank-fast {kind} {VERSION} {digest}\n".encode() + payload
 
 
-def _header_and_arrays(path: Path) -> tuple[Any, dict[str, np.ndarray]]:
-    """Return the contents, or nothing if they cannot be read."""
-    try:
-        return _contents(path.read_bytes())
-    except Exception:  # of many types, for a damaged file
-        return {}, {}
-
-
-def _rewritten(rng: random.Random, kind: str, sound: bytes, other: bytes, part: str) -> bytes:
+def _rewritten(rng: random.Random, kind: str, folder: Path, part: str) -> bytes:
     """An archive with another header, other arrays, or with parts of another archive."""
-    header, arrays = _contents(sound)
-    other_header, other_arrays = _contents(other)
+    contents = {each: read_archive(folder / name, each) for each, name in FILES.items()}
+    header, arrays = contents.pop(kind)
+    ((other_header, other_arrays),) = contents.values()
     if part == "header":
         header = damaged_json(rng, header)
     elif part == "parts":
@@ -151,15 +146,6 @@ def _rewritten(rng: random.Random, kind: str, sound: bytes, other: bytes, part: 
     text = json.dumps({"header": header, "arrays": described}).encode()
     body = b"".join(array.tobytes() + bytes(-array.nbytes % ALIGNMENT) for array in arrays.values())
     return _with_digest(kind, text + b"\n" + body)
-
-
-def _contents(content: bytes) -> tuple[Any, dict[str, Any]]:
-    text, body = _payload(content).split(b"\n", 1)
-    described, arrays, start = json.loads(text), {}, 0
-    for name, (dtype, shape) in described["arrays"].items():
-        arrays[name] = np.ndarray(shape, dtype, body, start).copy()
-        start += -(-arrays[name].nbytes // ALIGNMENT) * ALIGNMENT
-    return described["header"], arrays
 
 
 def _damage_array(rng: random.Random, arrays: dict[str, np.ndarray]) -> None:
