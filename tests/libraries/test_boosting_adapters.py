@@ -1,6 +1,5 @@
 """Objectives and metrics in LightGBM, XGBoost and CatBoost themselves, and every trap that was met there."""
 
-import copy
 import inspect
 import pickle
 
@@ -124,16 +123,6 @@ def trees(request):
     return request.param(request.getfixturevalue(request.param.__name__.lower()))
 
 
-@pytest.mark.parametrize("scale", [1e-6, 1e6])
-def test_learns_at_every_scale_of_gains(trees, scale):
-    """Trees keep gradients in float32 and have thresholds for curvatures. Mutant: no division by the mean."""
-    expected, scaled = (
-        trees.scores(trees.train(trees.adapter.Objective(gain=gain, normalize="dataset"), 8))
-        for gain in (plr.gains, lambda labels: scale * plr.gains(labels))
-    )
-    np.testing.assert_allclose(scaled, expected, atol=1e-4)
-
-
 def test_round_by_hand(trees):
     """The library passes on the arguments of the framework-free objective: scores, labels, offsets.
 
@@ -198,13 +187,6 @@ def test_one_objective_for_two_trainings(trees):
     objective = trees.adapter.Objective(method="cmc")
     first, second = (trees.scores(trees.train(objective, 5)) for _ in range(2))
     np.testing.assert_array_equal(first, second)
-
-
-@pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda it: pickle.loads(pickle.dumps(it))])
-def test_copies_train_alike(trees, duplicate):
-    objective = trees.adapter.Objective(method="cmc", cutoff=5)
-    expected = trees.scores(trees.train(objective, 5))
-    np.testing.assert_array_equal(trees.scores(trees.train(duplicate(objective), 5)), expected)
 
 
 def test_fractional_labels_and_long_lists(trees):

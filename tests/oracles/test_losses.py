@@ -75,7 +75,7 @@ class TestAgainstTheTwin:
     all ranks; a distance off by one; ranks of ApproxNDCG that count the document itself; SoftRank's adjoint taken after
     instead of before a document; lanes past the end not blanked."""
 
-    @pytest.mark.parametrize("n_docs", [1, 2, 3, 8, 9, 17, 33])
+    @pytest.mark.parametrize("n_docs", [1, 2, 3, 8, 9, 17, 33, 100])
     def test_ordinary(self, n_docs, name):
         for spread in (0.0, 0.3, 3.0, 20.0):
             scores, labels = labelled(n_docs, spread)
@@ -85,14 +85,6 @@ class TestAgainstTheTwin:
             scale = max(1.0, abs(twin_value))
             np.testing.assert_allclose(value[0], twin_value, rtol=0, atol=1e-12 * scale)
             np.testing.assert_allclose(gradient, twin_gradient, rtol=0, atol=1e-12 * scale)
-
-    def test_long(self, name):
-        n_docs = 60 if name.startswith("soft_rank") else 300
-        scores, labels = labelled(n_docs, 2.0)
-        value, gradient = LOSSES[name][0](scores, labels)
-        twin_value, twin_gradient = LOSSES[name][1](scores, labels)
-        assert value[0] == pytest.approx(twin_value, rel=1e-12)
-        np.testing.assert_allclose(gradient, twin_gradient, rtol=0, atol=1e-11 * max(1.0, np.abs(twin_gradient).max()))
 
     @pytest.mark.parametrize("size", [1e3, 1e6])
     def test_far_apart(self, size, name):
@@ -142,26 +134,17 @@ class TestEdges:
         assert value.shape == gradient.shape == (0,)
         assert LOSSES[name][0]([1.0, 2.0], [0, 1], offsets=[0, 0, 2, 2])[0][[0, 2]].tolist() == [0.0, 0.0]
 
-    def test_all_labels_zero(self, name):
-        """Nothing to tell apart: 0, where the labels are not regressed on and their order is not all there is. Mutant:
-        pointwise and ListMLE taken for the others, or queries without relevant documents left out of them."""
-        value, gradient = LOSSES[name][0](np.arange(5.0), np.zeros(5))
-        if name.startswith(("pointwise", "list_mle")):
-            twin_value, twin_gradient = LOSSES[name][1](np.arange(5.0), np.zeros(5))
-            assert value[0] == pytest.approx(twin_value, rel=1e-13)
-            np.testing.assert_allclose(gradient, twin_gradient, rtol=0, atol=1e-13)
-            assert value[0] > 0.0
-        else:
-            assert value[0] == 0.0
-            assert (gradient == 0.0).all()
-
-    def test_all_labels_equal(self, name):
-        """Mutant: documents of equal labels taken for pairs."""
-        value, gradient = LOSSES[name][0](np.arange(5.0), np.full(5, 2.0))
-        twin_value, twin_gradient = LOSSES[name][1](np.arange(5.0), np.full(5, 2.0))
+    @pytest.mark.parametrize("label", [0.0, 2.0])
+    def test_all_labels_equal(self, label, name):
+        """Nothing to tell apart: 0, where labels are not regressed on and their order is not all there is. Mutants:
+        documents of equal labels taken for pairs; pointwise and ListMLE without queries that have no relevant one."""
+        value, gradient = LOSSES[name][0](np.arange(5.0), np.full(5, label))
+        twin_value, twin_gradient = LOSSES[name][1](np.arange(5.0), np.full(5, label))
         assert value[0] == pytest.approx(twin_value, rel=1e-12, abs=1e-15)
         np.testing.assert_allclose(gradient, twin_gradient, rtol=0, atol=1e-12)
-        if name.startswith(("pairwise", "lambda")):
+        if name.startswith(("pointwise", "list_mle")):
+            assert value[0] > 0.0
+        elif label == 0.0 or name.startswith(("pairwise", "lambda")):
             assert value[0] == 0.0
             assert (gradient == 0.0).all()
 
@@ -195,17 +178,6 @@ def test_kinds():
         losses.pointwise([0.0], [2.0], kind="logistic")
     with pytest.raises(ValueError, match="labels must be from 0 to 200"):
         losses.approx_ndcg([0.0], [1024.0])
-
-
-def test_list_mle_is_the_log_probability():
-    """Against another part of the library, at scores for which exp fails."""
-    rng = np.random.default_rng(0)
-    for spread in (1.0, 900.0):
-        scores, labels = spread * rng.normal(size=20), rng.permutation(20)
-        ranking = np.argsort(-labels)
-        for cutoff in (1, 5, 19, 20):
-            expected = -plr.ranking_log_prob(scores, ranking[np.newaxis, :cutoff])[0]
-            assert losses.list_mle(scores, labels, cutoff=cutoff)[0][0] == pytest.approx(expected, rel=1e-12)
 
 
 class TestTiesOfListMLE:
@@ -291,15 +263,6 @@ class TestTiesOfListMLE:
             )  # fmt: skip
             np.testing.assert_array_equal(chunk[0], whole[0][start:stop])
             np.testing.assert_array_equal(chunk[1], whole[1][part])
-
-    def test_without_ties(self):
-        """Mutant: labels compared after the shuffle by the items' old numbers."""
-        rng = np.random.default_rng(0)
-        scores, labels = rng.normal(size=50), rng.permutation(50)
-        by_index = losses.list_mle(scores, labels)
-        at_random = losses.list_mle(scores, labels, ties="random", rng=0)
-        assert at_random[0] == by_index[0]
-        np.testing.assert_array_equal(at_random[1], by_index[1])
 
     def test_faults(self):
         """Mutant: an rng that has no effect taken in silence; the generator advanced by a call that fails."""
