@@ -1,7 +1,8 @@
 """Small changes of the meaning of a source of Cython or C: every place where one can be made.
 
-A mutation changes one line. Comments, strings, declarations without a value and whatever raises are left alone. What
-else does not compile, or compiles to the same code, is not counted as a mutant.
+A mutation changes one line. Comments, strings, declarations without a value and whatever raises are left alone. Lines
+with costs in nanoseconds are too, because these choose rounds and the size of teams only. What else does not compile,
+or compiles to the same code, is not counted as a mutant.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ HIDDEN = {
 }  # of C, and of Cython
 NOT_CODE = re.compile(
     r"\b(?:raise|assert|cimport|import|include|typedef|struct|enum|union)\b|^\s*@|^\s*cdef [^=(]*$|^\w[^=]*\);?$"
+    r"|\bns_per_|\bnew_estimator\("
     r"|^\s*(?:cdef|cpdef|def|static|PLR_INLINE|void|int|double|size_t|lanes)\b[^=;]*[,({:]$"
 )
 TOKEN = re.compile(

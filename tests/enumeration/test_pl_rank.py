@@ -113,9 +113,9 @@ class TestEveryGap:
     def test_light_item_between_heavy_ones(self):
         """Ranks have units of their own, and the item is not the first.
 
-        Mutant: the absolute risk divided by the ratio of two units."""
+        Mutants: the risk divided by the ratio of two units; the item's own terms divided by ``direct``."""
         scores = np.array([0.0, -62.0, -40.0, -63.0, -61.0, -63.4, -64.1, -900.0])
-        relevance, rank_weights = np.eye(8)[1], np.array([1.0, 0.8, 0.6, 0.4])
+        relevance, rank_weights = np.eye(8)[1], 1e-9 * np.array([1.0, 0.8, 0.6, 0.4])
         rankings = np.array([[0, 1, 2, 3], [0, 1, 2, 5], [0, 1, 2, 6]])
         best = ranking_oracle.pl_rank(3, scores, relevance, rank_weights, rankings)
         got = plr.pl_rank_3(scores, relevance, rank_weights, rankings=rankings)

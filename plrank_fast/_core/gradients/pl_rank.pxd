@@ -10,7 +10,7 @@ cdef struct PLRank:
     Remaining remaining
     double *active               # (n_items,) weights of the items not placed yet
     double *future_reward        # (cutoff + 1,) PR_k: rank weight times relevance, summed from each rank on
-    double *own_terms            # (cutoff,) absolute terms of each placed item
+    double *own_terms            # (cutoff,) magnitude of each placed item's own terms
     double *unplaced_direct      # (n_leading,) sums of DR_K and of RI_K over whole rankings,
     double *unplaced_risk        # for each first item that these leave over
 

@@ -58,7 +58,7 @@ cdef const rank_pass_kernels *rank_pass = rank_pass_kernels_at(simd_level())
 cdef void lay_out_pl_rank(Layout *layout, intp_t n_items, intp_t cutoff) noexcept nogil:
     cdef PLRank measured
     cdef PLRank *state = <PLRank *>take_state(layout, sizeof(PLRank), &measured)
-    cdef size_t ranks = (cutoff + 2) * sizeof(double)
+    cdef size_t ranks = (cutoff + 1) * sizeof(double)
     state.active = <double *>take(layout, n_items * sizeof(double))
     state.future_reward = <double *>take(layout, ranks)
     state.own_terms = <double *>take(layout, ranks)
@@ -72,8 +72,8 @@ cdef void begin_pl_rank(Estimate *estimate) noexcept nogil:
     cdef PLRank *state = <PLRank *>estimate.state
     cdef intp_t cutoff = estimate.cutoff
     prepare_remaining(&state.remaining, estimate.scores, estimate.n_items, cutoff)
-    memset(state.unplaced_direct, 0, (cutoff + 2) * sizeof(double))
-    memset(state.unplaced_risk, 0, (cutoff + 2) * sizeof(double))
+    memset(state.unplaced_direct, 0, (cutoff + 1) * sizeof(double))
+    memset(state.unplaced_risk, 0, (cutoff + 1) * sizeof(double))
 
 
 cdef inline void activate(PLRank *state, const int32_t *ranking, intp_t rank) noexcept nogil:
@@ -141,11 +141,11 @@ cdef void accumulate_2(Estimate *estimate, const int32_t *rankings, intp_t n_ran
 # ---------------------------------------------------------------------------------------------------------------------
 # Each ranking only updates the items that it places. The contribution to an unplaced item, w_d (rho_d DR_K - RI_K),
 # depends on the ranking through two numbers. They are summed over rankings, and ``hand_out`` adds them to all items
-# once; a placed item subtracts its share of them. Two rules keep that subtraction from cancelling:  - There are
-# separate sums for each ``first_unplaced``, the highest-scored item left over. No item that scores above it is
-# unplaced, and for all others w_d / S_K <= 1. - If the share nevertheless exceeds the item's own terms by far (a light
-# item placed long before heavy ones), the ranking is added to all items at once, in O(D). Policies hardly ever draw
-# such a ranking.
+# once; a placed item subtracts its share of them. Two rules keep that subtraction from cancelling:
+# - There are separate sums for each ``first_unplaced``, the highest-scored item left over. No item that scores above it
+#   is unplaced, and for all others w_d / S_K <= 1.
+# - If the share nevertheless exceeds the item's own terms by far (a light item placed long before heavy ones), the
+#   ranking is added to all items at once, in O(D). Policies hardly ever draw such a ranking.
 
 cdef double LARGEST_SHARE = 256.0  # times an item's own terms; costs two digits of the sixteen
 
@@ -174,7 +174,7 @@ cdef void accumulate_pl_rank_3(
     cdef const int32_t *ranking
     cdef intp_t i, k, d, unplaced
     cdef intp_t cutoff = estimate.cutoff
-    cdef double direct, risk, absolute_direct, absolute_risk, shared, ratio, inverse, weight
+    cdef double direct, risk, shared, ratio, inverse, weight
     cdef bint lopsided
     for i in range(n_rankings):
         ranking = rankings + i * stride
@@ -183,25 +183,19 @@ cdef void accumulate_pl_rank_3(
         unplaced = remaining.first_unplaced
         direct = 0.0
         risk = 0.0
-        absolute_direct = 0.0
-        absolute_risk = 0.0
         for k in range(cutoff):
             d = ranking[k]
             if remaining.wide and k > 0:
                 ratio = unit_ratio(remaining, remaining.unit_position[k], remaining.unit_position[k - 1])
                 direct *= ratio
                 risk *= ratio
-                absolute_direct *= ratio
-                absolute_risk *= ratio
             inverse = 1.0 / remaining.sums[k]
             direct += estimate.rank_weights[k] * inverse
             risk += future_reward[k] * inverse
-            absolute_direct += fabs(estimate.rank_weights[k]) * inverse
-            absolute_risk += fabs(future_reward[k]) * inverse
             weight = weight_in_unit(remaining, d, remaining.unit_position[k])
             estimate.gradient[d] += future_reward[k + 1] + weight * (estimate.relevance[d] * direct - risk)
             state.own_terms[k] = fabs(future_reward[k + 1]) + weight * (
-                fabs(estimate.relevance[d]) * absolute_direct + absolute_risk)
+                fabs(estimate.relevance[d] * direct) + fabs(risk))
         if unplaced == remaining.n_leading:
             continue  # the ranking places every item
         ratio = unit_ratio(remaining, unplaced, remaining.unit_position[cutoff - 1])

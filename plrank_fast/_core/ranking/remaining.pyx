@@ -27,13 +27,13 @@ from plrank_fast._core.runtime.scalar_types cimport int32_t, int64_t, intp_t
 
 cdef void take_remaining(Layout *layout, Remaining *remaining, intp_t n_items, intp_t cutoff) noexcept nogil:
     """Take the arrays."""
-    cdef size_t items = n_items * sizeof(double), ranks = (cutoff + 2) * sizeof(double)
+    cdef size_t items = n_items * sizeof(double), ranks = (cutoff + 1) * sizeof(double)
     remaining.weights = <double *>take(layout, items)
     remaining.leading_weights = <double *>take(layout, ranks)
     remaining.step = <double *>take(layout, ranks)
     remaining.sums = <double *>take(layout, ranks)
-    remaining.unit_position = <intp_t *>take(layout, (cutoff + 2) * sizeof(intp_t))
-    remaining.stamp = <int64_t *>take(layout, (cutoff + 2) * sizeof(int64_t))
+    remaining.unit_position = <intp_t *>take(layout, (cutoff + 1) * sizeof(intp_t))
+    remaining.stamp = <int64_t *>take(layout, (cutoff + 1) * sizeof(int64_t))
     remaining.leading = <int32_t *>take(layout, n_items * sizeof(int32_t))
     remaining.position = <int32_t *>take(layout, n_items * sizeof(int32_t))
     remaining.keys = <double *>take(layout, items)
