@@ -12,7 +12,7 @@ def evaluate(
     n_threads: Any,
     out: Any,
     scale: float,
-    scores_may_be_large: bool,
+    finite: bool,
     lowest_label: float = ...,
     highest_label: float = ...,
     gains: Callable[[NDArray[np.float64]], NDArray[np.float64]] | None = None,
