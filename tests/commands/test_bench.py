@@ -1,8 +1,6 @@
 """The command ``bench``: every cell is measured with what its row says, the picture and the figures are written."""
 
-import errno
 import json
-import os
 import re
 from dataclasses import replace
 
@@ -83,22 +81,6 @@ def test_interrupted(capsys, monkeypatch):
     calls, stop_at = iter(range(10**9)), 0
     assert main([*QUICK, "--seconds", "0"]) == 130
     assert capsys.readouterr().out == ""
-
-
-@pytest.mark.parametrize("option", ["--picture", "--json"])
-def test_full_disk(option, tmp_path, capsys, monkeypatch):
-    """Mutants: written in place; an error that names neither option nor file."""
-
-    def full(file):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
-    path = tmp_path / "out"
-    with pytest.raises(SystemExit) as stop:
-        main([*QUICK, "--seconds", "0", option, str(path)])
-    assert stop.value.code == 2
-    assert f"error: argument {option}: {path}: No space left on device\n" in capsys.readouterr().err
-    assert os.listdir(tmp_path) == []
 
 
 @pytest.mark.parametrize(

@@ -208,16 +208,6 @@ def test_where_nothing_can_be_written(text, monkeypatch):
     assert list(text.parent.iterdir()) == [text]
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="permissions do not bind this user")
-def test_read_only_folder(text):
-    text.parent.chmod(0o555)
-    try:
-        with pytest.warns(UserWarning, match="cannot be written"):
-            assert load_letor(text, cache=True).n_docs == 3
-    finally:
-        text.parent.chmod(0o755)
-
-
 def test_folder_that_cannot_be_made(text):
     """Below a file. Mutant: the error of the folder raised, and the text not read."""
     with pytest.warns(UserWarning, match="cannot be written, so the text is parsed each time"):

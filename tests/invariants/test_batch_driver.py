@@ -3,7 +3,7 @@
 Mutants of the driver, each seen failing here or where it says: the last query of a round left out; the cost of a query
 never learnt; no look for Ctrl-C after a round; the last task of a round left out, or no look after it
 (test_batches.py::test_teams, test_interrupts.py::test_work_can_be_cut_finely); every thread, or every task, in the
-workspace of the first (test_threads.py, test_batches.py::test_teams); the blocks of a long query drawn or added out of
+workspace of the first (test_batches.py::test_teams); the blocks of a long query drawn or added out of
 order (test_pl_rank.py::TestInvariants::test_one_long_query, test_stochastic_rank.py); streams seeded by the thread
 (test_pl_rank.py::TestInvariants::test_threads).
 """

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import textwrap
@@ -69,28 +68,6 @@ def test_a_thousand_forks_after_a_parallel_region():
 
 
 @needs_fork
-def test_fork_while_another_thread_is_inside_a_region():
-    """The child has neither that thread nor its helpers, and answers."""
-    assert run("""
-        stop = threading.Event()
-        def busy():
-            while not stop.is_set():
-                gradient()
-        other = threading.Thread(target=busy)
-        other.start()
-        for _ in range(50):
-            child = os.fork()
-            if child == 0:
-                os._exit(0 if (call(team=1) == expected).all() else 1)
-            assert os.waitpid(child, 0)[1] == 0
-        stop.set()
-        other.join()
-        assert runtime_variables.team_that_ran()[0] == TEAM
-        print("all answered")
-    """) == "all answered\n"  # fmt: skip
-
-
-@needs_fork
 def test_forked_siblings_draw_differently():
     """An implicit stream is fresh entropy in each child. Mutant: one generator for all implicit streams."""
     answer = run("""
@@ -148,21 +125,6 @@ def test_workers_of_joblib_share_the_processors():
         threads = lambda: __import__("plrank_fast").build_info()["n_threads"]
         print(set(joblib.Parallel(n_jobs=n)(joblib.delayed(threads)() for _ in range(4))))
     """) == "{1}\n"  # fmt: skip
-
-
-@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no interval timers on this system")
-def test_signal_storm():
-    """A handler that runs a hundred times, once in a millisecond, changes no bit."""
-    assert run("""
-        import signal
-        caught = []
-        signal.signal(signal.SIGALRM, lambda *_: caught.append(1))
-        signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
-        while len(caught) < 100:
-            assert (call() == expected).all()
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        print("no other bits")
-    """) == "no other bits\n"  # fmt: skip
 
 
 FAILING_MALLOC = """

@@ -9,7 +9,6 @@ import sysconfig
 import textwrap
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -98,25 +97,6 @@ class TestTeamsThatComeLate:
     def test_teams_in_time(self, sizes):
         """A round that is over too soon to tell counts as neither, which is for speed only: no mutant of it fails."""
         assert sizes(50, 50, 50, late_ns=self.YEARS, pause_ns=self.YEARS) == [2, 2, 2]
-
-
-def test_many_python_threads_at_once(on_team):
-    """32 threads, each with a team of two of its own. Mutant: one workspace for all."""
-    rng = np.random.default_rng(0)
-    offsets = plr.offsets_from_group(rng.integers(1, 60, size=60))
-    scores, relevance = rng.normal(size=(2, offsets[-1]))
-
-    def call(seed, n_threads):
-        return plr.pl_rank_3(
-            scores, relevance, plr.dcg_weights(5), offsets=offsets, n_samples=50, rng=seed, n_threads=n_threads
-        )
-
-    def together(n_threads):
-        with ThreadPoolExecutor(32) as pool:
-            return list(pool.map(call, range(32), [n_threads] * 32))
-
-    alone = [call(seed, 1) for seed in range(32)]
-    np.testing.assert_array_equal(alone, on_team(2, together))
 
 
 def test_the_gil_is_released():

@@ -1,6 +1,5 @@
 """The accelerated samplers against exact probabilities, where each of them really runs, and against one another."""
 
-import itertools
 import os
 import subprocess
 import sys
@@ -12,20 +11,10 @@ from scipy import stats
 import plrank_fast as plr
 from plrank_fast import reference
 from plrank_fast._core.ranking import weights as _weights
-from test_sampling import ALPHA, g_test, rank_marginals
+from test_sampling import ALPHA, g_test, prefix_test, rank_marginals
 
 IN_GROUPS = ["network", "alias", "threshold"]
 LEVELS = plr.build_info()["simd_levels"]
-
-
-def prefix_test(scores, rankings):
-    """p-value of all prefixes of the given length."""
-    n_docs, length = scores.size, rankings.shape[1]
-    prefixes = np.array(list(itertools.permutations(range(n_docs), length)))
-    powers = n_docs ** np.arange(length)
-    counts = np.bincount(rankings @ powers, minlength=n_docs**length)[prefixes @ powers]
-    assert counts.sum() == len(rankings)
-    return g_test(counts, np.exp(plr.ranking_log_prob(scores, prefixes)))
 
 
 @pytest.mark.parametrize("sampler", ["network", "alias"])

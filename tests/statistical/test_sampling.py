@@ -26,9 +26,14 @@ def g_test(counts, probabilities):
     return stats.chi2.sf(statistic, counts.size - 1)
 
 
-def prefix_numbers(rankings, n_docs):
-    """One integer per ranking, from its items as digits."""
-    return rankings @ n_docs ** np.arange(rankings.shape[1])
+def prefix_test(scores, rankings, chances=None):
+    """p-value of all prefixes of the given length, of these chances."""
+    n_docs, length = scores.size, rankings.shape[1]
+    prefixes = np.array(list(itertools.permutations(range(n_docs), length)))
+    powers = n_docs ** np.arange(length)
+    counts = np.bincount(rankings @ powers, minlength=n_docs**length)[prefixes @ powers]
+    assert counts.sum() == len(rankings)
+    return g_test(counts, np.exp(plr.ranking_log_prob(scores, prefixes)) if chances is None else chances(prefixes))
 
 
 WEIGHTS = {
@@ -38,6 +43,8 @@ WEIGHTS = {
     "a gap of 700": np.array([0.0, 700.0, 701.0, 0.7]),
     "a gap of 1e308": np.array([-1e308, 1e308, 1e308, -1e308]),
 }
+# chances of rankings: either of the high ones first, then either of the low ones
+LIMITS = {"a gap of 1e308": lambda every: 0.25 * np.isin(every[:, :2], [1, 2]).all(axis=1)}
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
@@ -45,19 +52,8 @@ WEIGHTS = {
 def test_all_24_rankings(name, sampler):
     """G-test, 2e6 draws. Mutants: Exp(1) * w for Exp(1) / w; two ranks swapped in 1 % of the samples; a tie broken
     towards the lower index (clocks rounded to 8 bits)."""  # fmt: skip
-    scores = WEIGHTS[name]
-    every = reference.all_rankings(4)
-    if name == "a gap of 1e308":  # the exact limit: either of the high ones first, then either of the low ones
-        probabilities = np.array([0.25 if set(ranking[:2]) == {1, 2} else 0.0 for ranking in every])
-    else:
-        probabilities = np.exp(plr.ranking_log_prob(scores, every))
-    rankings = plr.sample_rankings(scores, 2_000_000, rng=11, sampler=sampler)
-    numbers, counts = np.unique(prefix_numbers(rankings, 4), return_counts=True)
-    possible = prefix_numbers(every, 4)
-    assert set(numbers) <= set(possible)
-    full = np.zeros(24)
-    full[np.searchsorted(np.sort(possible), numbers)] = counts
-    assert g_test(full, probabilities[np.argsort(possible)]) > ALPHA
+    rankings = plr.sample_rankings(WEIGHTS[name], 2_000_000, rng=11, sampler=sampler)
+    assert prefix_test(WEIGHTS[name], rankings, LIMITS.get(name)) > ALPHA
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
@@ -65,13 +61,8 @@ def test_prefixes_of_five(sampler):
     """Every cutoff draws the prefixes of its own distribution. Mutant: a sort of K - 1 instead of K."""
     scores = np.array([1.0, 0.2, -0.4, 2.0, 0.0])
     for cutoff in (1, 2, 3, 5):
-        prefixes = np.array(list(itertools.permutations(range(5), cutoff)))
         rankings = plr.sample_rankings(scores, 300_000, cutoff, rng=cutoff, sampler=sampler)
-        numbers, counts = np.unique(prefix_numbers(rankings, 5), return_counts=True)
-        full = dict(zip(numbers.tolist(), counts.tolist(), strict=True))
-        observed = np.array([full.pop(int(number), 0) for number in prefix_numbers(prefixes, 5)])
-        assert not full
-        assert g_test(observed, np.exp(plr.ranking_log_prob(scores, prefixes))) > ALPHA
+        assert prefix_test(scores, rankings) > ALPHA
 
 
 def rank_marginals(scores, cutoff):
@@ -119,17 +110,6 @@ def test_equal_scores_prefer_nobody(sampler):
         first = plr.sample_rankings(np.full(1000, level), 100_000, 1, rng=2, sampler=sampler)[:, 0]
         assert g_test(np.bincount(first, minlength=1000), np.full(1000, 1e-3)) > ALPHA
         assert abs(first.mean() - 499.5) < 7 * 289 / np.sqrt(100_000)
-
-
-@pytest.mark.parametrize("sampler", SAMPLERS)
-@pytest.mark.parametrize("gap", [20, 36, 100, 760, 1e6, 1e308])
-def test_exact_limit_of_large_gaps(gap, sampler):
-    """Far apart, scores leave no choice. At a gap of 20 the two best are 10 apart: one ranking in 22000 swaps them."""
-    scores = np.array([0.0, gap, -gap / 2, gap / 2])
-    rankings = plr.sample_rankings(scores, 1000, rng=3, sampler=sampler)
-    assert (rankings[:, 0] != 1).sum() <= (5 if gap == 20 else 0)
-    if gap > 40:
-        assert (rankings == [1, 3, 0, 2]).all()
 
 
 def test_million_items_with_a_dominant_one():
@@ -194,11 +174,6 @@ class TestWeightsOfZero:
         assert plr.sample_rankings([zero, zero], 3).shape == (3, 0)
         assert plr.sample_rankings([zero, zero, 1.0], 3, offsets=[0, 2, 3]).tolist() == [[[-1]] * 3, [[0]] * 3]
 
-    def test_other_values_are_refused(self):
-        for bad in (np.inf, np.nan):
-            with pytest.raises(ValueError, match=f"scores must be finite, got {bad} at index 1"):
-                plr.sample_rankings([-np.inf, bad, 1.0], 3)
-
     def test_other_functions_say_what_to_do(self):
         for function in (plr.pl_rank_3, plr.pl_rank_exact, plr.dcg):
             with pytest.raises(ValueError, match="got -inf at index 0: leave out documents of weight 0, only sample_r"):
@@ -216,19 +191,3 @@ class TestLogProb:
             plr.ranking_log_prob(scores, every), reference.ranking_log_prob(scores, every), rtol=1e-12
         )
         assert np.exp(plr.ranking_log_prob(scores, every)).sum() == pytest.approx(1.0, abs=1e-13)
-
-    def test_prefixes_and_batches(self):
-        scores = np.random.default_rng(0).normal(size=9)
-        offsets = [0, 4, 4, 9]
-        rankings = plr.sample_rankings(scores, 6, 5, offsets=offsets, rng=0)
-        batch = plr.ranking_log_prob(scores, rankings, offsets=offsets)
-        assert (batch[1] == 0).all()
-        np.testing.assert_array_equal(batch[0], plr.ranking_log_prob(scores[:4], rankings[0][:, :4]))
-        np.testing.assert_array_equal(batch[2], plr.ranking_log_prob(scores[4:], rankings[2]))
-
-    @pytest.mark.parametrize("gap", [760.0, 1e6, 1e300])
-    def test_unlikely_rankings_keep_all_digits(self, gap):
-        """Mutant: one unit for all ranks (0 / 0 once the high items are gone)."""
-        scores = np.array([gap, 0.0, np.log(3.0)])
-        expected = [np.log(0.75), -gap + np.log(3.0) - np.log1p(3.0 / np.inf)]
-        np.testing.assert_allclose(plr.ranking_log_prob(scores, [[0, 2, 1], [2, 0, 1]]), expected, rtol=1e-14)
