@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from inspect import cleandoc, getdoc
 from typing import Any, TypeAlias
 from warnings import warn
 
@@ -58,14 +57,6 @@ class Workers:
     The adapter of a library that trains on several processes overrides ``_added`` and ``_place``, which all processes
     then call at once.
     """
-
-    def __init_subclass__(cls) -> None:
-        """Write the parameters of the base class out where an adapter's docstring has ``{parameters}``."""
-        for documented in map(getdoc, cls.__bases__):
-            if cls.__doc__ and documented and "Parameters\n---" in documented:
-                _, heading, parameters = documented.partition("Parameters\n---")
-                parameters = heading + parameters.partition("\n\n")[0]
-                cls.__doc__ = cleandoc(cls.__doc__).replace("{parameters}", parameters)
 
     def _added(self, values: FloatArray) -> FloatArray:
         """Sum over the processes."""

@@ -23,12 +23,10 @@ def bucket_log_prob(
 
     Parameters
     ----------
-    {scores}
     buckets : array_like of int, shape (n_docs,)
         The bucket of each document, up to 2**53 in magnitude. Documents of a smaller number come first, and the order
         of documents with the same number is unknown: minus the labels, or 0 for the documents that were shown and 1 for
         the rest.
-    {offsets, n_threads}
 
     Returns
     -------
@@ -98,15 +96,12 @@ def bucket_log_prob_vjp(
 
     Parameters
     ----------
-    {scores}
     buckets : array_like of int, shape (n_docs,)
         The bucket of each document, up to 2**53 in magnitude; documents of a smaller number come first.
     cotangent : array_like, shape (n_queries,)
         v: derivative of a scalar loss by each log-probability; finite, of either sign.
-    {offsets}
     hessian : bool
         Whether to return the diagonal of the Hessian of the sum too.
-    {n_threads}
     out : ndarray, shape (n_docs,), float64, or a pair of them with ``hessian``, optional
         Where to write the result.
 

@@ -96,14 +96,12 @@ class PlackettLuce:
 
         Parameters
         ----------
-        {n_samples}
         cutoff : int, optional
             Ranks to draw, K; all of the longest query by default.
         rng : None, int, SeedSequence, BitGenerator or Generator
             Source of the random numbers; with the same key the rankings are those of ``sample_rankings``.
         sampler : {"auto", "introselect", "network", "alias", "threshold"}
             Algorithm that draws the rankings; all have the same distribution.
-        {first_query}
 
         Returns
         -------

@@ -12,7 +12,7 @@ So scores with given exposures exist if these lie in the interior of the convex 
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any, Never
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -42,7 +42,6 @@ def scores_for_exposure(
         have less than the first m ranks.
     rank_weights : array_like, shape (K,) or (n_queries, K)
         Attention theta of each rank, at least 0 and not ascending.
-    {offsets, n_threads}
 
     Returns
     -------
@@ -125,19 +124,16 @@ def exposure_matching(
     *,
     offsets: ArrayLike | None = None,
     n_threads: int | None = None,
-    **unknown: Never,
 ) -> tuple[FloatArray, FloatArray]:
     r"""Compute the Fenchel-Young loss whose gradient is the expected exposure minus a target.
 
     Parameters
     ----------
-    {scores}
     target : array_like, shape (n_docs,)
         Exposure that each document should have, for instance in proportion to its merit. The targets of a query sum to
         its rank weights.
     rank_weights : array_like, shape (K,) or (n_queries, K)
         Attention theta of each rank, at least 0 and not ascending.
-    {offsets, n_threads}
 
     Returns
     -------
@@ -160,8 +156,6 @@ def exposure_matching(
     >>> plr.losses.exposure_matching([0.0, 0.0], [0.9, 0.6], [1.0, 0.5])
     (array([0.]), array([-0.15,  0.15]))
     """
-    if unknown:
-        validation.refuse_unknown(unknown)
     scores_ = validation.real_array(scores, "scores")
     offsets_ = validation.query_offsets(offsets, scores_.size)
     target_ = validation.of_documents(target, "target", scores_, offsets_)

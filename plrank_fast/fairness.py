@@ -56,17 +56,14 @@ def expected_exposure(
 
     Parameters
     ----------
-    {scores}
     rank_weights : array_like, shape (K,) or (n_queries, K)
         Attention theta that each rank gets.
-    {offsets}
     method : {"exact", "sample"}
         "exact": ``plrank_fast.exposure``; "sample": the mean over ``n_samples`` drawn rankings, or over ``rankings``.
     n_samples : int
         Rankings drawn for each query, N, with "sample".
     rankings : array_like of int, shape (N, length), or (n_queries, N, length) with ``offsets``, optional
         Rankings to use instead of drawing, with "sample"; each of length K or more, or of all documents.
-    {rng, n_threads, first_query}
 
     Returns
     -------
@@ -159,12 +156,10 @@ def disparity_gradient(
 
     Parameters
     ----------
-    {scores}
     merit : array_like, shape (n_docs,)
         Merit of each document, to which its exposure should be proportional; not negative.
     rank_weights : array_like, shape (K,) or (n_queries, K)
         Attention theta that each rank gets.
-    {offsets}
     kind : {"squared", "absolute"}
         Disparity of a pair: the square, or the absolute value, of E_i m_j - E_j m_i.
     method : str
@@ -173,7 +168,6 @@ def disparity_gradient(
         unbiased. The value of a sampled disparity is biased upwards.
     n_samples : int
         Rankings drawn for the exposures of each query, and again for the gradient.
-    {rng, n_threads, first_query}
 
     Returns
     -------

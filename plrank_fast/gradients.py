@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Never
-
 from numpy.typing import ArrayLike
 
-from plrank_fast import validation
 from plrank_fast._core.gradients import exact as _exact
 from plrank_fast._core.gradients import sampled as _sampled
 from plrank_fast._shared.parameters import with_parameters
@@ -30,7 +27,6 @@ def pl_rank_3(
     n_threads: int | None = None,
     out: FloatArray | tuple[FloatArray, FloatArray] | None = None,
     first_query: int = 0,
-    **unknown: Never,
 ) -> FloatArray | tuple[FloatArray, FloatArray]:
     r"""Estimate the gradient of the expected metric with PL-Rank-3.
 
@@ -46,18 +42,14 @@ def pl_rank_3(
     rank_weights : array_like, shape (K,) or (n_queries, K)
         Weight theta of each rank (see ``dcg_weights``), one vector for all queries or one row for each; any finite
         values. Ranks past the end of a query do not count.
-    {offsets, n_samples, rankings}
     rng : None, int, SeedSequence, BitGenerator or Generator
         Source of the key of this call's random streams. The same key gives the same bits for any number of threads.
-    {sampler}
     hessian : bool
         Whether to estimate the diagonal of the Hessian too, in O(N D) after sampling. It is unbiased, but has far more
         variance than that of ``pl_rank_cmc``. Do not pass it to boosted trees as their curvature: see the notes of
         ``pl_rank_exact``.
-    {n_threads}
     out : ndarray, shape (n_docs,), float64, optional
         Where to write the result; with ``hessian`` a pair of arrays. Untouched if the call fails or is interrupted.
-    {first_query}
 
     Returns
     -------
@@ -91,8 +83,6 @@ def pl_rank_3(
     >>> bool(gradient[2] > 0 > gradient[0])
     True
     """
-    if unknown:
-        validation.refuse_unknown(unknown)
     return _sampled.estimate(
         "pl_rank_3", scores, relevance, rank_weights, offsets, n_samples, rankings, rng, sampler, n_threads, out,
         first_query, hessian,
@@ -113,16 +103,11 @@ def pl_rank_2(
     n_threads: int | None = None,
     out: FloatArray | None = None,
     first_query: int = 0,
-    **unknown: Never,
 ) -> FloatArray:
     r"""Estimate the gradient of the expected metric with PL-Rank-2.
 
     For the same rankings the result equals that of ``pl_rank_3`` up to rounding, at a higher cost: PL-Rank-2 serves as
     a baseline for comparisons.
-
-    Parameters
-    ----------
-    {scores, relevance, rank_weights, offsets, n_samples, rankings, rng, sampler, n_threads, out, first_query}
 
     Returns
     -------
@@ -144,8 +129,6 @@ def pl_rank_2(
     >>> plr.pl_rank_2([0.0, 0.0], [0, 1], [1.0], rankings=[[0], [1]])
     array([-0.25,  0.25])
     """
-    if unknown:
-        validation.refuse_unknown(unknown)
     return _sampled.estimate(
         "pl_rank_2", scores, relevance, rank_weights, offsets, n_samples, rankings, rng, sampler, n_threads, out,
         first_query,
@@ -166,16 +149,11 @@ def pl_rank_1(
     n_threads: int | None = None,
     out: FloatArray | None = None,
     first_query: int = 0,
-    **unknown: Never,
 ) -> FloatArray:
     r"""Estimate the gradient of the expected metric with PL-Rank-1.
 
     It agrees with ``pl_rank_2`` and ``pl_rank_3`` in expectation only, with more variance. Its entries sum to zero for
     every single ranking.
-
-    Parameters
-    ----------
-    {scores, relevance, rank_weights, offsets, n_samples, rankings, rng, sampler, n_threads, out, first_query}
 
     Returns
     -------
@@ -197,8 +175,6 @@ def pl_rank_1(
     >>> plr.pl_rank_1([0.0, 0.0], [0, 1], [1.0], rankings=[[0], [1]])
     array([-0.25,  0.25])
     """
-    if unknown:
-        validation.refuse_unknown(unknown)
     return _sampled.estimate(
         "pl_rank_1", scores, relevance, rank_weights, offsets, n_samples, rankings, rng, sampler, n_threads, out,
         first_query,
@@ -220,7 +196,6 @@ def pl_rank_cmc(
     n_threads: int | None = None,
     out: FloatArray | tuple[FloatArray, FloatArray] | None = None,
     first_query: int = 0,
-    **unknown: Never,
 ) -> FloatArray | tuple[FloatArray, FloatArray]:
     r"""Estimate the gradient of the expected metric by conditional Monte Carlo, for which one ranking is enough.
 
@@ -229,18 +204,14 @@ def pl_rank_cmc(
 
     Parameters
     ----------
-    {scores, relevance, rank_weights, offsets}
     n_samples : int
         Rankings for each query, N. In nearly all settings the error with N = 1 is below that of ``pl_rank_3`` with
         1000.
-    {rankings, rng, sampler}
     hessian : bool
         Whether to estimate the diagonal of the Hessian too, from the same rankings and without bias. Do not pass it to
         boosted trees as their curvature: see the notes of ``pl_rank_exact``.
-    {n_threads}
     out : ndarray, shape (n_docs,), float64, optional
         Where to write the result; with ``hessian`` a pair of arrays. Untouched if the call fails or is interrupted.
-    {first_query}
 
     Returns
     -------
@@ -269,8 +240,6 @@ def pl_rank_cmc(
     >>> bool(gradient[2] > 0 > gradient[0])
     True
     """
-    if unknown:
-        validation.refuse_unknown(unknown)
     return _sampled.estimate(
         "pl_rank_cmc", scores, relevance, rank_weights, offsets, n_samples, rankings, rng, sampler, n_threads, out,
         first_query, hessian,
@@ -290,7 +259,6 @@ def pl_rank_exact(
     sigma: float = 1.0,
     n_threads: int | None = None,
     out: FloatArray | tuple[FloatArray, FloatArray] | None = None,
-    **unknown: Never,
 ) -> FloatArray | tuple[FloatArray, FloatArray]:
     r"""Compute the gradient of the expected metric, and its Hessian diagonal, without sampling.
 
@@ -299,7 +267,6 @@ def pl_rank_exact(
 
     Parameters
     ----------
-    {scores, relevance, rank_weights, offsets}
     rtol : float
         Relative tolerance, from 1e-10 to below 1, for each query: the norm of the gradient's error is at most ``rtol``
         times the norm of the gradient, or times max|theta| max|rho| / 1000 if that is larger. The error of the Hessian
@@ -312,7 +279,6 @@ def pl_rank_exact(
         Noise of the scores. Gumbel noise with ``sigma`` 1 is the Plackett-Luce model, normal noise Thurstone's, Case V.
     sigma : float
         Scale of the noise, positive.
-    {n_threads}
     out : ndarray, shape (n_docs,), float64, optional
         Where to write the gradient; a pair of arrays with ``hessian``.
 
@@ -366,8 +332,6 @@ def pl_rank_exact(
     >>> plr.pl_rank_exact([0.0, 0.0], [1.0, 0.0], [1.0], noise="normal").round(6)  # 1 / sqrt(4 pi)
     array([ 0.282095, -0.282095])
     """
-    if unknown:
-        validation.refuse_unknown(unknown)
     return _exact.expectations(
         scores, relevance, rank_weights, offsets, rtol, noise, sigma, n_threads, out, False, True, hessian
     )

@@ -8,7 +8,7 @@ JAX wraps its errors.
 from __future__ import annotations
 
 from functools import lru_cache, partial
-from typing import Any, Never
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -48,7 +48,6 @@ def plackett_luce_loss(
     seed: Any = 0,
     n_threads: int | None = None,
     first_query: int = 0,
-    **unknown: Never,
 ) -> Any:
     """Compute minus the expected metric of rankings drawn from the Plackett-Luce distribution of ``scores``.
 
@@ -64,11 +63,9 @@ def plackett_luce_loss(
         True for documents, False for padding. With a mask, (length,) is a query, for ``vmap`` over rows.
     weight : array, shape (n_queries,), optional
         Weight of each query, at least 0.
-    {cutoff, rank_weights, gain, normalize, reduction, method, n_samples, rtol}
     seed : int, array of int, or key of ``jax.random``
         Seed of sampled methods. It may be traced: pass a new one at every step. An int gives the random numbers of the
         library's functions with ``rng=seed``.
-    {n_threads, first_query}
 
     Returns
     -------
@@ -83,8 +80,6 @@ def plackett_luce_loss(
     >>> jax.grad(plackett_luce_loss)(jnp.zeros(2), jnp.array([1.0, 0.0]), cutoff=1).round(3)
     Array([-0.25,  0.25], dtype=float32)
     """
-    if unknown:
-        validation.refuse_unknown(unknown)
     scores = _floating(scores)
     static = loss_options(
         cutoff=cutoff, gain=gain, normalize=normalize, reduction=reduction, method=method, n_samples=n_samples,

@@ -23,6 +23,7 @@ import numpy as np
 
 from plrank_fast import validation
 from plrank_fast._shared.extras import import_extra
+from plrank_fast._shared.parameters import with_parameters
 from plrank_fast.boosting import BoostingObjective, RankingMetric
 from plrank_fast.offsets import offsets_from_group
 from plrank_fast.validation import FloatArray, IntArray
@@ -34,10 +35,9 @@ OPTIONS = "pass gain, cutoff and normalize to plrank_fast.lightgbm.Objective"
 OF_LAMBDARANK = ("label_gain", "lambdarank_truncation_level", "lambdarank_norm")  # parameters
 
 
+@with_parameters(BoostingObjective.__doc__)
 class Objective(BoostingObjective):
     """An objective for ``lightgbm.train``, ``lightgbm.cv`` and ``LGBMRanker(objective=...)``.
-
-    {parameters}
 
     Raises
     ------
@@ -84,11 +84,9 @@ class Objective(BoostingObjective):
         self._read = (None, None)
 
 
+@with_parameters(RankingMetric.__doc__)
 class Metric(RankingMetric):
-    """A metric for ``lightgbm.train(feval=...)``, ``lightgbm.cv`` and ``LGBMRanker.fit(eval_metric=...)``.
-
-    {parameters}
-    """
+    """A metric for ``lightgbm.train(feval=...)``, ``lightgbm.cv`` and ``LGBMRanker.fit(eval_metric=...)``."""
 
     def __call__(self, first: Any, second: Any, weight: Any = None, group: Any = None) -> tuple[str, float, bool]:
         """Return the name, the value, and True as higher is better; the arguments are those of the objective."""

@@ -32,8 +32,6 @@ differences. ``make hunt`` searches for exceptions. ``exposure_matching`` has th
 
 from __future__ import annotations
 
-from typing import Any, Never
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -76,7 +74,6 @@ ANY_LABEL = (-np.inf, np.inf)
 
 
 def evaluate_loss(
-    unknown: dict[str, Any],
     loss: str,
     scores: ArrayLike,
     labels: ArrayLike,
@@ -100,8 +97,6 @@ def evaluate_loss(
     With ``as_gains`` labels become gains; with ``as_shares`` only their ratios count. Scores are multiplied by
     ``scale``.
     """
-    if unknown:
-        validation.refuse_unknown(unknown, caller=2)
     lowest, highest = label_range
     return _losses.evaluate(
         loss, scores, labels, offsets, n_threads, out, scale, True, lowest, highest, gains if as_gains else None,
@@ -118,25 +113,22 @@ def pointwise(
     kind: str = "squared",
     n_threads: int | None = None,
     out: OutputPair | None = None,
-    **unknown: Never,
 ) -> LossAndGradient:
     r"""Compute a pointwise loss, which compares each document's score with its own label.
 
     Parameters
     ----------
-    {scores}
     labels : array_like, shape (n_docs,)
         Any finite values for "squared"; probabilities, 0 to 1, for "logistic".
-    {offsets}
     kind : {"squared", "logistic"}
         Regression on the labels, or cross-entropy of a click or relevance probability.
-    {n_threads, out}
 
     Returns
     -------
     values : ndarray, shape (n_queries,), float64
         0 for an empty query.
-    {gradient}
+    gradient : ndarray, shape (n_docs,), float64
+        Derivative of the sum of the values by each score, to be descended.
 
     Notes
     -----
@@ -153,7 +145,7 @@ def pointwise(
     """
     validation.choice(kind, "kind", tuple(POINTWISE_KINDS))
     return evaluate_loss(
-        unknown, POINTWISE_KINDS[kind], scores, labels, offsets, n_threads, out,
+        POINTWISE_KINDS[kind], scores, labels, offsets, n_threads, out,
         label_range=(0.0, 1.0) if kind == "logistic" else ANY_LABEL,
     )  # fmt: skip
 
@@ -166,22 +158,20 @@ def softmax_cross_entropy(
     offsets: ArrayLike | None = None,
     n_threads: int | None = None,
     out: OutputPair | None = None,
-    **unknown: Never,
 ) -> LossAndGradient:
     r"""Compute the softmax cross-entropy, with the labels as a distribution over the document that comes first.
 
     Parameters
     ----------
-    {scores}
     labels : array_like, shape (n_docs,)
         Not negative.
-    {offsets, n_threads, out}
 
     Returns
     -------
     values : ndarray, shape (n_queries,), float64
         0 for a query without labels above 0 or of one document.
-    {gradient}
+    gradient : ndarray, shape (n_docs,), float64
+        Derivative of the sum of the values by each score, to be descended.
 
     Notes
     -----
@@ -201,7 +191,7 @@ def softmax_cross_entropy(
     (True, array([ 0.5, -0.5]))
     """
     return evaluate_loss(
-        unknown, "softmax_cross_entropy", scores, labels, offsets, n_threads, out,
+        "softmax_cross_entropy", scores, labels, offsets, n_threads, out,
         label_range=(0.0, np.inf), as_shares=True,
     )  # fmt: skip
 
@@ -218,7 +208,6 @@ def list_mle(
     n_threads: int | None = None,
     out: OutputPair | None = None,
     first_query: int = 0,
-    **unknown: Never,
 ) -> LossAndGradient:
     r"""Compute the ListMLE loss: minus the log-probability of the ranking by label under Plackett-Luce.
 
@@ -226,10 +215,8 @@ def list_mle(
 
     Parameters
     ----------
-    {scores}
     labels : array_like, shape (n_docs,)
         Any finite values; only their order counts.
-    {offsets}
     cutoff : int, optional
         Only the first K ranks count (top-K ListMLE); all by default.
     ties : {"index", "random", "exact"}
@@ -240,7 +227,6 @@ def list_mle(
     rng : None, int, SeedSequence, BitGenerator or Generator
         Source of the key of this call's random streams, for "random" ties. The same key gives the same orders for any
         number of threads. A generator is advanced by one draw; None is fresh entropy.
-    {n_threads, out}
     first_query : int
         Number of the first query in the numbering of random streams. Query q of a call draws from stream
         ``first_query + q``, so a batch that is cut into chunks gives the same numbers as the whole.
@@ -249,7 +235,8 @@ def list_mle(
     -------
     values : ndarray, shape (n_queries,), float64
         0 for a query of fewer than two documents.
-    {gradient}
+    gradient : ndarray, shape (n_docs,), float64
+        Derivative of the sum of the values by each score, to be descended.
 
     Notes
     -----
@@ -276,7 +263,7 @@ def list_mle(
     validation.goes_with(rng, "rng", ties == "random", "ties='random'")
     validation.goes_with(cutoff, "cutoff", ties != "exact", "ties='index' or ties='random'")
     return evaluate_loss(
-        unknown, "bucket_order" if ties == "exact" else "list_mle", scores, labels, offsets,
+        "bucket_order" if ties == "exact" else "list_mle", scores, labels, offsets,
         n_threads, out, cutoff=cutoff, rng=rng,
         ties_at_random=ties == "random", first_query=first_query,
     )  # fmt: skip
@@ -291,22 +278,20 @@ def pairwise_logistic(
     slope: float = 1.0,
     n_threads: int | None = None,
     out: OutputPair | None = None,
-    **unknown: Never,
 ) -> LossAndGradient:
     r"""Compute the pairwise logistic loss (RankNet): documents with higher labels should have higher scores.
 
     Parameters
     ----------
-    {scores}
     labels : array_like, shape (n_docs,)
         Any finite values; only their order counts.
-    {offsets, slope, n_threads, out}
 
     Returns
     -------
     values : ndarray, shape (n_queries,), float64
         0 for a query whose labels are all equal.
-    {gradient}
+    gradient : ndarray, shape (n_docs,), float64
+        Derivative of the sum of the values by each score, to be descended.
 
     Notes
     -----
@@ -326,7 +311,7 @@ def pairwise_logistic(
     (True, array([ 0.5, -0.5]))
     """
     return evaluate_loss(
-        unknown, "pairwise_logistic", scores, labels, offsets, n_threads, out,
+        "pairwise_logistic", scores, labels, offsets, n_threads, out,
         scale=validation.factor(slope, "slope"),
     )  # fmt: skip
 
@@ -342,7 +327,6 @@ def lambda_rank(
     truncation: str = "metric",
     n_threads: int | None = None,
     out: OutputPair | None = None,
-    **unknown: Never,
 ) -> LossAndGradient:
     r"""Compute the LambdaRank loss, which weights pairs by how much swapping them would change NDCG@K.
 
@@ -350,14 +334,12 @@ def lambda_rank(
 
     Parameters
     ----------
-    {scores, labels, offsets, cutoff, slope}
     truncation : {"metric", "pairs"}
         The discount c(r) of a rank past the cutoff, for a pair whose other document is among the first K. "metric": 0,
         so that the weight is the change in NDCG@K when the two are swapped; rax has these weights with ``topn`` (and
         multiplies them by the length of the list). "pairs": 1 / log2(1 + r), so that the cutoff decides only which
         pairs count and how long the ideal ranking is; LightGBM has these weights with ``lambdarank_truncation_level``
         and without ``lambdarank_norm`` (its ``sigmoid`` is the slope). Without a cutoff both are equal.
-    {n_threads, out}
 
     Returns
     -------
@@ -386,7 +368,7 @@ def lambda_rank(
     True
     """
     return evaluate_loss(
-        unknown, "lambda_loss", scores, labels, offsets, n_threads, out, as_gains=True,
+        "lambda_loss", scores, labels, offsets, n_threads, out, as_gains=True,
         cutoff=cutoff, discounts_past_cutoff=validation.choice(truncation, "truncation", TRUNCATIONS) == "pairs",
         scale=validation.factor(slope, "slope"),
     )  # fmt: skip
@@ -403,7 +385,6 @@ def lambda_loss(
     mu: float = 10.0,
     n_threads: int | None = None,
     out: OutputPair | None = None,
-    **unknown: Never,
 ) -> LossAndGradient:
     r"""Compute the LambdaLoss with the weights NDCG-Loss2++.
 
@@ -411,10 +392,8 @@ def lambda_loss(
 
     Parameters
     ----------
-    {scores, labels, offsets, cutoff, slope}
     mu : float
         Weight of the second term, positive; 10 in the paper.
-    {n_threads, out}
 
     Returns
     -------
@@ -447,7 +426,7 @@ def lambda_loss(
     True
     """
     values, gradient = evaluate_loss(
-        unknown, "lambda_loss", scores, labels, offsets, n_threads, None, as_gains=True,
+        "lambda_loss", scores, labels, offsets, n_threads, None, as_gains=True,
         cutoff=cutoff, scale=validation.factor(slope, "slope"),
         distance_weight=validation.factor(mu, "mu"),
     )  # fmt: skip
@@ -469,22 +448,20 @@ def approx_ndcg(
     temperature: float = 0.1,
     n_threads: int | None = None,
     out: OutputPair | None = None,
-    **unknown: Never,
 ) -> LossAndGradient:
     r"""Compute the ApproxNDCG loss: one minus NDCG at smooth ranks.
 
     Parameters
     ----------
-    {scores, labels, offsets}
     temperature : float
         Positive. As it approaches 0, the smooth ranks approach the true ranks and the gradient vanishes.
-    {n_threads, out}
 
     Returns
     -------
     values : ndarray, shape (n_queries,), float64
         0 for a query without labels above 0.
-    {gradient}
+    gradient : ndarray, shape (n_docs,), float64
+        Derivative of the sum of the values by each score, to be descended.
 
     Notes
     -----
@@ -506,7 +483,7 @@ def approx_ndcg(
     True
     """
     return evaluate_loss(
-        unknown, "approx_ndcg", scores, labels, offsets, n_threads, out, as_gains=True,
+        "approx_ndcg", scores, labels, offsets, n_threads, out, as_gains=True,
         scale=1.0 / validation.factor(temperature, "temperature"),
     )  # fmt: skip
 
@@ -521,7 +498,6 @@ def soft_rank(
     sigma: float = 1.0,
     n_threads: int | None = None,
     out: OutputPair | None = None,
-    **unknown: Never,
 ) -> LossAndGradient:
     r"""Compute the SoftRank loss: one minus the NDCG@K expected under normal noise, with defeats as if independent.
 
@@ -529,18 +505,17 @@ def soft_rank(
 
     Parameters
     ----------
-    {scores, labels, offsets}
     cutoff : int, optional
         K; all ranks by default.
     sigma : float
         Standard deviation of the noise, positive.
-    {n_threads, out}
 
     Returns
     -------
     values : ndarray, shape (n_queries,), float64
         0 for a query without labels above 0.
-    {gradient}
+    gradient : ndarray, shape (n_docs,), float64
+        Derivative of the sum of the values by each score, to be descended.
 
     Notes
     -----
@@ -563,6 +538,6 @@ def soft_rank(
     True
     """
     return evaluate_loss(
-        unknown, "soft_rank", scores, labels, offsets, n_threads, out, as_gains=True, cutoff=cutoff,
+        "soft_rank", scores, labels, offsets, n_threads, out, as_gains=True, cutoff=cutoff,
         scale=1.0 / (validation.factor(sigma, "sigma") * 2.0**0.5),
     )  # fmt: skip

@@ -20,8 +20,6 @@ metric                          second argument
 
 from __future__ import annotations
 
-from typing import Never
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -53,7 +51,6 @@ def dcg(
     offsets: ArrayLike | None = None,
     ties: str = "index",
     n_threads: int | None = None,
-    **unknown: Never,
 ) -> FloatArray:
     r"""Compute the metric of each query's deterministic ranking, by default DCG.
 
@@ -67,11 +64,9 @@ def dcg(
         Weight of each rank; those of DCG by default, 1 / log2(k + 1).
     cutoff : int, optional
         Ranks that count, K; by default as many as there are rank weights, or all.
-    {offsets}
     ties : {"index", "average"}
         "index": of equal scores the document with the lower index comes first. "average": the mean over all orders of
         equal scores, which scikit-learn's ``dcg_score`` gives; it does not depend on the order of the documents.
-    {n_threads}
 
     Returns
     -------
@@ -98,8 +93,6 @@ def dcg(
     >>> plr.dcg([0.5, 0.5, 0.5], [0, 0, 3], cutoff=1, ties="average")
     array([1.])
     """
-    if unknown:
-        validation.refuse_unknown(unknown)
     return _metrics.dcg(scores, relevance, rank_weights, cutoff, offsets, ties, n_threads)
 
 
@@ -115,7 +108,6 @@ def ndcg(
     empty: float = 0.0,
     ties: str = "index",
     n_threads: int | None = None,
-    **unknown: Never,
 ) -> FloatArray | float:
     """Compute the DCG of the deterministic ranking as a share of the ideal DCG.
 
@@ -131,7 +123,6 @@ def ndcg(
         Weight of each rank; those of DCG by default, 1 / log2(k + 1).
     cutoff : int, optional
         Ranks that count, K; by default as many as there are rank weights, or all.
-    {offsets}
     normalize : {"query", "dataset"}
         "query": every query's DCG over its own ideal DCG. "dataset": total DCG over total ideal DCG, which weights
         queries by their ideal DCG, as in the papers on PL-Rank.
@@ -141,7 +132,6 @@ def ndcg(
     ties : {"index", "average"}
         "index": of equal scores the document with the lower index comes first. "average": the mean over all orders of
         equal scores.
-    {n_threads}
 
     Returns
     -------
@@ -160,8 +150,6 @@ def ndcg(
     >>> round(plr.ndcg(scores, plr.gains(labels), plr.dcg_weights(10), offsets=offsets, normalize="dataset"), 3)
     0.908
     """
-    if unknown:
-        validation.refuse_unknown(unknown)
     return _metrics.dcg(scores, relevance, rank_weights, cutoff, offsets, ties, n_threads, True, normalize, empty)
 
 
@@ -173,15 +161,10 @@ def precision(
     *,
     offsets: ArrayLike | None = None,
     n_threads: int | None = None,
-    **unknown: Never,
 ) -> FloatArray:
     """Compute the share of the first K documents that are relevant.
 
     K is ``cutoff`` even where a query has fewer documents.
-
-    Parameters
-    ----------
-    {scores, relevance, cutoff, offsets, n_threads}
 
     Returns
     -------
@@ -198,8 +181,6 @@ def precision(
     >>> plr.precision([0.3, 0.2, 0.1], [0, 1, 2], cutoff=2)
     array([0.5])
     """
-    if unknown:
-        validation.refuse_unknown(unknown)
     return _metrics.metric("precision", scores, relevance, cutoff, offsets, n_threads, 0.0, 0.0, "relevance")
 
 
@@ -212,16 +193,13 @@ def recall(
     empty: float = 0.0,
     offsets: ArrayLike | None = None,
     n_threads: int | None = None,
-    **unknown: Never,
 ) -> FloatArray:
     """Compute the share of a query's relevant documents that are among the first K.
 
     Parameters
     ----------
-    {scores, relevance}
     empty : float
         Value of a query without relevant documents.
-    {cutoff, offsets, n_threads}
 
     Returns
     -------
@@ -238,8 +216,6 @@ def recall(
     >>> plr.recall([0.3, 0.2, 0.1], [0, 1, 2], cutoff=2)
     array([0.5])
     """
-    if unknown:
-        validation.refuse_unknown(unknown)
     return _metrics.metric("recall", scores, relevance, cutoff, offsets, n_threads, 0.0, empty, "relevance")
 
 
@@ -252,7 +228,6 @@ def average_precision(
     empty: float = 0.0,
     offsets: ArrayLike | None = None,
     n_threads: int | None = None,
-    **unknown: Never,
 ) -> FloatArray:
     r"""Compute the mean of the precision at the rank of each relevant document.
 
@@ -260,10 +235,8 @@ def average_precision(
 
     Parameters
     ----------
-    {scores, relevance, cutoff}
     empty : float
         Value of a query without relevant documents.
-    {offsets, n_threads}
 
     Returns
     -------
@@ -284,8 +257,6 @@ def average_precision(
     >>> plr.average_precision([0.3, 0.2, 0.1, 0.0], [1, 0, 0, 2])
     array([0.75])
     """
-    if unknown:
-        validation.refuse_unknown(unknown)
     return _metrics.metric("average_precision", scores, relevance, cutoff, offsets, n_threads, 0.0, empty, "relevance")
 
 
@@ -297,16 +268,11 @@ def reciprocal_rank(
     *,
     offsets: ArrayLike | None = None,
     n_threads: int | None = None,
-    **unknown: Never,
 ) -> FloatArray:
     """Compute the reciprocal rank of the first relevant document.
 
     Its mean over the queries is the mean reciprocal rank, MRR (Voorhees, TREC-8, 1999). ``mrr`` is another name of this
     function and returns one value per query, too.
-
-    Parameters
-    ----------
-    {scores, relevance, cutoff, offsets, n_threads}
 
     Returns
     -------
@@ -323,8 +289,6 @@ def reciprocal_rank(
     >>> plr.reciprocal_rank([0.3, 0.2, 0.1], [0, 1, 2])
     array([0.5])
     """
-    if unknown:
-        validation.refuse_unknown(unknown)
     return _metrics.metric("reciprocal_rank", scores, relevance, cutoff, offsets, n_threads, 0.0, 0.0, "relevance")
 
 
@@ -339,13 +303,8 @@ def success(
     *,
     offsets: ArrayLike | None = None,
     n_threads: int | None = None,
-    **unknown: Never,
 ) -> FloatArray:
     """Return 1 if any of the first K documents is relevant, else 0: Success@K, also called hit rate.
-
-    Parameters
-    ----------
-    {scores, relevance, cutoff, offsets, n_threads}
 
     Returns
     -------
@@ -362,8 +321,6 @@ def success(
     >>> plr.success([0.3, 0.2, 0.1], [0, 0, 1], cutoff=2)
     array([0.])
     """
-    if unknown:
-        validation.refuse_unknown(unknown)
     return _metrics.metric("success", scores, relevance, cutoff, offsets, n_threads, 0.0, 0.0, "relevance")
 
 
@@ -376,18 +333,15 @@ def err(
     max_label: float | None = None,
     offsets: ArrayLike | None = None,
     n_threads: int | None = None,
-    **unknown: Never,
 ) -> FloatArray:
     r"""Compute the expected reciprocal rank (ERR) of the document that satisfies a user, who then stops.
 
     Parameters
     ----------
-    {scores}
     labels : array_like, shape (n_docs,)
         Grades, at least 0, and not gains, which are computed here.
     max_label : float, optional
         Highest grade of the scale; the highest in ``labels`` by default.
-    {cutoff, offsets, n_threads}
 
     Returns
     -------
@@ -409,8 +363,6 @@ def err(
     >>> plr.err([0.3, 0.2, 0.1], [0, 1, 2])
     array([0.3125])
     """
-    if unknown:
-        validation.refuse_unknown(unknown)
     chances = satisfaction(labels, max_label)
     return _metrics.metric("expected_reciprocal_rank", scores, chances, cutoff, offsets, n_threads, 0.0, 0.0, "labels")
 
@@ -424,19 +376,16 @@ def rbp(
     persistence: float = 0.8,
     offsets: ArrayLike | None = None,
     n_threads: int | None = None,
-    **unknown: Never,
 ) -> FloatArray:
     r"""Compute the rank-biased precision: gain per document inspected by a user who continues with probability p.
 
     Parameters
     ----------
-    {scores}
     relevance : array_like, shape (n_docs,)
         Gains, of any sign; from 0 to 1 if the value is to lie there. For graded labels ``gains(labels) /
         gains(highest)``.
     persistence : float
         Probability p that the user looks at the next rank, 0 <= p < 1.
-    {cutoff, offsets, n_threads}
 
     Returns
     -------
@@ -457,8 +406,6 @@ def rbp(
     >>> plr.rbp([0.3, 0.2, 0.1], [0, 1, 1], persistence=0.5)
     array([0.375])
     """
-    if unknown:
-        validation.refuse_unknown(unknown)
     p = validation.real(persistence, "persistence", at_least=0.0, below=1.0)
     return _metrics.metric("rank_biased_precision", scores, relevance, cutoff, offsets, n_threads, p, 0.0, "relevance")
 
@@ -472,7 +419,6 @@ def average_relevance_position(
     empty: float = 0.0,
     offsets: ArrayLike | None = None,
     n_threads: int | None = None,
-    **unknown: Never,
 ) -> FloatArray:
     r"""Compute the average rank of the relevant documents among the first K, weighted by relevance.
 
@@ -480,12 +426,10 @@ def average_relevance_position(
 
     Parameters
     ----------
-    {scores}
     relevance : array_like, shape (n_docs,)
         Weights, not negative.
     empty : float
         Value where none of the first K documents is relevant.
-    {cutoff, offsets, n_threads}
 
     Returns
     -------
@@ -506,8 +450,6 @@ def average_relevance_position(
     >>> plr.average_relevance_position([0.3, 0.2, 0.1], [0, 1, 1])
     array([2.5])
     """
-    if unknown:
-        validation.refuse_unknown(unknown)
     weights = validation.within(validation.real_array(relevance, "relevance"), "relevance", 0.0, np.inf)
     return _metrics.metric(
         "average_relevance_position", scores, weights, cutoff, offsets, n_threads, 0.0, empty, "relevance"

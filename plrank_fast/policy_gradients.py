@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Never
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -41,7 +41,6 @@ def policy_gradient(
     n_threads: int | None = None,
     out: FloatArray | None = None,
     first_query: int = 0,
-    **unknown: Never,
 ) -> FloatArray:
     r"""Estimate the gradient of an expected metric, or of any reward of whole rankings, by REINFORCE.
 
@@ -52,7 +51,6 @@ def policy_gradient(
 
     Parameters
     ----------
-    {scores}
     relevance : array_like, shape (n_docs,), optional
         Gain rho of each document (see ``gains``), of any sign; not with ``rewards`` or ``reward``.
     rank_weights : array_like, shape (K,) or (n_queries, K), optional
@@ -74,7 +72,6 @@ def policy_gradient(
         mean). This needs at least two rankings. With ``relevance`` and more rankings than a block of random numbers
         holds (128), they are drawn twice. A number, one for each query or, with ``rewards``, one for each ranking is
         subtracted directly; the estimate is unbiased if the number does not depend on the ranking.
-    {offsets, n_samples, rankings, rng, sampler, n_threads, out, first_query}
 
     Returns
     -------
@@ -104,8 +101,6 @@ def policy_gradient(
     >>> plr.policy_gradient([0.0, 0.0], reward=lambda rankings: rankings[:, 0] == 1, rng=0).round(1)
     array([-0.2,  0.2])
     """
-    if unknown:
-        validation.refuse_unknown(unknown)
     if rewards is None and reward is None:
         validation.goes_with(importance_weights, "importance_weights", False, "rewards")
         validation.goes_with(cutoff, "cutoff", False, "reward")
@@ -298,7 +293,6 @@ def placement_policy_gradient(
     n_threads: int | None = None,
     out: FloatArray | None = None,
     first_query: int = 0,
-    **unknown: Never,
 ) -> FloatArray:
     r"""Estimate the gradient of the expected metric by REINFORCE on placements.
 
@@ -307,10 +301,8 @@ def placement_policy_gradient(
 
     Parameters
     ----------
-    {scores, relevance, rank_weights}
     baseline : bool
         Whether to subtract from each reward the mean of the other rankings' at that rank, which needs two rankings.
-    {offsets, n_samples, rankings, rng, sampler, n_threads, out, first_query}
 
     Returns
     -------
@@ -332,8 +324,6 @@ def placement_policy_gradient(
     >>> plr.placement_policy_gradient([0.0, 0.0], [0, 1], [1.0], rankings=[[0], [1]], baseline=True)
     array([-0.5,  0.5])
     """
-    if unknown:
-        validation.refuse_unknown(unknown)
     return _sampled.estimate(
         "placement_policy_gradient", scores, relevance, rank_weights, offsets, n_samples,
         rankings, rng, sampler, n_threads, out, first_query, baseline=baseline,

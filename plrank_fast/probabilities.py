@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Never
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -38,13 +36,11 @@ def expected_metric(
     n_threads: int | None = None,
     out: FloatArray | None = None,
     first_query: int = 0,
-    **unknown: Never,
 ) -> FloatArray:
     """Compute the expected metric of each query: E[sum_k theta_k rho_{y_k}] over rankings y drawn from the policy.
 
     Parameters
     ----------
-    {scores, relevance, rank_weights, offsets}
     method : {"exact", "sample"}
         "exact": quadrature, which takes ``rtol``, ``noise`` and ``sigma``. "sample": the mean over rankings, which
         takes ``n_samples``, ``rankings``, ``rng``, ``sampler`` and ``first_query``.
@@ -54,10 +50,8 @@ def expected_metric(
         Noise of the scores. Gumbel noise with ``sigma`` 1 is the Plackett-Luce model.
     sigma : float
         Scale of the noise, positive.
-    {n_samples, rankings, rng, sampler, n_threads}
     out : ndarray, shape (n_queries,), float64, optional
         Where to write the result.
-    {first_query}
 
     Returns
     -------
@@ -74,8 +68,6 @@ def expected_metric(
     >>> plr.expected_metric([0.0, 0.0], [1, 1], [1.0, 0.5])
     array([1.5])
     """
-    if unknown:
-        validation.refuse_unknown(unknown)
     if type(method) is str and method == "exact" and rankings is None:
         return _exact.expectations(
             scores, relevance, rank_weights, offsets, rtol, noise, sigma, n_threads, out, True, False
@@ -106,10 +98,8 @@ def rank_probabilities(
 
     Parameters
     ----------
-    {scores}
     cutoff : int
         Number of ranks, K.
-    {offsets, n_threads}
     out : ndarray, shape (n_docs, K), float64, optional
         Where to write the result.
 
@@ -157,10 +147,8 @@ def exposure(
 
     Parameters
     ----------
-    {scores}
     rank_weights : array_like, shape (K,) or (n_queries, K)
         Attention theta that users give to each rank.
-    {offsets, n_threads, out}
 
     Returns
     -------
@@ -192,10 +180,8 @@ def inclusion_probabilities(
 
     Parameters
     ----------
-    {scores}
     k : int
         Number of ranks.
-    {offsets, n_threads}
 
     Returns
     -------
@@ -229,16 +215,13 @@ def exposure_vjp(
 
     Parameters
     ----------
-    {scores}
     rank_weights : array_like, shape (K,) or (n_queries, K)
         Attention theta that users give to each rank.
     cotangent : array_like, shape (n_docs,)
         v: derivative of a scalar loss by each document's exposure; finite, of either sign.
-    {offsets}
     rtol : float
         Relative tolerance, from 1e-10 to below 1: the norm of the error is at most ``rtol`` times that of the result,
         or times max|theta| max|v| / 1000 if that is larger.
-    {n_threads, out}
 
     Returns
     -------

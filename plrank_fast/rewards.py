@@ -243,13 +243,11 @@ def expected_reward(
         the same rankings with the same ``rng``.
     cutoff : int, optional
         Ranks to draw; all of the longest query by default.
-    {offsets}
     n_samples : int
         Rankings of each query, at least 2.
     rtol : float, optional
         Stop, after a whole number of blocks of 256, once every query's standard error is at most this fraction of its
         value; ``n_samples`` is then the maximum. Stopping that depends on the sample biases the value slightly.
-    {rng, sampler, n_threads, first_query}
 
     Returns
     -------

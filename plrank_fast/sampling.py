@@ -35,10 +35,8 @@ def sample_rankings(
     scores : array_like, shape (n_docs,)
         Log-weights, the documents of all queries one after another; any finite values at any distance, or -inf. A
         document with the score -inf has weight 0 and is treated as if its query did not have it.
-    {n_samples}
     cutoff : int, optional
         Ranks to draw, K; all of the longest query by default.
-    {offsets}
     rng : None, int, SeedSequence, BitGenerator or Generator
         Source of the key of this call's random streams. The same key gives the same rankings for any number of
         threads. A generator is advanced by one draw; None is fresh entropy.
@@ -49,7 +47,6 @@ def sample_rankings(
         to some 700; "alias" draws documents with replacement from a table and skips repeats. "auto" takes the fastest
         for each query, by number of documents, K, N and the spread of the scores. "introselect" replaces a sampler
         where that cannot draw a query's rankings.
-    {n_threads}
     first_query : int
         Number of the first query in the numbering of random streams. Query q of a call draws from stream
         ``first_query + q``, so a batch that is cut into chunks gives the same rankings as the whole.
@@ -106,7 +103,6 @@ def ranking_log_prob(
     rankings : array_like of int, shape (n_rankings, length), or (n_queries, n_rankings, length) with ``offsets``
         Indices of items within their query, best first. A ranking may end early, with -1 after its last item: a prefix
         of its own length, or the whole of a candidate set smaller than others.
-    {offsets, n_threads}
 
     Returns
     -------
@@ -152,12 +148,10 @@ def ranking_log_prob_vjp(
 
     Parameters
     ----------
-    {scores}
     rankings : array_like of int, shape (n_rankings, length), or (n_queries, n_rankings, length) with ``offsets``
         Indices of items within their query, best first; a ranking may end early, with -1 after its last item.
     cotangent : array_like, shape (n_rankings,), or (n_queries, n_rankings) with ``offsets``
         v: derivative of a scalar loss by each ranking's log-probability; of either sign, up to 2**200.
-    {offsets, n_threads, out}
 
     Returns
     -------

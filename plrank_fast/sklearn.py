@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, Never
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -121,7 +121,6 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
         *,
         qid: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
-        **unknown: Never,
     ) -> PlackettLuceRanker:
         """Train on queries with labels.
 
@@ -142,8 +141,6 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
         PlackettLuceRanker
             The fitted ranker itself.
         """
-        if unknown:
-            validation.refuse_unknown(unknown)
         alpha, tol = validation.real(self.alpha, "alpha", at_least=0.0), validation.real(self.tol, "tol", above=0.0)
         max_iter = validation.count(self.max_iter, "max_iter", 1)
         normalize = validation.flag(self.normalize, "normalize")
@@ -211,7 +208,6 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
         *,
         qid: ArrayLike | None = None,
         random_state: Any = None,
-        **unknown: Never,
     ) -> NDArray[np.int64]:
         """Draw rankings from the Plackett-Luce distribution of the scores.
 
@@ -233,8 +229,6 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
         ndarray of int64, shape (n_queries, n_samples, K)
             Rows of ``X``, queries in the order of their first documents; padded with -1 where a query is shorter.
         """
-        if unknown:
-            validation.refuse_unknown(unknown)
         scores = self.predict(X)
         order, offsets = _by_query(qid, scores.size)
         if isinstance(random_state, np.random.RandomState):
@@ -253,7 +247,6 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
         *,
         qid: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
-        **unknown: Never,
     ) -> float:
         """Compute the mean NDCG@K of the ranking by score, with 0 for queries without relevant documents.
 
@@ -273,8 +266,6 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
         -------
         float
         """
-        if unknown:
-            validation.refuse_unknown(unknown)
         scores = self.predict(X)
         fitted = f"as the ranker was fitted on {self.n_queries_} queries: {METADATA_ROUTING}"
         validation.require(qid is not None or self.n_queries_ == 1, f"qid must be given to score, {fitted}")

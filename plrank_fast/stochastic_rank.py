@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Never
-
 from numpy.typing import ArrayLike
 
-from plrank_fast import validation
 from plrank_fast._core.gradients import stochastic_rank as _stochastic_rank
 from plrank_fast._shared.parameters import with_parameters
 from plrank_fast.validation import FloatArray, RandomState
@@ -28,7 +25,6 @@ def stochastic_rank(
     n_threads: int | None = None,
     out: FloatArray | None = None,
     first_query: int = 0,
-    **unknown: Never,
 ) -> FloatArray:
     r"""Estimate the gradient of the expected metric of scores with noise, by StochasticRank.
 
@@ -37,19 +33,15 @@ def stochastic_rank(
 
     Parameters
     ----------
-    {scores, relevance, rank_weights}
     noise : {"gumbel", "normal"}
         With Gumbel noise and ``sigma`` 1 rankings are drawn from the Plackett-Luce distribution of the scores, and the
         expectation is the gradient of ``pl_rank_exact``.
     sigma : float
         Scale of the noise, positive.
-    {offsets}
     n_samples : int
         Draws of the noise for each query, N.
-    {rng, n_threads}
     out : ndarray, shape (n_docs,), float64, optional
         Where to write the result. Untouched if the call fails or is interrupted.
-    {first_query}
 
     Returns
     -------
@@ -80,8 +72,6 @@ def stochastic_rank(
     >>> bool(gradient[2] > 0 > gradient[0])
     True
     """
-    if unknown:
-        validation.refuse_unknown(unknown)
     return _stochastic_rank.stochastic_rank(
         scores, relevance, rank_weights, offsets, noise, sigma, n_samples, rng, n_threads, out, first_query
     )

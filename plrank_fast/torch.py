@@ -7,7 +7,7 @@ the incoming one. Tensors of a CUDA device are copied through pinned host memory
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Never
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -238,7 +238,6 @@ def plackett_luce_loss(
     rng: Any = None,
     n_threads: int | None = None,
     first_query: int = 0,
-    **unknown: Never,
 ) -> Any:
     """Compute minus the expected metric of rankings drawn from the Plackett-Luce distribution of ``scores``.
 
@@ -250,13 +249,10 @@ def plackett_luce_loss(
         The documents of all queries one after another, or a row for each query; or a jagged nested tensor.
     relevance : Tensor or array_like, of the shape of scores or (n_docs,)
         Gain or grade of each document (see ``gain``); any finite value.
-    {offsets}
     mask : Tensor or array_like of bool, of the shape of scores, optional
         True for documents, False for padding.
-    {weight, cutoff, rank_weights, gain, normalize, reduction, method, n_samples, rtol}
     rng : None, torch.Generator or int
         Source of the seed of sampled methods; PyTorch's default generator by default.
-    {n_threads, first_query}
 
     Returns
     -------
@@ -273,8 +269,6 @@ def plackett_luce_loss(
     >>> round(loss.item(), 6), scores.grad
     (-0.5, tensor([-0.2500,  0.2500], dtype=torch.float64))
     """
-    if unknown:
-        validation.refuse_unknown(unknown)
     _floating(scores)
     if scores.is_nested:
         scores, relevance, offsets = _flattened(scores, relevance, offsets, mask)
@@ -338,10 +332,6 @@ def _seed(rng: Any) -> Any:
 class PlackettLuceLoss(torch.nn.Module):  # type: ignore[name-defined, misc]
     """Loss module: minus the expected metric of rankings drawn from the Plackett-Luce distribution of scores.
 
-    Parameters
-    ----------
-    {cutoff, method, rank_weights, gain, normalize, reduction, n_samples, rtol, n_threads}
-
     Notes
     -----
     The forward pass computes value and gradient on the CPU in float64; their dtype is that of the scores. With
@@ -375,10 +365,7 @@ class PlackettLuceLoss(torch.nn.Module):  # type: ignore[name-defined, misc]
         n_samples: int | None = None,
         rtol: float = 1e-6,
         n_threads: int | None = None,
-        **unknown: Never,
     ) -> None:
-        if unknown:
-            validation.refuse_unknown(unknown)
         super().__init__()
         self.rank_weights = rank_weights
         self.__dict__.update(loss_options(
@@ -397,7 +384,6 @@ class PlackettLuceLoss(torch.nn.Module):  # type: ignore[name-defined, misc]
         weight: Any = None,
         rng: Any = None,
         first_query: int = 0,
-        **unknown: Never,
     ) -> Any:
         """Compute the loss of a batch.
 
@@ -408,11 +394,9 @@ class PlackettLuceLoss(torch.nn.Module):  # type: ignore[name-defined, misc]
             has offsets of its own. float16, bfloat16, float32 or float64, on any device.
         relevance : Tensor or array_like, of the shape of scores or (n_docs,)
             Gain or grade of each document (see ``gain``); any finite value.
-        {offsets}
         mask : Tensor or array_like of bool, of the shape of scores, optional
             True for documents, False for padding, whose values are ignored and whose gradient is 0. Without a mask,
             rows have no padding. Results are bit-identical to those of the ragged batch.
-        {weight}
         rng : None, torch.Generator or int
             Source of the seed of sampled methods; None is PyTorch's default generator, which ``torch.manual_seed``
             sets.
@@ -425,8 +409,6 @@ class PlackettLuceLoss(torch.nn.Module):  # type: ignore[name-defined, misc]
         Tensor
             A scalar, or (n_queries,) with ``reduction="none"``; of the dtype of ``scores``.
         """
-        if unknown:
-            validation.refuse_unknown(unknown)
         return plackett_luce_loss(
             scores, relevance, offsets, mask=mask, weight=weight, cutoff=self.cutoff, rank_weights=self.rank_weights,
             gain=self.gain, normalize=self.normalize, reduction=self.reduction, method=self.method,

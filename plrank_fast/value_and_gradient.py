@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Never
+from typing import Any
 
 from numpy.typing import ArrayLike
 
@@ -29,13 +29,11 @@ def value_and_gradient(
     rng: RandomState = None,
     n_threads: int | None = None,
     first_query: int = 0,
-    **unknown: Never,
 ) -> tuple[FloatArray, FloatArray]:
     """Compute the expected metric of each query and the gradient of their sum, by any estimator of the library.
 
     Parameters
     ----------
-    {scores, relevance, rank_weights, offsets}
     method : str
         "pl_rank_exact" (or "exact"), "pl_rank_cmc" (or "cmc"), "pl_rank_3", "pl_rank_2", "pl_rank_1",
         "stochastic_rank", "policy_gradient" or "placement_policy_gradient". "auto" is the exact one, or one sample of
@@ -47,7 +45,6 @@ def value_and_gradient(
     rng : None, int, SeedSequence, BitGenerator or Generator
         Source of the random numbers of sampled methods. With the same ``rng`` the gradient has the bits of the function
         called ``method``.
-    {n_threads, first_query}
 
     Returns
     -------
@@ -67,8 +64,6 @@ def value_and_gradient(
     >>> plr.value_and_gradient([0.0, 0.0], [1, 0], [1.0], method="exact")
     (array([0.5]), array([ 0.25, -0.25]))
     """
-    if unknown:
-        validation.refuse_unknown(unknown)
     plain = type(method) is str and type(first_query) is int and n_samples is rng is None
     if not (plain and method in ("exact", EXACT) and first_query == 0):
         offsets_ = validation.query_offsets(offsets, validation.real_array(scores, "scores").size)

@@ -22,6 +22,7 @@ import numpy as np
 
 from plrank_fast import validation
 from plrank_fast._shared.extras import import_extra
+from plrank_fast._shared.parameters import with_parameters
 from plrank_fast.boosting import BoostingObjective, RankingMetric, Workers
 from plrank_fast.validation import FloatArray, IntArray
 
@@ -40,10 +41,9 @@ class _Workers(Workers):
         return (collective.get_rank(),) if collective.is_distributed() else ()
 
 
+@with_parameters(BoostingObjective.__doc__)
 class Objective(_Workers, BoostingObjective):
     """An objective for ``xgboost.train(obj=...)`` and ``xgboost.cv``.
-
-    {parameters}
 
     Raises
     ------
@@ -67,12 +67,11 @@ class Objective(_Workers, BoostingObjective):
         return self._round(np.ravel(scores), *_read(matrix, "obj"))
 
 
+@with_parameters(RankingMetric.__doc__)
 class Metric(_Workers, RankingMetric):
     """A metric for ``xgboost.train(custom_metric=...)`` and ``xgboost.cv``.
 
     Early stopping infers from the name, which begins with "ndcg", that higher is better.
-
-    {parameters}
     """
 
     def __call__(self, scores: FloatArray, matrix: Any) -> tuple[str, float]:

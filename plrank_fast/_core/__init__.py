@@ -13,9 +13,9 @@ Each module imports only modules listed above it::
     .                   the C interface       cython_plrank
     ------------------  compiled above, thin Python below
     _shared             private               extras  memory  files  run_lock  interruption  progress_bar
-                                              parameters
     .                   arguments, errors     validation  build
-                        public functions      rank_weights  offsets  sampling  metrics  bucket_order  gradients
+    _shared             private               parameters
+    .                   public functions      rank_weights  offsets  sampling  metrics  bucket_order  gradients
                                               policy_gradients  second_derivatives  probabilities
                                               exposure_targets  losses  distribution  strengths  rewards
                                               off_policy  stochastic_rank

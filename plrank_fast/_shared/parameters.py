@@ -1,10 +1,12 @@
-"""Descriptions of the parameters that several public functions share, each written once."""
+"""Parts that public functions share: descriptions of parameters, and the answer to a call that does not fit."""
 
 import inspect
 import re
 from collections.abc import Callable
-from functools import partial
+from functools import partial, wraps
 from typing import Any, TypeVar
+
+from plrank_fast import validation
 
 Documented = TypeVar("Documented", bound=Callable[..., Any])
 
@@ -33,40 +35,51 @@ first_query : int
     Number of the first query in the numbering of random streams, for batches cut into parts.
 """
 
-PLACE = re.compile(r"^( *)\{([a-z_]+(?:,\s+[a-z_]+)*)\}$", re.MULTILINE)
+HEADING = re.compile(r"^(?=\w+( \w+)*\n---)", re.MULTILINE)
+
+
+def with_parameters(own: str | None = "") -> Callable[[Documented], Documented]:
+    """Return a decorator that adds the descriptions of those parameters that a docstring does not describe itself.
+
+    They come from ``own``, a list or the docstring of another function, and from that of this module. A call that does
+    not fit the signature raises Python's TypeError, with a hint of the argument to pass.
+    """
+    return partial(_documented, _entries(SHARED) | _entries(inspect.cleandoc(own or "")))
 
 
 def _entries(text: str) -> dict[str, str]:
-    """Return the entries of a parameter list by their names."""
-    entries = re.split(r"\n(?=\w)", inspect.cleandoc(text))
-    return {entry.partition(" : ")[0]: entry for entry in entries}
+    """Return the entries of a list of parameters, or of that in a docstring, by the names of each."""
+    listed = text.partition("Parameters\n----------\n")[2].partition("\n\n")[0] or text.strip()
+    entries = re.split(r"\n(?=\S)", listed)
+    return {name: entry for entry in entries for name in re.split(r" :|\n", entry)[0].split(", ")}
 
 
-def with_parameters(own: str = "") -> Callable[[Documented], Documented]:
-    """Return a decorator that fills parameters into a docstring, from the list ``own`` and that of shared ones.
-
-    It replaces a line such as ``{scores, offsets}`` by the descriptions of these parameters. The signature that
-    ``help`` shows lacks the ``**unknown``, which a function takes in order to refuse it by name, and requires
-    ``rank_weights``, which is None in a call without it so that `validation` says what to pass.
-    """
-    return partial(_fill, _entries(SHARED + inspect.cleandoc(own)))
-
-
-def _fill(entries: dict[str, str], documented: Documented) -> Documented:
-    def described(place: re.Match[str]) -> str:
-        lines = "\n".join(entries[name] for name in re.split(r",\s+", place[2])).split("\n")
-        return "\n".join(place[1] + line for line in lines)
-
+def _documented(shared: dict[str, str], documented: Documented) -> Documented:
+    function: Any = documented.__init__ if isinstance(documented, type) else documented  # type: ignore[misc]
+    code = inspect.unwrap(function).__code__
+    parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     if documented.__doc__:  # there is none with ``python -OO``
-        documented.__doc__ = PLACE.sub(described, documented.__doc__)
-    if inspect.isfunction(documented):
-        code = documented.__code__
-        ends_with_weights = code.co_varnames[: code.co_argcount][-1:] == ("rank_weights",)
-        requires_weights = ends_with_weights and documented.__defaults__ is None
-        if requires_weights or code.co_flags & inspect.CO_VARKEYWORDS:
-            signature = inspect.signature(documented)
-            accepted = [each for name, each in signature.parameters.items() if name != "unknown"]
-            documented.__signature__ = signature.replace(parameters=accepted)  # type: ignore[attr-defined]
-        if requires_weights:
-            documented.__defaults__ = (None,)
+        text = inspect.cleandoc(documented.__doc__)
+        start = match.start() if (match := HEADING.search(text)) else len(text)
+        summary, listed, others = text[:start].rstrip(), "", text[start:]
+        if others.startswith("Parameters\n"):
+            listed, _, others = others.partition("\n\n")
+        own = _entries(listed) if listed else {}
+        entries = {name: (shared | own)[name] for name in parameters if name != "self"} | own
+        section = "\n".join(["Parameters", "----------", *dict.fromkeys(entries.values())])
+        documented.__doc__ = f"{summary}\n\n{section}\n\n{others}"
+
+    @wraps(function)
+    def call(*args: Any, **options: Any) -> Any:
+        try:
+            return function(*args, **options)
+        except TypeError as error:
+            if error.__traceback__ and error.__traceback__.tb_next is None:  # the call itself has failed
+                validation.hint_at_argument(error, parameters)
+            raise
+
+    if not isinstance(documented, type):
+        return call  # type: ignore[return-value]
+    if "__init__" in vars(documented):
+        documented.__init__ = call  # type: ignore[misc]
     return documented

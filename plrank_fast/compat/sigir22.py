@@ -169,14 +169,12 @@ def _gradient(name: str, summary: str) -> Callable[..., Any]:
 
         Parameters
         ----------
-        {rank_weights, labels}
         scores : array_like, shape (n_docs,) or (n_docs, 1), or a TensorFlow tensor
             Log-weights.
         n_samples : int, optional
             Rankings to draw, N.
         sampled_rankings : array_like of int, shape (N, K or more), optional
             Rankings to use instead; (n_queries, N, K or more) with ``offsets``.
-        {offsets, rng, n_threads}
 
         Returns
         -------
@@ -238,7 +236,6 @@ def _stochasticrank(noise: str) -> Callable[..., Any]:
 
         Parameters
         ----------
-        {rank_weights, labels}
         scores : array_like, shape (n_docs,)
             Log-weights.
         n_samples : int, optional
@@ -247,7 +244,6 @@ def _stochasticrank(noise: str) -> Callable[..., Any]:
             Not needed: they follow from ``sampled_values``, without which they must not be given.
         sampled_values : array_like, shape (N, n_docs), optional
             Scores with noise of a single query, to use instead of drawing.
-        {offsets, rng, n_threads}
 
         Returns
         -------
@@ -293,12 +289,10 @@ def lambdaloss(
 
     Parameters
     ----------
-    {rank_weights, labels}
     scores : array_like, shape (n_docs,)
         Log-weights.
     n_samples : int, optional
         Draws of Gumbel noise to add to the scores; the result is the mean over them, as in the code of 2021.
-    {offsets, rng}
 
     Returns
     -------
@@ -363,12 +357,10 @@ def gumbel_sample_rankings(
 
     Parameters
     ----------
-    {log_scores, n_samples, cutoff}
     inverted, doc_prob, prob_per_rank, return_gumbel : bool
         Whether to return these results; ``prob_per_rank`` only together with ``doc_prob``.
     return_full_rankings : bool
         Whether to draw rankings of all documents, past the cutoff too.
-    {rng}
 
     Returns
     -------
@@ -415,12 +407,10 @@ def normal_sample_rankings(
 
     Parameters
     ----------
-    {log_scores, n_samples, cutoff}
     inverted, return_gumbel : bool
         Whether to return inverted rankings, and scores with noise.
     return_full_rankings : bool
         Whether to draw rankings of all documents, past the cutoff too.
-    {rng}
 
     Returns
     -------
@@ -451,10 +441,8 @@ def sample_rankings(
 
     Parameters
     ----------
-    {log_scores, n_samples, cutoff}
     prob_per_rank : bool
         Whether to return the probabilities per rank too.
-    {rng}
 
     Returns
     -------

@@ -34,16 +34,13 @@ def pseudo_inverse(
 
     Parameters
     ----------
-    {scores}
     rankings : array_like of int, shape (n_sessions, K), or (n_queries, n_sessions, K) with ``offsets``
         The rankings shown, each of K ranks or of all documents of its query; a row of -1 does not count as a session.
-    {rewards, logging_scores, offsets}
     n_samples : int
         G is averaged over all prefixes of K ranks if there are at most this many, and over this many drawn ones
         otherwise.
     rng : None, int, SeedSequence, BitGenerator or Generator
         Source of the drawn prefixes.
-    {n_threads}
 
     Returns
     -------

@@ -31,7 +31,6 @@ def item_propensities(
         Log-weights of the policy that made the log.
     examination : array_like, shape (K,) or (n_queries, K)
         Probability that a user looks at each rank, such as ``position_bias(K)``.
-    {offsets, n_threads}
 
     Returns
     -------
@@ -73,7 +72,6 @@ def ranking_propensities(
         Indices of items within their query, best first; a ranking may end early, with -1 after its last item.
     ordered : bool
         False: the probability that the items of each ranking come first, in any order (see ``bucket_log_prob``).
-    {offsets, n_threads}
 
     Returns
     -------

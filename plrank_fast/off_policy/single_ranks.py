@@ -30,10 +30,6 @@ def rips(
     The estimate is unbiased if users look from the top down and are not influenced by what is below. The weights of
     the upper ranks vary far less than that of the whole ranking.
 
-    Parameters
-    ----------
-    {scores, rankings, rank_rewards, logging_scores, offsets, clip, self_normalized, n_threads}
-
     Returns
     -------
     OffPolicyEstimate
@@ -88,10 +84,6 @@ def iips(
 
     The estimate is unbiased if the reward of a rank depends on nothing but the rank and its item, as clicks do in a
     position-based model.
-
-    Parameters
-    ----------
-    {scores, rankings, rank_rewards, logging_scores, offsets, clip, self_normalized, n_threads}
 
     Returns
     -------

@@ -34,17 +34,14 @@ def ips(
 
     Parameters
     ----------
-    {scores, rankings, rewards, propensities}
     logging_scores : array_like, shape (n_docs,), optional
         Log-weights of a Plackett-Luce logging policy, in place of ``propensities``.
     ordered : bool
         False: rankings are sets, whose order does not matter to the reward or was not kept. Propensities are those of
         sets. The weight of a set is the mean weight of its orders in the log, so the variance is never larger.
-    {offsets, clip}
     self_normalized : bool
         Divide by the sum of the weights in place of N: the estimate is biased by O(1 / N), and always within the range
         of the rewards.
-    {n_threads}
 
     Returns
     -------
@@ -93,20 +90,16 @@ def doubly_robust(
 
     Parameters
     ----------
-    {scores, rankings, rewards}
     relevance : array_like, shape (n_docs,)
         Predicted relevance rho of each document, such as its probability of a click once looked at.
     rank_weights : array_like, shape (K,) or (n_queries, K)
         Weight theta of each rank in the prediction.
-    {propensities}
     logging_scores : array_like, shape (n_docs,), optional
         Log-weights of a Plackett-Luce logging policy, in place of ``propensities``.
-    {offsets}
     clip : float, optional
         Largest weight of a correction, from 2**-200 to 2**200; larger ones contribute no derivative.
     self_normalized : bool
         Divide the corrections by the sum of their weights in place of N.
-    {n_threads}
 
     Returns
     -------

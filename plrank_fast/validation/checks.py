@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
-from typing import Any, NoReturn, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-Function = TypeVar("Function", bound=Callable[..., Any])
-
-REPLACEMENTS = {  # of arguments that other functions have: the first one that the function called has
+HINTS = {  # for names in Python's error of a call: what to pass for the first of these that the function has
+    "rank_weights": {"rank_weights": "dcg_weights(10)"},
     "cutoff": {"rank_weights": "dcg_weights(cutoff)"},
     "k": {"cutoff": "k", "rank_weights": "dcg_weights(k)"},
     "qid": {"offsets": "offsets_from_qid(qid)"},
@@ -59,13 +56,15 @@ def excluded(value: Any, name: str, other: str, why: str) -> None:
     require(value is None, f"{name} must not be given with {other}, {why}")
 
 
-def refuse_unknown(arguments: dict[str, Any], caller: int = 1) -> NoReturn:
-    """Refuse keyword arguments that a calling function does not have, and name one that it has instead."""
-    function, name = sys._getframe(caller).f_code, next(iter(arguments))
-    known = function.co_varnames[: function.co_argcount + function.co_kwonlyargcount]
-    hints = [f": pass {other}={value}" for other, value in REPLACEMENTS.get(name, {}).items() if other in known]
-    hint = hints[0] if hints else ""
-    raise TypeError(f"{function.co_qualname}() got an unexpected keyword argument {name!r}{hint}")
+def hint_at_argument(error: TypeError, parameters: tuple[str, ...]) -> None:
+    """Add to Python's error of a call, to a function with these parameters, the argument to pass."""
+    hints = [
+        f": pass {name}={value}"
+        for wrong, others in HINTS.items()
+        for name, value in others.items()
+        if f"'{wrong}'" in str(error) and name in parameters
+    ]
+    error.args = ("".join([str(error), *hints[:1]]),)
 
 
 def goes_with(value: Any, name: str, used: bool, setting: str) -> None:
