@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Never
+
 from numpy.typing import ArrayLike
 
+from plrank_fast import validation
 from plrank_fast._core.gradients import exact as _exact
 from plrank_fast._core.gradients import sampled as _sampled
 from plrank_fast._shared.parameters import with_parameters
@@ -27,6 +30,7 @@ def pl_rank_3(
     n_threads: int | None = None,
     out: FloatArray | tuple[FloatArray, FloatArray] | None = None,
     first_query: int = 0,
+    **unknown: Never,
 ) -> FloatArray | tuple[FloatArray, FloatArray]:
     r"""Estimate the gradient of the expected metric with PL-Rank-3.
 
@@ -83,6 +87,8 @@ def pl_rank_3(
     >>> bool(gradient[2] > 0 > gradient[0])
     True
     """
+    if unknown:
+        validation.refuse_unknown(unknown)
     return _sampled.estimate(
         "pl_rank_3", scores, relevance, rank_weights, offsets, n_samples, rankings, rng, sampler, n_threads, out,
         first_query, hessian,
@@ -196,6 +202,7 @@ def pl_rank_cmc(
     n_threads: int | None = None,
     out: FloatArray | tuple[FloatArray, FloatArray] | None = None,
     first_query: int = 0,
+    **unknown: Never,
 ) -> FloatArray | tuple[FloatArray, FloatArray]:
     r"""Estimate the gradient of the expected metric by conditional Monte Carlo, for which one ranking is enough.
 
@@ -240,6 +247,8 @@ def pl_rank_cmc(
     >>> bool(gradient[2] > 0 > gradient[0])
     True
     """
+    if unknown:
+        validation.refuse_unknown(unknown)
     return _sampled.estimate(
         "pl_rank_cmc", scores, relevance, rank_weights, offsets, n_samples, rankings, rng, sampler, n_threads, out,
         first_query, hessian,

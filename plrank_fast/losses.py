@@ -70,38 +70,6 @@ OutputPair = tuple[FloatArray, FloatArray]
 POINTWISE_KINDS = {"squared": "pointwise_squared", "logistic": "pointwise_logistic"}
 TIES = ("index", "random", "exact")
 TRUNCATIONS = ("metric", "pairs")
-ANY_LABEL = (-np.inf, np.inf)
-
-
-def evaluate_loss(
-    loss: str,
-    scores: ArrayLike,
-    labels: ArrayLike,
-    offsets: ArrayLike | None,
-    n_threads: int | None,
-    out: OutputPair | None,
-    *,
-    label_range: tuple[float, float] = ANY_LABEL,
-    as_gains: bool = False,
-    as_shares: bool = False,
-    cutoff: int | None = None,
-    discounts_past_cutoff: bool = False,
-    scale: float = 1.0,
-    distance_weight: float = 0.0,
-    rng: RandomState = None,
-    ties_at_random: bool = False,
-    first_query: int = 0,
-) -> LossAndGradient:
-    """Evaluate a loss over the batch.
-
-    With ``as_gains`` labels become gains; with ``as_shares`` only their ratios count. Scores are multiplied by
-    ``scale``.
-    """
-    lowest, highest = label_range
-    return _losses.evaluate(
-        loss, scores, labels, offsets, n_threads, out, scale, True, lowest, highest, gains if as_gains else None,
-        as_shares, cutoff, discounts_past_cutoff, distance_weight, rng, ties_at_random, first_query,
-    )  # fmt: skip
 
 
 @documented
@@ -144,10 +112,10 @@ def pointwise(
     (array([1.25]), array([-1.,  2.]))
     """
     validation.choice(kind, "kind", tuple(POINTWISE_KINDS))
-    return evaluate_loss(
-        POINTWISE_KINDS[kind], scores, labels, offsets, n_threads, out,
-        label_range=(0.0, 1.0) if kind == "logistic" else ANY_LABEL,
-    )  # fmt: skip
+    low, high = (0.0, 1.0) if kind == "logistic" else (-np.inf, np.inf)
+    return _losses.evaluate(
+        POINTWISE_KINDS[kind], scores, labels, offsets, n_threads, out, lowest_label=low, highest_label=high
+    )
 
 
 @documented
@@ -190,10 +158,9 @@ def softmax_cross_entropy(
     >>> bool(np.isclose(values[0], np.log(2))), gradient
     (True, array([ 0.5, -0.5]))
     """
-    return evaluate_loss(
-        "softmax_cross_entropy", scores, labels, offsets, n_threads, out,
-        label_range=(0.0, np.inf), as_shares=True,
-    )  # fmt: skip
+    return _losses.evaluate(
+        "softmax_cross_entropy", scores, labels, offsets, n_threads, out, lowest_label=0.0, limited=True
+    )
 
 
 @documented
@@ -262,10 +229,9 @@ def list_mle(
     validation.choice(ties, "ties", TIES)
     validation.goes_with(rng, "rng", ties == "random", "ties='random'")
     validation.goes_with(cutoff, "cutoff", ties != "exact", "ties='index' or ties='random'")
-    return evaluate_loss(
-        "bucket_order" if ties == "exact" else "list_mle", scores, labels, offsets,
-        n_threads, out, cutoff=cutoff, rng=rng,
-        ties_at_random=ties == "random", first_query=first_query,
+    return _losses.evaluate(
+        "bucket_order" if ties == "exact" else "list_mle", scores, labels, offsets, n_threads, out, cutoff=cutoff,
+        rng=rng, ties_at_random=ties == "random", first_query=first_query,
     )  # fmt: skip
 
 
@@ -310,10 +276,9 @@ def pairwise_logistic(
     >>> bool(np.isclose(values[0], np.log(2))), gradient
     (True, array([ 0.5, -0.5]))
     """
-    return evaluate_loss(
-        "pairwise_logistic", scores, labels, offsets, n_threads, out,
-        scale=validation.factor(slope, "slope"),
-    )  # fmt: skip
+    return _losses.evaluate(
+        "pairwise_logistic", scores, labels, offsets, n_threads, out, validation.factor(slope, "slope")
+    )
 
 
 @documented
@@ -367,10 +332,9 @@ def lambda_rank(
     >>> bool(gradient[1] < 0 < gradient[2])
     True
     """
-    return evaluate_loss(
-        "lambda_loss", scores, labels, offsets, n_threads, out, as_gains=True,
+    return _losses.evaluate(
+        "lambda_loss", scores, labels, offsets, n_threads, out, validation.factor(slope, "slope"), gains=gains,
         cutoff=cutoff, discounts_past_cutoff=validation.choice(truncation, "truncation", TRUNCATIONS) == "pairs",
-        scale=validation.factor(slope, "slope"),
     )  # fmt: skip
 
 
@@ -425,10 +389,9 @@ def lambda_loss(
     >>> bool(gradient[1] < 0 < gradient[2])
     True
     """
-    values, gradient = evaluate_loss(
-        "lambda_loss", scores, labels, offsets, n_threads, None, as_gains=True,
-        cutoff=cutoff, scale=validation.factor(slope, "slope"),
-        distance_weight=validation.factor(mu, "mu"),
+    values, gradient = _losses.evaluate(
+        "lambda_loss", scores, labels, offsets, n_threads, None, validation.factor(slope, "slope"), gains=gains,
+        cutoff=cutoff, distance_weight=validation.factor(mu, "mu"),
     )  # fmt: skip
     outputs = validation.output_pair(out, values.shape, gradient.shape)
     base_2 = 1.0 / np.log(2.0)
@@ -482,9 +445,9 @@ def approx_ndcg(
     >>> bool(gradient[1] < 0 < values[0])
     True
     """
-    return evaluate_loss(
-        "approx_ndcg", scores, labels, offsets, n_threads, out, as_gains=True,
-        scale=1.0 / validation.factor(temperature, "temperature"),
+    return _losses.evaluate(
+        "approx_ndcg", scores, labels, offsets, n_threads, out, 1.0 / validation.factor(temperature, "temperature"),
+        gains=gains,
     )  # fmt: skip
 
 
@@ -537,7 +500,7 @@ def soft_rank(
     >>> bool(gradient[1] < 0 < values[0])
     True
     """
-    return evaluate_loss(
-        "soft_rank", scores, labels, offsets, n_threads, out, as_gains=True, cutoff=cutoff,
-        scale=1.0 / (validation.factor(sigma, "sigma") * 2.0**0.5),
+    return _losses.evaluate(
+        "soft_rank", scores, labels, offsets, n_threads, out, 1.0 / (validation.factor(sigma, "sigma") * 2.0**0.5),
+        gains=gains, cutoff=cutoff,
     )  # fmt: skip

@@ -20,6 +20,8 @@ metric                          second argument
 
 from __future__ import annotations
 
+from typing import Never
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -51,6 +53,7 @@ def dcg(
     offsets: ArrayLike | None = None,
     ties: str = "index",
     n_threads: int | None = None,
+    **unknown: Never,
 ) -> FloatArray:
     r"""Compute the metric of each query's deterministic ranking, by default DCG.
 
@@ -93,7 +96,7 @@ def dcg(
     >>> plr.dcg([0.5, 0.5, 0.5], [0, 0, 3], cutoff=1, ties="average")
     array([1.])
     """
-    return _metrics.dcg(scores, relevance, rank_weights, cutoff, offsets, ties, n_threads)
+    return _metrics.dcg(unknown, scores, relevance, rank_weights, cutoff, offsets, ties, n_threads)
 
 
 @documented
@@ -108,6 +111,7 @@ def ndcg(
     empty: float = 0.0,
     ties: str = "index",
     n_threads: int | None = None,
+    **unknown: Never,
 ) -> FloatArray | float:
     """Compute the DCG of the deterministic ranking as a share of the ideal DCG.
 
@@ -150,7 +154,9 @@ def ndcg(
     >>> round(plr.ndcg(scores, plr.gains(labels), plr.dcg_weights(10), offsets=offsets, normalize="dataset"), 3)
     0.908
     """
-    return _metrics.dcg(scores, relevance, rank_weights, cutoff, offsets, ties, n_threads, True, normalize, empty)
+    return _metrics.dcg(
+        unknown, scores, relevance, rank_weights, cutoff, offsets, ties, n_threads, True, normalize, empty
+    )
 
 
 @documented
@@ -161,6 +167,7 @@ def precision(
     *,
     offsets: ArrayLike | None = None,
     n_threads: int | None = None,
+    **unknown: Never,
 ) -> FloatArray:
     """Compute the share of the first K documents that are relevant.
 
@@ -181,7 +188,7 @@ def precision(
     >>> plr.precision([0.3, 0.2, 0.1], [0, 1, 2], cutoff=2)
     array([0.5])
     """
-    return _metrics.metric("precision", scores, relevance, cutoff, offsets, n_threads, 0.0, 0.0, "relevance")
+    return _metrics.metric("precision", unknown, scores, relevance, cutoff, offsets, n_threads)
 
 
 @documented
@@ -193,6 +200,7 @@ def recall(
     empty: float = 0.0,
     offsets: ArrayLike | None = None,
     n_threads: int | None = None,
+    **unknown: Never,
 ) -> FloatArray:
     """Compute the share of a query's relevant documents that are among the first K.
 
@@ -216,7 +224,7 @@ def recall(
     >>> plr.recall([0.3, 0.2, 0.1], [0, 1, 2], cutoff=2)
     array([0.5])
     """
-    return _metrics.metric("recall", scores, relevance, cutoff, offsets, n_threads, 0.0, empty, "relevance")
+    return _metrics.metric("recall", unknown, scores, relevance, cutoff, offsets, n_threads, empty)
 
 
 @documented
@@ -228,6 +236,7 @@ def average_precision(
     empty: float = 0.0,
     offsets: ArrayLike | None = None,
     n_threads: int | None = None,
+    **unknown: Never,
 ) -> FloatArray:
     r"""Compute the mean of the precision at the rank of each relevant document.
 
@@ -257,7 +266,7 @@ def average_precision(
     >>> plr.average_precision([0.3, 0.2, 0.1, 0.0], [1, 0, 0, 2])
     array([0.75])
     """
-    return _metrics.metric("average_precision", scores, relevance, cutoff, offsets, n_threads, 0.0, empty, "relevance")
+    return _metrics.metric("average_precision", unknown, scores, relevance, cutoff, offsets, n_threads, empty)
 
 
 @documented
@@ -268,6 +277,7 @@ def reciprocal_rank(
     *,
     offsets: ArrayLike | None = None,
     n_threads: int | None = None,
+    **unknown: Never,
 ) -> FloatArray:
     """Compute the reciprocal rank of the first relevant document.
 
@@ -289,7 +299,7 @@ def reciprocal_rank(
     >>> plr.reciprocal_rank([0.3, 0.2, 0.1], [0, 1, 2])
     array([0.5])
     """
-    return _metrics.metric("reciprocal_rank", scores, relevance, cutoff, offsets, n_threads, 0.0, 0.0, "relevance")
+    return _metrics.metric("reciprocal_rank", unknown, scores, relevance, cutoff, offsets, n_threads)
 
 
 mrr = reciprocal_rank
@@ -303,6 +313,7 @@ def success(
     *,
     offsets: ArrayLike | None = None,
     n_threads: int | None = None,
+    **unknown: Never,
 ) -> FloatArray:
     """Return 1 if any of the first K documents is relevant, else 0: Success@K, also called hit rate.
 
@@ -321,7 +332,7 @@ def success(
     >>> plr.success([0.3, 0.2, 0.1], [0, 0, 1], cutoff=2)
     array([0.])
     """
-    return _metrics.metric("success", scores, relevance, cutoff, offsets, n_threads, 0.0, 0.0, "relevance")
+    return _metrics.metric("success", unknown, scores, relevance, cutoff, offsets, n_threads)
 
 
 @documented
@@ -333,6 +344,7 @@ def err(
     max_label: float | None = None,
     offsets: ArrayLike | None = None,
     n_threads: int | None = None,
+    **unknown: Never,
 ) -> FloatArray:
     r"""Compute the expected reciprocal rank (ERR) of the document that satisfies a user, who then stops.
 
@@ -364,7 +376,9 @@ def err(
     array([0.3125])
     """
     chances = satisfaction(labels, max_label)
-    return _metrics.metric("expected_reciprocal_rank", scores, chances, cutoff, offsets, n_threads, 0.0, 0.0, "labels")
+    return _metrics.metric(
+        "expected_reciprocal_rank", unknown, scores, chances, cutoff, offsets, n_threads, name="labels"
+    )
 
 
 @documented
@@ -376,6 +390,7 @@ def rbp(
     persistence: float = 0.8,
     offsets: ArrayLike | None = None,
     n_threads: int | None = None,
+    **unknown: Never,
 ) -> FloatArray:
     r"""Compute the rank-biased precision: gain per document inspected by a user who continues with probability p.
 
@@ -407,7 +422,7 @@ def rbp(
     array([0.375])
     """
     p = validation.real(persistence, "persistence", at_least=0.0, below=1.0)
-    return _metrics.metric("rank_biased_precision", scores, relevance, cutoff, offsets, n_threads, p, 0.0, "relevance")
+    return _metrics.metric("rank_biased_precision", unknown, scores, relevance, cutoff, offsets, n_threads, parameter=p)
 
 
 @documented
@@ -419,6 +434,7 @@ def average_relevance_position(
     empty: float = 0.0,
     offsets: ArrayLike | None = None,
     n_threads: int | None = None,
+    **unknown: Never,
 ) -> FloatArray:
     r"""Compute the average rank of the relevant documents among the first K, weighted by relevance.
 
@@ -451,6 +467,4 @@ def average_relevance_position(
     array([2.5])
     """
     weights = validation.within(validation.real_array(relevance, "relevance"), "relevance", 0.0, np.inf)
-    return _metrics.metric(
-        "average_relevance_position", scores, weights, cutoff, offsets, n_threads, 0.0, empty, "relevance"
-    )
+    return _metrics.metric("average_relevance_position", unknown, scores, weights, cutoff, offsets, n_threads, empty)

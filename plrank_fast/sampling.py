@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Never
+
 from numpy.typing import ArrayLike
 
 from plrank_fast import validation
@@ -25,6 +27,7 @@ def sample_rankings(
     sampler: str = "auto",
     n_threads: int | None = None,
     first_query: int = 0,
+    **unknown: Never,
 ) -> RankingArray:
     """Draw rankings from the Plackett-Luce distribution of ``scores``.
 
@@ -84,6 +87,8 @@ def sample_rankings(
     >>> np.sort(plr.sample_rankings(scores, n_samples=1, cutoff=3, rng=0))
     array([[1, 3]], dtype=int32)
     """
+    if unknown:
+        validation.refuse_unknown(unknown)
     return _samplers.sample_rankings(scores, n_samples, cutoff, offsets, rng, sampler, n_threads, first_query)
 
 

@@ -41,8 +41,10 @@ HEADING = re.compile(r"^(?=\w+( \w+)*\n---)", re.MULTILINE)
 def with_parameters(own: str | None = "") -> Callable[[Documented], Documented]:
     """Return a decorator that adds the descriptions of those parameters that a docstring does not describe itself.
 
-    They come from ``own``, a list or the docstring of another function, and from that of this module. A call that does
-    not fit the signature raises Python's TypeError, with a hint of the argument to pass.
+    They come from ``own``, a list or the docstring of another function, and from the list of this module. A call that
+    does not fit the signature raises Python's TypeError, with a hint of the argument to pass. A function that takes a
+    microsecond has no time for this wrapper: it takes ``**unknown`` to refuse it itself, and its ``rank_weights`` are
+    None where they are missing.
     """
     return partial(_documented, _entries(SHARED) | _entries(inspect.cleandoc(own or "")))
 
@@ -68,6 +70,13 @@ def _documented(shared: dict[str, str], documented: Documented) -> Documented:
         entries = {name: (shared | own)[name] for name in parameters if name != "self"} | own
         section = "\n".join(["Parameters", "----------", *dict.fromkeys(entries.values())])
         documented.__doc__ = f"{summary}\n\n{section}\n\n{others}"
+
+    if code.co_flags & inspect.CO_VARKEYWORDS:
+        signature = inspect.signature(function)
+        accepted = [each for name, each in signature.parameters.items() if name != "unknown"]
+        function.__signature__ = signature.replace(parameters=accepted)
+        function.__defaults__ = function.__defaults__ or (None,)
+        return documented
 
     @wraps(function)
     def call(*args: Any, **options: Any) -> Any:

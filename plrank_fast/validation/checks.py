@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import sys
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,6 +66,14 @@ def hint_at_argument(error: TypeError, parameters: tuple[str, ...]) -> None:
         if f"'{wrong}'" in str(error) and name in parameters
     ]
     error.args = ("".join([str(error), *hints[:1]]),)
+
+
+def refuse_unknown(arguments: dict[str, Any]) -> NoReturn:
+    """Refuse keyword arguments that a calling function does not have."""
+    code = sys._getframe(1).f_code
+    error = TypeError(f"{code.co_qualname}() got an unexpected keyword argument {next(iter(arguments))!r}")
+    hint_at_argument(error, code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
+    raise error
 
 
 def goes_with(value: Any, name: str, used: bool, setting: str) -> None:

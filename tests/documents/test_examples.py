@@ -44,7 +44,7 @@ def test_every_public_name_is_documented(name):
     assert inspect.getdoc(thing)
     if inspect.isfunction(thing):
         for parameter in inspect.signature(thing).parameters:
-            assert re.search(rf"^ +([\w*]+, )*\*{{0,2}}{parameter}(, [\w*]+)*( :|$)", thing.__doc__, re.MULTILINE), (
+            assert re.search(rf"^ *([\w*]+, )*\*{{0,2}}{parameter}(, [\w*]+)*( :|$)", thing.__doc__, re.MULTILINE), (
                 parameter
             )
 

@@ -163,9 +163,19 @@ METRICS = ("dcg", "ndcg", "precision", "recall", "average_precision", "mrr", "su
             "exposure_matching() got an unexpected keyword argument 'cutoff': pass rank_weights=dcg_weights(cutoff)",
         ),
         (
-            lambda: plr.pl_rank_exact(FIVE, FIVE),
+            lambda: plr.pl_rank_3(FIVE, FIVE),
             ValueError,
             "rank_weights must be given, such as plrank_fast.dcg_weights(10), got None",
+        ),
+        (
+            lambda: plr.exposure(FIVE),
+            TypeError,
+            "exposure() missing 1 required positional argument: 'rank_weights': pass rank_weights=dcg_weights(10)",
+        ),
+        (
+            lambda: plr.off_policy.ips(FIVE, [[0]], [1.0], group=[5]),
+            TypeError,
+            "ips() got an unexpected keyword argument 'group': pass offsets=offsets_from_group(group)",
         ),
         (
             lambda: plr.ndcg(FIVE, FIVE, colour=1),
@@ -213,6 +223,16 @@ def test_messages_say_what_to_do(call, error, message):
     """Mutant of each: the message without its advice."""
     with pytest.raises(error, match=re.escape(message) + "$"):
         call()
+
+
+def test_advice_is_only_for_the_call_itself():
+    """Mutant: every TypeError gets it, also one that a function of the caller raises."""
+
+    def reward(rankings):
+        raise TypeError("'cutoff'")
+
+    with pytest.raises(TypeError, match=r"^'cutoff'$"):
+        plr.policy_gradient(FIVE, reward=reward)
 
 
 @pytest.mark.parametrize(

@@ -148,7 +148,7 @@ cdef bint are_small_grades(const double *labels, intp_t n) noexcept nogil:
 
 
 def evaluate(
-    str loss, scores, labels, offsets, n_threads, out, double scale, bint finite,
+    str loss, scores, labels, offsets, n_threads, out, double scale=1.0, bint finite=True,
     double lowest_label=-INFINITY, double highest_label=INFINITY, gains=None, bint limited=False, cutoff=None,
     bint discounts_past_cutoff=False, double distance_weight=0.0, rng=None, bint ties_at_random=False, first_query=0,
     int n_derivatives=1

@@ -7,6 +7,7 @@ NORMALISATION_NAMES: tuple[str, ...]
 
 def discounts(n_ranks: int) -> NDArray[np.float64]: ...
 def dcg(
+    unknown: dict[str, Any],
     scores: Any,
     relevance: Any,
     rank_weights: Any,
@@ -20,13 +21,14 @@ def dcg(
 ) -> Any: ...
 def metric(
     metric: str,
+    unknown: dict[str, Any],
     scores: Any,
     relevance: Any,
     cutoff: Any,
     offsets: Any,
     n_threads: Any,
-    parameter: float,
-    empty: Any,
-    name: str,
+    empty: Any = 0.0,
+    parameter: float = 0.0,
+    name: str = "relevance",
 ) -> NDArray[np.float64]: ...
 def ranking_log_prob(scores: Any, rankings: Any, offsets: Any, n_threads: Any) -> NDArray[np.float64]: ...

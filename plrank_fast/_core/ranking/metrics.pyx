@@ -392,10 +392,12 @@ cdef int warn_of_missing_offsets(object offsets, intp_t n_items) except -1:
 
 
 def dcg(
-    scores, relevance, rank_weights, cutoff, offsets, ties, n_threads, bint normalized=False, normalize="query",
-    empty=0.0
+    dict unknown, scores, relevance, rank_weights, cutoff, offsets, ties, n_threads, bint normalized=False,
+    normalize="query", empty=0.0
 ):
     """Return the DCG of each query, or the NDCG. The arguments are those of the public functions."""
+    if unknown:
+        validation.refuse_unknown(unknown)
     cdef MetricCall call
     cdef CheckedBatch checked = checked_batch(
         scores, relevance, NOT_TAKEN if rank_weights is None else rank_weights, offsets)
@@ -431,8 +433,13 @@ def dcg(
     return values
 
 
-def metric(str metric, scores, relevance, cutoff, offsets, n_threads, double parameter, empty, str name):
+def metric(
+    str metric, dict unknown, scores, relevance, cutoff, offsets, n_threads, empty=0.0, double parameter=0.0,
+    str name="relevance"
+):
     """Return a metric of the first ``cutoff`` documents of each query, by default all; ``empty`` for an empty query."""
+    if unknown:
+        validation.refuse_unknown(unknown)
     cdef MetricCall call
     cdef CheckedBatch checked = checked_batch(scores, relevance, NOT_TAKEN, offsets, name)
     warn_of_missing_offsets(offsets, checked.n_items)
