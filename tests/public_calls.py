@@ -20,7 +20,7 @@ N_SAMPLES = 70  # more than one group of rankings, and more than one block for q
 def rankings(values, n_samples=N_SAMPLES):
     """Rankings of the streams, for a call over given ones."""
     batch = {name: values[name] for name in ("first_query", "offsets")}
-    return plr.sample_rankings(values["scores"], n_samples, values["cutoff"], rng=5, **batch)
+    return plr.sample_rankings(values["scores"], n_samples, values["cutoff"], rng=5, n_threads=1, **batch)
 
 
 def few_rankings(values):
@@ -188,7 +188,10 @@ def distribution(scores, relevance, rank_weights, first_query, *, offsets=None, 
     cutoff = rank_weights.shape[-1]
     entropy = policy.entropy(cutoff, n_samples=20, rng=5)
     divergence = policy.kl(other, cutoff, n_samples=20, rng=5)
-    return policy.mode(cutoff), entropy.value, entropy.standard_error, divergence.value, divergence.standard_error
+    drawn = policy.sample(3, cutoff, rng=5, first_query=first_query)
+    of_drawn = drawn, policy.log_prob(drawn), policy.log_prob_vjp(drawn, np.ones(drawn.shape[:-1]))
+    marginals = policy.rank_probabilities(cutoff), policy.exposure(rank_weights)
+    return *of_drawn, *marginals, policy.mode(cutoff), *entropy, *divergence
 
 
 def towards_exposures(function):

@@ -32,8 +32,9 @@ def exact_kl(scores, other, cutoff):
 def test_methods_are_the_functions():
     offsets = [0, 3, 3, 5]
     for policy, queries in ((PlackettLuce(SCORES, offsets), offsets), (PlackettLuce(SCORES), None)):
-        rankings = policy.sample(20, 2, rng=7)
-        np.testing.assert_array_equal(rankings, plr.sample_rankings(SCORES, 20, 2, offsets=queries, rng=7))
+        options = {"rng": 7, "sampler": "introselect", "first_query": 4}
+        rankings = policy.sample(20, 2, **options)
+        np.testing.assert_array_equal(rankings, plr.sample_rankings(SCORES, 20, 2, offsets=queries, **options))
         np.testing.assert_array_equal(
             policy.log_prob(rankings), plr.ranking_log_prob(SCORES, rankings, offsets=queries)
         )

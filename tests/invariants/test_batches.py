@@ -112,6 +112,16 @@ def test_teams(name, on_team, costs):
         assert_same(call(n_threads=n_threads), expected, f"{n_threads} in rounds")
 
 
+@pytest.mark.parametrize("name", [*BATCHES, *OTHERS])
+def test_one_thread_means_all_parts_of_a_call(name, costs):
+    """Mutants: ``n_threads`` not handed on to one of the calls that a function consists of."""
+    scores, relevance, rank_weights, offsets = ragged([*range(30), 0, 60])
+    costs(worth_ns=0.0)
+    runtime_variables.team_that_ran()
+    {**BATCHES, **OTHERS}[name](scores, relevance, rank_weights, FIRST, offsets=offsets, n_threads=1)
+    assert runtime_variables.team_that_ran()[0] <= 1
+
+
 @pytest.mark.parametrize(
     "name", [name for name in BATCHES if name.startswith(("pl_rank", "policy", "placement", "stochastic", "sample"))]
 )
