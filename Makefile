@@ -117,7 +117,7 @@ wheels:  ## `make wheel` for each of these Pythons, one after another (PYTHONS="
 # modules, the others are copied from this folder, without sanitizers.
 SANITIZE_MODULES ?=
 SANITIZE_TESTS ?= $(addprefix tests/,$(addprefix oracles/test_,vector_math.py selection.py plrank_pass.py losses.py \
-	threshold_sampler.py) $(addprefix enumeration/test_,pl_rank.py conditional.py stochastic_rank.py exact_promise.py) \
+	threshold_sampler.py) $(addprefix enumeration/test_,pl_rank.py conditional.py stochastic_rank.py exact_bounds.py) \
 	statistical/test_sampling.py hand/test_metrics.py \
 	$(addprefix invariants/test_,batch_driver.py plain_arguments.py long_queries.py) processes/test_threads.py)
 sanitize: folder = build/sanitize$(if $(SANITIZE_MODULES),-part)

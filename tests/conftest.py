@@ -2,8 +2,8 @@
 
     structure     the source itself: its map, its imports, what stands once
     hand          numbers computed by hand or published: metrics, rank weights, offsets, random words, costs
-    enumeration   expectations without randomness: all rankings, quadrature over the noise, the exact gradient's promise
-    oracles       every number again by slower code: NumPy twins, finite differences, extended precision, sorting
+    enumeration   without randomness: all rankings, quadrature over noise, error bounds of the exact gradient
+    oracles       numbers by slower code: reference implementations, differences, extended precision, sorting
     invariants    what must not matter: the other queries of a batch, empty ones, threads, rounds, magnitudes
     statistical   draws against their distribution, each test with its rate of false positives
     faults        bad and odd arguments, damaged files, memory that was not written, and what each is told
@@ -50,8 +50,8 @@ def without_address_sanitizer():
 
 
 @pytest.fixture(scope="session")
-def share_of_promise():
-    """How much of a promised error the worst of many problems may have: half of it; with other costs than those that
+def share_of_bound():
+    """How much of an error bound the worst of many problems may reach: half of it; with other costs than those that
     ship, for which nobody has fitted the plans of nodes, all of it."""
     return 1.0 if OTHER_COSTS else 0.5
 

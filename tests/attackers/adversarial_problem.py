@@ -15,11 +15,11 @@ KINDS_OF_CHANGE = 9
 
 @dataclasses.dataclass(frozen=True)
 class Problem:
-    """One query as an oracle sees it, and how what is passed to the library differs from that.
+    """One query as a reference sees it, and how what is passed to the library differs from that.
 
     ``exponents`` are powers of two that multiply relevance, rank weights, and scores together with the scale of the
     noise; ``far`` is the power of two that is added to every gap of ``UNCROSSED`` or more. Neither changes a digit of
-    the results, so one oracle of ordinary numbers serves them all.
+    the results, so one reference of ordinary numbers serves them all.
     """
 
     scores: np.ndarray

@@ -73,9 +73,9 @@ def mean(parts: Sequence[Terms]) -> Terms:
     return stacked(parts).sum(axis=0) / len(parts)
 
 
-def ratio(error: float, promise: float) -> float:
-    """Error over promise; what is not a number breaks it."""
-    return float(error / promise) if error < np.inf else np.inf
+def ratio(error: float, bound: float) -> float:
+    """Return error over bound, infinite for what is not a number."""
+    return float(error / bound) if error < np.inf else np.inf
 
 
 def of_norm(got: np.ndarray, best: np.ndarray, problem: Problem) -> float:

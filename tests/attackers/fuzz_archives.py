@@ -22,7 +22,7 @@ from plrank_fast.training.config import TrainingConfig
 from plrank_fast.training.loop import CHECKPOINT, TrainingRun
 from plrank_fast.training.saved_model import load_model, save_model
 from plrank_fast.training.sources import Source
-from search import BrokenPromiseError
+from search import ViolationError
 
 MODEL = "model.plrank"
 FILES = {"model": MODEL, "checkpoint": CHECKPOINT}
@@ -75,7 +75,7 @@ class ArchiveFuzz(Target):
             else:
                 wrong = "a damaged file was read"
         if wrong:
-            raise BrokenPromiseError(f"{wrong}\n{kind}, {way}: {damaged!r}")
+            raise ViolationError(f"{wrong}\n{kind}, {way}: {damaged!r}")
 
     def _load_model(self, path: Path, content: bytes) -> str | None:
         model = load_model(path)

@@ -11,7 +11,7 @@ import numpy as np
 import naive_letor_reader as naive
 from damage import Target, damaged_bytes
 from plrank_fast.data import RankingData, load_letor
-from search import BrokenPromiseError
+from search import ViolationError
 
 MOST_NUMBERS = 2_000_000  # of the dense matrix; files that would need more are left out
 HIGHEST_INDEX = 40
@@ -79,7 +79,7 @@ class LetorFuzz(Target):
             self.tally["rows read"] += len(data.labels)
             wrong = _wrong_data(data, expected, options)
         if wrong:
-            raise BrokenPromiseError(f"{wrong}\n{options}\n" + "\n".join(repr(content) for content in contents))
+            raise ViolationError(f"{wrong}\n{options}\n" + "\n".join(repr(content) for content in contents))
 
 
 class LongLetorFuzz(LetorFuzz):

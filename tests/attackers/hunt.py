@@ -20,14 +20,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from adversarial_problem import Problem, changed, random_problem
-from promises import ATTACKS, Ratios
-from promises_of_long_lists import FINEST_ALWAYS_HELD
+from measured_errors import ATTACKS, Ratios
+from measured_errors_of_long_lists import FINEST_ALWAYS_HELD
 from search import Search
 
 STARTS = 12  # random problems of a round, of which the worst is made worse
 STALE = 15  # changes in vain after which a climb ends
-SUSPICIOUS = 0.8  # a ratio above it is measured again with a finer oracle
-LEAST_COST, MOST_COST = 1e5, 3e7  # operations of an oracle for one problem
+SUSPICIOUS = 0.8  # a ratio above it is measured again with a finer reference
+LEAST_COST, MOST_COST = 1e5, 3e7  # operations of a reference for one problem
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Case:
         return problem
 
     def measure(self, *, finer: bool = False) -> Ratios:
-        """Error over promise of each output; measured again where the oracle itself might be what errs."""
+        """Error over bound of each output; measured again where the reference itself might be what errs."""
         problem = self.problem()
         if problem.is_trivial:
             return {}
@@ -54,7 +54,7 @@ class Case:
             )
             try:
                 ratios = ATTACKS[self.attack].measure(problem, finer=finer)
-            except ArithmeticError:  # a promise that cannot be held, as the call says: only where rounding decides
+            except ArithmeticError:  # a bound that cannot be kept, as the call says: only where rounding decides
                 return {"refused": problem.rtol / FINEST_ALWAYS_HELD}
         if not finer and max(ratios.values(), default=0.0) > SUSPICIOUS:
             return self.measure(finer=True)
@@ -80,7 +80,7 @@ class Hunt(Search):
     options: ClassVar = {
         "--rounds": {"type": int, "help": "rounds of each attack, with `--minutes inf` the same search every time"},
         "--attacks": {"nargs": "+", "choices": ATTACKS, "default": list(ATTACKS), "help": "all by default"},
-        "--most-cost": {"type": float, "default": MOST_COST, "help": f"of one problem's oracle ({MOST_COST:g})"},
+        "--most-cost": {"type": float, "default": MOST_COST, "help": f"of one problem's reference ({MOST_COST:g})"},
     }
 
     def __init__(

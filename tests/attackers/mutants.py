@@ -31,7 +31,7 @@ OUTCOMES = ("killed", "timed out", "explained", "survived", "not compiled", "sam
 NO_MUTANT = OUTCOMES[-2:]
 WALL_SECONDS = 3600.0  # of all tests of a mutant; one that waits for ever takes no processor
 
-_EXACT = ["enumeration/test_exact.py", "enumeration/test_exact_noise.py", "enumeration/test_exact_promise.py"]
+_EXACT = ["enumeration/test_exact.py", "enumeration/test_exact_noise.py", "enumeration/test_exact_bounds.py"]
 _HUNT = "attackers/test_hunt.py::TestHunt::test_seeded"
 _BATCHES = ["invariants/test_every_function.py", "invariants/test_batches.py"]
 _SAMPLED = ["enumeration/test_pl_rank.py", "enumeration/test_policy_gradient.py", *_BATCHES]

@@ -1,6 +1,6 @@
 """Constants that choose a path by measured or estimated time, and both extremes of each.
 
-Results must not depend on them beyond what is promised, so that tests hold at either. ``matrix.py`` changes them in
+Results must not depend on them beyond the error bounds, so that tests hold at either. ``matrix.py`` changes them in
 copies of the sources: the library itself carries no switch. A line that is no longer there is an error.
 """
 

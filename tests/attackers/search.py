@@ -15,16 +15,16 @@ from typing import Any, ClassVar
 SECONDS_BETWEEN_LINES = 20.0
 
 
-class BrokenPromiseError(AssertionError):
-    """A promise that does not hold; the message holds all that it takes to see it again."""
+class ViolationError(AssertionError):
+    """A guarantee that does not hold; the message holds all that it takes to see it again."""
 
 
 def wrong_with(call: Callable[..., object], *arguments: object) -> str | None:
-    """Return the fault of a call that raises an error: the broken promise, or else the whole traceback."""
+    """Return the fault of a call that raises an error: the violation, or else the whole traceback."""
     try:
         call(*arguments)
-    except BrokenPromiseError as broken:
-        return str(broken)
+    except ViolationError as violation:
+        return str(violation)
     except Exception:
         return traceback.format_exc()
     return None

@@ -45,7 +45,7 @@ from plrank_fast._shared.archive import read_archive
 from plrank_fast.reproduction import experiment, figures, learning
 from plrank_fast.training.loop import CHECKPOINT
 from plrank_fast.training.saved_model import load_model
-from search import BrokenPromiseError, Search, wrong_with
+from search import Search, ViolationError, wrong_with
 
 MODEL, RESULTS, PICTURE = "model.plrank", "results.json", "learning_curve.png"
 NETWORK = ["--method", "pl_rank_3", "--hidden", "3", "--samples", "2", "--cutoff", "3", "--batch-queries", "4"]
@@ -181,7 +181,7 @@ def run(*arguments: object) -> tuple[int, str]:
 
 def check(holds: object, what: str) -> None:
     if not holds:
-        raise BrokenPromiseError(what)
+        raise ViolationError(what)
 
 
 def check_refusal(status: int, told: str, error: str, *named: str) -> None:
@@ -290,7 +290,7 @@ class Train(Command):
             except FileNotFoundError:
                 pass
             except ValueError as error:
-                raise BrokenPromiseError(f"{name} does not load: {error}") from error
+                raise ViolationError(f"{name} does not load: {error}") from error
         if (self.folder / MODEL).exists() and fault != "interrupted":  # after which it is the best so far
             whole = [(alone / MODEL).read_bytes() for alone in self.storage.whole.values()]
             check((self.folder / MODEL).read_bytes() in whole, "neither the old model nor the new one")

@@ -1,4 +1,4 @@
-"""``make hunt``: its oracles are right, it finds errors that are put in, and a seeded part of it finds none."""
+"""``make hunt``: its references are right, it finds errors that are put in, and a seeded part of it finds none."""
 
 import dataclasses
 import itertools
@@ -7,23 +7,23 @@ import json
 import numpy as np
 import pytest
 
-import loss_oracle
+import loss_reference
 import plrank_fast as plr
-import ranking_oracle
-import trapezoid_oracle
+import ranking_reference
+import trapezoid_reference
 from adversarial_problem import UNCROSSED, Problem, changed, random_problem
 from error_bounds import Terms, mean, of_terms
 from hunt import Case, Hunt
+from measured_errors import ATTACKS
 from plrank_fast import reference
 from plrank_fast.off_policy import OffPolicyEstimate
-from promises import ATTACKS
 
 OF_LABELS_AND_LOGS = ("losses", "logs", "rewards", "ties")
 OF_RANKINGS = tuple(name for name in ATTACKS if name not in (*OF_LABELS_AND_LOGS, "long"))
 TWINS = {1: reference.pl_rank_1, 2: reference.pl_rank_2, 3: reference.pl_rank_3}
 
 
-class TestOracles:
+class TestReferences:
     """Mutants: a root of unity turned the other way; half the spacing forgotten in the sum; a term's sign."""
 
     @pytest.mark.parametrize("n_docs", [2, 3, 4, 5])
@@ -32,10 +32,10 @@ class TestOracles:
         for cutoff, spread in itertools.product(range(1, n_docs + 1), (0.0, 1.0, 12.0)):
             problem = spread * rng.normal(size=n_docs), rng.normal(size=n_docs), rng.normal(size=cutoff)
             *best, chances = reference.exact_by_enumeration(*problem)
-            for got, expected in zip(trapezoid_oracle.expectations(*problem), best, strict=True):
+            for got, expected in zip(trapezoid_reference.expectations(*problem), best, strict=True):
                 np.testing.assert_allclose(got, expected, rtol=0, atol=2e-15 * n_docs)
             np.testing.assert_allclose(
-                trapezoid_oracle.rank_probabilities(problem[0], cutoff), chances, rtol=0, atol=2e-15
+                trapezoid_reference.rank_probabilities(problem[0], cutoff), chances, rtol=0, atol=2e-15
             )
 
     @pytest.mark.parametrize(("n_docs", "cutoff"), [(8, 8), (70, 35), (70, 70), (120, 4)])
@@ -44,11 +44,11 @@ class TestOracles:
         """Equal scores, whose arrivals come closest together. Mutant: steps of 1.5 standard deviations for 0.6."""
         rng = np.random.default_rng(n_docs)
         problem = np.zeros(n_docs), rng.normal(size=n_docs), np.ones(cutoff)
-        coarse, fine = (trapezoid_oracle.expectations(*problem, noise=noise, finer=finer) for finer in (False, True))
+        coarse, fine = (trapezoid_reference.expectations(*problem, noise=noise, finer=finer) for finer in (False, True))
         for got, expected in zip(coarse, fine, strict=True):
             np.testing.assert_allclose(got, expected, rtol=0, atol=2e-14)
         if noise == "gumbel":
-            got = trapezoid_oracle.rank_probabilities(problem[0], cutoff)
+            got = trapezoid_reference.rank_probabilities(problem[0], cutoff)
             np.testing.assert_allclose(got, 1 / n_docs, rtol=0, atol=2e-15)
 
     def test_terms(self):
@@ -69,12 +69,13 @@ class TestOracles:
         scores, relevance, rank_weights = spread * rng.normal(size=9), rng.normal(size=9), rng.normal(size=6)
         rankings = np.array([rng.permutation(9)[:6] for _ in range(4)])
         problem = scores, relevance, rank_weights
-        pairs = [(ranking_oracle.pl_rank(v, *problem, rankings), twin(*problem, rankings)) for v, twin in TWINS.items()]
+        given = *problem, rankings
+        pairs = [(ranking_reference.pl_rank(variant, *given), twin(*given)) for variant, twin in TWINS.items()]
         for to_go, baseline in itertools.product((False, True), repeat=2):
             options = {"to_go": to_go, "baseline": baseline}
-            got = ranking_oracle.policy_gradient(*problem, rankings, **options)
+            got = ranking_reference.policy_gradient(*problem, rankings, **options)
             pairs.append((got, reference.policy_gradient(*problem, rankings, **options)))
-        got = ranking_oracle.conditional_monte_carlo(*problem, rankings)
+        got = ranking_reference.conditional_monte_carlo(*problem, rankings)
         pairs += zip(got, reference.conditional_monte_carlo(*problem, rankings), strict=True)
         for best, twin in pairs:
             np.testing.assert_allclose(best.total.astype(float), twin, rtol=0, atol=1e-13 * float(best.absolute.max()))
@@ -86,8 +87,8 @@ class TestOracles:
         problem = rng.normal(size=4), rng.normal(size=4), rng.normal(size=3)
         total = np.zeros(4, np.longdouble)
         for ranking in reference.all_rankings(4):
-            part = ranking_oracle.pl_rank_hessian(*problem, ranking[np.newaxis, :3])
-            total += np.exp(ranking_oracle.log_prob(problem[0], ranking).total) * part.total
+            part = ranking_reference.pl_rank_hessian(*problem, ranking[np.newaxis, :3])
+            total += np.exp(ranking_reference.log_prob(problem[0], ranking).total) * part.total
         _, _, diagonal, _ = reference.exact_by_enumeration(*problem)
         np.testing.assert_allclose(total.astype(float), diagonal, rtol=0, atol=1e-14)
 
@@ -95,22 +96,22 @@ class TestOracles:
     def test_losses_against_twins(self, spread):
         rng = np.random.default_rng(7)
         scores, labels = spread * rng.normal(size=9), np.round(4 * rng.random(9))
-        gains = plr.gains(labels)
+        gains, shares = plr.gains(labels), labels / 4
         pairs = [
-            (loss_oracle.pointwise(scores, labels, "squared"), reference.pointwise_squared(scores, labels)),
-            (loss_oracle.pointwise(scores, labels / 4, "logistic"), reference.pointwise_logistic(scores, labels / 4)),
-            (loss_oracle.softmax_cross_entropy(scores, labels), reference.softmax_cross_entropy(scores, labels)),
-            (loss_oracle.list_mle(scores, labels, 4), reference.list_mle(scores, labels, 4)),
-            (loss_oracle.pairwise_logistic(scores, labels, 0.7), reference.pairwise_logistic(scores, labels, 0.7)),
-            (loss_oracle.approx_ndcg(scores, labels, 0.5), reference.approx_ndcg(scores, gains, 0.5)),
-            (loss_oracle.soft_rank(scores, labels, 4, 0.8), reference.soft_rank(scores, gains, 4, 0.8)),
+            (loss_reference.pointwise(scores, labels, "squared"), reference.pointwise_squared(scores, labels)),
+            (loss_reference.pointwise(scores, shares, "logistic"), reference.pointwise_logistic(scores, shares)),
+            (loss_reference.softmax_cross_entropy(scores, labels), reference.softmax_cross_entropy(scores, labels)),
+            (loss_reference.list_mle(scores, labels, 4), reference.list_mle(scores, labels, 4)),
+            (loss_reference.pairwise_logistic(scores, labels, 0.7), reference.pairwise_logistic(scores, labels, 0.7)),
+            (loss_reference.approx_ndcg(scores, labels, 0.5), reference.approx_ndcg(scores, gains, 0.5)),
+            (loss_reference.soft_rank(scores, labels, 4, 0.8), reference.soft_rank(scores, gains, 4, 0.8)),
         ]
         for truncation in plr.losses.TRUNCATIONS:
             options = 4, 0.5, 2.5, truncation
             twin = reference.lambda_loss(scores, gains, *options)
-            pairs.append((loss_oracle.lambda_loss(scores, labels, *options), twin))
-        for oracle, twin in pairs:
-            for best, expected in zip(oracle, twin, strict=True):
+            pairs.append((loss_reference.lambda_loss(scores, labels, *options), twin))
+        for best_of, twin in pairs:
+            for best, expected in zip(best_of, twin, strict=True):
                 np.testing.assert_allclose(best.total.astype(float), expected, rtol=1e-12, atol=1e-13)
                 assert (np.abs(best.total) <= best.absolute * (1 + 1e-15)).all()
 
@@ -241,7 +242,7 @@ class TestFound:
         worst = 0.0
         for gap in np.linspace(7.0, 11.0, 600):
             problem = np.array([0.0, gap]), relevance, rank_weights
-            best = ranking_oracle.pl_rank(3, *problem, ranking)
+            best = ranking_reference.pl_rank(3, *problem, ranking)
             worst = max(worst, of_terms(plr.pl_rank_3(*problem, rankings=ranking), best))
         assert worst <= 1
 
@@ -250,7 +251,7 @@ class TestFound:
         own slope, 1/4 at no distance, added and taken off again, as it was (1e-17 with another sign, or nothing)."""
         scores, labels = np.array([0.0, 0.5, -40.0, -41.5]), np.array([0.0, 1.0, 2.0, 1.0])
         for part in (slice(0, 3), slice(0, 4)):
-            _, best = loss_oracle.approx_ndcg(scores[part], labels[part], 0.9)
+            _, best = loss_reference.approx_ndcg(scores[part], labels[part], 0.9)
             assert of_terms(plr.losses.approx_ndcg(scores[part], labels[part], temperature=0.9)[1], best) <= 1
 
     def test_trapezoid_far_apart(self):

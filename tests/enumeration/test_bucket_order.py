@@ -1,6 +1,6 @@
 """Rankings with ties: sums over all orders that agree, closed forms, extended precision, and what must hold of any.
 
-The tolerances are those promised: 1e-10 of max(1, |ln P|), and of the gradient's largest term.
+The tolerances are those documented: 1e-10 of max(1, |ln P|), and of the gradient's largest term.
 """
 
 from itertools import combinations

@@ -9,8 +9,8 @@ from plrank_fast._core.gradients import exact as _exact
 from problems import REGIMES, rank_weights_of_a_kind, relevance_of_a_kind, scores_of
 
 
-def promised(gradient, reference, relevance, rank_weights):
-    """Error over what is promised for rtol = 1."""
+def error_of(gradient, reference, relevance, rank_weights):
+    """Relative error, in the norm of which rtol is the bound."""
     scale = np.abs(rank_weights).max() * np.abs(relevance).max()
     return np.linalg.norm(gradient - reference) / max(np.linalg.norm(reference), 1e-3 * scale)
 
@@ -18,7 +18,7 @@ def promised(gradient, reference, relevance, rank_weights):
 def far_finer(scores, relevance, rank_weights, *, noise="gumbel"):
     """Value, gradient and Hessian diagonal from the nodes of an rtol that nobody may ask for.
 
-    Rounding decides how exact they are. Other tests hold them against oracles that share neither nodes nor evaluators.
+    Rounding decides how exact they are. Other tests compare them with references of other nodes and evaluators.
     """
     problem = [np.ascontiguousarray(x, float) for x in (scores, relevance, rank_weights)]
     gradient, hessian = np.zeros((2, problem[0].size))
@@ -55,7 +55,7 @@ class TestEnumeration:
             np.testing.assert_allclose(vjp, gradient, rtol=0, atol=1e-10)
 
 
-class TestPromise:
+class TestBound:
     @pytest.mark.parametrize(("noise", "seed", "count"), [("gumbel", 7, 10_000), ("normal", 11, 3000)])
     def test_seeded_sweep(self, noise, seed, count):
         """Random problems against the same kernel at rtol = 1e-14 (which test_trapezoid checks independently).
@@ -81,7 +81,7 @@ class TestPromise:
             value = plr.expected_metric(scores, relevance, weights, **options)[0]
             scale = np.abs(weights).sum() * np.abs(relevance).max()
             errors = (
-                promised(gradient, best, relevance, weights), promised(hessian, best_hessian, relevance, weights),
+                error_of(gradient, best, relevance, weights), error_of(hessian, best_hessian, relevance, weights),
                 abs(value - best_value) / scale,
             )  # fmt: skip
             worst = np.maximum(worst, np.array(errors) / rtol)
@@ -100,8 +100,8 @@ class TestPromise:
             value, gradient, hessian = best_of(scores, relevance, weights, step=0.04)
             options = {"rtol": 1e-10, "noise": noise}
             got, diagonal = plr.pl_rank_exact(scores, relevance, weights, hessian=True, **options)
-            assert promised(got, gradient, relevance, weights) < 1e-10
-            assert promised(diagonal, hessian, relevance, weights) < 1e-10
+            assert error_of(got, gradient, relevance, weights) < 1e-10
+            assert error_of(diagonal, hessian, relevance, weights) < 1e-10
             assert abs(plr.expected_metric(scores, relevance, weights, **options)[0] - value) < 1e-9
 
     @pytest.mark.parametrize(("n_docs", "cutoff"), [(316, 100), (316, 316), (1000, 10), (1000, 300), (2000, 50)])
@@ -115,13 +115,13 @@ class TestPromise:
         _, best, _ = far_finer(scores, relevance, weights, noise=noise)
         for rtol in (1e-4, 1e-6, 1e-8):
             got = plr.pl_rank_exact(scores, relevance, weights, rtol=rtol, noise=noise)
-            assert promised(got, best, relevance, weights) <= rtol
+            assert error_of(got, best, relevance, weights) <= rtol
 
     @pytest.mark.parametrize(
         ("n_docs", "cutoff", "spread"), [(4000, 3, 1.0), (900, 8, 3.0), (2000, 10, 0.3), (320, 10, 1.0)]
     )
     def test_compressed_lists(self, n_docs, cutoff, spread):
-        """Light items of a long list are interpolated; the oracle takes every item for itself.
+        """Light items of a long list are interpolated; the reference takes every item for itself.
 
         Mutants: three moments instead of eight; explicit items counted among the compressed too; rho_mass without the
         shift of the relevance.
@@ -132,8 +132,8 @@ class TestPromise:
         value, gradient, hessian = reference.exact_by_trapezoid(scores, relevance, weights, step=0.1)
         for rtol in (1e-4, 1e-6, 1e-10):
             got, diagonal = plr.pl_rank_exact(scores, relevance, weights, rtol=rtol, hessian=True)
-            assert promised(got, gradient, relevance, weights) <= rtol
-            assert promised(diagonal, hessian, relevance, weights) <= rtol
+            assert error_of(got, gradient, relevance, weights) <= rtol
+            assert error_of(diagonal, hessian, relevance, weights) <= rtol
             got = plr.expected_metric(scores, relevance, weights, rtol=rtol)[0]
             assert abs(got - value) <= rtol * np.abs(weights).sum() * relevance.max()
 
@@ -144,7 +144,7 @@ class TestPromise:
         scores = spread * np.random.default_rng(0).normal(size=800)
         relevance, weights = np.where(np.arange(800) == 3, -1.0, 1.0), plr.dcg_weights(cutoff)
         _, gradient, _ = reference.exact_by_trapezoid(scores, relevance, weights, step=0.1)
-        assert promised(plr.pl_rank_exact(scores, relevance, weights, rtol=1e-8), gradient, relevance, weights) <= 1e-8
+        assert error_of(plr.pl_rank_exact(scores, relevance, weights, rtol=1e-8), gradient, relevance, weights) <= 1e-8
 
     def test_compressed_list_with_very_light_items(self):
         """Weights down to denormal and beyond; the heaviest alone decide."""
@@ -200,7 +200,7 @@ class TestGaps:
             low, high = max(0, start - 5), min(300, start + 15)
             _, window, _ = far_finer(scores[low:high], relevance[low:high], weights[low:high])
             best[start : start + 10] = window[start - low : start - low + 10]
-        assert promised(gradient, best, relevance, weights) < 1e-9
+        assert error_of(gradient, best, relevance, weights) < 1e-9
         assert np.abs(gradient).max() > 1e-7
 
     @pytest.mark.parametrize("spread", [190, 235, 249, 251, 500])

@@ -8,7 +8,7 @@ from numpy.polynomial import chebyshev
 
 import plrank_fast as plr
 from plrank_fast import reference
-from test_exact import far_finer, promised
+from test_exact import error_of, far_finer
 
 
 def normal(*arguments, **options):
@@ -85,7 +85,7 @@ class TestEnumeration:
             assert value == pytest.approx(0.25 * 2 + 1 + 0.75 * (2 - 1) * above - 0.0, abs=1e-9)
 
 
-class TestPromise:
+class TestBound:
     @pytest.mark.parametrize("kind", ["falling", "equal", "alternating", "last"])
     @pytest.mark.parametrize(
         ("n_docs", "cutoff", "rtol"),
@@ -106,7 +106,7 @@ class TestPromise:
         assert abs(value - relevance.mean() * rank_weights.sum()) <= rtol * np.abs(rank_weights).sum()
         gradient, centred = normal(scores, relevance, rank_weights, rtol=rtol), relevance - relevance.mean()
         multiple = centred * (gradient @ centred) / (centred @ centred)
-        assert promised(gradient, multiple, relevance, rank_weights) <= rtol
+        assert error_of(gradient, multiple, relevance, rank_weights) <= rtol
         assert abs(gradient.sum()) <= rtol * np.sqrt(n_docs) * max(np.linalg.norm(gradient), 1e-3)
 
     @pytest.mark.parametrize("seed", [23, 40])
@@ -118,7 +118,7 @@ class TestPromise:
         gradient, _ = normal(np.zeros(1157), relevance, rank_weights, rtol=1e-9, hessian=True)
         centred = relevance - relevance.mean()
         multiple = centred * (gradient @ centred) / (centred @ centred)
-        assert promised(gradient, multiple, relevance, rank_weights) <= 1e-9
+        assert error_of(gradient, multiple, relevance, rank_weights) <= 1e-9
 
 
 class TestGaps:
@@ -139,7 +139,7 @@ class TestGaps:
         order = rng.permutation(300)
         gradient, value = np.zeros(300), plr.expected_metric(scores, relevance, weights, noise="normal", rtol=1e-9)
         gradient[order] = normal(scores[order], relevance[order], weights, rtol=1e-9)
-        assert promised(gradient, best, relevance, weights) < 1e-9
+        assert error_of(gradient, best, relevance, weights) < 1e-9
         if distance > 6:
             assert value[0] == pytest.approx(weights @ relevance[:cutoff], abs=1e-3)
         assert np.isfinite(gradient).all()
@@ -162,7 +162,7 @@ class TestGaps:
                 slope = 0.25 if noise == "gumbel" else 1 / np.sqrt(4 * np.pi)
                 np.testing.assert_allclose(got, 0.5 * slope / 1e-5 * np.array([1, -1, 0, 0]), rtol=1e-5)
         flat = normal(scores, relevance, weights, sigma=1e8)
-        assert promised(flat * 1e8, normal(np.zeros(20), relevance, weights), relevance, weights) < 1e-6
+        assert error_of(flat * 1e8, normal(np.zeros(20), relevance, weights), relevance, weights) < 1e-6
 
     @pytest.mark.parametrize("sigma", [0.7, np.ldexp(0.7, -199), np.ldexp(0.7, 200)])
     @pytest.mark.parametrize("noise", ["gumbel", "normal"])
@@ -174,7 +174,7 @@ class TestGaps:
         best = 0.7 * plr.pl_rank_exact(near, relevance, plr.dcg_weights(4), noise=noise, sigma=0.7, rtol=1e-10)
         for far in (near + 2.0**33, np.where(near < 3, near, near + 1e8)):
             got = sigma * plr.pl_rank_exact(far * unit, relevance, plr.dcg_weights(4), **options)
-            assert promised(got, best, relevance, plr.dcg_weights(4)) < 2e-10
+            assert error_of(got, best, relevance, plr.dcg_weights(4)) < 2e-10
 
 
 class TestEdges:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import plrank_fast as plr
-import ranking_oracle
+import ranking_reference
 from plrank_fast import reference
 from problems import signed
 
@@ -34,7 +34,7 @@ class TestEnumeration:
                 got = expectation(ESTIMATORS[variant], scores, relevance, rank_weights)
                 np.testing.assert_allclose(got, exact, rtol=0, atol=1e-12 * np.abs(relevance).max() * cutoff)
 
-    def test_oracle_against_finite_differences(self):
+    def test_reference_against_finite_differences(self):
         """The enumeration itself: gradient and Hessian diagonal by differences of the enumerated value and gradient."""
         scores, *rest = signed(4, 3, 2)
         gradient, diagonal = reference.exact_gradient(scores, *rest), reference.exact_hessian_diagonal(scores, *rest)
@@ -95,7 +95,7 @@ class TestEveryGap:
             rank_weights = rng.normal(size=cutoff)
             rankings = np.array([rng.permutation(n_docs)[:cutoff] for _ in range(3)])
             got = ESTIMATORS[variant](scores, relevance, rank_weights, rankings=rankings)
-            best = ranking_oracle.pl_rank(variant, scores, relevance, rank_weights, rankings)
+            best = ranking_reference.pl_rank(variant, scores, relevance, rank_weights, rankings)
             assert np.isfinite(got).all()
             assert (np.abs(got - best.total) <= 1e-12 * best.absolute + 1e-290).all()
 
@@ -105,7 +105,7 @@ class TestEveryGap:
         scores = np.array([0.0, gap, gap, 0.1, -0.1, 0.2])
         relevance, rank_weights = np.array([1.0, 0.0, 0.0, 0.5, 2.0, 0.0]), np.array([1.0, 0.8, 0.6, 0.4])
         rankings = np.array([[0, 1, 2, 3]])
-        best = ranking_oracle.pl_rank(3, scores, relevance, rank_weights, rankings)
+        best = ranking_reference.pl_rank(3, scores, relevance, rank_weights, rankings)
         for estimator in (plr.pl_rank_2, plr.pl_rank_3):
             got = estimator(scores, relevance, rank_weights, rankings=rankings)
             assert (np.abs(got - best.total) <= 1e-12 * best.absolute).all()
@@ -117,7 +117,7 @@ class TestEveryGap:
         scores = np.array([0.0, -62.0, -40.0, -63.0, -61.0, -63.4, -64.1, -900.0])
         relevance, rank_weights = np.eye(8)[1], 1e-9 * np.array([1.0, 0.8, 0.6, 0.4])
         rankings = np.array([[0, 1, 2, 3], [0, 1, 2, 5], [0, 1, 2, 6]])
-        best = ranking_oracle.pl_rank(3, scores, relevance, rank_weights, rankings)
+        best = ranking_reference.pl_rank(3, scores, relevance, rank_weights, rankings)
         got = plr.pl_rank_3(scores, relevance, rank_weights, rankings=rankings)
         assert (np.abs(got - best.total) <= 1e-12 * best.absolute + 1e-290).all()
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import plrank_fast as plr
-import ranking_oracle
+import ranking_reference
 from plrank_fast import reference
 from problems import signed
 
@@ -92,13 +92,13 @@ class TestLongLists:
         for rankings in (likely, np.concatenate([likely, absurd, ascending])):
             for name, baseline in itertools.product(ESTIMATORS, (False, True)):
                 got = ESTIMATORS[name](scores, relevance, rank_weights, rankings=rankings, baseline=baseline)
-                best = ranking_oracle.policy_gradient(
+                best = ranking_reference.policy_gradient(
                     scores, relevance, rank_weights, rankings, to_go=name == "placement", baseline=baseline
                 )
                 assert (np.abs(got - best.total) <= 1e-12 * best.absolute + 1e-290).all()
             cotangent = rng.normal(size=len(rankings))
             got = plr.ranking_log_prob_vjp(scores, rankings, cotangent)
-            best = ranking_oracle.log_prob_gradient(scores, rankings, cotangent)
+            best = ranking_reference.log_prob_gradient(scores, rankings, cotangent)
             assert (np.abs(got - best.total) <= 1e-12 * best.absolute + 1e-290).all()
 
 

@@ -316,7 +316,7 @@ def test_values_of_the_published_code():
 class TestNoise:
     @pytest.mark.parametrize("noise", ["gumbel", "normal"])
     def test_that_moves_nothing(self, noise):
-        """Gaps that no noise can cross: the ranking is certain, and the gradient 0 to within its promise."""
+        """Gaps that no noise can cross: the ranking is certain, and the gradient 0 to within its bound."""
         value = plr.expected_metric([0.0, 1.0, 2.0, 2.0], [1.0, 0.0, 3.0, 3.0], [1.0, 0.5], sigma=1e-60, noise=noise)
         assert value[0] == pytest.approx(4.5, rel=1e-6)
 

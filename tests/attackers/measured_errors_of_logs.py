@@ -1,4 +1,4 @@
-"""Error over promise of estimates from logs and of rewards of whole rankings, as error over promise.
+"""Error over bound of estimates from logs and of rewards of whole rankings.
 
 Weights of sessions are exponentials of differences of log-probabilities. So what is computed from them, term by term,
 errs by at most 1e-12 of the sum of absolute terms, each times 1 and the absolute terms of its two log-probabilities,
@@ -13,7 +13,7 @@ import itertools
 import numpy as np
 
 import plrank_fast as plr
-import ranking_oracle
+import ranking_reference
 from adversarial_problem import Problem
 from error_bounds import OF_TERMS, Ratios, Terms, of_terms, stacked
 from plrank_fast import off_policy
@@ -25,7 +25,7 @@ FEW_SESSIONS = 5
 
 def log_weights(scores: np.ndarray, logging_scores: np.ndarray, ranking: np.ndarray) -> Terms:
     """Logarithms of a session's importance weights, of the ranks down to each."""
-    new, old = (ranking_oracle.log_prob_of_prefixes(f, ranking) for f in (scores, logging_scores))
+    new, old = (ranking_reference.log_prob_of_prefixes(f, ranking) for f in (scores, logging_scores))
     return new - old + Terms(0.0, 1.0)
 
 
@@ -104,7 +104,9 @@ def _of_whole_rankings(scores, rankings, rows, gains, logs_, sizes, options) -> 
         weights = np.minimum(np.exp(np.minimum(logs_, 10_000)), bound)
         slopes = np.where(weights < bound, weights, 0)
         value, credit = shared_out(weights, slopes, sizes, gains, self_normalized)
-        gradient = ranking_oracle.credited(scores, rows, [credit[i] * np.ones(row.size) for i, row in enumerate(rows)])
+        gradient = ranking_reference.credited(
+            scores, rows, [credit[i] * np.ones(row.size) for i, row in enumerate(rows)]
+        )
         estimate = off_policy.ips(scores, rankings, gains, clip=clip, self_normalized=self_normalized, **options)
         name = "ips" + ", self-normalized" * self_normalized + ", clipped" * (clip is not None)
         ratios |= of_estimate(name, estimate, value, gradient)
@@ -134,7 +136,7 @@ def _of_prefixes(scores, rankings, rows, of_ranks, weights: list[Terms], options
         down_to = [
             np.triu(np.ones((row.size, row.size))) @ stacked(each) for row, each in zip(rows, credit, strict=True)
         ]
-        gradient = ranking_oracle.credited(scores, rows, down_to)
+        gradient = ranking_reference.credited(scores, rows, down_to)
         estimate = off_policy.rips(scores, rankings, of_ranks, self_normalized=self_normalized, **options)
         ratios |= of_estimate("rips" + ", self-normalized" * self_normalized, estimate, value, gradient)
     return ratios
@@ -160,7 +162,7 @@ def rewards_of_rankings(problem: Problem, *, finer: bool = False) -> Ratios:
         ("rewards, weights, baseline", w * (r - weighted), {"baseline": True, "importance_weights": weights}),
         ("rewards, given baseline", r - predicted, {"baseline": np.ldexp(predicted, of_relevance)}),
     ):
-        best = ranking_oracle.credited(scores, rows, [credit[i] * np.ones(row.size) for i, row in enumerate(rows)])
+        best = ranking_reference.credited(scores, rows, [credit[i] * np.ones(row.size) for i, row in enumerate(rows)])
         got = plr.policy_gradient(
             scores, rankings=rankings, rewards=np.ldexp(worth, of_relevance), n_threads=1, **options
         )

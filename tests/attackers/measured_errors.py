@@ -1,7 +1,7 @@
-"""Everything that is promised about an output, as error over promise: above 1 the promise is broken.
+"""Errors of every output over their bounds: above 1 a bound fails.
 
 An attack takes a problem and returns that ratio for each output that it looks at. ``ATTACKS`` lists them; the table of
-``docs/reliability.md`` says in words what each promise is.
+``docs/reliability.md`` says in words what each bound is.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from collections.abc import Callable
 import numpy as np
 
 import plrank_fast as plr
-import ranking_oracle
-import trapezoid_oracle
+import ranking_reference
+import trapezoid_reference
 from adversarial_problem import Problem
 from error_bounds import LEAST, OF_SUMS, OF_TERMS, Ratios, Terms, of_norm, of_terms, ratio
+from measured_errors_of_logs import logs, ranking_rows, rewards_of_rankings
+from measured_errors_of_long_lists import cost_of_long_list, long_lists
+from measured_errors_of_losses import losses
+from measured_errors_of_ties import ties
 from plrank_fast import fairness, reference
 from plrank_fast._core.gradients import exact as _exact
 from plrank_fast._core.gradients import stochastic_rank as _stochastic_rank
-from promises_of_logs import logs, ranking_rows, rewards_of_rankings
-from promises_of_long_lists import cost_of_long_list, long_lists
-from promises_of_losses import losses
-from promises_of_ties import ties
 
 MOST_IN_SUBSETS = 10
 FEWEST_BANDED, FINEST_CHECKED = 32, 1e-9  # ranks from which coefficients are left out; digits that 1e-12 can judge
@@ -34,11 +34,11 @@ COARSE = 1e-3  # a tolerance that leaves a rule for the nodes few digits to be w
 
 @dataclasses.dataclass(frozen=True)
 class Attack:
-    """A measurement on a problem, ``finer`` with a better oracle, and how large its problems may be."""
+    """A measurement on a problem, ``finer`` with a better reference, and how large its problems may be."""
 
     measure: Callable[..., Ratios]
     most_docs: int
-    cost: Callable[[Problem], float]  # about how many operations on one item, rank and node the oracle takes
+    cost: Callable[[Problem], float]  # about how many operations on one item, rank and node the reference takes
 
 
 def exact_gradients(
@@ -59,12 +59,12 @@ def exact_gradients(
 def exact_expectations(problem: Problem, *, noise: str = "gumbel", finer: bool = False) -> Ratios:
     """Gradient, Hessian diagonal and value by quadrature, for either noise."""
     if finer and noise == "gumbel" and problem.n_docs <= MOST_IN_SUBSETS:
-        oracle = reference.exact_by_subsets(problem.scores, problem.relevance, problem.rank_weights)
+        best = reference.exact_by_subsets(problem.scores, problem.relevance, problem.rank_weights)
     else:
-        oracle = trapezoid_oracle.expectations(
+        best = trapezoid_reference.expectations(
             problem.scores, problem.relevance, problem.rank_weights[: problem.n_docs], noise=noise, finer=finer
         )
-    value, gradient, hessian = oracle
+    value, gradient, hessian = best
     unit = -problem.exponents[0] - problem.exponents[1]
     prefix = "normal " if noise == "normal" else ""
     ratios = exact_gradients(problem, prefix, gradient, hessian, noise=noise)
@@ -85,7 +85,7 @@ def normal_expectations(problem: Problem, *, finer: bool = False) -> Ratios:
 def against_finer_nodes(problem: Problem, prefix: str, rank_weights: np.ndarray, least_rtol: float) -> Ratios:
     """Gradient and Hessian diagonal against the kernel's own nodes for 1e-12.
 
-    The attack on ``exact`` holds those against another oracle. A thousand times as fast, so that climbs go further.
+    The attack on ``exact`` holds those against another reference. A thousand times as fast, so that climbs go further.
     """
     problem = dataclasses.replace(
         problem, rank_weights=rank_weights, rtol=max(problem.rtol, least_rtol), exponents=(0, 0, 0), far=None
@@ -131,7 +131,7 @@ def few_ranks(problem: Problem, *, finer: bool = False) -> Ratios:
 
 def probabilities(problem: Problem, *, finer: bool = False) -> Ratios:
     """Rank probabilities, their sums, and exposure."""
-    best = trapezoid_oracle.rank_probabilities(problem.scores, problem.cutoff, finer=finer)
+    best = trapezoid_reference.rank_probabilities(problem.scores, problem.cutoff, finer=finer)
     scores = np.ldexp(problem.passed_scores(), -problem.exponents[2])  # Plackett-Luce has no scale of noise
     got = plr.rank_probabilities(scores, problem.cutoff, n_threads=1)
     sums = np.append(got.sum(axis=0), got.sum(axis=1) if problem.cutoff == problem.n_docs else 1.0)
@@ -155,33 +155,33 @@ def given_rankings(problem: Problem, *, finer: bool = False) -> Ratios:
     options = {"rankings": rankings, "n_threads": 1}
     ratios = {}
     for variant, estimator in enumerate((plr.pl_rank_1, plr.pl_rank_2, plr.pl_rank_3), start=1):
-        best = ranking_oracle.pl_rank(variant, scores, *plain, rankings)
+        best = ranking_reference.pl_rank(variant, scores, *plain, rankings)
         ratios[f"pl_rank_{variant}"] = of_terms(estimator(scores, relevance, rank_weights, **options), best, exponent)
     for to_go, baseline in itertools.product((False, True), repeat=2):
         name = "placement_policy_gradient" if to_go else "policy_gradient"
-        best = ranking_oracle.policy_gradient(scores, *plain, rankings, to_go=to_go, baseline=baseline)
+        best = ranking_reference.policy_gradient(scores, *plain, rankings, to_go=to_go, baseline=baseline)
         got = getattr(plr, name)(scores, relevance, rank_weights, baseline=baseline, **options)
         ratios[name + " with baseline" * baseline] = of_terms(got, best, exponent)
     got = plr.expected_metric(scores, relevance, rank_weights, method="sample", **options)[0]
-    ratios["sampled value"] = of_terms(got, ranking_oracle.metric(*plain, rankings), exponent)
+    ratios["sampled value"] = of_terms(got, ranking_reference.metric(*plain, rankings), exponent)
     _, diagonal = plr.pl_rank_3(scores, relevance, rank_weights, hessian=True, **options)
     ratios["pl_rank_3's Hessian"] = of_terms(
-        diagonal, ranking_oracle.pl_rank_hessian(scores, *plain, rankings), exponent
+        diagonal, ranking_reference.pl_rank_hessian(scores, *plain, rankings), exponent
     )
     shown = fairness.expected_exposure(scores, rank_weights, method="sample", **options)
     best = reference.exposure(problem.n_docs, plain[1], rankings)
     ratios["sampled exposure"] = of_terms(shown, Terms(best, np.abs(plain[1]).sum()), problem.exponents[1])
     rewards, chances = relevance[rankings].sum(axis=1), np.exp2(np.arange(float(len(rankings))))
-    best = ranking_oracle.log_prob_gradient(scores, rankings, np.ldexp(rewards, -problem.exponents[0]))
+    best = ranking_reference.log_prob_gradient(scores, rankings, np.ldexp(rewards, -problem.exponents[0]))
     got = plr.ranking_log_prob_vjp(scores, rankings, rewards, n_threads=1)
     ratios["ranking_log_prob_vjp"] = of_terms(got, best, problem.exponents[0])
     got = plr.policy_gradient(scores, rewards=rewards, importance_weights=chances, **options)
     weighted = np.ldexp(rewards, -problem.exponents[0]) * chances / len(rankings)
-    best = ranking_oracle.log_prob_gradient(scores, rankings, weighted)
+    best = ranking_reference.log_prob_gradient(scores, rankings, weighted)
     ratios["policy_gradient of rewards"] = of_terms(got, best, problem.exponents[0])
     logs = plr.ranking_log_prob(scores, rankings, n_threads=1)
     for got, ranking in zip(logs, rankings, strict=True):
-        total = ranking_oracle.log_prob(scores, ranking).total
+        total = ranking_reference.log_prob(scores, ranking).total
         worst = ratio(float(abs(got - total)), float(OF_TERMS * abs(total) + LEAST))
         ratios["ranking_log_prob"] = max(ratios.get("ranking_log_prob", 0.0), worst)
     return ratios
@@ -194,7 +194,7 @@ def conditional(problem: Problem, *, finer: bool = False) -> Ratios:
     plain = problem.relevance, problem.rank_weights[: problem.n_docs]
     exponent = problem.exponents[0] + problem.exponents[1]
     gradient, diagonal = plr.pl_rank_cmc(*problem.passed(), rankings=rankings, hessian=True, n_threads=1)
-    best = ranking_oracle.conditional_monte_carlo(problem.passed_scores(), *plain, rankings)
+    best = ranking_reference.conditional_monte_carlo(problem.passed_scores(), *plain, rankings)
     largest = [Terms(both.total, both.absolute.max()) for both in best]
     return {
         "pl_rank_cmc": of_terms(gradient, largest[0], exponent),
@@ -208,7 +208,7 @@ def stochastic_rank(problem: Problem, *, finer: bool = False) -> Ratios:
     n_samples = int(rng.choice([1, 3, 8, 17]))
     rank_weights = problem.rank_weights[: problem.n_docs]
     largest = 0.4 * np.abs(np.diff(rank_weights, append=0.0)).sum() * np.ptp(problem.relevance)
-    promise = (OF_TERMS if problem.n_docs <= 16 else 2e-7) * max(largest, LEAST)
+    bound = (OF_TERMS if problem.n_docs <= 16 else 2e-7) * max(largest, LEAST)
     ratios = {}
     for noise, density in (("gumbel", reference.gumbel_density), ("normal", reference.normal_density)):
         shape = n_samples, problem.n_docs
@@ -217,16 +217,16 @@ def stochastic_rank(problem: Problem, *, finer: bool = False) -> Ratios:
         arrays = problem.scores, problem.relevance, problem.rank_weights
         got = _stochastic_rank.stochastic_rank(*arrays, None, noise, 1.0, n_samples, None, 1, None, 0, given)
         best = reference.stochastic_rank(problem.scores, problem.relevance, rank_weights, noisy, density)
-        ratios[f"stochastic_rank, {noise}"] = ratio(np.abs(got - best).max(), promise)
+        ratios[f"stochastic_rank, {noise}"] = ratio(np.abs(got - best).max(), bound)
     return ratios
 
 
 def _nodes(problem: Problem) -> float:
-    return trapezoid_oracle.nodes_needed(problem.scores, problem.cutoff)
+    return trapezoid_reference.nodes_needed(problem.scores, problem.cutoff)
 
 
 def _normal_nodes(problem: Problem) -> float:
-    return (18.0 + np.ptp(problem.scores)) / trapezoid_oracle.step_of(problem.n_docs)
+    return (18.0 + np.ptp(problem.scores)) / trapezoid_reference.step_of(problem.n_docs)
 
 
 ATTACKS = {

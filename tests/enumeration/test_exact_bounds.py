@@ -9,25 +9,25 @@ import plrank_fast as plr
 from adversarial_problem import Problem, changed, random_problem
 from plrank_fast import reference
 from plrank_fast._core.gradients import exact as _exact
-from test_exact import far_finer, promised
+from test_exact import error_of, far_finer
 
 
-def broken(scores, relevance, rank_weights, rtol, *, noise="gumbel", oracle=reference.exact_by_subsets):
-    """Errors over promises: gradient alone, gradient with the Hessian diagonal, that diagonal, value."""
+def over_bounds(scores, relevance, rank_weights, rtol, *, noise="gumbel", best_of=reference.exact_by_subsets):
+    """Errors over their bounds: gradient alone, gradient with the Hessian diagonal, that diagonal, value."""
     scores, relevance, rank_weights = (np.asarray(x, float) for x in (scores, relevance, rank_weights))
-    value, gradient, hessian = oracle(scores, relevance, rank_weights)
+    value, gradient, hessian = best_of(scores, relevance, rank_weights)
     alone = plr.pl_rank_exact(scores, relevance, rank_weights, rtol=rtol, noise=noise)
     both = plr.pl_rank_exact(scores, relevance, rank_weights, rtol=rtol, noise=noise, hessian=True)
     shown = plr.expected_metric(scores, relevance, rank_weights, rtol=rtol, noise=noise)[0]
     errors = [
-        promised(got, best, relevance, rank_weights)
+        error_of(got, best, relevance, rank_weights)
         for got, best in [(alone, gradient), (both[0], gradient), (both[1], hessian)]
     ]
     errors.append(abs(shown - value) / (np.abs(rank_weights).sum() * np.abs(relevance).max()))
     return np.array(errors) / rtol
 
 
-class TestOracle:
+class TestReference:
     def test_subsets_against_all_rankings(self):
         """Mutants: theta_k in place of theta_{k+1}; the chance left out of the last term of the diagonal."""
         rng = np.random.default_rng(0)
@@ -66,7 +66,7 @@ class TestEndsOfPanels:
     )
     def test_reported(self, scores, relevance, rank_weights):
         for exponent in range(3, 11):
-            assert broken(scores, relevance, rank_weights, 10.0**-exponent).max() <= 1
+            assert over_bounds(scores, relevance, rank_weights, 10.0**-exponent).max() <= 1
 
     def test_signed_relevance(self):
         """All signs for three and four items with gaps: at errors of opposite sign the entries' sum says nothing."""
@@ -79,7 +79,7 @@ class TestEndsOfPanels:
                     continue
                 for rank_weights in (np.ones(n_docs - 1), [1.0], [0.0, 1.0], plr.dcg_weights(n_docs)):
                     for rtol in (1e-6, 1e-10):
-                        error = broken(-np.array(distances), relevance, rank_weights, rtol)
+                        error = over_bounds(-np.array(distances), relevance, rank_weights, rtol)
                         worst = max(worst, error.max())
         assert worst <= 1
 
@@ -98,18 +98,18 @@ class TestMixedSigns:
         scores, relevance, rank_weights = np.round(rng.normal(size=n_docs)), rng.normal(size=n_docs), np.ones(cutoff)
         got = plr.pl_rank_exact(scores, relevance, rank_weights, rtol=rtol)
         best = plr.pl_rank_exact(scores, relevance, rank_weights, rtol=1e-10)
-        assert promised(got, best, relevance, rank_weights) <= 0.5 * rtol
+        assert error_of(got, best, relevance, rank_weights) <= 0.5 * rtol
 
 
 class TestBand:
     """Coefficients far below the expected arrivals are left out, and what goes upwards makes that error larger.
 
-    A climb on lists of 338 found 1.6 times the promise at rtol .47, a rank weight at a single rank. Mutant: what it
+    A climb on lists of 338 found 1.6 times the bound at rtol .47, a rank weight at a single rank. Mutant: what it
     takes to go from the band's lower end to the last rank left out of ``reach_below`` (``log_r`` 0).
     """
 
     @pytest.mark.parametrize("seed", [128, 76, 348, 140, 333, 280, 141, 378])
-    def test_single_rank(self, seed, share_of_promise):
+    def test_single_rank(self, seed, share_of_bound):
         rng = np.random.default_rng(seed)
         n_docs = int(rng.integers(60, 340))
         rank_weights = np.zeros(int(rng.integers(33, min(n_docs, 60))))
@@ -121,7 +121,7 @@ class TestBand:
             alone = plr.pl_rank_exact(scores, relevance, rank_weights, rtol=rtol)
             beside, diagonal = plr.pl_rank_exact(scores, relevance, rank_weights, rtol=rtol, hessian=True)
             for got, best in [(alone, gradient), (beside, gradient), (diagonal, hessian)]:
-                assert promised(got, best, relevance, rank_weights) <= 0.2 * share_of_promise * rtol
+                assert error_of(got, best, relevance, rank_weights) <= 0.2 * share_of_bound * rtol
 
 
 def effort(scores, relevance, rank_weights, *, rtol=1e-3, hessian=False):
@@ -150,7 +150,7 @@ class TestGrowthOfErrors:
             assert effort(scores, relevance, rank_weights, rtol=0.1, hessian=True)[0] == 1
             gradient, _ = plr.pl_rank_exact(scores, relevance, rank_weights, rtol=0.1, hessian=True)
             _, best, _ = far_finer(scores, relevance, rank_weights)
-            assert promised(gradient, best, relevance, rank_weights) <= 1e-3
+            assert error_of(gradient, best, relevance, rank_weights) <= 1e-3
 
     @pytest.mark.parametrize("seed", [9, 43, 61, 128, 129])
     def test_half_of_the_documents_placed(self, seed):
@@ -166,7 +166,7 @@ class TestGrowthOfErrors:
             [1.02, 0.028, 0.0116, 0.997, 0.985, 0.949, 0.0305, 0.0, 0.0367, -0.957, -1.007, -0.994, -1.012, 0.975,
              -0.0155, -1.0, 0.997, -0.0243, 0.966, -0.0006]
         )  # fmt: skip
-        assert broken(scores, relevance, np.ones(11), 1e-3, oracle=far_finer).max() <= 0.2
+        assert over_bounds(scores, relevance, np.ones(11), 1e-3, best_of=far_finer).max() <= 0.2
 
     def test_all_divided(self):
         """Found by climbing: fewer than 2 K documents, eleven of them ahead, and odds at which either direction of the
@@ -175,18 +175,18 @@ class TestGrowthOfErrors:
         scores = np.array([258, 258, 258, 257, 260, 258, 257, 257, 257, 258, 259, -1, 0, 1, 0, 0, 30, 0, 31]) / 100
         relevance = np.array([0, 0, 0, 0, -1, 0, 1, 0, 0, 0, 0, 0, 1, 0, -1, 0, 0, -0.4, 1])
         rank_weights = np.array([1, 6, 5, 4, 4, 4, 3, 3, 3, 3, 3]) / 10
-        assert broken(scores, relevance, rank_weights, 1e-3, oracle=far_finer).max() <= 0.2
+        assert over_bounds(scores, relevance, rank_weights, 1e-3, best_of=far_finer).max() <= 0.2
 
 
 class TestAlike:
     """Nearly equal relevance, and rank weights that fall at one rank: the errors of all documents add up.
 
     The sum of the gradient then is what gives them away, and may be 0 by chance: of 150,000 such lists these were
-    wrong by more than is promised.
+    wrong by more than the bound.
     """
 
     @pytest.mark.parametrize("seed", [23607, 138194, 19814, 37769, 42874, 89544, 49363, 16158])
-    def test_precision(self, seed, share_of_promise):
+    def test_precision(self, seed, share_of_bound):
         """Mutants: an attempt is not repeated (two of the lists); the mean of relevance is not subtracted (one)."""
         rng = np.random.default_rng(seed)
         n_docs = int(rng.integers(30, 110))
@@ -201,7 +201,7 @@ class TestAlike:
         _, gradient, hessian = far_finer(scores, relevance, rank_weights)
         beside, diagonal = plr.pl_rank_exact(scores, relevance, rank_weights, rtol=rtol, hessian=True)
         for got, best in [(beside, gradient), (diagonal, hessian)]:
-            assert promised(got, best, relevance, rank_weights) <= 0.3 * share_of_promise * rtol
+            assert error_of(got, best, relevance, rank_weights) <= 0.3 * share_of_bound * rtol
 
 
 def lists_of_all_spreads(count, seed=0):
@@ -224,7 +224,7 @@ def lists_of_all_spreads(count, seed=0):
 
 class TestCoarse:
     @pytest.mark.filterwarnings("ignore:scores look like grades")
-    def test_sweep(self, share_of_promise):
+    def test_sweep(self, share_of_bound):
         """600 lists, most of them peaked, at tolerances that leave a rule for the nodes few digits to be wrong in.
 
         Mutants: SINGLE_NATS of 0; the bound of the Hessian diagonal no larger than that of the gradient; LEAST_NATS of
@@ -238,12 +238,12 @@ class TestCoarse:
                 alone = plr.pl_rank_exact(*problem, rtol=rtol)
                 beside, diagonal = plr.pl_rank_exact(*problem, rtol=rtol, hessian=True)
                 pairs = (alone, gradient), (beside, gradient), (diagonal, hessian)
-                worst[i] = np.maximum(worst[i], [promised(got, best, *problem[1:]) / rtol for got, best in pairs])
-        assert worst.max() <= share_of_promise, worst
+                worst[i] = np.maximum(worst[i], [error_of(got, best, *problem[1:]) / rtol for got, best in pairs])
+        assert worst.max() <= share_of_bound, worst
 
 
 class TestWorst:
-    """Hill climbing of error over promise; the worst that it finds is held against an oracle of another kind.
+    """Hill climbing of error over bound; the worst that it finds is held against a reference of another kind.
 
     Mutants, each found at one of the settings: panels that end at x = log(n / cut); an attempt is not repeated; no
     bound at the start.
@@ -258,7 +258,7 @@ class TestWorst:
             best = far_finer(*arrays, noise=noise)
         got = plr.pl_rank_exact(*arrays, rtol=rtol, noise=noise, hessian=hessian)
         pairs = zip(got, best[1:], strict=True) if hessian else [(got, best[1])]
-        return max(promised(a, b, *arrays[1:]) for a, b in pairs) / rtol
+        return max(error_of(a, b, *arrays[1:]) for a, b in pairs) / rtol
 
     @pytest.mark.filterwarnings("ignore:scores look like grades")
     @pytest.mark.parametrize(
@@ -278,14 +278,14 @@ class TestWorst:
                 if error > top:
                     top, problem, stale = error, candidate, 0
             worst = max(worst, (top, problem), key=lambda x: x[0])
-        oracle = reference.exact_normal_by_trapezoid if noise == "normal" else reference.exact_by_trapezoid
-        best = oracle(worst[1].scores, worst[1].relevance, worst[1].rank_weights[: worst[1].n_docs], step=0.04)
+        best_of = reference.exact_normal_by_trapezoid if noise == "normal" else reference.exact_by_trapezoid
+        best = best_of(worst[1].scores, worst[1].relevance, worst[1].rank_weights[: worst[1].n_docs], step=0.04)
         assert self.error(worst[1], rtol, noise, hessian, best=best) <= 1
         assert worst[0] <= 1
 
     def test_found(self):
         """A problem from hill climbing on other paths than those that ship (`make matrix`): the diagonal of the Hessian
-        with normal noise, small beside relevance, erred by 1.04 times its promise. Mutant: a thousandth of the
+        with normal noise, small beside relevance, erred by 1.04 times its bound. Mutant: a thousandth of the
         tolerance for its nodes, as with exponential arrival times."""
         # fmt: off
         scores = [0.3038, 0.4886, -0.2792, 0.1652, 0.4739, -0.9273, 0.1618, 0.3328, -0.3645, -6.2765, 0.5974, -0.2503,
@@ -305,7 +305,7 @@ class TestRange:
     @pytest.mark.parametrize(
         ("noise", "n_docs", "cutoff", "spread"), [("gumbel", 2500, 1200, 0.3), ("normal", 1000, 999, 0.0)]
     )
-    def test_a_promise_that_rounding_breaks_is_an_error(self, noise, n_docs, cutoff, spread):
+    def test_a_bound_that_rounding_exceeds_is_an_error(self, noise, n_docs, cutoff, spread):
         """Rank weights that go up and down over a thousand ranks: rounding of what cancels is more than 1e-10 of what
         is left of the gradient. Mutant: what the last attempt shows of its error not looked at."""
         scores, relevance = spread * np.random.default_rng(0).normal(size=n_docs), 1.0 * (np.arange(n_docs) % 3 == 0)
@@ -316,14 +316,14 @@ class TestRange:
         with pytest.raises(ArithmeticError, match="rtol=1e-10 cannot be held for query 0"):
             plr.pl_rank_exact(scores, relevance, rank_weights, rtol=1e-10, noise=noise, out=out)
         assert (out == 7.0).all()
-        assert promised(
+        assert error_of(
             plr.pl_rank_exact(scores, relevance, rank_weights, rtol=1e-6, noise=noise),
             plr.pl_rank_exact(scores, relevance, rank_weights, rtol=1e-9, noise=noise), relevance, rank_weights,
         ) <= 1e-6  # fmt: skip
 
     def test_limits_are_in_range(self):
         for rtol in (1e-10, 0.999):
-            assert broken([0.0, 1.0, 5.0], [0.0, 1.0, -1.0], [1.0, 0.5], rtol).max() <= 1
+            assert over_bounds([0.0, 1.0, 5.0], [0.0, 1.0, -1.0], [1.0, 0.5], rtol).max() <= 1
 
     def test_large_relevance_beside_one_that_arrives_first(self):
         """Odds of e^570 times relevance of 2^199 are beyond a double, and times a coefficient of 0 not a number.

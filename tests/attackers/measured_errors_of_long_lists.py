@@ -1,9 +1,8 @@
-"""Error over promise of the exact gradient, on lists of 300 to 100,000 documents.
+"""Error over bound of the exact gradient, on lists of 300 to 100,000 documents.
 
-It is judged by what must hold exactly, which needs no oracle: a constant added to all scores moves nothing, so that
+It is judged by what must hold exactly, which needs no reference: a constant added to all scores moves nothing, so that
 gradients sum to 0; documents with the same score and relevance have the same gradient; and at equal scores the value is
-mean(rho) sum(theta), the gradient a multiple of rho less its mean. Short ones of the lists are held against the oracle
-too.
+mean(rho) sum(theta), the gradient a multiple of rho less its mean. A reference judges the short ones too.
 """
 
 from __future__ import annotations
@@ -11,14 +10,14 @@ from __future__ import annotations
 import numpy as np
 
 import plrank_fast as plr
-import trapezoid_oracle
+import trapezoid_reference
 from adversarial_problem import Problem
 from error_bounds import Ratios, ratio
 
 SHORTEST, LONGEST, MOST_RANKS = 300, 100_000, 1500
 MOST_WORK = 3e6  # documents times ranks
-MOST_FOR_ORACLE = 2e3
-FINEST_ALWAYS_HELD = 2e-9  # below it rounding may be more than is promised, and the call says so
+MOST_FOR_REFERENCE = 2e3
+FINEST_ALWAYS_HELD = 2e-9  # below it rounding may be more than the bound, and the call says so
 
 
 def _long_problem(seed: int) -> tuple[Problem, bool]:
@@ -100,8 +99,8 @@ def _ratios(problem: Problem, noise: str, equal: bool, finer: bool) -> Ratios:
         centred = relevance - relevance.mean()
         for name, result in (("symmetry", gradient), ("symmetry beside the Hessian", beside)):
             ratios[name] = error(result - centred * (result @ centred) / (centred @ centred), result)
-    if problem.n_docs * problem.cutoff <= MOST_FOR_ORACLE:
-        oracle = trapezoid_oracle.expectations(scores, relevance, rank_weights, noise=noise, finer=finer)
-        ratios["gradient"] = error(gradient - oracle[1], oracle[1])
-        ratios["Hessian diagonal"] = error(diagonal - oracle[2], oracle[2])
+    if problem.n_docs * problem.cutoff <= MOST_FOR_REFERENCE:
+        best = trapezoid_reference.expectations(scores, relevance, rank_weights, noise=noise, finer=finer)
+        ratios["gradient"] = error(gradient - best[1], best[1])
+        ratios["Hessian diagonal"] = error(diagonal - best[2], best[2])
     return ratios

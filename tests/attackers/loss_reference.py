@@ -9,7 +9,7 @@ import numpy as np
 from scipy import special
 
 import plrank_fast as plr
-import ranking_oracle
+import ranking_reference
 from error_bounds import Terms
 
 Loss = tuple[Terms, Terms]
@@ -76,8 +76,8 @@ def softmax_cross_entropy(scores: np.ndarray, labels: np.ndarray) -> Loss:
 def list_mle(scores: np.ndarray, labels: np.ndarray, cutoff: int) -> Loss:
     """Minus the log-probability of the first ranks by label; of equal labels the lower index comes first."""
     ranking = np.argsort(-labels, kind="stable")[:cutoff]
-    value = Terms(0.0, ranking.size) - ranking_oracle.log_prob(scores, ranking)  # a logarithm errs by an ulp of 1
-    return value, ranking_oracle.log_prob_gradient(scores, ranking[np.newaxis], np.array([-1.0]))
+    value = Terms(0.0, ranking.size) - ranking_reference.log_prob(scores, ranking)  # a logarithm errs by an ulp of 1
+    return value, ranking_reference.log_prob_gradient(scores, ranking[np.newaxis], np.array([-1.0]))
 
 
 def weighted_pairs(scores: np.ndarray, weights: Terms, slope: float) -> Loss:

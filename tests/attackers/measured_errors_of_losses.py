@@ -1,4 +1,4 @@
-"""Error over promise of the losses.
+"""Error over bound of the losses.
 
 A value, and the derivative by each score, err by at most 1e-12 of the sum of their own absolute terms, at any distance
 of the scores, any magnitude of scores and scale together, and any labels. Scores over their scale are rounded before
@@ -11,7 +11,7 @@ import dataclasses
 
 import numpy as np
 
-import loss_oracle
+import loss_reference
 from adversarial_problem import Problem
 from error_bounds import Ratios, Terms, of_terms
 from plrank_fast import losses as plr_losses
@@ -40,7 +40,7 @@ def losses(problem: Problem, *, finer: bool = False) -> Ratios:
     def hold(
         name: str,
         got: tuple[np.ndarray, np.ndarray],
-        best: loss_oracle.Loss,
+        best: loss_reference.Loss,
         of_value: int = 0,
         of_gradient: int = 0,
         of_ulps: float = 0.0,
@@ -54,32 +54,32 @@ def losses(problem: Problem, *, finer: bool = False) -> Ratios:
 
     plain = problem.scores, problem.relevance
     powers = [np.ldexp(part, exponent) for part in plain]
-    hold("pointwise", plr_losses.pointwise(*powers, **options), loss_oracle.pointwise(*plain, "squared"),
+    hold("pointwise", plr_losses.pointwise(*powers, **options), loss_reference.pointwise(*plain, "squared"),
          2 * exponent, exponent)  # fmt: skip
     for labels in (problem.relevance, np.round(problem.relevance)):
         hold("list_mle", plr_losses.list_mle(near, labels, cutoff=cutoff, **options),
-             loss_oracle.list_mle(near, labels, cutoff))  # fmt: skip
+             loss_reference.list_mle(near, labels, cutoff))  # fmt: skip
         hold("pairwise_logistic", plr_losses.pairwise_logistic(scores, labels, slope=slope, **options),
-             loss_oracle.pairwise_logistic(near, labels, 1 / width), 0, -exponent, OF_ULPS)  # fmt: skip
+             loss_reference.pairwise_logistic(near, labels, 1 / width), 0, -exponent, OF_ULPS)  # fmt: skip
     shares = np.abs(problem.relevance)
     hold("softmax_cross_entropy",
          plr_losses.softmax_cross_entropy(near, np.ldexp(shares, of_relevance), **options),
-         loss_oracle.softmax_cross_entropy(near, shares))  # fmt: skip
+         loss_reference.softmax_cross_entropy(near, shares))  # fmt: skip
     chances = shares / shares.max()
     hold("pointwise logistic", plr_losses.pointwise(near, chances, kind="logistic", **options),
-         loss_oracle.pointwise(near, chances, "logistic"))  # fmt: skip
+         loss_reference.pointwise(near, chances, "logistic"))  # fmt: skip
     for grades in grades_of(problem):
         for truncation in plr_losses.TRUNCATIONS:
             got = plr_losses.lambda_rank(
                 scores, grades, cutoff=cutoff, slope=slope, truncation=truncation, **options
             )  # fmt: skip
-            best = loss_oracle.lambda_loss(near, grades, cutoff, 1 / width, 0.0, truncation)
+            best = loss_reference.lambda_loss(near, grades, cutoff, 1 / width, 0.0, truncation)
             hold(f"lambda_rank, {truncation}", got, best, 0, -exponent, OF_ULPS)
         got = plr_losses.lambda_loss(scores, grades, cutoff=cutoff, slope=slope, mu=MU, **options)
-        value, gradient = loss_oracle.lambda_loss(near, grades, cutoff, 1 / width, MU)
-        hold("lambda_loss", got, (value / loss_oracle.LN_2, gradient / loss_oracle.LN_2), 0, -exponent, OF_ULPS)
+        value, gradient = loss_reference.lambda_loss(near, grades, cutoff, 1 / width, MU)
+        hold("lambda_loss", got, (value / loss_reference.LN_2, gradient / loss_reference.LN_2), 0, -exponent, OF_ULPS)
         hold("approx_ndcg", plr_losses.approx_ndcg(scores, grades, temperature=sigma, **options),
-             loss_oracle.approx_ndcg(near, grades, width), 0, -exponent, OF_ULPS)  # fmt: skip
+             loss_reference.approx_ndcg(near, grades, width), 0, -exponent, OF_ULPS)  # fmt: skip
         hold("soft_rank", plr_losses.soft_rank(scores, grades, cutoff=cutoff, sigma=sigma, **options),
-             loss_oracle.soft_rank(near, grades, cutoff, width), 0, -exponent, OF_ULPS_IN_SQUARE)  # fmt: skip
+             loss_reference.soft_rank(near, grades, cutoff, width), 0, -exponent, OF_ULPS_IN_SQUARE)  # fmt: skip
     return ratios
