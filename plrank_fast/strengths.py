@@ -127,7 +127,7 @@ def fit_strengths(
             flat = np.bincount(entries * n_items + column[ranking], change, n_items**2) / (2.0 * STEP)
             information -= flat.reshape(n_items, n_items)
         # The likelihood does not change if all strengths move by the same amount.
-        inverse = np.linalg.inv(0.5 * (information + information.T) + 1.0 / n_items)
+        inverse = np.linalg.inv(information + 1.0 / n_items)
         return np.asarray(inverse - 1.0 / (1.0 + ridge) / n_items, dtype=np.float64)
 
     strengths = np.zeros(n_items)

@@ -120,7 +120,10 @@ def test_differences():
 
 
 def test_far_apart():
-    """Scores 1e308 apart: the limit. Mutant: weights over the highest score of all."""
+    """Scores 1e308 apart: the limit; numbers of buckets at their limit. Mutants: weights over the highest score of all;
+    the certain has -0.0; numbers in single precision."""
+    assert not np.signbit(plr.bucket_log_prob([3.0, 1.0], [0, 0]))
+    assert plr.bucket_log_prob([0.0, 0.0], [2**53 - 1, 2**53]) == pytest.approx([-np.log(2)])
     assert plr.bucket_log_prob([1e308, 1e308, -1e308], [0, 0, 1]) == [0.0]
     assert plr.bucket_log_prob([-1e307, 0.0, 0.0], [0, 0, 1]) == pytest.approx([-1e307])
     gradient = plr.bucket_log_prob_vjp([-1e307, 0.0, 0.0], [0, 0, 1], [1.0])

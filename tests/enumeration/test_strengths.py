@@ -60,6 +60,22 @@ def test_maximum_of_the_likelihood(tied, ridge):
     np.testing.assert_allclose(fit.standard_errors**2, np.diag(fit.covariance))
 
 
+def test_steps_that_go_too_far(monkeypatch):
+    """One ranking of 2001 holds a circle together: the gradient of what is maximised is 0.
+
+    Mutants: steps of any length; a penalty left out of their gain; half an update of the inverse; endless steps.
+    """
+    items, offsets = np.array([*[0, 1] * 1000, *[2, 1] * 1000, 2, 0]), np.arange(0, 4003, 2)
+    data, ridge = (items, np.tile([0, 1], 2001), offsets), 1e-6
+    strengths, _, covariance = plr.fit_strengths(*data, ridge=ridge)
+    slopes = plr.bucket_log_prob_vjp(strengths[items], data[1], np.ones(2001), offsets=offsets)
+    gradient = np.bincount(items, slopes) - ridge * strengths
+    assert gradient @ covariance @ gradient < 1e-8
+    monkeypatch.setattr("plrank_fast.strengths.MOST_STEPS", 9)
+    with pytest.raises(ValueError, match="the rankings determine the strengths too weakly: pass a ridge"):
+        plr.fit_strengths(*data, ridge=ridge)
+
+
 def test_disconnected_items():
     """A ridge gives strengths where the most likely ones are infinite: to a winner of all, a loser, two leagues, ties.
 
