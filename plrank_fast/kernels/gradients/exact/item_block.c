@@ -14,41 +14,32 @@ static inline int64_t quarter_octave(double w)
     return word < CLASSES - 1 ? word : CLASSES - 1;
 }
 
-/* Turn the counts of the classes into the places of their first items, from `place` on. With `falling`, heavy classes
- * come first. *n_heavy gets the number of items in the classes up to the last heavy one. */
-static inline void turn_into_places(intptr_t *counts, int classes, int64_t last_heavy, const int falling,
-                                    intptr_t place, intptr_t *n_heavy)
-{
-    *n_heavy = 0;
-    for (int i = 0; i < classes; i++) {
-        const int k = falling ? i : classes - 1 - i;
-        const intptr_t count = counts[k];
-        counts[k] = place;
-        place += count;
-        if (k <= last_heavy)
-            *n_heavy += count;
-    }
-}
-
 void order_items(intptr_t n, const double *w, const double *rho, double heavy, uint16_t *key, item_block *items)
 {
-    intptr_t counts[2 * CLASSES] = {0}, *irrelevant = counts, *relevant = counts + CLASSES, n_relevant = 0;
+    intptr_t counts[2 * CLASSES] = {0}, *irrelevant = counts, *relevant = counts + CLASSES;
     const int64_t last_heavy = heavy >= 1 ? -1 : quarter_octave(heavy);
     int64_t lightest = 0;
     for (intptr_t j = 0; j < n; j++) {
         const int64_t k = quarter_octave(w[j]);
         const int is_relevant = rho[j] != 0;
         lightest = k > lightest ? k : lightest;
-        n_relevant += is_relevant;
         key[j] = (uint16_t)(k + CLASSES * is_relevant);
         counts[key[j]]++;
     }
-    const int classes = (int)lightest + 1;
     const intptr_t total = (n + QUARTET - 1) / QUARTET * QUARTET;
-    intptr_t heavy_relevant, heavy_irrelevant;
-    turn_into_places(relevant, classes, last_heavy, 1, 0, &heavy_relevant);
-    turn_into_places(irrelevant, classes, last_heavy, 0, n_relevant + total - n, &heavy_irrelevant);
-    for (intptr_t j = n_relevant; j < n_relevant + total - n; j++) {
+    intptr_t front = 0, back = total, light_front = 0, light_back = total;
+    for (int64_t k = 0; k <= lightest; k++) { /* turn counts into places, heavy classes outermost */
+        const intptr_t n_relevant = relevant[k];
+        back -= irrelevant[k];
+        irrelevant[k] = back;
+        relevant[k] = front;
+        front += n_relevant;
+        if (k <= last_heavy) {
+            light_front = front;
+            light_back = back;
+        }
+    }
+    for (intptr_t j = front; j < back; j++) {
         items->item[j] = -1;
         items->w[j] = items->rho[j] = 0;
     }
@@ -59,9 +50,9 @@ void order_items(intptr_t n, const double *w, const double *rho, double heavy, u
         items->rho[to] = rho[j];
     }
     items->quartets = total / QUARTET;
-    items->relevant = (n_relevant + QUARTET - 1) / QUARTET;
-    items->light_begin = (heavy_relevant + QUARTET - 1) / QUARTET;
-    items->light_end = (total - heavy_irrelevant) / QUARTET;
+    items->relevant = (front + QUARTET - 1) / QUARTET;
+    items->light_begin = (light_front + QUARTET - 1) / QUARTET;
+    items->light_end = light_back / QUARTET;
     if (items->light_end < items->light_begin)
         items->light_end = items->light_begin;
     items->light_weight = 0;

@@ -5,19 +5,15 @@
 #include "gradients/exact/leave_one_out_division.h"
 #include "gradients/exact/leave_one_out_series.h"
 
-/* Return the number of terms of the longest series of a light item. */
+/* Return the number of terms of the longest series of a light item, 0 if there is no such item. */
 PLR_INLINE intptr_t longest_series(const panel *p, const node_vector *node)
 {
-    intptr_t longest = 0;
-    for (intptr_t quartet = node->light_begin; quartet < node->light_end; quartet++) {
-        intptr_t terms = terms_of_series(p, node, largest_of_quartet(p->at.odds + QUARTET * quartet));
-        longest = terms > longest ? terms : longest;
-    }
-    for (intptr_t j = 0; j < p->proxies.count; j += QUARTET) {
-        intptr_t terms = terms_of_series(p, node, largest_of_quartet(p->at.proxy_odds + j));
-        longest = terms > longest ? terms : longest;
-    }
-    return longest;
+    double largest = -1;
+    for (intptr_t quartet = node->light_begin; quartet < node->light_end; quartet++)
+        largest = larger(largest, largest_of_quartet(p->at.odds + QUARTET * quartet));
+    for (intptr_t j = 0; j < p->proxies.count; j += QUARTET)
+        largest = larger(largest, largest_of_quartet(p->at.proxy_odds + j));
+    return largest < 0 ? 0 : terms_of_series(p, node, largest);
 }
 
 /* Add quartets [begin, end), one by one, or two at a time if they are irrelevant and so cost less. */
