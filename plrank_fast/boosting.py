@@ -29,6 +29,7 @@ from plrank_fast import validation
 from plrank_fast._core.ranking.metrics import NORMALISATION_NAMES
 from plrank_fast._shared.cost_model import nanoseconds
 from plrank_fast._shared.methods import AUTO, ESTIMATORS, EXACT, METHODS, SHORT_NAMES, resolve_method
+from plrank_fast._shared.parameters import with_parameters
 from plrank_fast.gradients import pl_rank_exact
 from plrank_fast.metrics import dcg
 from plrank_fast.probabilities import expected_metric
@@ -164,6 +165,7 @@ class BoostingObjective(Workers):
         self.n_threads = validation.threads(n_threads)
         self._forget()
 
+    @with_parameters()
     def derivatives(
         self,
         scores: ArrayLike,
@@ -181,8 +183,6 @@ class BoostingObjective(Workers):
             Present scores.
         labels : array_like, shape (n_docs,)
             Grades, which ``gain`` turns into relevance.
-        offsets : array_like of int, shape (n_queries + 1,), optional
-            Where each query's documents start; a single query by default.
         weights : array_like, shape (n_queries,), optional
             Weight of each query, not negative.
         round_number : int, optional
@@ -287,17 +287,12 @@ class BoostingObjective(Workers):
         return f"{type(self).__name__}({settings})"
 
 
+@with_parameters(BoostingObjective.__doc__)
 class RankingMetric(Workers):
     """Metric that evaluates the mean NDCG of a data set, for early stopping too.
 
     Parameters
     ----------
-    cutoff : int, optional
-        Ranks that count, with the weights of DCG; 10 by default.
-    rank_weights : array_like, shape (K,), optional
-        Other weights of ranks, in place of ``cutoff``.
-    gain : {"exponential", "linear"} or callable
-        Gain of a label: 2**label - 1, the label itself, or a function from all labels to as many gains.
     expected : bool
         False: the NDCG of the ranking by descending score, equal scores in the order of the file. True: its expectation
         over rankings drawn from Plackett-Luce, which is what training optimises.
@@ -305,8 +300,6 @@ class RankingMetric(Workers):
         Value of a query whose ideal DCG is 0: 0 in scikit-learn, 1 in LightGBM and XGBoost.
     rtol : float
         Accuracy of the expectation.
-    n_threads : int, optional
-        None: all available processors.
 
     Examples
     --------

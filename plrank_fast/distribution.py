@@ -13,7 +13,14 @@ from plrank_fast._shared.parameters import with_parameters
 from plrank_fast.bucket_order import bucket_log_prob, bucket_log_prob_vjp
 from plrank_fast.validation import FloatArray, IntArray, RandomState, RankingArray
 
-documented = with_parameters()
+documented = with_parameters(
+    """
+    rankings : array_like of int, shape (n_rankings, length), or (n_queries, n_rankings, length) with ``offsets``
+        Indices of items within their query, best first; a ranking may end early, with -1 after its last item.
+    cutoff : int, optional
+        Ranks, K; all of the longest query by default.
+    """
+)
 
 OfChoice = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
 ENTRIES_AT_ONCE = 1 << 20  # of the array of rankings and items, which is processed in parts
@@ -94,15 +101,6 @@ class PlackettLuce:
     ) -> RankingArray:
         """Draw rankings.
 
-        Parameters
-        ----------
-        cutoff : int, optional
-            Ranks to draw, K; all of the longest query by default.
-        rng : None, int, SeedSequence, BitGenerator or Generator
-            Source of the random numbers; with the same key the rankings are those of ``sample_rankings``.
-        sampler : {"auto", "introselect", "network", "alias", "threshold"}
-            Algorithm that draws the rankings; all have the same distribution.
-
         Returns
         -------
         ndarray of int32, shape (n_samples, K), or (n_queries, n_samples, K) with ``offsets``
@@ -112,13 +110,12 @@ class PlackettLuce:
             first_query=first_query,
         )  # fmt: skip
 
+    @documented
     def log_prob(self, rankings: ArrayLike | None = None, *, buckets: ArrayLike | None = None) -> FloatArray:
         """Compute the log-probability of rankings, of prefixes of them, or of one ranking with ties of each query.
 
         Parameters
         ----------
-        rankings : array_like of int, shape (n_rankings, length), or (n_queries, n_rankings, length) with ``offsets``
-            Indices of items within their query, best first; a ranking may end early, with -1 after its last item.
         buckets : array_like of int, shape (n_docs,)
             In place of rankings: documents of a smaller number come first, in any order among those of the same number
             (see ``bucket_log_prob``). A set that comes first has 0 for its members and 1 for the rest.
@@ -133,6 +130,7 @@ class PlackettLuce:
         rankings = validation.given(rankings, "rankings", ", or buckets")
         return sampling.ranking_log_prob(self.scores, rankings, offsets=self._as_given, n_threads=self.n_threads)
 
+    @documented
     def log_prob_vjp(
         self, rankings: ArrayLike | None, cotangent: ArrayLike, *, buckets: ArrayLike | None = None
     ) -> FloatArray:
@@ -140,8 +138,6 @@ class PlackettLuce:
 
         Parameters
         ----------
-        rankings : array_like of int, shape (n_rankings, length), or (n_queries, n_rankings, length) with ``offsets``
-            Indices of items within their query, best first; a ranking may end early, with -1 after its last item.
         cotangent : array_like, shape (n_rankings,), or (n_queries, n_rankings) with ``offsets``
             Weight of each log-probability, of either sign; (n_queries,) for buckets.
         buckets : array_like of int, shape (n_docs,)
@@ -159,13 +155,9 @@ class PlackettLuce:
             self.scores, rankings, cotangent, offsets=self._as_given, n_threads=self.n_threads
         )
 
+    @documented
     def mode(self, cutoff: int | None = None) -> RankingArray:
         """Return the most probable ranking, by descending score; of equal scores the lower index comes first.
-
-        Parameters
-        ----------
-        cutoff : int, optional
-            Ranks, K; all of the longest query by default.
 
         Returns
         -------
@@ -182,13 +174,9 @@ class PlackettLuce:
         rankings[query[kept], rank[kept]] = order[kept]
         return rankings[0] if self._as_given is None else rankings
 
+    @documented
     def rank_probabilities(self, cutoff: int | None = None) -> FloatArray:
         """Compute the probability that each document stands at each of the first ranks.
-
-        Parameters
-        ----------
-        cutoff : int, optional
-            Ranks, K; all of the longest query by default.
 
         Returns
         -------
@@ -198,13 +186,9 @@ class PlackettLuce:
         ranks = self._ranks(cutoff)
         return probabilities.rank_probabilities(self.scores, ranks, offsets=self.offsets, n_threads=self.n_threads)
 
+    @documented
     def exposure(self, rank_weights: ArrayLike) -> FloatArray:
         """Compute the expected exposure of each document.
-
-        Parameters
-        ----------
-        rank_weights : array_like, shape (K,) or (n_queries, K)
-            Attention that each rank gets.
 
         Returns
         -------
@@ -213,6 +197,7 @@ class PlackettLuce:
         """
         return probabilities.exposure(self.scores, rank_weights, offsets=self.offsets, n_threads=self.n_threads)
 
+    @documented
     def entropy(self, cutoff: int | None = None, *, n_samples: int = 1000, rng: RandomState = None) -> SampledValue:
         """Estimate the entropy of the first ``cutoff`` ranks of each query, in nats.
 
@@ -222,12 +207,8 @@ class PlackettLuce:
 
         Parameters
         ----------
-        cutoff : int, optional
-            Ranks; all by default.
         n_samples : int
             Rankings to draw, at least 2.
-        rng : None, int, SeedSequence, BitGenerator or Generator
-            Source of the random numbers.
 
         Returns
         -------
@@ -244,6 +225,7 @@ class PlackettLuce:
             n_samples, rng,
         )  # fmt: skip
 
+    @documented
     def kl(
         self, other: PlackettLuce, cutoff: int | None = None, *, n_samples: int = 1000, rng: RandomState = None
     ) -> SampledValue:
@@ -257,12 +239,8 @@ class PlackettLuce:
         ----------
         other : PlackettLuce
             Distribution over the same queries.
-        cutoff : int, optional
-            Ranks; all by default.
         n_samples : int
             Rankings to draw, at least 2.
-        rng : None, int, SeedSequence, BitGenerator or Generator
-            Source of the random numbers.
 
         Returns
         -------

@@ -56,8 +56,6 @@ def expected_exposure(
 
     Parameters
     ----------
-    rank_weights : array_like, shape (K,) or (n_queries, K)
-        Attention theta that each rank gets.
     method : {"exact", "sample"}
         "exact": ``plrank_fast.exposure``; "sample": the mean over ``n_samples`` drawn rankings, or over ``rankings``.
     n_samples : int
@@ -91,6 +89,7 @@ def expected_exposure(
     )  # fmt: skip
 
 
+@documented
 def disparity(
     exposure: ArrayLike, merit: ArrayLike, *, offsets: ArrayLike | None = None, kind: str = "squared"
 ) -> tuple[FloatArray, FloatArray]:
@@ -102,8 +101,6 @@ def disparity(
         Exposure of each document, such as ``expected_exposure`` gives.
     merit : array_like, shape (n_docs,)
         Merit of each document, to which its exposure should be proportional, for instance its relevance; not negative.
-    offsets : array_like of int, shape (n_queries + 1,), optional
-        Where each query's documents start; a single query by default.
     kind : {"squared", "absolute"}
         Mean over pairs of the square, or of the absolute value, of E_i m_j - E_j m_i.
 
@@ -158,8 +155,6 @@ def disparity_gradient(
     ----------
     merit : array_like, shape (n_docs,)
         Merit of each document, to which its exposure should be proportional; not negative.
-    rank_weights : array_like, shape (K,) or (n_queries, K)
-        Attention theta that each rank gets.
     kind : {"squared", "absolute"}
         Disparity of a pair: the square, or the absolute value, of E_i m_j - E_j m_i.
     method : str

@@ -39,15 +39,6 @@ def pl_rank_3(
 
     Parameters
     ----------
-    scores : array_like, shape (n_docs,)
-        Log-weights of the documents, all queries one after another; any finite values at any distance.
-    relevance : array_like, shape (n_docs,)
-        Gain rho of each document (see ``gains``); any finite value, including negative ones.
-    rank_weights : array_like, shape (K,) or (n_queries, K)
-        Weight theta of each rank (see ``dcg_weights``), one vector for all queries or one row for each; any finite
-        values. Ranks past the end of a query do not count.
-    rng : None, int, SeedSequence, BitGenerator or Generator
-        Source of the key of this call's random streams. The same key gives the same bits for any number of threads.
     hessian : bool
         Whether to estimate the diagonal of the Hessian too, in O(N D) after sampling. It is unbiased, but has far more
         variance than that of ``pl_rank_cmc``. Do not pass it to boosted trees as their curvature: see the notes of
@@ -286,8 +277,6 @@ def pl_rank_exact(
         boosted trees as their curvature: see the notes.
     noise : {"gumbel", "normal"}
         Noise of the scores. Gumbel noise with ``sigma`` 1 is the Plackett-Luce model, normal noise Thurstone's, Case V.
-    sigma : float
-        Scale of the noise, positive.
     out : ndarray, shape (n_docs,), float64, optional
         Where to write the gradient; a pair of arrays with ``hessian``.
 

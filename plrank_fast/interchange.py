@@ -9,9 +9,22 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from plrank_fast import validation
+from plrank_fast._shared.parameters import with_parameters
 from plrank_fast.validation import FloatArray, IntArray
 
+documented = with_parameters(
+    """
+    offsets : array_like of int, shape (n_queries + 1,)
+        Where each query's documents start.
+    qids : iterable, one for each query, optional
+        Names of the queries in this order, turned into strings; "0", "1", ... by default.
+    docids : iterable, one for each document, optional
+        Names of the documents in this order, turned into strings; "0", "1", ... in each query by default.
+    """
+)
 
+
+@documented
 def to_run(
     scores: ArrayLike, offsets: ArrayLike, qids: Iterable[Any] | None = None, docids: Iterable[Any] | None = None
 ) -> dict[str, dict[str, float]]:
@@ -21,12 +34,6 @@ def to_run(
     ----------
     scores : array_like, shape (n_docs,)
         The documents of all queries one after another.
-    offsets : array_like of int, shape (n_queries + 1,)
-        Where each query's documents start.
-    qids : iterable, one for each query, optional
-        Names of the queries, turned into strings; "0", "1", ... by default.
-    docids : iterable, one for each document, optional
-        Names of the documents, turned into strings; "0", "1", ... in each query by default.
 
     Returns
     -------
@@ -52,6 +59,7 @@ def to_run(
     return _nested(validation.real_array(scores, "scores").tolist(), offsets, qids, docids)
 
 
+@documented
 def to_qrels(
     labels: ArrayLike, offsets: ArrayLike, qids: Iterable[Any] | None = None, docids: Iterable[Any] | None = None
 ) -> dict[str, dict[str, int]]:
@@ -61,12 +69,6 @@ def to_qrels(
     ----------
     labels : array_like, shape (n_docs,)
         Grades, whole numbers. The nDCG of these tools takes the grades themselves as gains, not 2**label - 1.
-    offsets : array_like of int, shape (n_queries + 1,)
-        Where each query's documents start.
-    qids : iterable, one for each query, optional
-        Names of the queries, turned into strings; "0", "1", ... by default.
-    docids : iterable, one for each document, optional
-        Names of the documents, turned into strings; "0", "1", ... in each query by default.
 
     Returns
     -------
@@ -87,6 +89,7 @@ def to_qrels(
     return _nested(grades.tolist(), offsets, qids, docids)
 
 
+@documented
 def from_run(
     run: Mapping[str, Mapping[str, float]],
     offsets: ArrayLike,
@@ -101,12 +104,6 @@ def from_run(
     ----------
     run : dict of str to dict of str to float
         A run or judgements, by `to_run`, `to_qrels` or another system.
-    offsets : array_like of int, shape (n_queries + 1,)
-        Where each query's documents start in the result.
-    qids : iterable, one for each query, optional
-        Names of the queries in this order, turned into strings; "0", "1", ... by default.
-    docids : iterable, one for each document, optional
-        Names of the documents in this order, turned into strings; "0", "1", ... in each query by default.
     missing : float, optional
         Score of documents that the run does not have, which are an error without it. Pass 0 for judgements, which are
         usually incomplete.

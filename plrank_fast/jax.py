@@ -18,6 +18,7 @@ from plrank_fast._shared.expected_loss import documented, expected_loss, loss_op
 from plrank_fast._shared.extras import import_extra
 from plrank_fast._shared.layouts import count_queries, offsets_of_rows
 from plrank_fast._shared.methods import EXACT
+from plrank_fast._shared.parameters import with_parameters
 from plrank_fast.bucket_order import of_orders
 from plrank_fast.sampling import ranking_log_prob as _ranking_log_prob
 from plrank_fast.sampling import ranking_log_prob_vjp as _ranking_log_prob_vjp
@@ -25,6 +26,15 @@ from plrank_fast.sampling import sample_rankings as _sample_rankings
 
 jax = import_extra("jax", "jax")
 jnp = import_extra("jax.numpy", "jax")
+
+drawing = with_parameters(
+    """
+    key : key of ``jax.random``, int, or array of int
+        Source of the random numbers, which may be traced.
+    n_samples : int
+        Rankings to draw from each distribution of the batch, at least 2.
+    """
+)
 
 OPTIONAL = ("offsets", "mask", "weight", "rank_weights")
 
@@ -306,13 +316,12 @@ class PlackettLuce:
         """Shape of a ranking: (cutoff,)."""
         return (self.cutoff,)
 
+    @drawing
     def sample(self, key: Any, sample_shape: tuple[int, ...] = ()) -> Any:
         """Draw rankings, without a gradient.
 
         Parameters
         ----------
-        key : key of ``jax.random``, int, or array of int
-            Source of the random numbers, which may be traced.
         sample_shape : tuple of int
             Shape of the rankings to draw from each distribution of the batch.
 
@@ -380,15 +389,9 @@ class PlackettLuce:
         log_prob = _log_prob_of(rows, of_rows.swapaxes(0, 1), tied)
         return log_prob.swapaxes(0, 1).reshape(shape)
 
+    @drawing
     def entropy(self, key: Any, n_samples: int = 1000) -> Any:
         """Estimate the entropy in nats, differentiable by the scores; value and gradient are unbiased.
-
-        Parameters
-        ----------
-        key : key of ``jax.random``, int, or array of int
-            Source of the random numbers, which may be traced.
-        n_samples : int
-            Rankings to draw from each distribution of the batch, at least 2.
 
         Returns
         -------
@@ -396,6 +399,7 @@ class PlackettLuce:
         """
         return -self._mean_log_ratio(None, key, n_samples)
 
+    @drawing
     def kl(self, other: PlackettLuce, key: Any, n_samples: int = 1000) -> Any:
         """Estimate the Kullback-Leibler divergence from ``other`` in nats; value and gradient are unbiased.
 
@@ -403,10 +407,6 @@ class PlackettLuce:
         ----------
         other : PlackettLuce
             Distribution over the same items; its scores are differentiated too.
-        key : key of ``jax.random``, int, or array of int
-            Source of the random numbers, which may be traced.
-        n_samples : int
-            Rankings to draw from each distribution of the batch, at least 2.
 
         Returns
         -------

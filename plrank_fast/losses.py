@@ -194,9 +194,6 @@ def list_mle(
     rng : None, int, SeedSequence, BitGenerator or Generator
         Source of the key of this call's random streams, for "random" ties. The same key gives the same orders for any
         number of threads. A generator is advanced by one draw; None is fresh entropy.
-    first_query : int
-        Number of the first query in the numbering of random streams. Query q of a call draws from stream
-        ``first_query + q``, so a batch that is cut into chunks gives the same numbers as the whole.
 
     Returns
     -------

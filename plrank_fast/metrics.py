@@ -39,6 +39,8 @@ documented = with_parameters(
         Ranks that count, K; all of each query by default.
     relevance : array_like, shape (n_docs,)
         Documents above 0 are relevant.
+    empty : float
+        Value of a query without relevant documents.
     """
 )
 
@@ -204,11 +206,6 @@ def recall(
 ) -> FloatArray:
     """Compute the share of a query's relevant documents that are among the first K.
 
-    Parameters
-    ----------
-    empty : float
-        Value of a query without relevant documents.
-
     Returns
     -------
     ndarray, shape (n_queries,), float64
@@ -241,11 +238,6 @@ def average_precision(
     r"""Compute the mean of the precision at the rank of each relevant document.
 
     Relevant documents past the cutoff count 0, as in trec_eval's ``map_cut``. The mean over the queries is MAP.
-
-    Parameters
-    ----------
-    empty : float
-        Value of a query without relevant documents.
 
     Returns
     -------

@@ -48,8 +48,6 @@ def expected_metric(
         The error is at most ``rtol`` times sum|theta| max|rho|; from 1e-10 to below 1.
     noise : {"gumbel", "normal"}
         Noise of the scores. Gumbel noise with ``sigma`` 1 is the Plackett-Luce model.
-    sigma : float
-        Scale of the noise, positive.
     out : ndarray, shape (n_queries,), float64, optional
         Where to write the result.
 
@@ -143,12 +141,7 @@ def exposure(
     n_threads: int | None = None,
     out: FloatArray | None = None,
 ) -> FloatArray:
-    """Compute the expected exposure of each document: sum_k theta_k P(rank of d = k).
-
-    Parameters
-    ----------
-    rank_weights : array_like, shape (K,) or (n_queries, K)
-        Attention theta that users give to each rank.
+    """Compute the expected exposure of each document: sum_k theta_k P(rank of d = k), theta_k the attention to rank k.
 
     Returns
     -------
@@ -215,8 +208,6 @@ def exposure_vjp(
 
     Parameters
     ----------
-    rank_weights : array_like, shape (K,) or (n_queries, K)
-        Attention theta that users give to each rank.
     cotangent : array_like, shape (n_docs,)
         v: derivative of a scalar loss by each document's exposure; finite, of either sign.
     rtol : float

@@ -20,9 +20,15 @@ from plrank_fast.policy_gradients import RANKINGS_PER_CALL, drawn_blocks
 from plrank_fast.rank_weights import dcg_weights, satisfaction
 from plrank_fast.validation import FloatArray, IntArray, RandomState, RankingArray
 
-documented = with_parameters()
+documented = with_parameters(
+    """
+    relevance : array_like, shape (n_docs,)
+        Documents above 0 are relevant.
+    """
+)
 
 
+@documented
 class RankingReward:
     """Reward of rankings that depends on one row of numbers per document.
 
@@ -30,8 +36,6 @@ class RankingReward:
     ----------
     of_documents : ndarray, shape (n_docs, n_numbers)
         The numbers of each document.
-    offsets : array_like of int, shape (n_queries + 1,), optional
-        Where each query's documents start; a single query by default.
     worth : callable
         Maps these numbers rank by rank, (n_queries, n, K, n_numbers), 0 past the end of a ranking, to the rewards,
         (n_queries, n).
@@ -70,15 +74,9 @@ def _relevant(relevance: ArrayLike) -> FloatArray:
     return (validation.real_array(relevance, "relevance") > 0.0).astype(np.float64)[:, np.newaxis]
 
 
+@documented
 def reciprocal_rank(relevance: ArrayLike, *, offsets: ArrayLike | None = None) -> RankingReward:
     """Make a reward: one over the rank of the first relevant document, 0 if none is placed.
-
-    Parameters
-    ----------
-    relevance : array_like, shape (n_docs,)
-        Documents above 0 are relevant.
-    offsets : array_like of int, shape (n_queries + 1,), optional
-        Where each query's documents start; a single query by default.
 
     Returns
     -------
@@ -98,15 +96,9 @@ def reciprocal_rank(relevance: ArrayLike, *, offsets: ArrayLike | None = None) -
     return RankingReward(_relevant(relevance), offsets, worth)
 
 
+@documented
 def success(relevance: ArrayLike, *, offsets: ArrayLike | None = None) -> RankingReward:
     """Make a reward: 1 if a relevant document is placed, else 0.
-
-    Parameters
-    ----------
-    relevance : array_like, shape (n_docs,)
-        Documents above 0 are relevant.
-    offsets : array_like of int, shape (n_queries + 1,), optional
-        Where each query's documents start; a single query by default.
 
     Returns
     -------
@@ -121,6 +113,7 @@ def success(relevance: ArrayLike, *, offsets: ArrayLike | None = None) -> Rankin
     return RankingReward(_relevant(relevance), offsets, lambda values: values[..., 0].max(axis=2, initial=0.0))
 
 
+@documented
 def err(labels: ArrayLike, *, max_label: float | None = None, offsets: ArrayLike | None = None) -> RankingReward:
     """Make a reward: the expected reciprocal rank of the document that satisfies a user (see ``plrank_fast.err``).
 
@@ -130,8 +123,6 @@ def err(labels: ArrayLike, *, max_label: float | None = None, offsets: ArrayLike
         Grades, at least 0, and not gains, which are computed here.
     max_label : float, optional
         Highest grade of the scale; the highest in ``labels`` by default.
-    offsets : array_like of int, shape (n_queries + 1,), optional
-        Where each query's documents start; a single query by default.
 
     Returns
     -------
@@ -154,6 +145,7 @@ def err(labels: ArrayLike, *, max_label: float | None = None, offsets: ArrayLike
     return RankingReward(chances[:, np.newaxis], offsets, worth)
 
 
+@documented
 def alpha_ndcg(subtopics: ArrayLike, *, alpha: float = 0.5, offsets: ArrayLike | None = None) -> RankingReward:
     """Make a reward for diversity: normalised DCG in which a subtopic that was seen m times counts (1 - alpha)**m.
 
@@ -166,8 +158,6 @@ def alpha_ndcg(subtopics: ArrayLike, *, alpha: float = 0.5, offsets: ArrayLike |
         Relevance of each document to each subtopic, at least 0; 1 and 0 in judgements.
     alpha : float
         Discount of redundancy, from 0, where it does no harm, to below 1.
-    offsets : array_like of int, shape (n_queries + 1,), optional
-        Where each query's documents start; a single query by default.
 
     Returns
     -------

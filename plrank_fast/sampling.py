@@ -40,9 +40,6 @@ def sample_rankings(
         document with the score -inf has weight 0 and is treated as if its query did not have it.
     cutoff : int, optional
         Ranks to draw, K; all of the longest query by default.
-    rng : None, int, SeedSequence, BitGenerator or Generator
-        Source of the key of this call's random streams. The same key gives the same rankings for any number of
-        threads. A generator is advanced by one draw; None is fresh entropy.
     sampler : {"auto", "introselect", "network", "alias", "threshold"}
         Algorithm that draws the rankings; all have the same distribution. "introselect" perturbs all scores with Gumbel
         noise and selects the K best, one ranking after another. The others draw sixteen at once: "network" sorts the
@@ -50,9 +47,6 @@ def sample_rankings(
         to some 700; "alias" draws documents with replacement from a table and skips repeats. "auto" takes the fastest
         for each query, by number of documents, K, N and the spread of the scores. "introselect" replaces a sampler
         where that cannot draw a query's rankings.
-    first_query : int
-        Number of the first query in the numbering of random streams. Query q of a call draws from stream
-        ``first_query + q``, so a batch that is cut into chunks gives the same rankings as the whole.
 
     Returns
     -------

@@ -29,10 +29,6 @@ def pl_rank_exact_hvp(
 
     Parameters
     ----------
-    relevance : array_like, shape (n_docs,)
-        Gain rho of each document, of any sign.
-    rank_weights : array_like, shape (K,) or (n_queries, K)
-        Weight theta of each rank.
     vector : array_like, shape (n_docs,)
         Direction in which the gradient is differentiated.
 

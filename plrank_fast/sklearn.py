@@ -17,7 +17,14 @@ from plrank_fast.sampling import sample_rankings
 from plrank_fast.validation import FloatArray, IntArray
 from plrank_fast.value_and_gradient import value_and_gradient
 
-documented = with_parameters()
+documented = with_parameters(
+    """
+    X : array_like or sparse matrix, shape (n_docs, n_features)
+        A row for each document of each query.
+    sample_weight : array_like, shape (n_docs,), optional
+        Weight of each document's query, at least 0; it must be the same for all documents of a query.
+    """
+)
 
 base = import_extra("sklearn.base", "sklearn")
 checks = import_extra("sklearn.utils.validation", "sklearn")
@@ -126,15 +133,11 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
 
         Parameters
         ----------
-        X : array_like or sparse matrix, shape (n_docs, n_features)
-            A row for each document of each query.
         y : array_like, shape (n_docs,)
             Labels: grades of at least 0, or anything finite with ``gain="linear"``.
         qid : array_like, shape (n_docs,), optional
             Query of each document, integers or strings. Without it all documents belong to one query, with a warning
             if there are more than 200.
-        sample_weight : array_like, shape (n_docs,), optional
-            Weight of each document's query, at least 0; it must be the same for all documents of a query.
 
         Returns
         -------
@@ -181,13 +184,9 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
         self.n_queries_ = offsets.size - 1
         return self
 
+    @documented
     def predict(self, X: Any) -> FloatArray:
         """Compute the score of each document; higher scores rank nearer to the top.
-
-        Parameters
-        ----------
-        X : array_like or sparse matrix, shape (n_docs, n_features)
-            Documents of any queries.
 
         Returns
         -------
@@ -213,10 +212,6 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
 
         Parameters
         ----------
-        X : array_like or sparse matrix, shape (n_docs, n_features)
-            Documents.
-        n_samples : int
-            Rankings for each query.
         cutoff : int, optional
             Ranks to draw; all by default.
         qid : array_like, shape (n_docs,), optional
@@ -252,15 +247,11 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
 
         Parameters
         ----------
-        X : array_like or sparse matrix, shape (n_docs, n_features)
-            Documents.
         y : array_like, shape (n_docs,)
             Labels.
         qid : array_like, shape (n_docs,)
             Query of each document. It may only be left out if the ranker was fitted on a single query, so that
             cross-validation cannot merge queries unnoticed.
-        sample_weight : array_like, shape (n_docs,), optional
-            Weight of each document's query in the mean, at least 0; it must be the same for all documents of a query.
 
         Returns
         -------

@@ -36,12 +36,8 @@ def stochastic_rank(
     noise : {"gumbel", "normal"}
         With Gumbel noise and ``sigma`` 1 rankings are drawn from the Plackett-Luce distribution of the scores, and the
         expectation is the gradient of ``pl_rank_exact``.
-    sigma : float
-        Scale of the noise, positive.
     n_samples : int
         Draws of the noise for each query, N.
-    out : ndarray, shape (n_docs,), float64, optional
-        Where to write the result. Untouched if the call fails or is interrupted.
 
     Returns
     -------

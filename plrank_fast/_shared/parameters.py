@@ -12,11 +12,12 @@ Documented = TypeVar("Documented", bound=Callable[..., Any])
 
 SHARED = """
 scores : array_like, shape (n_docs,)
-    Log-weights of the documents, all queries one after another; any finite values.
+    Log-weights of the documents, all queries one after another; any finite values at any distance.
 relevance : array_like, shape (n_docs,)
     Gain rho of each document (see ``gains``), of any sign.
 rank_weights : array_like, shape (K,) or (n_queries, K)
-    Weight theta of each rank (see ``dcg_weights``), one vector for all queries or one row for each.
+    Weight theta of each rank (see ``dcg_weights``), one vector for all queries or one row for each. Ranks
+    past the end of a query do not count.
 offsets : array_like of int, shape (n_queries + 1,), optional
     Where each query's documents start; a single query by default.
 n_samples : int
@@ -24,15 +25,19 @@ n_samples : int
 rankings : array_like of int, shape (N, length), or (n_queries, N, length) with ``offsets``, optional
     Rankings to use instead of drawing, each of length K or more, or of all documents.
 rng : None, int, SeedSequence, BitGenerator or Generator
-    Source of the random numbers; the same key gives the same bits for any number of threads.
+    Source of the random numbers. The same key gives the same bits for any number of threads; a generator is advanced by
+    one draw, and None is fresh entropy.
 sampler : {"auto", "introselect", "network", "alias", "threshold"}
     Algorithm that draws the rankings; all have the same distribution (see ``sample_rankings``).
+sigma : float
+    Scale of the noise, positive.
 n_threads : int, optional
     None: all available processors; negative: that many fewer than all, plus one.
 out : ndarray, shape (n_docs,), float64, optional
-    Where to write the result.
+    Where to write the result; untouched if the call fails or is interrupted.
 first_query : int
-    Number of the first query in the numbering of random streams, for batches cut into parts.
+    Number of the first query in the numbering of random streams. Query q of a call draws from stream
+    ``first_query + q``, so a batch that is cut into chunks gives the same numbers as the whole.
 """
 
 HEADING = re.compile(r"^(?=\w+( \w+)*\n---)", re.MULTILINE)

@@ -58,8 +58,12 @@ documented = with_parameters(
         Gain of each document: in the published script ``2**label - 1``.
     log_scores : array_like, shape (n_docs,)
         Log-weights.
+    scores : array_like, shape (n_docs,)
+        Log-weights.
     n_samples : int
         Rankings to draw, N.
+    return_full_rankings : bool
+        Whether to draw rankings of all documents, past the cutoff too.
     cutoff : int, optional
         Ranks, K; all with None or 0.
     """
@@ -236,8 +240,6 @@ def _stochasticrank(noise: str) -> Callable[..., Any]:
 
         Parameters
         ----------
-        scores : array_like, shape (n_docs,)
-            Log-weights.
         n_samples : int, optional
             Rankings to draw, N.
         sampled_rankings, sampled_inv_rankings
@@ -289,8 +291,6 @@ def lambdaloss(
 
     Parameters
     ----------
-    scores : array_like, shape (n_docs,)
-        Log-weights.
     n_samples : int, optional
         Draws of Gumbel noise to add to the scores; the result is the mean over them, as in the code of 2021.
 
@@ -359,8 +359,6 @@ def gumbel_sample_rankings(
     ----------
     inverted, doc_prob, prob_per_rank, return_gumbel : bool
         Whether to return these results; ``prob_per_rank`` only together with ``doc_prob``.
-    return_full_rankings : bool
-        Whether to draw rankings of all documents, past the cutoff too.
 
     Returns
     -------
@@ -409,8 +407,6 @@ def normal_sample_rankings(
     ----------
     inverted, return_gumbel : bool
         Whether to return inverted rankings, and scores with noise.
-    return_full_rankings : bool
-        Whether to draw rankings of all documents, past the cutoff too.
 
     Returns
     -------

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from plrank_fast import validation
+from plrank_fast.off_policy.estimate import documented
 from plrank_fast.off_policy.log import Log, read_log
 from plrank_fast.validation import FloatArray, RandomState
 
@@ -71,6 +72,7 @@ def trust_bias(cutoff: int, eta: float = 1.0) -> tuple[FloatArray, FloatArray]:
     return looks * (if_relevant - if_not), looks * if_not
 
 
+@documented
 def simulate_clicks(
     rankings: ArrayLike,
     relevance: ArrayLike,
@@ -92,10 +94,6 @@ def simulate_clicks(
         Probability that a user looks at each rank, such as ``position_bias(K)``.
     noise : array_like, shape (K,), optional
         Probability of a click whatever the document is; 0 by default. ``trust_bias`` returns both.
-    offsets : array_like of int, shape (n_queries + 1,), optional
-        Where each query's documents start; a single query by default.
-    rng : None, int, SeedSequence, BitGenerator or Generator
-        Source of the random numbers.
 
     Returns
     -------
@@ -141,6 +139,7 @@ def _of_places(values: ArrayLike, name: str, n_ranks: int) -> FloatArray:
     return array[:n_ranks]
 
 
+@documented
 def relevance_from_clicks(
     rankings: ArrayLike,
     clicks: ArrayLike,
@@ -158,8 +157,6 @@ def relevance_from_clicks(
 
     Parameters
     ----------
-    rankings : array_like of int, shape (n_sessions, K), or (n_queries, n_sessions, K) with ``offsets``
-        The rankings shown; a row of -1 does not count as a session.
     clicks : array_like, of the shape of rankings
         Clicks, as numbers or bool.
     propensities : array_like, shape (n_docs,)
@@ -170,8 +167,6 @@ def relevance_from_clicks(
         Probability of a click whatever the document is; 0 by default. ``trust_bias`` returns both.
     predicted : array_like, shape (n_docs,), optional
         Predicted relevance p, such as the estimate of a regression; an accurate one reduces the variance.
-    offsets : array_like of int, shape (n_queries + 1,), optional
-        Where each query's documents start; a single query by default.
 
     Returns
     -------

@@ -76,6 +76,7 @@ class OffPolicyEstimate:
         largest = float(np.abs(influence).max()) or 1.0  # its square may be beyond the largest double
         return largest * float((influence / largest).std(ddof=1)) / math.sqrt(n_sessions)
 
+    @documented
     def interval(
         self, confidence: float = 0.95, n_resamples: int = 1000, rng: RandomState = None
     ) -> tuple[float, float]:
@@ -87,8 +88,6 @@ class OffPolicyEstimate:
             Nominal coverage of the interval, between 0 and 1.
         n_resamples : int
             Number of bootstrap samples.
-        rng : None, int, SeedSequence, BitGenerator or Generator
-            Source of the random numbers.
 
         Returns
         -------

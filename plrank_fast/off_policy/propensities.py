@@ -6,13 +6,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from plrank_fast import validation
-from plrank_fast._shared.parameters import with_parameters
+from plrank_fast.off_policy.estimate import documented
 from plrank_fast.off_policy.log import Log, read_log, scores_of_logging_policy
 from plrank_fast.probabilities import exposure
 from plrank_fast.sampling import ranking_log_prob
 from plrank_fast.validation import FloatArray
-
-documented = with_parameters()
 
 
 @documented
@@ -27,8 +25,6 @@ def item_propensities(
 
     Parameters
     ----------
-    logging_scores : array_like, shape (n_docs,)
-        Log-weights of the policy that made the log.
     examination : array_like, shape (K,) or (n_queries, K)
         Probability that a user looks at each rank, such as ``position_bias(K)``.
 
@@ -66,8 +62,6 @@ def ranking_propensities(
 
     Parameters
     ----------
-    logging_scores : array_like, shape (n_docs,)
-        Log-weights of the policy that made the log.
     rankings : array_like of int, shape (n_rankings, K), or (n_queries, n_rankings, K) with ``offsets``
         Indices of items within their query, best first; a ranking may end early, with -1 after its last item.
     ordered : bool
