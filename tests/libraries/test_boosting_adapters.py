@@ -479,7 +479,8 @@ class TestCatBoost:
         ids=lambda names: next(iter(names)),
     )  # fmt: skip
     def test_parameters_by_other_names(self, catboost, names):
-        """CatBoost itself takes these names. Mutants: names not made CatBoost's own; ``iterations`` dropped."""
+        """CatBoost itself takes these names. Mutants: names not made CatBoost's own; ``iterations`` dropped, or what
+        the features are divided by."""
         settings = {"learning_rate": 0.3, "depth": 3, "iterations": 5, "l2_leaf_reg": 7.0, "random_seed": 5,
                     "loss_function": BoostingObjective(cutoff=3), "verbose": 0, "thread_count": 1}  # fmt: skip
         values = {"logging_level": "Silent", "silent": True}
@@ -489,6 +490,8 @@ class TestCatBoost:
         expected, model = (plrank_catboost.train(given, self.pool(catboost)) for given in (settings, renamed))
         assert model.tree_count_ == 5
         np.testing.assert_array_equal(model.predict(TEST.features), expected.predict(TEST.features))
+        coarse = plrank_catboost.train(renamed | {"border_count": 1}, self.pool(catboost))
+        assert max(map(len, coarse.get_borders().values())) == 1
 
     @pytest.mark.parametrize(
         ("parameters", "options", "error", "message"),
@@ -519,25 +522,40 @@ class TestCatBoost:
         assert [line.split(":")[0] for line in lines] == ["1", "3"]
         assert all("ndcg_plrank@10" in line for line in lines)
 
+    def test_seeds_of_trees(self, catboost, monkeypatch):
+        """They follow the number of the round. Mutants: the same for all trees; rounds counted from 0."""
+        seeds, tree = [], plrank_catboost._model_without_importances()
+        monkeypatch.setattr(
+            plrank_catboost, "_model_without_importances", lambda: lambda s: seeds.append(s["random_seed"]) or tree(s)
+        )
+        objective = BoostingObjective(first_round=3)
+        plrank_catboost.train(CATBOOST | {"random_seed": 5}, self.pool(catboost), 2, objective=objective)
+        assert seeds == [8, 9]
+
     @pytest.mark.parametrize("baseline", [False, True])
     def test_resumed_rounds(self, catboost, baseline):
-        """From ``init_model`` as in one go, up to rounding. Mutants: rounds from 0; the baseline twice."""
+        """From ``init_model`` as in one go, up to rounding. Mutants: rounds from 0; the baseline twice; the metric of
+        the new trees alone."""
         start = {"baseline": np.random.default_rng(0).normal(size=(TRAIN.n_docs, 1))} if baseline else {}
 
         def train(rounds, init_model=None):
+            pool, history = self.pool(catboost, **start), {}
             return plrank_catboost.train(
-                CATBOOST, self.pool(catboost, **start), rounds, objective=BoostingObjective(method="cmc"),
-                init_model=init_model,
-            )  # fmt: skip
+                CATBOOST, pool, rounds, objective=BoostingObjective(method="cmc"),
+                init_model=init_model, eval_pool=pool, evals_result=history,
+            ), history["ndcg_plrank@10"]  # fmt: skip
 
-        whole, resumed = train(4), train(2, train(2))
+        (whole, values), (resumed, last) = train(4), train(2, train(2)[0])
+        np.testing.assert_allclose(last, values[2:], atol=1e-5)
         assert resumed.tree_count_ == 4
         np.testing.assert_allclose(resumed.predict(TRAIN.features), whole.predict(TRAIN.features), atol=1e-5)
 
     def test_cross_validation(self, catboost):
-        """Each fold is a training on the other queries. Mutants: folds of documents; the spread of all for the mean."""
+        """Each fold is a training on the other queries. Mutants: folds of documents; the spread of all for the mean;
+        an option left out."""
         pool, folds = self.pool(catboost), 3
-        result = plrank_catboost.cv(CATBOOST, pool, 4, fold_count=folds, partition_random_seed=1)
+        options = {"metric": RankingMetric(cutoff=3), "objective": BoostingObjective(cutoff=3)}
+        result = plrank_catboost.cv(CATBOOST, pool, 4, fold_count=folds, partition_random_seed=1, **options)
         fold_of_query = np.random.default_rng(1).permutation(TRAIN.n_queries) % folds
         histories = []
         for fold in range(folds):
@@ -545,11 +563,11 @@ class TestCatBoost:
             history = {}
             plrank_catboost.train(
                 CATBOOST, pool.slice(np.flatnonzero(~rows)), 4, eval_pool=pool.slice(np.flatnonzero(rows)),
-                evals_result=history,
+                evals_result=history, **options,
             )  # fmt: skip
-            histories.append(history["ndcg_plrank@10"])
-        np.testing.assert_array_equal(result["test-ndcg_plrank@10-mean"], np.mean(histories, axis=0))
-        np.testing.assert_array_equal(result["test-ndcg_plrank@10-std"], np.std(histories, axis=0, ddof=1))
+            histories.append(history["ndcg_plrank@3"])
+        np.testing.assert_array_equal(result["test-ndcg_plrank@3-mean"], np.mean(histories, axis=0))
+        np.testing.assert_array_equal(result["test-ndcg_plrank@3-std"], np.std(histories, axis=0, ddof=1))
         with pytest.raises(ValueError, match="fold_count must be at most 60, got 61"):
             plrank_catboost.cv(CATBOOST, pool, 1, fold_count=61)
 
@@ -569,6 +587,10 @@ class TestCatBoost:
             self.pool(catboost), eval_set=self.pool(catboost, TEST), early_stopping_rounds=4
         )
         assert stopped.tree_count_ < 90
+        start = {"baseline": -3.0 * TRAIN.labels[:, np.newaxis]}
+        other = base.clone(ranker).fit(TRAIN.features, TRAIN.labels, group_id=QUERY, **start).predict(TEST.features)
+        expected = plrank_catboost.train(CATBOOST, self.pool(catboost, **start), 5).predict(TEST.features)
+        np.testing.assert_array_equal(other, expected)
         more = base.clone(ranker).fit(self.pool(catboost), init_model=ranker)
         assert more.tree_count_ == 10
 
@@ -584,15 +606,21 @@ class TestCatBoost:
         assert model.tree_count_ == 1
 
     def test_early_stopping(self, catboost):
-        """Mutant: the last trees kept."""
-        history = {}
-        model = plrank_catboost.train(
-            CATBOOST | {"learning_rate": 0.5}, self.pool(catboost), 100, eval_pool=self.pool(catboost, TEST),
-            early_stopping_rounds=4, evals_result=history,
-        )  # fmt: skip
-        values = history["ndcg_plrank@10"]
+        """Mutants: the last trees kept, or not where they are asked for; a metric without the weights of queries; an
+        earlier training's left in the history."""
+        weights, history = np.arange(1.0, TEST_SIZES.size + 1), {"ndcg_plrank@10": [2.0]}
+
+        def train(**parameters):
+            return plrank_catboost.train(
+                CATBOOST | {"learning_rate": 0.5, **parameters}, self.pool(catboost), 100, early_stopping_rounds=4,
+                eval_pool=self.pool(catboost, TEST, weight=np.repeat(weights, TEST_SIZES)), evals_result=history,
+            )  # fmt: skip
+
+        model, values = train(), history["ndcg_plrank@10"]
         assert model.tree_count_ == np.argmax(values) + 1 == len(values) - 4
-        assert mean_ndcg(model.predict(TEST.features)) == pytest.approx(max(values), abs=1e-9)
+        expected = RankingMetric().evaluate(model.predict(TEST.features), TEST.labels, TEST.offsets, weights=weights)
+        assert expected == pytest.approx(max(values), abs=1e-9)
+        assert train(use_best_model=False).tree_count_ == len(values)
 
     def test_without_groups(self, catboost):
         with pytest.raises(ValueError, match=r"no groups.*group_id="):
