@@ -386,17 +386,10 @@ def lambda_loss(
     >>> bool(gradient[1] < 0 < gradient[2])
     True
     """
-    values, gradient = _losses.evaluate(
-        "lambda_loss", scores, labels, offsets, n_threads, None, validation.factor(slope, "slope"), gains=gains,
+    return _losses.evaluate(
+        "lambda_loss", scores, labels, offsets, n_threads, out, validation.factor(slope, "slope"), gains=gains,
         cutoff=cutoff, distance_weight=validation.factor(mu, "mu"),
     )  # fmt: skip
-    outputs = validation.output_pair(out, values.shape, gradient.shape)
-    base_2 = 1.0 / np.log(2.0)
-    with np.errstate(over="ignore"):
-        values, gradient = base_2 * values, base_2 * gradient
-    for result in (values, gradient):
-        validation.representable(result, "scores and labels")
-    return validation.deliver(values, outputs[0]), validation.deliver(gradient, outputs[1])
 
 
 @documented

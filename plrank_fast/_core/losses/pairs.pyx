@@ -6,7 +6,7 @@ rank lower. Pairs of equal gains have weight 0, and most documents have the same
 rows only pair with the R others that rank lower, which have a separate list. O(D + R D + K R).
 """
 
-from libc.math cimport NAN
+from libc.math cimport NAN, log
 from libc.string cimport memset
 
 from plrank_fast._core.losses.loss cimport Loss, LossQuery
@@ -229,6 +229,8 @@ cdef void begin_lambda(LossQuery *query) noexcept nogil:
     memset(state.all.gradient, 0, n_items * sizeof(double))
     rank_all(query.scores, n_items, n_items if in_order else cutoff, state.keys, state.items)
     query.n_rows = cutoff
+    if query.options.distance_weight > 0.0:
+        ideal *= log(2.0)  # LambdaLoss has logarithms to base 2
     gather(query, state, ideal)
     set_common_documents_apart(state, n_items, cutoff)
     if query.options.distance_weight > 0.0:
