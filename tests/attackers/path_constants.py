@@ -47,7 +47,6 @@ CONSTANTS = (
     Constant("kernels/sampling/groups/group_samplers.h", "#define PLR_FEW_ROWS ", "160", "0", "512", " /*"),
     Constant("kernels/sampling/groups/slot_table.c", "#define MOST_COMPARED ", "192", "64", "512", " /*"),
     # gradients
-    Constant("_core/gradients/pl_rank_groups.pyx", "cdef double MOST_SCATTERED = ", "1.0", "0.0", "2.0", "  #"),
     Constant("_core/gradients/pl_rank_groups.pyx", "cdef intp_t ITEMS_PER_RANK = ", "50", "1", NEVER),
     Constant("_core/gradients/pl_rank_groups.pyx", "cdef double HOPELESS = ", "10.0", "0.0", "1e18"),
     # losses

@@ -44,8 +44,8 @@ ctypedef void (*estimate_step)(Estimate *estimate) noexcept nogil
 # rankings in rows, ``stride`` items apart
 ctypedef void (*accumulate_step)(
     Estimate *estimate, const int32_t *rankings, intp_t n_rankings, intp_t stride) noexcept nogil
-# the first ``n_rankings`` of a group, (cutoff, GROUP_SIZE), which may be overwritten
-ctypedef void (*group_step)(Estimate *estimate, int32_t *columns, intp_t n_rankings) noexcept nogil
+# the first ``n_rankings`` of a group, (cutoff, GROUP_SIZE)
+ctypedef void (*group_step)(Estimate *estimate, const int32_t *columns, intp_t n_rankings) noexcept nogil
 
 cdef enum Result:
     MEAN

@@ -24,25 +24,22 @@ cdef extern from "gradients/pl_rank_groups.h" nogil:
         size_t cutoff
         const double *rank_weights
         const double *relevance
-        double *weights
-        double *records
-        double *gathered
+        const double *weights
         double *gradient
+        double *odd
         double total_weight
         double[GROUP_SIZE] total_risk
         double[GROUP_SIZE] total_direct
         double[GROUP_SIZE] first_reward
         int8_t *unplaced
-        double *scratch
+        double *states
     ctypedef struct pl_rank_groups_kernels:
-        void (*backward)(pl_rank_groups *groups, int32_t *columns, size_t n_lanes) noexcept nogil
-        void (*forward)(pl_rank_groups *groups, int32_t *columns, size_t n_lanes) noexcept nogil
-        void (*backward_scattered)(pl_rank_groups *groups, const int32_t *columns, size_t n_lanes) noexcept nogil
+        void (*backward)(pl_rank_groups *groups, const int32_t *columns, size_t n_lanes) noexcept nogil
+        void (*forward)(pl_rank_groups *groups, const int32_t *columns, size_t n_lanes) noexcept nogil
         void (*add_common_part)(
             const pl_rank_groups *groups, double direct, double risk, double denominator) noexcept nogil
     const pl_rank_groups_kernels *pl_rank_groups_kernels_at(int level)
-    const int PLR_RECORD
-    const int PLR_MOST_SAMPLES
+    const int PLR_MOST_SAMPLES, PLR_STATE
 
 cdef const pl_rank_groups_kernels *kernels = pl_rank_groups_kernels_at(simd_level())
 
@@ -51,9 +48,8 @@ cdef struct PLRankGroups:
     bint backward                # whether the kernel runs its backward pass
     void *plain                  # state of the plain estimator
     double *rank_weights         # (cutoff,) on cache lines
-    bint few_placed              # whether terms are added to the gradient at once, without records
     pl_rank_groups sums
-    intp_t flush_after           # rankings after which the sums are added to the gradient
+    intp_t flush_after           # rankings after which the part common to all items is added to the gradient
     intp_t since_flush
 
 
@@ -67,15 +63,12 @@ cdef struct PLRankGroups:
 # So a query below ten times the limit is tried, and repeated by another pass as soon as it exceeds the limit, which
 # FLUSH_AFTER rankings show.
 
-# Sums are added to the gradient every FLUSH_AFTER rankings, which keeps their rounding error small.
-
 cdef double HOPELESS = 10.0
 cdef double LARGEST_SPREAD = 300.0  # nats
 # The forward pass takes 0.1 to 0.2 ns for each item and ranking, the plain estimator 20 for each rank; with 16,000
-# items and 300 ranks, whose marks and records leave the second-level cache, it gained 7 %.
+# items and 300 ranks, whose marks leave the second-level cache, it gained 7 %.
 cdef intp_t ITEMS_PER_RANK = 50
 cdef intp_t LONGEST_FORWARD = 4096  # items
-cdef double MOST_SCATTERED = 1.0  # terms for each item of a query, above which records are faster
 cdef intp_t FLUSH_AFTER = 128  # rankings, or as many as place each item four times on average
 
 
@@ -129,11 +122,9 @@ cdef void lay_out(Layout *layout, intp_t n_items, intp_t cutoff) noexcept nogil:
     lay_out_pl_rank(&plain, n_items, cutoff)
     state.plain = plain.state
     state.rank_weights = <double *>take(layout, ranks * sizeof(double))
-    # two numbers for each rank and for each ranking processed at the same time
-    state.sums.scratch = <double *>take(layout, 2 * PLR_MOST_SAMPLES * (ranks + 1) * sizeof(double))
-    state.sums.gathered = state.sums.scratch
-    state.sums.records = <double *>take(layout, PLR_RECORD * (<size_t>n_items + 1) * sizeof(double))
-    state.sums.unplaced = <int8_t *>take(layout, (min(n_items, LONGEST_FORWARD) + 1) * GROUP_SIZE)
+    state.sums.states = <double *>take(layout, ranks * PLR_STATE * PLR_MOST_SAMPLES * sizeof(double))
+    state.sums.odd = <double *>take(layout, n_items * sizeof(double))
+    state.sums.unplaced = <int8_t *>take(layout, <size_t>n_items * GROUP_SIZE)
     layout.next = max(layout.next, plain.next)
 
 
@@ -149,23 +140,6 @@ cdef bint choose_pass(Estimate *estimate, PLRankGroups *state) noexcept nogil:
         in_range and n_items // ITEMS_PER_RANK <= cutoff and n_items <= LONGEST_FORWARD)
 
 
-cdef bint places_few(const Estimate *estimate, const PLRankGroups *state) noexcept nogil:
-    """Return whether the rankings place far fewer items than the list has: records would then cost passes over it."""
-    return (
-        state.backward and <double>estimate.n_samples * estimate.cutoff <= MOST_SCATTERED * estimate.n_items)
-
-
-cdef void begin_records(Estimate *estimate, pl_rank_groups *sums) noexcept nogil:
-    """Initialise the records of all items. O(D)."""
-    cdef intp_t d, n_items = estimate.n_items
-    cdef double *record = sums.records
-    memset(record, 0, PLR_RECORD * (n_items + 1) * sizeof(double))
-    for d in range(n_items):
-        record[0] = estimate.relevance[d]
-        record[1] = estimate.weights.relative[d]
-        record += PLR_RECORD
-
-
 cdef void begin(Estimate *estimate) noexcept nogil:
     """Choose a pass and prepare its sums, or leave the query to the plain estimator. O(D + K)."""
     cdef PLRankGroups *state = <PLRankGroups *>estimate.state
@@ -174,7 +148,6 @@ cdef void begin(Estimate *estimate) noexcept nogil:
         state.flush_after = max(FLUSH_AFTER, 4 * n_items // cutoff // FLUSH_AFTER * FLUSH_AFTER)
         if choose_pass(estimate, state):
             estimate.in_groups = True
-            state.few_placed = places_few(estimate, state)
             memcpy(state.rank_weights, estimate.rank_weights, cutoff * sizeof(double))
             state.sums.rank_weights = state.rank_weights
             state.sums.relevance = estimate.relevance
@@ -183,8 +156,7 @@ cdef void begin(Estimate *estimate) noexcept nogil:
             state.sums.cutoff = cutoff
             state.sums.total_weight = estimate.weights.total
             state.sums.gradient = estimate.gradient
-            if not state.few_placed:
-                begin_records(estimate, &state.sums)
+            memset(state.sums.odd, 0, n_items * sizeof(double))
             clear_totals(state)
             return
     estimate.state = state.plain
@@ -198,54 +170,32 @@ cdef void clear_totals(PLRankGroups *state) noexcept nogil:
     state.since_flush = 0
 
 
-cdef void flush(Estimate *estimate, PLRankGroups *state) noexcept nogil:
-    """Add the sums over the rankings so far to the gradient. O(D)."""
-    cdef intp_t d
+cdef void flush(Estimate *estimate, PLRankGroups *state, intp_t denominator) noexcept nogil:
+    """Add the part common to all items of the rankings so far to the gradient, and divide it. O(D)."""
     cdef double risk = sum_of_lanes(state.sums.total_risk)
     cdef double direct = sum_of_lanes(state.sums.total_direct)
-    cdef double *record = state.sums.records
     estimate.inexact |= state.backward and not is_exact(state, risk, direct)
-    for d in range(estimate.n_items):
-        estimate.gradient[d] += record[2] + record[3] + record[1] * (record[0] * direct - risk)
-        record[2] = 0.0
-        record[3] = 0.0
-        record += PLR_RECORD
+    kernels.add_common_part(&state.sums, direct, risk, denominator)
     clear_totals(state)
 
 
-cdef void accumulate_group(Estimate *estimate, int32_t *columns, intp_t n_rankings) noexcept nogil:
-    """Add the first ``n_rankings`` of a group; the others are overwritten with the dummy item."""
+cdef void accumulate_group(Estimate *estimate, const int32_t *columns, intp_t n_rankings) noexcept nogil:
     cdef PLRankGroups *state = <PLRankGroups *>estimate.state
-    cdef intp_t k, i
-    if n_rankings < GROUP_SIZE and not state.few_placed:
-        for k in range(estimate.cutoff):
-            for i in range(n_rankings, GROUP_SIZE):
-                columns[k * GROUP_SIZE + i] = <int32_t>estimate.n_items
-    if state.few_placed:
-        kernels.backward_scattered(&state.sums, columns, n_rankings)
-    elif state.backward:
+    if state.backward:
         kernels.backward(&state.sums, columns, n_rankings)
     else:
         kernels.forward(&state.sums, columns, n_rankings)
     state.since_flush += n_rankings
     if state.since_flush >= state.flush_after:
-        flush(estimate, state)
+        flush(estimate, state, 1)
 
 
 cdef void hand_out(Estimate *estimate) noexcept nogil:
-    cdef PLRankGroups *state = <PLRankGroups *>estimate.state
-    cdef double risk, direct
-    if not estimate.in_groups:
-        hand_out_pl_rank_3(estimate)
-    elif state.few_placed:
-        risk = sum_of_lanes(state.sums.total_risk)
-        direct = sum_of_lanes(state.sums.total_direct)
-        estimate.inexact |= not is_exact(state, risk, direct)
-        kernels.add_common_part(&state.sums, direct, risk, estimate.denominator)
+    if estimate.in_groups:
+        flush(estimate, <PLRankGroups *>estimate.state, estimate.denominator)
         estimate.denominator = 1  # saves a pass over a long list
-        clear_totals(state)
-    elif state.since_flush > 0:
-        flush(estimate, state)
+    else:
+        hand_out_pl_rank_3(estimate)
 
 
 cdef Estimator pl_rank_3_in_groups() noexcept nogil:

@@ -39,7 +39,6 @@ typedef PLR_VECTOR(int32_t, 4 * PLR_LANES) vec_half_i32;
 /* Doubles in at most 256 bits, for code that three ports of 256 bits run faster than two ports of 512 bits. */
 #define PLR_NARROW_LANES (PLR_LANES < 4 ? PLR_LANES : 4)
 typedef PLR_VECTOR(double, 8 * PLR_NARROW_LANES) vec_narrow;
-typedef PLR_VECTOR(int64_t, 8 * PLR_NARROW_LANES) vec_narrow_i64;
 
 typedef PLR_VECTOR(double, 16) vec_pair;
 
@@ -139,26 +138,6 @@ PLR_INLINE void vec_load_masks(vec_i64 masks[PLR_MASKS_OF_16], const int8_t *fro
 #endif
 }
 
-PLR_INLINE vec_pair vec_load_pair(const double *from)
-{
-    vec_pair v;
-    memcpy(&v, from, sizeof v);
-    return v;
-}
-
-/* Load two pairs, or only the first where it fills a narrow vector. */
-PLR_INLINE vec_narrow vec_load_pairs(const double *first, const double *second)
-{
-#if PLR_NARROW_LANES == 4
-    /* GCC 12 makes three instructions of a __builtin_shufflevector */
-    return (vec_narrow)_mm256_insertf128_pd(_mm256_castpd128_pd256((__m128d)vec_load_pair(first)),
-                                            (__m128d)vec_load_pair(second), 1);
-#else
-    (void)second;
-    return vec_load_pair(first);
-#endif
-}
-
 /* Return in each lane the 32 bits at table[at]. AVX-512 has one instruction for it, which takes 16 cycles for sixteen
  * entries in the first-level cache. */
 PLR_INLINE vec_u32 vec_gather(const void *table, vec_u32 at)
@@ -248,17 +227,6 @@ PLR_INLINE vec_u32 vec_min_u32(vec_u32 a, vec_u32 b)
 }
 #endif
 
-/* Return lanes `first` (0 or 2) and `first` + 1. */
-PLR_INLINE vec_pair vec_pair_at(vec_narrow v, int first)
-{
-#if PLR_NARROW_LANES == 4
-    return first == 0 ? __builtin_shufflevector(v, v, 0, 1) : __builtin_shufflevector(v, v, 2, 3);
-#else
-    (void)first;
-    return v;
-#endif
-}
-
 /* Shuffle the lanes of two registers in an order known to the compiler: lane i of the result is lane order(i, x) of a
  * followed by b, where `order` is a macro. (GCC's __builtin_shuffle takes the order as a vector; Clang lacks it.) */
 #define PLR_FOUR_LANES(order, x, i) order(i, x), order(i + 1, x), order(i + 2, x), order(i + 3, x)
@@ -287,7 +255,7 @@ PLR_INLINE double smaller(double a, double b)
 }
 
 /* Add halves first: eight lanes take three additions, and each lane is rounded at most three times. */
-PLR_INLINE vec_pair vec_pair_sum(vec_f64 v)
+PLR_INLINE double vec_sum(vec_f64 v)
 {
 #if PLR_LANES == 8
     vec_narrow half[2];
@@ -297,15 +265,10 @@ PLR_INLINE vec_pair vec_pair_sum(vec_f64 v)
     vec_narrow narrow = v;
 #endif
 #if PLR_NARROW_LANES == 4
-    return vec_pair_at(narrow, 0) + vec_pair_at(narrow, 2);
+    vec_pair pair = __builtin_shufflevector(narrow, narrow, 0, 1) + __builtin_shufflevector(narrow, narrow, 2, 3);
 #else
-    return narrow;
+    vec_pair pair = narrow;
 #endif
-}
-
-PLR_INLINE double vec_sum(vec_f64 v)
-{
-    vec_pair pair = vec_pair_sum(v);
     return pair[0] + pair[1];
 }
 
@@ -338,15 +301,6 @@ PLR_INLINE int vec_any(vec_i32 v)
     for (int lane = 0; lane < PLR_LANES; lane++)
         all |= wide[lane];
     return all != 0;
-#endif
-}
-
-PLR_INLINE int vec_narrow_any(vec_narrow_i64 v)
-{
-#if defined(PLR_ISA_AVX512) || defined(PLR_ISA_AVX2)
-    return !_mm256_testz_si256((__m256i)v, (__m256i)v);
-#else
-    return vec_any((vec_i32)v);
 #endif
 }
 
