@@ -5,6 +5,7 @@ import json
 import mmap
 import re
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,7 @@ C = {name.removeprefix("plrank_"): embedding.ctypes_function(name) for name in S
 CODES = {name.removeprefix("PLRANK_"): value for name, value in embedding.constants().items()}
 SAMPLERS = ["auto", "introselect", "network", "alias", "threshold"]
 GUARD = 256
-SEED = 20220711
+SEED, FIRST = 20220711, 5  # of streams, and their query
 
 
 # ------------------------------------------------------------------------------------------------ calls
@@ -111,42 +112,6 @@ def query(request):
 # ------------------------------------------------------------------------------------------------ equal bits
 
 
-def check_top_k(query):
-    ranking = np.full(min(query.cutoff, query.n_items), -7, dtype=np.int32)
-    scores = np.round(query.scores, 1)  # with ties
-    arguments = scores, query.n_items, query.cutoff, ranking
-    assert call("top_k", arguments, (query.n_items, query.cutoff)) == 0
-    assert np.array_equal(ranking, np.argsort(-scores, kind="stable")[: query.cutoff])
-
-
-def check_sample_rankings(query):
-    for number, sampler in enumerate(SAMPLERS):
-        rankings = np.full((query.n_samples, min(query.cutoff, query.n_items)), -7, dtype=np.int32)
-        _, stream = stream_for(query=5)
-        arguments = query.scores, *query.sizes, number, rankings
-        assert call("sample_rankings", arguments, query.sizes, stream) == 0
-        expected = plr.sample_rankings(
-            query.scores, query.n_samples, query.cutoff, rng=SEED, sampler=sampler, first_query=5
-        )
-        assert np.array_equal(rankings, expected), sampler
-
-
-def check_drawn(name):
-    def check(query):
-        for number, sampler in enumerate(SAMPLERS):
-            for hessian in (None, query.hessian):
-                _, stream = stream_for(query=2)
-                arguments = (*query.metric, query.n_samples, number, query.gradient, hessian)
-                assert call(name, arguments, query.sizes, stream) == 0
-                expected = getattr(plr, name)(
-                    query.scores, query.relevance, query.theta, n_samples=query.n_samples, rng=SEED, first_query=2,
-                    sampler=sampler, hessian=hessian is not None,
-                )  # fmt: skip
-                assert np.array_equal(query.gradient if hessian is None else (query.gradient, hessian), expected)
-
-    return check
-
-
 def drawn_rankings(query, length):
     """Rows of ``length``, -1 where there are no more items."""
     rankings = np.full((query.n_samples, length), -1, dtype=np.int32)
@@ -155,88 +120,99 @@ def drawn_rankings(query, length):
     return rankings
 
 
-def check_of_rankings(name):
+def derivatives(function, query, given, **options):
+    """Results of a Python function, with the Hessian diagonal where it is asked for."""
+    wanted = given["hessian"] is not None
+    result = function(query.scores, query.relevance, query.theta, hessian=wanted, **options)
+    return {"gradient": result[0], "hessian": result[1]} if wanted else {"gradient": result}
+
+
+def of_draws(function, query, given):
+    stream = {"n_samples": query.n_samples, "rng": SEED, "first_query": FIRST}
+    return derivatives(function, query, given, sampler=SAMPLERS[given["sampler"]], **stream)
+
+
+def of_bucket(query, given):
+    """Mutants: the sign of the gradient; buckets in descending order; labels that overlap the kernel's memory."""
+    gradient, hessian = plr.bucket_log_prob_vjp(query.scores, given["buckets"], [1.0], hessian=True)
+    return {"log_prob": plr.bucket_log_prob(query.scores, given["buckets"]), "gradient": gradient, "hessian": hessian}
+
+
+def of_exact(query, given):
+    """The value alone has the bits of ``expected_metric``; beside derivatives it is as near as both bounds allow."""
+    rtol = given["rtol"]
+    value = plr.expected_metric(query.scores, query.relevance, query.theta, rtol=rtol)
+    if given["gradient"] is None:
+        return {"value": value}
+    if given["value"] is not None:
+        scale = np.abs(query.theta).sum() * np.abs(query.relevance).max(initial=0.0)
+        assert abs(given["value"] - value) <= 10 * rtol * scale
+    return derivatives(plr.pl_rank_exact, query, given, rtol=rtol)
+
+
+def of_stochastic_rank(query, given):
+    return {"gradient": plr.stochastic_rank(
+        query.scores, query.relevance, query.theta, noise=["gumbel", "normal"][given["noise"]], sigma=given["sigma"],
+        n_samples=query.n_samples, rng=SEED, first_query=FIRST,
+    )}  # fmt: skip
+
+
+# arrays that a call must fill, by argument, from the query and the arguments
+EXPECTED = {
+    "top_k": lambda q, given: {"ranking": np.argsort(-given["scores"], kind="stable")[: q.cutoff]},
+    "sample_rankings": lambda q, given: {"rankings": plr.sample_rankings(
+        q.scores, q.n_samples, q.cutoff, rng=SEED, sampler=SAMPLERS[given["sampler"]], first_query=FIRST
+    )},
+    "ranking_log_prob": lambda q, given: {"log_prob": plr.ranking_log_prob(q.scores, given["rankings"])},
+    "pl_rank_3": partial(of_draws, plr.pl_rank_3),
+    "pl_rank_cmc": partial(of_draws, plr.pl_rank_cmc),
+    "pl_rank_3_of_rankings": lambda q, given: derivatives(plr.pl_rank_3, q, given, rankings=given["rankings"]),
+    "pl_rank_cmc_of_rankings": lambda q, given: derivatives(plr.pl_rank_cmc, q, given, rankings=given["rankings"]),
+    "pl_rank_exact": of_exact,
+    "rank_probabilities": lambda q, given: {"probabilities": plr.rank_probabilities(q.scores, q.cutoff)},
+    "stochastic_rank": of_stochastic_rank,
+    "dcg": lambda q, given: {"value": plr.dcg(q.scores, q.relevance, q.theta)},
+    "bucket_log_prob": of_bucket,
+}  # fmt: skip
+SIZED = list(EXPECTED)
+NO_HESSIAN, NO_DERIVATIVES = {"hessian": None}, {"gradient": None, "hessian": None}
+OF_SAMPLERS = [{"sampler": number} for number in range(len(SAMPLERS))]
+DRAWN = [{**sampler, **more} for sampler in OF_SAMPLERS for more in ({}, NO_HESSIAN)]
+# arguments that take other values in turn
+VARIANTS = {
+    "sample_rankings": OF_SAMPLERS, "pl_rank_3": DRAWN, "pl_rank_cmc": DRAWN,
+    "pl_rank_3_of_rankings": [{}, NO_HESSIAN], "pl_rank_cmc_of_rankings": [{}, NO_HESSIAN],
+    "pl_rank_exact": [
+        {"rtol": rtol, **more} for rtol in (1e-6, 1e-9) for more in ({}, NO_DERIVATIVES, {"value": None, **NO_HESSIAN})
+    ],
+    "stochastic_rank": [{"noise": noise, "sigma": sigma} for noise in (0, 1) for sigma in (1.0, 0.3)],
+    "bucket_log_prob": [{}, NO_HESSIAN, NO_DERIVATIVES],
+}  # fmt: skip
+
+
+def sizes_of(name, query):
+    """Arguments of a function that tells the size of a workspace."""
+    return query.sizes[: SIGNATURES[f"plrank_{name}_workspace"].count(",") + 1]
+
+
+def check_bits(name):
     def check(query):
-        longer = query.cutoff + 2
-        rankings = drawn_rankings(query, longer)
-        function = getattr(plr, name.removesuffix("_of_rankings"))
-        for hessian in (None, query.hessian):
-            arguments = (*query.metric, rankings, query.n_samples, longer, query.gradient, hessian)
-            assert call(name, arguments, (query.n_items, query.cutoff)) == 0
-            expected = function(
-                query.scores, query.relevance, query.theta, rankings=rankings, hessian=hessian is not None
-            )
-            assert np.array_equal(query.gradient if hessian is None else (query.gradient, hessian), expected)
+        for changes in VARIANTS.get(name, [{}]):
+            _, stream = stream_for(query=FIRST)
+            given = dict(zip(PARAMETERS[name], arguments_of(name, query, stream), strict=False)) | changes
+            arguments = [value for argument, value in given.items() if argument != "stream"]
+            assert call(name, arguments, sizes_of(name, query), stream if "stream" in given else None) == 0
+            for output, expected in EXPECTED[name](query, given).items():
+                assert given[output] is None or np.array_equal(given[output], expected), (output, changes)
 
     return check
-
-
-def check_ranking_log_prob(query):
-    rankings = drawn_rankings(query, query.cutoff)
-    log_prob = np.full(query.n_samples, 7.0)
-    arguments = query.scores, query.n_items, rankings, query.n_samples, query.cutoff, log_prob
-    assert call("ranking_log_prob", arguments, (query.n_items, query.cutoff)) == 0
-    assert np.array_equal(log_prob, plr.ranking_log_prob(query.scores, rankings))
-
-
-def check_bucket_log_prob(query):
-    """Mutants: the sign of the gradient; buckets in descending order; labels that overlap the kernel's memory."""
-    buckets = np.random.default_rng(7).integers(-3, 3, query.n_items).astype(np.int32)
-    results = query.value, query.gradient, query.hessian
-    for wanted in (1, 2, 3):
-        outputs = [*results[:wanted], None, None][:3]
-        assert call("bucket_log_prob", (query.scores, query.n_items, buckets, *outputs), (query.n_items,)) == 0
-        assert np.array_equal(query.value, plr.bucket_log_prob(query.scores, buckets))
-    expected = plr.bucket_log_prob_vjp(query.scores, buckets, [1.0], hessian=True)
-    assert np.array_equal((query.gradient, query.hessian), expected)
-
-
-def check_pl_rank_exact(query):
-    sizes = query.n_items, query.cutoff
-    for rtol in (1e-6, 1e-9):
-        assert call("pl_rank_exact", (*query.metric, rtol, query.value, None, None), sizes) == 0
-        assert np.array_equal(query.value, plr.expected_metric(query.scores, query.relevance, query.theta, rtol=rtol))
-        assert call("pl_rank_exact", (*query.metric, rtol, None, query.gradient, None), sizes) == 0
-        expected = plr.pl_rank_exact(query.scores, query.relevance, query.theta, rtol=rtol)
-        assert np.array_equal(query.gradient, expected)
-        value = np.full(1, 7.0)
-        assert call("pl_rank_exact", (*query.metric, rtol, value, query.gradient, query.hessian), sizes) == 0
-        expected = plr.pl_rank_exact(query.scores, query.relevance, query.theta, rtol=rtol, hessian=True)
-        assert np.array_equal((query.gradient, query.hessian), expected)
-        scale = np.abs(query.theta).sum() * np.abs(query.relevance).max(initial=0.0)
-        assert abs(value - query.value) <= 10 * rtol * scale
-
-
-def check_rank_probabilities(query):
-    probabilities = np.full((query.n_items, query.cutoff), 7.0)
-    arguments = query.scores, query.n_items, query.cutoff, probabilities
-    assert call("rank_probabilities", arguments, (query.n_items, query.cutoff)) == 0
-    assert np.array_equal(probabilities, plr.rank_probabilities(query.scores, query.cutoff))
-
-
-def check_stochastic_rank(query):
-    for number, noise in enumerate(["gumbel", "normal"]):
-        for sigma in (1.0, 0.3):
-            _, stream = stream_for(query=1)
-            arguments = (*query.metric, query.n_samples, number, sigma, query.gradient)
-            assert call("stochastic_rank", arguments, (query.n_items, query.cutoff), stream) == 0
-            expected = plr.stochastic_rank(
-                query.scores, query.relevance, query.theta, noise=noise, sigma=sigma, n_samples=query.n_samples,
-                rng=SEED, first_query=1,
-            )  # fmt: skip
-            assert np.array_equal(query.gradient, expected)
-
-
-def check_dcg(query):
-    assert call("dcg", (*query.metric, query.value), (query.n_items, query.cutoff)) == 0
-    assert np.array_equal(query.value, plr.dcg(query.scores, query.relevance, query.theta))
 
 
 def check_size(name):
     """A size of 0 where there is nothing to do, else exactly what the function insists on; bad sizes are a status."""
 
     def check(query):
-        sizes = query.sizes[: SIGNATURES[f"plrank_{name}_workspace"].count(",") + 1]
+        sizes = sizes_of(name, query)
         size = C[f"{name}_workspace"](*sizes)
         assert (size == 0) == (0 in sizes[:2])
         _, stream = stream_for()
@@ -317,28 +293,13 @@ def check_stream_seek(query):
         assert np.array_equal(part, whole[2 * block :]), sampler
 
 
-SIZED = [
-    "top_k", "sample_rankings", "ranking_log_prob", "pl_rank_3", "pl_rank_cmc", "pl_rank_3_of_rankings",
-    "pl_rank_cmc_of_rankings", "pl_rank_exact", "rank_probabilities", "stochastic_rank", "dcg", "bucket_log_prob",
-]  # fmt: skip
 TABLE = {
     "strerror": check_strerror,
     "stream_size": check_stream_size,
     "stream_init": check_stream_init,
     "stream_seek": check_stream_seek,
     "samples_per_block": check_samples_per_block,
-    "top_k": check_top_k,
-    "sample_rankings": check_sample_rankings,
-    "pl_rank_3": check_drawn("pl_rank_3"),
-    "pl_rank_cmc": check_drawn("pl_rank_cmc"),
-    "ranking_log_prob": check_ranking_log_prob,
-    "pl_rank_3_of_rankings": check_of_rankings("pl_rank_3_of_rankings"),
-    "pl_rank_cmc_of_rankings": check_of_rankings("pl_rank_cmc_of_rankings"),
-    "pl_rank_exact": check_pl_rank_exact,
-    "rank_probabilities": check_rank_probabilities,
-    "stochastic_rank": check_stochastic_rank,
-    "dcg": check_dcg,
-    "bucket_log_prob": check_bucket_log_prob,
+    **{name: check_bits(name) for name in SIZED},
     **{f"{name}_workspace": check_size(name) for name in SIZED},
 }
 
@@ -359,31 +320,28 @@ STATUSES = {name: value for name, value in CODES.items() if value < 0 or name ==
 
 def arguments_of(name, query, stream):
     """Everything but the workspace."""
-    n_samples = query.n_samples
-    ranking = np.argsort(-query.scores).astype(np.int32)
-    rankings = np.tile(np.resize(ranking, query.cutoff), (n_samples, 1))
+    n_samples, ranks = query.n_samples, min(query.cutoff, query.n_items)
+    for output in (query.value, query.gradient, query.hessian):
+        output.fill(7.0)
+    length = query.cutoff + (2 if name.endswith("_of_rankings") else 0)
+    rankings = drawn_rankings(query, length) if "rankings" in PARAMETERS[name] and name != "sample_rankings" else None
+    derivatives = query.gradient, query.hessian
+    buckets = np.random.default_rng(7).integers(-3, 3, query.n_items).astype(np.int32)
     return {
-        "top_k": [query.scores, query.n_items, query.cutoff, np.full(query.n_items, -7, dtype=np.int32)],
-        "sample_rankings": [
-            stream, query.scores, *query.sizes, 0, np.full((n_samples, max(1, query.cutoff)), -7, dtype=np.int32)
-        ],
-        "pl_rank_3": [stream, *query.metric, n_samples, 0, query.gradient, query.hessian],
-        "pl_rank_cmc": [stream, *query.metric, n_samples, 0, query.gradient, query.hessian],
-        "ranking_log_prob": [
-            query.scores, query.n_items, rankings, n_samples, query.cutoff, np.full(n_samples, 7.0)
-        ],
-        "pl_rank_3_of_rankings": [*query.metric, rankings, n_samples, query.cutoff, query.gradient, None],
-        "pl_rank_cmc_of_rankings": [*query.metric, rankings, n_samples, query.cutoff, query.gradient, query.hessian],
-        "pl_rank_exact": [*query.metric, 1e-6, query.value, query.gradient, query.hessian],
+        "top_k": [np.round(query.scores, 1), query.n_items, query.cutoff, np.full(ranks, -7, dtype=np.int32)],
+        "sample_rankings": [stream, query.scores, *query.sizes, 0, np.full((n_samples, ranks), -7, dtype=np.int32)],
+        "pl_rank_3": [stream, *query.metric, n_samples, 0, *derivatives],
+        "pl_rank_cmc": [stream, *query.metric, n_samples, 0, *derivatives],
+        "ranking_log_prob": [query.scores, query.n_items, rankings, n_samples, length, np.full(n_samples, 7.0)],
+        "pl_rank_3_of_rankings": [*query.metric, rankings, n_samples, length, *derivatives],
+        "pl_rank_cmc_of_rankings": [*query.metric, rankings, n_samples, length, *derivatives],
+        "pl_rank_exact": [*query.metric, 1e-6, query.value, *derivatives],
         "rank_probabilities": [
-            query.scores, query.n_items, query.cutoff, np.full((query.n_items, max(1, query.cutoff)), 7.0)
+            query.scores, query.n_items, query.cutoff, np.full((query.n_items, query.cutoff), 7.0)
         ],
         "stochastic_rank": [stream, *query.metric, n_samples, 0, 1.0, query.gradient],
         "dcg": [*query.metric, query.value],
-        "bucket_log_prob": [
-            query.scores, query.n_items, np.arange(query.n_items, dtype=np.int32) // 3, query.value, query.gradient,
-            query.hessian,
-        ],
+        "bucket_log_prob": [query.scores, query.n_items, buckets, query.value, *derivatives],
     }[name]  # fmt: skip
 
 
@@ -540,8 +498,7 @@ def test_workspace_of_the_longest_query_serves_all():
 def test_a_used_workspace_serves_again(name):
     """The contents of a workspace do not matter. Mutant: ``check_rankings`` without its memset."""
     query = Query(24, 5, 100)
-    sizes = query.sizes[: SIGNATURES[f"plrank_{name}_workspace"].count(",") + 1]
-    memory, where = guarded(C[f"{name}_workspace"](*sizes))
+    memory, where = guarded(C[f"{name}_workspace"](*sizes_of(name, query)))
     words = memory[-address(memory) % 8 :][: memory.size // 8 * 8 - 8].view(np.int64)
     results = []
     for fill in (0, 1, 100, -1):
