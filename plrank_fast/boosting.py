@@ -29,7 +29,7 @@ from plrank_fast import validation
 from plrank_fast._core.ranking.metrics import NORMALISATION_NAMES
 from plrank_fast._shared.cost_model import nanoseconds
 from plrank_fast._shared.methods import AUTO, ESTIMATORS, EXACT, METHODS, SHORT_NAMES, resolve_method
-from plrank_fast._shared.parameters import with_parameters
+from plrank_fast._shared.parameters import documented, with_parameters
 from plrank_fast.gradients import pl_rank_exact
 from plrank_fast.metrics import dcg
 from plrank_fast.probabilities import expected_metric
@@ -165,7 +165,7 @@ class BoostingObjective(Workers):
         self.n_threads = validation.threads(n_threads)
         self._forget()
 
-    @with_parameters()
+    @documented
     def derivatives(
         self,
         scores: ArrayLike,

@@ -9,10 +9,9 @@ from numpy.typing import ArrayLike
 
 from plrank_fast import validation
 from plrank_fast._core.losses import losses as _losses
-from plrank_fast._shared.parameters import with_parameters
+from plrank_fast._shared.parameters import documented
+from plrank_fast.sampling import ranking_log_prob, ranking_log_prob_vjp
 from plrank_fast.validation import FloatArray, IntArray
-
-documented = with_parameters()
 
 
 @documented
@@ -155,6 +154,23 @@ def of_orders(
     if cotangent is None:
         return bucket_log_prob(rows, numbers, **batch).reshape(buckets.shape[:-1])
     return bucket_log_prob_vjp(rows, numbers, cotangent.reshape(-1), **batch).reshape(buckets.shape)
+
+
+def log_prob_of_rows(
+    scores: FloatArray, rankings: IntArray, tied: bool, cotangent: FloatArray | None = None
+) -> FloatArray:
+    """Compute log-probabilities, (n_queries, n_rankings), of rankings by rows of scores, (n_queries, n_items).
+
+    Rankings that are ``tied`` are the buckets of all items. With a ``cotangent`` of the shape of the result, compute
+    the gradient of the sum of the products by the scores.
+    """
+    if tied:
+        values = of_orders(scores[:, np.newaxis], rankings, cotangent)
+        return values if cotangent is None else values.sum(axis=1)
+    rows, offsets = scores.reshape(-1), np.arange(len(scores) + 1) * scores.shape[1]
+    if cotangent is None:
+        return ranking_log_prob(rows, rankings, offsets=offsets)
+    return ranking_log_prob_vjp(rows, rankings, cotangent, offsets=offsets).reshape(scores.shape)
 
 
 def negative_log_likelihood(

@@ -50,8 +50,6 @@ def whole_queries(qid: Any, *collections: Any) -> tuple[Any, ...]:
     ------
     ImportError
         If Dask is not installed.
-    TypeError
-        If an argument is not such a collection.
     ValueError
         If a collection has other partitions than ``qid``, or a query returns after others.
 
@@ -97,8 +95,6 @@ def group_sizes(qid: Any) -> Any:
     ------
     ImportError
         If Dask is not installed.
-    TypeError
-        If ``qid`` is not such a collection.
     ValueError
         If a query is split between partitions, or returns after others.
 

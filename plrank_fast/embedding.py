@@ -52,11 +52,6 @@ def stream_key(rng: RandomState = None) -> KeyArray:
     ndarray, shape (2,), uint64
         The arguments ``key0`` and ``key1`` of the C function ``plrank_stream_init``.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If ``rng`` is not as described.
-
     Examples
     --------
     >>> import plrank_fast as plr
@@ -79,13 +74,7 @@ def signatures() -> dict[str, str]:
 
 
 def function_address(name: str) -> int:
-    """Return the address of a C function, such as ``"plrank_top_k"``.
-
-    Raises
-    ------
-    ValueError
-        If there is no such function.
-    """
+    """Return the address of a C function, such as ``"plrank_top_k"``."""
     functions = cython_plrank.exported_functions()
     return functions[validation.choice(name, "name", sorted(functions))][0]
 
@@ -94,11 +83,6 @@ def ctypes_function(name: str) -> Any:
     """Return a C function with its argument types, to be called through ctypes or from code compiled by Numba.
 
     Pointers are untyped: an address, or NULL, in ctypes ``array.ctypes.data`` or None, in Numba ``array.ctypes`` or 0.
-
-    Raises
-    ------
-    ValueError
-        If there is no such function.
 
     Examples
     --------

@@ -30,10 +30,8 @@ from numpy.typing import ArrayLike
 from plrank_fast import probabilities, validation
 from plrank_fast._core.gradients import sampled as _sampled
 from plrank_fast._shared import methods
-from plrank_fast._shared.parameters import with_parameters
+from plrank_fast._shared.parameters import documented
 from plrank_fast.validation import FloatArray, IntArray, RandomState
-
-documented = with_parameters()
 
 KINDS = ("squared", "absolute")
 EXPOSURE_METHODS = ("exact", "sample")

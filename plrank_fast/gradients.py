@@ -9,10 +9,8 @@ from numpy.typing import ArrayLike
 from plrank_fast import validation
 from plrank_fast._core.gradients import exact as _exact
 from plrank_fast._core.gradients import sampled as _sampled
-from plrank_fast._shared.parameters import with_parameters
+from plrank_fast._shared.parameters import documented
 from plrank_fast.validation import FloatArray, RandomState
-
-documented = with_parameters()
 
 
 @documented
@@ -51,11 +49,6 @@ def pl_rank_3(
     ndarray, shape (n_docs,), float64
         Gradient of the sum over queries of the expected metric: the direction of ascent. With ``hessian`` a pair
         (gradient, Hessian diagonal).
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described, or a result is beyond the largest double; the message names the argument.
 
     Notes
     -----
@@ -289,8 +282,6 @@ def pl_rank_exact(
 
     Raises
     ------
-    TypeError, ValueError
-        If an argument is not as described; the message names it.
     ArithmeticError
         If the error is found to exceed ``rtol``; the message has the tolerance reached. This has been seen near 1e-10
         for rank weights that go up and down over hundreds of ranks.

@@ -40,11 +40,6 @@ def to_run(
     dict of str to dict of str to float
         Queries without documents are left out, as these tools refuse them.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described, or a name occurs twice.
-
     Notes
     -----
     Of documents with equal scores this library ranks the one with the lower index first, and trec_eval, pytrec_eval and
@@ -73,11 +68,6 @@ def to_qrels(
     Returns
     -------
     dict of str to dict of str to int
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described, or a name occurs twice.
 
     Examples
     --------

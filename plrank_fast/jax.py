@@ -19,9 +19,7 @@ from plrank_fast._shared.extras import import_extra
 from plrank_fast._shared.layouts import count_queries, offsets_of_rows
 from plrank_fast._shared.methods import EXACT
 from plrank_fast._shared.parameters import with_parameters
-from plrank_fast.bucket_order import of_orders
-from plrank_fast.sampling import ranking_log_prob as _ranking_log_prob
-from plrank_fast.sampling import ranking_log_prob_vjp as _ranking_log_prob_vjp
+from plrank_fast.bucket_order import log_prob_of_rows
 from plrank_fast.sampling import sample_rankings as _sample_rankings
 
 jax = import_extra("jax", "jax")
@@ -470,20 +468,18 @@ def _log_prob_of(scores: Any, rankings: Any, tied: bool) -> Any:
     return _log_prob(scores_, rankings.astype(jnp.int32), tied).astype(scores.dtype)
 
 
+def _rows_on_host(tied: bool, scores: Any, rankings: Any, *upstream: Any) -> NDArray[Any]:
+    """Compute log-probabilities, or with ``upstream`` their gradient; all axes before those of a query are queries."""
+    scores, rankings, *cotangent = map(np.asarray, (scores, rankings, *upstream))
+    rows, of_rows = scores.reshape(-1, scores.shape[-1]), rankings.reshape(-1, *rankings.shape[-2:])
+    values = log_prob_of_rows(rows, of_rows, tied, *(each.reshape(of_rows.shape[:-1]) for each in cotangent))
+    return values.reshape(scores.shape if upstream else rankings.shape[:-1]).astype(scores.dtype)
+
+
 @partial(jax.custom_vjp, nondiff_argnums=(2,))
 def _log_prob(scores: Any, rankings: Any, tied: bool) -> Any:
-    def on_host(scores: Any, rankings: Any) -> NDArray[Any]:
-        """Treat all axes before those of a query as queries; ``vmap`` may have added some."""
-        scores, rankings = np.asarray(scores), np.asarray(rankings)
-        rows, of_rows = scores.reshape(-1, scores.shape[-1]), rankings.reshape(-1, *rankings.shape[-2:])
-        if tied:
-            log_prob = of_orders(rows[:, np.newaxis], of_rows)
-        else:
-            log_prob = _ranking_log_prob(rows.ravel(), of_rows, offsets=offsets_of_rows(rows.shape))
-        return log_prob.reshape(rankings.shape[:-1]).astype(scores.dtype)
-
     result = jax.ShapeDtypeStruct(rankings.shape[:-1], scores.dtype)
-    return _call_host(on_host, result, scores, rankings)
+    return _call_host(partial(_rows_on_host, tied), result, scores, rankings)
 
 
 def _log_prob_forward(scores: Any, rankings: Any, tied: bool) -> Any:
@@ -492,19 +488,8 @@ def _log_prob_forward(scores: Any, rankings: Any, tied: bool) -> Any:
 
 def _log_prob_backward(tied: bool, saved: Any, upstream: Any) -> Any:
     scores, rankings = saved
-
-    def on_host(scores: Any, rankings: Any, upstream: Any) -> NDArray[Any]:
-        scores, rankings, upstream = np.asarray(scores), np.asarray(rankings), np.asarray(upstream)
-        rows, of_rows = scores.reshape(-1, scores.shape[-1]), rankings.reshape(-1, *rankings.shape[-2:])
-        weights = upstream.reshape(of_rows.shape[:-1])
-        if tied:
-            gradient = of_orders(rows[:, np.newaxis], of_rows, weights).sum(axis=1)
-        else:
-            gradient = _ranking_log_prob_vjp(rows.ravel(), of_rows, weights, offsets=offsets_of_rows(rows.shape))
-        return gradient.reshape(scores.shape).astype(scores.dtype)
-
     result = jax.ShapeDtypeStruct(scores.shape, scores.dtype)
-    return _call_host(on_host, result, scores, rankings, upstream), None
+    return _call_host(partial(_rows_on_host, tied), result, scores, rankings, upstream), None
 
 
 _log_prob.defvjp(_log_prob_forward, _log_prob_backward)

@@ -36,7 +36,7 @@ documented = with_parameters(
     scores : array_like, shape (n_docs,)
         Ranked by descending score; of equal scores the document with the lower index comes first.
     cutoff : int, optional
-        Ranks that count, K; all of each query by default.
+        Ranks that count, K; all of each query by default. The K best are selected and not sorted, in O(D + K log K).
     relevance : array_like, shape (n_docs,)
         Documents above 0 are relevant.
     empty : float
@@ -180,10 +180,6 @@ def precision(
     ndarray, shape (n_queries,), float64
         0 for an empty query and for K = 0.
 
-    Notes
-    -----
-    The cost is O(D + K log K) per query, as the K best are selected and not sorted.
-
     Examples
     --------
     >>> import plrank_fast as plr
@@ -210,10 +206,6 @@ def recall(
     -------
     ndarray, shape (n_queries,), float64
         One value per query, 0 to 1.
-
-    Notes
-    -----
-    The cost is O(D + K log K) per query, as the K best are selected and not sorted.
 
     Examples
     --------
@@ -250,8 +242,6 @@ def average_precision(
 
     .. math:: \frac{1}{R} \sum_{k \le K,\; y_k \text{ relevant}} \frac{R_k}{k}
 
-    The cost is O(D + K log K) per query, as the K best are selected and not sorted.
-
     Examples
     --------
     >>> import plrank_fast as plr
@@ -281,10 +271,6 @@ def reciprocal_rank(
     ndarray, shape (n_queries,), float64
         0 where none of the first K documents is relevant.
 
-    Notes
-    -----
-    The cost is O(D + K log K) per query, as the K best are selected and not sorted.
-
     Examples
     --------
     >>> import plrank_fast as plr
@@ -313,10 +299,6 @@ def success(
     -------
     ndarray, shape (n_queries,), float64
         1 or 0; 0 for an empty query.
-
-    Notes
-    -----
-    The cost is O(D + K log K) per query, as the K best are selected and not sorted.
 
     Examples
     --------
@@ -358,8 +340,7 @@ def err(
 
     .. math:: \sum_{k \le K} \frac{1}{k} R_{y_k} \prod_{i < k} (1 - R_{y_i})
 
-    The cost is O(D + K log K) per query, as the K best are selected and not sorted. Source: Chapelle et al., "Expected
-    reciprocal rank for graded relevance", CIKM 2009, equation 5.
+    Source: Chapelle et al., "Expected reciprocal rank for graded relevance", CIKM 2009, equation 5.
 
     Examples
     --------
@@ -403,9 +384,8 @@ def rbp(
     -----
     .. math:: (1 - p) \sum_{k \le K} p^{k - 1} \rho_{y_k}
 
-    ``dcg`` with ``rbp_weights`` gives the same values. The cost is O(D + K log K) per query, as the K best are selected
-    and not sorted. Source: Moffat and Zobel, "Rank-biased precision for measurement of retrieval effectiveness", TOIS
-    2008, equation 2.
+    ``dcg`` with ``rbp_weights`` gives the same values. Source: Moffat and Zobel, "Rank-biased precision for measurement
+    of retrieval effectiveness", TOIS 2008, equation 2.
 
     Examples
     --------
@@ -448,9 +428,8 @@ def average_relevance_position(
     -----
     .. math:: \frac{\sum_{k \le K} k \rho_{y_k}}{\sum_{k \le K} \rho_{y_k}}
 
-    The cost is O(D + K log K) per query, as the K best are selected and not sorted. Source: Zhu, "Recall, precision and
-    average precision", 2004; Joachims, Swaminathan and Schnabel, "Unbiased learning-to-rank with biased feedback", WSDM
-    2017, optimise it.
+    Source: Zhu, "Recall, precision and average precision", 2004; Joachims, Swaminathan and Schnabel, "Unbiased
+    learning-to-rank with biased feedback", WSDM 2017, optimise it.
 
     Examples
     --------

@@ -64,11 +64,6 @@ def offsets_from_group(sizes: ArrayLike) -> IntArray:
     ndarray, shape (n_queries + 1,), int64
         Documents of query q are those from ``offsets[q]`` up to ``offsets[q + 1]``.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If ``sizes`` are not integers of at least 0, 1-dimensional, or add up to more than 2**59.
-
     Examples
     --------
     >>> import plrank_fast as plr

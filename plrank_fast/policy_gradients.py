@@ -12,11 +12,9 @@ from plrank_fast import validation
 from plrank_fast._core.gradients import sampled as _sampled
 from plrank_fast._core.gradients.sampled import log_prob_gradient
 from plrank_fast._core.sampling.samplers import SAMPLER_NAMES
-from plrank_fast._shared.parameters import with_parameters
+from plrank_fast._shared.parameters import documented
 from plrank_fast.sampling import sample_rankings
 from plrank_fast.validation import FloatArray, RandomState, RankingArray
-
-documented = with_parameters()
 
 RANKINGS_PER_CALL = 256  # of each query, passed to a reward function
 # Estimators without and with the baseline. A look-up in the enumeration takes a tenth of a short call.

@@ -8,11 +8,9 @@ from numpy.typing import ArrayLike
 from plrank_fast import validation
 from plrank_fast._core.gradients import exact as _exact
 from plrank_fast._core.gradients import sampled as _sampled
-from plrank_fast._shared.parameters import with_parameters
+from plrank_fast._shared.parameters import documented
 from plrank_fast.gradients import pl_rank_exact
 from plrank_fast.validation import FloatArray, RandomState
-
-documented = with_parameters()
 
 METHODS = ("exact", "sample")
 RTOL_OF_EXPOSURE = 1e-9
@@ -109,8 +107,6 @@ def rank_probabilities(
 
     Raises
     ------
-    TypeError, ValueError
-        If an argument is not as described; the message names it.
     MemoryError
         If O(Q (D + K)) memory per thread cannot be allocated; the message gives the size.
 

@@ -97,11 +97,6 @@ def gains(labels: ArrayLike) -> FloatArray:
     -------
     ndarray of float64, same shape
 
-    Raises
-    ------
-    ValueError
-        If a label is negative, above 200, or not finite.
-
     Warns
     -----
     UserWarning

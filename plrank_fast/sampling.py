@@ -10,10 +10,8 @@ from plrank_fast import validation
 from plrank_fast._core.gradients.sampled import log_prob_gradient
 from plrank_fast._core.ranking import metrics as _metrics
 from plrank_fast._core.sampling import samplers as _samplers
-from plrank_fast._shared.parameters import with_parameters
+from plrank_fast._shared.parameters import documented
 from plrank_fast.validation import FloatArray, RandomState, RankingArray
-
-documented = with_parameters()
 
 
 @documented
@@ -108,11 +106,6 @@ def ranking_log_prob(
     ndarray, shape (n_rankings,), or (n_queries, n_rankings) with ``offsets``
         An empty ranking, or one of an empty query, has log-probability 0; one below the lowest double, about -1.8e308,
         has -inf. The relative error is at most 1e-12, also of a probability near 1.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described, or a ranking repeats an item or holds one that its query does not have.
 
     Notes
     -----

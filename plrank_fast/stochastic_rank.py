@@ -5,10 +5,8 @@ from __future__ import annotations
 from numpy.typing import ArrayLike
 
 from plrank_fast._core.gradients import stochastic_rank as _stochastic_rank
-from plrank_fast._shared.parameters import with_parameters
+from plrank_fast._shared.parameters import documented
 from plrank_fast.validation import FloatArray, RandomState
-
-documented = with_parameters()
 
 
 @documented

@@ -17,8 +17,8 @@ from plrank_fast._shared.expected_loss import documented, expected_loss, loss_op
 from plrank_fast._shared.extras import import_extra
 from plrank_fast._shared.layouts import count_queries, offsets_of_rows
 from plrank_fast._shared.methods import EXACT
-from plrank_fast.bucket_order import of_orders
-from plrank_fast.sampling import ranking_log_prob, ranking_log_prob_vjp, sample_rankings
+from plrank_fast.bucket_order import log_prob_of_rows
+from plrank_fast.sampling import sample_rankings
 from plrank_fast.validation import FloatArray
 
 torch = import_extra("torch", "torch")
@@ -471,26 +471,12 @@ class QueryBatchSampler(torch.utils.data.Sampler):  # type: ignore[name-defined,
 
 
 def _log_prob_of_rows(scores: Any, rankings: Any, tied: bool) -> Any:
-    """Compute log-probabilities, (n_queries, n_rankings), of rankings by rows of scores, (n_queries, length).
-
-    Rankings that are ``tied`` are the buckets of all items.
-    """
-    rows, rankings = _on_host(scores), _on_host(rankings)
-    if tied:
-        log_prob = of_orders(rows[:, np.newaxis], rankings)
-    else:
-        log_prob = ranking_log_prob(rows.reshape(-1), rankings, offsets=offsets_of_rows(scores.shape))
-    return _on_device(log_prob, scores, scores.dtype)
+    return _on_device(log_prob_of_rows(_on_host(scores), _on_host(rankings), tied), scores, scores.dtype)
 
 
 def _log_prob_vjp_of_rows(scores: Any, rankings: Any, tied: bool, upstream: Any) -> Any:
-    """Compute the gradient by the scores of the sum of log-probabilities times ``upstream``."""
-    rows, rankings, upstream = _on_host(scores), _on_host(rankings), _on_host(upstream)
-    if tied:
-        gradient = of_orders(rows[:, np.newaxis], rankings, upstream).sum(axis=1)
-    else:
-        gradient = ranking_log_prob_vjp(rows.reshape(-1), rankings, upstream, offsets=offsets_of_rows(scores.shape))
-    return _on_device(gradient.reshape(tuple(scores.shape)), scores, scores.dtype)
+    gradient = log_prob_of_rows(_on_host(scores), _on_host(rankings), tied, _on_host(upstream))
+    return _on_device(gradient, scores, scores.dtype)
 
 
 _log_prob = _operator(

@@ -97,3 +97,6 @@ def _documented(shared: dict[str, str], documented: Documented) -> Documented:
     if "__init__" in vars(documented):
         documented.__init__ = call  # type: ignore[misc]
     return documented
+
+
+documented = with_parameters()
