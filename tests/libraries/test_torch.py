@@ -305,7 +305,7 @@ def padded_tensors():
 @pytest.mark.parametrize("reduction", ["mean", "none"])
 def test_compiled_without_a_break(method, reduction):
     """To the bits of what is not, random numbers too, once for all passes. Mutants: the operator not differentiable;
-    `_Loss` applied when traced; the wrong query's upstream gradient."""
+    `_Loss` applied when traced; labels of NumPy checked when traced; the wrong query's upstream gradient."""
     torch._dynamo.reset()
     loss = PlackettLuceLoss(3, method=method, reduction=reduction)
     weights = torch.arange(1.0, 6.0, dtype=torch.float64)
@@ -316,7 +316,7 @@ def test_compiled_without_a_break(method, reduction):
     def rows(scores, labels, mask):
         return (loss(torch.tanh(scores), labels, mask=mask) * weights).sum()
 
-    for step, data in (ragged, (leaf(), torch.tensor(LABELS), torch.tensor(OFFSETS))), (rows, padded_tensors()):
+    for step, data in (ragged, (leaf(), LABELS, torch.tensor(OFFSETS))), (rows, padded_tensors()):
         compiled = torch.compile(step, backend="aot_eager", fullgraph=True)
         with torch._dynamo.config.patch(error_on_recompile=True):
             for seed in range(2):
