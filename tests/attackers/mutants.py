@@ -64,6 +64,7 @@ TESTS = {
         *_INTROSELECT,
         "enumeration/test_conditional.py",
         "enumeration/test_rewards.py",
+        "invariants/test_many_rankings.py",
         *_BATCHES,
         *_ARGUMENTS,
     ],
