@@ -8,10 +8,8 @@ implementation are timed in turn, and the fastest of each counts.
 from __future__ import annotations
 
 import argparse
-import io
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -26,35 +24,24 @@ from plrank_fast.commands import claims
 from plrank_fast.commands.options import some_path
 from plrank_fast.commands.timing import ONE_ANSWER, seconds_per_epoch
 from plrank_fast.data import PROFILES
+from plrank_fast.reproduction import published
+from plrank_fast.reproduction.figures import add_legend, new_panels, rendered, set_ticks
 from plrank_fast.reproduction.workloads import Workload
 from plrank_fast.validation import count, real
 
 METHODS = ("pl_rank_3", "pl_rank_cmc", "pl_rank_exact")
 LAYOUT = "{n_fmt}/{total_fmt} cells |{bar}| {elapsed}<{remaining}{postfix}"
-CUTOFFS, SAMPLES = (5, 10, 25, 50, 100), (100, 1000)
+IN_NUMPY = "NumPy PL-Rank-3"
 
 
-@dataclass(frozen=True)
-class Cell:
-    """One measurement: seconds per epoch of a method, and of NumPy's PL-Rank-3 with the same N and K."""
-
-    shape: str
-    method: str
-    n_samples: int
-    cutoff: int
-    seconds: float
-    numpy_seconds: float
-
-    @property
-    def ratio(self) -> float:
-        """The speed-up over NumPy's PL-Rank-3."""
-        return self.numpy_seconds / self.seconds
+Cell = dict[str, Any]
+Rows = dict[tuple[str, str], dict[int, tuple[float, float]]]
 
 
-def plan(arguments: argparse.Namespace) -> list[tuple[str, str, int, int]]:
+def plan(arguments: argparse.Namespace) -> list[Cell]:
     """List shape, method, N and K of every cell that the arguments ask for."""
     return [
-        (shape, method, n_samples, cutoff)
+        {"shape": shape, "method": method, "n_samples": n_samples, "cutoff": cutoff}
         for shape in arguments.shapes
         for method in arguments.methods
         for n_samples in ([max(arguments.samples)] if method in ONE_ANSWER else arguments.samples)
@@ -62,60 +49,57 @@ def plan(arguments: argparse.Namespace) -> list[tuple[str, str, int, int]]:
     ]
 
 
-def cells(arguments: argparse.Namespace) -> Iterator[Cell]:
-    """Measure every cell of the plan."""
+def measured_cells(arguments: argparse.Namespace) -> Iterator[Cell]:
+    """Yield every cell of the plan with its seconds, and those of NumPy's PL-Rank-3 with the same N and K."""
     workload: dict[str, Workload] = {}
-    for shape, method, n_samples, cutoff in plan(arguments):
+    for cell in plan(arguments):
+        shape, method, n_samples, cutoff = cell.values()
         if shape not in workload:  # one at a time: they can be large
             workload = {shape: Workload.of_profile(shape, arguments.queries, arguments.spread)}
-        timed = seconds_per_epoch(method, n_samples, cutoff, workload[shape], arguments.seconds)
-        yield Cell(shape, method, n_samples, cutoff, *timed)
+        own, in_numpy = seconds_per_epoch(method, n_samples, cutoff, workload[shape], arguments.seconds)
+        yield {**cell, "seconds": own, "numpy_seconds": in_numpy}
 
 
-def table(measured: list[Cell], cutoffs: list[int]) -> str:
+def rows(cells: list[Cell]) -> dict[str, Rows]:
+    """Return seconds, and the speed-up over NumPy's PL-Rank-3, by shape, by method and N, and by cutoff."""
+    result: dict[str, Rows] = {cell["shape"]: {} for cell in cells}
+    for cell in cells:
+        taken = str(ONE_ANSWER.get(cell["method"], cell["n_samples"]) or "-")
+        seconds = cell["seconds"], cell["numpy_seconds"] / cell["seconds"]
+        result[cell["shape"]].setdefault((cell["method"], taken), {})[cell["cutoff"]] = seconds
+    for cell in cells:
+        in_numpy = result[cell["shape"]].setdefault((IN_NUMPY, str(cell["n_samples"])), {})
+        in_numpy[cell["cutoff"]] = cell["numpy_seconds"], 1.0
+    return result
+
+
+def table(cells: list[Cell], cutoffs: list[int]) -> str:
     """Lay out seconds per epoch and, in brackets, the speed-up over NumPy's PL-Rank-3, with a column per cutoff."""
     lines = []
-    for shape in dict.fromkeys(cell.shape for cell in measured):
+    for shape, methods in rows(cells).items():
         lines += ["", f"{shape}, seconds per epoch on one thread (times faster than NumPy's PL-Rank-3)"]
         lines.append(f"{'method':<16}{'N':>6}" + "".join(f"{f'K = {cutoff}':>18}" for cutoff in cutoffs))
-        rows = [cell for cell in measured if cell.shape == shape]
-        for method, n_samples in dict.fromkeys((cell.method, cell.n_samples) for cell in rows):
-            row = {cell.cutoff: cell for cell in rows if (cell.method, cell.n_samples) == (method, n_samples)}
-            shown = [f"{row[k].seconds:.3g} ({row[k].ratio:.3g})" if k in row else "" for k in cutoffs]
-            taken = ONE_ANSWER.get(method, n_samples)
-            lines.append(f"{method:<16}{taken or '-':>6}" + "".join(f"{text:>18}" for text in shown))
-        for n_samples in sorted({cell.n_samples for cell in rows}):
-            in_numpy = {cell.cutoff: cell.numpy_seconds for cell in rows if cell.n_samples == n_samples}
-            shown = [f"{in_numpy[k]:.3g}" if k in in_numpy else "" for k in cutoffs]
-            lines.append(f"{'NumPy PL-Rank-3':<16}{n_samples:>6}" + "".join(f"{text:>18}" for text in shown))
+        for (method, taken), row in methods.items():
+            form = "{:.3g}" if method == IN_NUMPY else "{:.3g} ({:.3g})"
+            shown = [form.format(*row[k]) if k in row else "" for k in cutoffs]
+            lines.append(f"{method:<16}{taken:>6}" + "".join(f"{text:>18}" for text in shown))
     return "\n".join(lines[1:])
 
 
-def draw(measured: list[Cell]) -> bytes:
+def draw(cells: list[Cell]) -> bytes:
     """Draw cost against K with a panel per shape, and return the content of the PNG file."""
-    figure_module = import_extra("matplotlib.figure", "bench")
-    shapes = list(dict.fromkeys(cell.shape for cell in measured))
-    figure = figure_module.Figure(figsize=(5 * len(shapes), 4.2), layout="constrained")
-    panels = figure.subplots(1, len(shapes), squeeze=False, sharey=True)[0]
-    for panel, shape in zip(panels, shapes, strict=True):
-        rows = [cell for cell in measured if cell.shape == shape]
-        for method, n_samples in dict.fromkeys((cell.method, cell.n_samples) for cell in rows):
-            line = [cell for cell in rows if (cell.method, cell.n_samples) == (method, n_samples)]
-            label = method if method in ONE_ANSWER else f"{method}, N = {n_samples}"
-            panel.plot([c.cutoff for c in line], [c.seconds for c in line], marker=".", label=label)
-        for n_samples, style in zip(sorted({cell.n_samples for cell in rows}), (":", "--", "-."), strict=False):
-            in_numpy = {cell.cutoff: cell.numpy_seconds for cell in rows if cell.n_samples == n_samples}
-            points = zip(*sorted(in_numpy.items()), strict=True)
-            panel.plot(*points, "k" + style, label=f"NumPy PL-Rank-3, N = {n_samples}")
+    by_shape = rows(cells)
+    figure, panels = new_panels(1, len(by_shape), 5.0, 3.6, sharey=True)
+    for panel, (shape, methods) in zip(panels[0], by_shape.items(), strict=True):
+        for (method, taken), row in methods.items():
+            label = method if method in ONE_ANSWER else f"{method}, N = {taken}"
+            points = sorted((cutoff, seconds) for cutoff, (seconds, _) in row.items())
+            panel.plot(*zip(*points, strict=True), ".:" if method == IN_NUMPY else ".-", label=label)
         panel.set(xscale="log", yscale="log", xlabel="cutoff K", title=shape)
-        panel.set_xticks(sorted({c.cutoff for c in rows}), labels=[str(k) for k in sorted({c.cutoff for c in rows})])
-        panel.minorticks_off()
-        panel.grid(alpha=0.3)
-    panels[0].set_ylabel("seconds per epoch, one thread")
-    panels[-1].legend(fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5))
-    picture = io.BytesIO()
-    figure.savefig(picture, format="png", dpi=120)
-    return picture.getvalue()
+        set_ticks(panel, sorted({cell["cutoff"] for cell in cells}))
+    panels[0, 0].set_ylabel("seconds per epoch, one thread")
+    add_legend(figure, panels)
+    return rendered(figure, "png")
 
 
 def add_bench(commands: Any) -> None:
@@ -127,7 +111,7 @@ def add_bench(commands: Any) -> None:
         "--picture draws them.",
         allow_abbrev=False,
     )
-    shapes, methods, samples = list(PROFILES), list(ESTIMATORS), list(SAMPLES)
+    shapes, methods, samples = list(PROFILES), list(ESTIMATORS), list(published.SAMPLES)
     parser.add_argument(
         "--shapes", nargs="+", choices=shapes, default=shapes, help="data sets whose list lengths to use (default: all)"
     )
@@ -142,7 +126,7 @@ def add_bench(commands: Any) -> None:
         "--cutoffs",
         nargs="+",
         type=int,
-        default=list(CUTOFFS),
+        default=list(published.CUTOFFS),
         metavar="K",
         help="cutoffs to measure (default: %(default)s)",
     )
@@ -183,11 +167,11 @@ def run(arguments: argparse.Namespace) -> int:
     status = 0
     try:
         with make_bar("bench", len(plan(arguments)), LAYOUT, leave=False) as progress:
-            for cell in cells(arguments):
+            for cell in measured_cells(arguments):
                 measured.append(cell)
-                progress.set_postfix_str(
-                    f"{cell.shape} {cell.method} K = {cell.cutoff}: {cell.ratio:.0f} times", refresh=False
-                )
+                ratio = cell["numpy_seconds"] / cell["seconds"]
+                shown = f"{cell['shape']} {cell['method']} K = {cell['cutoff']}: {ratio:.0f} times"
+                progress.set_postfix_str(shown, refresh=False)
                 progress.update()
     except KeyboardInterrupt:
         if not measured:
@@ -198,8 +182,7 @@ def run(arguments: argparse.Namespace) -> int:
     print(f"SIMD {info['simd']}, {info['compiler']}, scores of standard deviation {arguments.spread:g}\n")
     print(table(measured, arguments.cutoffs))
     if arguments.json:
-        content = {"build": info, "cells": [asdict(cell) for cell in measured]}
-        write_atomically(arguments.json, json.dumps(content).encode())
+        write_atomically(arguments.json, json.dumps({"build": info, "cells": measured}).encode())
     if arguments.picture:
         write_atomically(arguments.picture, draw(measured))
         print(f"\npicture: {arguments.picture}")
