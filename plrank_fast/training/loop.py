@@ -237,10 +237,6 @@ class TrainingRun:
             If a checkpoint cannot be written; the one before is still there.
         """
         self.ranks.require_equal(self._state())
-        with self.ranks.adding_up(self.network):
-            return self._train(interrupted, observer)
-
-    def _train(self, interrupted: Callable[[], bool], observer: Observer) -> str:
         self._saved_at = time.perf_counter()
         start = self._saved_at - self.progress.total_seconds
 
@@ -300,8 +296,8 @@ class TrainingRun:
 
     def evaluate(self, data: RankingData) -> Metrics:
         """Evaluate the present network on one of the splits; all ranks must call this together, and share the work."""
-        docs = self.ranks.share(data.offsets).docs
-        scores = self.ranks.joined(self.network.scores(data.features[docs]), docs, data.n_docs)
+        own = self.network.scores(data.features[self.ranks.share(data.offsets).docs])
+        scores = np.concatenate(self.ranks.gathered(own))
         return evaluate_scores(
             scores,
             data.labels,
@@ -360,8 +356,7 @@ class TrainingRun:
         rows, offsets = train.rows_of(order[first : first + config.batch_queries])
         share = self.ranks.share(offsets)
         rows = rows[share.docs]
-        with self.ranks.noticing_losses():
-            scores = self.network.scores_with_graph(train.features[rows])
+        scores = self.network.scores_with_graph(train.features[rows])
         values = scores.detach().numpy().astype(np.float64)
         if not np.isfinite(values).all():
             raise ValueError(
@@ -384,8 +379,7 @@ class TrainingRun:
             labels = train.labels[rows]
             ascent = gradient(self.method, values, relevance, self._rank_weights, labels=labels, **settings)
         after = time.perf_counter()
-        with self.ranks.noticing_losses():
-            self._optimizer.ascend(scores, self.ranks.scaled(ascent))
+        self._optimizer.ascend(scores, ascent, self.ranks)
         progress.batch += 1
         progress.seconds["gradient"] += after - before
         progress.seconds["model"] += time.perf_counter() - after + before - started

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plrank_fast._shared.extras import import_extra
+from plrank_fast.training.ranks import ALONE, Ranks
 
 torch = import_extra("torch", "train")
 
@@ -32,19 +33,14 @@ class ScoringNetwork:
                 for layer in self._layers[::2]:
                     torch.nn.init.xavier_uniform_(layer.weight)
                     torch.nn.init.zeros_(layer.bias)
-        self._with_graph = self._layers
 
     def parameters(self) -> Any:
         """Return the parameters, for an optimizer of PyTorch."""
         return self._layers.parameters()
 
-    def average_gradients(self, average: bool) -> None:
-        """Set whether backward passes average gradients over the processes of PyTorch's process group."""
-        self._with_graph = torch.nn.parallel.DistributedDataParallel(self._layers) if average else self._layers
-
     def scores_with_graph(self, features: npt.NDArray[np.float32]) -> Any:
         """Compute scores as a tensor of shape (n_docs,) that autograd can differentiate."""
-        return self._with_graph(self._inputs(features)).squeeze(1)
+        return self._layers(self._inputs(features)).squeeze(1)
 
     def scores(self, features: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
         """Compute the scores of documents, shape (n_docs,)."""
@@ -78,12 +74,14 @@ class Optimizer:
 
     def __init__(self, name: str, network: ScoringNetwork, learning_rate: float) -> None:
         kinds = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam}
-        self._optimizer = kinds[name](network.parameters(), lr=learning_rate)
+        self._weights = list(network.parameters())
+        self._optimizer = kinds[name](self._weights, lr=learning_rate)
 
-    def ascend(self, scores: Any, gradient: npt.NDArray[np.float64]) -> None:
-        """Change the weights so that ``scores`` (from `scores_with_graph`) move along ``gradient``."""
+    def ascend(self, scores: Any, gradient: npt.NDArray[np.float64], ranks: Ranks = ALONE) -> None:
+        """Change the weights so that the ``scores`` of all ranks (from `scores_with_graph`) move along ``gradient``."""
         self._optimizer.zero_grad()
         scores.backward(torch.from_numpy(-gradient).to(scores.dtype))  # optimizers minimise
+        ranks.add_up([weights.grad for weights in self._weights])
         self._optimizer.step()
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
@@ -107,12 +105,11 @@ class Optimizer:
 
     def _check_state(self, state: Mapping[int, Mapping[str, Any]]) -> None:
         """Raise ValueError for a wrong state that PyTorch would accept, and fail with later or silently."""
-        parameters = [parameter for group in self._optimizer.param_groups for parameter in group["params"]]
-        if state and (sorted(state) != list(range(len(parameters))) or len({frozenset(e) for e in state.values()}) > 1):
+        if state and (sorted(state) != [*range(len(self._weights))] or len(set(map(frozenset, state.values()))) > 1):
             raise ValueError("the state of the optimizer is not that of all weights")
         for index, entry in state.items():
             for name, tensor in entry.items():
-                shape = () if name == "step" else parameters[index].shape
+                shape = () if name == "step" else self._weights[index].shape
                 if tensor.dtype != torch.float32 or tensor.shape != shape:
                     raise ValueError(f"{index}/{name} of the optimizer has shape {tuple(tensor.shape)}, {tensor.dtype}")
 

@@ -2,17 +2,15 @@
 
 ``torchrun``, or another launcher that sets RANK and WORLD_SIZE, starts the processes, called ranks. Each has all of the
 data and goes through the same batches. It takes some consecutive queries of a batch, so that ``first_query`` gives them
-the random streams that they have in one process. The ranks add up their gradients in the backward pass
-(``DistributedDataParallel`` over gloo), and their scores of held-out documents at the end of an epoch. A single process
-is a rank without communication.
+the random streams that they have in one process. The ranks add up their gradients after the backward pass, and gather
+their scores of held-out documents at the end of an epoch. A single process is a rank without communication.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import signal
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
@@ -24,7 +22,6 @@ import numpy.typing as npt
 from plrank_fast._core.runtime.threads import available_cpus
 from plrank_fast._shared.extras import import_extra
 from plrank_fast.chunks import QueryChunk, query_chunks
-from plrank_fast.training.network import ScoringNetwork
 
 
 @dataclass(frozen=True)
@@ -56,37 +53,16 @@ class Ranks:
         n_docs, n_queries = int(offsets[-1]), len(offsets) - 1
         return QueryChunk(slice(n_docs, n_docs), slice(n_queries, n_queries), offsets[:1], n_queries)
 
-    @contextmanager
-    def adding_up(self, network: ScoringNetwork) -> Iterator[None]:
-        """Within the block, let backward passes through ``network`` add up the gradients of all ranks.
-
-        The networks must have the same weights, and each rank must pass back the result of `scaled`, as
-        `DistributedDataParallel` takes the mean over ranks.
-        """
+    def add_up(self, tensors: Sequence[Any]) -> None:
+        """Replace PyTorch's tensors, of the same shapes on all ranks, by their sums over the ranks."""
         if self.count == 1:
-            yield
             return
-        with self.noticing_losses():
-            network.average_gradients(True)
-        try:
-            yield
-        finally:
-            network.average_gradients(False)
-
-    def scaled(self, gradient: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Multiply a gradient by the number of ranks, so that the mean over ranks is the sum over all queries."""
-        return gradient if self.count == 1 else gradient * self.count
-
-    def joined(self, part: npt.NDArray[np.float64], docs: slice, n_docs: int) -> npt.NDArray[np.float64]:
-        """Assemble an array of all documents from the ranks' parts, of which this rank's belongs to ``docs``."""
-        if self.count == 1:
-            return part
-        whole = np.zeros(n_docs)
-        whole[docs] = part
         torch = import_extra("torch", "train")
-        with self.noticing_losses():
-            torch.distributed.all_reduce(torch.from_numpy(whole))
-        return whole
+        whole = torch.cat([tensor.reshape(-1) for tensor in tensors])
+        with _noticing_losses():
+            torch.distributed.all_reduce(whole)
+        for tensor, part in zip(tensors, whole.split([tensor.numel() for tensor in tensors]), strict=True):
+            tensor.copy_(part.view_as(tensor))
 
     def highest(self, number: int) -> int:
         """Return the highest of the ranks' numbers, once all ranks have called this."""
@@ -94,18 +70,22 @@ class Ranks:
             return number
         torch = import_extra("torch", "train")
         numbers = torch.tensor([number])
-        with self.noticing_losses():
+        with _noticing_losses():
             torch.distributed.all_reduce(numbers, op=torch.distributed.ReduceOp.MAX)
         return int(numbers)
 
+    def gathered(self, value: Any) -> list[Any]:
+        """Return the values of all ranks in their order, once all ranks have called this."""
+        if self.count == 1:
+            return [value]
+        values = [None] * self.count
+        with _noticing_losses():
+            import_extra("torch.distributed", "train").all_gather_object(values, value)
+        return values
+
     def require_equal(self, state: Mapping[str, Any]) -> None:
         """Raise ValueError, on all ranks, if ``state``, a few plain values, is not equal on all of them."""
-        if self.count == 1:
-            return
-        texts: list[Any] = [None] * self.count
-        with self.noticing_losses():
-            import_extra("torch.distributed", "train").all_gather_object(texts, json.dumps(state))
-        first, *others = (json.loads(text) for text in texts)
+        first, *others = self.gathered(state)
         for rank, other in enumerate(others, 1):
             for name, value in first.items():
                 if other[name] != value:
@@ -122,17 +102,6 @@ class Ranks:
         yield
         if ahead:
             self.highest(0)
-
-    @contextmanager
-    def noticing_losses(self) -> Iterator[None]:
-        """Turn PyTorch's error for a rank that is gone into a ConnectionError."""
-        try:
-            yield
-        except RuntimeError as error:
-            if self.count == 1:
-                raise
-            reason = str(error).partition(". ")[0].splitlines()[0]  # gloo's advice comes after it
-            raise ConnectionError(f"another rank has ended or cannot be reached ({reason})") from error
 
 
 ALONE = Ranks()
@@ -158,6 +127,16 @@ def ranks_of_launcher() -> Iterator[Ranks]:
             yield Ranks(rank, count, int(os.environ.get("LOCAL_WORLD_SIZE") or 1))
         finally:
             distributed.destroy_process_group()
+
+
+@contextmanager
+def _noticing_losses() -> Iterator[None]:
+    """Turn PyTorch's error for a rank that is gone into a ConnectionError."""
+    try:
+        yield
+    except RuntimeError as error:
+        reason = str(error).partition(". ")[0].splitlines()[0]  # gloo's advice comes after it
+        raise ConnectionError(f"another rank has ended or cannot be reached ({reason})") from error
 
 
 @contextmanager

@@ -53,11 +53,10 @@ def gradients(ranks, folder):
         run = TrainingRun(config, Source(profile="yahoo"), {"train": data, "vali": data}, folder, epochs=1, ranks=ranks)
         run.network._layers.double()
         order = run._query_order()
-        with ranks.adding_up(run.network):
-            for step in range(run.batches_per_epoch):
-                run._step(order)
-                parts = [weights.grad.numpy().ravel() for weights in run.network.parameters()]
-                found[f"{method} {objective} {step}"] = np.concatenate(parts)
+        for step in range(run.batches_per_epoch):
+            run._step(order)
+            parts = [weights.grad.numpy().ravel() for weights in run.network.parameters()]
+            found[f"{method} {objective} {step}"] = np.concatenate(parts)
     return found
 
 
@@ -113,7 +112,7 @@ def torch_threads():
 def test_gradients_of_several_ranks(launched, tmp_path, torch_threads):
     """Gradients are those of one process, to rounding, for every kind of method and with uneven or empty shares.
 
-    Mutants: the gradient not multiplied by the number of ranks; ``first_query`` not passed on to estimators, to losses,
+    Mutants: the mean over the ranks for the sum; ``first_query`` not passed on to estimators, to losses,
     to the disparity; the last query of each share left out; the share of the first rank for both.
     """
     folder, done = launched
