@@ -64,16 +64,9 @@ def write_archive(
 
 
 def read_archive(path: str | os.PathLike[str], kind: str, *, mapped: bool = False) -> tuple[dict[str, Any], Arrays]:
-    """Read the header and the arrays of an archive.
+    """Read the header and the arrays of an archive; raise ValueError if it is of another kind or version, or damaged.
 
     They may be ``mapped`` into memory: changing the arrays does not change the file. Otherwise they are read-only.
-
-    Raises
-    ------
-    ValueError
-        If the file is not of this kind, of another format version (the message names both), or damaged.
-    OSError
-        If it cannot be read, or is not a regular file.
     """
     with files.open_regular(path) as file:
         content = mapped_memory(file) if mapped and os.fstat(file.fileno()).st_size else file.read()

@@ -92,30 +92,10 @@ def expected_loss(
 ) -> tuple[FloatArray, FloatArray]:
     """Compute the loss of each query, whose sum is the reduction asked for, and the gradient of that sum.
 
-    With a ``direction``, return the slope of each loss along it, and the derivative of the gradient.
-
-    Parameters
-    ----------
-    scores : ndarray
-        Scores of a shape that `layout_of` takes, with its ``offsets`` and ``mask``.
-    relevance : array_like
-        Gain or grade of each document, of the shape of scores or (n_docs,).
-    weight : array_like, shape (n_queries,), optional
-        Weight of each query.
-    cutoff, rank_weights, gain, normalize, reduction, method
-        The options of ``plrank_fast.torch.PlackettLuceLoss``.
-    words : callable
-        Returns the words of the seed; only sampled methods call it.
-    direction : array_like, of the shape of scores, optional
-        Change of the scores; only for the exact method.
-    **options
-        n_samples, rtol, n_threads and first_query of `value_and_gradient`.
-
-    Returns
-    -------
-    values : ndarray, shape (n_queries,)
-    gradient : ndarray
-        Gradient in the shape of the scores, 0 in the padding.
+    The scores have a shape that `layout_of` takes, and the gradient has theirs, with 0 in the padding. The options are
+    those of ``plrank_fast.torch.PlackettLuceLoss``; ``options`` go to `value_and_gradient`. Only sampled methods call
+    ``words``, which returns the words of the seed. With a ``direction``, a change of the scores, the exact method
+    returns the slope of each loss along it, and the derivative of the gradient.
 
     Examples
     --------

@@ -36,20 +36,10 @@ def replacing(path: str | os.PathLike[str], *, mode: int | None = None) -> Itera
     """Write to a file that takes the place of another in one step when the block ends without an error.
 
     The content goes to a temporary file in the same folder, which is synchronised and renamed. A link keeps its target;
-    pipes and devices are written to directly.
+    pipes and devices are written to directly. Errors name ``path``.
 
-    Parameters
-    ----------
-    path : path-like
-        The file to replace.
-    mode : int, optional
-        Permissions of a file that several processes may write at once, such as a cache; a pipe or a link of its name is
-        replaced too. By default the temporary file has a fixed name, so that kills leave at most one behind.
-
-    Raises
-    ------
-    OSError
-        If writing fails; the error names ``path``.
+    ``mode`` has the permissions of a file that several processes may write at once, such as a cache; a pipe or a link
+    of its name is replaced too. Without it the temporary file has a fixed name, so that kills leave at most one behind.
     """
     target = Path(path) if mode is not None else Path(path).resolve()
     try:

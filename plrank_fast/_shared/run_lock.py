@@ -14,16 +14,9 @@ LOCK = "run.lock"
 
 @contextmanager
 def locked_folder(folder: str | os.PathLike[str]) -> Iterator[None]:
-    """Lock a folder, which must exist, against other runs within the block.
+    """Lock a folder, which must exist, within the block; raise BlockingIOError if another run has locked it.
 
     The lock ends with the process; its empty file remains. On file systems without locks nothing is checked.
-
-    Raises
-    ------
-    BlockingIOError
-        If another run has locked the folder, which the error names.
-    OSError
-        If the folder cannot be written.
     """
     with open(Path(folder) / LOCK, "ab") as file:
         try:

@@ -31,17 +31,7 @@ def cached(
 
     ``options`` are everything else that the result depends on, as JSON, with ``dtype`` and ``string_qids`` among them.
     Caches are kept in ``folder``, by default beside the first text. Arrays from a cache are mapped copy-on-write:
-    changing them changes no file.
-
-    Warns
-    -----
-    UserWarning
-        If the cache is damaged (it is written anew), or cannot be read or written (only speed is lost).
-
-    Raises
-    ------
-    ValueError
-        If a path is not a regular file.
+    changing them changes no file. A warning says that a cache is damaged, or cannot be read or written.
     """
     for path in paths:
         if not stat.S_ISREG(os.stat(path).st_mode):

@@ -10,6 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from plrank_fast.offsets import offsets_from_group
+from plrank_fast.validation import one_entry_each, query_offsets, require
+
 
 @dataclass(frozen=True, eq=False)
 class RankingData:
@@ -41,17 +44,10 @@ class RankingData:
     name: str
 
     def __post_init__(self) -> None:
-        if self.features.ndim != 2:
-            raise ValueError(f"features must be 2-d, got shape {self.features.shape}")
-        if self.labels.shape != (self.n_docs,):
-            raise ValueError(f"labels must have shape ({self.n_docs},) like the features, got {self.labels.shape}")
-        offsets = self.offsets
-        if offsets.ndim != 1 or len(offsets) == 0 or offsets[0] != 0 or offsets[-1] != self.n_docs:
-            raise ValueError(f"offsets must be 1-d and run from 0 to the {self.n_docs} documents")
-        if np.any(np.diff(offsets) < 0):
-            raise ValueError("offsets must not decrease")
-        if self.query_ids.shape != (self.n_queries,):
-            raise ValueError(f"query_ids must have shape ({self.n_queries},), got {self.query_ids.shape}")
+        require(self.features.ndim == 2, f"features must be 2-dimensional, got shape {self.features.shape}")
+        one_entry_each(self.labels, "labels", self.n_docs, "documents")
+        query_offsets(self.offsets, self.n_docs)
+        one_entry_each(self.query_ids, "query_ids", self.n_queries, "queries")
 
     def __repr__(self) -> str:
         size = f"n_queries={self.n_queries}, n_docs={self.n_docs}, n_features={self.n_features}"
@@ -96,7 +92,7 @@ class RankingData:
         offsets : ndarray of int64, shape (n_selected + 1,)
         """
         lengths = self.list_lengths[queries]
-        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        offsets = offsets_from_group(lengths)
         rows = np.arange(offsets[-1]) + np.repeat(self.offsets[queries] - offsets[:-1], lengths)
         return rows, offsets
 
@@ -134,12 +130,10 @@ def concatenate(parts: Sequence[RankingData]) -> RankingData:
         raise ValueError(f"parts must have the same n_features, got {[part.n_features for part in parts]}")
     if len(parts) == 1:
         return parts[0]
-    starts = np.cumsum([0, *(part.n_docs for part in parts)])
-    offsets = [part.offsets[:-1] + start for part, start in zip(parts, starts[:-1], strict=True)]
     return RankingData(
         features=np.concatenate([part.features for part in parts]),
         labels=np.concatenate([part.labels for part in parts]),
-        offsets=np.concatenate([*offsets, starts[-1:]]).astype(np.int64),
+        offsets=offsets_from_group(np.concatenate([part.list_lengths for part in parts])),
         query_ids=np.concatenate([part.query_ids for part in parts]),
         name=", ".join(part.name for part in parts),
     )
