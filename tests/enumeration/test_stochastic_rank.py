@@ -6,8 +6,8 @@ import pytest
 import plrank_fast as plr
 from plrank_fast import reference, validation
 from plrank_fast._core.gradients import stochastic_rank as _stochastic_rank
-from plrank_fast._core.random.stream import stream_words
 from problems import signed
+from streams import stream_words
 
 DENSITIES = {"gumbel": reference.gumbel_density, "normal": reference.normal_density}
 

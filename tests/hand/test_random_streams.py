@@ -1,4 +1,4 @@
-"""The generator against published vectors, and which streams a call draws from."""
+"""The generator of ``tests/streams.py`` against published vectors, and which streams a call draws from."""
 
 import sys
 import threading
@@ -9,7 +9,7 @@ import pytest
 
 import plrank_fast as plr
 from plrank_fast import validation
-from plrank_fast._core.random import stream as _random
+from streams import splitmix_words, stream_words, xoshiro_words
 
 
 def test_xoshiro256plusplus_known_answers():
@@ -18,10 +18,7 @@ def test_xoshiro256plusplus_known_answers():
         *(41943041, 58720359, 3588806011781223, 3591011842654386, 9228616714210784205),
         *(9973669472204895162, 14011001112246962877, 12406186145184390807, 15849039046786891736, 10450023813501588000),
     ]
-    words = _random.xoshiro_words(np.array([1, 2, 3, 4], dtype=np.uint64), len(expected))
-    assert words.shape == (10, 8)
-    for lane in range(8):
-        assert words[:, lane].tolist() == expected
+    assert xoshiro_words(np.arange(1, 5, dtype=np.uint64)[:, np.newaxis], len(expected)).ravel().tolist() == expected
 
 
 def test_splitmix64_known_answers():
@@ -33,44 +30,21 @@ def test_splitmix64_known_answers():
         4593380528125082431,
         16408922859458223821,
     ]
-    assert _random.splitmix_words(1234567, 5).tolist() == expected
-
-
-def test_seeds_of_streams():
-    """Two chains of SplitMix64 take in key, query and block, and each word of the state mixes one output of both.
-
-    Mutants: one lane too many, which shifts what the others get; query and block exchanged in one chain; the sum of the
-    outputs not mixed.
-    """
-    golden, word = 0x9E3779B97F4A7C15, 2**64
-
-    def mix(z):
-        z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 % word
-        z = (z ^ z >> 27) * 0x94D049BB133111EB % word
-        return z ^ z >> 31
-
-    key, query, block = (2**63 + 11, 12345), 2**40 + 3, 7
-    first = mix((mix((key[0] + golden) % word) ^ query) + golden & word - 1) ^ block
-    second = mix((mix((key[1] + golden) % word) ^ block) + golden & word - 1) ^ query
-    outputs = [mix((mix((first + i * golden) % word) + mix((second + i * golden) % word)) % word) for i in range(1, 33)]
-    got = _random.stream_words(np.array(key, dtype=np.uint64), query, block, 3)
-    for lane in range(8):
-        state = np.array(outputs[lane::8], dtype=np.uint64)
-        np.testing.assert_array_equal(got[:, lane], _random.xoshiro_words(state, 3)[:, lane])
+    assert splitmix_words(1234567, 5).tolist() == expected
 
 
 def test_streams_of_queries_and_blocks_differ():
     """Mutant: the block left out of the seed (every block of a query repeats the first)."""
     key = np.array([1, 2], dtype=np.uint64)
-    streams = {_random.stream_words(key, query, block, 4).tobytes() for query in range(20) for block in range(20)}
-    assert len(streams) == 400
-    swapped = _random.stream_words(key, 3, 5, 4), _random.stream_words(key, 5, 3, 4)
+    streams = stream_words(key, *np.indices((20, 20)), 4).reshape(4, 400, 8)
+    assert len({streams[:, i].tobytes() for i in range(400)}) == 400
+    swapped = stream_words(key, 3, 5, 4), stream_words(key, 5, 3, 4)
     assert (swapped[0] != swapped[1]).all()
 
 
 def test_words_look_uniform():
     """Mean of each of the 64 bits over 2e5 words within 6 standard errors (false positives: 64 x 2e-9)."""
-    words = _random.stream_words(np.array([7, 8], dtype=np.uint64), 0, 0, 25_000).ravel()
+    words = stream_words(np.array([7, 8], dtype=np.uint64), 0, 0, 25_000).ravel()
     ones = np.array([((words >> np.uint64(bit)) & np.uint64(1)).sum() for bit in range(64)], dtype=float)
     z = (ones - words.size / 2) / np.sqrt(words.size / 4)
     assert np.abs(z).max() < 6

@@ -7,8 +7,8 @@ import pytest
 
 import plrank_fast as plr
 from plrank_fast import losses, reference, validation
-from plrank_fast._core.random import stream as _random
 from problems import labelled
+from streams import stream_words
 
 
 def gain_twin(twin, *arguments):
@@ -223,7 +223,7 @@ class TestTiesOfListMLE:
         Mutants: words used twice, or a lane left out; no word refused; the stream of another query.
         """
         key = validation.stream_key(7)
-        words = iter(_random.stream_words(key, 5, 0, n_docs // 16 + 4).view(np.uint32).ravel().tolist())
+        words = iter(stream_words(key, 5, 0, n_docs // 16 + 4).view(np.uint32).ravel().tolist())
         order, refused = np.zeros(n_docs, dtype=np.int64), 0
         for i in range(n_docs):
             while (product := next(words) * (i + 1)) % 2**32 < 2**32 % (i + 1):

@@ -8,30 +8,12 @@ not settle the ranking: one in some thousand.
 import numpy as np
 
 import plrank_fast as plr
-from plrank_fast._core.random import stream as _random
 from plrank_fast._core.ranking import weights as _weights
+from streams import first_state, mix, stream_words
 
 LANES = 16
 BLOCK = 128
 U64 = np.uint64
-
-
-def mix(z):
-    """The output function of SplitMix64."""
-    z = (z ^ (z >> U64(30))) * U64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> U64(27))) * U64(0x94D049BB133111EB)
-    return z ^ (z >> U64(31))
-
-
-def salt_of(key, query, block):
-    """Return words of the state that begins a block's stream: the first one, and the second lane's second one."""
-    first = _random.splitmix_words(int(_random.splitmix_words(int(key[0]), 1)[0]) ^ query, 1)[0]
-    first = _random.splitmix_words(int(first) ^ block, 10)
-    second = _random.splitmix_words(int(_random.splitmix_words(int(key[1]), 1)[0]) ^ block, 1)[0]
-    second = _random.splitmix_words(int(second) ^ query, 10)
-    with np.errstate(over="ignore"):
-        state = mix(first + second)
-        return mix(state[0] + state[9])
 
 
 def clocks_of(words, salt, sample, items, weights):
@@ -58,10 +40,13 @@ def test_rankings_that_the_candidates_do_not_settle():
     deadline = _weights.arrival(scores, 1 + 3.3 + 2.0)[0]
     thresholds = np.minimum(np.exp(-weights * deadline) * 2**16, 65535.0).astype(np.uint32)
     late = few = settled = 0
-    for block in range(n_samples // BLOCK):
-        steps = n_docs // 32
-        stream = _random.stream_words(key, 0, block, (steps * LANES + 2 * LANES) * BLOCK // LANES)
-        salt, at = salt_of(key, 0, block), 0
+    blocks, steps = np.arange(n_samples // BLOCK), n_docs // 32
+    states = first_state(key, 0, blocks)
+    salts = mix(states[0, :, 0] + states[1, :, 1])
+    for block in blocks:
+        if block % 64 == 0:
+            streams = stream_words(key, 0, blocks[block : block + 64], (steps * LANES + 2 * LANES) * BLOCK // LANES)
+        stream, salt, at = np.ascontiguousarray(streams[:, block % 64]), salts[block], 0
         for group in range(0, BLOCK, LANES):
             words = stream[at : at + steps * LANES].view(np.uint32).reshape(LANES, steps, 16)
             at += steps * LANES

@@ -6,8 +6,6 @@ cdef extern from "random/random_stream.h" nogil:
     int PLR_STREAM_LANES
     ctypedef struct plr_stream:
         uint64_t word[4][8]
-    void plr_stream_next(plr_stream *stream, uint64_t *out)
-    uint64_t plr_splitmix64(uint64_t *state)
     uint64_t plr_mix64(uint64_t z)
 
 cdef void start_stream(plr_stream *stream, const uint64_t *key, uint64_t query, uint64_t block) noexcept nogil
