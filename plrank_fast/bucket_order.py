@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from plrank_fast import validation
 from plrank_fast._core.losses import losses as _losses
-from plrank_fast._shared.parameters import documented
+from plrank_fast._shared.parameters import documented, with_parameters
 from plrank_fast.sampling import ranking_log_prob, ranking_log_prob_vjp
 from plrank_fast.validation import FloatArray, IntArray
 
@@ -80,7 +80,7 @@ def bucket_log_prob_vjp(
     n_threads: int | None = None,
     out: tuple[FloatArray, FloatArray] | None = None,
 ) -> tuple[FloatArray, FloatArray]: ...
-@documented
+@with_parameters(bucket_log_prob.__doc__)
 def bucket_log_prob_vjp(
     scores: ArrayLike,
     buckets: ArrayLike,
@@ -95,8 +95,6 @@ def bucket_log_prob_vjp(
 
     Parameters
     ----------
-    buckets : array_like of int, shape (n_docs,)
-        The bucket of each document, up to 2**53 in magnitude; documents of a smaller number come first.
     cotangent : array_like, shape (n_queries,)
         v: derivative of a scalar loss by each log-probability; finite, of either sign.
     hessian : bool

@@ -20,6 +20,7 @@ import numpy as np
 
 from plrank_fast import validation
 from plrank_fast._shared.extras import import_extra
+from plrank_fast._shared.parameters import with_parameters
 from plrank_fast.boosting import BoostingObjective, RankingMetric
 from plrank_fast.offsets import offsets_from_qid
 from plrank_fast.validation import FloatArray, IntArray
@@ -159,6 +160,7 @@ def train(
     return catboost.sum_models(trees if init_model is None else [init_model, *trees])
 
 
+@with_parameters(train.__doc__)
 def cv(
     parameters: dict[str, Any],
     pool: Any,
@@ -173,18 +175,10 @@ def cv(
 
     Parameters
     ----------
-    parameters : dict
-        Parameters of ``catboost.CatBoost`` by any of their names, which `train` takes.
-    pool : catboost.Pool
-        Documents with labels and ``group_id``; weights must be the same for all documents of a query.
-    num_boost_round : int, optional
-        Number of trees; 100 by default.
     fold_count : int
         Number of folds, each of which is the test set once.
     partition_random_seed : int
         Seed of the assignment of queries to folds.
-    metric : RankingMetric, optional
-        ``RankingMetric()`` by default, which is NDCG@10.
     **options
         ``objective`` and ``init_model``, passed on to `train`.
 

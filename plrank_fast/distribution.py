@@ -14,12 +14,11 @@ from plrank_fast.bucket_order import bucket_log_prob, bucket_log_prob_vjp
 from plrank_fast.validation import FloatArray, IntArray, RandomState, RankingArray
 
 documented = with_parameters(
+    sampling.ranking_log_prob.__doc__,
     """
-    rankings : array_like of int, shape (n_rankings, length), or (n_queries, n_rankings, length) with ``offsets``
-        Indices of items within their query, best first; a ranking may end early, with -1 after its last item.
     cutoff : int, optional
         Ranks, K; all of the longest query by default.
-    """
+    """,
 )
 
 OfChoice = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from plrank_fast import validation
-from plrank_fast._shared.parameters import documented
+from plrank_fast._shared.parameters import documented, with_parameters
 from plrank_fast.probabilities import expected_metric, exposure, exposure_vjp
 from plrank_fast.validation import FloatArray, IntArray
 
@@ -114,7 +114,7 @@ def scores_for_exposure(
     return scores - (total(scores) / np.maximum(np.diff(offsets_), 1))[query]
 
 
-@documented
+@with_parameters(scores_for_exposure.__doc__)
 def exposure_matching(
     scores: ArrayLike,
     target: ArrayLike,
@@ -130,8 +130,6 @@ def exposure_matching(
     target : array_like, shape (n_docs,)
         Exposure that each document should have, for instance in proportion to its merit. The targets of a query sum to
         its rank weights.
-    rank_weights : array_like, shape (K,) or (n_queries, K)
-        Attention theta of each rank, at least 0 and not ascending.
 
     Returns
     -------

@@ -56,10 +56,6 @@ def expected_exposure(
     ----------
     method : {"exact", "sample"}
         "exact": ``plrank_fast.exposure``; "sample": the mean over ``n_samples`` drawn rankings, or over ``rankings``.
-    n_samples : int
-        Rankings drawn for each query, N, with "sample".
-    rankings : array_like of int, shape (N, length), or (n_queries, N, length) with ``offsets``, optional
-        Rankings to use instead of drawing, with "sample"; each of length K or more, or of all documents.
 
     Returns
     -------

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from plrank_fast import validation
 from plrank_fast._core.gradients import exact as _exact
 from plrank_fast._core.gradients import sampled as _sampled
-from plrank_fast._shared.parameters import documented
+from plrank_fast._shared.parameters import documented, with_parameters
 from plrank_fast.validation import FloatArray, RandomState
 
 
@@ -171,7 +171,7 @@ def pl_rank_1(
     )  # fmt: skip
 
 
-@documented
+@with_parameters(pl_rank_3.__doc__)
 def pl_rank_cmc(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -201,8 +201,6 @@ def pl_rank_cmc(
     hessian : bool
         Whether to estimate the diagonal of the Hessian too, from the same rankings and without bias. Do not pass it to
         boosted trees as their curvature: see the notes of ``pl_rank_exact``.
-    out : ndarray, shape (n_docs,), float64, optional
-        Where to write the result; with ``hessian`` a pair of arrays. Untouched if the call fails or is interrupted.
 
     Returns
     -------
@@ -239,7 +237,7 @@ def pl_rank_cmc(
     )  # fmt: skip
 
 
-@documented
+@with_parameters(pl_rank_3.__doc__)
 def pl_rank_exact(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -268,10 +266,6 @@ def pl_rank_exact(
     hessian : bool
         Whether to compute the diagonal of the Hessian too, which takes about a quarter more nodes. Do not pass it to
         boosted trees as their curvature: see the notes.
-    noise : {"gumbel", "normal"}
-        Noise of the scores. Gumbel noise with ``sigma`` 1 is the Plackett-Luce model, normal noise Thurstone's, Case V.
-    out : ndarray, shape (n_docs,), float64, optional
-        Where to write the gradient; a pair of arrays with ``hessian``.
 
     Returns
     -------

@@ -101,7 +101,7 @@ def dcg(
     return _metrics.dcg(unknown, scores, relevance, rank_weights, cutoff, offsets, ties, n_threads)
 
 
-@documented
+@with_parameters(dcg.__doc__)
 def ndcg(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -119,25 +119,16 @@ def ndcg(
 
     Parameters
     ----------
-    scores : array_like, shape (n_docs,)
-        Ranked by descending score.
     relevance : array_like, shape (n_docs,)
         Gains, not negative (``dcg`` takes any sign): ``gains(labels)`` for graded labels, as in LightGBM and XGBoost;
         the labels themselves for linear gains, as in scikit-learn and trec_eval. The ideal ranking is by descending
         relevance.
-    rank_weights : array_like, shape (K,) or (n_queries, K), optional
-        Weight of each rank; those of DCG by default, 1 / log2(k + 1).
-    cutoff : int, optional
-        Ranks that count, K; by default as many as there are rank weights, or all.
     normalize : {"query", "dataset"}
         "query": every query's DCG over its own ideal DCG. "dataset": total DCG over total ideal DCG, which weights
         queries by their ideal DCG, as in the papers on PL-Rank.
     empty : float
         Value of a query whose ideal DCG is 0 (no relevant documents, or none at all): 0 in scikit-learn, 1 in
         LightGBM and XGBoost. With "dataset", the value if that holds for all queries.
-    ties : {"index", "average"}
-        "index": of equal scores the document with the lower index comes first. "average": the mean over all orders of
-        equal scores.
 
     Returns
     -------

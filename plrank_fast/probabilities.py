@@ -44,8 +44,6 @@ def expected_metric(
         takes ``n_samples``, ``rankings``, ``rng``, ``sampler`` and ``first_query``.
     rtol : float
         The error is at most ``rtol`` times sum|theta| max|rho|; from 1e-10 to below 1.
-    noise : {"gumbel", "normal"}
-        Noise of the scores. Gumbel noise with ``sigma`` 1 is the Plackett-Luce model.
     out : ndarray, shape (n_queries,), float64, optional
         Where to write the result.
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from plrank_fast import validation
+from plrank_fast import metrics, validation
 from plrank_fast._shared.parameters import with_parameters
 from plrank_fast.distribution import SampledValue
 from plrank_fast.policy_gradients import RANKINGS_PER_CALL, drawn_blocks
@@ -113,16 +113,9 @@ def success(relevance: ArrayLike, *, offsets: ArrayLike | None = None) -> Rankin
     return RankingReward(_relevant(relevance), offsets, lambda values: values[..., 0].max(axis=2, initial=0.0))
 
 
-@documented
+@with_parameters(metrics.err.__doc__)
 def err(labels: ArrayLike, *, max_label: float | None = None, offsets: ArrayLike | None = None) -> RankingReward:
     """Make a reward: the expected reciprocal rank of the document that satisfies a user (see ``plrank_fast.err``).
-
-    Parameters
-    ----------
-    labels : array_like, shape (n_docs,)
-        Grades, at least 0, and not gains, which are computed here.
-    max_label : float, optional
-        Highest grade of the scale; the highest in ``labels`` by default.
 
     Returns
     -------
@@ -226,8 +219,6 @@ def expected_reward(
 
     Parameters
     ----------
-    scores : array_like, shape (n_docs,)
-        Log-weights of the policy.
     reward : callable
         Maps a block of rankings to one number for each. ``policy_gradient`` takes the same, for the gradient, and draws
         the same rankings with the same ``rng``.

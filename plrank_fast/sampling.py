@@ -10,7 +10,7 @@ from plrank_fast import validation
 from plrank_fast._core.gradients.sampled import log_prob_gradient
 from plrank_fast._core.ranking import metrics as _metrics
 from plrank_fast._core.sampling import samplers as _samplers
-from plrank_fast._shared.parameters import documented
+from plrank_fast._shared.parameters import documented, with_parameters
 from plrank_fast.validation import FloatArray, RandomState, RankingArray
 
 
@@ -95,8 +95,6 @@ def ranking_log_prob(
 
     Parameters
     ----------
-    scores : array_like, shape (n_docs,)
-        Log-weights.
     rankings : array_like of int, shape (n_rankings, length), or (n_queries, n_rankings, length) with ``offsets``
         Indices of items within their query, best first. A ranking may end early, with -1 after its last item: a prefix
         of its own length, or the whole of a candidate set smaller than others.
@@ -126,7 +124,7 @@ def ranking_log_prob(
     return _metrics.ranking_log_prob(scores, rankings, offsets, n_threads)
 
 
-@documented
+@with_parameters(ranking_log_prob.__doc__)
 def ranking_log_prob_vjp(
     scores: ArrayLike,
     rankings: ArrayLike,
@@ -140,8 +138,6 @@ def ranking_log_prob_vjp(
 
     Parameters
     ----------
-    rankings : array_like of int, shape (n_rankings, length), or (n_queries, n_rankings, length) with ``offsets``
-        Indices of items within their query, best first; a ranking may end early, with -1 after its last item.
     cotangent : array_like, shape (n_rankings,), or (n_queries, n_rankings) with ``offsets``
         v: derivative of a scalar loss by each ranking's log-probability; of either sign, up to 2**200.
 

@@ -17,6 +17,7 @@ from plrank_fast._shared.expected_loss import documented, expected_loss, loss_op
 from plrank_fast._shared.extras import import_extra
 from plrank_fast._shared.layouts import count_queries, offsets_of_rows
 from plrank_fast._shared.methods import EXACT
+from plrank_fast._shared.parameters import with_parameters
 from plrank_fast.bucket_order import log_prob_of_rows
 from plrank_fast.sampling import sample_rankings
 from plrank_fast.validation import FloatArray
@@ -246,13 +247,19 @@ def plackett_luce_loss(
     Parameters
     ----------
     scores : Tensor, shape (n_docs,), (n_docs, 1) or (n_queries, length)
-        The documents of all queries one after another, or a row for each query; or a jagged nested tensor.
+        The documents of all queries one after another, or a row for each query; or a jagged nested tensor, which
+        has offsets of its own. float16, bfloat16, float32 or float64, on any device.
     relevance : Tensor or array_like, of the shape of scores or (n_docs,)
         Gain or grade of each document (see ``gain``); any finite value.
     mask : Tensor or array_like of bool, of the shape of scores, optional
-        True for documents, False for padding.
+        True for documents, False for padding, whose values are ignored and whose gradient is 0. Without a mask,
+        rows have no padding. Results are bit-identical to those of the ragged batch.
     rng : None, torch.Generator or int
-        Source of the seed of sampled methods; PyTorch's default generator by default.
+        Source of the seed of sampled methods; None is PyTorch's default generator, which ``torch.manual_seed``
+        sets.
+    first_query : int
+        Number of the first query in the numbering of random streams. With it, the parts of a batch, on one process
+        or several with the same ``rng=seed``, have the random numbers of the whole.
 
     Returns
     -------
@@ -373,7 +380,7 @@ class PlackettLuceLoss(torch.nn.Module):  # type: ignore[name-defined, misc]
             rtol=rtol, n_threads=n_threads,
         ))  # fmt: skip
 
-    @documented
+    @with_parameters(plackett_luce_loss.__doc__)
     def forward(
         self,
         scores: Any,
@@ -386,23 +393,6 @@ class PlackettLuceLoss(torch.nn.Module):  # type: ignore[name-defined, misc]
         first_query: int = 0,
     ) -> Any:
         """Compute the loss of a batch.
-
-        Parameters
-        ----------
-        scores : Tensor, shape (n_docs,), (n_docs, 1) or (n_queries, length)
-            The documents of all queries one after another, or a row for each query; or a jagged nested tensor, which
-            has offsets of its own. float16, bfloat16, float32 or float64, on any device.
-        relevance : Tensor or array_like, of the shape of scores or (n_docs,)
-            Gain or grade of each document (see ``gain``); any finite value.
-        mask : Tensor or array_like of bool, of the shape of scores, optional
-            True for documents, False for padding, whose values are ignored and whose gradient is 0. Without a mask,
-            rows have no padding. Results are bit-identical to those of the ragged batch.
-        rng : None, torch.Generator or int
-            Source of the seed of sampled methods; None is PyTorch's default generator, which ``torch.manual_seed``
-            sets.
-        first_query : int
-            Number of the first query in the numbering of random streams. With it, the parts of a batch, on one process
-            or several with the same ``rng=seed``, have the random numbers of the whole.
 
         Returns
         -------

@@ -22,6 +22,7 @@ REDUCTIONS = ("mean", "sum", "none")
 GAINS = ("linear", "exponential")
 
 documented = with_parameters(
+    value_and_gradient.__doc__,
     """
     offsets : Tensor or array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default. Not for rows.
@@ -38,14 +39,7 @@ documented = with_parameters(
         documents have loss 0 and gradient 0.
     reduction : {"mean", "sum", "none"}
         The mean over the queries, weighted if there are weights; their sum; or one value for each query.
-    method : str
-        "auto", "exact", "cmc", "pl_rank_3" or another estimator of the gradient (see ``value_and_gradient``). "auto" is
-        the exact one, or one sample of "cmc" if the cost model finds that far cheaper.
-    n_samples : int, optional
-        Rankings per query of sampled methods; 1 for "cmc" and 100 for the others by default.
-    rtol : float
-        Relative tolerance of the exact method, from 1e-10 to below 1 (see ``pl_rank_exact``).
-    """
+    """,
 )
 
 

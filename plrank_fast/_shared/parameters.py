@@ -29,6 +29,8 @@ rng : None, int, SeedSequence, BitGenerator or Generator
     one draw, and None is fresh entropy.
 sampler : {"auto", "introselect", "network", "alias", "threshold"}
     Algorithm that draws the rankings; all have the same distribution (see ``sample_rankings``).
+noise : {"gumbel", "normal"}
+    Noise of the scores. Gumbel noise with ``sigma`` 1 is the Plackett-Luce model, normal noise Thurstone's, Case V.
 sigma : float
     Scale of the noise, positive.
 n_threads : int, optional
@@ -43,15 +45,18 @@ first_query : int
 HEADING = re.compile(r"^(?=\w+( \w+)*\n---)", re.MULTILINE)
 
 
-def with_parameters(own: str | None = "") -> Callable[[Documented], Documented]:
+def with_parameters(*own: str | None) -> Callable[[Documented], Documented]:
     """Return a decorator that adds the descriptions of those parameters that a docstring does not describe itself.
 
-    They come from ``own``, a list or the docstring of another function, and from the list of this module. A call that
-    does not fit the signature raises Python's TypeError, with a hint of the argument to pass. A function that takes a
+    They come from ``own``, lists or docstrings of other functions, and from the list of this module. A call that does
+    not fit the signature raises Python's TypeError, with a hint of the argument to pass. A function that takes a
     microsecond has no time for this wrapper: it takes ``**unknown`` to refuse it itself, and its ``rank_weights`` are
     None where they are missing.
     """
-    return partial(_documented, _entries(SHARED) | _entries(inspect.cleandoc(own or "")))
+    entries: dict[str, str] = {}
+    for listed in (SHARED, *own):
+        entries |= _entries(inspect.cleandoc(listed or ""))
+    return partial(_documented, entries)
 
 
 def _entries(text: str) -> dict[str, str]:

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from plrank_fast import validation
+from plrank_fast._shared.parameters import with_parameters
 from plrank_fast.off_policy.estimate import documented
 from plrank_fast.off_policy.log import Log, read_log
 from plrank_fast.validation import FloatArray, RandomState
@@ -35,18 +36,12 @@ def position_bias(cutoff: int, eta: float = 1.0) -> FloatArray:
     return np.arange(1, cutoff + 1, dtype=np.float64) ** -validation.real(eta, "eta", at_least=0.0)
 
 
+@with_parameters(position_bias.__doc__)
 def trust_bias(cutoff: int, eta: float = 1.0) -> tuple[FloatArray, FloatArray]:
     """Return a click model in which users trust high ranks: P(click) = alpha_k relevance + beta_k.
 
     A user who looks at rank k clicks on a relevant item with probability 1 - (min(k, 20) + 1) / 100, and on an
     irrelevant one with probability 0.65 / min(k, 10).
-
-    Parameters
-    ----------
-    cutoff : int
-        Number of ranks, K.
-    eta : float
-        How fast attention falls with the rank, at least 0: a user looks at rank k with probability (1 / k)**eta.
 
     Returns
     -------

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from plrank_fast import validation
+from plrank_fast._shared.parameters import with_parameters
 from plrank_fast.gradients import pl_rank_exact
 from plrank_fast.off_policy.estimate import OffPolicyEstimate, documented, weighted_estimate
 from plrank_fast.off_policy.log import ACCURACY, Log, read_log
@@ -69,7 +70,7 @@ def ips(
     return _weighted_rankings(log, gains, propensities, logging_scores, clip, self_normalized)
 
 
-@documented
+@with_parameters(ips.__doc__)
 def doubly_robust(
     scores: ArrayLike,
     rankings: ArrayLike,
@@ -94,10 +95,6 @@ def doubly_robust(
         Predicted relevance rho of each document, such as its probability of a click once looked at.
     rank_weights : array_like, shape (K,) or (n_queries, K)
         Weight theta of each rank in the prediction.
-    logging_scores : array_like, shape (n_docs,), optional
-        Log-weights of a Plackett-Luce logging policy, in place of ``propensities``.
-    clip : float, optional
-        Largest weight of a correction, from 2**-200 to 2**200; larger ones contribute no derivative.
     self_normalized : bool
         Divide the corrections by the sum of their weights in place of N.
 
