@@ -648,7 +648,7 @@ def test_saved_model_scores_alike(tmp_path, splits):
 
 def test_model_takes_the_features_of_its_training(tmp_path):
     """Mutants: the number of features left to the product; raw features scored as if they were normalised, or
-    normalised over all queries at once."""
+    normalised over all queries at once, or for a network that takes them as they are."""
     source = Source(profile="mslr", queries=6, features=3)
     run = TrainingRun(TrainingConfig(), source, source.load(normalize=True), tmp_path, epochs=0)
     run.train()
@@ -665,6 +665,8 @@ def test_model_takes_the_features_of_its_training(tmp_path):
     with pytest.raises(ValueError, match="features must be finite"):
         model.predict(np.full((2, 3), np.nan))
     assert model.predict(np.zeros((0, 3))).shape == (0,)
+    unscaled = replace(model, config=replace(model.config, normalize_features=False))
+    assert (unscaled.predict(raw.features, offsets=raw.offsets) == unscaled.predict(raw.features)).all()
 
 
 def test_chunks_of_scores(monkeypatch, splits):

@@ -158,6 +158,9 @@ class TestEntropyAndDivergence:
         assert alike.standard_error[0] == 0.0
 
     def test_batch_is_loop(self):
+        """Mutant: more choices than a query has items."""
+        pair = PlackettLuce(SCORES, [0, 3, 5]).entropy(rng=1).value[1]
+        assert pair == pytest.approx(exact_entropy(SCORES[3:], 2), rel=1e-12)
         offsets = [0, 3, 3, 4, 5]
         policy, other = PlackettLuce(SCORES, offsets), PlackettLuce(OTHER, offsets)
         entropy, kl = policy.entropy(rng=1), policy.kl(other, rng=1)
@@ -182,6 +185,9 @@ def test_errors():
         PlackettLuce(SCORES).kl([1.0])
     with pytest.raises(ValueError, match="other must be over the same queries"):
         PlackettLuce(SCORES).kl(PlackettLuce(SCORES, [0, 2, 5]))
+    for method in ("log_prob", "log_prob_vjp"):
+        with pytest.raises(ValueError, match="only one of rankings and buckets may be given"):
+            getattr(PlackettLuce(SCORES), method)([[0]], *[[1.0]] * method.endswith("vjp"), buckets=[0] * 5)
     with pytest.raises(ValueError, match="n_samples must be at least 2"):
         PlackettLuce(SCORES).entropy(n_samples=1)
     with pytest.raises(ValueError, match="read-only"):
