@@ -58,6 +58,7 @@ TESTS = {
         "enumeration/test_rewards.py",
         *_BATCHES,
     ],
+    "_core/gradients/exposure": ["enumeration/test_fairness.py", *_BATCHES],
     "_core/gradients/stochastic_rank": ["enumeration/test_stochastic_rank.py", *_BATCHES, *_ARGUMENTS],
     "_core/gradients/sampled": [
         *_SAMPLED,

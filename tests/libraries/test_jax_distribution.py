@@ -136,7 +136,8 @@ def test_log_prob_broadcasts_and_takes_short_rankings():
     assert many.shape == (2, 1)
     both = PlackettLuce(scores).log_prob([1, 0])
     assert both.shape == (2,)
-    assert PlackettLuce(scores[:0]).log_prob(np.zeros((5, 0, 2), dtype=int)).shape == (5, 0)
+    empty = PlackettLuce(scores[:0].astype(np.float16)).log_prob(np.zeros((5, 0, 2), dtype=int))
+    assert (empty.shape, empty.dtype) == ((5, 0), jnp.float16)
     assert PlackettLuce(scores, 0).sample(0, (3,)).shape == (3, 2, 0)
 
 
