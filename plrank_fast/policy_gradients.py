@@ -17,7 +17,6 @@ from plrank_fast.sampling import sample_rankings
 from plrank_fast.validation import FloatArray, RandomState, RankingArray
 
 RANKINGS_PER_CALL = 256  # of each query, passed to a reward function
-# Estimators without and with the baseline. A look-up in the enumeration takes a tenth of a short call.
 
 
 @documented
@@ -115,36 +114,47 @@ def policy_gradient(
     validation.excluded(rank_weights, "rank_weights", instead, "which says what a ranking is worth")
     validation.goes_with(importance_weights, "importance_weights", rewards is not None, "rewards")
     validation.goes_with(cutoff, "cutoff", reward is not None, "reward")
-    if reward is None:
-        assert rewards is not None
-        return _from_given_rankings(
-            scores, validation.given(rankings, "rankings", " for rewards"), rewards, importance_weights, baseline,
-            offsets=offsets, n_threads=n_threads, out=out,
-        )  # fmt: skip
-    validation.excluded(rankings, "rankings", "reward", "for which rankings are drawn")
-    return _from_drawn_rankings(
-        scores, reward, cutoff, baseline, offsets=offsets, n_samples=n_samples, rng=rng, sampler=sampler,
-        n_threads=n_threads, out=out, first_query=first_query,
-    )  # fmt: skip
-
-
-def _from_given_rankings(
-    scores: ArrayLike,
-    rankings: ArrayLike,
-    rewards: ArrayLike,
-    importance_weights: ArrayLike | None,
-    baseline: bool | ArrayLike,
-    *,
-    offsets: ArrayLike | None,
-    n_threads: int | None,
-    out: Any,
-) -> FloatArray:
-    """Check all arguments, then weight the rankings' log-probabilities with their rewards."""
-    batch = offsets is not None
+    if reward is not None:
+        validation.excluded(rankings, "rankings", "reward", "for which rankings are drawn")
     scores_ = validation.real_array(scores, "scores")
     offsets_ = validation.query_offsets(offsets, scores_.size)
-    rankings_ = validation.given_rankings(rankings, offsets_, None, batch=batch, prefixes=True)
-    shape = rankings_.shape[0], rankings_.shape[1]
+    threads = validation.threads(n_threads)
+    out = validation.output(out, scores_.shape)
+    if reward is None:
+        shown = validation.given(rankings, "rankings", " for rewards")
+        shown = validation.given_rankings(shown, offsets_, None, batch=offsets is not None, prefixes=True)
+        advantages = _advantages(shown.shape[:2], rewards, importance_weights, baseline, offsets is not None)
+        return validation.deliver(log_prob_gradient(scores_, offsets_, shown, advantages, threads), out)
+    # The mean of the others is only known at the end. Until then log-probabilities are summed both with the rewards and
+    # without, so that no ranking is drawn or rewarded twice.
+    n_queries, n_samples = offsets_.size - 1, validation.count(n_samples, "n_samples", 1)
+    taken_off = validation.reward_baseline(baseline, (n_queries, n_samples), per_ranking=False)
+    validation.count(n_samples, "n_samples", 2 if taken_off is None else 1)
+    blocks = drawn_blocks(
+        scores_, reward, cutoff, offsets=offsets, n_samples=n_samples, rng=rng, sampler=sampler, n_threads=n_threads,
+        first_query=first_query,
+    )  # fmt: skip
+    weighted, plain = np.zeros(scores_.size), np.zeros(scores_.size)
+    first, total, largest = taken_off, np.zeros(n_queries), np.zeros(n_queries)
+    for drawn, worth in blocks:
+        largest = np.maximum(largest, np.abs(worth).max(axis=1))
+        first = worth[:, :1] if first is None else first
+        above = worth - first
+        weighted += log_prob_gradient(scores_, offsets_, drawn, above, threads)
+        if taken_off is None:
+            plain += log_prob_gradient(scores_, offsets_, drawn, np.ones(above.shape), threads)
+            total += above.sum(axis=1)
+    validation.queries_within_limits(largest, "reward(rankings)")
+    if taken_off is not None:
+        return validation.deliver(weighted / n_samples, out)
+    mean = np.repeat(total / n_samples, np.diff(offsets_))
+    return validation.deliver((weighted - mean * plain) / (n_samples - 1), out)
+
+
+def _advantages(
+    shape: tuple[int, int], rewards: Any, importance_weights: ArrayLike | None, baseline: Any, batch: bool
+) -> FloatArray:
+    """Return the factor of each given ranking's log-probability, (n_queries, n_rankings), after checks."""
     rewards_ = validation.like_rankings(rewards, "rewards", shape, batch)
     weights = None
     if importance_weights is not None:
@@ -155,11 +165,8 @@ def _from_given_rankings(
     taken_off = validation.reward_baseline(baseline, shape, per_ranking=True)
     if taken_off is None:
         validation.count(shape[1], "the number of rankings, with baseline=True,", 2)
-    threads = validation.threads(n_threads)
-    out = validation.output(out, scores_.shape)
     advantage = advantage_over_others(rewards_, weights) if taken_off is None else rewards_ - taken_off
-    advantage = advantage / shape[1] if weights is None else advantage * (weights / shape[1])
-    return validation.deliver(log_prob_gradient(scores_, offsets_, rankings_, advantage, threads), out)
+    return advantage / shape[1] if weights is None else advantage * (weights / shape[1])
 
 
 def advantage_over_others(rewards: FloatArray, weights: FloatArray | None = None) -> FloatArray:
@@ -187,55 +194,6 @@ def _sum_of_others(values: FloatArray) -> FloatArray:
     np.cumsum(values[:, :-1], axis=1, out=before[:, 1:])
     after[:, :-1] = np.cumsum(values[:, :0:-1], axis=1)[:, ::-1]
     return before + after
-
-
-def _from_drawn_rankings(
-    scores: ArrayLike,
-    reward: Callable[[RankingArray], ArrayLike],
-    cutoff: int | None,
-    baseline: bool | ArrayLike,
-    *,
-    offsets: ArrayLike | None,
-    n_samples: int,
-    rng: RandomState,
-    sampler: str,
-    n_threads: int | None,
-    out: Any,
-    first_query: int,
-) -> FloatArray:
-    """Check all arguments, then draw blocks of rankings and weight the log-probabilities with the caller's rewards.
-
-    The mean of the others is only known at the end. Until then log-probabilities are summed both with the rewards and
-    without, so that no ranking is drawn or rewarded twice.
-    """
-    scores_ = validation.real_array(scores, "scores")
-    offsets_ = validation.query_offsets(offsets, scores_.size)
-    n_queries = offsets_.size - 1
-    n_samples = validation.count(n_samples, "n_samples", 1)
-    taken_off = validation.reward_baseline(baseline, (n_queries, n_samples), per_ranking=False)
-    validation.count(n_samples, "n_samples", 2 if taken_off is None else 1)
-    threads = validation.threads(n_threads)
-    out = validation.output(out, scores_.shape)
-    blocks = drawn_blocks(
-        scores_, reward, cutoff, offsets=offsets, n_samples=n_samples, rng=rng, sampler=sampler, n_threads=n_threads,
-        first_query=first_query,
-    )  # fmt: skip
-    weighted, plain = np.zeros(scores_.size), np.zeros(scores_.size)
-    first, total, largest = None, np.zeros(n_queries), np.zeros(n_queries)
-    for rankings, rewards in blocks:
-        largest = np.maximum(largest, np.abs(rewards).max(axis=1))
-        if first is None:
-            first = rewards[:, :1] if taken_off is None else taken_off
-        above = rewards - first
-        weighted += log_prob_gradient(scores_, offsets_, rankings, above, threads)
-        if taken_off is None:
-            plain += log_prob_gradient(scores_, offsets_, rankings, np.ones(above.shape), threads)
-            total += above.sum(axis=1)
-    validation.queries_within_limits(largest, "reward(rankings)")
-    if taken_off is not None:
-        return validation.deliver(weighted / n_samples, out)
-    mean = np.repeat(total / n_samples, np.diff(offsets_))
-    return validation.deliver((weighted - mean * plain) / (n_samples - 1), out)
 
 
 def drawn_blocks(
