@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -21,7 +20,6 @@ documented = with_parameters(
     """,
 )
 
-OfChoice = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
 ENTRIES_AT_ONCE = 1 << 20  # of the array of rankings and items, which is processed in parts
 
 
@@ -219,10 +217,7 @@ class PlackettLuce:
         -----
         The cost is O(N D K).
         """
-        return self._mean_over_choices(
-            lambda p, log_p, _: -_times(p, log_p).sum(axis=1), _most_entropies_differ, self.scores, cutoff,
-            n_samples, rng,
-        )  # fmt: skip
+        return self._mean_over_choices(None, cutoff, n_samples, rng)
 
     @documented
     def kl(
@@ -248,28 +243,17 @@ class PlackettLuce:
         """
         validation.of_type(isinstance(other, PlackettLuce), "other", "a PlackettLuce", type(other).__name__)
         validation.same_offsets(other.offsets, "other", self.offsets)
-        return self._mean_over_choices(
-            lambda p, log_p, log_q: _times(p, log_p - log_q).sum(axis=1),
-            _most_divergences_differ, other.scores, cutoff, n_samples,
-            rng,
-        )  # fmt: skip
+        return self._mean_over_choices(other.scores, cutoff, n_samples, rng)
 
     def _ranks(self, cutoff: int | None) -> int:
         return validation.ranks_of_lists(cutoff, validation.longest_list(self.offsets))
 
     def _mean_over_choices(
-        self,
-        of_choice: OfChoice,
-        most: Callable[[FloatArray, FloatArray, int], float],
-        other_scores: FloatArray,
-        cutoff: int | None,
-        n_samples: int,
-        rng: RandomState,
+        self, other_scores: FloatArray | None, cutoff: int | None, n_samples: int, rng: RandomState
     ) -> SampledValue:
-        """Estimate the expected sum over ranks of ``of_choice``, a function of both distributions of the next item.
+        """Estimate the expected sum over ranks of the entropy of the next item, or of its divergence from the other.
 
         The mode is counted with its exact probability, and the mean is over rankings that leave it at some rank.
-        ``most`` bounds the difference of the sums of two rankings.
         """
         ranks = self._ranks(cutoff)
         n_samples = validation.count(n_samples, "n_samples", 2)
@@ -277,13 +261,13 @@ class PlackettLuce:
         value, error = np.zeros(self.n_queries), np.zeros(self.n_queries)
         for query in np.flatnonzero(np.diff(self.offsets) > 1).tolist():
             part = slice(self.offsets[query], self.offsets[query + 1])
-            scores, others = self.scores[part], other_scores[part]
+            scores, others = self.scores[part], None if other_scores is None else other_scores[part]
             n_ranks = min(ranks, scores.size)
             if n_ranks == 0:
                 continue
             mode = np.argsort(-scores, kind="stable").astype(np.int32)
             leaving = _chances_to_leave(scores[mode], n_ranks - 1)
-            at_mode = _sums_over_choices(of_choice, scores, others, mode[np.newaxis, : n_ranks - 1], n_ranks)[0]
+            at_mode = _sums_over_choices(scores, others, mode[np.newaxis, : n_ranks - 1], n_ranks)[0]
             left = leaving.sum()
             if left == 0.0:
                 value[query] = at_mode
@@ -298,46 +282,37 @@ class PlackettLuce:
             rank = np.minimum(np.searchsorted(np.cumsum(leaving) / left, uniform, side="right"), n_ranks - 2)
             rows, at_once = _leaving_mode(mode, rank, drawn[0], drawn[1]), max(1, ENTRIES_AT_ONCE // scores.size)
             sums = np.concatenate([
-                _sums_over_choices(of_choice, scores, others, rows[i : i + at_once], n_ranks)
+                _sums_over_choices(scores, others, rows[i : i + at_once], n_ranks)
                 for i in range(0, n_samples, at_once)
             ])  # fmt: skip
-            value[query], error[query] = _mean_of_draws(
-                sums - at_mode, rows, scores, left, most(scores, others, n_ranks)
-            )
+            most = _most_sums_differ(scores, others, n_ranks)
+            value[query], error[query] = _mean_of_draws(sums - at_mode, rows, scores, left, most)
             value[query] += at_mode
         return SampledValue(validation.representable(value, "scores"), error)
 
 
-def _most_entropies_differ(scores: FloatArray, _: FloatArray, n_ranks: int) -> float:
-    """Bound the difference of two sums: the entropy of a choice is log(items) less at most the spread of scores."""
+def _most_sums_differ(scores: FloatArray, others: FloatArray | None, n_ranks: int) -> float:
+    """Bound the difference of the sums of two rankings; the entropy of a choice is log(items) less a divergence."""
     items = np.arange(scores.size, scores.size - n_ranks, -1)
-    return float(np.minimum(np.log(items), np.ptp(scores)).sum())
-
-
-def _most_divergences_differ(scores: FloatArray, others: FloatArray, n_ranks: int) -> float:
-    """Bound the difference of two sums: the divergence of a choice is at most the lesser of two bounds."""
-    items = np.arange(scores.size, scores.size - n_ranks, -1)
+    others = np.zeros(scores.size) if others is None else others
     return float(np.minimum(np.log(items) + np.ptp(others), np.ptp(scores - others)).sum())
 
 
 def _sums_over_choices(
-    of_choice: OfChoice,
-    scores: FloatArray,
-    other_scores: FloatArray,
-    rankings: RankingArray,
-    n_ranks: int,
+    scores: FloatArray, others: FloatArray | None, rankings: RankingArray, n_ranks: int
 ) -> FloatArray:
-    """Sum ``of_choice`` over ``n_ranks`` choices, for each ranking of at least n_ranks - 1 items."""
+    """Sum the entropies of ``n_ranks`` choices, or their divergences, for each ranking of n_ranks - 1 items or more."""
     rows = np.arange(len(rankings))
     left = np.ones((len(rankings), scores.size), dtype=bool)
     total = np.zeros(len(rankings))
     for k in range(n_ranks):
         if k > 0:
             left[rows, rankings[:, k - 1]] = False
-        log_p, log_q = (_log_chances(f, left) for f in (scores, other_scores))
+        log_p = _log_chances(scores, left)
         p = np.where(left, np.exp(log_p), 0.0)
         with np.errstate(invalid="ignore", over="ignore"):  # where p is 0, or the result beyond the largest double
-            total += of_choice(p, log_p, log_q)
+            log_ratio = -log_p if others is None else log_p - _log_chances(others, left)
+            total += np.multiply(p, log_ratio, out=np.zeros_like(p), where=p > 0.0).sum(axis=1)
     return total
 
 
@@ -386,11 +361,6 @@ def _leaving_mode(mode: RankingArray, rank: IntArray, first: RankingArray, rest:
     below = np.take_along_axis(rest, np.argsort(~left_over, axis=1, kind="stable"), axis=1)
     below = np.take_along_axis(below, np.maximum(columns - rank - 1, 0), axis=1)
     return np.where(columns < rank, mode[columns], np.where(columns == rank, other, below))
-
-
-def _times(p: FloatArray, log_q: FloatArray) -> FloatArray:
-    """Return p log q, 0 where p is 0."""
-    return np.multiply(p, log_q, out=np.zeros_like(p), where=p > 0.0)
 
 
 def _log_chances(scores: FloatArray, left: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> FloatArray:
