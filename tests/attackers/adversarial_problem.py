@@ -40,7 +40,7 @@ class Problem:
 
     @property
     def is_trivial(self) -> bool:
-        """Whether every expectation is 0, so that there is nothing to measure an error by."""
+        """Return whether every expectation is 0, so that there is nothing to measure an error by."""
         return not self.relevance.any() or not self.rank_weights[: self.n_docs].any()
 
     def passed_scores(self) -> np.ndarray:

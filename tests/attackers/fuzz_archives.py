@@ -112,7 +112,7 @@ class ArchiveFuzz(Target):
 
 
 def _too_large(header: Any, entry: str, names: tuple[str, ...]) -> bool:
-    """Whether a header asks for more than is to be generated; it would be right to begin with it."""
+    """Return whether a header asks for more than is to be generated; it would be right to begin with it."""
     values = header.get(entry) if isinstance(header, dict) else None
     numbers = [values.get(name) for name in names] if isinstance(values, dict) else []
     return any(isinstance(number, (int, float)) and number > MOST_GENERATED for number in numbers)

@@ -203,7 +203,7 @@ def conditional(problem: Problem, *, finer: bool = False) -> Ratios:
 
 
 def stochastic_rank(problem: Problem, *, finer: bool = False) -> Ratios:
-    """``stochastic_rank`` on noise made here, against its twin: item by item, or through nodes to 2e-7."""
+    """``stochastic_rank`` on noise made here, against its reference: item by item, or through nodes to 2e-7."""
     rng = np.random.default_rng(problem.seed)
     n_samples = int(rng.choice([1, 3, 8, 17]))
     rank_weights = problem.rank_weights[: problem.n_docs]

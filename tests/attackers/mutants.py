@@ -129,7 +129,7 @@ def explanations() -> dict[tuple[str, str, str], str]:
 
 
 def stands(change: tuple[str, str, str]) -> bool:
-    """Whether the line of a change is still there, and the change still made."""
+    """Return whether the line of a change is still there, and the change still made."""
     return (ROOT / change[0]).is_file() and change in {mutation.change for mutation in of_file(ROOT, change[0])}
 
 
@@ -155,7 +155,7 @@ class Scratch(Tree):
         self.passing: set[str] = set()  # tests that have been seen to pass without a mutation
 
     def compiles(self, module: str = "") -> bool:
-        """Whether a module, or all, can be compiled."""
+        """Return whether a module, or all, can be compiled."""
         return self.build(PLRANK_FAST_LEVELS="baseline", PLRANK_FAST_MODULES=module)[0] == 0
 
     def attack(self, module: str, mutation: Mutation) -> tuple[str, str]:

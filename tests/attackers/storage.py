@@ -101,7 +101,7 @@ class Disk:
             signal.raise_signal(signal.SIGINT)
 
     def holds(self, file: object) -> bool:
-        """Whether a path, or what a handle was opened for, is on this disk; a handle that cannot be traced is."""
+        """Return whether a path, or the file of a handle, is on this disk; a handle that cannot be traced is."""
         if isinstance(file, int):
             try:
                 file = os.readlink(f"/proc/self/fd/{file}")
@@ -436,7 +436,7 @@ class Storage(Search):
 
 
 def _is_whole(text: str) -> bool:
-    """Whether it is JSON, or a number a line for each document."""
+    """Return whether it is JSON, or a number a line for each document."""
     try:
         json.loads(text)
     except ValueError:

@@ -20,7 +20,7 @@ from plrank_fast.off_policy import OffPolicyEstimate
 
 OF_LABELS_AND_LOGS = ("losses", "logs", "rewards", "ties")
 OF_RANKINGS = tuple(name for name in ATTACKS if name not in (*OF_LABELS_AND_LOGS, "long"))
-TWINS = {1: reference.pl_rank_1, 2: reference.pl_rank_2, 3: reference.pl_rank_3}
+REFERENCES = {1: reference.pl_rank_1, 2: reference.pl_rank_2, 3: reference.pl_rank_3}
 
 
 class TestReferences:
@@ -64,25 +64,25 @@ class TestReferences:
             assert (got.absolute == absolute).all()
 
     @pytest.mark.parametrize("spread", [0.0, 1.0, 5.0])
-    def test_terms_against_twins(self, spread):
+    def test_terms_against_references(self, spread):
         rng = np.random.default_rng(4)
         scores, relevance, rank_weights = spread * rng.normal(size=9), rng.normal(size=9), rng.normal(size=6)
         rankings = np.array([rng.permutation(9)[:6] for _ in range(4)])
         problem = scores, relevance, rank_weights
         given = *problem, rankings
-        pairs = [(ranking_reference.pl_rank(variant, *given), twin(*given)) for variant, twin in TWINS.items()]
+        pairs = [(ranking_reference.pl_rank(variant, *given), plain(*given)) for variant, plain in REFERENCES.items()]
         for to_go, baseline in itertools.product((False, True), repeat=2):
             options = {"to_go": to_go, "baseline": baseline}
             got = ranking_reference.policy_gradient(*problem, rankings, **options)
             pairs.append((got, reference.policy_gradient(*problem, rankings, **options)))
         got = ranking_reference.conditional_monte_carlo(*problem, rankings)
         pairs += zip(got, reference.conditional_monte_carlo(*problem, rankings), strict=True)
-        for best, twin in pairs:
-            np.testing.assert_allclose(best.total.astype(float), twin, rtol=0, atol=1e-13 * float(best.absolute.max()))
+        for best, plain in pairs:
+            np.testing.assert_allclose(best.total.astype(float), plain, rtol=0, atol=1e-13 * float(best.absolute.max()))
             assert (np.abs(best.total) <= best.absolute).all()
 
     def test_hessian_of_all_rankings(self):
-        """The terms of ``pl_rank_3``'s Hessian diagonal have no twin: their mean over all rankings is the diagonal."""
+        """The mean of the terms of ``pl_rank_3``'s Hessian diagonal over all rankings is that diagonal."""
         rng = np.random.default_rng(5)
         problem = rng.normal(size=4), rng.normal(size=4), rng.normal(size=3)
         total = np.zeros(4, np.longdouble)
@@ -93,7 +93,7 @@ class TestReferences:
         np.testing.assert_allclose(total.astype(float), diagonal, rtol=0, atol=1e-14)
 
     @pytest.mark.parametrize("spread", [0.0, 1.0, 8.0])
-    def test_losses_against_twins(self, spread):
+    def test_losses_against_references(self, spread):
         rng = np.random.default_rng(7)
         scores, labels = spread * rng.normal(size=9), np.round(4 * rng.random(9))
         gains, shares = plr.gains(labels), labels / 4
@@ -108,10 +108,10 @@ class TestReferences:
         ]
         for truncation in plr.losses.TRUNCATIONS:
             options = 4, 0.5, 2.5, truncation
-            twin = reference.lambda_loss(scores, gains, *options)
-            pairs.append((loss_reference.lambda_loss(scores, labels, *options), twin))
-        for best_of, twin in pairs:
-            for best, expected in zip(best_of, twin, strict=True):
+            expected = reference.lambda_loss(scores, gains, *options)
+            pairs.append((loss_reference.lambda_loss(scores, labels, *options), expected))
+        for one, other in pairs:
+            for best, expected in zip(one, other, strict=True):
                 np.testing.assert_allclose(best.total.astype(float), expected, rtol=1e-12, atol=1e-13)
                 assert (np.abs(best.total) <= best.absolute * (1 + 1e-15)).all()
 
@@ -255,7 +255,7 @@ class TestFound:
             assert of_terms(plr.losses.approx_ndcg(scores[part], labels[part], temperature=0.9)[1], best) <= 1
 
     def test_trapezoid_far_apart(self):
-        """Gaps at which the square of w t overflows in the twin, where nothing is left of the item; of two documents
+        """Gaps at which the square of w t overflows, where nothing is left of the item; of two documents
         and more the Hessian is that of narrower gaps. Mutant: w t not bounded."""
         scores, relevance = np.array([0.0, 0.3, -0.2, 20.0, 20.5]), np.array([1.0, 0.5, 0.0, 2.0, 1.0])
         near = reference.exact_by_trapezoid(scores, relevance, [1.0, 0.5])

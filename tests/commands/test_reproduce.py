@@ -118,9 +118,9 @@ def test_ctrl_c_leaves_a_report(tmp_path, tiny, monkeypatch, capsys):
     assert "1 of 12" in (tmp_path / "report.html").read_text()
 
 
-def cost_cell(method, samples, seconds, twin=None, error=None, number=0):
+def cost_cell(method, samples, seconds, in_numpy=None, error=None, number=0):
     cell = {"set": "mslr", "method": method, "samples": samples, "cutoffs": list(published.CUTOFFS)}
-    result = {"seconds": list(seconds), "numpy_seconds": twin and list(twin), "error": list(error or [0.1] * 5)}
+    result = {"seconds": list(seconds), "numpy_seconds": in_numpy and list(in_numpy), "error": list(error or [0.1] * 5)}
     return {"part": "cost", "round": number, "cell": cell, "result": result, "seconds": 1.0}
 
 
@@ -137,26 +137,26 @@ def verdicts(cells):
 def test_statements_about_cost_follow_from_the_figures():
     """The figures of the paper bear out the paper; those of PL-Rank-2 and PL-Rank-3 exchanged do not.
 
-    Mutants: the verdict written down; growth of another column; the twin's figures for ours.
+    Mutants: the verdict written down; growth of another column; NumPy's figures for ours.
     """
 
     def measured(swap):
         names = ("pl_rank_3", "pl_rank_2")
         figures = {name: published.MINUTES["mslr", name, 1000] for name in names}
-        ours, twins = (
-            dict(zip(names, names[:: -1 if swap == which else 1], strict=True)) for which in ("ours", "twin")
+        ours, in_numpy = (
+            dict(zip(names, names[:: -1 if swap == which else 1], strict=True)) for which in ("ours", "NumPy")
         )
         return [
-            cost_cell(name, 1000, figures[ours[name]], [5 * x for x in figures[twins[name]]], number=number)
+            cost_cell(name, 1000, figures[ours[name]], [5 * x for x in figures[in_numpy[name]]], number=number)
             for name in names
             for number in (0, 1)
         ]
 
     flat, linear = "PL-Rank-3 is nearly flat in K", "PL-Rank-2 is linear in K"
-    here, twin = "in this library", "in NumPy"
-    for swap in ("", "ours", "twin"):
+    here, there = "in this library", "in NumPy"
+    for swap in ("", "ours", "NumPy"):
         found = verdicts(measured(swap))
-        for place, exchanged in ((here, swap == "ours"), (twin, swap == "twin")):
+        for place, exchanged in ((here, swap == "ours"), (there, swap == "NumPy")):
             assert {found[f"{statement}, {place}"] for statement in (flat, linear)} == {FAILS if exchanged else HOLDS}
     noisy = measured("")
     noisy[1] = cost_cell("pl_rank_3", 1000, [4, 5, 20, 30, 60], [4] * 5, number=1)

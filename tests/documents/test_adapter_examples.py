@@ -61,7 +61,7 @@ def test_scaling_costs():
 
 @pytest.mark.usefixtures("one_torch_thread")
 def test_epoch_of_the_published_loop(capsys, monkeypatch):
-    """Runs with the project's own twin; a row for each N and K."""
+    """Runs with the project's own reference implementation; a row for each N and K."""
     arguments = ["--queries", "4", "--cutoffs", "5", "--samples", "5", "10", "--rounds", "1"]
     monkeypatch.setattr(sys, "argv", ["sigir22_epoch.py", *arguments])
     runpy.run_path(str(FOLDER.parent / "sigir22_epoch.py"))["main"]()

@@ -49,7 +49,7 @@ def test_every_public_function_has_a_page():
         "off_policy",
         "reference",
         "boosting",
-    }:  # a page for the twin, classes for boosting
+    }:  # a page for the references, classes for boosting
         module = f"plrank_fast.{name}"
         defined = vars(import_module(module)).values()
         own = [x for x in defined if inspect.isfunction(x) and x.__module__ == module and x.__name__[0] != "_"]

@@ -233,10 +233,10 @@ class TestRounds:
         """Mutant: ``copy.copy`` shares the counts."""
         objective = BoostingObjective(method="cmc", first_round=3, cutoff=2, gain=plr.gains)
         first = self.noise(objective, SCORES)
-        twin = duplicate(objective)
-        np.testing.assert_array_equal(self.noise(twin, SCORES), first)
-        assert repr(twin) == repr(objective)
-        np.testing.assert_array_equal(self.noise(objective, SCORES * 2), self.noise(twin, SCORES * 2))
+        other = duplicate(objective)
+        np.testing.assert_array_equal(self.noise(other, SCORES), first)
+        assert repr(other) == repr(objective)
+        np.testing.assert_array_equal(self.noise(objective, SCORES * 2), self.noise(other, SCORES * 2))
 
 
 def test_data_set_is_prepared_once(monkeypatch):

@@ -35,7 +35,7 @@ class TestExposure:
         )
         np.testing.assert_allclose(got, np.array([1.25, 1.5, 0.25, 0.5]) / 2)
 
-    def test_twin_and_enumeration(self):
+    def test_reference_and_enumeration(self):
         """Mutants: the rank weight of rank 1 for all ranks; the mean over N + 1 rankings; one ranking left out."""
         rng = np.random.default_rng(2)
         for n_docs, cutoff in ((1, 3), (5, 2), (5, 9), (700, 40)):

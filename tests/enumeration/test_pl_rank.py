@@ -1,4 +1,4 @@
-"""PL-Rank-1, 2 and 3: unbiased by enumeration, equal to their twins, exact at every gap of the scores."""
+"""PL-Rank-1, 2 and 3: unbiased by enumeration, equal to the formulas in NumPy, exact at every gap of the scores."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from plrank_fast import reference
 from problems import signed
 
 ESTIMATORS = {1: plr.pl_rank_1, 2: plr.pl_rank_2, 3: plr.pl_rank_3}
-TWINS = {1: reference.pl_rank_1, 2: reference.pl_rank_2, 3: reference.pl_rank_3}
+REFERENCES = {1: reference.pl_rank_1, 2: reference.pl_rank_2, 3: reference.pl_rank_3}
 
 
 def expectation(estimator, scores, relevance, rank_weights):
@@ -55,15 +55,15 @@ class TestEnumeration:
         assert total == pytest.approx(reference.expected_metric(scores, relevance, rank_weights), abs=1e-12)
 
 
-class TestTwins:
+class TestReferences:
     @pytest.mark.parametrize("variant", ESTIMATORS)
     @pytest.mark.parametrize(("n_docs", "cutoff"), [(1, 1), (7, 7), (24, 10), (120, 25), (300, 400)])
     def test_against_reference(self, n_docs, cutoff, variant):
         scores, relevance, rank_weights = signed(n_docs, cutoff, 0, 2.0)
         rankings = plr.sample_rankings(scores, 50, cutoff, rng=0)
-        twin = TWINS[variant](scores, relevance, rank_weights, rankings)
+        best = REFERENCES[variant](scores, relevance, rank_weights, rankings)
         got = ESTIMATORS[variant](scores, relevance, rank_weights, rankings=rankings)
-        np.testing.assert_allclose(got, twin, rtol=0, atol=1e-12 * max(1.0, np.abs(twin).max()) * n_docs)
+        np.testing.assert_allclose(got, best, rtol=0, atol=1e-12 * max(1.0, np.abs(best).max()) * n_docs)
 
     def test_1_sums_to_zero_and_the_others_do_not(self):
         scores, relevance, rank_weights = signed(30, 10, 0)

@@ -44,16 +44,16 @@ class TestEnumeration:
 
 @pytest.mark.parametrize("baseline", [False, True])
 @pytest.mark.parametrize("name", ESTIMATORS)
-class TestAgainstTheTwin:
+class TestAgainstTheReference:
     @pytest.mark.parametrize(("n_docs", "cutoff"), [(2, 1), (7, 7), (24, 10), (120, 25), (300, 400)])
     def test_given_rankings(self, n_docs, cutoff, name, baseline):
         scores, relevance, rank_weights = signed(n_docs, cutoff, 0, 2.0)
         rankings = plr.sample_rankings(scores, 50, cutoff, rng=0)
-        twin = reference.policy_gradient(
+        best = reference.policy_gradient(
             scores, relevance, rank_weights, rankings, to_go=name == "placement", baseline=baseline
         )
         got = ESTIMATORS[name](scores, relevance, rank_weights, rankings=rankings, baseline=baseline)
-        np.testing.assert_allclose(got, twin, rtol=0, atol=1e-12 * n_docs * max(1.0, np.abs(twin).max()))
+        np.testing.assert_allclose(got, best, rtol=0, atol=1e-12 * n_docs * max(1.0, np.abs(best).max()))
 
     @pytest.mark.parametrize("n_samples", [2, 100, 128, 129, 300])
     def test_drawn_is_given(self, n_samples, name, baseline):

@@ -42,16 +42,16 @@ class TestLogProbGradient:
     @pytest.mark.parametrize(
         ("n_docs", "length", "spread"), [(1, 1, 1), (4, 4, 1), (7, 3, 3), (40, 9, 1), (40, 5, 400)]
     )
-    def test_the_twin(self, n_docs, length, spread):
+    def test_against_reference(self, n_docs, length, spread):
         scores, *_ = signed(n_docs, length, 0, spread)
         rankings = plr.sample_rankings(scores, 60, length, rng=0)
         ends = np.random.default_rng(1).integers(0, length + 1, size=60)
         rankings[np.arange(length) >= ends[:, np.newaxis]] = -1
         cotangent = np.random.default_rng(2).normal(size=60)
         cotangent[3] = 0.0
-        twin = cotangent @ reference.ranking_log_prob_gradient(scores, rankings)
+        best = cotangent @ reference.ranking_log_prob_gradient(scores, rankings)
         got = plr.ranking_log_prob_vjp(scores, rankings, cotangent)
-        np.testing.assert_allclose(got, twin, rtol=0, atol=1e-12 * np.abs(cotangent).sum())
+        np.testing.assert_allclose(got, best, rtol=0, atol=1e-12 * np.abs(cotangent).sum())
 
 
 class TestGivenRewards:

@@ -1,4 +1,4 @@
-"""StochasticRank: unbiased by quadrature over the noise in every order, equal to its twin, exact at the limits."""
+"""StochasticRank: unbiased by quadrature over the noise in every order, equal to the formula in NumPy, at limits."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def of_given_noise(noise, sigma, scores, relevance, rank_weights, given):
     )
 
 
-def twin_of_given_noise(noise, sigma, scores, relevance, rank_weights, given, estimator=reference.stochastic_rank):
+def best_of_given_noise(noise, sigma, scores, relevance, rank_weights, given, estimator=reference.stochastic_rank):
     noisy = scores + sigma * (-np.log(given) if noise == "gumbel" else given)
     return estimator(scores, relevance, rank_weights, noisy, lambda x: DENSITIES[noise](x / sigma) / sigma)
 
@@ -109,7 +109,7 @@ class TestUnbiased:
         scores, relevance, rank_weights = signed(3, 2, 1, 0.7)
         exact = reference.exact_gradient(scores, relevance, rank_weights)
         biased = expectation(
-            lambda e: twin_of_given_noise("gumbel", 1.0, scores, relevance, rank_weights, e, reversed_mask),
+            lambda e: best_of_given_noise("gumbel", 1.0, scores, relevance, rank_weights, e, reversed_mask),
             gumbel_quadrature(scores, 14), 3,
         )  # fmt: skip
         assert np.abs(biased - exact).max() > 0.05 * np.abs(exact).max()
@@ -144,7 +144,7 @@ class TestUnbiased:
 
 
 @pytest.mark.parametrize("noise", DENSITIES)
-class TestAgainstTheTwin:
+class TestAgainstTheReference:
     """Mutants: nodes of one interval used for all; corrections of a block not cleared; ranks
     selected by the pivot of the sample before, without a second look."""
 
@@ -161,17 +161,17 @@ class TestAgainstTheTwin:
             shape = (n_samples, n_docs)
             given = rng.standard_exponential(shape) if noise == "gumbel" else rng.normal(size=shape)
             got = of_given_noise(noise, sigma, scores, relevance, rank_weights, given)
-            twin = twin_of_given_noise(noise, sigma, scores, relevance, rank_weights, given)
+            best = best_of_given_noise(noise, sigma, scores, relevance, rank_weights, given)
             largest = 0.4 / sigma * np.abs(np.diff(rank_weights, append=0.0)).sum() * np.ptp(relevance)
-            np.testing.assert_allclose(got, twin, rtol=0, atol=(1e-12 if n_docs <= 16 else 2e-7) * largest)
+            np.testing.assert_allclose(got, best, rtol=0, atol=(1e-12 if n_docs <= 16 else 2e-7) * largest)
 
     def test_almost_tied_noise(self, noise):
         """Noisy scores that differ in the last bits only: the order is that of the exact numbers."""
         scores, relevance = np.zeros(6), np.arange(6.0)
         given = 1.0 + 2.0**-52 * np.array([[3, 1, 5, 0, 4, 2]])
         got = of_given_noise(noise, 1.0, scores, relevance, np.array([1.0, 0.5, 0.1]), given)
-        twin = twin_of_given_noise(noise, 1.0, scores, relevance, np.array([1.0, 0.5, 0.1]), given)
-        np.testing.assert_allclose(got, twin, rtol=0, atol=1e-14)
+        best = best_of_given_noise(noise, 1.0, scores, relevance, np.array([1.0, 0.5, 0.1]), given)
+        np.testing.assert_allclose(got, best, rtol=0, atol=1e-14)
 
     def test_blocks_and_queries_have_streams_of_their_own(self, noise):
         """Mutant: the stream of the first block for all of them, which no mean over seeds would show."""
@@ -247,8 +247,8 @@ def test_error_of_a_density(noise):
         for shift in np.linspace(-width - 4.0, 6.0, 151):
             given = np.full((1, 120), np.exp(-shift) if noise == "gumbel" else shift)
             got = of_given_noise(noise, 1.0, scores, relevance, np.array([1.0]), given)
-            twin = twin_of_given_noise(noise, 1.0, scores, relevance, np.array([1.0]), given)
-            worst = max(worst, np.abs(got - twin).max() / largest)
+            best = best_of_given_noise(noise, 1.0, scores, relevance, np.array([1.0]), given)
+            worst = max(worst, np.abs(got - best).max() / largest)
     assert worst < 2e-7
 
 

@@ -216,19 +216,3 @@ def test_splits_share_the_ground_truth():
 
     own, other = (quality(LinearRegression().fit(data.features, data.labels)) for data in (train, foreign))
     assert own > other + 0.1
-
-
-@pytest.mark.parametrize(
-    ("wrong", "name"),
-    [
-        (dict(profile="bing"), "profile"),
-        (dict(n_queries=0), "n_queries"),
-        (dict(n_features=0), "n_features"),
-        (dict(seed=-1), "seed"),
-        (dict(split="all"), "split"),
-    ],
-)
-def test_arguments(wrong, name):
-    """Mutant: a check left out."""
-    with pytest.raises(ValueError, match=f"^{name} must"):
-        generate(**{"profile": "yahoo", "n_queries": 3, **wrong})

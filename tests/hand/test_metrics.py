@@ -263,7 +263,7 @@ class TestOtherMetrics:
     """Mutants: ties to the higher index; precision over the documents there are; recall over those found; a product one
     factor short; positions from 0; average precision over those found, or over the cutoff; success of the last rank."""
 
-    TWINS = {  # noqa: RUF012
+    REFERENCES = {  # noqa: RUF012
         "precision": reference.precision,
         "recall": reference.recall,
         "average_precision": reference.average_precision,
@@ -274,8 +274,8 @@ class TestOtherMetrics:
         "average_relevance_position": reference.average_relevance_position,
     }
 
-    @pytest.mark.parametrize("name", TWINS)
-    def test_against_twins(self, name):
+    @pytest.mark.parametrize("name", REFERENCES)
+    def test_against_reference(self, name):
         rng = np.random.default_rng(0)
         sizes = [0, 1, 2, 30, 200, 3, 0, 700]
         offsets = plr.offsets_from_group(sizes)
@@ -288,7 +288,7 @@ class TestOtherMetrics:
             for q, (start, stop) in enumerate(itertools.pairwise(offsets)):
                 expected = 0.0
                 if stop > start:
-                    expected = self.TWINS[name](scores[start:stop], labels[start:stop], cutoff)
+                    expected = self.REFERENCES[name](scores[start:stop], labels[start:stop], cutoff)
                 assert got[q] == pytest.approx(expected, abs=1e-12)
         whole = getattr(plr, name)(scores, labels, offsets=offsets)
         if name != "precision":
@@ -326,7 +326,7 @@ class TestOtherMetrics:
         for function in (plr.precision, plr.reciprocal_rank, plr.success, plr.err, plr.rbp):
             assert function([1.0, 2.0], [0, 0])[0] == 0.0
             assert function([], [])[0] == 0.0
-        for name in self.TWINS:
+        for name in self.REFERENCES:
             assert getattr(plr, name)([1.0, 2.0], [1, 2], 0)[0] == 0.0
 
     def test_rank_weights_for_a_cutoff(self):

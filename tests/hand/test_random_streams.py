@@ -66,17 +66,17 @@ def test_key_of_every_kind_of_rng():
 
 def test_generator_advances_by_one_key_per_call():
     """Mutant: the key taken from the generator's seed instead of its stream (both calls would agree)."""
-    rng, twin = np.random.default_rng(0), np.random.default_rng(0)
+    rng, other = np.random.default_rng(0), np.random.default_rng(0)
     first = plr.sample_rankings(np.zeros(9), 5, rng=rng)
     second = plr.sample_rankings(np.zeros(9), 5, rng=rng)
     assert (first != second).any()
-    validation.stream_key(twin), validation.stream_key(twin)
-    assert rng.integers(2**62) == twin.integers(2**62)
+    validation.stream_key(other), validation.stream_key(other)
+    assert rng.integers(2**62) == other.integers(2**62)
 
 
 def test_generator_not_advanced_by_an_error():
     """Mutant: the key drawn before the arguments are checked."""
-    rng, twin = np.random.default_rng(0), np.random.default_rng(0)
+    rng, other = np.random.default_rng(0), np.random.default_rng(0)
     with pytest.raises(ValueError, match="relevance"):
         plr.pl_rank_3([0.0, 1.0], [1.0], [1.0], rng=rng)
     with pytest.raises(ValueError, match="out"):
@@ -85,7 +85,7 @@ def test_generator_not_advanced_by_an_error():
         plr.sample_rankings([0.0, 1.0], 3, rng=rng, sampler="no such")
     with pytest.raises(ValueError, match="n_threads"):
         plr.value_and_gradient([0.0, 1.0], [1.0, 0.0], [1.0], rng=rng, method="cmc", n_threads=0)
-    assert rng.integers(2**62) == twin.integers(2**62)
+    assert rng.integers(2**62) == other.integers(2**62)
 
 
 def test_generator_shared_by_threads_never_gives_the_same_draws():
@@ -106,17 +106,17 @@ def test_generator_shared_by_threads_never_gives_the_same_draws():
 
 def test_value_and_gradient_take_one_draw():
     """Mutant: the generator used for both calls, which draws two keys, so that the value is of other rankings."""
-    rng, *twins = (np.random.default_rng(3) for _ in range(3))
+    rng, *others = (np.random.default_rng(3) for _ in range(3))
     problem = np.arange(9.0) / 4, np.arange(9.0), [1.0, 0.5]
     value, gradient = plr.value_and_gradient(*problem, method="pl_rank_3", n_samples=5, rng=rng)
-    np.testing.assert_array_equal(gradient, plr.pl_rank_3(*problem, n_samples=5, rng=twins[0]))
-    np.testing.assert_array_equal(value, plr.expected_metric(*problem, method="sample", n_samples=5, rng=twins[1]))
-    assert rng.integers(2**62) == twins[0].integers(2**62)
+    np.testing.assert_array_equal(gradient, plr.pl_rank_3(*problem, n_samples=5, rng=others[0]))
+    np.testing.assert_array_equal(value, plr.expected_metric(*problem, method="sample", n_samples=5, rng=others[1]))
+    assert rng.integers(2**62) == others[0].integers(2**62)
 
 
 def test_value_and_gradient_of_a_shared_generator_come_from_one_draw():
     """Every result is that of one key, and each key gives one. Mutant: a copy of the generator for the second call."""
-    rng, twin, interval = np.random.default_rng(1), np.random.default_rng(1), sys.getswitchinterval()
+    rng, other, interval = np.random.default_rng(1), np.random.default_rng(1), sys.getswitchinterval()
     n_threads, n_calls = 8, 100
 
     def estimate(rng):
@@ -129,7 +129,7 @@ def test_value_and_gradient_of_a_shared_generator_come_from_one_draw():
             results = list(pool.map(lambda _: estimate(rng), range(n_threads * n_calls)))
     finally:
         sys.setswitchinterval(interval)
-    assert sorted(results) == sorted(estimate(twin) for _ in results)
+    assert sorted(results) == sorted(estimate(other) for _ in results)
 
 
 @pytest.mark.parametrize("round_ns", [1e-3, 1e18], ids=["long", "short"])

@@ -292,7 +292,7 @@ def test_odd_arguments_get_the_same_answer(name):
 
 
 def with_team(n_items, cutoff, n_samples):
-    """Whether PL-Rank-3 of a single query enters a parallel region, though of one thread."""
+    """Return whether PL-Rank-3 of a single query enters a parallel region, though of one thread."""
     problem = Problem(n_items)
     runtime_variables.team_that_ran()
     plr.pl_rank_3(

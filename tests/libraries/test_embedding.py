@@ -254,9 +254,9 @@ def check_stream_size(query):
 def check_stream_init(query):
     """Bytes that are copied are a stream of their own; a query has the stream that the Python functions give it."""
     memory, where = stream_for(query=9)
-    twin = memory.copy()
+    copied = memory.copy()
     one, other = (np.empty((3, min(2, query.n_items)), dtype=np.int32) for _ in range(2))
-    for stream, rankings in [(where, one), (address(twin) + GUARD + 1, other)]:
+    for stream, rankings in [(where, one), (address(copied) + GUARD + 1, other)]:
         assert (
             call("sample_rankings", (query.scores, query.n_items, 2, 3, 0, rankings), (query.n_items, 2, 3), stream)
             == 0
@@ -606,10 +606,10 @@ def test_table_by_address():
 def test_stream_key():
     assert plr.stream_key(5).dtype == np.uint64
     assert plr.stream_key(5).shape == (2,)
-    generator, twin = np.random.default_rng(1), np.random.default_rng(1)
+    generator, same = np.random.default_rng(1), np.random.default_rng(1)
     plr.stream_key(generator)
-    plr.sample_rankings([0.0, 1.0], 1, rng=twin)
-    assert generator.bit_generator.state == twin.bit_generator.state
+    plr.sample_rankings([0.0, 1.0], 1, rng=same)
+    assert generator.bit_generator.state == same.bit_generator.state
     assert not np.array_equal(plr.stream_key(None), plr.stream_key(None))
     with pytest.raises(TypeError, match="rng"):
         plr.stream_key("seed")

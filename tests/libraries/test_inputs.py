@@ -212,8 +212,6 @@ def test_other_tensors():
         with pytest.raises((TypeError, ValueError), match="scores cannot be read as an array") as caught:
             plr.dcg(OnlyDLPack(tensor), LABELS)
         assert "copy it" not in str(caught.value)
-    with pytest.raises(TypeError, match=r"scores cannot be read as an array: .*BFloat16: cast it, scores.float\(\)$"):
-        plr.dcg(torch.zeros(3, dtype=torch.bfloat16), LABELS)
 
 
 def test_traced_by_jax():
@@ -230,9 +228,7 @@ def test_arrow_without_pyarrow(monkeypatch):
         plr.dcg(OnlyArrow(None), LABELS)
 
 
-def test_what_is_no_array():
-    with pytest.raises(TypeError, match="scores must hold real numbers, got dtype object"):
-        plr.dcg(object(), LABELS)
+def test_lists_and_numbers():
     with pytest.raises(ValueError, match="labels must be finite"):
         plr.gains([[1.0], [np.nan]])
     assert plr.gains(2.0) == 3.0

@@ -1,4 +1,4 @@
-"""Losses: equal to their twins, gradients by finite differences, edge cases, batches, threads."""
+"""Losses: equal to their reference implementation, gradients by finite differences, edge cases, batches, threads."""
 
 import time
 
@@ -11,11 +11,11 @@ from problems import labelled
 from streams import stream_words
 
 
-def gain_twin(twin, *arguments):
-    return lambda f, y: twin(f, plr.gains(y), *arguments)
+def of_gains(loss, *arguments):
+    return lambda f, y: loss(f, plr.gains(y), *arguments)
 
 
-# name: (the loss, its twin, whether its gradient holds weights fixed)
+# name: (the loss, its reference, whether its gradient holds weights fixed)
 LOSSES = {
     "pointwise": (losses.pointwise, reference.pointwise_squared, False),
     "pointwise_logistic": (
@@ -36,12 +36,12 @@ LOSSES = {
     "lambda_rank": (losses.lambda_rank, lambda f, y: reference.lambda_loss(f, plr.gains(y), f.size, 1.0, 0.0), True),
     "lambda_rank@3": (
         lambda *a, **kw: losses.lambda_rank(*a, cutoff=3, slope=2.0, **kw),
-        gain_twin(reference.lambda_loss, 3, 2.0, 0.0),
+        of_gains(reference.lambda_loss, 3, 2.0, 0.0),
         True,
     ),
     "lambda_rank@3 pairs": (
         lambda *a, **kw: losses.lambda_rank(*a, cutoff=3, slope=0.5, truncation="pairs", **kw),
-        gain_twin(reference.lambda_loss, 3, 0.5, 0.0, "pairs"),
+        of_gains(reference.lambda_loss, 3, 0.5, 0.0, "pairs"),
         True,
     ),
     "lambda_loss": (
@@ -55,7 +55,7 @@ LOSSES = {
         True,
     ),
     "approx_ndcg": (
-        lambda *a, **kw: losses.approx_ndcg(*a, temperature=0.5, **kw), gain_twin(reference.approx_ndcg, 0.5), False
+        lambda *a, **kw: losses.approx_ndcg(*a, temperature=0.5, **kw), of_gains(reference.approx_ndcg, 0.5), False
     ),
     "soft_rank": (
         lambda *a, **kw: losses.soft_rank(*a, sigma=0.8, **kw),
@@ -63,14 +63,14 @@ LOSSES = {
         False,
     ),
     "soft_rank@3": (
-        lambda *a, **kw: losses.soft_rank(*a, cutoff=3, **kw), gain_twin(reference.soft_rank, 3, 1.0), False
+        lambda *a, **kw: losses.soft_rank(*a, cutoff=3, **kw), of_gains(reference.soft_rank, 3, 1.0), False
     ),
 }  # fmt: skip
 NEED_GRADES = ("lambda", "approx", "soft_rank")
 
 
 @pytest.mark.parametrize("name", LOSSES)
-class TestAgainstTheTwin:
+class TestAgainstTheReference:
     """Mutants: the suffix sum without the document itself; equal labels taken as pairs; discounts not cut; ideal DCG of
     all ranks; a distance off by one; ranks of ApproxNDCG that count the document itself; SoftRank's adjoint taken after
     instead of before a document; lanes past the end not blanked."""
@@ -80,30 +80,30 @@ class TestAgainstTheTwin:
         for spread in (0.0, 0.3, 3.0, 20.0):
             scores, labels = labelled(n_docs, spread)
             value, gradient = LOSSES[name][0](scores, labels)
-            twin_value, twin_gradient = LOSSES[name][1](scores, labels)
+            best_value, best_gradient = LOSSES[name][1](scores, labels)
             assert value.shape == (1,)
-            scale = max(1.0, abs(twin_value))
-            np.testing.assert_allclose(value[0], twin_value, rtol=0, atol=1e-12 * scale)
-            np.testing.assert_allclose(gradient, twin_gradient, rtol=0, atol=1e-12 * scale)
+            scale = max(1.0, abs(best_value))
+            np.testing.assert_allclose(value[0], best_value, rtol=0, atol=1e-12 * scale)
+            np.testing.assert_allclose(gradient, best_gradient, rtol=0, atol=1e-12 * scale)
 
     @pytest.mark.parametrize("size", [1e3, 1e6])
     def test_far_apart(self, size, name):
-        """Scores at +-1e3 and +-1e6: finite, and as the twin has it. Mutants: exp(f) without its maximum taken off;
+        """Scores at +-1e3 and +-1e6: finite, and equal to the reference. Mutants: exp(f) without its maximum taken off;
         log(1 + exp(x)) as it stands."""  # fmt: skip
         rng = np.random.default_rng(0)
         scores = rng.choice([-size, 0.0, size], size=12) + rng.normal(size=12)
         labels = rng.choice([0.0, 1.0, 3.0], size=12)
         value, gradient = LOSSES[name][0](scores, labels)
-        twin_value, twin_gradient = LOSSES[name][1](scores, labels)
+        best_value, best_gradient = LOSSES[name][1](scores, labels)
         assert np.isfinite(value).all()
         assert np.isfinite(gradient).all()
-        np.testing.assert_allclose(value[0], twin_value, rtol=1e-10, atol=1e-12)
-        np.testing.assert_allclose(gradient, twin_gradient, rtol=1e-10, atol=1e-10)
+        np.testing.assert_allclose(value[0], best_value, rtol=1e-10, atol=1e-12)
+        np.testing.assert_allclose(gradient, best_gradient, rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.parametrize("name", [name for name in LOSSES if not LOSSES[name][2]])
 def test_finite_differences(name):
-    """The gradient is that of the value, but for losses that hold weights fixed: their definition is the twin."""
+    """The gradient is that of the value, but for losses that hold weights fixed: their definition is the reference."""
     scores, labels = labelled(7)
     step = 1e-5
     gradient = LOSSES[name][0](scores, labels)[1]
@@ -119,9 +119,9 @@ class TestEdges:
         """Mutant: 0 / 0 in a query with nothing to order."""
         value, gradient = LOSSES[name][0]([3.0], [2.0])
         if name.startswith("pointwise"):  # regresses it all the same
-            twin_value, twin_gradient = LOSSES[name][1](np.array([3.0]), np.array([2.0]))
-            assert value[0] == pytest.approx(twin_value, rel=1e-15)
-            assert gradient[0] == pytest.approx(twin_gradient[0], rel=1e-15)
+            best_value, best_gradient = LOSSES[name][1](np.array([3.0]), np.array([2.0]))
+            assert value[0] == pytest.approx(best_value, rel=1e-15)
+            assert gradient[0] == pytest.approx(best_gradient[0], rel=1e-15)
             assert value[0] != 0.0
         else:
             assert value[0] == gradient[0] == 0.0
@@ -139,9 +139,9 @@ class TestEdges:
         """Nothing to tell apart: 0, where labels are not regressed on and their order is not all there is. Mutants:
         documents of equal labels taken for pairs; pointwise and ListMLE without queries that have no relevant one."""
         value, gradient = LOSSES[name][0](np.arange(5.0), np.full(5, label))
-        twin_value, twin_gradient = LOSSES[name][1](np.arange(5.0), np.full(5, label))
-        assert value[0] == pytest.approx(twin_value, rel=1e-12, abs=1e-15)
-        np.testing.assert_allclose(gradient, twin_gradient, rtol=0, atol=1e-12)
+        best_value, best_gradient = LOSSES[name][1](np.arange(5.0), np.full(5, label))
+        assert value[0] == pytest.approx(best_value, rel=1e-12, abs=1e-15)
+        np.testing.assert_allclose(gradient, best_gradient, rtol=0, atol=1e-12)
         if name.startswith(("pointwise", "list_mle")):
             assert value[0] > 0.0
         elif label == 0.0 or name.startswith(("pairwise", "lambda")):
@@ -153,9 +153,9 @@ class TestEdges:
         labels = [-1.0, 0.0, 2.5]
         if name in ("pointwise", "list_mle", "list_mle@3", "pairwise_logistic"):
             value, gradient = LOSSES[name][0]([0.0, 1.0, 2.0], labels)
-            twin_value, twin_gradient = LOSSES[name][1](np.array([0.0, 1.0, 2.0]), np.array(labels))
-            assert value[0] == pytest.approx(twin_value, rel=1e-13)
-            np.testing.assert_allclose(gradient, twin_gradient, rtol=0, atol=1e-13)
+            best_value, best_gradient = LOSSES[name][1](np.array([0.0, 1.0, 2.0]), np.array(labels))
+            assert value[0] == pytest.approx(best_value, rel=1e-13)
+            np.testing.assert_allclose(gradient, best_gradient, rtol=0, atol=1e-13)
         else:
             with pytest.raises(ValueError, match="labels must be"):
                 LOSSES[name][0]([0.0, 1.0, 2.0], labels)
@@ -200,11 +200,11 @@ class TestTiesOfListMLE:
         gradient = gradient.reshape(n_draws, 5)
         rankings = reference.rankings_by_label(labels)
         assert len(rankings) == 12
-        twins = {tuple(r[:ranks]): reference.list_mle(scores, labels, ranks, r) for r in rankings}
-        known = np.array([value for value, _ in twins.values()])
+        of_orders = {tuple(r[:ranks]): reference.list_mle(scores, labels, ranks, r) for r in rankings}
+        known = np.array([value for value, _ in of_orders.values()])
         nearest = np.abs(values[:, np.newaxis] - known).argmin(axis=1)
         np.testing.assert_allclose(values, known[nearest], rtol=0, atol=1e-12)
-        gradients = np.array([g for _, g in twins.values()])
+        gradients = np.array([g for _, g in of_orders.values()])
         np.testing.assert_allclose(gradient, gradients[nearest], rtol=0, atol=1e-12)
         counts = np.bincount(nearest, minlength=known.size)
         expected = n_draws / known.size
@@ -298,15 +298,15 @@ def test_few_documents_of_another_label(cutoff, common, name):
     """Most documents have one label, whichever: their rows are held against the few others only. Mutants: the others'
     gradient lost; those others counted that rank higher; the distance of places in their list in place of that of
     ranks; discounts past the cutoff, or the order there, as with the other truncation."""  # fmt: skip
-    loss, twin = LAMBDAS[name]
+    loss, plain = LAMBDAS[name]
     rng = np.random.default_rng(5)
     for n_others in (0, 1, 2, 20, 110, 199):
         scores, labels = rng.normal(size=200), np.full(200, common)
         labels[rng.permutation(200)[:n_others]] = rng.choice([0.0, 2.0, 4.0], size=n_others)
         value, gradient = loss(scores, labels, cutoff=cutoff)
-        twin_value, twin_gradient = twin(scores, plr.gains(labels), cutoff)
-        assert value[0] == pytest.approx(twin_value, rel=1e-12, abs=1e-13)
-        np.testing.assert_allclose(gradient, twin_gradient, rtol=0, atol=1e-12 * max(1.0, twin_value))
+        best_value, best_gradient = plain(scores, plr.gains(labels), cutoff)
+        assert value[0] == pytest.approx(best_value, rel=1e-12, abs=1e-13)
+        np.testing.assert_allclose(gradient, best_gradient, rtol=0, atol=1e-12 * max(1.0, best_value))
 
 
 @pytest.mark.chosen_path

@@ -1,4 +1,4 @@
-"""The published experiments' functions: their arguments and shapes, numbers of independent twins, and repeatability."""
+"""The published experiments' functions: arguments and shapes, numbers of reference implementations, repeatability."""
 
 import itertools
 import os
@@ -27,7 +27,7 @@ def complete_rankings(n_docs, n_samples):
 @pytest.mark.parametrize(("n_docs", "cutoff"), SIZES)
 @pytest.mark.parametrize("full", [False, True])
 @pytest.mark.parametrize(
-    ("name", "twin"),
+    ("name", "best"),
     [
         ("PL_rank_1", reference.pl_rank_1),
         ("PL_rank_2", reference.pl_rank_2),
@@ -36,14 +36,14 @@ def complete_rankings(n_docs, n_samples):
         ("placement_policy_gradient", lambda *given: reference.policy_gradient(*given, to_go=True)),
     ],
 )
-def test_given_rankings(name, twin, n_docs, cutoff, full):
+def test_given_rankings(name, best, n_docs, cutoff, full):
     """NumPy agrees, for rankings of all documents and of the first K. Mutants: labels and scores swapped;
     another estimator called."""
     scores, labels, theta = graded(n_docs, cutoff)
     rankings = complete_rankings(n_docs, 8)
     rankings = rankings if full else rankings[:, :cutoff]
     got = getattr(sigir22, name)(theta, labels, scores, sampled_rankings=rankings)
-    np.testing.assert_allclose(got, twin(scores, labels, theta, rankings[:, :cutoff]), rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(got, best(scores, labels, theta, rankings[:, :cutoff]), rtol=1e-12, atol=1e-13)
     assert got.dtype == np.float64
 
 
@@ -95,8 +95,8 @@ def test_stochasticrank_of_given_values(noise, n_docs, cutoff):
     values = scores + draw(size=(12, n_docs))
     got = getattr(sigir22, f"{noise}_stochasticrank")(theta, labels, scores, sampled_values=values)
     density = getattr(reference, f"{noise}_density")
-    twin = reference.stochastic_rank(scores, labels, theta, values, density)
-    np.testing.assert_allclose(got, twin, atol=1e-6 * abs(labels).max())
+    best = reference.stochastic_rank(scores, labels, theta, values, density)
+    np.testing.assert_allclose(got, best, atol=1e-6 * abs(labels).max())
     again = getattr(sigir22, f"{noise}_stochasticrank")(
         theta, labels, scores, 12, np.argsort(-values, axis=1)[:, : cutoff + 1], None, values
     )

@@ -171,10 +171,6 @@ def test_address_space_for_no_more(megabytes, n_threads):
     assert answer == "True\n"
 
 
-def test_address_space_for_all():
-    assert run("print(team(2), team(5))") == "2 5\n"
-
-
 def test_large_stacks():
     """OMP_STACKSIZE is what OpenMP's threads take. Mutant: probes with stacks of the usual size."""
     assert run(

@@ -319,7 +319,7 @@ def test_wide_spreads(sampler):
 
 
 def test_reference_agrees():
-    """The twin in NumPy has the same marginals."""
+    """The reference implementation has the same marginals."""
     scores = np.array([1.0, 0.0, -1.0, 0.5, 2.0])
     rankings = reference.sample_rankings(scores, 200_000, 5, np.random.default_rng(0))
     assert prefix_test(scores, rankings) > ALPHA
