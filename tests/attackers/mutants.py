@@ -75,7 +75,7 @@ TESTS = {
     "_core/runtime/arguments": [*_ARGUMENTS, *_BATCHES],
     "_core/random/key": _ARGUMENTS,
     "_core/random/selection": ["oracles/test_selection.py", "statistical/test_sampling.py"],
-    "_core/random/stream": ["hand/test_random_streams.py"],
+    "_core/random/stream": ["oracles/test_introselect.py", "hand/test_random_streams.py"],
     "_core/ranking/weights": [*_SAMPLERS, "enumeration/test_pl_rank.py", "invariants/test_magnitudes.py"],
     "_core/ranking/remaining": ["enumeration/test_pl_rank.py", "enumeration/test_conditional.py"],
     "_core/ranking/rankings": ["faults/test_faults.py", "enumeration/test_pl_rank.py"],
