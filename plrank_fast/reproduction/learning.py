@@ -12,7 +12,6 @@ import tempfile
 import time
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 from plrank_fast.data import PROFILES, generate, normalize_queries
 from plrank_fast.reproduction import methods
@@ -68,23 +67,21 @@ def training_part(name: str, sets: list[str], cutoffs: list[int], budget: float)
 def config_of(cell: Figures, seed: int) -> TrainingConfig:
     """Return the settings of a run."""
     method = methods.method_of(cell)
-    changes: dict[str, Any] = {"method": method.estimator, "cutoff": cell["cutoff"], "seed": seed, "empty": 0.0}
-    changes["samples"] = max(1, method.n_samples)
-    if "objective" in cell:
-        changes["objective"] = cell["objective"]
-    elif "preset" not in cell:
-        changes["objective"] = DATASET  # the paper's NDCG
-    return TrainingConfig.from_preset(cell.get("preset", "default"), **changes)
+    objective = {} if "preset" in cell else {"objective": cell.get("objective", DATASET)}  # the paper's NDCG
+    return TrainingConfig.from_preset(
+        cell.get("preset", "default"), method=method.estimator, samples=max(1, method.n_samples),
+        cutoff=cell["cutoff"], seed=seed, empty=0.0, **objective,
+    )  # fmt: skip
 
 
 def measure(cell: Figures, number: int) -> Figures:
     """Train once, and return the curve on the test data."""
     from plrank_fast.training.loop import TrainingRun
 
-    config = config_of(cell, number)
-    splits = _splits(cell["set"], number, cell["train_seconds"])
-    limit = cell["train_seconds"]
-    curve: Figures = {"seconds": [], "epochs": [], **{name: [] for name in _measured(config)}}
+    config, limit = config_of(cell, number), cell["train_seconds"]
+    splits = _splits(cell["set"], number, limit)
+    metrics = ("ndcg_dataset", "expected_ndcg_dataset") + ((DISPARITY,) if config.objective == DISPARITY else ())
+    curve: Figures = {name: [] for name in ("seconds", "epochs", *metrics)}
     due = [0.0, *(limit * 1.5 ** (i - LOOKS + 2) for i in range(LOOKS - 1))]
 
     looked = 0.0  # seconds of evaluation on the test data
@@ -94,18 +91,15 @@ def measure(cell: Figures, number: int) -> Figures:
         return time.process_time() - begun - looked
 
     def look(run: TrainingRun) -> None:
-        nonlocal looked
+        nonlocal looked, due
         seconds = trained() if curve["seconds"] else 0.0
-        if len(curve["seconds"]) == LOOKS or seconds < due[len(curve["seconds"])]:
-            return
-        metrics = run.evaluate(run.splits["test"])
-        while len(curve["seconds"]) < LOOKS and seconds >= due[len(curve["seconds"])]:
-            # A step that takes longer than the time between two evaluations counts for both.
-            curve["seconds"].append(seconds)
-            curve["epochs"].append(run.progress.epoch + run.progress.batch / run.batches_per_epoch)
-            for name in _measured(config):
-                curve[name].append(metrics[name])
-        looked += trained() - seconds
+        if due and seconds >= due[0]:
+            due = [later for later in due if later > seconds]
+            epochs = run.progress.epoch + run.progress.batch / run.batches_per_epoch
+            for name, value in {**run.evaluate(run.splits["test"]), "seconds": seconds, "epochs": epochs}.items():
+                if name in curve:
+                    curve[name].append(value)
+            looked += trained() - seconds
 
     with tempfile.TemporaryDirectory() as folder:
         source = Source(profile=next(iter(PROFILES)))  # not used, as the splits are given
@@ -114,10 +108,6 @@ def measure(cell: Figures, number: int) -> Figures:
         begun, looked = time.process_time(), 0.0
         run.train(interrupted=lambda: trained() >= limit, observer=look)
     return curve
-
-
-def _measured(config: TrainingConfig) -> tuple[str, ...]:
-    return ("ndcg_dataset", "expected_ndcg_dataset") + ((DISPARITY,) if config.objective == DISPARITY else ())
 
 
 @lru_cache(maxsize=3)

@@ -165,13 +165,7 @@ class TrainingConfig:
 
     @classmethod
     def from_preset(cls, preset: str = "default", **changes: Any) -> TrainingConfig:
-        """Take all settings from a preset except those given.
-
-        Raises
-        ------
-        ValueError
-            If a setting is out of its range; the message names the first one.
-        """
+        """Take all settings from a preset except those given."""
         return cls(**{"preset": preset, **PRESETS.get(preset, {}), **changes})
 
     def changed(self) -> dict[str, Any]:

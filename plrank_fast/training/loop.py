@@ -83,34 +83,12 @@ class Progress:
 class TrainingRun:
     """A network in training, with its data, settings and folder.
 
-    Parameters
-    ----------
-    config : TrainingConfig
-        The settings that determine the result.
-    source : Source
-        Source of the data, for `resume`.
-    splits : Splits
-        The data.
-    folder : path-like
-        Folder of the checkpoint; it must exist when training begins, and the caller locks it.
-    epochs : int, optional
-        Epochs to train, those before a resume included.
-    minutes : float, optional
-        Minutes to train, those before a resume included; at least one of the two limits is necessary.
-    n_threads : int
-        Threads of the gradient, by default all; the result does not depend on it.
-    model_threads : int
-        Threads of PyTorch. More than one may change the last bits of the result.
-    checkpoint_seconds : float
-        Interval at which the state is saved, besides the beginning, the end and an interrupt.
-    ranks : Ranks
-        The processes that train together, of which the first writes. Their other arguments, except for threads, must be
-        equal.
-
-    Raises
-    ------
-    ValueError
-        If a limit is missing or negative, the training labels are negative, or none is above 0.
+    ``config`` determines the result, ``source`` says where the data ``splits`` came from, and ``folder`` is that of the
+    checkpoint; it must exist when training begins, and the caller locks it. ``epochs`` and ``minutes``, of which at
+    least one is necessary, limit the training, that before a resume included. ``n_threads`` are those of the gradient,
+    ``model_threads`` those of PyTorch, of which more than one may change the last bits of the result. The state is
+    saved every ``checkpoint_seconds``, at the beginning, at the end and at an interrupt. The first of the ``ranks``
+    writes; their other arguments, except for threads, must be equal.
     """
 
     def __init__(
@@ -164,14 +142,8 @@ class TrainingRun:
         """Continue from the checkpoint in a folder, up to new limits or, without any, those of the earlier run.
 
         The number of ranks may differ from the earlier run's, and ``model_threads`` is that of the earlier run by
-        default. ``cache`` is a folder for parsed LETOR files; the other arguments are those of the constructor.
-
-        Raises
-        ------
-        ValueError
-            If the checkpoint is damaged or of another version, or the data have changed since.
-        OSError
-            If there is no checkpoint, or a data file is gone.
+        default. ``cache`` is a folder for parsed LETOR files; the other arguments are those of the constructor. Data
+        that have changed since are refused.
         """
         path = Path(folder) / CHECKPOINT
         header, arrays = read_archive(path, "checkpoint")
@@ -224,17 +196,8 @@ class TrainingRun:
     def train(self, *, interrupted: Callable[[], bool] = lambda: False, observer: Observer = lambda run: None) -> str:
         """Train until a limit or until ``interrupted()``, and return which: "epochs", "minutes" or "interrupted".
 
-        Checkpoints are written at the beginning, at intervals and at the end. ``observer`` is called with the run after
-        every batch.
-
-        Raises
-        ------
-        ValueError
-            If the training diverges, or ranks differ in settings, data or state.
-        ConnectionError
-            If another rank has ended or cannot be reached; the last checkpoint is still there.
-        OSError
-            If a checkpoint cannot be written; the one before is still there.
+        ``observer`` is called with the run after every batch. After an error, such as a ConnectionError if another rank
+        has ended, the last checkpoint is still there.
         """
         self.ranks.require_equal(self._state())
         self._saved_at = time.perf_counter()

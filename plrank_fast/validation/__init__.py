@@ -11,7 +11,6 @@ Arrays are copied: they must not change, or be reused for ``out``, while a kerne
 import sys
 
 from plrank_fast._core.runtime import arguments as _arguments
-from plrank_fast.validation.array_types import *
 from plrank_fast.validation.arrays import *
 from plrank_fast.validation.checks import *
 from plrank_fast.validation.identifiers import *
@@ -20,6 +19,5 @@ from plrank_fast.validation.queries import *
 from plrank_fast.validation.random_state import *
 from plrank_fast.validation.rankings import *
 from plrank_fast.validation.scalars import *
-from plrank_fast.validation.scores import *
 
 _arguments.read_others_with(sys.modules[__name__])

@@ -1,8 +1,8 @@
-"""Conversion of any array-like argument to an array of numbers."""
+"""Types of arrays, and the conversion of any array-like argument to an array of numbers."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,8 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 from plrank_fast._core.runtime import magnitudes as _magnitudes
 from plrank_fast._core.runtime import plain_arrays as _plain_arrays
 from plrank_fast._shared.extras import import_extra
-from plrank_fast.validation.array_types import FloatArray, IntArray
 from plrank_fast.validation.checks import each
+
+FloatArray: TypeAlias = NDArray[np.float64]
+IntArray: TypeAlias = NDArray[np.int64]
+RankingArray: TypeAlias = NDArray[np.int32]
+KeyArray: TypeAlias = NDArray[np.uint64]
+RandomState: TypeAlias = "int | np.random.SeedSequence | np.random.BitGenerator | np.random.Generator | None"
 
 ARRAY_PROTOCOLS = ("__array__", "__dlpack__", "__arrow_c_array__", "__arrow_c_stream__")
 DLPACK_HOST_DEVICES = (1, 3, 11)  # memory of the CPU, and what CUDA and ROCm have pinned of it
@@ -44,11 +49,8 @@ def real_array(
     if ndim is not None and array.ndim not in ndim:
         expected = " or ".join(f"{n}-dimensional" for n in ndim)
         raise ValueError(f"{name} must be {expected}, got shape {array.shape}{how_to_flatten(array, name)}")
-    if array.dtype == np.float64:
+    with np.errstate(over="ignore"):
         copy = np.array(array, dtype=np.float64, order="C")
-    else:
-        with np.errstate(over="ignore"):
-            copy = np.array(array, dtype=np.float64, order="C")
     if not _magnitudes.all_finite(copy.reshape(-1)):
         finite = np.isfinite(copy)
         if minus_infinity:

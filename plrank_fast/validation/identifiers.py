@@ -52,15 +52,14 @@ def _check_kinds(items: Sequence[Any], name: str) -> None:
     }
     if len(set(kind_of_type.values())) <= 1 and "no identifier" not in kind_of_type.values():
         return
-    kinds = [kind_of_type[type(item)] for item in items]
-    for index, (item, kind) in enumerate(zip(items, kinds, strict=True)):
-        if type(item).__name__ in ("NoneType", "NAType", "NaTType") or (kind == "float" and item != item):
-            raise ValueError(f"{name} must not be missing, got {item} at index {index}")
-    for index, (item, kind) in enumerate(zip(items, kinds, strict=True)):
-        at = f"{item!r} at index {index}"
+    for index, item in enumerate(items):
+        kind, at = kind_of_type[type(item)], f"{item!r} at index {index}"
+        missing = type(item).__name__ in ("NoneType", "NAType", "NaTType") or (kind == "float" and item != item)
+        require(not missing, f"{name} must not be missing, got {item} at index {index}")
         require(kind != "no identifier", f"{name} must hold integers or strings, got {at}", TypeError)
-        two = f"{items[0]!r} ({kinds[0]}) at index 0 and {item!r} ({kind}) at index {index}"
-        require(kind == kinds[0], f"{name} must be of one kind, got {two}", TypeError)
+        first = kind_of_type[type(items[0])]
+        two = f"{items[0]!r} ({first}) at index 0 and {item!r} ({kind}) at index {index}"
+        require(kind == first, f"{name} must be of one kind, got {two}", TypeError)
 
 
 def identifier_strings(given: Iterable[Any], name: str, number: int) -> list[str]:

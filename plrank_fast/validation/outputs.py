@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from plrank_fast._core.runtime import magnitudes as _magnitudes
-from plrank_fast.validation.array_types import FloatArray
+from plrank_fast.validation.arrays import FloatArray
 from plrank_fast.validation.checks import require
 
 

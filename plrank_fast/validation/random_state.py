@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from plrank_fast._core.random import key as _key
-from plrank_fast.validation.array_types import KeyArray, RandomState
+from plrank_fast.validation.arrays import KeyArray, RandomState
 from plrank_fast.validation.checks import shown
 from plrank_fast.validation.scalars import integer
 

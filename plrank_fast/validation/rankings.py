@@ -8,10 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from plrank_fast._core.ranking import rankings as _rankings
-from plrank_fast.validation.array_types import FloatArray, IntArray, RankingArray
 from plrank_fast.validation.arrays import (
     LARGEST_MAGNITUDE,
     SMALLEST_MAGNITUDE,
+    FloatArray,
+    IntArray,
+    RankingArray,
     integer_array,
     real_array,
     within,
