@@ -219,7 +219,7 @@ class PlackettLuce:
         """
         return self._mean_over_choices(None, cutoff, n_samples, rng)
 
-    @documented
+    @with_parameters(entropy.__doc__)
     def kl(
         self, other: PlackettLuce, cutoff: int | None = None, *, n_samples: int = 1000, rng: RandomState = None
     ) -> SampledValue:
@@ -233,8 +233,6 @@ class PlackettLuce:
         ----------
         other : PlackettLuce
             Distribution over the same queries.
-        n_samples : int
-            Rankings to draw, at least 2.
 
         Returns
         -------
