@@ -249,6 +249,10 @@ class BoostingObjective(Workers):
         self, labels: ArrayLike, offsets: ArrayLike | None, weights: ArrayLike | None, scores: FloatArray
     ) -> _DataSet:
         """Return the prepared data set of these labels, offsets and weights, and move it to the front."""
+        given = [each for each in (labels, offsets, weights) if each is not None]
+        if any(type(each) is not np.ndarray or each.dtype.kind not in "iuf" for each in given):
+            labels, offsets, weights_ = _checked(labels, offsets, weights, scores)
+            weights = None if weights is None else weights_
         for place, data in enumerate(self._data_sets):
             if data.same(labels, offsets, weights, scores):
                 self._data_sets.insert(0, self._data_sets.pop(place))
@@ -442,9 +446,9 @@ class _DataSet:
         return (
             self.weighted == (weights is not None)
             and self.labels.shape == scores.shape
-            and np.array_equal(self.labels, np.asarray(labels))
-            and np.array_equal(self.offsets, np.array([0, scores.size]) if offsets is None else np.asarray(offsets))
-            and (weights is None or np.array_equal(self.weights, np.asarray(weights)))
+            and np.array_equal(self.labels, labels)
+            and np.array_equal(self.offsets, [0, scores.size] if offsets is None else offsets)
+            and (weights is None or np.array_equal(self.weights, weights))
         )
 
 

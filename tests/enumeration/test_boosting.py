@@ -286,10 +286,7 @@ def test_refused_settings(options, error, message):
 @pytest.mark.parametrize(
     ("arguments", "options", "message"),
     [
-        ((SCORES[:3], LABELS, OFFSETS), {}, "labels must have one entry per score"),
-        ((SCORES * np.nan, LABELS, OFFSETS), {}, "scores must be finite"),
         ((SCORES, LABELS - 1, OFFSETS), {}, "labels must be from 0 to 200"),
-        ((SCORES, LABELS, OFFSETS[:-1]), {}, "offsets must end with"),
         ((SCORES, LABELS, OFFSETS), {"weights": [1.0]}, "weights must have one entry for each of the 5 queries"),
         ((SCORES, LABELS, OFFSETS), {"weights": [1, 1, 1, 1, -1]}, "weights must be at least 0"),
         ((SCORES, LABELS, OFFSETS), {"round_number": -1}, "round_number must be at least 0"),

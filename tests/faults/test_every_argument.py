@@ -107,13 +107,14 @@ OF_SCORES = {  # arguments with as many entries as scores or rankings have
 }  # fmt: skip
 NO_NUMBERS = {"evaluate_loss", "concatenate", "load_letor", "load_model", "normalize_queries", "reseed"}
 ELEMENTWISE = {"gains.labels", "effective_sample_size.importance_weights"}
+MAY_BE_0 = {"alpha", "baseline", "cutoff", "empty", "eta", "k", "missing", "persistence", "rng", "round_number"}
 MEANT = {  # arguments that may have a value, by what is odd about it
     "a huge int": {"rng", "n_threads"},
     "minus a huge int": {"n_threads"},
     "an int that Python does not print": {"rng", "n_threads"},
     "-1": {"baseline", "empty", "missing", "n_threads"},
     "-1.0": {"baseline", "empty", "missing"},
-    "0": {"alpha", "baseline", "cutoff", "empty", "eta", "k", "missing", "persistence", "rng", *ELEMENTWISE},
+    "0": {*MAY_BE_0, *ELEMENTWISE},
     "True": ELEMENTWISE,
     "nan": {"empty"},
     "None": {"offsets"},
@@ -155,6 +156,8 @@ def public_functions():
     yield "PlackettLuce.log_prob", partial(policy.log_prob, GIVEN["rankings"])
     yield "OffPolicyEstimate.interval", off_policy.ips(SCORES, RANKINGS, [1, 0], logging_scores=SCORES).interval
     yield from (("BoostingObjective", boosting.BoostingObjective), ("RankingMetric", boosting.RankingMetric))
+    yield "BoostingObjective.derivatives", boosting.BoostingObjective().derivatives
+    yield "RankingMetric.evaluate", boosting.RankingMetric().evaluate
 
 
 def parameters_of(function):
@@ -181,7 +184,8 @@ def hostile_values(where, name, parameters):
 def test_what_nobody_means_is_refused_by_name(where, function):
     """It is refused before anything is written to ``out``; what is taken is not written to either.
 
-    Mutants: `real` without its OverflowError; `shown` that prints any int, or a whole str; ``empty`` not checked.
+    Mutants: `real` without its OverflowError; `shown` that prints any int, or a whole str; ``empty`` not checked;
+    labels of a data set that an objective knows read by NumPy alone.
     """
     parameters = parameters_of(function)
     parameters.pop("sampled_inv_rankings", None)  # neither needed nor looked at
