@@ -253,9 +253,10 @@ def test_options_are_refused_by_name_and_not_by_the_host(name):
 
 
 def test_integers_that_jax_would_wrap_around_are_refused():
-    """Mutant: the limits left out; 2**32 is then 0."""
-    with pytest.raises(ValueError, match=r"relevance must fit int32, got 4294967296 at index 0"):
-        plackett_luce_loss(SCORES[:1], np.array([2**32]))
+    """Mutant: one of the limits left out; 2**32 is then 0."""
+    for number in (2**32, -(2**32)):
+        with pytest.raises(ValueError, match=f"relevance must fit int32, got {number} at index 0"):
+            plackett_luce_loss(SCORES[:1], np.array([number]))
 
 
 def test_log_probability():
@@ -277,3 +278,9 @@ def test_log_probability():
         np.testing.assert_allclose(gradient[row], expected, rtol=0, atol=1e-5)
     with pytest.raises(TypeError, match="rankings must be of integers"):
         ranking_log_prob(scores[0], [[0.5]])
+    for wrong, message in (
+        ((scores, rankings[0]), "scores must have 1 axis"),
+        ((scores[0], rankings), "rankings must h"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            ranking_log_prob(*wrong)
