@@ -13,7 +13,6 @@ import json
 import math
 import mmap
 import os
-import platform
 import sys
 from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO
@@ -26,10 +25,8 @@ from plrank_fast._shared import files
 
 VERSION = 1  # increases when the format, or the entries of a header, change
 ALIGNMENT = 64
-# Python knows the flag by name since 3.13. Other systems need none, or have none.
-NO_RESERVE = 0
-if sys.platform == "linux":
-    NO_RESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000 if platform.machine() in ("x86_64", "aarch64") else 0)
+# Python knows the flag by name since 3.13. Other systems need none; Linux ignores bits that it does not know.
+NO_RESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000 if sys.platform == "linux" else 0)
 
 Arrays = dict[str, npt.NDArray[Any]]
 
@@ -105,8 +102,6 @@ def mapped_memory(file: BinaryIO) -> mmap.mmap:
     Without NO_RESERVE Linux reserves memory for every page that could be written to, and refuses files larger than the
     machine's memory.
     """
-    if not NO_RESERVE:
-        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
     return mmap.mmap(file.fileno(), 0, mmap.MAP_PRIVATE | NO_RESERVE, mmap.PROT_READ | mmap.PROT_WRITE)
 
 

@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from plrank_fast._shared.files import refuse_overwriting, write_atomically
-from plrank_fast.commands.options import MODEL, add_reading, caches, empty_value, parameters_of, some_path
+from plrank_fast.commands.options import EMPTY, MODEL, add_reading, caches, parameters_of, some_path
 from plrank_fast.training.config import TrainingConfig
 from plrank_fast.validation import count, threads
 
@@ -24,7 +24,7 @@ def add_evaluate(commands: Any) -> None:
     add_reading(parser)
     parser.add_argument("--cutoff", type=int, metavar="K", help="compute NDCG@K (default: the cutoff of the training)")
     empty = f"{parameters_of(TrainingConfig).get('empty')} The default is that of the training."
-    parser.add_argument("--empty", type=empty_value, metavar="VALUE|drop", help=empty)
+    parser.add_argument("--empty", help=empty, **EMPTY)
     parser.add_argument("--threads", dest="n_threads", type=int, default=-1, metavar="N", help="threads (default: all)")
     parser.add_argument("--json", type=some_path, metavar="FILE", help="write the metrics to this file")
     parser.add_argument(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import inspect
 import re
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -47,9 +49,13 @@ def caches(folder: str | None) -> list[Path]:
     return [] if folder is None else list(Path(folder).glob("*" + SUFFIX))
 
 
-def empty_value(text: str) -> float | str:
-    """Parse the NDCG of a query without relevant documents."""
+def number_or(words: Sequence[str], kind: type[float], text: str) -> float | str:
+    """Parse a number, or one of these words."""
     try:
-        return text if text == DROP else float(text)
+        return text if text in words else kind(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"must be a number or 'drop', got {text!r}") from None
+        expected = f"{'a number' if kind is float else 'a whole number'} or {' or '.join(map(repr, words))}"
+        raise argparse.ArgumentTypeError(f"must be {expected}, got {text!r}") from None
+
+
+EMPTY: dict[str, Any] = {"type": partial(number_or, (DROP,), float), "metavar": "VALUE|drop"}

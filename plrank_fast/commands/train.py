@@ -14,7 +14,7 @@ from plrank_fast._shared.extras import import_extra
 from plrank_fast._shared.files import refuse_overwriting
 from plrank_fast._shared.interruption import EXIT_STATUS, deferred_interrupt
 from plrank_fast._shared.progress_bar import make_bar
-from plrank_fast.commands.options import MODEL, add_reading, caches, empty_value, parameters_of, some_path
+from plrank_fast.commands.options import EMPTY, MODEL, add_reading, caches, number_or, parameters_of, some_path
 from plrank_fast.data import PROFILES
 from plrank_fast.training.config import CHOICES, DATASET, DISPARITY, PRESETS, SCHEDULES, TrainingConfig, describe_preset
 from plrank_fast.training.sources import Source
@@ -26,14 +26,6 @@ LAYOUT = "{desc} {percentage:3.0f}%|{bar}| {elapsed}<{remaining}{postfix}"
 RUN_SETTINGS = ("n_threads", "model_threads", "checkpoint_seconds")  # that change nothing of the result
 
 
-def samples_value(text: str) -> int | str:
-    """Parse the number of rankings per query, or its schedule."""
-    try:
-        return text if text in SCHEDULES else int(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"must be a whole number, 'dynamic' or 'sigir22', got {text!r}") from None
-
-
 FILES = {"nargs": "+", "type": some_path, "metavar": "FILE"}
 NUMBER = {"type": int, "metavar": "N"}
 DATA: dict[str, dict[str, Any]] = {
@@ -42,8 +34,8 @@ DATA: dict[str, dict[str, Any]] = {
 }
 SETTINGS: dict[str, dict[str, Any]] = {
     **{name: {"choices": choices} for name, choices in CHOICES.items()},
-    "samples": {"type": samples_value, "metavar": "N|dynamic|sigir22"},
-    "empty": {"type": empty_value, "metavar": "VALUE|drop"},
+    "samples": {"type": partial(number_or, SCHEDULES, int), "metavar": "N|dynamic|sigir22"},
+    "empty": EMPTY,
     "hidden": {"nargs": "*", "type": int, "metavar": "UNITS"},
     "learning_rate": {"type": float, "metavar": "RATE"},
     **{"cutoff": NUMBER, "batch_queries": NUMBER, "seed": NUMBER},

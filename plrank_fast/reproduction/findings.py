@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from statistics import geometric_mean
 from typing import Any
 
 import numpy as np
@@ -85,7 +86,7 @@ def _cost(measured: dict[tuple[str, Method], Costs]) -> Iterator[Finding]:
         ratios = [(row.numpy_seconds / row.seconds).ravel() for row in rows if row.numpy_seconds is not None]
         statement = f"{Method(estimator, 0).title} is faster here than in NumPy in every cell"
         meaning = "times faster, geometric mean over sets, N and K"
-        yield from judged(statement, meaning, _over_all(ratios, _geometric_mean), 1.0)
+        yield from judged(statement, meaning, _over_all(ratios, geometric_mean), 1.0)
     for estimator, title in NEW.items():
         meaning = "times faster over sets and K"
         statement = f"{title} costs less than PL-Rank-3 with 1000 samples"
@@ -109,10 +110,6 @@ def _cost(measured: dict[tuple[str, Method], Costs]) -> Iterator[Finding]:
 def _of_paper(shape: str, method: Method) -> str:
     minutes = method.published_minutes(shape)
     return f" (paper: {growth(np.array([minutes]), published.CUTOFFS).value:.2f})" if minutes else ""
-
-
-def _geometric_mean(values: FloatArray) -> float:
-    return float(np.exp(np.log(values).mean()))
 
 
 def _over_all(parts: list[FloatArray], middle: Callable[[FloatArray], Any] = np.median) -> dict[str, Estimate]:

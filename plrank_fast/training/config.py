@@ -14,7 +14,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 from plrank_fast._shared.methods import AUTO
-from plrank_fast.training.gradient_methods import LOSSES, available_methods
+from plrank_fast.training.gradient_methods import AVAILABLE, LOSSES
 from plrank_fast.validation import choice, count, flag, real
 
 OPTIMIZERS = ("sgd", "adam")
@@ -46,7 +46,7 @@ PRESETS: dict[str, dict[str, Any]] = {
 }
 CHOICES = {
     "preset": tuple(PRESETS),
-    "method": available_methods(),
+    "method": AVAILABLE,
     "objective": OBJECTIVES,
     "initialization": INITIALIZATIONS,
     "optimizer": OPTIMIZERS,

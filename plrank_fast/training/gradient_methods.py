@@ -15,13 +15,9 @@ LOSSES = (
     *("pointwise", "softmax_cross_entropy", "list_mle", "pairwise_logistic"),
     *("lambda_rank", "lambda_loss", "approx_ndcg", "soft_rank"),
 )
+AVAILABLE = (*METHODS, *LOSSES)
 WITH_CUTOFF = ("lambda_rank", "lambda_loss", "soft_rank")  # of NDCG; list_mle takes the likelihood of all ranks
 WITH_TIES = ("list_mle",)  # breaks ties of labels at random in each step, as a model would learn the file's order
-
-
-def available_methods() -> tuple[str, ...]:
-    """Return the names of the estimators and losses."""
-    return (*METHODS, *LOSSES)
 
 
 def resolve_method(method: str, offsets: npt.NDArray[np.int64], cutoff: int) -> str:
