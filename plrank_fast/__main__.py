@@ -27,18 +27,10 @@ class _Parser(argparse.ArgumentParser):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command.
+    """Run the command of these arguments, by default those of the process, and return the exit status.
 
-    Parameters
-    ----------
-    argv : sequence of str, optional
-        Arguments, by default those of the process.
-
-    Returns
-    -------
-    int
-        Exit status: 0, or 130 after Ctrl-C. Mistakes of the user end the process with status 2 and one line that
-        names the argument.
+    It is 0, or 130 after Ctrl-C. Mistakes of the user end the process with status 2 and one line that names the
+    argument.
     """
     command_line = make_parser()
     arguments = command_line.parse_args(argv)

@@ -221,8 +221,7 @@ def _settings(kind: type[Any], given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _report(run: Any, results: dict[str, Any], program: str) -> None:
-    from plrank_fast.training.learning_curve import draw_learning_curve
-    from plrank_fast.training.report import results_table, write_json
+    from plrank_fast.training.report import draw_learning_curve, results_table, write_json
     from plrank_fast.training.saved_model import save_model
 
     save_model(run.folder / MODEL, run.best_model())

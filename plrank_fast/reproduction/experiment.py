@@ -19,7 +19,6 @@ from plrank_fast._shared.extras import import_extra
 from plrank_fast._shared.files import write_atomically
 from plrank_fast.reproduction import cost, figures, learning
 from plrank_fast.reproduction.findings import all_findings
-from plrank_fast.reproduction.report import html_report
 from plrank_fast.reproduction.results import LEAST_ROUNDS, Part, ResultsFile
 from plrank_fast.reproduction.tables import all_tables, to_csv
 
@@ -95,6 +94,8 @@ def run_parts(
 
 def write_report(folder: Path, settings: Settings, parts: list[Part], results: ResultsFile) -> None:
     """Write tables, pictures and the page from the cells measured so far."""
+    from plrank_fast.reproduction.report import html_report  # of a module that takes a tenth of a command's start
+
     tables = all_tables(results.cells)
     for name, table in tables.items():
         write_atomically(folder / f"{name}.csv", to_csv(table).encode())

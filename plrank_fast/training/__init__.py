@@ -1,7 +1,7 @@
 """Training of neural rankers by the library's gradients.
 
 Each module imports only modules named before it: `gradient_methods`, `config`, `sources`, `evaluation`, `ranks`,
-`network`, `saved_model`, `loop`, `report`, `learning_curve`.
+`network`, `saved_model`, `loop`, `report`.
 
 Nothing is imported here, so that the command line starts without PyTorch.
 """

@@ -98,11 +98,6 @@ class TrainingConfig:
         Queries per step.
     seed : int
         Seed of the initial weights, the order of the queries, and the sampled rankings.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a setting is of a wrong type or out of its range; the message names the first one.
     """
 
     preset: str = "default"

@@ -38,11 +38,6 @@ class Source:
         Seed of the generated data.
     string_qids : bool
         Whether any text may be a qid in the files.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is missing, contradictory or of a wrong type; the message names it.
     """
 
     train: tuple[str, ...] = ()

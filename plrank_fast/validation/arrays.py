@@ -28,16 +28,9 @@ LARGEST_EXACT_INTEGER = 2**53  # above it doubles do not represent every integer
 def real_array(
     values: ArrayLike, name: str, ndim: tuple[int, ...] | None = (1,), minus_infinity: bool = False
 ) -> FloatArray:
-    """Return a finite, C-contiguous float64 copy of ``values``; ``minus_infinity`` allows -inf.
+    """Return a finite, C-contiguous float64 copy of real numbers that `as_array` reads; ``minus_infinity`` allows -inf.
 
-    ``values`` may be anything that `as_array` reads. With ``ndim`` None it may have any number of dimensions.
-
-    Raises
-    ------
-    TypeError
-        If ``values`` is None, masked, requires a gradient, or is not of real numbers.
-    ValueError
-        If the number of dimensions is wrong or a value is not finite.
+    With ``ndim`` None they may have any number of dimensions.
     """
     plain = _plain_arrays.finite_copy(values)
     if plain is not None and (ndim is None or plain.ndim in ndim):

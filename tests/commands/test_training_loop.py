@@ -32,10 +32,10 @@ from plrank_fast.training.gradient_methods import (
     gradient,
     resolve_method,
 )
-from plrank_fast.training.learning_curve import draw_learning_curve
 from plrank_fast.training.loop import CHECKPOINT, TrainingRun
 from plrank_fast.training.network import Optimizer, ScoringNetwork
 from plrank_fast.training.report import (
+    draw_learning_curve,
     empty_queries,
     queries_without_relevant,
     results_table,
