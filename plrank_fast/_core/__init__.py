@@ -12,7 +12,7 @@ Each module imports only modules listed above it::
     _core/losses        losses of labels      loss  likelihood  bucket_order  pairs  ranks  losses
     .                   the C interface       cython_plrank
     ------------------  compiled above, thin Python below
-    _shared             private               extras  memory  files  run_lock  interruption  progress_bar
+    _shared             private               extras  memory  files  interruption  progress_bar
     .                   arguments, errors     validation  build
     _shared             private               parameters
     .                   public functions      rank_weights  offsets  sampling  metrics  bucket_order  gradients

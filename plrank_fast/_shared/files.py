@@ -1,15 +1,18 @@
-"""Atomic replacement of files, and reading that is limited to regular files."""
+"""Atomic replacement of files, reading that is limited to regular files, and the lock of a run's folder."""
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import os
 import stat
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
+
+LOCK = "run.lock"
 
 
 def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
@@ -99,3 +102,21 @@ def _is_one_file(first: str | os.PathLike[str], second: str | os.PathLike[str]) 
     if os.path.exists(first) and os.path.exists(second):
         return os.path.samefile(first, second)
     return os.path.realpath(first) == os.path.realpath(second)
+
+
+@contextlib.contextmanager
+def locked_folder(folder: str | os.PathLike[str]) -> Iterator[None]:
+    """Lock a folder, which must exist, within the block; raise BlockingIOError if another run has locked it.
+
+    Two would overwrite each other's temporary files and checkpoints. The lock ends with the process; its empty file
+    remains. On file systems without locks nothing is checked.
+    """
+    with open(Path(folder) / LOCK, "ab") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno in (errno.EWOULDBLOCK, errno.EACCES, errno.EDEADLK):
+                raise BlockingIOError(
+                    errno.EWOULDBLOCK, "another run is at work in this folder", os.fspath(folder)
+                ) from None
+        yield

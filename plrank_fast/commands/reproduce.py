@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from plrank_fast._shared.extras import import_extra
-from plrank_fast._shared.files import refuse_overwriting
+from plrank_fast._shared.files import locked_folder, refuse_overwriting
 from plrank_fast._shared.interruption import EXIT_STATUS, deferred_interrupt
 from plrank_fast._shared.progress_bar import make_bar
-from plrank_fast._shared.run_lock import locked_folder
 from plrank_fast.commands.options import some_path
 from plrank_fast.data import PROFILES
 from plrank_fast.reproduction import experiment

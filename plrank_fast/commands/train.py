@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from plrank_fast._shared.extras import import_extra
-from plrank_fast._shared.files import refuse_overwriting
+from plrank_fast._shared.files import locked_folder, refuse_overwriting
 from plrank_fast._shared.interruption import EXIT_STATUS, deferred_interrupt
 from plrank_fast._shared.progress_bar import make_bar
 from plrank_fast.commands.options import EMPTY, MODEL, add_reading, caches, number_or, parameters_of, some_path
@@ -145,7 +145,6 @@ def _show(bar: Any, run: Any) -> None:
 
 
 def _new_run(given: dict[str, Any], until_reported: ExitStack, ranks: Any) -> Any:
-    from plrank_fast._shared.run_lock import locked_folder
     from plrank_fast.training.loop import CHECKPOINT, TrainingRun
 
     config, source = TrainingConfig.from_preset(**_settings(TrainingConfig, given)), Source(**_settings(Source, given))
@@ -184,7 +183,6 @@ def _new_run(given: dict[str, Any], until_reported: ExitStack, ranks: Any) -> An
 
 
 def _resumed_run(given: dict[str, Any], until_reported: ExitStack, ranks: Any) -> Any:
-    from plrank_fast._shared.run_lock import locked_folder
     from plrank_fast.training.loop import CHECKPOINT, TrainingRun
 
     folder = Path(given["resume"])

@@ -385,7 +385,7 @@ sys.exit(main(["train", *{SMALL!r}, "--epochs", "2", "--quiet", "--output", {str
 
 HOLDER = """
 import sys
-from plrank_fast._shared.run_lock import locked_folder
+from plrank_fast._shared.files import locked_folder
 with locked_folder(sys.argv[1]):
     print("ready", flush=True)
     sys.stdin.read()
