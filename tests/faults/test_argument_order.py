@@ -139,20 +139,17 @@ TAKE_GRADES = {
 }
 
 
+@pytest.mark.parametrize(
+    ("labels", "seen"), [(plr.gains(LABELS), "1, 3, 7, 15"), (np.tile([0.0, 1.0, 3.0, 7.0], 10), "1, 3, 7")]
+)
 @pytest.mark.parametrize("name", TAKE_GRADES)
-def test_gains_for_grades(name):
-    """Mutant: no look in one of them."""
+def test_gains_for_grades(name, labels, seen):
+    """The second are the lowest that can be told from grades. Mutants: no look in one of the functions; compiled
+    shortcuts that look from 14 on."""
     silent(TAKE_GRADES[name], LABELS)
-    with pytest.warns(UserWarning, match="labels look like gains, 1, 3, 7, 15 and no grade in between") as caught:
-        TAKE_GRADES[name](plr.gains(LABELS))
+    with pytest.warns(UserWarning, match=f"labels look like gains, {seen} and no grade in between") as caught:
+        TAKE_GRADES[name](labels)
     assert {warning.filename for warning in caught} == {__file__}
-
-
-@pytest.mark.parametrize("name", TAKE_GRADES)
-def test_gains_of_grades_up_to_3(name):
-    """The lowest labels that can be told from grades. Mutant: compiled shortcuts that look from 14 on."""
-    with pytest.warns(UserWarning, match="labels look like gains, 1, 3, 7 and no grade in between"):
-        TAKE_GRADES[name](np.tile([0.0, 1.0, 3.0, 7.0], 10))
 
 
 @pytest.mark.parametrize(
