@@ -1,8 +1,8 @@
 """Loss for JAX, minus the expected metric, and the Plackett-Luce distribution, both differentiable.
 
 One ``pure_callback`` to the CPU computes value and gradient in float64. The functions support ``jit``, ``grad`` and
-``vmap``; the seed of sampled methods is an argument that may be traced. The callback checks the values of arrays, and
-JAX wraps its errors.
+``vmap``, and the loss also ``jvp``; the seed of sampled methods is an argument that may be traced. The callback checks
+the values of arrays, and JAX wraps its errors.
 """
 
 from __future__ import annotations
@@ -178,24 +178,21 @@ def _differentiable(static: tuple[tuple[str, Any], ...]) -> Any:
         scores, arrays = primals
         return evaluate(scores, arrays), _evaluate(scores, arrays | {"direction": tangents[0]}, static)
 
-    @jax.custom_vjp  # type: ignore[untyped-decorator]
+    @jax.custom_jvp  # type: ignore[untyped-decorator]
     def loss(scores: Any, arrays: dict[str, Any]) -> Any:
         return evaluate(scores, arrays)[0]
 
-    def forward(scores: Any, arrays: dict[str, Any]) -> Any:
-        losses, gradient = evaluate(scores, arrays)
-        return losses, (gradient, arrays.get("offsets"))
+    @loss.defjvp  # type: ignore[untyped-decorator]
+    def slope(primals: Any, tangents: Any) -> Any:
+        losses, gradient = evaluate(*primals)
+        products, offsets = gradient * tangents[0], primals[1].get("offsets")
+        if losses.size == 1:
+            return losses, products.sum().reshape(1)
+        if offsets is None:
+            return losses, products.sum(axis=1)
+        query = jnp.searchsorted(offsets, jnp.arange(products.size), side="right") - 1
+        return losses, jnp.zeros_like(losses).at[query].add(products.reshape(-1))
 
-    def backward(saved: Any, upstream: Any) -> Any:
-        gradient, offsets = saved
-        if upstream.size != 1 and gradient.ndim == 2 and offsets is None:
-            return gradient * upstream[:, jnp.newaxis], None
-        if upstream.size != 1:
-            places = jnp.arange(gradient.size).reshape(gradient.shape)
-            upstream = upstream[jnp.searchsorted(offsets, places, side="right") - 1]
-        return gradient * upstream, None
-
-    loss.defvjp(forward, backward)
     return loss
 
 

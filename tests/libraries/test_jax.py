@@ -1,6 +1,7 @@
 """The loss for JAX: the library's numbers through grad, jit and vmap, with the seed as data."""
 
 import importlib
+import itertools
 import os
 
 import numpy as np
@@ -151,6 +152,23 @@ def test_gradient_by_finite_differences_in_float64():
             lambda scores: plackett_luce_loss(scores, LABELS, OFFSETS, rtol=1e-10, **EXACT),
             (jnp.asarray(SCORES, dtype=jnp.float64),), order=1, modes=["rev"], eps=1e-5, rtol=1e-7, atol=1e-9,
         )  # fmt: skip
+
+
+@pytest.mark.parametrize("layout", ["offsets", "rows", "a query"])
+def test_forward_mode(layout):
+    """Mutants: places of documents searched from the left; rows summed over the queries; only a document counts."""
+    direction = RNG.normal(size=N_DOCS).astype(np.float32)
+    offsets = [0, N_DOCS] if layout == "a query" else OFFSETS
+    gradient = plr.pl_rank_exact(SCORES, LABELS, WEIGHTS, offsets=offsets)
+    expected = [-(gradient * direction)[first:end].sum() for first, end in itertools.pairwise(offsets)]
+    arrays, batch = (SCORES, LABELS, direction), {"offsets": OFFSETS} if layout == "offsets" else {}
+    if layout == "rows":
+        arrays, batch = [padded(array, 0.0)[0] for array in arrays], {"mask": padded(SCORES, 0.0)[1]}
+    scores, worth, change = arrays
+    _, slopes = jax.jvp(
+        lambda x: plackett_luce_loss(x, worth, **batch, **EXACT, reduction="none"), (scores,), (change,)
+    )
+    np.testing.assert_allclose(slopes, expected, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("reduction", ["mean", "none"])
