@@ -415,8 +415,10 @@ def test_jagged_nested_tensors():
     other = torch.nested.nested_tensor_from_jagged(torch.tensor(LABELS), torch.tensor([0, 1, 8, 9, 16]))
     with pytest.raises(ValueError, match="relevance must be over the same queries"):
         loss(scores, other)
-    with pytest.raises(TypeError, match="scores must be a jagged nested tensor"):
-        loss(torch.nested.nested_tensor([flat.detach()[:3], flat.detach()[3:]]), LABELS)
+    holes = torch.nested.narrow(flat.detach().reshape(4, 4), 1, *torch.ones(2, 4, dtype=int), layout=torch.jagged)
+    for wrong in (torch.nested.nested_tensor([flat.detach()[:3], flat.detach()[3:]]), holes):
+        with pytest.raises(TypeError, match="scores must be a jagged nested tensor without holes"):
+            loss(wrong, LABELS)
 
 
 @pytest.mark.parametrize("reduction", ["mean", "none"])
