@@ -101,7 +101,9 @@ class TestEntropyAndDivergence:
 
     @pytest.mark.parametrize("cutoff", [2, 3, 5, None])
     def test_unbiased(self, cutoff):
-        """The sum over choices, averaged over all rankings in place of drawn ones."""
+        """The sum over choices, averaged over all rankings in place of drawn ones, and a bound on how it differs.
+
+        Mutants: bounds without the spread of the other's scores."""
         ranks = cutoff or 5
         rankings = every_prefix(5, ranks - 1)
         chances = np.exp(plr.ranking_log_prob(SCORES, rankings))
@@ -110,6 +112,9 @@ class TestEntropyAndDivergence:
         assert abs(chances @ entropy - exact_entropy(SCORES, ranks)) < 1e-12
         kl = distribution._sums_over_choices(SCORES, OTHER, rankings, ranks)
         assert abs(chances @ kl - exact_kl(SCORES, OTHER, ranks)) < 1e-12
+        for factor in (0.0, 1.0, 20.0):
+            kl = distribution._sums_over_choices(SCORES, factor * OTHER, rankings, ranks)
+            assert np.ptp(kl) <= distribution._most_sums_differ(SCORES, factor * OTHER, ranks)
         # drawn: five of its own standard errors, which are below those of the plain mean
         for (value, error), exact in (
             (PlackettLuce(SCORES).entropy(cutoff, rng=0), exact_entropy(SCORES, ranks)),

@@ -92,12 +92,12 @@ def test_padded_has_the_bits_of_ragged(method, gap):
 
 
 def test_columns_and_rows_without_padding():
-    """Mutant: a column taken for rows of one document each, whose gradients are zero."""
-    loss = PlackettLuceLoss(3, method="exact")
-    column = leaf(SCORES[:, np.newaxis])
-    loss(column, LABELS, OFFSETS).backward()
-    flat = leaf()
-    loss(flat, LABELS, OFFSETS).backward()
+    """Mutants: a column taken for rows of one document each, whose gradients are zero, or whose upstream gradients are
+    of queries."""
+    loss, weights = PlackettLuceLoss(3, method="exact"), torch.arange(N_QUERIES) + 1.0
+    column, flat = leaf(SCORES[:, np.newaxis]), leaf()
+    for scores in (column, flat):
+        plackett_luce_loss(scores, LABELS, OFFSETS, cutoff=3, reduction="none").backward(weights)
     assert (column.grad[:, 0] == flat.grad).all()
     column, flat = leaf(SCORES[:, np.newaxis]), leaf()
     assert loss(column, LABELS[:, np.newaxis]) == loss(flat, LABELS)  # a single query
