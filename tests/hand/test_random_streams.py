@@ -1,7 +1,6 @@
 """The generator of ``tests/streams.py`` against published vectors, and which streams a call draws from."""
 
 import sys
-import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -86,22 +85,6 @@ def test_generator_not_advanced_by_an_error():
     with pytest.raises(ValueError, match="n_threads"):
         plr.value_and_gradient([0.0, 1.0], [1.0, 0.0], [1.0], rng=rng, method="cmc", n_threads=0)
     assert rng.integers(2**62) == other.integers(2**62)
-
-
-def test_generator_shared_by_threads_never_gives_the_same_draws():
-    """Mutant: the key read without the generator's lock (a copy of its state per call)."""
-    rng = np.random.default_rng(0)
-    results = []
-
-    def draw():
-        results.extend(plr.sample_rankings(np.zeros(40), 1, rng=rng)[0].tobytes() for _ in range(50))
-
-    workers = [threading.Thread(target=draw) for _ in range(8)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
-    assert len(set(results)) == len(results) == 400
 
 
 def test_value_and_gradient_take_one_draw():
