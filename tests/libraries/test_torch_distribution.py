@@ -130,6 +130,8 @@ def test_expand_and_mode():
     assert larger.sample((4,)).shape == torch.Size([4, 2, 5, 3])
     value = larger.sample()
     assert torch.equal(larger.log_prob(value), policy.log_prob(value))
+    with pytest.raises(ValueError, match="within the support"):  # the expanded checks what the original does
+        PlackettLuce(scores, 3, validate_args=True).expand((2,)).log_prob(torch.tensor([0, 1, 1]))
     independent = torch.distributions.Independent(larger, 1)
     assert independent.log_prob(value).shape == torch.Size([2])
 
