@@ -69,6 +69,7 @@ def test_ties():
     for index in np.ndindex(3, 2):
         expected = plr.bucket_log_prob(scores.detach()[index[1]].numpy(), buckets[index].numpy())
         np.testing.assert_allclose(log_prob.detach()[index], expected[0], rtol=1e-13)
+    assert (PlackettLuce(scores[:1]).log_prob(buckets=buckets)[:, 0] == log_prob[:, 0]).all()  # a batch of one
     for values in (buckets, buckets[0, 0]):
         assert torch.autograd.gradcheck(lambda f, values=values: PlackettLuce(f).log_prob(buckets=values), (scores,))
     of_row = torch.func.grad(lambda f, b: PlackettLuce(f, validate_args=False).log_prob(buckets=b))
@@ -138,7 +139,7 @@ def test_expand_and_mode():
 
 def test_validation():
     policy = PlackettLuce(scores_of(4), validate_args=True)
-    for wrong in ([0, 1, 2, 2], [0, 1, 2, 4], [0, 1, 2, -1]):
+    for wrong in ([0, 1, 2, 2], [0, 1, 2, 4], [0, 1, 2, -1], [0.0, 1.0, 2.0, 2.5]):
         with pytest.raises(ValueError, match="within the support"):
             policy.log_prob(torch.tensor(wrong))
     with pytest.raises(ValueError, match="event_shape"):
