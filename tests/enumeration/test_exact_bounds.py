@@ -201,7 +201,7 @@ class TestAlike:
         _, gradient, hessian = far_finer(scores, relevance, rank_weights)
         beside, diagonal = plr.pl_rank_exact(scores, relevance, rank_weights, rtol=rtol, hessian=True)
         for got, best in [(beside, gradient), (diagonal, hessian)]:
-            assert error_of(got, best, relevance, rank_weights) <= 0.3 * share_of_bound * rtol
+            assert error_of(got, best, relevance, rank_weights) <= 0.6 * share_of_bound * rtol
 
 
 def lists_of_all_spreads(count, seed=0):

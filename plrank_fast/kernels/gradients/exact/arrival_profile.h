@@ -6,6 +6,7 @@
 #ifndef PLR_ARRIVAL_PROFILE_H
 #define PLR_ARRIVAL_PROFILE_H
 
+#include <float.h>
 #include <math.h>
 
 #include "gradients/exact/score_histogram.h"
@@ -50,6 +51,28 @@ PLR_INLINE arrival_profile profile_at(const arrival_table *table, const score_hi
     }
     return (arrival_profile){histogram->above[first] + vec_sum(arrivals), vec_sum(slope), vec_sum(variance),
                              sqrt(vec_sum(squares))};
+}
+
+/* Return the norm of the gradient's integrand at this step, about, if the K-th of the items arrives now and gains 1:
+ * each item's share of the slope times its relevance above the mean by these shares, or times 1 for the exposure. */
+PLR_INLINE double gradient_flux(const arrival_table *table, const score_histogram *histogram, int step, int exposure)
+{
+    const int first = first_uncertain(table, histogram, step);
+    const int shift = PROFILE_TABLE / 2 - step;
+    lanes slope = {0}, gains = {0}, shares = {0}, cross = {0}, squares = {0};
+    for (int i = first; i < histogram->bins; i += PLR_LANES) {
+        const lanes share = vec_load(table->q + shift + i) * vec_load(table->hazard + shift + i);
+        const lanes count = vec_load(histogram->count + i), relevance = vec_load(histogram->relevance + i);
+        slope += count * share;
+        gains += relevance * share;
+        shares += count * share * share;
+        cross += relevance * share * share;
+        squares += vec_load(histogram->squares + i) * share * share;
+    }
+    if (exposure)
+        return sqrt(vec_sum(shares));
+    const double mean = vec_sum(gains) / larger(vec_sum(slope), DBL_MIN);
+    return sqrt(larger(0, vec_sum(squares) - 2 * mean * vec_sum(cross) + mean * mean * vec_sum(shares)));
 }
 
 #endif

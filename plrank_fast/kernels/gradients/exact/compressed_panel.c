@@ -106,7 +106,8 @@ int integrate_compressed(exact_problem *problem)
     histogram_of_octaves(problem->histogram, problem->octaves);
     if (has_gap(problem->histogram, K, GAP))
         return 0;
-    plan_quadrature(problem->histogram, S, (double)K, 0, INFINITY, problem->tolerance, p->plan);
+    const panel_gains gains = gains_of_panel(problem, 0, K);
+    plan_quadrature(problem->histogram, &gains, S, 0, INFINITY, &problem->tolerance, p->plan);
     place_nodes(p->plan, 0);
     const double end = p->plan->time[p->plan->nodes - 1];
     if (p->plan->pieces > 1 || S * end > LARGEST_SILENCE)
@@ -123,7 +124,7 @@ int integrate_compressed(exact_problem *problem)
     const double heavy = log1p(p->ranks.upward_limit) / end;
     order_items(n, problem->w, problem->rho, heavy, (uint16_t *)problem->key, &p->items);
     place_proxies(problem->octaves, first_octave, &p->proxies);
-    problem->error += p->plan->error;
+    add_errors(problem, p->plan->error);
     problem->query->nodes += p->plan->nodes;
     clear_sums(p, query);
     add_nodes(p, query);

@@ -5,7 +5,6 @@
 
 #define LEAST_NORM 1e-3    /* of max |theta| max |rho|: the error bound is relative to at least this */
 #define SHARE_OF_ENDS 0.2  /* of the error bound: losses from late arrivals, from leaving, from entering */
-#define OF_OTHERS 16       /* times as large as that for the gradient are the bounds for value and Hessian diagonal */
 #define ROUNDING 2         /* units of the last place of variation times range_of_rho, in an entry */
 
 /* The least norm to which the error bound is relative. */
@@ -14,25 +13,25 @@ static double floor_of_norm(const problem_shape *shape)
     return LEAST_NORM * shape->largest_theta * shape->largest_rho;
 }
 
-/* Item j gets about the mean rank weight where it arrives just in time, so that the norm of the gradient is about
- * mean_theta mean_rho times the flux at that time, and the norm of the Hessian diagonal half of that. The error of the
- * value is relative to sum |theta| max |rho|, which bounds its integrand. */
+static double guaranteed_of_value(const exact_query *query, const problem_shape *shape)
+{
+    return query->rtol * shape->sum_theta * shape->largest_rho;
+}
+
+/* An item that arrives when the last rank is filled gains about the mean rank weight, so the norm of the gradient is
+ * about mean_theta times its flux then, and the norm of the Hessian diagonal half of that. */
 tolerances first_tolerances(const exact_query *query, const problem_shape *shape)
 {
     const double R = shape->variation * shape->range_of_rho, least = query->rtol * floor_of_norm(shape);
-    const double forecast = query->rtol * shape->mean_theta * shape->mean_rho / shape->unit;
-    tolerances first = {.nodes = query->rtol / OF_OTHERS, .cut = smaller(SHARE_OF_ENDS * least / R, 1e-3)};
-    if (query->gradient) {
-        first.derivatives = 1;
-        first.nodes = least / shape->unit;
-        first.per_flux = forecast;
-    }
-    if (query->hessian) {
-        first.derivatives = 2;
-        first.nodes /= OF_OTHERS;
-        first.per_flux /= 2 * OF_OTHERS;
+    const double forecast = query->rtol * shape->mean_theta;
+    tolerances first = {.cut = smaller(SHARE_OF_ENDS * least / R, 1e-3), .unit = shape->unit};
+    first.derivatives = query->hessian ? 2 : query->gradient ? 1 : 0;
+    first.allowed[OF_VALUE] = guaranteed_of_value(query, shape);
+    first.allowed[OF_GRADIENT] = first.allowed[OF_HESSIAN] = least;
+    first.per_flux[OF_GRADIENT] = forecast;
+    first.per_flux[OF_HESSIAN] = forecast / 2;
+    if (query->hessian)
         first.cut /= 2; /* twice the loss is the bound for the diagonal */
-    }
     return first;
 }
 
@@ -68,25 +67,33 @@ static entry_sums sum_entries(exact_problem *problem, const double *entries)
     return (entry_sums){all.sum[0], all.sum[1]};
 }
 
-static void check_entries(exact_problem *problem, const problem_shape *shape, const double *entries,
+/* Compare an integral's errors with what the guarantee allows. */
+static void check_bound(const exact_problem *problem, int integral, double guaranteed, errors_over_promise *errors)
+{
+    errors->guaranteed[integral] = guaranteed;
+    errors->bound = larger(errors->bound, problem->error[integral] / guaranteed);
+}
+
+static void check_entries(exact_problem *problem, const problem_shape *shape, int integral, const double *entries,
                           errors_over_promise *errors)
 {
     const exact_query *query = problem->query;
     const entry_sums sums = sum_entries(problem, entries);
-    const double promised = query->rtol * larger(sqrt(sums.square), floor_of_norm(shape));
+    const double guaranteed = query->rtol * larger(sqrt(sums.square), floor_of_norm(shape));
     const double rounding = ROUNDING * DBL_EPSILON * shape->variation * shape->range_of_rho;
-    const double bound = (entries == query->hessian ? OF_OTHERS : 1) * problem->error * shape->unit;
-    errors->bound = larger(errors->bound, bound / promised);
-    errors->certain = larger(errors->certain, rounding / promised);
-    if (entries == query->gradient)
-        errors->certain = larger(errors->certain, fabs(sums.sum - shape->sum) / sqrt((double)query->D) / promised);
+    check_bound(problem, integral, guaranteed, errors);
+    errors->certain = larger(errors->certain, rounding / guaranteed);
+    if (integral == OF_GRADIENT)
+        errors->certain = larger(errors->certain, fabs(sums.sum - shape->sum) / sqrt((double)query->D) / guaranteed);
 }
 
 errors_over_promise check_errors(exact_problem *problem, const problem_shape *shape)
 {
-    errors_over_promise errors = {0, 0};
-    check_entries(problem, shape, problem->query->gradient, &errors);
-    if (problem->query->hessian)
-        check_entries(problem, shape, problem->query->hessian, &errors);
+    const exact_query *query = problem->query;
+    errors_over_promise errors = {0};
+    check_bound(problem, OF_VALUE, guaranteed_of_value(query, shape), &errors);
+    check_entries(problem, shape, OF_GRADIENT, query->gradient, &errors);
+    if (query->hessian)
+        check_entries(problem, shape, OF_HESSIAN, query->hessian, &errors);
     return errors;
 }

@@ -9,16 +9,17 @@ typedef struct {
     double largest_theta, largest_rho; /* largest magnitudes */
     double variation;       /* sum |theta_k - theta_(k+1)| */
     double range_of_rho;
-    double mean_theta, mean_rho; /* magnitude of the mean, and root mean square, of what is integrated */
+    double sum_theta;       /* of magnitudes */
+    double mean_theta;      /* magnitude of the mean of what is integrated */
     double sum;             /* of the entries of the gradient */
     double unit;            /* of errors of the quadrature: variation times the largest relevance that is integrated */
 } problem_shape;
 
 /* Errors of a query's results over the guaranteed ones: a bound, and the largest that is certain, from the sum of the
  * gradient and from rounding. An attempt is repeated if the bound is above 1, or `certain` is above a share; the call
- * fails if `certain` remains above 1. */
+ * fails if `certain` remains above 1. `guaranteed` are the errors that the guarantee allows in each integral. */
 typedef struct {
-    double bound, certain;
+    double bound, certain, guaranteed[INTEGRALS];
 } errors_over_promise;
 
 #define first_tolerances ISA(first_tolerances)

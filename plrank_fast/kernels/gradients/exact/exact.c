@@ -95,17 +95,18 @@ static double describe_problem(exact_problem *problem, problem_shape *shape)
     const exact_query *query = problem->query;
     const intptr_t D = query->D, K = query->K < D ? query->K : D;
     find_ranges(problem);
-    relevance_sums rho = {(double)D, (double)D, 0};
+    relevance_sums rho = {(double)D, 0};
     if (query->exposure)
         problem->relevance.least = 0;
     else
         find_common(problem, &rho);
     const double least = problem->relevance.least, most = problem->relevance.most;
     const double last_theta = K == D ? query->rank_weights[D - 1] : 0;
-    double total_theta = 0, largest_theta = 0, variation = 0;
+    double total_theta = 0, sum_theta = 0, largest_theta = 0, variation = 0;
     for (intptr_t m = 0; m < K; m++) {
         double theta = query->rank_weights[m];
         total_theta += theta;
+        sum_theta += fabs(theta);
         largest_theta = larger(largest_theta, fabs(theta));
         problem->theta[m] = theta - last_theta;
         problem->delta[m] = (m + 1 < K ? query->rank_weights[m + 1] : last_theta) - theta;
@@ -116,9 +117,8 @@ static double describe_problem(exact_problem *problem, problem_shape *shape)
     while (problem->K > 0 && problem->theta[problem->K - 1] == 0) /* includes the last rank if every item is placed */
         problem->K--;
     *shape = (problem_shape){.largest_theta = largest_theta, .largest_rho = larger(fabs(least), fabs(most)),
-                             .variation = variation, .range_of_rho = most - least,
+                             .variation = variation, .range_of_rho = most - least, .sum_theta = sum_theta,
                              .mean_theta = fabs(total_theta / (double)K - last_theta),
-                             .mean_rho = sqrt(rho.squares / (double)D),
                              .sum = query->exposure ? total_theta : 0,
                              .unit = variation * larger(most - problem->common, problem->common - least)};
     return problem->common * total_theta + last_theta * rho.total;
@@ -130,7 +130,9 @@ static void integrate_query(exact_problem *problem, const problem_shape *shape, 
     exact_query *query = problem->query;
     problem->tolerance = first_tolerances(query, shape);
     for (int attempt = 0; attempt < ATTEMPTS && !query->cancellation.requested; attempt++) {
-        problem->value = problem->error = 0;
+        problem->value = 0;
+        problem->plans = 0;
+        memset(problem->error, 0, sizeof problem->error);
         query->attempts = attempt + 1;
         const unsigned before = flush_denormals(); /* many probabilities underflow, early and late */
         if (query->normal)
@@ -143,11 +145,15 @@ static void integrate_query(exact_problem *problem, const problem_shape *shape, 
             return;
         const errors_over_promise errors = check_errors(problem, shape);
         query->missed = errors.certain > 1 ? query->rtol * errors.certain : 0;
-        const double worst = larger(errors.bound, errors.certain / SHARE_OF_SUM);
-        if (worst <= 1 || attempt + 1 == ATTEMPTS)
+        const double seen = errors.certain / SHARE_OF_SUM;
+        if ((errors.bound <= 1 && seen <= 1) || attempt + 1 == ATTEMPTS)
             return;
-        problem->tolerance.per_flux = 0;
-        problem->tolerance.nodes = 0.5 * problem->error / worst;
+        for (int i = 0; i < INTEGRALS; i++) {
+            const double guaranteed = seen > 1 ? smaller(errors.guaranteed[i], problem->error[i] / seen)
+                                               : errors.guaranteed[i];
+            problem->tolerance.allowed[i] = 0.5 * guaranteed / problem->plans;
+            problem->tolerance.per_flux[i] = 0;
+        }
         pass_over_list(problem, clear_outputs_of_block);
     }
 }
@@ -252,7 +258,7 @@ static void find_rank_probabilities(exact_query *query, void *memory)
         query->nodes = 0;
         query->attempts = attempt + 1;
         clear_probabilities(query);
-        problem.tolerance = (tolerances){.nodes = accuracy, .cut = 1e-11};
+        problem.tolerance = (tolerances){.allowed = {accuracy}, .unit = 1, .cut = 1e-11};
         const unsigned before = flush_denormals();
         if (K > 0)
             integrate_exponential(&problem);
@@ -276,6 +282,7 @@ static void prepare(void)
 {
     prepare_gauss_legendre();
     prepare_exponential_table();
+    prepare_ellipse();
     prepare_normal_tables();
     prepare_interpolation();
 }

@@ -193,6 +193,25 @@ void set_ranks(exact_problem *problem, intptr_t n, intptr_t arrived, intptr_t K,
     };
 }
 
+panel_gains gains_of_panel(const exact_problem *problem, intptr_t arrived, intptr_t K)
+{
+    const int derivatives = problem->tolerance.derivatives, exposure = problem->query->exposure;
+    if (problem->query->probabilities)
+        return (panel_gains){.K = K, .sum_theta = 1};
+    const double *theta = problem->theta + arrived;
+    double sum = 0;
+    for (intptr_t k = 0; k < K; k++)
+        sum += fabs(theta[k]);
+    return (panel_gains){K, theta, problem->delta + arrived, sum, derivatives, exposure};
+}
+
+void add_errors(exact_problem *problem, const double error[INTEGRALS])
+{
+    for (int i = 0; i < INTEGRALS; i++)
+        problem->error[i] += error[i];
+    problem->plans++;
+}
+
 void pass_over_list(exact_problem *problem, loop_body body)
 {
     run_loop(&problem->query->loop, body, problem, blocks_of_list(problem->query->D));
@@ -208,24 +227,23 @@ static void sum_relevance_of_block(void *problem_, intptr_t block, int thread)
 {
     exact_problem *problem = problem_;
     const item_range items = block_of_list(problem->query->D, block);
-    lanes total = {0}, squares = {0}, relevant = {0};
+    lanes total = {0}, relevant = {0};
     const lanes one = vec_all(1), zero = {0};
     for (intptr_t j = items.begin; j < items.end; j += PLR_LANES) {
         const lanes given = vec_load_some(problem->query->relevance + j, items.end - j, problem->common);
         const lanes rho = given - problem->common;
         total += rho;
-        squares += rho * rho;
         relevant += vec_keep(rho != zero, one);
     }
     const double irrelevant = (double)(items.end - items.begin) - vec_sum(relevant);
-    problem->of_block[block] = (block_sums){{vec_sum(total), vec_sum(squares), irrelevant}};
+    problem->of_block[block] = (block_sums){{vec_sum(total), irrelevant}};
     (void)thread;
 }
 
 relevance_sums sum_relevance(exact_problem *problem)
 {
     const block_sums all = sum_over_list(problem, sum_relevance_of_block);
-    return (relevance_sums){all.sum[0], all.sum[1], all.sum[2]};
+    return (relevance_sums){all.sum[0], all.sum[1]};
 }
 
 const double *sort_scores(exact_problem *problem)

@@ -22,7 +22,9 @@ typedef struct {
     intptr_t K;                   /* ranks up to the last whose weight differs from those after it */
     double *theta, *delta;        /* rank weights minus that of the rank after the last, and their differences */
     tolerances tolerance;         /* of this attempt */
-    double value, error;          /* integral so far, and a bound of its error in the units of `tolerances` */
+    double value;                 /* integral so far, */
+    double error[INTEGRALS];      /* and bounds of the errors of the quadrature */
+    int plans;                    /* number of plans in this attempt */
 
     intptr_t longest, most_ranks; /* that the workspace has room for */
     int purpose;                  /* of the workspace: exact_query.h */
@@ -48,13 +50,15 @@ typedef struct {
 } exact_problem;
 
 typedef struct {
-    double total, squares, irrelevant; /* irrelevant: number of items */
+    double total, irrelevant; /* irrelevant: number of items */
 } relevance_sums;
 
 #define lay_out_problem ISA(lay_out_problem)
 #define lay_out_panel ISA(lay_out_panel)
 #define exact_workspace_bytes ISA(exact_workspace_bytes)
 #define set_ranks ISA(set_ranks)
+#define gains_of_panel ISA(gains_of_panel)
+#define add_errors ISA(add_errors)
 #define sort_scores ISA(sort_scores)
 #define sum_relevance ISA(sum_relevance)
 #define pass_over_list ISA(pass_over_list)
@@ -69,9 +73,13 @@ size_t exact_workspace_bytes(intptr_t D, intptr_t K, int purpose, int n_threads)
 char *lay_out_panel(exact_problem *problem, intptr_t n);
 /* Set the panel's ranks: K ranks after the first `arrived`, for n items, and the accuracy of the panel's plan. */
 void set_ranks(exact_problem *problem, intptr_t n, intptr_t arrived, intptr_t K, double accuracy);
+/* Return the rank weights of a panel with K ranks after the first `arrived`. */
+panel_gains gains_of_panel(const exact_problem *problem, intptr_t arrived, intptr_t K);
+/* Add the errors of a plan to those of the attempt. */
+void add_errors(exact_problem *problem, const double error[INTEGRALS]);
 /* Sort all items by descending score; return their scores, and leave their indices in problem->rank_order. */
 const double *sort_scores(exact_problem *problem);
-/* Sum over all items their relevance minus the common part and its square, and count those for which it is 0. */
+/* Sum over all items their relevance minus the common part, and count those for which it is 0. */
 relevance_sums sum_relevance(exact_problem *problem);
 /* Run body(problem, block, thread) for each block of the list. */
 void pass_over_list(exact_problem *problem, loop_body body);

@@ -19,8 +19,9 @@ static int integrate_stretch(exact_problem *problem, intptr_t n, intptr_t arrive
         vec_store(problem->w + j, w);
         sum += w;
     }
-    plan_quadrature(problem->histogram, vec_sum(sum), (double)K, t0, t1, problem->tolerance, p->plan);
-    problem->error += p->plan->error;
+    const panel_gains gains = gains_of_panel(problem, arrived, K);
+    plan_quadrature(problem->histogram, &gains, vec_sum(sum), t0, t1, &problem->tolerance, p->plan);
+    add_errors(problem, p->plan->error);
     problem->query->nodes += p->plan->pieces * p->plan->nodes;
     for (int piece = 0; piece < p->plan->pieces; piece++) {
         place_nodes(p->plan, piece);
@@ -72,6 +73,12 @@ static double relevance_of(const exact_problem *problem, intptr_t item)
     return problem->query->probabilities ? 0 : problem->query->relevance[item] - problem->common;
 }
 
+/* Return the relevance by which the histogram weighs items: 1 for rank probabilities. */
+static const double *relevance_or_ones(const exact_problem *problem)
+{
+    return problem->query->probabilities ? NULL : problem->rho;
+}
+
 static void integrate_between_gaps(exact_problem *problem)
 {
     const intptr_t D = problem->query->D, K = problem->K;
@@ -101,7 +108,7 @@ static void integrate_between_gaps(exact_problem *problem)
             problem->f[j] = (sorted[arrived + j] - top) * inverse_sigma;
         }
         intptr_t ranks_left = K - arrived < n ? K - arrived : n;
-        fill_histogram(problem->histogram, problem->f, n, problem->f[n - 1]);
+        fill_histogram(problem->histogram, problem->f, relevance_or_ones(problem), n, problem->f[n - 1]);
         if (integrate_stretch(problem, n, arrived, ranks_left, t0, t1) && ranks_left == K - arrived)
             return;
         start_reference = sorted[next - 1];
@@ -119,18 +126,17 @@ void integrate_exponential(exact_problem *problem)
     const double inverse_sigma = query->inverse_sigma;
     int gaps = !((problem->highest - problem->lowest) * inverse_sigma < WIDEST);
     if (!gaps) {
-        for (intptr_t j = 0; j < D; j++)
+        for (intptr_t j = 0; j < D; j++) {
             problem->f[j] = (query->scores[j] - problem->highest) * inverse_sigma;
-        fill_histogram(problem->histogram, problem->f, D, (problem->lowest - problem->highest) * inverse_sigma);
+            problem->query_item[j] = j;
+            problem->rho[j] = relevance_of(problem, j);
+        }
+        fill_histogram(problem->histogram, problem->f, relevance_or_ones(problem), D,
+                       (problem->lowest - problem->highest) * inverse_sigma);
         gaps = has_gap(problem->histogram, K, GAP);
     }
-    if (gaps) {
+    if (gaps)
         integrate_between_gaps(problem);
-        return;
-    }
-    for (intptr_t j = 0; j < D; j++) {
-        problem->query_item[j] = j;
-        problem->rho[j] = relevance_of(problem, j);
-    }
-    integrate_stretch(problem, D, 0, K, 0, INFINITY);
+    else
+        integrate_stretch(problem, D, 0, K, 0, INFINITY);
 }

@@ -28,16 +28,8 @@ quadrature_rule gauss_legendre(int nodes)
     return rules[nodes <= FINE_NODES ? nodes / FINE_STEP - 1 : FINE_RULES - 1 + (nodes - FINE_NODES) / COARSE_STEP];
 }
 
-/* Gauss-Legendre nodes are dense at both ends. The truncated arcsine polynomial x -> sum c_k x^(2k+1) / sum c_k (degree
- * 9) spaces them nearly evenly, which saves a fifth of them. */
 static void fill_rule(int nodes, double *node, double *weight)
 {
-    double spread[5], term = 1, total = 0;
-    for (int k = 0; k < 5; k++) {
-        spread[k] = term / (2 * k + 1);
-        total += spread[k];
-        term *= (2 * k + 1.0) / (2 * k + 2);
-    }
     for (int i = 0; i < nodes; i += PLR_LANES) {
         lanes z, slope = {0};
         for (int lane = 0; lane < PLR_LANES; lane++)
@@ -53,12 +45,8 @@ static void fill_rule(int nodes, double *node, double *weight)
             slope = nodes * (z * p1 - p2) / (z * z - 1.0);
             z -= p1 / slope;
         }
-        lanes x = {0}, dx = {0}, power = vec_all(1);
-        for (int k = 0; k < 5; k++) {
-            x += spread[k] / total * power * z;
-            dx += spread[k] / total * power * (2 * k + 1);
-            power *= z * z;
-        }
+        const lanes z2 = z * z, x = z * (SPREAD_1 + z2 * (SPREAD_3 + z2 * SPREAD_5));
+        const lanes dx = SPREAD_1 + z2 * (3 * SPREAD_3 + z2 * 5 * SPREAD_5);
         vec_store(node + i, (1.0 + x) / 2.0);
         vec_store(weight + i, dx / ((1.0 - z * z) * slope * slope));
     }

@@ -93,14 +93,19 @@ void sum_octaves(octave_sums *sums, intptr_t n, const double *w, const double *r
             const moments u = powers(&weights, i);
             if (weights.octave[i] >= OCTAVES)
                 continue;
+            const double rho = relevance[j + i] - common;
             sums->plain[octave] += u;
-            sums->relevant[octave] += ((relevance[j + i] - common) * w[j + i]) * u;
+            sums->relevant[octave] += (rho * w[j + i]) * u;
+            sums->magnitudes[octave] += fabs(rho);
+            sums->squares[octave] += rho * rho;
         }
     }
     for (int octave = 0; octave < OCTAVES; octave++)
         for (int copy = 1; copy < COPIES; copy++) {
             sums->plain[COPIES * octave] += sums->plain[COPIES * octave + copy];
             sums->relevant[COPIES * octave] += sums->relevant[COPIES * octave + copy];
+            sums->magnitudes[COPIES * octave] += sums->magnitudes[COPIES * octave + copy];
+            sums->squares[COPIES * octave] += sums->squares[COPIES * octave + copy];
         }
 }
 
@@ -109,12 +114,14 @@ void merge_octaves(octave_sums *to, const octave_sums *sums)
     for (int octave = 0; octave < OCTAVES; octave++) {
         to->plain[COPIES * octave] += sums->plain[COPIES * octave];
         to->relevant[COPIES * octave] += sums->relevant[COPIES * octave];
+        to->magnitudes[COPIES * octave] += sums->magnitudes[COPIES * octave];
+        to->squares[COPIES * octave] += sums->squares[COPIES * octave];
     }
 }
 
 void histogram_of_octaves(score_histogram *histogram, const octave_sums *sums)
 {
-    memset(histogram->count, 0, sizeof histogram->count);
+    memset(histogram, 0, sizeof *histogram);
     histogram->bins = 2;
     for (int octave = 0; octave < OCTAVES; octave++) {
         const moments plain = sums->plain[COPIES * octave];
@@ -123,8 +130,9 @@ void histogram_of_octaves(score_histogram *histogram, const octave_sums *sums)
         const double mantissa = 1.5 + 0.5 * plain[1] / plain[0];
         const double x = larger(0, (octave * M_LN2 - log(mantissa)) * BINS_PER_NAT);
         const int i = (int)x;
-        histogram->count[i] += plain[0] * (1 - (x - i));
-        histogram->count[i + 1] += plain[0] * (x - i);
+        const double relevance = ldexp(sums->relevant[COPIES * octave][0], octave) / mantissa;
+        add_to_bins(histogram, i, x - i, plain[0], relevance, sums->magnitudes[COPIES * octave],
+                    sums->squares[COPIES * octave]);
         histogram->bins = i + 2;
     }
     sum_counts(histogram);

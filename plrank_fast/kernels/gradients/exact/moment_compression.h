@@ -23,9 +23,10 @@
 
 typedef double moments __attribute__((vector_size(8 * PROXIES_OF_OCTAVE))); /* coefficients or sums of u^0 .. u^7 */
 
-/* The moments of each octave: sums of u^k and of rho w u^k over its items. */
+/* The moments of each octave: sums of u^k and of rho w u^k over its items, and of |rho| and rho^2. */
 typedef struct {
     moments plain[OCTAVES * COPIES], relevant[OCTAVES * COPIES];
+    double magnitudes[OCTAVES * COPIES], squares[OCTAVES * COPIES];
 } octave_sums;
 
 /* The proxies of the octaves from the first on: a multiple of 8, usually none. */

@@ -40,8 +40,8 @@ static void integrate_chain(exact_problem *problem, intptr_t n, intptr_t arrived
 {
     exact_query *query = problem->query;
     quadrature_plan *plan = problem->panel.plan;
-    plan_normal(problem->histogram, (double)n, (double)K, problem->tolerance, problem->normal);
-    problem->error += problem->normal->error;
+    plan_normal(problem->histogram, (double)n, (double)K, &problem->tolerance, problem->normal);
+    add_errors(problem, problem->normal->error);
     set_ranks(problem, n, arrived, K, problem->normal->accuracy);
     const intptr_t all = problem->normal->nodes;
     query->nodes += (int)all;
@@ -63,7 +63,7 @@ static void take_sorted(exact_problem *problem, const double *sorted, intptr_t f
         problem->rho[i - first] = problem->query->relevance[problem->rank_order[i]] - problem->common;
         problem->f[i - first] = (sorted[i] - sorted[first]) * problem->query->inverse_sigma;
     }
-    fill_histogram(problem->histogram, problem->f, end - first, problem->f[end - first - 1]);
+    fill_histogram(problem->histogram, problem->f, problem->rho, end - first, problem->f[end - first - 1]);
 }
 
 /* Integrate a window [from, until) of time in a chain. Time is relative to the first item of the chain, and the scores
@@ -116,8 +116,8 @@ static void integrate_long_chain(exact_problem *problem, const double *sorted, i
                 integrate_window(problem, from, until, (top - sorted[first]) * inverse_sigma, spacing, n);
                 continue;
             }
-            plan_normal(problem->histogram, (double)n, (double)ranks_left, problem->tolerance, problem->normal);
-            problem->error += problem->normal->error;
+            plan_normal(problem->histogram, (double)n, (double)ranks_left, &problem->tolerance, problem->normal);
+            add_errors(problem, problem->normal->error);
             for (int i = 0; i < problem->normal->sections; i++)
                 spacing = smaller(spacing, problem->normal->spacing[i]);
         }
@@ -138,7 +138,7 @@ static int integrate_without_gaps(exact_problem *problem)
         problem->query_item[j] = j;
         problem->rho[j] = query->relevance[j] - problem->common;
     }
-    fill_histogram(problem->histogram, problem->f, D, (problem->lowest - problem->highest) * inverse_sigma);
+    fill_histogram(problem->histogram, problem->f, problem->rho, D, (problem->lowest - problem->highest) * inverse_sigma);
     if (has_gap(problem->histogram, problem->K, NORMAL_GAP))
         return 0;
     integrate_chain(problem, D, 0, problem->K);

@@ -6,6 +6,9 @@
 #define STEEPEST 0.5         /* radians by which a step of the rule may turn i y, for the y with the best bound */
 #define DENSITY_AT_0 (0.5 * M_2_SQRTPI * M_SQRT1_2) /* 1 / sqrt(2 pi) */
 
+#define LEAST_NATS 8.0 /* of accuracy: a bound of larger errors says little */
+#define OF_OTHERS 16   /* times as large as that for the gradient are the bounds for value and Hessian diagonal */
+
 #define PHASES 4             /* sections of a bin, where nodes are dense enough to resolve it */
 
 /* A table of ln(|p| + |q|) of an item's arrival at t + i y, for y = LEAST_Y 2^(i / 2). */
@@ -112,10 +115,10 @@ static void smooth_spacing(normal_plan *plan, double nats)
  *
  * Splitting the counts of items between bins makes some of them arrive up to a bin too early, so the last section is
  * one bin after the step at which the loss is within the tolerance. */
-static double space_sections(const score_histogram *histogram, double n, double K, tolerances tolerance, int parts,
-                             double nats, normal_plan *plan)
+static double space_sections(const score_histogram *histogram, double n, double K, const tolerances *tolerance,
+                             int parts, double nats, normal_plan *plan)
 {
-    const double log_cut = log(tolerance.cut), earlier = K - 1;
+    const double log_cut = log(tolerance->cut), earlier = K - 1;
     const double widest = 1.5 * M_PI * sqrt(2 / (DENSITIES * nats));
     const int first = parts * (int)floor(-sqrt(2 * (log(n * (1 + 2 * K)) - log_cut)) * BINS_PER_NAT);
     int last = parts * (histogram->bins + 12 * BINS_PER_NAT), ended = 0;
@@ -132,7 +135,7 @@ static double space_sections(const score_histogram *histogram, double n, double 
         const double ahead = at.arrivals - earlier, variance = larger(at.variance, 1e-12);
         double log_flux = log(larger(at.slope, 1e-300));
         if (ahead > 0.5) {
-            const tail_bound loss = tail_bound_at(table, histogram, step, earlier, tolerance.derivatives, &inverse_z);
+            const tail_bound loss = tail_bound_at(table, histogram, step, earlier, tolerance->derivatives, &inverse_z);
             log_flux = smaller(log_flux, loss.log_loss);
             if (loss.log_loss < log_cut && !ended) {
                 ended = 1;
@@ -150,20 +153,31 @@ static double space_sections(const score_histogram *histogram, double n, double 
 
 static panel_flux find_normal_flux(const score_histogram *histogram, double K)
 {
-    panel_flux flux = no_flux;
+    panel_flux flux = {0, 0};
     double ahead = 0;
     for (int step = -12 * BINS_PER_NAT; step <= histogram->bins + 12 * BINS_PER_NAT && ahead <= 1; step++) {
         const arrival_profile at = profile_at(normal_table, histogram, step);
         ahead = at.arrivals - (K - 1);
-        include_flux(&flux, at, ahead);
+        include_flux(&flux, at, step, ahead);
     }
     return flux;
 }
 
-void plan_normal(const score_histogram *histogram, double n, double K, tolerances tolerance, normal_plan *plan)
+/* Return how many times as large the bound of an integral is as that of the gradient. */
+static double over_gradient(int integral)
+{
+    return integral == OF_GRADIENT ? 1 : OF_OTHERS;
+}
+
+void plan_normal(const score_histogram *histogram, double n, double K, const tolerances *tolerance, normal_plan *plan)
 {
     const panel_flux flux = find_normal_flux(histogram, K);
-    const double nats = nats_wanted(tolerance, flux);
+    const double of_gradient = gradient_flux(normal_table, histogram, flux.last_step, 0);
+    double nats = LEAST_NATS;
+    for (int i = 0; i <= tolerance->derivatives; i++) {
+        const double allowed = allowed_error(tolerance, of_gradient, i) / tolerance->unit / over_gradient(i);
+        nats = larger(nats, log((i ? flux.largest : 1) / allowed));
+    }
     /* A bin of four nodes or more is divided: they resolve that arrivals in long lists are denser at its end. */
     if (space_sections(histogram, n, K, tolerance, 1, nats, plan) * 4 * BINS_PER_NAT < 1 &&
         PHASES * plan->sections < SECTIONS)
@@ -172,7 +186,9 @@ void plan_normal(const score_histogram *histogram, double n, double K, tolerance
     const double wanted = plan->border[plan->sections] + 1;
     plan->nodes = ((intptr_t)ceil(wanted) + 7) / 8 * 8;
     plan->accuracy = exp(-nats);
-    plan->error = exp(flux.log_largest - nats * (double)plan->nodes / wanted);
+    const double error = tolerance->unit * flux.largest * exp(-nats * (double)plan->nodes / wanted);
+    for (int i = 0; i < INTEGRALS; i++)
+        plan->error[i] = over_gradient(i) * error;
 }
 
 void place_normal_nodes(const normal_plan *plan, intptr_t first, int count, double *time, double *weight)

@@ -23,7 +23,7 @@ typedef struct {
     int sections;
     double begin;               /* time */
     intptr_t nodes;             /* a multiple of 8, at any SIMD level */
-    double accuracy, error;     /* as in quadrature_plan.h */
+    double accuracy, error[INTEGRALS]; /* as in quadrature_plan.h */
     double softness;            /* of the logistic functions, per step of the rule */
     double width;               /* of a section, in units of time */
     double spacing[SECTIONS];   /* of each section */
@@ -36,9 +36,8 @@ typedef struct {
 
 /* Fill the tables of normal arrivals, once per process. */
 void prepare_normal_tables(void);
-/* Plan the integral over the times at which arrivals of n items fill ranks 1..K; the tolerance has the units of
- * plan_quadrature. */
-void plan_normal(const score_histogram *histogram, double n, double K, tolerances tolerance, normal_plan *plan);
+/* Plan the integral over the times at which arrivals of n items fill ranks 1..K. */
+void plan_normal(const score_histogram *histogram, double n, double K, const tolerances *tolerance, normal_plan *plan);
 /* Place `count` of the nodes from the first on; count is a multiple of 8. */
 void place_normal_nodes(const normal_plan *plan, intptr_t first, int count, double *time, double *weight);
 

@@ -3,16 +3,13 @@
 #include "gradients/exact/arrival_profile.h"
 #include "gradients/exact/tail_bound.h"
 
-#define WIDEST_STEP 1.8
-/* More nodes than an even rule has at the centre: pi / 2 times the slope of the arcsine polynomial (gauss_legendre.c). */
-#define CENTRE_SPACING (M_PI / 2 / (1 + 1.0 / 6 + 3.0 / 40 + 5.0 / 112 + 35.0 / 1152))
-/* Nats by which an error exceeds e^growth of the bound: where single items dominate, and at the start. */
-#define SINGLE_NATS (-2 * log(cos(1.0)))
-#define START_NATS 4.0
-/* The ellipse of n nodes that err by e^(-2 n eta) passes the start at a distance of START_BULGE eta^2 v_end, up to the
- * largest eta. */
-#define START_BULGE 0.75
-#define LARGEST_ETA 0.75
+/* Constants of the map and of the ellipse on which errors are bounded. The bound holds for any; these need nearly the
+ * least nodes (docs/numerics.md). */
+#define STEEPNESS 1.8
+#define LEAST_B2 2.0
+#define LARGEST_ETA 1.1
+#define ETA_OF_GROWTH 2.0
+#define ETA_OF_PHASE 2.4
 
 /* The table on the axis ln t: w t = exp(-k / BINS_PER_NAT) is also the hazard, and by w t = e^5 an item has certainly
  * arrived. prepare_exponential_table fills it; it is read-only afterwards. */
@@ -44,125 +41,105 @@ PLR_INLINE double crossing(tail_bound before, tail_bound after, double log_cut)
     return smaller(1, larger(chord, tangents));
 }
 
-/* The steps whose part of the integral matters. */
+/* The part of the axis ln t from the first arrivals to where the loss falls below a tolerance. */
 typedef struct {
-    int first, count;
-    double ratio[PROFILE_TABLE];    /* 1 / s^2, s being the width in ln t over which arrivals come about */
-    double log_left[PROFILE_TABLE]; /* ln of a bound of the integrand there, over its largest: at most 0 */
+    double log_end;
+    double steepest; /* largest 1 / s^2, where s is the width of arrivals, times the share of digits that matter then */
     panel_flux flux;
-    double first_log_flux;    /* when the first item is expected */
-} live_steps;
+    int ended;       /* no rank is left open at its end */
+} live_time;
 
-/* Step along the axis ln t from the first arrivals to where the loss falls below tolerance.cut. Returns ln of the end
- * of the integral, and sets `ended` of the plan. */
-static double find_end(const score_histogram *histogram, double log_S, double K, double t0, double t1,
-                       tolerances tolerance, live_steps *live, quadrature_plan *plan)
+static live_time find_live_time(const score_histogram *histogram, double log_S, double K, double t0, double t1,
+                                const tolerances *tolerance)
 {
-    const double log_cut = log(tolerance.cut), earlier = K - 1;
+    const double log_cut = log(tolerance->cut), earlier = K - 1, log_t1 = log(t1);
     int step = (int)floor((-log_S - 1) * BINS_PER_NAT);
     const int last = histogram->bins + 6 * BINS_PER_NAT;
     if (t0 > 0) {
         int begin = (int)floor(log(t0) * BINS_PER_NAT);
         step = begin > step ? begin : step;
     }
-    const double log_t1 = log(t1);
-    double log_end = log_t1, inverse_z = 1;
+    live_time live = {.log_end = log_t1};
+    double inverse_z = 1;
     tail_bound before = {0, 0};
-    live->first = step;
-    live->count = 0;
-    plan->ended = 0;
-    live->flux = no_flux;
-    live->first_log_flux = -LARGEST_EXPONENT;
     for (; step <= last && step < log_t1 * BINS_PER_NAT + 1; step++) {
         arrival_profile at = profile_at(&exponential_table, histogram, step);
         const double ahead = at.arrivals - earlier;
         tail_bound loss = {0, 0};
-        if (ahead > 0.5 && (ahead * ahead > -log_cut * at.variance || at.slope < tolerance.cut)) {
-            loss = tail_bound_at(&exponential_table, histogram, step, earlier, tolerance.derivatives, &inverse_z);
+        if (ahead > 0.5 && (ahead * ahead > -log_cut * at.variance || at.slope < tolerance->cut)) {
+            loss = tail_bound_at(&exponential_table, histogram, step, earlier, tolerance->derivatives, &inverse_z);
         }
         if (loss.log_loss < log_cut) {
             const double share = before.log_loss < 0 ? crossing(before, loss, log_cut) : 1;
-            log_end = (step - 1 + share) / BINS_PER_NAT;
-            plan->ended = log_end < log_t1;
+            live.log_end = (step - 1 + share) / BINS_PER_NAT;
+            live.ended = live.log_end < log_t1;
             break;
         }
-        log_end = (double)step / BINS_PER_NAT;
-        const int i = live->count++;
-        live->ratio[i] = at.slope * at.slope / larger(at.variance, DBL_MIN);
-        live->log_left[i] = include_flux(&live->flux, at, ahead);
-        if (i == 0 || step <= -log_S * BINS_PER_NAT)
-            live->first_log_flux = live->log_left[i];
+        live.log_end = (double)step / BINS_PER_NAT;
+        const double late = larger(ahead, 0), share_of_nats = late * late / (-2 * log_cut * at.arrivals);
+        const double steepness = at.slope * at.slope / larger(at.variance, DBL_MIN);
+        live.steepest = larger(live.steepest, steepness * (1 - share_of_nats));
+        include_flux(&live.flux, at, step, ahead);
         before = loss;
     }
-    return smaller(log_end, log_t1);
+    live.log_end = smaller(live.log_end, log_t1);
+    return live;
 }
 
-/* Return the nodes per nat of an even rule on the axis ln t that errs by e^-wanted, by its bound at ln t + i phi:
- * e^(-2 pi phi nodes) times a growth of e^(ratio phi^2 / 2), for the best phi up to 1. At phi = 1 single items have
- * grown more, by SINGLE_NATS where the ratio is 0. */
-PLR_INLINE double nodes_per_nat(double wanted, double ratio)
+/* Return the eta that needs about the least nodes on a piece of this length in v: the growth of Gaussian integrands is
+ * that of the nats wanted, and phases of t turn less than a right angle. */
+PLR_INLINE double best_eta(double b, double v_length, double nats)
 {
-    if (2 * wanted <= ratio)
-        return sqrt(0.5 * wanted * ratio) / M_PI;
-    return (wanted + SINGLE_NATS * (1 - 0.5 * ratio / wanted) + 0.5 * ratio) / (2 * M_PI);
+    const double growth = b * v_length / ETA_OF_GROWTH, phase = v_length / ETA_OF_PHASE;
+    return 1 / sqrt(1 / (LARGEST_ETA * LARGEST_ETA) + growth * growth / nats + phase * phase);
 }
 
-/* Return -ln of that bound for the given nodes per nat. */
-PLR_INLINE double nats_of_nodes(double nodes, double ratio)
+/* Divide the plan into so few pieces that their nodes suffice, and set its errors. */
+static void choose_nodes(const score_histogram *histogram, const panel_gains *gains, const double *allowed, double nats,
+                         quadrature_plan *plan)
 {
-    const double x = 2 * M_PI * nodes, nats = x - 0.5 * ratio;
-    return x > ratio ? nats - SINGLE_NATS * (1 - 0.5 * ratio / nats) : 0.5 * x * x / ratio;
-}
-
-/* The bound at the start, v = 0: n nodes err by e^(growth - 2 n eta), where growth is -S t at v = i START_BULGE eta^2
- * v_end. */
-typedef struct {
-    double eta, growth;
-} start_bound;
-
-PLR_INLINE start_bound bound_at_start(double nats, double b, double v_end)
-{
-    const double bulge = START_BULGE * v_end;
-    const double eta = smaller(LARGEST_ETA, sqrt(sqrt(nats / 3) / (b * bulge)));
-    const double height = b * sin(smaller(bulge * eta * eta, M_PI / 2));
-    return (start_bound){eta, height * height};
-}
-
-void plan_quadrature(const score_histogram *histogram, double S, double K, double t0, double t1, tolerances tolerance,
-                     quadrature_plan *plan)
-{
-    live_steps live;
-    const double log_end = find_end(histogram, log(S), K, t0, t1, tolerance, &live, plan);
-    const double nats = nats_wanted(tolerance, live.flux);
-    double steepest = 0, densest = 0;
-    for (int i = 0; i < live.count; i++) {
-        live.log_left[i] -= live.flux.log_largest;
-        steepest = larger(steepest, live.ratio[i] * larger(0, nats + live.log_left[i]));
+    double wanted = 0, eta = 0, worst[INTEGRALS];
+    for (plan->pieces = 1;; plan->pieces += (int)(plan->pieces * wanted / MOST_NODES)) {
+        const double pieces = plan->pieces, v_length = plan->v_end / pieces;
+        eta = best_eta(plan->b, v_length, nats);
+        wanted = 0;
+        for (int piece = 0; piece < plan->pieces; piece++) {
+            const time_map map = {plan->t0, plan->b * plan->b / plan->S, piece * v_length, v_length};
+            double log_error[INTEGRALS];
+            bound_rule(histogram, gains, &map, eta, log_error);
+            for (int i = 0; i <= gains->derivatives; i++) {
+                log_error[i] += log(pieces);
+                worst[i] = piece ? larger(worst[i], log_error[i]) : log_error[i];
+                wanted = larger(wanted, (worst[i] - log(allowed[i])) / (2 * eta));
+            }
+        }
+        if (!(wanted > MOST_NODES))
+            break;
     }
-    const double b2 = steepest / nats + WIDEST_STEP * WIDEST_STEP, b = sqrt(b2);
-    double inverse_St = exp(-(double)live.first / BINS_PER_NAT) / S;
-    for (int i = 0; i < live.count; i++) {
-        live.ratio[i] *= 1 + b2 * inverse_St;
-        densest = larger(densest, nodes_per_nat(larger(0, nats + live.log_left[i]), live.ratio[i]));
-        inverse_St *= exp(-1.0 / BINS_PER_NAT);
+    plan->nodes = rounded_nodes(wanted);
+    for (int i = 0; i <= gains->derivatives; i++)
+        plan->error[i] = exp(worst[i] - 2 * plan->nodes * eta);
+}
+
+void plan_quadrature(const score_histogram *histogram, const panel_gains *gains, double S, double t0, double t1,
+                     const tolerances *tolerance, quadrature_plan *plan)
+{
+    const live_time live = find_live_time(histogram, log(S), (double)gains->K, t0, t1, tolerance);
+    const double flux = gradient_flux(&exponential_table, histogram, live.flux.last_step, gains->exposure);
+    double allowed[INTEGRALS], accuracy = exp(-1);
+    for (int i = 0; i <= gains->derivatives; i++) {
+        allowed[i] = allowed_error(tolerance, flux, i);
+        accuracy = smaller(accuracy, allowed[i] / (tolerance->unit * (i ? larger(live.flux.largest, DBL_MIN) : 1)));
     }
-    const double end = larger(exp(log_end) - t0, 1e-3 * t0), v_end = asinh(sqrt(S * end) / b);
-    const start_bound start = bound_at_start(nats, b, v_end);
-    const double start_nats = START_NATS + live.first_log_flux - live.flux.log_largest;
-    const double per_density = CENTRE_SPACING * 2 * v_end;
-    const double wanted = larger(per_density * densest, (nats + start_nats + start.growth) / (2 * start.eta));
-    plan->pieces = (int)(wanted / MOST_NODES) + 1;
-    plan->nodes = rounded_nodes(wanted / plan->pieces);
-    const double nodes = plan->pieces * plan->nodes;
-    double reached = 2 * nodes * start.eta - start.growth - start_nats;
-    for (int i = 0; i < live.count; i++)
-        reached = smaller(reached, nats_of_nodes(nodes / per_density, live.ratio[i]) - live.log_left[i]);
-    plan->accuracy = exp(-nats);
-    plan->error = exp(live.flux.log_largest - reached);
+    const double nats = -log(accuracy);
+    const double end = larger(exp(live.log_end) - t0, 1e-3 * t0);
+    plan->ended = live.ended;
+    plan->accuracy = accuracy;
     plan->t0 = t0;
-    plan->b = b;
     plan->S = S;
-    plan->v_end = v_end;
+    plan->b = sqrt(STEEPNESS * live.steepest + LEAST_B2);
+    plan->v_end = asinh(sqrt(S * end) / plan->b);
+    choose_nodes(histogram, gains, allowed, nats, plan);
 }
 
 void place_nodes(quadrature_plan *plan, int piece)

@@ -8,8 +8,7 @@
  *     t = t0 + (b sinh v)^2 / S,   0 <= v <= asinh(sqrt(S (t1 - t0)) / b),   S = sum of the weights
  *
  * makes v grow like sqrt(t) at the start, where arrivals are Poisson (sqrt makes their width constant), and like log(t)
- * later. The number of nodes follows from bounds of the error off the real axis, at each step of time and at the start
- * (docs/numerics.md).
+ * later. The number of nodes follows from a bound of the error (integrand_bound.h).
  */
 #ifndef PLR_QUADRATURE_PLAN_H
 #define PLR_QUADRATURE_PLAN_H
@@ -19,49 +18,43 @@
 
 #include "gradients/exact/arrival_profile.h"
 #include "gradients/exact/gauss_legendre.h"
+#include "gradients/exact/integrand_bound.h"
 
-#define LEAST_NATS 8.0       /* of accuracy: a bound of larger errors says little */
-#define LARGEST_EXPONENT 700.0 /* e^700 is near the largest double, e^-700 near the least */
-
-/* Tolerances: of the quadrature, in the unit of error_check.h, the larger of `nodes` and `per_flux` times the flux
- * (arrival_profile.h) at rank K, to which the norm of a gradient is proportional; and of the loss after the end of the
- * integral, in units of R (tail_bound.h). */
+/* The errors that an attempt allows: of the quadrature in each panel, at least `allowed` and `per_flux` times the
+ * gradient_flux (arrival_profile.h) when rank K is filled, to which the norm of a gradient is proportional; and of the
+ * loss after the end of the integral, in units of R (tail_bound.h). */
 typedef struct {
-    double nodes, per_flux, cut;
+    double allowed[INTEGRALS], per_flux[INTEGRALS], cut;
+    double unit;      /* variation of the rank weights times the largest relevance that is integrated */
     int derivatives;  /* 0 for the value alone, 1 with the gradient, 2 with the Hessian diagonal */
 } tolerances;
 
-/* The flux of a panel: ln of the largest, times a bound of the chance that a rank is open, and the flux when rank K is
- * filled. */
+/* The flux of a panel while rank K is expected to be open: the largest, at most 1, and the last step of time. */
 typedef struct {
-    double log_largest, last;
+    double largest;
+    int last_step;
 } panel_flux;
 
-static const panel_flux no_flux = {-LARGEST_EXPONENT, 0};
-
-/* Include a step of time, by which `ahead` more items have arrived than fill the first K - 1 ranks. Returns ln of the
- * flux, at most 1, times a bound of P(N < K). */
-static inline double include_flux(panel_flux *flux, arrival_profile at, double ahead)
+/* Include the next step of time, by which `ahead` more items have arrived than fill the first K - 1 ranks. */
+static inline void include_flux(panel_flux *flux, arrival_profile at, int step, double ahead)
 {
-    const double log_open = ahead > 0 ? -ahead * ahead / (2 * at.arrivals) : 0;
-    const double log_flux = log(smaller(at.flux, 1)) + log_open;
-    flux->log_largest = larger(flux->log_largest, log_flux);
-    if (ahead <= 1 || flux->last == 0)
-        flux->last = at.flux;
-    return log_flux;
+    if (ahead > 1 && flux->largest > 0)
+        return;
+    flux->largest = larger(flux->largest, smaller(at.flux, 1));
+    flux->last_step = step;
 }
 
-/* Return -ln of the error that a rule may have where an integrand is 1. */
-static inline double nats_wanted(tolerances tolerance, panel_flux flux)
+/* Return the error of the quadrature that a panel allows, for a gradient of this flux. */
+static inline double allowed_error(const tolerances *tolerance, double flux, int integral)
 {
-    const double allowed = larger(larger(tolerance.nodes, tolerance.per_flux * flux.last), DBL_MIN);
-    return larger(LEAST_NATS, (tolerance.derivatives > 0 ? flux.log_largest : 0) - log(allowed));
+    return larger(larger(tolerance->allowed[integral], tolerance->per_flux[integral] * flux), DBL_MIN);
 }
 
 typedef struct {
     int pieces, nodes;      /* pieces of equal length in v, each of so many nodes */
     int ended;              /* no rank <= K is left open after the last node */
-    double accuracy, error; /* of the rule where an integrand is 1, and a bound of the panel's error */
+    double accuracy;        /* allowed where the integrands are largest, relative to these */
+    double error[INTEGRALS]; /* bounds of the panel's errors */
     double t0, b, S, v_end; /* of the map */
     double time[MOST_NODES], weight[MOST_NODES]; /* of one piece */
 } quadrature_plan;
@@ -73,9 +66,9 @@ typedef struct {
 /* Fill the table of exponential arrivals, once per process. */
 void prepare_exponential_table(void);
 /* Plan the integral over [t0, t1] (if t1 is infinite, it ends where no arrival of rank <= K is left). `histogram` is
- * that of -f, with f relative to its maximum; S is the sum of the weights; K ranks are still to be filled. */
-void plan_quadrature(const score_histogram *histogram, double S, double K, double t0, double t1, tolerances tolerance,
-                     quadrature_plan *plan);
+ * that of -f, with f relative to its maximum; S is the sum of the weights. */
+void plan_quadrature(const score_histogram *histogram, const panel_gains *gains, double S, double t0, double t1,
+                     const tolerances *tolerance, quadrature_plan *plan);
 /* Set times and weights of the nodes of one piece. */
 void place_nodes(quadrature_plan *plan, int piece);
 

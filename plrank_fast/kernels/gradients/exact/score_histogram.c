@@ -1,5 +1,7 @@
 #include "gradients/exact/score_histogram.h"
 
+#include <math.h>
+
 #include "simd/vector_math.h"
 
 void sum_counts(score_histogram *histogram)
@@ -9,17 +11,18 @@ void sum_counts(score_histogram *histogram)
         histogram->above[i + 1] = histogram->above[i] + histogram->count[i];
 }
 
-void fill_histogram(score_histogram *histogram, const double *f, intptr_t n, double lowest)
+void fill_histogram(score_histogram *histogram, const double *f, const double *relevance, intptr_t n,
+                    double lowest)
 {
     histogram->bins = (int)(smaller(-lowest * BINS_PER_NAT, MOST_BINS - 2)) + 2;
     for (int i = 0; i < histogram->bins + PLR_LANES; i++)
-        histogram->count[i] = 0;
+        histogram->count[i] = histogram->relevance[i] = histogram->magnitudes[i] = histogram->squares[i] = 0;
     for (intptr_t j = 0; j < n; j++) {
         double x = -f[j] * BINS_PER_NAT;
         x = x < MOST_BINS - 2 ? x : MOST_BINS - 2;
         int i = (int)x;
-        histogram->count[i] += 1 - (x - i);
-        histogram->count[i + 1] += x - i;
+        const double rho = relevance ? relevance[j] : 1;
+        add_to_bins(histogram, i, x - i, 1, rho, fabs(rho), rho * rho);
     }
     sum_counts(histogram);
 }

@@ -1,0 +1,203 @@
+#include "gradients/exact/integrand_bound.h"
+
+#include <float.h>
+#include <math.h>
+
+#include "gradients/exact/gauss_legendre.h"
+#include "simd/vector_math.h"
+
+#define POINTS 16        /* of half of the ellipse; the other half has the conjugate values */
+#define MOST_GROWTH 200.0 /* nats by which an item grows, beyond which no bound is of use */
+#define LARGEST_PHASE 1e6 /* of items: beyond it they have arrived, or grow by more than that */
+
+static double cosines[POINTS], sines[POINTS]; /* filled by prepare_ellipse, read-only afterwards */
+
+void prepare_ellipse(void)
+{
+    for (int i = 0; i < POINTS; i++) {
+        cosines[i] = cos(M_PI * (i + 0.5) / POINTS);
+        sines[i] = sin(M_PI * (i + 0.5) / POINTS);
+    }
+}
+
+typedef struct {
+    lanes real, imaginary;
+} complex_lanes;
+
+PLR_INLINE complex_lanes times(complex_lanes a, complex_lanes b)
+{
+    return (complex_lanes){a.real * b.real - a.imaginary * b.imaginary, a.real * b.imaginary + a.imaginary * b.real};
+}
+
+PLR_INLINE lanes square_of(complex_lanes a)
+{
+    return a.real * a.real + a.imaginary * a.imaginary;
+}
+
+/* Points of the ellipse: times, and the magnitude of dt / dx times that of dx / d angle. */
+typedef struct {
+    complex_lanes t;
+    lanes slope;
+} ellipse_points;
+
+/* Place points from the given one on. */
+PLR_INLINE ellipse_points place_points(const time_map *map, double eta, int first)
+{
+    const double wide = cosh(eta), high = sinh(eta);
+    const lanes cosine = vec_load(cosines + first), sine = vec_load(sines + first);
+    const complex_lanes x = {wide * cosine, high * sine}, along = {high * cosine, wide * sine};
+    const complex_lanes x2 = times(x, x);
+    const complex_lanes x4 = times(x2, x2);
+    const complex_lanes even = {SPREAD_1 + SPREAD_3 * x2.real + SPREAD_5 * x4.real,
+                                SPREAD_3 * x2.imaginary + SPREAD_5 * x4.imaginary};
+    const complex_lanes slope = {SPREAD_1 + 3 * SPREAD_3 * x2.real + 5 * SPREAD_5 * x4.real,
+                                 3 * SPREAD_3 * x2.imaginary + 5 * SPREAD_5 * x4.imaginary};
+    const complex_lanes spread = times(x, even);
+    const lanes v = map->v_begin + 0.5 * map->v_length * (1.0 + spread.real);
+    lanes cos_y, sin_y = vec_sin_cos(0.25 / M_PI * map->v_length * spread.imaginary, &cos_y);
+    const lanes grow = vec_exp(v), shrink = 1.0 / grow;
+    const lanes sinh_v = 0.5 * (grow - shrink), cosh_v = 0.5 * (grow + shrink);
+    const complex_lanes sine_of = {sinh_v * cos_y, cosh_v * sin_y}, cosine_of = {cosh_v * cos_y, sinh_v * sin_y};
+    const complex_lanes square = times(sine_of, sine_of);
+    const lanes dt2 = square_of(sine_of) * square_of(cosine_of) * square_of(slope) * square_of(along);
+    return (ellipse_points){{map->t0 + map->scale * square.real, map->scale * square.imaginary},
+                            map->scale * map->v_length * vec_sqrt(dt2)};
+}
+
+/* Sums over items. */
+typedef struct {
+    lanes log_C, arrivals, variance;
+    lanes relevant;               /* of |rho| h */
+    lanes own[INTEGRALS], others[INTEGRALS]; /* of the squared factors of Y and X in the derivatives */
+} item_sums;
+
+PLR_INLINE lanes limited(lanes x, double least, double most)
+{
+    return vec_min_f64(vec_max_f64(x, vec_all(least)), vec_all(most));
+}
+
+/* Return sin(b / 2)^2 to 1e-5, by the Taylor polynomial of sin(pi r), |r| <= 1/2. */
+PLR_INLINE lanes rough_squared_sine(lanes b)
+{
+    const double shift = 0x1.8p52;
+    const lanes turns = b * (0.5 / M_PI), r = turns - ((turns + shift) - shift), r2 = r * r;
+    const lanes sine = M_PI + r2 * (-5.16771278 + r2 * (2.55016404 + r2 * (-0.59926453 + r2 * 0.08214589)));
+    return r2 * sine * sine;
+}
+
+PLR_INLINE item_sums sum_items(const score_histogram *histogram, complex_lanes t, int derivatives, int exposure)
+{
+    item_sums sums = {{0}};
+    double w = 1;
+    for (int bin = 0; bin < histogram->bins; bin++, w *= exp(-1.0 / BINS_PER_NAT)) {
+        const double count = histogram->count[bin], square = histogram->squares[bin];
+        if (count == 0)
+            continue;
+        const lanes a = limited(w * t.real, -MOST_GROWTH, LARGEST_EXPONENT);
+        const lanes b = limited(w * t.imaginary, -LARGEST_PHASE, LARGEST_PHASE);
+        const lanes q = vec_rough_exp2(-M_LOG2E * a);
+        const lanes p = vec_sqrt((1.0 - q) * (1.0 - q) + 4.0 * q * rough_squared_sine(b));
+        const lanes both = q + p, inverse = 1.0 / both, u = p * inverse, h = w * q * inverse;
+        sums.log_C += count * vec_rough_log(both);
+        sums.arrivals += count * u;
+        sums.variance += count * u * (1.0 - u);
+        sums.relevant += histogram->magnitudes[bin] * h;
+        if (derivatives == 0)
+            continue;
+        const lanes h2 = h * h;
+        const lanes first = exposure ? vec_all(1) : (1.0 - a) * (1.0 - a) + b * b;
+        sums.own[OF_GRADIENT] += square * h2 * first;
+        sums.others[OF_GRADIENT] += count * h2;
+        if (derivatives == 1)
+            continue;
+        const complex_lanes second = {1.0 - 3.0 * a + a * a - b * b, b * (2.0 * a - 3.0)};
+        sums.own[OF_HESSIAN] += square * h2 * square_of(second);
+        sums.others[OF_HESSIAN] += count * h2 * first;
+    }
+    return sums;
+}
+
+/* Return a bound of the largest probability of a number of arrivals without two items, each of variance 1/4 or less:
+ * e^-V I_0(V) <= 1 / sqrt(max(1 + 2 V, 2 pi V - 2.2)). */
+PLR_INLINE lanes largest_chance(lanes variance)
+{
+    const lanes V = vec_max_f64(variance - 0.5, (lanes){0});
+    return 1.0 / vec_sqrt(vec_max_f64(1.0 + 2.0 * V, 2 * M_PI * V - 2.2));
+}
+
+/* A bound exp(-d^2 / 2 s) of the probability that the number of arrivals is off its mean by d or more. It is attained by
+ * tilting the probabilities by a factor of e^(d / s). */
+typedef struct {
+    lanes chance, tilt; /* tilt: d / s */
+} deviation;
+
+/* Bound the probability of at most, or at least, this number of arrivals without one or two of the items: s is at most
+ * the mean below it (Chernoff), and the variance plus d / 3 on either side (Bernstein). */
+PLR_INLINE deviation bound_deviation(const item_sums *sums, double number, double items)
+{
+    const lanes below = sums->arrivals - (number + items), above = number - sums->arrivals, zero = {0};
+    const lanes distance = vec_max_f64(vec_max_f64(below, above), zero);
+    const lanes bernstein = sums->variance + distance * (1.0 / 3);
+    const lanes spread = vec_select(below > zero, vec_min_f64(bernstein, sums->arrivals), bernstein);
+    const lanes tilt = distance / (spread + DBL_MIN);
+    return (deviation){vec_rough_exp2((-0.5 * M_LOG2E) * distance * tilt), tilt};
+}
+
+/* Sums over ranks of |delta_k| times bounds of |sum_(m < k) [P / L_j]_m| / C and of P(N without i and j = k - 1). */
+typedef struct {
+    lanes open, next;
+} rank_sums;
+
+/* The sum of the first k coefficients is 1 minus that of the others. Tilting the probabilities u of items by a factor
+ * multiplies their variances u (1 - u) by at least this factor or its inverse. */
+PLR_INLINE rank_sums sum_ranks(const panel_gains *gains, const item_sums *sums)
+{
+    rank_sums all = {{0}, {0}};
+    const lanes all_coefficients = vec_rough_exp2(-M_LOG2E * sums->log_C);
+    for (intptr_t k = 1; k <= gains->K; k++) {
+        const double weight = fabs(k < gains->K ? gains->delta[k - 1] : gains->theta[k - 1]);
+        const deviation open = bound_deviation(sums, (double)(k - 1), 1);
+        const deviation next = bound_deviation(sums, (double)(k - 1), 2);
+        all.open += weight * (open.chance + all_coefficients);
+        all.next += weight * next.chance * largest_chance(sums->variance * vec_rough_exp2(-M_LOG2E * next.tilt));
+    }
+    return all;
+}
+
+enum { VECTORS = POINTS / PLR_LANES };
+
+/* Return the logarithm of the mean over all points. */
+static double log_mean(const lanes *logarithms)
+{
+    double largest = vec_largest(logarithms[0]);
+    for (int i = 1; i < VECTORS; i++)
+        largest = larger(largest, vec_largest(logarithms[i]));
+    lanes sum = {0};
+    for (int i = 0; i < VECTORS; i++)
+        sum += vec_rough_exp2(M_LOG2E * (logarithms[i] - largest));
+    return largest + log(vec_sum(sum) / POINTS);
+}
+
+void bound_rule(const score_histogram *histogram, const panel_gains *gains, const time_map *map, double eta,
+                double log_error[INTEGRALS])
+{
+    lanes at_point[INTEGRALS][VECTORS];
+    const int derivatives = gains->derivatives;
+    for (int i = 0; i < VECTORS; i++) {
+        const ellipse_points points = place_points(map, eta, i * PLR_LANES);
+        const item_sums sums = derivatives == 0   ? sum_items(histogram, points.t, 0, 0)
+                               : gains->exposure  ? sum_items(histogram, points.t, 1, 1)
+                               : derivatives == 1 ? sum_items(histogram, points.t, 1, 0)
+                                                  : sum_items(histogram, points.t, 2, 0);
+        const lanes most_likely = largest_chance(sums.variance);
+        const rank_sums ranks = gains->theta ? sum_ranks(gains, &sums) : (rank_sums){most_likely, most_likely};
+        lanes norm[INTEGRALS] = {sums.relevant * vec_min_f64(ranks.open, gains->sum_theta * most_likely)};
+        const lanes moving = gains->exposure ? (lanes){0} : vec_sqrt(square_of(points.t)) * sums.relevant * ranks.next;
+        for (int order = 1; order <= derivatives; order++)
+            norm[order] = vec_sqrt(sums.own[order]) * ranks.open + vec_sqrt(sums.others[order]) * moving;
+        for (int order = 0; order <= derivatives; order++)
+            at_point[order][i] = sums.log_C + vec_rough_log(vec_max_f64(norm[order] * points.slope, vec_all(DBL_MIN)));
+    }
+    for (int order = 0; order <= derivatives; order++)
+        log_error[order] = log_mean(at_point[order]) + log(2 * M_PI) - eta;
+}
