@@ -7,6 +7,7 @@
  *     arrival_profile       expected number of arrivals and its variance at a time, from the histogram
  *     tail_bound            bound of the error from ending the integral
  *     gauss_legendre        rules on [0, 1]
+ *     integrand_bound       bound of the error of such a rule, by the integrands at complex times
  *     quadrature_plan       nodes for exponential arrival times
  *     normal_plan           nodes for normal ones
  *     item_block            items of a panel, in the order of the evaluators
