@@ -34,6 +34,19 @@ PLR_INLINE lanes square_of(complex_lanes a)
     return a.real * a.real + a.imaginary * a.imaginary;
 }
 
+/* Return 1 / sqrt(x) to 5e-6, for normal x: two steps of Newton's method from half of its exponent. */
+PLR_INLINE lanes rough_inverse_sqrt(lanes x)
+{
+    lanes y = (lanes)(UINT64_C(0x5fe6eb50c7b537a9) - ((vec_u64)x >> 1));
+    y *= 1.5 - 0.5 * x * y * y;
+    return y * (1.5 - 0.5 * x * y * y);
+}
+
+PLR_INLINE lanes rough_sqrt(lanes x)
+{
+    return x * rough_inverse_sqrt(x);
+}
+
 /* Points of the ellipse: times, and the magnitude of dt / dx times that of dx / d angle. */
 typedef struct {
     complex_lanes t;
@@ -61,7 +74,7 @@ PLR_INLINE ellipse_points place_points(const time_map *map, double eta, int firs
     const complex_lanes square = times(sine_of, sine_of);
     const lanes dt2 = square_of(sine_of) * square_of(cosine_of) * square_of(slope) * square_of(along);
     return (ellipse_points){{map->t0 + map->scale * square.real, map->scale * square.imaginary},
-                            map->scale * map->v_length * vec_sqrt(dt2)};
+                            map->scale * map->v_length * rough_sqrt(dt2)};
 }
 
 /* Sums over items. */
@@ -96,7 +109,7 @@ PLR_INLINE item_sums sum_items(const score_histogram *histogram, complex_lanes t
         const lanes a = limited(w * t.real, -MOST_GROWTH, LARGEST_EXPONENT);
         const lanes b = limited(w * t.imaginary, -LARGEST_PHASE, LARGEST_PHASE);
         const lanes q = vec_rough_exp2(-M_LOG2E * a);
-        const lanes p = vec_sqrt((1.0 - q) * (1.0 - q) + 4.0 * q * rough_squared_sine(b));
+        const lanes p = rough_sqrt((1.0 - q) * (1.0 - q) + 4.0 * q * rough_squared_sine(b));
         const lanes both = q + p, inverse = 1.0 / both, u = p * inverse, h = w * q * inverse;
         sums.log_C += count * vec_rough_log(both);
         sums.arrivals += count * u;
@@ -117,49 +130,37 @@ PLR_INLINE item_sums sum_items(const score_histogram *histogram, complex_lanes t
     return sums;
 }
 
-/* Return a bound of the largest probability of a number of arrivals without two items, each of variance 1/4 or less:
- * e^-V I_0(V) <= 1 / sqrt(max(1 + 2 V, 2 pi V - 2.2)). */
+/* Return a bound of the largest probability of a number of arrivals, where two items each of variance 1/4 or less are
+ * left out: e^-V I_0(V) <= 1 / sqrt(max(1 + 2 V, 2 pi V - 2.2)). */
 PLR_INLINE lanes largest_chance(lanes variance)
 {
     const lanes V = vec_max_f64(variance - 0.5, (lanes){0});
-    return 1.0 / vec_sqrt(vec_max_f64(1.0 + 2.0 * V, 2 * M_PI * V - 2.2));
+    return rough_inverse_sqrt(vec_max_f64(1.0 + 2.0 * V, 2 * M_PI * V - 2.2));
 }
 
-/* A bound exp(-d^2 / 2 s) of the probability that the number of arrivals is off its mean by d or more. It is attained by
- * tilting the probabilities by a factor of e^(d / s). */
-typedef struct {
-    lanes chance, tilt; /* tilt: d / s */
-} deviation;
-
-/* Bound the probability of at most, or at least, this number of arrivals without one or two of the items: s is at most
- * the mean below it (Chernoff), and the variance plus d / 3 on either side (Bernstein). */
-PLR_INLINE deviation bound_deviation(const item_sums *sums, double number, double items)
-{
-    const lanes below = sums->arrivals - (number + items), above = number - sums->arrivals, zero = {0};
-    const lanes distance = vec_max_f64(vec_max_f64(below, above), zero);
-    const lanes bernstein = sums->variance + distance * (1.0 / 3);
-    const lanes spread = vec_select(below > zero, vec_min_f64(bernstein, sums->arrivals), bernstein);
-    const lanes tilt = distance / (spread + DBL_MIN);
-    return (deviation){vec_rough_exp2((-0.5 * M_LOG2E) * distance * tilt), tilt};
-}
-
-/* Sums over ranks of |delta_k| times bounds of |sum_(m < k) [P / L_j]_m| / C and of P(N without i and j = k - 1). */
+/* Sums over ranks of |delta_k| times bounds of P(N without j < k) and P(N without i and j = k - 1). */
 typedef struct {
     lanes open, next;
 } rank_sums;
 
-/* The sum of the first k coefficients is 1 minus that of the others. Tilting the probabilities u of items by a factor
- * multiplies their variances u (1 - u) by at least this factor or its inverse. */
+/* The number of arrivals is off its mean by d or more, on one side, with a probability of at most exp(-d^2 / 2 s),
+ * where s is the variance plus d / 3 (Bernstein), or the mean if the number is below it (Chernoff). Both are proved by
+ * tilting the probabilities u of items by a factor of e^(d / s). So the probability of a single number is also at most
+ * that of the largest at the tilted probabilities, whose variances u (1 - u) are at least e^(-d / s) times as large. */
 PLR_INLINE rank_sums sum_ranks(const panel_gains *gains, const item_sums *sums)
 {
     rank_sums all = {{0}, {0}};
-    const lanes all_coefficients = vec_rough_exp2(-M_LOG2E * sums->log_C);
+    const lanes zero = {0}, mean = sums->arrivals, variance = sums->variance + DBL_MIN;
     for (intptr_t k = 1; k <= gains->K; k++) {
         const double weight = fabs(k < gains->K ? gains->delta[k - 1] : gains->theta[k - 1]);
-        const deviation open = bound_deviation(sums, (double)(k - 1), 1);
-        const deviation next = bound_deviation(sums, (double)(k - 1), 2);
-        all.open += weight * (open.chance + all_coefficients);
-        all.next += weight * next.chance * largest_chance(sums->variance * vec_rough_exp2(-M_LOG2E * next.tilt));
+        const lanes above = (double)(k - 1) - mean, below = -2.0 - above;
+        const lanes d_open = vec_max_f64(below + 1.0, zero), d_next = vec_max_f64(vec_max_f64(below, above), zero);
+        const lanes s_open = vec_min_f64(variance + d_open * (1.0 / 3), mean), bernstein = variance + d_next * (1.0 / 3);
+        const lanes s_next = vec_select(below > zero, vec_min_f64(bernstein, mean), bernstein);
+        const lanes inverse = 1.0 / (s_open * s_next), tilt = d_next * s_open * inverse;
+        const lanes next = vec_rough_exp2((-0.5 * M_LOG2E) * d_next * tilt);
+        all.open += weight * vec_rough_exp2((-0.5 * M_LOG2E) * d_open * d_open * s_next * inverse);
+        all.next += weight * next * largest_chance(sums->variance * vec_rough_exp2(-M_LOG2E * tilt));
     }
     return all;
 }
@@ -192,9 +193,9 @@ void bound_rule(const score_histogram *histogram, const panel_gains *gains, cons
         const lanes most_likely = largest_chance(sums.variance);
         const rank_sums ranks = gains->theta ? sum_ranks(gains, &sums) : (rank_sums){most_likely, most_likely};
         lanes norm[INTEGRALS] = {sums.relevant * vec_min_f64(ranks.open, gains->sum_theta * most_likely)};
-        const lanes moving = gains->exposure ? (lanes){0} : vec_sqrt(square_of(points.t)) * sums.relevant * ranks.next;
+        const lanes moving = gains->exposure ? (lanes){0} : rough_sqrt(square_of(points.t)) * sums.relevant * ranks.next;
         for (int order = 1; order <= derivatives; order++)
-            norm[order] = vec_sqrt(sums.own[order]) * ranks.open + vec_sqrt(sums.others[order]) * moving;
+            norm[order] = rough_sqrt(sums.own[order]) * ranks.open + rough_sqrt(sums.others[order]) * moving;
         for (int order = 0; order <= derivatives; order++)
             at_point[order][i] = sums.log_C + vec_rough_log(vec_max_f64(norm[order] * points.slope, vec_all(DBL_MIN)));
     }

@@ -53,7 +53,7 @@ static live_time find_live_time(const score_histogram *histogram, double log_S, 
                                 const tolerances *tolerance)
 {
     const double log_cut = log(tolerance->cut), earlier = K - 1, log_t1 = log(t1);
-    int step = (int)floor((-log_S - 1) * BINS_PER_NAT);
+    int step = (int)floor((log(K) - log_S - 1) * BINS_PER_NAT); /* K arrivals take S t >= K */
     const int last = histogram->bins + 6 * BINS_PER_NAT;
     if (t0 > 0) {
         int begin = (int)floor(log(t0) * BINS_PER_NAT);
@@ -129,7 +129,8 @@ void plan_quadrature(const score_histogram *histogram, const panel_gains *gains,
     double allowed[INTEGRALS], accuracy = exp(-1);
     for (int i = 0; i <= gains->derivatives; i++) {
         allowed[i] = allowed_error(tolerance, flux, i);
-        accuracy = smaller(accuracy, allowed[i] / (tolerance->unit * (i ? larger(live.flux.largest, DBL_MIN) : 1)));
+        const double largest = i ? larger(live.flux.largest, DBL_MIN) : 1;
+        accuracy = smaller(accuracy, allowed[i] / (tolerance->unit * largest));
     }
     const double nats = -log(accuracy);
     const double end = larger(exp(live.log_end) - t0, 1e-3 * t0);
