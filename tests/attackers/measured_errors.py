@@ -122,7 +122,7 @@ def alike(problem: Problem, *, finer: bool = False) -> Ratios:
 
 
 def few_ranks(problem: Problem, *, finer: bool = False) -> Ratios:
-    """Up to ten ranks and one document ahead: the bound at the start of time decides (``START_NATS``)."""
+    """Up to ten ranks and one document ahead: integrands at the start of time decide."""
     scores = problem.scores / max(1.0, problem.scores.std())
     scores[0] = scores.max() + 3.0 * abs(problem.scores[0]) / (1.0 + abs(problem.scores[0]))
     weights = problem.rank_weights[:MOST_FEW_RANKS]
