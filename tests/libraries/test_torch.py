@@ -243,11 +243,13 @@ def test_normalised_to_expected_ndcg():
 
 
 def test_other_metrics_by_rank_weights():
-    """Mutants: ``cutoff`` cuts the weights given; a weight for each rank of the cutoff, beyond the longest list."""
-    weights = plr.precision_weights(5)
-    loss = PlackettLuceLoss(2, rank_weights=torch.tensor(weights), method="exact")
-    expected = plr.expected_metric(SCORES, LABELS, weights, offsets=OFFSETS).mean()
-    assert loss(leaf(), LABELS, OFFSETS).item() == pytest.approx(-expected, rel=1e-6)
+    """Mutants: ``cutoff`` cuts the weights given; a weight for each rank of the cutoff, beyond the longest list; the
+    first query's for all."""
+    for weights in (plr.precision_weights(5), RNG.random((N_QUERIES, 4))):
+        loss = PlackettLuceLoss(2, rank_weights=torch.tensor(weights), method="exact")
+        expected = plr.expected_metric(SCORES, LABELS, weights, offsets=OFFSETS).mean()
+        assert loss(leaf(), LABELS, OFFSETS).item() == pytest.approx(-expected, rel=1e-6)
+    assert "rank_weights given, method='exact'" in repr(loss)
     every = plr.expected_metric(SCORES, LABELS, plr.dcg_weights(6), offsets=OFFSETS).mean()
     for cutoff in (None, 10**15):
         loss = PlackettLuceLoss(cutoff, method="exact")(leaf(), LABELS, OFFSETS)
