@@ -35,12 +35,6 @@ def seconds_per_epoch(
     method: str, n_samples: int, cutoff: int, workload: Workload, seconds: float
 ) -> tuple[float, float]:
     """Return the seconds per epoch of a method, and of NumPy's PL-Rank-3 with the same N and K."""
-    weights, docs, rng = workload.rank_weights(cutoff), workload.typical(), np.random.default_rng(0)
-    method_of_ours = Method(method, ONE_ANSWER.get(method, n_samples))
-    in_numpy = Method("pl_rank_3", n_samples)
-    own, other = fastest_in_turn(
-        lambda: method_of_ours.gradient(workload.scores, workload.relevance, weights, workload.offsets, 0),
-        lambda: in_numpy.twin(workload.scores[docs], workload.relevance[docs], weights, rng),
-        seconds,
-    )
-    return own * workload.per_epoch, other * workload.of_epoch(docs)
+    ours = Method(method, ONE_ANSWER.get(method, n_samples)).call(workload, cutoff, 0)
+    own, other = fastest_in_turn(ours, Method("pl_rank_3", n_samples).numpy_call(workload, cutoff, 0), seconds)
+    return own * workload.per_epoch, other * workload.typical_per_epoch

@@ -51,7 +51,7 @@ def measure(cell: Figures, number: int) -> Figures:
     else:
         places = [(_workload(cell["set"]), cutoff) for cutoff in cell["cutoffs"]]
     seconds, numpy_seconds, gradients = zip(*(_in_turn(method, *place, number) for place in places), strict=True)
-    result: Figures = {"seconds": seconds, "numpy_seconds": numpy_seconds if method.has_twin else None}
+    result: Figures = {"seconds": seconds, "numpy_seconds": numpy_seconds if method in methods.PUBLISHED else None}
     if "set" in cell:
         exact = [_exact(cell["set"], cutoff) for cutoff in cell["cutoffs"]]
         pairs = zip(gradients, exact, strict=True)
@@ -64,18 +64,13 @@ _of_length = lru_cache(maxsize=None)(lambda length: Workload.of_length(length, L
 
 
 def _in_turn(method: methods.Method, workload: Workload, cutoff: int, number: int) -> tuple[float, float, FloatArray]:
-    """Measure seconds of an epoch by our call, and in NumPy (0 for a method without reference); return our gradient."""
-    weights, docs = workload.rank_weights(cutoff), workload.typical()
-
-    def ours() -> FloatArray:
-        return method.gradient(workload.scores, workload.relevance, weights, workload.offsets, number)
-
+    """Measure seconds of an epoch by our call, and in NumPy (0 for an unpublished method); return our gradient."""
+    ours = method.call(workload, cutoff, number)
     own, other, gradient = _seconds(ours), 0.0, ours()
-    if method.has_twin:
-        rng = np.random.default_rng(number)
-        other = _seconds(lambda: method.twin(workload.scores[docs], workload.relevance[docs], weights, rng))
+    if method in methods.PUBLISHED:
+        other = _seconds(method.numpy_call(workload, cutoff, number))
         own = min(own, _seconds(ours))
-    return own * workload.per_epoch, other * workload.of_epoch(docs), gradient
+    return own * workload.per_epoch, other * workload.typical_per_epoch, gradient
 
 
 def _seconds(call: Callable[[], object]) -> float:

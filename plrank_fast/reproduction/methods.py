@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,8 @@ import numpy as np
 from plrank_fast import reference
 from plrank_fast._shared.methods import ESTIMATORS
 from plrank_fast.reproduction.published import MINUTES, SAMPLES
-from plrank_fast.validation import FloatArray, IntArray
+from plrank_fast.reproduction.workloads import Workload
+from plrank_fast.validation import FloatArray
 
 
 @dataclass(frozen=True)
@@ -25,35 +28,30 @@ class Method:
         """Title in tables and legends."""
         return ESTIMATORS[self.estimator].title + (f", N = {self.n_samples}" if self.n_samples else "")
 
-    @property
-    def has_twin(self) -> bool:
-        """Whether the published experiments have the method, so that NumPy is timed beside it."""
-        return ESTIMATORS[self.estimator].is_published
-
     def published_minutes(self, shape: str) -> tuple[float, ...]:
         """Return the minutes per epoch that the paper prints for a set, none for a method that it does not have."""
         return MINUTES.get((shape, self.estimator, self.n_samples), ())
 
-    def gradient(
-        self, scores: FloatArray, relevance: FloatArray, rank_weights: FloatArray, offsets: IntArray, seed: int
-    ) -> FloatArray:
-        """Compute the gradient of a batch, on one thread."""
-        options: dict[str, Any] = {"n_samples": self.n_samples, "rng": seed} if self.n_samples else {}
-        result: FloatArray = ESTIMATORS[self.estimator].function(
-            scores, relevance, rank_weights, offsets=offsets, n_threads=1, **options
-        )
-        return result
+    def call(self, workload: Workload, cutoff: int, seed: int) -> Callable[[], FloatArray]:
+        """Return a function that computes the gradient of the queries, on one thread."""
+        options = {"n_samples": self.n_samples, "rng": seed} if self.n_samples else {}
+        function = partial(ESTIMATORS[self.estimator].function, offsets=workload.offsets, n_threads=1, **options)
+        return partial(function, workload.scores, workload.relevance, workload.rank_weights(cutoff))
 
-    def twin(
-        self, scores: FloatArray, relevance: FloatArray, rank_weights: FloatArray, rng: np.random.Generator
-    ) -> FloatArray:
-        """Compute the gradient of one query in NumPy, sampling included."""
-        if self.estimator == "stochastic_rank":
-            noisy = scores + rng.gumbel(size=(self.n_samples, scores.size))
-            return reference.stochastic_rank(scores, relevance, rank_weights, noisy, reference.gumbel_density)
-        rankings = reference.sample_rankings(scores, self.n_samples, rank_weights.size, rng)
-        result: FloatArray = getattr(reference, self.estimator)(scores, relevance, rank_weights, rankings)
-        return result
+    def numpy_call(self, workload: Workload, cutoff: int, seed: int) -> Callable[[], FloatArray]:
+        """Return a function that computes the gradient of the typical query in NumPy, sampling included."""
+        docs, weights, rng = workload.typical, workload.rank_weights(cutoff), np.random.default_rng(seed)
+        scores, relevance = workload.scores[docs], workload.relevance[docs]
+
+        def call() -> FloatArray:
+            if self.estimator == "stochastic_rank":
+                noisy = scores + rng.gumbel(size=(self.n_samples, scores.size))
+                return reference.stochastic_rank(scores, relevance, weights, noisy, reference.gumbel_density)
+            rankings = reference.sample_rankings(scores, self.n_samples, weights.size, rng)
+            result: FloatArray = getattr(reference, self.estimator)(scores, relevance, weights, rankings)
+            return result
+
+        return call
 
 
 SLOWEST_FIRST = tuple(reversed(ESTIMATORS.items()))

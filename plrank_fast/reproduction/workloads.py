@@ -50,12 +50,14 @@ class Workload:
         """Return the rank weights of DCG at a cutoff, at most as many as the longest query has ranks."""
         return plr.dcg_weights(min(cutoff, int(np.diff(self.offsets).max())))
 
-    def of_epoch(self, docs: slice) -> float:
-        """Return the ratio of the documents of an epoch to those of a query."""
-        return self.scores.size * self.per_epoch / (docs.stop - docs.start)
+    @property
+    def typical_per_epoch(self) -> float:
+        """The ratio of the documents of an epoch to those of the typical query."""
+        return self.scores.size * self.per_epoch / (self.typical.stop - self.typical.start)
 
+    @property
     def typical(self) -> slice:
-        """Return the documents of the query whose length is nearest to the mean."""
+        """The documents of the query whose length is nearest to the mean."""
         lengths = np.diff(self.offsets)
         q = int(np.argmin(np.abs(lengths - lengths.mean())))
         return slice(int(self.offsets[q]), int(self.offsets[q + 1]))

@@ -145,6 +145,10 @@ class TrainingConfig:
             return DISPARITY
         return f"ndcg_{self.normalization}" if self.method in LOSSES else f"expected_ndcg_{self.normalization}"
 
+    def quality(self, metrics: Mapping[str, float]) -> float:
+        """Return the metric that chooses the best epoch, with its sign changed if lower is better."""
+        return -metrics[DISPARITY] if self.objective == DISPARITY else metrics[self.chosen_by]
+
     def samples_in_step(self, epoch: int, batch: int, n_queries: int) -> int:
         """Return the rankings per query in a step, epochs and batches counted from 0; 1 is enough for "auto"."""
         if self.method == AUTO:

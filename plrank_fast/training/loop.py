@@ -352,12 +352,8 @@ class TrainingRun:
         started = time.perf_counter()
         progress = self.progress
         metrics = self.evaluate(self.splits["vali"])
-        metric = self.config.chosen_by
-        sign = -1.0 if metric == DISPARITY else 1.0
-        if (
-            not progress.history
-            or sign * metrics[metric] >= sign * progress.history[progress.best_epoch]["vali"][metric]
-        ):
+        quality = self.config.quality
+        if not progress.history or quality(metrics) >= quality(progress.history[progress.best_epoch]["vali"]):
             progress.best_epoch = progress.epoch
             self.best_weights = self.network.weights()
         progress.seconds["evaluation"] += time.perf_counter() - started

@@ -45,9 +45,7 @@ def summarize(run: TrainingRun, stopped: str) -> dict[str, Any]:
         activity: now + sum(entry["seconds"][activity] for entry in history)
         for activity, now in run.progress.seconds.items()
     }
-    values = [
-        (-1 if run.config.chosen_by == DISPARITY else 1) * entry["vali"][run.config.chosen_by] for entry in history
-    ]
+    values = [run.config.quality(entry["vali"]) for entry in history]
     return {
         "config": asdict(run.config),
         "source": asdict(run.source),
