@@ -9,6 +9,8 @@ import pytest
 import plrank_fast as plr
 from plrank_fast.__main__ import main
 from plrank_fast._shared.methods import ESTIMATORS
+from plrank_fast.data import PROFILES
+from plrank_fast.reproduction.workloads import Workload
 
 pytest.importorskip("tqdm")
 
@@ -43,6 +45,17 @@ def test_table_figures_and_picture(tmp_path, capsys, monkeypatch):
     assert len(cells) == 6
     assert all(1e-3 < cell["seconds"] < 1e5 and cell["numpy_seconds"] > 0 for cell in cells)
     assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("shape", PROFILES)
+def test_workload_stands_for_an_epoch(shape):
+    """Mutants: NumPy's query taken for the whole batch; the batch for the epoch."""
+    workload, profile = Workload.of_profile(shape, 5), PROFILES[shape]
+    docs_of_epoch = profile.n_queries * profile.mean_length
+    typical = workload.typical.stop - workload.typical.start
+    assert [workload.scores.size * workload.per_epoch, typical * workload.typical_per_epoch] == pytest.approx(
+        [docs_of_epoch, docs_of_epoch]
+    )
 
 
 QUICK = ["bench", "--shapes", "yahoo", "--methods", "pl_rank_cmc", "--cutoffs", "2", "7", "100", "--queries", "4"]
