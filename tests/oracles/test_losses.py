@@ -50,8 +50,8 @@ LOSSES = {
         True,
     ),
     "lambda_loss@3": (
-        lambda *a, **kw: losses.lambda_loss(*a, cutoff=3, mu=2.5, **kw),
-        lambda f, y: [x / np.log(2) for x in reference.lambda_loss(f, plr.gains(y), 3, 1.0, 2.5)],
+        lambda *a, **kw: losses.lambda_loss(*a, cutoff=3, slope=0.6, mu=2.5, **kw),
+        lambda f, y: [x / np.log(2) for x in reference.lambda_loss(f, plr.gains(y), 3, 0.6, 2.5)],
         True,
     ),
     "approx_ndcg": (
