@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import plrank_fast as plr
+import ranking_reference
 from plrank_fast import reference
 from plrank_fast._core.gradients import sampled
 
@@ -195,3 +196,17 @@ def test_rankings_past_the_cutoff_are_not_read(cutoff, relevance):
     gradient = plr.pl_rank_3(*problem, rankings=rankings)
     want = reference.pl_rank_3(*problem, rankings[:, :cutoff])
     np.testing.assert_allclose(gradient, want, rtol=0, atol=1e-13)
+
+
+@pytest.mark.chosen_path
+@pytest.mark.parametrize("gap", [8.0, 9.0])
+def test_either_amplified_sum_ends_the_backward_pass(gap):
+    """Sums of rewards where light items alone are relevant, sums of rank weights where heavy ones are.
+
+    Mutants: one of the two looked at; each compared with the other's limit."""
+    scores = 0.1 * np.random.default_rng(int(gap)).normal(size=12) + np.repeat([gap, 0.0], [5, 7])
+    rankings, heavy = plr.sample_rankings(scores, 300, 6, rng=0), np.repeat([1.0, 0.0], [5, 7])
+    for relevance, rank_weights in ((1.0 - heavy, np.array([1.0] + 5 * [1e-6])), (heavy, np.ones(6))):
+        best = ranking_reference.pl_rank(3, scores, relevance, rank_weights, rankings)
+        got = plr.pl_rank_3(scores, relevance, rank_weights, rankings=rankings)
+        assert (np.abs(got - best.total) <= 6e-15 * best.absolute).all()
