@@ -91,6 +91,12 @@ def test_targets_that_no_policy_has(target, theta, message):
         plr.scores_for_exposure(target, theta)
 
 
+def test_targets_are_held_against_their_own_query():
+    """Mutant: the rank weights of the first query for all."""
+    with pytest.raises(ValueError, match="any 1 documents of query 1 less than"):
+        plr.scores_for_exposure([0.8, 0.7, 0.6, 0.4], [[1.0, 0.5], [0.5, 0.5]], offsets=[0, 2, 4])
+
+
 @pytest.mark.parametrize("spread", [0.0, 1.0, 40.0])
 def test_loss(spread):
     """Differences, closed forms for one rank and for all ranks alike, and the minimum.
