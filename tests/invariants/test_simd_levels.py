@@ -27,7 +27,8 @@ np.savez(sys.argv[1], **results)
 
 
 def test_levels_agree(tmp_path):
-    """Rankings to the bit, other results to rounding. Mutant: lanes of a narrower register mixed up."""
+    """Rankings to the bit, other results to rounding, or to a thousandth of the exact method's tolerance, whose nodes
+    depend on rounding. Mutant: lanes of a narrower register mixed up."""
     results = []
     for level in plr.build_info()["simd_levels"]:
         path = tmp_path / f"{level}.npz"
@@ -37,4 +38,4 @@ def test_levels_agree(tmp_path):
     for result in results[1:]:
         for name, expected in results[0].items():
             scale = 0.0 if name.startswith("sample_rankings") else max(1.0, np.abs(expected).max())
-            np.testing.assert_allclose(result[name], expected, rtol=0, atol=1e-10 * scale, err_msg=name)
+            np.testing.assert_allclose(result[name], expected, rtol=0, atol=1e-9 * scale, err_msg=name)
